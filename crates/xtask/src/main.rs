@@ -1,0 +1,3 @@
+//! Code generation and checks.
+
+fn main() {}
