@@ -1,0 +1,196 @@
+//! Decoding RESP requests: `*n` and n bulks, or an inline line.
+//!
+//! Owns the length lines and the resuming. Error texts are those of Redis.
+
+use super::inline;
+use crate::limits::Limits;
+use crate::outcome::{Malformed, Outcome, Step, Stop};
+use crate::request::ArgVisitor;
+
+/// A whole request. Its arguments went to the visitor, the command's name first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestFrame {
+    /// Bytes of the frame.
+    pub len: usize,
+    /// Arguments, the name included. 0 for `*0`, `*-1` and an empty line, which servers pass over in silence.
+    pub arguments: u32,
+}
+
+/// Longest length line that can be a number: `*`, a sign, 19 digits. Without a line end within it, the line is wrong.
+const LENGTH_LINE_MAX: usize = 32;
+
+/// Decodes requests, one after the other, resuming where one that is not whole stopped.
+#[derive(Clone, Debug)]
+pub struct RequestDecoder {
+    limits: Limits,
+    /// Bytes that must be there before another attempt; 0 between requests.
+    need: usize,
+    /// Offset of what is read next; 0 at the start of a request.
+    at: usize,
+    /// Arguments announced and arguments to come.
+    arguments: u32,
+    left: u32,
+}
+
+impl RequestDecoder {
+    /// A decoder at the start of a request.
+    pub const fn new(limits: Limits) -> Self {
+        RequestDecoder { limits, need: 0, at: 0, arguments: 0, left: 0 }
+    }
+
+    /// Other limits from the next request on (authentication).
+    pub fn set_limits(&mut self, limits: Limits) {
+        *self = Self::new(limits);
+    }
+
+    /// Decodes the request at the start of `input`. After [`Outcome::Incomplete`] it is called again with the same bytes
+    /// and more, and with the same visitor: arguments that were handed out are not handed out again. After
+    /// [`Outcome::Invalid`] the stream is lost and what the visitor has of this request is void.
+    #[inline]
+    pub fn decode(&mut self, input: &[u8], args: &mut impl ArgVisitor) -> Outcome<RequestFrame> {
+        if input.len() < self.need {
+            return Outcome::Incomplete { need: self.need };
+        }
+        let step = self.step(input, args);
+        match step {
+            Err(Stop::Need(need)) => self.need = need,
+            _ => (self.need, self.at) = (0, 0),
+        }
+        step.into()
+    }
+
+    /// Decodes a payload that must be exactly one array request; `base` is the payload's offset in its frame.
+    pub(crate) fn decode_exact(&mut self, payload: &[u8], base: usize, args: &mut impl ArgVisitor) -> Step<()> {
+        let mut shifted = Shifted { base, args };
+        let wrong = |offset| Err(Stop::bad(Malformed::NotOneCommand, offset));
+        if payload.first() != Some(&b'*') {
+            return wrong(base);
+        }
+        *self = Self::new(self.limits);
+        match self.decode(payload, &mut shifted) {
+            Outcome::Complete(frame) if frame.len == payload.len() && frame.arguments > 0 => Ok(()),
+            Outcome::Complete(frame) => wrong(base + if frame.arguments > 0 { frame.len } else { 0 }),
+            Outcome::Incomplete { .. } => wrong(base + payload.len()),
+            Outcome::Invalid(error) => Err(Stop::bad(error.kind, base + error.offset)),
+        }
+    }
+
+    #[inline]
+    fn step(&mut self, input: &[u8], args: &mut impl ArgVisitor) -> Step<RequestFrame> {
+        if self.at == 0 {
+            match input.first() {
+                Some(b'*') => self.start(input)?,
+                Some(_) => return inline::decode(input, &self.limits, args),
+                None => return Err(Stop::Need(1)),
+            }
+        }
+        while self.left > 0 {
+            let (start, len) = self.bulk_header(input)?;
+            let end = start + len;
+            // One comparison for the bytes and their CR LF.
+            let Some(body) = input.get(start..end + 2) else { return Err(Stop::Need(end + 2)) };
+            let (bytes, line_end) = body.split_at(len);
+            if line_end != b"\r\n" {
+                return Err(Stop::bad(Malformed::BulkEnd, end));
+            }
+            args.bytes(start, bytes);
+            self.at = end + 2;
+            self.left -= 1;
+        }
+        Ok(RequestFrame { len: self.at, arguments: self.arguments })
+    }
+
+    /// `*n`
+    #[inline]
+    fn start(&mut self, input: &[u8]) -> Step<()> {
+        let (count, at) = match *input {
+            [_, digit @ b'1'..=b'9', b'\r', b'\n', ..] => (i64::from(digit - b'0'), 4),
+            _ => length_line(input, 0, Malformed::MultibulkLength, Malformed::MultibulkLine)?,
+        };
+        if count > i64::from(self.limits.arguments_max) {
+            let kind = if self.limits.unauthenticated {
+                Malformed::UnauthenticatedArguments
+            } else {
+                Malformed::MultibulkLength
+            };
+            return Err(Stop::bad(kind, 0));
+        }
+        // Redis takes a negative count for an empty request.
+        self.arguments = count.max(0) as u32;
+        self.left = self.arguments;
+        self.at = at;
+        Ok(())
+    }
+
+    /// `$n`: where the bytes begin and how many there are.
+    #[inline]
+    fn bulk_header(&self, input: &[u8]) -> Step<(usize, usize)> {
+        let at = self.at;
+        let (len, start) = match *input.get(at..).unwrap_or_default() {
+            [b'$', digit @ b'0'..=b'9', b'\r', b'\n', ..] => (i64::from(digit - b'0'), at + 4),
+            [b'$', tens @ b'1'..=b'9', digit @ b'0'..=b'9', b'\r', b'\n', ..] => {
+                (i64::from(tens - b'0') * 10 + i64::from(digit - b'0'), at + 5)
+            }
+            [b'$', ..] => length_line(input, at, Malformed::BulkLength, Malformed::BulkLine)?,
+            [] => return Err(Stop::Need(at + 1)),
+            _ => return Err(Stop::bad(Malformed::ExpectedBulk, at)),
+        };
+        if len < 0 || len > i64::from(self.limits.argument_bytes_max) {
+            let kind = if self.limits.unauthenticated && len > 0 {
+                Malformed::UnauthenticatedArgument
+            } else {
+                Malformed::BulkLength
+            };
+            return Err(Stop::bad(kind, at));
+        }
+        let len = len as usize;
+        if start.saturating_add(len) > self.limits.frame_bytes_max as usize {
+            return Err(Stop::bad(Malformed::FrameTooLong, at));
+        }
+        Ok((start, len))
+    }
+}
+
+/// The number of the line at `at`, whose first byte names its type, and the offset behind the line.
+#[cold]
+fn length_line(input: &[u8], at: usize, bad: Malformed, endless: Malformed) -> Step<(i64, usize)> {
+    let line = &input[at + 1..];
+    let visible = &line[..line.len().min(LENGTH_LINE_MAX)];
+    let Some(len) = visible.iter().position(|&byte| byte == b'\r') else {
+        return Err(match visible.len() {
+            LENGTH_LINE_MAX => Stop::bad(endless, at),
+            _ => Stop::Need(input.len() + 1),
+        });
+    };
+    match line.get(len + 1) {
+        Some(b'\n') => {}
+        Some(_) => return Err(Stop::bad(bad, at)),
+        None => return Err(Stop::Need(input.len() + 1)),
+    }
+    let value = crate::number::parse_int(&line[..len]).ok_or(Stop::bad(bad, at))?;
+    Ok((value, at + 1 + len + 2))
+}
+
+/// Hands arguments on with their offset in the frame around the payload.
+struct Shifted<'a, V> {
+    base: usize,
+    args: &'a mut V,
+}
+
+impl<V: ArgVisitor> ArgVisitor for Shifted<'_, V> {
+    fn bytes(&mut self, offset: usize, bytes: &[u8]) {
+        self.args.bytes(self.base + offset, bytes);
+    }
+    fn int(&mut self, value: i64) {
+        self.args.int(value);
+    }
+    fn double(&mut self, value: f64) {
+        self.args.double(value);
+    }
+    fn keyword(&mut self, word: &'static str) {
+        self.args.keyword(word);
+    }
+    fn quoted(&mut self, offset: usize, raw: &[u8]) {
+        self.args.quoted(self.base + offset, raw);
+    }
+}

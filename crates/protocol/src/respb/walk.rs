@@ -1,0 +1,316 @@
+//! Walking a payload field by field from the table, resuming at the field where it stopped.
+//!
+//! Owns every rule of spec section 4: what a field is, which option bits may stand together, how the argument form
+//! is read from the wire form. The straight code of [`super::request`] is a shorter way to the same arguments.
+
+use crate::limits::Limits;
+use crate::outcome::{Malformed, Step, Stop};
+use crate::request::ArgVisitor;
+use crate::table::{Field, Kind, List, Options};
+
+/// Where in a payload the decoder stands. A position is left only when all of it has been handed out.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    /// Offset in the frame of what is read next; 0 at the start of a payload.
+    at: usize,
+    /// Arguments handed out, the name included.
+    arguments: u32,
+    /// The field.
+    field: u8,
+    /// Inside a list: the item's field. Inside options: the bit's field.
+    sub: u8,
+    /// Inside options: the bit.
+    bit: u8,
+    /// Inside a list or options, or at a field's start.
+    inside: bool,
+    /// Inside options: the bits.
+    bits: u16,
+    /// Inside a list: items to come. In an ARGV frame: the end of the frame.
+    left: u32,
+    /// Inside a transposed list: where its items begin.
+    items_at: usize,
+}
+
+/// A field's value.
+enum Scalar<'a> {
+    /// Bytes and their offset in the frame.
+    Bytes(usize, &'a [u8]),
+    Int(i64),
+    Double(f64),
+    Words(&'static [&'static str]),
+}
+
+impl Walk {
+    pub(super) const START: Walk =
+        Walk { at: 0, arguments: 1, field: 0, sub: 0, bit: 0, inside: false, bits: 0, left: 0, items_at: 0 };
+
+    /// In the list that is field `field`, before the item at `at`, after the straight code handed out what precedes.
+    pub(super) fn in_list(field: u8, left: u32, at: usize) -> Walk {
+        Walk { at, field, left, inside: true, arguments: 1 + u32::from(field), ..Walk::START }
+    }
+
+    /// Walks the fields of a typed layout; gives the offset behind the last one.
+    pub(super) fn fields(
+        &mut self,
+        fields: &'static [Field],
+        input: &[u8],
+        start: usize,
+        limits: &Limits,
+        args: &mut impl ArgVisitor,
+    ) -> Step<usize> {
+        if self.at == 0 {
+            self.at = start;
+        }
+        let mut reader = Reader { input, limits, args };
+        while let Some(field) = fields.get(usize::from(self.field)) {
+            match &field.kind {
+                Kind::List(list) => self.list(field, list, &mut reader)?,
+                Kind::Options(options) => self.options(options, &mut reader)?,
+                _ => {
+                    let (value, next) = reader.scalar(field, self.at)?;
+                    reader.words(field.token, self)?;
+                    reader.hand_out(value, self)?;
+                    self.at = next;
+                }
+            }
+            self.field += 1;
+            self.inside = false;
+            self.sub = 0;
+        }
+        Ok(self.at)
+    }
+
+    fn list<V: ArgVisitor>(&mut self, field: &Field, list: &'static List, reader: &mut Reader<'_, V>) -> Step<()> {
+        if !self.inside {
+            let count = u16::from_be_bytes(reader.array(self.at)?);
+            self.at += 2;
+            self.left = u32::from(count);
+            self.items_at = self.at;
+            self.inside = true;
+            reader.words(field.token, self)?;
+            if list.counted {
+                reader.hand_out(Scalar::Int(i64::from(count)), self)?;
+            }
+        }
+        while self.left > 0 {
+            while let Some(item) = list.items.get(usize::from(self.sub)) {
+                let (value, next) = reader.scalar(item, self.at)?;
+                if list.transposed {
+                    reader.count_argument(self)?;
+                } else {
+                    reader.hand_out(value, self)?;
+                }
+                self.at = next;
+                self.sub += 1;
+            }
+            self.sub = 0;
+            self.left -= 1;
+        }
+        if list.transposed {
+            for column in 0..list.items.len() {
+                reader.column(list, column, self.items_at, self.at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn options<V: ArgVisitor>(&mut self, options: &'static Options, reader: &mut Reader<'_, V>) -> Step<()> {
+        if !self.inside {
+            let (bits, next) = if options.wide {
+                (u16::from_be_bytes(reader.array(self.at)?), self.at + 2)
+            } else {
+                (u16::from(reader.array::<1>(self.at)?[0]), self.at + 1)
+            };
+            check_bits(options, bits).map_err(|kind| Stop::bad(kind, self.at))?;
+            (self.bits, self.at, self.inside, self.bit) = (bits, next, true, 0);
+            reader.args.options(bits);
+        }
+        while let Some(bit) = options.bits.get(usize::from(self.bit)) {
+            if self.bits >> self.bit & 1 == 1 {
+                if bit.fields.is_empty() {
+                    reader.words(bit.token, self)?;
+                }
+                while let Some(field) = bit.fields.get(usize::from(self.sub)) {
+                    let (value, next) = reader.scalar(field, self.at)?;
+                    if self.sub == 0 {
+                        reader.words(bit.token, self)?;
+                    }
+                    reader.hand_out(value, self)?;
+                    self.at = next;
+                    self.sub += 1;
+                }
+                self.sub = 0;
+            }
+            self.bit += 1;
+        }
+        Ok(())
+    }
+
+    /// `[u32 total]`, then arguments of `u32` length each that fill it exactly: the payload of ARGV (`named`: the first
+    /// argument is the command's name) and of the `args` layout. Gives the offset behind it.
+    pub(super) fn args(
+        &mut self,
+        input: &[u8],
+        start: usize,
+        named: bool,
+        limits: &Limits,
+        args: &mut impl ArgVisitor,
+    ) -> Step<usize> {
+        let mut reader = Reader { input, limits, args };
+        if self.at == 0 {
+            let total = u32::from_be_bytes(reader.array(start)?);
+            let end = (start + 4).saturating_add(total as usize);
+            if end > limits.frame_bytes_max as usize {
+                return Err(Stop::bad(Malformed::FrameTooLong, start));
+            }
+            if named && total == 0 {
+                return Err(Stop::bad(Malformed::EmptyCommand, start));
+            }
+            // A frame's end fits: it is within `frame_bytes_max`, a u32.
+            (self.at, self.left, self.arguments) = (start + 4, end as u32, u32::from(!named));
+        }
+        let end = self.left as usize;
+        while self.at < end {
+            if end - self.at < 4 {
+                return Err(Stop::bad(Malformed::LengthMismatch, self.at));
+            }
+            let len = u32::from_be_bytes(reader.array(self.at)?) as usize;
+            if len > end - self.at - 4 {
+                return Err(Stop::bad(Malformed::LengthMismatch, self.at));
+            }
+            let (value, next) = reader.bytes(self.at, self.at + 4, len)?;
+            reader.hand_out(value, self)?;
+            self.at = next;
+        }
+        Ok(end)
+    }
+}
+
+/// Whether these bits may stand together.
+pub(super) fn check_bits(options: &Options, bits: u16) -> Result<(), Malformed> {
+    if u32::from(bits) >> options.bits.len() != 0 {
+        return Err(Malformed::UnknownBit);
+    }
+    if options.exclusive.iter().any(|set| (set & bits).count_ones() > 1) {
+        return Err(Malformed::ExclusiveBits);
+    }
+    let lacks = |(i, bit): (usize, &crate::table::Bit)| bits >> i & 1 == 1 && bits & bit.requires != bit.requires;
+    if options.bits.iter().enumerate().any(lacks) {
+        return Err(Malformed::MissingBit);
+    }
+    Ok(())
+}
+
+struct Reader<'a, V> {
+    input: &'a [u8],
+    limits: &'a Limits,
+    args: &'a mut V,
+}
+
+impl<'a, V: ArgVisitor> Reader<'a, V> {
+    fn array<const N: usize>(&self, at: usize) -> Step<[u8; N]> {
+        let bytes = self.input.get(at..).and_then(|rest| rest.first_chunk::<N>());
+        bytes.copied().ok_or(Stop::Need(at + N))
+    }
+
+    /// `len` bytes at `at`; `field_at` is where an error about them is reported.
+    fn bytes(&self, field_at: usize, at: usize, len: usize) -> Step<(Scalar<'a>, usize)> {
+        if len > self.limits.argument_bytes_max as usize {
+            let kind = if self.limits.unauthenticated {
+                Malformed::UnauthenticatedArgument
+            } else {
+                Malformed::ArgumentTooLong
+            };
+            return Err(Stop::bad(kind, field_at));
+        }
+        let end = at.saturating_add(len);
+        if end > self.limits.frame_bytes_max as usize {
+            return Err(Stop::bad(Malformed::FrameTooLong, field_at));
+        }
+        Ok((Scalar::Bytes(at, self.input.get(at..end).ok_or(Stop::Need(end))?), end))
+    }
+
+    fn scalar(&self, field: &Field, at: usize) -> Step<(Scalar<'a>, usize)> {
+        Ok(match field.kind {
+            Kind::Str16 => {
+                let len = u16::from_be_bytes(self.array(at)?);
+                self.bytes(at, at + 2, usize::from(len))?
+            }
+            Kind::Blob32 => {
+                let len = u32::from_be_bytes(self.array(at)?);
+                self.bytes(at, at + 4, len as usize)?
+            }
+            Kind::I64 => (Scalar::Int(i64::from_be_bytes(self.array(at)?)), at + 8),
+            Kind::F64 => {
+                let value = f64::from_be_bytes(self.array(at)?);
+                if value.is_nan() {
+                    return Err(Stop::bad(Malformed::BadNumber, at));
+                }
+                (Scalar::Double(value), at + 8)
+            }
+            Kind::U16 => (Scalar::Int(i64::from(u16::from_be_bytes(self.array(at)?))), at + 2),
+            Kind::U8 => (Scalar::Int(i64::from(self.array::<1>(at)?[0])), at + 1),
+            Kind::Enum(values) => {
+                let [value] = self.array(at)?;
+                let words = values.get(usize::from(value)).ok_or(Stop::bad(Malformed::BadEnum, at))?;
+                (Scalar::Words(words), at + 1)
+            }
+            // The table has only scalars inside lists and options, and `fields` handles those itself.
+            Kind::List(_) | Kind::Options(_) => return Err(Stop::bad(Malformed::UnknownOpcode, at)),
+        })
+    }
+
+    fn count_argument(&self, walk: &mut Walk) -> Step<()> {
+        if walk.arguments >= self.limits.arguments_max {
+            let kind = if self.limits.unauthenticated {
+                Malformed::UnauthenticatedArguments
+            } else {
+                Malformed::TooManyArguments
+            };
+            return Err(Stop::bad(kind, walk.at));
+        }
+        walk.arguments += 1;
+        Ok(())
+    }
+
+    fn hand_out(&mut self, value: Scalar<'a>, walk: &mut Walk) -> Step<()> {
+        if let Scalar::Words(words) = value {
+            return self.words(words, walk);
+        }
+        self.count_argument(walk)?;
+        self.emit(value);
+        Ok(())
+    }
+
+    fn words(&mut self, words: &'static [&'static str], walk: &mut Walk) -> Step<()> {
+        for word in words {
+            self.count_argument(walk)?;
+            self.args.keyword(word);
+        }
+        Ok(())
+    }
+
+    fn emit(&mut self, value: Scalar<'a>) {
+        match value {
+            Scalar::Bytes(offset, bytes) => self.args.bytes(offset, bytes),
+            Scalar::Int(value) => self.args.int(value),
+            Scalar::Double(value) => self.args.double(value),
+            Scalar::Words(words) => words.iter().for_each(|word| self.args.keyword(word)),
+        }
+    }
+
+    /// Hands out one column of a transposed list that is there as a whole: a second pass over its lengths.
+    fn column(&mut self, list: &'static List, column: usize, start: usize, end: usize) -> Step<()> {
+        let mut at = start;
+        while at < end {
+            for (index, item) in list.items.iter().enumerate() {
+                let (value, next) = self.scalar(item, at)?;
+                if index == column {
+                    self.emit(value);
+                }
+                at = next;
+            }
+        }
+        Ok(())
+    }
+}
