@@ -35,12 +35,8 @@ impl Limits {
     };
 
     /// What a client may send before it has authenticated where that is required (the numbers are Redis's).
-    pub const UNAUTHENTICATED: Limits = Limits {
-        arguments_max: 10,
-        argument_bytes_max: 16_384,
-        unauthenticated: true,
-        ..Limits::DEFAULT
-    };
+    pub const UNAUTHENTICATED: Limits =
+        Limits { arguments_max: 10, argument_bytes_max: 16_384, unauthenticated: true, ..Limits::DEFAULT };
 }
 
 impl Default for Limits {

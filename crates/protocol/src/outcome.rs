@@ -26,12 +26,6 @@ pub struct WireError {
     pub offset: usize,
 }
 
-impl WireError {
-    pub(crate) const fn new(kind: Malformed, offset: usize) -> Self {
-        WireError { kind, offset }
-    }
-}
-
 impl core::fmt::Display for WireError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{} at offset {}", self.kind.text(), self.offset)

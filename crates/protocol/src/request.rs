@@ -178,3 +178,55 @@ fn escape(rest: &[u8], out: &mut Vec<u8>) -> usize {
     });
     1
 }
+
+/// Arguments by index: what an encoder reads.
+pub trait Arguments {
+    /// How many there are.
+    fn len(&self) -> usize;
+    /// One of them. Panics when `index` is not below [`len`](Self::len).
+    fn arg(&self, index: usize) -> Arg<'_>;
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Arguments for [Arg<'_>] {
+    fn len(&self) -> usize {
+        <[Arg<'_>]>::len(self)
+    }
+    fn arg(&self, index: usize) -> Arg<'_> {
+        self[index]
+    }
+}
+
+/// A slice of byte strings as arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Texts<'a, T>(pub &'a [T]);
+
+impl<T: AsRef<[u8]>> Arguments for Texts<'_, T> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn arg(&self, index: usize) -> Arg<'_> {
+        Arg::Bytes(self.0[index].as_ref())
+    }
+}
+
+/// Collected arguments with the frame that they point into.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoded<'a> {
+    /// The arguments.
+    pub list: &'a ArgList,
+    /// The frame, from its first byte.
+    pub frame: &'a [u8],
+}
+
+impl Arguments for Decoded<'_> {
+    fn len(&self) -> usize {
+        self.list.len()
+    }
+    fn arg(&self, index: usize) -> Arg<'_> {
+        self.list.get(self.frame, index)
+    }
+}

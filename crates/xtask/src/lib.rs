@@ -4,3 +4,4 @@
 
 pub mod model;
 pub mod respb;
+pub mod rust_table;

@@ -60,7 +60,12 @@ impl RequestDecoder {
     }
 
     /// Decodes a payload that must be exactly one array request; `base` is the payload's offset in its frame.
-    pub(crate) fn decode_exact(&mut self, payload: &[u8], base: usize, args: &mut impl ArgVisitor) -> Step<()> {
+    pub(crate) fn decode_exact(
+        &mut self,
+        payload: &[u8],
+        base: usize,
+        args: &mut impl ArgVisitor,
+    ) -> Step<()> {
         let mut shifted = Shifted { base, args };
         let wrong = |offset| Err(Stop::bad(Malformed::NotOneCommand, offset));
         if payload.first() != Some(&b'*') {

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::outcome::{Malformed, WireError};
+use crate::outcome::{Malformed, Step, Stop};
 
 /// `[opcode u16][channel u16]`
 pub const HEADER_LEN: usize = 4;
@@ -19,6 +19,8 @@ pub const REPLY_LAST: u16 = 0x8FFF;
 pub const MODULE: u16 = 0xF000;
 /// Any command as `u32`-length arguments.
 pub const ARGV: u16 = 0xF001;
+/// From here on every frame carries its length, so that an unknown one can be skipped.
+pub const EXTENDED_FIRST: u16 = 0xF002;
 /// From here on an unknown frame is ignored rather than answered with an error.
 pub const IGNORABLE_FIRST: u16 = 0xFF00;
 /// Ends a channel.
@@ -120,11 +122,13 @@ pub enum Control<'a> {
 
 impl<'a> Control<'a> {
     /// Reads the payload of a control frame. `offset` is where it starts in the frame.
-    pub(crate) fn parse(opcode: u16, payload: &'a [u8], offset: usize) -> Result<Control<'a>, WireError> {
-        let bad = Err(WireError::new(Malformed::BadControl, offset));
+    pub(crate) fn parse(opcode: u16, payload: &'a [u8], offset: usize) -> Step<Control<'a>> {
+        let bad = Err(Stop::bad(Malformed::BadControl, offset));
         Ok(match (opcode, payload) {
             (CLOSE, []) => Control::Close { code: 0, reason: &[] },
-            (CLOSE, [high, low, reason @ ..]) => Control::Close { code: u16::from_be_bytes([*high, *low]), reason },
+            (CLOSE, [high, low, reason @ ..]) => {
+                Control::Close { code: u16::from_be_bytes([*high, *low]), reason }
+            }
             (CANCEL, &[a, b, c, d]) => Control::Cancel { sequence: u32::from_be_bytes([a, b, c, d]) },
             (WINDOW, &[a, b, c, d]) => Control::Window { more: u32::from_be_bytes([a, b, c, d]) },
             (FRAGMENT, [flags @ 0..=1, slice @ ..]) => Control::Fragment { last: *flags == 1, slice },

@@ -138,7 +138,7 @@ impl RequestDecoder {
             }
             frame::ARGV => (self.walk.args(input, HEADER_LEN, true, &self.limits, args)?, Frame::Argv),
             frame::REPLY_FIRST..=frame::REPLY_LAST => return Err(Stop::bad(Malformed::WrongDirection, 0)),
-            frame::MODULE.. => self.long(opcode, input, args)?,
+            frame::EXTENDED_FIRST.. => self.long(opcode, input, args)?,
             _ => return Err(Stop::bad(Malformed::UnknownOpcode, 0)),
         };
         Ok(RequestFrame { len, channel, frame })
@@ -153,7 +153,12 @@ impl RequestDecoder {
     }
 
     /// Frames that carry their length: passthrough, control frames, what a later version may add.
-    fn long<'a>(&mut self, opcode: u16, input: &'a [u8], args: &mut impl ArgVisitor) -> Step<(usize, Frame<'a>)> {
+    fn long<'a>(
+        &mut self,
+        opcode: u16,
+        input: &'a [u8],
+        args: &mut impl ArgVisitor,
+    ) -> Step<(usize, Frame<'a>)> {
         let (len, payload) = long_payload(input, &self.limits)?;
         let frame = match opcode {
             frame::PASSTHROUGH => {
@@ -170,7 +175,8 @@ impl RequestDecoder {
 
 /// The length of a frame with `[len u32]` after the channel, and its payload once that is there.
 pub(super) fn long_payload<'a>(input: &'a [u8], limits: &Limits) -> Step<(usize, &'a [u8])> {
-    let [_, _, _, _, length @ ..] = *input.first_chunk::<LONG_HEADER_LEN>().ok_or(Stop::Need(LONG_HEADER_LEN))?;
+    let [_, _, _, _, length @ ..] =
+        *input.first_chunk::<LONG_HEADER_LEN>().ok_or(Stop::Need(LONG_HEADER_LEN))?;
     let length = u32::from_be_bytes(length) as usize;
     let end = LONG_HEADER_LEN.saturating_add(length);
     if end > limits.frame_bytes_max as usize {

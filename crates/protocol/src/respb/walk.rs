@@ -80,7 +80,12 @@ impl Walk {
         Ok(self.at)
     }
 
-    fn list<V: ArgVisitor>(&mut self, field: &Field, list: &'static List, reader: &mut Reader<'_, V>) -> Step<()> {
+    fn list<V: ArgVisitor>(
+        &mut self,
+        field: &Field,
+        list: &'static List,
+        reader: &mut Reader<'_, V>,
+    ) -> Step<()> {
         if !self.inside {
             let count = u16::from_be_bytes(reader.array(self.at)?);
             self.at += 2;
@@ -194,7 +199,8 @@ pub(super) fn check_bits(options: &Options, bits: u16) -> Result<(), Malformed> 
     if options.exclusive.iter().any(|set| (set & bits).count_ones() > 1) {
         return Err(Malformed::ExclusiveBits);
     }
-    let lacks = |(i, bit): (usize, &crate::table::Bit)| bits >> i & 1 == 1 && bits & bit.requires != bit.requires;
+    let lacks =
+        |(i, bit): (usize, &crate::table::Bit)| bits >> i & 1 == 1 && bits & bit.requires != bit.requires;
     if options.bits.iter().enumerate().any(lacks) {
         return Err(Malformed::MissingBit);
     }

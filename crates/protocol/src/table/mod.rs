@@ -3,8 +3,11 @@
 //! The types stand here; the contents are generated from `spec/commands/*.json` by `cargo xtask gen` into
 //! `commands_gen.rs` (one [`CommandSpec`] each), `layouts_gen.rs` (the RESPB layouts) and `index_gen.rs` (look-up).
 
+#[rustfmt::skip]
 mod commands_gen;
+#[rustfmt::skip]
 mod index_gen;
+#[rustfmt::skip]
 mod layouts_gen;
 
 pub use commands_gen::{COMMANDS, TABLE_VERSION};
