@@ -5,3 +5,4 @@
 pub mod model;
 pub mod respb;
 pub mod rust_table;
+pub mod vectors;
