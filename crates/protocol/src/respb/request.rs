@@ -137,7 +137,9 @@ impl RequestDecoder {
                 (self.command(id, LONG_HEADER_LEN, input, args)?, Frame::Module(id))
             }
             frame::ARGV => (self.walk.args(input, HEADER_LEN, true, &self.limits, args)?, Frame::Argv),
-            frame::REPLY_FIRST..=frame::REPLY_LAST => return Err(Stop::bad(Malformed::WrongDirection, 0)),
+            frame::REPLY_FIRST..=frame::REPLY_LAST | frame::FRAGMENT => {
+                return Err(Stop::bad(Malformed::WrongDirection, 0));
+            }
             frame::EXTENDED_FIRST.. => self.long(opcode, input, args)?,
             _ => return Err(Stop::bad(Malformed::UnknownOpcode, 0)),
         };
@@ -165,7 +167,6 @@ impl RequestDecoder {
                 self.inner.decode_exact(payload, LONG_HEADER_LEN, args)?;
                 Frame::Passthrough
             }
-            frame::FRAGMENT => return Err(Stop::bad(Malformed::WrongDirection, 0)),
             frame::IGNORABLE_FIRST.. => Frame::Control(Control::parse(opcode, payload, LONG_HEADER_LEN)?),
             _ => Frame::Unknown { opcode },
         };
@@ -195,8 +196,13 @@ enum Fast {
     No,
 }
 
+/// The most arguments of a layout without a list that the straight code knows, the name included: it does not count them.
+const FAST_ARGUMENTS: u32 = 4;
+
 const fn fast_bytes_max(limits: &Limits) -> usize {
-    if limits.argument_bytes_max < limits.frame_bytes_max {
+    if limits.arguments_max < FAST_ARGUMENTS {
+        0
+    } else if limits.argument_bytes_max < limits.frame_bytes_max {
         limits.argument_bytes_max as usize
     } else {
         limits.frame_bytes_max as usize
