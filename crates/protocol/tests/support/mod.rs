@@ -2,6 +2,8 @@
 //!
 //! Owns the JSON: files, hex, the repeat notation. What is done with a vector stands in the tests.
 
+pub(crate) mod subject;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -11,7 +13,7 @@ use weft_protocol::Limits;
 
 /// The protocol whose folder a vector stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub(crate) enum Protocol {
     /// RESP2, and requests of RESP3.
     Resp2,
     /// RESP3.
@@ -22,26 +24,26 @@ pub enum Protocol {
 
 /// A vector.
 #[derive(Debug)]
-pub struct Vector {
+pub(crate) struct Vector {
     /// Its folder.
-    pub protocol: Protocol,
+    pub(crate) protocol: Protocol,
     /// Its name.
-    pub id: String,
+    pub(crate) id: String,
     /// A request, not a reply.
-    pub request: bool,
+    pub(crate) request: bool,
     /// The limits it is decoded with.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
     /// The limits are the defaults.
-    pub default_limits: bool,
+    pub(crate) default_limits: bool,
     /// The frame.
-    pub wire: Vec<u8>,
+    pub(crate) wire: Vec<u8>,
     /// What decoding gives.
-    pub expected: Expected,
+    pub(crate) expected: Expected,
 }
 
 /// What decoding a vector gives.
 #[derive(Debug)]
-pub enum Expected {
+pub(crate) enum Expected {
     /// A value.
     Valid {
         /// The value.
@@ -63,7 +65,7 @@ pub enum Expected {
 }
 
 /// Reads every vector, in the order of the paths.
-pub fn load() -> Vec<Vector> {
+pub(crate) fn load() -> Vec<Vector> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors");
     let mut vectors = Vec::new();
     for (name, protocol) in
@@ -132,7 +134,7 @@ fn limits(json: Option<&Json>) -> Limits {
 }
 
 /// Hex, or an array of hex and repeated hex.
-pub fn bytes(json: &Json) -> Vec<u8> {
+pub(crate) fn bytes(json: &Json) -> Vec<u8> {
     match json {
         Json::String(text) => unhex(text),
         Json::Array(pieces) => pieces.iter().flat_map(bytes).collect(),
@@ -149,7 +151,7 @@ fn unhex(text: &str) -> Vec<u8> {
 }
 
 /// `{"text": …}` or `{"bytes": …}`.
-pub fn content(json: &Json) -> Vec<u8> {
+pub(crate) fn content(json: &Json) -> Vec<u8> {
     match json.get("text") {
         Some(text) => text.as_str().unwrap().as_bytes().to_vec(),
         None => bytes(&json["bytes"]),
@@ -157,7 +159,7 @@ pub fn content(json: &Json) -> Vec<u8> {
 }
 
 /// The elements of an array with its repetitions written out.
-pub fn elements(json: &Json) -> Vec<&Json> {
+pub(crate) fn elements(json: &Json) -> Vec<&Json> {
     let mut out = Vec::new();
     for element in json.as_array().unwrap() {
         match element.get("repeat") {
@@ -173,7 +175,7 @@ pub fn elements(json: &Json) -> Vec<&Json> {
 }
 
 /// The first bytes of a frame, for messages.
-pub fn show(bytes: &[u8]) -> String {
+pub(crate) fn show(bytes: &[u8]) -> String {
     let mut out = String::new();
     for byte in &bytes[..bytes.len().min(48)] {
         let _ = write!(out, "{byte:02x}");

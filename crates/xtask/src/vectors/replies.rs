@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::bytes::Bytes;
 use super::layout::header;
-pub use super::tree::{Tree, bulk, bulk_of};
+pub use super::tree::{Nest, Tree, bulk, bulk_of};
 use super::vector::{Outcome, Vector};
 
 /// A reply in its shortest form.
@@ -206,39 +206,19 @@ pub fn aggregates() -> Vec<Vector> {
         ));
     }
     for depth in [1usize, 2, 8, 127, 128] {
-        for (name, wrap) in WRAPS {
-            // The innermost aggregate is empty in one case and full in the other.
-            let empty = (1..depth).fold(wrap(None), |tree, _| wrap(Some(tree)));
-            let full = (0..depth).fold(Tree::Int(1), |tree, _| wrap(Some(tree)));
-            out.push(reply(
-                &format!("depth-{depth}-{name}-empty"),
-                "10",
-                &format!("{name} nested {depth} deep, the last empty"),
-                1,
-                &empty,
-            ));
-            out.push(reply(
-                &format!("depth-{depth}-{name}"),
-                "10",
-                &format!("{name} nested {depth} deep"),
-                1,
-                &full,
-            ));
+        for (name, nest) in Nest::ALL {
+            let full = Tree::Nest(nest, depth, Box::new(Tree::Int(1)));
+            let comment = format!("{name} nested {depth} deep");
+            out.push(reply(&format!("depth-{depth}-{name}"), "10", &comment, 1, &full));
+            let innermost = nest.around(None);
+            let empty = if depth == 1 { innermost } else { Tree::Nest(nest, depth - 1, Box::new(innermost)) };
+            let comment = format!("{name} nested {depth} deep, the last empty");
+            out.push(reply(&format!("depth-{depth}-{name}-empty"), "10", &comment, 1, &empty));
         }
     }
     out.extend(mixed());
     out
 }
-
-/// An aggregate around a tree, or an empty one.
-type Wrap = fn(Option<Tree>) -> Tree;
-
-const WRAPS: &[(&str, Wrap)] = &[
-    ("array", |tree| Tree::Array(tree.into_iter().collect())),
-    ("set", |tree| Tree::Set(tree.into_iter().collect())),
-    ("map-value", |tree| Tree::Map(tree.into_iter().map(|tree| (bulk("k"), tree)).collect())),
-    ("map-key", |tree| Tree::Map(tree.into_iter().map(|tree| (tree, Tree::Null)).collect())),
-];
 
 fn mixed() -> Vec<Vector> {
     let attributed = |value| Tree::Attribute(vec![(bulk("a"), Tree::Int(1))], Box::new(value));

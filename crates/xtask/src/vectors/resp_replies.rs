@@ -5,7 +5,7 @@
 use serde_json::json;
 
 use super::bytes::Bytes;
-use super::tree::{Tree, bulk, bulk_of};
+use super::tree::{Nest, Tree, bulk, bulk_of};
 use super::vector::{File, Outcome, Vector};
 
 /// The files.
@@ -100,14 +100,10 @@ fn common() -> Vec<(String, Tree)> {
         out.push((format!("array-{count}"), Tree::Many(Box::new(Tree::Int(7)), count)));
     }
     for depth in [1usize, 2, 8, 127, 128] {
-        out.push((
-            format!("depth-{depth}"),
-            (0..depth).fold(Tree::Int(1), |tree, _| Tree::Array(vec![tree])),
-        ));
-        out.push((
-            format!("depth-{depth}-empty"),
-            (1..depth).fold(Tree::Array(vec![]), |tree, _| Tree::Array(vec![tree])),
-        ));
+        out.push((format!("depth-{depth}"), Tree::Nest(Nest::Array, depth, Box::new(Tree::Int(1)))));
+        let empty = Tree::Array(vec![]);
+        let empty = if depth == 1 { empty } else { Tree::Nest(Nest::Array, depth - 1, Box::new(empty)) };
+        out.push((format!("depth-{depth}-empty"), empty));
     }
     out
 }
@@ -167,14 +163,9 @@ fn resp3() -> Vec<Vector> {
     values.push(("double-nan".into(), Tree::Double(NAN, "nan")));
     values.push(("double-exponent".into(), Tree::Double(1e20, "1e+20")));
     for depth in [8usize, 128] {
-        values.push((
-            format!("depth-{depth}-map"),
-            (0..depth).fold(Tree::Int(1), |tree, _| Tree::Map(vec![(tree, Tree::Null)])),
-        ));
-        values.push((
-            format!("depth-{depth}-set"),
-            (0..depth).fold(Tree::Int(1), |tree, _| Tree::Set(vec![tree])),
-        ));
+        for (name, nest) in [("map", Nest::MapKey), ("map-value", Nest::MapValue), ("set", Nest::Set)] {
+            values.push((format!("depth-{depth}-{name}"), Tree::Nest(nest, depth, Box::new(Tree::Int(1)))));
+        }
     }
     values.iter().map(|(name, tree)| usual(3, name, &name.replace('-', " "), tree)).collect()
 }

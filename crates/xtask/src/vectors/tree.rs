@@ -41,6 +41,52 @@ pub enum Tree {
     Attribute(Vec<(Tree, Tree)>, Box<Tree>),
     /// An array of one element many times.
     Many(Box<Tree>, usize),
+    /// A value so many levels down, each an aggregate of it alone. JSON readers dislike depth.
+    Nest(Nest, usize, Box<Tree>),
+}
+
+/// What a level of [`Tree::Nest`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nest {
+    /// An array of one.
+    Array,
+    /// A set of one.
+    Set,
+    /// A map of the key `k` and the value.
+    MapValue,
+    /// A map of the value as key and null.
+    MapKey,
+}
+
+impl Nest {
+    /// Every kind and its name.
+    pub const ALL: [(&'static str, Nest); 4] = [
+        ("array", Nest::Array),
+        ("set", Nest::Set),
+        ("map_value", Nest::MapValue),
+        ("map_key", Nest::MapKey),
+    ];
+
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, nest)| *nest == self).map_or("", |(name, _)| name)
+    }
+
+    /// One level around a tree, or an empty aggregate of the kind.
+    #[must_use]
+    pub fn around(self, tree: Option<Tree>) -> Tree {
+        match self {
+            Nest::Array => Tree::Array(tree.into_iter().collect()),
+            Nest::Set => Tree::Set(tree.into_iter().collect()),
+            Nest::MapValue => Tree::Map(tree.into_iter().map(|tree| (bulk("k"), tree)).collect()),
+            Nest::MapKey => Tree::Map(tree.into_iter().map(|tree| (tree, Tree::Null)).collect()),
+        }
+    }
+
+    /// The outermost level written out.
+    fn level(self, depth: usize, inner: &Tree) -> Tree {
+        let inner = inner.clone();
+        self.around(Some(if depth == 1 { inner } else { Tree::Nest(self, depth - 1, Box::new(inner)) }))
+    }
 }
 
 /// Short for tests and tables.
@@ -79,6 +125,9 @@ impl Tree {
             Tree::Set(trees) => json!({"set": all(trees)}),
             Tree::Push(trees) => json!({"push": all(trees)}),
             Tree::Attribute(members, value) => json!({"attribute": pairs(members), "value": value.to_json()}),
+            Tree::Nest(kind, depth, tree) => {
+                json!({"nest": kind.name(), "depth": depth, "value": tree.to_json()})
+            }
             Tree::Many(tree, count) => json!({"array": [{"repeat": [tree.to_json()], "count": count}]}),
         }
     }
@@ -166,6 +215,7 @@ impl Tree {
             Tree::Map(members) => (0x08, pairs(members)),
             Tree::Set(trees) => (0x09, all(trees)),
             Tree::Push(trees) => (0x0A, all(trees)),
+            Tree::Nest(kind, depth, tree) => kind.level(*depth, tree).typed(),
             Tree::Attribute(members, value) => (0x0E, pairs(members).join(&value.to_element())),
             Tree::Many(tree, times) => {
                 (0x04, count(*times).join(&Bytes::repeated(&tree.to_element().expand(), *times)))
@@ -208,6 +258,7 @@ impl Tree {
             Tree::Map(members) => pairs("%", members),
             Tree::Set(trees) => all("~", trees),
             Tree::Push(trees) => all(">", trees),
+            Tree::Nest(kind, depth, tree) => kind.level(*depth, tree).to_resp(version),
             Tree::Attribute(members, value) => pairs("|", members).join(&value.to_resp(version)),
             Tree::Many(tree, times) => {
                 line("*", &times.to_string()).join(&Bytes::repeated(&tree.to_resp(version).expand(), *times))
