@@ -2,6 +2,8 @@
 //!
 //! Owns the allocator. It is a test binary of its own because there is one allocator in a program.
 
+#![allow(clippy::unwrap_used, reason = "a vector file that cannot be read fails the test")]
+
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod support;
 

@@ -3,6 +3,8 @@
 //!
 //! Owns how the bytes are fed. A failure names the vector; all of them run before the test fails.
 
+#![allow(clippy::unwrap_used, reason = "a vector file that cannot be read fails the test")]
+
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod support;
 

@@ -140,7 +140,7 @@ impl Subject {
             Subject::RespRequest(_, args) => same_args(args, frame, value).map(|()| None),
             Subject::RespbRequest(_, args, head) => {
                 head.compare(value)?;
-                let bits = value.get("options").map_or(0, |bits| hex16(bits));
+                let bits = value.get("options").map_or(0, hex16);
                 if args.options() != bits {
                     return Err(format!("options {:#06x}", args.options()));
                 }

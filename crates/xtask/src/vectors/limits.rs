@@ -111,7 +111,7 @@ fn typed(commands: &[Command], pairs: &mut Pairs) {
         if let Some((.., offset)) = counting {
             let arguments = built.args.count() + 1;
             // Where a counted list is empty and last, its count is the last argument, and no scalar.
-            if !(name == "EVAL") {
+            if name != "EVAL" {
                 pairs.add(&vector, "arguments_max", &[], arguments, ("too-many-arguments", *offset));
                 pairs.add(
                     &vector,
