@@ -77,9 +77,9 @@ impl RequestDecoder {
         let mut left = arguments;
         while left > 0 {
             let bulk = short_length(b'$', rest).and_then(|(len, body)| {
-                let (bytes, behind) = body.split_at_checked(len)?;
-                let (line_end, behind) = behind.split_first_chunk::<2>()?;
-                (line_end == b"\r\n").then_some((bytes, behind))
+                // One comparison for the bytes and their line end.
+                let (bytes, behind) = body.split_at_checked(len + 2)?;
+                (bytes[len..] == *b"\r\n").then(|| (&bytes[..len], behind))
             });
             let Some((bytes, behind)) = bulk else {
                 self.stop(input.len() - rest.len(), arguments, left);
@@ -212,33 +212,30 @@ const fn is_roomy(limits: &Limits) -> bool {
 #[inline(always)]
 fn short_length(kind: u8, input: &[u8]) -> Option<(usize, &[u8])> {
     let word = u64::from_le_bytes(*input.first_chunk::<8>()?);
-    let digit = |index: u32| ((word >> (8 * index)) as u8).wrapping_sub(b'0');
-    let line = |digits: u32| {
-        let ends = 0xFF | 0xFFFF << (8 * (digits + 1));
-        word & ends == u64::from(kind) | 0x0A0D << (8 * (digits + 1))
-    };
+    let digit = |index: u32| (word >> (8 * index)) as u8 as usize ^ usize::from(b'0');
+    let ends_at = |index: u32| (word >> (8 * index)) as u16 == u16::from_le_bytes(*b"\r\n");
     let first = digit(1);
-    if line(1) && first <= 9 {
-        return Some((usize::from(first), &input[4..]));
-    }
-    // A number of several digits does not begin with 0.
-    if first.wrapping_sub(1) > 8 {
+    if word as u8 != kind || first > 9 {
         return None;
     }
-    if line(2) && digit(2) <= 9 {
-        return Some((usize::from(first) * 10 + usize::from(digit(2)), &input[5..]));
+    if ends_at(2) {
+        return Some((first, &input[4..]));
     }
-    if line(3) && digit(2) <= 9 && digit(3) <= 9 {
-        return Some((
-            usize::from(first) * 100 + usize::from(digit(2)) * 10 + usize::from(digit(3)),
-            &input[6..],
-        ));
+    let two = first * 10 + digit(2);
+    if first == 0 || digit(2) > 9 {
+        return None;
     }
-    if line(4) && digit(2) <= 9 && digit(3) <= 9 && digit(4) <= 9 {
-        let high = usize::from(first) * 10 + usize::from(digit(2));
-        return Some((high * 100 + usize::from(digit(3)) * 10 + usize::from(digit(4)), &input[7..]));
+    if ends_at(3) {
+        return Some((two, &input[5..]));
     }
-    None
+    let three = two * 10 + digit(3);
+    if digit(3) > 9 {
+        return None;
+    }
+    if ends_at(4) {
+        return Some((three, &input[6..]));
+    }
+    (digit(4) <= 9 && ends_at(5)).then(|| (three * 10 + digit(4), &input[7..]))
 }
 
 /// The number of the line at `at`, whose first byte names its type, and the offset behind the line.
