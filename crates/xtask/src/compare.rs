@@ -16,17 +16,28 @@ use crate::resp2::{Client, Value};
 /// are not compared.
 const ARGUMENTS_SINCE: Version = Version([7, 2, 0]);
 
+/// What the name of a Sentinel ends in.
+const SENTINEL_SUFFIX: &str = "-sentinel";
+
 /// Member and value, both as text.
 pub type Facts = BTreeMap<String, String>;
 
 /// What a server says of itself and its commands.
 pub struct Server {
-    /// `valkey`, `redis` or what else the server calls itself.
+    /// `valkey`, `redis` or what else the server calls itself; with `-sentinel` after it for a Sentinel.
     pub name: String,
     /// Its version.
     pub version: Version,
     /// Facts of each command, by ACL name.
     pub commands: BTreeMap<String, Facts>,
+}
+
+impl Server {
+    /// True for a Sentinel process, which has few commands of a server and some of its own.
+    #[must_use]
+    pub fn is_sentinel(&self) -> bool {
+        self.name.ends_with(SENTINEL_SUFFIX)
+    }
 }
 
 /// Three numbers, compared in order.
@@ -58,8 +69,10 @@ pub struct Comparison {
     pub facts: usize,
     /// Commands of the table that the server is too old for.
     pub newer: usize,
-    /// Commands of the table that only a Sentinel has.
+    /// Commands of the table that only a Sentinel has, and the server is none.
     pub sentinel: usize,
+    /// Commands of the table that a Sentinel does not have, and the server is one.
+    pub sentinel_lacks: usize,
     /// Commands of the table whose module the server has not loaded.
     pub module: usize,
     /// One line for each difference: command, member, both values.
@@ -78,7 +91,7 @@ pub fn ask(address: &str) -> Result<Server> {
             .lines()
             .find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim().to_owned()))
     };
-    let (name, version) = match (field("server_name"), field("valkey_version")) {
+    let (mut name, version) = match (field("server_name"), field("valkey_version")) {
         (Some(name), Some(version)) => (name, version),
         (Some(name), None) => {
             let version = field(&format!("{name}_version")).or_else(|| field("redis_version"));
@@ -86,6 +99,9 @@ pub fn ask(address: &str) -> Result<Server> {
         }
         (None, _) => ("redis".to_owned(), field("redis_version").context("INFO has no version")?),
     };
+    if field("server_mode").or_else(|| field("redis_mode")).as_deref() == Some("sentinel") {
+        name.push_str(SENTINEL_SUFFIX);
+    }
     let mut commands = BTreeMap::new();
     for command in client.call(&["COMMAND", "INFO"])?.items() {
         collect_info(command, &mut commands);
@@ -105,7 +121,9 @@ pub fn compare(table: &[Command], server: &Server) -> Comparison {
         let name = command.acl_name();
         known.insert(name.clone());
         let Some(theirs) = server.commands.get(&name) else {
-            if command.is_sentinel_only() {
+            if server.is_sentinel() && !command.is_sentinel() {
+                result.sentinel_lacks += 1;
+            } else if command.is_sentinel_only() {
                 result.sentinel += 1;
             } else if command.module.is_some() {
                 result.module += 1;
@@ -335,5 +353,110 @@ fn collect_arguments(arguments: &Value, path: &str, facts: &mut Facts) {
         if let Some(nested) = argument.get("arguments") {
             collect_arguments(nested, &member, facts);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    /// A table of one command.
+    fn table() -> Vec<Command> {
+        let text = r#"{"name": "X", "group": "string", "summary": "s", "complexity": "c", "since": "1.0.0",
+            "arity": -2, "flags": ["write"], "acl_categories": ["@write"],
+            "key_specs": [{"flags": ["RW"], "begin_search": {"index": {"pos": 1}},
+                "find_keys": {"range": {"lastkey": 0, "step": 1, "limit": 0}}}],
+            "keys": {"first": 1, "last": 1, "step": 1},
+            "arguments": [{"name": "key", "type": "key", "key_spec_index": 0},
+                {"name": "new", "type": "pure-token", "token": "NEW", "since": "9.0.0", "optional": true}]}"#;
+        vec![crate::model::parse("x.json", text).unwrap()]
+    }
+
+    fn bulk(text: &str) -> String {
+        format!("${}\r\n{text}\r\n", text.len())
+    }
+
+    fn array(items: &[String]) -> String {
+        format!("*{}\r\n{}", items.len(), items.concat())
+    }
+
+    fn texts(words: &[&str]) -> String {
+        array(&words.iter().map(|word| bulk(word)).collect::<Vec<_>>())
+    }
+
+    /// A server that answers the three questions with what version 8.0.0 would say, but for the arity.
+    fn serve(arity: i32) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let number = |number: i32| format!(":{number}\r\n");
+        let index = array(&[bulk("type"), bulk("index"), bulk("spec"), array(&[bulk("index"), number(1)])]);
+        let range =
+            array(&[bulk("lastkey"), number(0), bulk("keystep"), number(1), bulk("limit"), number(0)]);
+        let range = array(&[bulk("type"), bulk("range"), bulk("spec"), range]);
+        let spec = [bulk("flags"), texts(&["RW"]), bulk("begin_search"), index, bulk("find_keys"), range];
+        let info = [
+            bulk("x"),
+            number(arity),
+            texts(&["write"]),
+            number(1),
+            number(1),
+            number(1),
+            texts(&["@write"]),
+            array(&[]),
+            array(&[array(&spec)]),
+            array(&[]),
+        ];
+        let key = ["name", "key", "type", "key", "display_text", "key", "key_spec_index"].map(bulk);
+        let key = array(&[&key[..], &[number(0)]].concat());
+        let docs =
+            [bulk("since"), bulk("1.0.0"), bulk("group"), bulk("string"), bulk("arguments"), array(&[key])];
+        let replies = [
+            bulk("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.0\r\n"),
+            array(&[array(&info)]),
+            array(&[bulk("x"), array(&docs)]),
+        ];
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            for reply in replies {
+                let mut request = [0; 256];
+                assert!(stream.read(&mut request).unwrap() > 0);
+                stream.write_all(reply.as_bytes()).unwrap();
+            }
+        });
+        address
+    }
+
+    #[test]
+    fn newer_arguments_are_left_out() {
+        let server = ask(&serve(-2)).unwrap();
+        assert_eq!((server.name.as_str(), server.version), ("valkey", Version([8, 0, 0])));
+        let result = compare(&table(), &server);
+        assert_eq!(result.differences, BTreeSet::new());
+        assert_eq!(result.compared, 1);
+    }
+
+    #[test]
+    fn differences_name_command_and_member() {
+        let server = ask(&serve(3)).unwrap();
+        let mut table = table();
+        table[0].arguments[0].name = "other".to_owned();
+        let differences: Vec<_> = compare(&table, &server).differences.into_iter().collect();
+        assert_eq!(differences.len(), 4, "{differences:?}");
+        assert!(differences.contains(&"x: arity: table `-2`, server `3`".to_owned()), "{differences:?}");
+        assert!(differences.contains(&"x: arguments in order: table `other`, server `key`".to_owned()));
+    }
+
+    #[test]
+    fn commands_of_one_side_only() {
+        let mut server = ask(&serve(-2)).unwrap();
+        let facts = server.commands.remove("x").unwrap();
+        server.commands.insert("y".to_owned(), facts);
+        let differences: Vec<_> = compare(&table(), &server).differences.into_iter().collect();
+        assert_eq!(differences, ["x: the server does not have it", "y: the table does not have it"]);
+        let mut newer = table();
+        newer[0].since = "8.0.1".to_owned();
+        assert_eq!(compare(&newer, &server).newer, 1);
     }
 }

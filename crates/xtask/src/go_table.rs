@@ -94,6 +94,10 @@ fn line<'a>(command: &'a Command, specs: &mut Vec<&'a [KeySpec]>) -> Result<Stri
 fn constant(prefix: &str, word: &str) -> String {
     let mut name = prefix.to_owned();
     for part in word.split('_') {
+        if part == "json" {
+            name.push_str("JSON");
+            continue;
+        }
         let (head, tail) = part.split_at(part.len().min(1));
         name.push_str(&head.to_uppercase());
         name.push_str(tail);
@@ -128,5 +132,6 @@ mod tests {
     fn constants() {
         assert_eq!(super::constant("Flag", "no_async_loading"), "FlagNoAsyncLoading");
         assert_eq!(super::constant("Key", "RO"), "KeyRO");
+        assert_eq!(super::constant("Category", "json"), "CategoryJSON");
     }
 }

@@ -81,8 +81,8 @@ fn compare_commands(root: &Path, address: &str) -> Result<bool> {
         result.compared, result.facts
     );
     println!(
-        "left out: {} newer than the server, {} of modules it has not loaded, {} of Sentinel",
-        result.newer, result.module, result.sentinel
+        "left out: {} newer than the server, {} of modules it has not loaded, {} of Sentinel only, {} not of Sentinel",
+        result.newer, result.module, result.sentinel, result.sentinel_lacks
     );
     println!("differences: {} accepted, {} not", verdict.accepted, verdict.unexplained.len());
     Ok(verdict.unexplained.is_empty() && verdict.gone.is_empty())

@@ -63,7 +63,7 @@ const (
 	CategoryConnection
 	CategoryTransaction
 	CategoryScripting
-	CategoryJson
+	CategoryJSON
 	CategoryBloom
 	CategorySearch
 )
