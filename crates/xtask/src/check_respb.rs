@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::Finding;
-use crate::model::Command;
+use crate::model::{Command, KeySpec};
 use crate::respb::{Bit, Count, Field, FieldType, Layout, MODULE_OPCODE, Respb};
 
 /// Reports what is wrong with the `respb` members of all commands. Either all files have the member or none has.
@@ -81,9 +81,13 @@ fn check_number(
 fn check_layout(command: &Command, fields: &[Field], findings: &mut Vec<Finding>) {
     let mut report = |member: &str, problem: String| findings.push(Finding::new(command, member, problem));
     check_fields(fields, "respb.fields", &mut report);
-    let has_key = |field: &Field| field.key || field.items.iter().any(|item| item.key);
-    if fields.iter().any(has_key) && command.key_specs.is_empty() {
+    if has_key(fields) && command.key_specs.is_empty() {
         report("respb.fields", "a field is a key, and there are no key specs".to_owned());
+    }
+    // Shard channels are routed like keys and are none.
+    let is_key = |spec: &KeySpec| !spec.flags.iter().any(|flag| flag == "not_key");
+    if !has_key(fields) && command.key_specs.iter().any(is_key) {
+        report("respb.fields", "no field is a key, and there are key specs".to_owned());
     }
     let (least, most) = words(fields);
     let arity = command.arity.unsigned_abs() as usize;
@@ -93,6 +97,12 @@ fn check_layout(command: &Command, fields: &[Field], findings: &mut Vec<Finding>
     if command.arity < 0 && most.is_some_and(|most| most + 1 < arity) {
         report("respb.fields", "they make fewer arguments than the arity asks for".to_owned());
     }
+}
+
+fn has_key(fields: &[Field]) -> bool {
+    fields
+        .iter()
+        .any(|field| field.key || has_key(&field.items) || field.bits.iter().any(|bit| has_key(&bit.fields)))
 }
 
 /// Members that belong to one type are on that type and nowhere else; names are unique and references lead somewhere.

@@ -1,8 +1,8 @@
-//! Code generation from `spec/` and checks of the repository; run from its root as `cargo run -p xtask --`.
+//! Code generation from `spec/` and checks of the repository; run as `cargo run -p xtask --`.
 //!
 //! It owns the command line. What a subcommand does lives in a module of its own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -18,7 +18,14 @@ usage: xtask commands check             check spec/commands/ against its schema 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let root = Path::new(".");
+    let root = match find_root() {
+        Ok(root) => root,
+        Err(error) => {
+            eprintln!("{error:#}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let root = root.as_path();
     let outcome = match words[..] {
         ["commands", "check"] => check_commands(root),
         ["commands", "fmt"] => format_commands(root),
@@ -38,6 +45,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The root of the repository: the working directory, or the nearest folder above it that has the command files.
+fn find_root() -> Result<PathBuf> {
+    let here = std::env::current_dir()?;
+    let root = here.ancestors().find(|dir| dir.join(model::COMMANDS_DIR).is_dir());
+    root.map(Path::to_path_buf).with_context(|| format!("no {} here or above", model::COMMANDS_DIR))
 }
 
 fn check_commands(root: &Path) -> Result<bool> {

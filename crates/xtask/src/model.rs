@@ -252,7 +252,7 @@ pub struct Argument {
 }
 
 /// For `skip_serializing_if`.
-#[allow(clippy::trivially_copy_pass_by_ref)]
+#[must_use]
 pub fn is_false(value: &bool) -> bool {
     !value
 }

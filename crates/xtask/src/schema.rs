@@ -1,8 +1,8 @@
 //! A checker for the part of JSON Schema 2020-12 that `spec/schema/` uses.
 //!
-//! It owns the meaning of the keywords listed in [`Schema::check_keywords`]; any other keyword in a schema is an error,
-//! so that nothing in a schema is silently without effect. It is no general validator: references stay within the
-//! document, `additionalProperties` is `false` or absent.
+//! It owns the meaning of the keywords it lists; any other keyword in a schema is an error, so that nothing in a schema
+//! is silently without effect. It is no general validator: references stay within the document, `additionalProperties`
+//! is `false` or absent.
 
 use anyhow::{Context, Result, bail, ensure};
 use regex_lite::Regex;
