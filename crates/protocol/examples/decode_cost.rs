@@ -12,15 +12,21 @@ use weft_protocol::{ArgVisitor, Limits, Outcome, resp, respb};
 #[derive(Default)]
 struct Fold(u64);
 
+/// Keeps the fold of an empty argument out of the way of the others.
+#[cold]
+fn empty() {}
+
 impl ArgVisitor for Fold {
     #[inline]
     fn bytes(&mut self, _offset: usize, bytes: &[u8]) {
-        let ends = match bytes {
-            [first, .., last] => u64::from(*first) << 8 | u64::from(*last),
-            [only] => u64::from(*only),
-            [] => 0,
-        };
-        self.0 = self.0.wrapping_add((bytes.len() as u64) << 16 ^ ends);
+        self.0 = self.0.wrapping_add(bytes.len() as u64);
+        match bytes {
+            [first, ..] => {
+                let ends = u64::from(*first) + u64::from(bytes[bytes.len() - 1]);
+                self.0 = self.0.wrapping_add(ends);
+            }
+            [] => empty(),
+        }
     }
     #[inline]
     fn int(&mut self, value: i64) {
@@ -40,13 +46,28 @@ impl ArgVisitor for Fold {
     }
 }
 
+impl Fold {
+    fn of(argv: &[Vec<u8>]) -> u64 {
+        let mut fold = Fold::default();
+        argv.iter().for_each(|argument| fold.bytes(0, argument));
+        fold.0
+    }
+}
+
 /// Bytes of a stream.
 const STREAM_BYTES: usize = 1 << 20;
 
-fn stream(workload: &str, binary: bool) -> (Vec<u8>, u64) {
-    let (mut out, mut commands) = (Vec::new(), 0u64);
-    while out.len() < STREAM_BYTES {
-        let key = |i: u64| format!("key:{:016}", commands * 10 + i).into_bytes();
+/// A stream to decode, and what decoding it must give.
+struct Stream {
+    bytes: Vec<u8>,
+    commands: u64,
+    checksum: u64,
+}
+
+fn stream(workload: &str, binary: bool) -> Stream {
+    let mut stream = Stream { bytes: Vec::new(), commands: 0, checksum: 0 };
+    while stream.bytes.len() < STREAM_BYTES {
+        let key = |i: u64| format!("key:{:016}", stream.commands * 10 + i).into_bytes();
         let mut argv: Vec<Vec<u8>> = Vec::new();
         match workload {
             "get" => argv.extend([b"GET".to_vec(), key(0)]),
@@ -57,38 +78,49 @@ fn stream(workload: &str, binary: bool) -> (Vec<u8>, u64) {
             }
         }
         if binary {
-            respb::RequestWriter::new(&mut out, 0).command(&argv, respb::Mode::Exact);
+            respb::RequestWriter::new(&mut stream.bytes, CHANNEL).command(&argv, respb::Mode::Exact);
+            stream.checksum += Fold::of(&argv[1..]) + u64::from(CHANNEL);
         } else {
-            resp::encode::request(None, &Texts(&argv), &mut out);
+            resp::encode::request(None, &Texts(&argv), &mut stream.bytes);
+            stream.checksum += Fold::of(&argv);
         }
-        commands += 1;
+        stream.commands += 1;
     }
-    (out, commands)
+    stream
 }
 
+const CHANNEL: u16 = 7;
+
 #[inline(never)]
-fn decode_respb(input: &[u8], fold: &mut Fold) -> u64 {
+fn decode_respb(input: &[u8]) -> u64 {
     let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
-    let (mut rest, mut commands) = (input, 0);
-    while !rest.is_empty() {
-        let Outcome::Complete(frame) = decoder.decode(rest, fold) else { break };
+    let (mut rest, mut fold) = (input, Fold::default());
+    while let Some(frame) = decoder.decode_whole(rest, &mut fold) {
         fold.0 = fold.0.wrapping_add(u64::from(frame.channel));
-        rest = &rest[frame.len..];
-        commands += 1;
+        rest = frame.rest;
     }
-    commands
+    let mut tail = Fold::default();
+    while let Outcome::Complete(frame) = decoder.decode(rest, &mut tail) {
+        tail.0 = tail.0.wrapping_add(u64::from(frame.channel));
+        rest = frame.rest;
+    }
+    assert!(rest.is_empty(), "the stream was not decoded to its end");
+    fold.0.wrapping_add(tail.0)
 }
 
 #[inline(never)]
-fn decode_resp(input: &[u8], fold: &mut Fold) -> u64 {
+fn decode_resp(input: &[u8]) -> u64 {
     let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
-    let (mut rest, mut commands) = (input, 0);
-    while !rest.is_empty() {
-        let Outcome::Complete(frame) = decoder.decode(rest, fold) else { break };
-        rest = &rest[frame.len..];
-        commands += 1;
+    let (mut rest, mut fold) = (input, Fold::default());
+    while let Some(frame) = decoder.decode_whole(rest, &mut fold) {
+        rest = frame.rest;
     }
-    commands
+    let mut tail = Fold::default();
+    while let Outcome::Complete(frame) = decoder.decode(rest, &mut tail) {
+        rest = frame.rest;
+    }
+    assert!(rest.is_empty(), "the stream was not decoded to its end");
+    fold.0.wrapping_add(tail.0)
 }
 
 fn main() {
@@ -99,11 +131,10 @@ fn main() {
     };
     let repeats: u64 = repeats.parse().expect("REPEATS is a number");
     let binary = workload.starts_with("respb");
-    let (input, commands) = stream(workload.split('-').next_back().unwrap_or_default(), binary);
-    let (mut fold, mut decoded) = (Fold::default(), 0);
+    let stream = stream(workload.split('-').next_back().unwrap_or_default(), binary);
     for _ in 0..repeats {
-        decoded += if binary { decode_respb(&input, &mut fold) } else { decode_resp(&input, &mut fold) };
+        let checksum = if binary { decode_respb(&stream.bytes) } else { decode_resp(&stream.bytes) };
+        assert_eq!(checksum, stream.checksum, "decoding gave other arguments");
     }
-    assert_eq!(decoded, commands * repeats, "a command was not decoded");
-    println!("{decoded} {commands} {:016x}", fold.0);
+    println!("{} {} {:016x}", repeats * stream.commands, stream.commands, stream.checksum);
 }

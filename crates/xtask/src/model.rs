@@ -94,6 +94,12 @@ impl Command {
         self.hidden_flags.iter().any(|flag| flag == "only_sentinel")
     }
 
+    /// True when a Sentinel process has the command, alone or like any server.
+    #[must_use]
+    pub fn is_sentinel(&self) -> bool {
+        self.hidden_flags.iter().any(|flag| flag == "only_sentinel" || flag == "sentinel")
+    }
+
     /// The file's text in canonical form: member order of the model, two blanks, newline at the end.
     ///
     /// # Errors
@@ -246,7 +252,7 @@ pub struct Argument {
 }
 
 /// For `skip_serializing_if`.
-#[allow(clippy::trivially_copy_pass_by_ref)]
+#[must_use]
 pub fn is_false(value: &bool) -> bool {
     !value
 }

@@ -92,7 +92,7 @@ pub fn layouts(commands: &[Command]) -> String {
 #[must_use]
 pub fn index(commands: &[Command]) -> String {
     let mut core = vec![NONE; 0x800];
-    let mut shapes = vec!["Unknown"; 0x800];
+    let mut shapes = vec!["Walked"; 0x800];
     let mut modules: Vec<Vec<u16>> = Vec::new();
     for (id, command) in commands.iter().enumerate().filter(|(_, command)| command.container.is_none()) {
         let Some(respb) = &command.respb else { continue };
@@ -114,7 +114,7 @@ pub fn index(commands: &[Command]) -> String {
         }
     }
     let mut out = String::from(HEADER);
-    out.push_str("use super::Shape;\nuse super::Shape::{Empty, L, LSB, S, SB, SBO, SI, SII, SL, SLSB, SS, Unknown, Walked};\n\n");
+    out.push_str("use super::Shape;\nuse super::Shape::{Empty, L, LSB, S, SB, SBO, SI, SII, SL, SLSB, SS, Walked};\n\n");
     let _ = writeln!(out, "pub(super) const NONE: u16 = {NONE};");
     let longest = commands.iter().map(|command| command.name.len()).max().unwrap_or(0);
     let _ = writeln!(out, "pub(super) const NAME_MAX: usize = {longest};\n");
@@ -173,7 +173,7 @@ fn fold_hash(seed: u32, name: &[u8]) -> u32 {
 }
 
 fn number_table(out: &mut String, name: &str, kind: &str, values: &[String]) {
-    let _ = writeln!(out, "pub(super) static {name}: [{kind}; {}] = [", values.len());
+    let _ = writeln!(out, "pub(super) const {name}: [{kind}; {}] = [", values.len());
     for row in values.chunks(16) {
         let _ = writeln!(out, "    {},", row.join(", "));
     }

@@ -10,7 +10,11 @@ use crate::request::ArgVisitor;
 
 /// Decodes the line at the start of `input`. It is short by limit, so a line in pieces is looked at again from its start.
 #[cold]
-pub(super) fn decode(input: &[u8], limits: &Limits, args: &mut impl ArgVisitor) -> Step<RequestFrame> {
+pub(super) fn decode<'a>(
+    input: &'a [u8],
+    limits: &Limits,
+    args: &mut impl ArgVisitor,
+) -> Step<RequestFrame<'a>> {
     let limit = limits.inline_bytes_max as usize;
     let visible = &input[..input.len().min(limit.saturating_add(2))];
     let Some(end) = visible.iter().position(|&byte| byte == b'\n') else {
@@ -30,7 +34,7 @@ pub(super) fn decode(input: &[u8], limits: &Limits, args: &mut impl ArgVisitor) 
         return Err(Stop::bad(Malformed::InlineTooLong, limit));
     }
     let arguments = words(line, limits, args)?;
-    Ok(RequestFrame { len: end + 1, arguments })
+    Ok(RequestFrame { len: end + 1, rest: &input[end + 1..], arguments })
 }
 
 fn words(line: &[u8], limits: &Limits, args: &mut impl ArgVisitor) -> Step<u32> {

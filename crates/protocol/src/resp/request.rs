@@ -9,9 +9,11 @@ use crate::request::ArgVisitor;
 
 /// A whole request. Its arguments went to the visitor, the command's name first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestFrame {
+pub struct RequestFrame<'a> {
     /// Bytes of the frame.
     pub len: usize,
+    /// What was fed behind the frame.
+    pub rest: &'a [u8],
     /// Arguments, the name included. 0 for `*0`, `*-1` and an empty line, which servers pass over in silence.
     pub arguments: u32,
 }
@@ -19,10 +21,15 @@ pub struct RequestFrame {
 /// Longest length line that can be a number: `*`, a sign, 19 digits. Without a line end within it, the line is wrong.
 const LENGTH_LINE_MAX: usize = 32;
 
+/// The most arguments, and the most bytes of an argument, that the straight code reads: what four digits can say.
+const STRAIGHT_MAX: u32 = 9_999;
+
 /// Decodes requests, one after the other, resuming where one that is not whole stopped.
 #[derive(Clone, Debug)]
 pub struct RequestDecoder {
     limits: Limits,
+    /// The decoder is between requests, and no limit is so low that the straight code could exceed it.
+    straight: bool,
     /// Bytes that must be there before another attempt; 0 between requests.
     need: usize,
     /// Offset of what is read next; 0 at the start of a request.
@@ -35,7 +42,7 @@ pub struct RequestDecoder {
 impl RequestDecoder {
     /// A decoder at the start of a request.
     pub const fn new(limits: Limits) -> Self {
-        RequestDecoder { limits, need: 0, at: 0, arguments: 0, left: 0 }
+        RequestDecoder { limits, straight: is_roomy(&limits), need: 0, at: 0, arguments: 0, left: 0 }
     }
 
     /// Other limits from the next request on (authentication).
@@ -47,14 +54,62 @@ impl RequestDecoder {
     /// and more, and with the same visitor: arguments that were handed out are not handed out again. After
     /// [`Outcome::Invalid`] the stream is lost and what the visitor has of this request is void.
     #[inline]
-    pub fn decode(&mut self, input: &[u8], args: &mut impl ArgVisitor) -> Outcome<RequestFrame> {
+    pub fn decode<'a>(&mut self, input: &'a [u8], args: &mut impl ArgVisitor) -> Outcome<RequestFrame<'a>> {
+        match self.decode_whole(input, args) {
+            Some(frame) => Outcome::Complete(frame),
+            None => self.slow(input, args),
+        }
+    }
+
+    /// Decodes the request at the start of `input` if it is a whole array of few and short arguments; otherwise
+    /// [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is straight code without
+    /// a call in it, so that a loop over a full buffer keeps its state, and the visitor's, in registers.
+    #[inline(always)]
+    pub fn decode_whole<'a>(
+        &mut self,
+        input: &'a [u8],
+        args: &mut impl ArgVisitor,
+    ) -> Option<RequestFrame<'a>> {
+        if !self.straight {
+            return None;
+        }
+        let (arguments, mut rest) = short_length(b'*', input)?;
+        let mut left = arguments;
+        while left > 0 {
+            let bulk = short_length(b'$', rest).and_then(|(len, body)| {
+                // One comparison for the bytes and their line end.
+                let (bytes, behind) = body.split_at_checked(len + 2)?;
+                (bytes[len..] == *b"\r\n").then(|| (&bytes[..len], behind))
+            });
+            let Some((bytes, behind)) = bulk else {
+                self.stop(input.len() - rest.len(), arguments, left);
+                return None;
+            };
+            args.bytes(input.len() - behind.len() - 2 - bytes.len(), bytes);
+            rest = behind;
+            left -= 1;
+        }
+        Some(RequestFrame { len: input.len() - rest.len(), rest, arguments: arguments as u32 })
+    }
+
+    /// The straight code stopped before the argument at `at`.
+    #[cold]
+    fn stop(&mut self, at: usize, arguments: usize, left: usize) {
+        (self.straight, self.at, self.arguments, self.left) = (false, at, arguments as u32, left as u32);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn slow<'a>(&mut self, input: &'a [u8], args: &mut impl ArgVisitor) -> Outcome<RequestFrame<'a>> {
         if input.len() < self.need {
             return Outcome::Incomplete { need: self.need };
         }
         let step = self.step(input, args);
         match step {
-            Err(Stop::Need(need)) => self.need = need,
-            _ => (self.need, self.at) = (0, 0),
+            Err(Stop::Need(need)) => {
+                (self.need, self.straight) = (need, self.at == 0 && is_roomy(&self.limits))
+            }
+            _ => *self = Self::new(self.limits),
         }
         step.into()
     }
@@ -80,8 +135,7 @@ impl RequestDecoder {
         }
     }
 
-    #[inline]
-    fn step(&mut self, input: &[u8], args: &mut impl ArgVisitor) -> Step<RequestFrame> {
+    fn step<'a>(&mut self, input: &'a [u8], args: &mut impl ArgVisitor) -> Step<RequestFrame<'a>> {
         if self.at == 0 {
             match input.first() {
                 Some(b'*') => self.start(input)?,
@@ -102,16 +156,12 @@ impl RequestDecoder {
             self.at = end + 2;
             self.left -= 1;
         }
-        Ok(RequestFrame { len: self.at, arguments: self.arguments })
+        Ok(RequestFrame { len: self.at, rest: &input[self.at..], arguments: self.arguments })
     }
 
     /// `*n`
-    #[inline]
     fn start(&mut self, input: &[u8]) -> Step<()> {
-        let (count, at) = match *input {
-            [_, digit @ b'1'..=b'9', b'\r', b'\n', ..] => (i64::from(digit - b'0'), 4),
-            _ => length_line(input, 0, Malformed::MultibulkLength, Malformed::MultibulkLine)?,
-        };
+        let (count, at) = length_line(input, 0, Malformed::MultibulkLength, Malformed::MultibulkLine)?;
         if count > i64::from(self.limits.arguments_max) {
             let kind = if self.limits.unauthenticated {
                 Malformed::UnauthenticatedArguments
@@ -128,17 +178,12 @@ impl RequestDecoder {
     }
 
     /// `$n`: where the bytes begin and how many there are.
-    #[inline]
     fn bulk_header(&self, input: &[u8]) -> Step<(usize, usize)> {
         let at = self.at;
-        let (len, start) = match *input.get(at..).unwrap_or_default() {
-            [b'$', digit @ b'0'..=b'9', b'\r', b'\n', ..] => (i64::from(digit - b'0'), at + 4),
-            [b'$', tens @ b'1'..=b'9', digit @ b'0'..=b'9', b'\r', b'\n', ..] => {
-                (i64::from(tens - b'0') * 10 + i64::from(digit - b'0'), at + 5)
-            }
-            [b'$', ..] => length_line(input, at, Malformed::BulkLength, Malformed::BulkLine)?,
-            [] => return Err(Stop::Need(at + 1)),
-            _ => return Err(Stop::bad(Malformed::ExpectedBulk, at)),
+        let (len, start) = match input.get(at) {
+            Some(b'$') => length_line(input, at, Malformed::BulkLength, Malformed::BulkLine)?,
+            Some(_) => return Err(Stop::bad(Malformed::ExpectedBulk, at)),
+            None => return Err(Stop::Need(at + 1)),
         };
         if len < 0 || len > i64::from(self.limits.argument_bytes_max) {
             let kind = if self.limits.unauthenticated && len > 0 {
@@ -156,8 +201,44 @@ impl RequestDecoder {
     }
 }
 
+const fn is_roomy(limits: &Limits) -> bool {
+    let requests_bytes_max = STRAIGHT_MAX as u64 * (STRAIGHT_MAX as u64 + 9);
+    limits.arguments_max >= STRAIGHT_MAX
+        && limits.argument_bytes_max >= STRAIGHT_MAX
+        && limits.frame_bytes_max as u64 >= requests_bytes_max
+}
+
+/// A line of `kind`, up to four digits and CR LF, read from one word; the number and what follows the line.
+#[inline(always)]
+fn short_length(kind: u8, input: &[u8]) -> Option<(usize, &[u8])> {
+    let word = u64::from_le_bytes(*input.first_chunk::<8>()?);
+    let digit = |index: u32| (word >> (8 * index)) as u8 as usize ^ usize::from(b'0');
+    let ends_at = |index: u32| (word >> (8 * index)) as u16 == u16::from_le_bytes(*b"\r\n");
+    let first = digit(1);
+    if word as u8 != kind || first > 9 {
+        return None;
+    }
+    if ends_at(2) {
+        return Some((first, &input[4..]));
+    }
+    let two = first * 10 + digit(2);
+    if first == 0 || digit(2) > 9 {
+        return None;
+    }
+    if ends_at(3) {
+        return Some((two, &input[5..]));
+    }
+    let three = two * 10 + digit(3);
+    if digit(3) > 9 {
+        return None;
+    }
+    if ends_at(4) {
+        return Some((three, &input[6..]));
+    }
+    (digit(4) <= 9 && ends_at(5)).then(|| (three * 10 + digit(4), &input[7..]))
+}
+
 /// The number of the line at `at`, whose first byte names its type, and the offset behind the line.
-#[cold]
 fn length_line(input: &[u8], at: usize, bad: Malformed, endless: Malformed) -> Step<(i64, usize)> {
     let line = &input[at + 1..];
     let visible = &line[..line.len().min(LENGTH_LINE_MAX)];

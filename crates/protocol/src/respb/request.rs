@@ -9,13 +9,15 @@ use crate::limits::Limits;
 use crate::outcome::{Malformed, Outcome, Step, Stop};
 use crate::request::ArgVisitor;
 use crate::resp;
-use crate::table::{self, CommandId, Layout, Shape};
+use crate::table::{self, CommandId, Layout, Shape, Shapes};
 
 /// A whole request frame. Its arguments went to the visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestFrame<'a> {
     /// Bytes of the frame.
     pub len: usize,
+    /// What was fed behind the frame.
+    pub rest: &'a [u8],
     /// The channel it is for.
     pub channel: u16,
     /// What it is.
@@ -54,12 +56,17 @@ impl Frame<'_> {
 }
 
 /// Decodes requests, one frame after the other, resuming where a frame that is not whole stopped.
+///
+/// Layouts without a list are read in one go once the frame is whole and keep no state; those with one, and arguments of
+/// `u32` length, keep their place in `walk`.
 #[derive(Clone, Debug)]
 pub struct RequestDecoder {
+    /// The fast path of each opcode; none at all where limits are so low that the straight code would have to check them.
+    shapes: &'static Shapes,
+    /// Bytes of a frame that the straight code may look at: the least of the limits on frames and arguments.
+    visible_max: usize,
     limits: Limits,
-    /// Bytes that the straight code may look at: the least of the limits on frames and arguments.
-    fast_bytes_max: usize,
-    /// Bytes that must be there before another attempt; 0 between frames.
+    /// Bytes that must be there before another attempt; 0 between frames, and inside frames that keep no state.
     need: usize,
     walk: Walk,
     inner: resp::RequestDecoder,
@@ -68,9 +75,16 @@ pub struct RequestDecoder {
 impl RequestDecoder {
     /// A decoder at the start of a frame.
     pub const fn new(limits: Limits) -> Self {
+        let visible_max = if limits.argument_bytes_max < limits.frame_bytes_max {
+            limits.argument_bytes_max as usize
+        } else {
+            limits.frame_bytes_max as usize
+        };
+        let roomy = visible_max >= KEY_AT + u16::MAX as usize && limits.arguments_max >= ROOMY_ARGUMENTS;
         RequestDecoder {
+            shapes: if roomy { &table::SHAPES } else { &table::NO_SHAPES },
+            visible_max,
             limits,
-            fast_bytes_max: fast_bytes_max(&limits),
             need: 0,
             walk: Walk::START,
             inner: resp::RequestDecoder::new(limits),
@@ -87,21 +101,64 @@ impl RequestDecoder {
     /// [`Outcome::Invalid`] the stream is lost and what the visitor has of this frame is void.
     #[inline]
     pub fn decode<'a>(&mut self, input: &'a [u8], args: &mut impl ArgVisitor) -> Outcome<RequestFrame<'a>> {
-        if self.need == 0
-            && let Some(&[o1, o0, c1, c0]) = input.first_chunk::<HEADER_LEN>()
-        {
-            let opcode = u16::from_be_bytes([o1, o0]);
-            let visible = &input[..input.len().min(self.fast_bytes_max)];
-            match fast(table::shape(opcode), visible, self.limits.arguments_max, args) {
-                Fast::Done(len) => {
-                    let channel = u16::from_be_bytes([c1, c0]);
-                    return Outcome::Complete(RequestFrame { len, channel, frame: Frame::Core(opcode) });
-                }
-                Fast::Stopped { field, left, at } => self.walk = Walk::in_list(field, left, at),
-                Fast::No => {}
-            }
+        match self.decode_whole(input, args) {
+            Some(frame) => Outcome::Complete(frame),
+            None => self.slow(input, args),
         }
-        self.slow(input, args)
+    }
+
+    /// Decodes the frame at the start of `input` if it is whole and of one of the commonest layouts; otherwise
+    /// [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is straight code without
+    /// a call in it, so that a loop over a full buffer keeps its state, and the visitor's, in registers.
+    #[inline(always)]
+    pub fn decode_whole<'a>(
+        &mut self,
+        input: &'a [u8],
+        args: &mut impl ArgVisitor,
+    ) -> Option<RequestFrame<'a>> {
+        let [o1, o0, c1, c0, l1, l0] = *input.first_chunk::<KEY_AT>()?;
+        let opcode = u16::from_be_bytes([o1, o0]);
+        let first = usize::from(u16::from_be_bytes([l1, l0]));
+        let key_end = KEY_AT + first;
+        let whole = |frame: &[u8], rest| RequestFrame {
+            len: frame.len(),
+            rest,
+            channel: u16::from_be_bytes([c1, c0]),
+            frame: Frame::Core(opcode),
+        };
+        let shape = self.shapes[usize::from(u16::from_ne_bytes([o1, o0]))];
+        if shape == Shape::S {
+            let (frame, rest) = input.split_at_checked(key_end)?;
+            args.bytes(KEY_AT, &frame[KEY_AT..]);
+            return Some(whole(frame, rest));
+        }
+        if shape == Shape::SBO {
+            let len = input.get(key_end..key_end + 4)?.first_chunk()?;
+            let end = key_end + 5 + u32::from_be_bytes(*len) as usize;
+            let (frame, rest) = input.split_at_checked(end)?;
+            if frame[end - 1] != 0 || end > self.visible_max {
+                return None;
+            }
+            args.bytes(KEY_AT, &frame[KEY_AT..key_end]);
+            args.bytes(key_end + 4, &frame[key_end + 4..end - 1]);
+            return Some(whole(frame, rest));
+        }
+        if self.need != 0 || input.len() > self.visible_max {
+            return None;
+        }
+        let straight = if shape == Shape::L {
+            list(input, first, KEY_AT, None, args)
+        } else {
+            straight(shape, input, args)
+        };
+        match straight {
+            Straight::Done(len) => input.split_at_checked(len).map(|(frame, rest)| whole(frame, rest)),
+            Straight::Stopped { field, left, at } => {
+                (self.walk, self.need) = (Walk::in_list(field, left, at), at + 1);
+                None
+            }
+            Straight::No => None,
+        }
     }
 
     #[cold]
@@ -111,12 +168,9 @@ impl RequestDecoder {
             return Outcome::Incomplete { need: self.need };
         }
         let step = self.frame(input, args);
-        self.need = match step {
-            Err(Stop::Need(need)) => need,
-            _ => 0,
-        };
-        if step.is_ok() {
-            self.walk = Walk::START;
+        match step {
+            Err(Stop::Need(need)) if self.walk.keeps_its_place() => self.need = need,
+            _ => (self.need, self.walk) = (0, Walk::START),
         }
         step.into()
     }
@@ -143,7 +197,10 @@ impl RequestDecoder {
             frame::EXTENDED_FIRST.. => self.long(opcode, input, args)?,
             _ => return Err(Stop::bad(Malformed::UnknownOpcode, 0)),
         };
-        Ok(RequestFrame { len, channel, frame })
+        if len > self.limits.frame_bytes_max as usize {
+            return Err(Stop::bad(Malformed::FrameTooLong, 0));
+        }
+        Ok(RequestFrame { len, rest: &input[len..], channel, frame })
     }
 
     /// A typed layout whose payload begins at `at`; gives the length of the frame.
@@ -186,8 +243,14 @@ pub(super) fn long_payload<'a>(input: &'a [u8], limits: &Limits) -> Step<(usize,
     Ok((end, input.get(LONG_HEADER_LEN..end).ok_or(Stop::Need(end))?))
 }
 
+/// Where the key of a layout begins that starts with one.
+const KEY_AT: usize = HEADER_LEN + 2;
+
+/// The most arguments that a list of pairs can hold, with the name and a key.
+const ROOMY_ARGUMENTS: u32 = 2 * u16::MAX as u32 + 2;
+
 /// What the straight code made of a frame.
-enum Fast {
+enum Straight {
     /// The whole frame, of so many bytes.
     Done(usize),
     /// The frame ends inside the list that is field `field`: `left` items are missing, the next one is at `at`.
@@ -196,178 +259,144 @@ enum Fast {
     No,
 }
 
-/// The most arguments of a layout without a list that the straight code knows, the name included: it does not count them.
-const FAST_ARGUMENTS: u32 = 4;
-
-const fn fast_bytes_max(limits: &Limits) -> usize {
-    if limits.arguments_max < FAST_ARGUMENTS {
-        0
-    } else if limits.argument_bytes_max < limits.frame_bytes_max {
-        limits.argument_bytes_max as usize
-    } else {
-        limits.frame_bytes_max as usize
-    }
-}
-
-/// The commonest layouts in straight code. `input` is cut at the limits, so that nothing here can exceed them but the
+/// The commonest layouts in straight code. `visible` is cut at the limits, so that nothing here can exceed them but the
 /// number of arguments. Whatever is odd goes to the walk, which names the error.
 #[inline(always)]
-fn fast(shape: Shape, input: &[u8], arguments_max: u32, args: &mut impl ArgVisitor) -> Fast {
-    let mut cursor = Cursor { total: input.len(), rest: input.get(HEADER_LEN..).unwrap_or_default() };
+fn straight(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Straight {
     match shape {
-        Shape::Unknown | Shape::Walked => Fast::No,
-        Shape::Empty => Fast::Done(HEADER_LEN),
-        Shape::L => cursor.list(0, arguments_max, 1, args),
-        Shape::LSB => cursor.pairs(0, arguments_max, args),
-        Shape::SL => match cursor.str16() {
-            // The count must be there before the key is handed out.
-            Some(key) if cursor.rest.len() >= 2 => {
-                args.bytes(HEADER_LEN + 2, key);
-                cursor.list(1, arguments_max, 2, args)
-            }
-            _ => Fast::No,
+        Shape::Walked | Shape::L => Straight::No,
+        Shape::Empty => Straight::Done(HEADER_LEN),
+        Shape::LSB => pairs(visible, HEADER_LEN, None, args),
+        Shape::SL | Shape::SLSB => match str16(visible, HEADER_LEN) {
+            Some((key, at)) if shape == Shape::SL => match count(visible, at, Some(key), args) {
+                Some((count, at)) => list(visible, count as usize, at, Some(key), args),
+                None => Straight::No,
+            },
+            Some((key, at)) => pairs(visible, at, Some(key), args),
+            None => Straight::No,
         },
-        Shape::SLSB => match cursor.str16() {
-            Some(key) if cursor.rest.len() >= 2 => {
-                args.bytes(HEADER_LEN + 2, key);
-                cursor.pairs(1, arguments_max, args)
-            }
-            _ => Fast::No,
-        },
-        _ => match cursor.scalars(shape, args) {
-            Some(()) => Fast::Done(cursor.at()),
-            None => Fast::No,
-        },
+        _ => scalars(shape, visible, args).map_or(Straight::No, Straight::Done),
     }
 }
 
-/// Reads forward over what is visible of a frame.
-struct Cursor<'a> {
-    total: usize,
-    rest: &'a [u8],
+/// A `str16` at `at`, and the offset behind it.
+#[inline(always)]
+fn str16(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
+    let len = u16::from_be_bytes(*visible.get(at..at + 2)?.first_chunk()?);
+    let end = at + 2 + usize::from(len);
+    Some((visible.get(at + 2..end)?, end))
 }
 
-impl<'a> Cursor<'a> {
-    /// Offset in the frame.
-    #[inline(always)]
-    fn at(&self) -> usize {
-        self.total - self.rest.len()
-    }
+/// A `blob32` at `at`, and the offset behind it.
+#[inline(always)]
+fn blob32(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
+    let len = u32::from_be_bytes(*visible.get(at..)?.first_chunk()?);
+    let end = at + 4 + len as usize;
+    Some((visible.get(at + 4..end)?, end))
+}
 
-    #[inline(always)]
-    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(len)?;
-        self.rest = rest;
-        Some(taken)
-    }
+#[inline(always)]
+fn i64_at(visible: &[u8], at: usize) -> Option<i64> {
+    Some(i64::from_be_bytes(*visible.get(at..)?.first_chunk()?))
+}
 
-    #[inline(always)]
-    fn str16(&mut self) -> Option<&'a [u8]> {
-        let (len, rest) = self.rest.split_first_chunk::<2>()?;
-        let (text, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
-        self.rest = rest;
-        Some(text)
-    }
-
-    #[inline(always)]
-    fn blob32(&mut self) -> Option<&'a [u8]> {
-        let (len, rest) = self.rest.split_first_chunk::<4>()?;
-        let (blob, rest) = rest.split_at_checked(u32::from_be_bytes(*len) as usize)?;
-        self.rest = rest;
-        Some(blob)
-    }
-
-    #[inline(always)]
-    fn i64(&mut self) -> Option<i64> {
-        let (bytes, rest) = self.rest.split_first_chunk::<8>()?;
-        self.rest = rest;
-        Some(i64::from_be_bytes(*bytes))
-    }
-
-    /// Layouts without a list: nothing is handed out before all of it is there.
-    #[inline(always)]
-    fn scalars(&mut self, shape: Shape, args: &mut impl ArgVisitor) -> Option<()> {
-        let key = self.str16()?;
-        let key_at = HEADER_LEN + 2;
-        match shape {
-            Shape::S => args.bytes(key_at, key),
-            Shape::SS => {
-                let second = self.str16()?;
-                args.bytes(key_at, key);
-                args.bytes(self.at() - second.len(), second);
-            }
-            Shape::SB => {
-                let blob = self.blob32()?;
-                args.bytes(key_at, key);
-                args.bytes(self.at() - blob.len(), blob);
-            }
-            Shape::SBO => {
-                let blob = self.blob32()?;
-                let [0] = *self.take(1)? else { return None };
-                args.bytes(key_at, key);
-                args.bytes(self.at() - 1 - blob.len(), blob);
-            }
-            Shape::SI => {
-                let first = self.i64()?;
-                args.bytes(key_at, key);
-                args.int(first);
-            }
-            Shape::SII => {
-                let (first, second) = (self.i64()?, self.i64()?);
-                args.bytes(key_at, key);
-                args.int(first);
-                args.int(second);
-            }
-            _ => return None,
+/// Layouts without a list: nothing is handed out before all of it is there.
+#[inline(always)]
+fn scalars(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Option<usize> {
+    let (key, at) = str16(visible, HEADER_LEN)?;
+    Some(match shape {
+        Shape::S => {
+            args.bytes(KEY_AT, key);
+            at
         }
-        Some(())
-    }
-
-    /// `list16(str16)`. `before` is the number of arguments so far, the name included.
-    #[inline(always)]
-    fn list(&mut self, field: u8, arguments_max: u32, before: u32, args: &mut impl ArgVisitor) -> Fast {
-        let Some(mut left) = self.count() else { return Fast::No };
-        if left + before > arguments_max {
-            return if before == 1 { Fast::No } else { self.stopped(field, left) };
+        Shape::SS => {
+            let (second, end) = str16(visible, at)?;
+            args.bytes(KEY_AT, key);
+            args.bytes(at + 2, second);
+            end
         }
-        while left > 0 {
-            let Some(item) = self.str16() else { return self.stopped(field, left) };
-            args.bytes(self.at() - item.len(), item);
-            left -= 1;
+        Shape::SB => {
+            let (blob, end) = blob32(visible, at)?;
+            args.bytes(KEY_AT, key);
+            args.bytes(at + 4, blob);
+            end
         }
-        Fast::Done(self.at())
-    }
-
-    /// `list16(str16 blob32)`
-    #[inline(always)]
-    fn pairs(&mut self, field: u8, arguments_max: u32, args: &mut impl ArgVisitor) -> Fast {
-        let Some(mut left) = self.count() else { return Fast::No };
-        let before = 1 + u32::from(field);
-        if left * 2 + before > arguments_max {
-            return if before == 1 { Fast::No } else { self.stopped(field, left) };
+        Shape::SI => {
+            let first = i64_at(visible, at)?;
+            args.bytes(KEY_AT, key);
+            args.int(first);
+            at + 8
         }
-        while left > 0 {
-            let start = self.rest;
-            let (Some(first), Some(second)) = (self.str16(), self.blob32()) else {
-                self.rest = start;
-                return self.stopped(field, left);
-            };
-            let at = self.at() - second.len();
-            args.bytes(at - 4 - first.len(), first);
-            args.bytes(at, second);
-            left -= 1;
+        Shape::SII => {
+            let (first, second) = (i64_at(visible, at)?, i64_at(visible, at + 8)?);
+            args.bytes(KEY_AT, key);
+            args.int(first);
+            args.int(second);
+            at + 16
         }
-        Fast::Done(self.at())
-    }
+        _ => return None,
+    })
+}
 
-    #[inline(always)]
-    fn count(&mut self) -> Option<u32> {
-        let (count, rest) = self.rest.split_first_chunk::<2>()?;
-        self.rest = rest;
-        Some(u32::from(u16::from_be_bytes(*count)))
+/// The items of a `list16(str16)` from `at` on, which end the frame, behind a key or behind nothing.
+///
+/// What follows an item, be it the length of the next one or the next frame, is read along with it: one comparison covers
+/// both. The last item of the input has nothing behind it and is left to the walk.
+#[inline(always)]
+fn list(input: &[u8], count: usize, at: usize, key: Option<&[u8]>, args: &mut impl ArgVisitor) -> Straight {
+    let mut left = count;
+    let Some((first, mut rest)) = input[at..].split_first_chunk::<2>() else {
+        return if left == 0 { Straight::Done(at) } else { list_end(input, at, key.is_some(), left) };
+    };
+    let mut len = usize::from(u16::from_be_bytes(*first));
+    while left > 0 {
+        let Some((item, behind)) = rest.split_at_checked(len + 2) else {
+            return list_end(input, at, key.is_some(), left);
+        };
+        args.bytes(input.len() - rest.len(), &item[..len]);
+        len = usize::from(u16::from_be_bytes([item[len], item[len + 1]]));
+        rest = behind;
+        left -= 1;
     }
+    Straight::Done(input.len() - rest.len() - 2)
+}
 
-    fn stopped(&self, field: u8, left: u32) -> Fast {
-        Fast::Stopped { field, left, at: self.at() }
+/// The end of the input in a list whose items begin at `at`, when `left` of them have not been handed out. Walks over the
+/// others again, which happens once for a frame, rather than have the loop keep track.
+#[cold]
+#[inline(never)]
+fn list_end(input: &[u8], mut at: usize, behind_key: bool, left: usize) -> Straight {
+    let count = usize::from(u16::from_be_bytes([input[at - 2], input[at - 1]]));
+    for _ in left..count {
+        at = str16(input, at).map_or(at, |(_, end)| end);
     }
+    Straight::Stopped { field: u8::from(behind_key), left: left as u32, at }
+}
+
+/// `list16(str16 blob32)` at `at`, which ends the frame, behind a key or behind nothing.
+#[inline(always)]
+fn pairs(visible: &[u8], at: usize, key: Option<&[u8]>, args: &mut impl ArgVisitor) -> Straight {
+    let Some((mut left, mut at)) = count(visible, at, key, args) else { return Straight::No };
+    while left > 0 {
+        let Some(((first, middle), (second, end))) =
+            str16(visible, at).and_then(|first| Some((first, blob32(visible, first.1)?)))
+        else {
+            return Straight::Stopped { field: u8::from(key.is_some()), left, at };
+        };
+        args.bytes(at + 2, first);
+        args.bytes(middle + 4, second);
+        at = end;
+        left -= 1;
+    }
+    Straight::Done(at)
+}
+
+/// The count of a list, and the offset behind it. The key is handed out only here, when the count is there.
+#[inline(always)]
+fn count(visible: &[u8], at: usize, key: Option<&[u8]>, args: &mut impl ArgVisitor) -> Option<(u32, usize)> {
+    let count = u16::from_be_bytes(*visible.get(at..)?.first_chunk()?);
+    if let Some(key) = key {
+        args.bytes(KEY_AT, key);
+    }
+    Some((u32::from(count), at + 2))
 }

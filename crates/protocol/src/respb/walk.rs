@@ -49,6 +49,12 @@ impl Walk {
         Walk { at, field, left, inside: true, arguments: 1 + u32::from(field), ..Walk::START }
     }
 
+    /// Whether something was handed out that must not be handed out again, or a length is known that must not be read
+    /// again; otherwise the frame may as well be walked from its start.
+    pub(super) fn keeps_its_place(&self) -> bool {
+        self.inside || self.field > 0 || self.left > 0
+    }
+
     /// Walks the fields of a typed layout; gives the offset behind the last one.
     pub(super) fn fields(
         &mut self,

@@ -86,9 +86,7 @@ pub enum Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Shape {
-    /// No opcode of this version.
-    Unknown,
-    /// Walked.
+    /// Walked, or no opcode of this version.
     Walked,
     /// No payload.
     Empty,
@@ -291,14 +289,23 @@ pub fn by_opcode(opcode: u16) -> Option<CommandId> {
     index_gen::CORE.get(usize::from(opcode)).copied().filter(|&id| id != index_gen::NONE).map(CommandId)
 }
 
-/// The fast path of a core opcode; [`Shape::Unknown`] where there is no command.
-#[inline(always)]
-pub(crate) fn shape(opcode: u16) -> Shape {
-    match index_gen::SHAPES.get(usize::from(opcode)) {
-        Some(&shape) => shape,
-        None => Shape::Unknown,
+/// The fast path of every opcode there can be, so that the look-up needs no comparison, by the opcode's two bytes as they
+/// stand in memory, so that it needs no swap. Of its 64 KiB only the pages that are used become resident.
+pub(crate) type Shapes = [Shape; 1 << 16];
+
+/// The fast paths of the table.
+pub(crate) static SHAPES: Shapes = {
+    let mut shapes = NO_SHAPES;
+    let mut opcode = 0;
+    while opcode < CORE_OPCODES {
+        shapes[(opcode as u16).to_be() as usize] = index_gen::SHAPES[opcode];
+        opcode += 1;
     }
-}
+    shapes
+};
+
+/// No fast path for any opcode.
+pub(crate) static NO_SHAPES: Shapes = [Shape::Walked; 1 << 16];
 
 /// The command behind a module's opcode.
 pub fn by_module(module: u16, command: u16) -> Option<CommandId> {
