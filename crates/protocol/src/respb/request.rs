@@ -136,7 +136,8 @@ impl RequestDecoder {
             let len = input.get(key_end..key_end + 4)?.first_chunk()?;
             let end = key_end + 5 + u32::from_be_bytes(*len) as usize;
             let (frame, rest) = input.split_at_checked(end)?;
-            if frame[end - 1] != 0 || end > self.visible_max {
+            // A SET that came in pieces has handed out its key already: the walk goes on with it.
+            if frame[end - 1] != 0 || end > self.visible_max || self.need != 0 {
                 return None;
             }
             args.bytes(KEY_AT, &frame[KEY_AT..key_end]);
