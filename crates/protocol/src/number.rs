@@ -3,7 +3,7 @@
 //! A number on a text wire is canonical when exactly one spelling is allowed, so that text → number → text gives the
 //! same bytes back. Typed RESPB fields carry only numbers whose text is canonical (spec section 6.3).
 
-use alloc::vec::Vec;
+use crate::buffer::Buffer;
 
 /// Longest text of an `i64`: a sign and 19 digits.
 pub const INT_TEXT_MAX: usize = 20;
@@ -53,12 +53,12 @@ pub fn parse_double(text: &[u8]) -> Option<f64> {
 pub const DOUBLE_TEXT_MAX: usize = 32;
 
 /// Appends an integer.
-pub fn push_int(out: &mut Vec<u8>, value: i64) {
+pub fn push_int(out: &mut impl Buffer, value: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// Appends a double in its canonical text.
-pub fn push_double(out: &mut Vec<u8>, value: f64) {
+pub fn push_double(out: &mut impl Buffer, value: f64) {
     let mut buffer = [0u8; DOUBLE_TEXT_MAX];
     out.extend_from_slice(double_text(value, &mut buffer));
 }
