@@ -36,6 +36,12 @@ pub fn parse_int(text: &[u8]) -> Option<i64> {
     }
 }
 
+/// Whether a text is a whole number of any size: an optional sign and digits.
+pub fn is_big(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
 /// Reads a canonical double: the one text that [`push_double`] writes for it. NaN has none.
 pub fn parse_double(text: &[u8]) -> Option<f64> {
     if text.len() > DOUBLE_TEXT_MAX {

@@ -8,11 +8,15 @@ use crate::limits::Limits;
 use crate::outcome::{Malformed, Step, Stop};
 use crate::request::ArgVisitor;
 
-/// Decodes the line at the start of `input`. It is short by limit, so a line in pieces is looked at again from its start.
+/// Decodes the line at the start of `input`. It is short by limit, so a line in pieces is looked at again from its start,
+/// and nothing is handed out before its end is there. `at` and `count` say where it goes on when the visitor had no room
+/// for all words; 0 for a new line.
 #[cold]
 pub(super) fn decode<'a>(
     input: &'a [u8],
     limits: &Limits,
+    at: &mut usize,
+    count: &mut u32,
     args: &mut impl ArgVisitor,
 ) -> Step<RequestFrame<'a>> {
     let limit = limits.inline_bytes_max as usize;
@@ -33,22 +37,31 @@ pub(super) fn decode<'a>(
     if line.len() > limit {
         return Err(Stop::bad(Malformed::InlineTooLong, limit));
     }
-    let arguments = words(line, limits, args)?;
-    Ok(RequestFrame { len: end + 1, rest: &input[end + 1..], arguments })
+    words(line, limits, at, count, args)?;
+    Ok(RequestFrame { len: end + 1, rest: &input[end + 1..], arguments: *count })
 }
 
-fn words(line: &[u8], limits: &Limits, args: &mut impl ArgVisitor) -> Step<u32> {
-    let (mut at, mut count) = (0, 0u32);
+fn words(
+    line: &[u8],
+    limits: &Limits,
+    place: &mut usize,
+    count: &mut u32,
+    args: &mut impl ArgVisitor,
+) -> Step<()> {
+    let mut at = *place;
     loop {
         while at < line.len() && is_blank(line[at]) {
             at += 1;
         }
         // A NUL ends the line, as it does for Redis, which handles it as a C string.
         if at >= line.len() || line[at] == 0 {
-            return Ok(count);
+            return Ok(());
+        }
+        if !args.has_room() {
+            return Err(Stop::FULL);
         }
         let word = scan(line, at)?;
-        if count >= limits.arguments_max {
+        if *count >= limits.arguments_max {
             return Err(Stop::bad(Malformed::TooManyArguments, at));
         }
         if word.end - at > limits.argument_bytes_max as usize {
@@ -58,8 +71,9 @@ fn words(line: &[u8], limits: &Limits, args: &mut impl ArgVisitor) -> Step<u32> 
             false => args.bytes(at, &line[at..word.end]),
             true => args.quoted(at, &line[at..word.end]),
         }
-        count += 1;
+        *count += 1;
         at = word.end;
+        *place = at;
     }
 }
 
