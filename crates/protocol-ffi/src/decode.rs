@@ -3,6 +3,8 @@
 //! Owns the loop over frames and what a decoder keeps between calls. The codecs are the protocol crate's; the arrays are
 //! [`crate::batch`]'s.
 
+use core::mem::MaybeUninit;
+
 use weft_protocol::respb::Control;
 use weft_protocol::respb::frame;
 use weft_protocol::respb::reply::ReplyKind;
@@ -197,6 +199,30 @@ enum End {
     Wrong(WireError),
 }
 
+/// Decodes frames as long as they are of a common kind and fit: a loop with no call in it, so that it keeps its state, and a sink
+/// of its own, in registers. Gives what `rest`, `count` and `first` are then.
+#[inline(always)]
+fn straight<'a, C: Codec>(
+    codec: &mut C,
+    mut rest: &'a [u8],
+    frames: &mut [MaybeUninit<Frame>],
+    mut count: usize,
+    sink: &mut Sink<'_>,
+    mut first: usize,
+) -> (&'a [u8], usize, usize) {
+    let mut own = Sink { values: &mut *sink.values, len: sink.len, options: 0, base: rest.as_ptr() };
+    while let Some(place) = frames.get_mut(count)
+        && own.roomy()
+        && let Some((frame, behind)) = codec.whole(rest, &mut own)
+    {
+        place.write(Frame { first: first as u32, count: (own.len - first) as u32, ..frame });
+        (rest, first) = (behind, own.len);
+        count += 1;
+    }
+    sink.len = own.len;
+    (rest, count, first)
+}
+
 /// Decodes a batch.
 ///
 /// # Safety
@@ -216,6 +242,10 @@ unsafe fn run<C: Codec>(codec: &mut C, kept: &mut Kept, input: &[u8], batch: &mu
     let mut sink = Sink { values, len: resumed, options: kept.options, base: input.as_ptr() };
     let (mut rest, mut count, mut first) = (input, 0, 0);
     let end = loop {
+        (rest, count, first) = straight(codec, rest, frames, count, &mut sink, first);
+        if count > 0 {
+            sink.options = 0;
+        }
         if rest.is_empty() {
             break End::Empty;
         }
@@ -224,14 +254,11 @@ unsafe fn run<C: Codec>(codec: &mut C, kept: &mut Kept, input: &[u8], batch: &mu
             break End::Full { inside: count == 0 && kept.held > 0 };
         }
         sink.base = rest.as_ptr();
-        let (frame, behind) = match codec.whole(rest, &mut sink) {
-            Some(found) => found,
-            None => match codec.decode(rest, &mut sink) {
-                Outcome::Complete(found) => found,
-                Outcome::Incomplete { need } if need <= rest.len() => break End::Full { inside: true },
-                Outcome::Incomplete { need } => break End::Need(need),
-                Outcome::Invalid(error) => break End::Wrong(error),
-            },
+        let (frame, behind) = match codec.decode(rest, &mut sink) {
+            Outcome::Complete(found) => found,
+            Outcome::Incomplete { need } if need <= rest.len() => break End::Full { inside: true },
+            Outcome::Incomplete { need } => break End::Need(need),
+            Outcome::Invalid(error) => break End::Wrong(error),
         };
         place.write(Frame { first: first as u32, count: (sink.len - first) as u32, ..frame });
         (rest, first, sink.options) = (behind, sink.len, 0);
@@ -288,7 +315,7 @@ fn fail(kept: &mut Kept, batch: &mut Batch, error: WireError, channel: u16) -> S
 ///
 /// # Safety
 /// The values of the frame must have been written.
-unsafe fn is_zero_stream(frame: &Frame, values: &[core::mem::MaybeUninit<Value>]) -> bool {
+unsafe fn is_zero_stream(frame: &Frame, values: &[MaybeUninit<Value>]) -> bool {
     if frame.kind != frame_kind::CORE || frame.channel != 0 {
         return false;
     }

@@ -15,8 +15,8 @@ use crate::types::{EINVAL, INVALID, OK, Status, Value, kind};
 /// `value.value.data` must be what the header says it is for `value.kind`.
 pub(crate) unsafe fn argument<'a>(value: &Value) -> Option<Arg<'a>> {
     match value.kind {
-        // SAFETY: for these kinds it is `data`, with `len` bytes, as the caller promises.
         kind::BYTES | kind::KEYWORD => {
+            // SAFETY: for these kinds it is `data`, with `len` bytes, as the caller promises.
             unsafe { memory::bytes(value.value.data, value.len as usize) }.map(Arg::Bytes)
         }
         // SAFETY: every bit pattern is an integer.

@@ -151,34 +151,36 @@ unsafe fn write(encoder: &mut dyn Encoder, depth: usize, value: &Value) -> Statu
 unsafe fn write_other(encoder: &mut dyn Encoder, depth: usize, can_close: bool, value: &Value) -> Status {
     // SAFETY: every bit pattern is an integer, and a double.
     let (integer, number) = unsafe { (value.value.integer, value.value.number) };
-    let aggregate = match value.kind {
-        kind::INTEGER => return done(encoder.int(integer)),
-        kind::DOUBLE => return done(encoder.double(number)),
-        kind::BOOLEAN if integer == 0 || integer == 1 => return done(encoder.boolean(integer == 1)),
-        kind::NULL => return done(encoder.null(false)),
-        kind::NULL_ARRAY => return done(encoder.null(true)),
-        kind::TEXT => return done(encoder.open_text()),
-        kind::CLOSE if can_close => return done(encoder.close()),
-        kind::ARRAY => Aggregate::Array,
-        kind::MAP => Aggregate::Map,
-        kind::SET => Aggregate::Set,
-        kind::PUSH => Aggregate::Push,
-        kind::ATTRIBUTE => Aggregate::Attribute,
+    match value.kind {
+        kind::INTEGER => encoder.int(integer),
+        kind::DOUBLE => encoder.double(number),
+        kind::BOOLEAN if integer == 0 || integer == 1 => encoder.boolean(integer == 1),
+        kind::NULL => encoder.null(false),
+        kind::NULL_ARRAY => encoder.null(true),
+        kind::TEXT => encoder.open_text(),
+        kind::CLOSE if can_close => encoder.close(),
+        kind::ARRAY => return open(encoder, depth, Aggregate::Array, integer),
+        kind::MAP => return open(encoder, depth, Aggregate::Map, integer),
+        kind::SET => return open(encoder, depth, Aggregate::Set, integer),
+        kind::PUSH => return open(encoder, depth, Aggregate::Push, integer),
+        kind::ATTRIBUTE => return open(encoder, depth, Aggregate::Attribute, integer),
         _ => return EINVAL,
-    };
+    }
+    OK
+}
+
+/// Opens an aggregate; −1 for a length that is known late.
+fn open(encoder: &mut dyn Encoder, depth: usize, aggregate: Aggregate, len: i64) -> Status {
     let streams = !matches!(aggregate, Aggregate::Push | Aggregate::Attribute);
-    let len = match u32::try_from(integer) {
+    let len = match u32::try_from(len) {
         Ok(len) => Some(len),
-        Err(_) if integer == -1 && streams => None,
+        Err(_) if len == -1 && streams => None,
         Err(_) => return EINVAL,
     };
     if depth >= DEPTH {
         return EDEPTH;
     }
-    done(encoder.open(aggregate, len))
-}
-
-fn done((): ()) -> Status {
+    encoder.open(aggregate, len);
     OK
 }
 
