@@ -2,6 +2,7 @@
 //!
 //! It owns nothing itself: `model` and `respb` are the command table as values; the other modules read or write it.
 
+pub mod annex;
 pub mod arity;
 pub mod check;
 pub mod check_respb;
@@ -11,6 +12,7 @@ pub mod csv;
 pub mod r#gen;
 pub mod go_table;
 pub mod model;
+pub mod notation;
 pub mod reference;
 pub mod resp2;
 pub mod respb;
