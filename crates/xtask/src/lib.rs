@@ -6,6 +6,7 @@ pub mod annex;
 pub mod arity;
 pub mod check;
 pub mod check_respb;
+pub mod citations;
 pub mod compare;
 pub mod compared;
 pub mod csv;

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use xtask::{check, compare, compared, r#gen, model};
+use xtask::{check, citations, compare, compared, r#gen, model};
 
 const USAGE: &str = "\
 usage: xtask commands check             check spec/commands/ against its schema and against itself
        xtask commands fmt               write spec/commands/ in canonical form
        xtask commands --from HOST:PORT  compare the table with a live server
        xtask gen                        write the generated files
-       xtask gen --check                fail when a generated file is not up to date";
+       xtask gen --check                fail when a generated file is not up to date
+       xtask citations                  fail when a MUST of spec/RESPB.md names no proof, or one that is not there";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         ["commands", "--from", address] => compare_commands(root, address),
         ["gen"] => generate(root),
         ["gen", "--check"] => check_generated(root),
+        ["citations"] => check_citations(root),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -115,4 +117,10 @@ fn check_generated(root: &Path) -> Result<bool> {
         eprintln!("{path}: not what spec/ generates; run `xtask gen`");
     }
     Ok(stale.is_empty())
+}
+
+fn check_citations(root: &Path) -> Result<bool> {
+    let findings = citations::check(root)?;
+    findings.iter().for_each(|finding| eprintln!("{finding}"));
+    Ok(findings.is_empty())
 }
