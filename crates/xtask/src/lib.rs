@@ -20,3 +20,4 @@ pub mod respb;
 pub mod rust_table;
 pub mod schema;
 pub mod syntax;
+pub mod vectors;

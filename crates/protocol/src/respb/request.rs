@@ -136,7 +136,8 @@ impl RequestDecoder {
             let len = input.get(key_end..key_end + 4)?.first_chunk()?;
             let end = key_end + 5 + u32::from_be_bytes(*len) as usize;
             let (frame, rest) = input.split_at_checked(end)?;
-            if frame[end - 1] != 0 || end > self.visible_max {
+            // A SET that came in pieces has handed out its key already: the walk goes on with it.
+            if frame[end - 1] != 0 || end > self.visible_max || self.need != 0 {
                 return None;
             }
             args.bytes(KEY_AT, &frame[KEY_AT..key_end]);
@@ -191,7 +192,9 @@ impl RequestDecoder {
                 (self.command(id, LONG_HEADER_LEN, input, args)?, Frame::Module(id))
             }
             frame::ARGV => (self.walk.args(input, HEADER_LEN, true, &self.limits, args)?, Frame::Argv),
-            frame::REPLY_FIRST..=frame::REPLY_LAST => return Err(Stop::bad(Malformed::WrongDirection, 0)),
+            frame::REPLY_FIRST..=frame::REPLY_LAST | frame::FRAGMENT => {
+                return Err(Stop::bad(Malformed::WrongDirection, 0));
+            }
             frame::EXTENDED_FIRST.. => self.long(opcode, input, args)?,
             _ => return Err(Stop::bad(Malformed::UnknownOpcode, 0)),
         };
@@ -222,7 +225,6 @@ impl RequestDecoder {
                 self.inner.decode_exact(payload, LONG_HEADER_LEN, args)?;
                 Frame::Passthrough
             }
-            frame::FRAGMENT => return Err(Stop::bad(Malformed::WrongDirection, 0)),
             frame::IGNORABLE_FIRST.. => Frame::Control(Control::parse(opcode, payload, LONG_HEADER_LEN)?),
             _ => Frame::Unknown { opcode },
         };
