@@ -57,8 +57,8 @@ impl Frame<'_> {
 
 /// Decodes requests, one frame after the other, resuming where a frame that is not whole stopped.
 ///
-/// Layouts without a list are read in one go once the frame is whole and keep no state; those with one, and arguments of
-/// `u32` length, keep their place in `walk`.
+/// A frame that is whole and of a common layout is read by straight code and leaves no state. A frame that comes in pieces
+/// is walked: once something of it has been handed out, `walk` keeps the place and the straight code stays away.
 #[derive(Clone, Debug)]
 pub struct RequestDecoder {
     /// The fast path of each opcode; none at all where limits are so low that the straight code would have to check them.
@@ -134,7 +134,7 @@ impl RequestDecoder {
         }
         if shape == Shape::SBO {
             let len = input.get(key_end..key_end + 4)?.first_chunk()?;
-            let end = key_end + 5 + u32::from_be_bytes(*len) as usize;
+            let end = (key_end + 5).saturating_add(u32::from_be_bytes(*len) as usize);
             let (frame, rest) = input.split_at_checked(end)?;
             // A SET that came in pieces has handed out its key already: the walk goes on with it.
             if frame[end - 1] != 0 || end > self.visible_max || self.need != 0 {
@@ -292,7 +292,7 @@ fn str16(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
 #[inline(always)]
 fn blob32(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let len = u32::from_be_bytes(*visible.get(at..)?.first_chunk()?);
-    let end = at + 4 + len as usize;
+    let end = (at + 4).saturating_add(len as usize);
     Some((visible.get(at + 4..end)?, end))
 }
 
