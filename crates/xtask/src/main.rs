@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use xtask::{check, compare, compared, r#gen, model, vectors};
+use xtask::{check, citations, compare, compared, r#gen, model, vectors};
 
 const USAGE: &str = "\
 usage: xtask commands check             check spec/commands/ against its schema and against itself
@@ -14,6 +14,7 @@ usage: xtask commands check             check spec/commands/ against its schema 
        xtask commands --from HOST:PORT  compare the table with a live server
        xtask gen                        write the generated files
        xtask gen --check                fail when a generated file is not up to date
+       xtask citations                  fail when a MUST of spec/RESPB.md names no proof, or one that is not there
        xtask vectors                    write conformance/vectors
        xtask vectors --check            fail when a vector file is not up to date";
 
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         ["commands", "--from", address] => compare_commands(root, address),
         ["gen"] => generate(root),
         ["gen", "--check"] => check_generated(root),
+        ["citations"] => check_citations(root),
         ["vectors"] => write_vectors(root),
         ["vectors", "--check"] => check_vectors(root),
         _ => {
@@ -119,6 +121,12 @@ fn check_generated(root: &Path) -> Result<bool> {
         eprintln!("{path}: not what spec/ generates; run `xtask gen`");
     }
     Ok(stale.is_empty())
+}
+
+fn check_citations(root: &Path) -> Result<bool> {
+    let findings = citations::check(root)?;
+    findings.iter().for_each(|finding| eprintln!("{finding}"));
+    Ok(findings.is_empty())
 }
 
 fn write_vectors(root: &Path) -> Result<bool> {
