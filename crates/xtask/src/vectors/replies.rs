@@ -337,6 +337,10 @@ pub fn longer_forms() -> Vec<Vector> {
     for value in [-2i32, -1, 0, 1, 62, 63, 64, 254, 255] {
         add(format!("i32-{value}"), Tree::Int(value.into()), 0x10, Bytes::of(&value.to_be_bytes()));
     }
+    for bits in [0xFFF8_0000_0000_0000u64, 0x7FF8_0000_0000_0001, 0xFFFF_FFFF_FFFF_FFFF] {
+        let tree = Tree::Double(f64::from_bits(bits), "nan");
+        add(format!("nan-{bits:016x}"), tree, 0x07, Bytes::of(&bits.to_be_bytes()));
+    }
     for len in [0usize, 1, 127, 128, 255] {
         let text = Bytes::repeated(b"b", len);
         let sized32 = Bytes::of(&(len as u32).to_be_bytes()).join(&text);

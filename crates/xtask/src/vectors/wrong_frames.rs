@@ -159,7 +159,7 @@ fn control(direction: &'static str) -> Vec<Vector> {
     let case = |id: &str, section, comment: &str, opcode, payload: &[u8]| {
         wrong(direction, id, section, comment, long_frame(opcode, 1, &Bytes::of(payload)), ("bad-control", 8))
     };
-    let mut out = vec![case("close-half-code", "8.3", "CLOSE with half a code", 0xFF01, &[1])];
+    let mut out = vec![case("close-1", "8.3", "CLOSE with half a code", 0xFF01, &[1])];
     if direction == "request" {
         for len in [0usize, 3, 5, 8] {
             let payload = [0u8; 8];
