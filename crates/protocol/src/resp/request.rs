@@ -37,12 +37,22 @@ pub struct RequestDecoder {
     /// Arguments announced and arguments to come.
     arguments: u32,
     left: u32,
+    /// How far the end of an inline command has been looked for.
+    searched: usize,
 }
 
 impl RequestDecoder {
     /// A decoder at the start of a request.
     pub const fn new(limits: Limits) -> Self {
-        RequestDecoder { limits, straight: is_roomy(&limits), need: 0, at: 0, arguments: 0, left: 0 }
+        RequestDecoder {
+            limits,
+            straight: is_roomy(&limits),
+            need: 0,
+            at: 0,
+            arguments: 0,
+            left: 0,
+            searched: 0,
+        }
     }
 
     /// Other limits from the next request on (authentication).
@@ -139,7 +149,7 @@ impl RequestDecoder {
         if self.at == 0 {
             match input.first() {
                 Some(b'*') => self.start(input)?,
-                Some(_) => return inline::decode(input, &self.limits, args),
+                Some(_) => return inline::decode(input, &mut self.searched, &self.limits, args),
                 None => return Err(Stop::Need(1)),
             }
         }
