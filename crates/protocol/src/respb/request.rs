@@ -1,7 +1,7 @@
 //! Decoding what a client sends: typed commands, ARGV, passthrough and control frames (spec sections 3 to 8).
 //!
 //! Owns the frame header, the dispatch on the opcode and the straight code for the commonest layouts. All other layouts,
-//! and every frame that arrives in pieces, are walked by [`super::walk`] from the table.
+//! and every frame that arrives in pieces, are walked field by field from the table.
 
 use super::frame::{self, Control, HEADER_LEN, LONG_HEADER_LEN};
 use super::walk::Walk;
