@@ -14,4 +14,4 @@ func rawConnOf(net.Conn) syscall.RawConn { return nil }
 
 func rawRead(uintptr, []byte) (int, bool, error) { return 0, false, io.ErrNoProgress }
 
-func rawWrite(uintptr, []byte) (int, bool, error) { return 0, false, io.ErrShortWrite }
+func rawWrite(uintptr, []byte) (int, error) { return 0, io.ErrShortWrite }

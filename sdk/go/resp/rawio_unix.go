@@ -48,23 +48,18 @@ func rawRead(fd uintptr, b []byte) (n int, again bool, err error) {
 	}
 }
 
-// rawWrite writes what the socket takes. again means that it takes no more now.
-func rawWrite(fd uintptr, b []byte) (n int, again bool, err error) {
-	for n < len(b) {
-		m, err := syscall.Write(int(fd), b[n:])
-		if m > 0 {
-			n += m
-		}
+// rawWrite writes what the socket takes at once; after a short write it takes no more for now.
+func rawWrite(fd uintptr, b []byte) (n int, err error) {
+	for {
+		n, err = syscall.Write(int(fd), b)
 		switch {
 		case err == syscall.EINTR:
 			continue
 		case err == syscall.EAGAIN:
-			return n, true, nil
+			return 0, nil
 		case err != nil:
-			return n, false, err
-		case m == 0:
-			return n, false, io.ErrUnexpectedEOF
+			return 0, err
 		}
+		return n, nil
 	}
-	return n, false, nil
 }

@@ -41,6 +41,7 @@ type Writer struct {
 	hold  int          // depth of WriteBuffered: while positive nothing is sent
 	batch bool         // the owner flushes; a write sends only what no longer fits
 	resp2 bool
+	sends uint // how often bytes left buf; tells whether what was written can still be taken back
 
 	skip int // values of a RESP2-incompatible attribute still to be swallowed
 	mark int // where they start in buf
@@ -197,6 +198,7 @@ func (w *Writer) sendAll() error {
 // send sends the buffer and keeps it for what comes next.
 func (w *Writer) send() error {
 	if len(w.buf) > 0 {
+		w.sends++
 		n, err := w.sink.send(w.buf)
 		if err != nil {
 			return w.failed(n, err)
@@ -286,6 +288,7 @@ func (w *Writer) appendLarge(b []byte) error {
 	}
 	n, err := 0, w.sendAll()
 	if err == nil {
+		w.sends++
 		n, err = w.sink.send(b)
 	}
 	if err == nil || w.err != nil {
