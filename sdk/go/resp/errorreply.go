@@ -38,6 +38,9 @@ func (w *Writer) WriteErrorPrefix(prefix, message string) error {
 
 // WriteError writes err: an [*Error], wrapped or not, with its own prefix, anything else like WriteErrorString.
 func (w *Writer) WriteError(err error) error {
+	if typed, ok := err.(*Error); ok { // the common case, without what errors.As allocates
+		return w.WriteErrorPrefix(typed.prefix(), typed.Message)
+	}
 	var typed *Error
 	if errors.As(err, &typed) {
 		return w.WriteErrorPrefix(typed.prefix(), typed.Message)
@@ -83,5 +86,5 @@ func hasPrefix[T string | []byte](message T) bool {
 		}
 		i++
 	}
-	return i >= 2 && (i == len(message) || message[i] == ' ')
+	return i >= 2 && i < len(message) && message[i] == ' '
 }

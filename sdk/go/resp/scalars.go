@@ -243,13 +243,16 @@ func appendFloat(b []byte, f float64, bits int) []byte {
 
 // writeDigits writes the text of a number whose type RESP2 lacks.
 func (w *Writer) writeDigits(kind byte, digits []byte) error {
-	if w.resp2 {
-		return w.WriteBytes(digits)
-	}
 	if err := w.grow(len(digits) + headerRoom); err != nil {
 		return err
 	}
-	w.buf = append(append(append(w.buf, kind), digits...), '\r', '\n')
+	b := w.buf
+	if w.resp2 {
+		b = appendHeader(b, '$', len(digits))
+	} else {
+		b = append(b, kind)
+	}
+	w.buf = append(append(b, digits...), '\r', '\n')
 	return w.wrote()
 }
 

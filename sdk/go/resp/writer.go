@@ -264,7 +264,7 @@ func (w *Writer) grow(n int) error {
 		w.buf = make([]byte, 0, smallBytes)
 	case need <= blockBytes && w.block == nil:
 		old := w.buf
-		w.buf = append(takeBlock(&w.block)[:0], old...)
+		w.buf = append(takeBlock(&w.block)[:0:min(blockBytes, w.max)], old...)
 	default:
 		fresh := make([]byte, len(w.buf), min(max(need, 2*cap(w.buf)), max(need, w.max)))
 		copy(fresh, w.buf)
