@@ -10,7 +10,11 @@ import (
 
 // A block is in one of two places: the pool, or the one field that took it. release clears the field before it gives the block
 // back, so a block cannot be given back twice and two clients cannot share one.
-type block [blockBytes]byte
+type block struct {
+	data  [blockBytes]byte
+	spans [3 * batchMax]span // what a parser needs beside the bytes while it has them
+	ends  [batchMax]int
+}
 
 var blocks = sync.Pool{New: func() any { return new(block) }}
 
@@ -18,7 +22,7 @@ var blocks = sync.Pool{New: func() any { return new(block) }}
 func takeBlock(field **block) []byte {
 	b := blocks.Get().(*block)
 	*field = b
-	return b[:]
+	return b.data[:]
 }
 
 // releaseBlock gives *field back and clears it. It does nothing when there is none.
@@ -39,12 +43,29 @@ func (p *parser) release() {
 	if !p.empty() {
 		return
 	}
-	releaseBlock(&p.block)
+	p.spans, p.ends, p.head, p.taken = p.spans[:0], p.ends[:0], 0, 0
+	p.giveBack()
 	p.drop()
 	p.start, p.pos, p.end = 0, 0, 0
 	if cap(p.spans) > keepArgs {
 		p.spans = nil
 	}
+}
+
+// take makes buf a block, and uses its room for spans if there is no other.
+func (p *parser) take() {
+	p.buf = takeBlock(&p.block)
+	if p.spans == nil && p.ends == nil {
+		p.spans, p.ends, p.borrowed = p.block.spans[:0], p.block.ends[:0], true
+	}
+}
+
+// giveBack releases the block that buf is made of, if it is, and keeps what the spans in it say.
+func (p *parser) giveBack() {
+	if p.borrowed {
+		p.spans, p.ends, p.borrowed = append([]span(nil), p.spans...), append([]int(nil), p.ends...), false
+	}
+	releaseBlock(&p.block)
 }
 
 // drop forgets buf and every slice into it, so that a large buffer can be collected.
@@ -62,14 +83,14 @@ func (p *parser) room() []byte {
 	if p.empty() {
 		p.start, p.pos, p.end = 0, 0, 0
 		if len(p.buf) > blockBytes || p.block != nil && !p.wide {
-			releaseBlock(&p.block)
+			p.giveBack()
 			p.drop()
 		}
 	}
 	used := p.end - p.start
 	switch {
 	case p.buf == nil && p.wide:
-		p.buf = takeBlock(&p.block)
+		p.take()
 	case p.buf == nil:
 		p.buf = make([]byte, smallBytes)
 	case len(p.buf) < blockBytes && p.wide:
@@ -112,7 +133,7 @@ func (p *parser) grow() {
 	fresh := make([]byte, size)
 	p.move(fresh)
 	p.buf = fresh
-	releaseBlock(&p.block)
+	p.giveBack()
 }
 
 // shrink moves the command being received from a large buffer to a block, which must have room for it.

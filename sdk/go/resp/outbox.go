@@ -18,6 +18,7 @@ type outbox struct {
 	nc      net.Conn
 	raw     syscall.RawConn // nil unless nc is a plain socket
 	onWrite func(fd uintptr) bool
+	onStop  func()        // wakes the session's goroutine
 	max     int           // Limits.OutputBytesMax
 	timeout time.Duration // for each part that drain writes, 0: none
 
@@ -37,7 +38,8 @@ type outbox struct {
 	total   int64     // bytes handed over, for Stats
 }
 
-func (o *outbox) init(nc net.Conn, max int, timeout time.Duration) {
+func (o *outbox) init(nc net.Conn, max int, timeout time.Duration, onStop func()) {
+	o.onStop = onStop
 	o.nc, o.raw, o.max, o.timeout = nc, rawConnOf(nc), max, timeout
 	o.settled.L = &o.mu
 	o.onWrite = o.writeReady
@@ -129,7 +131,12 @@ func (o *outbox) writeReady(fd uintptr) bool {
 
 // limitWrite sets the deadline of the next write that waits.
 func (o *outbox) limitWrite() {
-	if o.timeout > 0 {
+	if o.timeout <= 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil { // else stop has set one that must stay
 		_ = o.nc.SetWriteDeadline(time.Now().Add(o.timeout))
 	}
 }
@@ -214,7 +221,7 @@ func (o *outbox) check() error {
 	return o.err
 }
 
-// stop ends all sending and closes the connection, which wakes whoever waits for it. mu is held.
+// stop ends all sending and wakes whoever waits for the connection; its goroutine then closes it. mu is held.
 func (o *outbox) stop(err error) {
 	if o.err != nil {
 		return
@@ -222,12 +229,16 @@ func (o *outbox) stop(err error) {
 	o.err = err
 	o.queue, o.pushes = nil, nil
 	o.settled.Broadcast()
-	if o.raw != nil {
-		_ = o.nc.Close()
-		return
+	// Not Close: it waits for reads and writes in progress, and this may be called inside one.
+	_ = o.nc.SetWriteDeadline(time.Unix(1, 0))
+	o.onStop()
+	if half, ok := o.nc.(interface {
+		CloseRead() error
+		CloseWrite() error
+	}); ok {
+		_ = half.CloseRead()
+		_ = half.CloseWrite()
 	}
-	// The deadline ends writes that hold the locks Close would need.
-	_ = o.nc.SetDeadline(time.Unix(1, 0))
 }
 
 // wait returns when nothing is being sent; it is what holds streams back behind a slow client.

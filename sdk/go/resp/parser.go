@@ -32,6 +32,8 @@ type parser struct {
 	cut   bool   // the batch was full: there may be more whole commands in buf
 	args  [][]byte
 
+	borrowed bool // spans and ends are parts of block
+
 	need    int // arguments still missing from the command being received
 	bulk    int // length of the argument whose header was parsed, or -1
 	scanned int // bytes of an inline command, from start, that hold no line end

@@ -314,6 +314,9 @@ func (r *Reader) line() ([]byte, error) {
 		unread := r.buf[r.pos+scanned : r.end]
 		if i := bytes.IndexByte(unread, '\n'); i >= 0 {
 			line := r.buf[r.pos : r.pos+scanned+i]
+			if len(line) > r.limits.LineBytesMax {
+				return nil, r.limit("LineBytesMax", r.limits.LineBytesMax, len(line), "a line is too long")
+			}
 			r.pos += len(line) + 1
 			if len(line) < 2 || line[len(line)-1] != '\r' {
 				return nil, &ProtocolError{"a line without a type or without CRLF"}

@@ -42,7 +42,7 @@ func (s *Server) newConn(nc net.Conn) *serverConn {
 	c.onRead = c.readReady
 	c.in.init(&s.limits)
 	c.in.wide = c.raw != nil
-	c.out.init(nc, s.limits.OutputBytesMax, max(s.WriteTimeout, 0))
+	c.out.init(nc, s.limits.OutputBytesMax, max(s.WriteTimeout, 0), c.deadline.expire)
 	c.deadline.nc, c.deadline.draining = nc, s.draining
 
 	sess := &c.sess
@@ -262,7 +262,9 @@ func (c *serverConn) flush() {
 		c.reason = err
 	}
 	sent := c.out.end()
-	c.deadline.active()
+	if c.commands > 0 {
+		c.deadline.active() // bytes alone are none: a command that drips in must end in time
+	}
 	c.count(sent)
 }
 

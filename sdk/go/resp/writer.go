@@ -104,7 +104,7 @@ func (w *Writer) WriteBuffered(fn func() error) error {
 		if w.err == nil {
 			w.buf, w.skip, w.mark = w.buf[:from], skip, mark
 		}
-		if w.err == nil && from > 0 && w.hold == 1 && !w.batch {
+		if w.err == nil && from > 0 && w.hold == 1 && !w.batch && w.skip == 0 {
 			return errors.Join(err, w.sendUnlessMore())
 		}
 		return err
@@ -112,7 +112,7 @@ func (w *Writer) WriteBuffered(fn func() error) error {
 	if w.err != nil {
 		return w.err
 	}
-	if w.hold > 1 || w.batch {
+	if w.hold > 1 || w.batch || w.skip > 0 {
 		return nil
 	}
 	return w.sendUnlessMore()
