@@ -267,13 +267,6 @@ func (o *outbox) finish(gentle bool) {
 	}
 }
 
-// waiting is the number of bytes that were not sent yet.
-func (o *outbox) waiting() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.queue) + len(o.pushes) + o.flying
-}
-
 // failed returns why nothing is sent any more, or nil.
 func (o *outbox) failed() error {
 	o.mu.Lock()
