@@ -171,6 +171,8 @@ const (
 	countWord = 0x0a0d0000 | '*' // "*x\r\n"
 	bulkWord  = 0x0a0d0000 | '$' // "$x\r\n"
 	wordMask  = 0xffff00ff
+	longWord  = 0x0a0d000000 | '$' // "$xx\r\n"
+	longMask  = 0xffff0000ff
 	crlfWord  = 0x0a0d
 )
 
@@ -189,7 +191,22 @@ next:
 		}
 		at := pos + 4
 		for i := range n {
-			start, size := bulkHeader(buf, at)
+			var start, size int
+			if len(buf)-at >= 8 {
+				// One and two digits are nearly all there is, and are done here: the call would cost as much again.
+				head := binary.LittleEndian.Uint64(buf[at:])
+				one, two := head>>8&0xff-'0', head>>16&0xff-'0'
+				switch {
+				case head&wordMask == bulkWord && one <= 9:
+					start, size = at+4, int(one)
+				case head&longMask == longWord && one-1 <= 8 && two <= 9:
+					start, size = at+5, int(one*10+two)
+				default:
+					start, size = bulkHeader(buf, at)
+				}
+			} else {
+				start, size = bulkHeader(buf, at)
+			}
 			if size < 0 || size > p.fastMax || len(buf)-start < size+2 {
 				spans = spans[:len(spans)-i]
 				break next
