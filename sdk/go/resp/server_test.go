@@ -386,10 +386,15 @@ func TestPanicEndsOneConnection(t *testing.T) {
 	m := echoMux()
 	m.HandleFunc("PANIC", 1, func(s *Session, r *Request) error { panic("as asked") })
 	var log bytes.Buffer
-	addr := startServer(t, &Server{Handler: m, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	ended := make(chan struct{}, 2)
+	addr := startServer(t, &Server{
+		Handler: m, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		OnClose: func(*Session, error) { ended <- struct{}{} },
+	})
 	good, bad := dial(t, addr), dial(t, addr)
 	bad.send("PANIC\r\n")
 	bad.expectEnd()
+	<-ended // orders the log before its reading
 	good.send("PING\r\n")
 	good.expect("PONG")
 	if !strings.Contains(log.String(), "as asked") {
