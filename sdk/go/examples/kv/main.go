@@ -1,4 +1,4 @@
-// Command kv is a key-value server in about sixty lines: PING, ECHO, GET, SET, DEL, EXISTS and DBSIZE.
+// Command kv is a key-value server in sixty lines: PING, GET, SET and DEL.
 package main
 
 import (
@@ -14,7 +14,7 @@ type store struct {
 	values map[string][]byte
 }
 
-func (kv *store) ping(s *resp.Session, r *resp.Request) error {
+func ping(s *resp.Session, r *resp.Request) error {
 	if r.Len() > 1 {
 		return s.WriteBytes(r.Arg(1))
 	}
@@ -39,25 +39,15 @@ func (kv *store) set(s *resp.Session, r *resp.Request) error {
 	return s.WriteOK()
 }
 
-func (kv *store) count(s *resp.Session, r *resp.Request, remove bool) error {
-	n := 0
+func (kv *store) del(s *resp.Session, r *resp.Request) error {
 	kv.mu.Lock()
+	before := len(kv.values)
 	for _, key := range r.Args()[1:] {
-		if _, ok := kv.values[string(key)]; ok {
-			n++
-			if remove {
-				delete(kv.values, string(key))
-			}
-		}
+		delete(kv.values, string(key))
 	}
+	n := before - len(kv.values)
 	kv.mu.Unlock()
 	return s.WriteInt(n)
-}
-
-func (kv *store) size(s *resp.Session) error {
-	kv.mu.RLock()
-	defer kv.mu.RUnlock()
-	return s.WriteInt(len(kv.values))
 }
 
 func main() {
@@ -65,14 +55,9 @@ func main() {
 	flag.Parse()
 	kv := &store{values: map[string][]byte{}}
 	mux := resp.NewMux()
-	mux.HandleFunc("PING", -1, kv.ping)
-	mux.HandleFunc("ECHO", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteBytes(r.Arg(1)) })
+	mux.HandleFunc("PING", -1, ping)
 	mux.HandleFunc("GET", 2, kv.get)
 	mux.HandleFunc("SET", 3, kv.set)
-	mux.HandleFunc("DEL", -2, func(s *resp.Session, r *resp.Request) error { return kv.count(s, r, true) })
-	mux.HandleFunc("EXISTS", -2, func(s *resp.Session, r *resp.Request) error { return kv.count(s, r, false) })
-	mux.HandleFunc("DBSIZE", 1, func(s *resp.Session, r *resp.Request) error { return kv.size(s) })
-	server := &resp.Server{Handler: mux}
-	log.Printf("kv: listening on %s", *addr)
-	log.Fatal(server.ListenAndServe(*addr))
+	mux.HandleFunc("DEL", -2, kv.del)
+	log.Fatal((&resp.Server{Handler: mux}).ListenAndServe(*addr))
 }
