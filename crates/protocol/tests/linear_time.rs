@@ -1,6 +1,7 @@
 //! A request that arrives byte by byte costs its bytes once: ten times the arguments take about ten times as long.
 //!
-//! Owns the measurement. Quadratic time would show as a hundredfold; the bound leaves room for a busy machine and for caches that hold the tenth only.
+//! Owns the measurement. Quadratic time would show as a hundredfold; the bound leaves room for a busy machine and for
+//! caches that hold the tenth only.
 
 use std::time::{Duration, Instant};
 
@@ -130,8 +131,8 @@ fn resp_reply(elements: usize) -> Duration {
     by_bytes(&wire, elements, |input, count| whole(decoder.decode(input, count), |frame| frame.len))
 }
 
-/// A tenth and the whole, each the fastest of a few tries. A machine that is busy in just the wrong moments gets another
-/// attempt; quadratic time fails them all.
+/// A tenth and the whole, each the fastest of a few tries. A machine that is busy in just the wrong moments gets
+/// another attempt; quadratic time fails them all.
 fn check(name: &str, size: usize, run: impl Fn(usize) -> Duration) {
     let fastest = |size| (0..TRIES).map(|_| run(size)).min().unwrap_or_default();
     let mut ratios = Vec::new();

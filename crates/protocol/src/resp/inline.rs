@@ -1,7 +1,7 @@
 //! Inline commands: a line of words, quoted as in Redis.
 //!
-//! Owns the splitting. A word without quotes is handed out as it stands; one with quotes is handed out raw, checked to be
-//! well-formed, and resolved by [`crate::request::unquote`].
+//! Owns the splitting. A word without quotes is handed out as it stands; one with quotes is handed out raw, checked to
+//! be well-formed, and resolved by [`crate::request::unquote`].
 
 use super::request::RequestFrame;
 use crate::limits::Limits;

@@ -1,5 +1,5 @@
-//! Vectors of frames on RESPB that are wrong apart from any command's layout: opcodes, lengths, passthrough, control frames,
-//! reply values.
+//! Vectors of frames on RESPB that are wrong apart from any command's layout: opcodes, lengths, passthrough, control
+//! frames, reply values.
 //!
 //! It owns one case or more for each error of a frame. Errors of fields stand in [`super::requests`], limits in
 //! [`super::limits`].
