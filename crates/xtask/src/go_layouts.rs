@@ -1,7 +1,7 @@
 //! Generates `sdk/go/internal/frame/layouts_gen.go`: the RESPB layouts for the Go SDK.
 //!
-//! It owns the generated file; the types that the text builds stand in the handwritten `layout.go` beside it. The text is
-//! as gofmt would write it: one layout on one line.
+//! It owns the generated file; the types that the text builds stand in the handwritten `layout.go` beside it. The text
+//! is as gofmt would write it: one layout on one line.
 
 use std::fmt::Write as _;
 
@@ -47,7 +47,8 @@ pub fn generate(commands: &[Command]) -> String {
         "// core holds the layouts of core commands by opcode; one without a name is unassigned.\n"
     );
     let _ = write!(text, "var core = [CoreLast + 1]Layout{{\n{core}}}\n\n");
-    text.push_str("// modules holds the layouts of module commands, by module and command.\nvar modules = [][]Layout{\n");
+    text.push_str("// modules holds the layouts of module commands, by module and command.\n");
+    text.push_str("var modules = [][]Layout{\n");
     for (number, lines) in modules.iter().enumerate() {
         let _ = writeln!(text, "\t{number}: {{\n{lines}\t}},");
     }

@@ -1,5 +1,7 @@
 package main
 
+// This file owns starting a server as a child, reading its CPU time and ending it.
+
 import (
 	"bufio"
 	"fmt"

@@ -1,5 +1,7 @@
 package main
 
+// This file owns the tables: seed 003's figures beside the measured ones.
+
 import (
 	"fmt"
 	"io"

@@ -1,5 +1,8 @@
 package resp
 
+// This file owns the speed comparison with what one writes by hand: a bufio.Reader and a bufio.Writer with strconv.
+// The baselines allocate nothing either and reuse their slices, so the difference is decoding and encoding alone.
+
 import (
 	"bufio"
 	"errors"
@@ -10,9 +13,6 @@ import (
 	"testing"
 	"time"
 )
-
-// This file owns the speed comparison with what one writes by hand: a bufio.Reader and a bufio.Writer with strconv.
-// The baselines allocate nothing either and reuse their slices, so the difference is decoding and encoding alone.
 
 // loopConn delivers the same bytes over and over, never cutting them anywhere in particular, and drops what is written.
 type loopConn struct {

@@ -1,12 +1,12 @@
 package resp
 
+// This file owns the memory under requests and replies: small buffers that a connection keeps, pooled blocks that
+// it has while it is busy, and larger ones that the garbage collector takes back.
+
 import (
 	"io"
 	"sync"
 )
-
-// This file owns the memory under requests and replies: small buffers that a connection keeps, pooled blocks that
-// it has while it is busy, and larger ones that the garbage collector takes back.
 
 // A block is in one of two places: the pool, or the one field that took it. release clears the field before it gives the block
 // back, so a block cannot be given back twice and two clients cannot share one.

@@ -1,5 +1,7 @@
 package resp
 
+// This file owns ClientConn: reading commands from one connection, deadlines, closing.
+
 import (
 	"io"
 	"net"

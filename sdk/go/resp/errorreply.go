@@ -1,8 +1,8 @@
 package resp
 
-import "errors"
-
 // This file owns the encoding of errors. An error's first word is what programs act on, so each keeps its own.
+
+import "errors"
 
 // WriteErrorString writes an error. A message whose first word is made of capital letters, as in "WRONGTYPE Operation against …", has
 // its own prefix; any other gets "ERR " in front. Line breaks are written as blanks.

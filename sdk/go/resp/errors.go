@@ -1,5 +1,7 @@
 package resp
 
+// This file owns the errors that are replies, and those that a connection ends with.
+
 import (
 	"errors"
 	"fmt"

@@ -1,5 +1,7 @@
 package resp
 
+// This file owns the fuzz targets.
+
 import (
 	"bytes"
 	"errors"

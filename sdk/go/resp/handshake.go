@@ -1,9 +1,9 @@
 package resp
 
-import "errors"
-
 // This file owns the commands that a Server answers itself: HELLO, AUTH, QUIT and RESET, and the refusal of everything else before
 // authentication and, in RESP2, during a subscription.
+
+import "errors"
 
 // builtin answers r if it is one of the server's own commands.
 func (c *serverConn) builtin(s *Session, r *Request) (done bool, err error) {

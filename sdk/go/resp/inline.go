@@ -1,8 +1,8 @@
 package resp
 
-import "bytes"
-
 // This file owns inline commands: a line of words, as a person types it into telnet or a health check sends it.
+
+import "bytes"
 
 // inline parses the line at pos. It returns true for a command; for a blank line it only moves pos; when the line end has
 // not arrived it changes nothing. Words with escapes are decoded in place: the decoded form is never longer.

@@ -1,5 +1,7 @@
 package resp
 
+// This file owns finding the handler of a command, and its arity.
+
 import (
 	"encoding/binary"
 	"fmt"

@@ -1,18 +1,18 @@
 package resp
 
-import (
-	"net"
-	"sync"
-	"syscall"
-	"time"
-)
-
 // This file owns the way of a session's bytes to its client. Replies come from the session's goroutine, pushes from
 // anywhere; neither may be held up by a client that does not read, and a push must not overtake a reply.
 //
 // Bytes are sent by whoever has them, without waiting. Only when the socket takes no more does a goroutine take over, drain,
 // until the queue is empty: a connection that keeps up never has a second goroutine, and a client that sends a long pipeline before
 // it reads any reply does not block the reading of it. Past the limit the connection is cut.
+
+import (
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
 
 type outbox struct {
 	nc      net.Conn

@@ -1,13 +1,13 @@
 package resp
 
+// This file owns the decoding of requests. It does no I/O: bytes are put into buf by whoever reads, commands come
+// out of next. A command that is not yet whole is a state, not an error; decoding resumes at the argument
+// where it stopped, so each byte is looked at once however it was cut up on its way.
+
 import (
 	"encoding/binary"
 	"math"
 )
-
-// This file owns the decoding of requests. It does no I/O: bytes are put into buf by whoever reads, commands come
-// out of next. A command that is not yet whole is a state, not an error; decoding resumes at the argument
-// where it stopped, so each byte is looked at once however it was cut up on its way.
 
 // span is one argument: buf[start:end].
 type span struct{ start, end int }

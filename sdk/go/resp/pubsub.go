@@ -1,5 +1,7 @@
 package resp
 
+// This file owns subscriptions and the delivery of messages.
+
 import "sync"
 
 // DefaultSubscriptionsMax is the channels and patterns one session may be subscribed to.

@@ -1,5 +1,7 @@
 package resp
 
+// This file owns the tests of pushes, of streams, of TLS and of memory.
+
 import (
 	"bytes"
 	"crypto/ecdsa"

@@ -2,4 +2,6 @@
 
 package resp
 
+// This file says that the race detector is on.
+
 const raceEnabled = true

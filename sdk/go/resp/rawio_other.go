@@ -2,6 +2,8 @@
 
 package resp
 
+// This file owns raw reads and writes where there are none.
+
 import (
 	"io"
 	"net"

@@ -2,15 +2,15 @@
 
 package resp
 
+// This file owns the reads and writes that do not wait. With them a connection that waits for its client holds no
+// buffer, one that was not read from is noticed before anything blocks, and a server's loop saves the read
+// that only finds out that there is nothing left.
+
 import (
 	"io"
 	"net"
 	"syscall"
 )
-
-// This file owns the reads and writes that do not wait. With them a connection that waits for its client holds no
-// buffer, one that was not read from is noticed before anything blocks, and a server's loop saves the read
-// that only finds out that there is nothing left.
 
 // rawConnOf returns the descriptor of a plain TCP or Unix socket, and nil for anything wrapped around one.
 func rawConnOf(nc net.Conn) syscall.RawConn {

@@ -1,5 +1,7 @@
 package resp
 
+// This file owns Value, a reply as a tree.
+
 import (
 	"bytes"
 	"fmt"

@@ -1,11 +1,11 @@
 package resp
 
+// This file owns the client's side of decoding: replies, with bounds, because a server may be broken or hostile too.
+
 import (
 	"bytes"
 	"io"
 )
-
-// This file owns the client's side of decoding: replies, with bounds, because a server may be broken or hostile too.
 
 // Defaults of [ReaderLimits].
 const (

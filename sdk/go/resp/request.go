@@ -1,5 +1,7 @@
 package resp
 
+// This file owns Request, a command as handlers see it.
+
 import (
 	"errors"
 	"io"

@@ -1,5 +1,7 @@
 package resp
 
+// This file owns the encoding of values that hold no other values, errors apart.
+
 import (
 	"encoding/binary"
 	"errors"
@@ -7,8 +9,6 @@ import (
 	"math/big"
 	"strconv"
 )
-
-// This file owns the encoding of values that hold no other values, errors apart.
 
 // headerRoom is enough for a type byte, the longest number and two line ends.
 const headerRoom = 1 + 20 + 2 + 2

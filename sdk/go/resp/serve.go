@@ -1,5 +1,7 @@
 package resp
 
+// This file owns one connection of a Server: bytes → commands → handler → replies → bytes.
+
 import (
 	"context"
 	"crypto/tls"
@@ -12,8 +14,6 @@ import (
 	"syscall"
 	"time"
 )
-
-// This file owns one connection of a Server: bytes → commands → handler → replies → bytes.
 
 type serverConn struct {
 	server *Server

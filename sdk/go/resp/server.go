@@ -1,5 +1,7 @@
 package resp
 
+// This file owns Server: its settings, accepting and shutting down.
+
 import (
 	"context"
 	"crypto/tls"

@@ -1,5 +1,7 @@
 package resp
 
+// This file owns the tests of Server.
+
 import (
 	"bytes"
 	"context"

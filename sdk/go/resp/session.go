@@ -1,5 +1,7 @@
 package resp
 
+// This file owns Session, a logical client as handlers see it.
+
 import (
 	"context"
 	"net"

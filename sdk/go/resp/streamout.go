@@ -1,12 +1,12 @@
 package resp
 
+// This file owns values too large to be held in memory on their way out.
+
 import (
 	"errors"
 	"fmt"
 	"io"
 )
-
-// This file owns values too large to be held in memory on their way out.
 
 // WriteBytesFrom writes a bulk string of exactly n bytes read from r, a block of 64 KiB at a time. It holds no more than that, and
 // waits for a client that reads slowly. If r ends early or fails, the length already sent cannot be kept, so the connection is

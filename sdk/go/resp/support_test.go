@@ -1,5 +1,7 @@
 package resp
 
+// This file owns what the tests share.
+
 import (
 	"bytes"
 	"context"
@@ -11,8 +13,6 @@ import (
 	"testing/iotest"
 	"time"
 )
-
-// This file owns what the tests share.
 
 // testWait bounds everything a test waits for; it is never a pause.
 const testWait = 20 * time.Second

@@ -1,5 +1,7 @@
 package resp
 
+// This file owns the tests of writing replies.
+
 import (
 	"bytes"
 	"errors"

@@ -1,14 +1,14 @@
 package resp
 
+// This file owns the output buffer: where replies gather, when they are sent, and what happens past the limit. The
+// encodings are in scalars.go, errorreply.go and aggregates.go.
+
 import (
 	"errors"
 	"io"
 	"os"
 	"sync/atomic"
 )
-
-// This file owns the output buffer: where replies gather, when they are sent, and what happens past the limit. The
-// encodings are in scalars.go, errorreply.go and aggregates.go.
 
 // Writer encodes replies. [ClientConn] and [Session] embed one; [NewWriter] makes one for any io.Writer, for instance to write
 // requests as arrays of bulk strings.

@@ -1,5 +1,7 @@
 package main
 
+// This file owns the test that talks to the rate limiter as a client would.
+
 import (
 	"hash/maphash"
 	"testing"

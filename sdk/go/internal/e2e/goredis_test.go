@@ -1,5 +1,7 @@
 package e2e
 
+// This file owns the tests with go-redis as the client.
+
 import (
 	"context"
 	"errors"

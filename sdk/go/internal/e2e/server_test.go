@@ -1,5 +1,7 @@
 package e2e
 
+// This file owns the server that the tests of this package talk to.
+
 import (
 	"context"
 	"net"

@@ -1,5 +1,7 @@
 package e2e
 
+// This file owns the tests with Redis's own tools as clients.
+
 import (
 	"os/exec"
 	"strings"
