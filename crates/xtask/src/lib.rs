@@ -22,3 +22,4 @@ pub mod rust_table;
 pub mod schema;
 pub mod syntax;
 pub mod vectors;
+pub mod wireshark;
