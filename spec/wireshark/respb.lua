@@ -861,7 +861,7 @@ end
 -- An argument as one word of a command line.
 function text.word(bytes)
   local shown = text.elide(bytes, text.argument_bytes_max)
-  if bytes == "" or shown:find("[ \"|]") then
+  if bytes == "" or bytes:sub(1, text.argument_bytes_max):find("[ \"|]") then
     return '"' .. shown:gsub('"', '\\"') .. '"'
   end
   return shown
@@ -1052,14 +1052,11 @@ function Reader:summary()
   return line
 end
 
--- A node for text with its length under it.
+-- A node for text with its length under it; its bytes are those of both.
 local function text_node(field, label, length_at, at, bytes, length_type)
   local length = { at = length_at, len = at - length_at, field = "length", value = #bytes }
   length.label = string.format("Length: %d (%s)", #bytes, length_type)
-  local node = { at = at, len = #bytes, field = field, value = text.value(bytes), nodes = { length } }
-  if #bytes == 0 then
-    node.at, node.len = length_at, at - length_at
-  end
+  local node = { at = length_at, len = at - length_at + #bytes, field = field, value = text.value(bytes), nodes = { length } }
   node.label = label .. ": " .. (#bytes == 0 and "(empty)" or text.elide(bytes, 200))
   return node
 end
@@ -2052,13 +2049,24 @@ function stream.forget()
   connections, records = {}, {}
 end
 
+-- What tells connections apart: TCP's number, which is there only when a tree is built, else both addresses and ports. It is the
+-- same for all packets of a pass, and what is shown later stands in the records.
+local function connection_key(pinfo)
+  local index = tcp_stream()
+  if index then
+    return index.value
+  end
+  local source = tostring(pinfo.src) .. " " .. pinfo.src_port
+  local target = tostring(pinfo.dst) .. " " .. pinfo.dst_port
+  return source < target and source .. " " .. target or target .. " " .. source
+end
+
 -- The connection of this packet. Members: `client` (address and port), `protocol` of each side ("resp" or "respb"), `lost` of each side
 -- (the packet in which its bytes ceased to make sense), `channels`, `frames`.
 function stream.connection(pinfo)
-  local index = tcp_stream()
-  local key = index and index.value or tostring(pinfo.src) .. tostring(pinfo.dst) .. pinfo.src_port + pinfo.dst_port
+  local key = connection_key(pinfo)
   if not connections[key] then
-    connections[key] = { key = key, protocol = {}, lost = {}, channels = {}, frames = 0, replies_due = 0 }
+    connections[key] = { protocol = {}, lost = {}, channels = {}, frames = 0, replies_due = 0 }
   end
   return connections[key]
 end
@@ -2110,15 +2118,23 @@ function stream.protocol(connection, side, bytes, base)
   return connection.protocol[side]
 end
 
--- The record of the frame at `at` of `tvb`: made in the first pass, looked up later. The second value says whether it was made.
--- A packet can hold the end of one segmented frame, in a buffer of its own, and others; offset and length tell them apart.
+-- The record of the frame at `at` of `tvb`: made in the first pass, looked up later.
+-- A packet can hold the end of a segmented frame, which is shown from a buffer of its own at offset 0, and others, which are shown
+-- from the packet and begin behind its headers. The buffers' lengths are no part of the place: they differ between the passes.
 function stream.record(pinfo, tvb, at)
-  local key = string.format("%d:%d:%d", pinfo.number, tvb:offset() + at, tvb:len())
+  local key = string.format("%d:%d", pinfo.number, tvb:offset() + at)
   if pinfo.visited or records[key] then
-    return records[key] or {}, false
+    return records[key] or {}
   end
   records[key] = { number = pinfo.number, seconds = pinfo.rel_ts }
-  return records[key], true
+  return records[key]
+end
+
+-- From this packet on, what a side sends makes no sense.
+function stream.lose(connection, side, pinfo)
+  if not pinfo.visited then
+    connection.lost[side] = connection.lost[side] or pinfo.number
+  end
 end
 
 local function channel_of(connection, number)
@@ -2388,18 +2404,21 @@ local function ask_for_more(tvb, pinfo, tree, at, need, exact)
   return false
 end
 
--- Whether `bytes` are whole frames of one side, one or more, without a fault.
-local function is_whole_frames(bytes, from_client)
+-- Whether `bytes` are whole frames of one side, one or more, without a fault, the first being one of `kinds` if given.
+local function is_whole_frames(bytes, from_client, kinds)
   local at, frames = 0, 0
   while at < #bytes do
     local frame = decode_frame(bytes, at, from_client)
-    if not frame or frame.error or frames == 0 and frame.is_zero then
+    if not frame or frame.error or frames == 0 and (frame.is_zero or kinds and not kinds[frame.kind]) then
       return false
     end
     at, frames = at + frame.len, frames + 1
   end
   return frames > 0
 end
+
+-- What a client may begin with, as far as this version knows.
+local FIRST_KINDS = { core = true, module = true, argv = true, passthrough = true }
 
 -- Bytes after those that made no sense: shown as such, until a packet begins that is whole frames again.
 local function is_still_lost(connection, side, tvb, pinfo, tree, bytes, at)
@@ -2456,7 +2475,7 @@ local function dissect_respb(connection, side, tvb, pinfo, tree, bytes, at)
     local frame, need, exact = decode_frame(bytes, at, side == "client")
     if not frame then
       if not ask_for_more(tvb, pinfo, tree, at, need, exact) then
-        connection.lost[side] = connection.lost[side] or pinfo.number
+        stream.lose(connection, side, pinfo)
         lines[#lines + 1] = "cut frame"
       end
       break
@@ -2468,7 +2487,8 @@ local function dissect_respb(connection, side, tvb, pinfo, tree, bytes, at)
       stream.note(connection, frame, record, side)
     end
     record.is_noted = true
-    local item = show.frame(tree, tvb, at, frame, record)
+    -- What belongs to a reply in slices is shown with the reply.
+    local item = show.frame(tree, tvb, at, frame, frame.kind == "fragment" and {} or record)
     show.slices(item, record)
     lines[#lines + 1] = show.line(frame)
     if record.whole then
@@ -2476,7 +2496,7 @@ local function dissect_respb(connection, side, tvb, pinfo, tree, bytes, at)
       lines[#lines] = lines[#lines] .. ": " .. (whole and show.line(whole) or "not one reply")
     end
     if not frame.len then
-      connection.lost[side] = connection.lost[side] or pinfo.number
+      stream.lose(connection, side, pinfo)
       break
     end
     at = at + frame.len
@@ -2512,7 +2532,7 @@ local function follow_resp(connection, side, bytes, at, is_new)
     if side == "client" then
       connection.replies_due = connection.replies_due + (is_new and 1 or 0)
       if asks_for_respb(what) then
-        said = "asked for"
+        said = "asked for, by HELLO with PROTO respb"
         connection.switch = connection.switch or connection.replies_due
       end
     elseif what ~= ">" and is_new then
@@ -2520,7 +2540,7 @@ local function follow_resp(connection, side, bytes, at, is_new)
       connection.switch = connection.switch and connection.switch - 1
       if connection.switch == 0 then
         local is_map = what == "%" or what == "*"
-        said = is_map and "agreed, from here on in both directions" or "refused"
+        said = is_map and "agreed to, from here on in both directions" or "refused"
         connection.switch = is_map and 0 or nil
         connection.protocol.server = is_map and "respb" or "resp"
       end
@@ -2529,17 +2549,24 @@ local function follow_resp(connection, side, bytes, at, is_new)
   return at, nil, said
 end
 
-local wireshark_resp = Dissector.get("resp")
+-- Wireshark's dissector for RESP, while the port is still its own. There is none in versions before 4.0.
+local wireshark_resp = DissectorTable.get("tcp.port"):get_dissector(6379)
 
 -- Gives a run of RESP to Wireshark's own dissector for it, so that a plain RESP stream looks as if this script were not there.
 local function show_resp(tvb, pinfo, tree, at, stop, said)
   if stop > at and wireshark_resp then
-    wireshark_resp:call(tvb:range(at, stop - at):tvb(), pinfo, tree)
+    -- It raises an error on what it calls malformed.
+    if not pcall(wireshark_resp.call, wireshark_resp, tvb:range(at, stop - at):tvb(), pinfo, tree) then
+      tree:add(tvb:range(at, stop - at), "[Malformed RESP]")
+    end
   elseif stop > at then
     pinfo.cols.protocol:set("RESP")
     tree:add(tvb:range(at, stop - at), string.format("RESP, %d bytes", stop - at))
   end
   if said then
+    pinfo.cols.protocol:set("RESPB")
+    pinfo.cols.info:append(" | RESPB " .. said)
+    pinfo.cols.info:fence()
     local item = tree:add(respb, tvb:range(at, stop - at), "RESPB " .. said)
     item:add(fields.switch, tvb:range(at, stop - at), said)
     item:add_proto_expert_info(experts.switch, "RESPB " .. said)
@@ -2549,8 +2576,8 @@ end
 -- RESP from `at` on; returns the offset at which RESPB begins, or nothing.
 local function dissect_resp(connection, side, tvb, pinfo, tree, bytes, at)
   local record = stream.record(pinfo, tvb, at)
-  if not record.resp_stop or not pinfo.visited then
-    record.resp_stop, record.resp_need, record.resp_said = follow_resp(connection, side, bytes, at, not record.resp_stop)
+  if not record.resp_stop then
+    record.resp_stop, record.resp_need, record.resp_said = follow_resp(connection, side, bytes, at, not pinfo.visited)
   end
   local stop, stopped = record.resp_stop, record.resp_need
   local can_wait = pinfo.can_desegment > 0 and tvb:len() == tvb:reported_len()
@@ -2561,9 +2588,9 @@ local function dissect_resp(connection, side, tvb, pinfo, tree, bytes, at)
   show_resp(tvb, pinfo, tree, at, stop, record.resp_said)
   if stopped then
     ask_for_more(tvb, pinfo, tree, stop, stopped.need, stopped.exact)
-    return nil, record.resp_said
+    return nil
   end
-  return stop < #bytes and stop or nil, record.resp_said
+  return stop < #bytes and stop or nil
 end
 
 -- Everything that TCP hands on; returns 0 when it is not ours.
@@ -2573,21 +2600,19 @@ local function dissect(tvb, pinfo, tree)
     return 0
   end
   local connection = stream.connection(pinfo)
-  local side = stream.from_client(connection, pinfo, bytes) and "client" or "server"
   local start = stream.record(pinfo, tvb, 0)
+  start.side = start.side or (stream.from_client(connection, pinfo, bytes) and "client" or "server")
+  local side = start.side
   start.protocol = start.protocol or stream.protocol(connection, side, bytes, 0)
   if not start.protocol then
     return 0
   end
-  local at, said = 0, nil
+  local at = 0
   if start.protocol == "resp" then
-    at, said = dissect_resp(connection, side, tvb, pinfo, tree, bytes, 0)
+    at = dissect_resp(connection, side, tvb, pinfo, tree, bytes, 0)
   end
   local lines = at and dissect_respb(connection, side, tvb, pinfo, tree, bytes, at) or {}
-  if said then
-    table.insert(lines, 1, "RESPB " .. said)
-  end
-  if #lines > 0 or at == 0 then
+  if #lines > 0 then
     show.info(pinfo, lines)
   end
   return tvb:len()
@@ -2609,7 +2634,7 @@ local function is_respb(tvb)
     local ok, _, args = pcall(resp.request, new_reader(bytes, 0))
     return ok and asks_for_respb(args)
   end
-  return (first <= 0x07 or first >= 0xF0) and is_whole_frames(bytes, true)
+  return (first <= 0x07 or first >= 0xF0) and is_whole_frames(bytes, true, FIRST_KINDS)
 end
 
 local function heuristic(tvb, pinfo, tree)

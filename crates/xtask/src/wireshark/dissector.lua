@@ -14,18 +14,21 @@ local function ask_for_more(tvb, pinfo, tree, at, need, exact)
   return false
 end
 
--- Whether `bytes` are whole frames of one side, one or more, without a fault.
-local function is_whole_frames(bytes, from_client)
+-- Whether `bytes` are whole frames of one side, one or more, without a fault, the first being one of `kinds` if given.
+local function is_whole_frames(bytes, from_client, kinds)
   local at, frames = 0, 0
   while at < #bytes do
     local frame = decode_frame(bytes, at, from_client)
-    if not frame or frame.error or frames == 0 and frame.is_zero then
+    if not frame or frame.error or frames == 0 and (frame.is_zero or kinds and not kinds[frame.kind]) then
       return false
     end
     at, frames = at + frame.len, frames + 1
   end
   return frames > 0
 end
+
+-- What a client may begin with, as far as this version knows.
+local FIRST_KINDS = { core = true, module = true, argv = true, passthrough = true }
 
 -- Bytes after those that made no sense: shown as such, until a packet begins that is whole frames again.
 local function is_still_lost(connection, side, tvb, pinfo, tree, bytes, at)
@@ -82,7 +85,7 @@ local function dissect_respb(connection, side, tvb, pinfo, tree, bytes, at)
     local frame, need, exact = decode_frame(bytes, at, side == "client")
     if not frame then
       if not ask_for_more(tvb, pinfo, tree, at, need, exact) then
-        connection.lost[side] = connection.lost[side] or pinfo.number
+        stream.lose(connection, side, pinfo)
         lines[#lines + 1] = "cut frame"
       end
       break
@@ -94,7 +97,8 @@ local function dissect_respb(connection, side, tvb, pinfo, tree, bytes, at)
       stream.note(connection, frame, record, side)
     end
     record.is_noted = true
-    local item = show.frame(tree, tvb, at, frame, record)
+    -- What belongs to a reply in slices is shown with the reply.
+    local item = show.frame(tree, tvb, at, frame, frame.kind == "fragment" and {} or record)
     show.slices(item, record)
     lines[#lines + 1] = show.line(frame)
     if record.whole then
@@ -102,7 +106,7 @@ local function dissect_respb(connection, side, tvb, pinfo, tree, bytes, at)
       lines[#lines] = lines[#lines] .. ": " .. (whole and show.line(whole) or "not one reply")
     end
     if not frame.len then
-      connection.lost[side] = connection.lost[side] or pinfo.number
+      stream.lose(connection, side, pinfo)
       break
     end
     at = at + frame.len
@@ -138,7 +142,7 @@ local function follow_resp(connection, side, bytes, at, is_new)
     if side == "client" then
       connection.replies_due = connection.replies_due + (is_new and 1 or 0)
       if asks_for_respb(what) then
-        said = "asked for"
+        said = "asked for, by HELLO with PROTO respb"
         connection.switch = connection.switch or connection.replies_due
       end
     elseif what ~= ">" and is_new then
@@ -146,7 +150,7 @@ local function follow_resp(connection, side, bytes, at, is_new)
       connection.switch = connection.switch and connection.switch - 1
       if connection.switch == 0 then
         local is_map = what == "%" or what == "*"
-        said = is_map and "agreed, from here on in both directions" or "refused"
+        said = is_map and "agreed to, from here on in both directions" or "refused"
         connection.switch = is_map and 0 or nil
         connection.protocol.server = is_map and "respb" or "resp"
       end
@@ -155,17 +159,24 @@ local function follow_resp(connection, side, bytes, at, is_new)
   return at, nil, said
 end
 
-local wireshark_resp = Dissector.get("resp")
+-- Wireshark's dissector for RESP, while the port is still its own. There is none in versions before 4.0.
+local wireshark_resp = DissectorTable.get("tcp.port"):get_dissector(6379)
 
 -- Gives a run of RESP to Wireshark's own dissector for it, so that a plain RESP stream looks as if this script were not there.
 local function show_resp(tvb, pinfo, tree, at, stop, said)
   if stop > at and wireshark_resp then
-    wireshark_resp:call(tvb:range(at, stop - at):tvb(), pinfo, tree)
+    -- It raises an error on what it calls malformed.
+    if not pcall(wireshark_resp.call, wireshark_resp, tvb:range(at, stop - at):tvb(), pinfo, tree) then
+      tree:add(tvb:range(at, stop - at), "[Malformed RESP]")
+    end
   elseif stop > at then
     pinfo.cols.protocol:set("RESP")
     tree:add(tvb:range(at, stop - at), string.format("RESP, %d bytes", stop - at))
   end
   if said then
+    pinfo.cols.protocol:set("RESPB")
+    pinfo.cols.info:append(" | RESPB " .. said)
+    pinfo.cols.info:fence()
     local item = tree:add(respb, tvb:range(at, stop - at), "RESPB " .. said)
     item:add(fields.switch, tvb:range(at, stop - at), said)
     item:add_proto_expert_info(experts.switch, "RESPB " .. said)
@@ -175,8 +186,8 @@ end
 -- RESP from `at` on; returns the offset at which RESPB begins, or nothing.
 local function dissect_resp(connection, side, tvb, pinfo, tree, bytes, at)
   local record = stream.record(pinfo, tvb, at)
-  if not record.resp_stop or not pinfo.visited then
-    record.resp_stop, record.resp_need, record.resp_said = follow_resp(connection, side, bytes, at, not record.resp_stop)
+  if not record.resp_stop then
+    record.resp_stop, record.resp_need, record.resp_said = follow_resp(connection, side, bytes, at, not pinfo.visited)
   end
   local stop, stopped = record.resp_stop, record.resp_need
   local can_wait = pinfo.can_desegment > 0 and tvb:len() == tvb:reported_len()
@@ -187,9 +198,9 @@ local function dissect_resp(connection, side, tvb, pinfo, tree, bytes, at)
   show_resp(tvb, pinfo, tree, at, stop, record.resp_said)
   if stopped then
     ask_for_more(tvb, pinfo, tree, stop, stopped.need, stopped.exact)
-    return nil, record.resp_said
+    return nil
   end
-  return stop < #bytes and stop or nil, record.resp_said
+  return stop < #bytes and stop or nil
 end
 
 -- Everything that TCP hands on; returns 0 when it is not ours.
@@ -199,21 +210,19 @@ local function dissect(tvb, pinfo, tree)
     return 0
   end
   local connection = stream.connection(pinfo)
-  local side = stream.from_client(connection, pinfo, bytes) and "client" or "server"
   local start = stream.record(pinfo, tvb, 0)
+  start.side = start.side or (stream.from_client(connection, pinfo, bytes) and "client" or "server")
+  local side = start.side
   start.protocol = start.protocol or stream.protocol(connection, side, bytes, 0)
   if not start.protocol then
     return 0
   end
-  local at, said = 0, nil
+  local at = 0
   if start.protocol == "resp" then
-    at, said = dissect_resp(connection, side, tvb, pinfo, tree, bytes, 0)
+    at = dissect_resp(connection, side, tvb, pinfo, tree, bytes, 0)
   end
   local lines = at and dissect_respb(connection, side, tvb, pinfo, tree, bytes, at) or {}
-  if said then
-    table.insert(lines, 1, "RESPB " .. said)
-  end
-  if #lines > 0 or at == 0 then
+  if #lines > 0 then
     show.info(pinfo, lines)
   end
   return tvb:len()
@@ -235,7 +244,7 @@ local function is_respb(tvb)
     local ok, _, args = pcall(resp.request, new_reader(bytes, 0))
     return ok and asks_for_respb(args)
   end
-  return (first <= 0x07 or first >= 0xF0) and is_whole_frames(bytes, true)
+  return (first <= 0x07 or first >= 0xF0) and is_whole_frames(bytes, true, FIRST_KINDS)
 end
 
 local function heuristic(tvb, pinfo, tree)

@@ -112,14 +112,11 @@ function Reader:summary()
   return line
 end
 
--- A node for text with its length under it.
+-- A node for text with its length under it; its bytes are those of both.
 local function text_node(field, label, length_at, at, bytes, length_type)
   local length = { at = length_at, len = at - length_at, field = "length", value = #bytes }
   length.label = string.format("Length: %d (%s)", #bytes, length_type)
-  local node = { at = at, len = #bytes, field = field, value = text.value(bytes), nodes = { length } }
-  if #bytes == 0 then
-    node.at, node.len = length_at, at - length_at
-  end
+  local node = { at = length_at, len = at - length_at + #bytes, field = field, value = text.value(bytes), nodes = { length } }
   node.label = label .. ": " .. (#bytes == 0 and "(empty)" or text.elide(bytes, 200))
   return node
 end

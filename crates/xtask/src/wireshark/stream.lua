@@ -18,13 +18,24 @@ function stream.forget()
   connections, records = {}, {}
 end
 
+-- What tells connections apart: TCP's number, which is there only when a tree is built, else both addresses and ports. It is the
+-- same for all packets of a pass, and what is shown later stands in the records.
+local function connection_key(pinfo)
+  local index = tcp_stream()
+  if index then
+    return index.value
+  end
+  local source = tostring(pinfo.src) .. " " .. pinfo.src_port
+  local target = tostring(pinfo.dst) .. " " .. pinfo.dst_port
+  return source < target and source .. " " .. target or target .. " " .. source
+end
+
 -- The connection of this packet. Members: `client` (address and port), `protocol` of each side ("resp" or "respb"), `lost` of each side
 -- (the packet in which its bytes ceased to make sense), `channels`, `frames`.
 function stream.connection(pinfo)
-  local index = tcp_stream()
-  local key = index and index.value or tostring(pinfo.src) .. tostring(pinfo.dst) .. pinfo.src_port + pinfo.dst_port
+  local key = connection_key(pinfo)
   if not connections[key] then
-    connections[key] = { key = key, protocol = {}, lost = {}, channels = {}, frames = 0, replies_due = 0 }
+    connections[key] = { protocol = {}, lost = {}, channels = {}, frames = 0, replies_due = 0 }
   end
   return connections[key]
 end
@@ -76,15 +87,23 @@ function stream.protocol(connection, side, bytes, base)
   return connection.protocol[side]
 end
 
--- The record of the frame at `at` of `tvb`: made in the first pass, looked up later. The second value says whether it was made.
--- A packet can hold the end of one segmented frame, in a buffer of its own, and others; offset and length tell them apart.
+-- The record of the frame at `at` of `tvb`: made in the first pass, looked up later.
+-- A packet can hold the end of a segmented frame, which is shown from a buffer of its own at offset 0, and others, which are shown
+-- from the packet and begin behind its headers. The buffers' lengths are no part of the place: they differ between the passes.
 function stream.record(pinfo, tvb, at)
-  local key = string.format("%d:%d:%d", pinfo.number, tvb:offset() + at, tvb:len())
+  local key = string.format("%d:%d", pinfo.number, tvb:offset() + at)
   if pinfo.visited or records[key] then
-    return records[key] or {}, false
+    return records[key] or {}
   end
   records[key] = { number = pinfo.number, seconds = pinfo.rel_ts }
-  return records[key], true
+  return records[key]
+end
+
+-- From this packet on, what a side sends makes no sense.
+function stream.lose(connection, side, pinfo)
+  if not pinfo.visited then
+    connection.lost[side] = connection.lost[side] or pinfo.number
+  end
 end
 
 local function channel_of(connection, number)

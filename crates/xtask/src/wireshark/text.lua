@@ -45,7 +45,7 @@ end
 -- An argument as one word of a command line.
 function text.word(bytes)
   local shown = text.elide(bytes, text.argument_bytes_max)
-  if bytes == "" or shown:find("[ \"|]") then
+  if bytes == "" or bytes:sub(1, text.argument_bytes_max):find("[ \"|]") then
     return '"' .. shown:gsub('"', '\\"') .. '"'
   end
   return shown
