@@ -945,8 +945,9 @@ end
 -- A node has `at` and `len`, from the start of the frame; `field`, the key of a field in `fields`; `value`, what the field
 -- holds; `label`, its line in the tree; `nodes`, what is under it.
 --
--- A decoder stops by raising a table, which `decode_frame` catches: { need = bytes of the frame that must be there, exact =
--- whether the frame ends with them } or { error = name of spec/errors.json, at = offset in the frame }.
+-- A decoder that finds something wrong raises { error = name of spec/errors.json, at = offset in the frame }, which `decode_frame`
+-- catches. One that needs more bytes waits as a coroutine, so that a reply that comes in thousands of packets is decoded once and
+-- not once for each; a reader without `waits` raises { need = bytes of the frame that must be there } instead.
 
 local FRAME_BYTES_MAX = 1073741824 -- section 10
 local ARGUMENT_BYTES_MAX = 536870912
@@ -963,7 +964,7 @@ Reader.__index = Reader
 
 -- A reader of the frame that starts behind `base` bytes of `bytes`; `stop` is where what may be read ends.
 local function new_reader(bytes, base, stop)
-  local reader = { bytes = bytes, base = base, available = (stop or #bytes) - base, count = 0 }
+  local reader = { bytes = bytes, base = base, available = (stop or #bytes) - base, count = 0, owed = 0 }
   reader.args, reader.argc = {}, 0
   return setmetatable(reader, Reader)
 end
@@ -972,13 +973,18 @@ local function bad(name, at)
   error({ error = name, at = at }, 0)
 end
 
--- The `len` bytes at `at`; `exact` says that the frame ends with them.
+-- The `len` bytes at `at`; `exact` says that the frame ends with them. `owed` bytes, at least, follow what is being read: one for
+-- each element to come.
 function Reader:take(at, len, exact)
   if at + len > FRAME_BYTES_MAX then
     bad("frame-too-long", at)
   end
-  if at + len > self.available then
-    error({ need = self.carried or at + len, exact = self.carried ~= nil or exact == true }, 0)
+  while at + len > self.available do
+    local stopped = { need = self.carried or at + len + self.owed, exact = self.carried ~= nil or exact == true }
+    if not self.waits then
+      error(stopped, 0)
+    end
+    coroutine.yield(stopped)
   end
   return self.bytes:sub(self.base + at + 1, self.base + at + len)
 end
@@ -1123,7 +1129,7 @@ end
 -- `list16`: a count, then the items one after the other.
 local function list(reader, field, at, nodes, tail)
   local count = reader:u16(at)
-  local node = reader:node(nodes, { at = at, nodes = {}, label = string.format("%s: %d", field.n, count) })
+  local node = reader:node(nodes, { at = at, len = 2, nodes = {}, label = string.format("%s: %d", field.n, count) })
   reader:node(node.nodes, { at = at, len = 2, field = "count", value = count })
   reader:words(field.token)
   if field.counted then
@@ -1642,7 +1648,7 @@ local function sized(reader, at, size, field, is_last)
 end
 
 local function integer(reader, head, at, size, nodes)
-  local bytes = reader:take(at, size, not head.is_element)
+  local bytes = reader:take(at, size, reader.owed == 0)
   local fill = size == 4 and (bytes:byte() >= 128 and "\255\255\255\255" or "\0\0\0\0") or ""
   local value = Int64.decode(fill .. bytes, false)
   local shown = tostring(value)
@@ -1660,7 +1666,7 @@ local TEXTS = {
 
 local function sized_text(reader, head, at, nodes)
   local form = TEXTS[head.tag]
-  local bytes, stop, parts = sized(reader, at, form.size, form.field, not head.is_element)
+  local bytes, stop, parts = sized(reader, at, form.size, form.field, reader.owed == 0)
   if form.kind == "big-number" and not bytes:find("^[+-]?[0-9]+$") then
     bad("bad-number", at + 4)
   end
@@ -1675,7 +1681,7 @@ end
 
 local function verbatim(reader, head, at, nodes)
   local format = reader:take(at, 3)
-  local bytes, stop, parts = sized(reader, at + 3, 4, "verbatim", not head.is_element)
+  local bytes, stop, parts = sized(reader, at + 3, 4, "verbatim", reader.owed == 0)
   table.insert(parts, 1, { at = at, len = 3, field = "verbatim_format", value = text.value(format) })
   local summary = text.escape(format) .. ":" .. quoted(bytes)
   add(reader, head, nodes, "verbatim", stop, summary, parts)
@@ -1697,7 +1703,7 @@ local SCALARS = {
     return at, "null"
   end,
   [0x06] = function(reader, head, at, nodes)
-    local byte = reader:u8(at, not head.is_element)
+    local byte = reader:u8(at, reader.owed == 0)
     if byte > 1 then
       bad("bad-bool", at)
     end
@@ -1706,7 +1712,7 @@ local SCALARS = {
     return at + 1, shown
   end,
   [0x07] = function(reader, head, at, nodes)
-    local value = to_double(reader:take(at, 8, not head.is_element))
+    local value = to_double(reader:take(at, 8, reader.owed == 0))
     local shown = text.double(value)
     add(reader, head, nodes, "double", at + 8, shown, { { at = at, len = 8, field = "double", value = value } })
     return at + 8, shown
@@ -1760,16 +1766,20 @@ local function aggregate(reader, head, at, depth, nodes)
   local node = add(reader, head, nodes, kind, at + 4, nil, { { at = at, len = 4, field = "count", value = count } })
   node.label = string.format("%s%s of %.0f%s", head.label, kind, count, has_pairs and " pairs" or "")
   local first, next_at = {}, at + 4
+  local described = kind == "attribute" and 1 or 0
+  reader.owed = reader.owed + left + described
   for index = 1, left do
     local label = string.format("[%.0f] ", index - 1)
     if has_pairs then
       label = string.format("[%.0f] %s ", math.floor((index - 1) / 2), index % 2 == 1 and "key" or "value")
     end
     local summary
+    reader.owed = reader.owed - 1
     next_at, summary = reply.element(reader, next_at, depth + 1, label, node.nodes)
     node.len = next_at - node.at
     first[index] = index <= SUMMARY_ELEMENTS_MAX and summary or nil
   end
+  reader.owed = reader.owed - described
   local summary = join(kind, first, left, depth)
   node.label = node.label .. (depth > 0 and count > 0 and ": " .. text.elide(summary, 120) or "")
   return next_at, summary
@@ -1809,7 +1819,7 @@ function reply.element(reader, at, depth, label, nodes)
       return at + 1, described .. tostring(tag - 0x41)
     else
       local len = tag - 0x80
-      local bytes = reader:body(at, at + 1, len)
+      local bytes = reader:body(at, at + 1, len, reader.owed == 0)
       local bulk = { at = len > 0 and at + 1 or at, len = math.max(len, 1), field = "bulk", value = text.value(bytes) }
       add(reader, head, nodes, "bulk", at + 1 + len, quoted(bytes), { bulk })
       return at + 1 + len, described .. quoted(bytes)
@@ -1868,37 +1878,41 @@ end
 
 -- One frame of either direction ------------------------------------------------------------------------------------------
 
--- Decodes the frame behind `base` bytes of `bytes`. Returns a frame; or nil, the bytes of it that must be there and whether it ends
--- with them. A frame has
+-- Decodes the frame behind `base` bytes of `bytes`. Returns a frame; or nil and what is missing: `need`, the bytes of the frame that
+-- must be there, and `exact`, whether it ends with them. With that as `waiting` and the same bytes and more it goes on where it stopped. A
+-- frame has
 --   opcode, channel   once the header is there
 --   kind              core, module, argv, passthrough, unknown: a request; reply, push; close, cancel, window, fragment; ignored
 --   len               its bytes; none when the stream is lost
 --   nodes             its fields
 --   line              what it says, on one line
 --   error, error_at   what is wrong with it, and where
-local function decode_frame(bytes, base, from_client)
-  local reader = new_reader(bytes, base)
-  local frame = { nodes = {} }
-  local function decode()
+local function decode_frame(bytes, base, from_client, waiting)
+  local reader = waiting and waiting.reader or new_reader(bytes, base)
+  local frame = waiting and waiting.frame or { nodes = {} }
+  reader.bytes, reader.base, reader.available, reader.waits = bytes, base, #bytes - base, true
+  local thread = waiting and waiting.thread or coroutine.create(function()
     reader:take(0, 4)
     frame.opcode, frame.channel = reader:u16(0), reader:u16(2)
     frame.len = (from_client and request or reply).decode(reader, frame)
+  end)
+  local ok, stopped = coroutine.resume(thread)
+  if coroutine.status(thread) == "suspended" then
+    stopped.reader, stopped.frame, stopped.thread = reader, frame, thread
+    return nil, stopped
   end
-  local ok, stopped = pcall(decode)
   frame.line, frame.argc = frame.line or reader:summary(), reader.argc
   if ok then
     return frame
   elseif type(stopped) ~= "table" then
     -- A defect of this script, not of the frame; said so rather than raised.
     stopped = { error = "dissector-defect: " .. tostring(stopped), at = 0 }
-  elseif stopped.need then
-    return nil, stopped.need, stopped.exact
   end
   frame.error, frame.error_at = stopped.error, stopped.at
   -- A frame that carries its length can be passed over.
   frame.len = frame.opcode and frame.opcode >= 0xF001 and reader.carried or nil
   if frame.len and frame.len > reader.available then
-    return nil, frame.len, true
+    return nil, { need = frame.len, exact = true }
   end
   return frame
 end
@@ -2066,7 +2080,7 @@ end
 function stream.connection(pinfo)
   local key = connection_key(pinfo)
   if not connections[key] then
-    connections[key] = { protocol = {}, lost = {}, channels = {}, frames = 0, replies_due = 0 }
+    connections[key] = { protocol = {}, waiting = {}, lost = {}, channels = {}, frames = 0, replies_due = 0 }
   end
   return connections[key]
 end
@@ -2135,6 +2149,27 @@ function stream.lose(connection, side, pinfo)
   if not pinfo.visited then
     connection.lost[side] = connection.lost[side] or pinfo.number
   end
+end
+
+-- Keeps the decoder of a frame that is not whole, for the next packet of the first pass.
+function stream.wait(connection, side, pinfo, missing)
+  connection.waiting[side] = not pinfo.visited and missing.thread and missing or nil
+end
+
+-- The decoder that waits for the rest of what begins at `at`: the same bytes, and more than it had.
+function stream.waiting(connection, side, pinfo, bytes, at)
+  local waiting = connection.waiting[side]
+  connection.waiting[side] = nil
+  if not waiting or pinfo.visited then
+    return nil
+  end
+  local reader = waiting.reader
+  local had = reader.available
+  local head = math.min(had, 16)
+  if #bytes - at <= had or bytes:sub(at + 1, at + head) ~= reader.bytes:sub(reader.base + 1, reader.base + head) then
+    return nil
+  end
+  return waiting
 end
 
 local function channel_of(connection, number)
@@ -2472,9 +2507,10 @@ local function dissect_respb(connection, side, tvb, pinfo, tree, bytes, at)
       lines[#lines + 1] = "lost stream"
       break
     end
-    local frame, need, exact = decode_frame(bytes, at, side == "client")
+    local frame, missing = decode_frame(bytes, at, side == "client", stream.waiting(connection, side, pinfo, bytes, at))
     if not frame then
-      if not ask_for_more(tvb, pinfo, tree, at, need, exact) then
+      stream.wait(connection, side, pinfo, missing)
+      if not ask_for_more(tvb, pinfo, tree, at, missing.need, missing.exact) then
         stream.lose(connection, side, pinfo)
         lines[#lines + 1] = "cut frame"
       end

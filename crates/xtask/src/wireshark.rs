@@ -94,7 +94,9 @@ fn entry(name: &str, respb: &Respb, names: &FieldNames) -> Result<Option<String>
     Ok(match respb.layout().context("not exactly one of via, layout and fields")? {
         Layout::Via(_) => None,
         Layout::Args => Some(format!("{{ name = {name:?}, args = true }}")),
-        Layout::Typed(fields) => Some(format!("{{ name = {name:?}, fields = {} }}", field_list(fields, names)?)),
+        Layout::Typed(fields) => {
+            Some(format!("{{ name = {name:?}, fields = {} }}", field_list(fields, names)?))
+        }
     })
 }
 
@@ -264,7 +266,11 @@ impl FieldNames {
 
     fn abbreviation(&self, name: &str, kind: Kind) -> String {
         let first = self.kinds.get(name).and_then(|kinds| kinds.first());
-        if first.is_none_or(|(first, _)| *first == kind) { name.to_owned() } else { format!("{name}_{}", kind.name()) }
+        if first.is_none_or(|(first, _)| *first == kind) {
+            name.to_owned()
+        } else {
+            format!("{name}_{}", kind.name())
+        }
     }
 
     fn write(&self, out: &mut String) {

@@ -82,9 +82,10 @@ local function dissect_respb(connection, side, tvb, pinfo, tree, bytes, at)
       lines[#lines + 1] = "lost stream"
       break
     end
-    local frame, need, exact = decode_frame(bytes, at, side == "client")
+    local frame, missing = decode_frame(bytes, at, side == "client", stream.waiting(connection, side, pinfo, bytes, at))
     if not frame then
-      if not ask_for_more(tvb, pinfo, tree, at, need, exact) then
+      stream.wait(connection, side, pinfo, missing)
+      if not ask_for_more(tvb, pinfo, tree, at, missing.need, missing.exact) then
         stream.lose(connection, side, pinfo)
         lines[#lines + 1] = "cut frame"
       end

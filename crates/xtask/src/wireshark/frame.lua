@@ -1,37 +1,41 @@
 
 -- One frame of either direction ------------------------------------------------------------------------------------------
 
--- Decodes the frame behind `base` bytes of `bytes`. Returns a frame; or nil, the bytes of it that must be there and whether it ends
--- with them. A frame has
+-- Decodes the frame behind `base` bytes of `bytes`. Returns a frame; or nil and what is missing: `need`, the bytes of the frame that
+-- must be there, and `exact`, whether it ends with them. With that as `waiting` and the same bytes and more it goes on where it stopped. A
+-- frame has
 --   opcode, channel   once the header is there
 --   kind              core, module, argv, passthrough, unknown: a request; reply, push; close, cancel, window, fragment; ignored
 --   len               its bytes; none when the stream is lost
 --   nodes             its fields
 --   line              what it says, on one line
 --   error, error_at   what is wrong with it, and where
-local function decode_frame(bytes, base, from_client)
-  local reader = new_reader(bytes, base)
-  local frame = { nodes = {} }
-  local function decode()
+local function decode_frame(bytes, base, from_client, waiting)
+  local reader = waiting and waiting.reader or new_reader(bytes, base)
+  local frame = waiting and waiting.frame or { nodes = {} }
+  reader.bytes, reader.base, reader.available, reader.waits = bytes, base, #bytes - base, true
+  local thread = waiting and waiting.thread or coroutine.create(function()
     reader:take(0, 4)
     frame.opcode, frame.channel = reader:u16(0), reader:u16(2)
     frame.len = (from_client and request or reply).decode(reader, frame)
+  end)
+  local ok, stopped = coroutine.resume(thread)
+  if coroutine.status(thread) == "suspended" then
+    stopped.reader, stopped.frame, stopped.thread = reader, frame, thread
+    return nil, stopped
   end
-  local ok, stopped = pcall(decode)
   frame.line, frame.argc = frame.line or reader:summary(), reader.argc
   if ok then
     return frame
   elseif type(stopped) ~= "table" then
     -- A defect of this script, not of the frame; said so rather than raised.
     stopped = { error = "dissector-defect: " .. tostring(stopped), at = 0 }
-  elseif stopped.need then
-    return nil, stopped.need, stopped.exact
   end
   frame.error, frame.error_at = stopped.error, stopped.at
   -- A frame that carries its length can be passed over.
   frame.len = frame.opcode and frame.opcode >= 0xF001 and reader.carried or nil
   if frame.len and frame.len > reader.available then
-    return nil, frame.len, true
+    return nil, { need = frame.len, exact = true }
   end
   return frame
 end

@@ -5,8 +5,9 @@
 -- A node has `at` and `len`, from the start of the frame; `field`, the key of a field in `fields`; `value`, what the field
 -- holds; `label`, its line in the tree; `nodes`, what is under it.
 --
--- A decoder stops by raising a table, which `decode_frame` catches: { need = bytes of the frame that must be there, exact =
--- whether the frame ends with them } or { error = name of spec/errors.json, at = offset in the frame }.
+-- A decoder that finds something wrong raises { error = name of spec/errors.json, at = offset in the frame }, which `decode_frame`
+-- catches. One that needs more bytes waits as a coroutine, so that a reply that comes in thousands of packets is decoded once and
+-- not once for each; a reader without `waits` raises { need = bytes of the frame that must be there } instead.
 
 local FRAME_BYTES_MAX = 1073741824 -- section 10
 local ARGUMENT_BYTES_MAX = 536870912
@@ -23,7 +24,7 @@ Reader.__index = Reader
 
 -- A reader of the frame that starts behind `base` bytes of `bytes`; `stop` is where what may be read ends.
 local function new_reader(bytes, base, stop)
-  local reader = { bytes = bytes, base = base, available = (stop or #bytes) - base, count = 0 }
+  local reader = { bytes = bytes, base = base, available = (stop or #bytes) - base, count = 0, owed = 0 }
   reader.args, reader.argc = {}, 0
   return setmetatable(reader, Reader)
 end
@@ -32,13 +33,18 @@ local function bad(name, at)
   error({ error = name, at = at }, 0)
 end
 
--- The `len` bytes at `at`; `exact` says that the frame ends with them.
+-- The `len` bytes at `at`; `exact` says that the frame ends with them. `owed` bytes, at least, follow what is being read: one for
+-- each element to come.
 function Reader:take(at, len, exact)
   if at + len > FRAME_BYTES_MAX then
     bad("frame-too-long", at)
   end
-  if at + len > self.available then
-    error({ need = self.carried or at + len, exact = self.carried ~= nil or exact == true }, 0)
+  while at + len > self.available do
+    local stopped = { need = self.carried or at + len + self.owed, exact = self.carried ~= nil or exact == true }
+    if not self.waits then
+      error(stopped, 0)
+    end
+    coroutine.yield(stopped)
   end
   return self.bytes:sub(self.base + at + 1, self.base + at + len)
 end

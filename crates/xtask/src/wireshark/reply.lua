@@ -38,7 +38,7 @@ local function sized(reader, at, size, field, is_last)
 end
 
 local function integer(reader, head, at, size, nodes)
-  local bytes = reader:take(at, size, not head.is_element)
+  local bytes = reader:take(at, size, reader.owed == 0)
   local fill = size == 4 and (bytes:byte() >= 128 and "\255\255\255\255" or "\0\0\0\0") or ""
   local value = Int64.decode(fill .. bytes, false)
   local shown = tostring(value)
@@ -56,7 +56,7 @@ local TEXTS = {
 
 local function sized_text(reader, head, at, nodes)
   local form = TEXTS[head.tag]
-  local bytes, stop, parts = sized(reader, at, form.size, form.field, not head.is_element)
+  local bytes, stop, parts = sized(reader, at, form.size, form.field, reader.owed == 0)
   if form.kind == "big-number" and not bytes:find("^[+-]?[0-9]+$") then
     bad("bad-number", at + 4)
   end
@@ -71,7 +71,7 @@ end
 
 local function verbatim(reader, head, at, nodes)
   local format = reader:take(at, 3)
-  local bytes, stop, parts = sized(reader, at + 3, 4, "verbatim", not head.is_element)
+  local bytes, stop, parts = sized(reader, at + 3, 4, "verbatim", reader.owed == 0)
   table.insert(parts, 1, { at = at, len = 3, field = "verbatim_format", value = text.value(format) })
   local summary = text.escape(format) .. ":" .. quoted(bytes)
   add(reader, head, nodes, "verbatim", stop, summary, parts)
@@ -93,7 +93,7 @@ local SCALARS = {
     return at, "null"
   end,
   [0x06] = function(reader, head, at, nodes)
-    local byte = reader:u8(at, not head.is_element)
+    local byte = reader:u8(at, reader.owed == 0)
     if byte > 1 then
       bad("bad-bool", at)
     end
@@ -102,7 +102,7 @@ local SCALARS = {
     return at + 1, shown
   end,
   [0x07] = function(reader, head, at, nodes)
-    local value = to_double(reader:take(at, 8, not head.is_element))
+    local value = to_double(reader:take(at, 8, reader.owed == 0))
     local shown = text.double(value)
     add(reader, head, nodes, "double", at + 8, shown, { { at = at, len = 8, field = "double", value = value } })
     return at + 8, shown
@@ -156,16 +156,20 @@ local function aggregate(reader, head, at, depth, nodes)
   local node = add(reader, head, nodes, kind, at + 4, nil, { { at = at, len = 4, field = "count", value = count } })
   node.label = string.format("%s%s of %.0f%s", head.label, kind, count, has_pairs and " pairs" or "")
   local first, next_at = {}, at + 4
+  local described = kind == "attribute" and 1 or 0
+  reader.owed = reader.owed + left + described
   for index = 1, left do
     local label = string.format("[%.0f] ", index - 1)
     if has_pairs then
       label = string.format("[%.0f] %s ", math.floor((index - 1) / 2), index % 2 == 1 and "key" or "value")
     end
     local summary
+    reader.owed = reader.owed - 1
     next_at, summary = reply.element(reader, next_at, depth + 1, label, node.nodes)
     node.len = next_at - node.at
     first[index] = index <= SUMMARY_ELEMENTS_MAX and summary or nil
   end
+  reader.owed = reader.owed - described
   local summary = join(kind, first, left, depth)
   node.label = node.label .. (depth > 0 and count > 0 and ": " .. text.elide(summary, 120) or "")
   return next_at, summary
@@ -205,7 +209,7 @@ function reply.element(reader, at, depth, label, nodes)
       return at + 1, described .. tostring(tag - 0x41)
     else
       local len = tag - 0x80
-      local bytes = reader:body(at, at + 1, len)
+      local bytes = reader:body(at, at + 1, len, reader.owed == 0)
       local bulk = { at = len > 0 and at + 1 or at, len = math.max(len, 1), field = "bulk", value = text.value(bytes) }
       add(reader, head, nodes, "bulk", at + 1 + len, quoted(bytes), { bulk })
       return at + 1 + len, described .. quoted(bytes)

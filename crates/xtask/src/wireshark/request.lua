@@ -61,7 +61,7 @@ end
 -- `list16`: a count, then the items one after the other.
 local function list(reader, field, at, nodes, tail)
   local count = reader:u16(at)
-  local node = reader:node(nodes, { at = at, nodes = {}, label = string.format("%s: %d", field.n, count) })
+  local node = reader:node(nodes, { at = at, len = 2, nodes = {}, label = string.format("%s: %d", field.n, count) })
   reader:node(node.nodes, { at = at, len = 2, field = "count", value = count })
   reader:words(field.token)
   if field.counted then

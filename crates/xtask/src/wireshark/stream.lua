@@ -35,7 +35,7 @@ end
 function stream.connection(pinfo)
   local key = connection_key(pinfo)
   if not connections[key] then
-    connections[key] = { protocol = {}, lost = {}, channels = {}, frames = 0, replies_due = 0 }
+    connections[key] = { protocol = {}, waiting = {}, lost = {}, channels = {}, frames = 0, replies_due = 0 }
   end
   return connections[key]
 end
@@ -104,6 +104,27 @@ function stream.lose(connection, side, pinfo)
   if not pinfo.visited then
     connection.lost[side] = connection.lost[side] or pinfo.number
   end
+end
+
+-- Keeps the decoder of a frame that is not whole, for the next packet of the first pass.
+function stream.wait(connection, side, pinfo, missing)
+  connection.waiting[side] = not pinfo.visited and missing.thread and missing or nil
+end
+
+-- The decoder that waits for the rest of what begins at `at`: the same bytes, and more than it had.
+function stream.waiting(connection, side, pinfo, bytes, at)
+  local waiting = connection.waiting[side]
+  connection.waiting[side] = nil
+  if not waiting or pinfo.visited then
+    return nil
+  end
+  local reader = waiting.reader
+  local had = reader.available
+  local head = math.min(had, 16)
+  if #bytes - at <= had or bytes:sub(at + 1, at + head) ~= reader.bytes:sub(reader.base + 1, reader.base + head) then
+    return nil
+  end
+  return waiting
 end
 
 local function channel_of(connection, number)

@@ -75,7 +75,8 @@ impl Capture {
         frame.extend_from_slice(&ip(source.0, target.0, &tcp));
         let time = self.packets as u32 * STEP_US;
         let captured = frame.len() - data.len() + kept;
-        for word in [1_700_000_000 + time / 1_000_000, time % 1_000_000, captured as u32, frame.len() as u32] {
+        for word in [1_700_000_000 + time / 1_000_000, time % 1_000_000, captured as u32, frame.len() as u32]
+        {
             self.bytes.extend_from_slice(&word.to_le_bytes());
         }
         self.bytes.extend_from_slice(&frame[..captured]);

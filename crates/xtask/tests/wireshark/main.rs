@@ -2,6 +2,8 @@
 //!
 //! Here are conversations made by hand; `vectors` runs the conformance vectors.
 
+#![allow(clippy::unwrap_used)] // Clippy's exception for tests does not cover their helpers.
+
 mod capture;
 mod malformed;
 mod start;
@@ -39,8 +41,16 @@ fn ten_frames() -> Capture {
     capture.send(50_000, From::Client, &[get(0, "mykey"), hex("0300 0001"), set].concat());
     capture.send(50_000, From::Server, &hex("8000 0002"));
     capture.send(50_000, From::Client, &get(2, "missing"));
-    capture.send(50_000, From::Server, &hex("800a 0001 00000003 87 6d657373616765 84 6e657773 85 68656c6c6f"));
-    capture.send(50_000, From::Server, &[hex("8005 0002"), bulk(0, "value"), hex("8304 0001 504f4e47")].concat());
+    capture.send(
+        50_000,
+        From::Server,
+        &hex("800a 0001 00000003 87 6d657373616765 84 6e657773 85 68656c6c6f"),
+    );
+    capture.send(
+        50_000,
+        From::Server,
+        &[hex("8005 0002"), bulk(0, "value"), hex("8304 0001 504f4e47")].concat(),
+    );
     capture.send(50_000, From::Client, &long(0xFF01, 2, &[]));
     capture
 }
@@ -81,7 +91,8 @@ fn every_field_has_its_bytes() {
     let output = tshark::run(&ten_frames(), &["-T", "pdml", "-Y", "respb.command == \"SET\""]);
     let expect = |name: &str, size: usize, position: usize, show: &str| {
         let line = output.lines().find(|line| {
-            line.contains(&format!("name=\"{name}\"")) && line.contains(&format!("show=\"{show}\""))
+            line.contains(&format!("name=\"{name}\""))
+                && line.contains(&format!("show=\"{show}\""))
                 && line.contains(&format!("size=\"{size}\""))
         });
         let line = line.unwrap_or_else(|| panic!("no {name} = {show} in {output}"));
@@ -135,7 +146,8 @@ fn close_resets_the_sequence() {
     capture.send(port, From::Server, &long(0xFF01, 5, &[]));
     capture.send(port, From::Client, &get(5, "c"));
     capture.send(port, From::Server, &bulk(5, "y"));
-    let names = ["respb.sequence", "respb.response_in", "respb.request_in", "respb.void_in", "respb.close.code"];
+    let names =
+        ["respb.sequence", "respb.response_in", "respb.request_in", "respb.void_in", "respb.close.code"];
     let rows = tshark::fields(&capture, &names, &[]);
     let row = |index: usize| rows[index].iter().map(|values| values.join(" ")).collect::<Vec<_>>();
     assert_eq!(row(0), ["0 1", "2", "", "3", ""], "the second request is void");
@@ -225,7 +237,8 @@ fn segments_may_be_cut_anywhere() {
                 capture.send(50_000, from, piece);
             });
         }
-        let names = ["respb.frame", "respb.argv", "respb.reply", "respb.type", "respb.malformed", "respb.sequence"];
+        let names =
+            ["respb.frame", "respb.argv", "respb.reply", "respb.type", "respb.malformed", "respb.sequence"];
         let rows = tshark::fields(&capture, &names, &[]);
         (0..names.len())
             .map(|column| rows.iter().flat_map(|row| row[column].clone()).collect::<Vec<_>>())

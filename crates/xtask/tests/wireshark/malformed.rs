@@ -14,7 +14,8 @@ fn an_unknown_opcode_loses_the_stream() {
     let rows = tshark::fields(&capture, &NAMES, &[]);
     let flat: Vec<String> = rows.iter().map(|row| row.concat().join(" ")).collect();
     assert_eq!(flat, ["unknown-opcode 0 GET a", "1", ""]);
-    let expert = tshark::run(&capture, &["-T", "fields", "-e", "respb.expert.malformed", "-e", "_ws.expert.message"]);
+    let expert =
+        tshark::run(&capture, &["-T", "fields", "-e", "respb.expert.malformed", "-e", "_ws.expert.message"]);
     assert!(expert.contains("where the frame ends cannot be known, the stream is lost"), "{expert}");
     assert_eq!(tshark::infos(&capture, &[])[2], "[0] = \"still read\"");
 }
@@ -50,7 +51,8 @@ fn zero_bytes_are_no_gets() {
 #[test]
 fn nesting_is_bounded_and_attributes_in_a_row_are_not_nested() {
     let mut capture = Capture::new();
-    let nested = |depth: usize| [hex("8004 0000 00000001"), hex("04 00000001").repeat(depth - 1), hex("42")].concat();
+    let nested =
+        |depth: usize| [hex("8004 0000 00000001"), hex("04 00000001").repeat(depth - 1), hex("42")].concat();
     let attributes = [hex("800e 0000 00000000"), hex("0e 00000000").repeat(100_000), hex("42")].concat();
     let at = capture.send(50_000, From::Server, &nested(128));
     let past = capture.send(50_001, From::Server, &nested(129));
@@ -118,7 +120,8 @@ fn noise_raises_no_error() {
     let mut capture = Capture::new();
     for port in 20_000..21_500 {
         for _ in 0..1 + dice.roll(3) {
-            let mut bytes: Vec<u8> = (0..1 + dice.roll(3)).flat_map(|_| good[dice.roll(good.len())].clone()).collect();
+            let mut bytes: Vec<u8> =
+                (0..1 + dice.roll(3)).flat_map(|_| good[dice.roll(good.len())].clone()).collect();
             for _ in 0..dice.roll(4) {
                 let at = dice.roll(bytes.len());
                 bytes[at] = dice.roll(256) as u8;
@@ -130,7 +133,8 @@ fn noise_raises_no_error() {
     }
     for port in 30_000..30_500 {
         let first = [0u8, 1, 2, 3, 0x80, 0x81, 0xF0, 0xFF, b'*', b'$'][dice.roll(10)];
-        let bytes: Vec<u8> = (0..4 + dice.roll(60)).map(|at| if at == 0 { first } else { dice.roll(256) as u8 }).collect();
+        let bytes: Vec<u8> =
+            (0..4 + dice.roll(60)).map(|at| if at == 0 { first } else { dice.roll(256) as u8 }).collect();
         capture.send(port, From::Client, &bytes);
     }
     let output = tshark::run(&capture, &["-V"]);

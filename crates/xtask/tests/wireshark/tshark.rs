@@ -31,7 +31,8 @@ static RUNS: AtomicUsize = AtomicUsize::new(0);
 
 fn run_with(capture: &Capture, with_script: bool, arguments: &[&str]) -> String {
     let run = RUNS.fetch_add(1, Ordering::Relaxed);
-    let settings = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("tshark-{}-{run}", std::process::id()));
+    let settings =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("tshark-{}-{run}", std::process::id()));
     fs::create_dir_all(&settings).unwrap();
     let file = settings.join("capture.pcap");
     fs::write(&file, capture.bytes()).unwrap();
@@ -72,13 +73,23 @@ pub(crate) fn fields(capture: &Capture, names: &[&str], arguments: &[&str]) -> V
     let mut rows = Vec::new();
     for line in output.lines() {
         let mut columns = line.split('\t');
-        assert_eq!(columns.next(), Some(""), "a Lua error in: {line}");
+        if columns.next() != Some("") {
+            explain(capture, rows.len() + 1, arguments);
+        }
         let split = |cell: &str| {
             cell.split(BETWEEN).filter(|value| !value.is_empty()).map(str::to_owned).collect::<Vec<_>>()
         };
         rows.push(columns.map(split).collect());
     }
     rows
+}
+
+/// Fails with the text of the Lua error in a packet.
+fn explain(capture: &Capture, number: usize, arguments: &[&str]) -> ! {
+    let filter = format!("frame.number == {number}");
+    let mut all = vec!["-V", "-Y", &filter];
+    all.extend(arguments);
+    panic!("a Lua error in packet {number}: {}", run(capture, &all));
 }
 
 /// Column Info of each packet that the dissector took part in.

@@ -134,7 +134,8 @@ impl Values {
             ("big_number", "big-number"),
             ("verbatim", "verbatim"),
         ];
-        let (member, kind) = kinds.into_iter().find(|(member, _)| has(member)).unwrap_or_else(|| panic!("{json}"));
+        let (member, kind) =
+            kinds.into_iter().find(|(member, _)| has(member)).unwrap_or_else(|| panic!("{json}"));
         let content = &json[member];
         let is_ok = kind == "simple" && text(content) == b"OK";
         self.types.push(if is_ok { "ok".to_owned() } else { kind.to_owned() });
@@ -241,7 +242,10 @@ fn differences(vector: &Vector, row: &tshark::Row) -> Vec<String> {
         expect("respb.argc", &one(&count.to_string()));
         let first = line.split(' ').next().unwrap().to_uppercase();
         let command = value["command"].as_str().unwrap_or(&first);
-        expect("respb.command", &Some(command.to_owned()).filter(|name| name != "\"\"").into_iter().collect::<Vec<_>>());
+        expect(
+            "respb.command",
+            &Some(command.to_owned()).filter(|name| name != "\"\"").into_iter().collect::<Vec<_>>(),
+        );
     }
     if !value["reply"].is_null() {
         let mut values = Values::default();
@@ -265,7 +269,10 @@ fn differences(vector: &Vector, row: &tshark::Row) -> Vec<String> {
         "close" if vector.wire.len() > 8 => {
             expect("respb.close.code", &number("code"));
             let reason = escaped(&text(&value["reason"]));
-            expect("respb.close.reason", &Some(reason).filter(|text| !text.is_empty()).into_iter().collect::<Vec<_>>());
+            expect(
+                "respb.close.reason",
+                &Some(reason).filter(|text| !text.is_empty()).into_iter().collect::<Vec<_>>(),
+            );
         }
         _ => {}
     }
@@ -283,7 +290,12 @@ fn valid_vectors_are_shown_as_what_they_are() {
     let rows = dissect(&vectors);
     let found: Vec<String> =
         vectors.iter().zip(&rows).flat_map(|(vector, row)| differences(vector, row)).collect();
-    assert!(found.is_empty(), "{} differences, such as:\n{}", found.len(), found[..found.len().min(20)].join("\n"));
+    assert!(
+        found.is_empty(),
+        "{} differences, such as:\n{}",
+        found.len(),
+        found[..found.len().min(20)].join("\n")
+    );
     println!("{} of {count} valid vectors", vectors.len());
 }
 
@@ -306,7 +318,12 @@ fn invalid_vectors_are_marked() {
             found.push(format!("{}: {marked:?}, not {expected:?}", vector.id));
         }
     }
-    assert!(found.is_empty(), "{} differences, such as:\n{}", found.len(), found[..found.len().min(20)].join("\n"));
+    assert!(
+        found.is_empty(),
+        "{} differences, such as:\n{}",
+        found.len(),
+        found[..found.len().min(20)].join("\n")
+    );
     assert!(by_defaults >= 500, "{by_defaults} vectors");
     println!("{by_defaults} invalid vectors, and {} of limits", vectors.len() - by_defaults);
 }
