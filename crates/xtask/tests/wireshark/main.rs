@@ -67,6 +67,8 @@ fn ten_frames_on_three_channels() {
         "[2] CLOSE",
     ];
     assert_eq!(infos, expected);
+    let guide = include_str!("../../../../docs/wireshark.md");
+    assert!(guide.contains(&tshark::run(&ten_frames(), &[])), "docs/wireshark.md shows something else");
     let names = ["respb.channel", "respb.sequence", "respb.request_in", "respb.response_in", "respb.time"];
     let rows = tshark::fields(&ten_frames(), &names, &[]);
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
