@@ -9,11 +9,11 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- The command table ------------------------------------------------------------------------------------------------------
+-- The command table -------------------------------------------------------------------------------------------------------
 --
--- A command has `args` when its layout is that of section 4.4, else `fields`. A field has `n`, its name, `t`, its type (section 4.1), and
--- `f`, the filter that shows it; lists have `items`, and `counted` or `transposed` (section 4.2); options have `bits`, and
--- `exclusive` and `requires` as masks of bits (section 4.3).
+-- A command has `args` when its layout is that of section 4.4, else `fields`. A field has `n`, its name, `t`, its type
+-- (section 4.1), and `f`, the filter that shows it; lists have `items`, and `counted` or `transposed` (section 4.2); options
+-- have `bits`, and `exclusive` and `requires` as masks of bits (section 4.3).
 
 local CORE = {
   [0x0000] = { name = "GET", fields = { { n = "key", t = "str16", f = "key" } } },
@@ -1878,9 +1878,9 @@ end
 
 -- One frame of either direction ------------------------------------------------------------------------------------------
 
--- Decodes the frame behind `base` bytes of `bytes`. Returns a frame; or nil and what is missing: `need`, the bytes of the frame that
--- must be there, and `exact`, whether it ends with them. With that as `waiting` and the same bytes and more it goes on where it stopped. A
--- frame has
+-- Decodes the frame behind `base` bytes of `bytes`. Returns a frame; or nil and what is missing: `need`, the bytes of
+-- the frame that must be there, and `exact`, whether it ends with them. With that as `waiting` and the same bytes and
+-- more it goes on where it stopped. A frame has
 --   opcode, channel   once the header is there
 --   kind              core, module, argv, passthrough, unknown: a request; reply, push; close, cancel, window, fragment; ignored
 --   len               its bytes; none when the stream is lost
@@ -2046,8 +2046,8 @@ respb.prefs.arguments = Pref.uint("Arguments in summaries", text.arguments_max, 
 
 -- Connections, channels, requests and their replies ----------------------------------------------------------------------
 --
--- All of this is learned in Wireshark's first pass over a capture, in which packets come in order; when a packet is shown again, its
--- records are looked up by their place.
+-- All of this is learned in Wireshark's first pass over a capture, in which packets come in order; when a packet is
+-- shown again, its records are looked up by their place.
 
 local stream = {}
 
@@ -2063,8 +2063,8 @@ function stream.forget()
   connections, records = {}, {}
 end
 
--- What tells connections apart: TCP's number, which is there only when a tree is built, else both addresses and ports. It is the
--- same for all packets of a pass, and what is shown later stands in the records.
+-- What tells connections apart: TCP's number, which is there only when a tree is built, else both addresses and ports.
+-- It is the same for all packets of a pass, and what is shown later stands in the records.
 local function connection_key(pinfo)
   local index = tcp_stream()
   if index then
@@ -2075,8 +2075,8 @@ local function connection_key(pinfo)
   return source < target and source .. " " .. target or target .. " " .. source
 end
 
--- The connection of this packet. Members: `client` (address and port), `protocol` of each side ("resp" or "respb"), `lost` of each side
--- (the packet in which its bytes ceased to make sense), `channels`, `frames`.
+-- The connection of this packet. Members: `client` (address and port), `protocol` of each side ("resp" or "respb"),
+-- `lost` of each side (the packet in which its bytes ceased to make sense), `channels`, `frames`.
 function stream.connection(pinfo)
   local key = connection_key(pinfo)
   if not connections[key] then
@@ -2132,9 +2132,9 @@ function stream.protocol(connection, side, bytes, base)
   return connection.protocol[side]
 end
 
--- The record of the frame at `at` of `tvb`: made in the first pass, looked up later.
--- A packet can hold the end of a segmented frame, which is shown from a buffer of its own at offset 0, and others, which are shown
--- from the packet and begin behind its headers. The buffers' lengths are no part of the place: they differ between the passes.
+-- The record of the frame at `at` of `tvb`: made in the first pass, looked up later. A packet can hold the end of a
+-- segmented frame, which is shown from a buffer of its own at offset 0, and others, which are shown from the packet and
+-- begin behind its headers. The buffers' lengths are no part of the place: they differ between the passes.
 function stream.record(pinfo, tvb, at)
   local key = string.format("%d:%d", pinfo.number, tvb:offset() + at)
   if pinfo.visited or records[key] then

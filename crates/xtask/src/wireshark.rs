@@ -35,7 +35,6 @@ const PARTS: &[&str] = &[
 pub fn generate(commands: &[Command]) -> Result<String> {
     let names = FieldNames::collect(commands);
     let mut out = String::from(HEAD);
-    out.push_str("-- The command table ------------------------------------------------------------------------------------------------------\n");
     out.push_str(LEGEND);
     layouts(&mut out, commands, &names)?;
     subcommands(&mut out, commands);
@@ -48,10 +47,11 @@ pub fn generate(commands: &[Command]) -> Result<String> {
 }
 
 const LEGEND: &str = "\
+-- The command table -------------------------------------------------------------------------------------------------------
 --
--- A command has `args` when its layout is that of section 4.4, else `fields`. A field has `n`, its name, `t`, its type (section 4.1), and
--- `f`, the filter that shows it; lists have `items`, and `counted` or `transposed` (section 4.2); options have `bits`, and
--- `exclusive` and `requires` as masks of bits (section 4.3).
+-- A command has `args` when its layout is that of section 4.4, else `fields`. A field has `n`, its name, `t`, its type
+-- (section 4.1), and `f`, the filter that shows it; lists have `items`, and `counted` or `transposed` (section 4.2); options
+-- have `bits`, and `exclusive` and `requires` as masks of bits (section 4.3).
 ";
 
 /// `CORE` by opcode, `MODULES` by module and command, and the modules' names.

@@ -1,9 +1,9 @@
 
 -- One frame of either direction ------------------------------------------------------------------------------------------
 
--- Decodes the frame behind `base` bytes of `bytes`. Returns a frame; or nil and what is missing: `need`, the bytes of the frame that
--- must be there, and `exact`, whether it ends with them. With that as `waiting` and the same bytes and more it goes on where it stopped. A
--- frame has
+-- Decodes the frame behind `base` bytes of `bytes`. Returns a frame; or nil and what is missing: `need`, the bytes of
+-- the frame that must be there, and `exact`, whether it ends with them. With that as `waiting` and the same bytes and
+-- more it goes on where it stopped. A frame has
 --   opcode, channel   once the header is there
 --   kind              core, module, argv, passthrough, unknown: a request; reply, push; close, cancel, window, fragment; ignored
 --   len               its bytes; none when the stream is lost

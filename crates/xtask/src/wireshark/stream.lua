@@ -1,8 +1,8 @@
 
 -- Connections, channels, requests and their replies ----------------------------------------------------------------------
 --
--- All of this is learned in Wireshark's first pass over a capture, in which packets come in order; when a packet is shown again, its
--- records are looked up by their place.
+-- All of this is learned in Wireshark's first pass over a capture, in which packets come in order; when a packet is
+-- shown again, its records are looked up by their place.
 
 local stream = {}
 
@@ -18,8 +18,8 @@ function stream.forget()
   connections, records = {}, {}
 end
 
--- What tells connections apart: TCP's number, which is there only when a tree is built, else both addresses and ports. It is the
--- same for all packets of a pass, and what is shown later stands in the records.
+-- What tells connections apart: TCP's number, which is there only when a tree is built, else both addresses and ports.
+-- It is the same for all packets of a pass, and what is shown later stands in the records.
 local function connection_key(pinfo)
   local index = tcp_stream()
   if index then
@@ -30,8 +30,8 @@ local function connection_key(pinfo)
   return source < target and source .. " " .. target or target .. " " .. source
 end
 
--- The connection of this packet. Members: `client` (address and port), `protocol` of each side ("resp" or "respb"), `lost` of each side
--- (the packet in which its bytes ceased to make sense), `channels`, `frames`.
+-- The connection of this packet. Members: `client` (address and port), `protocol` of each side ("resp" or "respb"),
+-- `lost` of each side (the packet in which its bytes ceased to make sense), `channels`, `frames`.
 function stream.connection(pinfo)
   local key = connection_key(pinfo)
   if not connections[key] then
@@ -87,9 +87,9 @@ function stream.protocol(connection, side, bytes, base)
   return connection.protocol[side]
 end
 
--- The record of the frame at `at` of `tvb`: made in the first pass, looked up later.
--- A packet can hold the end of a segmented frame, which is shown from a buffer of its own at offset 0, and others, which are shown
--- from the packet and begin behind its headers. The buffers' lengths are no part of the place: they differ between the passes.
+-- The record of the frame at `at` of `tvb`: made in the first pass, looked up later. A packet can hold the end of a
+-- segmented frame, which is shown from a buffer of its own at offset 0, and others, which are shown from the packet and
+-- begin behind its headers. The buffers' lengths are no part of the place: they differ between the passes.
 function stream.record(pinfo, tvb, at)
   local key = string.format("%d:%d", pinfo.number, tvb:offset() + at)
   if pinfo.visited or records[key] then

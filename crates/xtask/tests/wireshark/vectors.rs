@@ -1,7 +1,8 @@
-//! The conformance vectors through the dissector: every valid one is shown as what it is, to its last byte, and every invalid one is
-//! marked with its error and offset.
+//! The conformance vectors through the dissector: every valid one is shown as what it is, to its last byte, and every
+//! invalid one is marked with its error and offset.
 //!
-//! Owns the comparison. It reads the vectors' JSON itself and renders their values itself, so that it shares nothing with the dissector.
+//! Owns the comparison. It reads the vectors' JSON itself and renders their values itself, so that it shares nothing with
+//! the dissector.
 
 use std::fs;
 use std::path::{Path, PathBuf};
