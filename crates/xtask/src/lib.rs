@@ -25,3 +25,4 @@ pub mod schema;
 pub mod syntax;
 pub mod tidy;
 pub mod vectors;
+pub mod wireshark;
