@@ -42,9 +42,8 @@ pub fn generate(commands: &[Command]) -> String {
         text,
         "// TableVersion is the version of the command table.\nconst TableVersion = {TABLE_VERSION}\n\n"
     );
-    let _ = write!(
-        text,
-        "// core holds the layouts of core commands by opcode; one without a name is unassigned.\n"
+    text.push_str(
+        "// core holds the layouts of core commands by opcode; one without a name is unassigned.\n",
     );
     let _ = write!(text, "var core = [CoreLast + 1]Layout{{\n{core}}}\n\n");
     text.push_str("// modules holds the layouts of module commands, by module and command.\n");

@@ -47,11 +47,11 @@ pub fn generate(commands: &[Command]) -> Result<String> {
 }
 
 const LEGEND: &str = "\
--- The command table -------------------------------------------------------------------------------------------------------
+-- The command table ---------------------------------------------------------------------------------------------------
 --
 -- A command has `args` when its layout is that of section 4.4, else `fields`. A field has `n`, its name, `t`, its type
--- (section 4.1), and `f`, the filter that shows it; lists have `items`, and `counted` or `transposed` (section 4.2); options
--- have `bits`, and `exclusive` and `requires` as masks of bits (section 4.3).
+-- (section 4.1), and `f`, the filter that shows it; lists have `items`, and `counted` or `transposed` (section 4.2);
+-- options have `bits`, and `exclusive` and `requires` as masks of bits (section 4.3).
 ";
 
 /// `CORE` by opcode, `MODULES` by module and command, and the modules' names.
@@ -180,7 +180,8 @@ fn subcommands(out: &mut String, commands: &[Command]) {
 
 /// `KEYS`: first key, last key and step, for what travels as arguments.
 fn keys(out: &mut String, commands: &[Command]) {
-    out.push_str("\n-- First key, last key (negative from the end) and step, the name being argument 0.\nlocal KEYS = {\n");
+    out.push_str("\n-- First key, last key (negative from the end) and step, the name being argument 0.\n");
+    out.push_str("local KEYS = {\n");
     for command in commands.iter().filter(|command| command.keys.first > 0) {
         let keys = command.keys;
         let step = keys.step.max(1);
@@ -220,8 +221,8 @@ impl Kind {
     }
 }
 
-/// The filters `respb.arg.…`. Wireshark wants one type for each, so where commands give one name to different kinds of field,
-/// all kinds but the commonest have the kind as a suffix.
+/// The filters `respb.arg.…`. Wireshark wants one type for each, so where commands give one name to different kinds of
+/// field, all kinds but the commonest have the kind as a suffix.
 struct FieldNames {
     /// The kinds of each name and how many fields have them, the commonest first.
     kinds: BTreeMap<String, Vec<(Kind, usize)>>,

@@ -84,8 +84,8 @@ fn slices_that_are_no_reply_are_marked() {
     let other_channel = long(0xFF10, 1, &[&[1][..], &bulk(2, "a")].concat());
     capture.send(50_000, From::Server, &[request, other_channel, bulk(1, "next")].concat());
     let infos = tshark::infos(&capture, &[]);
-    let expected = "[1] FRAGMENT of 7 bytes, the last: not one reply | [1] FRAGMENT of 5 bytes, the last: not one reply | \
-        [1] = \"next\"";
+    let expected = "[1] FRAGMENT of 7 bytes, the last: not one reply | \
+        [1] FRAGMENT of 5 bytes, the last: not one reply | [1] = \"next\"";
     assert_eq!(infos, [expected]);
 }
 

@@ -1,8 +1,8 @@
 //! The conformance vectors through the dissector: every valid one is shown as what it is, to its last byte, and every
 //! invalid one is marked with its error and offset.
 //!
-//! Owns the comparison. It reads the vectors' JSON itself and renders their values itself, so that it shares nothing with
-//! the dissector.
+//! Owns the comparison. It reads the vectors' JSON itself and renders their values itself, so that it shares nothing
+//! with the dissector.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -204,7 +204,7 @@ const NAMES: [&str; 16] = [
     "respb.window",
 ];
 
-/// Sends each vector on a connection of its own, behind a PING so that it is not the first frame, and gives the row of each.
+/// Sends each vector on a connection of its own, behind a PING so that it is not the first frame; gives the row of each.
 fn dissect(vectors: &[Vector]) -> Vec<tshark::Row> {
     let mut capture = Capture::new();
     let mut places = Vec::new();
