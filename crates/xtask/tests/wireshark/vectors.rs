@@ -204,7 +204,7 @@ const NAMES: [&str; 16] = [
     "respb.window",
 ];
 
-/// Sends each vector on a connection of its own, behind a PING so that it is not the first frame; gives the row of each.
+/// Sends each vector on a connection of its own, behind a PING so that it is not the first frame; gives each row.
 fn dissect(vectors: &[Vector]) -> Vec<tshark::Row> {
     let mut capture = Capture::new();
     let mut places = Vec::new();
