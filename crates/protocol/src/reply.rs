@@ -81,6 +81,12 @@ pub(crate) struct Nesting {
     left: [u64; NESTING_MAX as usize],
     /// Bit i: aggregate i is an attribute, whose end completes no value.
     attributes: u128,
+    /// Bit i: aggregate i is a streamed map.
+    maps: u128,
+    /// Bit i: aggregate i, a streamed map, has a key without its value.
+    odd: u128,
+    /// An attribute has been read whose value must follow.
+    owed: bool,
     depth: u8,
 }
 
@@ -88,7 +94,8 @@ pub(crate) struct Nesting {
 const STREAMED: u64 = u64::MAX;
 
 impl Nesting {
-    pub(crate) const NONE: Nesting = Nesting { left: [0; NESTING_MAX as usize], attributes: 0, depth: 0 };
+    pub(crate) const NONE: Nesting =
+        Nesting { left: [0; NESTING_MAX as usize], attributes: 0, maps: 0, odd: 0, owed: false, depth: 0 };
 
     /// Opens an aggregate; returns whether that completed the reply, which an empty one at the top does.
     pub(crate) fn open(
@@ -109,28 +116,36 @@ impl Nesting {
         }
         let left = len.map_or(STREAMED, |len| u64::from(len) * kind.width());
         let attribute = kind == Aggregate::Attribute;
+        self.owed = attribute && left == 0;
         if left == 0 {
             return Ok(!attribute && self.complete_one());
         }
         self.left[usize::from(self.depth)] = left;
         self.attributes &= !(1 << self.depth);
         self.attributes |= u128::from(attribute) << self.depth;
+        let map = kind == Aggregate::Map && len.is_none();
+        self.maps = self.maps & !(1 << self.depth) | u128::from(map) << self.depth;
+        self.odd &= !(1 << self.depth);
         self.depth += 1;
         Ok(false)
     }
 
     /// A value is complete; returns whether the reply is.
     pub(crate) fn complete_one(&mut self) -> bool {
+        self.owed = false;
         while self.depth > 0 {
             let top = usize::from(self.depth - 1);
-            if self.left[top] != STREAMED {
-                self.left[top] -= 1;
+            if self.left[top] == STREAMED {
+                self.odd ^= self.maps & 1 << top;
+                return false;
             }
+            self.left[top] -= 1;
             if self.left[top] != 0 {
                 return false;
             }
             self.depth -= 1;
             if self.attributes >> top & 1 == 1 {
+                self.owed = true;
                 return false;
             }
         }
@@ -141,8 +156,14 @@ impl Nesting {
     pub(crate) fn end_stream(&mut self, at: usize) -> Step<bool> {
         match self.depth.checked_sub(1) {
             Some(top) if self.left[usize::from(top)] == STREAMED => {
+                if self.owed {
+                    return Err(Stop::bad(Malformed::Misplaced, at));
+                }
+                if self.odd >> top & 1 == 1 {
+                    return Err(Stop::bad(Malformed::BadStream, at));
+                }
                 self.depth = top;
-                Ok(self.attributes >> top & 1 == 0 && self.complete_one())
+                Ok(self.complete_one())
             }
             _ => Err(Stop::bad(Malformed::BadStream, at)),
         }

@@ -38,7 +38,7 @@ fn line(command: &Command) -> String {
         respb.map_or_else(String::new, |respb| respb.opcode.to_string()),
         respb.and_then(|respb| respb.module).map_or_else(String::new, |number| number.to_string()),
         respb.and_then(|respb| respb.command).map_or_else(String::new, |number| number.to_string()),
-        respb.map_or_else(String::new, crate::reference::layout),
+        respb.map_or_else(String::new, crate::notation::layout),
         syntax::line(command),
         command.complexity.clone(),
         command.summary.clone(),

@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use xtask::{check, compare, compared, r#gen, model};
+use xtask::{check, citations, compare, compared, r#gen, model, vectors};
 
 const USAGE: &str = "\
 usage: xtask commands check             check spec/commands/ against its schema and against itself
        xtask commands fmt               write spec/commands/ in canonical form
        xtask commands --from HOST:PORT  compare the table with a live server
        xtask gen                        write the generated files
-       xtask gen --check                fail when a generated file is not up to date";
+       xtask gen --check                fail when a generated file is not up to date
+       xtask citations                  fail when a MUST of spec/RESPB.md names no proof, or one that is not there
+       xtask vectors                    write conformance/vectors
+       xtask vectors --check            fail when a vector file is not up to date";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,6 +35,9 @@ fn main() -> ExitCode {
         ["commands", "--from", address] => compare_commands(root, address),
         ["gen"] => generate(root),
         ["gen", "--check"] => check_generated(root),
+        ["citations"] => check_citations(root),
+        ["vectors"] => write_vectors(root),
+        ["vectors", "--check"] => check_vectors(root),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -113,6 +119,31 @@ fn check_generated(root: &Path) -> Result<bool> {
     let stale = r#gen::stale(root, &model::load(root)?)?;
     for (path, _) in &stale {
         eprintln!("{path}: not what spec/ generates; run `xtask gen`");
+    }
+    Ok(stale.is_empty())
+}
+
+fn check_citations(root: &Path) -> Result<bool> {
+    let findings = citations::check(root)?;
+    findings.iter().for_each(|finding| eprintln!("{finding}"));
+    Ok(findings.is_empty())
+}
+
+fn write_vectors(root: &Path) -> Result<bool> {
+    let commands = model::load(root)?;
+    for path in vectors::write(root, &commands)? {
+        println!("wrote {}", path.display());
+    }
+    for (folder, count) in vectors::counts(&commands)? {
+        println!("{count:>5} {folder}");
+    }
+    Ok(true)
+}
+
+fn check_vectors(root: &Path) -> Result<bool> {
+    let stale = vectors::stale(root, &model::load(root)?)?;
+    for (path, _) in &stale {
+        eprintln!("{}: not what spec/ generates; run `xtask vectors`", path.display());
     }
     Ok(stale.is_empty())
 }

@@ -18,7 +18,9 @@ pub(super) fn decode<'a>(
     let limit = limits.inline_bytes_max as usize;
     let visible = &input[..input.len().min(limit.saturating_add(2))];
     let Some(end) = visible.iter().position(|&byte| byte == b'\n') else {
-        return Err(if visible.len() > limit {
+        // One byte more than the limit may be the CR of a line that just fits.
+        let fits = visible.len() == limit + 1 && visible.last() == Some(&b'\r');
+        return Err(if visible.len() > limit && !fits {
             Stop::bad(Malformed::InlineTooLong, limit)
         } else {
             Stop::Need(input.len() + 1)

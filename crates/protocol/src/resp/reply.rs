@@ -123,6 +123,9 @@ impl ReplyDecoder {
                     return Err(Stop::bad(Malformed::BadLine, end));
                 }
                 match input.get(end + 1) {
+                    Some(b'\n') if end + 2 > self.limits.frame_bytes_max as usize => {
+                        Err(Stop::bad(Malformed::FrameTooLong, self.at))
+                    }
                     Some(b'\n') => Ok(&input[start..end]),
                     Some(_) => Err(Stop::bad(Malformed::BadLine, end)),
                     None => {
@@ -182,7 +185,7 @@ impl ReplyDecoder {
             return Err(Stop::bad(Malformed::ArgumentTooLong, self.at));
         }
         let end = start.saturating_add(len);
-        if end > self.limits.frame_bytes_max as usize {
+        if end.saturating_add(2) > self.limits.frame_bytes_max as usize {
             return Err(Stop::bad(Malformed::FrameTooLong, self.at));
         }
         let body = input.get(start..end + 2).ok_or(Stop::Need(end + 2))?;

@@ -194,7 +194,7 @@ impl RequestDecoder {
             return Err(Stop::bad(kind, at));
         }
         let len = len as usize;
-        if start.saturating_add(len) > self.limits.frame_bytes_max as usize {
+        if start.saturating_add(len).saturating_add(2) > self.limits.frame_bytes_max as usize {
             return Err(Stop::bad(Malformed::FrameTooLong, at));
         }
         Ok((start, len))

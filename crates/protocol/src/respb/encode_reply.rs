@@ -7,6 +7,9 @@ use alloc::vec::Vec;
 use super::frame::{SHORT_BULK, SHORT_SIMPLE, SMALL_INT, TAG_BULK_FIRST, TAG_INT_FIRST, kind};
 use crate::reply::{Aggregate, ReplyVisitor, Text};
 
+/// The NaN that stands for all.
+const NAN_BITS: u64 = 0x7FF8_0000_0000_0000;
+
 /// Appends replies for one channel to a buffer. It is a [`ReplyVisitor`]: a decoder can write straight into it.
 #[derive(Debug)]
 pub struct ReplyWriter<'a> {
@@ -140,7 +143,9 @@ impl ReplyVisitor for ReplyWriter<'_> {
 
     fn double(&mut self, value: f64) {
         self.begin(kind::DOUBLE);
-        self.out.extend_from_slice(&value.to_be_bytes());
+        // One NaN of the many: spec section 5.2.
+        let bits = if value.is_nan() { NAN_BITS } else { value.to_bits() };
+        self.out.extend_from_slice(&bits.to_be_bytes());
         self.end();
     }
 

@@ -112,6 +112,7 @@ impl ReplyDecoder {
     fn top(&mut self, high: u8, low: u8, input: &[u8], visitor: &mut impl ReplyVisitor) -> Step<bool> {
         let short = |text| {
             let end = HEADER_LEN + usize::from(low);
+            self.check(0, usize::from(low), end)?;
             Ok::<_, Stop>((text, input.get(HEADER_LEN..end).ok_or(Stop::Need(end))?))
         };
         let (text, bytes) = match high {
@@ -134,6 +135,7 @@ impl ReplyDecoder {
 
     fn element(&mut self, input: &[u8], visitor: &mut impl ReplyVisitor) -> Step<bool> {
         let at = self.at;
+        self.check(at, 0, at + 1)?;
         let tag = *input.get(at).ok_or(Stop::Need(at + 1))?;
         match tag {
             0..0x20 => return self.value(tag, at + 1, at, input, visitor),
@@ -143,6 +145,7 @@ impl ReplyDecoder {
             }
             frame::TAG_BULK_FIRST.. => {
                 let end = at + 1 + usize::from(tag & 0x7F);
+                self.check(at, usize::from(tag & 0x7F), end)?;
                 visitor.text(Text::Bulk, at + 1, input.get(at + 1..end).ok_or(Stop::Need(end))?);
                 self.at = end;
             }
@@ -150,6 +153,11 @@ impl ReplyDecoder {
         }
         visitor.span(at, self.at);
         Ok(self.nesting.complete_one())
+    }
+
+    /// The limits on a text of `len` bytes and on a frame that goes on to `end`; `at` is where an error is reported.
+    fn check(&self, at: usize, len: usize, end: usize) -> Step<()> {
+        check(&self.limits, at, len, end)
     }
 
     /// A value of type `tag` whose payload begins at `at`; its tag or opcode stands at `tag_at`.
@@ -223,6 +231,16 @@ impl ReplyDecoder {
     }
 }
 
+fn check(limits: &Limits, at: usize, len: usize, end: usize) -> Step<()> {
+    if len > limits.argument_bytes_max as usize {
+        return Err(Stop::bad(Malformed::ArgumentTooLong, at));
+    }
+    if end > limits.frame_bytes_max as usize {
+        return Err(Stop::bad(Malformed::FrameTooLong, at));
+    }
+    Ok(())
+}
+
 struct Reader<'a> {
     input: &'a [u8],
     limits: &'a Limits,
@@ -231,6 +249,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn array<const N: usize>(&mut self) -> Step<[u8; N]> {
+        check(self.limits, self.at, 0, self.at + N)?;
         let bytes = self.input.get(self.at..).and_then(|rest| rest.first_chunk::<N>());
         let bytes = *bytes.ok_or(Stop::Need(self.at + N))?;
         self.at += N;
@@ -238,23 +257,21 @@ impl Reader<'_> {
     }
 
     fn text16(&mut self, text: Text, visitor: &mut impl ReplyVisitor) -> Step<()> {
+        let at = self.at;
         let len = u16::from_be_bytes(self.array()?);
-        self.text(text, usize::from(len), visitor)
+        self.text(at, text, usize::from(len), visitor)
     }
 
     fn text32(&mut self, text: Text, visitor: &mut impl ReplyVisitor) -> Step<()> {
+        let at = self.at;
         let len = u32::from_be_bytes(self.array()?);
-        self.text(text, len as usize, visitor)
+        self.text(at, text, len as usize, visitor)
     }
 
-    fn text(&mut self, text: Text, len: usize, visitor: &mut impl ReplyVisitor) -> Step<()> {
-        if len > self.limits.argument_bytes_max as usize {
-            return Err(Stop::bad(Malformed::ArgumentTooLong, self.at));
-        }
+    /// `field_at` is where the length stands: what is wrong with it is reported there.
+    fn text(&mut self, field_at: usize, text: Text, len: usize, visitor: &mut impl ReplyVisitor) -> Step<()> {
         let end = self.at.saturating_add(len);
-        if end > self.limits.frame_bytes_max as usize {
-            return Err(Stop::bad(Malformed::FrameTooLong, self.at));
-        }
+        check(self.limits, field_at, len, end)?;
         let bytes = self.input.get(self.at..end).ok_or(Stop::Need(end))?;
         if text == Text::BigNumber && !is_big_number(bytes) {
             return Err(Stop::bad(Malformed::BadNumber, self.at));

@@ -57,8 +57,8 @@ impl Frame<'_> {
 
 /// Decodes requests, one frame after the other, resuming where a frame that is not whole stopped.
 ///
-/// Layouts without a list are read in one go once the frame is whole and keep no state; those with one, and arguments of
-/// `u32` length, keep their place in `walk`.
+/// A frame that is whole and of a common layout is read by straight code and leaves no state. A frame that comes in pieces
+/// is walked: once something of it has been handed out, `walk` keeps the place and the straight code stays away.
 #[derive(Clone, Debug)]
 pub struct RequestDecoder {
     /// The fast path of each opcode; none at all where limits are so low that the straight code would have to check them.
@@ -139,9 +139,10 @@ impl RequestDecoder {
         }
         if shape == Shape::SBO {
             let len = input.get(key_end..key_end + 4)?.first_chunk()?;
-            let end = key_end + 5 + u32::from_be_bytes(*len) as usize;
+            let end = (key_end + 5).saturating_add(u32::from_be_bytes(*len) as usize);
             let (frame, rest) = input.split_at_checked(end)?;
-            if frame[end - 1] != 0 || end > self.visible_max {
+            // A SET that came in pieces has handed out its key already: the walk goes on with it.
+            if frame[end - 1] != 0 || end > self.visible_max || self.need != 0 {
                 return None;
             }
             args.bytes(KEY_AT, &frame[KEY_AT..key_end]);
@@ -196,7 +197,9 @@ impl RequestDecoder {
                 (self.command(id, LONG_HEADER_LEN, input, args)?, Frame::Module(id))
             }
             frame::ARGV => (self.walk.args(input, HEADER_LEN, true, &self.limits, args)?, Frame::Argv),
-            frame::REPLY_FIRST..=frame::REPLY_LAST => return Err(Stop::bad(Malformed::WrongDirection, 0)),
+            frame::REPLY_FIRST..=frame::REPLY_LAST | frame::FRAGMENT => {
+                return Err(Stop::bad(Malformed::WrongDirection, 0));
+            }
             frame::EXTENDED_FIRST.. => self.long(opcode, input, args)?,
             _ => return Err(Stop::bad(Malformed::UnknownOpcode, 0)),
         };
@@ -227,7 +230,6 @@ impl RequestDecoder {
                 self.inner.decode_exact(payload, LONG_HEADER_LEN, args)?;
                 Frame::Passthrough
             }
-            frame::FRAGMENT => return Err(Stop::bad(Malformed::WrongDirection, 0)),
             frame::IGNORABLE_FIRST.. => Frame::Control(Control::parse(opcode, payload, LONG_HEADER_LEN)?),
             _ => Frame::Unknown { opcode },
         };
@@ -295,7 +297,7 @@ fn str16(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
 #[inline(always)]
 fn blob32(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let len = u32::from_be_bytes(*visible.get(at..)?.first_chunk()?);
-    let end = at + 4 + len as usize;
+    let end = (at + 4).saturating_add(len as usize);
     Some((visible.get(at + 4..end)?, end))
 }
 

@@ -233,6 +233,9 @@ struct Reader<'a, V> {
 
 impl<'a, V: ArgVisitor> Reader<'a, V> {
     fn array<const N: usize>(&self, at: usize) -> Step<[u8; N]> {
+        if at + N > self.limits.frame_bytes_max as usize {
+            return Err(Stop::bad(Malformed::FrameTooLong, at));
+        }
         let bytes = self.input.get(at..).and_then(|rest| rest.first_chunk::<N>());
         bytes.copied().ok_or(Stop::Need(at + N))
     }
