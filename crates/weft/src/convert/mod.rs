@@ -13,6 +13,8 @@ mod stats;
 mod to_resp;
 mod to_respb;
 
+pub(crate) use self::lacks::{expected, frame_name, kind_name};
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
