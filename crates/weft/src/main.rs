@@ -13,7 +13,8 @@ mod window;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Tools around RESP and RESPB, the protocols of Redis-compatible servers.
 #[derive(Debug, Parser)]
@@ -30,7 +31,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let (name, outcome) = match Cli::parse().command {
+    let (name, outcome) = match parse().command {
         Command::Convert(options) => ("convert", convert::run(&options)),
         Command::Inspect(options) => ("inspect", inspect::run(&options)),
     };
@@ -42,6 +43,22 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The command line. An unknown command is answered with those there are.
+fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        if error.kind() != ErrorKind::InvalidSubcommand {
+            error.exit();
+        }
+        // Nothing can be done about a standard error that is closed.
+        let _ = error.print();
+        eprintln!("\nCommands:");
+        for command in Cli::command().get_subcommands() {
+            eprintln!("  {:<8}  {}", command.get_name(), command.get_about().unwrap_or_default());
+        }
+        std::process::exit(error.exit_code())
+    })
 }
 
 /// Whoever read our output has seen enough (`weft … | head`): no error of ours.

@@ -97,6 +97,9 @@ mod tests {
         for (value, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567")] {
             assert_eq!(grouped(value), text);
         }
-        assert_eq!((size(12.0), size(999_600.0), size(2.5e9)), ("12 B".into(), "1.0 MB".into(), "2.5 GB".into()));
+        assert_eq!(
+            (size(12.0), size(999_600.0), size(2.5e9)),
+            ("12 B".into(), "1.0 MB".into(), "2.5 GB".into())
+        );
     }
 }

@@ -40,7 +40,8 @@ impl RespLacks {
 
 /// Reads a RESP array as far as it goes.
 pub(super) fn resp(frame: &[u8]) -> RespLacks {
-    let mut lacks = RespLacks { what: "the number of arguments and CR LF", bytes: None, argument: None, name: None };
+    let mut lacks =
+        RespLacks { what: "the number of arguments and CR LF", bytes: None, argument: None, name: None };
     let Some((count, mut at)) = number_line(frame, 0) else { return lacks };
     for index in 1..=count {
         lacks.argument = Some((index, count));
@@ -147,7 +148,9 @@ fn field(bytes: &[u8], limits: Limits) -> (Option<String>, usize) {
         }
         Place::Options { .. } => "the option bits".into(),
         Place::Total { .. } => "the total length of the arguments".into(),
-        Place::ExpectedArgument { .. } | Place::Argument { .. } => format!("argument {arguments} (length u32, bytes)"),
+        Place::ExpectedArgument { .. } | Place::Argument { .. } => {
+            format!("argument {arguments} (length u32, bytes)")
+        }
     });
     (text, need)
 }

@@ -109,7 +109,9 @@ impl Walk<'_> {
         let at = self.window.offset();
         match self.length_or_encoding()? {
             Length::Plain(length) => Ok(length),
-            Length::Encoded(encoding) => bail!("byte {at}: expected a length, found string encoding {encoding}"),
+            Length::Encoded(encoding) => {
+                bail!("byte {at}: expected a length, found string encoding {encoding}")
+            }
         }
     }
 

@@ -49,7 +49,9 @@ impl ToRespb {
                 let visible = &rest[..rest.len().min(ANNOTATION_BYTES_MAX)];
                 let Some(end) = visible.iter().position(|&byte| byte == b'\n') else {
                     return Err(match visible.len() {
-                        ANNOTATION_BYTES_MAX => wrong(0, "expected an annotation of at most 1024 bytes".into()),
+                        ANNOTATION_BYTES_MAX => {
+                            wrong(0, "expected an annotation of at most 1024 bytes".into())
+                        }
                         _ => Stop::Incomplete,
                     });
                 };
@@ -63,7 +65,10 @@ impl ToRespb {
                     byte if byte.is_ascii_alphabetic() => ": inline commands are read with --inline",
                     _ => "",
                 };
-                Err(wrong(0, format!("expected '*' and a number of arguments, found {}{hint}", found_at(rest, 0))))
+                Err(wrong(
+                    0,
+                    format!("expected '*' and a number of arguments, found {}{hint}", found_at(rest, 0)),
+                ))
             }
         }
     }

@@ -126,7 +126,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let paint = Paint(match options.color {
         Color::Always => true,
         Color::Never => false,
-        Color::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        Color::Auto => {
+            io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        }
     });
     if let Some(server) = &options.follow {
         return follow::run(server, &options.listen, options.json, paint);
@@ -248,7 +250,11 @@ impl<W: io::Write> Shown<W> {
                 self.note(&format!("incomplete at offset {}: {what}", grouped(offset + at as u64)))?;
             }
             false => {
-                write!(self.out, "{}", render::bad_text(offset + at as u64, &what, name, goes_on, self.paint))?;
+                write!(
+                    self.out,
+                    "{}",
+                    render::bad_text(offset + at as u64, &what, name, goes_on, self.paint)
+                )?;
             }
         }
         Ok(known)

@@ -83,7 +83,16 @@ struct Values<'a> {
 impl<'a> Values<'a> {
     fn new(frame: &'a [u8], binary: bool) -> Self {
         let rows = Vec::new();
-        Values { frame, binary, rows, open: Vec::new(), value: None, opens: None, closes: false, in_text: false }
+        Values {
+            frame,
+            binary,
+            rows,
+            open: Vec::new(),
+            value: None,
+            opens: None,
+            closes: false,
+            in_text: false,
+        }
     }
 
     /// The top value in a few words.
@@ -176,7 +185,8 @@ impl ReplyVisitor for Values<'_> {
         };
         // RESPB's OK has no bytes of its own.
         let own = self.frame.get(offset..offset + bytes.len()) == Some(bytes);
-        let value = if own { Datum::Bytes(offset..offset + bytes.len()) } else { Datum::Words("\"OK\"".into()) };
+        let value =
+            if own { Datum::Bytes(offset..offset + bytes.len()) } else { Datum::Words("\"OK\"".into()) };
         self.value = Some((name, value, if own { meaning } else { String::new() }));
     }
     fn int(&mut self, value: i64) {

@@ -27,7 +27,8 @@ pub(super) fn run(shared: &Arc<Shared>, client: TcpStream, id: u64) {
         shared.note(id, "error", &error.to_string());
     }
     let unanswered = view.lock().unwrap_or_else(PoisonError::into_inner).close();
-    let text = if unanswered > 0 { format!("{unanswered} requests unanswered") } else { "all answered".into() };
+    let text =
+        if unanswered > 0 { format!("{unanswered} requests unanswered") } else { "all answered".into() };
     shared.note(id, "closed", &text);
 }
 
