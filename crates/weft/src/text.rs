@@ -80,6 +80,12 @@ pub(crate) fn size(bytes: f64) -> String {
     format!("{value:.1} TB")
 }
 
+/// `54.2% saved`, or `14.3% more`.
+pub(crate) fn saved(before: usize, after: usize) -> String {
+    let percent = 100.0 * (1.0 - after as f64 / before.max(1) as f64);
+    if percent < 0.0 { format!("{:.1}% more", -percent) } else { format!("{percent:.1}% saved") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,8 @@
 //! `weft convert`: request streams and append-only files from RESP to RESPB and back.
 //!
 //! Owns the options and the loop over the input. [`source`] finds the input, [`rdb`] passes over snapshots, [`to_respb`] and
-//! [`to_resp`] convert what is in the window, [`lacks`] says what a stream that ends or breaks lacks, [`sink`] writes,
-//! [`stats`] counts, [`progress`] draws.
+//! [`to_resp`] convert what is in the window, [`sink`] writes, [`stats`] counts, [`progress`] draws.
 
-mod lacks;
 mod progress;
 mod rdb;
 mod sink;
@@ -12,8 +10,6 @@ mod source;
 mod stats;
 mod to_resp;
 mod to_respb;
-
-pub(crate) use self::lacks::{expected, frame_name, kind_name};
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -13,7 +13,8 @@ use weft_protocol::{Arg, Limits, Outcome, resp};
 
 use super::sink::{Sink, WRITE_BYTES};
 use super::stats::{Form, Stats};
-use super::{Converter, Stop, Wrong, lacks};
+use super::{Converter, Stop, Wrong};
+use crate::lacks;
 use crate::text::grouped;
 
 /// Channels that an error lists.

@@ -10,7 +10,8 @@ use weft_protocol::{Arg, Limits, Outcome};
 
 use super::sink::{Sink, WRITE_BYTES};
 use super::stats::{Form, Stats};
-use super::{Converter, Stop, Wrong, lacks};
+use super::{Converter, Stop, Wrong};
+use crate::lacks;
 use crate::text::quoted;
 
 /// Longest annotation (Redis: 1024).

@@ -22,7 +22,7 @@ use weft_protocol::{Limits, Malformed, WireError};
 
 use self::picture::Picture;
 use self::render::Paint;
-use crate::convert::expected;
+use crate::lacks::{self, expected};
 use crate::text::{grouped, hex};
 use crate::window::Window;
 
@@ -240,7 +240,7 @@ impl<W: io::Write> Shown<W> {
         }
         let (at, name, what) = match seen {
             Seen::Whole(len) => return Ok(Some(len)),
-            Seen::Cut { need } => (bytes.len(), "incomplete", cut_text(bytes, need)),
+            Seen::Cut { need } => (bytes.len(), "incomplete", cut_text(bytes, need, way)),
             Seen::Wrong(error) => (error.offset, error.kind.name(), wrong_text(bytes, error, way)),
         };
         let goes_on = known.map(|len| offset + len as u64);
@@ -268,18 +268,30 @@ impl<W: io::Write> Shown<W> {
     }
 }
 
-fn cut_text(bytes: &[u8], need: usize) -> String {
-    let more = need.saturating_sub(bytes.len()).max(1);
-    format!("the input ends inside the frame: expected at least {} more", request::bytes_text(more))
+fn cut_text(bytes: &[u8], need: usize, way: Way) -> String {
+    let lacks = match (way.binary, way.replies) {
+        (true, false) => lacks::respb(bytes, Limits::DEFAULT),
+        (false, false) if bytes[0] == b'*' => lacks::resp(bytes).text(),
+        _ => {
+            let more = need.saturating_sub(bytes.len()).max(1);
+            format!("at least {more} more {}", if more == 1 { "byte" } else { "bytes" })
+        }
+    };
+    format!("the input ends inside the frame: expected {lacks}")
 }
 
 fn wrong_text(bytes: &[u8], error: WireError, way: Way) -> String {
     let found = bytes.get(error.offset..).unwrap_or_default();
     let found = hex(&found[..found.len().min(8)], 8);
+    let within = match (way.binary, way.replies) {
+        (true, false) => lacks::within(bytes, Limits::DEFAULT),
+        (false, false) if bytes[0] == b'*' => lacks::resp(bytes).argument_text(),
+        _ => String::new(),
+    };
     let hint = match (error.kind, way.replies) {
         (Malformed::WrongDirection, false) => " (replies are read with --replies)",
         (Malformed::WrongDirection, true) => " (requests are read without --replies)",
         _ => "",
     };
-    format!("expected {}, found {found}{hint}", expected(error.kind))
+    format!("expected {}{within}, found {found}{hint}", expected(error.kind))
 }

@@ -30,10 +30,13 @@ pub(super) fn draw_respb(bytes: &[u8], limits: Limits) -> (Picture, Seen) {
         ReplyKind::Reply => {}
         ReplyKind::Push => picture.role = "push",
         ReplyKind::Control(inner) => {
-            picture.name = crate::convert::frame_name(bytes).unwrap_or_default();
+            picture.name = crate::lacks::frame_name(bytes).unwrap_or_default();
             control(&mut picture, &inner, frame.len);
         }
-        ReplyKind::Unknown { opcode } => unknown(&mut picture, opcode, frame.len),
+        ReplyKind::Unknown { opcode } => {
+            unknown(&mut picture, opcode, frame.len);
+            picture.rows[0].meaning = "unknown, and passed over".into();
+        }
     }
     (picture, Seen::Whole(frame.len))
 }

@@ -12,8 +12,8 @@ use weft_protocol::{Arg, Limits, Outcome, resp};
 
 use super::picture::{Datum, Picture, Row};
 use super::{Seen, resp_request};
-use crate::convert::kind_name;
-use crate::text::{grouped, quoted};
+use crate::lacks::kind_name;
+use crate::text::{grouped, quoted, saved};
 
 /// Bytes of an argument that the command line shows.
 const ARGUMENT_BYTES: usize = 64;
@@ -28,7 +28,7 @@ pub(super) fn draw(bytes: &[u8], limits: Limits) -> (Picture, Seen) {
     let outcome = RequestDecoder::walking(limits).decode(bytes, &mut visitor);
     let mut picture = Picture { role: "request", rows: head(bytes), ..Picture::default() };
     picture.channel = bytes.get(2..4).and_then(|b| b.first_chunk()).map(|b| u16::from_be_bytes(*b));
-    picture.name = crate::convert::frame_name(bytes).unwrap_or_default();
+    picture.name = crate::lacks::frame_name(bytes).unwrap_or_default();
     let Fields { rows, args, .. } = visitor;
     picture.rows.extend(rows);
     let frame = match outcome {
@@ -166,9 +166,11 @@ pub(super) fn command(picture: &mut Picture, id: Option<CommandId>, argv: &Decod
         let mut respb = Vec::new();
         let typed = RequestWriter::new(&mut respb, 0).arguments(argv, Mode::Exact);
         let form = if typed { "a typed frame" } else { "ARGV" };
-        let saved = 100.0 * (1.0 - respb.len() as f64 / len.max(1) as f64);
-        picture.note =
-            Some(format!("{} bytes in RESPB, as {form}: {saved:.1}% saved", grouped(respb.len() as u64)));
+        picture.note = Some(format!(
+            "{} bytes in RESPB, as {form}: {}",
+            grouped(respb.len() as u64),
+            saved(len, respb.len())
+        ));
     }
 }
 
