@@ -17,9 +17,17 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+const EXAMPLES: &str = "\
+Examples:
+  weft inspect --hex 0000000000056d796b6579
+  weft convert --to respb --stats --dry-run appendonly.aof
+
+`weft COMMAND --help` explains a command and has more examples.";
+
 /// Tools around RESP and RESPB, the protocols of Redis-compatible servers.
 #[derive(Debug, Parser)]
 #[command(name = "weft", version, about, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
