@@ -1,5 +1,7 @@
 //! `weft convert` from outside: streams, channels, statistics, damage.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::io::Read as _;

@@ -1,6 +1,8 @@
 //! `weft convert` of append-only files that a real server has written: with every data type, as commands and behind a
 //! snapshot, in one file and in several.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::fs;

@@ -1,6 +1,8 @@
 //! `weft inspect` from outside: what it prints, word for word, and how it ends. The expected texts are in `tests/golden`;
 //! with WEFT_UPDATE_GOLDEN set they are written instead of compared, to be read before they are committed.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::path::Path;

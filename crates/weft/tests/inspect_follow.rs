@@ -1,5 +1,7 @@
 //! `weft inspect --follow` between a client and a server that are both this test, so that it knows every byte.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
