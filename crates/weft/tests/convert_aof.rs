@@ -129,7 +129,7 @@ fn data() -> Vec<Vec<Vec<u8>>> {
     commands.push(vec![
         b"SET".to_vec(),
         b"long".to_vec(),
-        (0..70_000u32).map(|i| (i * 7919 >> 3) as u8).collect(),
+        (0..70_000u32).map(|i| ((i * 7919) >> 3) as u8).collect(),
     ]);
     commands.push(vec![b"RPUSH".to_vec(), b"plain".to_vec(), vec![b'p'; 20_000], b"small".to_vec()]);
     let library = "#!lua name=lib\nredis.register_function('f', function(keys, args) return 1 end)";
