@@ -83,7 +83,7 @@ impl Keyspace {
             databases,
             shards: (0..shards).map(shard).collect(),
             counters: (0..workers).map(|_| Counters::default()).collect(),
-            directory: Directory::new(shards * databases, workers),
+            directory: Directory::new(shards * databases, workers, config.huge_pages),
             pages: PageSource::new(config.huge_pages),
             sequence: AtomicU64::new(0),
             access: AtomicU32::new(0),
@@ -134,6 +134,11 @@ impl Keyspace {
     #[must_use]
     pub fn page_stats(&self) -> PageStats {
         self.pages.stats()
+    }
+    /// Memory taken from the operating system for tables.
+    #[must_use]
+    pub fn table_resident_bytes(&self) -> usize {
+        self.directory.runs.touched_bytes()
     }
     /// Tables that are freed as soon as the running batches end.
     #[must_use]

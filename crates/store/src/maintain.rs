@@ -59,8 +59,8 @@ impl Maintenance {
             self.at = self.at.wrapping_add(1);
             self.idle = self.idle.saturating_add(1);
         }
-        if self.steps.is_multiple_of(PURGE_EVERY) {
-            step.purged_bytes = keyspace.pages.purge(PURGE_REGIONS);
+        if self.steps.is_multiple_of(PURGE_EVERY) || self.idle == shards {
+            step.purged_bytes = keyspace.pages.purge(PURGE_REGIONS) + keyspace.directory.runs.purge();
             keyspace.directory.domain.collect();
             if step.purged_bytes > 0 {
                 self.idle = 0;

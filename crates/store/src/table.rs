@@ -24,8 +24,9 @@ pub(crate) use scan::Group;
 /// What a table must know of an entry to move it: its hash and its expiry (`u64::MAX` for none).
 pub(crate) type Facts = (u64, u64);
 
-/// Buckets that a write moves while a resize runs: with 2, a resize ends before either array can fill (`resize`).
-const WRITE_MOVES_BUCKETS: u32 = 2;
+/// Buckets that a write moves while a resize runs, about 1.5 µs in a large keyspace. With 2, a resize already ends before
+/// either array can fill (`resize`); with 8, few shards have two arrays at a time.
+const WRITE_MOVES_BUCKETS: u32 = 8;
 
 /// Where an entry's pointer stands. Good until the table's next change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -453,7 +453,7 @@ impl Heap {
         mut visit: impl FnMut(u32, u64, u64) -> ControlFlow<()>,
     ) {
         let facts = facts(env.hasher);
-        let mut show = |tagged: Tagged| {
+        let show = |tagged: Tagged| {
             let (hash, expire_ms) = facts(tagged);
             // SAFETY: pointers in the table are live entries, for the borrow of self.
             visit(unsafe { Entry::new(tagged.entry()) }.clock(), expire_ms, hash)
@@ -465,12 +465,7 @@ impl Heap {
         let start = table.random_group(position);
         let found = table.due_group(start, u64::MAX - 1).or_else(|| table.due_group(0, u64::MAX - 1));
         if let Some((_, group)) = found {
-            let mut flow = ControlFlow::Continue(());
-            table.visit_group(group, |tagged| {
-                if flow.is_continue() {
-                    flow = show(tagged);
-                }
-            });
+            table.sample_group(group, position & 31, show);
         }
     }
     /// Entries of a database that have an expiry: a walk over the whole table, for FLUSHDB's count.

@@ -12,14 +12,13 @@
 //! The descriptors cost 0.6 %, and as they are not inside the pages, 32 slots of 128 bytes fill a page exactly. A span is 1
 //! to 8 pages in a row. One mutex guards all of it: it is taken once for a span, so once in 15 to 256 new entries.
 
+use super::os;
 use super::span::{Desc, SPAN_PAGES_MAX};
 use crate::sync::{Mutex, lock};
 use std::ptr::NonNull;
 
-/// Bytes of a page: what the operating system can take back.
-pub(crate) const PAGE_BYTES: usize = 4096;
-/// Bytes and alignment of a region.
-pub(crate) const REGION_BYTES: usize = 2 << 20;
+pub(crate) use super::os::{PAGE_BYTES, REGION_BYTES};
+
 const REGION_PAGES: usize = REGION_BYTES / PAGE_BYTES;
 /// Pages at the start of a region that hold its descriptors.
 pub(crate) const DESC_PAGES: usize = (REGION_PAGES * size_of::<Desc>()).div_ceil(PAGE_BYTES);
@@ -46,6 +45,7 @@ struct Region {
     /// Bit set: the page is free and still has memory behind it.
     dirty: [u64; WORDS],
     free_pages: usize,
+    purged_before: bool,
 }
 
 struct Inner {
@@ -205,8 +205,13 @@ impl Inner {
         let index = self.regions.iter().position(Option::is_none).unwrap_or(self.regions.len());
         // SAFETY: the region is fresh, zeroed and ours; its first bytes are descriptor 0.
         unsafe { base.cast::<Desc>().write(Desc::for_region(index)) };
-        let mut region =
-            Region { base, free: [u64::MAX; WORDS], dirty: [0; WORDS], free_pages: REGION_PAGES };
+        let mut region = Region {
+            base,
+            free: [u64::MAX; WORDS],
+            dirty: [0; WORDS],
+            free_pages: REGION_PAGES,
+            purged_before: false,
+        };
         region.mark_used(0, DESC_PAGES);
         if index == self.regions.len() {
             self.regions.push(Some(region));
@@ -259,8 +264,10 @@ impl Region {
             while self.dirty[at] != 0 {
                 let start = self.dirty[at].trailing_zeros() as usize;
                 let pages = (!(self.dirty[at] >> start)).trailing_zeros().min(64 - start as u32) as usize;
+                let (offset, bytes) = ((at * 64 + start) * PAGE_BYTES, pages * PAGE_BYTES);
                 // SAFETY: the pages are in this region and free.
-                unsafe { os::discard(self.base.add((at * 64 + start) * PAGE_BYTES), pages * PAGE_BYTES) };
+                unsafe { os::discard(self.base, offset, bytes, !self.purged_before) };
+                self.purged_before = true;
                 let run = if pages == 64 { u64::MAX } else { ((1 << pages) - 1) << start };
                 self.dirty[at] &= !run;
                 purged += pages;
@@ -276,96 +283,5 @@ impl Drop for PageSource {
             // SAFETY: the source outlives every slab that took spans from it (the keyspace drops it last).
             unsafe { os::unmap(region.base) };
         }
-    }
-}
-
-/// The three calls to the operating system.
-#[cfg(not(miri))]
-mod os {
-    use super::REGION_BYTES;
-    use std::alloc::{Layout, handle_alloc_error};
-    use std::ptr::{NonNull, null_mut};
-
-    fn map_bytes(bytes: usize) -> Option<NonNull<u8>> {
-        let (protection, flags) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no memory of ours.
-        let address = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
-        if address == libc::MAP_FAILED { None } else { NonNull::new(address.cast()) }
-    }
-
-    /// Maps one zeroed, aligned region.
-    pub(super) fn map(huge: bool) -> NonNull<u8> {
-        let base = aligned().unwrap_or_else(|| {
-            handle_alloc_error(
-                Layout::from_size_align(REGION_BYTES, REGION_BYTES).expect("2 MiB is a valid layout"),
-            )
-        });
-        #[cfg(target_os = "linux")]
-        {
-            let advice = if huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
-            // SAFETY: the range is the mapping just made. A refusal only means the kernel's default, so it is ignored.
-            unsafe { libc::madvise(base.as_ptr().cast(), REGION_BYTES, advice) };
-        }
-        #[cfg(not(target_os = "linux"))]
-        let _ = huge;
-        base
-    }
-
-    fn aligned() -> Option<NonNull<u8>> {
-        let exact = map_bytes(REGION_BYTES)?;
-        if exact.as_ptr() as usize & (REGION_BYTES - 1) == 0 {
-            return Some(exact);
-        }
-        // SAFETY: `exact` is the mapping just made and nobody uses it.
-        unsafe { libc::munmap(exact.as_ptr().cast(), REGION_BYTES) };
-        let wide = map_bytes(2 * REGION_BYTES)?;
-        let skip = wide.as_ptr().align_offset(REGION_BYTES);
-        // SAFETY: all three ranges lie in the mapping just made; the aligned middle is kept, the ends are given back.
-        unsafe {
-            let base = wide.add(skip);
-            if skip > 0 {
-                libc::munmap(wide.as_ptr().cast(), skip);
-            }
-            if skip < REGION_BYTES {
-                libc::munmap(base.add(REGION_BYTES).as_ptr().cast(), REGION_BYTES - skip);
-            }
-            Some(base)
-        }
-    }
-
-    /// # Safety
-    /// The range is whole pages of a region that nobody uses.
-    pub(super) unsafe fn discard(pages: NonNull<u8>, bytes: usize) {
-        // SAFETY: by the contract; the pages read as zero afterwards.
-        unsafe { libc::madvise(pages.as_ptr().cast(), bytes, libc::MADV_DONTNEED) };
-    }
-
-    /// # Safety
-    /// `base` came from `map` and nobody uses the region.
-    pub(super) unsafe fn unmap(base: NonNull<u8>) {
-        // SAFETY: by the contract.
-        unsafe { libc::munmap(base.as_ptr().cast(), REGION_BYTES) };
-    }
-}
-
-/// The same on the allocator, for Miri, which has no mmap with alignment and no madvise.
-#[cfg(miri)]
-mod os {
-    use super::REGION_BYTES;
-    use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-    use std::ptr::NonNull;
-
-    fn layout() -> Layout {
-        Layout::from_size_align(REGION_BYTES, REGION_BYTES).expect("2 MiB is a valid layout")
-    }
-    pub(super) fn map(_huge: bool) -> NonNull<u8> {
-        // SAFETY: the layout has a size above 0.
-        NonNull::new(unsafe { alloc_zeroed(layout()) }).unwrap_or_else(|| handle_alloc_error(layout()))
-    }
-    pub(super) unsafe fn discard(_: NonNull<u8>, _: usize) {}
-    pub(super) unsafe fn unmap(base: NonNull<u8>) {
-        // SAFETY: by the contract, `base` came from `map`.
-        unsafe { dealloc(base.as_ptr(), layout()) }
     }
 }

@@ -121,6 +121,20 @@ pub(crate) static SLOTS_OF: [u16; CLASSES] = {
     slots_of
 };
 
+/// The coarse class of each class: the next that divides a page without loss, as far as there is one.
+pub(crate) static COARSE_OF: [u8; CLASSES] = {
+    let mut coarse_of = [0; CLASSES];
+    let mut class = 0;
+    while class < CLASSES {
+        // Slots of this size in a page, and the largest size of which as many fit.
+        let slots = if class == 0 { 1 } else { PAGE_BYTES / (class * 8) };
+        let largest = PAGE_BYTES / slots / 8;
+        coarse_of[class] = if largest < CLASSES { largest as u8 } else { class as u8 };
+        class += 1;
+    }
+    coarse_of
+};
+
 /// The first word of a free slot.
 pub(crate) const fn free_word(next: u16) -> u64 {
     (next as u64) << 16

@@ -36,7 +36,7 @@ impl Model {
         }
         let least: usize = self.live.values().map(|(_, bytes)| class_of(*bytes) * 8).sum();
         assert!(self.slab.used_bytes() >= least);
-        assert!(self.slab.used_bytes() <= least + least / 8 + 16 * self.live.len());
+        assert!(self.slab.used_bytes() <= least + least / 4 + 8 * self.live.len());
     }
     fn compact(&mut self) -> usize {
         let mut moves = Vec::new();

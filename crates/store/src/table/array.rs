@@ -18,8 +18,10 @@
 //! than x keys pass a bucket falls as e^(-0.18 x); at the mean load of 0.78 as e^(-0.5 x). A count that reaches 255
 //! sticks there until the next resize, which is only slower, never wrong; a probe ends after one round at the latest.
 
+use crate::slab::runs::{RUN_BYTES_MAX, RUN_BYTES_MIN, RunSource};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 /// Slots in a bucket.
@@ -165,6 +167,8 @@ pub(crate) struct Array {
     buckets: NonNull<Bucket>,
     step: u8,
     count: u32,
+    /// Where the memory came from; the global allocator if nowhere.
+    source: Option<Arc<RunSource>>,
     /// The earliest expiry in each group of buckets or something earlier; absent until the first key with an expiry.
     pub(crate) hints: Option<Box<[u64]>>,
 }
@@ -175,14 +179,20 @@ unsafe impl Send for Array {}
 unsafe impl Sync for Array {}
 
 impl Array {
-    /// A zeroed array. Large ones come as untouched pages, so this does not cost the time to clear them.
-    pub(crate) fn new(step: u8) -> Self {
+    /// A zeroed array, in runs if there is a source and the size is for it. Clearing costs 10 µs for 128 KiB; the largest
+    /// come as untouched pages.
+    pub(crate) fn new(step: u8, source: Option<&Arc<RunSource>>) -> Self {
         let count = u32::try_from(buckets_of_step(step)).unwrap_or(u32::MAX);
         let layout = Self::layout(count);
+        let source = source.filter(|_| (RUN_BYTES_MIN..=RUN_BYTES_MAX).contains(&layout.size()));
+        if let Some(source) = source {
+            let buckets = source.take(layout.size()).cast();
+            return Self { buckets, step, count, source: Some(Arc::clone(source)), hints: None };
+        }
         // SAFETY: the layout has a size above 0; all-zero is a valid Bucket (empty tags, null pointers).
         let memory = unsafe { alloc_zeroed(layout) };
         let Some(buckets) = NonNull::new(memory.cast()) else { handle_alloc_error(layout) };
-        Self { buckets, step, count, hints: None }
+        Self { buckets, step, count, source: None, hints: None }
     }
     fn layout(count: u32) -> Layout {
         Layout::from_size_align(count as usize * size_of::<Bucket>(), ARRAY_ALIGN)
@@ -198,8 +208,9 @@ impl Array {
     pub(crate) const fn pointer(&self) -> NonNull<Bucket> {
         self.buckets
     }
-    pub(crate) fn bytes(&self) -> usize {
-        self.count as usize * size_of::<Bucket>() + self.hints.as_ref().map_or(0, |hints| hints.len() * 8)
+    /// Memory of the buckets, and of the hints whether they are there yet or not.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.count as usize * size_of::<Bucket>() + self.count.div_ceil(GROUP_BUCKETS) as usize * 8
     }
     #[inline]
     pub(crate) fn bucket(&self, index: u32) -> &Bucket {
@@ -291,8 +302,13 @@ impl Array {
 
 impl Drop for Array {
     fn drop(&mut self) {
-        // SAFETY: the memory came from `alloc_zeroed` with this layout; Buckets need no drop.
-        unsafe { dealloc(self.buckets.as_ptr().cast(), Self::layout(self.count)) }
+        let layout = Self::layout(self.count);
+        match self.source.take() {
+            // SAFETY: the memory came from this source with this size; Buckets need no drop.
+            Some(source) => unsafe { source.give(self.buckets.cast(), layout.size()) },
+            // SAFETY: the memory came from `alloc_zeroed` with this layout; Buckets need no drop.
+            None => unsafe { dealloc(self.buckets.as_ptr().cast(), layout) },
+        }
     }
 }
 

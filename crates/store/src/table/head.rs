@@ -9,6 +9,8 @@ use super::array::{Array, Bucket, STEP_MAX, buckets_of_step, home, matches, pass
 use crate::epoch::{Domain, Pin};
 use crate::hash::{position_of, tag_of};
 use crate::prefetch;
+use crate::slab::runs::RunSource;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 const STEP_BITS: usize = 0x7f;
@@ -34,6 +36,10 @@ pub(crate) trait Home {
     fn advance(&self, migrated: u32);
     /// Takes an array that is no longer published.
     fn retire(&self, array: Array);
+    /// A new array.
+    fn array(&self, step: u8) -> Array {
+        Array::new(step, None)
+    }
 }
 
 /// For tables that nobody prefetches without the lock, such as a large hash's.
@@ -49,6 +55,7 @@ impl Home for Private {
 pub(crate) struct Directory {
     heads: Box<[Head]>,
     pub(crate) domain: Domain<Array>,
+    pub(crate) runs: Arc<RunSource>,
 }
 
 /// One head of a directory: the home of a keyspace's table.
@@ -77,12 +84,19 @@ impl Home for Published<'_> {
     fn retire(&self, array: Array) {
         self.directory.domain.retire(array);
     }
+    fn array(&self, step: u8) -> Array {
+        Array::new(step, Some(&self.directory.runs))
+    }
 }
 
 impl Directory {
     /// `heads` empty heads, and epochs for `workers`.
-    pub(crate) fn new(heads: usize, workers: usize) -> Self {
-        Self { heads: (0..heads).map(|_| Head::default()).collect(), domain: Domain::new(workers) }
+    pub(crate) fn new(heads: usize, workers: usize, huge: bool) -> Self {
+        Self {
+            heads: (0..heads).map(|_| Head::default()).collect(),
+            domain: Domain::new(workers),
+            runs: Arc::new(RunSource::new(huge)),
+        }
     }
 
     /// The bucket in which the search for `hash` starts.

@@ -1,6 +1,6 @@
 //! Owns: when a table grows and shrinks, and moving entries a few buckets at a time. Does not own: the arrays' layout.
 //!
-//! Why a resize always ends before an array fills, with two buckets moved by each write:
+//! Why a resize always ends before an array fills, with at least two buckets moved by each write:
 //! - n old buckets take at most n/2 writes. Growth starts at 6.33 n entries at most, so 6.33 n + n/2 < 7 n even if every
 //!   new key falls into the part that has not moved; the new array has 7 · 1.14 n slots.
 //! - A shrink starts below 3.5 n entries and goes to at least 3.5 n · 4/3 = 4.67 n slots; 3.5 n + n/2 < 4.67 n.
@@ -21,7 +21,7 @@ impl Table {
             return;
         }
         let Some(main) = &self.main else {
-            self.main = Some(Array::new(0));
+            self.main = Some(owner.array(0));
             owner.publish(self.main.as_ref(), None);
             return;
         };
@@ -59,7 +59,7 @@ impl Table {
     }
 
     fn start(&mut self, step: u8, owner: &impl Home) {
-        self.next = Some(Array::new(step));
+        self.next = Some(owner.array(step));
         self.migrated = 0;
         owner.publish(self.main.as_ref(), self.next.as_ref());
     }

@@ -114,15 +114,30 @@ impl Table {
 
     /// Visits the marked entries of a group: at most 224.
     pub(crate) fn visit_group(&self, group: Group, mut visit: impl FnMut(Tagged)) {
+        self.sample_group(group, 0, |tagged| {
+            visit(tagged);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// Visits the marked entries of a group from its bucket number `start` on, around to the one before, until told to stop.
+    pub(crate) fn sample_group(
+        &self,
+        group: Group,
+        start: u32,
+        mut visit: impl FnMut(Tagged) -> ControlFlow<()>,
+    ) {
         let array = if group.in_next { &self.next } else { &self.main };
         let Some(array) = array else { return };
         let first = group.index * GROUP_BUCKETS;
-        for at in first..array.count().min(first + GROUP_BUCKETS) {
-            array
-                .bucket(at)
-                .occupied()
-                .filter(|(_, entry)| entry.marked())
-                .for_each(|(_, entry)| visit(entry));
+        let buckets = (array.count() - first).min(GROUP_BUCKETS);
+        for step in 0..buckets {
+            let bucket = array.bucket(first + (start + step) % buckets);
+            for (_, entry) in bucket.occupied().filter(|(_, entry)| entry.marked()) {
+                if visit(entry).is_break() {
+                    return;
+                }
+            }
         }
     }
 
