@@ -184,7 +184,8 @@ impl Array {
     pub(crate) fn new(step: u8, source: Option<&Arc<RunSource>>) -> Self {
         let count = u32::try_from(buckets_of_step(step)).unwrap_or(u32::MAX);
         let layout = Self::layout(count);
-        let source = source.filter(|_| (RUN_BYTES_MIN..=RUN_BYTES_MAX).contains(&layout.size()));
+        let source = source
+            .filter(|_| !cfg!(weft_plain_memory) && (RUN_BYTES_MIN..=RUN_BYTES_MAX).contains(&layout.size()));
         if let Some(source) = source {
             let buckets = source.take(layout.size()).cast();
             return Self { buckets, step, count, source: Some(Arc::clone(source)), hints: None };
