@@ -19,6 +19,7 @@
 
 pub(crate) mod heap;
 
+use crate::slab::span::class_of;
 use crate::value::{NewValue, Object, SharedBytes, ValueRef};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -368,6 +369,33 @@ pub(crate) unsafe fn set_inline_len(at: NonNull<u8>, len: usize) {
         }
         at.cast::<u64>().write(changed);
     }
+}
+
+/// Writes another inline value over an inline value, with the clock, if both take the same class of memory. The flag `raw` is
+/// cleared.
+///
+/// # Safety
+/// `at` is a live entry that nobody else refers to, in memory of its class's size; `text` is not in it.
+#[inline]
+pub(crate) unsafe fn rewrite_inline(at: NonNull<u8>, text: &[u8], clock: u32) -> bool {
+    // SAFETY: by the contract; only used to read the header here.
+    let entry = unsafe { Entry::new(at) };
+    let header = entry.header();
+    if !header.is_inline() || text.len() > INLINE_BYTES_MAX {
+        return false;
+    }
+    let value_at = header.key_at() + entry.key_len(header);
+    if class_of(value_at + header.value_len()) != class_of(value_at + text.len()) {
+        return false;
+    }
+    let kept = header.0 & !(0xffff << 32 | CLOCK_MASK << CLOCK_SHIFT | RAW);
+    let word = kept | (text.len() as u64) << 32 | (u64::from(clock) & CLOCK_MASK) << CLOCK_SHIFT;
+    // SAFETY: the memory reaches to the end of the class, which the new value does not exceed.
+    unsafe {
+        at.cast::<u64>().write(word);
+        at.add(value_at).copy_from_nonoverlapping(NonNull::from(text).cast(), text.len());
+    }
+    true
 }
 
 /// Makes the value the integer `value`, in the word that was there.

@@ -141,10 +141,15 @@ impl<'b> ShardGuard<'b> {
     /// Finds a key that has not expired. One that has is removed, with its effect: 2 cache lines more than a miss.
     #[inline]
     pub(crate) fn live(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Found> {
-        let db = op.db as usize;
-        let found = self.data.heap.find(db, key)?;
-        if found.expires() && self.data.heap.entry(db, found).expire_ms() <= self.time(op) {
-            self.remove_found(op, key, found, Cause::Expired);
+        let found = self.data.heap.find(op.db as usize, key)?;
+        if found.expires() { self.live_expiring(op, key, found) } else { Some(found) }
+    }
+
+    /// Out of line, so that keys without an expiry pay one test for it.
+    #[inline(never)]
+    fn live_expiring(&mut self, op: &mut Op<'_>, key: &Key<'_>, found: Found) -> Option<Found> {
+        if self.data.heap.entry(op.db as usize, found).expire_ms() <= self.time(op) {
+            drop(self.remove_found(op, key, found, Cause::Expired));
             return None;
         }
         Some(found)

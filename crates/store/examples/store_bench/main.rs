@@ -2,6 +2,9 @@
 //!
 //! `cargo run --release --example store_bench -- [memory|lookup|compact|expire|churn|all] [million keys]`
 //!
+//! Instructions per operation: `WEFT_BATCH=64 valgrind --tool=callgrind --toggle-collect='*lookup::gets*'
+//! target/release/examples/store_bench lookup 0.1 0.064`, divided by 64,000; `sets` likewise.
+//!
 //! Figures of memory are taken in a fresh process for each case, since an allocator remembers. `WEFT_HUGE=1` asks for huge
 //! pages, `WEFT_ALLOCATOR=system` uses the system's allocator for what is not in the slab.
 
@@ -89,7 +92,7 @@ fn main() {
     match arguments.first().map(String::as_str).unwrap_or("all") {
         "memory" => memory::table(keys(1.0)),
         "memory-one" => memory::one(keys(1.0), number(2, 8.0) as usize),
-        "lookup" => lookup::run(keys(10.0)),
+        "lookup" => lookup::run(keys(10.0), (number(2, 4.0) * 1e6) as usize),
         "compact" => background::compact(keys(10.0)),
         "expire" => background::expire(keys(10.0)),
         "churn" => background::churn(keys(1.0), number(2, 60.0)),

@@ -86,6 +86,13 @@ impl ShardGuard<'_> {
             let (value, expire_ms) = (value.as_ref(), (expire_ms != u64::MAX).then_some(expire_ms));
             emit(self.keyspace, op, &Effect::Set { key: key.bytes, value, expire_ms });
         }
+        if let (Some(found), NewValue::Bytes(text)) = (found, &value)
+            && old_expire_ms == expire_ms
+            && self.heap_mut().rewrite_text(db, found, text, clock)
+        {
+            self.wrote(op.db, key);
+            return (Garbage::Nothing, false);
+        }
         let draft = Draft { key: key.bytes, value, expire_ms, clock, raw: false };
         let env = self.env();
         let garbage = match found {

@@ -139,6 +139,26 @@ pub(crate) const fn buckets_of_step(step: u8) -> u64 {
     if step < 3 { step as u64 + 1 } else { (4 + (step as u64 - 3) % 4) << ((step - 3) / 4) }
 }
 
+/// [`buckets_of_step`] of every step that fits into 32 bits, for the path of every lookup's prefetch.
+static BUCKETS_OF: [u32; STEP_MAX as usize + 1] = {
+    let mut buckets_of = [u32::MAX; STEP_MAX as usize + 1];
+    let mut step = 0;
+    while step <= STEP_MAX {
+        let buckets = buckets_of_step(step);
+        if buckets <= u32::MAX as u64 {
+            buckets_of[step as usize] = buckets as u32;
+        }
+        step += 1;
+    }
+    buckets_of
+};
+
+/// The buckets of a step that an array has.
+#[inline]
+pub(crate) fn buckets_of(step: u8) -> u32 {
+    BUCKETS_OF[step.min(STEP_MAX) as usize]
+}
+
 /// The smallest step with at least `buckets`.
 pub(crate) fn step_for(buckets: u64) -> u8 {
     (0..=STEP_MAX).find(|&step| buckets_of_step(step) >= buckets).unwrap_or(STEP_MAX)
@@ -182,7 +202,7 @@ impl Array {
     /// A zeroed array, in runs if there is a source and the size is for it. Clearing costs 10 µs for 128 KiB; the largest
     /// come as untouched pages.
     pub(crate) fn new(step: u8, source: Option<&Arc<RunSource>>) -> Self {
-        let count = u32::try_from(buckets_of_step(step)).unwrap_or(u32::MAX);
+        let count = buckets_of(step);
         let layout = Self::layout(count);
         let source = source
             .filter(|_| !cfg!(weft_plain_memory) && (RUN_BYTES_MIN..=RUN_BYTES_MAX).contains(&layout.size()));

@@ -5,7 +5,7 @@
 //! that belong together. The array is only ever read as atomics, and entry pointers found in it are prefetched, never
 //! followed.
 
-use super::array::{Array, Bucket, STEP_MAX, buckets_of_step, home, matches, passed, slot_of};
+use super::array::{Array, Bucket, STEP_MAX, buckets_of, home, matches, passed, slot_of};
 use crate::epoch::{Domain, Pin};
 use crate::hash::{position_of, tag_of};
 use crate::prefetch;
@@ -170,5 +170,5 @@ fn prefetch_matches(bucket: &Bucket, meta: u64, tag: u8) {
 
 #[inline]
 fn count_of(word: *mut Bucket) -> u32 {
-    buckets_of_step((word as usize & STEP_BITS) as u8) as u32
+    buckets_of((word as usize & STEP_BITS) as u8)
 }
