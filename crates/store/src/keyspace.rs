@@ -41,7 +41,8 @@ pub struct Config {
     pub hasher: KeyHasher,
     /// Seed of what is random in shards: sampling, spread of resizes.
     pub seed: u64,
-    /// Ask for transparent huge pages under entries: fewer TLB misses, memory in steps of 2 MiB.
+    /// Put full regions into huge pages: lookups in a large keyspace cost 15 to 20 % less, memory stays the same; but single
+    /// maintenance steps take up to 4 ms (outside all locks), so only where maintenance has a thread of its own.
     pub huge_pages: bool,
 }
 
@@ -83,7 +84,7 @@ impl Keyspace {
             databases,
             shards: (0..shards).map(shard).collect(),
             counters: (0..workers).map(|_| Counters::default()).collect(),
-            directory: Directory::new(shards * databases, workers, config.huge_pages),
+            directory: Directory::new(shards * databases, workers),
             pages: PageSource::new(config.huge_pages),
             sequence: AtomicU64::new(0),
             access: AtomicU32::new(0),

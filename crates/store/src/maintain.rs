@@ -35,7 +35,8 @@ pub struct MaintenanceStep {
 }
 
 impl Maintenance {
-    /// One step: one shard under its lock for at most about 100 µs, and now and then pages back to the operating system.
+    /// One step: one shard under its lock for at most about 100 µs, and now and then, outside it, pages back to the operating
+    /// system (up to 0.5 ms) or a region into a huge page (if configured; up to 4 ms).
     pub fn step(&mut self, batch: &Batch<'_>) -> MaintenanceStep {
         let keyspace = batch.keyspace();
         let shards = keyspace.shard_count();
@@ -62,7 +63,8 @@ impl Maintenance {
         if self.steps.is_multiple_of(PURGE_EVERY) || self.idle == shards {
             step.purged_bytes = keyspace.pages.purge(PURGE_REGIONS) + keyspace.directory.runs.purge();
             keyspace.directory.domain.collect();
-            if step.purged_bytes > 0 {
+            let collapsed = keyspace.pages.collapse_dense();
+            if step.purged_bytes > 0 || collapsed {
                 self.idle = 0;
             }
         }

@@ -1,6 +1,6 @@
 //! Compaction after mass deletion, expiry at its time, and churn of random sizes.
 
-use crate::{keyspace, resident_bytes, write_key};
+use crate::{cpu, keyspace, resident_bytes, write_key};
 use std::time::{Duration, Instant};
 use weft_store::{
     Expiry, ExpiryCycle, Keyspace, Maintenance, NewValue, NoEffects, Op, Rng, Worker, XorShift,
@@ -17,14 +17,6 @@ fn load(keyspace: &Keyspace, worker: &mut Worker<'_>, keys: u64, expiry: impl Fn
         let value = NewValue::Bytes(b"a value of thirty-two bytes long");
         batch.lock(&named).set(&mut Op::new(0, 1, &mut NoEffects), &named, value, expiry(number));
     }
-}
-
-/// CPU time of this thread: a pause is the store's if it computes, the machine's if it waits for a core.
-fn cpu() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes one timespec, which is ours.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Runs `step` until it says it is done, and gives the longest (by CPU time and by the wall) and the total time.

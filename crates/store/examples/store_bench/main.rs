@@ -5,8 +5,8 @@
 //! Instructions per operation: `WEFT_BATCH=64 valgrind --tool=callgrind --toggle-collect='*lookup::gets*'
 //! target/release/examples/store_bench lookup 0.1 0.064`, divided by 64,000; `sets` likewise.
 //!
-//! Figures of memory are taken in a fresh process for each case, since an allocator remembers. `WEFT_HUGE=1` asks for huge
-//! pages, `WEFT_ALLOCATOR=system` uses the system's allocator for what is not in the slab.
+//! Figures of memory are taken in a fresh process for each case, since an allocator remembers. `WEFT_HUGE=1` asks for
+//! huge pages, `WEFT_ALLOCATOR=system` uses the system's allocator for what is not in the slab.
 
 mod background;
 mod lookup;
@@ -67,6 +67,14 @@ fn write_key(buffer: &mut [u8; 16], number: u64) {
         *digit = b'0' + (left % 10) as u8;
         left /= 10;
     }
+}
+
+/// CPU time of this thread: a pause is the store's if it computes, the machine's if it waits for a core.
+fn cpu() -> std::time::Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes one timespec, which is ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    std::time::Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Resident memory of this process.

@@ -1,7 +1,7 @@
-//! Owns: the calls to the operating system for memory: aligned regions, pages back, regions back. Does not own: anything mapped.
+//! Owns: the calls to the operating system for memory: aligned regions, pages back, regions back, huge pages. Does not own: anything mapped.
 //! Under Miri, which has neither aligned mmap nor madvise, the allocator stands in.
 
-pub(crate) use imp::{discard, map, unmap};
+pub(crate) use imp::{collapse, discard, map, unmap};
 
 /// Bytes and alignment of a region: a huge page.
 pub(crate) const REGION_BYTES: usize = 2 << 20;
@@ -22,7 +22,7 @@ mod imp {
         if address == libc::MAP_FAILED { None } else { NonNull::new(address.cast()) }
     }
 
-    /// Maps one zeroed, aligned region. With `huge`, its first touch may bring all of it in at once (about 0.1 ms).
+    /// Maps one zeroed, aligned region. Without `huge`, the kernel may not make it a huge page.
     pub(crate) fn map(huge: bool) -> NonNull<u8> {
         let base = aligned().unwrap_or_else(|| {
             handle_alloc_error(
@@ -67,6 +67,19 @@ mod imp {
         }
     }
 
+    /// Asks the kernel to put a region into one huge page now, copying it: 0.3 to 4 ms, during which nobody waits who does not
+    /// fault in it. Refusals are ignored: it is only faster.
+    pub(crate) fn collapse(base: NonNull<u8>) {
+        advise_huge(base, true);
+        #[cfg(target_os = "linux")]
+        // SAFETY: the advice does not change what memory contains, whatever is mapped there by now.
+        unsafe {
+            libc::madvise(base.as_ptr().cast(), REGION_BYTES, libc::MADV_COLLAPSE);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = base;
+    }
+
     /// Gives pages back; they read as zero afterwards. `first` says that the region was whole until now: it leaves huge
     /// pages then, or the kernel would in time fill the holes again.
     ///
@@ -101,6 +114,7 @@ mod imp {
         // SAFETY: the layout has a size above 0.
         NonNull::new(unsafe { alloc_zeroed(layout()) }).unwrap_or_else(|| handle_alloc_error(layout()))
     }
+    pub(crate) fn collapse(_: NonNull<u8>) {}
     pub(crate) unsafe fn discard(_: NonNull<u8>, _: usize, _: usize, _: bool) {}
     pub(crate) unsafe fn unmap(base: NonNull<u8>) {
         // SAFETY: by the contract, `base` came from `map`.

@@ -26,6 +26,9 @@ const WORDS: usize = REGION_PAGES / 64;
 /// Free pages kept for reuse before any go back to the operating system: 1 MiB, and 1/64 of what is in use.
 const KEEP_PAGES: usize = 256;
 
+/// A region with at most this many free pages may become a huge page.
+const SPARE_PAGES_HUGE_MAX: usize = 8;
+
 /// The region and page number of an address inside a span.
 #[inline]
 pub(crate) fn desc_of(address: NonNull<u8>) -> (NonNull<Desc>, usize) {
@@ -46,6 +49,8 @@ struct Region {
     dirty: [u64; WORDS],
     free_pages: usize,
     purged_before: bool,
+    /// Asked to be one huge page.
+    collapsed: bool,
 }
 
 struct Inner {
@@ -57,6 +62,8 @@ struct Inner {
     region_count: usize,
     /// Where the next purge goes on.
     purge_at: usize,
+    /// Where the search for dense regions goes on.
+    dense_at: usize,
 }
 
 /// The page source of one keyspace.
@@ -90,7 +97,7 @@ impl PageStats {
 }
 
 impl PageSource {
-    /// A source without memory yet. `huge` asks for transparent huge pages: fewer TLB misses, but memory in 2 MiB steps.
+    /// A source without memory yet. `huge` allows huge pages under regions that are full, see [`PageSource::collapse_dense`].
     pub(crate) fn new(huge: bool) -> Self {
         let inner = Inner {
             regions: Vec::new(),
@@ -99,6 +106,7 @@ impl PageSource {
             dirty_pages: 0,
             region_count: 0,
             purge_at: 0,
+            dense_at: 0,
         };
         Self { inner: Mutex::new(inner), huge }
     }
@@ -110,7 +118,7 @@ impl PageSource {
         let mut at = inner.first_with_room[pages];
         let (index, page) = loop {
             if at == inner.regions.len() {
-                at = inner.add_region(self.huge);
+                at = inner.add_region();
             }
             match inner.regions[at].as_ref().and_then(|region| region.find(pages)) {
                 Some(page) => break (at, page),
@@ -188,6 +196,30 @@ impl PageSource {
         freed
     }
 
+    /// Looks at the next region and puts it into a huge page if it is nearly full: a random lookup then misses the TLB once,
+    /// not with a walk over page tables that are themselves not cached (15 to 30 % at 10 million keys), and no memory is added
+    /// since all of it is in use. A region that empties later goes back to small pages when it is purged. Returns whether
+    /// one was.
+    pub(crate) fn collapse_dense(&self) -> bool {
+        if !self.huge {
+            return false;
+        }
+        let base = {
+            let mut inner = lock(&self.inner);
+            let at = if inner.dense_at < inner.regions.len() { inner.dense_at } else { 0 };
+            inner.dense_at = at + 1;
+            let Some(Some(region)) = inner.regions.get_mut(at) else { return false };
+            if region.collapsed || region.purged_before || region.free_pages > SPARE_PAGES_HUGE_MAX {
+                return false;
+            }
+            region.collapsed = true;
+            region.base
+        };
+        // Outside the lock: nobody who needs a span waits for the copy.
+        os::collapse(base);
+        true
+    }
+
     /// Pages in use and kept.
     pub(crate) fn stats(&self) -> PageStats {
         let inner = lock(&self.inner);
@@ -200,8 +232,8 @@ impl PageSource {
 }
 
 impl Inner {
-    fn add_region(&mut self, huge: bool) -> usize {
-        let base = os::map(huge);
+    fn add_region(&mut self) -> usize {
+        let base = os::map(false);
         let index = self.regions.iter().position(Option::is_none).unwrap_or(self.regions.len());
         // SAFETY: the region is fresh, zeroed and ours; its first bytes are descriptor 0.
         unsafe { base.cast::<Desc>().write(Desc::for_region(index)) };
@@ -211,6 +243,7 @@ impl Inner {
             dirty: [0; WORDS],
             free_pages: REGION_PAGES,
             purged_before: false,
+            collapsed: false,
         };
         region.mark_used(0, DESC_PAGES);
         if index == self.regions.len() {

@@ -43,7 +43,6 @@ unsafe impl Send for Region {}
 /// Where runs come from.
 pub(crate) struct RunSource {
     inner: Mutex<Inner>,
-    huge: bool,
 }
 
 struct Inner {
@@ -53,8 +52,8 @@ struct Inner {
 }
 
 impl RunSource {
-    pub(crate) fn new(huge: bool) -> Self {
-        Self { inner: Mutex::new(Inner { regions: Vec::new(), purge_at: 0 }), huge }
+    pub(crate) fn new() -> Self {
+        Self { inner: Mutex::new(Inner { regions: Vec::new(), purge_at: 0 }) }
     }
 
     /// A zeroed run of `bytes`, aligned to a unit: the first hole that is long enough.
@@ -64,7 +63,7 @@ impl RunSource {
             let regions = &mut lock(&self.inner).regions;
             let found = regions.iter_mut().find_map(|region| region.take(units));
             found.unwrap_or_else(|| {
-                regions.push(Region::new(os::map(self.huge)));
+                regions.push(Region::new(os::map(false)));
                 regions
                     .last_mut()
                     .and_then(|region| region.take(units))
@@ -244,7 +243,7 @@ mod tests {
         for seed in 1..6 {
             println!("seed {seed}");
             let mut rng = XorShift::new(seed);
-            let source = RunSource::new(false);
+            let source = RunSource::new();
             let mut live: Vec<(NonNull<u8>, usize, u8)> = Vec::new();
             for step in 0..2000_u32 {
                 if rng.below(10) < 5 || live.is_empty() {

@@ -91,11 +91,11 @@ impl Home for Published<'_> {
 
 impl Directory {
     /// `heads` empty heads, and epochs for `workers`.
-    pub(crate) fn new(heads: usize, workers: usize, huge: bool) -> Self {
+    pub(crate) fn new(heads: usize, workers: usize) -> Self {
         Self {
             heads: (0..heads).map(|_| Head::default()).collect(),
             domain: Domain::new(workers),
-            runs: Arc::new(RunSource::new(huge)),
+            runs: Arc::new(RunSource::new()),
         }
     }
 
