@@ -25,6 +25,8 @@ use crate::slab::pages::{PageSource, PageStats};
 use crate::table::array::Array;
 use crate::table::head::Directory;
 pub use guards::Guards;
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub use walk::Cursor;
 
@@ -223,7 +225,12 @@ impl<'k> Worker<'k> {
     #[inline]
     pub fn enter(&mut self) -> Batch<'_> {
         let pin = self.keyspace.directory.domain.enter(self.slot);
-        Batch { keyspace: self.keyspace, counters: &self.keyspace.counters[self.slot], pin }
+        Batch {
+            keyspace: self.keyspace,
+            counters: &self.keyspace.counters[self.slot],
+            pin,
+            _one_thread: PhantomData,
+        }
     }
     /// Closes the gate: waits until every other worker has ended its batch, and keeps new ones out. For FLUSHALL, SWAPDB,
     /// KEYS and scripts with undeclared keys.
@@ -253,6 +260,8 @@ pub struct Batch<'w> {
     keyspace: &'w Keyspace,
     counters: &'w Counters,
     pin: Pin<'w, Array>,
+    /// Not shared between threads: the counters have one writer.
+    _one_thread: PhantomData<Cell<()>>,
 }
 
 impl<'w> Batch<'w> {

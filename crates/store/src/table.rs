@@ -43,6 +43,8 @@ pub(crate) struct Table {
     /// Buckets of `main` that have been moved, counted from position 0.
     migrated: u32,
     len: usize,
+    /// Entries with the mark.
+    marked: usize,
     /// 0 to 15: delays this table's growth, to spread resizes over time.
     jitter: u8,
 }
@@ -50,11 +52,15 @@ pub(crate) struct Table {
 impl Table {
     /// An empty table without memory of its own.
     pub(crate) const fn new(jitter: u8) -> Self {
-        Self { main: None, next: None, migrated: 0, len: 0, jitter: jitter & 15 }
+        Self { main: None, next: None, migrated: 0, len: 0, marked: 0, jitter: jitter & 15 }
     }
     /// Entries.
     pub(crate) const fn len(&self) -> usize {
         self.len
+    }
+    /// Entries that have an expiry.
+    pub(crate) const fn marked(&self) -> usize {
+        self.marked
     }
     /// Memory of the arrays.
     pub(crate) fn bytes(&self) -> usize {
@@ -110,6 +116,7 @@ impl Table {
     /// Puts another pointer for the same key in its place: an entry that moved, or changed its expiry.
     #[inline]
     pub(crate) fn replace(&mut self, pos: Pos, entry: Tagged, expire_ms: u64) {
+        self.marked = self.marked + usize::from(entry.marked()) - usize::from(self.at(pos).marked());
         let array = self.array_mut(pos.in_next);
         array.bucket(pos.place.bucket).put(pos.place.slot as usize, entry);
         if entry.marked() {
@@ -143,6 +150,7 @@ impl Table {
             self.array_mut(in_next).note_expiry(place.bucket, expire_ms);
         }
         self.len += 1;
+        self.marked += usize::from(entry.marked());
         Pos { in_next, place }
     }
 
@@ -157,6 +165,7 @@ impl Table {
         let entry = self.at(pos);
         self.array(pos.in_next).take(pos.place, position_of(hash));
         self.len -= 1;
+        self.marked -= usize::from(entry.marked());
         self.make_tight(facts, owner);
         entry
     }

@@ -87,28 +87,31 @@ impl Waiters {
         self.queues.entry((db, key.into())).or_default().push_back(waiter);
         true
     }
-    /// The first waiter of a kind on a key that nobody has claimed yet. Drops claimed places on the way.
+    /// The first waiter of a kind on a key that nobody has claimed yet. Drops claimed places at the front, so a long queue is
+    /// served in constant time each.
     pub fn first(&mut self, db: u8, key: &[u8], kind: u8) -> Option<Waiter> {
         if self.is_empty() {
             return None;
         }
         let name = (db, Box::from(key));
         let queue = self.queues.get_mut(&name)?;
-        let before = queue.len();
-        queue.retain(|waiter| waiter.claim.outcome().is_none());
-        self.places -= before - queue.len();
-        let found = queue.iter().find(|waiter| waiter.kind == kind).cloned();
+        while queue.front().is_some_and(|waiter| waiter.claim.outcome().is_some()) {
+            queue.pop_front();
+            self.places -= 1;
+        }
+        let open = |waiter: &&Waiter| waiter.kind == kind && waiter.claim.outcome().is_none();
+        let found = queue.iter().find(open).cloned();
         if queue.is_empty() {
             self.queues.remove(&name);
         }
         found
     }
-    /// Takes a wait out of a key's queue, if it stands there.
+    /// Takes a wait out of a key's queue, if it stands there, and all that are claimed: a walk over the queue.
     pub fn leave(&mut self, db: u8, key: &[u8], claim: &Claim) {
         let name = (db, Box::from(key));
         let Some(queue) = self.queues.get_mut(&name) else { return };
         let before = queue.len();
-        queue.retain(|waiter| !waiter.claim.is(claim));
+        queue.retain(|waiter| !waiter.claim.is(claim) && waiter.claim.outcome().is_none());
         self.places -= before - queue.len();
         if queue.is_empty() {
             self.queues.remove(&name);
@@ -162,5 +165,16 @@ mod tests {
             });
             assert_eq!(wins.into_inner(), 1);
         }
+    }
+    #[test]
+    fn places_are_limited() {
+        let mut waiters = Waiters::default();
+        let one = waiter(1, 0);
+        for _ in 0..WAITERS_PER_SHARD_MAX {
+            assert!(waiters.join(0, b"k", one.clone()));
+        }
+        assert!(!waiters.join(0, b"k", one.clone()));
+        waiters.leave(0, b"k", &one.claim);
+        assert!(waiters.is_empty() && waiters.join(0, b"k", one));
     }
 }

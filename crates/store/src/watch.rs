@@ -101,4 +101,13 @@ mod tests {
         watches.touch_all(0);
         assert!(!watches.unchanged(0, 7, again));
     }
+    #[test]
+    fn watches_are_limited() {
+        let mut watches = Watches::default();
+        for hash in 0..WATCHES_PER_SHARD_MAX as u64 {
+            assert!(watches.add(0, hash).is_some());
+        }
+        assert!(watches.add(0, u64::MAX).is_none(), "one more key is refused");
+        assert!(watches.add(0, 5).is_some(), "one more watch of a watched key is not");
+    }
 }

@@ -16,7 +16,7 @@ impl Table {
     pub(crate) fn take(&mut self, owner: &impl Home) -> Drain {
         owner.publish(None, None);
         self.migrated = 0;
-        self.len = 0;
+        (self.len, self.marked) = (0, 0);
         Drain { arrays: self.main.take().into_iter().chain(self.next.take()).collect(), at: 0 }
     }
 }

@@ -101,17 +101,6 @@ impl Table {
         home(position, self.arrays().map(|array| array.count().div_ceil(GROUP_BUCKETS)).sum::<u32>().max(1))
     }
 
-    /// Marked entries; reads every bucket of the groups that have any.
-    pub(crate) fn count_marked(&self) -> usize {
-        let mut count = 0;
-        let mut start = 0;
-        while let Some((number, group)) = self.due_group(start, u64::MAX - 1) {
-            self.visit_group(group, |_| count += 1);
-            start = number + 1;
-        }
-        count
-    }
-
     /// Visits the marked entries of a group: at most 224.
     pub(crate) fn visit_group(&self, group: Group, mut visit: impl FnMut(Tagged)) {
         self.sample_group(group, 0, |tagged| {

@@ -59,6 +59,8 @@ impl Pair {
         for &hash in self.model.keys() {
             assert!(self.find(hash).is_some());
         }
+        let marked = self.model.values().filter(|expire_ms| **expire_ms != u64::MAX).count();
+        assert_eq!(self.table.marked(), marked);
         let earliest = self.model.values().copied().min().unwrap_or(u64::MAX);
         assert!(self.table.next_expiry_ms() <= earliest, "a hint is never too late");
     }
