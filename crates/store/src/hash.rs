@@ -15,7 +15,7 @@ use std::hash::{BuildHasher, Hasher};
 pub const SHARDS_MAX: usize = 1 << 16;
 
 /// A keyed hash. Copies share the key. Someone who does not know the key cannot choose keys that collide, which is
-/// what keeps the probe lengths of [`crate::table::Table`] short whatever clients send.
+/// what keeps the probe lengths of the tables short whatever clients send.
 #[derive(Debug, Clone)]
 pub struct KeyHasher(RandomState);
 

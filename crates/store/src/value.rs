@@ -42,7 +42,7 @@ impl SharedBytes {
 /// One variant for each type; commands match on it and answer WRONGTYPE for the others. The types of later issues stand
 /// here in the same way: `Hash(Hash)`, `Set(Set)`, `SortedSet(SortedSet)`, `Stream(Stream)`. Each brings its file beside
 /// `list.rs`, starts compact in one buffer and grows into a structure of its own; large hashes, sets and the dictionaries
-/// of sorted sets use [`crate::table`] (with `Private` as its home), so that HSCAN, SSCAN and ZSCAN promise what SCAN
+/// of sorted sets use `crate::table` (with `Private` as its home), so that HSCAN, SSCAN and ZSCAN promise what SCAN
 /// does, and field expiry uses its marks and hints.
 #[derive(Debug)]
 #[non_exhaustive]
