@@ -1,6 +1,7 @@
 //! What a stream lacks where it ends or breaks, in words.
 //!
-//! Owns the messages. Runs once, after a decoder has given up: it looks at the one command in question again from its start.
+//! Owns the messages. Runs once, after a decoder has given up: it looks at the one command in question again from its
+//! start.
 
 use weft_protocol::request::{ArgVisitor, Place};
 use weft_protocol::respb::RequestDecoder;

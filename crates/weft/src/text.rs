@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// Bytes in double quotes, what is not printable ASCII escaped; of more than `max` bytes the first ones and how many there are.
+/// Bytes in double quotes, what is not printable ASCII escaped; of more than `max` bytes the first ones and how many
+/// there are.
 pub(crate) fn quoted(bytes: &[u8], max: usize) -> String {
     let shown = if bytes.len() > max { &bytes[..max] } else { bytes };
     let mut text = String::with_capacity(shown.len() + 2);

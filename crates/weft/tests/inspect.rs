@@ -1,5 +1,6 @@
-//! `weft inspect` from outside: what it prints, word for word, and how it ends. The expected texts are in `tests/golden`;
-//! with WEFT_UPDATE_GOLDEN set they are written instead of compared, to be read before they are committed.
+//! `weft inspect` from outside: what it prints, word for word, and how it ends. The expected texts are in
+//! `tests/golden`; with WEFT_UPDATE_GOLDEN set they are written instead of compared, to be read before they are
+//! committed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -63,7 +64,8 @@ fn replies_field_by_field() {
     let respb = "8004 0000 00000004 41 05 08 00000001 83666f6f 04 00000002 00 09 00000000 10 00010000 \
                  8002 0001 0000000000000005  8000 0000  8203 0007 616263  8106 0000  8005 0000  8006 0000 01 \
                  800e 0000 00000001 8161 8162 00  8001 0000 0005 4552522078 \
-                 800a 0004 00000003 876d657373616765 8163 8168  800d 0000 747874 00000002 6869 8007 0000 3ff8000000000000 \
+                 800a 0004 00000003 876d657373616765 8163 8168  800d 0000 747874 00000002 6869 \
+                 8007 0000 3ff8000000000000 \
                  ff10 0000 00000003 01 aabb  f010 0000 00000001 00";
     golden("replies_respb", &["--replies", "--hex", respb], b"");
     let resp = b"*3\r\n$2\r\nhi\r\n%1\r\n+a\r\n,1.5\r\n$?\r\n;2\r\nab\r\n;0\r\n>1\r\n+x\r\n$-1\r\n*-1\r\n_\r\n#t\r\n(12345678901234567890\r\n\

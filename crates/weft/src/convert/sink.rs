@@ -1,7 +1,7 @@
 //! Where the output goes: one stream, a file for each channel, or nowhere.
 //!
-//! Owns the output buffers. Writes are large; what is in a buffer when the conversion stops is written before the command
-//! ends, so that everything before an error is there.
+//! Owns the output buffers. Writes are large; what is in a buffer when the conversion stops is written before the
+//! command ends, so that everything before an error is there.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

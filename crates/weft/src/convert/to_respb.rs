@@ -100,8 +100,8 @@ fn bytes_of<'a>(args: &'a ArgList, frame: &'a [u8], index: usize) -> &'a [u8] {
     if let Arg::Bytes(bytes) = args.get(frame, index) { bytes } else { &[] }
 }
 
-/// Writes the frame if the layout is one of the commonest, without a search for what fits where. The vectors and the round
-/// trips of the whole table hold it to what [`RequestWriter`] writes.
+/// Writes the frame if the layout is one of the commonest, without a search for what fits where. The vectors and the
+/// round trips of the whole table hold it to what [`RequestWriter`] writes.
 fn straight(id: CommandId, args: &ArgList, frame: &[u8], channel: u16, out: &mut Vec<u8>) -> bool {
     let spec = id.spec();
     let (Opcode::Core(opcode), Layout::Fields { shape, .. }) = (spec.opcode, spec.layout) else {

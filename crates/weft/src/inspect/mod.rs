@@ -1,7 +1,8 @@
 //! `weft inspect`: RESP and RESPB, frame by frame and field by field.
 //!
 //! Owns the options, the choice of the protocol and what happens after a bad frame. [`request`], [`resp_request`] and
-//! [`reply`] draw a [`picture`] of a frame, [`render`] prints it; [`follow`] does it live between a client and a server.
+//! [`reply`] draw a [`picture`] of a frame, [`render`] prints it; [`follow`] does it live between a client and a
+//! server.
 
 mod digits;
 mod follow;
@@ -38,8 +39,8 @@ Guide: docs/debugging.md";
 
 /// Show RESP or RESPB frame by frame and field by field
 ///
-/// Each field is a line: offset, bytes, name, type, value, meaning. A bad frame is named with its offset and what was expected;
-/// where the frame carries its length the next one is shown, and the status is 1 in the end.
+/// Each field is a line: offset, bytes, name, type, value, meaning. A bad frame is named with its offset and what was
+/// expected; where the frame carries its length the next one is shown, and the status is 1 in the end.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -186,7 +187,8 @@ impl<W: io::Write> Shown<W> {
             let (picture, seen) = way.draw(bytes, Limits::DEFAULT);
             if matches!(seen, Seen::Cut { need } if !ended && window.bytes().len() < need) {
                 let Seen::Cut { need } = seen else { continue };
-                // The whole frame is drawn at once, so that it is read again from its start with at least twice the bytes.
+                // The whole frame is drawn at once, so that it is read again from its start with at least twice the
+                // bytes.
                 let goal = need.max(2 * window.bytes().len());
                 ended = !window.fill_to(goal)?;
                 continue;

@@ -4,15 +4,13 @@
 
 use regex_lite::Regex;
 
+use super::layers::is_comment;
 use super::{File, Finding};
 
 /// Lines of a file of code that somebody wrote.
 const FILE_LINES_MAX: usize = 700;
 /// Characters of a line of Rust or of Markdown.
 const LINE_CHARS_MAX: usize = 120;
-
-/// Folders whose Markdown does not wrap its paragraphs.
-const UNWRAPPED: &[&str] = &["conformance/", "spec/"];
 
 /// Extensions of code that people write.
 const CODE: &[&str] = &["rs", "go", "c", "h", "py", "lua"];
@@ -64,17 +62,21 @@ pub(super) fn file_length(files: &[File]) -> Vec<Finding> {
     findings
 }
 
-/// No line of Rust or Markdown is longer than a screen; tables, links and generated files excepted.
+/// No line of Rust or Markdown is longer than a screen. Excepted: tables, links, code blocks, which show what programs
+/// print, lines that hold text in quotes, which must stay whole to be found, and generated files.
 pub(super) fn line_length(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let checked = |file: &&File| (file.is("rs") || file.is("md")) && !file.is_generated();
-    let unwrapped =
-        |file: &&File| UNWRAPPED.iter().any(|folder| file.is("md") && file.path.starts_with(folder));
-    for file in files.iter().filter(checked).filter(|file| !unwrapped(file)) {
+    for file in files.iter().filter(|file| (file.is("rs") || file.is("md")) && !file.is_generated()) {
+        let mut block = false;
         for (number, line) in file.lines() {
+            let trimmed = line.trim_start();
+            block ^= file.is("md") && trimmed.starts_with("```");
             let chars = line.chars().count();
-            let excepted =
-                line.trim_start().starts_with('|') || (file.is("md") && !line.trim().contains(' '));
+            let excepted = if file.is("md") {
+                block || trimmed.starts_with('|') || !line.trim().contains(' ')
+            } else {
+                line.contains('"') && !is_comment(line) || trimmed.starts_with('|')
+            };
             if chars > LINE_CHARS_MAX && !excepted {
                 findings.push(file.finding(number, format!("{chars} characters, at most {LINE_CHARS_MAX}")));
             }

@@ -1,7 +1,8 @@
 //! `weft inspect --follow`: between clients and a server, both directions live.
 //!
-//! Owns the listening, the signals and the end. [`relay`] moves the bytes of one connection, [`view`] shows what they are
-//! once [`skim`] has found where a frame ends, [`tally`] counts for the summary. The bytes go on untouched whatever the view makes of them.
+//! Owns the listening, the signals and the end. [`relay`] moves the bytes of one connection, [`view`] shows what they
+//! are once [`skim`] has found where a frame ends, [`tally`] counts for the summary. The bytes go on untouched whatever
+//! the view makes of them.
 
 mod relay;
 mod skim;

@@ -1,6 +1,7 @@
 //! One connection: a thread for each direction, which reads, shows and writes on.
 //!
-//! Owns the two sockets. Reads at most one buffer ahead; the end of one direction is passed on as the end of that direction only.
+//! Owns the two sockets. Reads at most one buffer ahead; the end of one direction is passed on as the end of that
+//! direction only.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};

@@ -1,7 +1,8 @@
 //! What goes by on one connection, a line for each frame, requests matched with their replies.
 //!
-//! Owns the state of the view: the protocol, the bytes of frames that are not whole, the unanswered requests of each channel.
-//! Every buffer and queue has a bound; beyond it the view says that it lost the stream, and the bytes go on without it.
+//! Owns the state of the view: the protocol, the bytes of frames that are not whole, the unanswered requests of each
+//! channel. Every buffer and queue has a bound; beyond it the view says that it lost the stream, and the bytes go on
+//! without it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
