@@ -6,8 +6,9 @@ use crate::model::Command;
 use crate::syntax;
 
 /// First line of the file.
-const HEADER: &str = "name,group,module,since,deprecated_since,arity,flags,acl_categories,first_key,last_key,key_step,opcode,\
-     module_number,command_number,layout,syntax,complexity,summary";
+const HEADER: &str = "\
+    name,group,module,since,deprecated_since,arity,flags,acl_categories,first_key,last_key,key_step,opcode,\
+    module_number,command_number,layout,syntax,complexity,summary";
 
 /// The whole file.
 #[must_use]
@@ -38,7 +39,7 @@ fn line(command: &Command) -> String {
         respb.map_or_else(String::new, |respb| respb.opcode.to_string()),
         respb.and_then(|respb| respb.module).map_or_else(String::new, |number| number.to_string()),
         respb.and_then(|respb| respb.command).map_or_else(String::new, |number| number.to_string()),
-        respb.map_or_else(String::new, crate::reference::layout),
+        respb.map_or_else(String::new, crate::notation::layout),
         syntax::line(command),
         command.complexity.clone(),
         command.summary.clone(),

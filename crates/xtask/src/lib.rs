@@ -2,19 +2,27 @@
 //!
 //! It owns nothing itself: `model` and `respb` are the command table as values; the other modules read or write it.
 
+#![forbid(unsafe_code)]
+
+pub mod annex;
 pub mod arity;
 pub mod check;
 pub mod check_respb;
+pub mod citations;
 pub mod compare;
 pub mod compared;
 pub mod csv;
 pub mod r#gen;
+pub mod go_layouts;
 pub mod go_table;
 pub mod model;
+pub mod notation;
 pub mod reference;
 pub mod resp2;
 pub mod respb;
 pub mod rust_table;
 pub mod schema;
 pub mod syntax;
+pub mod tidy;
 pub mod vectors;
+pub mod wireshark;

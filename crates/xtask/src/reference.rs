@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use crate::model::Command;
-use crate::respb::{Bit, Count, Field, FieldType, Layout, Order, Respb};
+use crate::notation;
 use crate::syntax;
 
 /// Groups in the order of the page, with their titles.
@@ -93,11 +93,9 @@ fn entry(page: &mut String, command: &Command) {
     let _ = writeln!(page, "- Cost: {}", markdown(&command.complexity));
     let _ = writeln!(page, "- ACL: {}", command.acl_categories.join(", "));
     if let Some(respb) = &command.respb {
-        let number = match (respb.module, respb.command) {
-            (Some(module), Some(number)) => format!("{} {module} {number}", respb.opcode),
-            _ => respb.opcode.to_string(),
-        };
-        let _ = writeln!(page, "- RESPB: {number}, `{}`", layout(respb));
+        let layout = notation::layout(respb);
+        let layout = if layout.is_empty() { "header only".to_owned() } else { format!("`{layout}`") };
+        let _ = writeln!(page, "- RESPB: {}, {layout}", notation::opcode(respb));
     }
     for (version, change) in &command.history {
         let _ = writeln!(page, "- {version}: {}", markdown(change));
@@ -109,43 +107,6 @@ fn markdown(text: &str) -> String {
     text.replace('*', "\\*").replace('<', "&lt;")
 }
 
-/// One line for a layout: `key:str16 opts8(EX=seconds:i64 | NX)`; `header only` when there are no fields.
-#[must_use]
-pub fn layout(respb: &Respb) -> String {
-    match respb.layout() {
-        Some(Layout::Typed([])) => "header only".to_owned(),
-        Some(Layout::Typed(fields)) => field_list(fields),
-        Some(Layout::Args) => "args".to_owned(),
-        Some(Layout::Via(container)) => format!("args of {container}"),
-        None => String::new(),
-    }
-}
-
-fn field_list(fields: &[Field]) -> String {
-    fields.iter().map(field).collect::<Vec<_>>().join(" ")
-}
-
-fn field(field: &Field) -> String {
-    let name = format!("{}:{}", field.name, field.kind.name());
-    match field.kind {
-        FieldType::U8 if !field.values.is_empty() => format!("{name}({})", field.values.join(" | ")),
-        FieldType::List16 => {
-            let order = if field.order == Some(Order::Transposed) { " transposed" } else { "" };
-            let count = if field.count == Some(Count::Argument) { " counted" } else { "" };
-            format!("{name}({}){order}{count}", field_list(&field.items))
-        }
-        FieldType::Opts8 | FieldType::Opts16 => {
-            format!("{name}({})", field.bits.iter().map(bit).collect::<Vec<_>>().join(" | "))
-        }
-        _ => name,
-    }
-}
-
-fn bit(bit: &Bit) -> String {
-    let label = bit.token.as_deref().unwrap_or_else(|| bit.label());
-    if bit.fields.is_empty() { label.to_owned() } else { format!("{label}={}", field_list(&bit.fields)) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,23 +116,5 @@ mod tests {
         assert_eq!(anchor("CLIENT LIST"), "client-list");
         assert_eq!(anchor("JSON.SET"), "jsonset");
         assert_eq!(anchor("FT._LIST"), "ft_list");
-    }
-
-    #[test]
-    fn layouts() {
-        let respb = |text: &str| layout(&serde_json::from_str(text).unwrap());
-        assert_eq!(respb(r#"{"opcode": "0x0300", "fields": []}"#), "header only");
-        assert_eq!(respb(r#"{"opcode": "0x0307", "layout": "args"}"#), "args");
-        assert_eq!(respb(r#"{"opcode": "0x0307", "via": "CLIENT"}"#), "args of CLIENT");
-        let fields = r#"{"opcode": "0x0001", "fields": [
-            {"name": "key", "type": "str16", "key": true},
-            {"name": "options", "type": "opts8", "bits": [
-                {"token": "EX", "fields": [{"name": "seconds", "type": "i64"}]}, {"token": "NX"}]},
-            {"name": "pairs", "type": "list16", "count": "none", "min": 1, "items": [
-                {"name": "field", "type": "str16"}, {"name": "value", "type": "blob32"}]}]}"#;
-        assert_eq!(
-            respb(fields),
-            "key:str16 options:opts8(EX=seconds:i64 | NX) pairs:list16(field:str16 value:blob32)"
-        );
     }
 }

@@ -1,19 +1,19 @@
 //! Inline commands: a line of words, quoted as in Redis.
 //!
-//! Owns the splitting. A word without quotes is handed out as it stands; one with quotes is handed out raw, checked to be
-//! well-formed, and resolved by [`crate::request::unquote`].
+//! Owns the splitting. A word without quotes is handed out as it stands; one with quotes is handed out raw, checked to
+//! be well-formed, and resolved by [`crate::request::unquote`].
 
 use super::request::RequestFrame;
 use crate::limits::Limits;
 use crate::outcome::{Malformed, Step, Stop};
 use crate::request::ArgVisitor;
 
-/// Decodes the line at the start of `input`. It is short by limit, so a line in pieces is looked at again from its start,
-/// and nothing is handed out before its end is there. `at` and `count` say where it goes on when the visitor had no room
-/// for all words; 0 for a new line.
+/// Decodes the line at the start of `input`. `searched` is how far an earlier attempt has looked for the line's end; nothing
+/// is handed out before it is there. `at` and `count` say where to go on when the visitor had no room for all words.
 #[cold]
 pub(super) fn decode<'a>(
     input: &'a [u8],
+    searched: &mut usize,
     limits: &Limits,
     at: &mut usize,
     count: &mut u32,
@@ -21,7 +21,9 @@ pub(super) fn decode<'a>(
 ) -> Step<RequestFrame<'a>> {
     let limit = limits.inline_bytes_max as usize;
     let visible = &input[..input.len().min(limit.saturating_add(2))];
-    let Some(end) = visible.iter().position(|&byte| byte == b'\n') else {
+    let from = (*searched).min(visible.len());
+    let Some(end) = visible[from..].iter().position(|&byte| byte == b'\n').map(|at| from + at) else {
+        *searched = visible.len();
         // One byte more than the limit may be the CR of a line that just fits.
         let fits = visible.len() == limit + 1 && visible.last() == Some(&b'\r');
         return Err(if visible.len() > limit && !fits {
@@ -30,6 +32,7 @@ pub(super) fn decode<'a>(
             Stop::Need(input.len() + 1)
         });
     };
+    *searched = end;
     let line = match &visible[..end] {
         [line @ .., b'\r'] => line,
         line => line,

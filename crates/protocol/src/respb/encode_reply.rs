@@ -1,12 +1,16 @@
 //! Encoding replies: each value in its shortest form (spec section 5.4).
 //!
-//! Owns the choice of the form and the count of open aggregates, which decides whether a value is a frame or an element.
+//! Owns the choice of the form and the count of open aggregates, which decides whether a value is a frame or an
+//! element.
 
 use alloc::vec::Vec;
 
 use super::frame::{SHORT_BULK, SHORT_SIMPLE, SMALL_INT, TAG_BULK_FIRST, TAG_INT_FIRST, kind};
 use crate::buffer::{Buffer, Stack};
 use crate::reply::{Aggregate, ReplyVisitor, Text};
+
+/// The NaN that stands for all.
+const NAN_BITS: u64 = 0x7FF8_0000_0000_0000;
 
 /// Appends replies for one channel to a buffer. It is a [`ReplyVisitor`]: a decoder can write straight into it.
 #[derive(Debug)]
@@ -166,7 +170,9 @@ impl<B: Buffer, S: Stack<Open>> ReplyVisitor for ReplyWriter<'_, B, S> {
 
     fn double(&mut self, value: f64) {
         self.begin(kind::DOUBLE);
-        self.out.extend_from_slice(&value.to_be_bytes());
+        // One NaN of the many: spec section 5.2.
+        let bits = if value.is_nan() { NAN_BITS } else { value.to_bits() };
+        self.out.extend_from_slice(&bits.to_be_bytes());
         self.end();
     }
 

@@ -125,6 +125,7 @@ impl ReplyDecoder {
             0x80 => return self.value(low, HEADER_LEN, 0, input, visitor),
             frame::SMALL_INT => {
                 visitor.int(i64::from(low));
+                visitor.span(0, HEADER_LEN);
                 self.at = HEADER_LEN;
                 return Ok(true);
             }
@@ -134,6 +135,7 @@ impl ReplyDecoder {
         };
         visitor.text(text, HEADER_LEN, bytes);
         self.at = HEADER_LEN + bytes.len();
+        visitor.span(0, self.at);
         Ok(true)
     }
 
@@ -155,6 +157,7 @@ impl ReplyDecoder {
             }
             _ => return Err(Stop::bad(Malformed::UnknownTag, at)),
         }
+        visitor.span(at, self.at);
         Ok(self.nesting.complete_one())
     }
 
@@ -202,6 +205,7 @@ impl ReplyDecoder {
             _ => return Err(Stop::bad(Malformed::UnknownTag, tag_at)),
         }
         self.at = reader.at;
+        visitor.span(tag_at, self.at);
         Ok(self.nesting.complete_one())
     }
 
@@ -227,6 +231,7 @@ impl ReplyDecoder {
         self.push |= aggregate == Aggregate::Push;
         let complete = self.nesting.open(aggregate, Some(len), &self.limits, tag_at)?;
         visitor.open(aggregate, Some(len));
+        visitor.span(tag_at, next);
         self.at = next;
         Ok(complete)
     }

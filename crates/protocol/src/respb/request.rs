@@ -1,7 +1,7 @@
 //! Decoding what a client sends: typed commands, ARGV, passthrough and control frames (spec sections 3 to 8).
 //!
-//! Owns the frame header, the dispatch on the opcode and the straight code for the commonest layouts. All other layouts,
-//! and every frame that arrives in pieces, are walked by [`super::walk`] from the table.
+//! Owns the frame header, the dispatch on the opcode and the straight code for the commonest layouts. All other
+//! layouts, and every frame that arrives in pieces, are walked field by field from the table.
 
 use super::frame::{self, Control, HEADER_LEN, LONG_HEADER_LEN};
 use super::walk::Walk;
@@ -57,11 +57,12 @@ impl Frame<'_> {
 
 /// Decodes requests, one frame after the other, resuming where a frame that is not whole stopped.
 ///
-/// Layouts without a list are read in one go once the frame is whole and keep no state; those with one, and arguments of
-/// `u32` length, keep their place in `walk`.
+/// A frame that is whole and of a common layout is read by straight code and leaves no state. A frame that comes in
+/// pieces is walked: once something of it has been handed out, `walk` keeps the place and the straight code stays away.
 #[derive(Clone, Debug)]
 pub struct RequestDecoder {
-    /// The fast path of each opcode; none at all where limits are so low that the straight code would have to check them.
+    /// The fast path of each opcode; none at all where limits are so low that the straight code would have to check
+    /// them.
     shapes: &'static Shapes,
     /// Bytes of a frame that the straight code may look at: the least of the limits on frames and arguments.
     visible_max: usize,
@@ -91,6 +92,11 @@ impl RequestDecoder {
         }
     }
 
+    /// A decoder that walks every layout field by field, for visitors that want each [`place`](ArgVisitor::place).
+    pub const fn walking(limits: Limits) -> Self {
+        RequestDecoder { shapes: &table::NO_SHAPES, ..Self::new(limits) }
+    }
+
     /// Other limits from the next frame on (authentication).
     pub fn set_limits(&mut self, limits: Limits) {
         *self = Self::new(limits);
@@ -108,8 +114,8 @@ impl RequestDecoder {
     }
 
     /// Decodes the frame at the start of `input` if it is whole and of one of the commonest layouts; otherwise
-    /// [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is straight code without
-    /// a call in it, so that a loop over a full buffer keeps its state, and the visitor's, in registers.
+    /// [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is straight code
+    /// without a call in it, so that a loop over a full buffer keeps its state, and the visitor's, in registers.
     #[inline(always)]
     pub fn decode_whole<'a>(
         &mut self,
@@ -134,7 +140,7 @@ impl RequestDecoder {
         }
         if shape == Shape::SBO {
             let len = input.get(key_end..key_end + 4)?.first_chunk()?;
-            let end = key_end + 5 + u32::from_be_bytes(*len) as usize;
+            let end = (key_end + 5).saturating_add(u32::from_be_bytes(*len) as usize);
             let (frame, rest) = input.split_at_checked(end)?;
             // A SET that came in pieces has handed out its key already: the walk goes on with it.
             if frame[end - 1] != 0 || end > self.visible_max || self.need != 0 {
@@ -292,7 +298,7 @@ fn str16(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
 #[inline(always)]
 fn blob32(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let len = u32::from_be_bytes(*visible.get(at..)?.first_chunk()?);
-    let end = at + 4 + len as usize;
+    let end = (at + 4).saturating_add(len as usize);
     Some((visible.get(at + 4..end)?, end))
 }
 
@@ -341,8 +347,8 @@ fn scalars(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Option<u
 
 /// The items of a `list16(str16)` from `at` on, which end the frame, behind a key or behind nothing.
 ///
-/// What follows an item, be it the length of the next one or the next frame, is read along with it: one comparison covers
-/// both. The last item of the input has nothing behind it and is left to the walk.
+/// What follows an item, be it the length of the next one or the next frame, is read along with it: one comparison
+/// covers both. The last item of the input has nothing behind it and is left to the walk.
 #[inline(always)]
 fn list(input: &[u8], count: usize, at: usize, key: Option<&[u8]>, args: &mut impl ArgVisitor) -> Straight {
     let mut left = count;
@@ -362,8 +368,8 @@ fn list(input: &[u8], count: usize, at: usize, key: Option<&[u8]>, args: &mut im
     Straight::Done(input.len() - rest.len() - 2)
 }
 
-/// The end of the input in a list whose items begin at `at`, when `left` of them have not been handed out. Walks over the
-/// others again, which happens once for a frame, rather than have the loop keep track.
+/// The end of the input in a list whose items begin at `at`, when `left` of them have not been handed out. Walks over
+/// the others again, which happens once for a frame, rather than have the loop keep track.
 #[cold]
 #[inline(never)]
 fn list_end(input: &[u8], mut at: usize, behind_key: bool, left: usize) -> Straight {

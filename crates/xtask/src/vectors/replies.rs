@@ -1,5 +1,5 @@
-//! Vectors of replies on RESPB: every form of a value at the top and as an element, nested, and in forms that are longer
-//! than they need be.
+//! Vectors of replies on RESPB: every form of a value at the top and as an element, nested, and in forms that are
+//! longer than they need be.
 //!
 //! It owns the cases. The bytes of the shortest forms are [`super::tree`]'s; longer forms are written out here.
 
@@ -27,7 +27,8 @@ fn reply_as(
 ) -> Vector {
     let shortest = tree.to_respb(channel);
     let canonical = wire == shortest;
-    let value = json!({"channel": channel, "frame": if is_push(tree) { "push" } else { "reply" }, "reply": tree.to_json()});
+    let frame = if is_push(tree) { "push" } else { "reply" };
+    let value = json!({"channel": channel, "frame": frame, "reply": tree.to_json()});
     let outcome =
         Outcome::Valid { value, argv: None, canonical, canonical_wire: (!canonical).then_some(shortest) };
     Vector {
@@ -336,6 +337,10 @@ pub fn longer_forms() -> Vec<Vector> {
     }
     for value in [-2i32, -1, 0, 1, 62, 63, 64, 254, 255] {
         add(format!("i32-{value}"), Tree::Int(value.into()), 0x10, Bytes::of(&value.to_be_bytes()));
+    }
+    for bits in [0xFFF8_0000_0000_0000u64, 0x7FF8_0000_0000_0001, 0xFFFF_FFFF_FFFF_FFFF] {
+        let tree = Tree::Double(f64::from_bits(bits), "nan");
+        add(format!("nan-{bits:016x}"), tree, 0x07, Bytes::of(&bits.to_be_bytes()));
     }
     for len in [0usize, 1, 127, 128, 255] {
         let text = Bytes::repeated(b"b", len);

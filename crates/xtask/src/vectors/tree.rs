@@ -206,6 +206,10 @@ impl Tree {
                 Ok(value) => (0x10, Bytes::of(&value.to_be_bytes())),
                 Err(_) => (0x02, Bytes::of(&value.to_be_bytes())),
             },
+            // One NaN stands for all.
+            Tree::Double(value, _) if value.is_nan() => {
+                (0x07, Bytes::of(&0x7FF8_0000_0000_0000u64.to_be_bytes()))
+            }
             Tree::Double(value, _) => (0x07, Bytes::of(&value.to_be_bytes())),
             Tree::Bool(value) => (0x06, Bytes::of(&[u8::from(*value)])),
             Tree::Null | Tree::NullArray => (0x05, Bytes::new()),
