@@ -1,4 +1,5 @@
-//! Pointers from C, checked: what is null, too small or crooked is refused, everything else becomes a slice or a reference.
+//! Pointers from C, checked: what is null, too small or crooked is refused, everything else becomes a slice or a
+//! reference.
 //!
 //! Owns the one promise that cannot be checked: that memory which C names is there for as long as the header says.
 
