@@ -5,9 +5,11 @@
 
 pub mod argument;
 pub mod bytes;
+pub mod folded;
 pub mod frames;
 pub mod layout;
 pub mod limits;
+pub mod numbers;
 pub mod options;
 pub mod replies;
 pub mod requests;
@@ -85,6 +87,16 @@ fn respb_files(commands: &[Command]) -> Vec<File> {
     let lists = [frames::look_alikes(commands), frames::mixed_lengths(commands)].concat();
     vec![
         file(
+            "valid/numbers",
+            "Numbers as text: the one spelling that is typed, and others, which go as ARGV.",
+            numbers::vectors(commands),
+        ),
+        file(
+            "valid/folded",
+            "Arguments that a client's encoder folds into typed frames, and those that it leaves alone.",
+            folded::vectors(commands),
+        ),
+        file(
             "valid/argv",
             "ARGV frames: what a typed layout cannot say, and what it could.",
             frames::argvs(commands),
@@ -114,6 +126,7 @@ fn respb_files(commands: &[Command]) -> Vec<File> {
             "Replies in forms that are longer than they need be.",
             replies::longer_forms(),
         ),
+        file("valid/reply-encode", "Replies that an encoder sends as another value.", replies::encode_only()),
         file("valid/reply-limits", "Replies that need all of a limit.", reply_limits.valid),
         file("invalid/reply-limits", "Replies one past a limit.", reply_limits.invalid),
         file(
