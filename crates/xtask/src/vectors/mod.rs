@@ -11,6 +11,7 @@ pub mod layout;
 pub mod limits;
 pub mod numbers;
 pub mod options;
+pub mod precedence;
 pub mod replies;
 pub mod requests;
 pub mod resp_replies;
@@ -135,6 +136,11 @@ fn respb_files(commands: &[Command]) -> Vec<File> {
             wrong_frames::requests(commands),
         ),
         file("invalid/reply", "Reply frames that are wrong.", wrong_frames::replies()),
+        file(
+            "invalid/precedence",
+            "Frames that are wrong in two ways at one place.",
+            [precedence::requests(commands), precedence::replies()].concat(),
+        ),
     ]
 }
 
