@@ -9,6 +9,7 @@ pub mod folded;
 pub mod frames;
 pub mod layout;
 pub mod limits;
+pub mod limits_more;
 pub mod numbers;
 pub mod options;
 pub mod precedence;
@@ -84,6 +85,7 @@ fn typed_files(commands: &[Command]) -> Vec<File> {
 fn respb_files(commands: &[Command]) -> Vec<File> {
     let file = |path: &str, comment: &str, vectors| File::new(format!("respb/{path}.json"), comment, vectors);
     let (request_limits, reply_limits) = (limits::requests(commands), limits::replies());
+    let more_limits = limits_more::pairs(commands);
     let controls = [frames::controls("request"), frames::controls("reply")].concat();
     let lists = [frames::look_alikes(commands), frames::mixed_lengths(commands)].concat();
     vec![
@@ -116,6 +118,12 @@ fn respb_files(commands: &[Command]) -> Vec<File> {
         file("valid/request-lists", "Lists of many items, and texts that look like options.", lists),
         file("valid/request-limits", "Requests that need all of a limit.", request_limits.valid),
         file("invalid/request-limits", "Requests one past a limit.", request_limits.invalid),
+        file(
+            "valid/limits",
+            "Attributes, counts and control frames that need all of a limit, and what a limit does not bound.",
+            more_limits.valid,
+        ),
+        file("invalid/limits", "The same one past the limit.", more_limits.invalid),
         file("valid/reply", "Replies: every value, at the top and as an element.", replies::values()),
         file(
             "valid/reply-aggregates",
