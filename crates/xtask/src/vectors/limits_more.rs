@@ -8,10 +8,10 @@ use serde_json::json;
 use super::argument::{Arg, Args};
 use super::bytes::Bytes;
 use super::frames::{argv, command, control};
-use super::layout::{Length, Number, Plan, fields, long_frame};
+use super::layout::{Length, Number, Plan, command_header, fields, long_frame, sample};
 use super::limits::Pairs;
 use super::replies::{Tree, bulk, reply};
-use super::requests::{not_canonical, typed_vector};
+use super::requests::{id, not_canonical, request, typed_vector, value};
 use super::vector::Vector;
 use crate::model::Command;
 
@@ -23,7 +23,34 @@ pub fn pairs(commands: &[Command]) -> Pairs {
     elements(&mut pairs);
     controls(&mut pairs);
     unbounded(commands, &mut pairs);
+    high(commands, &mut pairs);
     pairs
+}
+
+/// Limits so high that a decoder need not check them for every field, and frames that meet them all the same.
+fn high(commands: &[Command], pairs: &mut Pairs) {
+    for name in ["GET", "SET", "APPEND", "HGET", "INCRBY", "MGET", "DEL", "SADD", "MSET", "HSET"] {
+        let command = command(commands, name);
+        let Some(fields) = fields(command) else { continue };
+        let list = fields.iter().position(|field| !field.items.is_empty()).map(|index| (index, 2));
+        let plan = Plan { length: Length::Exact(65_535), list, ..Plan::SMALLEST };
+        let built = sample(command, fields, &plan);
+        let vector = typed_vector(command, fields, "limit-high", "10", "byte fields of 65,535 bytes", &plan);
+        let last = built.fields.last().map_or(4, |(.., offset)| *offset);
+        pairs.add(&vector, "frame_bytes_max", &[], built.wire.len(), ("frame-too-long", last));
+    }
+    for (name, options) in [("SET", Some(0)), ("APPEND", None)] {
+        let command = command(commands, name);
+        let mut args = Args::texts(&["key"]);
+        args.push(Arg::Bytes(Bytes::repeated(b"v", 70_000)));
+        let mut wire = command_header(command, 0).and(&[0, 3]).and(b"key").and(&70_000u32.to_be_bytes());
+        wire.push_repeat(b"v", 70_000);
+        wire.push(if options.is_some() { &[0] } else { &[] });
+        let value = value(command, 0, options, &args);
+        let comment = format!("{name} of 70,000 bytes");
+        let vector = request(&id(command, "limit-70000"), "10", comment, wire, value, &args.named(name));
+        pairs.add(&vector, "argument_bytes_max", &[], 70_000, ("argument-too-long", 9));
+    }
 }
 
 fn about(value: Tree) -> Tree {

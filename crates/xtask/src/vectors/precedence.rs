@@ -15,6 +15,9 @@ type Limit = (&'static str, usize);
 /// A connection that has not authenticated.
 const EARLY: Limit = ("unauthenticated", 1);
 
+/// Name, comment, limits, command, plan, the error and the path of its field.
+type Case<'a> = (&'a str, &'a str, &'a [Limit], &'a str, Plan, (&'static str, &'a str));
+
 fn wrong(
     direction: &'static str,
     id: &str,
@@ -72,7 +75,7 @@ fn typed(commands: &[Command]) -> Vec<Vector> {
     let long = Plan { length: Length::Exact(300), ..Plan::SMALLEST };
     let item = |raw: &[u8], path: &str| Plan { raw: Some((path.into(), raw.to_vec())), ..Plan::SMALLEST };
     let nan = f64::NAN.to_bits().to_be_bytes();
-    let cases: Vec<(&str, &str, &[Limit], &str, Plan, (&'static str, &str))> = vec![
+    let cases: Vec<Case<'_>> = vec![
         (
             "argument-before-frame",
             "a key longer than an argument, and than the frame",
