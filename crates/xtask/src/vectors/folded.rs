@@ -1,7 +1,8 @@
-//! Vectors of the folded mode (spec section 6.1): names and keywords in any case, options in any order, and what stays ARGV.
+//! Vectors of the folded mode (spec section 6.1): names and keywords in any case, options in any order, and what stays
+//! ARGV.
 //!
-//! It owns the spellings, written by hand; the typed frames are [`super::layout`]'s. Where a command has a typed frame, the test
-//! below checks that the spelling has the same words as the frame's argument form.
+//! It owns the spellings, written by hand; the typed frames are [`super::layout`]'s. Where a command has a typed frame,
+//! the test below checks that the spelling has the same words as the frame's argument form.
 
 use super::argument::Args;
 use super::bytes::Bytes;
@@ -11,7 +12,8 @@ use super::requests::{id, request, value};
 use super::vector::{Outcome, Uses, Vector};
 use crate::model::Command;
 
-/// Spellings that fold: name of the case, command, option bits, list and its items, enumeration and its value, arguments.
+/// Spellings that fold: name of the case, command, option bits, list and its items, enumeration and its value,
+/// arguments.
 type Folds =
     (&'static str, &'static str, u16, Option<(usize, usize)>, (usize, usize), &'static [&'static str]);
 

@@ -1,5 +1,5 @@
-//! Vectors of limits on what is neither an argument nor a plain value: attributes, counts, control frames; and of fields that a
-//! limit does not bound.
+//! Vectors of limits on what is neither an argument nor a plain value: attributes, counts, control frames; and of
+//! fields that a limit does not bound.
 //!
 //! It owns these cases; [`super::limits`] has the others and the two halves of a pair.
 

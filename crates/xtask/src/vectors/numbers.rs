@@ -1,7 +1,8 @@
-//! Vectors of numbers as text (spec section 6.3): doubles on both sides of every boundary, and spellings that only ARGV can say.
+//! Vectors of numbers as text (spec section 6.3): doubles on both sides of every boundary, and spellings that only ARGV
+//! can say.
 //!
-//! It owns the rule a second time, word for word from the specification and without `crates/protocol`, so that the two check
-//! each other.
+//! It owns the rule a second time, word for word from the specification and without `crates/protocol`, so that the two
+//! check each other.
 
 use std::borrow::Cow;
 

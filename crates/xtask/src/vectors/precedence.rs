@@ -1,7 +1,8 @@
 //! Vectors of frames that are wrong in two ways at one place: which error is told.
 //!
 //! It owns the order of the checks: of option bits, of an argument's own limits before the number of arguments, of an
-//! aggregate's place, count and depth. And of arguments that have no field of their own: where one too many is reported.
+//! aggregate's place, count and depth. And of arguments that have no field of their own: where one too many is
+//! reported.
 
 use super::argument::{Arg, Args};
 use super::bytes::Bytes;
