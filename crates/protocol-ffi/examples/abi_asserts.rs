@@ -1,5 +1,5 @@
-//! Writes a C file that does not compile when `include/respb.h` and `src/types.rs` differ: sizes, offsets and
-//! numbers as Rust has them, as array types of negative length where C has another.
+//! Writes a C file that does not compile when `include/respb.h` and `src/types.rs` differ: sizes, offsets and numbers
+//! as Rust has them, as array types of negative length where C has another.
 
 use core::mem::{align_of, offset_of, size_of};
 

@@ -1,7 +1,7 @@
 //! Writes the conformance vectors as lines that `tests/ffi/vectors.c` reads, so that the C side needs no JSON.
 //!
-//! `vectors_to_lines CONFORMANCE_VECTORS_FOLDER`. It translates notation and computes nothing: what decoding must
-//! give comes from the files. The lines:
+//! `vectors_to_lines CONFORMANCE_VECTORS_FOLDER`. It translates notation and computes nothing: what decoding must give
+//! comes from the files. The lines:
 //!
 //! ```text
 //! vector ID          begins one
@@ -9,8 +9,8 @@
 //! wire BYTES         argv BYTES    canonical BYTES
 //! error NAME OFFSET  for an invalid one; otherwise
 //! frame NAME  channel N  command NAME  options N  number N  last N  opcode N
-//! v KIND …           one line for each value, in order: `v bytes BYTES`, `v integer N`, `v double BITS`, `v array N`
-//! end
+//! v KIND …           one line for each value, in order: `v bytes BYTES`, `v integer N`, `v double BITS`, `v array N`,
+//! … end
 //! ```
 //!
 //! BYTES are hex, or pieces with commas between them, a piece being hex or `hex*count`; `-` is no bytes.

@@ -1,7 +1,7 @@
 //! Decoding batches of frames, requests and replies, RESP and RESPB.
 //!
-//! Owns the loop over frames and what a decoder keeps between calls. The codecs are the protocol crate's; the
-//! arrays are [`crate::batch`]'s.
+//! Owns the loop over frames and what a decoder keeps between calls. The codecs are the protocol crate's; the arrays
+//! are [`crate::batch`]'s.
 
 use core::mem::MaybeUninit;
 
@@ -27,8 +27,8 @@ trait Codec {
         None
     }
 
-    /// Any frame, and what follows it. The values are in the sink; `first`, `count` and `taken` are the caller's
-    /// to fill in.
+    /// Any frame, and what follows it. The values are in the sink; `first`, `count` and `taken` are the caller's to
+    /// fill in.
     fn decode<'a>(&mut self, input: &'a [u8], sink: &mut Sink<'_>) -> Outcome<(Frame, &'a [u8])>;
 
     /// The channel of the frame at the start of `input`.
@@ -200,8 +200,8 @@ enum End {
     Wrong(WireError),
 }
 
-/// Decodes frames as long as they are of a common kind and fit: a loop with no call in it, so that it keeps its
-/// state, and a sink of its own, in registers. Gives what `rest`, `count` and `first` are then.
+/// Decodes frames as long as they are of a common kind and fit: a loop with no call in it, so that it keeps its state,
+/// and a sink of its own, in registers. Gives what `rest`, `count` and `first` are then.
 #[inline(always)]
 fn straight<'a, C: Codec>(
     codec: &mut C,

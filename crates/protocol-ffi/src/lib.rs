@@ -1,8 +1,8 @@
 //! librespb: the C face of [`weft_protocol`], declared in `include/respb.h`.
 //!
-//! Owns the pointers: what comes from C is checked here and becomes slices and references, and nothing below
-//! knows of it. It owns no rule of a protocol. Nothing here allocates, keeps global state or panics on what a
-//! caller or the network can give it; a panic would end the process and not cross into C.
+//! Owns the pointers: what comes from C is checked here and becomes slices and references, and nothing below knows of
+//! it. It owns no rule of a protocol. Nothing here allocates, keeps global state or panics on what a caller or the
+//! network can give it; a panic would end the process and not cross into C.
 //!
 //! [`types`] mirrors the header, [`batch`] is where decoded values go, [`decode`] and [`encode`] are the two
 //! directions, [`writer`] encodes replies, [`table`] and [`errors`] are constants, [`memory`] checks pointers.

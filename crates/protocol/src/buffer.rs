@@ -5,8 +5,8 @@
 
 use alloc::vec::Vec;
 
-/// Receives encoded bytes. Encoders only append, truncate to where they were before, and overwrite or insert a
-/// length once they know it.
+/// Receives encoded bytes. Encoders only append, truncate to where they were before, and overwrite or insert a length
+/// once they know it.
 pub trait Buffer {
     /// Bytes written so far, those included for which a fixed buffer had no room.
     fn len(&self) -> usize;
@@ -52,9 +52,9 @@ impl Buffer for Vec<u8> {
     }
 }
 
-/// A slice that counts what it has no room for, in the manner of `snprintf`. The bytes that are there are those
-/// that a vector would have at the same places as long as [`len`](Buffer::len) is within the slice; beyond, only
-/// the count is right.
+/// A slice that counts what it has no room for, in the manner of `snprintf`. The bytes that are there are those that a
+/// vector would have at the same places as long as [`len`](Buffer::len) is within the slice; beyond, only the count is
+/// right.
 #[derive(Debug)]
 pub struct FixedBuffer<'a> {
     bytes: &'a mut [u8],
@@ -121,8 +121,8 @@ impl Buffer for FixedBuffer<'_> {
 pub trait Stack<T> {
     /// Aggregates that are open.
     fn depth(&self) -> usize;
-    /// Opens one. Where there is no place left, nothing happens: the owner of the places asks
-    /// [`depth`](Self::depth) first.
+    /// Opens one. Where there is no place left, nothing happens: the owner of the places asks [`depth`](Self::depth)
+    /// first.
     fn push(&mut self, value: T);
     /// Closes the innermost one.
     fn pop(&mut self) -> Option<T>;

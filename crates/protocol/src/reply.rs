@@ -67,9 +67,9 @@ pub trait ReplyVisitor {
     fn close(&mut self);
     /// A streamed byte string: chunks follow as texts, then [`close`](Self::close).
     fn open_text(&mut self);
-    /// Whether one more call can be taken. Told that it cannot, a decoder hands out no more of the frame and
-    /// answers [`Incomplete`](crate::Outcome::Incomplete) with a `need` that is there already; called again with
-    /// the same bytes, when there is room, it goes on.
+    /// Whether one more call can be taken. Told that it cannot, a decoder hands out no more of the frame and answers
+    /// [`Incomplete`](crate::Outcome::Incomplete) with a `need` that is there already; called again with the same
+    /// bytes, when there is room, it goes on.
     #[inline(always)]
     fn has_room(&self) -> bool {
         true

@@ -28,9 +28,9 @@ pub trait ArgVisitor {
     fn options(&mut self, bits: u16) {
         let _ = bits;
     }
-    /// Whether [`STEP_ARGUMENTS_MAX`] more arguments can be taken. Told that they cannot, a decoder hands out no
-    /// more of the frame and answers [`Incomplete`](crate::Outcome::Incomplete) with a `need` that is there
-    /// already; called again with the same bytes, when there is room, it goes on.
+    /// Whether [`STEP_ARGUMENTS_MAX`] more arguments can be taken. Told that they cannot, a decoder hands out no more
+    /// of the frame and answers [`Incomplete`](crate::Outcome::Incomplete) with a `need` that is there already; called
+    /// again with the same bytes, when there is room, it goes on.
     #[inline(always)]
     fn has_room(&self) -> bool {
         true

@@ -8,9 +8,9 @@ use crate::limits::Limits;
 use crate::outcome::{Malformed, Step, Stop};
 use crate::request::ArgVisitor;
 
-/// Decodes the line at the start of `input`. `searched` is how far an earlier attempt has looked for the line's
-/// end; nothing is handed out before it is there. `at` and `count` say where to go on when the visitor had no
-/// room for all words.
+/// Decodes the line at the start of `input`. `searched` is how far an earlier attempt has looked for the line's end;
+/// nothing is handed out before it is there. `at` and `count` say where to go on when the visitor had no room for all
+/// words.
 #[cold]
 pub(super) fn decode<'a>(
     input: &'a [u8],

@@ -109,14 +109,15 @@ impl Walk {
             reader.args.place(Place::Expected { field, at: self.at });
             let count = u16::from_be_bytes(reader.array(self.at)?);
             reader.args.place(Place::Count { field, at: self.at, count });
-            self.at += 2;
-            self.left = u32::from(count);
-            (self.items_at, self.column_at) = (self.at, self.at);
-            self.inside = true;
+            // The keyword and the count are this field's arguments: one too many is reported here.
             reader.words(field.token, self)?;
             if list.counted {
                 reader.hand_out(Scalar::Int(i64::from(count)), self)?;
             }
+            self.at += 2;
+            self.left = u32::from(count);
+            (self.items_at, self.column_at) = (self.at, self.at);
+            self.inside = true;
         }
         while self.left > 0 {
             while let Some(item) = list.items.get(usize::from(self.sub)) {
