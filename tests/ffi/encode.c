@@ -50,8 +50,8 @@ static respb_value *resolved(const struct run *run, struct bytes *texts) {
     return args;
 }
 
-/* The argument form in RESP, decoded, and encoded for RESPB. */
-static void through_resp(const struct vector *vector, const struct bytes *argv) {
+/* The argument form in RESP, decoded, and encoded for RESPB in one of its forms. */
+static void through_resp(const struct vector *vector, const struct bytes *argv, int mode) {
     struct vector form;
     struct run run;
     struct bytes out;
@@ -60,7 +60,7 @@ static void through_resp(const struct vector *vector, const struct bytes *argv) 
     form.request = form.default_limits = 1;
     run_init(&run, &form, 64, 1);
     expect(run_feed(&run, argv->data, argv->len) == RESPB_OK, vector, "argument form", 0);
-    out = request(vector, RESPB_FORM_EXACT, NULL, run.batch.values, run.frame.count);
+    out = request(vector, mode, NULL, run.batch.values, run.frame.count);
     same(vector, "from the argument form", &out, vector->canonical.data, vector->canonical.len);
     free(out.data);
     run_free(&run);
@@ -98,8 +98,12 @@ static void respb_request_again(const struct vector *vector, const struct run *r
     const char *name = vector->command[0] ? vector->command : NULL;
     size_t count = run->frame.count;
     struct bytes out = request(vector, RESPB_FORM_RESP, name, args, count);
-    same(vector, "argument form", &out, vector->argv.data, vector->argv.len);
-    through_resp(vector, &out);
+    if (vector->folded) {
+        through_resp(vector, &vector->argv, RESPB_FORM_FOLD);
+    } else {
+        same(vector, "argument form", &out, vector->argv.data, vector->argv.len);
+    }
+    through_resp(vector, &out, RESPB_FORM_EXACT);
     free(out.data);
     if (!name) return;
     out = request(vector, RESPB_FORM_EXACT, name, args, count);

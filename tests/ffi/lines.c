@@ -147,6 +147,7 @@ static void member(struct vector *vector, const char *name, char *rest) {
     else if (strcmp(name, "options") == 0) vector->options = strtoul(rest, NULL, 10);
     else if (strcmp(name, "opcode") == 0) vector->opcode = strtoul(rest, NULL, 10);
     else if (strcmp(name, "number") == 0) vector->number = strtoul(rest, NULL, 10);
+    else if (strcmp(name, "folded") == 0) vector->folded = strtoul(rest, NULL, 10);
     else if (strcmp(name, "last") == 0) vector->last = strtoul(rest, NULL, 10);
     else if (strcmp(name, "error") == 0) {
         if (sscanf(rest, "%63s %lu", vector->error, &vector->offset) != 2) broken(rest);

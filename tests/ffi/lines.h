@@ -38,6 +38,7 @@ struct vector {
     char frame[32];
     char command[64];
     unsigned long channel, options, opcode, number, last;
+    unsigned long folded; /* `argv` gives the wire in the folding form only */
     struct expected *values;
     size_t values_len, values_capacity;
 };
