@@ -43,7 +43,9 @@ fn vectors(folder: &str) -> Vec<Vector> {
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         let content: Value = serde_json::from_str(&text).unwrap();
-        for json in content["vectors"].as_array().unwrap() {
+        // What is only encoded is not what its bytes say.
+        let shown = content["vectors"].as_array().unwrap().iter().filter(|json| json["encode_only"] != true);
+        for json in shown {
             let id = json["id"].as_str().unwrap().to_owned();
             all.push(Vector { id, wire: bytes(&json["wire"]), json: json.clone() });
         }
@@ -237,7 +239,8 @@ fn differences(vector: &Vector, row: &tshark::Row) -> Vec<String> {
     let frame = value["frame"].as_str().unwrap();
     let is_ignored = frame == "unknown" && value["ignorable"] == true;
     expect("respb.frame", &one(if is_ignored { "ignored" } else { frame }));
-    if !vector.json["argv"].is_null() {
+    // A folded vector's arguments are spelled in another way than its frame.
+    if !vector.json["argv"].is_null() && vector.json["folded"] != true {
         let (line, count) = line(&bytes(&vector.json["argv"]));
         expect("respb.argv", &one(&line));
         expect("respb.argc", &one(&count.to_string()));
@@ -308,14 +311,12 @@ fn invalid_vectors_are_marked() {
     let mut by_defaults = 0;
     for (vector, row) in vectors.iter().zip(&rows) {
         let marked = [cell(row, "respb.malformed"), cell(row, "respb.malformed.offset")].concat();
-        // A limit that the connection has set is not in the capture: under the defaults these frames are good.
-        let expected = if vector.json["limits"].is_null() {
-            by_defaults += 1;
-            vec![vector.json["error"].as_str().unwrap().to_owned(), vector.json["offset"].to_string()]
-        } else {
-            Vec::new()
-        };
-        if marked != expected {
+        let expected =
+            vec![vector.json["error"].as_str().unwrap().to_owned(), vector.json["offset"].to_string()];
+        // A limit that the connection has set is not in the capture: under the defaults most of these frames are good.
+        let limited = !vector.json["limits"].is_null();
+        by_defaults += usize::from(!limited);
+        if marked != expected && !(limited && marked.is_empty()) {
             found.push(format!("{}: {marked:?}, not {expected:?}", vector.id));
         }
     }
