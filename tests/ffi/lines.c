@@ -138,6 +138,8 @@ static void member(struct vector *vector, const char *name, char *rest) {
     else if (strcmp(name, "protocol") == 0) vector->protocol = atoi(rest);
     else if (strcmp(name, "direction") == 0) vector->request = strcmp(rest, "request") == 0;
     else if (strcmp(name, "limit") == 0) limit(&vector->limits, rest), vector->default_limits = 0;
+    else if (strcmp(name, "folded") == 0) vector->folded = 1;
+    else if (strcmp(name, "encode_only") == 0) vector->encode_only = 1;
     else if (strcmp(name, "wire") == 0) vector->wire = bytes(rest);
     else if (strcmp(name, "argv") == 0) vector->argv = bytes(rest);
     else if (strcmp(name, "canonical") == 0) vector->canonical = bytes(rest);
@@ -147,7 +149,6 @@ static void member(struct vector *vector, const char *name, char *rest) {
     else if (strcmp(name, "options") == 0) vector->options = strtoul(rest, NULL, 10);
     else if (strcmp(name, "opcode") == 0) vector->opcode = strtoul(rest, NULL, 10);
     else if (strcmp(name, "number") == 0) vector->number = strtoul(rest, NULL, 10);
-    else if (strcmp(name, "folded") == 0) vector->folded = strtoul(rest, NULL, 10);
     else if (strcmp(name, "last") == 0) vector->last = strtoul(rest, NULL, 10);
     else if (strcmp(name, "error") == 0) {
         if (sscanf(rest, "%63s %lu", vector->error, &vector->offset) != 2) broken(rest);

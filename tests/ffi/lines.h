@@ -29,6 +29,7 @@ struct vector {
     int protocol;
     int request;
     int default_limits;
+    int folded, encode_only; /* see conformance/README.md */
     respb_limits limits;
     struct bytes wire;
     struct bytes argv;      /* data is null where there is none, and so with `canonical` */
@@ -38,7 +39,6 @@ struct vector {
     char frame[32];
     char command[64];
     unsigned long channel, options, opcode, number, last;
-    unsigned long folded; /* `argv` gives the wire in the folding form only */
     struct expected *values;
     size_t values_len, values_capacity;
 };
