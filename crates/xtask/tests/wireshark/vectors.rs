@@ -15,6 +15,8 @@ use crate::{hex, tshark};
 /// Of the frames longer than this one in so many is taken: all of them would take a minute.
 const WIRE_BYTES_MAX: usize = 70_000;
 const LONG_ONES: usize = 20;
+/// Fewer than `NODES_MAX` of the script.
+const ARGUMENTS_SHOWN_MAX: usize = 2_000;
 
 /// Summaries show all of an argument and all arguments up to these.
 const SETTINGS: [&str; 4] = ["-o", "respb.argument_bytes:100000", "-o", "respb.arguments:100000"];
@@ -242,7 +244,10 @@ fn differences(vector: &Vector, row: &tshark::Row) -> Vec<String> {
     // A folded vector's arguments are spelled in another way than its frame.
     if !vector.json["argv"].is_null() && vector.json["folded"] != true {
         let (line, count) = line(&bytes(&vector.json["argv"]));
-        expect("respb.argv", &one(&line));
+        // A line of more arguments than the tree has room for is cut.
+        if count <= ARGUMENTS_SHOWN_MAX {
+            expect("respb.argv", &one(&line));
+        }
         expect("respb.argc", &one(&count.to_string()));
         let first = line.split(' ').next().unwrap().to_uppercase();
         let command = value["command"].as_str().unwrap_or(&first);
