@@ -6,6 +6,7 @@
 use alloc::vec::Vec;
 
 use crate::number;
+use crate::table::Field;
 
 /// Receives the arguments of one request. Byte arguments come with their offset from the start of the frame, because
 /// the buffer may have moved by the time a request that arrives in pieces is whole.
@@ -25,6 +26,71 @@ pub trait ArgVisitor {
     }
     /// An argument of an inline command, as it stands in the frame with its quotes and escapes; [`unquote`] resolves it.
     fn quoted(&mut self, offset: usize, raw: &[u8]);
+    /// Where in a RESPB frame the field stands that is read next or was read last: for tools that show frames. Comes from
+    /// the walk only; [`RequestDecoder::walking`](crate::respb::RequestDecoder::walking) takes no other way. In a frame that
+    /// is fed in pieces a place may be told twice.
+    #[inline]
+    fn place(&mut self, place: Place) {
+        let _ = place;
+    }
+}
+
+/// Where something stands in the payload of a RESPB request. Offsets count from the start of the frame.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// A field begins here: what a frame that ends or breaks before the next place lacks.
+    Expected {
+        /// The field.
+        field: &'static Field,
+        /// Its first byte.
+        at: usize,
+    },
+    /// A field that is one value, its length included.
+    Value {
+        /// The field.
+        field: &'static Field,
+        /// Its first byte.
+        at: usize,
+        /// Behind its last byte.
+        end: usize,
+    },
+    /// The count of a list; its items follow.
+    Count {
+        /// The list.
+        field: &'static Field,
+        /// The first of two bytes.
+        at: usize,
+        /// Items.
+        count: u16,
+    },
+    /// Option bits; the fields of those that are set follow.
+    Options {
+        /// The options.
+        field: &'static Field,
+        /// The first byte.
+        at: usize,
+        /// The bits.
+        bits: u16,
+    },
+    /// The total length of arguments in their own form, which follow.
+    Total {
+        /// The first of four bytes.
+        at: usize,
+        /// Bytes.
+        total: u32,
+    },
+    /// An argument begins here.
+    ExpectedArgument {
+        /// The first byte of its length.
+        at: usize,
+    },
+    /// An argument with its length.
+    Argument {
+        /// The first byte of its length.
+        at: usize,
+        /// Behind its last byte.
+        end: usize,
+    },
 }
 
 /// One argument of a request.

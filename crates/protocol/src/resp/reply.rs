@@ -84,6 +84,7 @@ impl ReplyDecoder {
                 let line = self.line(input)?;
                 scalar(kind, line, at, visitor)?;
                 self.advance(at + 1 + line.len() + 2);
+                visitor.span(at, self.at);
                 Ok(self.nesting.complete_one())
             }
             b'$' | b'!' | b'=' => self.bulk(kind, input, visitor),
@@ -96,6 +97,7 @@ impl ReplyDecoder {
                 let complete = self.nesting.end_stream(at)?;
                 visitor.close();
                 self.advance(at + 3);
+                visitor.span(at, self.at);
                 Ok(complete)
             }
             _ => Err(Stop::bad(Malformed::UnknownType, at)),
@@ -149,12 +151,14 @@ impl ReplyDecoder {
             b"-1" if kind == b'$' => {
                 visitor.null(false);
                 self.advance(start);
+                visitor.span(at, start);
                 return Ok(self.nesting.complete_one());
             }
             b"?" if kind == b'$' => {
                 visitor.open_text();
                 self.in_text = true;
                 self.advance(start);
+                visitor.span(at, start);
                 return Ok(false);
             }
             _ => {}
@@ -169,6 +173,7 @@ impl ReplyDecoder {
             },
         }
         self.advance(start + bytes.len() + 2);
+        visitor.span(at, self.at);
         Ok(self.nesting.complete_one())
     }
 
@@ -203,11 +208,13 @@ impl ReplyDecoder {
             visitor.close();
             self.in_text = false;
             self.advance(start);
+            visitor.span(at, start);
             return Ok(self.nesting.complete_one());
         }
         let bytes = self.sized(line, start, input)?;
         visitor.text(Text::Bulk, start, bytes);
         self.advance(start + bytes.len() + 2);
+        visitor.span(at, self.at);
         Ok(false)
     }
 
@@ -218,6 +225,7 @@ impl ReplyDecoder {
         if kind == b'*' && line == b"-1" {
             visitor.null(true);
             self.advance(next);
+            visitor.span(at, next);
             return Ok(self.nesting.complete_one());
         }
         let aggregate = match kind {
@@ -237,6 +245,7 @@ impl ReplyDecoder {
         self.push |= aggregate == Aggregate::Push;
         let complete = self.nesting.open(aggregate, len, &self.limits, at)?;
         visitor.open(aggregate, len);
+        visitor.span(at, next);
         self.advance(next);
         Ok(complete)
     }

@@ -119,6 +119,7 @@ impl ReplyDecoder {
             0x80 => return self.value(low, HEADER_LEN, 0, input, visitor),
             frame::SMALL_INT => {
                 visitor.int(i64::from(low));
+                visitor.span(0, HEADER_LEN);
                 self.at = HEADER_LEN;
                 return Ok(true);
             }
@@ -128,6 +129,7 @@ impl ReplyDecoder {
         };
         visitor.text(text, HEADER_LEN, bytes);
         self.at = HEADER_LEN + bytes.len();
+        visitor.span(0, self.at);
         Ok(true)
     }
 
@@ -149,6 +151,7 @@ impl ReplyDecoder {
             }
             _ => return Err(Stop::bad(Malformed::UnknownTag, at)),
         }
+        visitor.span(at, self.at);
         Ok(self.nesting.complete_one())
     }
 
@@ -196,6 +199,7 @@ impl ReplyDecoder {
             _ => return Err(Stop::bad(Malformed::UnknownTag, tag_at)),
         }
         self.at = reader.at;
+        visitor.span(tag_at, self.at);
         Ok(self.nesting.complete_one())
     }
 
@@ -221,6 +225,7 @@ impl ReplyDecoder {
         self.push |= aggregate == Aggregate::Push;
         let complete = self.nesting.open(aggregate, Some(len), &self.limits, tag_at)?;
         visitor.open(aggregate, Some(len));
+        visitor.span(tag_at, next);
         self.at = next;
         Ok(complete)
     }

@@ -91,6 +91,11 @@ impl RequestDecoder {
         }
     }
 
+    /// A decoder that walks every layout field by field, for visitors that want each [`place`](ArgVisitor::place).
+    pub const fn walking(limits: Limits) -> Self {
+        RequestDecoder { shapes: &table::NO_SHAPES, ..Self::new(limits) }
+    }
+
     /// Other limits from the next frame on (authentication).
     pub fn set_limits(&mut self, limits: Limits) {
         *self = Self::new(limits);

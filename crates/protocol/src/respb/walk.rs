@@ -5,7 +5,7 @@
 
 use crate::limits::Limits;
 use crate::outcome::{Malformed, Step, Stop};
-use crate::request::ArgVisitor;
+use crate::request::{ArgVisitor, Place};
 use crate::table::{Field, Kind, List, Options};
 
 /// Where in a payload the decoder stands. A position is left only when all of it has been handed out.
@@ -71,9 +71,9 @@ impl Walk {
         while let Some(field) = fields.get(usize::from(self.field)) {
             match &field.kind {
                 Kind::List(list) => self.list(field, list, &mut reader)?,
-                Kind::Options(options) => self.options(options, &mut reader)?,
+                Kind::Options(options) => self.options(field, options, &mut reader)?,
                 _ => {
-                    let (value, next) = reader.scalar(field, self.at)?;
+                    let (value, next) = reader.field(field, self.at)?;
                     reader.words(field.token, self)?;
                     reader.hand_out(value, self)?;
                     self.at = next;
@@ -88,12 +88,14 @@ impl Walk {
 
     fn list<V: ArgVisitor>(
         &mut self,
-        field: &Field,
+        field: &'static Field,
         list: &'static List,
         reader: &mut Reader<'_, V>,
     ) -> Step<()> {
         if !self.inside {
+            reader.args.place(Place::Expected { field, at: self.at });
             let count = u16::from_be_bytes(reader.array(self.at)?);
+            reader.args.place(Place::Count { field, at: self.at, count });
             self.at += 2;
             self.left = u32::from(count);
             self.items_at = self.at;
@@ -105,7 +107,7 @@ impl Walk {
         }
         while self.left > 0 {
             while let Some(item) = list.items.get(usize::from(self.sub)) {
-                let (value, next) = reader.scalar(item, self.at)?;
+                let (value, next) = reader.field(item, self.at)?;
                 if list.transposed {
                     reader.count_argument(self)?;
                 } else {
@@ -125,13 +127,20 @@ impl Walk {
         Ok(())
     }
 
-    fn options<V: ArgVisitor>(&mut self, options: &'static Options, reader: &mut Reader<'_, V>) -> Step<()> {
+    fn options<V: ArgVisitor>(
+        &mut self,
+        field: &'static Field,
+        options: &'static Options,
+        reader: &mut Reader<'_, V>,
+    ) -> Step<()> {
         if !self.inside {
+            reader.args.place(Place::Expected { field, at: self.at });
             let (bits, next) = if options.wide {
                 (u16::from_be_bytes(reader.array(self.at)?), self.at + 2)
             } else {
                 (u16::from(reader.array::<1>(self.at)?[0]), self.at + 1)
             };
+            reader.args.place(Place::Options { field, at: self.at, bits });
             check_bits(options, bits).map_err(|kind| Stop::bad(kind, self.at))?;
             (self.bits, self.at, self.inside, self.bit) = (bits, next, true, 0);
             reader.args.options(bits);
@@ -142,7 +151,7 @@ impl Walk {
                     reader.words(bit.token, self)?;
                 }
                 while let Some(field) = bit.fields.get(usize::from(self.sub)) {
-                    let (value, next) = reader.scalar(field, self.at)?;
+                    let (value, next) = reader.field(field, self.at)?;
                     if self.sub == 0 {
                         reader.words(bit.token, self)?;
                     }
@@ -170,6 +179,7 @@ impl Walk {
         let mut reader = Reader { input, limits, args };
         if self.at == 0 {
             let total = u32::from_be_bytes(reader.array(start)?);
+            reader.args.place(Place::Total { at: start, total });
             let end = (start + 4).saturating_add(total as usize);
             if end > limits.frame_bytes_max as usize {
                 return Err(Stop::bad(Malformed::FrameTooLong, start));
@@ -182,6 +192,7 @@ impl Walk {
         }
         let end = self.left as usize;
         while self.at < end {
+            reader.args.place(Place::ExpectedArgument { at: self.at });
             if end - self.at < 4 {
                 return Err(Stop::bad(Malformed::LengthMismatch, self.at));
             }
@@ -190,6 +201,7 @@ impl Walk {
                 return Err(Stop::bad(Malformed::LengthMismatch, self.at));
             }
             let (value, next) = reader.bytes(self.at, self.at + 4, len)?;
+            reader.args.place(Place::Argument { at: self.at, end: next });
             reader.hand_out(value, self)?;
             self.at = next;
         }
@@ -243,6 +255,14 @@ impl<'a, V: ArgVisitor> Reader<'a, V> {
             return Err(Stop::bad(Malformed::FrameTooLong, field_at));
         }
         Ok((Scalar::Bytes(at, self.input.get(at..end).ok_or(Stop::Need(end))?), end))
+    }
+
+    /// The value of a field, with its places for those who want them.
+    fn field(&mut self, field: &'static Field, at: usize) -> Step<(Scalar<'a>, usize)> {
+        self.args.place(Place::Expected { field, at });
+        let (value, end) = self.scalar(field, at)?;
+        self.args.place(Place::Value { field, at, end });
+        Ok((value, end))
     }
 
     fn scalar(&self, field: &Field, at: usize) -> Step<(Scalar<'a>, usize)> {
