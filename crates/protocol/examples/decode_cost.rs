@@ -1,9 +1,9 @@
 //! Decodes one stream of one workload and prints the checksum: the program whose instructions `tests/instructions.rs`
 //! counts under callgrind.
 //!
-//! `decode_cost WORKLOAD REPEATS` decodes a stream of about 1 MB REPEATS times. Every length and number and the first and
-//! last byte of each argument are folded into the checksum, so that nothing of the decoding can be left out. The cost per
-//! command is the difference between two values of REPEATS, divided by the commands in between.
+//! `decode_cost WORKLOAD REPEATS` decodes a stream of about 1 MB REPEATS times. Every length and number and the first
+//! and last byte of each argument are folded into the checksum, so that nothing of the decoding can be left out. The
+//! cost per command is the difference between two values of REPEATS, divided by the commands in between.
 
 use weft_protocol::request::Texts;
 use weft_protocol::{ArgVisitor, Limits, Outcome, resp, respb};
@@ -58,13 +58,17 @@ impl Fold {
 const STREAM_BYTES: usize = 1 << 20;
 
 /// A stream to decode, and what decoding it must give.
-struct Stream {
-    bytes: Vec<u8>,
-    commands: u64,
-    checksum: u64,
+pub(crate) struct Stream {
+    /// The commands on the wire.
+    pub(crate) bytes: Vec<u8>,
+    /// How many there are.
+    pub(crate) commands: u64,
+    /// The fold of all of them.
+    pub(crate) checksum: u64,
 }
 
-fn stream(workload: &str, binary: bool) -> Stream {
+/// A stream of one command on one wire.
+pub(crate) fn stream(workload: &str, binary: bool) -> Stream {
     let mut stream = Stream { bytes: Vec::new(), commands: 0, checksum: 0 };
     while stream.bytes.len() < STREAM_BYTES {
         let key = |i: u64| format!("key:{:016}", stream.commands * 10 + i).into_bytes();
@@ -91,8 +95,9 @@ fn stream(workload: &str, binary: bool) -> Stream {
 
 const CHANNEL: u16 = 7;
 
+/// The checksum of a RESPB stream.
 #[inline(never)]
-fn decode_respb(input: &[u8]) -> u64 {
+pub(crate) fn decode_respb(input: &[u8]) -> u64 {
     let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
     let (mut rest, mut fold) = (input, Fold::default());
     while let Some(frame) = decoder.decode_whole(rest, &mut fold) {
@@ -108,8 +113,9 @@ fn decode_respb(input: &[u8]) -> u64 {
     fold.0.wrapping_add(tail.0)
 }
 
+/// The checksum of a RESP stream.
 #[inline(never)]
-fn decode_resp(input: &[u8]) -> u64 {
+pub(crate) fn decode_resp(input: &[u8]) -> u64 {
     let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
     let (mut rest, mut fold) = (input, Fold::default());
     while let Some(frame) = decoder.decode_whole(rest, &mut fold) {

@@ -7,7 +7,8 @@ pub struct Limits {
     pub arguments_max: u32,
     /// Bytes of one argument (Redis: `proto-max-bulk-len`, 512 MiB).
     pub argument_bytes_max: u32,
-    /// Bytes of one frame, request or reply, from its first byte to its last (Redis: `client-query-buffer-limit`, 1 GiB).
+    /// Bytes of one frame, request or reply, from its first byte to its last (Redis: `client-query-buffer-limit`, 1
+    /// GiB).
     pub frame_bytes_max: u32,
     /// Bytes of an inline command or of a line of a reply, line end not counted (Redis: 64 KiB).
     pub inline_bytes_max: u32,

@@ -66,10 +66,11 @@ pub fn push_double(out: &mut Vec<u8>, value: f64) {
 /// Whole numbers up to this magnitude (2⁶²) are written out in full.
 const WHOLE_MAX: f64 = 4_611_686_018_427_387_904.0;
 
-/// The canonical text of a double, which is what Valkey writes in replies (spec section 6.3). Whole numbers of at most
-/// 2⁶² in magnitude are written as integers. Other values take the shortest digits that read back as the same value:
-/// with `n` digits and value `digits · 10^k`, plain when `k ≥ 0` and `k + n − 1 < n + 7`, with a point when `k < 0` and
-/// (`k > −7` or `|k + n − 1| < 4`), otherwise as `d.ddde±x`.
+/// The canonical text of a double (spec section 6.3), in the form of Valkey's replies. (Valkey's own digits come from
+/// Grisu2 and are, for 2 of 1,000 random doubles, one longer than the shortest that these are.) Whole numbers of at
+/// most 2⁶² in magnitude are written as integers. Other values take the shortest digits that read back as the same
+/// value: with `n` digits and value `digits · 10^k`, plain when `k ≥ 0` and `k + n − 1 < n + 7`, with a point when `k <
+/// 0` and (`k > −7` or `|k + n − 1| < 4`), otherwise as `d.ddde±x`.
 pub fn double_text(value: f64, buffer: &mut [u8; DOUBLE_TEXT_MAX]) -> &[u8] {
     if value.is_nan() {
         return b"nan";

@@ -1,7 +1,7 @@
 //! What a decoder of requests hands out: arguments, one call each, in the order of the argument form.
 //!
-//! Owns [`ArgVisitor`], [`Arg`] and the collecting visitor [`ArgList`]. Knows no encoding. An argument is bytes, a number
-//! or a keyword of the table, so that a binary wire need not print a number which the command would parse again.
+//! Owns [`ArgVisitor`], [`Arg`] and the collecting visitor [`ArgList`]. Knows no encoding. An argument is bytes, a
+//! number or a keyword of the table, so that a binary wire need not print a number which the command would parse again.
 
 use alloc::vec::Vec;
 
@@ -24,7 +24,8 @@ pub trait ArgVisitor {
     fn options(&mut self, bits: u16) {
         let _ = bits;
     }
-    /// An argument of an inline command, as it stands in the frame with its quotes and escapes; [`unquote`] resolves it.
+    /// An argument of an inline command, as it stands in the frame with its quotes and escapes; [`unquote`] resolves
+    /// it.
     fn quoted(&mut self, offset: usize, raw: &[u8]);
     /// Where in a RESPB frame the field stands that is read next or was read last: for tools that show frames. Comes from
     /// the walk only; [`RequestDecoder::walking`](crate::respb::RequestDecoder::walking) takes no other way. In a frame that

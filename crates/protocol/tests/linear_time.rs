@@ -1,16 +1,20 @@
 //! A request that arrives byte by byte costs its bytes once: ten times the arguments take about ten times as long.
 //!
-//! Owns the measurement. Quadratic time would show as a hundredfold; the bound leaves room for a busy machine.
+//! Owns the measurement. Quadratic time would show as a hundredfold; the bound leaves room for a busy machine and for
+//! caches that hold the tenth only.
 
 use std::time::{Duration, Instant};
 
 use weft_protocol::{ArgVisitor, Limits, Outcome, ReplyVisitor, Text, resp, respb};
 
 /// How much longer ten times as much may take.
-const RATIO_MAX: f64 = 20.0;
+const RATIO_MAX: f64 = 40.0;
 
 /// Tries, of which the fastest counts.
-const TRIES: usize = 7;
+const TRIES: usize = 5;
+
+/// Measurements before the test fails.
+const ATTEMPTS: usize = 5;
 
 /// Counts what it is handed.
 #[derive(Default)]
@@ -86,6 +90,12 @@ fn resp_request(arguments: usize) -> Duration {
     by_bytes(&wire, arguments, |input, count| whole(decoder.decode(input, count), |frame| frame.len))
 }
 
+fn inline_request(blanks: usize) -> Duration {
+    let wire = [&b" ".repeat(blanks)[..], b"PING\r\n"].concat();
+    let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
+    by_bytes(&wire, 1, |input, count| whole(decoder.decode(input, count), |frame| frame.len))
+}
+
 fn argv_frame(arguments: usize) -> Duration {
     let head = [&[0xF0, 0x01, 0, 0][..], &((arguments * 5) as u32).to_be_bytes()].concat();
     let wire = [head, b"\0\0\0\x01a".repeat(arguments)].concat();
@@ -121,18 +131,27 @@ fn resp_reply(elements: usize) -> Duration {
     by_bytes(&wire, elements, |input, count| whole(decoder.decode(input, count), |frame| frame.len))
 }
 
-/// A tenth and the whole, each the fastest of a few tries.
+/// A tenth and the whole, each the fastest of a few tries. A machine that is busy in just the wrong moments gets
+/// another attempt; quadratic time fails them all.
 fn check(name: &str, size: usize, run: impl Fn(usize) -> Duration) {
     let fastest = |size| (0..TRIES).map(|_| run(size)).min().unwrap_or_default();
-    let (tenth, all) = (fastest(size / 10), fastest(size));
-    let ratio = all.as_secs_f64() / tenth.as_secs_f64();
-    println!("{name}: {size} in {all:?}, a tenth in {tenth:?}, ratio {ratio:.1}");
-    assert!(ratio < RATIO_MAX, "{name}: ten times as much took {ratio:.1} times as long");
+    let mut ratios = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let (tenth, all) = (fastest(size / 10), fastest(size));
+        let ratio = all.as_secs_f64() / tenth.as_secs_f64();
+        println!("{name}: {size} in {all:?}, a tenth in {tenth:?}, ratio {ratio:.1}");
+        if ratio < RATIO_MAX {
+            return;
+        }
+        ratios.push(ratio);
+    }
+    panic!("{name}: ten times as much took {ratios:.1?} times as long");
 }
 
 #[test]
 fn bytes_are_paid_once() {
     check("RESP request", 1_000_000, resp_request);
+    check("inline request", 65_000, inline_request);
     check("ARGV frame", 1_000_000, argv_frame);
     check("MGET", 65_535, |items| typed_list(b"MGET", b"\0\x02ab", items, 1, 0));
     check("SADD", 65_535, |items| typed_list(b"SADD", b"\0\x02ab", items, 1, 1));

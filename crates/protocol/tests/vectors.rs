@@ -1,5 +1,5 @@
-//! The conformance vectors against this crate: each whole, one byte at a time, cut at every byte, with other bytes behind
-//! it, and encoded again.
+//! The conformance vectors against this crate: each whole, one byte at a time, cut at every byte, with other bytes
+//! behind it, and encoded again.
 //!
 //! Owns how the bytes are fed. A failure names the vector; all of them run before the test fails.
 

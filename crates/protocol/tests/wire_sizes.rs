@@ -136,7 +136,10 @@ fn share(before: usize, after: usize) -> String {
 
 fn page() -> String {
     let mut page = String::from(HEAD);
-    page.push_str("## Requests\n\n`~n` is a value of n bytes.\n\n| request | RESP | RESPB | saved | frame |\n|---|---:|---:|---:|---|\n");
+    page.push_str(
+        "## Requests\n\n`~n` is a value of n bytes.\n\n\
+         | request | RESP | RESPB | saved | frame |\n|---|---:|---:|---:|---|\n",
+    );
     for line in REQUESTS {
         let (resp, respb, typed) = request_sizes(&words(line));
         let frame = if typed { "typed" } else { "ARGV" };
@@ -149,7 +152,10 @@ fn page() -> String {
         let [resp2, resp3, respb] = reply_sizes(&reply);
         let _ = writeln!(page, "| {name} | {resp2} | {resp3} | {respb} | {} |", share(resp3, respb));
     }
-    page.push_str("\nWhere the saving is negative, the channel, which RESP does not have, costs more than binary lengths save.\n");
+    page.push_str(
+        "\nWhere the saving is negative, the channel, which RESP does not have, costs more than binary \
+         lengths save.\n",
+    );
     page.push_str("\n## Sizes that the founding documents give\n\nBold: not what the document says.\n\n");
     page.push_str(
         "| document | request | RESP there | RESP | RESPB there | RESPB |\n|---|---|---:|---:|---:|---:|\n",

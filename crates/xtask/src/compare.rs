@@ -12,8 +12,8 @@ use anyhow::{Context, Result};
 use crate::model::{Argument, ArgumentType, BeginSearch, Command, FindKeys};
 use crate::resp2::{Client, Value};
 
-/// Redis 7.2 gave new names and new nesting to most arguments, and Valkey began from there; the trees of an older server
-/// are not compared.
+/// Redis 7.2 gave new names and new nesting to most arguments, and Valkey began from there; the trees of an older
+/// server are not compared.
 const ARGUMENTS_SINCE: Version = Version([7, 2, 0]);
 
 /// What the name of a Sentinel ends in.

@@ -6,8 +6,9 @@ use crate::model::Command;
 use crate::syntax;
 
 /// First line of the file.
-const HEADER: &str = "name,group,module,since,deprecated_since,arity,flags,acl_categories,first_key,last_key,key_step,opcode,\
-     module_number,command_number,layout,syntax,complexity,summary";
+const HEADER: &str = "\
+    name,group,module,since,deprecated_since,arity,flags,acl_categories,first_key,last_key,key_step,opcode,\
+    module_number,command_number,layout,syntax,complexity,summary";
 
 /// The whole file.
 #[must_use]

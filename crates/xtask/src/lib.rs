@@ -2,6 +2,8 @@
 //!
 //! It owns nothing itself: `model` and `respb` are the command table as values; the other modules read or write it.
 
+#![forbid(unsafe_code)]
+
 pub mod annex;
 pub mod arity;
 pub mod check;
@@ -20,4 +22,5 @@ pub mod respb;
 pub mod rust_table;
 pub mod schema;
 pub mod syntax;
+pub mod tidy;
 pub mod vectors;

@@ -2,11 +2,13 @@
 //!
 //! It owns the command line. What a subcommand does lives in a module of its own.
 
+#![forbid(unsafe_code)]
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use xtask::{check, citations, compare, compared, r#gen, model, vectors};
+use xtask::{check, citations, compare, compared, r#gen, model, tidy, vectors};
 
 const USAGE: &str = "\
 usage: xtask commands check             check spec/commands/ against its schema and against itself
@@ -14,6 +16,7 @@ usage: xtask commands check             check spec/commands/ against its schema 
        xtask commands --from HOST:PORT  compare the table with a live server
        xtask gen                        write the generated files
        xtask gen --check                fail when a generated file is not up to date
+       xtask tidy                       check the rules of the repository that no compiler checks
        xtask citations                  fail when a MUST of spec/RESPB.md names no proof, or one that is not there
        xtask vectors                    write conformance/vectors
        xtask vectors --check            fail when a vector file is not up to date";
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         ["commands", "--from", address] => compare_commands(root, address),
         ["gen"] => generate(root),
         ["gen", "--check"] => check_generated(root),
+        ["tidy"] => check_rules(root),
         ["citations"] => check_citations(root),
         ["vectors"] => write_vectors(root),
         ["vectors", "--check"] => check_vectors(root),
@@ -121,6 +125,15 @@ fn check_generated(root: &Path) -> Result<bool> {
         eprintln!("{path}: not what spec/ generates; run `xtask gen`");
     }
     Ok(stale.is_empty())
+}
+
+fn check_rules(root: &Path) -> Result<bool> {
+    let (count, findings) = tidy::tidy(root)?;
+    for finding in &findings {
+        eprintln!("{finding}");
+    }
+    println!("{count} files, {} findings", findings.len());
+    Ok(findings.is_empty())
 }
 
 fn check_citations(root: &Path) -> Result<bool> {

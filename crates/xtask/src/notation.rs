@@ -1,6 +1,7 @@
 //! The notation of RESPB layouts, one line each, as Annex A of the specification explains it.
 //!
-//! It owns the text. It leaves nothing out: two layouts that differ on the wire or in the argument form differ in notation.
+//! It owns the text. It leaves nothing out: two layouts that differ on the wire or in the argument form differ in
+//! notation.
 
 use crate::respb::{Bit, Count, Field, FieldType, Layout, Order, Respb};
 

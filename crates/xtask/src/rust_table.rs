@@ -114,7 +114,8 @@ pub fn index(commands: &[Command]) -> String {
         }
     }
     let mut out = String::from(HEADER);
-    out.push_str("use super::Shape;\nuse super::Shape::{Empty, L, LSB, S, SB, SBO, SI, SII, SL, SLSB, SS, Walked};\n\n");
+    out.push_str("use super::Shape;\n");
+    out.push_str("use super::Shape::{Empty, L, LSB, S, SB, SBO, SI, SII, SL, SLSB, SS, Walked};\n\n");
     let _ = writeln!(out, "pub(super) const NONE: u16 = {NONE};");
     let longest = commands.iter().map(|command| command.name.len()).max().unwrap_or(0);
     let _ = writeln!(out, "pub(super) const NAME_MAX: usize = {longest};\n");

@@ -1,7 +1,7 @@
 //! The syntax line of a command, built from its argument tree.
 //!
-//! It owns the notation: capitals are typed as they are, `<name>` stands for a value, `[…]` may be left out, `(a | b)` is
-//! one of several, `…` marks what may be repeated.
+//! It owns the notation: capitals are typed as they are, `<name>` stands for a value, `[…]` may be left out, `(a | b)`
+//! is one of several, `…` marks what may be repeated.
 
 use crate::model::{Argument, ArgumentType, Command};
 
@@ -111,7 +111,8 @@ mod tests {
             "X (<key> <value>)…"
         );
         let choice = r#"{"name": "c", "type": "oneof", OPT "arguments": [
-            {"name": "nx", "type": "pure-token", "token": "NX"}, {"name": "xx", "type": "pure-token", "token": "XX"}]}"#;
+            {"name": "nx", "type": "pure-token", "token": "NX"},
+            {"name": "xx", "type": "pure-token", "token": "XX"}]}"#;
         assert_eq!(line_of(&format!("[{}]", choice.replace("OPT", ""))), "X (NX | XX)");
         assert_eq!(line_of(&format!("[{}]", choice.replace("OPT", r#""optional": true,"#))), "X [NX | XX]");
         assert_eq!(line_of(&format!("[{}]", choice.replace("OPT", r#""multiple": true,"#))), "X (NX | XX)…");

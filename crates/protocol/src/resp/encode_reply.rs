@@ -60,7 +60,7 @@ impl<'a> ReplyWriter<'a> {
 
     fn error(&mut self, bytes: &[u8]) {
         // A line cannot hold a line end: RESP3 has a type for such errors, RESP2 gets blanks.
-        if !bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
+        if !has_line_end(bytes) {
             return self.line(b'-', bytes);
         }
         if self.version == Version::Resp3 {
@@ -112,6 +112,10 @@ impl<'a> ReplyWriter<'a> {
     }
 }
 
+fn has_line_end(bytes: &[u8]) -> bool {
+    bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n'))
+}
+
 impl ReplyVisitor for ReplyWriter<'_> {
     fn text(&mut self, text: Text, _offset: usize, bytes: &[u8]) {
         if self.text_at.is_some() {
@@ -119,6 +123,8 @@ impl ReplyVisitor for ReplyWriter<'_> {
             return;
         }
         match (text, self.version) {
+            // A status with a line end cannot be a line: its bytes matter more than its type.
+            (Text::Simple, _) if has_line_end(bytes) => bulk(bytes, self.out),
             (Text::Simple, _) => self.line(b'+', bytes),
             (Text::Error, _) => self.error(bytes),
             (Text::BigNumber, Version::Resp3) => self.line(b'(', bytes),

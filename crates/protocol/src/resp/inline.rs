@@ -1,23 +1,26 @@
 //! Inline commands: a line of words, quoted as in Redis.
 //!
-//! Owns the splitting. A word without quotes is handed out as it stands; one with quotes is handed out raw, checked to be
-//! well-formed, and resolved by [`crate::request::unquote`].
+//! Owns the splitting. A word without quotes is handed out as it stands; one with quotes is handed out raw, checked to
+//! be well-formed, and resolved by [`crate::request::unquote`].
 
 use super::request::RequestFrame;
 use crate::limits::Limits;
 use crate::outcome::{Malformed, Step, Stop};
 use crate::request::ArgVisitor;
 
-/// Decodes the line at the start of `input`. It is short by limit, so a line in pieces is looked at again from its start.
+/// Decodes the line at the start of `input`. `searched` is how far an earlier attempt has looked for the line's end.
 #[cold]
 pub(super) fn decode<'a>(
     input: &'a [u8],
+    searched: &mut usize,
     limits: &Limits,
     args: &mut impl ArgVisitor,
 ) -> Step<RequestFrame<'a>> {
     let limit = limits.inline_bytes_max as usize;
     let visible = &input[..input.len().min(limit.saturating_add(2))];
-    let Some(end) = visible.iter().position(|&byte| byte == b'\n') else {
+    let from = (*searched).min(visible.len());
+    let Some(end) = visible[from..].iter().position(|&byte| byte == b'\n').map(|at| from + at) else {
+        *searched = visible.len();
         // One byte more than the limit may be the CR of a line that just fits.
         let fits = visible.len() == limit + 1 && visible.last() == Some(&b'\r');
         return Err(if visible.len() > limit && !fits {

@@ -37,12 +37,22 @@ pub struct RequestDecoder {
     /// Arguments announced and arguments to come.
     arguments: u32,
     left: u32,
+    /// How far the end of an inline command has been looked for.
+    searched: usize,
 }
 
 impl RequestDecoder {
     /// A decoder at the start of a request.
     pub const fn new(limits: Limits) -> Self {
-        RequestDecoder { limits, straight: is_roomy(&limits), need: 0, at: 0, arguments: 0, left: 0 }
+        RequestDecoder {
+            limits,
+            straight: is_roomy(&limits),
+            need: 0,
+            at: 0,
+            arguments: 0,
+            left: 0,
+            searched: 0,
+        }
     }
 
     /// Other limits from the next request on (authentication).
@@ -50,8 +60,8 @@ impl RequestDecoder {
         *self = Self::new(limits);
     }
 
-    /// Decodes the request at the start of `input`. After [`Outcome::Incomplete`] it is called again with the same bytes
-    /// and more, and with the same visitor: arguments that were handed out are not handed out again. After
+    /// Decodes the request at the start of `input`. After [`Outcome::Incomplete`] it is called again with the same
+    /// bytes and more, and with the same visitor: arguments that were handed out are not handed out again. After
     /// [`Outcome::Invalid`] the stream is lost and what the visitor has of this request is void.
     #[inline]
     pub fn decode<'a>(&mut self, input: &'a [u8], args: &mut impl ArgVisitor) -> Outcome<RequestFrame<'a>> {
@@ -62,8 +72,8 @@ impl RequestDecoder {
     }
 
     /// Decodes the request at the start of `input` if it is a whole array of few and short arguments; otherwise
-    /// [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is straight code without
-    /// a call in it, so that a loop over a full buffer keeps its state, and the visitor's, in registers.
+    /// [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is straight code
+    /// without a call in it, so that a loop over a full buffer keeps its state, and the visitor's, in registers.
     #[inline(always)]
     pub fn decode_whole<'a>(
         &mut self,
@@ -106,8 +116,11 @@ impl RequestDecoder {
         }
         let step = self.step(input, args);
         match step {
+            // Before the first argument the straight code starts anew, and would leave a need behind for the next
+            // request.
             Err(Stop::Need(need)) => {
-                (self.need, self.straight) = (need, self.at == 0 && is_roomy(&self.limits))
+                self.straight = self.at == 0 && is_roomy(&self.limits);
+                self.need = if self.at == 0 { 0 } else { need };
             }
             _ => *self = Self::new(self.limits),
         }
@@ -139,7 +152,7 @@ impl RequestDecoder {
         if self.at == 0 {
             match input.first() {
                 Some(b'*') => self.start(input)?,
-                Some(_) => return inline::decode(input, &self.limits, args),
+                Some(_) => return inline::decode(input, &mut self.searched, &self.limits, args),
                 None => return Err(Stop::Need(1)),
             }
         }

@@ -1,7 +1,7 @@
 //! Encoding requests: the typed layout where it says exactly the same as the arguments, an ARGV frame otherwise.
 //!
-//! Owns the way back from the argument form to a layout (spec section 6). It either finds the typed frame whose decoding
-//! gives these arguments back, or gives up and writes ARGV, which says everything.
+//! Owns the way back from the argument form to a layout (spec section 6). It either finds the typed frame whose
+//! decoding gives these arguments back, or gives up and writes ARGV, which says everything.
 
 use alloc::vec::Vec;
 
@@ -255,8 +255,8 @@ impl<A: Arguments + ?Sized> Matcher<'_, A> {
         self.left().checked_sub(arguments_min(after))
     }
 
-    /// Options: finds which bits are given and where, then writes them in the order of the bits. `reserved` arguments at
-    /// the end belong to the fields that follow.
+    /// Options: finds which bits are given and where, then writes them in the order of the bits. `reserved` arguments
+    /// at the end belong to the fields that follow.
     fn options(&mut self, options: &Options, reserved: usize) -> Result<(), Unfit> {
         let positional = options.bits.iter().any(|bit| bit.token.is_empty());
         let ordered = self.mode == Mode::Exact || positional;

@@ -1,6 +1,7 @@
 //! Encoding replies: each value in its shortest form (spec section 5.4).
 //!
-//! Owns the choice of the form and the count of open aggregates, which decides whether a value is a frame or an element.
+//! Owns the choice of the form and the count of open aggregates, which decides whether a value is a frame or an
+//! element.
 
 use alloc::vec::Vec;
 

@@ -31,6 +31,8 @@ pub const CANCEL: u16 = 0xFF02;
 pub const WINDOW: u16 = 0xFF03;
 /// A slice of a reply frame.
 pub const FRAGMENT: u16 = 0xFF10;
+/// The most bytes of a slice.
+pub const FRAGMENT_BYTES_MAX: usize = 65_536;
 /// Exactly one RESP command.
 pub const PASSTHROUGH: u16 = 0xFFFF;
 
@@ -131,7 +133,9 @@ impl<'a> Control<'a> {
             }
             (CANCEL, &[a, b, c, d]) => Control::Cancel { sequence: u32::from_be_bytes([a, b, c, d]) },
             (WINDOW, &[a, b, c, d]) => Control::Window { more: u32::from_be_bytes([a, b, c, d]) },
-            (FRAGMENT, [flags @ 0..=1, slice @ ..]) => Control::Fragment { last: *flags == 1, slice },
+            (FRAGMENT, [flags @ 0..=1, slice @ ..]) if slice.len() <= FRAGMENT_BYTES_MAX => {
+                Control::Fragment { last: *flags == 1, slice }
+            }
             (CLOSE | CANCEL | WINDOW | FRAGMENT, _) => return bad,
             (opcode, _) => Control::Unknown { opcode },
         })

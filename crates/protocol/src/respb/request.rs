@@ -1,7 +1,7 @@
 //! Decoding what a client sends: typed commands, ARGV, passthrough and control frames (spec sections 3 to 8).
 //!
-//! Owns the frame header, the dispatch on the opcode and the straight code for the commonest layouts. All other layouts,
-//! and every frame that arrives in pieces, are walked by [`super::walk`] from the table.
+//! Owns the frame header, the dispatch on the opcode and the straight code for the commonest layouts. All other
+//! layouts, and every frame that arrives in pieces, are walked field by field from the table.
 
 use super::frame::{self, Control, HEADER_LEN, LONG_HEADER_LEN};
 use super::walk::Walk;
@@ -57,11 +57,12 @@ impl Frame<'_> {
 
 /// Decodes requests, one frame after the other, resuming where a frame that is not whole stopped.
 ///
-/// A frame that is whole and of a common layout is read by straight code and leaves no state. A frame that comes in pieces
-/// is walked: once something of it has been handed out, `walk` keeps the place and the straight code stays away.
+/// A frame that is whole and of a common layout is read by straight code and leaves no state. A frame that comes in
+/// pieces is walked: once something of it has been handed out, `walk` keeps the place and the straight code stays away.
 #[derive(Clone, Debug)]
 pub struct RequestDecoder {
-    /// The fast path of each opcode; none at all where limits are so low that the straight code would have to check them.
+    /// The fast path of each opcode; none at all where limits are so low that the straight code would have to check
+    /// them.
     shapes: &'static Shapes,
     /// Bytes of a frame that the straight code may look at: the least of the limits on frames and arguments.
     visible_max: usize,
@@ -113,8 +114,8 @@ impl RequestDecoder {
     }
 
     /// Decodes the frame at the start of `input` if it is whole and of one of the commonest layouts; otherwise
-    /// [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is straight code without
-    /// a call in it, so that a loop over a full buffer keeps its state, and the visitor's, in registers.
+    /// [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is straight code
+    /// without a call in it, so that a loop over a full buffer keeps its state, and the visitor's, in registers.
     #[inline(always)]
     pub fn decode_whole<'a>(
         &mut self,
@@ -346,8 +347,8 @@ fn scalars(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Option<u
 
 /// The items of a `list16(str16)` from `at` on, which end the frame, behind a key or behind nothing.
 ///
-/// What follows an item, be it the length of the next one or the next frame, is read along with it: one comparison covers
-/// both. The last item of the input has nothing behind it and is left to the walk.
+/// What follows an item, be it the length of the next one or the next frame, is read along with it: one comparison
+/// covers both. The last item of the input has nothing behind it and is left to the walk.
 #[inline(always)]
 fn list(input: &[u8], count: usize, at: usize, key: Option<&[u8]>, args: &mut impl ArgVisitor) -> Straight {
     let mut left = count;
@@ -367,8 +368,8 @@ fn list(input: &[u8], count: usize, at: usize, key: Option<&[u8]>, args: &mut im
     Straight::Done(input.len() - rest.len() - 2)
 }
 
-/// The end of the input in a list whose items begin at `at`, when `left` of them have not been handed out. Walks over the
-/// others again, which happens once for a frame, rather than have the loop keep track.
+/// The end of the input in a list whose items begin at `at`, when `left` of them have not been handed out. Walks over
+/// the others again, which happens once for a frame, rather than have the loop keep track.
 #[cold]
 #[inline(never)]
 fn list_end(input: &[u8], mut at: usize, behind_key: bool, left: usize) -> Straight {

@@ -144,7 +144,8 @@ pub enum Kind {
     Enum(&'static [&'static [&'static str]]),
     /// `u16` count and as many times the items.
     List(&'static List),
-    /// One byte (or two, when `wide`) of option bits, then the fields of each bit that is set, in the order of the bits.
+    /// One byte (or two, when `wide`) of option bits, then the fields of each bit that is set, in the order of the
+    /// bits.
     Options(&'static Options),
 }
 
@@ -289,8 +290,8 @@ pub fn by_opcode(opcode: u16) -> Option<CommandId> {
     index_gen::CORE.get(usize::from(opcode)).copied().filter(|&id| id != index_gen::NONE).map(CommandId)
 }
 
-/// The fast path of every opcode there can be, so that the look-up needs no comparison, by the opcode's two bytes as they
-/// stand in memory, so that it needs no swap. Of its 64 KiB only the pages that are used become resident.
+/// The fast path of every opcode there can be, so that the look-up needs no comparison, by the opcode's two bytes as
+/// they stand in memory, so that it needs no swap. Of its 64 KiB only the pages that are used become resident.
 pub(crate) type Shapes = [Shape; 1 << 16];
 
 /// The fast paths of the table.

@@ -1,4 +1,5 @@
-//! The argument form of a request: what stands in `value.args`, and the RESP array and the ARGV frame that say the same.
+//! The argument form of a request: what stands in `value.args`, and the RESP array and the ARGV frame that say the
+//! same.
 //!
 //! It owns the text of an argument. Runs of equal arguments stay runs.
 

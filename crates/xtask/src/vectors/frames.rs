@@ -324,7 +324,9 @@ fn close(direction: &'static str, id: &str, comment: &str, channel: u16, code: u
     } else {
         Bytes::of(&code.to_be_bytes()).and(reason)
     };
-    let value = json!({"channel": channel, "frame": "close", "code": code.to_string(), "reason": Bytes::of(reason).to_value()});
+    let reason_value = Bytes::of(reason).to_value();
+    let value =
+        json!({"channel": channel, "frame": "close", "code": code.to_string(), "reason": reason_value});
     control(direction, &format!("close.{id}"), "8.3", comment, long_frame(0xFF01, channel, &payload), value)
 }
 
@@ -389,7 +391,8 @@ pub fn controls(direction: &'static str) -> Vec<Vector> {
     {
         for len in [0usize, 1, 300] {
             let ignorable = opcode >= 0xFF00;
-            let value = json!({"channel": 3, "frame": "unknown", "opcode": format!("0x{opcode:04x}"), "ignorable": ignorable});
+            let name = format!("0x{opcode:04x}");
+            let value = json!({"channel": 3, "frame": "unknown", "opcode": name, "ignorable": ignorable});
             let what = if ignorable { "ignored" } else { "passed over, with an error to a client" };
             let comment = format!("opcode {opcode:#06x} of a later version, {len} bytes: {what}");
             let wire = long_frame(opcode, 3, &Bytes::repeated(&[0xEE], len));

@@ -1,7 +1,7 @@
 //! The conformance vectors: `conformance/vectors`, generated from the layouts of `spec/commands`.
 //!
-//! It owns the list of files. The bytes are built naively and without `crates/protocol`, so that the codec and the vectors
-//! check each other: [`layout`], [`argument`] and [`tree`] are the encoders, the other modules the cases.
+//! It owns the list of files. The bytes are built naively and without `crates/protocol`, so that the codec and the
+//! vectors check each other: [`layout`], [`argument`] and [`tree`] are the encoders, the other modules the cases.
 
 pub mod argument;
 pub mod bytes;

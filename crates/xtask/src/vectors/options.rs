@@ -1,6 +1,7 @@
 //! Which option bits may stand together, worked out by trying every set.
 //!
-//! It owns the sets that the vectors use: each bit with what it requires, everything that goes together, and what must not.
+//! It owns the sets that the vectors use: each bit with what it requires, everything that goes together, and what must
+//! not.
 
 use crate::respb::Field;
 

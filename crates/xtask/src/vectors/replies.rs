@@ -1,5 +1,5 @@
-//! Vectors of replies on RESPB: every form of a value at the top and as an element, nested, and in forms that are longer
-//! than they need be.
+//! Vectors of replies on RESPB: every form of a value at the top and as an element, nested, and in forms that are
+//! longer than they need be.
 //!
 //! It owns the cases. The bytes of the shortest forms are [`super::tree`]'s; longer forms are written out here.
 
@@ -27,7 +27,8 @@ fn reply_as(
 ) -> Vector {
     let shortest = tree.to_respb(channel);
     let canonical = wire == shortest;
-    let value = json!({"channel": channel, "frame": if is_push(tree) { "push" } else { "reply" }, "reply": tree.to_json()});
+    let frame = if is_push(tree) { "push" } else { "reply" };
+    let value = json!({"channel": channel, "frame": frame, "reply": tree.to_json()});
     let outcome =
         Outcome::Valid { value, argv: None, canonical, canonical_wire: (!canonical).then_some(shortest) };
     Vector {

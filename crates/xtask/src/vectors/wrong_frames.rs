@@ -1,5 +1,5 @@
-//! Vectors of frames on RESPB that are wrong apart from any command's layout: opcodes, lengths, passthrough, control frames,
-//! reply values.
+//! Vectors of frames on RESPB that are wrong apart from any command's layout: opcodes, lengths, passthrough, control
+//! frames, reply values.
 //!
 //! It owns one case or more for each error of a frame. Errors of fields stand in [`super::requests`], limits in
 //! [`super::limits`].
@@ -182,6 +182,10 @@ fn control(direction: &'static str) -> Vec<Vector> {
         out.push(case("fragment-empty", "9.1", "FRAGMENT without flags", 0xFF10, &[]));
         out.push(case("fragment-flags-2", "9.1", "FRAGMENT with an unknown flag", 0xFF10, &[2, 0x80]));
         out.push(case("fragment-flags-ff", "9.1", "FRAGMENT with all flags", 0xFF10, &[0xFF]));
+        let slice = Bytes::of(&[1]).join(&Bytes::repeated(&[0x80], 65_537));
+        let wire = long_frame(0xFF10, 1, &slice);
+        let comment = "FRAGMENT with a slice of one byte too many";
+        out.push(wrong(direction, "fragment-65537", "9.1", comment, wire, ("bad-control", 8)));
     }
     out
 }

@@ -1,5 +1,7 @@
 package commands
 
+// Tests of the look-up by name and by opcode, against the generated table.
+
 import (
 	"sort"
 	"strings"

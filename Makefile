@@ -1,0 +1,125 @@
+# The one place commands live. `make` prints what there is; `.ci/run` calls `make test`.
+#
+# BUILD=debug|release   how `run` and `test` build. Without it `run` takes release; `test` takes debug, which checks overflow.
+# FUZZ_SECONDS=20       how long `fuzz-smoke` runs each target.
+# VERBOSE=1             `test` and `check` show the output of every step, not only of those that fail.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+ifneq ($(filter-out debug release,$(BUILD)),)
+$(error BUILD is debug or release, not '$(BUILD)')
+endif
+
+FUZZ_SECONDS ?= 20
+export VERBOSE ?=
+# Absolute, because some steps run in other folders.
+export CARGO_TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
+export STEPS_DIR := $(CARGO_TARGET_DIR)/steps
+
+run_profile = $(if $(filter debug,$(BUILD)),,--release)
+test_profile = $(if $(filter release,$(BUILD)),--release)
+
+# `$(STEP) NAME COMMAND` runs a command, times it and keeps its output; `scripts/step --summary` adds them up.
+STEP := scripts/step
+
+.PHONY: help
+help: ## print this list
+	@echo "usage: make TARGET [BUILD=debug|release] [FUZZ_SECONDS=20] [VERBOSE=1]"
+	@sed -nE 's/^([a-z][a-z-]*):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 22
+
+.PHONY: run
+run: ## say what can be run: there is no server yet
+	@echo "Weft has no server yet. What can be run:"
+	@echo "  make test     every check and test"
+	@echo "  make bench    nanoseconds per command of the decoders"
+	@echo "  cargo xtask   the command table: check, generate, compare with a live server"
+
+.PHONY: test
+test: packages ## run every check and test, and print a summary
+	@rm -rf "$(STEPS_DIR)"
+	@status=0; $(MAKE) -k check-steps test-steps || status=$$?; $(STEP) --summary || status=1; exit $$status
+
+.PHONY: check
+check: ## formatting, lints, generated files, repository rules
+	@rm -rf "$(STEPS_DIR)"
+	@status=0; $(MAKE) -k check-steps || status=$$?; $(STEP) --summary || status=1; exit $$status
+
+.PHONY: bench
+bench: ## nanoseconds per command, RESP beside RESPB
+	cargo bench --locked --package weft-protocol --bench decode
+
+.PHONY: gen
+gen: ## write everything that is generated from spec/
+	cargo xtask gen
+	cargo xtask vectors
+
+.PHONY: fuzz-smoke
+fuzz-smoke: ## run each fuzz target for FUZZ_SECONDS (needs a nightly toolchain)
+	scripts/fuzz $(FUZZ_SECONDS)
+
+.PHONY: test-cross
+test-cross: ## test the protocol crate on arm64 and on big-endian s390x, emulated (Debian only)
+	scripts/test-cross
+
+.PHONY: clean
+clean: ## remove what builds and tests have written
+	cargo clean
+	rm -rf bench-out tests/fuzz/target tests/fuzz/corpus tests/fuzz/artifacts
+	find . -name 'callgrind.out.*' -type f -not -path './.git/*' -delete
+
+# The parts of `check` and `test`; each can be called alone.
+
+.PHONY: packages
+packages: # installs as root, otherwise names what is missing
+	@scripts/packages test
+
+.PHONY: check-steps
+check-steps: check-format check-clippy check-table check-generated check-tidy check-go
+
+.PHONY: check-format
+check-format:
+	@$(STEP) check-format cargo fmt --all --check
+
+.PHONY: check-clippy
+check-clippy:
+	@$(STEP) check-clippy cargo clippy --locked --workspace --all-targets -- -D warnings
+
+.PHONY: check-table
+check-table:
+	@$(STEP) check-table cargo xtask commands check
+
+.PHONY: check-generated
+check-generated:
+	@$(STEP) check-generated cargo xtask gen --check
+	@$(STEP) check-vectors cargo xtask vectors --check
+	@$(STEP) check-citations cargo xtask citations
+
+.PHONY: check-tidy
+check-tidy:
+	@$(STEP) check-tidy cargo xtask tidy
+
+.PHONY: check-go
+check-go:
+	@$(STEP) check-go scripts/check-go
+
+.PHONY: test-steps
+test-steps: test-rust test-instructions test-go test-go-race
+
+.PHONY: test-rust
+test-rust:
+	@$(STEP) test-rust cargo test --locked --workspace $(test_profile)
+
+.PHONY: test-instructions
+test-instructions:
+	@$(STEP) test-instructions cargo test --locked --release --package weft-protocol --test instructions
+
+.PHONY: test-go
+test-go:
+	@cd sdk/go && ../../$(STEP) test-go go test -v -count=1 ./...
+
+.PHONY: test-go-race
+test-go-race:
+	@cd sdk/go && ../../$(STEP) test-go-race go test -v -race -count=1 ./...
