@@ -29,6 +29,14 @@ impl Wire {
             Wire::Argv => "RESPB ARGV",
         }
     }
+
+    pub(super) fn id(self) -> &'static str {
+        match self {
+            Wire::Resp => "resp",
+            Wire::Respb => "respb",
+            Wire::Argv => "argv",
+        }
+    }
 }
 
 /// A stream on one wire.
