@@ -9,6 +9,7 @@
  * The first line it writes is `ready NAME`. A request that it cannot do is answered with `error WHY`. CPU time is getrusage's,
  * user and system together. Ends with its stdin.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "driver.h"
 
 #include <stdio.h>

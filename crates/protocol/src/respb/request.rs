@@ -4,6 +4,7 @@
 //! layouts, and every frame that arrives in pieces, are walked field by field from the table.
 
 use super::frame::{self, Control, HEADER_LEN, LONG_HEADER_LEN};
+use super::module;
 use super::walk::Walk;
 use crate::limits::Limits;
 use crate::outcome::{Malformed, Outcome, Step, Stop};
@@ -107,10 +108,27 @@ impl RequestDecoder {
     /// [`Outcome::Invalid`] the stream is lost and what the visitor has of this frame is void.
     #[inline]
     pub fn decode<'a>(&mut self, input: &'a [u8], args: &mut impl ArgVisitor) -> Outcome<RequestFrame<'a>> {
-        match self.decode_whole(input, args) {
+        match self.decode_whole(input, args).or_else(|| self.decode_long(input, args)) {
             Some(frame) => Outcome::Complete(frame),
             None => self.slow(input, args),
         }
+    }
+
+    /// The same for module frames and ARGV, which have no place in [`decode_whole`](Self::decode_whole): its loop would have
+    /// fewer registers for the frames that are far more common.
+    #[inline]
+    fn decode_long<'a>(&self, input: &'a [u8], args: &mut impl ArgVisitor) -> Option<RequestFrame<'a>> {
+        let [o1, o0, c1, c0] = *input.first_chunk::<HEADER_LEN>()?;
+        if self.need != 0 || input.len() > self.visible_max {
+            return None;
+        }
+        let (len, frame) = match self.shapes[usize::from(u16::from_ne_bytes([o1, o0]))] {
+            Shape::Module => module::module(input, args)?,
+            Shape::Argv => module::argv(input, args)?,
+            _ => return None,
+        };
+        let channel = u16::from_be_bytes([c1, c0]);
+        input.split_at_checked(len).map(|(_, rest)| RequestFrame { len, rest, channel, frame })
     }
 
     /// Decodes the frame at the start of `input` if it is whole and of one of the commonest layouts; otherwise
@@ -254,7 +272,7 @@ pub(super) fn long_payload<'a>(input: &'a [u8], limits: &Limits) -> Step<(usize,
 const KEY_AT: usize = HEADER_LEN + 2;
 
 /// The most arguments that a list of pairs can hold, with the name and a key.
-const ROOMY_ARGUMENTS: u32 = 2 * u16::MAX as u32 + 2;
+pub(super) const ROOMY_ARGUMENTS: u32 = 2 * u16::MAX as u32 + 2;
 
 /// What the straight code made of a frame.
 enum Straight {
@@ -271,7 +289,7 @@ enum Straight {
 #[inline(always)]
 fn straight(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Straight {
     match shape {
-        Shape::Walked | Shape::L => Straight::No,
+        Shape::Walked | Shape::L | Shape::Module | Shape::Argv => Straight::No,
         Shape::Empty => Straight::Done(HEADER_LEN),
         Shape::LSB => pairs(visible, HEADER_LEN, None, args),
         Shape::SL | Shape::SLSB => match str16(visible, HEADER_LEN) {
@@ -288,7 +306,7 @@ fn straight(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Straigh
 
 /// A `str16` at `at`, and the offset behind it.
 #[inline(always)]
-fn str16(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
+pub(super) fn str16(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let len = u16::from_be_bytes(*visible.get(at..at + 2)?.first_chunk()?);
     let end = at + 2 + usize::from(len);
     Some((visible.get(at + 2..end)?, end))
@@ -296,7 +314,7 @@ fn str16(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
 
 /// A `blob32` at `at`, and the offset behind it.
 #[inline(always)]
-fn blob32(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
+pub(super) fn blob32(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let len = u32::from_be_bytes(*visible.get(at..)?.first_chunk()?);
     let end = (at + 4).saturating_add(len as usize);
     Some((visible.get(at + 4..end)?, end))

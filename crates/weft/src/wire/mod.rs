@@ -87,7 +87,7 @@ pub(crate) struct Options {
 const SAMPLES: usize = 10_000;
 
 /// Rounds that the passes are divided into.
-const ROUNDS: u64 = 10;
+const ROUNDS: u64 = 50;
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     if let Some(id) = &options.serve {
