@@ -1,23 +1,34 @@
 //! The program's allocator: the system's, which counts what it hands out while it is told to.
 //!
 //! Owns the counters and the only unsafe code of the binary. `weft wire` reads from it how many allocations, how many bytes and
-//! what peak a contestant costs; everything else passes through with one relaxed load and a branch that is never taken.
+//! what peak a contestant costs; everything else passes through with a load and a branch that is never taken.
 
 #![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait; nothing else here is unsafe")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::cell::Cell;
 
 use serde::{Deserialize, Serialize};
 
 struct Counting;
 
-static ON: AtomicBool = AtomicBool::new(false);
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-static BYTES: AtomicU64 = AtomicU64::new(0);
-/// Bytes handed out less bytes given back since counting began; below zero when older memory is freed.
-static LIVE: AtomicI64 = AtomicI64::new(0);
-static PEAK: AtomicI64 = AtomicI64::new(0);
+/// What this thread has asked for since it began to count.
+#[derive(Clone, Copy)]
+struct Counters {
+    on: bool,
+    allocations: u64,
+    bytes: u64,
+    /// Bytes handed out less bytes given back; below zero when older memory is freed.
+    live: i64,
+    peak: i64,
+}
+
+const NOTHING: Counters = Counters { on: false, allocations: 0, bytes: 0, live: 0, peak: 0 };
+
+thread_local! {
+    // Made at compile time and without a destructor: reaching it never allocates.
+    static COUNTERS: Cell<Counters> = const { Cell::new(NOTHING) };
+}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -33,39 +44,41 @@ pub(crate) struct Heap {
     pub(crate) peak_bytes: u64,
 }
 
-/// Runs `work` and counts. Nothing else of the program may run meanwhile, since the counters are the program's.
+/// Runs `work` and counts what this thread allocates meanwhile.
 pub(crate) fn count<T>(work: impl FnOnce() -> T) -> (T, Heap) {
-    for counter in [&ALLOCATIONS, &BYTES] {
-        counter.store(0, Relaxed);
-    }
-    LIVE.store(0, Relaxed);
-    PEAK.store(0, Relaxed);
-    ON.store(true, Relaxed);
+    COUNTERS.set(Counters { on: true, ..NOTHING });
     let value = work();
-    ON.store(false, Relaxed);
-    let peak_bytes = u64::try_from(PEAK.load(Relaxed)).unwrap_or(0);
-    (value, Heap { allocations: ALLOCATIONS.load(Relaxed), bytes: BYTES.load(Relaxed), peak_bytes })
+    let Counters { allocations, bytes, peak, .. } = COUNTERS.replace(NOTHING);
+    (value, Heap { allocations, bytes, peak_bytes: u64::try_from(peak).unwrap_or(0) })
+}
+
+#[inline]
+fn is_on() -> bool {
+    COUNTERS.with(|counters| counters.get().on)
 }
 
 #[cold]
 fn handed_out(bytes: usize, given_back: usize) {
-    ALLOCATIONS.fetch_add(1, Relaxed);
-    BYTES.fetch_add(bytes as u64, Relaxed);
-    let change = bytes as i64 - given_back as i64;
-    let live = LIVE.fetch_add(change, Relaxed) + change;
-    PEAK.fetch_max(live, Relaxed);
+    let mut counters = COUNTERS.get();
+    counters.allocations += 1;
+    counters.bytes += bytes as u64;
+    counters.live += bytes as i64 - given_back as i64;
+    counters.peak = counters.peak.max(counters.live);
+    COUNTERS.set(counters);
 }
 
 #[cold]
 fn given_back(bytes: usize) {
-    LIVE.fetch_sub(bytes as i64, Relaxed);
+    let mut counters = COUNTERS.get();
+    counters.live -= bytes as i64;
+    COUNTERS.set(counters);
 }
 
 // SAFETY: every call goes to the system's allocator with its arguments unchanged, and its result goes back unchanged; the
-// counters are atomics, which allocate nothing.
+// counters are a thread local that needs no allocation and no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if ON.load(Relaxed) {
+        if is_on() {
             handed_out(layout.size(), 0);
         }
         // SAFETY: the caller keeps the contract of `alloc`.
@@ -73,7 +86,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if ON.load(Relaxed) {
+        if is_on() {
             handed_out(layout.size(), 0);
         }
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
@@ -81,7 +94,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        if ON.load(Relaxed) {
+        if is_on() {
             given_back(layout.size());
         }
         // SAFETY: the caller keeps the contract of `dealloc`.
@@ -89,7 +102,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if ON.load(Relaxed) {
+        if is_on() {
             handed_out(size, layout.size());
         }
         // SAFETY: the caller keeps the contract of `realloc`.

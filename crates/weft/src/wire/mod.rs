@@ -20,6 +20,8 @@ mod stream;
 mod svg;
 mod table;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
