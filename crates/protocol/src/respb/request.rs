@@ -114,10 +114,12 @@ impl RequestDecoder {
         }
     }
 
-    /// The same for module frames and ARGV, which have no place in [`decode_whole`](Self::decode_whole): its loop would have
-    /// fewer registers for the frames that are far more common.
-    #[inline]
-    fn decode_long<'a>(&self, input: &'a [u8], args: &mut impl ArgVisitor) -> Option<RequestFrame<'a>> {
+    /// Decodes the frame at the start of `input` if it is a whole module frame of a common layout or a whole ARGV frame; otherwise
+    /// [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is straight code too; in
+    /// [`decode_whole`](Self::decode_whole) it would take registers from the frames that are far more common, so a loop over a
+    /// full buffer calls that first and this behind it.
+    #[inline(always)]
+    pub fn decode_long<'a>(&self, input: &'a [u8], args: &mut impl ArgVisitor) -> Option<RequestFrame<'a>> {
         let [o1, o0, c1, c0] = *input.first_chunk::<HEADER_LEN>()?;
         if self.need != 0 || input.len() > self.visible_max {
             return None;

@@ -141,6 +141,8 @@ impl Field {
         let mut times = vec![Vec::new(); self.contestants.len()];
         for round in 0..=plan.rounds {
             for (contestant, times) in self.contestants.iter_mut().zip(&mut times) {
+                // One pass that is not timed brings the stream into the cache that another contestant has just had.
+                contestant.runner.pass(1).with_context(|| contestant.id.clone())?;
                 let cost = contestant.timed(stream, plan.passes)?;
                 // The first round warms up.
                 if round > 0 {

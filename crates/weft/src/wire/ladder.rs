@@ -123,7 +123,7 @@ impl Whole for respb::RequestFrame<'_> {
 }
 
 macro_rules! pass {
-    ($name:ident, $decoder:path, $visitor:ty) => {
+    ($name:ident, $decoder:path, $visitor:ty, $long:expr) => {
         #[inline(never)]
         fn $name(input: &[u8]) -> Seen {
             let mut decoder = <$decoder>::new(Limits::DEFAULT);
@@ -132,6 +132,11 @@ macro_rules! pass {
                 while let Some(frame) = decoder.decode_whole(rest, &mut visitor) {
                     visitor.done(&frame, rest, &mut seen);
                     rest = frame.rest;
+                }
+                if let Some(frame) = $long(&decoder, rest, &mut visitor) {
+                    visitor.done(&frame, rest, &mut seen);
+                    rest = frame.rest;
+                    continue;
                 }
                 // What the straight code leaves. The visitor is moved out and back, so that no call has its address and the
                 // loop above can keep it in registers.
@@ -148,16 +153,22 @@ macro_rules! pass {
     };
 }
 
-pass!(resp_bytes, resp::RequestDecoder, Skip);
-pass!(resp_fields, resp::RequestDecoder, Fold);
-pass!(resp_lookup, resp::RequestDecoder, Named);
-pass!(resp_owned, resp::RequestDecoder, Keep<Owned>);
-pass!(resp_objects, resp::RequestDecoder, Keep<Objects>);
-pass!(respb_bytes, respb::RequestDecoder, Skip);
-pass!(respb_fields, respb::RequestDecoder, Fold);
-pass!(respb_lookup, respb::RequestDecoder, Named);
-pass!(respb_owned, respb::RequestDecoder, Keep<Owned>);
-pass!(respb_objects, respb::RequestDecoder, Keep<Objects>);
+/// RESP has but one form of request.
+#[inline(always)]
+fn no_long<'a>(_: &resp::RequestDecoder, _: &'a [u8], _: &mut impl ArgVisitor) -> Option<resp::RequestFrame<'a>> {
+    None
+}
+
+pass!(resp_bytes, resp::RequestDecoder, Skip, no_long);
+pass!(resp_fields, resp::RequestDecoder, Fold, no_long);
+pass!(resp_lookup, resp::RequestDecoder, Named, no_long);
+pass!(resp_owned, resp::RequestDecoder, Keep<Owned>, no_long);
+pass!(resp_objects, resp::RequestDecoder, Keep<Objects>, no_long);
+pass!(respb_bytes, respb::RequestDecoder, Skip, respb::RequestDecoder::decode_long);
+pass!(respb_fields, respb::RequestDecoder, Fold, respb::RequestDecoder::decode_long);
+pass!(respb_lookup, respb::RequestDecoder, Named, respb::RequestDecoder::decode_long);
+pass!(respb_owned, respb::RequestDecoder, Keep<Owned>, respb::RequestDecoder::decode_long);
+pass!(respb_objects, respb::RequestDecoder, Keep<Objects>, respb::RequestDecoder::decode_long);
 
 impl Command for Skip {
     #[inline(always)]
