@@ -31,8 +31,12 @@ help: ## print this list
 	@sed -nE 's/^([a-z][a-z-]*):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 22
 
 .PHONY: run
-run: ## say what can be run: there is no server yet
+run: ## build the weft command and say what can be run: there is no server yet
+	cargo build --locked $(run_profile) --package weft
+	@echo
 	@echo "Weft has no server yet. What can be run:"
+	@echo "  $(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft inspect --hex 0000000000056d796b6579"
+	@echo "  $(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft convert --help"
 	@echo "  make test     every check and test"
 	@echo "  make bench    nanoseconds per command of the decoders"
 	@echo "  cargo xtask   the command table: check, generate, compare with a live server"
@@ -95,6 +99,7 @@ check-table:
 check-generated:
 	@$(STEP) check-generated cargo xtask gen --check
 	@$(STEP) check-vectors cargo xtask vectors --check
+	@$(STEP) check-citations cargo xtask citations
 	@$(STEP) check-citations cargo xtask citations
 
 .PHONY: check-tidy

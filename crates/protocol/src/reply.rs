@@ -67,8 +67,8 @@ pub trait ReplyVisitor {
     fn close(&mut self);
     /// A streamed byte string: chunks follow as texts, then [`close`](Self::close).
     fn open_text(&mut self);
-    /// Where the value stands that was handed out last, from its type to its last byte, and of an aggregate what comes before
-    /// its elements: for tools that show frames.
+    /// Where the value stands that was handed out last, from its type to its last byte, and of an aggregate what comes
+    /// before its elements: for tools that show frames.
     #[inline]
     fn span(&mut self, start: usize, end: usize) {
         let _ = (start, end);

@@ -27,9 +27,9 @@ pub trait ArgVisitor {
     /// An argument of an inline command, as it stands in the frame with its quotes and escapes; [`unquote`] resolves
     /// it.
     fn quoted(&mut self, offset: usize, raw: &[u8]);
-    /// Where in a RESPB frame the field stands that is read next or was read last: for tools that show frames. Comes from
-    /// the walk only; [`RequestDecoder::walking`](crate::respb::RequestDecoder::walking) takes no other way. In a frame that
-    /// is fed in pieces a place may be told twice.
+    /// Where in a RESPB frame the field stands that is read next or was read last: for tools that show frames. Comes
+    /// from the walk only; [`RequestDecoder::walking`](crate::respb::RequestDecoder::walking) takes no other way. In a
+    /// frame that is fed in pieces a place may be told twice.
     #[inline]
     fn place(&mut self, place: Place) {
         let _ = place;

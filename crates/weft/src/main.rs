@@ -1,8 +1,9 @@
 //! The `weft` command: its command line, and the way from an error to an exit status.
 //!
-//! Owns the list of commands and what they share: [`window`] (reading a stream with bounded memory), [`text`] (bytes as
-//! people read them), [`heap`] (the allocator, the only module with unsafe code). Each command is a module of its own. Exit status: 0 done; 1 the input, the output or the connection
-//! was at fault; 2 the command line was.
+//! Owns the list of commands and what they share: [`window`] (reading a stream with bounded memory), [`lacks`]
+//! (what a broken stream lacks, in words), [`text`] (bytes as people read them), [`heap`] (the allocator, which alone has
+//! unsafe code). Each command is a module of its own. Exit status: 0 done; 1 the input, the output or the connection was at
+//! fault; 2 the command line was.
 
 // `forbid` would not let `heap` allow what an allocator needs.
 #![deny(unsafe_code)]
@@ -10,6 +11,7 @@
 mod convert;
 mod heap;
 mod inspect;
+mod lacks;
 mod text;
 mod window;
 mod wire;
@@ -17,11 +19,20 @@ mod workload;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  weft inspect --hex 0000000000056d796b6579
+  weft convert --to respb --stats --dry-run appendonly.aof
+
+`weft COMMAND --help` explains a command and has more examples.";
 
 /// Tools around RESP and RESPB, the protocols of Redis-compatible servers.
 #[derive(Debug, Parser)]
 #[command(name = "weft", version, about, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -36,7 +47,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let (name, outcome) = match Cli::parse().command {
+    let (name, outcome) = match parse().command {
         Command::Convert(options) => ("convert", convert::run(&options)),
         Command::Inspect(options) => ("inspect", inspect::run(&options)),
         Command::Wire(options) => ("wire", wire::run(&options)),
@@ -50,6 +61,22 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The command line. An unknown command is answered with those there are.
+fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        if error.kind() != ErrorKind::InvalidSubcommand {
+            error.exit();
+        }
+        // Nothing can be done about a standard error that is closed.
+        let _ = error.print();
+        eprintln!("\nCommands:");
+        for command in Cli::command().get_subcommands() {
+            eprintln!("  {:<8}  {}", command.get_name(), command.get_about().unwrap_or_default());
+        }
+        std::process::exit(error.exit_code())
+    })
 }
 
 /// Whoever read our output has seen enough (`weft … | head`): no error of ours.

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// Bytes in double quotes, what is not printable ASCII escaped; of more than `max` bytes the first ones and how many there are.
+/// Bytes in double quotes, what is not printable ASCII escaped; of more than `max` bytes the first ones and how many
+/// there are.
 pub(crate) fn quoted(bytes: &[u8], max: usize) -> String {
     let shown = if bytes.len() > max { &bytes[..max] } else { bytes };
     let mut text = String::with_capacity(shown.len() + 2);
@@ -80,6 +81,12 @@ pub(crate) fn size(bytes: f64) -> String {
     format!("{value:.1} TB")
 }
 
+/// `54.2% saved`, or `14.3% more`.
+pub(crate) fn saved(before: usize, after: usize) -> String {
+    let percent = 100.0 * (1.0 - after as f64 / before.max(1) as f64);
+    if percent < 0.0 { format!("{:.1}% more", -percent) } else { format!("{percent:.1}% saved") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +104,9 @@ mod tests {
         for (value, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567")] {
             assert_eq!(grouped(value), text);
         }
-        assert_eq!((size(12.0), size(999_600.0), size(2.5e9)), ("12 B".into(), "1.0 MB".into(), "2.5 GB".into()));
+        assert_eq!(
+            (size(12.0), size(999_600.0), size(2.5e9)),
+            ("12 B".into(), "1.0 MB".into(), "2.5 GB".into())
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! A window that slides over a stream: the bytes that have been read and not yet used.
 //!
-//! Owns the buffer and the position in the stream. Memory is the size of the window, or of the largest frame when that is
-//! larger; it grows by what has arrived, never by what a length announces.
+//! Owns the buffer and the position in the stream. Memory is the size of the window, or of the largest frame when that
+//! is larger; it grows by what has arrived, never by what a length announces.
 
 use std::io::{self, ErrorKind, Read};
 

@@ -1,10 +1,8 @@
 //! `weft convert`: request streams and append-only files from RESP to RESPB and back.
 //!
-//! Owns the options and the loop over the input. [`source`] finds the input, [`rdb`] passes over snapshots, [`to_respb`] and
-//! [`to_resp`] convert what is in the window, [`lacks`] says what a stream that ends or breaks lacks, [`sink`] writes,
-//! [`stats`] counts, [`progress`] draws.
+//! Owns the options and the loop over the input. [`source`] finds the input, [`rdb`] passes over snapshots,
+//! [`to_respb`] and [`to_resp`] convert what is in the window, [`sink`] writes, [`stats`] counts, [`progress`] draws.
 
-mod lacks;
 mod progress;
 mod rdb;
 mod sink;
@@ -12,8 +10,6 @@ mod source;
 mod stats;
 mod to_resp;
 mod to_respb;
-
-pub(crate) use self::lacks::{expected, frame_name, kind_name};
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,9 +37,9 @@ RESP to RESPB to RESP gives back every byte of every command. Guide: docs/conver
 
 /// Convert request streams and append-only files between RESP and RESPB
 ///
-/// The input is a stream of requests, an append-only file, or the directory or manifest of one in several files. A snapshot
-/// (RDB) in it is passed over. A file that is cut or corrupt gives the offset and what was expected there, and status 1;
-/// everything before that has been written.
+/// The input is a stream of requests, an append-only file, or the directory or manifest of one in several files. A
+/// snapshot (RDB) in it is passed over. A file that is cut or corrupt gives the offset and what was expected there, and
+/// status 1; everything before that has been written.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -212,7 +208,8 @@ fn convert(
     Ok(())
 }
 
-/// A snapshot at the start of an append-only file: the base file of one in several parts, or the preamble of one in one.
+/// A snapshot at the start of an append-only file: the base file of one in several parts, or the preamble of one in
+/// one.
 fn pass_over_rdb(piece: &Piece, window: &mut Window, stats: &mut Stats) -> Result<()> {
     window.fill_to(6).with_context(|| piece.name.clone())?;
     if !rdb::is_rdb(window.bytes()) {

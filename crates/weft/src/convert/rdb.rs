@@ -1,8 +1,8 @@
 //! Passing over an RDB: how long it is, from the lengths in it, without reading what it holds.
 //!
-//! Owns the opcodes and types of Redis up to RDB 12 (7.4) and of Valkey up to RDB 80 (9.x). Numbers from 22 on mean one thing
-//! behind the magic `REDIS` and another behind `VALKEY`. A type that is not known has no known length: passing over ends there,
-//! with its place. The checksum at the end is passed over, not computed.
+//! Owns the opcodes and types of Redis up to RDB 12 (7.4) and of Valkey up to RDB 80 (9.x). Numbers from 22 on mean one
+//! thing behind the magic `REDIS` and another behind `VALKEY`. A type that is not known has no known length: passing
+//! over ends there, with its place. The checksum at the end is passed over, not computed.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -109,7 +109,9 @@ impl Walk<'_> {
         let at = self.window.offset();
         match self.length_or_encoding()? {
             Length::Plain(length) => Ok(length),
-            Length::Encoded(encoding) => bail!("byte {at}: expected a length, found string encoding {encoding}"),
+            Length::Encoded(encoding) => {
+                bail!("byte {at}: expected a length, found string encoding {encoding}")
+            }
         }
     }
 
@@ -268,7 +270,8 @@ impl Walk<'_> {
     fn stream(&mut self, kind: u8) -> Result<()> {
         // Nodes: the first ID, as a string of 16 bytes, and a listpack.
         self.repeat(|walk| walk.strings(2))?;
-        // Length and last ID; from version 2 on the first ID, the greatest deleted ID and the count of all entries ever.
+        // Length and last ID; from version 2 on the first ID, the greatest deleted ID and the count of all entries
+        // ever.
         self.lengths(if kind >= 19 { 8 } else { 3 })?;
         self.repeat(|walk| {
             walk.string()?;

@@ -1,7 +1,7 @@
 //! Where the output goes: one stream, a file for each channel, or nowhere.
 //!
-//! Owns the output buffers. Writes are large; what is in a buffer when the conversion stops is written before the command
-//! ends, so that everything before an error is there.
+//! Owns the output buffers. Writes are large; what is in a buffer when the conversion stops is written before the
+//! command ends, so that everything before an error is there.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -118,10 +118,13 @@ struct Part {
 
 impl Split {
     fn flush(&mut self) -> Result<()> {
-        for (channel, part) in self.channels.iter_mut().filter(|(_, part)| !part.buffer.is_empty() || !part.begun) {
+        for (channel, part) in
+            self.channels.iter_mut().filter(|(_, part)| !part.buffer.is_empty() || !part.begun)
+        {
             let path = self.directory.join(file_name(*channel));
             let file = OpenOptions::new().create(true).append(true).open(&path);
-            file.and_then(|mut file| file.write_all(&part.buffer)).with_context(|| path.display().to_string())?;
+            file.and_then(|mut file| file.write_all(&part.buffer))
+                .with_context(|| path.display().to_string())?;
             part.begun = true;
             part.buffer = Vec::new();
         }

@@ -103,8 +103,8 @@ struct Listed {
     name: String,
 }
 
-/// The files of a manifest, base first, then the increments by number. A line is pairs of a key and a value, quoted as an
-/// inline command is: `file appendonly.aof.1.incr.aof seq 1 type i`.
+/// The files of a manifest, base first, then the increments by number. A line is pairs of a key and a value, quoted as
+/// an inline command is: `file appendonly.aof.1.incr.aof seq 1 type i`.
 fn parse(text: &[u8]) -> Result<Vec<Listed>> {
     let mut listed = Vec::new();
     for (index, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {

@@ -101,8 +101,10 @@ impl Stats {
     /// Rows with something in them, most bytes first, and their sum.
     fn rows(&self) -> (Vec<(String, Row)>, Row) {
         let known = self.known.iter().zip(COMMANDS).map(|(row, spec)| (spec.name.to_string(), *row));
-        let other =
-            self.other.iter().map(|(name, row)| (String::from_utf8_lossy(name).escape_debug().to_string(), *row));
+        let other = self
+            .other
+            .iter()
+            .map(|(name, row)| (String::from_utf8_lossy(name).escape_debug().to_string(), *row));
         let mut rows: Vec<_> = known.chain(other).filter(|(_, row)| row.count() > 0).collect();
         rows.sort_by(|(a, x), (b, y)| y.before.cmp(&x.before).then(a.cmp(b)));
         let mut total = Row::default();
@@ -118,7 +120,8 @@ impl Stats {
     pub(super) fn table(&self) -> String {
         let (mut rows, total) = self.rows();
         rows.push(("total".into(), total));
-        let head = ["command", "count", "typed", "argv", "passthrough", "bytes before", "bytes after", "saved"];
+        let head =
+            ["command", "count", "typed", "argv", "passthrough", "bytes before", "bytes after", "saved"];
         let cells = rows.iter().map(|(name, row)| {
             [
                 name.clone(),

@@ -1,7 +1,7 @@
 //! RESPB to RESP: the commands of one channel, or of each channel for itself.
 //!
-//! Owns which channel's commands are written. A frame of a second channel that nobody asked for stops the writing; the rest
-//! is read only to tell which channels there are.
+//! Owns which channel's commands are written. A frame of a second channel that nobody asked for stops the writing; the
+//! rest is read only to tell which channels there are.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use weft_protocol::{Arg, Limits, Outcome, resp};
 
 use super::sink::{Sink, WRITE_BYTES};
 use super::stats::{Form, Stats};
-use super::{Converter, Stop, Wrong, lacks};
+use super::{Converter, Stop, Wrong};
+use crate::lacks;
 use crate::text::grouped;
 
 /// Channels that an error lists.

@@ -6,11 +6,13 @@ use anyhow::Result;
 use weft_protocol::request::{ArgList, Arguments as _, Decoded};
 use weft_protocol::resp::RequestDecoder;
 use weft_protocol::respb::{Mode, RequestWriter};
+use weft_protocol::table::{self, CommandId, Layout, Opcode, Shape};
 use weft_protocol::{Arg, Limits, Outcome};
 
 use super::sink::{Sink, WRITE_BYTES};
 use super::stats::{Form, Stats};
-use super::{Converter, Stop, Wrong, lacks};
+use super::{Converter, Stop, Wrong};
+use crate::lacks;
 use crate::text::quoted;
 
 /// Longest annotation (Redis: 1024).
@@ -26,6 +28,7 @@ pub(super) struct ToRespb {
     begun: bool,
     channel: u16,
     inline: bool,
+    names: Names,
     stats: Stats,
 }
 
@@ -37,6 +40,7 @@ impl ToRespb {
             begun: false,
             channel,
             inline,
+            names: Names([None; NAMES]),
             stats: Stats::new(),
         }
     }
@@ -49,7 +53,9 @@ impl ToRespb {
                 let visible = &rest[..rest.len().min(ANNOTATION_BYTES_MAX)];
                 let Some(end) = visible.iter().position(|&byte| byte == b'\n') else {
                     return Err(match visible.len() {
-                        ANNOTATION_BYTES_MAX => wrong(0, "expected an annotation of at most 1024 bytes".into()),
+                        ANNOTATION_BYTES_MAX => {
+                            wrong(0, "expected an annotation of at most 1024 bytes".into())
+                        }
                         _ => Stop::Incomplete,
                     });
                 };
@@ -63,12 +69,21 @@ impl ToRespb {
                     byte if byte.is_ascii_alphabetic() => ": inline commands are read with --inline",
                     _ => "",
                 };
-                Err(wrong(0, format!("expected '*' and a number of arguments, found {}{hint}", found_at(rest, 0))))
+                Err(wrong(
+                    0,
+                    format!("expected '*' and a number of arguments, found {}{hint}", found_at(rest, 0)),
+                ))
             }
         }
     }
 
     fn encode(&mut self, frame: &[u8], len: usize, out: &mut Vec<u8>) {
+        if let Some(id) = self.names.exact(bytes_of(&self.args, frame, 0)) {
+            let before = out.len();
+            if straight(id, &self.args, frame, self.channel, out) {
+                return self.stats.known(id, Form::Typed, len, out.len() - before);
+            }
+        }
         let argv = Decoded { list: &self.args, frame };
         let before = out.len();
         let typed = RequestWriter::new(out, self.channel).arguments(&argv, Mode::Exact);
@@ -76,6 +91,65 @@ impl ToRespb {
         if let Arg::Bytes(name) = argv.arg(0) {
             self.stats.named(name, form, len, out.len() - before);
         }
+    }
+}
+
+/// An argument of a RESP command: always bytes.
+#[inline]
+fn bytes_of<'a>(args: &'a ArgList, frame: &'a [u8], index: usize) -> &'a [u8] {
+    if let Arg::Bytes(bytes) = args.get(frame, index) { bytes } else { &[] }
+}
+
+/// Writes the frame if the layout is one of the commonest, without a search for what fits where. The vectors and the
+/// round trips of the whole table hold it to what [`RequestWriter`] writes.
+fn straight(id: CommandId, args: &ArgList, frame: &[u8], channel: u16, out: &mut Vec<u8>) -> bool {
+    let spec = id.spec();
+    let (Opcode::Core(opcode), Layout::Fields { shape, .. }) = (spec.opcode, spec.layout) else {
+        return false;
+    };
+    let fits = match shape {
+        Shape::S => args.len() == 2,
+        Shape::SB | Shape::SBO => args.len() == 3,
+        _ => false,
+    };
+    let key = if fits { bytes_of(args, frame, 1) } else { return false };
+    let Ok(key_len) = u16::try_from(key.len()) else { return false };
+    let [o1, o0] = opcode.to_be_bytes();
+    let [c1, c0] = channel.to_be_bytes();
+    let [k1, k0] = key_len.to_be_bytes();
+    out.extend_from_slice(&[o1, o0, c1, c0, k1, k0]);
+    out.extend_from_slice(key);
+    if shape != Shape::S {
+        let value = bytes_of(args, frame, 2);
+        // It fits: an argument is at most 512 MiB.
+        out.extend_from_slice(&(value.len() as u32).to_be_bytes());
+        out.extend_from_slice(value);
+    }
+    if shape == Shape::SBO {
+        out.push(0);
+    }
+    true
+}
+
+/// The command names that came last, by a hash that costs less than the table's.
+struct Names([Option<CommandId>; NAMES]);
+
+/// A power of two.
+const NAMES: usize = 64;
+
+impl Names {
+    /// The command that is spelled exactly so.
+    #[inline]
+    fn exact(&mut self, name: &[u8]) -> Option<CommandId> {
+        let (first, last) = (*name.first()?, *name.last()?);
+        let slot = (usize::from(first) * 5 + usize::from(last) * 3 + name.len() * 17) % NAMES;
+        let spelled_so = |id: &CommandId| id.spec().name.as_bytes() == name;
+        if let Some(id) = self.0[slot].filter(spelled_so) {
+            return Some(id);
+        }
+        let id = table::by_name(name).filter(spelled_so)?;
+        self.0[slot] = Some(id);
+        Some(id)
     }
 }
 

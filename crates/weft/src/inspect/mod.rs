@@ -1,7 +1,8 @@
 //! `weft inspect`: RESP and RESPB, frame by frame and field by field.
 //!
 //! Owns the options, the choice of the protocol and what happens after a bad frame. [`request`], [`resp_request`] and
-//! [`reply`] draw a [`picture`] of a frame, [`render`] prints it; [`follow`] does it live between a client and a server.
+//! [`reply`] draw a [`picture`] of a frame, [`render`] prints it; [`follow`] does it live between a client and a
+//! server.
 
 mod digits;
 mod follow;
@@ -22,7 +23,7 @@ use weft_protocol::{Limits, Malformed, WireError};
 
 use self::picture::Picture;
 use self::render::Paint;
-use crate::convert::expected;
+use crate::lacks::{self, expected};
 use crate::text::{grouped, hex};
 use crate::window::Window;
 
@@ -38,8 +39,8 @@ Guide: docs/debugging.md";
 
 /// Show RESP or RESPB frame by frame and field by field
 ///
-/// Each field is a line: offset, bytes, name, type, value, meaning. A bad frame is named with its offset and what was expected;
-/// where the frame carries its length the next one is shown, and the status is 1 in the end.
+/// Each field is a line: offset, bytes, name, type, value, meaning. A bad frame is named with its offset and what was
+/// expected; where the frame carries its length the next one is shown, and the status is 1 in the end.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -126,7 +127,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let paint = Paint(match options.color {
         Color::Always => true,
         Color::Never => false,
-        Color::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        Color::Auto => {
+            io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        }
     });
     if let Some(server) = &options.follow {
         return follow::run(server, &options.listen, options.json, paint);
@@ -184,7 +187,8 @@ impl<W: io::Write> Shown<W> {
             let (picture, seen) = way.draw(bytes, Limits::DEFAULT);
             if matches!(seen, Seen::Cut { need } if !ended && window.bytes().len() < need) {
                 let Seen::Cut { need } = seen else { continue };
-                // The whole frame is drawn at once, so that it is read again from its start with at least twice the bytes.
+                // The whole frame is drawn at once, so that it is read again from its start with at least twice the
+                // bytes.
                 let goal = need.max(2 * window.bytes().len());
                 ended = !window.fill_to(goal)?;
                 continue;
@@ -238,7 +242,7 @@ impl<W: io::Write> Shown<W> {
         }
         let (at, name, what) = match seen {
             Seen::Whole(len) => return Ok(Some(len)),
-            Seen::Cut { need } => (bytes.len(), "incomplete", cut_text(bytes, need)),
+            Seen::Cut { need } => (bytes.len(), "incomplete", cut_text(bytes, need, way)),
             Seen::Wrong(error) => (error.offset, error.kind.name(), wrong_text(bytes, error, way)),
         };
         let goes_on = known.map(|len| offset + len as u64);
@@ -248,7 +252,11 @@ impl<W: io::Write> Shown<W> {
                 self.note(&format!("incomplete at offset {}: {what}", grouped(offset + at as u64)))?;
             }
             false => {
-                write!(self.out, "{}", render::bad_text(offset + at as u64, &what, name, goes_on, self.paint))?;
+                write!(
+                    self.out,
+                    "{}",
+                    render::bad_text(offset + at as u64, &what, name, goes_on, self.paint)
+                )?;
             }
         }
         Ok(known)
@@ -262,18 +270,30 @@ impl<W: io::Write> Shown<W> {
     }
 }
 
-fn cut_text(bytes: &[u8], need: usize) -> String {
-    let more = need.saturating_sub(bytes.len()).max(1);
-    format!("the input ends inside the frame: expected at least {} more", request::bytes_text(more))
+fn cut_text(bytes: &[u8], need: usize, way: Way) -> String {
+    let lacks = match (way.binary, way.replies) {
+        (true, false) => lacks::respb(bytes, Limits::DEFAULT),
+        (false, false) if bytes[0] == b'*' => lacks::resp(bytes).text(),
+        _ => {
+            let more = need.saturating_sub(bytes.len()).max(1);
+            format!("at least {more} more {}", if more == 1 { "byte" } else { "bytes" })
+        }
+    };
+    format!("the input ends inside the frame: expected {lacks}")
 }
 
 fn wrong_text(bytes: &[u8], error: WireError, way: Way) -> String {
     let found = bytes.get(error.offset..).unwrap_or_default();
     let found = hex(&found[..found.len().min(8)], 8);
+    let within = match (way.binary, way.replies) {
+        (true, false) => lacks::within(bytes, Limits::DEFAULT),
+        (false, false) if bytes[0] == b'*' => lacks::resp(bytes).argument_text(),
+        _ => String::new(),
+    };
     let hint = match (error.kind, way.replies) {
         (Malformed::WrongDirection, false) => " (replies are read with --replies)",
         (Malformed::WrongDirection, true) => " (requests are read without --replies)",
         _ => "",
     };
-    format!("expected {}, found {found}{hint}", expected(error.kind))
+    format!("expected {}{within}, found {found}{hint}", expected(error.kind))
 }

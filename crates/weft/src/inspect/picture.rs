@@ -21,7 +21,12 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn new(span: Range<usize>, name: impl Into<String>, kind: impl Into<String>, value: Datum) -> Row {
+    pub(super) fn new(
+        span: Range<usize>,
+        name: impl Into<String>,
+        kind: impl Into<String>,
+        value: Datum,
+    ) -> Row {
         let (name, kind) = (name.into(), kind.into());
         Row { span, prefix: 0, depth: 0, name, kind, value, meaning: String::new() }
     }
@@ -66,7 +71,8 @@ impl Datum {
             Datum::Bytes(span) => crate::text::quoted(frame.get(span.clone()).unwrap_or_default(), max),
             Datum::Int(value) => value.to_string(),
             Datum::Double(value) => {
-                String::from_utf8_lossy(number::double_text(*value, &mut [0; number::DOUBLE_TEXT_MAX])).into_owned()
+                String::from_utf8_lossy(number::double_text(*value, &mut [0; number::DOUBLE_TEXT_MAX]))
+                    .into_owned()
             }
             Datum::Bool(value) => value.to_string(),
             Datum::Null => "null".into(),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::picture::{Picture, Row};
-use crate::text::{grouped, hex};
+use crate::text::{grouped, hex, saved};
 
 /// Bytes that the hexadecimal column shows of a row.
 const HEX_BYTES: usize = 16;
@@ -122,8 +122,7 @@ fn foot(out: &mut String, picture: &Picture, len: usize, paint: Paint) {
     if let Some(command) = &picture.command_line {
         let _ = write!(out, "  = {}", paint.bold(command));
         if let Some(resp) = picture.resp_len {
-            let saved = 100.0 * (1.0 - len as f64 / resp as f64);
-            let text = format!("  ({} bytes in RESP: {saved:.1}% saved)", grouped(resp as u64));
+            let text = format!("  ({} bytes in RESP: {})", grouped(resp as u64), saved(resp, len));
             out.push_str(&paint.dim(&text));
         }
         out.push('\n');

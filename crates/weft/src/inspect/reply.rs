@@ -30,10 +30,13 @@ pub(super) fn draw_respb(bytes: &[u8], limits: Limits) -> (Picture, Seen) {
         ReplyKind::Reply => {}
         ReplyKind::Push => picture.role = "push",
         ReplyKind::Control(inner) => {
-            picture.name = crate::convert::frame_name(bytes).unwrap_or_default();
+            picture.name = crate::lacks::frame_name(bytes).unwrap_or_default();
             control(&mut picture, &inner, frame.len);
         }
-        ReplyKind::Unknown { opcode } => unknown(&mut picture, opcode, frame.len),
+        ReplyKind::Unknown { opcode } => {
+            unknown(&mut picture, opcode, frame.len);
+            picture.rows[0].meaning = "unknown, and passed over".into();
+        }
     }
     (picture, Seen::Whole(frame.len))
 }
@@ -83,7 +86,16 @@ struct Values<'a> {
 impl<'a> Values<'a> {
     fn new(frame: &'a [u8], binary: bool) -> Self {
         let rows = Vec::new();
-        Values { frame, binary, rows, open: Vec::new(), value: None, opens: None, closes: false, in_text: false }
+        Values {
+            frame,
+            binary,
+            rows,
+            open: Vec::new(),
+            value: None,
+            opens: None,
+            closes: false,
+            in_text: false,
+        }
     }
 
     /// The top value in a few words.
@@ -176,7 +188,8 @@ impl ReplyVisitor for Values<'_> {
         };
         // RESPB's OK has no bytes of its own.
         let own = self.frame.get(offset..offset + bytes.len()) == Some(bytes);
-        let value = if own { Datum::Bytes(offset..offset + bytes.len()) } else { Datum::Words("\"OK\"".into()) };
+        let value =
+            if own { Datum::Bytes(offset..offset + bytes.len()) } else { Datum::Words("\"OK\"".into()) };
         self.value = Some((name, value, if own { meaning } else { String::new() }));
     }
     fn int(&mut self, value: i64) {

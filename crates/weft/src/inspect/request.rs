@@ -12,8 +12,8 @@ use weft_protocol::{Arg, Limits, Outcome, resp};
 
 use super::picture::{Datum, Picture, Row};
 use super::{Seen, resp_request};
-use crate::convert::kind_name;
-use crate::text::{grouped, quoted};
+use crate::lacks::kind_name;
+use crate::text::{grouped, quoted, saved};
 
 /// Bytes of an argument that the command line shows.
 const ARGUMENT_BYTES: usize = 64;
@@ -23,11 +23,12 @@ const ARGUMENTS: usize = 24;
 
 /// Draws the frame at the start of `bytes`.
 pub(super) fn draw(bytes: &[u8], limits: Limits) -> (Picture, Seen) {
-    let mut visitor = Fields { frame: bytes, rows: Vec::new(), args: ArgList::new(), inside: VecDeque::new(), count: 0 };
+    let mut visitor =
+        Fields { frame: bytes, rows: Vec::new(), args: ArgList::new(), inside: VecDeque::new(), count: 0 };
     let outcome = RequestDecoder::walking(limits).decode(bytes, &mut visitor);
     let mut picture = Picture { role: "request", rows: head(bytes), ..Picture::default() };
     picture.channel = bytes.get(2..4).and_then(|b| b.first_chunk()).map(|b| u16::from_be_bytes(*b));
-    picture.name = crate::convert::frame_name(bytes).unwrap_or_default();
+    picture.name = crate::lacks::frame_name(bytes).unwrap_or_default();
     let Fields { rows, args, .. } = visitor;
     picture.rows.extend(rows);
     let frame = match outcome {
@@ -76,7 +77,8 @@ pub(super) fn head(bytes: &[u8]) -> Vec<Row> {
     let mut rows = Vec::new();
     let Some(opcode) = bytes.first_chunk().map(|b| u16::from_be_bytes(*b)) else { return rows };
     rows.push(Row::new(0..2, "opcode", "u16", Datum::Hex(opcode.into(), 4)).means(opcode_meaning(opcode)));
-    let word = |at: usize| bytes.get(at..at + 2).and_then(|b| b.first_chunk()).map(|b| u16::from_be_bytes(*b));
+    let word =
+        |at: usize| bytes.get(at..at + 2).and_then(|b| b.first_chunk()).map(|b| u16::from_be_bytes(*b));
     if let Some(channel) = word(2) {
         rows.push(Row::new(2..4, "channel", "u16", Datum::Int(channel.into())));
     }
@@ -84,7 +86,8 @@ pub(super) fn head(bytes: &[u8]) -> Vec<Row> {
         && let (Some(module), Some(command)) = (word(4), word(6))
     {
         let name = table::by_module(module, command).map(summary).unwrap_or("no command of the table".into());
-        let family = table::by_module(module, 0).and_then(|id| id.spec().name.split('.').next()).unwrap_or("unknown");
+        let family =
+            table::by_module(module, 0).and_then(|id| id.spec().name.split('.').next()).unwrap_or("unknown");
         rows.push(Row::new(4..6, "module", "u16", Datum::Hex(module.into(), 4)).means(family));
         rows.push(Row::new(6..8, "command", "u16", Datum::Hex(command.into(), 4)).means(name));
     }
@@ -92,7 +95,8 @@ pub(super) fn head(bytes: &[u8]) -> Vec<Row> {
         && opcode >= frame::EXTENDED_FIRST
     {
         rows.push(
-            Row::new(4..8, "length", "u32", Datum::Int(length.into())).means("bytes that follow: the frame can be skipped"),
+            Row::new(4..8, "length", "u32", Datum::Int(length.into()))
+                .means("bytes that follow: the frame can be skipped"),
         );
     }
     rows
@@ -152,15 +156,21 @@ pub(super) fn command(picture: &mut Picture, id: Option<CommandId>, argv: &Decod
         let mut shortest = Vec::new();
         let typed = RequestWriter::new(&mut shortest, 0).arguments(argv, Mode::Exact);
         picture.note = Some(match typed {
-            true => format!("not canonical: the typed frame of the same command has {} bytes", grouped(shortest.len() as u64)),
+            true => format!(
+                "not canonical: the typed frame of the same command has {} bytes",
+                grouped(shortest.len() as u64)
+            ),
             false => "no typed layout says exactly these arguments".into(),
         });
     } else {
         let mut respb = Vec::new();
         let typed = RequestWriter::new(&mut respb, 0).arguments(argv, Mode::Exact);
         let form = if typed { "a typed frame" } else { "ARGV" };
-        let saved = 100.0 * (1.0 - respb.len() as f64 / len.max(1) as f64);
-        picture.note = Some(format!("{} bytes in RESPB, as {form}: {saved:.1}% saved", grouped(respb.len() as u64)));
+        picture.note = Some(format!(
+            "{} bytes in RESPB, as {form}: {}",
+            grouped(respb.len() as u64),
+            saved(len, respb.len())
+        ));
     }
 }
 
@@ -190,14 +200,18 @@ fn control_rows(picture: &mut Picture, control: &Control<'_>, len: usize) {
             Row::new(at..len, "sequence", "u32", Datum::Int(sequence.into()))
                 .means("requests on the channel count from 0"),
         ),
-        Control::Window { more } => rows
-            .push(Row::new(at..len, "more", "u32", Datum::Int(more.into())).means("bytes that the server may send in addition")),
+        Control::Window { more } => rows.push(
+            Row::new(at..len, "more", "u32", Datum::Int(more.into()))
+                .means("bytes that the server may send in addition"),
+        ),
         Control::Fragment { last, .. } => {
             let meaning = if last { "the last slice" } else { "more slices follow" };
             rows.push(Row::new(at..at + 1, "flags", "u8", Datum::Int(last.into())).means(meaning));
             rows.push(Row::new(at + 1..len, "slice", "bytes", Datum::Bytes(at + 1..len)));
         }
-        Control::Unknown { .. } if len > at => rows.push(Row::new(at..len, "payload", "bytes", Datum::Bytes(at..len))),
+        Control::Unknown { .. } if len > at => {
+            rows.push(Row::new(at..len, "payload", "bytes", Datum::Bytes(at..len)))
+        }
         Control::Unknown { .. } => {}
     }
 }
@@ -225,7 +239,12 @@ fn close_code(code: u16) -> &'static str {
 pub(super) fn unknown(picture: &mut Picture, opcode: u16, len: usize) {
     picture.name = format!("frame {opcode:04X}");
     if len > LONG_HEADER_LEN {
-        picture.rows.push(Row::new(LONG_HEADER_LEN..len, "payload", "bytes", Datum::Bytes(LONG_HEADER_LEN..len)));
+        picture.rows.push(Row::new(
+            LONG_HEADER_LEN..len,
+            "payload",
+            "bytes",
+            Datum::Bytes(LONG_HEADER_LEN..len),
+        ));
     }
 }
 
@@ -247,10 +266,15 @@ impl Fields<'_> {
         let (prefix, value) = match field.kind {
             Kind::Str16 => (2, Datum::Bytes(at + 2..end)),
             Kind::Blob32 => (4, Datum::Bytes(at + 4..end)),
-            Kind::Enum(values) => {
-                (0, Datum::Words(values.get(usize::from(bytes[0])).map_or(String::new(), |words| words.join(" "))))
+            Kind::Enum(values) => (
+                0,
+                Datum::Words(
+                    values.get(usize::from(bytes[0])).map_or(String::new(), |words| words.join(" ")),
+                ),
+            ),
+            Kind::F64 => {
+                (0, bytes.first_chunk().map_or(Datum::None, |b| Datum::Double(f64::from_be_bytes(*b))))
             }
-            Kind::F64 => (0, bytes.first_chunk().map_or(Datum::None, |b| Datum::Double(f64::from_be_bytes(*b)))),
             Kind::I64 => (0, bytes.first_chunk().map_or(Datum::None, |b| Datum::Int(i64::from_be_bytes(*b)))),
             _ => (0, Datum::Int(bytes.iter().fold(0, |value, byte| value << 8 | i64::from(*byte)))),
         };
@@ -267,7 +291,10 @@ impl Fields<'_> {
         let depth = usize::from(inside.is_some());
         let name = inside.unwrap_or_else(|| field.name.to_string());
         self.rows.push(
-            Row::new(at..end, name, kind_name(&field.kind), value).behind(prefix).at_depth(depth).means(meaning.join(", ")),
+            Row::new(at..end, name, kind_name(&field.kind), value)
+                .behind(prefix)
+                .at_depth(depth)
+                .means(meaning.join(", ")),
         );
     }
 
@@ -340,7 +367,8 @@ impl ArgVisitor for Fields<'_> {
             Place::Count { field, at, count } => self.list(field, at, count),
             Place::Options { field, at, bits } => self.options(field, at, bits),
             Place::Total { at, total } => self.rows.push(
-                Row::new(at..at + 4, "total", "u32", Datum::Int(total.into())).means("bytes of arguments that follow"),
+                Row::new(at..at + 4, "total", "u32", Datum::Int(total.into()))
+                    .means("bytes of arguments that follow"),
             ),
             Place::Argument { at, end } => {
                 let named = self.frame.starts_with(&frame::ARGV.to_be_bytes());
@@ -349,7 +377,8 @@ impl ArgVisitor for Fields<'_> {
                     count => format!("argument {}", count + usize::from(!named)),
                 };
                 self.count += 1;
-                let row = Row::new(at..end, name, "u32 + bytes", Datum::Bytes(at + 4..end)).behind(4).at_depth(1);
+                let row =
+                    Row::new(at..end, name, "u32 + bytes", Datum::Bytes(at + 4..end)).behind(4).at_depth(1);
                 self.rows.push(row.means(bytes_text(end - at - 4)));
             }
         }
@@ -364,7 +393,8 @@ pub(super) fn skip(bytes: &[u8]) -> Option<usize> {
         frame::ARGV.. => HEADER_LEN,
         frame::MODULE => {
             let [_, _, _, _, m1, m0, n1, n0] = *bytes.first_chunk::<LONG_HEADER_LEN>()?;
-            table::by_module(u16::from_be_bytes([m1, m0]), u16::from_be_bytes([n1, n0])).filter(|id| args(*id))?;
+            table::by_module(u16::from_be_bytes([m1, m0]), u16::from_be_bytes([n1, n0]))
+                .filter(|id| args(*id))?;
             LONG_HEADER_LEN
         }
         _ => {

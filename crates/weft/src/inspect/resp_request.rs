@@ -4,21 +4,28 @@ use weft_protocol::request::{ArgList, ArgVisitor, Decoded};
 use weft_protocol::resp::RequestDecoder;
 use weft_protocol::{Limits, Outcome, table};
 
+use super::Seen;
 use super::picture::{Datum, Picture, Row};
 use super::request::{bytes_text, command};
-use super::Seen;
 
 /// Draws the request at the start of `bytes`.
 pub(super) fn draw(bytes: &[u8], limits: Limits) -> (Picture, Seen) {
     let array = bytes.first() == Some(&b'*');
     let line = bytes.iter().take(32).position(|&byte| byte == b'\n').map(|end| end + 1);
-    let mut visitor = Arguments { frame: bytes, rows: Vec::new(), args: ArgList::new(), at: line.filter(|_| array) };
+    let mut visitor =
+        Arguments { frame: bytes, rows: Vec::new(), args: ArgList::new(), at: line.filter(|_| array) };
     let outcome = RequestDecoder::new(limits).decode(bytes, &mut visitor);
-    let mut picture = Picture { role: "request", form: if array { "array" } else { "inline" }, ..Picture::default() };
+    let mut picture =
+        Picture { role: "request", form: if array { "array" } else { "inline" }, ..Picture::default() };
     if let Some(end) = line.filter(|_| array) {
         let digits = bytes.get(1..end.saturating_sub(2)).unwrap_or_default();
-        let count = std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).map_or(Datum::None, Datum::Int);
-        picture.rows.push(Row::new(0..end, "count", "array", count).behind(1).means("arguments, the name among them"));
+        let count = std::str::from_utf8(digits)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .map_or(Datum::None, Datum::Int);
+        picture.rows.push(
+            Row::new(0..end, "count", "array", count).behind(1).means("arguments, the name among them"),
+        );
     }
     let Arguments { rows, args, .. } = visitor;
     picture.rows.extend(rows);

@@ -1,9 +1,11 @@
 //! `weft inspect --follow`: between clients and a server, both directions live.
 //!
-//! Owns the listening, the signals and the end. [`relay`] moves the bytes of one connection, [`view`] shows what they are,
-//! [`tally`] counts for the summary. The bytes go on untouched whatever the view makes of them.
+//! Owns the listening, the signals and the end. [`relay`] moves the bytes of one connection, [`view`] shows what they
+//! are once [`skim`] has found where a frame ends, [`tally`] counts for the summary. The bytes go on untouched whatever
+//! the view makes of them.
 
 mod relay;
+mod skim;
 mod tally;
 mod view;
 
@@ -46,7 +48,10 @@ impl Shared {
     /// A remark about a connection.
     fn note(&self, connection: u64, event: &str, text: &str) {
         if self.json {
-            return self.print(&json!({ "time": view::now_text(), "connection": connection, "event": event, "text": text }).to_string());
+            return self.print(
+                &json!({ "time": view::now_text(), "connection": connection, "event": event, "text": text })
+                    .to_string(),
+            );
         }
         let time = self.paint.dim(&view::now_text());
         self.print(&format!("{time}  #{connection} {}  {text}", self.paint.yellow(event)));

@@ -1,6 +1,7 @@
 //! One connection: a thread for each direction, which reads, shows and writes on.
 //!
-//! Owns the two sockets. Reads at most one buffer ahead; the end of one direction is passed on as the end of that direction only.
+//! Owns the two sockets. Reads at most one buffer ahead; the end of one direction is passed on as the end of that
+//! direction only.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -27,7 +28,8 @@ pub(super) fn run(shared: &Arc<Shared>, client: TcpStream, id: u64) {
         shared.note(id, "error", &error.to_string());
     }
     let unanswered = view.lock().unwrap_or_else(PoisonError::into_inner).close();
-    let text = if unanswered > 0 { format!("{unanswered} requests unanswered") } else { "all answered".into() };
+    let text =
+        if unanswered > 0 { format!("{unanswered} requests unanswered") } else { "all answered".into() };
     shared.note(id, "closed", &text);
 }
 

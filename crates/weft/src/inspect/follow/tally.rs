@@ -69,7 +69,8 @@ impl Tally {
         );
         let width = self.commands.keys().map(|name| name.chars().count()).max().unwrap_or(0).max(7);
         if !self.commands.is_empty() {
-            let _ = writeln!(text, "{:<width$}  {:>10}  {:>10}  {:>10}", "command", "answered", "mean", "max");
+            let _ =
+                writeln!(text, "{:<width$}  {:>10}  {:>10}  {:>10}", "command", "answered", "mean", "max");
         }
         for (name, answers) in self.sorted() {
             let mean = answers.total.as_secs_f64() / answers.count.max(1) as f64;

@@ -1,7 +1,8 @@
 //! What goes by on one connection, a line for each frame, requests matched with their replies.
 //!
-//! Owns the state of the view: the protocol, the bytes of frames that are not whole, the unanswered requests of each channel.
-//! Every buffer and queue has a bound; beyond it the view says that it lost the stream, and the bytes go on without it.
+//! Owns the state of the view: the protocol, the bytes of frames that are not whole, the unanswered requests of each
+//! channel. Every buffer and queue has a bound; beyond it the view says that it lost the stream, and the bytes go on
+//! without it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use super::super::picture::{Datum, Picture};
 use super::super::request::bytes_text;
 use super::super::{Seen, Way, is_respb, wrong_text};
 use super::Shared;
+use super::skim::Skim;
 use super::tally::latency_text;
 
 /// Bytes of a frame that the view holds, in each direction and for each channel's fragments.
@@ -31,12 +33,16 @@ pub(super) enum Direction {
 }
 
 /// The bytes of one direction that are not shown yet.
-#[derive(Default)]
 struct Stream {
     bytes: Vec<u8>,
-    /// No frame is whole before so many bytes are there.
-    need: usize,
+    skim: Skim,
     lost: bool,
+}
+
+impl Stream {
+    fn new() -> Stream {
+        Stream { bytes: Vec::new(), skim: Skim::new(), lost: false }
+    }
 }
 
 /// A request without its reply.
@@ -72,7 +78,14 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn new(shared: Arc<Shared>, id: u64) -> View {
-        View { shared, id, binary: None, streams: Default::default(), channels: HashMap::new(), pending: 0 }
+        View {
+            shared,
+            id,
+            binary: None,
+            streams: [Stream::new(), Stream::new()],
+            channels: HashMap::new(),
+            pending: 0,
+        }
     }
 
     /// Shows the frames that these bytes complete.
@@ -85,7 +98,9 @@ impl View {
         if self.binary.is_none() && direction == Direction::FromClient {
             match is_respb(bytes[0], false) {
                 Some(binary) => self.binary = Some(binary),
-                None => return self.lose(direction, &format!("{:02x} begins neither RESP nor RESPB", bytes[0])),
+                None => {
+                    return self.lose(direction, &format!("{:02x} begins neither RESP nor RESPB", bytes[0]));
+                }
             }
         }
         let mut held = std::mem::take(&mut self.streams[index].bytes);
@@ -105,23 +120,27 @@ impl View {
     fn frames(&mut self, direction: Direction, bytes: &[u8]) -> usize {
         let index = direction as usize;
         let mut used = 0;
-        while used < bytes.len() && bytes.len() - used >= self.streams[index].need {
+        while used < bytes.len() {
             let rest = &bytes[used..];
             // Asked for each frame: the reply to HELLO changes it.
             let way = Way { binary: self.binary == Some(true), replies: direction == Direction::FromServer };
+            if !self.streams[index].skim.is_ready(way, rest) {
+                break;
+            }
             let (picture, seen) = way.draw(rest, Limits::DEFAULT);
             match seen {
                 Seen::Whole(len) => {
-                    self.streams[index].need = 0;
                     self.frame(direction, &picture, &rest[..len]);
                     used += len;
                 }
-                Seen::Cut { need } => {
-                    self.streams[index].need = need;
-                    break;
-                }
+                Seen::Cut { .. } => break,
                 Seen::Wrong(error) => {
-                    let text = format!("{} at byte {} of a frame: {}", error.kind.name(), error.offset, wrong_text(rest, error, way));
+                    let text = format!(
+                        "{} at byte {} of a frame: {}",
+                        error.kind.name(),
+                        error.offset,
+                        wrong_text(rest, error, way)
+                    );
                     self.lose(direction, &text);
                     return bytes.len();
                 }
@@ -131,10 +150,14 @@ impl View {
     }
 
     fn lose(&mut self, direction: Direction, why: &str) {
-        self.streams[direction as usize] = Stream { lost: true, ..Stream::default() };
+        self.streams[direction as usize] = Stream { lost: true, ..Stream::new() };
         self.shared.tally().lost += 1;
         let from = if direction == Direction::FromClient { "the client" } else { "the server" };
-        self.shared.note(self.id, "lost", &format!("the view lost what comes from {from}: {why}; the bytes go on"));
+        self.shared.note(
+            self.id,
+            "lost",
+            &format!("the view lost what comes from {from}: {why}; the bytes go on"),
+        );
     }
 
     fn frame(&mut self, direction: Direction, picture: &Picture, bytes: &[u8]) {
@@ -147,7 +170,9 @@ impl View {
     }
 
     fn request(&mut self, channel: u16, picture: &Picture, bytes: &[u8]) {
-        let Some(command) = picture.command_line.as_ref().or(Some(&picture.name)).filter(|text| !text.is_empty()) else {
+        let Some(command) =
+            picture.command_line.as_ref().or(Some(&picture.name)).filter(|text| !text.is_empty())
+        else {
             return;
         };
         let words: Vec<&str> = command.split(' ').collect();
@@ -159,7 +184,8 @@ impl View {
         );
         let names = picture.rows.iter().filter(|row| row.name.starts_with("argument")).count();
         let replies = if subscribes && !binary { names.max(1) } else { 1 };
-        let pair = |pair: &[&str]| pair[0].eq_ignore_ascii_case("PROTO") && pair[1].eq_ignore_ascii_case("respb");
+        let pair =
+            |pair: &[&str]| pair[0].eq_ignore_ascii_case("PROTO") && pair[1].eq_ignore_ascii_case("respb");
         let switches = !binary && upper == "HELLO" && words.windows(2).any(pair);
         let state = self.channels.entry(channel).or_default();
         let sequence = state.next;
@@ -179,7 +205,14 @@ impl View {
     fn reply(&mut self, channel: u16, picture: &Picture, bytes: &[u8]) {
         if is_push(picture, bytes) && !confirms(picture, bytes) {
             self.shared.tally().pushes += 1;
-            return self.line(Direction::FromServer, picture, None, &value_text(picture, bytes), bytes.len(), None);
+            return self.line(
+                Direction::FromServer,
+                picture,
+                None,
+                &value_text(picture, bytes),
+                bytes.len(),
+                None,
+            );
         }
         let text = value_text(picture, bytes);
         let error = picture.rows.iter().any(|row| row.depth == 0 && row.kind == "error");
@@ -209,7 +242,8 @@ impl View {
     fn control(&mut self, direction: Direction, picture: &Picture, bytes: &[u8]) {
         self.shared.tally().control_frames += 1;
         let channel = picture.channel.unwrap_or(0);
-        let values = picture.rows.iter().skip(3).map(|row| format!("{} {}", row.name, row.value.text(bytes, 40)));
+        let values =
+            picture.rows.iter().skip(3).map(|row| format!("{} {}", row.name, row.value.text(bytes, 40)));
         let text = std::iter::once(picture.name.clone()).chain(values).collect::<Vec<_>>().join(" ");
         self.line(direction, picture, None, &text, bytes.len(), None);
         let opcode = bytes.first_chunk().map_or(0, |b| u16::from_be_bytes(*b));
@@ -336,7 +370,8 @@ fn value_text(picture: &Picture, bytes: &[u8]) -> String {
     if elements.is_empty() {
         return picture.name.clone();
     }
-    let more = if picture.rows.iter().filter(|row| row.depth == 1).count() > elements.len() { " …" } else { "" };
+    let more =
+        if picture.rows.iter().filter(|row| row.depth == 1).count() > elements.len() { " …" } else { "" };
     format!("{}: {}{more}", picture.name, elements.join(" "))
 }
 

@@ -1,6 +1,7 @@
 //! What a stream lacks where it ends or breaks, in words.
 //!
-//! Owns the messages. Runs once, after a decoder has given up: it looks at the one command in question again from its start.
+//! Owns the messages. Runs once, after a decoder has given up: it looks at the one command in question again from its
+//! start.
 
 use weft_protocol::request::{ArgVisitor, Place};
 use weft_protocol::respb::RequestDecoder;
@@ -11,7 +12,7 @@ use weft_protocol::{Limits, Malformed, Outcome, WireError};
 use crate::text::{grouped, quoted};
 
 /// How far a RESP array can be read.
-pub(super) struct RespLacks {
+pub(crate) struct RespLacks {
     what: &'static str,
     /// Bytes that are missing, where that is known.
     bytes: Option<u64>,
@@ -23,7 +24,7 @@ pub(super) struct RespLacks {
 
 impl RespLacks {
     /// ` for argument 2 of 3 of SET`
-    pub(super) fn argument_text(&self) -> String {
+    pub(crate) fn argument_text(&self) -> String {
         let name = self.name.as_ref().map_or(String::new(), |name| format!(" of {name}"));
         match self.argument {
             Some((index, count)) => format!(" for argument {index} of {count}{name}"),
@@ -32,15 +33,18 @@ impl RespLacks {
     }
 
     /// The whole sentence.
-    pub(super) fn text(&self) -> String {
-        let bytes = self.bytes.map_or(String::new(), |bytes| format!("{} more bytes, ", grouped(bytes)));
+    pub(crate) fn text(&self) -> String {
+        let bytes = self.bytes.map_or(String::new(), |bytes| {
+            format!("{} more {}, ", grouped(bytes), if bytes == 1 { "byte" } else { "bytes" })
+        });
         format!("{bytes}{}{}", self.what, self.argument_text())
     }
 }
 
 /// Reads a RESP array as far as it goes.
-pub(super) fn resp(frame: &[u8]) -> RespLacks {
-    let mut lacks = RespLacks { what: "the number of arguments and CR LF", bytes: None, argument: None, name: None };
+pub(crate) fn resp(frame: &[u8]) -> RespLacks {
+    let mut lacks =
+        RespLacks { what: "the number of arguments and CR LF", bytes: None, argument: None, name: None };
     let Some((count, mut at)) = number_line(frame, 0) else { return lacks };
     for index in 1..=count {
         lacks.argument = Some((index, count));
@@ -145,9 +149,11 @@ fn field(bytes: &[u8], limits: Limits) -> (Option<String>, usize) {
         Place::Expected { field, .. } | Place::Value { field, .. } | Place::Count { field, .. } => {
             format!("`{}` ({})", field.name, kind_name(&field.kind))
         }
-        Place::Options { .. } => "the option bits".into(),
+        Place::Options { field, .. } => format!("the bits of `{}`", field.name),
         Place::Total { .. } => "the total length of the arguments".into(),
-        Place::ExpectedArgument { .. } | Place::Argument { .. } => format!("argument {arguments} (length u32, bytes)"),
+        Place::ExpectedArgument { .. } | Place::Argument { .. } => {
+            format!("argument {arguments} (length u32, bytes)")
+        }
     });
     (text, need)
 }
@@ -169,30 +175,36 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
 }
 
 /// What a RESPB request lacks that the stream ends in.
-pub(super) fn respb(bytes: &[u8], limits: Limits) -> String {
+pub(crate) fn respb(bytes: &[u8], limits: Limits) -> String {
     let (field, need) = field(bytes, limits);
     let more = grouped((need.saturating_sub(bytes.len())).max(1) as u64);
+    let more = format!("{more} more {}", if more == "1" { "byte" } else { "bytes" });
     match (field, frame_name(bytes)) {
-        (Some(field), Some(name)) => format!("at least {more} more bytes, for {field} of {name}"),
-        (_, Some(name)) => format!("at least {more} more bytes of {name}"),
-        _ => format!("at least {more} more bytes, opcode and channel"),
+        (Some(field), Some(name)) => format!("at least {more}, for {field} of {name}"),
+        (_, Some(name)) => format!("at least {more} of {name}"),
+        _ => format!("at least {more}, opcode and channel"),
+    }
+}
+
+/// ` in `options` (opts8) of SET`: where in a RESPB request something is wrong.
+pub(crate) fn within(bytes: &[u8], limits: Limits) -> String {
+    match (field(bytes, limits).0, frame_name(bytes)) {
+        (Some(field), Some(name)) => format!(" in {field} of {name}"),
+        (None, Some(name)) => format!(" in {name}"),
+        _ => String::new(),
     }
 }
 
 /// What is wrong with a RESPB request.
-pub(super) fn respb_wrong(bytes: &[u8], error: WireError, limits: Limits) -> String {
+pub(crate) fn respb_wrong(bytes: &[u8], error: WireError, limits: Limits) -> String {
     let found = bytes.get(error.offset..).unwrap_or_default();
     let found = crate::text::hex(&found[..found.len().min(8)], 8);
-    let of = match (field(bytes, limits).0, frame_name(bytes)) {
-        (Some(field), Some(name)) => format!(" in {field} of {name}"),
-        (None, Some(name)) => format!(" in {name}"),
-        _ => String::new(),
-    };
+    let within = within(bytes, limits);
     let hint = match bytes.first() {
         Some(b'*') if error.offset == 0 => ": RESP begins so (--to respb)",
         _ => "",
     };
-    format!("expected {}{of}, found {found} ({}){hint}", expected(error.kind), error.kind.name())
+    format!("expected {}{within}, found {found} ({}){hint}", expected(error.kind), error.kind.name())
 }
 
 /// The command or the kind of frame, if its opcode is there and known.

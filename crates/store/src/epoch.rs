@@ -1,0 +1,274 @@
+//! Owns: the workers' slots: each worker's pin (its epoch while a batch runs), the world gate, and the limbo of things
+//! that a pinned worker may still read. Does not own: what is retired; the counters that share a worker's line.
+//!
+//! One store and one fence a batch buy both: a pinned worker may read published arrays without a lock, and whoever
+//! closes the gate waits until no other worker is in a batch.
+//!
+//! **Invariant of the limbo.** A thing retired at epoch e was unpublished before; it is freed when no slot shows a pin
+//! at or below e. A worker writes its pin, fences, then reads published pointers; the collector fences after the
+//! unpublishing, then reads the slots. So either the collector sees the pin, or the worker sees the unpublishing.
+//!
+//! **Invariant of the gate.** The same with the `closed` flag: either the closer sees the pin and waits, or the worker
+//! sees the flag and goes back out. Waiting workers block on the gate's mutex, which the closer holds.
+
+use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, fence, lock, yield_now};
+
+/// The most workers that a keyspace may have: each costs a slot, and closing the gate looks at all.
+pub const WORKERS_MAX: usize = 1024;
+/// A slot outside a batch. Epochs start at 1.
+const IDLE: u64 = 0;
+
+/// A worker's pin, alone on its pair of cache lines: it is written at every batch.
+#[repr(align(128))]
+struct Slot {
+    pin: AtomicU64,
+    taken: AtomicBool,
+}
+
+/// Epochs and gate of one keyspace.
+pub(crate) struct Domain<T> {
+    epoch: AtomicU64,
+    closed: AtomicBool,
+    gate: Mutex<()>,
+    slots: Box<[Slot]>,
+    limbo: Mutex<Vec<(u64, T)>>,
+}
+
+/// Proof that a worker is inside a batch: what was published when it started stays allocated until it ends.
+pub(crate) struct Pin<'d, T> {
+    domain: &'d Domain<T>,
+    slot: usize,
+}
+
+/// Proof that no other worker is inside a batch.
+pub(crate) struct Closed<'d, T> {
+    domain: &'d Domain<T>,
+    _gate: MutexGuard<'d, ()>,
+}
+
+impl<T> Domain<T> {
+    pub(crate) fn new(workers: usize) -> Self {
+        let slot = || Slot { pin: AtomicU64::new(IDLE), taken: AtomicBool::new(false) };
+        Self {
+            epoch: AtomicU64::new(1),
+            closed: AtomicBool::new(false),
+            gate: Mutex::new(()),
+            slots: (0..workers.clamp(1, WORKERS_MAX)).map(|_| slot()).collect(),
+            limbo: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Takes a free slot for a worker's lifetime.
+    pub(crate) fn join(&self) -> Option<usize> {
+        self.slots.iter().position(|slot| !slot.taken.swap(true, Ordering::AcqRel))
+    }
+
+    /// Gives a slot back.
+    pub(crate) fn leave(&self, slot: usize) {
+        self.slots[slot].taken.store(false, Ordering::Release);
+    }
+
+    /// Starts a batch: one store, one fence, one load; waits only while the gate is closed. The slot must be idle.
+    pub(crate) fn enter(&self, slot: usize) -> Pin<'_, T> {
+        let pin = &self.slots[slot].pin;
+        debug_assert_eq!(pin.load(Ordering::Relaxed), IDLE, "a worker runs one batch at a time");
+        loop {
+            pin.store(self.epoch.load(Ordering::Acquire), Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            if !self.closed.load(Ordering::Acquire) {
+                return Pin { domain: self, slot };
+            }
+            pin.store(IDLE, Ordering::Release);
+            drop(lock(&self.gate));
+        }
+    }
+
+    /// Closes the gate and waits until every batch has ended: at most as long as the longest batch. The caller must not
+    /// be in a batch itself, which `crate::keyspace::Worker` makes sure of by borrowing.
+    pub(crate) fn close(&self) -> Closed<'_, T> {
+        let gate = lock(&self.gate);
+        self.closed.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        for slot in &self.slots {
+            while slot.pin.load(Ordering::Acquire) != IDLE {
+                yield_now();
+            }
+        }
+        Closed { domain: self, _gate: gate }
+    }
+
+    /// Takes something that is no longer published and frees it when no pin can reach it. The queue is as long as what
+    /// is retired during the longest batch.
+    pub(crate) fn retire(&self, thing: T) {
+        fence(Ordering::SeqCst);
+        let stamp = self.epoch.fetch_add(1, Ordering::AcqRel);
+        lock(&self.limbo).push((stamp, thing));
+        self.collect();
+    }
+
+    /// Frees what can be freed; for idle time, when the last retirement came while someone was pinned.
+    pub(crate) fn collect(&self) {
+        let mut free = Vec::new();
+        {
+            let mut limbo = lock(&self.limbo);
+            if limbo.is_empty() {
+                return;
+            }
+            fence(Ordering::SeqCst);
+            let oldest = self.oldest_pin();
+            let mut at = 0;
+            while at < limbo.len() {
+                if limbo[at].0 < oldest {
+                    free.push(limbo.swap_remove(at));
+                } else {
+                    at += 1;
+                }
+            }
+        }
+        drop(free);
+    }
+
+    fn oldest_pin(&self) -> u64 {
+        let pins = self.slots.iter().map(|slot| slot.pin.load(Ordering::Acquire));
+        pins.filter(|&pin| pin != IDLE).min().unwrap_or(u64::MAX)
+    }
+
+    /// Panics when a pin of another domain is used: that would not protect this domain's arrays.
+    #[inline]
+    pub(crate) fn assert_own(&self, pin: &Pin<'_, T>) {
+        assert!(std::ptr::eq(self, pin.domain), "a pin protects the arrays of its own keyspace only");
+    }
+
+    /// Sum of something over what waits in the limbo.
+    pub(crate) fn limbo_sum(&self, measure: impl Fn(&T) -> usize) -> usize {
+        lock(&self.limbo).iter().map(|(_, thing)| measure(thing)).sum()
+    }
+}
+
+impl<T> Drop for Pin<'_, T> {
+    fn drop(&mut self) {
+        self.domain.slots[self.slot].pin.store(IDLE, Ordering::Release);
+    }
+}
+
+impl<T> Drop for Closed<'_, T> {
+    fn drop(&mut self) {
+        self.domain.closed.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn limbo_keeps_what_a_pin_may_read() {
+        let domain = Domain::new(2);
+        let (one, two) = (domain.join().unwrap(), domain.join().unwrap());
+        assert!(domain.join().is_none());
+        let thing = Arc::new(());
+        let early = domain.enter(one);
+        domain.retire(Arc::clone(&thing));
+        assert_eq!(Arc::strong_count(&thing), 2);
+        let late = domain.enter(two);
+        drop(early);
+        domain.collect();
+        assert_eq!(Arc::strong_count(&thing), 1, "a pin that came later does not hold it");
+        drop(late);
+    }
+
+    #[test]
+    fn gate_excludes_batches() {
+        let domain = Domain::<()>::new(3);
+        let counter = std::sync::atomic::AtomicUsize::new(0);
+        let inside = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let slot = domain.join().unwrap();
+                    for _ in 0..2000 {
+                        let _pin = domain.enter(slot);
+                        inside.fetch_add(1, Ordering::SeqCst);
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+            for _ in 0..200 {
+                let _closed = domain.close();
+                assert_eq!(inside.load(Ordering::SeqCst), 0);
+                counter.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        assert_eq!(counter.into_inner(), 200);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicUsize;
+
+    /// Stands for an array; dropping it marks it freed, as the allocator would.
+    struct Array(Arc<AtomicBool>);
+
+    impl Drop for Array {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn read_published(domain: &Domain<Array>, head: &AtomicUsize, freed: &[Arc<AtomicBool>; 2]) {
+        let slot = domain.join().expect("one slot is free");
+        let pin = domain.enter(slot);
+        let seen = head.load(Ordering::Acquire);
+        assert!(!freed[seen].load(Ordering::Relaxed), "a pinned reader sees no freed array");
+        loom::thread::yield_now();
+        assert!(!freed[seen].load(Ordering::Relaxed), "and it is not freed while the pin lasts");
+        drop(pin);
+        domain.leave(slot);
+    }
+
+    #[test]
+    fn published_array_is_not_freed_under_a_pin() {
+        loom::model(|| {
+            let domain = Arc::new(Domain::new(1));
+            let freed = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
+            let head = Arc::new(AtomicUsize::new(0));
+            let reader = {
+                let (domain, head, freed) = (domain.clone(), head.clone(), freed.clone());
+                loom::thread::spawn(move || read_published(&domain, &head, &freed))
+            };
+            head.store(1, Ordering::Release);
+            domain.retire(Array(freed[0].clone()));
+            reader.join().expect("the reader does not panic");
+            domain.collect();
+            assert!(freed[0].load(Ordering::Relaxed), "without pins everything is freed");
+        });
+    }
+
+    #[test]
+    fn gate_and_batch_exclude_each_other() {
+        loom::model(|| {
+            let domain = Arc::new(Domain::<()>::new(1));
+            let busy = Arc::new(AtomicBool::new(false));
+            let alone = |busy: &AtomicBool| {
+                assert!(!busy.swap(true, Ordering::Relaxed), "two at once");
+                busy.store(false, Ordering::Relaxed);
+            };
+            let worker = {
+                let (domain, busy) = (domain.clone(), busy.clone());
+                loom::thread::spawn(move || {
+                    let slot = domain.join().expect("one slot is free");
+                    let _pin = domain.enter(slot);
+                    alone(&busy);
+                })
+            };
+            let closed = domain.close();
+            alone(&busy);
+            drop(closed);
+            worker.join().expect("the worker does not panic");
+        });
+    }
+}

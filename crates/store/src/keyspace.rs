@@ -1,0 +1,357 @@
+//! Owns: the shards, the workers' handles, and taking locks: one shard, many in ascending order, or the whole world.
+//! Does not own: what happens under a lock (`crate::shard`).
+//!
+//! How a worker uses it, per batch of commands:
+//!
+//! 1. [`Worker::enter`] starts a [`Batch`]: one store and one fence.
+//! 2. For each command, [`Keyspace::key`] hashes its key and [`Batch::prefetch_bucket`] asks for the bucket; then, for
+//!    each, [`Batch::prefetch_entry`] asks for the entries that the tags point out. Neither takes a lock.
+//! 3. Each command locks its shards ([`Batch::lock`], [`Batch::lock_keys`]) and runs on the guards.
+//! 4. Dropping the batch ends it. Locks do not outlive it, which the borrow checker sees to.
+//!
+//! A command that cannot name its keys ends the batch and takes [`Worker::world`], which waits until nobody is in one.
+
+mod guards;
+mod walk;
+
+use crate::access::AccessMode;
+use crate::counters::{Counter, Counters, DATABASES_MAX};
+use crate::effect::{Effect, EffectSink};
+use crate::entry::heap::{Env, Key};
+use crate::epoch::{Closed, Pin, WORKERS_MAX};
+use crate::hash::{KeyHasher, SHARDS_MAX, shard_of};
+use crate::shard::{Op, Shard, ShardGuard, emit};
+use crate::slab::pages::{PageSource, PageStats};
+use crate::table::array::Array;
+use crate::table::head::Directory;
+pub use guards::Guards;
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+pub use walk::Cursor;
+
+/// How a keyspace is made.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Shards: a power of two up to [`SHARDS_MAX`]. 1,024 keep two of 64 workers off one shard most of the time.
+    pub shards: usize,
+    /// Databases, 1 to [`DATABASES_MAX`].
+    pub databases: usize,
+    /// Worker handles that can be out at once: threads that run commands, and those for background work.
+    pub workers: usize,
+    /// The hash's key.
+    pub hasher: KeyHasher,
+    /// Seed of what is random in shards: sampling, spread of resizes.
+    pub seed: u64,
+    /// Put full regions into huge pages: lookups in a large keyspace cost 15 to 20 % less, memory stays the same; but
+    /// single maintenance steps take up to 4 ms (outside all locks), so only where maintenance has a thread of its own.
+    pub huge_pages: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let hasher = KeyHasher::from_entropy();
+        let seed = hasher.hash(b"seed");
+        Self { shards: 1024, databases: DATABASES_MAX, workers: 64, hasher, seed, huge_pages: false }
+    }
+}
+
+/// All keys of a server.
+pub struct Keyspace {
+    hasher: KeyHasher,
+    mask: u32,
+    databases: usize,
+    // Before `directory` and `pages`, whose memory the shards' heaps refer to while they are dropped.
+    shards: Box<[Shard]>,
+    counters: Box<[Counters]>,
+    pub(crate) directory: Directory,
+    pub(crate) pages: PageSource,
+    sequence: AtomicU64,
+    access: AtomicU32,
+}
+
+impl Keyspace {
+    /// An empty keyspace. Sizes outside their limits are brought inside.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let shards = config.shards.clamp(1, SHARDS_MAX).next_power_of_two();
+        let databases = config.databases.clamp(1, DATABASES_MAX);
+        let workers = config.workers.clamp(1, WORKERS_MAX);
+        let shard = |at: usize| {
+            let seed = config.hasher.hash(&(config.seed ^ at as u64).to_ne_bytes());
+            Shard::new(databases, (seed & 15) as u8, seed)
+        };
+        Self {
+            mask: shards as u32 - 1,
+            databases,
+            shards: (0..shards).map(shard).collect(),
+            counters: (0..workers).map(|_| Counters::default()).collect(),
+            directory: Directory::new(shards * databases, workers),
+            pages: PageSource::new(config.huge_pages),
+            sequence: AtomicU64::new(0),
+            access: AtomicU32::new(0),
+            hasher: config.hasher,
+        }
+    }
+
+    /// A key with its hash: 2 ns for 16 bytes.
+    #[inline]
+    #[must_use]
+    pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
+        Key { hash: self.hasher.hash(bytes), bytes }
+    }
+    /// The shard of a key.
+    #[inline]
+    #[must_use]
+    pub fn shard_of(&self, key: &Key<'_>) -> u32 {
+        shard_of(key.hash, self.mask)
+    }
+    /// Number of shards.
+    #[must_use]
+    pub fn shard_count(&self) -> u32 {
+        self.mask + 1
+    }
+    /// Number of databases.
+    #[must_use]
+    pub const fn database_count(&self) -> usize {
+        self.databases
+    }
+
+    /// A handle for a worker thread; `None` when all are out.
+    #[must_use]
+    pub fn worker(&self) -> Option<Worker<'_>> {
+        self.directory.domain.join().map(|slot| Worker { keyspace: self, slot })
+    }
+
+    /// A counter's sum over all workers: one cache line each.
+    #[must_use]
+    pub fn total(&self, counter: Counter) -> i64 {
+        self.counters.iter().map(|counters| counters.get(counter)).sum()
+    }
+    /// Memory of entries, values and tables: what `maxmemory` limits.
+    #[must_use]
+    pub fn used_bytes(&self) -> usize {
+        usize::try_from(self.total(Counter::UsedBytes)).unwrap_or(0)
+    }
+    /// Memory taken from the operating system for entries, and tables waiting to be freed.
+    #[must_use]
+    pub fn page_stats(&self) -> PageStats {
+        self.pages.stats()
+    }
+    /// Memory taken from the operating system for tables.
+    #[must_use]
+    pub fn table_resident_bytes(&self) -> usize {
+        self.directory.runs.touched_bytes()
+    }
+    /// Tables that are freed as soon as the running batches end.
+    #[must_use]
+    pub fn limbo_bytes(&self) -> usize {
+        self.directory.domain.limbo_sum(Array::bytes)
+    }
+    /// DBSIZE: without any lock.
+    #[must_use]
+    pub fn len(&self, db: u8) -> usize {
+        usize::try_from(self.counters.iter().map(|counters| counters.keys(db as usize)).sum::<i64>())
+            .unwrap_or(0)
+    }
+    /// Whether a database has no keys.
+    #[must_use]
+    pub fn is_empty(&self, db: u8) -> bool {
+        self.len(db) == 0
+    }
+    /// Keys with an expiry.
+    #[must_use]
+    pub fn expiring(&self, db: u8) -> usize {
+        let sum = self.counters.iter().map(|counters| counters.expiring(db as usize)).sum::<i64>();
+        usize::try_from(sum).unwrap_or(0)
+    }
+    /// The last sequence given to an effect.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.sequence.load(Ordering::Acquire)
+    }
+    #[inline]
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Chooses how accesses are remembered; clocks of the other mode are read as they are until the next access.
+    pub fn set_access_mode(&self, mode: AccessMode) {
+        let word = match mode {
+            AccessMode::Lru => 0,
+            AccessMode::Lfu { log_factor, decay_min } => {
+                1 | u32::from(log_factor) << 8 | u32::from(decay_min) << 16
+            }
+        };
+        self.access.store(word, Ordering::Relaxed);
+    }
+    /// How accesses are remembered.
+    #[inline]
+    #[must_use]
+    pub fn access_mode(&self) -> AccessMode {
+        match self.access.load(Ordering::Relaxed) {
+            0 => AccessMode::Lru,
+            word => AccessMode::Lfu { log_factor: (word >> 8) as u8, decay_min: (word >> 16) as u16 },
+        }
+    }
+
+    #[inline]
+    pub(crate) fn shard(&self, id: u32) -> &Shard {
+        &self.shards[id as usize]
+    }
+    #[inline]
+    pub(crate) fn env(&self, shard: u32) -> Env<'_> {
+        Env {
+            directory: &self.directory,
+            pages: &self.pages,
+            hasher: &self.hasher,
+            first_head: shard as usize * self.databases,
+        }
+    }
+    #[inline]
+    fn head_of(&self, db: u8, hash: u64) -> usize {
+        shard_of(hash, self.mask) as usize * self.databases + db as usize
+    }
+}
+
+/// A thread's place in the keyspace: its pin and its counters. Not shared between threads.
+pub struct Worker<'k> {
+    keyspace: &'k Keyspace,
+    slot: usize,
+}
+
+impl<'k> Worker<'k> {
+    /// Starts a batch. Waits while someone has the world.
+    #[inline]
+    pub fn enter(&mut self) -> Batch<'_> {
+        let pin = self.keyspace.directory.domain.enter(self.slot);
+        Batch {
+            keyspace: self.keyspace,
+            counters: &self.keyspace.counters[self.slot],
+            pin,
+            _one_thread: PhantomData,
+        }
+    }
+    /// Closes the gate: waits until every other worker has ended its batch, and keeps new ones out. For FLUSHALL,
+    /// SWAPDB, KEYS and scripts with undeclared keys.
+    pub fn world(&mut self) -> World<'_> {
+        World {
+            keyspace: self.keyspace,
+            counters: &self.keyspace.counters[self.slot],
+            _closed: self.keyspace.directory.domain.close(),
+        }
+    }
+    /// The keyspace.
+    #[must_use]
+    pub const fn keyspace(&self) -> &'k Keyspace {
+        self.keyspace
+    }
+}
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        self.keyspace.directory.domain.leave(self.slot);
+    }
+}
+
+/// A worker inside a batch. While it lasts, tables that prefetches read stay allocated and the world stays open, so it
+/// must be short: it holds back FLUSHALL and the freeing of old tables.
+pub struct Batch<'w> {
+    keyspace: &'w Keyspace,
+    counters: &'w Counters,
+    pin: Pin<'w, Array>,
+    /// Not shared between threads: the counters have one writer.
+    _one_thread: PhantomData<Cell<()>>,
+}
+
+impl<'w> Batch<'w> {
+    /// Asks for the bucket of a key's hash: stage one, no lock.
+    #[inline]
+    pub fn prefetch_bucket(&self, db: u8, hash: u64) {
+        self.keyspace.directory.prefetch_bucket(&self.pin, self.keyspace.head_of(db, hash), hash);
+    }
+    /// Asks for the entries that the tags in the bucket point out: stage two, some 10 commands after stage one, no
+    /// lock.
+    #[inline]
+    pub fn prefetch_entry(&self, db: u8, hash: u64) {
+        self.keyspace.directory.prefetch_entry(&self.pin, self.keyspace.head_of(db, hash), hash);
+    }
+    /// Locks the shard of one key. Never lock a second shard while holding a guard from here: use [`Batch::lock_keys`].
+    #[inline]
+    pub fn lock(&self, key: &Key<'_>) -> ShardGuard<'_> {
+        self.lock_shard(self.keyspace.shard_of(key))
+    }
+    /// Locks a shard by number.
+    #[inline]
+    pub fn lock_shard(&self, shard: u32) -> ShardGuard<'_> {
+        ShardGuard::lock(self.keyspace, self.counters, shard)
+    }
+    /// Locks the shards of these keys, each once, in ascending order.
+    pub fn lock_keys<'a>(&self, keys: impl IntoIterator<Item = &'a Key<'a>>) -> Guards<'_> {
+        self.lock_shards(keys.into_iter().map(|key| self.keyspace.shard_of(key)))
+    }
+    /// Locks these shards, each once, in ascending order.
+    pub fn lock_shards(&self, shards: impl IntoIterator<Item = u32>) -> Guards<'_> {
+        Guards::lock(self.keyspace, self.counters, shards)
+    }
+    /// The keyspace.
+    #[must_use]
+    pub const fn keyspace(&self) -> &'w Keyspace {
+        self.keyspace
+    }
+}
+
+/// The whole keyspace for one worker alone.
+pub struct World<'w> {
+    keyspace: &'w Keyspace,
+    counters: &'w Counters,
+    _closed: Closed<'w, Array>,
+}
+
+impl World<'_> {
+    /// Guards that lock a shard when it is first asked for: for commands that find out their keys while they run.
+    pub fn guards(&self) -> Guards<'_> {
+        Guards::world(self.keyspace, self.counters)
+    }
+    /// FLUSHDB: makes a database empty. The tables are set aside in constant time for each shard, and their entries are
+    /// freed by maintenance, a few at a time. Returns how many keys there were.
+    pub fn flush(&self, op: &mut Op<'_>) -> usize {
+        let mut removed = 0;
+        for id in 0..self.keyspace.shard_count() {
+            removed += ShardGuard::lock(self.keyspace, self.counters, id).clear(op.db);
+        }
+        emit(self.keyspace, op, &Effect::Flush);
+        removed
+    }
+    /// SWAPDB. Watched keys of both databases count as written.
+    pub fn swap(&self, one: u8, two: u8, sink: &mut dyn EffectSink) {
+        if one == two {
+            return;
+        }
+        for id in 0..self.keyspace.shard_count() {
+            ShardGuard::lock(self.keyspace, self.counters, id).swap(one, two);
+        }
+        for counters in &self.keyspace.counters {
+            counters.swap(one as usize, two as usize);
+        }
+        emit(self.keyspace, &mut Op::new(one, 0, sink), &Effect::Swap { with: two });
+    }
+}
+
+impl ShardGuard<'_> {
+    fn clear(&mut self, db: u8) -> usize {
+        let env = self.env();
+        let expiring = self.heap().count_expiring(db as usize);
+        let removed = self.heap_mut().clear(env, db as usize);
+        self.counters.add_keys(db as usize, -(removed as i64));
+        self.counters.add_expiring(db as usize, -(expiring as i64));
+        self.watches().touch_all(db);
+        removed
+    }
+    fn swap(&mut self, one: u8, two: u8) {
+        let env = self.env();
+        self.heap_mut().swap(env, one as usize, two as usize);
+        self.watches().touch_all(one);
+        self.watches().touch_all(two);
+    }
+}

@@ -1,0 +1,100 @@
+//! Owns: the set of locked shards that a command runs on. Does not own: which keys a command has.
+
+use super::{Counters, Keyspace};
+use crate::entry::heap::Key;
+use crate::shard::ShardGuard;
+
+/// Locked shards, each once. `execute_locked(guards, …)` of every command takes one of these, whether it runs alone, in
+/// EXEC, in a script or in replay.
+pub struct Guards<'b> {
+    keyspace: &'b Keyspace,
+    counters: &'b Counters,
+    held: Held<'b>,
+}
+
+enum Held<'b> {
+    /// The common case, without a list.
+    One(ShardGuard<'b>),
+    /// Ascending by shard.
+    Many(Vec<ShardGuard<'b>>),
+    /// Behind the closed gate: locked when first used, in any order, since nobody else locks anything.
+    World(Vec<ShardGuard<'b>>),
+}
+
+impl<'b> Guards<'b> {
+    pub(super) fn lock(
+        keyspace: &'b Keyspace,
+        counters: &'b Counters,
+        shards: impl IntoIterator<Item = u32>,
+    ) -> Self {
+        let mut shards = shards.into_iter();
+        let first = shards.next();
+        let second = shards.next();
+        let held = match (first, second) {
+            (Some(only), None) => Held::One(ShardGuard::lock(keyspace, counters, only)),
+            (first, second) => {
+                let mut ids: Vec<u32> = first.into_iter().chain(second).chain(shards).collect();
+                ids.sort_unstable();
+                ids.dedup();
+                Held::Many(ids.into_iter().map(|id| ShardGuard::lock(keyspace, counters, id)).collect())
+            }
+        };
+        Self { keyspace, counters, held }
+    }
+    pub(super) const fn world(keyspace: &'b Keyspace, counters: &'b Counters) -> Self {
+        Self { keyspace, counters, held: Held::World(Vec::new()) }
+    }
+
+    /// The guard of a key's shard.
+    ///
+    /// # Panics
+    /// When the key was not among those that were locked: a command that touches a key it has not declared is a bug
+    /// that must not go on without the lock.
+    pub fn shard(&mut self, key: &Key<'_>) -> &mut ShardGuard<'b> {
+        self.shard_by_id(self.keyspace.shard_of(key))
+    }
+
+    /// The guard of a shard. Panics as [`Guards::shard`] does.
+    pub fn shard_by_id(&mut self, id: u32) -> &mut ShardGuard<'b> {
+        let (keyspace, counters) = (self.keyspace, self.counters);
+        let found = match &mut self.held {
+            Held::One(guard) => (guard.id() == id).then_some(guard),
+            Held::Many(guards) => {
+                guards.binary_search_by_key(&id, ShardGuard::id).ok().map(|at| &mut guards[at])
+            }
+            Held::World(guards) => {
+                let at = guards.binary_search_by_key(&id, ShardGuard::id).unwrap_or_else(|at| {
+                    guards.insert(at, ShardGuard::lock(keyspace, counters, id));
+                    at
+                });
+                Some(&mut guards[at])
+            }
+        };
+        found.expect("a command uses the keys that it has declared")
+    }
+
+    /// Whether a key's shard is among the locked ones (always, behind the gate).
+    #[must_use]
+    pub fn covers(&self, key: &Key<'_>) -> bool {
+        let id = self.keyspace.shard_of(key);
+        match &self.held {
+            Held::One(guard) => guard.id() == id,
+            Held::Many(guards) => guards.binary_search_by_key(&id, ShardGuard::id).is_ok(),
+            Held::World(_) => true,
+        }
+    }
+
+    /// Brings the counters up to date without giving up the locks: for used-memory inside EXEC.
+    pub fn settle(&mut self) {
+        match &mut self.held {
+            Held::One(guard) => guard.settle(),
+            Held::Many(guards) | Held::World(guards) => guards.iter_mut().for_each(ShardGuard::settle),
+        }
+    }
+
+    /// The keyspace, to make keys with.
+    #[must_use]
+    pub const fn keyspace(&self) -> &'b Keyspace {
+        self.keyspace
+    }
+}

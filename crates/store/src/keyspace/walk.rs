@@ -1,0 +1,92 @@
+//! Owns: walks over the whole keyspace one lock at a time: SCAN and RANDOMKEY. Does not own: the walk inside a shard's
+//! table.
+
+use super::Batch;
+use crate::clock::Rng;
+use crate::shard::Op;
+use crate::value::ValueRef;
+
+/// Buckets that one SCAN call visits beyond those that COUNT asks for, so that shards without keys are passed quickly.
+const SCAN_SPARE_BUCKETS: u64 = 1024;
+/// COUNT is taken as at most this: a call stays below a few ms.
+const SCAN_COUNT_MAX: u64 = 10_000;
+
+/// Where a SCAN stands: 0 at the start and at the end.
+///
+/// ```text
+///  63      48 47      32 31                            0
+/// +----------+----------+------------------------------+
+/// |    0     |  shard   | position in hash order       |
+/// +----------+----------+------------------------------+
+/// ```
+/// Below 2^48, so it survives clients that keep numbers as doubles. Positions mean the same in a table of any size, so
+/// a key that is there all the time is met exactly once, and the cursor only grows, so every walk ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Cursor(u64);
+
+impl Cursor {
+    /// The start.
+    pub const START: Self = Self(0);
+
+    /// From a client's number. What lies beyond the last shard ends the walk at once.
+    #[must_use]
+    pub const fn from_u64(value: u64) -> Self {
+        Self(value)
+    }
+    /// For the client.
+    #[must_use]
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+    /// Whether the walk is over.
+    #[must_use]
+    pub const fn is_end(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Batch<'_> {
+    /// SCAN: visits about `count` keys from the cursor on and returns the next cursor. Locks a shard for one bucket at
+    /// a time.
+    pub fn scan(
+        &self,
+        op: &Op<'_>,
+        cursor: Cursor,
+        count: u64,
+        mut visit: impl FnMut(&[u8], ValueRef<'_>),
+    ) -> Cursor {
+        let count = count.clamp(1, SCAN_COUNT_MAX);
+        let (mut shard, mut position) = (cursor.0 >> 32, cursor.0 as u32);
+        let mut visited = 0;
+        for _ in 0..count + SCAN_SPARE_BUCKETS {
+            if shard >= u64::from(self.keyspace.shard_count()) {
+                return Cursor::START;
+            }
+            if visited >= count {
+                break;
+            }
+            let next = self.lock_shard(shard as u32).scan(op, position, |key, value| {
+                visited += 1;
+                visit(key, value);
+            });
+            match next {
+                Some(next) => position = next,
+                None => (shard, position) = (shard + 1, 0),
+            }
+        }
+        if shard >= u64::from(self.keyspace.shard_count()) {
+            return Cursor::START;
+        }
+        Cursor(shard << 32 | u64::from(position))
+    }
+
+    /// RANDOMKEY: looks into a random shard, and into those after it while they are empty.
+    pub fn random_key(&self, op: &Op<'_>, rng: &mut impl Rng) -> Option<Vec<u8>> {
+        let shards = self.keyspace.shard_count();
+        let start = rng.below(shards);
+        (0..shards).find_map(|step| {
+            let mut guard = self.lock_shard((start + step) & (shards - 1));
+            guard.random_key(op, <[u8]>::to_vec)
+        })
+    }
+}

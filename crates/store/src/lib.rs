@@ -1,0 +1,104 @@
+//! The keyspace of Weft: keys, values, expiry, eviction, watches and waiters, in memory, shared by many workers.
+//!
+//! Owns: everything a command does to keys, under locks of its own. Does not own: sockets, protocols, commands,
+//! threads, and time: the caller brings `now_ms`, the sink for effects, and the moments for background work.
+//!
+//! # Map
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`keyspace`] | shards, workers, locks, the world gate, SCAN |
+//! | [`shard`] | what is done under one lock: get, set, expire, change objects |
+//! | `entry`, `entry::heap` | the bytes of an entry; entries, tables and slab bound together |
+//! | `table` | buckets, resizing, hash order, the expiry index |
+//! | `slab` | size classes, spans, pages, compaction |
+//! | `epoch` | pins, the limbo, the gate |
+//! | [`value`], [`list`] | what a key can hold |
+//! | [`expire`], [`evict`], [`maintain`] | background work, in bounded steps |
+//! | [`effect`] | what the store tells others |
+//! | [`watch`], [`waiters`] | WATCH and blocking |
+//!
+//! # A command, from the engine's side
+//!
+//! ```
+//! use weft_store::{Config, Expiry, Keyspace, NewValue, NoEffects, Op, ValueRef};
+//!
+//! let keyspace = Keyspace::new(Config::default());
+//! let mut worker = keyspace.worker().expect("workers are left");
+//! let batch = worker.enter();
+//! let key = keyspace.key(b"greeting");
+//! batch.prefetch_bucket(0, key.hash());
+//! batch.prefetch_entry(0, key.hash());
+//!
+//! let mut sink = NoEffects;
+//! let mut op = Op::new(0, 1_700_000_000_000, &mut sink);
+//! let mut shard = batch.lock(&key);
+//! shard.set(&mut op, &key, NewValue::string(b"hello"), Expiry::None);
+//! assert!(matches!(shard.get(&mut op, &key), Some(ValueRef::Bytes(b"hello"))));
+//! ```
+//!
+//! # Which command uses what
+//!
+//! | command | calls |
+//! |---|---|
+//! | GET, STRLEN, GETRANGE, MGET | [`ShardGuard::get`], [`ValueRef::as_bytes`]; keep a clone of [`SharedBytes`] to send
+//! later |
+//! | SET NX, XX, GET, KEEPTTL, EX … | [`ShardGuard::peek`] for the conditions and the old value, [`ShardGuard::set`]
+//! with [`Expiry`] |
+//! | GETEX, EXPIRE…, PERSIST, TTL | [`ShardGuard::expire_ms`], [`ShardGuard::set_expire_ms`] |
+//! | INCR…, DECR… | [`ShardGuard::increment`]; INCRBYFLOAT: `peek`, then `set` with `Keep` |
+//! | APPEND, SETRANGE, SETBIT | [`ShardGuard::append`], [`ShardGuard::set_range`] |
+//! | DEL, UNLINK, GETDEL | [`ShardGuard::remove`], [`ShardGuard::take`]; drop the [`Garbage`] after the guards |
+//! | RENAME, MOVE, COPY | [`Batch::lock_keys`], [`ShardGuard::take`] or [`ValueRef::to_new`], then `set` |
+//! | LPUSH, LRANGE, … | [`ShardGuard::change_list`] for writes, `get` for reads; [`ShardGuard::emit`] with the effect |
+//! | SCAN, RANDOMKEY, DBSIZE | [`Batch::scan`], [`Batch::random_key`], [`Keyspace::len`] |
+//! | OBJECT, MEMORY USAGE, TYPE | [`ShardGuard::info`], [`ValueRef::type_name`] |
+//! | WATCH, EXEC | [`ShardGuard::watches`]; at EXEC call `exists` on each watched key first, so that expiry counts |
+//! | BLPOP, BLMOVE, … | [`ShardGuard::waiters`] |
+//! | FLUSHALL, SWAPDB, KEYS, undeclared keys | [`Worker::world`] |
+
+#![deny(unsafe_code, unsafe_op_in_unsafe_fn)]
+
+pub mod access;
+pub mod clock;
+pub mod counters;
+pub mod effect;
+#[allow(unsafe_code)]
+mod entry;
+mod epoch;
+pub mod evict;
+pub mod expire;
+pub mod hash;
+pub mod keyspace;
+pub mod list;
+pub mod maintain;
+#[allow(unsafe_code)]
+mod prefetch;
+pub mod shard;
+#[allow(unsafe_code)]
+mod slab;
+mod sync;
+#[allow(unsafe_code)]
+pub(crate) mod table;
+pub mod value;
+pub mod waiters;
+pub mod watch;
+
+pub use access::AccessMode;
+pub use clock::{Clock, ManualClock, Rng, SystemClock, XorShift};
+pub use counters::{Counter, DATABASES_MAX};
+pub use effect::{Cause, Effect, EffectSink, NoEffects};
+pub use entry::heap::Key;
+pub use entry::{Garbage, INLINE_BYTES_MAX};
+pub use epoch::WORKERS_MAX;
+pub use evict::{Evictor, Policy};
+pub use expire::ExpiryCycle;
+pub use hash::{KeyHasher, SHARDS_MAX};
+pub use keyspace::{Batch, Config, Cursor, Guards, Keyspace, Worker, World};
+pub use list::{End, List, ListLimit};
+pub use maintain::Maintenance;
+pub use shard::{Changed, Expiry, KeyInfo, NumberError, Op, ShardGuard, Taken, TakenValue, WrongType};
+pub use slab::pages::PageStats;
+pub use value::{Digits, NewValue, Object, SharedBytes, ValueRef, parse_int};
+pub use waiters::{Claim, Waiter, Waiters};
+pub use watch::{WatchVersion, Watches};

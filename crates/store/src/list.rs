@@ -1,0 +1,415 @@
+//! Owns: the list type: one packed chunk while it is small, then a row of chunks with O(1) ends. Does not own: keys,
+//! blocking.
+//!
+//! A walk to an index goes over chunks from the nearer end, then over elements from the nearer end of a chunk: an 8 KiB
+//! chunk holds about 450 elements of 16 bytes. The limits are those of `list-max-listpack-size`, given with each call
+//! that may grow the list, since CONFIG SET may change them.
+
+mod chunk;
+
+use chunk::{Chunk, packed_bytes};
+use std::collections::VecDeque;
+
+/// When a chunk is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListLimit {
+    /// Packed bytes of a chunk.
+    pub chunk_bytes_max: u32,
+    /// Elements of a chunk.
+    pub chunk_count_max: u32,
+}
+
+impl ListLimit {
+    /// From `list-max-listpack-size`: a positive number of elements (and 8 KiB), or −1 to −5 for 4 to 64 KiB.
+    #[must_use]
+    pub const fn from_config(size: i64) -> Self {
+        match size {
+            1.. => Self {
+                chunk_bytes_max: 8192,
+                chunk_count_max: if size > u32::MAX as i64 { u32::MAX } else { size as u32 },
+            },
+            0 => Self { chunk_bytes_max: 8192, chunk_count_max: 1 },
+            _ => {
+                let step = if size < -5 { 5 } else { -size };
+                Self { chunk_bytes_max: 2048 << step, chunk_count_max: u32::MAX }
+            }
+        }
+    }
+    fn fits(self, chunk: &Chunk, element: &[u8]) -> bool {
+        chunk.count() == 0
+            || (chunk.packed() + packed_bytes(element.len()) <= self.chunk_bytes_max as usize
+                && chunk.count() < self.chunk_count_max as usize)
+    }
+}
+
+impl Default for ListLimit {
+    fn default() -> Self {
+        Self::from_config(-2)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Repr {
+    Compact(Chunk),
+    /// Never without chunks; no chunk is empty.
+    Chunked(VecDeque<Chunk>),
+}
+
+/// A list of byte strings. An element is at most 4 GiB, which the protocol's limits keep far away.
+#[derive(Clone, Debug)]
+pub struct List {
+    repr: Repr,
+    len: usize,
+    /// Memory of the chunks, kept so that accounting is constant time.
+    chunk_bytes: usize,
+}
+
+/// One of a list's ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Left.
+    Front,
+    /// Right.
+    Back,
+}
+
+impl Default for List {
+    fn default() -> Self {
+        Self { repr: Repr::Compact(Chunk::default()), len: 0, chunk_bytes: 0 }
+    }
+}
+
+impl List {
+    /// Elements.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// `listpack` or `quicklist`.
+    #[must_use]
+    pub const fn encoding(&self) -> &'static str {
+        match self.repr {
+            Repr::Compact(_) => "listpack",
+            Repr::Chunked(_) => "quicklist",
+        }
+    }
+    /// Memory beyond the struct itself.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.chunk_bytes
+            + match &self.repr {
+                Repr::Compact(_) => 0,
+                Repr::Chunked(chunks) => chunks.capacity() * size_of::<Chunk>(),
+            }
+    }
+
+    fn chunk_count(&self) -> usize {
+        match &self.repr {
+            Repr::Compact(_) => 1,
+            Repr::Chunked(chunks) => chunks.len(),
+        }
+    }
+    fn chunk(&self, at: usize) -> &Chunk {
+        match &self.repr {
+            Repr::Compact(chunk) => chunk,
+            Repr::Chunked(chunks) => &chunks[at],
+        }
+    }
+    /// Changes one chunk and keeps the memory count.
+    fn change<R>(&mut self, at: usize, change: impl FnOnce(&mut Chunk) -> R) -> R {
+        let chunk = match &mut self.repr {
+            Repr::Compact(chunk) => chunk,
+            Repr::Chunked(chunks) => &mut chunks[at],
+        };
+        let before = chunk.capacity();
+        let result = change(chunk);
+        self.chunk_bytes = self.chunk_bytes + chunk.capacity() - before;
+        result
+    }
+    /// The row of chunks, made from the single one if need be.
+    fn row(&mut self) -> &mut VecDeque<Chunk> {
+        if let Repr::Compact(chunk) = &mut self.repr {
+            self.repr = Repr::Chunked(VecDeque::from([std::mem::take(chunk)]));
+        }
+        match &mut self.repr {
+            Repr::Chunked(chunks) => chunks,
+            Repr::Compact(_) => unreachable!("made a row just now"),
+        }
+    }
+    fn insert_chunk(&mut self, at: usize, chunk: Chunk) {
+        self.chunk_bytes += chunk.capacity();
+        self.row().insert(at, chunk);
+    }
+    /// After a removal: drops chunk `at` if it is empty, and goes back to one chunk when that is at most half full.
+    fn settle(&mut self, at: usize, limit: ListLimit) {
+        let Repr::Chunked(chunks) = &mut self.repr else { return };
+        if chunks[at].count() == 0 {
+            self.chunk_bytes -= chunks[at].capacity();
+            chunks.remove(at);
+        }
+        if chunks.len() > 1 {
+            return;
+        }
+        let last = chunks.pop_front().unwrap_or_default();
+        let small = last.packed() <= limit.chunk_bytes_max as usize / 2
+            && last.count() <= (limit.chunk_count_max as usize).div_ceil(2);
+        if small {
+            self.repr = Repr::Compact(last);
+        } else {
+            chunks.push_front(last);
+        }
+    }
+
+    /// Adds an element at an end: O(1) amortised.
+    pub fn push(&mut self, end: End, element: &[u8], limit: ListLimit) {
+        let at = if end == End::Front { 0 } else { self.chunk_count() - 1 };
+        if limit.fits(self.chunk(at), element) {
+            self.change(at, |chunk| match end {
+                End::Front => chunk.push_front(element),
+                End::Back => chunk.push_back(element),
+            });
+        } else {
+            // What stands behind the growing end will not grow soon.
+            self.change(at, Chunk::fit);
+            let mut chunk = Chunk::default();
+            chunk.push_back(element);
+            self.insert_chunk(if end == End::Front { 0 } else { at + 1 }, chunk);
+        }
+        self.len += 1;
+    }
+
+    /// The element at an end.
+    #[must_use]
+    pub fn peek(&self, end: End) -> Option<&[u8]> {
+        match end {
+            End::Front => self.get(0),
+            End::Back => self.get(self.len.wrapping_sub(1)),
+        }
+    }
+
+    /// Removes the element at an end after showing it to `taken`: O(1) amortised.
+    pub fn pop<R>(&mut self, end: End, limit: ListLimit, taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let at = if end == End::Front { 0 } else { self.chunk_count() - 1 };
+        let result = self.change(at, |chunk| {
+            let (element, from) = match end {
+                End::Front => {
+                    chunk.element(chunk.first_offset()).map(|(element, _)| (element, chunk.first_offset()))
+                }
+                End::Back => chunk.element_before(chunk.end_offset()),
+            }?;
+            let result = taken(element);
+            chunk.remove_at(from);
+            Some(result)
+        })?;
+        self.len -= 1;
+        self.settle(at, limit);
+        Some(result)
+    }
+
+    /// The chunk that holds `index` (below `len`), and the index inside it. Walks chunks from the nearer end.
+    fn locate(&self, index: usize) -> (usize, usize) {
+        let Repr::Chunked(chunks) = &self.repr else { return (0, index) };
+        if index * 2 <= self.len {
+            let mut left = index;
+            for (at, chunk) in chunks.iter().enumerate() {
+                if left < chunk.count() {
+                    return (at, left);
+                }
+                left -= chunk.count();
+            }
+        } else {
+            let mut after = self.len - index;
+            for (at, chunk) in chunks.iter().enumerate().rev() {
+                if after <= chunk.count() {
+                    return (at, chunk.count() - after);
+                }
+                after -= chunk.count();
+            }
+        }
+        unreachable!("the counts of the chunks add up to len")
+    }
+
+    /// The element at `index`.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&[u8]> {
+        if index >= self.len {
+            return None;
+        }
+        let (at, inner) = self.locate(index);
+        let chunk = self.chunk(at);
+        chunk.element(chunk.offset(inner)).map(|(element, _)| element)
+    }
+
+    /// Replaces the element at `index`. Says whether there is one.
+    pub fn set(&mut self, index: usize, element: &[u8], limit: ListLimit) -> bool {
+        if index >= self.len {
+            return false;
+        }
+        self.remove_at(index, limit);
+        self.insert(index, element, limit);
+        true
+    }
+
+    /// Inserts before `index` (at most `len`). A full chunk is split there.
+    pub fn insert(&mut self, index: usize, element: &[u8], limit: ListLimit) {
+        if index == 0 {
+            return self.push(End::Front, element, limit);
+        }
+        if index >= self.len {
+            return self.push(End::Back, element, limit);
+        }
+        let (at, inner) = self.locate(index);
+        self.len += 1;
+        if limit.fits(self.chunk(at), element) {
+            return self.change(at, |chunk| chunk.insert_at(chunk.offset(inner), element));
+        }
+        if inner > 0 {
+            let rest = self.change(at, |chunk| chunk.split_off(chunk.offset(inner), inner));
+            self.insert_chunk(at + 1, rest);
+            if limit.fits(self.chunk(at), element) {
+                return self.change(at, |chunk| chunk.push_back(element));
+            }
+        }
+        let mut chunk = Chunk::default();
+        chunk.push_back(element);
+        self.insert_chunk(if inner > 0 { at + 1 } else { at }, chunk);
+    }
+
+    fn remove_at(&mut self, index: usize, limit: ListLimit) {
+        let (at, inner) = self.locate(index);
+        self.change(at, |chunk| chunk.remove_at(chunk.offset(inner)));
+        self.len -= 1;
+        self.settle(at, limit);
+    }
+
+    /// Removes elements equal to `element`: `count` from the front, −`count` from the back, all for 0. Returns how
+    /// many.
+    pub fn remove(&mut self, count: i64, element: &[u8], limit: ListLimit) -> usize {
+        let wanted =
+            if count == 0 { usize::MAX } else { usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX) };
+        let mut removed = 0;
+        let mut visited = 0;
+        while removed < wanted && visited < self.chunk_count() && self.len > 0 {
+            let at = if count >= 0 { visited } else { self.chunk_count() - 1 - visited };
+            let before = self.chunk_count();
+            let gone = self.change(at, |chunk| remove_from(chunk, count < 0, wanted - removed, element));
+            removed += gone;
+            self.len -= gone;
+            self.settle(at, limit);
+            if self.chunk_count() == before {
+                visited += 1;
+            }
+        }
+        removed
+    }
+
+    /// Keeps the elements `start..end`.
+    pub fn trim(&mut self, start: usize, end: usize, limit: ListLimit) {
+        let end = end.min(self.len);
+        if start >= end {
+            *self = Self::default();
+            return;
+        }
+        self.cut(End::Back, self.len - end, limit);
+        self.cut(End::Front, start, limit);
+    }
+
+    /// Removes `count` elements from an end: whole chunks at once.
+    fn cut(&mut self, end: End, count: usize, limit: ListLimit) {
+        let mut left = count;
+        while left > 0 {
+            let at = if end == End::Front { 0 } else { self.chunk_count() - 1 };
+            let here = self.chunk(at).count().min(left);
+            self.change(at, |chunk| {
+                let keep = chunk.count() - here;
+                let (from, to) = match end {
+                    End::Front => (chunk.first_offset(), chunk.offset(here)),
+                    End::Back => (chunk.offset(keep), chunk.end_offset()),
+                };
+                chunk.remove_span(from, to, here);
+            });
+            self.len -= here;
+            left -= here;
+            self.settle(at, limit);
+        }
+    }
+
+    /// The elements from `index` on.
+    pub fn iter_from(&self, index: usize) -> impl Iterator<Item = &[u8]> + '_ {
+        let (mut at, inner) = if index < self.len { self.locate(index) } else { (self.chunk_count(), 0) };
+        let mut offset = if at < self.chunk_count() { self.chunk(at).offset(inner) } else { 0 };
+        std::iter::from_fn(move || {
+            while at < self.chunk_count() {
+                if let Some((element, next)) = self.chunk(at).element(offset) {
+                    offset = next;
+                    return Some(element);
+                }
+                at += 1;
+                offset = if at < self.chunk_count() { self.chunk(at).first_offset() } else { 0 };
+            }
+            None
+        })
+    }
+
+    /// The elements backwards, from the last one before `end` on.
+    pub fn iter_back_from(&self, end: usize) -> impl Iterator<Item = &[u8]> + '_ {
+        let end = end.min(self.len);
+        let (mut at, inner) = if end > 0 { self.locate(end - 1) } else { (0, 0) };
+        let mut offset =
+            if end > 0 { self.chunk(at).offset(inner + 1) } else { self.chunk(0).first_offset() };
+        std::iter::from_fn(move || {
+            loop {
+                if let Some((element, start)) = self.chunk(at).element_before(offset) {
+                    offset = start;
+                    return Some(element);
+                }
+                at = at.checked_sub(1)?;
+                offset = self.chunk(at).end_offset();
+            }
+        })
+    }
+
+    /// All elements.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> + '_ {
+        self.iter_from(0)
+    }
+}
+
+/// Removes up to `wanted` elements equal to `element` from one chunk.
+fn remove_from(chunk: &mut Chunk, from_back: bool, wanted: usize, element: &[u8]) -> usize {
+    let mut removed = 0;
+    let mut at = if from_back { chunk.end_offset() } else { chunk.first_offset() };
+    while removed < wanted {
+        let end_before = chunk.end_offset() - at;
+        let start_before = chunk.first_offset();
+        let (found, from, next) = if from_back {
+            let Some((bytes, start)) = chunk.element_before(at) else { break };
+            (bytes == element, start, start)
+        } else {
+            let Some((bytes, next)) = chunk.element(at) else { break };
+            (bytes == element, at, next)
+        };
+        if !found {
+            at = next;
+            continue;
+        }
+        let size = if from_back { at - from } else { next - from };
+        chunk.remove_at(from);
+        removed += 1;
+        if chunk.count() == 0 {
+            break;
+        }
+        // The chunk may have moved its elements: count from the end, which a removal before it leaves alone.
+        at = chunk.end_offset() - if from_back { end_before } else { end_before - size };
+        debug_assert!(at >= chunk.first_offset() || start_before > 0);
+    }
+    removed
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! Owns: one buffer of list elements, packed, with room at both ends. Does not own: how many chunks a list has.
+//!
+//! An element can be walked over from either side:
+//!
+//! ```text
+//!        start                                                       len
+//! +-----+---------------------------------------+-------------------+
+//! | gap | length, LEB128 | bytes | size, LEB128 backwards |  next …  |
+//! +-----+---------------------------------------+-------------------+
+//! ```
+//! `size` counts the length and the bytes before it; its last byte comes first when read from the end. An element of up
+//! to 126 bytes costs 2 bytes. The gap makes pushes at the front O(1) amortised: it is widened by up to
+//! [`GAP_BYTES_MAX`] at a time, and what pops leave behind is closed when it is more than half of the buffer.
+
+/// The most room made in front at once.
+const GAP_BYTES_MAX: usize = 512;
+/// The longest LEB128 of a length: 5 bytes say 2^35 − 1.
+const VARINT_BYTES_MAX: usize = 5;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chunk {
+    buf: Vec<u8>,
+    start: u32,
+    count: u32,
+}
+
+/// The length at the head of an element and the bytes it takes.
+fn read_length(bytes: &[u8]) -> (usize, usize) {
+    let mut value = 0;
+    for (at, &byte) in bytes.iter().enumerate().take(VARINT_BYTES_MAX) {
+        value |= ((byte & 127) as usize) << (7 * at);
+        if byte < 128 {
+            return (value, at + 1);
+        }
+    }
+    (value, VARINT_BYTES_MAX)
+}
+
+fn read_size_back(bytes: &[u8]) -> (usize, usize) {
+    let mut value = 0;
+    for (at, &byte) in bytes.iter().rev().enumerate().take(VARINT_BYTES_MAX) {
+        value |= ((byte & 127) as usize) << (7 * at);
+        if byte < 128 {
+            return (value, at + 1);
+        }
+    }
+    (value, VARINT_BYTES_MAX)
+}
+
+const fn varint_bytes(value: usize) -> usize {
+    let mut bytes = 1;
+    let mut left = value >> 7;
+    while left > 0 {
+        bytes += 1;
+        left >>= 7;
+    }
+    bytes
+}
+
+/// Bytes that an element takes in a chunk.
+pub(super) const fn packed_bytes(len: usize) -> usize {
+    let size = varint_bytes(len) + len;
+    size + varint_bytes(size)
+}
+
+fn write_varint(out: &mut [u8], mut value: usize) {
+    let last = out.len() - 1;
+    for (at, byte) in out.iter_mut().enumerate() {
+        *byte = (value & 127) as u8 | if at < last { 128 } else { 0 };
+        value >>= 7;
+    }
+}
+
+/// Writes an element over `out`, which has exactly its packed size.
+fn write_element(out: &mut [u8], element: &[u8]) {
+    let head = varint_bytes(element.len());
+    let size = head + element.len();
+    write_varint(&mut out[..head], element.len());
+    out[head..size].copy_from_slice(element);
+    write_varint(&mut out[size..], size);
+    out[size..].reverse();
+}
+
+impl Chunk {
+    pub(super) const fn count(&self) -> usize {
+        self.count as usize
+    }
+    /// Bytes of the elements.
+    pub(super) const fn packed(&self) -> usize {
+        self.buf.len() - self.start as usize
+    }
+    /// Bytes allocated.
+    pub(super) const fn capacity(&self) -> usize {
+        self.buf.capacity()
+    }
+
+    pub(super) fn push_back(&mut self, element: &[u8]) {
+        self.insert_at(self.buf.len(), element);
+    }
+    pub(super) fn push_front(&mut self, element: &[u8]) {
+        let need = packed_bytes(element.len());
+        if (self.start as usize) < need {
+            let gap = need + (self.packed() / 2).min(GAP_BYTES_MAX);
+            self.move_start(gap);
+        }
+        self.start -= need as u32;
+        let start = self.start as usize;
+        write_element(&mut self.buf[start..start + need], element);
+        self.count += 1;
+    }
+    /// Moves the elements so that they start at `gap`.
+    fn move_start(&mut self, gap: usize) {
+        let (start, packed) = (self.start as usize, self.packed());
+        if gap > start {
+            self.buf.resize(gap + packed, 0);
+        }
+        self.buf.copy_within(start..start + packed, gap);
+        self.buf.truncate(gap + packed);
+        self.start = gap as u32;
+    }
+
+    /// The element at a byte offset: its bytes, and the offset after it.
+    pub(super) fn element(&self, at: usize) -> Option<(&[u8], usize)> {
+        if at >= self.buf.len() {
+            return None;
+        }
+        let (len, head) = read_length(&self.buf[at..]);
+        let size = head + len;
+        Some((&self.buf[at + head..at + size], at + size + varint_bytes(size)))
+    }
+    /// The element before a byte offset: its bytes, and its own offset.
+    pub(super) fn element_before(&self, at: usize) -> Option<(&[u8], usize)> {
+        if at <= self.start as usize {
+            return None;
+        }
+        let (size, tail) = read_size_back(&self.buf[..at]);
+        let start = at - tail - size;
+        let (len, head) = read_length(&self.buf[start..]);
+        Some((&self.buf[start + head..start + head + len], start))
+    }
+    pub(super) const fn first_offset(&self) -> usize {
+        self.start as usize
+    }
+    pub(super) const fn end_offset(&self) -> usize {
+        self.buf.len()
+    }
+    /// The offset of element `index`, from the nearer end. `index` may be the count: the end.
+    pub(super) fn offset(&self, index: usize) -> usize {
+        if index * 2 <= self.count() {
+            let mut at = self.first_offset();
+            for _ in 0..index {
+                at = self.element(at).map_or(at, |(_, next)| next);
+            }
+            at
+        } else {
+            let mut at = self.end_offset();
+            for _ in index..self.count() {
+                at = self.element_before(at).map_or(at, |(_, start)| start);
+            }
+            at
+        }
+    }
+
+    /// Inserts before the element at offset `at`.
+    pub(super) fn insert_at(&mut self, at: usize, element: &[u8]) {
+        let need = packed_bytes(element.len());
+        let end = self.buf.len();
+        if end == self.buf.capacity() || end + need > self.buf.capacity() {
+            // A quarter more, not double: a compact list should stay compact.
+            self.buf.reserve_exact(need + end / 4);
+        }
+        self.buf.resize(end + need, 0);
+        self.buf.copy_within(at..end, at + need);
+        write_element(&mut self.buf[at..at + need], element);
+        self.count += 1;
+    }
+    /// Removes the element at offset `at`.
+    pub(super) fn remove_at(&mut self, at: usize) {
+        if let Some((_, next)) = self.element(at) {
+            self.remove_span(at, next, 1);
+        }
+    }
+    /// Removes `count` elements that lie in `from..to`.
+    pub(super) fn remove_span(&mut self, from: usize, to: usize, count: usize) {
+        self.count -= count as u32;
+        if from == self.start as usize {
+            self.start = to as u32;
+        } else {
+            self.buf.drain(from..to);
+        }
+        self.tighten();
+    }
+    fn tighten(&mut self) {
+        let packed = self.packed();
+        if packed == 0 {
+            self.start = 0;
+            self.buf.clear();
+        } else if self.start as usize > packed.max(64) {
+            self.move_start(0);
+        }
+        if self.buf.capacity() > 64 && self.buf.capacity() > 4 * self.buf.len() {
+            self.buf.shrink_to(2 * self.buf.len());
+        }
+    }
+    /// Cuts off the elements from offset `at` (the one numbered `index`) on, as a chunk of their own.
+    pub(super) fn split_off(&mut self, at: usize, index: usize) -> Self {
+        let buf = self.buf[at..].to_vec();
+        let count = self.count - index as u32;
+        self.buf.truncate(at);
+        self.count = index as u32;
+        self.tighten();
+        Self { buf, start: 0, count }
+    }
+    /// Gives back the spare memory.
+    pub(super) fn fit(&mut self) {
+        self.move_start(0);
+        self.buf.shrink_to_fit();
+    }
+}

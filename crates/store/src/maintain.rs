@@ -1,0 +1,75 @@
+//! Owns: the work that nobody waits for, in bounded steps: ending resizes, freeing flushed tables, compacting sparse
+//! spans, giving memory back. Does not own: when it runs; the engine calls it when a worker is idle and a few times a
+//! second.
+
+use crate::keyspace::Batch;
+
+/// Buckets of a running resize moved under one lock: about 15 µs.
+const RESIZE_BUCKETS: u32 = 64;
+/// Buckets of a flushed table freed under one lock: about 50 µs.
+const DRAIN_BUCKETS: u32 = 64;
+/// Entries moved out of sparse spans under one lock: about 25 µs.
+const COMPACT_ENTRIES: usize = 64;
+/// Regions whose free pages are given back in one step: each up to some 100 µs in the kernel.
+const PURGE_REGIONS: usize = 1;
+/// Steps between purges.
+const PURGE_EVERY: u32 = 16;
+
+/// Where maintenance stands. One for the server, or one for each worker.
+#[derive(Debug, Default)]
+pub struct Maintenance {
+    at: u32,
+    steps: u32,
+    /// Shards in a row at which there was nothing to do.
+    idle: u32,
+}
+
+/// What a step has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MaintenanceStep {
+    /// Entries moved by compaction.
+    pub moved: usize,
+    /// Bytes given back to the operating system.
+    pub purged_bytes: usize,
+    /// A whole round has found nothing to do: no need to call again soon.
+    pub idle: bool,
+}
+
+impl Maintenance {
+    /// One step: one shard under its lock for at most about 100 µs, and now and then, outside it, pages back to the
+    /// operating system (up to 0.5 ms) or a region into a huge page (if configured; up to 4 ms).
+    pub fn step(&mut self, batch: &Batch<'_>) -> MaintenanceStep {
+        let keyspace = batch.keyspace();
+        let shards = keyspace.shard_count();
+        let mut step = MaintenanceStep::default();
+        let mut worked;
+        {
+            let mut guard = batch.lock_shard(self.at & (shards - 1));
+            let env = guard.env();
+            let heap = guard.heap_mut();
+            worked = heap.advance_resize(env, RESIZE_BUCKETS);
+            worked |= heap.drain(env, DRAIN_BUCKETS);
+            if !worked {
+                step.moved = heap.compact(env, COMPACT_ENTRIES);
+                worked = step.moved > 0;
+            }
+        }
+        self.steps = self.steps.wrapping_add(1);
+        if worked {
+            self.idle = 0;
+        } else {
+            self.at = self.at.wrapping_add(1);
+            self.idle = self.idle.saturating_add(1);
+        }
+        if self.steps.is_multiple_of(PURGE_EVERY) || self.idle == shards {
+            step.purged_bytes = keyspace.pages.purge(PURGE_REGIONS) + keyspace.directory.runs.purge();
+            keyspace.directory.domain.collect();
+            let collapsed = keyspace.pages.collapse_dense();
+            if step.purged_bytes > 0 || collapsed {
+                self.idle = 0;
+            }
+        }
+        step.idle = self.idle >= shards;
+        step
+    }
+}

@@ -1,0 +1,19 @@
+//! Owns: the one instruction that asks the memory system for a cache line early. Does not own: what to ask for.
+
+/// Asks for the cache line at `address`. A hint: it never faults, reads nothing into the program and may be given any
+/// address, so a pointer that another thread is about to free is allowed. Costs one load slot.
+#[inline(always)]
+pub(crate) fn line(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: PREFETCHT0 is in every x86-64 and has no effect on the architectural state, whatever the address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    // SAFETY: PRFM is a hint with no effect on registers, flags or memory, whatever the address.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{0}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = address;
+}

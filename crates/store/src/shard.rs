@@ -1,0 +1,196 @@
+//! Owns: one shard and what can be done under its lock: lookups, writes, expiry on sight, watches, waiters, counting
+//! and emitting. Does not own: which shard a key is in, taking locks (`crate::keyspace`), bytes and pointers
+//! (`crate::entry`).
+
+mod object;
+mod read;
+mod text;
+mod write;
+
+use crate::access::AccessMode;
+use crate::clock::XorShift;
+use crate::counters::{Counter, Counters};
+use crate::effect::{Cause, Effect, EffectSink};
+use crate::entry::heap::{Env, Found, Heap, Key};
+use crate::keyspace::Keyspace;
+use crate::waiters::Waiters;
+use crate::watch::Watches;
+pub use object::Changed;
+use parking_lot::{Mutex, MutexGuard};
+pub use read::KeyInfo;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+pub use text::{NumberError, WrongType};
+pub use write::{Expiry, Taken, TakenValue};
+
+/// What the lock of a shard protects.
+pub(crate) struct ShardData {
+    pub(crate) heap: Heap,
+    watches: Watches,
+    waiters: Waiters,
+    rng: XorShift,
+    /// The latest time seen: a shard's time does not go back.
+    now_ms: u64,
+}
+
+/// A shard, on cache lines of its own.
+#[repr(align(128))]
+pub(crate) struct Shard {
+    data: Mutex<ShardData>,
+    /// No key of the shard expires before this. Written under the lock, read by the expiry cycle without it.
+    pub(crate) next_expiry_ms: AtomicU64,
+}
+
+impl Shard {
+    pub(crate) fn new(databases: usize, jitter: u8, seed: u64) -> Self {
+        let data = ShardData {
+            heap: Heap::new(databases, jitter),
+            watches: Watches::default(),
+            waiters: Waiters::default(),
+            rng: XorShift::new(seed),
+            now_ms: 0,
+        };
+        Self { data: Mutex::new(data), next_expiry_ms: AtomicU64::new(u64::MAX) }
+    }
+}
+
+/// What a command brings to each call: where, when, for whom. One `now_ms` serves a whole command, EXEC or script.
+pub struct Op<'e> {
+    /// The database, below the keyspace's number of databases.
+    pub db: u8,
+    /// The time that the command runs at.
+    pub now_ms: u64,
+    /// Whether reading counts as an access (not under CLIENT NO-TOUCH, nor for OBJECT and similar).
+    pub touch: bool,
+    /// Where effects go.
+    pub sink: &'e mut dyn EffectSink,
+}
+
+impl<'e> Op<'e> {
+    /// An operation whose reads count as accesses.
+    pub fn new(db: u8, now_ms: u64, sink: &'e mut dyn EffectSink) -> Self {
+        Self { db, now_ms, touch: true, sink }
+    }
+}
+
+/// A locked shard. Everything a command does to keys goes through one of these.
+///
+/// What it lends (`ValueRef`) lives until it is next used for something that may change the shard, which the borrow
+/// checker enforces. Keep it short: no I/O, nothing that waits.
+pub struct ShardGuard<'b> {
+    pub(crate) keyspace: &'b Keyspace,
+    pub(crate) counters: &'b Counters,
+    id: u32,
+    data: MutexGuard<'b, ShardData>,
+    used_before: usize,
+}
+
+impl<'b> ShardGuard<'b> {
+    pub(crate) fn lock(keyspace: &'b Keyspace, counters: &'b Counters, id: u32) -> Self {
+        let data = keyspace.shard(id).data.lock();
+        let used_before = data.heap.used_bytes();
+        Self { keyspace, counters, id, data, used_before }
+    }
+
+    /// The shard's number.
+    #[must_use]
+    pub const fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// This shard's watched keys.
+    pub fn watches(&mut self) -> &mut Watches {
+        &mut self.data.watches
+    }
+    /// This shard's blocked sessions.
+    pub fn waiters(&mut self) -> &mut Waiters {
+        &mut self.data.waiters
+    }
+
+    /// Adds what this guard has changed to the worker's counters. Happens by itself when the guard is dropped; needed
+    /// before only to see `used_memory` exactly within one EXEC.
+    pub fn settle(&mut self) {
+        let used = self.data.heap.used_bytes();
+        if used != self.used_before {
+            self.counters.add(Counter::UsedBytes, used as i64 - self.used_before as i64);
+            self.used_before = used;
+        }
+    }
+
+    /// Emits an effect that the store cannot know itself: a change inside an object, with its members chosen.
+    pub fn emit(&mut self, op: &mut Op<'_>, effect: &Effect<'_>) {
+        emit(self.keyspace, op, effect);
+    }
+
+    pub(crate) fn env(&self) -> Env<'b> {
+        self.keyspace.env(self.id)
+    }
+    pub(crate) fn heap(&self) -> &Heap {
+        &self.data.heap
+    }
+    pub(crate) fn heap_mut(&mut self) -> &mut Heap {
+        &mut self.data.heap
+    }
+    fn mode(&self) -> AccessMode {
+        self.keyspace.access_mode()
+    }
+    /// The operation's time, or the shard's if that is later.
+    fn time(&mut self, op: &Op<'_>) -> u64 {
+        self.data.now_ms = self.data.now_ms.max(op.now_ms);
+        self.data.now_ms
+    }
+
+    /// Finds a key that has not expired. One that has is removed, with its effect: 2 cache lines more than a miss.
+    #[inline]
+    pub(crate) fn live(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Found> {
+        let found = self.data.heap.find(op.db as usize, key)?;
+        if found.expires() { self.live_expiring(op, key, found) } else { Some(found) }
+    }
+
+    /// Out of line, so that keys without an expiry pay one test for it.
+    #[inline(never)]
+    fn live_expiring(&mut self, op: &mut Op<'_>, key: &Key<'_>, found: Found) -> Option<Found> {
+        if self.data.heap.entry(op.db as usize, found).expire_ms() <= self.time(op) {
+            drop(self.remove_found(op, key, found, Cause::Expired));
+            return None;
+        }
+        Some(found)
+    }
+
+    /// Everything that goes with a write to a key, except the effect.
+    #[inline]
+    fn wrote(&mut self, db: u8, key: &Key<'_>) {
+        self.data.watches.touch(db, key.hash);
+        self.counters.add(Counter::Writes, 1);
+    }
+
+    /// Keeps the expiry bookkeeping after an entry went from one expiry state to another.
+    #[inline]
+    fn expiry_changed(&mut self, db: u8, was: bool, expire_ms: u64) {
+        let is = expire_ms != u64::MAX;
+        if is {
+            let next = &self.keyspace.shard(self.id).next_expiry_ms;
+            if expire_ms < next.load(Relaxed) {
+                next.store(expire_ms, Relaxed);
+            }
+        }
+        if was != is {
+            self.counters.add_expiring(db as usize, if is { 1 } else { -1 });
+        }
+    }
+}
+
+impl Drop for ShardGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.settle();
+    }
+}
+
+/// Emits an effect if there is a reader.
+#[inline]
+pub(crate) fn emit(keyspace: &Keyspace, op: &mut Op<'_>, effect: &Effect<'_>) {
+    if op.sink.wants() {
+        let sequence = keyspace.next_sequence();
+        op.sink.emit(sequence, op.db, effect);
+    }
+}

@@ -1,0 +1,107 @@
+//! Owns: changes inside strings: APPEND, SETRANGE, INCRBY. Does not own: limits of length, which the engine checks
+//! before.
+
+use super::{Op, ShardGuard, emit};
+use crate::effect::Effect;
+use crate::entry::ValueMut;
+use crate::entry::heap::Key;
+use crate::shard::Expiry;
+use crate::value::{NewValue, ValueRef, parse_int};
+
+/// The key holds another type than the operation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrongType;
+
+/// Why a number was not incremented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberError {
+    /// Not a string.
+    WrongType,
+    /// A string, but not a canonical 64-bit integer.
+    NotAnInteger,
+    /// The result would not fit.
+    Overflow,
+}
+
+impl ShardGuard<'_> {
+    /// INCRBY: in place when the key holds an integer.
+    pub fn increment(&mut self, op: &mut Op<'_>, key: &Key<'_>, by: i64) -> Result<i64, NumberError> {
+        let old = match self.peek(op, key) {
+            None => 0,
+            Some(ValueRef::Int(number)) => number,
+            Some(ValueRef::Object(_)) => return Err(NumberError::WrongType),
+            Some(ValueRef::Bytes(bytes)) => parse_int(bytes).ok_or(NumberError::NotAnInteger)?,
+            Some(ValueRef::Shared(_)) => return Err(NumberError::NotAnInteger),
+        };
+        let new = old.checked_add(by).ok_or(NumberError::Overflow)?;
+        if !self.replace_int(op, key, new) {
+            self.set(op, key, NewValue::Int(new), Expiry::Keep);
+        }
+        Ok(new)
+    }
+
+    /// Replaces an integer by another, 8 bytes in place. Says whether the key held one.
+    fn replace_int(&mut self, op: &mut Op<'_>, key: &Key<'_>, new: i64) -> bool {
+        let Some(found) = self.live(op, key) else { return false };
+        let (now_ms, mode, db) = (self.time(op), self.mode(), op.db as usize);
+        let data = &mut *self.data;
+        let entry = data.heap.entry(db, found);
+        entry.set_clock(mode.touched(entry.clock(), now_ms, &mut data.rng));
+        let expire_ms = found.expires().then(|| entry.expire_ms());
+        let ValueMut::Int(number) = data.heap.value_mut(db, found) else { return false };
+        *number = new;
+        self.wrote(op.db, key);
+        emit(self.keyspace, op, &Effect::Set { key: key.bytes, value: ValueRef::Int(new), expire_ms });
+        true
+    }
+
+    /// APPEND: returns the new length.
+    pub fn append(&mut self, op: &mut Op<'_>, key: &Key<'_>, bytes: &[u8]) -> Result<usize, WrongType> {
+        let old = match self.peek(op, key) {
+            None => {
+                self.set(op, key, NewValue::string(bytes), Expiry::None);
+                return Ok(bytes.len());
+            }
+            Some(value) => value.string_len().ok_or(WrongType)?,
+        };
+        self.write_at(op, key, old, bytes)
+    }
+
+    /// SETRANGE with bytes to write: pads with zeros up to `offset`, returns the new length.
+    pub fn set_range(
+        &mut self,
+        op: &mut Op<'_>,
+        key: &Key<'_>,
+        offset: usize,
+        bytes: &[u8],
+    ) -> Result<usize, WrongType> {
+        if !self.exists(op, key) {
+            self.set(op, key, NewValue::Bytes(b""), Expiry::None);
+        }
+        self.write_at(op, key, offset, bytes)
+    }
+
+    /// Writes into an existing string. Bytes that a reply still holds are copied first (the reader's stay as they
+    /// were).
+    fn write_at(
+        &mut self,
+        op: &mut Op<'_>,
+        key: &Key<'_>,
+        offset: usize,
+        bytes: &[u8],
+    ) -> Result<usize, WrongType> {
+        let Some(found) = self.live(op, key) else { return Ok(0) };
+        let db = op.db as usize;
+        let (now_ms, mode, env) = (self.time(op), self.mode(), self.env());
+        let data = &mut *self.data;
+        let entry = data.heap.entry(db, found);
+        let old = entry.value().string_len().ok_or(WrongType)?;
+        entry.set_clock(mode.touched(entry.clock(), now_ms, &mut data.rng));
+        let len = old.max(offset + bytes.len());
+        let target = data.heap.lengthen(env, db, found, len);
+        target[offset..offset + bytes.len()].copy_from_slice(bytes);
+        self.wrote(op.db, key);
+        emit(self.keyspace, op, &Effect::Write { key: key.bytes, offset, bytes });
+        Ok(len)
+    }
+}

@@ -1,0 +1,32 @@
+//! Owns: the choice between real atomics and loom's model of them, for the modules whose ordering loom checks
+//! (`epoch`). Does not own: the table's atomics, which are relaxed and carry no ordering of their own.
+
+#[cfg(loom)]
+pub(crate) use loom::{
+    sync::atomic::{AtomicBool, AtomicU64, Ordering, fence},
+    sync::{Mutex, MutexGuard},
+};
+#[cfg(not(loom))]
+pub(crate) use parking_lot::{Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+
+/// Locks a mutex of either kind; loom's returns a poison result that cannot be poisoned here because no holder panics.
+#[cfg(loom)]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+/// Locks a mutex of either kind.
+#[cfg(not(loom))]
+#[inline]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock()
+}
+
+/// Lets another thread run while waiting for a flag that it will clear within one batch.
+pub(crate) fn yield_now() {
+    #[cfg(loom)]
+    loom::thread::yield_now();
+    #[cfg(not(loom))]
+    std::thread::yield_now();
+}

@@ -1,0 +1,174 @@
+//! Owns: what of a shard's tables can be seen without its lock: the published arrays, and the prefetches that read
+//! them. Does not own: the epochs that keep a published array alive while someone is pinned (`crate::epoch`).
+//!
+//! A published word is the array's address with its size step in the 7 low bits, so one load gives a pointer and a
+//! length that belong together. The array is only ever read as atomics, and entry pointers found in it are prefetched,
+//! never followed.
+
+use super::array::{Array, Bucket, STEP_MAX, buckets_of, home, matches, passed, slot_of};
+use crate::epoch::{Domain, Pin};
+use crate::hash::{position_of, tag_of};
+use crate::prefetch;
+use crate::slab::runs::RunSource;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+const STEP_BITS: usize = 0x7f;
+const _: () = assert!(STEP_MAX as usize <= STEP_BITS && super::array::ARRAY_ALIGN == STEP_BITS + 1);
+
+/// The arrays of one table as an unlocked reader sees them.
+#[derive(Default)]
+pub(crate) struct Head {
+    main: AtomicPtr<Bucket>,
+    next: AtomicPtr<Bucket>,
+    /// Buckets of `main` whose keys are already in `next`. A stale value costs a useless prefetch.
+    migrated: AtomicU32,
+}
+
+/// Where a table publishes its arrays and gives up old ones.
+///
+/// A table must be used with one and the same home all its life: an array that was published in one place and retired
+/// in another could be freed under a reader.
+pub(crate) trait Home {
+    /// Makes these the arrays that prefetchers see.
+    fn publish(&self, main: Option<&Array>, next: Option<&Array>);
+    /// Tells prefetchers how far a resize is.
+    fn advance(&self, migrated: u32);
+    /// Takes an array that is no longer published.
+    fn retire(&self, array: Array);
+    /// A new array.
+    fn array(&self, step: u8) -> Array {
+        Array::new(step, None)
+    }
+}
+
+/// For tables that nobody prefetches without the lock, such as a large hash's.
+pub(crate) struct Private;
+
+impl Home for Private {
+    fn publish(&self, _: Option<&Array>, _: Option<&Array>) {}
+    fn advance(&self, _: u32) {}
+    fn retire(&self, _: Array) {}
+}
+
+/// All heads of a keyspace together with the epochs under which their arrays are retired.
+pub(crate) struct Directory {
+    heads: Box<[Head]>,
+    pub(crate) domain: Domain<Array>,
+    pub(crate) runs: Arc<RunSource>,
+}
+
+/// One head of a directory: the home of a keyspace's table.
+pub(crate) struct Published<'d> {
+    pub(crate) directory: &'d Directory,
+    pub(crate) index: usize,
+}
+
+fn encode(array: Option<&Array>) -> *mut Bucket {
+    array.map_or(std::ptr::null_mut(), |array| {
+        array.pointer().as_ptr().map_addr(|address| address | array.step() as usize)
+    })
+}
+
+impl Home for Published<'_> {
+    fn publish(&self, main: Option<&Array>, next: Option<&Array>) {
+        let head = &self.directory.heads[self.index];
+        head.migrated.store(0, Ordering::Relaxed);
+        // Release: a reader that sees the pointer also sees the array zeroed.
+        head.next.store(encode(next), Ordering::Release);
+        head.main.store(encode(main), Ordering::Release);
+    }
+    fn advance(&self, migrated: u32) {
+        self.directory.heads[self.index].migrated.store(migrated, Ordering::Relaxed);
+    }
+    fn retire(&self, array: Array) {
+        self.directory.domain.retire(array);
+    }
+    fn array(&self, step: u8) -> Array {
+        Array::new(step, Some(&self.directory.runs))
+    }
+}
+
+impl Directory {
+    /// `heads` empty heads, and epochs for `workers`.
+    pub(crate) fn new(heads: usize, workers: usize) -> Self {
+        Self {
+            heads: (0..heads).map(|_| Head::default()).collect(),
+            domain: Domain::new(workers),
+            runs: Arc::new(RunSource::new()),
+        }
+    }
+
+    /// The bucket in which the search for `hash` starts.
+    #[inline]
+    fn first_bucket<'p>(
+        &'p self,
+        _pin: &'p Pin<'_, Array>,
+        index: usize,
+        hash: u64,
+    ) -> Option<(&'p Bucket, Option<&'p Bucket>)> {
+        let head = &self.heads[index];
+        let position = position_of(hash);
+        let mut word = head.main.load(Ordering::Acquire);
+        if word.is_null() {
+            return None;
+        }
+        let mut count = count_of(word);
+        let next = head.next.load(Ordering::Acquire);
+        if !next.is_null() && home(position, count) < head.migrated.load(Ordering::Relaxed) {
+            word = next;
+            count = count_of(word);
+        }
+        let at = home(position, count);
+        let base = word.map_addr(|address| address & !STEP_BITS);
+        // SAFETY: `base` and `count` come from one published word, so `at` is in bounds. The array was published in
+        // this directory, hence is retired to this directory's domain only, which frees it after every pin that could
+        // have seen it is gone; the caller holds such a pin for `'p`.
+        let first = unsafe { &*base.add(at as usize) };
+        // SAFETY: as above; the index is below the count.
+        let second = (at + 1 < count).then(|| unsafe { &*base.add(at as usize + 1) });
+        Some((first, second))
+    }
+
+    /// Stage one: asks for the bucket of `hash`.
+    #[inline]
+    pub(crate) fn prefetch_bucket(&self, pin: &Pin<'_, Array>, index: usize, hash: u64) {
+        self.domain.assert_own(pin);
+        if let Some((first, _)) = self.first_bucket(pin, index, hash) {
+            prefetch::line(std::ptr::from_ref(first).cast());
+        }
+    }
+
+    /// Stage two: reads the bucket and asks for the entries whose tag fits, and for the next bucket if keys have passed
+    /// this one. An entry of up to 56 bytes may lie across two lines, so two are asked for.
+    #[inline]
+    pub(crate) fn prefetch_entry(&self, pin: &Pin<'_, Array>, index: usize, hash: u64) {
+        self.domain.assert_own(pin);
+        let Some((first, second)) = self.first_bucket(pin, index, hash) else { return };
+        let meta = first.meta();
+        prefetch_matches(first, meta, tag_of(hash));
+        if passed(meta)
+            && let Some(second) = second
+        {
+            prefetch_matches(second, second.meta(), tag_of(hash));
+        }
+    }
+}
+
+#[inline]
+fn prefetch_matches(bucket: &Bucket, meta: u64, tag: u8) {
+    let mut matched = matches(meta, tag);
+    while matched != 0 {
+        if let Some(entry) = bucket.slot(slot_of(matched)) {
+            let address = entry.entry().as_ptr();
+            prefetch::line(address);
+            prefetch::line(address.wrapping_add(48));
+        }
+        matched &= matched - 1;
+    }
+}
+
+#[inline]
+fn count_of(word: *mut Bucket) -> u32 {
+    buckets_of((word as usize & STEP_BITS) as u8)
+}

@@ -1,0 +1,143 @@
+//! Owns: when a table grows and shrinks, and moving entries a few buckets at a time. Does not own: the arrays' layout.
+//!
+//! Why a resize always ends before an array fills, with at least two buckets moved by each write:
+//! - n old buckets take at most n/2 writes. Growth starts at 6.33 n entries at most, so 6.33 n + n/2 < 7 n even if
+//!   every new key falls into the part that has not moved; the new array has 7 · 1.14 n slots.
+//! - A shrink starts below 3.5 n entries and goes to at least 3.5 n · 4/3 = 4.67 n slots; 3.5 n + n/2 < 4.67 n.
+
+use super::array::{Array, Tagged, home, passed};
+use super::head::Home;
+use super::{Facts, Table, WRITE_MOVES_BUCKETS, grow_load, slots, step_for_len};
+use crate::hash::{position_of, tag_of};
+use crate::prefetch;
+
+/// Arrays up to this many buckets are moved at once: at most 112 entries, about 5 µs.
+const AT_ONCE_BUCKETS: u32 = 16;
+
+impl Table {
+    pub(super) fn make_room(&mut self, facts: &impl Fn(Tagged) -> Facts, owner: &impl Home) {
+        if self.next.is_some() {
+            self.advance(WRITE_MOVES_BUCKETS, facts, owner);
+            return;
+        }
+        let Some(main) = &self.main else {
+            self.main = Some(owner.array(0));
+            owner.publish(self.main.as_ref(), None);
+            return;
+        };
+        if (self.len + 1) * 1024 > slots(main) * grow_load(self.jitter) {
+            self.grow(owner);
+            self.after_start(facts, owner);
+        }
+    }
+
+    pub(super) fn make_tight(&mut self, facts: &impl Fn(Tagged) -> Facts, owner: &impl Home) {
+        if self.next.is_some() {
+            self.advance(WRITE_MOVES_BUCKETS, facts, owner);
+        } else if self.len == 0 {
+            if let Some(main) = self.main.take() {
+                owner.publish(None, None);
+                owner.retire(main);
+            }
+        } else if self.wants_shrink() {
+            self.start(step_for_len(self.len), owner);
+            self.after_start(facts, owner);
+        }
+    }
+
+    fn wants_shrink(&self) -> bool {
+        self.main.as_ref().is_some_and(|main| {
+            self.len * 2 < slots(main) && main.step() > 0 && step_for_len(self.len) < main.step()
+        })
+    }
+
+    /// Starts to grow by one step, unless a resize runs.
+    pub(super) fn grow(&mut self, owner: &impl Home) {
+        if let (Some(main), None) = (&self.main, &self.next) {
+            self.start(main.step() + 1, owner);
+        }
+    }
+
+    fn start(&mut self, step: u8, owner: &impl Home) {
+        self.next = Some(owner.array(step));
+        self.migrated = 0;
+        owner.publish(self.main.as_ref(), self.next.as_ref());
+    }
+
+    fn after_start(&mut self, facts: &impl Fn(Tagged) -> Facts, owner: &impl Home) {
+        let small = self.main.as_ref().is_some_and(|main| main.count() <= AT_ONCE_BUCKETS);
+        self.advance(if small { AT_ONCE_BUCKETS } else { WRITE_MOVES_BUCKETS }, facts, owner);
+    }
+
+    pub(super) fn finish_resize(&mut self, facts: &impl Fn(Tagged) -> Facts, owner: &impl Home) {
+        self.advance(u32::MAX, facts, owner);
+    }
+
+    /// Whether a resize runs.
+    pub(crate) const fn resizing(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// Moves up to `buckets` buckets of a running resize: about 7 entries each, whose lines are asked for together, so
+    /// about 0.2 µs a bucket in a large keyspace. Returns whether the resize is over.
+    pub(crate) fn advance(
+        &mut self,
+        buckets: u32,
+        facts: &impl Fn(Tagged) -> Facts,
+        owner: &impl Home,
+    ) -> bool {
+        let (Some(main), Some(mut next)) = (self.main.take(), self.next.take()) else { return true };
+        let end = main.count().min(self.migrated.saturating_add(buckets));
+        while self.migrated < end {
+            if self.migrated + 1 < main.count() {
+                ask_for_entries(&main, self.migrated + 1);
+            }
+            move_bucket(&main, &mut next, self.migrated, facts);
+            self.migrated += 1;
+        }
+        if self.migrated < main.count() {
+            owner.advance(self.migrated);
+            self.main = Some(main);
+            self.next = Some(next);
+            return false;
+        }
+        self.migrated = 0;
+        owner.publish(Some(&next), None);
+        owner.retire(main);
+        self.main = Some(next);
+        true
+    }
+}
+
+fn ask_for_entries(array: &Array, bucket: u32) {
+    for (_, entry) in array.bucket(bucket).occupied() {
+        prefetch::line(entry.entry().as_ptr());
+    }
+}
+
+/// Moves every entry whose home is `bucket`, wherever it stands.
+fn move_bucket(main: &Array, next: &mut Array, bucket: u32, facts: &impl Fn(Tagged) -> Facts) {
+    let mut at = bucket;
+    for _ in 0..main.count() {
+        let source = main.bucket(at);
+        let more = passed(source.meta());
+        for (slot, entry) in source.occupied() {
+            let (hash, expire_ms) = facts(entry);
+            let position = position_of(hash);
+            if home(position, main.count()) != bucket {
+                continue;
+            }
+            main.take(super::Place { bucket: at, slot: slot as u8 }, position);
+            let place = next
+                .place(position, tag_of(hash), entry)
+                .expect("the new array has more slots than there are entries (module comment)");
+            if entry.marked() {
+                next.note_expiry(place.bucket, expire_ms);
+            }
+        }
+        if !more {
+            return;
+        }
+        at = main.after(at);
+    }
+}

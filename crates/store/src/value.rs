@@ -1,0 +1,264 @@
+//! Owns: what a key can hold: strings in their three forms and boxed objects. Does not own: how an entry stores them
+//! (`crate::entry`), what commands do with them.
+
+use crate::entry::INLINE_BYTES_MAX;
+use crate::list::List;
+use std::sync::Arc;
+
+/// A large string, counted: a reply may keep a clone and send from it (`writev`) after the lock is gone. Writers copy
+/// when somebody else holds it, so a clone never changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct SharedBytes(Arc<Vec<u8>>);
+
+impl SharedBytes {
+    /// Takes over a buffer without copying it.
+    #[must_use]
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(bytes))
+    }
+    /// The bytes.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+    /// Whether somebody beside this holder has it: such bytes are not freed by deleting the key.
+    #[must_use]
+    pub fn is_pinned(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+    pub(crate) const fn vec_mut(&mut self) -> &mut Arc<Vec<u8>> {
+        &mut self.0
+    }
+    /// Memory that it takes, the counts included.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.0.capacity() + 40
+    }
+}
+
+/// A value that is not a string, boxed behind the entry's word.
+///
+/// One variant for each type; commands match on it and answer WRONGTYPE for the others. The types of later issues stand
+/// here in the same way: `Hash(Hash)`, `Set(Set)`, `SortedSet(SortedSet)`, `Stream(Stream)`. Each brings its file
+/// beside `list.rs`, starts compact in one buffer and grows into a structure of its own; large hashes, sets and the
+/// dictionaries of sorted sets use `crate::table` (with `Private` as its home), so that HSCAN, SSCAN and ZSCAN promise
+/// what SCAN does, and field expiry uses its marks and hints.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Object {
+    /// A list.
+    List(List),
+}
+
+impl Object {
+    /// The name TYPE answers.
+    #[must_use]
+    pub const fn type_name(&self) -> &'static str {
+        match self {
+            Self::List(_) => "list",
+        }
+    }
+    /// The name OBJECT ENCODING answers.
+    #[must_use]
+    pub const fn encoding(&self) -> &'static str {
+        match self {
+            Self::List(list) => list.encoding(),
+        }
+    }
+    /// Memory that it takes, its box included. Constant time: every type keeps count.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>()
+            + match self {
+                Self::List(list) => list.memory_bytes(),
+            }
+    }
+    /// Whether it holds nothing: such a key is removed.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        match self {
+            Self::List(list) => list.is_empty(),
+        }
+    }
+    /// A copy, for COPY.
+    #[must_use]
+    pub fn duplicate(&self) -> Box<Self> {
+        Box::new(match self {
+            Self::List(list) => Self::List(list.clone()),
+        })
+    }
+}
+
+/// A value as it stands in the store, borrowed for as long as the guard is not used to change something.
+#[derive(Clone, Copy, Debug)]
+pub enum ValueRef<'a> {
+    /// A string inside the entry.
+    Bytes(&'a [u8]),
+    /// A string that is a canonical 64-bit integer.
+    Int(i64),
+    /// A large string; clone it to keep it.
+    Shared(&'a SharedBytes),
+    /// Anything else.
+    Object(&'a Object),
+}
+
+impl<'a> ValueRef<'a> {
+    /// Whether it is a string of any form.
+    #[must_use]
+    pub const fn is_string(&self) -> bool {
+        !matches!(self, Self::Object(_))
+    }
+    /// The name TYPE answers.
+    #[must_use]
+    pub const fn type_name(&self) -> &'static str {
+        match self {
+            Self::Object(object) => object.type_name(),
+            _ => "string",
+        }
+    }
+    /// A string's bytes. Integers are written into `digits`; objects give nothing.
+    #[must_use]
+    pub fn as_bytes<'s>(&'s self, digits: &'s mut Digits) -> Option<&'s [u8]>
+    where
+        'a: 's,
+    {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Int(value) => Some(digits.write(*value)),
+            Self::Shared(bytes) => Some(bytes.as_slice()),
+            Self::Object(_) => None,
+        }
+    }
+    /// A string's length; objects give nothing.
+    #[must_use]
+    pub fn string_len(&self) -> Option<usize> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes.len()),
+            Self::Int(value) => Some(Digits::default().write(*value).len()),
+            Self::Shared(bytes) => Some(bytes.as_slice().len()),
+            Self::Object(_) => None,
+        }
+    }
+    /// A value to put somewhere else: shared bytes are shared, objects copied.
+    #[must_use]
+    pub fn to_new(&self) -> NewValue<'a> {
+        match self {
+            Self::Bytes(bytes) => NewValue::Bytes(bytes),
+            Self::Int(value) => NewValue::Int(*value),
+            Self::Shared(bytes) => NewValue::Shared((*bytes).clone()),
+            Self::Object(object) => NewValue::Object(object.duplicate()),
+        }
+    }
+}
+
+/// A value on its way into the store.
+#[derive(Debug)]
+pub enum NewValue<'a> {
+    /// A string of at most [`INLINE_BYTES_MAX`] bytes, copied into the entry.
+    Bytes(&'a [u8]),
+    /// An integer.
+    Int(i64),
+    /// A large string.
+    Shared(SharedBytes),
+    /// Anything else.
+    Object(Box<Object>),
+}
+
+impl<'a> NewValue<'a> {
+    /// The form a string takes: an integer if it is one in canonical form, inline if short, else out of line.
+    #[inline]
+    #[must_use]
+    pub fn string(bytes: &'a [u8]) -> Self {
+        if let Some(value) = parse_int(bytes) { Self::Int(value) } else { Self::text(bytes) }
+    }
+    /// A string that is not looked at as a number.
+    #[inline]
+    #[must_use]
+    pub fn text(bytes: &'a [u8]) -> Self {
+        if bytes.len() <= INLINE_BYTES_MAX {
+            Self::Bytes(bytes)
+        } else {
+            Self::Shared(SharedBytes::new(bytes.to_vec()))
+        }
+    }
+    /// The value as the effects stream shows it.
+    #[must_use]
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Self::Bytes(bytes) => ValueRef::Bytes(bytes),
+            Self::Int(value) => ValueRef::Int(*value),
+            Self::Shared(bytes) => ValueRef::Shared(bytes),
+            Self::Object(object) => ValueRef::Object(object),
+        }
+    }
+}
+
+/// The integer that a string is the shortest writing of. Any string that is not would change if it were stored as one.
+#[inline]
+#[must_use]
+pub fn parse_int(bytes: &[u8]) -> Option<i64> {
+    let (negative, digits) = match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, bytes),
+    };
+    match digits {
+        [b'0'] => return (!negative).then_some(0),
+        [b'1'..=b'9', ..] if digits.len() <= 19 => {}
+        _ => return None,
+    }
+    let mut magnitude = 0_u64;
+    for &digit in digits {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        // 19 digits are below 10^19, which fits in a u64.
+        magnitude = magnitude * 10 + u64::from(digit - b'0');
+    }
+    if negative { 0_i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
+}
+
+/// Room for the decimal digits of an i64.
+#[derive(Debug, Default, Clone)]
+pub struct Digits([u8; 20]);
+
+impl Digits {
+    /// Writes the number and returns its digits.
+    pub fn write(&mut self, value: i64) -> &[u8] {
+        let mut left = value.unsigned_abs();
+        let mut at = self.0.len();
+        loop {
+            at -= 1;
+            self.0[at] = b'0' + (left % 10) as u8;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        if value < 0 {
+            at -= 1;
+            self.0[at] = b'-';
+        }
+        &self.0[at..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_canonical() {
+        for value in [0, 1, -1, 10, i64::MAX, i64::MIN, 1_234_567_890_123_456_789] {
+            let text = value.to_string();
+            assert_eq!(parse_int(text.as_bytes()), Some(value));
+            assert_eq!(Digits::default().write(value), text.as_bytes());
+        }
+        for text in
+            ["", "-", "-0", "00", "01", "+1", "1 ", " 1", "1a", "9223372036854775808", "-9223372036854775809"]
+        {
+            assert_eq!(parse_int(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(parse_int(b"99999999999999999999"), None);
+    }
+}

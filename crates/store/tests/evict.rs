@@ -1,0 +1,156 @@
+//! Eviction: each policy takes the keys that it should, and stops where it should.
+// Helpers outside #[test] functions are still tests.
+#![allow(clippy::unwrap_used)]
+
+use weft_store::evict::Outcome;
+use weft_store::{
+    AccessMode, Cause, Config, Effect, EffectSink, Evictor, Expiry, KeyHasher, Keyspace, Maintenance,
+    NewValue, NoEffects, Op, Policy,
+};
+
+const KEYS: u32 = 4000;
+
+/// The numbers of evicted keys.
+#[derive(Default)]
+struct Evicted(Vec<u32>);
+
+impl EffectSink for Evicted {
+    fn emit(&mut self, _: u64, _: u8, effect: &Effect<'_>) {
+        if let Effect::Delete { key, cause: Cause::Evicted } = effect {
+            self.0.push(std::str::from_utf8(key).unwrap().parse().unwrap());
+        }
+    }
+}
+
+/// Keys 0 to 3999, key n used at second n, every second one expiring at an hour plus n.
+fn filled(mode: AccessMode) -> Keyspace {
+    let hasher = KeyHasher::with_seed(4);
+    let keyspace = Keyspace::new(Config { shards: 16, hasher, seed: 4, ..Config::default() });
+    keyspace.set_access_mode(mode);
+    let mut worker = keyspace.worker().unwrap();
+    let mut sink = NoEffects;
+    for number in 0..KEYS {
+        let name = number.to_string();
+        let key = keyspace.key(name.as_bytes());
+        let batch = worker.enter();
+        let mut shard = batch.lock(&key);
+        let mut op = Op::new(0, u64::from(number) * 1000, &mut sink);
+        let expiry =
+            if number % 2 == 0 { Expiry::At(3_600_000_000 + u64::from(number)) } else { Expiry::None };
+        shard.set(&mut op, &key, NewValue::string(&[b'v'; 40]), expiry);
+        // Under LFU the later half is used more.
+        for _ in 0..if number >= KEYS / 2 { 30 } else { 0 } {
+            shard.get(&mut op, &key);
+        }
+    }
+    drop(worker);
+    keyspace
+}
+
+fn evict(policy: &str, mode: AccessMode) -> (Vec<u32>, Outcome) {
+    let keyspace = filled(mode);
+    let mut worker = keyspace.worker().unwrap();
+    let limit = keyspace.used_bytes() * 7 / 8;
+    let mut evictor = Evictor::new(6);
+    let mut sink = Evicted::default();
+    let policy = Policy::from_name(policy).unwrap();
+    let mut outcome = Outcome::More;
+    let mut calls = 0;
+    while outcome == Outcome::More {
+        let batch = worker.enter();
+        let now_ms = u64::from(KEYS) * 1000;
+        (outcome, _) = evictor.evict_until(&batch, (policy, 5), (limit, 10), now_ms, &mut sink);
+        calls += 1;
+        assert!(calls < 1000);
+    }
+    if outcome == Outcome::Enough {
+        assert!(keyspace.used_bytes() <= limit);
+    }
+    let mut maintenance = Maintenance::default();
+    while !maintenance.step(&worker.enter()).idle {}
+    assert_eq!(keyspace.len(0), KEYS as usize - sink.0.len());
+    (sink.0, outcome)
+}
+
+/// The share of victims for which `good` holds.
+fn share(victims: &[u32], good: impl Fn(u32) -> bool) -> f64 {
+    victims.iter().filter(|&&number| good(number)).count() as f64 / victims.len() as f64
+}
+
+const LFU: AccessMode = AccessMode::Lfu { log_factor: 10, decay_min: 0 };
+
+#[test]
+fn lru_takes_the_oldest() {
+    for policy in ["allkeys-lru", "volatile-lru"] {
+        let (victims, outcome) = evict(policy, AccessMode::Lru);
+        assert_eq!(outcome, Outcome::Enough);
+        let old = share(&victims, |number| number < KEYS / 2);
+        assert!(old > 0.9, "{policy}: {old}");
+    }
+}
+
+#[test]
+fn lfu_takes_the_least_used() {
+    for policy in ["allkeys-lfu", "volatile-lfu"] {
+        let (victims, outcome) = evict(policy, LFU);
+        assert_eq!(outcome, Outcome::Enough);
+        let rare = share(&victims, |number| number < KEYS / 2);
+        assert!(rare > 0.9, "{policy}: {rare}");
+    }
+}
+
+#[test]
+fn ttl_takes_the_soonest() {
+    let (victims, outcome) = evict("volatile-ttl", AccessMode::Lru);
+    assert_eq!(outcome, Outcome::Enough);
+    assert!(share(&victims, |number| number < KEYS * 2 / 3) > 0.9);
+}
+
+#[test]
+fn random_takes_any() {
+    let (victims, _) = evict("allkeys-random", AccessMode::Lru);
+    let old = share(&victims, |number| number < KEYS / 2);
+    assert!((0.35..0.65).contains(&old), "{old}");
+}
+
+#[test]
+fn volatile_takes_only_what_expires() {
+    for policy in ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"] {
+        let (victims, _) = evict(policy, AccessMode::Lru);
+        assert!(!victims.is_empty() && victims.iter().all(|number| number % 2 == 0), "{policy}");
+    }
+}
+
+#[test]
+fn nothing_to_evict_is_said() {
+    let (victims, outcome) = evict("noeviction", AccessMode::Lru);
+    assert_eq!((victims.len(), outcome), (0, Outcome::Nothing));
+    let keyspace = Keyspace::new(Config { shards: 4, ..Config::default() });
+    let mut worker = keyspace.worker().unwrap();
+    let batch = worker.enter();
+    let key = keyspace.key(b"stays");
+    batch.lock(&key).set(&mut Op::new(0, 1, &mut NoEffects), &key, NewValue::Int(1), Expiry::None);
+    let policy = Policy::from_name("volatile-ttl").unwrap();
+    let (outcome, evicted) = Evictor::new(1).evict_until(&batch, (policy, 5), (0, 100), 1, &mut NoEffects);
+    assert_eq!((outcome, evicted), (Outcome::Nothing, 0));
+    let policy = Policy::from_name("ALLKEYS-RANDOM").unwrap();
+    let (outcome, evicted) = Evictor::new(1).evict_until(&batch, (policy, 5), (0, 100), 1, &mut NoEffects);
+    assert_eq!((outcome, evicted), (Outcome::Enough, 1));
+}
+
+#[test]
+fn names_are_redis_names() {
+    for name in [
+        "noeviction",
+        "allkeys-lru",
+        "allkeys-lfu",
+        "allkeys-random",
+        "volatile-lru",
+        "volatile-lfu",
+        "volatile-random",
+        "volatile-ttl",
+    ] {
+        assert_eq!(Policy::from_name(name).map(Policy::name), Some(name));
+    }
+    assert_eq!(Policy::from_name("allkeys-ttl"), None);
+}

@@ -1,0 +1,63 @@
+//! Finding where a frame ends without looking at what is in it, so that a frame in many pieces costs its bytes once.
+//!
+//! Owns the decoders of one direction. They resume; drawing a picture does not.
+
+use weft_protocol::reply::{Aggregate, ReplyVisitor, Text};
+use weft_protocol::{ArgVisitor, Limits, Outcome, resp, respb};
+
+use super::super::Way;
+
+/// The decoders of one direction, at most one of them inside a frame.
+pub(super) struct Skim {
+    resp_requests: resp::RequestDecoder,
+    respb_requests: respb::RequestDecoder,
+    resp_replies: resp::ReplyDecoder,
+    respb_replies: respb::ReplyDecoder,
+}
+
+impl Skim {
+    pub(super) fn new() -> Skim {
+        Skim {
+            resp_requests: resp::RequestDecoder::new(Limits::DEFAULT),
+            respb_requests: respb::RequestDecoder::new(Limits::DEFAULT),
+            resp_replies: resp::ReplyDecoder::new(Limits::DEFAULT),
+            respb_replies: respb::ReplyDecoder::new(Limits::DEFAULT),
+        }
+    }
+
+    /// Whether the frame at the start of `bytes` can be drawn: it is whole, or can never be.
+    pub(super) fn is_ready(&mut self, way: Way, bytes: &[u8]) -> bool {
+        fn incomplete<T>(outcome: Outcome<T>) -> bool {
+            matches!(outcome, Outcome::Incomplete { .. })
+        }
+        let incomplete = match (way.binary, way.replies) {
+            (true, false) => incomplete(self.respb_requests.decode(bytes, &mut Nothing)),
+            (true, true) => incomplete(self.respb_replies.decode(bytes, &mut Nothing)),
+            (false, false) => incomplete(self.resp_requests.decode(bytes, &mut Nothing)),
+            (false, true) => incomplete(self.resp_replies.decode(bytes, &mut Nothing)),
+        };
+        !incomplete
+    }
+}
+
+/// Takes no notice.
+struct Nothing;
+
+impl ArgVisitor for Nothing {
+    fn bytes(&mut self, _offset: usize, _bytes: &[u8]) {}
+    fn int(&mut self, _value: i64) {}
+    fn double(&mut self, _value: f64) {}
+    fn keyword(&mut self, _word: &'static str) {}
+    fn quoted(&mut self, _offset: usize, _raw: &[u8]) {}
+}
+
+impl ReplyVisitor for Nothing {
+    fn text(&mut self, _kind: Text, _offset: usize, _bytes: &[u8]) {}
+    fn int(&mut self, _value: i64) {}
+    fn double(&mut self, _value: f64) {}
+    fn boolean(&mut self, _value: bool) {}
+    fn null(&mut self, _array: bool) {}
+    fn open(&mut self, _kind: Aggregate, _len: Option<u32>) {}
+    fn close(&mut self) {}
+    fn open_text(&mut self) {}
+}

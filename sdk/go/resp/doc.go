@@ -1,0 +1,45 @@
+// Package resp reads and writes RESP, the protocol of Redis and Valkey, for servers, and reads replies for clients. It speaks RESP3
+// and RESP2 and needs nothing but the standard library.
+//
+// # Three layers
+//
+// [Server] with a [Mux] is what most servers want: listeners, TLS, limits, deadlines, HELLO and AUTH, pub/sub, hooks, counters and
+// graceful shutdown. A [Handler] gets a [Session] to write its reply to and a [Request] to read its arguments from.
+//
+//	mux := resp.NewMux()
+//	mux.HandleFunc("PING", -1, func(s *resp.Session, r *resp.Request) error {
+//		return s.WriteStatusString("PONG")
+//	})
+//	server := &resp.Server{Handler: mux}
+//	log.Fatal(server.ListenAndServe(":6379"))
+//
+// [ClientConn] is one connection without a server around it: [ClientConn.Next] returns the next command, the methods of [Writer] write
+// replies. [Writer] and [Reader] alone encode to and decode from anything.
+//
+// # Who owns what, and for how long
+//
+// Arguments are slices of the connection's own buffer. Those of Next are valid until Next is called again, those of a Request until
+// the handler returns; they may be changed until then, and must be copied to be kept. Each slice's capacity ends with it, so append
+// never writes into the next argument. Buffers are pooled: an argument kept without a copy will show other clients' bytes.
+//
+// Write methods copy or send what they are given before they return, and never change it. A [Value] owns everything in it until it
+// is read into again.
+//
+// # When replies are sent
+//
+// A reply waits while another whole command of the same client is already there, and is sent with that command's reply. So a
+// pipeline costs one write, and a single command is answered at once, without a goroutine or a timer in between. [Writer.Flush] sends at once,
+// [Writer.WriteBuffered] holds back what belongs together.
+//
+// # Goroutines
+//
+// A Server has one goroutine per connection, and a second one only while a client takes bytes more slowly than they are
+// produced. A Handler runs on the connection's goroutine, so a client's commands are answered in order; while one waits, that
+// client's others wait too. [Session.Push] and [PubSub.Publish] may be called from anywhere and never wait for a client.
+//
+// # Bad input
+//
+// Every length and count a client sends is checked against [Limits] and none makes the server reserve memory: that is spent on
+// bytes that arrived. What is not RESP ends the connection after an error that says what was wrong, a passed limit after one that
+// names it. A client that does not read is cut at Limits.OutputBytesMax.
+package resp

@@ -1,0 +1,275 @@
+package resp
+
+// This file owns the way of a session's bytes to its client. Replies come from the session's goroutine, pushes from
+// anywhere; neither may be held up by a client that does not read, and a push must not overtake a reply.
+//
+// Bytes are sent by whoever has them, without waiting. Only when the socket takes no more does a goroutine take over, drain,
+// until the queue is empty: a connection that keeps up never has a second goroutine, and a client that sends a long pipeline before
+// it reads any reply does not block the reading of it. Past the limit the connection is cut.
+
+import (
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+type outbox struct {
+	nc      net.Conn
+	raw     syscall.RawConn // nil unless nc is a plain socket
+	onWrite func(fd uintptr) bool
+	onStop  func()        // wakes the session's goroutine
+	max     int           // Limits.OutputBytesMax
+	timeout time.Duration // for each part that drain writes, 0: none
+
+	// What onWrite works on; it belongs to the holder of sending.
+	part    []byte
+	partN   int
+	partErr error
+
+	mu      sync.Mutex
+	settled sync.Cond // sending became false, or err was set
+	sending bool      // someone is sending; everyone else queues
+	batch   bool      // the session's goroutine is answering commands: pushes wait for its end
+	queue   []byte    // follows what is being sent
+	pushes  []byte    // follow the replies of the batch
+	flying  int       // bytes that drain is sending
+	err     error     // why nothing is sent any more
+	total   int64     // bytes handed over, for Stats
+}
+
+func (o *outbox) init(nc net.Conn, max int, timeout time.Duration, onStop func()) {
+	o.onStop = onStop
+	o.nc, o.raw, o.max, o.timeout = nc, rawConnOf(nc), max, timeout
+	o.settled.L = &o.mu
+	o.onWrite = o.writeReady
+}
+
+// begin starts a batch: from here on pushes wait until end.
+func (o *outbox) begin() {
+	o.mu.Lock()
+	o.batch = true
+	o.mu.Unlock()
+}
+
+// end sends the pushes that came during the batch, and returns the bytes handed over since it last did.
+func (o *outbox) end() (bytes int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.batch = false
+	if len(o.pushes) > 0 {
+		_ = o.pass() // the next send reports it
+	}
+	bytes, o.total = o.total, 0
+	return bytes
+}
+
+// send takes b, which is not kept. It does not wait, except for writers around a socket, such as TLS, which have no other way.
+func (o *outbox) send(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, o.err
+	}
+	o.total += int64(len(b))
+	if o.sending {
+		o.queue = append(o.queue, b...)
+		return len(b), o.check()
+	}
+	if err := o.sendNow(b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// sendNow sends b and leaves what is not taken to drain. mu is held before and after, but not while the kernel works.
+func (o *outbox) sendNow(b []byte) error {
+	o.sending = true
+	o.mu.Unlock()
+	n, err := o.try(b)
+	o.mu.Lock()
+	if err != nil {
+		o.sending = false
+		o.stop(err)
+		return o.err
+	}
+	if n < len(b) {
+		// What came meanwhile comes after.
+		o.queue = append(append(make([]byte, 0, len(b)-n+len(o.queue)), b[n:]...), o.queue...)
+	}
+	if len(o.queue) == 0 {
+		o.sending = false
+		o.settled.Broadcast()
+		return nil
+	}
+	go o.drain() // ends when the queue is empty or err is set; finish waits for it
+	return o.check()
+}
+
+// try writes what the connection takes without waiting.
+func (o *outbox) try(b []byte) (int, error) {
+	if o.raw == nil {
+		if len(b) > direct {
+			return 0, nil // long enough to fill a socket's buffer: not on this goroutine
+		}
+		o.limitWrite()
+		return o.nc.Write(b)
+	}
+	o.part, o.partN, o.partErr = b, 0, nil
+	err := o.raw.Write(o.onWrite)
+	o.part = nil
+	if err != nil {
+		return 0, err
+	}
+	return o.partN, o.partErr
+}
+
+func (o *outbox) writeReady(fd uintptr) bool {
+	o.partN, o.partErr = rawWrite(fd, o.part)
+	return true
+}
+
+// limitWrite sets the deadline of the next write that waits.
+func (o *outbox) limitWrite() {
+	if o.timeout <= 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil { // else stop has set one that must stay
+		_ = o.nc.SetWriteDeadline(time.Now().Add(o.timeout))
+	}
+}
+
+// drain writes the queue until it is empty. It runs at most once at a time, while sending is true.
+func (o *outbox) drain() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.queue) > 0 && o.err == nil {
+		b := o.queue
+		o.queue, o.flying = nil, len(b)
+		o.mu.Unlock()
+		err := o.writeParts(b)
+		o.mu.Lock()
+		o.flying = 0
+		if err != nil {
+			o.stop(err)
+		}
+	}
+	if o.raw != nil && o.timeout > 0 && o.err == nil {
+		_ = o.nc.SetWriteDeadline(time.Time{}) // an old deadline would fail the next try
+	}
+	o.sending = false
+	o.settled.Broadcast()
+}
+
+// writeParts writes b a block at a time, so that the deadline is one of progress and not of size.
+func (o *outbox) writeParts(b []byte) error {
+	for len(b) > 0 {
+		o.limitWrite()
+		n, err := o.nc.Write(b[:min(len(b), blockBytes)])
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// push sends encoded, or has it sent, without waiting. Any goroutine may call it; encoded is not kept.
+func (o *outbox) push(encoded []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return o.err
+	}
+	o.total += int64(len(encoded))
+	o.pushes = append(o.pushes, encoded...)
+	if o.batch {
+		return o.check()
+	}
+	return o.pass()
+}
+
+// pass moves the pushes on: to the queue while someone is sending, else to the client. mu is held.
+func (o *outbox) pass() error {
+	b := o.pushes
+	o.pushes = b[:0]
+	if o.sending || o.raw == nil {
+		o.queue = append(o.queue, b...)
+		if !o.sending {
+			o.sending = true
+			go o.drain() // as in sendNow
+		}
+		return o.check()
+	}
+	o.pushes = nil // b is being sent; whoever pushes meanwhile needs another
+	err := o.sendNow(b)
+	if o.pushes == nil && cap(b) <= smallBytes {
+		o.pushes = b[:0]
+	}
+	return err
+}
+
+// check cuts the connection if more waits than may. mu is held.
+func (o *outbox) check() error {
+	waiting := len(o.queue) + len(o.pushes) + o.flying
+	if waiting <= o.max {
+		return o.err
+	}
+	o.stop(&LimitError{"OutputBytesMax", int64(o.max), int64(waiting), "the client does not read its replies"})
+	return o.err
+}
+
+// stop ends all sending and wakes whoever waits for the connection; its goroutine then closes it. mu is held.
+func (o *outbox) stop(err error) {
+	if o.err != nil {
+		return
+	}
+	o.err = err
+	o.queue, o.pushes = nil, nil
+	o.settled.Broadcast()
+	// Not Close: it waits for reads and writes in progress, and this may be called inside one.
+	_ = o.nc.SetWriteDeadline(time.Unix(1, 0))
+	o.onStop()
+	if half, ok := o.nc.(interface {
+		CloseRead() error
+		CloseWrite() error
+	}); ok {
+		_ = half.CloseRead()
+		_ = half.CloseWrite()
+	}
+}
+
+// wait returns when nothing is being sent; it is what holds streams back behind a slow client.
+func (o *outbox) wait() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.sending && o.err == nil {
+		o.settled.Wait()
+	}
+	return o.err
+}
+
+// finish ends the outbox: what is queued is sent if gentle, in the time that the write deadline leaves, else dropped. No goroutine
+// of it is left afterwards.
+func (o *outbox) finish(gentle bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !gentle {
+		o.stop(net.ErrClosed)
+	}
+	for o.sending {
+		o.settled.Wait()
+	}
+	if o.err == nil {
+		o.err = net.ErrClosed
+	}
+}
+
+// failed returns why nothing is sent any more, or nil.
+func (o *outbox) failed() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}

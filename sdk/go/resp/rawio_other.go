@@ -1,0 +1,19 @@
+//go:build !unix
+
+package resp
+
+// This file owns raw reads and writes where there are none.
+
+import (
+	"io"
+	"net"
+	"syscall"
+)
+
+// Elsewhere connections use net.Conn's own Read and Write; see rawio_unix.go for what that costs.
+
+func rawConnOf(net.Conn) syscall.RawConn { return nil }
+
+func rawRead(uintptr, []byte) (int, bool, error) { return 0, false, io.ErrNoProgress }
+
+func rawWrite(uintptr, []byte) (int, error) { return 0, io.ErrShortWrite }

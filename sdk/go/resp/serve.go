@@ -1,0 +1,497 @@
+package resp
+
+// This file owns one connection of a Server: bytes → commands → handler → replies → bytes.
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+)
+
+type serverConn struct {
+	server *Server
+	nc     net.Conn
+	raw    syscall.RawConn
+	onRead func(fd uintptr) bool
+
+	in     parser
+	out    outbox
+	sess   Session
+	req    Request
+	body   Body
+	stream bool  // req waits for a place where its body can be read
+	reason error // why the connection ends
+
+	deadline deadline
+	commands int64
+	bytesIn  int64
+}
+
+func (s *Server) newConn(nc net.Conn) *serverConn {
+	if s.TLSConfig != nil {
+		nc = tls.Server(nc, s.TLSConfig)
+	}
+	c := &serverConn{server: s, nc: nc, raw: rawConnOf(nc)}
+	c.onRead = c.readReady
+	c.in.init(&s.limits)
+	c.in.wide = c.raw != nil
+	c.out.init(nc, s.limits.OutputBytesMax, max(s.WriteTimeout, 0), c.deadline.expire)
+	c.deadline.nc, c.deadline.draining = nc, s.draining
+
+	sess := &c.sess
+	sess.sink, sess.more, sess.max, sess.batch = &c.out, &never, s.limits.OutputBytesMax, true
+	sess.settle()
+	sess.id, sess.server, sess.link = s.ids.Add(1), s, c
+	sess.SetRESP2Compat(!s.StartRESP3)
+	if s.Auth == nil || s.HandshakeByHandler {
+		sess.Authenticate("default")
+	}
+	c.in.setLimits(&s.limits, !sess.authed)
+	if m, ok := s.Handler.(streamer); ok {
+		if from, names := m.streams(); from > 0 {
+			c.in.setStream(from, names)
+		}
+	}
+	return c
+}
+
+// streamer is a Handler that takes some arguments as streams.
+type streamer interface {
+	streams() (from int, commands func(name []byte) bool)
+}
+
+func (c *serverConn) LocalAddr() net.Addr       { return c.nc.LocalAddr() }
+func (c *serverConn) RemoteAddr() net.Addr      { return c.nc.RemoteAddr() }
+func (c *serverConn) push(encoded []byte) error { return c.out.push(encoded) }
+func (c *serverConn) wake()                     { c.deadline.expire() }
+
+// kill cuts the connection.
+func (c *serverConn) kill(err error) {
+	c.out.mu.Lock()
+	c.out.stop(err)
+	c.out.mu.Unlock()
+}
+
+// serve runs the connection to its end and returns the reason.
+func (c *serverConn) serve() (reason error) {
+	s := c.server
+	defer s.serving.Done()
+	if s.OnOpen != nil {
+		s.OnOpen(&c.sess)
+	}
+	c.run()
+	reason = c.close()
+	c.sess.end()
+	if s.OnClose != nil {
+		s.OnClose(&c.sess, reason)
+	}
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+	s.counts.closed.Add(1)
+	return reason
+}
+
+// run reads and answers until something ends the connection.
+func (c *serverConn) run() {
+	defer func() {
+		if p := recover(); p != nil {
+			c.server.Logger.Error("resp: a handler panicked, its connection is closed",
+				"panic", p, "remote", c.nc.RemoteAddr(), "stack", string(debug.Stack()))
+			c.reason = &Error{"ERR", "internal error"}
+		}
+	}()
+	if c.reason = c.handshake(); c.reason != nil {
+		return
+	}
+	for c.reason == nil && !c.sess.closing {
+		if c.stream {
+			c.serveStream()
+			continue
+		}
+		var err error
+		if c.raw != nil {
+			err = c.raw.Read(c.onRead)
+		} else {
+			err = c.read()
+		}
+		if err != nil && c.reason == nil {
+			c.reason = c.interrupted(err)
+		}
+	}
+}
+
+// handshake completes TLS in bounded time.
+func (c *serverConn) handshake() error {
+	t, ok := c.nc.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), DefaultHandshakeTimeout)
+	defer cancel()
+	return t.HandshakeContext(ctx)
+}
+
+// readReady is called with a socket that may have bytes; it answers until there are none. Returning false waits for more, without
+// a buffer unless a command is half received; true goes back to run.
+func (c *serverConn) readReady(fd uintptr) bool {
+	for {
+		space := c.in.room()
+		n, again, err := rawRead(fd, space)
+		if again {
+			c.in.release()
+			return c.park()
+		}
+		c.in.received(n, len(space))
+		c.in.wide = true
+		if err != nil {
+			c.reason = c.ended(err)
+			return true
+		}
+		c.bytesIn += int64(n)
+		if !c.process() {
+			return true
+		}
+	}
+}
+
+// read is readReady for connections that are not plain sockets.
+func (c *serverConn) read() error {
+	if c.park() {
+		return nil
+	}
+	space := c.in.room()
+	n, err := c.nc.Read(space)
+	c.in.received(n, len(space))
+	c.bytesIn += int64(n)
+	if n > 0 {
+		c.process()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return io.ErrNoProgress
+}
+
+// park prepares to wait for the client and reports whether there is a reason not to.
+func (c *serverConn) park() bool {
+	s := c.server
+	timeout, partial := s.IdleTimeout, !c.in.empty()
+	if partial {
+		timeout = s.ReadTimeout
+	}
+	if c.deadline.within(timeout, partial) {
+		return false
+	}
+	c.sess.closing = true
+	return true
+}
+
+// ended turns the error of a read into the reason of the end: none if the stream ended between commands.
+func (c *serverConn) ended(err error) error {
+	if err == io.EOF {
+		c.sess.closing = true
+		if c.in.empty() {
+			return nil
+		}
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// interrupted is ended for errors of waiting: a deadline may have been set by Shutdown, by an earlier command, or by push when the
+// output limit was passed.
+func (c *serverConn) interrupted(err error) error {
+	if c.out.failed() != nil {
+		return c.out.failed()
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return c.ended(err)
+	}
+	if c.deadline.over() {
+		c.sess.closing = true
+		return nil
+	}
+	if c.deadline.passed() {
+		return err
+	}
+	return nil
+}
+
+// process answers the commands that are whole and reports whether reading may go on.
+func (c *serverConn) process() bool {
+	c.out.begin()
+	for !c.sess.closing {
+		args, ok, err := c.in.next()
+		if err != nil {
+			c.refuse(err)
+			break
+		}
+		if !ok {
+			break
+		}
+		c.req.args = args
+		if c.in.stopped && c.in.head == len(c.in.ends) {
+			c.stream = true
+			break
+		}
+		c.dispatch()
+	}
+	c.flush()
+	if c.deadline.over() {
+		c.sess.closing = true
+	}
+	return c.reason == nil && !c.sess.closing && !c.stream
+}
+
+// flush ends a batch: what was written is sent, then what was pushed meanwhile.
+func (c *serverConn) flush() {
+	if c.sess.skip > 0 {
+		c.sess.skip = 0 // an attribute that the handler did not finish
+		c.sess.settle()
+	}
+	if err := c.sess.sendAll(); err != nil && c.reason == nil {
+		c.reason = err
+	}
+	sent := c.out.end()
+	if c.commands > 0 {
+		c.deadline.active() // bytes alone are none: a command that drips in must end in time
+	}
+	c.count(sent)
+}
+
+// count hands this connection's numbers to the server's.
+func (c *serverConn) count(sent int64) {
+	n := &c.server.counts
+	n.bytesOut.Add(sent)
+	n.commands.Add(c.commands)
+	n.bytesIn.Add(c.bytesIn)
+	c.commands, c.bytesIn = 0, 0
+}
+
+// serveStream answers a command whose last argument is read by its handler.
+func (c *serverConn) serveStream() {
+	c.stream = false
+	c.out.begin()
+	c.body.open(&c.in, bodySource{c})
+	c.req.body = &c.body
+	c.dispatch()
+	c.req.body = nil
+	if c.reason == nil && c.in.stopped {
+		c.reason = c.body.discard()
+	}
+	c.flush()
+	if c.reason == nil && !c.sess.closing {
+		c.process()
+	}
+}
+
+// bodySource reads from the connection with the deadline of commands.
+type bodySource struct{ c *serverConn }
+
+func (b bodySource) Read(dst []byte) (int, error) {
+	c := b.c
+	c.deadline.progress(c.server.ReadTimeout)
+	n, err := c.nc.Read(dst)
+	c.bytesIn += int64(n)
+	return n, err
+}
+
+// dispatch has one command answered and turns a returned error into the reply.
+func (c *serverConn) dispatch() {
+	c.commands++
+	sess := &c.sess
+	from, sends := len(sess.buf), sess.sends
+	err := c.answer(sess, &c.req)
+	if sess.err != nil {
+		c.reason = sess.err
+		sess.closing = true
+		return
+	}
+	if err == nil {
+		return
+	}
+	sess.hold, sess.skip = 0, 0
+	sess.settle()
+	if sess.sends != sends {
+		c.reason = err
+		sess.closing = true
+		return
+	}
+	sess.buf = sess.buf[:from]
+	_ = sess.WriteError(err)
+}
+
+// answer runs the handshake commands itself and leaves the others to the handler.
+func (c *serverConn) answer(sess *Session, r *Request) error {
+	s := c.server
+	if !s.HandshakeByHandler {
+		done, err := c.builtin(sess, r)
+		if done || err != nil {
+			return err
+		}
+	}
+	if s.OnCommand == nil {
+		return s.Handler.ServeCommand(sess, r)
+	}
+	start := time.Now()
+	err := s.Handler.ServeCommand(sess, r)
+	s.OnCommand(sess, r, time.Since(start), err)
+	return err
+}
+
+// refuse answers bytes that are no command and ends the connection.
+func (c *serverConn) refuse(err error) {
+	c.reason = err
+	c.sess.closing = true
+	_ = c.sess.WriteErrorPrefix("ERR", err.Error())
+}
+
+// lingerTime and lingerBytes bound the farewell to a client that was refused: closing with unread bytes would reset the
+// connection and could destroy the error on its way.
+const (
+	lingerTime  = 250 * time.Millisecond
+	lingerBytes = 256 << 10
+)
+
+// close ends the connection, gently if its client did nothing wrong, and returns the reason.
+func (c *serverConn) close() error {
+	failed := c.out.failed()
+	var timeout net.Error
+	c.out.finish(failed == nil && !(errors.As(c.reason, &timeout) && timeout.Timeout()))
+	if failed != nil {
+		c.reason = failed
+	}
+	var protocol *ProtocolError
+	var limit *LimitError
+	n := &c.server.counts
+	switch {
+	case errors.As(c.reason, &protocol):
+		n.protocol.Add(1)
+		c.linger()
+	case errors.As(c.reason, &limit):
+		n.limit.Add(1)
+		if failed == nil {
+			c.linger()
+		}
+	}
+	c.count(c.out.end())
+	_ = c.sess.fail(net.ErrClosed)
+	_ = c.nc.Close()
+	c.in.start, c.in.pos, c.in.end = 0, 0, 0
+	c.in.ends, c.in.head = nil, 0
+	c.in.release()
+	return c.reason
+}
+
+// linger gives the client the time to read its error.
+func (c *serverConn) linger() {
+	half, ok := c.nc.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	_ = c.nc.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.CopyN(io.Discard, c.nc, lingerBytes)
+}
+
+// deadline is the read deadline of a connection. Moving a timer for every command would cost more than parsing it, so the deadline is
+// left where it is while there is activity, and moved when it fires too early.
+type deadline struct {
+	nc       net.Conn
+	draining <-chan struct{}
+
+	last    time.Time     // of the last activity; only kept when there is a timeout
+	timeout time.Duration // which one runs, 0: none
+	partial bool
+
+	mu      sync.Mutex // orders set against expire
+	expired bool
+}
+
+// within makes waiting end after d, counted from the first call for the same half-received command, or from the last activity. It
+// reports false if the server is draining and nothing is half received.
+func (d *deadline) within(timeout time.Duration, partial bool) bool {
+	if d.over() {
+		return false
+	}
+	if timeout <= 0 && d.timeout == 0 {
+		return true
+	}
+	if timeout == d.timeout && partial == d.partial {
+		return true
+	}
+	d.timeout, d.partial = timeout, partial
+	d.last = time.Time{}
+	if timeout > 0 {
+		d.last = time.Now()
+	}
+	return d.set()
+}
+
+// over reports whether the server is draining.
+func (d *deadline) over() bool {
+	select {
+	case <-d.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// progress makes the next read end after timeout.
+func (d *deadline) progress(timeout time.Duration) {
+	if timeout > 0 {
+		d.timeout, d.partial, d.last = timeout, true, time.Now()
+		d.set()
+	}
+}
+
+// set moves the timer to where the timeout ends.
+func (d *deadline) set() bool {
+	var at time.Time
+	if d.timeout > 0 {
+		at = d.last.Add(d.timeout)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.expired {
+		return false
+	}
+	_ = d.nc.SetReadDeadline(at)
+	return true
+}
+
+// active notes that commands were answered.
+func (d *deadline) active() {
+	if d.timeout == 0 {
+		return
+	}
+	d.last = time.Now()
+	if d.partial {
+		d.timeout, d.partial = -1, false // the next wait starts anew
+	}
+}
+
+// passed reports whether the deadline that fired was meant; if not it is moved.
+func (d *deadline) passed() bool {
+	if d.timeout <= 0 || time.Since(d.last) >= d.timeout {
+		return true
+	}
+	return !d.set()
+}
+
+// expire wakes the connection's goroutine for good.
+func (d *deadline) expire() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.expired = true
+	_ = d.nc.SetReadDeadline(time.Unix(1, 0))
+}

@@ -1,0 +1,174 @@
+package resp
+
+// This file owns Session, a logical client as handlers see it.
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+)
+
+// Session is one logical client: who it is, what it speaks, and the [Writer] that its replies go to. A RESP connection has exactly
+// one. The type names no connection, so that a protocol with many clients on one connection can give each its own.
+//
+// A [Handler] has the session for itself while it serves a command: its methods and the Writer's belong to that call. Only ID,
+// Push, Close, Context and the addresses may be used from other goroutines and at other times.
+type Session struct {
+	Writer
+
+	// Data is the handler's own, for instance a transaction in progress. It is touched by nobody else.
+	Data any
+
+	id     int64
+	server *Server
+	link   link
+
+	user    string
+	name    string
+	authed  bool
+	closing bool // the connection ends when the batch has been answered
+
+	subscriptions int         // channels and patterns; kept by PubSub
+	pubsubs       []*PubSub   // which have any of them
+	proto         atomic.Bool // true: RESP2; what pushes from other goroutines go by
+
+	mu      sync.Mutex
+	onClose []func()
+	closed  bool
+	ctx     context.Context
+	cancel  context.CancelFunc
+}
+
+// link is what a session needs of the connection it is on.
+type link interface {
+	push(encoded []byte) error
+	kill(err error)
+	LocalAddr() net.Addr
+	RemoteAddr() net.Addr
+}
+
+// ID returns the number of the session, which no other session of the server has or had.
+func (s *Session) ID() int64 { return s.id }
+
+// Server returns the server that the session belongs to.
+func (s *Session) Server() *Server { return s.server }
+
+// User returns the name the client authenticated with, "" before that, and "default" where no password is asked for.
+func (s *Session) User() string { return s.user }
+
+// Authenticated reports whether the client may run commands.
+func (s *Session) Authenticated() bool { return s.authed }
+
+// Authenticate makes the session user's, for handlers that check passwords themselves; an empty user ends the authentication.
+func (s *Session) Authenticate(user string) {
+	s.user, s.authed = user, user != ""
+}
+
+// Name returns what the client called itself with HELLO SETNAME.
+func (s *Session) Name() string { return s.name }
+
+// SetName sets what Name returns, for servers that have CLIENT SETNAME.
+func (s *Session) SetName(name string) { s.name = name }
+
+// Proto returns the protocol version the client asked for: 2 or 3.
+func (s *Session) Proto() int {
+	if s.RESP2Compat() {
+		return 2
+	}
+	return 3
+}
+
+// SetProto sets the protocol of this session's replies and pushes, as HELLO does. v is 2 or 3.
+func (s *Session) SetProto(v int) { s.SetRESP2Compat(v == 2) }
+
+// SetRESP2Compat is SetProto by the name that [Writer] has for it.
+func (s *Session) SetRESP2Compat(on bool) {
+	s.Writer.SetRESP2Compat(on)
+	s.proto.Store(on)
+}
+
+// LocalAddr returns the server's end of the connection.
+func (s *Session) LocalAddr() net.Addr { return s.link.LocalAddr() }
+
+// RemoteAddr returns the client's end of the connection.
+func (s *Session) RemoteAddr() net.Addr { return s.link.RemoteAddr() }
+
+// CloseAfterReply ends the connection when what was written has been sent. Commands behind this one in the pipeline are dropped.
+func (s *Session) CloseAfterReply() { s.closing = true }
+
+// Close cuts the connection at once, from any goroutine. Close hooks run on the session's own.
+func (s *Session) Close() error {
+	s.link.kill(net.ErrClosed)
+	return nil
+}
+
+// Push sends values that answer no request, such as an invalidation: one push in RESP3, an array in RESP2. fn gets a Writer of its own,
+// already in the session's protocol, and should write one whole value, normally with WritePushHeader. Any goroutine may call it. It
+// never waits for the client: a session in the middle of its replies sends the push after them, and one that does not read is cut
+// at Limits.OutputBytesMax.
+func (s *Session) Push(fn func(w *Writer) error) error {
+	encoded, err := encode(s.proto.Load(), fn)
+	if err != nil {
+		return err
+	}
+	return s.link.push(encoded)
+}
+
+// encode returns what fn writes.
+func encode(resp2 bool, fn func(w *Writer) error) ([]byte, error) {
+	w := Writer{sink: ioSink{}, more: &never, max: DefaultOutputBytesMax, hold: 1, resp2: resp2}
+	w.buf = make([]byte, 0, 128)
+	w.settle()
+	if err := fn(&w); err != nil {
+		releaseBlock(&w.block)
+		return nil, err
+	}
+	encoded := w.buf
+	if w.block != nil {
+		encoded = append([]byte(nil), w.buf...)
+		releaseBlock(&w.block)
+	}
+	return encoded, nil
+}
+
+// Context returns a context that is cancelled when the connection has ended.
+func (s *Session) Context() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx == nil {
+		s.ctx, s.cancel = context.WithCancel(context.Background())
+		if s.closed {
+			s.cancel()
+		}
+	}
+	return s.ctx
+}
+
+// OnClose has fn called when the connection has ended, on the session's goroutine; at once if it already has.
+func (s *Session) OnClose(fn func()) {
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.onClose = append(s.onClose, fn)
+	}
+	s.mu.Unlock()
+	if closed {
+		fn()
+	}
+}
+
+// end runs what waits for the end of the connection.
+func (s *Session) end() {
+	s.mu.Lock()
+	s.closed = true
+	hooks, cancel := s.onClose, s.cancel
+	s.onClose = nil
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	for i := len(hooks) - 1; i >= 0; i-- {
+		hooks[i]()
+	}
+}
