@@ -1,7 +1,8 @@
 //! The program's allocator: the system's, which counts what it hands out while it is told to.
 //!
-//! Owns the counters and the only unsafe code of the binary. `weft wire` reads from it how many allocations, how many bytes and
-//! what peak a contestant costs; everything else passes through with a load and a branch that is never taken.
+//! Owns the counters and the only unsafe code of the binary. `weft wire` reads from it how many allocations, how many
+//! bytes and what peak a contestant costs; everything else passes through with a load and a branch that is never
+//! taken.
 
 #![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait; nothing else here is unsafe")]
 
@@ -74,8 +75,8 @@ fn given_back(bytes: usize) {
     COUNTERS.set(counters);
 }
 
-// SAFETY: every call goes to the system's allocator with its arguments unchanged, and its result goes back unchanged; the
-// counters are a thread local that needs no allocation and no destructor.
+// SAFETY: every call goes to the system's allocator with its arguments unchanged, and its result goes back unchanged;
+// the counters are a thread local that needs no allocation and no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_on() {

@@ -1,9 +1,9 @@
 //! The `weft` command: its command line, and the way from an error to an exit status.
 //!
-//! Owns the list of commands and what they share: [`window`] (reading a stream with bounded memory), [`lacks`]
-//! (what a broken stream lacks, in words), [`text`] (bytes as people read them), [`heap`] (the allocator, which alone has
-//! unsafe code). Each command is a module of its own. Exit status: 0 done; 1 the input, the output or the connection was at
-//! fault; 2 the command line was.
+//! Owns the list of commands and what they share: [`window`] (reading a stream with bounded memory), [`lacks`] (what
+//! a broken stream lacks, in words), [`text`] (bytes as people read them), [`heap`] (the allocator, which alone has
+//! unsafe code). Each command is a module of its own. Exit status: 0 done; 1 the input, the output or the connection
+//! was at fault; 2 the command line was.
 
 // `forbid` would not let `heap` allow what an allocator needs.
 #![deny(unsafe_code)]

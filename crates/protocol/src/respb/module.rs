@@ -1,7 +1,7 @@
 //! Module frames and ARGV in straight code: the commonest layouts of modules, and arguments of `u32` length.
 //!
-//! Owns no rule: what is here is a shorter way to what [`super::walk`] does. Nothing is handed out unless the whole frame is
-//! there; whatever is odd is left to the walk, which names the error.
+//! Owns no rule: what is here is a shorter way to what [`super::walk`] does. Nothing is handed out unless the whole
+//! frame is there; whatever is odd is left to the walk, which names the error.
 
 use super::frame::{HEADER_LEN, LONG_HEADER_LEN};
 use super::request::{Frame, ROOMY_ARGUMENTS, blob32, str16};
@@ -29,8 +29,8 @@ pub(super) fn argv<'a>(visible: &[u8], args: &mut impl ArgVisitor) -> Option<(us
 
 /// `[u32 total]` at `at`, then arguments of `u32` length each; gives the offset behind them.
 ///
-/// When lengths contradict each other half of them have been handed out and the walk starts again; the frame is invalid then, and
-/// what the visitor has of it is void.
+/// When lengths contradict each other half of them have been handed out and the walk starts again; the frame is
+/// invalid then, and what the visitor has of it is void.
 #[inline(always)]
 fn arguments(visible: &[u8], at: usize, args: &mut impl ArgVisitor) -> Option<usize> {
     let total = u32::from_be_bytes(*visible.get(at..)?.first_chunk()?);

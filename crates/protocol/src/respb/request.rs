@@ -59,7 +59,8 @@ impl Frame<'_> {
 /// Decodes requests, one frame after the other, resuming where a frame that is not whole stopped.
 ///
 /// A frame that is whole and of a common layout is read by straight code and leaves no state. A frame that comes in
-/// pieces is walked: once something of it has been handed out, `walk` keeps the place and the straight code stays away.
+/// pieces is walked: once something of it has been handed out, `walk` keeps the place and the straight code stays
+/// away.
 #[derive(Clone, Debug)]
 pub struct RequestDecoder {
     /// The fast path of each opcode; none at all where limits are so low that the straight code would have to check
@@ -114,10 +115,10 @@ impl RequestDecoder {
         }
     }
 
-    /// Decodes the frame at the start of `input` if it is a whole module frame of a common layout or a whole ARGV frame; otherwise
-    /// [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is straight code too; in
-    /// [`decode_whole`](Self::decode_whole) it would take registers from the frames that are far more common, so a loop over a
-    /// full buffer calls that first and this behind it.
+    /// Decodes the frame at the start of `input` if it is a whole module frame of a common layout or a whole ARGV
+    /// frame; otherwise [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is
+    /// straight code too; in [`decode_whole`](Self::decode_whole) it would take registers from the frames that are
+    /// far more common, so a loop over a full buffer calls that first and this behind it.
     #[inline(always)]
     pub fn decode_long<'a>(&self, input: &'a [u8], args: &mut impl ArgVisitor) -> Option<RequestFrame<'a>> {
         let [o1, o0, c1, c0] = *input.first_chunk::<HEADER_LEN>()?;
@@ -286,8 +287,8 @@ enum Straight {
     No,
 }
 
-/// The commonest layouts in straight code. `visible` is cut at the limits, so that nothing here can exceed them but the
-/// number of arguments. Whatever is odd goes to the walk, which names the error.
+/// The commonest layouts in straight code. `visible` is cut at the limits, so that nothing here can exceed them but
+/// the number of arguments. Whatever is odd goes to the walk, which names the error.
 #[inline(always)]
 fn straight(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Straight {
     match shape {

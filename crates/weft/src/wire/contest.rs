@@ -1,6 +1,7 @@
 //! Who takes part, and the measuring: warm-up, interleaved rounds, sums compared, bytes compared.
 //!
-//! Owns the list of contestants and the order of work on one stream. A driver that is not there is left out and said to be.
+//! Owns the list of contestants and the order of work on one stream. A driver that is not there is left out and said
+//! to be.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -65,7 +66,8 @@ impl Drivers {
         let valkey = cache.map(|cache| cache.join(format!("valkey-{VALKEY}/bin/valkey-driver")));
         // The target directory, two or three levels above this program.
         let exe = std::env::current_exe().unwrap_or_default();
-        let library = exe.ancestors().skip(1).take(3).map(|dir| dir.join("drivers/respb-driver")).find(|p| p.exists());
+        let library =
+            exe.ancestors().skip(1).take(3).map(|dir| dir.join("drivers/respb-driver")).find(|p| p.exists());
         Drivers { valkey: valkey.filter(|path| path.exists()), library }
     }
 }
@@ -100,7 +102,8 @@ impl Field {
                 let label = format!("Weft {}, {}", wire.name(), step.name());
                 let runner = Box::new(Local::new(wire, step));
                 let serve = ["wire".into(), "--serve".into(), id.clone().into()];
-                let command = (std::iter::once(exe.clone().into_os_string()).chain(serve).collect(), "-".to_string());
+                let command =
+                    (std::iter::once(exe.clone().into_os_string()).chain(serve).collect(), "-".to_string());
                 field.contestants.push(Contestant { id, label, wire, runner, command });
             }
         }
@@ -231,8 +234,8 @@ fn clock_ns() -> u64 {
     times[times.len() / 2]
 }
 
-/// Nanoseconds for each command of only reading the bytes: what no decoder can be faster than by far, since it must read lengths
-/// that lie scattered among them, but which a copy or a checksum pays.
+/// Nanoseconds for each command of only reading the bytes: what no decoder can be faster than by far, since it must
+/// read lengths that lie scattered among them, but which a copy or a checksum pays.
 fn reading(bytes: &[u8], commands: u64, plan: &Plan) -> f64 {
     let sum = |bytes: &[u8]| {
         let (words, _) = bytes.as_chunks::<8>();

@@ -1,8 +1,8 @@
 //! Instructions, branch misses and cache misses of a command, counted by callgrind.
 //!
-//! Owns the calls of valgrind. A contestant runs as a program of its own and decodes the stream a few times; the cost is the
-//! difference between two numbers of passes, so that starting, loading and ending cancel out. Caches and branches are callgrind's
-//! model of this machine's first and last level, not the machine's own counters.
+//! Owns the calls of valgrind. A contestant runs as a program of its own and decodes the stream a few times; the cost
+//! is the difference between two numbers of passes, so that starting, loading and ending cancel out. Caches and
+//! branches are callgrind's model of this machine's first and last level, not the machine's own counters.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -72,12 +72,7 @@ fn totals(text: &str) -> Option<[f64; 4]> {
         let pairs = names.iter().zip(&values).filter(|(name, _)| wanted.contains(name));
         pairs.filter_map(|(_, value)| value.parse::<f64>().ok()).sum::<f64>()
     };
-    Some([
-        sum(&["Ir"]),
-        sum(&["Bcm", "Bim"]),
-        sum(&["I1mr", "D1mr", "D1mw"]),
-        sum(&["ILmr", "DLmr", "DLmw"]),
-    ])
+    Some([sum(&["Ir"]), sum(&["Bcm", "Bim"]), sum(&["I1mr", "D1mr", "D1mw"]), sum(&["ILmr", "DLmr", "DLmw"])])
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Contestants that are programs of their own: Valkey's parser, the C library, and anything under valgrind.
 //!
-//! Owns the client's side of the protocol that `bench/drivers/driver.c` describes. A program that ends or answers otherwise is an
-//! error that names it.
+//! Owns the client's side of the protocol that `bench/drivers/driver.c` describes. A program that ends or answers
+//! otherwise is an error that names it.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -73,7 +73,9 @@ impl Driver {
     fn numbers<const N: usize>(&mut self, word: &str) -> Result<[u64; N]> {
         let answer = self.answer(word)?;
         let numbers: Option<Vec<u64>> = answer.split(' ').map(|number| number.parse().ok()).collect();
-        numbers.and_then(|numbers| numbers.try_into().ok()).with_context(|| format!("{}: {answer:?}", self.name))
+        numbers
+            .and_then(|numbers| numbers.try_into().ok())
+            .with_context(|| format!("{}: {answer:?}", self.name))
     }
 
     /// Lets the program end by itself and waits for it.

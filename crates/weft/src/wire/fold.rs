@@ -1,9 +1,11 @@
-//! The work that every contestant does on what it decodes: fold it into a sum, so that nothing of the decoding can be left out.
+//! The work that every contestant does on what it decodes: fold it into a sum, so that nothing of the decoding can be
+//! left out.
 //!
-//! Owns the rule. Of each argument: its length, its first byte and its last byte are added. Of each number that the wire carries
-//! in binary: the number. Of each command that the wire names by an opcode: the opcode. RESP carries names and numbers as text and
-//! RESPB does not, so the sums differ by an amount that is known for a stream before the clock starts ([`super::stream`]); it is
-//! added after the clock has stopped, and then all contestants must have the same sum. `bench/drivers/driver.h` has the same in C.
+//! Owns the rule. Of each argument: its length, its first byte and its last byte are added. Of each number that the
+//! wire carries in binary: the number. Of each command that the wire names by an opcode: the opcode. RESP carries
+//! names and numbers as text and RESPB does not, so the sums differ by an amount that is known for a stream before
+//! the clock starts ([`super::stream`]); it is added after the clock has stopped, and then all contestants must have
+//! the same sum. `bench/drivers/driver.h` has the same in C.
 
 use weft_protocol::ArgVisitor;
 

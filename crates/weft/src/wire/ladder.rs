@@ -1,8 +1,8 @@
 //! Weft's own contestants, in steps: what each step of taking a request in costs, on each wire.
 //!
-//! Owns the loops that are timed. Each decodes a whole stream and gives the sum of what it saw. They are written alike: the loop
-//! over [`decode_whole`](weft_protocol::respb::RequestDecoder::decode_whole), which keeps its state in registers, and behind it the
-//! resuming decoder for what the straight code leaves.
+//! Owns the loops that are timed. Each decodes a whole stream and gives the sum of what it saw. They are written
+//! alike: the loop over [`decode_whole`](weft_protocol::respb::RequestDecoder::decode_whole), which keeps its state
+//! in registers, and behind it the resuming decoder for what the straight code leaves.
 
 use std::hint::black_box;
 
@@ -78,7 +78,8 @@ pub(super) fn pass(wire: Wire, step: Step, input: &[u8]) -> Seen {
 
 /// A visitor that is told when a command is whole.
 trait Command: ArgVisitor + Default {
-    /// The command is whole. `frame` has what the wire says of it beside its arguments, `input` begins with its first byte.
+    /// The command is whole. `frame` has what the wire says of it beside its arguments, `input` begins with its first
+    /// byte.
     fn done(&mut self, frame: &impl Whole, input: &[u8], seen: &mut Seen);
 }
 
@@ -138,8 +139,8 @@ macro_rules! pass {
                     rest = frame.rest;
                     continue;
                 }
-                // What the straight code leaves. The visitor is moved out and back, so that no call has its address and the
-                // loop above can keep it in registers.
+                // What the straight code leaves. The visitor is moved out and back, so that no call has its address
+                // and the loop above can keep it in registers.
                 let mut moved = visitor;
                 let outcome = decoder.decode(rest, &mut moved);
                 visitor = moved;
@@ -155,7 +156,11 @@ macro_rules! pass {
 
 /// RESP has but one form of request.
 #[inline(always)]
-fn no_long<'a>(_: &resp::RequestDecoder, _: &'a [u8], _: &mut impl ArgVisitor) -> Option<resp::RequestFrame<'a>> {
+fn no_long<'a>(
+    _: &resp::RequestDecoder,
+    _: &'a [u8],
+    _: &mut impl ArgVisitor,
+) -> Option<resp::RequestFrame<'a>> {
     None
 }
 

@@ -1,8 +1,8 @@
 //! `weft wire`: what RESPB buys over RESP, measured against Valkey's own parser so that a sceptic can run it again.
 //!
-//! Owns the command line. Reading order: [`stream`] (the workload on each wire), [`fold`] (the work that everyone does),
-//! [`ladder`] (Weft's contestants, step by step), [`driver`] (those that are programs of their own), [`contest`] (the measuring),
-//! [`results`] (what is stored), [`tables`], [`page`] and [`html`] (what is shown).
+//! Owns the command line. Reading order: [`stream`] (the workload on each wire), [`fold`] (the work that everyone
+//! does), [`ladder`] (Weft's contestants, step by step), [`driver`] (those that are programs of their own),
+//! [`contest`] (the measuring), [`results`] (what is stored), [`tables`], [`page`] and [`html`] (what is shown).
 
 mod contest;
 mod counts;
@@ -135,8 +135,8 @@ fn stored(files: &[PathBuf]) -> Result<Results> {
     let mut all = Results::default();
     for path in files {
         let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
-        let results: Results =
-            serde_json::from_str(&text).with_context(|| format!("{}: not results of weft wire", path.display()))?;
+        let results: Results = serde_json::from_str(&text)
+            .with_context(|| format!("{}: not results of weft wire", path.display()))?;
         let cells = std::mem::take(&mut all.cells);
         all = Results { cells: cells.into_iter().chain(results.cells.clone()).collect(), ..results };
     }
@@ -159,7 +159,9 @@ fn measure(options: &Options) -> Result<Results> {
     let (workload, stream, key_length, size) = match &options.file {
         Some(path) => (path.display().to_string(), stream::load(path)?, 0, 0),
         None => {
-            let [kind] = Kind::parse(&options.workload)?[..] else { bail!("--workload all: that is --suite") };
+            let [kind] = Kind::parse(&options.workload)?[..] else {
+                bail!("--workload all: that is --suite")
+            };
             let size = options.size as usize;
             let stream = Stream::generate(kind, size * MB, options.key_length, options.seed)?;
             (kind.name().to_string(), stream, options.key_length, size)

@@ -32,9 +32,9 @@ pub(super) struct Machine {
 impl Machine {
     pub(super) fn this() -> Machine {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-        let cpu = read("/proc/cpuinfo")
-            .lines()
-            .find_map(|line| line.strip_prefix("model name").map(|rest| rest.trim_start_matches([' ', '\t', ':']).to_string()));
+        let cpu = read("/proc/cpuinfo").lines().find_map(|line| {
+            line.strip_prefix("model name").map(|rest| rest.trim_start_matches([' ', '\t', ':']).to_string())
+        });
         Machine {
             cpu: cpu.unwrap_or_else(|| "unknown".to_string()),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
@@ -140,7 +140,11 @@ impl Spread {
         sorted.sort_by(f64::total_cmp);
         let at = |index: usize| sorted.get(index).copied().unwrap_or(0.0);
         let middle = sorted.len() / 2;
-        let median = if sorted.len() % 2 == 0 && middle > 0 { (at(middle - 1) + at(middle)) / 2.0 } else { at(middle) };
+        let median = if sorted.len().is_multiple_of(2) && middle > 0 {
+            (at(middle - 1) + at(middle)) / 2.0
+        } else {
+            at(middle)
+        };
         Spread { median, low: at(0), high: at(sorted.len().saturating_sub(1)), rounds }
     }
 }

@@ -1,7 +1,7 @@
 //! What a contestant can be asked to do, and the contestants that run inside this program.
 //!
-//! Owns the interface that Weft's decoders, Valkey's parser and the C library are measured through, and CPU time. The contestants
-//! that are programs of their own are in [`super::driver`].
+//! Owns the interface that Weft's decoders, Valkey's parser and the C library are measured through, and CPU time. The
+//! contestants that are programs of their own are in [`super::driver`].
 
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::rc::Rc;
@@ -132,8 +132,8 @@ fn ends(wire: Wire, bytes: &[u8]) -> Result<Vec<usize>> {
     Ok(ends)
 }
 
-/// Calls `each` with the name that an opcode stands for, the arguments, the bytes from the frame's first one on and the offset
-/// behind the frame. It goes through the decoders' `decode`, as the timed loops do.
+/// Calls `each` with the name that an opcode stands for, the arguments, the bytes from the frame's first one on and
+/// the offset behind the frame. It goes through the decoders' `decode`, as the timed loops do.
 fn each_command(
     wire: Wire,
     bytes: &[u8],
@@ -160,8 +160,8 @@ fn each_command(
     Ok(())
 }
 
-/// Serves one contestant over stdin and stdout, so that it can run under valgrind: the protocol of `bench/drivers/driver.c`, as
-/// far as that needs.
+/// Serves one contestant over stdin and stdout, so that it can run under valgrind: the protocol of
+/// `bench/drivers/driver.c`, as far as that needs.
 pub(super) fn serve(runner: &mut dyn Runner) -> Result<()> {
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     writeln!(output, "ready weft")?;

@@ -1,7 +1,7 @@
 //! Commands made from the table: one example of each for the sizes, and random ones for the tests.
 //!
-//! Owns the way from a layout to arguments that fit it. It says nothing of what a command means: an example is well-formed, and a
-//! server may still answer it with an error.
+//! Owns the way from a layout to arguments that fit it. It says nothing of what a command means: an example is
+//! well-formed, and a server may still answer it with an error.
 
 use weft_protocol::number;
 use weft_protocol::table::{COMMANDS, CommandId, Field, Kind, Layout, List};
@@ -17,7 +17,8 @@ pub(super) fn commands() -> impl Iterator<Item = CommandId> {
 /// Fills a layout with values.
 struct Filler<'a> {
     argv: Vec<Vec<u8>>,
-    /// Random values, lists and options; without it the plainest request there is: no option, lists of the fewest items.
+    /// Random values, lists and options; without it the plainest request there is: no option, lists of the fewest
+    /// items.
     random: Option<&'a mut Random>,
 }
 
@@ -82,7 +83,12 @@ impl Filler<'_> {
                 for (index, bit) in options.bits.iter().enumerate() {
                     let alone = options.exclusive.iter().all(|set| set >> index & 1 == 0);
                     // Of bits that depend on each other none is set: the encoder need not find them out.
-                    if self.random.is_some() && self.below(3) == 0 && alone && bit.requires == 0 && !bit.token.is_empty() {
+                    if self.random.is_some()
+                        && self.below(3) == 0
+                        && alone
+                        && bit.requires == 0
+                        && !bit.token.is_empty()
+                    {
                         self.words(bit.token);
                         bit.fields.iter().for_each(|field| self.field(field));
                     }

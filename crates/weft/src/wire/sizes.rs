@@ -1,7 +1,8 @@
 //! `weft wire --sizes`: what every command of the table takes on each wire, request and typical reply.
 //!
-//! Owns the choice of a typical reply for each command. Sizes are computed by the encoders. The examples that the founding
-//! documents print are checked in `spec/wire-sizes.md`, by a test of the protocol crate; what they got wrong is repeated here.
+//! Owns the choice of a typical reply for each command. Sizes are computed by the encoders. The examples that the
+//! founding documents print are checked in `spec/wire-sizes.md`, by a test of the protocol crate; what they got wrong
+//! is repeated here.
 
 use anyhow::Result;
 use serde_json::json;
@@ -26,31 +27,32 @@ struct Size {
 const REPLIES: &[(&str, &str)] = &[
     (
         "OK",
-        "ASKING AUTH BF.LOAD BF.RESERVE DISCARD FAILOVER FLUSHALL FLUSHDB FT.CREATE FT.DROPINDEX HMSET JSON.MSET JSON.SET LSET \
-         LTRIM MIGRATE MONITOR MSET MULTI PFMERGE PSETEX QUIT READONLY READWRITE RENAME REPLCONF REPLICAOF RESET RESTORE \
-         RESTORE-ASKING SAVE SELECT SET SETEX SHUTDOWN SLAVEOF SWAPDB UNWATCH WATCH XSETID PSYNC SYNC BGREWRITEAOF BGSAVE",
+        "ASKING AUTH BF.LOAD BF.RESERVE DISCARD FAILOVER FLUSHALL FLUSHDB FT.CREATE FT.DROPINDEX HMSET JSON.MSET \
+         JSON.SET LSET LTRIM MIGRATE MONITOR MSET MULTI PFMERGE PSETEX QUIT READONLY READWRITE RENAME REPLCONF \
+         REPLICAOF RESET RESTORE RESTORE-ASKING SAVE SELECT SET SETEX SHUTDOWN SLAVEOF SWAPDB UNWATCH WATCH \
+         XSETID PSYNC SYNC BGREWRITEAOF BGSAVE",
     ),
     ("PONG", "PING"),
     (
         "integer 1",
-        "BF.ADD BF.EXISTS COPY DEL DELIFEQ EXISTS EXPIRE EXPIREAT GETBIT HDEL HEXISTS HSET HSETEX HSETNX JSON.CLEAR JSON.DEL \
-         JSON.FORGET MOVE MSETEX MSETNX PERSIST PEXPIRE PEXPIREAT PFADD PUBLISH RENAMENX SADD SETBIT SETNX SISMEMBER SMOVE SPUBLISH \
-         SREM TOUCH UNLINK WAIT XACK XDEL ZADD ZREM LREM",
+        "BF.ADD BF.EXISTS COPY DEL DELIFEQ EXISTS EXPIRE EXPIREAT GETBIT HDEL HEXISTS HSET HSETEX HSETNX \
+         JSON.CLEAR JSON.DEL JSON.FORGET MOVE MSETEX MSETNX PERSIST PEXPIRE PEXPIREAT PFADD PUBLISH RENAMENX SADD \
+         SETBIT SETNX SISMEMBER SMOVE SPUBLISH SREM TOUCH UNLINK WAIT XACK XDEL ZADD ZREM LREM",
     ),
     (
         "integer 100",
-        "APPEND BF.CARD BITCOUNT BITOP BITPOS DBSIZE DECR DECRBY GEOADD GEOSEARCHSTORE HINCRBY HLEN HSTRLEN INCR INCRBY \
-         JSON.ARRAPPEND JSON.ARRINDEX JSON.ARRINSERT JSON.ARRLEN JSON.ARRTRIM JSON.OBJLEN JSON.STRAPPEND JSON.STRLEN LINSERT LLEN \
-         LPOS LPUSH LPUSHX PFCOUNT RPUSH RPUSHX SCARD SDIFFSTORE SETRANGE SINTERCARD SINTERSTORE STRLEN SUNIONSTORE TTL XLEN XTRIM \
-         ZCARD ZCOUNT ZDIFFSTORE ZINTERCARD ZINTERSTORE ZLEXCOUNT ZRANGESTORE ZRANK ZREMRANGEBYLEX ZREMRANGEBYRANK \
-         ZREMRANGEBYSCORE ZREVRANK ZUNIONSTORE",
+        "APPEND BF.CARD BITCOUNT BITOP BITPOS DBSIZE DECR DECRBY GEOADD GEOSEARCHSTORE HINCRBY HLEN HSTRLEN INCR \
+         INCRBY JSON.ARRAPPEND JSON.ARRINDEX JSON.ARRINSERT JSON.ARRLEN JSON.ARRTRIM JSON.OBJLEN JSON.STRAPPEND \
+         JSON.STRLEN LINSERT LLEN LPOS LPUSH LPUSHX PFCOUNT RPUSH RPUSHX SCARD SDIFFSTORE SETRANGE SINTERCARD \
+         SINTERSTORE STRLEN SUNIONSTORE TTL XLEN XTRIM ZCARD ZCOUNT ZDIFFSTORE ZINTERCARD ZINTERSTORE ZLEXCOUNT \
+         ZRANGESTORE ZRANK ZREMRANGEBYLEX ZREMRANGEBYRANK ZREMRANGEBYSCORE ZREVRANK ZUNIONSTORE",
     ),
     ("integer 1700000000000", "EXPIRETIME LASTSAVE PEXPIRETIME PTTL"),
     (
         "value of 16 bytes",
-        "BLMOVE BRPOPLPUSH DUMP ECHO GET GETDEL GETEX GETRANGE GETSET HGET INCRBYFLOAT HINCRBYFLOAT JSON.ARRPOP JSON.GET \
-         JSON.NUMINCRBY JSON.NUMMULTBY JSON.TOGGLE LINDEX LMOVE LPOP RANDOMKEY RPOP RPOPLPUSH SPOP SRANDMEMBER SUBSTR XADD LCS \
-         HRANDFIELD ZRANDMEMBER EVAL EVALSHA EVAL_RO EVALSHA_RO FCALL FCALL_RO",
+        "BLMOVE BRPOPLPUSH DUMP ECHO GET GETDEL GETEX GETRANGE GETSET HGET INCRBYFLOAT HINCRBYFLOAT JSON.ARRPOP \
+         JSON.GET JSON.NUMINCRBY JSON.NUMMULTBY JSON.TOGGLE LINDEX LMOVE LPOP RANDOMKEY RPOP RPOPLPUSH SPOP \
+         SRANDMEMBER SUBSTR XADD LCS HRANDFIELD ZRANDMEMBER EVAL EVALSHA EVAL_RO EVALSHA_RO FCALL FCALL_RO",
     ),
     ("value of 1,024 bytes", "INFO LOLWUT"),
     ("simple string of 6 bytes", "JSON.TYPE TYPE PFSELFTEST DEBUG PFDEBUG"),
@@ -61,7 +63,8 @@ const REPLIES: &[(&str, &str)] = &[
 
 fn reply_of(name: &str) -> (&'static str, Reply) {
     let is_named = |names: &str| names.split_whitespace().any(|other| other == name);
-    let kind = REPLIES.iter().find(|(_, names)| is_named(names)).map_or("array of 2 values", |(kind, _)| kind);
+    let kind =
+        REPLIES.iter().find(|(_, names)| is_named(names)).map_or("array of 2 values", |(kind, _)| kind);
     let bulk = |len: usize| Reply::Bulk(vec![b'v'; len]);
     let reply = match kind {
         "OK" => Reply::Simple(b"OK".to_vec()),
@@ -100,7 +103,13 @@ fn size(id: CommandId) -> Size {
     let name = id.spec().name;
     let (request, typed) = request_sizes(&sample::example(id));
     let (reply_kind, reply) = reply_of(name);
-    Size { name, frame: if typed { "typed" } else { "ARGV" }, request, reply_kind, reply: reply_sizes(&reply) }
+    Size {
+        name,
+        frame: if typed { "typed" } else { "ARGV" },
+        request,
+        reply_kind,
+        reply: reply_sizes(&reply),
+    }
 }
 
 fn saved(before: usize, after: usize) -> String {
@@ -109,7 +118,8 @@ fn saved(before: usize, after: usize) -> String {
 
 pub(super) fn text() -> String {
     let mut table = Table::new(
-        "Bytes of the plainest request of each command (no option, lists as short as they may be) and of a typical reply",
+        "Bytes of the plainest request of each command (no option, lists as short as they may be) and of a \
+         typical reply",
         &["command", "RESP", "RESPB", "saved", "frame", "RESP2", "RESP3", "RESPB", "saved of RESP3", "reply"],
     );
     let (mut request, mut reply, mut smaller, mut count) = ([0; 2], [0; 3], 0, 0);
@@ -132,9 +142,9 @@ pub(super) fn text() -> String {
         ]);
     }
     format!(
-        "{}\n{count} commands; {smaller} requests are smaller in RESPB; all requests together {} and {} bytes ({} saved), all \
-         replies {} in RESP2, {} in RESP3, {} in RESPB\nThe sizes that the founding documents print are checked in \
-         spec/wire-sizes.md: five of their eight examples are wrong.\n",
+        "{}\n{count} commands; {smaller} requests are smaller in RESPB; all requests together {} and {} bytes ({} \
+         saved), all replies {} in RESP2, {} in RESP3, {} in RESPB\nThe sizes that the founding documents print \
+         are checked in spec/wire-sizes.md: five of their eight examples are wrong.\n",
         table.text(),
         request[0],
         request[1],
@@ -176,7 +186,8 @@ mod tests {
         }
         for (_, names) in REPLIES {
             for name in names.split_whitespace() {
-                let times = REPLIES.iter().filter(|(_, names)| names.split_whitespace().any(|n| n == name)).count();
+                let times =
+                    REPLIES.iter().filter(|(_, names)| names.split_whitespace().any(|n| n == name)).count();
                 assert!(table::by_name(name.as_bytes()).is_some() && times == 1, "{name}");
             }
         }

@@ -1,6 +1,7 @@
 //! A workload ready to be measured: the same commands on each wire, and what decoding them must give.
 //!
-//! Owns loading and refusing files, the flat argument form that every contestant is compared with byte by byte, and the sums.
+//! Owns loading and refusing files, the flat argument form that every contestant is compared with byte by byte, and
+//! the sums.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use weft_protocol::request::{ArgList, Texts};
@@ -55,7 +56,8 @@ pub(super) struct Stream {
     /// Commands that have a typed frame.
     pub(super) typed: u64,
     encoded: [Encoded; 3],
-    /// For each command `[u32 arguments]`, for each argument `[u32 len][bytes]`, little endian: what is in it, name first.
+    /// For each command `[u32 arguments]`, for each argument `[u32 len][bytes]`, little endian: what is in it, name
+    /// first.
     pub(super) flat: Vec<u8>,
     /// The fold of the argument form.
     pub(super) checksum: u64,
@@ -63,7 +65,8 @@ pub(super) struct Stream {
     pub(super) ids: u64,
 }
 
-/// What a command that was looked up adds to the sum of a contestant: its place in the table, or 0xFFFF where it has none.
+/// What a command that was looked up adds to the sum of a contestant: its place in the table, or 0xFFFF where it has
+/// none.
 #[inline(always)]
 pub(super) fn table_number(id: Option<table::CommandId>) -> u64 {
     id.map_or(0xFFFF, |id| u64::from(id.0))
@@ -122,7 +125,8 @@ impl Stream {
         }
         stream.encoded[Wire::Resp as usize].bytes = pair.resp;
         stream.encoded[Wire::Argv as usize].bytes = argv_frames;
-        stream.encoded[Wire::Respb as usize] = Encoded { correction: correction(&pair.respb)?, bytes: pair.respb };
+        stream.encoded[Wire::Respb as usize] =
+            Encoded { correction: correction(&pair.respb)?, bytes: pair.respb };
         stream.encoded[Wire::Argv as usize].correction = 0;
         Ok(stream)
     }
@@ -212,7 +216,9 @@ fn each_frame(bytes: &[u8], mut each: impl FnMut(&respb::Frame<'_>, &ArgList, &[
 fn whole<T>(outcome: Outcome<T>, at: usize) -> Result<T> {
     match outcome {
         Outcome::Complete(frame) => Ok(frame),
-        Outcome::Incomplete { .. } => bail!("byte {at}: the command that begins here is cut off by the end of the file"),
+        Outcome::Incomplete { .. } => {
+            bail!("byte {at}: the command that begins here is cut off by the end of the file")
+        }
         Outcome::Invalid(error) => bail!("byte {}: {}", at + error.offset, error.kind.text()),
     }
 }

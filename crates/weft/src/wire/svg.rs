@@ -1,4 +1,5 @@
-//! Bars as SVG: enough for the report, so that no plotting library is needed (docs/adr/0005-benchmark-plots.md). Owns the drawing.
+//! Bars as SVG: enough for the report, so that no plotting library is needed (docs/adr/0008-wire-benchmark.md). Owns
+//! the drawing.
 
 use std::fmt::Write as _;
 
@@ -29,8 +30,9 @@ pub(super) fn bars(title: &str, unit: &str, bars: &[Bar]) -> String {
     let x = |value: f64| LABELS + value / most * (WIDTH - LABELS - NUMBERS);
     let height = 34.0 + ROW * bars.len() as f64;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" font-family=\"sans-serif\" \
-         font-size=\"12\">\n<title>{0}</title>\n<text x=\"0\" y=\"16\" font-size=\"14\" font-weight=\"bold\">{0}</text>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
+         font-family=\"sans-serif\" font-size=\"12\">\n<title>{0}</title>\n<text x=\"0\" y=\"16\" \
+         font-size=\"14\" font-weight=\"bold\">{0}</text>\n",
         escape(title)
     );
     for (index, bar) in bars.iter().enumerate() {
@@ -40,8 +42,9 @@ pub(super) fn bars(title: &str, unit: &str, bars: &[Bar]) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(
             svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><rect x=\"{LABELS}\" y=\"{y:.1}\" width=\"{width:.1}\" \
-             height=\"{:.1}\" fill=\"{colour}\"/><text x=\"{:.1}\" y=\"{:.1}\">{:.1} {}</text>",
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><rect x=\"{LABELS}\" y=\"{y:.1}\" \
+             width=\"{width:.1}\" height=\"{:.1}\" fill=\"{colour}\"/><text x=\"{:.1}\" y=\"{:.1}\">{:.1} \
+             {}</text>",
             LABELS - 6.0,
             middle + 4.0,
             escape(&bar.label),
@@ -54,7 +57,8 @@ pub(super) fn bars(title: &str, unit: &str, bars: &[Bar]) -> String {
         if let Some((low, high)) = bar.spread {
             let _ = writeln!(
                 svg,
-                "<line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{middle:.1}\" y2=\"{middle:.1}\" stroke=\"#222\" stroke-width=\"1.5\"/>",
+                "<line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{middle:.1}\" y2=\"{middle:.1}\" stroke=\"#222\" \
+                 stroke-width=\"1.5\"/>",
                 x(low),
                 x(high)
             );
@@ -72,7 +76,10 @@ mod tests {
         let bar = |value| Bar { label: "a<b".to_string(), value, spread: None, group: 0 };
         let svg = bars("T", "ns", &[bar(1.0), bar(2.0)]);
         let full = WIDTH - LABELS - NUMBERS;
-        assert!(svg.contains(&format!("width=\"{:.1}\"", full)) && svg.contains(&format!("width=\"{:.1}\"", full / 2.0)));
+        assert!(
+            svg.contains(&format!("width=\"{:.1}\"", full))
+                && svg.contains(&format!("width=\"{:.1}\"", full / 2.0))
+        );
         assert!(svg.contains("a&lt;b"));
     }
 }

@@ -12,7 +12,11 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(title: impl Into<String>, head: &[&str]) -> Table {
-        Table { title: title.into(), head: head.iter().map(|cell| cell.to_string()).collect(), rows: Vec::new() }
+        Table {
+            title: title.into(),
+            head: head.iter().map(|cell| cell.to_string()).collect(),
+            rows: Vec::new(),
+        }
     }
 
     pub(super) fn row(&mut self, cells: Vec<String>) {
@@ -65,7 +69,10 @@ impl Table {
         };
         let rows: String = self.rows.iter().map(|row| line(row, "td")).collect();
         let title = escape(&self.title);
-        format!("<table><caption>{title}</caption>\n<thead>{}</thead>\n<tbody>{rows}</tbody></table>\n", line(&self.head, "th"))
+        format!(
+            "<table><caption>{title}</caption>\n<thead>{}</thead>\n<tbody>{rows}</tbody></table>\n",
+            line(&self.head, "th")
+        )
     }
 }
 

@@ -38,12 +38,20 @@ pub(super) fn name(cell: &Cell) -> String {
 /// The founding benchmark's table: Valkey's parser against RESPB, its own figures below ours.
 pub(super) fn summary(results: &Results) -> Table {
     let mut table = Table::new(
-        "RESP is Valkey's parser, RESPB is Weft's decoder with every field decoded and checked; below each workload what the \
-         founding benchmark says",
-        &["Workload", "RESP Throughput", "RESPB Throughput", "Speedup", "Bandwidth Savings", "Memory Savings"],
+        "RESP is Valkey's parser, RESPB is Weft's decoder with every field decoded and checked; below each \
+         workload what the founding benchmark says",
+        &[
+            "Workload",
+            "RESP Throughput",
+            "RESPB Throughput",
+            "Speedup",
+            "Bandwidth Savings",
+            "Memory Savings",
+        ],
     );
     for cell in &results.cells {
-        let peak = |id: &str| cell.get(id).and_then(|measured| measured.heap).map(|heap| heap.peak_bytes as f64);
+        let peak =
+            |id: &str| cell.get(id).and_then(|measured| measured.heap).map(|heap| heap.peak_bytes as f64);
         let memory = match (peak(VALKEY), peak(RESPB)) {
             (Some(theirs), Some(ours)) if theirs > 0.0 => Some(100.0 - 100.0 * ours / theirs),
             _ => None,
@@ -56,7 +64,12 @@ pub(super) fn summary(results: &Results) -> Table {
             per_cent(Some(cell.saved())),
             per_cent(memory),
         ]);
-        let is_last = !results.cells.iter().rev().take_while(|other| !std::ptr::eq(*other, cell)).any(|other| other.workload == cell.workload);
+        let is_last = !results
+            .cells
+            .iter()
+            .rev()
+            .take_while(|other| !std::ptr::eq(*other, cell))
+            .any(|other| other.workload == cell.workload);
         if let Some(claim) = CLAIMS.iter().find(|claim| claim.workload == cell.workload && is_last) {
             table.row(vec![
                 format!("  {} in the seed", claim.workload),
@@ -74,8 +87,10 @@ pub(super) fn summary(results: &Results) -> Table {
 /// What each step of taking a command in costs, on each wire.
 pub(super) fn ladder(cell: &Cell) -> Table {
     let title = format!("The ladder, {}: CPU ns per command", name(cell));
-    let mut table =
-        Table::new(title, &["step", "RESP", "RESPB ARGV", "RESPB", "RESP / RESPB", "step RESP", "step RESPB"]);
+    let mut table = Table::new(
+        title,
+        &["step", "RESP", "RESPB ARGV", "RESPB", "RESP / RESPB", "step RESP", "step RESPB"],
+    );
     let mut before = [0.0; 2];
     for step in Step::ALL {
         let cpu = |wire: Wire| cell.cpu(&format!("weft/{}/{}", wire.id(), step.id()));
@@ -114,8 +129,10 @@ pub(super) fn contestants(cell: &Cell) -> Table {
         cell.respb_bytes,
         cell.checksum
     );
-    let mut table =
-        Table::new(title, &["contestant", "ns/cmd", "lowest", "highest", "M cmd/s", "MB/s", "times faster than Valkey"]);
+    let mut table = Table::new(
+        title,
+        &["contestant", "ns/cmd", "lowest", "highest", "M cmd/s", "MB/s", "times faster than Valkey"],
+    );
     let valkey = cell.cpu(VALKEY);
     for measured in &cell.contestants {
         let median = measured.cpu_ns.median;
@@ -140,7 +157,8 @@ pub(super) fn contestants(cell: &Cell) -> Table {
 /// What is allocated: the founding benchmark's memory column, for a command.
 pub(super) fn heap(cell: &Cell) -> Table {
     let title = format!("Heap, {}", name(cell));
-    let mut table = Table::new(title, &["contestant", "allocations/cmd", "bytes/cmd", "peak bytes of a pass"]);
+    let mut table =
+        Table::new(title, &["contestant", "allocations/cmd", "bytes/cmd", "peak bytes of a pass"]);
     for measured in &cell.contestants {
         if let Some(heap) = &measured.heap {
             table.row(vec![
@@ -174,12 +192,15 @@ pub(super) fn counts(cell: &Cell) -> Table {
     optional(cell, "Callgrind, for each command", &head, |measured| {
         let counts = measured.counts?;
         let values = [counts.instructions, counts.branch_misses, counts.l1_misses, counts.last_misses];
-        Some([1, 2, 2, 2].iter().zip(values).map(|(&decimals, value)| number(Some(value), decimals)).collect())
+        Some(
+            [1, 2, 2, 2].iter().zip(values).map(|(&decimals, value)| number(Some(value), decimals)).collect(),
+        )
     })
 }
 
 pub(super) fn latency(cell: &Cell) -> Table {
-    let clock = cell.contestants.iter().find_map(|measured| measured.latency).map_or(0, |latency| latency.clock_ns);
+    let clock =
+        cell.contestants.iter().find_map(|measured| measured.latency).map_or(0, |latency| latency.clock_ns);
     let title = format!("Latency of a batch of 64 commands in ns, {clock} ns of clock taken off");
     optional(cell, &title, &["contestant", "p50", "p90", "p99", "max", "samples"], |measured| {
         let latency = measured.latency?;
@@ -201,11 +222,19 @@ pub(super) fn targets(results: &Results) -> Table {
     table
 }
 
-/// How the gain over Valkey's parser divides: ns of a command saved by binary lengths, by opcodes, by not making objects.
+/// How the gain over Valkey's parser divides: ns of a command saved by binary lengths, by opcodes, by not making
+/// objects.
 pub(super) fn split(results: &Results) -> Table {
     let mut table = Table::new(
         "Where the gain comes from, CPU ns per command",
-        &["workload", "Valkey, looked up", "no objects", "binary lengths", "opcode for a name", "RESPB, looked up"],
+        &[
+            "workload",
+            "Valkey, looked up",
+            "no objects",
+            "binary lengths",
+            "opcode for a name",
+            "RESPB, looked up",
+        ],
     );
     for cell in &results.cells {
         let cpu = |id: &str| cell.cpu(id);

@@ -20,8 +20,8 @@ pub(crate) enum Kind {
     Mixed,
 }
 
-/// Commands of a mixed workload in a hundred: a cache that is read three times as often as it is written, with some documents,
-/// filters and searches.
+/// Commands of a mixed workload in a hundred: a cache that is read three times as often as it is written, with some
+/// documents, filters and searches.
 pub(crate) const SHARES: [(&str, u64); 8] = [
     ("GET", 60),
     ("SET", 12),

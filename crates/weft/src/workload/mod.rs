@@ -1,7 +1,8 @@
 //! `weft workload`: streams of commands to measure with, as RESP and as RESPB.
 //!
-//! Owns the command line and the files. What is in them: [`kind`] and [`values`] make them up, [`trace`] takes them from what a
-//! server has seen. A file is the bytes of one connection and nothing else, so any server or client can be fed with it.
+//! Owns the command line and the files. What is in them: [`kind`] and [`values`] make them up, [`trace`] takes them
+//! from what a server has seen. A file is the bytes of one connection and nothing else, so any server or client can
+//! be fed with it.
 
 pub(crate) mod kind;
 mod monitor;
@@ -118,7 +119,10 @@ fn write_pair(directory: &Path, name: &str, pair: &Pair) -> Result<()> {
         println!("{}  {} commands  {} bytes", path.display(), pair.commands, bytes.len());
     }
     let saved = 100.0 - 100.0 * pair.respb.len() as f64 / pair.resp.len().max(1) as f64;
-    println!("  RESPB is {saved:.1} % smaller; {} of {} commands have a typed frame", pair.typed, pair.commands);
+    println!(
+        "  RESPB is {saved:.1} % smaller; {} of {} commands have a typed frame",
+        pair.typed, pair.commands
+    );
     Ok(())
 }
 

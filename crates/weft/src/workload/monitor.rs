@@ -1,6 +1,7 @@
 //! Reading what MONITOR prints: `1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`, a line for each command.
 //!
-//! Owns that line's grammar. Lines without arguments (`OK`) are passed over; a line that breaks off is an error with its place.
+//! Owns that line's grammar. Lines without arguments (`OK`) are passed over; a line that breaks off is an error with
+//! its place.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -56,7 +57,8 @@ fn quoted(mut rest: &[u8]) -> Result<(Vec<u8>, &[u8])> {
         match rest {
             [b'"', after @ ..] => return Ok((out, after)),
             [b'\\', b'x', high, low, after @ ..] => {
-                let digit = |byte: u8| (byte as char).to_digit(16).context("\\x without two hexadecimal digits");
+                let digit =
+                    |byte: u8| (byte as char).to_digit(16).context("\\x without two hexadecimal digits");
                 out.push((digit(*high)? * 16 + digit(*low)?) as u8);
                 rest = after;
             }

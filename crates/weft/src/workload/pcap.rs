@@ -1,8 +1,9 @@
 //! Reading RESP commands out of a capture file (classic pcap, as tcpdump -w writes it).
 //!
-//! Owns the file's records, the headers of Ethernet, Linux cooked, loopback and raw links, IPv4, IPv6 and TCP, and putting the
-//! segments of each connection in order. Only what goes to the server's port counts. A gap, or a connection whose beginning was
-//! not captured, ends what can be had of that connection; commands cut by it are left out and the rest is kept.
+//! Owns the file's records, the headers of Ethernet, Linux cooked, loopback and raw links, IPv4, IPv6 and TCP, and
+//! putting the segments of each connection in order. Only what goes to the server's port counts. A gap, or a
+//! connection whose beginning was not captured, ends what can be had of that connection; commands cut by it are left
+//! out and the rest is kept.
 
 use std::collections::BTreeMap;
 
@@ -178,7 +179,8 @@ mod tests {
     }
 
     fn capture(packets: &[Vec<u8>]) -> Vec<u8> {
-        let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0];
+        let mut file =
+            vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0];
         for packet in packets {
             let len = (packet.len() as u32 + 14).to_le_bytes();
             file.extend_from_slice(&[0; 8]);

@@ -1,4 +1,5 @@
-//! The random numbers of workloads: SplitMix64, so that a seed gives the same bytes on every machine and in every version.
+//! The random numbers of workloads: SplitMix64, so that a seed gives the same bytes on every machine and in every
+//! version.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! `weft workload trace`: a workload from what a server has really seen.
 //!
-//! Owns the choice of the source and the spelling: names and options that the table has are put into their canonical form, as a
-//! client that speaks RESPB sends them, and both files say exactly that. Reading the sources: [`super::monitor`],
-//! [`super::pcap`]; an append-only file is a stream of RESP with annotations in it.
+//! Owns the choice of the source and the spelling: names and options that the table has are put into their canonical
+//! form, as a client that speaks RESPB sends them, and both files say exactly that. Reading the sources:
+//! [`super::monitor`], [`super::pcap`]; an append-only file is a stream of RESP with annotations in it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -79,7 +79,9 @@ fn detect(bytes: &[u8]) -> Result<Format> {
         [b'R', b'E', b'D', b'I', b'S', ..] | [b'V', b'A', b'L', b'K', b'E', b'Y', ..] => {
             bail!("byte 0: an RDB; the commands are in the .incr.aof file beside it")
         }
-        _ => bail!("byte 0: neither a MONITOR capture nor an append-only file nor a pcap; say which with --format"),
+        _ => bail!(
+            "byte 0: neither a MONITOR capture nor an append-only file nor a pcap; say which with --format"
+        ),
     })
 }
 
@@ -128,7 +130,8 @@ fn canonical(argv: &[Vec<u8>]) -> Command {
         return argv.to_vec();
     }
     let mut list = ArgList::new();
-    let Outcome::Complete(decoded) = respb::RequestDecoder::new(Limits::DEFAULT).decode(&frame, &mut list) else {
+    let Outcome::Complete(decoded) = respb::RequestDecoder::new(Limits::DEFAULT).decode(&frame, &mut list)
+    else {
         return argv.to_vec();
     };
     let name = decoded.frame.command().map_or("", |id: table::CommandId| id.spec().name);
@@ -143,7 +146,8 @@ mod tests {
 
     #[test]
     fn an_append_only_file_gives_its_commands() {
-        let file = b"#TS:1700000000\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*3\r\n$3\r\nset\r\n$1\r\na\r\n$1\r\nb\r\n";
+        let file =
+            b"#TS:1700000000\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*3\r\n$3\r\nset\r\n$1\r\na\r\n$1\r\nb\r\n";
         let commands = aof(file).unwrap();
         assert_eq!(commands.len(), 2);
         assert_eq!(canonical(&commands[1]), [b"SET".to_vec(), b"a".to_vec(), b"b".to_vec()]);
@@ -160,7 +164,7 @@ mod tests {
     #[test]
     fn the_first_bytes_tell_the_format() {
         assert_eq!(detect(b"*1\r\n").unwrap(), Format::Aof);
-        assert_eq!(detect(b"OK\n").map_err(|e| e.to_string()).unwrap_err().contains("--format"), true);
+        assert!(detect(b"OK\n").unwrap_err().to_string().contains("--format"));
         assert_eq!(detect(b"1339518083.1 [0 x] \"keys\"").unwrap(), Format::Monitor);
         assert_eq!(detect(&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0]).unwrap(), Format::Pcap);
         assert!(detect(b"REDIS0011").unwrap_err().to_string().contains("RDB"));

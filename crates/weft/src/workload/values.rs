@@ -1,5 +1,5 @@
-//! Keys and values that look like those of a running service: compressible as JSON, text and hexadecimal tokens are, never one
-//! byte repeated. Owns the vocabulary.
+//! Keys and values that look like those of a running service: compressible as JSON, text and hexadecimal tokens are,
+//! never one byte repeated. Owns the vocabulary.
 
 use super::random::Random;
 
@@ -11,13 +11,15 @@ const KEYS_6: u64 = 36 * 36 * 36 * 36;
 const KEYS_20: u64 = 10_000_000;
 
 const NAMES: &[&str] = &[
-    "Ada", "Grace", "Linus", "Barbara", "Edsger", "Donald", "Margaret", "Alan", "Frances", "Tony", "Radia", "Niklaus",
+    "Ada", "Grace", "Linus", "Barbara", "Edsger", "Donald", "Margaret", "Alan", "Frances", "Tony", "Radia",
+    "Niklaus",
 ];
 const CITIES: &[&str] =
     &["Oslo", "Lisbon", "Nairobi", "Quito", "Hanoi", "Lyon", "Austin", "Osaka", "Perth", "Accra"];
 const WORDS: &[&str] = &[
-    "order", "shipped", "cart", "session", "refresh", "invoice", "pending", "the", "of", "with", "user", "account",
-    "region", "north", "discount", "batch", "queue", "latest", "review", "updated", "stock", "and", "for", "payment",
+    "order", "shipped", "cart", "session", "refresh", "invoice", "pending", "the", "of", "with", "user",
+    "account", "region", "north", "discount", "batch", "queue", "latest", "review", "updated", "stock",
+    "and", "for", "payment",
 ];
 
 /// Appends `count` symbols of `digits`.
@@ -69,7 +71,8 @@ pub(crate) fn value(random: &mut Random, len: usize) -> Vec<u8> {
 fn record(random: &mut Random, len: usize, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(
-        format!("{{\"id\":{},\"name\":\"{}\",\"n\":\"", random.below(1_000_000), random.pick(NAMES)).as_bytes(),
+        format!("{{\"id\":{},\"name\":\"{}\",\"n\":\"", random.below(1_000_000), random.pick(NAMES))
+            .as_bytes(),
     );
     let used = out.len() - start + 2;
     if used > len {
