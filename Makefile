@@ -120,7 +120,7 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust test-instructions test-go test-go-race
+test-steps: test-rust test-instructions test-c test-go test-go-race
 
 .PHONY: test-rust
 test-rust:
@@ -129,6 +129,10 @@ test-rust:
 .PHONY: test-instructions
 test-instructions:
 	@$(STEP) test-instructions cargo test --locked --release --package weft-protocol --test instructions
+
+.PHONY: test-c
+test-c:
+	@$(STEP) test-c $(MAKE) -C tests/ffi test
 
 .PHONY: test-go
 test-go:

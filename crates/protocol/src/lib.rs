@@ -16,6 +16,7 @@
 
 extern crate alloc;
 
+pub mod buffer;
 pub mod limits;
 pub mod number;
 pub mod outcome;
@@ -25,6 +26,7 @@ pub mod resp;
 pub mod respb;
 pub mod table;
 
+pub use buffer::{Buffer, FixedBuffer};
 pub use limits::Limits;
 pub use outcome::{Malformed, Outcome, WireError};
 pub use reply::{Aggregate, Reply, ReplyVisitor, Text};

@@ -3,7 +3,7 @@
 //! A number on a text wire is canonical when exactly one spelling is allowed, so that text → number → text gives the
 //! same bytes back. Typed RESPB fields carry only numbers whose text is canonical (spec section 6.3).
 
-use alloc::vec::Vec;
+use crate::buffer::Buffer;
 
 /// Longest text of an `i64`: a sign and 19 digits.
 pub const INT_TEXT_MAX: usize = 20;
@@ -36,6 +36,12 @@ pub fn parse_int(text: &[u8]) -> Option<i64> {
     }
 }
 
+/// Whether a text is a whole number of any size: an optional sign and digits.
+pub fn is_big(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
 /// Reads a canonical double: the one text that [`push_double`] writes for it. NaN has none.
 pub fn parse_double(text: &[u8]) -> Option<f64> {
     if text.len() > DOUBLE_TEXT_MAX {
@@ -53,12 +59,12 @@ pub fn parse_double(text: &[u8]) -> Option<f64> {
 pub const DOUBLE_TEXT_MAX: usize = 32;
 
 /// Appends an integer.
-pub fn push_int(out: &mut Vec<u8>, value: i64) {
+pub fn push_int(out: &mut impl Buffer, value: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// Appends a double in its canonical text.
-pub fn push_double(out: &mut Vec<u8>, value: f64) {
+pub fn push_double(out: &mut impl Buffer, value: f64) {
     let mut buffer = [0u8; DOUBLE_TEXT_MAX];
     out.extend_from_slice(double_text(value, &mut buffer));
 }

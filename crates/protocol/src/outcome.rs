@@ -10,7 +10,8 @@ pub enum Outcome<T> {
     /// The frame is well-formed so far and not yet whole.
     Incomplete {
         /// The decoder makes no progress before this many bytes, counted from the start of the frame, are there.
-        /// At least one more than it was given. It is a hint for reading, never a size to allocate.
+        /// At least one more than it was given. It is a hint for reading, never a size to allocate. Only when the
+        /// visitor has no room left (`has_room`) is it a number that is there already.
         need: usize,
     },
     /// The bytes can never become a frame.
@@ -44,6 +45,9 @@ pub(crate) enum Stop {
 }
 
 impl Stop {
+    /// The visitor has no room: it is asked again when the decoder is called again, with as few bytes as there can be.
+    pub(crate) const FULL: Stop = Stop::Need(1);
+
     pub(crate) const fn bad(kind: Malformed, offset: usize) -> Stop {
         Stop::Bad(WireError { kind, offset })
     }

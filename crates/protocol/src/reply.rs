@@ -67,6 +67,13 @@ pub trait ReplyVisitor {
     fn close(&mut self);
     /// A streamed byte string: chunks follow as texts, then [`close`](Self::close).
     fn open_text(&mut self);
+    /// Whether one more call can be taken. Told that it cannot, a decoder hands out no more of the frame and answers
+    /// [`Incomplete`](crate::Outcome::Incomplete) with a `need` that is there already; called again with the same
+    /// bytes, when there is room, it goes on.
+    #[inline(always)]
+    fn has_room(&self) -> bool {
+        true
+    }
     /// Where the value stands that was handed out last, from its type to its last byte, and of an aggregate what comes
     /// before its elements: for tools that show frames.
     #[inline]
@@ -79,23 +86,46 @@ pub trait ReplyVisitor {
 #[derive(Clone, Debug)]
 pub(crate) struct Nesting {
     left: [u64; NESTING_MAX as usize],
-    /// Bit i: aggregate i is an attribute, whose end completes no value.
-    attributes: u128,
-    /// Bit i: aggregate i is a streamed map.
-    maps: u128,
-    /// Bit i: aggregate i, a streamed map, has a key without its value.
-    odd: u128,
+    /// Aggregate i is an attribute, whose end completes no value.
+    attributes: Levels,
+    /// Aggregate i is a streamed map.
+    maps: Levels,
+    /// Aggregate i, a streamed map, has a key without its value.
+    odd: Levels,
     /// An attribute has been read whose value must follow.
     owed: bool,
     depth: u8,
+}
+
+/// A bit for each level. Not a `u128`, which would ask C callers for memory aligned to 16 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Levels([u64; NESTING_MAX as usize / 64]);
+
+impl Levels {
+    const NONE: Levels = Levels([0; NESTING_MAX as usize / 64]);
+
+    fn get(&self, level: usize) -> bool {
+        self.0[level / 64] >> (level % 64) & 1 == 1
+    }
+
+    fn set(&mut self, level: usize, value: bool) {
+        let word = &mut self.0[level / 64];
+        *word = *word & !(1 << (level % 64)) | u64::from(value) << (level % 64);
+    }
 }
 
 /// Elements of a streamed aggregate: it ends by its own mark.
 const STREAMED: u64 = u64::MAX;
 
 impl Nesting {
-    pub(crate) const NONE: Nesting =
-        Nesting { left: [0; NESTING_MAX as usize], attributes: 0, maps: 0, odd: 0, owed: false, depth: 0 };
+    pub(crate) const NONE: Nesting = Nesting {
+        left: [0; NESTING_MAX as usize],
+        attributes: Levels::NONE,
+        maps: Levels::NONE,
+        odd: Levels::NONE,
+        owed: false,
+        depth: 0,
+    };
 
     /// Opens an aggregate; returns whether that completed the reply, which an empty one at the top does.
     pub(crate) fn open(
@@ -120,12 +150,11 @@ impl Nesting {
         if left == 0 {
             return Ok(!attribute && self.complete_one());
         }
-        self.left[usize::from(self.depth)] = left;
-        self.attributes &= !(1 << self.depth);
-        self.attributes |= u128::from(attribute) << self.depth;
-        let map = kind == Aggregate::Map && len.is_none();
-        self.maps = self.maps & !(1 << self.depth) | u128::from(map) << self.depth;
-        self.odd &= !(1 << self.depth);
+        let level = usize::from(self.depth);
+        self.left[level] = left;
+        self.attributes.set(level, attribute);
+        self.maps.set(level, kind == Aggregate::Map && len.is_none());
+        self.odd.set(level, false);
         self.depth += 1;
         Ok(false)
     }
@@ -136,7 +165,7 @@ impl Nesting {
         while self.depth > 0 {
             let top = usize::from(self.depth - 1);
             if self.left[top] == STREAMED {
-                self.odd ^= self.maps & 1 << top;
+                self.odd.set(top, self.maps.get(top) && !self.odd.get(top));
                 return false;
             }
             self.left[top] -= 1;
@@ -144,7 +173,7 @@ impl Nesting {
                 return false;
             }
             self.depth -= 1;
-            if self.attributes >> top & 1 == 1 {
+            if self.attributes.get(top) {
                 self.owed = true;
                 return false;
             }
@@ -159,7 +188,7 @@ impl Nesting {
                 if self.owed {
                     return Err(Stop::bad(Malformed::Misplaced, at));
                 }
-                if self.odd >> top & 1 == 1 {
+                if self.odd.get(usize::from(top)) {
                     return Err(Stop::bad(Malformed::BadStream, at));
                 }
                 self.depth = top;

@@ -5,8 +5,12 @@
 
 use alloc::vec::Vec;
 
+use crate::buffer::Buffer;
 use crate::number;
 use crate::table::Field;
+
+/// The most arguments that a decoder hands out without asking [`ArgVisitor::has_room`] in between.
+pub const STEP_ARGUMENTS_MAX: usize = 8;
 
 /// Receives the arguments of one request. Byte arguments come with their offset from the start of the frame, because
 /// the buffer may have moved by the time a request that arrives in pieces is whole.
@@ -23,6 +27,13 @@ pub trait ArgVisitor {
     /// can read them here instead of matching keywords.
     fn options(&mut self, bits: u16) {
         let _ = bits;
+    }
+    /// Whether [`STEP_ARGUMENTS_MAX`] more arguments can be taken. Told that they cannot, a decoder hands out no more
+    /// of the frame and answers [`Incomplete`](crate::Outcome::Incomplete) with a `need` that is there already; called
+    /// again with the same bytes, when there is room, it goes on.
+    #[inline(always)]
+    fn has_room(&self) -> bool {
+        true
     }
     /// An argument of an inline command, as it stands in the frame with its quotes and escapes; [`unquote`] resolves
     /// it.
@@ -109,7 +120,7 @@ pub enum Arg<'a> {
 
 impl Arg<'_> {
     /// Appends the argument as a text wire would carry it.
-    pub fn push_text(&self, out: &mut Vec<u8>) {
+    pub fn push_text(&self, out: &mut impl Buffer) {
         match *self {
             Arg::Bytes(bytes) => out.extend_from_slice(bytes),
             Arg::Int(value) => number::push_int(out, value),
@@ -208,7 +219,7 @@ impl ArgVisitor for ArgList {
 }
 
 /// Appends an inline argument with its quotes and escapes resolved. The decoder has checked that it is well-formed.
-pub fn unquote(raw: &[u8], out: &mut Vec<u8>) {
+pub fn unquote(raw: &[u8], out: &mut impl Buffer) {
     let mut i = 0;
     let mut quote = None;
     while i < raw.len() {
@@ -228,7 +239,7 @@ pub fn unquote(raw: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Resolves what follows a backslash; returns how many bytes that took.
-fn escape(rest: &[u8], out: &mut Vec<u8>) -> usize {
+fn escape(rest: &[u8], out: &mut impl Buffer) -> usize {
     if let [b'x', high, low, ..] = *rest
         && let (Some(high), Some(low)) = ((high as char).to_digit(16), (low as char).to_digit(16))
     {

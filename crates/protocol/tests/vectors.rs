@@ -59,6 +59,10 @@ impl Runner {
         let fresh = || Subject::new(vector.protocol, vector.request, vector.limits);
         match &vector.expected {
             Expected::Invalid { error, offset } => self.invalid(vector, error, *offset, &fresh),
+            Expected::Valid { value, encode_only: true, .. } => {
+                let reply = subject::reply_of(&value["reply"]);
+                same("encoded", &written(vector, |writer| reply.visit(writer)), &vector.wire)
+            }
             Expected::Valid { value, .. } => {
                 let key = (vector.protocol == Protocol::Respb, vector.request);
                 let kept = self.subjects.remove(&key).filter(|_| vector.default_limits);
@@ -201,7 +205,9 @@ fn cuts(total: usize) -> Vec<usize> {
 
 /// Encodes what `subject` has just decoded, and compares with the canonical wire.
 fn reencode(vector: &Vector, subject: &mut Subject) -> Result<(), String> {
-    let Expected::Valid { value, argv, canonical, canonical_wire } = &vector.expected else { return Ok(()) };
+    let Expected::Valid { value, argv, canonical, canonical_wire, folded, .. } = &vector.expected else {
+        return Ok(());
+    };
     let wire = if *canonical { Some(&vector.wire) } else { canonical_wire.as_ref() };
     subject.clear();
     subject.feed(&vector.wire);
@@ -217,6 +223,7 @@ fn reencode(vector: &Vector, subject: &mut Subject) -> Result<(), String> {
         return resp_request(vector, subject.args(), wire);
     }
     match (argv, wire) {
+        (Some(argv), Some(wire)) if *folded => folded_request(vector, subject, argv, wire),
         (Some(argv), Some(wire)) => respb_request(vector, subject, argv, wire),
         (None, Some(wire)) => controls(vector, wire),
         _ => Ok(()),
@@ -276,6 +283,37 @@ fn respb_request(vector: &Vector, subject: &Subject, argv: &[u8], wire: &[u8]) -
     RequestWriter::new(&mut out, channel).arguments(typed.as_slice(), Mode::Exact);
     same("from its typed arguments", &out, wire)?;
     folded(&typed, channel, wire)
+}
+
+/// Arguments that a client's encoder gives `wire` for and a converter's keeps as they are: `argv`.
+fn folded_request(vector: &Vector, subject: &Subject, argv: &[u8], wire: &[u8]) -> Result<(), String> {
+    let channel = u16::from_be_bytes([vector.wire[2], vector.wire[3]]);
+    let mut list = ArgList::new();
+    let outcome = resp::RequestDecoder::new(Limits::DEFAULT).decode(argv, &mut list);
+    if !matches!(outcome, Outcome::Complete(frame) if frame.len == argv.len()) {
+        return Err(format!("argv decoded: {outcome:?}"));
+    }
+    let given = Decoded { list: &list, frame: argv };
+    let mut out = Vec::new();
+    let is_typed = RequestWriter::new(&mut out, channel).arguments(&given, Mode::Fold);
+    same("folded", &out, wire)?;
+    let mut out = Vec::new();
+    RequestWriter::new(&mut out, channel).arguments(&given, Mode::Exact);
+    let mut exact = Vec::new();
+    RequestWriter::new(&mut exact, channel).argv(&given);
+    same("in exact mode", &out, &exact)?;
+    let Some(name) = subject.command() else {
+        return if is_typed { Err("a typed frame without a command".into()) } else { Ok(()) };
+    };
+    // The frame has an argument form of its own, which gives it in either mode.
+    let typed: Vec<Arg<'_>> =
+        std::iter::once(Arg::Bytes(name.as_bytes())).chain(subject.args().iter(&vector.wire)).collect();
+    for mode in [Mode::Exact, Mode::Fold] {
+        let mut out = Vec::new();
+        RequestWriter::new(&mut out, channel).arguments(typed.as_slice(), mode);
+        same("from its typed arguments", &out, wire)?;
+    }
+    Ok(())
 }
 
 /// The same in lower case: a client's encoder folds the case of names and keywords, a converter's keeps it.

@@ -6,6 +6,7 @@
 use alloc::vec::Vec;
 
 use super::encode::{bulk, length};
+use crate::buffer::{Buffer, FixedBuffer, Stack};
 use crate::number;
 use crate::reply::{Aggregate, ReplyVisitor, Text};
 
@@ -20,16 +21,17 @@ pub enum Version {
 
 /// Appends replies to a buffer. It is a [`ReplyVisitor`]: a decoder can write straight into it.
 #[derive(Debug)]
-pub struct ReplyWriter<'a> {
-    out: &'a mut Vec<u8>,
+pub struct ReplyWriter<'a, B = Vec<u8>, S = Vec<Open>> {
+    out: &'a mut B,
     version: Version,
     /// Aggregates that are open, kept only while one of them is streamed or left out.
-    open: Vec<Open>,
+    open: S,
     text_at: Option<usize>,
 }
 
-#[derive(Debug)]
-struct Open {
+/// An aggregate that is open.
+#[derive(Clone, Copy, Debug)]
+pub struct Open {
     kind: Aggregate,
     /// Elements to come; for a streamed aggregate, elements so far.
     elements: u64,
@@ -38,10 +40,34 @@ struct Open {
     at: usize,
 }
 
-impl<'a> ReplyWriter<'a> {
+impl Open {
+    fn is_streamed(&self) -> bool {
+        self.streamed
+    }
+}
+
+impl<'a, B: Buffer> ReplyWriter<'a, B> {
     /// A writer that appends to `out`.
-    pub fn new(out: &'a mut Vec<u8>, version: Version) -> Self {
-        ReplyWriter { out, version, open: Vec::new(), text_at: None }
+    pub fn new(out: &'a mut B, version: Version) -> Self {
+        Self::resume(out, version, Vec::new(), None)
+    }
+}
+
+impl<'a, B: Buffer, S: Stack<Open>> ReplyWriter<'a, B, S> {
+    /// A writer that goes on where another one stopped, with the aggregates that it left open and its
+    /// [`text_at`](Self::text_at).
+    pub fn resume(out: &'a mut B, version: Version, open: S, text_at: Option<usize>) -> Self {
+        ReplyWriter { out, version, open, text_at }
+    }
+
+    /// Where the streamed text stands that is open, for [`resume`](Self::resume).
+    pub fn text_at(&self) -> Option<usize> {
+        self.text_at
+    }
+
+    /// Whether [`ReplyVisitor::close`] has something to close.
+    pub fn can_close(&self) -> bool {
+        self.text_at.is_some() || self.open.last().is_some_and(Open::is_streamed)
     }
 
     fn line(&mut self, kind: u8, text: &[u8]) {
@@ -70,7 +96,7 @@ impl<'a> ReplyWriter<'a> {
             return;
         }
         self.out.push(b'-');
-        self.out.extend(bytes.iter().map(|&byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
+        bytes.iter().for_each(|&byte| self.out.push(if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
         self.out.extend_from_slice(b"\r\n");
     }
 
@@ -96,6 +122,14 @@ impl<'a> ReplyWriter<'a> {
         }
     }
 
+    /// Writes a length line before what stands from `at` on.
+    fn insert_length(&mut self, at: usize, kind: u8, len: usize) {
+        let mut line = [0; number::INT_TEXT_MAX + 3];
+        let mut head = FixedBuffer::new(&mut line, 0);
+        length(kind, len, &mut head);
+        self.out.insert_from_slice(at, head.written());
+    }
+
     fn type_byte(&self, kind: Aggregate) -> u8 {
         match (self.version, kind) {
             (Version::Resp2, _) | (_, Aggregate::Array) => b'*',
@@ -116,7 +150,7 @@ fn has_line_end(bytes: &[u8]) -> bool {
     bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n'))
 }
 
-impl ReplyVisitor for ReplyWriter<'_> {
+impl<B: Buffer, S: Stack<Open>> ReplyVisitor for ReplyWriter<'_, B, S> {
     fn text(&mut self, text: Text, _offset: usize, bytes: &[u8]) {
         if self.text_at.is_some() {
             self.out.extend_from_slice(bytes);
@@ -179,24 +213,20 @@ impl ReplyVisitor for ReplyWriter<'_> {
             (Aggregate::Attribute, true) => {}
             (_, true) => self.end(),
             // RESP3 attributes need no bookkeeping of their own, and must not count as an element.
-            (Aggregate::Attribute, false) if !left_out && self.open.is_empty() => {}
-            (_, false) if len.is_some() && !left_out && self.open.is_empty() => {}
+            (Aggregate::Attribute, false) if !left_out && self.open.depth() == 0 => {}
+            (_, false) if len.is_some() && !left_out && self.open.depth() == 0 => {}
             (_, false) => self.open.push(Open { kind, elements, streamed: len.is_none(), at }),
         }
     }
 
     fn close(&mut self) {
         if let Some(at) = self.text_at.take() {
-            let mut head = Vec::new();
-            length(b'$', self.out.len() - at, &mut head);
-            self.out.splice(at..at, head);
+            self.insert_length(at, b'$', self.out.len() - at);
             self.out.extend_from_slice(b"\r\n");
             return self.end();
         }
         if let Some(Open { kind, elements, streamed: true, at }) = self.open.pop() {
-            let mut head = Vec::new();
-            length(self.type_byte(kind), self.units(kind, elements), &mut head);
-            self.out.splice(at..at, head);
+            self.insert_length(at, self.type_byte(kind), self.units(kind, elements));
             self.end();
         }
     }

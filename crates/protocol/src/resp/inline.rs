@@ -8,12 +8,16 @@ use crate::limits::Limits;
 use crate::outcome::{Malformed, Step, Stop};
 use crate::request::ArgVisitor;
 
-/// Decodes the line at the start of `input`. `searched` is how far an earlier attempt has looked for the line's end.
+/// Decodes the line at the start of `input`. `searched` is how far an earlier attempt has looked for the line's end;
+/// nothing is handed out before it is there. `at` and `count` say where to go on when the visitor had no room for all
+/// words.
 #[cold]
 pub(super) fn decode<'a>(
     input: &'a [u8],
     searched: &mut usize,
     limits: &Limits,
+    at: &mut usize,
+    count: &mut u32,
     args: &mut impl ArgVisitor,
 ) -> Step<RequestFrame<'a>> {
     let limit = limits.inline_bytes_max as usize;
@@ -29,6 +33,7 @@ pub(super) fn decode<'a>(
             Stop::Need(input.len() + 1)
         });
     };
+    *searched = end;
     let line = match &visible[..end] {
         [line @ .., b'\r'] => line,
         line => line,
@@ -36,22 +41,31 @@ pub(super) fn decode<'a>(
     if line.len() > limit {
         return Err(Stop::bad(Malformed::InlineTooLong, limit));
     }
-    let arguments = words(line, limits, args)?;
-    Ok(RequestFrame { len: end + 1, rest: &input[end + 1..], arguments })
+    words(line, limits, at, count, args)?;
+    Ok(RequestFrame { len: end + 1, rest: &input[end + 1..], arguments: *count })
 }
 
-fn words(line: &[u8], limits: &Limits, args: &mut impl ArgVisitor) -> Step<u32> {
-    let (mut at, mut count) = (0, 0u32);
+fn words(
+    line: &[u8],
+    limits: &Limits,
+    place: &mut usize,
+    count: &mut u32,
+    args: &mut impl ArgVisitor,
+) -> Step<()> {
+    let mut at = *place;
     loop {
         while at < line.len() && is_blank(line[at]) {
             at += 1;
         }
         // A NUL ends the line, as it does for Redis, which handles it as a C string.
         if at >= line.len() || line[at] == 0 {
-            return Ok(count);
+            return Ok(());
+        }
+        if !args.has_room() {
+            return Err(Stop::FULL);
         }
         let word = scan(line, at)?;
-        if count >= limits.arguments_max {
+        if *count >= limits.arguments_max {
             return Err(Stop::bad(Malformed::TooManyArguments, at));
         }
         if word.end - at > limits.argument_bytes_max as usize {
@@ -61,8 +75,9 @@ fn words(line: &[u8], limits: &Limits, args: &mut impl ArgVisitor) -> Step<u32> 
             false => args.bytes(at, &line[at..word.end]),
             true => args.quoted(at, &line[at..word.end]),
         }
-        count += 1;
+        *count += 1;
         at = word.end;
+        *place = at;
     }
 }
 

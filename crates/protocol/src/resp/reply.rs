@@ -3,7 +3,7 @@
 //! Owns the lines. Resumes at the value it stopped at; a line in pieces is looked at again, a bulk is not.
 
 use crate::limits::Limits;
-use crate::number::parse_int;
+use crate::number::{is_big, parse_int};
 use crate::outcome::{Malformed, Outcome, Step, Stop};
 use crate::reply::{Aggregate, Nesting, ReplyVisitor, Text};
 
@@ -72,6 +72,9 @@ impl ReplyDecoder {
     /// Reads the value at `self.at`; returns whether the reply is complete.
     fn value(&mut self, input: &[u8], visitor: &mut impl ReplyVisitor) -> Step<bool> {
         let at = self.at;
+        if !visitor.has_room() {
+            return Err(Stop::FULL);
+        }
         if at >= self.limits.frame_bytes_max as usize {
             return Err(Stop::bad(Malformed::FrameTooLong, at));
         }
@@ -270,7 +273,7 @@ fn scalar(kind: u8, line: &[u8], at: usize, visitor: &mut impl ReplyVisitor) -> 
         b'_' if line.is_empty() => visitor.null(false),
         b'_' => return Err(Stop::bad(Malformed::BadLine, at)),
         _ => {
-            if !is_big_number(line) {
+            if !is_big(line) {
                 return Err(Stop::bad(Malformed::BadNumber, at));
             }
             visitor.text(Text::BigNumber, at + 1, line);
@@ -291,10 +294,4 @@ fn double(line: &[u8]) -> Option<f64> {
         return None;
     }
     core::str::from_utf8(line).ok()?.parse().ok()
-}
-
-/// An optional sign and digits.
-pub(crate) fn is_big_number(text: &[u8]) -> bool {
-    let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
-    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }

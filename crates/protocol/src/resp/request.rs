@@ -86,7 +86,7 @@ impl RequestDecoder {
         let (arguments, mut rest) = short_length(b'*', input)?;
         let mut left = arguments;
         while left > 0 {
-            let bulk = short_length(b'$', rest).and_then(|(len, body)| {
+            let bulk = short_length(b'$', rest).filter(|_| args.has_room()).and_then(|(len, body)| {
                 // One comparison for the bytes and their line end.
                 let (bytes, behind) = body.split_at_checked(len + 2)?;
                 (bytes[len..] == *b"\r\n").then(|| (&bytes[..len], behind))
@@ -139,11 +139,15 @@ impl RequestDecoder {
         if payload.first() != Some(&b'*') {
             return wrong(base);
         }
-        *self = Self::new(self.limits);
         match self.decode(payload, &mut shifted) {
             Outcome::Complete(frame) if frame.len == payload.len() && frame.arguments > 0 => Ok(()),
             Outcome::Complete(frame) => wrong(base + if frame.arguments > 0 { frame.len } else { 0 }),
-            Outcome::Incomplete { .. } => wrong(base + payload.len()),
+            // All of it is there: what was asked for is room.
+            Outcome::Incomplete { need } if need <= payload.len() => Err(Stop::FULL),
+            Outcome::Incomplete { .. } => {
+                *self = Self::new(self.limits);
+                wrong(base + payload.len())
+            }
             Outcome::Invalid(error) => Err(Stop::bad(error.kind, base + error.offset)),
         }
     }
@@ -152,11 +156,17 @@ impl RequestDecoder {
         if self.at == 0 {
             match input.first() {
                 Some(b'*') => self.start(input)?,
-                Some(_) => return inline::decode(input, &mut self.searched, &self.limits, args),
+                Some(_) => return self.inline(input, args),
                 None => return Err(Stop::Need(1)),
             }
+        } else if self.left == 0 {
+            // An array is never left behind its last argument: this is a line whose first words were handed out.
+            return self.inline(input, args);
         }
         while self.left > 0 {
+            if !args.has_room() {
+                return Err(Stop::FULL);
+            }
             let (start, len) = self.bulk_header(input)?;
             let end = start + len;
             // One comparison for the bytes and their CR LF.
@@ -170,6 +180,10 @@ impl RequestDecoder {
             self.left -= 1;
         }
         Ok(RequestFrame { len: self.at, rest: &input[self.at..], arguments: self.arguments })
+    }
+
+    fn inline<'a>(&mut self, input: &'a [u8], args: &mut impl ArgVisitor) -> Step<RequestFrame<'a>> {
+        inline::decode(input, &mut self.searched, &self.limits, &mut self.at, &mut self.arguments, args)
     }
 
     /// `*n`
@@ -291,5 +305,9 @@ impl<V: ArgVisitor> ArgVisitor for Shifted<'_, V> {
     }
     fn quoted(&mut self, offset: usize, raw: &[u8]) {
         self.args.quoted(self.base + offset, raw);
+    }
+    #[inline(always)]
+    fn has_room(&self) -> bool {
+        self.args.has_room()
     }
 }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use super::frame::{ARGV, MODULE, PASSTHROUGH};
 use super::walk::check_bits;
+use crate::buffer::Buffer;
 use crate::number::{parse_double, parse_int};
 use crate::request::{Arg, Arguments, Texts};
 use crate::resp;
@@ -23,17 +24,17 @@ pub enum Mode {
 
 /// Appends requests for one channel to a buffer.
 #[derive(Debug)]
-pub struct RequestWriter<'a> {
-    out: &'a mut Vec<u8>,
+pub struct RequestWriter<'a, B = Vec<u8>> {
+    out: &'a mut B,
     channel: u16,
 }
 
 /// The arguments do not fit the layout.
 struct Unfit;
 
-impl<'a> RequestWriter<'a> {
+impl<'a, B: Buffer> RequestWriter<'a, B> {
     /// A writer for `channel` that appends to `out`.
-    pub fn new(out: &'a mut Vec<u8>, channel: u16) -> Self {
+    pub fn new(out: &'a mut B, channel: u16) -> Self {
         RequestWriter { out, channel }
     }
 
@@ -80,7 +81,7 @@ impl<'a> RequestWriter<'a> {
 
     fn close(&mut self, start: usize) {
         let len = (self.out.len() - start) as u32;
-        self.out[start - 4..start].copy_from_slice(&len.to_be_bytes());
+        self.out.patch(start - 4, &len.to_be_bytes());
     }
 
     /// `[u32 total]`, then each argument from `first` on with its `u32` length.
@@ -134,14 +135,14 @@ fn command_of(name: &Arg<'_>, mode: Mode) -> Option<CommandId> {
 }
 
 /// Fits arguments to a layout and writes it.
-struct Matcher<'a, A: ?Sized> {
+struct Matcher<'a, A: ?Sized, B> {
     argv: &'a A,
     next: usize,
     mode: Mode,
-    out: &'a mut Vec<u8>,
+    out: &'a mut B,
 }
 
-impl<A: Arguments + ?Sized> Matcher<'_, A> {
+impl<A: Arguments + ?Sized, B: Buffer> Matcher<'_, A, B> {
     fn left(&self) -> usize {
         self.argv.len() - self.next
     }
@@ -198,14 +199,14 @@ impl<A: Arguments + ?Sized> Matcher<'_, A> {
                 self.out.extend_from_slice(&[0; 2]);
                 arg.push_text(self.out);
                 let len = u16::try_from(self.out.len() - start).map_err(|_| Unfit)?;
-                self.out[start - 2..start].copy_from_slice(&len.to_be_bytes());
+                self.out.patch(start - 2, &len.to_be_bytes());
             }
             Kind::Blob32 => {
                 let start = self.out.len() + 4;
                 self.out.extend_from_slice(&[0; 4]);
                 arg.push_text(self.out);
                 let len = u32::try_from(self.out.len() - start).map_err(|_| Unfit)?;
-                self.out[start - 4..start].copy_from_slice(&len.to_be_bytes());
+                self.out.patch(start - 4, &len.to_be_bytes());
             }
             Kind::I64 => self.out.extend_from_slice(&int(&arg).ok_or(Unfit)?.to_be_bytes()),
             Kind::U16 => {

@@ -6,6 +6,7 @@
 use alloc::vec::Vec;
 
 use super::frame::{SHORT_BULK, SHORT_SIMPLE, SMALL_INT, TAG_BULK_FIRST, TAG_INT_FIRST, kind};
+use crate::buffer::{Buffer, Stack};
 use crate::reply::{Aggregate, ReplyVisitor, Text};
 
 /// The NaN that stands for all.
@@ -13,31 +14,56 @@ const NAN_BITS: u64 = 0x7FF8_0000_0000_0000;
 
 /// Appends replies for one channel to a buffer. It is a [`ReplyVisitor`]: a decoder can write straight into it.
 #[derive(Debug)]
-pub struct ReplyWriter<'a> {
-    out: &'a mut Vec<u8>,
+pub struct ReplyWriter<'a, B = Vec<u8>, S = Vec<Open>> {
+    out: &'a mut B,
     channel: u16,
-    open: Vec<Open>,
+    open: S,
     /// Where the `u32` length of a streamed text stands.
     text_at: Option<usize>,
 }
 
-#[derive(Debug)]
-struct Open {
+/// An aggregate that is open.
+#[derive(Clone, Copy, Debug)]
+pub struct Open {
     /// Elements to come; for a streamed aggregate, elements so far.
     elements: u64,
     /// Where the count of a streamed aggregate stands, and its kind.
     streamed: Option<(usize, Aggregate)>,
 }
 
-impl<'a> ReplyWriter<'a> {
-    /// A writer for `channel` that appends to `out`.
-    pub fn new(out: &'a mut Vec<u8>, channel: u16) -> Self {
-        ReplyWriter { out, channel, open: Vec::new(), text_at: None }
+impl Open {
+    fn is_streamed(&self) -> bool {
+        self.streamed.is_some()
+    }
+}
+
+impl<'a, B: Buffer> ReplyWriter<'a, B> {
+    /// A writer that appends to `out`.
+    pub fn new(out: &'a mut B, channel: u16) -> Self {
+        Self::resume(out, channel, Vec::new(), None)
+    }
+}
+
+impl<'a, B: Buffer, S: Stack<Open>> ReplyWriter<'a, B, S> {
+    /// A writer that goes on where another one stopped, with the aggregates that it left open and its
+    /// [`text_at`](Self::text_at).
+    pub fn resume(out: &'a mut B, channel: u16, open: S, text_at: Option<usize>) -> Self {
+        ReplyWriter { out, channel, open, text_at }
+    }
+
+    /// Where the streamed text stands that is open, for [`resume`](Self::resume).
+    pub fn text_at(&self) -> Option<usize> {
+        self.text_at
+    }
+
+    /// Whether [`ReplyVisitor::close`] has something to close.
+    pub fn can_close(&self) -> bool {
+        self.text_at.is_some() || self.open.last().is_some_and(Open::is_streamed)
     }
 
     /// Replies from here on belong to `channel`. Not inside an aggregate.
     pub fn set_channel(&mut self, channel: u16) {
-        debug_assert!(self.open.is_empty());
+        debug_assert!(self.open.depth() == 0);
         self.channel = channel;
     }
 
@@ -48,7 +74,7 @@ impl<'a> ReplyWriter<'a> {
 
     /// Starts a value of a type: a header at the top, a tag inside an aggregate.
     fn begin(&mut self, kind: u8) {
-        if self.open.is_empty() { self.head(0x80, kind) } else { self.out.push(kind) }
+        if self.open.depth() == 0 { self.head(0x80, kind) } else { self.out.push(kind) }
     }
 
     /// A value is complete.
@@ -80,7 +106,7 @@ impl<'a> ReplyWriter<'a> {
     }
 
     fn bulk(&mut self, bytes: &[u8]) {
-        match (self.open.is_empty(), bytes.len()) {
+        match (self.open.depth() == 0, bytes.len()) {
             (true, len @ 0..=0xFF) => self.head(SHORT_BULK, len as u8),
             (false, len @ 0..=0x7F) => self.out.push(TAG_BULK_FIRST | len as u8),
             _ => return self.sized32(kind::BULK, bytes),
@@ -89,7 +115,7 @@ impl<'a> ReplyWriter<'a> {
     }
 
     fn simple(&mut self, bytes: &[u8]) {
-        match (self.open.is_empty(), bytes.len()) {
+        match (self.open.depth() == 0, bytes.len()) {
             (_, 2) if bytes == b"OK" => self.begin(kind::OK),
             (true, len @ 0..=0xFF) => {
                 self.head(SHORT_SIMPLE, len as u8);
@@ -102,7 +128,7 @@ impl<'a> ReplyWriter<'a> {
     }
 }
 
-impl ReplyVisitor for ReplyWriter<'_> {
+impl<B: Buffer, S: Stack<Open>> ReplyVisitor for ReplyWriter<'_, B, S> {
     fn text(&mut self, text: Text, _offset: usize, bytes: &[u8]) {
         if self.text_at.is_some() {
             self.out.extend_from_slice(bytes);
@@ -125,7 +151,7 @@ impl ReplyVisitor for ReplyWriter<'_> {
     }
 
     fn int(&mut self, value: i64) {
-        match (self.open.is_empty(), value) {
+        match (self.open.depth() == 0, value) {
             (true, 0..=0xFF) => self.head(SMALL_INT, value as u8),
             (false, -1..=62) => self.out.push(TAG_INT_FIRST + (value + 1) as u8),
             _ => match i32::try_from(value) {
@@ -184,13 +210,13 @@ impl ReplyVisitor for ReplyWriter<'_> {
     fn close(&mut self) {
         if let Some(at) = self.text_at.take() {
             let len = (self.out.len() - at - 4) as u32;
-            self.out[at..at + 4].copy_from_slice(&len.to_be_bytes());
+            self.out.patch(at, &len.to_be_bytes());
             self.end();
             return;
         }
         if let Some(Open { elements, streamed: Some((at, aggregate)) }) = self.open.pop() {
             let count = (elements / aggregate.width()) as u32;
-            self.out[at..at + 4].copy_from_slice(&count.to_be_bytes());
+            self.out.patch(at, &count.to_be_bytes());
             self.end();
         }
     }

@@ -1,7 +1,6 @@
 //! The numbers of the frame layer (spec sections 3, 5 and 8), shared by both directions, and the control frames.
 
-use alloc::vec::Vec;
-
+use crate::buffer::Buffer;
 use crate::outcome::{Malformed, Step, Stop};
 
 /// `[opcode u16][channel u16]`
@@ -142,7 +141,7 @@ impl<'a> Control<'a> {
     }
 
     /// Appends the frame.
-    pub fn encode(&self, channel: u16, out: &mut Vec<u8>) {
+    pub fn encode(&self, channel: u16, out: &mut impl Buffer) {
         let mut head = |opcode: u16, len: usize| {
             out.extend_from_slice(&opcode.to_be_bytes());
             out.extend_from_slice(&channel.to_be_bytes());

@@ -5,9 +5,9 @@
 use super::frame::{self, Control, HEADER_LEN, kind};
 use super::request::long_payload;
 use crate::limits::Limits;
+use crate::number::is_big;
 use crate::outcome::{Malformed, Outcome, Step, Stop};
 use crate::reply::{Aggregate, Nesting, ReplyVisitor, Text};
-use crate::resp::reply::is_big_number;
 
 /// A whole frame from a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,10 +98,16 @@ impl ReplyDecoder {
             _ => return Err(Stop::bad(Malformed::UnknownOpcode, 0)),
         }
         let mut complete = false;
+        if !visitor.has_room() {
+            return Err(Stop::FULL);
+        }
         if self.at == 0 {
             complete = self.top(o1, o0, input, visitor)?;
         }
         while !complete {
+            if !visitor.has_room() {
+                return Err(Stop::FULL);
+            }
             complete = self.element(input, visitor)?;
         }
         let kind = if self.push { ReplyKind::Push } else { ReplyKind::Reply };
@@ -273,7 +279,7 @@ impl Reader<'_> {
         let end = self.at.saturating_add(len);
         check(self.limits, field_at, len, end)?;
         let bytes = self.input.get(self.at..end).ok_or(Stop::Need(end))?;
-        if text == Text::BigNumber && !is_big_number(bytes) {
+        if text == Text::BigNumber && !is_big(bytes) {
             return Err(Stop::bad(Malformed::BadNumber, self.at));
         }
         visitor.text(text, self.at, bytes);

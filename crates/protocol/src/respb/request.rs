@@ -378,7 +378,7 @@ fn list(input: &[u8], count: usize, at: usize, key: Option<&[u8]>, args: &mut im
     };
     let mut len = usize::from(u16::from_be_bytes(*first));
     while left > 0 {
-        let Some((item, behind)) = rest.split_at_checked(len + 2) else {
+        let Some((item, behind)) = rest.split_at_checked(len + 2).filter(|_| args.has_room()) else {
             return list_end(input, at, key.is_some(), left);
         };
         args.bytes(input.len() - rest.len(), &item[..len]);
@@ -406,8 +406,9 @@ fn list_end(input: &[u8], mut at: usize, behind_key: bool, left: usize) -> Strai
 fn pairs(visible: &[u8], at: usize, key: Option<&[u8]>, args: &mut impl ArgVisitor) -> Straight {
     let Some((mut left, mut at)) = count(visible, at, key, args) else { return Straight::No };
     while left > 0 {
-        let Some(((first, middle), (second, end))) =
-            str16(visible, at).and_then(|first| Some((first, blob32(visible, first.1)?)))
+        let Some(((first, middle), (second, end))) = str16(visible, at)
+            .and_then(|first| Some((first, blob32(visible, first.1)?)))
+            .filter(|_| args.has_room())
         else {
             return Straight::Stopped { field: u8::from(key.is_some()), left, at };
         };

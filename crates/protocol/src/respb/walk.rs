@@ -29,6 +29,8 @@ pub(super) struct Walk {
     left: u32,
     /// Inside a transposed list: where its items begin.
     items_at: usize,
+    /// Inside a transposed list that is there as a whole: the item whose field `sub` is handed out next.
+    column_at: usize,
 }
 
 /// A field's value.
@@ -41,8 +43,18 @@ enum Scalar<'a> {
 }
 
 impl Walk {
-    pub(super) const START: Walk =
-        Walk { at: 0, arguments: 1, field: 0, sub: 0, bit: 0, inside: false, bits: 0, left: 0, items_at: 0 };
+    pub(super) const START: Walk = Walk {
+        at: 0,
+        arguments: 1,
+        field: 0,
+        sub: 0,
+        bit: 0,
+        inside: false,
+        bits: 0,
+        left: 0,
+        items_at: 0,
+        column_at: 0,
+    };
 
     /// In the list that is field `field`, before the item at `at`, after the straight code handed out what precedes.
     pub(super) fn in_list(field: u8, left: u32, at: usize) -> Walk {
@@ -69,6 +81,7 @@ impl Walk {
         }
         let mut reader = Reader { input, limits, args };
         while let Some(field) = fields.get(usize::from(self.field)) {
+            reader.ask_for_room()?;
             match &field.kind {
                 Kind::List(list) => self.list(field, list, &mut reader)?,
                 Kind::Options(options) => self.options(field, options, &mut reader)?,
@@ -96,17 +109,19 @@ impl Walk {
             reader.args.place(Place::Expected { field, at: self.at });
             let count = u16::from_be_bytes(reader.array(self.at)?);
             reader.args.place(Place::Count { field, at: self.at, count });
-            self.at += 2;
-            self.left = u32::from(count);
-            self.items_at = self.at;
-            self.inside = true;
+            // The keyword and the count are this field's arguments: one too many is reported here.
             reader.words(field.token, self)?;
             if list.counted {
                 reader.hand_out(Scalar::Int(i64::from(count)), self)?;
             }
+            self.at += 2;
+            self.left = u32::from(count);
+            (self.items_at, self.column_at) = (self.at, self.at);
+            self.inside = true;
         }
         while self.left > 0 {
             while let Some(item) = list.items.get(usize::from(self.sub)) {
+                reader.ask_for_room()?;
                 let (value, next) = reader.field(item, self.at)?;
                 if list.transposed {
                     reader.count_argument(self)?;
@@ -119,10 +134,10 @@ impl Walk {
             self.sub = 0;
             self.left -= 1;
         }
-        if list.transposed {
-            for column in 0..list.items.len() {
-                reader.column(list, column, self.items_at, self.at)?;
-            }
+        while list.transposed && usize::from(self.sub) < list.items.len() {
+            reader.column(list, usize::from(self.sub), &mut self.column_at, self.at)?;
+            self.column_at = self.items_at;
+            self.sub += 1;
         }
         Ok(())
     }
@@ -147,10 +162,12 @@ impl Walk {
         }
         while let Some(bit) = options.bits.get(usize::from(self.bit)) {
             if self.bits >> self.bit & 1 == 1 {
+                reader.ask_for_room()?;
                 if bit.fields.is_empty() {
                     reader.words(bit.token, self)?;
                 }
                 while let Some(field) = bit.fields.get(usize::from(self.sub)) {
+                    reader.ask_for_room()?;
                     let (value, next) = reader.field(field, self.at)?;
                     if self.sub == 0 {
                         reader.words(bit.token, self)?;
@@ -192,6 +209,7 @@ impl Walk {
         }
         let end = self.left as usize;
         while self.at < end {
+            reader.ask_for_room()?;
             reader.args.place(Place::ExpectedArgument { at: self.at });
             if end - self.at < 4 {
                 return Err(Stop::bad(Malformed::LengthMismatch, self.at));
@@ -334,10 +352,12 @@ impl<'a, V: ArgVisitor> Reader<'a, V> {
         }
     }
 
-    /// Hands out one column of a transposed list that is there as a whole: a second pass over its lengths.
-    fn column(&mut self, list: &'static List, column: usize, start: usize, end: usize) -> Step<()> {
-        let mut at = start;
-        while at < end {
+    /// Hands out one column of a transposed list that is there as a whole, from the item at `place` on: a second pass
+    /// over its lengths.
+    fn column(&mut self, list: &'static List, column: usize, place: &mut usize, end: usize) -> Step<()> {
+        while *place < end {
+            self.ask_for_room()?;
+            let mut at = *place;
             for (index, item) in list.items.iter().enumerate() {
                 let (value, next) = self.scalar(item, at)?;
                 if index == column {
@@ -345,7 +365,14 @@ impl<'a, V: ArgVisitor> Reader<'a, V> {
                 }
                 at = next;
             }
+            *place = at;
         }
         Ok(())
+    }
+
+    /// Stops where the visitor can take no more.
+    #[inline(always)]
+    fn ask_for_room(&self) -> Step<()> {
+        if self.args.has_room() { Ok(()) } else { Err(Stop::FULL) }
     }
 }

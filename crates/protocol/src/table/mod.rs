@@ -292,6 +292,7 @@ bits! {
 pub const CORE_OPCODES: usize = 0x0800;
 
 /// The command behind a core opcode.
+#[inline]
 pub fn by_opcode(opcode: u16) -> Option<CommandId> {
     index_gen::CORE.get(usize::from(opcode)).copied().filter(|&id| id != index_gen::NONE).map(CommandId)
 }

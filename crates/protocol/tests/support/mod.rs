@@ -54,6 +54,10 @@ pub(crate) enum Expected {
         canonical: bool,
         /// What encoding the value gives, where that is another wire.
         canonical_wire: Option<Vec<u8>>,
+        /// `argv` is encoded in folded mode.
+        folded: bool,
+        /// It is not decoded: that gives another value.
+        encode_only: bool,
     },
     /// An error.
     Invalid {
@@ -101,6 +105,8 @@ fn vector(protocol: Protocol, json: &Json) -> Vector {
             argv: optional("argv"),
             canonical: json["canonical"].as_bool().unwrap(),
             canonical_wire: optional("canonical_wire"),
+            folded: json.get("folded").is_some(),
+            encode_only: json.get("encode_only").is_some(),
         },
     };
     Vector {

@@ -347,6 +347,22 @@ fn same_reply(reply: &Reply, json: &Json) -> bool {
     }
 }
 
+/// The reply that the JSON says: of the kinds that vectors with `encode_only` have.
+pub(crate) fn reply_of(json: &Json) -> Reply {
+    let (kind, inner) = json.as_object().unwrap().iter().next().unwrap();
+    match kind.as_str() {
+        "simple" => Reply::Simple(content(inner)),
+        "bulk" => Reply::Bulk(content(inner)),
+        "error" => Reply::Error(content(inner)),
+        "int" => Reply::Int(inner.as_str().unwrap().parse().unwrap()),
+        "array" => Reply::Array(elements(inner).into_iter().map(reply_of).collect()),
+        "map" => Reply::Map(
+            elements(inner).into_iter().map(|pair| (reply_of(&pair[0]), reply_of(&pair[1]))).collect(),
+        ),
+        other => panic!("no reply: {other}"),
+    }
+}
+
 /// A value `depth` levels down.
 fn same_nest(mut reply: &Reply, kind: &str, depth: u64, inner: &Json) -> bool {
     for _ in 0..depth {

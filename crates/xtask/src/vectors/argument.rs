@@ -3,6 +3,8 @@
 //!
 //! It owns the text of an argument. Runs of equal arguments stay runs.
 
+use std::borrow::Cow;
+
 use serde_json::{Value as Json, json};
 
 use super::bytes::Bytes;
@@ -15,7 +17,7 @@ pub enum Arg {
     /// An integer field.
     Int(i64),
     /// A double field and its canonical text.
-    Double(f64, &'static str),
+    Double(f64, Cow<'static, str>),
     /// A keyword that the layout implies.
     Keyword(String),
 }
@@ -27,7 +29,7 @@ impl Arg {
         match self {
             Arg::Bytes(bytes) => bytes.clone(),
             Arg::Int(value) => Bytes::from(value.to_string().as_str()),
-            Arg::Double(_, text) => Bytes::from(*text),
+            Arg::Double(_, text) => Bytes::from(text.as_ref()),
             Arg::Keyword(word) => Bytes::from(word.as_str()),
         }
     }

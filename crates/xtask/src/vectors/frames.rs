@@ -9,7 +9,7 @@ use super::argument::{Arg, Args};
 use super::bytes::Bytes;
 use super::layout::{Length, Plan, Sample, argv_frame, fields, long_frame, sample};
 use super::requests::{not_canonical, request, typed_vector, value};
-use super::vector::{Outcome, Vector};
+use super::vector::{Outcome, Uses, Vector};
 use crate::model::Command;
 
 /// The command of this full name.
@@ -29,7 +29,8 @@ fn plain_value(channel: u16, frame: &str, args: &Args) -> Json {
 }
 
 /// An ARGV vector that an encoder would write itself.
-fn argv(id: &str, section: &'static str, comment: &str, channel: u16, args: &Args) -> Vector {
+#[must_use]
+pub fn argv(id: &str, section: &'static str, comment: &str, channel: u16, args: &Args) -> Vector {
     let value = plain_value(channel, "argv", args);
     request(&format!("respb.argv.{id}"), section, comment.into(), argv_frame(channel, args), value, args)
 }
@@ -220,7 +221,9 @@ pub fn argvs(commands: &[Command]) -> Vec<Vector> {
     out
 }
 
-fn slug(text: &str) -> String {
+/// A number's text as a part of an identifier.
+#[must_use]
+pub fn slug(text: &str) -> String {
     let word = |c: char| match c {
         '+' => "plus".into(),
         '-' => "minus".into(),
@@ -306,7 +309,8 @@ pub fn control(
     wire: Bytes,
     value: Json,
 ) -> Vector {
-    let outcome = Outcome::Valid { value, argv: None, canonical: true, canonical_wire: None };
+    let outcome =
+        Outcome::Valid { value, argv: None, canonical: true, canonical_wire: None, uses: Uses::All };
     Vector {
         id: format!("respb.{direction}.{id}"),
         section,

@@ -3,6 +3,8 @@
 //! It owns what each field type is on the wire and in the argument form, and knows nothing of `crates/protocol`. Which
 //! values go in is a [`Plan`]; where each field landed is remembered, so that an invalid frame can name its offset.
 
+use std::borrow::Cow;
+
 use super::argument::{Arg, Args};
 use super::bytes::Bytes;
 use crate::model::Command;
@@ -44,7 +46,7 @@ pub struct Plan {
     /// Integer fields.
     pub number: Number,
     /// Double fields: the value and its canonical text.
-    pub double: (f64, &'static str),
+    pub double: (f64, Cow<'static, str>),
     /// The enumeration at this index of the layout has this value; others have value 0.
     pub choice: (usize, usize),
     /// The list at this index of the layout has so many items; others have as few as the command takes.
@@ -61,7 +63,7 @@ impl Plan {
         bits: 0,
         length: Length::Name,
         number: Number::Counting,
-        double: (1.5, "1.5"),
+        double: (1.5, Cow::Borrowed("1.5")),
         choice: (0, 0),
         list: None,
         raw: None,
@@ -218,7 +220,7 @@ impl Builder<'_> {
                 (words, Bytes::of(&[index as u8]))
             }
             FieldType::F64 => {
-                let (value, text) = self.plan.double;
+                let (value, text) = self.plan.double.clone();
                 (vec![Arg::Double(value, text)], Bytes::of(&value.to_be_bytes()))
             }
             FieldType::List16 | FieldType::Opts8 | FieldType::Opts16 => (Vec::new(), Bytes::new()),

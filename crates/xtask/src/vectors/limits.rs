@@ -22,7 +22,7 @@ pub struct Pairs {
 
 impl Pairs {
     /// `vector` at `limit` = `value`, and refused with `error` at `value − 1`.
-    fn add(
+    pub(super) fn add(
         &mut self,
         vector: &Vector,
         name: &'static str,

@@ -5,10 +5,14 @@
 
 pub mod argument;
 pub mod bytes;
+pub mod folded;
 pub mod frames;
 pub mod layout;
 pub mod limits;
+pub mod limits_more;
+pub mod numbers;
 pub mod options;
+pub mod precedence;
 pub mod replies;
 pub mod requests;
 pub mod resp_replies;
@@ -81,9 +85,20 @@ fn typed_files(commands: &[Command]) -> Vec<File> {
 fn respb_files(commands: &[Command]) -> Vec<File> {
     let file = |path: &str, comment: &str, vectors| File::new(format!("respb/{path}.json"), comment, vectors);
     let (request_limits, reply_limits) = (limits::requests(commands), limits::replies());
+    let more_limits = limits_more::pairs(commands);
     let controls = [frames::controls("request"), frames::controls("reply")].concat();
     let lists = [frames::look_alikes(commands), frames::mixed_lengths(commands)].concat();
     vec![
+        file(
+            "valid/numbers",
+            "Numbers as text: the one spelling that is typed, and others, which go as ARGV.",
+            numbers::vectors(commands),
+        ),
+        file(
+            "valid/folded",
+            "Arguments that a client's encoder folds into typed frames, and those that it leaves alone.",
+            folded::vectors(commands),
+        ),
         file(
             "valid/argv",
             "ARGV frames: what a typed layout cannot say, and what it could.",
@@ -103,6 +118,12 @@ fn respb_files(commands: &[Command]) -> Vec<File> {
         file("valid/request-lists", "Lists of many items, and texts that look like options.", lists),
         file("valid/request-limits", "Requests that need all of a limit.", request_limits.valid),
         file("invalid/request-limits", "Requests one past a limit.", request_limits.invalid),
+        file(
+            "valid/limits",
+            "Attributes, counts and control frames that need all of a limit, and what a limit does not bound.",
+            more_limits.valid,
+        ),
+        file("invalid/limits", "The same one past the limit.", more_limits.invalid),
         file("valid/reply", "Replies: every value, at the top and as an element.", replies::values()),
         file(
             "valid/reply-aggregates",
@@ -114,6 +135,7 @@ fn respb_files(commands: &[Command]) -> Vec<File> {
             "Replies in forms that are longer than they need be.",
             replies::longer_forms(),
         ),
+        file("valid/reply-encode", "Replies that an encoder sends as another value.", replies::encode_only()),
         file("valid/reply-limits", "Replies that need all of a limit.", reply_limits.valid),
         file("invalid/reply-limits", "Replies one past a limit.", reply_limits.invalid),
         file(
@@ -122,6 +144,11 @@ fn respb_files(commands: &[Command]) -> Vec<File> {
             wrong_frames::requests(commands),
         ),
         file("invalid/reply", "Reply frames that are wrong.", wrong_frames::replies()),
+        file(
+            "invalid/precedence",
+            "Frames that are wrong in two ways at one place.",
+            [precedence::requests(commands), precedence::replies()].concat(),
+        ),
     ]
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::bytes::Bytes;
 use super::layout::header;
 pub use super::tree::{Nest, Tree, bulk, bulk_of};
-use super::vector::{Outcome, Vector};
+use super::vector::{Outcome, Uses, Vector};
 
 /// A reply in its shortest form.
 #[must_use]
@@ -29,8 +29,13 @@ fn reply_as(
     let canonical = wire == shortest;
     let frame = if is_push(tree) { "push" } else { "reply" };
     let value = json!({"channel": channel, "frame": frame, "reply": tree.to_json()});
-    let outcome =
-        Outcome::Valid { value, argv: None, canonical, canonical_wire: (!canonical).then_some(shortest) };
+    let outcome = Outcome::Valid {
+        value,
+        argv: None,
+        canonical,
+        canonical_wire: (!canonical).then_some(shortest),
+        uses: Uses::All,
+    };
     Vector {
         id: format!("respb.reply.{id}"),
         section,
@@ -360,4 +365,35 @@ pub fn longer_forms() -> Vec<Vector> {
         header(0x8302, 1).and(b"OK"),
     ));
     out
+}
+
+/// Values that encode to a frame that says another one: decoders do not get them back.
+#[must_use]
+pub fn encode_only() -> Vec<Vector> {
+    let long = Tree::Simple(Bytes::repeated(b"s", 65_536));
+    let as_bulk = bulk_of_letter(b's', 65_536);
+    let inside = |tree: &Tree| Tree::Array(vec![Tree::Int(7), tree.clone(), Tree::Int(8)]);
+    let cases = [
+        ("simple-65536", long.clone(), as_bulk.clone()),
+        ("element.simple-65536", inside(&long), inside(&as_bulk)),
+        (
+            "map.simple-65536",
+            Tree::Map(vec![(long.clone(), long)]),
+            Tree::Map(vec![(as_bulk.clone(), as_bulk)]),
+        ),
+    ];
+    let vector = |(name, tree, sent): (&str, Tree, Tree)| {
+        let comment = "a simple string that is too long for its type is sent as a bulk";
+        let mut vector = reply(&format!("encode.{name}"), "5.4", comment, 1, &tree);
+        vector.wire = sent.to_respb(1);
+        if let Outcome::Valid { uses, .. } = &mut vector.outcome {
+            *uses = Uses::EncodeOnly;
+        }
+        vector
+    };
+    cases.into_iter().map(vector).collect()
+}
+
+fn bulk_of_letter(letter: u8, len: usize) -> Tree {
+    Tree::Bulk(Bytes::repeated(&[letter], len))
 }

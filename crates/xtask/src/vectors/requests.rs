@@ -3,13 +3,15 @@
 //!
 //! It owns which cases a layout has. The bytes are [`super::layout`]'s.
 
+use std::borrow::Cow;
+
 use serde_json::{Value as Json, json};
 
 use super::argument::{Arg, Args};
 use super::bytes::Bytes;
 use super::layout::{Length, Number, Plan, Sample, argv_frame, command_header, sample};
 use super::options::Bits;
-use super::vector::{Outcome, Vector};
+use super::vector::{Outcome, Uses, Vector};
 use crate::model::Command;
 use crate::respb::{Field, FieldType};
 
@@ -123,7 +125,13 @@ pub fn request(
     value: Json,
     argv: &Args,
 ) -> Vector {
-    let outcome = Outcome::Valid { value, argv: Some(argv.to_resp()), canonical: true, canonical_wire: None };
+    let outcome = Outcome::Valid {
+        value,
+        argv: Some(argv.to_resp()),
+        canonical: true,
+        canonical_wire: None,
+        uses: Uses::All,
+    };
     Vector { id: id.into(), section, comment, direction: "request", limits: Vec::new(), wire, outcome }
 }
 
@@ -249,7 +257,8 @@ impl<'a> Cases<'a> {
         }
         if has(&[FieldType::F64]) {
             for (name, value, text) in DOUBLES {
-                let plan = Plan { double: (*value, text), list: self.first_list(1), ..plan.clone() };
+                let plan =
+                    Plan { double: (*value, Cow::Borrowed(*text)), list: self.first_list(1), ..plan.clone() };
                 out.push(self.vector(
                     &format!("{prefix}double-{name}"),
                     "6.3",

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::bytes::Bytes;
 use super::tree::{Nest, Tree, bulk, bulk_of};
-use super::vector::{File, Outcome, Vector};
+use super::vector::{File, Outcome, Uses, Vector};
 
 /// The files.
 #[must_use]
@@ -44,6 +44,7 @@ fn vector(version: u8, id: &str, comment: &str, tree: &Tree, wire: Bytes) -> Vec
         argv: None,
         canonical,
         canonical_wire: (!canonical).then_some(usual),
+        uses: Uses::All,
     };
     Vector {
         id: format!("resp{version}.reply.{id}"),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::argument::{Arg, Args};
 use super::bytes::Bytes;
-use super::vector::{File, Outcome, Vector};
+use super::vector::{File, Outcome, Uses, Vector};
 
 /// The files.
 #[must_use]
@@ -30,6 +30,7 @@ fn vector(id: &str, comment: &str, wire: Bytes, args: &Args) -> Vector {
         canonical: same,
         // Nothing is sent for an empty line, so nothing is canonical.
         canonical_wire: (!same && args.count() > 0).then_some(canonical),
+        uses: Uses::All,
     };
     Vector {
         id: format!("resp.request.{id}"),

@@ -38,6 +38,8 @@ pub enum Outcome {
         canonical: bool,
         /// What encoding gives where that is another wire.
         canonical_wire: Option<Bytes>,
+        /// How it is used, where that is not in every way.
+        uses: Uses,
     },
     /// An error.
     Invalid {
@@ -46,6 +48,18 @@ pub enum Outcome {
         /// Offset of the field at fault.
         offset: usize,
     },
+}
+
+/// Which ways a valid vector is used in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Uses {
+    /// Decoded and encoded.
+    #[default]
+    All,
+    /// `argv` is encoded in folded mode.
+    Folded,
+    /// Only encoded: decoding gives another value.
+    EncodeOnly,
 }
 
 impl Vector {
@@ -88,11 +102,16 @@ impl Vector {
         }
         members.push(("wire", self.wire.to_json()));
         match &self.outcome {
-            Outcome::Valid { value, argv, canonical, canonical_wire } => {
+            Outcome::Valid { value, argv, canonical, canonical_wire, uses } => {
                 members.push(("value", value.clone()));
                 members.extend(argv.iter().map(|argv| ("argv", argv.to_json())));
                 members.push(("canonical", json!(canonical)));
                 members.extend(canonical_wire.iter().map(|wire| ("canonical_wire", wire.to_json())));
+                match uses {
+                    Uses::All => {}
+                    Uses::Folded => members.push(("folded", json!(true))),
+                    Uses::EncodeOnly => members.push(("encode_only", json!(true))),
+                }
             }
             Outcome::Invalid { error, offset } => {
                 members.extend([("error", json!(error)), ("offset", json!(offset))]);

@@ -27,8 +27,11 @@ type vector struct {
 	Argv      json.RawMessage
 	Canonical bool
 	Rewritten json.RawMessage `json:"canonical_wire"`
-	Error     string
-	Offset    int
+	Folded    bool
+	// EncodeOnly says that the wire decodes to another value.
+	EncodeOnly bool `json:"encode_only"`
+	Error      string
+	Offset     int
 }
 
 // pieces reads hex, or an array of hex and repeats.
@@ -533,6 +536,10 @@ func TestValidVectors(t *testing.T) {
 	count := 0
 	for _, v := range load(t, "valid") {
 		count++
+		if v.EncodeOnly {
+			encodeAgain(t, &v, pieces(t, v.Wire))
+			continue
+		}
 		wire, want, limits := pieces(t, v.Wire), expected(t, &v), limitsOf(t, v.Limits)
 		decode := requests(limits)
 		if v.Direction == "reply" {
@@ -580,6 +587,12 @@ func encodeAgain(t *testing.T, v *vector, wire []byte) {
 	}
 	var got []byte
 	switch {
+	case v.Folded:
+		argv := splitRESP(t, pieces(t, v.Argv))
+		got, _ = AppendRequest(nil, channel, argv, Fold)
+		if exact, _ := AppendRequest(nil, channel, argv, Exact); !bytes.Equal(exact, AppendArgv(nil, channel, argv)) {
+			t.Fatalf("%s: not ARGV in exact mode: %x", v.ID, exact)
+		}
 	case v.Argv != nil:
 		argv := splitRESP(t, pieces(t, v.Argv))
 		got, _ = AppendRequest(nil, channel, argv, Exact)

@@ -109,8 +109,7 @@ func (w *walk) list(d *RequestDecoder, f *Field, in []byte, args *Args) error {
 			return err
 		}
 		count := int(be16(in[w.at:]))
-		w.at += 2
-		w.inside, w.left, w.items = true, count, w.at
+		// The keyword and the count are this field's arguments: one too many is reported here.
 		if err := w.count(d, len(f.Token)); err != nil {
 			return err
 		}
@@ -121,6 +120,8 @@ func (w *walk) list(d *RequestDecoder, f *Field, in []byte, args *Args) error {
 			}
 			args.int(int64(count))
 		}
+		w.at += 2
+		w.inside, w.left, w.items = true, count, w.at
 	}
 	for ; w.left > 0; w.left-- {
 		for ; w.sub < len(f.Items); w.sub++ {

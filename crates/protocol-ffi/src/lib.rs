@@ -1,0 +1,36 @@
+//! librespb: the C face of [`weft_protocol`], declared in `include/respb.h`.
+//!
+//! Owns the pointers: what comes from C is checked here and becomes slices and references, and nothing below knows of
+//! it. It owns no rule of a protocol. Nothing here allocates, keeps global state or panics on what a caller or the
+//! network can give it; a panic would end the process and not cross into C.
+//!
+//! [`types`] mirrors the header, [`batch`] is where decoded values go, [`decode`] and [`encode`] are the two
+//! directions, [`writer`] encodes replies, [`table`] and [`errors`] are constants, [`memory`] checks pointers.
+
+pub mod batch;
+pub mod decode;
+pub mod detect;
+pub mod encode;
+pub mod errors;
+mod memory;
+pub mod table;
+pub mod types;
+pub mod value;
+pub mod writer;
+
+use core::ffi::c_char;
+
+/// The version of this package, ended by a zero byte.
+static VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+
+/// The version of the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn respb_version() -> *const c_char {
+    VERSION.as_ptr().cast()
+}
+
+/// The version of the interface.
+#[unsafe(no_mangle)]
+pub extern "C" fn respb_abi_version() -> u32 {
+    types::ABI_VERSION
+}
