@@ -4,7 +4,7 @@
 //! layouts, and every frame that arrives in pieces, are walked field by field from the table.
 
 use super::frame::{self, Control, HEADER_LEN, LONG_HEADER_LEN};
-use super::module;
+use super::module::{self, Long};
 use super::walk::Walk;
 use crate::limits::Limits;
 use crate::outcome::{Malformed, Outcome, Step, Stop};
@@ -120,17 +120,28 @@ impl RequestDecoder {
     /// straight code too; in [`decode_whole`](Self::decode_whole) it would take registers from the frames that are
     /// far more common, so a loop over a full buffer calls that first and this behind it.
     #[inline(always)]
-    pub fn decode_long<'a>(&self, input: &'a [u8], args: &mut impl ArgVisitor) -> Option<RequestFrame<'a>> {
+    pub fn decode_long<'a>(
+        &mut self,
+        input: &'a [u8],
+        args: &mut impl ArgVisitor,
+    ) -> Option<RequestFrame<'a>> {
         let [o1, o0, c1, c0] = *input.first_chunk::<HEADER_LEN>()?;
         if self.need != 0 || input.len() > self.visible_max {
             return None;
         }
-        let (len, frame) = match self.shapes[usize::from(u16::from_ne_bytes([o1, o0]))] {
+        let (long, frame) = match self.shapes[usize::from(u16::from_ne_bytes([o1, o0]))] {
             Shape::Module => module::module(input, args)?,
             Shape::Argv => module::argv(input, args)?,
             _ => return None,
         };
         let channel = u16::from_be_bytes([c1, c0]);
+        let len = match long {
+            Long::Done(len) => len,
+            Long::Stopped(walk) => {
+                (self.walk, self.need) = (walk, HEADER_LEN);
+                return None;
+            }
+        };
         input.split_at_checked(len).map(|(_, rest)| RequestFrame { len, rest, channel, frame })
     }
 

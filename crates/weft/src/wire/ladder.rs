@@ -134,7 +134,7 @@ macro_rules! pass {
                     visitor.done(&frame, rest, &mut seen);
                     rest = frame.rest;
                 }
-                if let Some(frame) = $long(&decoder, rest, &mut visitor) {
+                if let Some(frame) = $long(&mut decoder, rest, &mut visitor) {
                     visitor.done(&frame, rest, &mut seen);
                     rest = frame.rest;
                     continue;
@@ -157,7 +157,7 @@ macro_rules! pass {
 /// RESP has but one form of request.
 #[inline(always)]
 fn no_long<'a>(
-    _: &resp::RequestDecoder,
+    _: &mut resp::RequestDecoder,
     _: &'a [u8],
     _: &mut impl ArgVisitor,
 ) -> Option<resp::RequestFrame<'a>> {
