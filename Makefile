@@ -52,7 +52,16 @@ check: ## formatting, lints, generated files, repository rules
 	@status=0; $(MAKE) -k check-steps || status=$$?; $(STEP) --summary || status=1; exit $$status
 
 .PHONY: bench
-bench: ## nanoseconds per command, RESP beside RESPB
+bench: ## the wire benchmark: Valkey's parser, Weft's RESP, RESPB; writes bench-out/ (about 12 minutes)
+	@scripts/valkey-driver || true
+	@scripts/respb-driver || true
+	@mkdir -p bench-out
+	cargo build --locked --release --package weft
+	$(CARGO_TARGET_DIR)/release/weft wire --suite --json >bench-out/wire.json
+	$(CARGO_TARGET_DIR)/release/weft wire --report bench-out/wire.json --html bench-out/wire.html --page bench-out/wire.md
+
+.PHONY: bench-decode
+bench-decode: ## nanoseconds per command, RESP beside RESPB
 	cargo bench --locked --package weft-protocol --bench decode
 
 .PHONY: gen

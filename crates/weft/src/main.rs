@@ -1,16 +1,21 @@
 //! The `weft` command: its command line, and the way from an error to an exit status.
 //!
-//! Owns the list of commands and what they share: [`window`] (reading a stream with bounded memory), [`lacks`]
-//! (what a broken stream lacks, in words), [`text`] (bytes as people read them). Each command is a module of its own.
-//! Exit status: 0 done; 1 the input, the output or the connection was at fault; 2 the command line was.
+//! Owns the list of commands and what they share: [`window`] (reading a stream with bounded memory), [`lacks`] (what
+//! a broken stream lacks, in words), [`text`] (bytes as people read them), [`heap`] (the allocator, which alone has
+//! unsafe code). Each command is a module of its own. Exit status: 0 done; 1 the input, the output or the connection
+//! was at fault; 2 the command line was.
 
-#![forbid(unsafe_code)]
+// `forbid` would not let `heap` allow what an allocator needs.
+#![deny(unsafe_code)]
 
 mod convert;
+mod heap;
 mod inspect;
 mod lacks;
 mod text;
 mod window;
+mod wire;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -37,12 +42,16 @@ struct Cli {
 enum Command {
     Convert(convert::Options),
     Inspect(inspect::Options),
+    Wire(wire::Options),
+    Workload(workload::Options),
 }
 
 fn main() -> ExitCode {
     let (name, outcome) = match parse().command {
         Command::Convert(options) => ("convert", convert::run(&options)),
         Command::Inspect(options) => ("inspect", inspect::run(&options)),
+        Command::Wire(options) => ("wire", wire::run(&options)),
+        Command::Workload(options) => ("workload", workload::run(&options)),
     };
     match outcome {
         Ok(code) => code,

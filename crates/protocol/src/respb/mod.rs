@@ -6,6 +6,7 @@
 pub mod encode;
 pub mod encode_reply;
 pub mod frame;
+mod module;
 pub mod reply;
 pub mod request;
 mod walk;

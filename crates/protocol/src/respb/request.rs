@@ -4,6 +4,7 @@
 //! layouts, and every frame that arrives in pieces, are walked field by field from the table.
 
 use super::frame::{self, Control, HEADER_LEN, LONG_HEADER_LEN};
+use super::module::{self, Long};
 use super::walk::Walk;
 use crate::limits::Limits;
 use crate::outcome::{Malformed, Outcome, Step, Stop};
@@ -58,7 +59,8 @@ impl Frame<'_> {
 /// Decodes requests, one frame after the other, resuming where a frame that is not whole stopped.
 ///
 /// A frame that is whole and of a common layout is read by straight code and leaves no state. A frame that comes in
-/// pieces is walked: once something of it has been handed out, `walk` keeps the place and the straight code stays away.
+/// pieces is walked: once something of it has been handed out, `walk` keeps the place and the straight code stays
+/// away.
 #[derive(Clone, Debug)]
 pub struct RequestDecoder {
     /// The fast path of each opcode; none at all where limits are so low that the straight code would have to check
@@ -107,10 +109,40 @@ impl RequestDecoder {
     /// [`Outcome::Invalid`] the stream is lost and what the visitor has of this frame is void.
     #[inline]
     pub fn decode<'a>(&mut self, input: &'a [u8], args: &mut impl ArgVisitor) -> Outcome<RequestFrame<'a>> {
-        match self.decode_whole(input, args) {
+        match self.decode_whole(input, args).or_else(|| self.decode_long(input, args)) {
             Some(frame) => Outcome::Complete(frame),
             None => self.slow(input, args),
         }
+    }
+
+    /// Decodes the frame at the start of `input` if it is a whole module frame of a common layout or a whole ARGV
+    /// frame; otherwise [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is
+    /// straight code too; in [`decode_whole`](Self::decode_whole) it would take registers from the frames that are
+    /// far more common, so a loop over a full buffer calls that first and this behind it.
+    #[inline(always)]
+    pub fn decode_long<'a>(
+        &mut self,
+        input: &'a [u8],
+        args: &mut impl ArgVisitor,
+    ) -> Option<RequestFrame<'a>> {
+        let [o1, o0, c1, c0] = *input.first_chunk::<HEADER_LEN>()?;
+        if self.need != 0 || input.len() > self.visible_max {
+            return None;
+        }
+        let (long, frame) = match self.shapes[usize::from(u16::from_ne_bytes([o1, o0]))] {
+            Shape::Module => module::module(input, args)?,
+            Shape::Argv => module::argv(input, args)?,
+            _ => return None,
+        };
+        let channel = u16::from_be_bytes([c1, c0]);
+        let len = match long {
+            Long::Done(len) => len,
+            Long::Stopped(walk) => {
+                (self.walk, self.need) = (walk, HEADER_LEN);
+                return None;
+            }
+        };
+        input.split_at_checked(len).map(|(_, rest)| RequestFrame { len, rest, channel, frame })
     }
 
     /// Decodes the frame at the start of `input` if it is whole and of one of the commonest layouts; otherwise
@@ -254,7 +286,7 @@ pub(super) fn long_payload<'a>(input: &'a [u8], limits: &Limits) -> Step<(usize,
 const KEY_AT: usize = HEADER_LEN + 2;
 
 /// The most arguments that a list of pairs can hold, with the name and a key.
-const ROOMY_ARGUMENTS: u32 = 2 * u16::MAX as u32 + 2;
+pub(super) const ROOMY_ARGUMENTS: u32 = 2 * u16::MAX as u32 + 2;
 
 /// What the straight code made of a frame.
 enum Straight {
@@ -266,12 +298,12 @@ enum Straight {
     No,
 }
 
-/// The commonest layouts in straight code. `visible` is cut at the limits, so that nothing here can exceed them but the
-/// number of arguments. Whatever is odd goes to the walk, which names the error.
+/// The commonest layouts in straight code. `visible` is cut at the limits, so that nothing here can exceed them but
+/// the number of arguments. Whatever is odd goes to the walk, which names the error.
 #[inline(always)]
 fn straight(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Straight {
     match shape {
-        Shape::Walked | Shape::L => Straight::No,
+        Shape::Walked | Shape::L | Shape::Module | Shape::Argv => Straight::No,
         Shape::Empty => Straight::Done(HEADER_LEN),
         Shape::LSB => pairs(visible, HEADER_LEN, None, args),
         Shape::SL | Shape::SLSB => match str16(visible, HEADER_LEN) {
@@ -288,7 +320,7 @@ fn straight(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Straigh
 
 /// A `str16` at `at`, and the offset behind it.
 #[inline(always)]
-fn str16(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
+pub(super) fn str16(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let len = u16::from_be_bytes(*visible.get(at..at + 2)?.first_chunk()?);
     let end = at + 2 + usize::from(len);
     Some((visible.get(at + 2..end)?, end))
@@ -296,7 +328,7 @@ fn str16(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
 
 /// A `blob32` at `at`, and the offset behind it.
 #[inline(always)]
-fn blob32(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
+pub(super) fn blob32(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let len = u32::from_be_bytes(*visible.get(at..)?.first_chunk()?);
     let end = (at + 4).saturating_add(len as usize);
     Some((visible.get(at + 4..end)?, end))

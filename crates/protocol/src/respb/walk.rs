@@ -61,6 +61,13 @@ impl Walk {
         Walk { at, field, left, inside: true, arguments: 1 + u32::from(field), ..Walk::START }
     }
 
+    /// In arguments of `u32` length that end at `end`, before the one at `at`, when so many, the name included, have been
+    /// handed out.
+    pub(super) fn in_args(at: usize, end: usize, arguments: u32) -> Walk {
+        // A frame's end fits: it is within `frame_bytes_max`, a u32.
+        Walk { at, left: end as u32, arguments, ..Walk::START }
+    }
+
     /// Whether something was handed out that must not be handed out again, or a length is known that must not be read
     /// again; otherwise the frame may as well be walked from its start.
     pub(super) fn keeps_its_place(&self) -> bool {

@@ -102,6 +102,8 @@ pub enum Shape {
     SII,
     /// `str16 blob32 opts8`, where the common case has no bit set
     SBO,
+    /// `str16 str16 blob32 opts8`, where the common case has no bit set; modules only
+    SSBO,
     /// `list16(str16)` without a count
     L,
     /// `str16 list16(str16)` without a count
@@ -110,6 +112,10 @@ pub enum Shape {
     LSB,
     /// `str16 list16(str16 blob32)` without a count
     SLSB,
+    /// No layout of its own: the opcode that all commands of modules share, whose shape follows from what is behind it.
+    Module,
+    /// No layout of a command: ARGV.
+    Argv,
 }
 
 /// One field of a layout.
@@ -303,6 +309,8 @@ pub(crate) static SHAPES: Shapes = {
         shapes[(opcode as u16).to_be() as usize] = index_gen::SHAPES[opcode];
         opcode += 1;
     }
+    shapes[crate::respb::frame::MODULE.to_be() as usize] = Shape::Module;
+    shapes[crate::respb::frame::ARGV.to_be() as usize] = Shape::Argv;
     shapes
 };
 

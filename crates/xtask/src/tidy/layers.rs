@@ -49,6 +49,7 @@ const UNSAFE: &[&str] = &[
     "crates/store/src/prefetch",
     "crates/store/src/slab",
     "crates/store/src/table",
+    "crates/weft/src/heap",
 ];
 
 /// The crate's folder and the path inside it.
