@@ -524,8 +524,11 @@ func shortened(s string) string {
 // cuts are the lengths at which a frame is cut.
 func cuts(n int) []int {
 	var at []int
+	if n > wireMax {
+		return at
+	}
 	for i := range n {
-		if n <= 512 || i < 8 || i >= n-8 || i%(n/4) == 0 {
+		if n <= cutsMax || i < 8 || i >= n-8 || i%(n/4) == 0 {
 			at = append(at, i)
 		}
 	}
