@@ -61,8 +61,8 @@ impl Walk {
         Walk { at, field, left, inside: true, arguments: 1 + u32::from(field), ..Walk::START }
     }
 
-    /// In arguments of `u32` length that end at `end`, before the one at `at`, when so many, the name included, have been
-    /// handed out.
+    /// In arguments of `u32` length that end at `end`, before the one at `at`, when so many, the name included, have
+    /// been handed out.
     pub(super) fn in_args(at: usize, end: usize, arguments: u32) -> Walk {
         // A frame's end fits: it is within `frame_bytes_max`, a u32.
         Walk { at, left: end as u32, arguments, ..Walk::START }
