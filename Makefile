@@ -100,7 +100,6 @@ check-format:
 check-clippy:
 	@$(STEP) check-clippy cargo clippy --locked --workspace --all-targets -- -D warnings
 
-.PHONY: check-table
 check-table:
 	@$(STEP) check-table cargo xtask commands check
 

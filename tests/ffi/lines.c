@@ -138,6 +138,8 @@ static void member(struct vector *vector, const char *name, char *rest) {
     else if (strcmp(name, "protocol") == 0) vector->protocol = atoi(rest);
     else if (strcmp(name, "direction") == 0) vector->request = strcmp(rest, "request") == 0;
     else if (strcmp(name, "limit") == 0) limit(&vector->limits, rest), vector->default_limits = 0;
+    else if (strcmp(name, "folded") == 0) vector->folded = 1;
+    else if (strcmp(name, "encode_only") == 0) vector->encode_only = 1;
     else if (strcmp(name, "wire") == 0) vector->wire = bytes(rest);
     else if (strcmp(name, "argv") == 0) vector->argv = bytes(rest);
     else if (strcmp(name, "canonical") == 0) vector->canonical = bytes(rest);

@@ -29,6 +29,7 @@ struct vector {
     int protocol;
     int request;
     int default_limits;
+    int folded, encode_only; /* see conformance/README.md */
     respb_limits limits;
     struct bytes wire;
     struct bytes argv;      /* data is null where there is none, and so with `canonical` */

@@ -248,7 +248,8 @@ int main(int argc, char **argv) {
         return 2;
     }
     while (lines_next(file, &vector)) {
-        if (vector.error[0]) invalid(&vector), wrong++;
+        if (vector.encode_only) encode_only(&vector);
+        else if (vector.error[0]) invalid(&vector), wrong++;
         else valid(&vector);
         count++;
     }

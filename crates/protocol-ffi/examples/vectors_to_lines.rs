@@ -6,7 +6,7 @@
 //! ```text
 //! vector ID          begins one
 //! protocol 2|3|4     direction request|reply     limit NAME NUMBER
-//! wire BYTES         argv BYTES    canonical BYTES
+//! wire BYTES         argv BYTES    canonical BYTES    folded 1    encode_only 1
 //! error NAME OFFSET  for an invalid one; otherwise
 //! frame NAME  channel N  command NAME  options N  number N  last N  opcode N
 //! v KIND …           one line for each value, in order: `v bytes BYTES`, `v integer N`, `v double BITS`, `v array N`,
@@ -186,6 +186,11 @@ fn vector(out: &mut String, protocol: u8, json: &Json) {
     if let Some(error) = json.get("error") {
         let _ = writeln!(out, "error {} {}", text(error), json["offset"]);
     } else {
+        for flag in ["folded", "encode_only"] {
+            if json.get(flag) == Some(&Json::Bool(true)) {
+                let _ = writeln!(out, "{flag} 1");
+            }
+        }
         if let Some(argv) = json.get("argv") {
             let _ = writeln!(out, "argv {}", bytes(argv));
         }

@@ -61,9 +61,17 @@ end
 local function shortest(value)
   for precision = 0, 16 do
     local shown = string.format("%." .. precision .. "e", value)
+    local first, rest, exponent = shown:match("^(%d)[^%d]?(%d*)e([+-]%d+)$")
+    local digits = first .. rest
+    if tonumber(shown) ~= value and precision < 16 then
+      -- Above a power of two doubles lie further apart than below it: there the next greater digits may read back, though
+      -- they are not the nearest. A last digit of 9 would have given a shorter text before.
+      local last = tonumber(digits:sub(-1))
+      digits = last < 9 and digits:sub(1, -2) .. (last + 1) or digits
+      shown = digits .. "e" .. (tonumber(exponent) - precision)
+    end
     if tonumber(shown) == value or precision == 16 then
-      local first, rest, exponent = shown:match("^(%d)[^%d]?(%d*)e([+-]%d+)$")
-      local digits = (first .. rest):gsub("0+$", "")
+      digits = digits:gsub("0+$", "")
       return digits, tonumber(exponent) - (#digits - 1)
     end
   end

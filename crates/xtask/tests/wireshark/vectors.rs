@@ -15,6 +15,8 @@ use crate::{hex, tshark};
 /// Of the frames longer than this one in so many is taken: all of them would take a minute.
 const WIRE_BYTES_MAX: usize = 70_000;
 const LONG_ONES: usize = 20;
+/// Fewer than `NODES_MAX` of the script.
+const ARGUMENTS_SHOWN_MAX: usize = 2_000;
 
 /// Summaries show all of an argument and all arguments up to these.
 const SETTINGS: [&str; 4] = ["-o", "respb.argument_bytes:100000", "-o", "respb.arguments:100000"];
@@ -43,7 +45,9 @@ fn vectors(folder: &str) -> Vec<Vector> {
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         let content: Value = serde_json::from_str(&text).unwrap();
-        for json in content["vectors"].as_array().unwrap() {
+        // What is only encoded is not what its bytes say.
+        let shown = content["vectors"].as_array().unwrap().iter().filter(|json| json["encode_only"] != true);
+        for json in shown {
             let id = json["id"].as_str().unwrap().to_owned();
             all.push(Vector { id, wire: bytes(&json["wire"]), json: json.clone() });
         }
@@ -237,9 +241,13 @@ fn differences(vector: &Vector, row: &tshark::Row) -> Vec<String> {
     let frame = value["frame"].as_str().unwrap();
     let is_ignored = frame == "unknown" && value["ignorable"] == true;
     expect("respb.frame", &one(if is_ignored { "ignored" } else { frame }));
-    if !vector.json["argv"].is_null() {
+    // A folded vector's arguments are spelled in another way than its frame.
+    if !vector.json["argv"].is_null() && vector.json["folded"] != true {
         let (line, count) = line(&bytes(&vector.json["argv"]));
-        expect("respb.argv", &one(&line));
+        // A line of more arguments than the tree has room for is cut.
+        if count <= ARGUMENTS_SHOWN_MAX {
+            expect("respb.argv", &one(&line));
+        }
         expect("respb.argc", &one(&count.to_string()));
         let first = line.split(' ').next().unwrap().to_uppercase();
         let command = value["command"].as_str().unwrap_or(&first);
@@ -308,14 +316,12 @@ fn invalid_vectors_are_marked() {
     let mut by_defaults = 0;
     for (vector, row) in vectors.iter().zip(&rows) {
         let marked = [cell(row, "respb.malformed"), cell(row, "respb.malformed.offset")].concat();
-        // A limit that the connection has set is not in the capture: under the defaults these frames are good.
-        let expected = if vector.json["limits"].is_null() {
-            by_defaults += 1;
-            vec![vector.json["error"].as_str().unwrap().to_owned(), vector.json["offset"].to_string()]
-        } else {
-            Vec::new()
-        };
-        if marked != expected {
+        let expected =
+            vec![vector.json["error"].as_str().unwrap().to_owned(), vector.json["offset"].to_string()];
+        // A limit that the connection has set is not in the capture: under the defaults most of these frames are good.
+        let limited = !vector.json["limits"].is_null();
+        by_defaults += usize::from(!limited);
+        if marked != expected && !(limited && marked.is_empty()) {
             found.push(format!("{}: {marked:?}, not {expected:?}", vector.id));
         }
     }
