@@ -38,7 +38,7 @@ run: ## build the weft command and say what can be run: there is no server yet
 	@echo "  $(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft inspect --hex 0000000000056d796b6579"
 	@echo "  $(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft convert --help"
 	@echo "  make test     every check and test"
-	@echo "  make bench    nanoseconds per command of the decoders"
+	@echo "  make bench    what decoding a request costs, against Valkey's own parser"
 	@echo "  cargo xtask   the command table: check, generate, compare with a live server"
 
 .PHONY: test
