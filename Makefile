@@ -108,7 +108,6 @@ check-generated:
 	@$(STEP) check-generated cargo xtask gen --check
 	@$(STEP) check-vectors cargo xtask vectors --check
 	@$(STEP) check-citations cargo xtask citations
-	@$(STEP) check-citations cargo xtask citations
 
 .PHONY: check-tidy
 check-tidy:
