@@ -37,6 +37,7 @@ run: ## build the weft command and say what can be run: there is no server yet
 	@echo "Weft has no server yet. What can be run:"
 	@echo "  $(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft inspect --hex 0000000000056d796b6579"
 	@echo "  $(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft convert --help"
+	@echo "  $(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft wire -w small --size 1"
 	@echo "  make test     every check and test"
 	@echo "  make bench    what decoding a request costs, against Valkey's own parser"
 	@echo "  cargo xtask   the command table: check, generate, compare with a live server"
