@@ -13,7 +13,7 @@
 //! | `table` | buckets, resizing, hash order, the expiry index |
 //! | `slab` | size classes, spans, pages, compaction |
 //! | `epoch` | pins, the limbo, the gate |
-//! | [`value`], [`list`] | what a key can hold |
+//! | [`value`], [`list`], [`stream`] | what a key can hold |
 //! | [`expire`], [`evict`], [`maintain`] | background work, in bounded steps |
 //! | [`effect`] | what the store tells others |
 //! | [`watch`], [`waiters`] | WATCH and blocking |
@@ -51,6 +51,7 @@
 //! | DEL, UNLINK, GETDEL | [`ShardGuard::remove`], [`ShardGuard::take`]; drop the [`Garbage`] after the guards |
 //! | RENAME, MOVE, COPY | [`Batch::lock_keys`], [`ShardGuard::take`] or [`ValueRef::to_new`], then `set` |
 //! | LPUSH, LRANGE, … | [`ShardGuard::change_list`] for writes, `get` for reads; [`ShardGuard::emit`] with the effect |
+//! | XADD, XREADGROUP, … | [`ShardGuard::change_stream`] for writes, `get` for reads |
 //! | SCAN, RANDOMKEY, DBSIZE | [`Batch::scan`], [`Batch::random_key`], [`Keyspace::len`] |
 //! | OBJECT, MEMORY USAGE, TYPE | [`ShardGuard::info`], [`ValueRef::type_name`] |
 //! | WATCH, EXEC | [`ShardGuard::watches`]; at EXEC call `exists` on each watched key first, so that expiry counts |
@@ -77,6 +78,7 @@ mod prefetch;
 pub mod shard;
 #[allow(unsafe_code)]
 mod slab;
+pub mod stream;
 mod sync;
 #[allow(unsafe_code)]
 pub(crate) mod table;
@@ -99,6 +101,7 @@ pub use list::{End, List, ListLimit};
 pub use maintain::Maintenance;
 pub use shard::{Changed, Expiry, KeyInfo, NumberError, Op, ShardGuard, Taken, TakenValue, WrongType};
 pub use slab::pages::PageStats;
+pub use stream::{Stream, StreamId, StreamLimit};
 pub use value::{Digits, NewValue, Object, SharedBytes, ValueRef, parse_int};
 pub use waiters::{Claim, Waiter, Waiters};
 pub use watch::{WatchVersion, Watches};

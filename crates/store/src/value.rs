@@ -3,6 +3,7 @@
 
 use crate::entry::INLINE_BYTES_MAX;
 use crate::list::List;
+use crate::stream::Stream;
 use std::sync::Arc;
 
 /// A large string, counted: a reply may keep a clone and send from it (`writev`) after the lock is gone. Writers copy
@@ -40,7 +41,7 @@ impl SharedBytes {
 /// A value that is not a string, boxed behind the entry's word.
 ///
 /// One variant for each type; commands match on it and answer WRONGTYPE for the others. The types of later issues stand
-/// here in the same way: `Hash(Hash)`, `Set(Set)`, `SortedSet(SortedSet)`, `Stream(Stream)`. Each brings its file
+/// here in the same way: `Hash(Hash)`, `Set(Set)`, `SortedSet(SortedSet)`. Each brings its file
 /// beside `list.rs`, starts compact in one buffer and grows into a structure of its own; large hashes, sets and the
 /// dictionaries of sorted sets use `crate::table` (with `Private` as its home), so that HSCAN, SSCAN and ZSCAN promise
 /// what SCAN does, and field expiry uses its marks and hints.
@@ -49,6 +50,8 @@ impl SharedBytes {
 pub enum Object {
     /// A list.
     List(List),
+    /// A stream, boxed: it is larger than the others.
+    Stream(Box<Stream>),
 }
 
 impl Object {
@@ -57,6 +60,7 @@ impl Object {
     pub const fn type_name(&self) -> &'static str {
         match self {
             Self::List(_) => "list",
+            Self::Stream(_) => "stream",
         }
     }
     /// The name OBJECT ENCODING answers.
@@ -64,6 +68,7 @@ impl Object {
     pub const fn encoding(&self) -> &'static str {
         match self {
             Self::List(list) => list.encoding(),
+            Self::Stream(_) => "stream",
         }
     }
     /// Memory that it takes, its box included. Constant time: every type keeps count.
@@ -72,6 +77,7 @@ impl Object {
         size_of::<Self>()
             + match self {
                 Self::List(list) => list.memory_bytes(),
+                Self::Stream(stream) => size_of::<Stream>() + stream.memory_bytes(),
             }
     }
     /// Whether it holds nothing: such a key is removed.
@@ -79,6 +85,8 @@ impl Object {
     pub const fn is_empty(&self) -> bool {
         match self {
             Self::List(list) => list.is_empty(),
+            // A stream stays without entries: its groups and its last id count.
+            Self::Stream(_) => false,
         }
     }
     /// A copy, for COPY.
@@ -86,6 +94,7 @@ impl Object {
     pub fn duplicate(&self) -> Box<Self> {
         Box::new(match self {
             Self::List(list) => Self::List(list.clone()),
+            Self::Stream(stream) => Self::Stream(stream.clone()),
         })
     }
 }

@@ -8,6 +8,7 @@ use crate::entry::ValueMut;
 use crate::entry::heap::Key;
 use crate::list::List;
 use crate::shard::Expiry;
+use crate::stream::Stream;
 use crate::value::{NewValue, Object};
 
 /// What a change says about itself.
@@ -43,8 +44,8 @@ impl ShardGuard<'_> {
         let Some(found) = self.live(op, key) else {
             let Some(create) = create else { return Ok(None) };
             let mut object = Box::new(create());
-            let Changed { result, .. } = change(&mut object)?;
-            if !object.is_empty() {
+            let Changed { result, changed } = change(&mut object)?;
+            if changed && !object.is_empty() {
                 self.put_object(op, key, object);
             }
             return Ok(Some(result));
@@ -78,6 +79,23 @@ impl ShardGuard<'_> {
         let create = create.then_some((|| Object::List(List::default())) as fn() -> Object);
         self.change_object(op, key, create, |object| match object {
             Object::List(list) => Ok(change(list)),
+            _ => Err(WrongType),
+        })
+    }
+
+    /// [`ShardGuard::change_object`] for streams. One that is created stays only if the change says that it changed
+    /// it.
+    pub fn change_stream<R>(
+        &mut self,
+        op: &mut Op<'_>,
+        key: &Key<'_>,
+        create: bool,
+        change: impl FnOnce(&mut Stream) -> Changed<R>,
+    ) -> Result<Option<R>, WrongType> {
+        let create = create.then_some((|| Object::Stream(Box::default())) as fn() -> Object);
+        self.change_object(op, key, create, |object| match object {
+            Object::Stream(stream) => Ok(change(stream)),
+            _ => Err(WrongType),
         })
     }
 
