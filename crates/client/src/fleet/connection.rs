@@ -1,0 +1,130 @@
+//! One connection of a fleet: what has not been sent yet, and the start of a reply that has not come as a whole.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+
+use super::Counts;
+use super::decode::Decoder;
+
+/// Room for unsent bytes that is kept when all of them are sent.
+const KEPT_BYTES_MAX: usize = 256 << 10;
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// Gone when the connection has ended.
+    pub(super) socket: Option<OwnedFd>,
+    /// Bytes that wait to be sent; those before `sent` are on their way.
+    out: Vec<u8>,
+    sent: usize,
+    /// Whether the event loop tells when the socket takes bytes again.
+    waits_to_send: bool,
+    /// Whether it is in the list of connections with bytes to send.
+    pub(super) dirty: bool,
+    /// The start of a reply.
+    pub(super) partial: Option<Partial>,
+}
+
+/// The start of a reply, and how far it has been read.
+#[derive(Debug)]
+pub(super) struct Partial {
+    pub(super) decoder: Box<Decoder>,
+    pub(super) bytes: Vec<u8>,
+    /// Texts and nulls that were handed out already.
+    pub(super) part: u32,
+}
+
+impl Connection {
+    pub(super) fn new(socket: OwnedFd) -> Connection {
+        Connection {
+            socket: Some(socket),
+            out: Vec::new(),
+            sent: 0,
+            waits_to_send: false,
+            dirty: false,
+            partial: None,
+        }
+    }
+
+    /// Puts a new socket in the place of one that has ended.
+    pub(super) fn replace(&mut self, socket: OwnedFd) {
+        *self = Connection { dirty: self.dirty, ..Connection::new(socket) };
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    /// Appends bytes to be sent by [`flush`](Self::flush).
+    pub(super) fn queue(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// Sends bytes at once; what the socket does not take waits.
+    #[inline]
+    pub(super) fn send(&mut self, bytes: &[u8], index: u64, epoll: &OwnedFd, counts: &mut Counts) {
+        let taken = self.give(bytes, counts);
+        if taken < bytes.len() {
+            self.out.extend_from_slice(&bytes[taken..]);
+            self.watch(index, epoll);
+        }
+    }
+
+    /// Sends what waits.
+    pub(super) fn flush(&mut self, index: u64, epoll: &OwnedFd, counts: &mut Counts) {
+        self.dirty = false;
+        if self.out.is_empty() {
+            return;
+        }
+        let out = std::mem::take(&mut self.out);
+        self.sent += self.give(&out[self.sent..], counts);
+        self.out = out;
+        if self.sent == self.out.len() {
+            self.sent = 0;
+            self.out.clear();
+            self.out.shrink_to(KEPT_BYTES_MAX);
+        } else if self.sent > KEPT_BYTES_MAX {
+            self.out.drain(..self.sent);
+            self.sent = 0;
+        }
+        self.watch(index, epoll);
+    }
+
+    /// Gives bytes to the socket; returns how many it took. A socket that is broken takes all: receiving from it will
+    /// tell, after what the server may still have said.
+    fn give(&self, bytes: &[u8], counts: &mut Counts) -> usize {
+        let Some(socket) = &self.socket else { return bytes.len() };
+        counts.sends += 1;
+        match send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(count) => {
+                counts.sent_bytes += count as u64;
+                count
+            }
+            Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => 0,
+            Err(_) => bytes.len(),
+        }
+    }
+
+    /// Asks to be told when the socket takes bytes, or no longer.
+    fn watch(&mut self, index: u64, epoll: &OwnedFd) {
+        let waits = !self.out.is_empty();
+        let Some(socket) = self.socket.as_ref().filter(|_| waits != self.waits_to_send) else { return };
+        self.waits_to_send = waits;
+        // A socket that epoll holds can be changed there; were it not so, receiving would say why.
+        let _ = epoll::modify(epoll, socket.as_fd(), EventData::new_u64(index), interest(waits));
+    }
+
+    /// Ends it; nothing more is sent or received.
+    pub(super) fn end(&mut self) {
+        self.socket = None;
+        self.out = Vec::new();
+        self.sent = 0;
+        self.partial = None;
+    }
+}
+
+pub(super) fn interest(waits_to_send: bool) -> EventFlags {
+    if waits_to_send { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN }
+}

@@ -1,0 +1,308 @@
+//! A server that knows nothing and answers everything: the floor of what a benchmark can measure, and the troublesome
+//! peer of tests.
+//!
+//! Owns one event loop on one thread. The first request of a kind on a connection is decoded; as long as the next ones
+//! begin with the same bytes they are taken to have the same length, and cost a comparison and a copy of the reply.
+//! That is right for the equal requests of a load generator and for nothing else.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use weft_protocol::request::ArgList;
+use weft_protocol::{Arg, Limits, Outcome, Reply, resp, respb};
+
+/// Bytes of a RESP request that must be equal for it to be taken as the same command: `*3\r\n$3\r\nSET\r\n`.
+const ALIKE_BYTES: usize = 13;
+/// Bytes that are received at once; no request may be longer.
+const RECEIVE_BYTES: usize = 1 << 20;
+/// Connections at once; further ones wait in the backlog.
+const CONNECTIONS_MAX: usize = 16_384;
+/// The token of the listener.
+const LISTENER: u64 = u64::MAX;
+/// How often the end is looked for.
+const TICK_NS: i64 = 50_000_000;
+/// How long a client may not read before its connection is closed.
+const SEND_PATIENCE_S: i64 = 5;
+
+/// What goes wrong, after so many commands on all connections together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nothing.
+    None,
+    /// Connections are closed and no more are taken.
+    Dies(u64),
+    /// Nothing is answered any more.
+    FallsSilent(u64),
+    /// Nothing is read any more.
+    StopsReading(u64),
+    /// Answers are bytes that are no reply.
+    Garbage(u64),
+    /// Answers are errors.
+    Errors(u64),
+    /// Each answer is given twice.
+    Twice(u64),
+}
+
+/// The server, before it serves.
+#[derive(Debug)]
+pub struct Stub {
+    listener: TcpListener,
+    value: Vec<u8>,
+    trouble: Trouble,
+}
+
+impl Stub {
+    /// Listens at an address; values of GET have `value_bytes` bytes.
+    pub fn bind(address: &str, value_bytes: usize, trouble: Trouble) -> io::Result<Stub> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Stub { listener, value: vec![b'x'; value_bytes], trouble })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `stop` is set; returns how many commands it was sent.
+    pub fn serve(self, stop: &AtomicBool) -> io::Result<u64> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, self.listener.as_fd(), EventData::new_u64(LISTENER), EventFlags::IN)?;
+        let mut serving = Serving {
+            stub: self,
+            epoll,
+            peers: HashMap::new(),
+            next: 0,
+            buffer: vec![0; RECEIVE_BYTES],
+            commands: 0,
+        };
+        let mut events = Vec::with_capacity(512);
+        while !stop.load(Ordering::Relaxed) {
+            events.clear();
+            let sleep = Timespec { tv_sec: 0, tv_nsec: TICK_NS };
+            match epoll::wait(&serving.epoll, rustix::buffer::spare_capacity(&mut events), Some(&sleep)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for event in &events {
+                match event.data.u64() {
+                    LISTENER => serving.accept()?,
+                    id => serving.serve(id),
+                }
+            }
+        }
+        Ok(serving.commands)
+    }
+}
+
+struct Serving {
+    stub: Stub,
+    epoll: OwnedFd,
+    peers: HashMap<u64, Peer>,
+    next: u64,
+    buffer: Vec<u8>,
+    commands: u64,
+}
+
+/// One connection.
+struct Peer {
+    socket: OwnedFd,
+    binary: bool,
+    /// The start of a request.
+    rest: Vec<u8>,
+    out: Vec<u8>,
+    known: Option<Known>,
+}
+
+/// A request that has been decoded, and the reply to all that begin like it.
+struct Known {
+    len: usize,
+    start: Vec<u8>,
+    reply: Vec<u8>,
+}
+
+impl Serving {
+    fn accept(&mut self) -> io::Result<()> {
+        while self.peers.len() < CONNECTIONS_MAX {
+            let socket = match self.stub.listener.accept() {
+                Ok((socket, _)) => socket,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            socket.set_nonblocking(true)?;
+            socket.set_nodelay(true)?;
+            let socket = OwnedFd::from(socket);
+            epoll::add(&self.epoll, socket.as_fd(), EventData::new_u64(self.next), EventFlags::IN)?;
+            let peer = Peer { socket, binary: false, rest: Vec::new(), out: Vec::new(), known: None };
+            self.peers.insert(self.next, peer);
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    fn serve(&mut self, id: u64) {
+        let trouble = self.stub.trouble;
+        if matches!(trouble, Trouble::StopsReading(after) if self.commands >= after) {
+            if let Some(peer) = self.peers.get(&id) {
+                // Left open, so that the client's bytes pile up.
+                let _ = epoll::delete(&self.epoll, peer.socket.as_fd());
+            }
+            return;
+        }
+        let dies = matches!(trouble, Trouble::Dies(after) if self.commands >= after);
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        if dies || !peer.exchange(&mut self.buffer, &self.stub, &mut self.commands) {
+            self.peers.remove(&id);
+        }
+    }
+}
+
+impl Peer {
+    /// Receives once and answers; returns whether the connection goes on.
+    fn exchange(&mut self, buffer: &mut [u8], stub: &Stub, commands: &mut u64) -> bool {
+        let kept = self.rest.len();
+        buffer[..kept].copy_from_slice(&self.rest);
+        let count = match recv(&self.socket, &mut buffer[kept..], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return false,
+            Ok((count, _)) => count,
+            Err(Errno::AGAIN | Errno::INTR) => return true,
+            Err(_) => return false,
+        };
+        let bytes = &buffer[..kept + count];
+        let mut at = 0;
+        while at < bytes.len() {
+            match self.request(&bytes[at..], stub, commands) {
+                Ok(0) => break,
+                Ok(len) => at += len,
+                Err(()) => return false,
+            }
+        }
+        self.rest.clear();
+        self.rest.extend_from_slice(&bytes[at..]);
+        self.send()
+    }
+
+    /// Answers the request at the start of `bytes`; returns its length, or 0 when it is not whole.
+    #[inline]
+    fn request(&mut self, bytes: &[u8], stub: &Stub, commands: &mut u64) -> Result<usize, ()> {
+        if let Some(known) = &self.known
+            && bytes.len() >= known.len
+            && bytes.starts_with(&known.start)
+        {
+            *commands += 1;
+            let before = self.out.len();
+            self.out.extend_from_slice(&known.reply);
+            if self.binary {
+                self.out[before + 2..before + 4].copy_from_slice(&bytes[2..4]);
+            }
+            if stub.trouble != Trouble::None {
+                disturb(&mut self.out, self.binary, before, stub.trouble, *commands);
+            }
+            return Ok(known.len);
+        }
+        self.learn(bytes, stub, commands)
+    }
+
+    /// Decodes the request and remembers the reply; HELLO, which may change the protocol, is answered at once.
+    #[cold]
+    fn learn(&mut self, bytes: &[u8], stub: &Stub, commands: &mut u64) -> Result<usize, ()> {
+        let mut list = ArgList::new();
+        let (len, name) = if self.binary {
+            match respb::RequestDecoder::new(Limits::DEFAULT).decode(bytes, &mut list) {
+                Outcome::Complete(frame) => (frame.len, frame.frame.command().map(|id| id.spec().name)),
+                Outcome::Incomplete { .. } => return Ok(0),
+                Outcome::Invalid(_) => return Err(()),
+            }
+        } else {
+            match resp::RequestDecoder::new(Limits::DEFAULT).decode(bytes, &mut list) {
+                Outcome::Complete(frame) => (frame.len, None),
+                Outcome::Incomplete { .. } => return Ok(0),
+                Outcome::Invalid(_) => return Err(()),
+            }
+        };
+        let mut argv: Vec<Vec<u8>> = name.iter().map(|name| name.as_bytes().to_vec()).collect();
+        argv.extend(list.iter(bytes).map(|arg| text(&arg)));
+        let name = argv.first().map_or(Vec::new(), |name| name.to_ascii_uppercase());
+        let mut reply = Vec::new();
+        let answer = match name.as_slice() {
+            b"GET" => Reply::Bulk(stub.value.clone()),
+            b"MGET" => Reply::Array(vec![Reply::Bulk(stub.value.clone()); argv.len() - 1]),
+            b"PING" => Reply::Simple(b"PONG".to_vec()),
+            b"HELLO" => Reply::Map(Vec::new()),
+            b"CONFIG" => Reply::Array(vec![Reply::Bulk(b"save".to_vec()), Reply::Bulk(Vec::new())]),
+            b"INCR" => Reply::Int(1),
+            _ => Reply::Simple(b"OK".to_vec()),
+        };
+        if self.binary {
+            answer.visit(&mut respb::ReplyWriter::new(&mut reply, 0));
+        } else {
+            answer.visit(&mut resp::ReplyWriter::new(&mut reply, resp::Version::Resp2));
+        }
+        if matches!(name.as_slice(), b"HELLO" | b"CONFIG") {
+            self.out.extend_from_slice(&reply);
+            self.binary |= argv.iter().any(|arg| arg == b"respb");
+            return Ok(len);
+        }
+        let alike = if self.binary { 2 } else { ALIKE_BYTES };
+        self.known = Some(Known { len, start: bytes[..len.min(alike)].to_vec(), reply });
+        self.request(bytes, stub, commands)
+    }
+
+    /// Sends all answers; returns whether the connection goes on.
+    fn send(&mut self) -> bool {
+        let mut sent = 0;
+        while sent < self.out.len() {
+            match send(&self.socket, &self.out[sent..], SendFlags::NOSIGNAL) {
+                Ok(count) => sent += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if self.can_send() => {}
+                Err(_) => return false,
+            }
+        }
+        self.out.clear();
+        true
+    }
+
+    /// Waits for a client to read. It holds up the others, to whom this server has no duty.
+    fn can_send(&self) -> bool {
+        let mut polled = [PollFd::new(&self.socket, PollFlags::OUT)];
+        let patience = Timespec { tv_sec: SEND_PATIENCE_S, tv_nsec: 0 };
+        poll(&mut polled, Some(&patience)).is_ok_and(|count| count > 0)
+    }
+}
+
+/// Spoils the answer that begins at `before`.
+fn disturb(out: &mut Vec<u8>, binary: bool, before: usize, trouble: Trouble, commands: u64) {
+    match trouble {
+        Trouble::FallsSilent(after) if commands > after => out.truncate(before),
+        Trouble::Garbage(after) if commands > after => {
+            out.truncate(before);
+            out.extend_from_slice(b"\x7fGARBAGE\r\n");
+        }
+        Trouble::Errors(after) if commands > after => {
+            let channel = u16::from_be_bytes([out[before + 2], out[before + 3]]);
+            out.truncate(before);
+            let answer = Reply::Error(b"ERR trouble".to_vec());
+            if binary {
+                answer.visit(&mut respb::ReplyWriter::new(out, channel));
+            } else {
+                answer.visit(&mut resp::ReplyWriter::new(out, resp::Version::Resp2));
+            }
+        }
+        Trouble::Twice(after) if commands > after => out.extend_from_within(before..),
+        _ => {}
+    }
+}
+
+fn text(arg: &Arg<'_>) -> Vec<u8> {
+    let mut text = Vec::new();
+    arg.push_text(&mut text);
+    text
+}

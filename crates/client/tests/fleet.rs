@@ -1,0 +1,261 @@
+//! Fleets against a server that answers everything, and against one that makes trouble.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use weft_client::fleet::relay::Relay;
+use weft_client::fleet::stub::{Stub, Trouble};
+use weft_client::fleet::{
+    Address, Batch, Counts, Done, Ended, Error, Fleet, Load, Pace, Protocol, Target, Until,
+};
+use weft_protocol::respb::{Mode, RequestWriter};
+use weft_protocol::{Arg, resp};
+
+/// A stub on a thread of its own.
+struct Peer {
+    port: u16,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<u64>>,
+}
+
+impl Peer {
+    fn start(trouble: Trouble) -> Peer {
+        let stub = Stub::bind("127.0.0.1:0", 5, trouble).unwrap();
+        let port = stub.address().unwrap().port();
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&stop);
+        let thread = Some(std::thread::spawn(move || stub.serve(&flag).unwrap()));
+        Peer { port, stop, thread }
+    }
+
+    fn target(&self, protocol: Protocol) -> Target {
+        let mut target = Target::new(Address::Tcp("127.0.0.1".into(), self.port), protocol);
+        target.patience = Duration::from_millis(300);
+        target
+    }
+
+    /// The commands that it was sent.
+    fn end(mut self) -> u64 {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The same batch again and again.
+struct Same {
+    bytes: Vec<u8>,
+    frames: Vec<u32>,
+    batches: u64,
+    answered: u64,
+    values: u64,
+    slowest_ns: u64,
+    order: Vec<u32>,
+}
+
+impl Same {
+    fn new(protocol: Protocol, argv: &[&str], pipeline: usize, batches: u64) -> Same {
+        let (mut bytes, mut frames) = (Vec::new(), Vec::new());
+        for _ in 0..pipeline {
+            frames.push(bytes.len() as u32);
+            if protocol == Protocol::Respb {
+                RequestWriter::new(&mut bytes, 0).command(argv, Mode::Exact);
+            } else {
+                let args: Vec<Arg<'_>> = argv.iter().map(|arg| Arg::Bytes(arg.as_bytes())).collect();
+                resp::encode::request(None, args.as_slice(), &mut bytes);
+            }
+        }
+        Same { bytes, frames, batches, answered: 0, values: 0, slowest_ns: 0, order: Vec::new() }
+    }
+}
+
+impl Load for Same {
+    fn next(&mut self, client: u32) -> Option<Batch<'_>> {
+        self.batches = self.batches.checked_sub(1)?;
+        self.order.push(client);
+        Some(Batch { bytes: &mut self.bytes, frames: &self.frames, tag: 7 })
+    }
+    fn done(&mut self, done: Done) {
+        assert_eq!(done.tag, 7);
+        assert!(done.first + done.count <= self.frames.len() as u32);
+        self.answered += u64::from(done.count);
+        self.slowest_ns = self.slowest_ns.max(done.since_due_ns);
+    }
+    fn wants_values(&self) -> bool {
+        true
+    }
+    fn value(&mut self, _client: u32, request: u32, part: u32, bytes: Option<&[u8]>) {
+        assert!(request < self.frames.len() as u32);
+        assert_eq!((part, bytes), (0, Some(&b"xxxxx"[..])));
+        self.values += 1;
+    }
+}
+
+fn run(peer: &Peer, protocol: Protocol, shape: (u32, u32), load: &mut Same, until: Until) -> Counts {
+    let mut fleet = Fleet::connect(&peer.target(protocol), shape.0, shape.1).unwrap();
+    fleet.run(load, Pace::Closed, until, &AtomicBool::new(false)).unwrap()
+}
+
+#[test]
+fn every_request_is_answered_on_every_protocol() {
+    for (protocol, shape) in [
+        (Protocol::Resp2, (3, 1)),
+        (Protocol::Resp3, (3, 1)),
+        (Protocol::Respb, (3, 1)),
+        (Protocol::Respb, (2, 300)),
+    ] {
+        for pipeline in [1, 100] {
+            let peer = Peer::start(Trouble::None);
+            let mut load = Same::new(protocol, &["GET", "key:000000000001"], pipeline, 700);
+            let counts = run(&peer, protocol, shape, &mut load, Until::Exhausted);
+            assert_eq!(counts.replies, 700 * pipeline as u64);
+            assert_eq!((load.answered, load.values), (counts.replies, counts.replies));
+            assert!(counts.is_clean(), "{counts:?}");
+            let greetings = if protocol == Protocol::Resp2 { 3 } else { 0 };
+            assert_eq!(peer.end(), counts.requests + greetings, "{protocol} {shape:?}");
+        }
+    }
+}
+
+#[test]
+fn a_channel_is_a_client_of_its_own_and_a_tick_is_one_send() {
+    let peer = Peer::start(Trouble::None);
+    let mut load = Same::new(Protocol::Respb, &["GET", "key:000000000001"], 1, 64 * 50);
+    let counts = run(&peer, Protocol::Respb, (1, 64), &mut load, Until::Exhausted);
+    assert_eq!(counts.replies, 64 * 50);
+    let first: Vec<u32> = (0..64).collect();
+    assert_eq!(load.order[..64], first);
+    // The stub answers each piece with one piece, so that all channels go round together.
+    assert!(counts.sends <= 64 * 50 / 16, "{counts:?}");
+}
+
+#[test]
+fn trouble_is_counted_and_nothing_hangs() {
+    for protocol in [Protocol::Resp2, Protocol::Respb] {
+        for trouble in [
+            Trouble::Dies(500),
+            Trouble::FallsSilent(500),
+            Trouble::StopsReading(500),
+            Trouble::Garbage(500),
+            Trouble::Errors(500),
+            Trouble::Twice(500),
+        ] {
+            let peer = Peer::start(trouble);
+            let mut load = Same::new(protocol, &["GET", "key:000000000001"], 10, 200);
+            let began = Instant::now();
+            let counts = run(&peer, protocol, (4, 1), &mut load, Until::Exhausted);
+            let at = format!("{protocol} {trouble:?} {counts:?}");
+            assert!(!counts.is_clean(), "{at}");
+            assert!(began.elapsed() < Duration::from_secs(5), "{at}");
+            assert_eq!(counts.requests, counts.replies + counts.lost, "{at}");
+            match trouble {
+                Trouble::Dies(_) => assert!(counts.closed == 4 && counts.ended == Ended::Lost, "{at}"),
+                Trouble::FallsSilent(_) | Trouble::StopsReading(_) => {
+                    assert!(counts.lost > 0 && counts.ended == Ended::Stalled, "{at}");
+                }
+                Trouble::Garbage(_) | Trouble::Twice(_) => assert_eq!(counts.malformed, 4, "{at}"),
+                _ => {
+                    assert!(counts.errors >= 1000 && counts.replies == 2000, "{at}");
+                    assert_eq!(counts.error_texts, [("ERR trouble".to_string(), counts.errors)]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_without_respb_is_named_so() {
+    // The stub takes the word for a protocol it knows, and answers the next HELLO in RESPB, which RESP3 cannot read.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        std::io::Write::write_all(&mut stream, b"-ERR Syntax error in HELLO option 'PROTO'\r\n").unwrap();
+    });
+    let target = Target::new(Address::Tcp("127.0.0.1".into(), port), Protocol::Respb);
+    let error = Fleet::connect(&target, 1, 1).unwrap_err();
+    assert!(matches!(&error, Error::NoRespb(text) if text.contains("PROTO")), "{error}");
+    thread.join().unwrap();
+    let refused = Fleet::connect(&Target::new(Address::Tcp("127.0.0.1".into(), 1), Protocol::Resp2), 1, 1);
+    assert!(matches!(refused.unwrap_err(), Error::Connect { .. }));
+    assert!(matches!(Fleet::connect(&target, 1, 65_537).unwrap_err(), Error::Channels(65_537)));
+}
+
+#[test]
+fn a_stop_ends_a_run_at_once() {
+    let peer = Peer::start(Trouble::FallsSilent(100));
+    let mut target = peer.target(Protocol::Resp2);
+    target.patience = Duration::from_secs(60);
+    let mut fleet = Fleet::connect(&target, 2, 1).unwrap();
+    let mut load = Same::new(Protocol::Resp2, &["GET", "key"], 1, u64::MAX);
+    let counts = fleet.run(&mut load, Pace::Closed, Until::Exhausted, &AtomicBool::new(true)).unwrap();
+    assert!(counts.ended == Ended::Done || counts.ended == Ended::Stopped, "{counts:?}");
+    assert!(counts.requests >= 2);
+}
+
+#[test]
+fn a_fixed_rate_is_kept_and_a_late_answer_counts_from_when_it_was_due() {
+    let peer = Peer::start(Trouble::None);
+    let mut fleet = Fleet::connect(&peer.target(Protocol::Respb), 1, 8).unwrap();
+    let mut load = Same::new(Protocol::Respb, &["GET", "key"], 1, u64::MAX);
+    let pace = Pace::Fixed { batches_per_second: 2000.0 };
+    let until = Until::Elapsed(Duration::from_millis(500));
+    let counts = fleet.run(&mut load, pace, until, &AtomicBool::new(false)).unwrap();
+    assert!((900..=1001).contains(&counts.replies), "{counts:?}");
+
+    // One client against a round trip of 20 ms cannot do 1000 a second: what is due waits, and its time runs.
+    let relay = Relay::start(&format!("127.0.0.1:{}", peer.port), Duration::from_millis(10)).unwrap();
+    let target = Target::new(Address::Tcp("127.0.0.1".into(), relay.address().port()), Protocol::Resp2);
+    let mut fleet = Fleet::connect(&target, 1, 1).unwrap();
+    let mut load = Same::new(Protocol::Resp2, &["GET", "key"], 1, u64::MAX);
+    let pace = Pace::Fixed { batches_per_second: 1000.0 };
+    let until = Until::Elapsed(Duration::from_millis(300));
+    let counts = fleet.run(&mut load, pace, until, &AtomicBool::new(false)).unwrap();
+    assert!((5..=20).contains(&counts.replies), "{counts:?}");
+    assert!(load.slowest_ns > 200_000_000, "{} ns", load.slowest_ns);
+}
+
+#[test]
+fn replies_longer_than_the_buffer_arrive_in_pieces() {
+    let stub = Stub::bind("127.0.0.1:0", 3 << 20, Trouble::None).unwrap();
+    let port = stub.address().unwrap().port();
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    let thread = std::thread::spawn(move || stub.serve(&flag).unwrap());
+    /// Counts bytes.
+    struct Long(Same, u64);
+    impl Load for Long {
+        fn next(&mut self, client: u32) -> Option<Batch<'_>> {
+            self.0.next(client)
+        }
+        fn done(&mut self, done: Done) {
+            self.0.done(done);
+        }
+        fn wants_values(&self) -> bool {
+            true
+        }
+        fn value(&mut self, _client: u32, _request: u32, part: u32, bytes: Option<&[u8]>) {
+            assert_eq!(part, self.1 as u32 % 2);
+            assert_eq!(bytes.unwrap().len(), 3 << 20);
+            self.1 += 1;
+        }
+    }
+    for protocol in [Protocol::Resp3, Protocol::Respb] {
+        let target = Target::new(Address::Tcp("127.0.0.1".into(), port), protocol);
+        let mut fleet = Fleet::connect(&target, 2, 1).unwrap();
+        let mut load = Long(Same::new(protocol, &["MGET", "a", "b"], 1, 4), 0);
+        let counts = fleet.run(&mut load, Pace::Closed, Until::Exhausted, &AtomicBool::new(false)).unwrap();
+        assert!(counts.is_clean() && counts.replies == 4 && load.1 == 8, "{counts:?}");
+    }
+    stop.store(true, Ordering::Relaxed);
+    thread.join().unwrap();
+}
