@@ -107,6 +107,25 @@ impl Waiters {
         }
         found
     }
+    /// The waiters on a key that nobody has claimed yet, of any kind, in the order in which they came. Drops claimed
+    /// places at the front.
+    #[must_use]
+    pub fn waiting(&mut self, db: u8, key: &[u8]) -> Vec<Waiter> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let name = (db, Box::from(key));
+        let Some(queue) = self.queues.get_mut(&name) else { return Vec::new() };
+        while queue.front().is_some_and(|waiter| waiter.claim.outcome().is_some()) {
+            queue.pop_front();
+            self.places -= 1;
+        }
+        let found = queue.iter().filter(|waiter| waiter.claim.outcome().is_none()).cloned().collect();
+        if queue.is_empty() {
+            self.queues.remove(&name);
+        }
+        found
+    }
     /// Takes a wait out of a key's queue, if it stands there, and all that are claimed: a walk over the queue.
     pub fn leave(&mut self, db: u8, key: &[u8], claim: &Claim) {
         let name = (db, Box::from(key));
@@ -146,6 +165,8 @@ mod tests {
         assert!(!one.claim.take(Outcome::HandOver));
         assert_eq!(one.claim.outcome(), Some(Outcome::TimedOut));
         assert_eq!(waiters.first(0, b"k", 0).unwrap().token, 2);
+        let all: Vec<u64> = waiters.waiting(0, b"k").iter().map(|waiter| waiter.token).collect();
+        assert_eq!(all, [3, 2], "any kind, in order, without the claimed one");
         waiters.leave(0, b"k", &two.claim);
         assert!(waiters.first(0, b"k", 0).is_none());
         assert_eq!(waiters.keys(0).len(), 1);

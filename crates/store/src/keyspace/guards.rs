@@ -1,8 +1,10 @@
 //! Owns: the set of locked shards that a command runs on. Does not own: which keys a command has.
 
+use super::walk::{Cursor, walk};
 use super::{Counters, Keyspace};
 use crate::entry::heap::Key;
-use crate::shard::ShardGuard;
+use crate::shard::{Op, ShardGuard};
+use crate::value::ValueRef;
 
 /// Locked shards, each once. `execute_locked(guards, …)` of every command takes one of these, whether it runs alone, in
 /// EXEC, in a script or in replay.
@@ -82,6 +84,24 @@ impl<'b> Guards<'b> {
             Held::Many(guards) => guards.binary_search_by_key(&id, ShardGuard::id).is_ok(),
             Held::World(_) => true,
         }
+    }
+
+    /// SCAN behind the closed gate, where every shard may be touched.
+    pub fn scan(
+        &mut self,
+        op: &Op<'_>,
+        cursor: Cursor,
+        count: u64,
+        mut visit: impl FnMut(&[u8], ValueRef<'_>),
+    ) -> Cursor {
+        walk(self.keyspace.shard_count(), cursor, count, |shard, position| {
+            let mut visited = 0;
+            let next = self.shard_by_id(shard).scan(op, position, |key, value| {
+                visited += 1;
+                visit(key, value);
+            });
+            (visited, next)
+        })
     }
 
     /// Brings the counters up to date without giving up the locks: for used-memory inside EXEC.

@@ -45,6 +45,37 @@ impl Cursor {
     }
 }
 
+/// The walk of SCAN over shards that are locked in some way: `bucket` visits one bucket and says how many keys it met
+/// and where the shard goes on.
+pub(super) fn walk(
+    shards: u32,
+    cursor: Cursor,
+    count: u64,
+    mut bucket: impl FnMut(u32, u32) -> (u64, Option<u32>),
+) -> Cursor {
+    let count = count.clamp(1, SCAN_COUNT_MAX);
+    let (mut shard, mut position) = (cursor.0 >> 32, cursor.0 as u32);
+    let mut visited = 0;
+    for _ in 0..count + SCAN_SPARE_BUCKETS {
+        if shard >= u64::from(shards) {
+            return Cursor::START;
+        }
+        if visited >= count {
+            break;
+        }
+        let (met, next) = bucket(shard as u32, position);
+        visited += met;
+        match next {
+            Some(next) => position = next,
+            None => (shard, position) = (shard + 1, 0),
+        }
+    }
+    if shard >= u64::from(shards) {
+        return Cursor::START;
+    }
+    Cursor(shard << 32 | u64::from(position))
+}
+
 impl Batch<'_> {
     /// SCAN: visits about `count` keys from the cursor on and returns the next cursor. Locks a shard for one bucket at
     /// a time.
@@ -55,29 +86,14 @@ impl Batch<'_> {
         count: u64,
         mut visit: impl FnMut(&[u8], ValueRef<'_>),
     ) -> Cursor {
-        let count = count.clamp(1, SCAN_COUNT_MAX);
-        let (mut shard, mut position) = (cursor.0 >> 32, cursor.0 as u32);
-        let mut visited = 0;
-        for _ in 0..count + SCAN_SPARE_BUCKETS {
-            if shard >= u64::from(self.keyspace.shard_count()) {
-                return Cursor::START;
-            }
-            if visited >= count {
-                break;
-            }
-            let next = self.lock_shard(shard as u32).scan(op, position, |key, value| {
+        walk(self.keyspace.shard_count(), cursor, count, |shard, position| {
+            let mut visited = 0;
+            let next = self.lock_shard(shard).scan(op, position, |key, value| {
                 visited += 1;
                 visit(key, value);
             });
-            match next {
-                Some(next) => position = next,
-                None => (shard, position) = (shard + 1, 0),
-            }
-        }
-        if shard >= u64::from(self.keyspace.shard_count()) {
-            return Cursor::START;
-        }
-        Cursor(shard << 32 | u64::from(position))
+            (visited, next)
+        })
     }
 
     /// RANDOMKEY: looks into a random shard, and into those after it while they are empty.

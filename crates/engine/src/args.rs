@@ -1,0 +1,302 @@
+//! Owns: the arguments of one request, wherever they lie, and how a handler reads them. Does not own: decoding
+//! (`weft-protocol`), what an argument means.
+//!
+//! Places count as in RESP: 0 is the command's name, 1 its first argument, whatever wire it came from. A typed RESPB
+//! frame does not carry the name; `Args` knows it from the table.
+
+use std::cell::OnceCell;
+use weft_protocol::request::{ArgVisitor, unquote};
+use weft_protocol::table::CommandSpec;
+use weft_protocol::{Arg, number};
+
+use crate::error::{Error, ErrorCode};
+
+/// One argument as a decoder handed it out. 24 bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Slot {
+    /// Bytes of the frame.
+    Frame {
+        /// From the frame's first byte.
+        offset: u32,
+        /// Bytes.
+        len: u32,
+    },
+    /// Bytes of the side buffer: inline arguments with their quotes resolved.
+    Side {
+        /// From the side buffer's first byte.
+        offset: u32,
+        /// Bytes.
+        len: u32,
+    },
+    /// A number that the wire carried in binary.
+    Int(i64),
+    /// A double that the wire carried in binary.
+    Double(f64),
+    /// A keyword of the command table.
+    Keyword(&'static str),
+}
+
+/// Slots of many requests, one behind the other; a decoder's visitor. Reused from batch to batch it stops allocating.
+#[derive(Debug, Default)]
+pub struct Slots {
+    /// The arguments.
+    pub list: Vec<Slot>,
+    /// What [`Slot::Side`] points into.
+    pub side: Vec<u8>,
+    /// The option bits of the request that was decoded last; 0 where its layout has none.
+    pub options: u16,
+}
+
+impl Slots {
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.list.clear();
+        self.side.clear();
+        self.options = 0;
+    }
+}
+
+impl ArgVisitor for Slots {
+    #[inline]
+    fn bytes(&mut self, offset: usize, bytes: &[u8]) {
+        // Both fit: a frame is at most `Limits::frame_bytes_max`, a u32.
+        self.list.push(Slot::Frame { offset: offset as u32, len: bytes.len() as u32 });
+    }
+    #[inline]
+    fn int(&mut self, value: i64) {
+        self.list.push(Slot::Int(value));
+    }
+    #[inline]
+    fn double(&mut self, value: f64) {
+        self.list.push(Slot::Double(value));
+    }
+    #[inline]
+    fn keyword(&mut self, word: &'static str) {
+        self.list.push(Slot::Keyword(word));
+    }
+    #[inline]
+    fn options(&mut self, bits: u16) {
+        self.options = bits;
+    }
+    fn quoted(&mut self, _offset: usize, raw: &[u8]) {
+        let offset = self.side.len();
+        unquote(raw, &mut self.side);
+        self.list.push(Slot::Side { offset: offset as u32, len: (self.side.len() - offset) as u32 });
+    }
+}
+
+/// Texts of numbers that a handler wants as bytes after all: made when asked for, kept until the request is over.
+#[derive(Debug, Default)]
+pub struct Texts(OnceCell<Box<(Box<[u8]>, Texts)>>);
+
+impl Texts {
+    fn keep(&self, text: Box<[u8]>) -> &[u8] {
+        let mut place = self;
+        while let Some(taken) = place.0.get() {
+            place = &taken.1;
+        }
+        &place.0.get_or_init(|| Box::new((text, Texts::default()))).0
+    }
+}
+
+/// The arguments of one request.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a> {
+    /// The command; of a container the subcommand, if it was found.
+    pub spec: &'static CommandSpec,
+    slots: &'a [Slot],
+    frame: &'a [u8],
+    side: &'a [u8],
+    /// Nothing where there can be no number among the slots.
+    texts: Option<&'a Texts>,
+    /// 1 where the name is not among the slots.
+    shift: usize,
+    options: u16,
+}
+
+impl<'a> Args<'a> {
+    /// Arguments over their slots. `named`: the first slot is the command's name.
+    #[inline]
+    #[must_use]
+    pub fn new(
+        spec: &'static CommandSpec,
+        (slots, named, options): (&'a [Slot], bool, u16),
+        (frame, side, texts): (&'a [u8], &'a [u8], &'a Texts),
+    ) -> Self {
+        let texts = Some(texts);
+        Self { spec, slots, frame, side, texts, shift: usize::from(!named), options }
+    }
+
+    /// How many there are, the name included.
+    #[inline]
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.slots.len() + self.shift
+    }
+    /// Never: the name is always there.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The option bits of a typed RESPB layout (`CommandSpec::layout` names them); `None` when the command came as text
+    /// and its options must be read from the arguments.
+    #[inline]
+    #[must_use]
+    pub const fn options(&self) -> Option<u16> {
+        if self.shift == 1 { Some(self.options) } else { None }
+    }
+
+    #[inline]
+    fn slot(&self, index: usize) -> Option<Slot> {
+        self.slots.get(index.wrapping_sub(self.shift)).copied()
+    }
+
+    /// Argument `index`; the name for 0, nothing past the end.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Arg<'a>> {
+        let Some(slot) = self.slot(index) else {
+            return (index == 0).then(|| Arg::Keyword(self.root_name()));
+        };
+        Some(match slot {
+            Slot::Frame { offset, len } => Arg::Bytes(&self.frame[offset as usize..][..len as usize]),
+            Slot::Side { offset, len } => Arg::Bytes(&self.side[offset as usize..][..len as usize]),
+            Slot::Int(value) => Arg::Int(value),
+            Slot::Double(value) => Arg::Double(value),
+            Slot::Keyword(word) => Arg::Keyword(word),
+        })
+    }
+
+    fn root_name(&self) -> &'static str {
+        self.spec.container.map_or(self.spec.name, |container| container.spec().name)
+    }
+
+    /// Argument `index` as bytes; numbers become their canonical digits. Empty past the end: check `len` first.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self, index: usize) -> &'a [u8] {
+        match self.get(index) {
+            Some(Arg::Bytes(bytes)) => bytes,
+            Some(Arg::Keyword(word)) => word.as_bytes(),
+            Some(number) => self.digits(number),
+            None => b"",
+        }
+    }
+
+    #[cold]
+    fn digits(&self, number: Arg<'_>) -> &'a [u8] {
+        let mut text = Vec::with_capacity(number::DOUBLE_TEXT_MAX);
+        number.push_text(&mut text);
+        self.texts.map_or(b"", |texts| texts.keep(text.into()))
+    }
+
+    /// An integer argument, or `ERR value is not an integer or out of range`.
+    #[inline]
+    pub fn int(&self, index: usize) -> Result<i64, Error> {
+        self.int_or(index, ErrorCode::NotAnInteger)
+    }
+
+    /// An integer argument, or an error of the caller's choice.
+    #[inline]
+    pub fn int_or(&self, index: usize, code: ErrorCode) -> Result<i64, Error> {
+        match self.get(index) {
+            Some(Arg::Int(value)) => Ok(value),
+            Some(Arg::Bytes(bytes)) => weft_store::parse_int(bytes).ok_or(Error::from(code)),
+            _ => Err(code.into()),
+        }
+    }
+
+    /// A double argument by the rules of Valkey's `getDoubleFromObject`: `inf`, `-inf`, hexadecimal and exponents are
+    /// fine, blanks and NaN are not. Otherwise `ERR value is not a valid float`.
+    pub fn double(&self, index: usize) -> Result<f64, Error> {
+        match self.get(index) {
+            Some(Arg::Double(value)) => Ok(value),
+            Some(Arg::Int(value)) => Ok(value as f64),
+            Some(Arg::Bytes(bytes)) => crate::number::parse_double(bytes).ok_or(ErrorCode::NotAFloat.into()),
+            _ => Err(ErrorCode::NotAFloat.into()),
+        }
+    }
+
+    /// Whether argument `index` is this keyword, in any case. `word` is upper-case.
+    #[inline]
+    #[must_use]
+    pub fn is(&self, index: usize, word: &str) -> bool {
+        match self.get(index) {
+            Some(Arg::Bytes(bytes)) => bytes.eq_ignore_ascii_case(word.as_bytes()),
+            Some(Arg::Keyword(other)) => other.eq_ignore_ascii_case(word),
+            _ => false,
+        }
+    }
+
+    /// The arguments from `from` on, as bytes.
+    pub fn rest(&self, from: usize) -> impl ExactSizeIterator<Item = &'a [u8]> + '_ {
+        (from..self.len().max(from)).map(|index| self.bytes(index))
+    }
+
+    /// The same arguments, owned.
+    #[must_use]
+    pub fn to_owned_args(&self) -> OwnedArgs {
+        OwnedArgs::new(self.spec, self.rest(0))
+    }
+}
+
+/// A request that outlives its frame: queued by MULTI, waiting behind a blocked channel, or blocked itself.
+#[derive(Debug)]
+pub struct OwnedArgs {
+    spec: &'static CommandSpec,
+    frame: Box<[u8]>,
+    slots: Box<[Slot]>,
+}
+
+impl OwnedArgs {
+    /// Copies arguments, the name first.
+    pub fn new<'b>(spec: &'static CommandSpec, arguments: impl Iterator<Item = &'b [u8]>) -> Self {
+        let mut frame = Vec::new();
+        let slots = arguments
+            .map(|argument| {
+                let offset = frame.len() as u32;
+                frame.extend_from_slice(argument);
+                Slot::Frame { offset, len: argument.len() as u32 }
+            })
+            .collect();
+        Self { spec, frame: frame.into(), slots }
+    }
+    /// To read them.
+    #[must_use]
+    pub fn args(&self) -> Args<'_> {
+        let (spec, slots, frame) = (self.spec, &*self.slots, &*self.frame);
+        Args { spec, slots, frame, side: b"", texts: None, shift: 0, options: 0 }
+    }
+    /// Memory that it takes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.frame.len() + self.slots.len() * size_of::<Slot>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_protocol::table;
+
+    #[test]
+    fn typed_and_text_arguments_read_alike() {
+        let spec = table::by_name(b"EXPIRE").unwrap().spec();
+        let texts = Texts::default();
+        let typed = [Slot::Frame { offset: 6, len: 1 }, Slot::Int(-70), Slot::Keyword("NX")];
+        let typed = Args::new(spec, (&typed, false, 1), (b"......k", b"", &texts));
+        assert_eq!((typed.len(), typed.options()), (4, Some(1)));
+        assert_eq!(
+            (typed.bytes(0), typed.bytes(1), typed.bytes(2)),
+            (&b"EXPIRE"[..], &b"k"[..], &b"-70"[..])
+        );
+        assert_eq!(typed.int(2).unwrap(), -70);
+        assert!(typed.is(3, "NX") && !typed.is(4, "NX") && typed.bytes(9).is_empty());
+        let owned = typed.to_owned_args();
+        let text = owned.args();
+        assert_eq!((text.len(), text.options()), (4, None));
+        assert!((0..4).all(|index| text.bytes(index) == typed.bytes(index)));
+        assert_eq!(text.int(2).unwrap(), -70);
+        assert!(text.int(1).is_err() && text.double(1).is_err());
+    }
+}

@@ -1,0 +1,331 @@
+//! Owns: requests that wait for a key: registering them, serving them when somebody has written, ending them. Does not
+//! own: the queues under the shards' locks and the claim (`weft_store::waiters`), timers (the server's).
+//!
+//! A blocked request is run again by whoever has written to one of its keys, under the locks of that write if they
+//! cover all its keys, else after them with locks of its own. Its handler asks [`Context::commit`] before its first
+//! effect: that takes the claim, which timeout, CANCEL and KILL race for. Its reply goes to its client's worker.
+//!
+//! Waiters of a key are served in the order in which they came; one with keys in other shards sends the whole key to
+//! the second way, so that it is not overtaken.
+
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use weft_store::waiters::Outcome;
+use weft_store::{Batch, Claim, Guards, Key, Waiter};
+
+use crate::args::{Args, OwnedArgs};
+use crate::context::{Context, Hold, Local};
+use crate::engine::Engine;
+use crate::error::{Error, ErrorCode};
+use crate::mailbox::Message;
+use crate::reply::{Output, ReplySink, Wire};
+use crate::session::{ClientInfo, Session, client_flag};
+
+/// Parts of the registry of waits, each with a lock of its own.
+const PARTS: usize = 64;
+
+/// What a request answers when its time is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Empty {
+    /// Null, in RESP2 a null array.
+    NullArray,
+    /// Null, in RESP2 a null bulk.
+    Null,
+}
+
+/// A blocked request, as its own session knows it.
+#[derive(Debug)]
+pub struct Wait {
+    /// When it ends; `None` for never.
+    pub deadline_ms: Option<u64>,
+    shared: Arc<Blocked>,
+}
+
+/// A blocked request, as others know it.
+#[derive(Debug)]
+pub struct Blocked {
+    args: OwnedArgs,
+    claim: Claim,
+    db: u8,
+    keys: Vec<Box<[u8]>>,
+    empty: Empty,
+    wire: Wire,
+    info: Arc<ClientInfo>,
+}
+
+/// All blocked requests, by the id of their client.
+#[derive(Debug)]
+pub struct Waits([Mutex<HashMap<u64, Arc<Blocked>>>; PARTS]);
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Mutex::default()))
+    }
+}
+
+impl Waits {
+    fn part(&self, client: u64) -> &Mutex<HashMap<u64, Arc<Blocked>>> {
+        &self.0[client as usize % PARTS]
+    }
+    fn get(&self, client: u64) -> Option<Arc<Blocked>> {
+        self.part(client).lock().get(&client).cloned()
+    }
+    /// How many requests are blocked.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|part| part.lock().len()).sum()
+    }
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A key that somebody wrote to while others wait for it.
+#[derive(Debug)]
+pub struct Ready {
+    db: u8,
+    key: Box<[u8]>,
+}
+
+impl<'b> Context<'_, 'b> {
+    /// Whether a handler that found nothing may block: not inside EXEC, nor in a script.
+    #[must_use]
+    pub const fn may_block(&self) -> bool {
+        self.may_block
+    }
+
+    /// Blocks the session on these keys until one is written to, or `timeout_ms` have passed (0: for ever). The handler
+    /// returns without having written anything; `args` is what is run again: the request, or a form of it in which
+    /// what depended on the moment is resolved (XREAD's `$`).
+    pub fn block(
+        &mut self,
+        keys: &[&[u8]],
+        (timeout_ms, empty): (u64, Empty),
+        args: OwnedArgs,
+    ) -> Result<(), Error> {
+        let claim = Claim::default();
+        let mut joined = true;
+        for name in keys {
+            let key = self.engine.keyspace.key(name);
+            let waiter = Waiter { token: self.session.id(), kind: 0, claim: claim.clone() };
+            let db = self.db;
+            joined &= self.guard(&key).waiters().join(db, name, waiter);
+        }
+        if !joined {
+            // The places that were taken are dropped when they are met: their claim is spent.
+            let _ = claim.take(Outcome::Killed);
+            return Err(Error::new(ErrorCode::Limit, "too many clients are blocked on keys of one shard"));
+        }
+        let shared = Arc::new(Blocked {
+            args,
+            claim,
+            db: self.db,
+            keys: keys.iter().map(|&key| key.into()).collect(),
+            empty,
+            wire: self.session.wire,
+            info: Arc::clone(&self.session.info),
+        });
+        self.engine.waits.part(self.session.id()).lock().insert(self.session.id(), Arc::clone(&shared));
+        self.session.info.set_flag(client_flag::BLOCKED, true);
+        let deadline_ms = (timeout_ms > 0).then(|| self.now_ms.saturating_add(timeout_ms));
+        self.session.wait = Some(Box::new(Wait { deadline_ms, shared }));
+        Ok(())
+    }
+
+    /// Before the first effect of a command that can block: `false` when it runs for a waiter whose wait has ended, and
+    /// nothing may be done.
+    #[must_use]
+    pub fn commit(&mut self) -> bool {
+        match &self.claim {
+            Some(claim) => claim.take(Outcome::HandOver),
+            None => true,
+        }
+    }
+
+    /// Notes that a key was written to, if anybody waits for it. The dispatcher does this for the keys of every write
+    /// command; handlers need it only for keys that the arguments do not name.
+    #[inline]
+    pub fn written(&mut self, key: &Key<'_>) {
+        if !self.guard(key).waiters().is_empty() {
+            self.local.ready.push(Ready { db: self.db, key: key.bytes().into() });
+        }
+    }
+}
+
+/// Serves those who wait for the keys that were written to, under the locks of the writer as far as they go. What is
+/// left stands in `local.ready` and is for [`serve_rest`].
+pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, now_ms: u64) {
+    let mut rest = Vec::new();
+    while let Some(ready) = local.ready.pop() {
+        let key = engine.keyspace.key(&ready.key);
+        let waiting = guards.shard(&key).waiters().waiting(ready.db, &ready.key);
+        let blocked: Vec<_> = waiting.iter().filter_map(|waiter| engine.waits.get(waiter.token)).collect();
+        let covers =
+            |blocked: &Arc<Blocked>| blocked.keys.iter().all(|key| guards.covers(&engine.keyspace.key(key)));
+        if !blocked.iter().all(covers) {
+            rest.push(ready);
+            continue;
+        }
+        for blocked in blocked {
+            serve(engine, local, guards, &blocked, now_ms);
+        }
+    }
+    local.ready = rest;
+}
+
+/// Serves the others: each with the locks of all its keys. The caller holds none. Ends because every round either
+/// serves a waiter, who is then gone, or takes a key off the list.
+pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, now_ms: u64) {
+    while let Some(ready) = local.ready.pop() {
+        let key = engine.keyspace.key(&ready.key);
+        let waiting = batch.lock(&key).waiters().waiting(ready.db, &ready.key);
+        for waiter in waiting {
+            let Some(blocked) = engine.waits.get(waiter.token) else { continue };
+            let keys: Vec<Key<'_>> = blocked.keys.iter().map(|key| engine.keyspace.key(key)).collect();
+            let mut guards = batch.lock_keys(&keys);
+            serve(engine, local, &mut guards, &blocked, now_ms);
+        }
+    }
+}
+
+/// Runs a blocked request again; if it has found something, sends its reply. A waiter whose claim is gone, or for whom
+/// there is still nothing, stays as it is.
+fn serve(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, blocked: &Arc<Blocked>, now_ms: u64) {
+    if blocked.claim.outcome().is_some() {
+        return;
+    }
+    let mut output = Output::default();
+    let mut session = engine.stand_in(&blocked.info, blocked.wire, blocked.db);
+    let mut context = Context {
+        engine,
+        session: &mut session,
+        local,
+        now_ms,
+        db: blocked.db,
+        may_block: false,
+        claim: Some(blocked.claim.clone()),
+        hold: Hold::Guards(guards),
+    };
+    let args = blocked.args.args();
+    let mut sink = ReplySink::new(&mut output, blocked.wire);
+    let mark = sink.mark();
+    let outcome = engine.run_handler(&mut context, &args, &mut sink);
+    // An error does not go through `commit`: it is the answer if nobody else has ended the wait.
+    if let Err(error) = outcome {
+        sink.rollback(mark);
+        if blocked.claim.outcome().is_none() && !blocked.claim.take(Outcome::HandOver) {
+            return;
+        }
+        sink.error(&error);
+    }
+    if blocked.claim.outcome() != Some(Outcome::HandOver) {
+        return;
+    }
+    note_written(&mut context, &args);
+    leave(engine, guards, blocked);
+    engine.post(Message::Served(blocked.info.recipient(), output));
+}
+
+/// Notes the keys of a write command that others may wait for.
+pub(crate) fn note_written(context: &mut Context<'_, '_>, args: &Args<'_>) {
+    if args.spec.flags & weft_protocol::table::flag::WRITE == 0 {
+        return;
+    }
+    crate::keys::each(args, |index| {
+        let key = context.engine.keyspace.key(args.bytes(index));
+        context.written(&key);
+    });
+}
+
+/// Takes a wait whose claim is spent out of the queues that the guards cover; its places elsewhere are dropped when
+/// they are met, or by [`forget`].
+fn leave(engine: &Engine, guards: &mut Guards<'_>, blocked: &Blocked) {
+    engine.waits.part(blocked.info.id).lock().remove(&blocked.info.id);
+    for name in &blocked.keys {
+        let key = engine.keyspace.key(name);
+        if guards.covers(&key) {
+            guards.shard(&key).waiters().leave(blocked.db, name, &blocked.claim);
+        }
+    }
+}
+
+/// Takes a wait out of all queues. The caller holds no lock.
+fn forget(engine: &Engine, batch: &Batch<'_>, blocked: &Blocked) {
+    engine.waits.part(blocked.info.id).lock().remove(&blocked.info.id);
+    for name in &blocked.keys {
+        let key = engine.keyspace.key(name);
+        batch.lock(&key).waiters().leave(blocked.db, name, &blocked.claim);
+    }
+}
+
+/// How a wait is ended by somebody other than a writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Time is up, or CLIENT UNBLOCK … TIMEOUT.
+    Timeout,
+    /// CLIENT UNBLOCK … ERROR.
+    Error,
+    /// RESPB's CANCEL.
+    Cancel,
+    /// The session goes away; nobody reads an answer.
+    Gone,
+}
+
+/// Ends the session's wait and writes its answer, unless a writer was faster: then its reply is on its way and `false`
+/// comes back.
+pub(crate) fn end_own(
+    engine: &Engine,
+    batch: &Batch<'_>,
+    session: &mut Session,
+    output: &mut Output,
+    end: End,
+) -> bool {
+    let Some(wait) = session.wait.take() else { return true };
+    let outcome = match end {
+        End::Timeout => Outcome::TimedOut,
+        End::Error | End::Cancel => Outcome::Cancelled,
+        End::Gone => Outcome::Killed,
+    };
+    if !wait.shared.claim.take(outcome) {
+        session.wait = (end != End::Gone).then_some(wait);
+        return false;
+    }
+    forget(engine, batch, &wait.shared);
+    session.info.set_flag(client_flag::BLOCKED, false);
+    write_end(&mut ReplySink::new(output, session.wire), wait.shared.empty, end);
+    true
+}
+
+fn write_end(sink: &mut ReplySink<'_>, empty: Empty, end: End) {
+    match (end, empty) {
+        (End::Timeout, Empty::NullArray) => sink.null_array(),
+        (End::Timeout, Empty::Null) => sink.null(),
+        (End::Error, _) => sink.error_code(ErrorCode::Unblocked),
+        (End::Cancel, _) => sink.error_code(ErrorCode::Cancelled),
+        (End::Gone, _) => {}
+    }
+}
+
+/// CLIENT UNBLOCK: ends another session's wait. Says whether it was blocked.
+pub(crate) fn end_other(engine: &Engine, client: u64, end: End) -> bool {
+    let Some(blocked) = engine.waits.get(client) else { return false };
+    let outcome = if end == End::Timeout { Outcome::TimedOut } else { Outcome::Cancelled };
+    if !blocked.claim.take(outcome) {
+        return false;
+    }
+    let mut output = Output::default();
+    write_end(&mut ReplySink::new(&mut output, blocked.wire), blocked.empty, end);
+    // Its worker takes it out of the queues when it applies the message.
+    engine.post(Message::Served(blocked.info.recipient(), output));
+    true
+}
+
+/// The session's wait was ended by somebody else, whose reply has just been written: it may go on.
+pub(crate) fn served(engine: &Engine, batch: &Batch<'_>, session: &mut Session) {
+    let Some(wait) = session.wait.take() else { return };
+    forget(engine, batch, &wait.shared);
+    session.info.set_flag(client_flag::BLOCKED, false);
+}

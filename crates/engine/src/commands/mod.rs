@@ -1,0 +1,41 @@
+//! Owns: what each command does. One file for each group of the command table; each ends its head with a list that says
+//! under which locks its handlers run.
+//!
+//! # How a command is written
+//!
+//! ```text
+//! fn getdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+//!     let key = context.key(args, 1);                       // places count as in RESP: 0 is the name
+//!     let (shard, mut op) = context.shard(&key);            // its shard is locked: Scope::Keys
+//!     match shard.get(&mut op, &key) {
+//!         None => sink.null(),
+//!         Some(ValueRef::Object(_)) => return Err(ErrorCode::WrongType.into()),
+//!         Some(value) => {
+//!             sink.value(&value);
+//!             let garbage = shard.remove(&mut op, &key);
+//!             context.discard(garbage.unwrap_or_default());
+//!             context.notify(notify::GENERIC, "del", &key);
+//!         }
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Rules: number of arguments, rights, memory, MULTI and MONITOR have been seen to. A handler checks all arguments
+//! before its first effect; it writes exactly one value, or returns an error (what it wrote is then taken back); what
+//! it removes goes to `context.discard`; a key that it changed is told to `context.notify`, as Valkey names the event.
+//! Whoever waits for a key of a write command is served by the dispatcher.
+
+use crate::handler::Entry;
+
+mod connection;
+mod list;
+mod pubsub;
+mod string;
+mod transaction;
+
+pub(crate) use pubsub::tell as subscriptions_changed;
+
+/// All handlers.
+pub(crate) const LISTS: &[&[Entry]] =
+    &[connection::LIST, list::LIST, pubsub::LIST, string::LIST, transaction::LIST];

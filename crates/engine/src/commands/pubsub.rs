@@ -1,0 +1,196 @@
+//! Owns: SUBSCRIBE and its relatives, PUBLISH, PUBSUB. Does not own: who is subscribed (`crate::pubsub`).
+//!
+//! Over RESP every name gets a reply of its own, in the form of a push; over RESPB, and inside EXEC, one array has one
+//! element for each name, so that one request has one reply (spec section 8.2).
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::args::Args;
+use crate::context::Context;
+use crate::error::Error;
+use crate::handler::{Entry, Scope};
+use crate::pubsub::Space;
+use crate::reply::{Protocol, ReplySink};
+use crate::session::{Session, Subscriptions, client_flag};
+
+pub(super) const LIST: &[Entry] = &[
+    ("SUBSCRIBE", Scope::None, |context, args, sink| subscribe(context, args, sink, Kind::Channel)),
+    ("PSUBSCRIBE", Scope::None, |context, args, sink| subscribe(context, args, sink, Kind::Pattern)),
+    ("SSUBSCRIBE", Scope::None, |context, args, sink| subscribe(context, args, sink, Kind::Shard)),
+    ("UNSUBSCRIBE", Scope::None, |context, args, sink| unsubscribe(context, args, sink, Kind::Channel)),
+    ("PUNSUBSCRIBE", Scope::None, |context, args, sink| unsubscribe(context, args, sink, Kind::Pattern)),
+    ("SUNSUBSCRIBE", Scope::None, |context, args, sink| unsubscribe(context, args, sink, Kind::Shard)),
+    ("PUBLISH", Scope::None, |context, args, sink| publish(context, args, sink, Space::Global)),
+    ("SPUBLISH", Scope::None, |context, args, sink| publish(context, args, sink, Space::Shard)),
+    ("PUBSUB CHANNELS", Scope::None, |context, args, sink| channels(context, args, sink, Space::Global)),
+    ("PUBSUB SHARDCHANNELS", Scope::None, |context, args, sink| channels(context, args, sink, Space::Shard)),
+    ("PUBSUB NUMSUB", Scope::None, |context, args, sink| numsub(context, args, sink, Space::Global)),
+    ("PUBSUB SHARDNUMSUB", Scope::None, |context, args, sink| numsub(context, args, sink, Space::Shard)),
+    ("PUBSUB NUMPAT", Scope::None, numpat),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Channel,
+    Pattern,
+    Shard,
+}
+
+impl Kind {
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Channel => ("subscribe", "unsubscribe"),
+            Self::Pattern => ("psubscribe", "punsubscribe"),
+            Self::Shard => ("ssubscribe", "sunsubscribe"),
+        }
+    }
+    fn set(self, subscriptions: &mut Subscriptions) -> &mut std::collections::BTreeSet<Box<[u8]>> {
+        match self {
+            Self::Channel => &mut subscriptions.channels,
+            Self::Pattern => &mut subscriptions.patterns,
+            Self::Shard => &mut subscriptions.shard_channels,
+        }
+    }
+    /// The number that the answer to a subscription carries.
+    fn count(self, session: &Session) -> usize {
+        let Some(subscriptions) = &session.subscriptions else { return 0 };
+        if self == Self::Shard { subscriptions.shard_channels.len() } else { subscriptions.count() }
+    }
+}
+
+/// One answer for each name, in the form that the wire has for it.
+fn answer(sink: &mut ReplySink<'_>, kind: &str, name: Option<&[u8]>, count: usize) {
+    if sink.wire().protocol == Protocol::Respb {
+        sink.array(3)
+    } else {
+        sink.push(3)
+    }
+    sink.bulk(kind.as_bytes());
+    match name {
+        Some(name) => sink.bulk(name),
+        None => sink.null(),
+    }
+    sink.count(count);
+}
+
+fn subscribe(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+    kind: Kind,
+) -> Result<(), Error> {
+    if !context.may_block() && sink.is_resp2() {
+        return Err(Error::err(format!("{} isn't allowed for a DENY BLOCKING client", args.spec.name)));
+    }
+    if sink.wire().protocol == Protocol::Respb {
+        sink.array(args.len() - 1);
+    }
+    let who = context.session.info.recipient();
+    for name in args.rest(1) {
+        let subscriptions = context.session.subscriptions.get_or_insert_default();
+        if kind.set(subscriptions).insert(name.into()) {
+            match kind {
+                Kind::Channel => context.engine.pubsub.subscribe(Space::Global, name, who),
+                Kind::Shard => context.engine.pubsub.subscribe(Space::Shard, name, who),
+                Kind::Pattern => context.engine.pubsub.subscribe_pattern(name, who),
+            }
+        }
+        answer(sink, kind.names().0, Some(name), kind.count(context.session));
+    }
+    tell(context.session);
+    Ok(())
+}
+
+fn unsubscribe(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+    kind: Kind,
+) -> Result<(), Error> {
+    let names: Vec<Box<[u8]>> = if args.len() > 1 {
+        args.rest(1).map(Into::into).collect()
+    } else {
+        let all = context.session.subscriptions.as_mut().map(|all| kind.set(all).iter().cloned().collect());
+        all.unwrap_or_default()
+    };
+    if sink.wire().protocol == Protocol::Respb {
+        sink.array(names.len().max(1));
+    }
+    for name in &names {
+        let had = context.session.subscriptions.as_mut().is_some_and(|all| kind.set(all).remove(name));
+        if had {
+            leave(context, kind, name);
+        }
+        answer(sink, kind.names().1, Some(name), kind.count(context.session));
+    }
+    if names.is_empty() {
+        answer(sink, kind.names().1, None, kind.count(context.session));
+    }
+    tell(context.session);
+    Ok(())
+}
+
+fn leave(context: &Context<'_, '_>, kind: Kind, name: &[u8]) {
+    let (pubsub, id) = (&context.engine.pubsub, context.session.id());
+    match kind {
+        Kind::Channel => pubsub.unsubscribe(Space::Global, name, id),
+        Kind::Shard => pubsub.unsubscribe(Space::Shard, name, id),
+        Kind::Pattern => pubsub.unsubscribe_pattern(name, id),
+    }
+}
+
+/// Brings what others see up to date; a session without subscriptions holds no memory for them.
+pub(crate) fn tell(session: &mut Session) {
+    let none = |all: &mut Box<Subscriptions>| all.count() == 0 && all.shard_channels.is_empty();
+    session.subscriptions.take_if(none);
+    let (channels, patterns, shard) = session.subscriptions.as_ref().map_or((0, 0, 0), |all| {
+        (all.channels.len() as u32, all.patterns.len() as u32, all.shard_channels.len() as u32)
+    });
+    session.info.channels.store(channels, Relaxed);
+    session.info.patterns.store(patterns, Relaxed);
+    session.info.shard_channels.store(shard, Relaxed);
+    session.info.set_flag(client_flag::PUBSUB, session.subscriptions.is_some());
+}
+
+fn publish(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+    space: Space,
+) -> Result<(), Error> {
+    let receivers = context.engine.pubsub.publish(context.engine, space, args.bytes(1), args.bytes(2));
+    sink.count(receivers);
+    Ok(())
+}
+
+fn channels(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+    space: Space,
+) -> Result<(), Error> {
+    let pattern = (args.len() > 2).then(|| args.bytes(2));
+    let names = context.engine.pubsub.channels(space, pattern);
+    sink.array(names.len());
+    names.iter().for_each(|name| sink.bulk(name));
+    Ok(())
+}
+
+fn numsub(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+    space: Space,
+) -> Result<(), Error> {
+    sink.array(2 * (args.len() - 2));
+    for name in args.rest(2) {
+        sink.bulk(name);
+        sink.count(context.engine.pubsub.subscribers(space, name));
+    }
+    Ok(())
+}
+
+fn numpat(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    sink.count(context.engine.pubsub.pattern_count());
+    Ok(())
+}

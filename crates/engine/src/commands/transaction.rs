@@ -1,0 +1,86 @@
+//! Owns: MULTI, EXEC, DISCARD, WATCH, UNWATCH as commands. Does not own: EXEC's work (`crate::executor`).
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::args::Args;
+use crate::context::Context;
+use crate::error::{Error, ErrorCode};
+use crate::handler::{Entry, Scope};
+use crate::reply::ReplySink;
+use crate::transaction::Watched;
+
+pub(super) const LIST: &[Entry] = &[
+    ("MULTI", Scope::None, multi),
+    ("EXEC", Scope::Exec, exec),
+    ("DISCARD", Scope::Unwatch, discard),
+    ("WATCH", Scope::Keys, watch),
+    ("UNWATCH", Scope::Unwatch, unwatch),
+];
+
+/// Keys that one session may watch.
+const WATCHED_MAX: usize = 1 << 20;
+
+fn multi(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let transaction = context.session.transaction.get_or_insert_default();
+    if transaction.open {
+        transaction.refused = true;
+        return Err(Error::err("MULTI calls can not be nested"));
+    }
+    transaction.open = true;
+    context.session.info.queued.store(0, Relaxed);
+    sink.ok();
+    Ok(())
+}
+
+/// Runs in the executor; this is reached only where a transaction cannot be: from a script.
+fn exec(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result<(), Error> {
+    Err(Error::err("EXEC without MULTI"))
+}
+
+fn discard(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    if !context.session.in_multi() {
+        return Err(Error::err("DISCARD without MULTI"));
+    }
+    context.session.transaction = None;
+    context.session.info.queued.store(u32::MAX, Relaxed);
+    context.session.info.watched.store(0, Relaxed);
+    sink.ok();
+    Ok(())
+}
+
+fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    if let Some(transaction) = &mut context.session.transaction
+        && transaction.open
+    {
+        transaction.refused = true;
+        return Err(Error::err("WATCH inside MULTI is not allowed"));
+    }
+    for name in args.rest(1) {
+        let db = context.db;
+        let watched =
+            context.session.transaction.as_ref().map_or(&[][..], |transaction| &transaction.watched);
+        if watched.iter().any(|watched| watched.db == db && *watched.key == *name) {
+            continue;
+        }
+        let room = watched.len() < WATCHED_MAX;
+        let key = context.key_of(name);
+        let (shard, mut op) = context.shard(&key);
+        // An expired key goes now, so that its going does not count as a write later.
+        shard.exists(&mut op, &key);
+        let version = room.then(|| shard.watches().add(db, key.hash())).flatten();
+        let version = version.ok_or_else(|| Error::new(ErrorCode::Limit, "too many watched keys"))?;
+        let transaction = context.session.transaction.get_or_insert_default();
+        transaction.watched.push(Watched { db, key: name.into(), version });
+    }
+    let count = context.session.transaction.as_ref().map_or(0, |transaction| transaction.watched.len());
+    context.session.info.watched.store(count as u32, Relaxed);
+    sink.ok();
+    Ok(())
+}
+
+fn unwatch(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    context.session.transaction.take_if(|transaction| !transaction.open);
+    context.session.info.watched.store(0, Relaxed);
+    sink.ok();
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Owns: what a handler works with: the locked shards of its keys, the session, the time, and what it leaves behind for
+//! after the locks. Does not own: taking the locks (`crate::executor`), what commands do.
+
+use weft_store::{Batch, Claim, Effect, EffectSink, Garbage, Guards, Key, Op, ShardGuard, World, XorShift};
+
+use crate::args::Args;
+use crate::blocking::Ready;
+use crate::engine::Engine;
+use crate::session::{Session, client_flag};
+
+/// What a worker keeps from command to command: buffers and dice.
+#[derive(Debug)]
+pub struct Local {
+    /// Chance, for SRANDMEMBER and the like.
+    pub rng: XorShift,
+    /// What removed values owned: dropped when no lock is held.
+    pub garbage: Vec<Garbage>,
+    /// Keys that others wait for.
+    pub(crate) ready: Vec<Ready>,
+    /// What the store tells of changes.
+    pub effects: Effects,
+    /// Which statistics are this worker's.
+    pub worker: u16,
+}
+
+/// Takes what the store tells under its locks.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// Whether anybody wants it: keyspace notifications of expiry and eviction, tracking.
+    pub wanted: bool,
+    /// Keys that went away by themselves in the present command: (database, key, evicted).
+    pub gone: Vec<(u8, Box<[u8]>, bool)>,
+    /// Keys that were changed in the present command.
+    pub changed: Vec<(u8, Box<[u8]>)>,
+}
+
+impl EffectSink for Effects {
+    fn wants(&self) -> bool {
+        self.wanted
+    }
+    fn emit(&mut self, _sequence: u64, db: u8, effect: &Effect<'_>) {
+        match *effect {
+            Effect::Delete { key, cause } => {
+                if cause != weft_store::Cause::Deleted {
+                    self.gone.push((db, key.into(), cause == weft_store::Cause::Evicted));
+                }
+                self.changed.push((db, key.into()));
+            }
+            Effect::Set { key, .. }
+            | Effect::Write { key, .. }
+            | Effect::Expire { key, .. }
+            | Effect::Change { key, .. } => self.changed.push((db, key.into())),
+            Effect::Flush | Effect::Swap { .. } => {}
+        }
+    }
+}
+
+/// What is locked while a handler runs.
+pub enum Hold<'a, 'b> {
+    /// No shard: the handler locks what it needs for itself, one at a time.
+    Batch(&'a Batch<'b>),
+    /// The shards of the command's keys.
+    Guards(&'a mut Guards<'b>),
+    /// Everything: nobody else is in a batch. Shards are locked as they are touched.
+    World(&'b World<'b>, &'a mut Guards<'b>),
+}
+
+/// What a handler works with.
+pub struct Context<'a, 'b> {
+    /// What all workers share.
+    pub engine: &'a Engine,
+    /// Whose request it is. When a blocked request is served by somebody else it is a stand-in, whose changes are lost.
+    pub session: &'a mut Session,
+    /// What the worker keeps.
+    pub local: &'a mut Local,
+    /// The time of this command, EXEC or script.
+    pub now_ms: u64,
+    /// The database.
+    pub db: u8,
+    pub(crate) may_block: bool,
+    pub(crate) claim: Option<Claim>,
+    pub(crate) hold: Hold<'a, 'b>,
+}
+
+impl<'b> Context<'_, 'b> {
+    /// A key argument, hashed.
+    #[inline]
+    #[must_use]
+    pub fn key<'k>(&self, args: &Args<'k>, index: usize) -> Key<'k> {
+        self.engine.keyspace.key(args.bytes(index))
+    }
+    /// A key from bytes.
+    #[inline]
+    #[must_use]
+    pub fn key_of<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
+        self.engine.keyspace.key(bytes)
+    }
+
+    /// The locked shard of a key, with the operation that each of its calls takes. Every access to a key goes through
+    /// here.
+    ///
+    /// # Panics
+    /// When the key is not one that the command table names: its lock is not held.
+    #[inline]
+    pub fn shard(&mut self, key: &Key<'_>) -> (&mut ShardGuard<'b>, Op<'_>) {
+        let touch = !self.session.info.has(client_flag::NO_TOUCH);
+        let op = Op { db: self.db, now_ms: self.now_ms, touch, sink: &mut self.local.effects };
+        let guard = match &mut self.hold {
+            Hold::Guards(guards) | Hold::World(_, guards) => guards.shard(key),
+            Hold::Batch(_) => {
+                unreachable!("a command that touches keys has its scope in the table of handlers")
+            }
+        };
+        (guard, op)
+    }
+    /// As [`shard`](Self::shard), in another database than the session's: MOVE, COPY.
+    pub fn shard_in(&mut self, db: u8, key: &Key<'_>) -> (&mut ShardGuard<'b>, Op<'_>) {
+        let (guard, op) = self.shard(key);
+        (guard, Op { db, ..op })
+    }
+    /// The locked shard of a key, for watches and waiters.
+    pub fn guard(&mut self, key: &Key<'_>) -> &mut ShardGuard<'b> {
+        self.shard(key).0
+    }
+    /// Keeps what a removed value owned until the locks are gone.
+    #[inline]
+    pub fn discard(&mut self, garbage: Garbage) {
+        if !matches!(garbage, Garbage::Nothing) {
+            self.local.garbage.push(garbage);
+        }
+    }
+}

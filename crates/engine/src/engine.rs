@@ -1,0 +1,194 @@
+//! Owns: what all workers share: keyspace, settings, clients, subscriptions, waits, users, statistics. Does not own:
+//! threads, sockets, what one worker keeps (`crate::executor`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use weft_protocol::table::CommandId;
+use weft_store::{Clock, Keyspace};
+
+use crate::acl::User;
+use crate::args::Args;
+use crate::blocking::Waits;
+use crate::clients::Clients;
+use crate::config::Settings;
+use crate::context::Context;
+use crate::error::Error;
+use crate::handler::{Handler, Handlers};
+use crate::mailbox::{Address, Mailbox, Message};
+use crate::pubsub::PubSub;
+use crate::reply::{ReplySink, Wire};
+use crate::session::{ClientInfo, ConnectionInfo, ReplyMode, Session, Then, client_flag};
+use crate::stats::Stats;
+
+/// How an engine is made.
+pub struct Setup {
+    /// The keyspace.
+    pub keyspace: Keyspace,
+    /// Time.
+    pub clock: Box<dyn Clock>,
+    /// Workers: each has a mailbox.
+    pub workers: u16,
+}
+
+/// The engine.
+pub struct Engine {
+    /// All keys.
+    pub keyspace: Keyspace,
+    /// Time.
+    pub clock: Box<dyn Clock>,
+    /// Settings.
+    pub settings: Settings,
+    /// Logical clients.
+    pub clients: Clients,
+    /// Channels and patterns.
+    pub pubsub: PubSub,
+    /// Blocked requests.
+    pub waits: Waits,
+    /// Counters.
+    pub stats: Stats,
+    /// CLIENT PAUSE.
+    pub pause: Pause,
+    mailboxes: Box<[Mailbox]>,
+    handlers: Handlers,
+    default_user: Arc<User>,
+}
+
+/// CLIENT PAUSE as it is now.
+#[derive(Debug, Default)]
+pub struct Pause {
+    /// Until when; 0 for not at all.
+    pub until_ms: AtomicU64,
+    /// Whether only writes wait.
+    pub writes_only: std::sync::atomic::AtomicBool,
+}
+
+impl Engine {
+    /// An engine without clients.
+    #[must_use]
+    pub fn new(setup: Setup) -> Self {
+        let now_ms = setup.clock.now_ms();
+        Self {
+            stats: Stats::new(setup.workers, now_ms),
+            keyspace: setup.keyspace,
+            clock: setup.clock,
+            settings: Settings::default(),
+            clients: Clients::default(),
+            pubsub: PubSub::default(),
+            waits: Waits::default(),
+            pause: Pause::default(),
+            mailboxes: (0..setup.workers.max(1)).map(|_| Mailbox::default()).collect(),
+            handlers: Handlers::new(),
+            default_user: User::default_user(),
+        }
+    }
+
+    /// A worker's mailbox.
+    #[must_use]
+    pub fn mailbox(&self, worker: u16) -> &Mailbox {
+        &self.mailboxes[usize::from(worker)]
+    }
+    /// Workers.
+    #[must_use]
+    pub fn worker_count(&self) -> u16 {
+        self.mailboxes.len() as u16
+    }
+    /// Sends a message to whom it names.
+    pub fn post(&self, message: Message) {
+        let worker = match &message {
+            Message::Push(to, _) | Message::Served(to, _) | Message::Kill(to, _) | Message::Recheck(to) => {
+                to.address.worker
+            }
+            Message::Resume | Message::Stop => 0,
+        };
+        self.mailbox(worker).send(message);
+    }
+    /// Sends a message of no client to every worker.
+    pub fn post_all(&self, message: fn() -> Message) {
+        self.mailboxes.iter().for_each(|mailbox| mailbox.send(message()));
+    }
+
+    /// A new logical client. `user`: whom it takes over from (RESPB: channel 0 of its connection); otherwise the
+    /// default user, who must authenticate if a password is set.
+    #[must_use]
+    pub fn connect(
+        &self,
+        address: Address,
+        wire: Wire,
+        connection: Arc<ConnectionInfo>,
+        from: Option<&Session>,
+    ) -> Session {
+        let user = from.map_or_else(|| Arc::clone(&self.default_user), |from| Arc::clone(&from.user));
+        let authenticated =
+            from.map_or_else(|| !self.settings.auth_required.load(Relaxed), |from| from.authenticated);
+        let info = self.clients.join(address, connection, Arc::clone(&user), self.clock.now_ms());
+        let mut session = session(&info, user, wire);
+        session.authenticated = authenticated;
+        session.set_protocol(wire.protocol);
+        self.stats.connections.fetch_add(1, Relaxed);
+        session
+    }
+
+    /// A session that stands in for a client whose blocked request is run by somebody else.
+    pub(crate) fn stand_in(&self, info: &Arc<ClientInfo>, wire: Wire, db: u8) -> Session {
+        let user = Arc::clone(&info.user.lock());
+        Session { db, ..session(info, user, wire) }
+    }
+
+    /// The user that new clients have.
+    #[must_use]
+    pub fn default_user(&self) -> Arc<User> {
+        Arc::clone(&self.default_user)
+    }
+
+    #[inline]
+    pub(crate) fn handler(&self, id: CommandId) -> Option<Handler> {
+        self.handlers.get(id)
+    }
+    /// Whether a command of the table is served.
+    #[must_use]
+    pub fn serves(&self, id: CommandId) -> bool {
+        self.handlers.get(id).is_some()
+    }
+    /// Runs a command's code under the locks that the context holds.
+    pub(crate) fn run_handler(
+        &self,
+        context: &mut Context<'_, '_>,
+        args: &Args<'_>,
+        sink: &mut ReplySink<'_>,
+    ) -> Result<(), Error> {
+        let id = command_id(args);
+        match self.handler(id) {
+            Some(handler) => (handler.run)(context, args, sink),
+            None => Err(Error::err(format!("unknown command '{}'", args.spec.name))),
+        }
+    }
+}
+
+fn session(info: &Arc<ClientInfo>, user: Arc<User>, wire: Wire) -> Session {
+    Session {
+        wire,
+        db: 0,
+        authenticated: true,
+        reply_mode: ReplyMode::On,
+        then: Then::GoOn,
+        caching: None,
+        user,
+        info: Arc::clone(info),
+        transaction: None,
+        subscriptions: None,
+        wait: None,
+    }
+}
+
+/// The id of the command that arguments are for.
+pub(crate) fn command_id(args: &Args<'_>) -> CommandId {
+    // `spec` points into the table, so its place there is its id.
+    let offset = std::ptr::from_ref(args.spec).addr() - weft_protocol::table::COMMANDS.as_ptr().addr();
+    CommandId((offset / size_of::<weft_protocol::table::CommandSpec>()) as u16)
+}
+
+/// Whether a client would have its effects seen as its own under tracking's NOLOOP.
+#[must_use]
+pub fn is_noloop(info: &ClientInfo) -> bool {
+    info.has(client_flag::NOLOOP)
+}

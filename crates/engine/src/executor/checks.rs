@@ -1,0 +1,214 @@
+//! Owns: everything that can be said of a request before it runs: whether it exists, has enough arguments, may be run
+//! by this user now; and queuing it in MULTI. Does not own: running it.
+//!
+//! The order is Redis's: unknown, arity, authentication, rights, memory, subscriber mode, pause, transaction.
+
+use std::sync::atomic::Ordering::Relaxed;
+use weft_protocol::table::{CommandId, CommandSpec, flag};
+
+use super::{Core, Tier};
+use crate::args::Args;
+use crate::error::{Error, ErrorCode, full_name};
+use crate::handler::Handler;
+use crate::reply::ReplySink;
+use crate::requests::What;
+use crate::session::Session;
+use crate::stats::bump;
+use crate::transaction::QUEUED_BYTES_MAX;
+
+/// Bytes of a command's arguments that the message about an unknown one repeats.
+const SHOWN_BYTES_MAX: usize = 128;
+
+/// What is to be done with a request.
+pub(super) enum Verdict {
+    /// It runs.
+    Run(CommandId, Handler),
+    /// MULTI is open: it is kept.
+    Queue,
+    /// CLIENT PAUSE: not before this time.
+    Pause(u64),
+}
+
+impl Core<'_> {
+    #[inline]
+    pub(super) fn check(
+        &mut self,
+        tier: Tier<'_>,
+        what: What,
+        args: &Args<'_>,
+        session: &Session,
+    ) -> Result<Verdict, Error> {
+        let What::Command(id) = what else { return Err(unknown(what, args)) };
+        let spec = id.spec();
+        let Some(handler) = self.engine.handler(id) else { return Err(unserved(id, args)) };
+        check_arity(spec, args.len())?;
+        if !session.authenticated && spec.flags & flag::NO_AUTH == 0 {
+            return Err(ErrorCode::NoAuth.into());
+        }
+        if !session.user.all {
+            self.engine.check_acl(session, args)?;
+        }
+        let memory = self.engine.settings.maxmemory_bytes.load(Relaxed) != 0;
+        if memory
+            && spec.flags & flag::DENYOOM != 0
+            && let Tier::Batch(batch) = tier
+            && !self.make_room(batch)
+        {
+            return Err(ErrorCode::OutOfMemory.into());
+        }
+        if session.in_resp2_pubsub() {
+            check_subscriber(spec)?;
+        }
+        if self.engine.pause.until_ms.load(Relaxed) != 0
+            && let Some(until_ms) = self.paused(spec, session)
+        {
+            return Ok(Verdict::Pause(until_ms));
+        }
+        if session.in_multi() {
+            return in_multi(id, handler);
+        }
+        Ok(Verdict::Run(id, handler))
+    }
+
+    /// Until when CLIENT PAUSE holds a command.
+    fn paused(&self, spec: &CommandSpec, session: &Session) -> Option<u64> {
+        let pause = &self.engine.pause;
+        let until_ms = pause.until_ms.load(Relaxed);
+        let writes = spec.flags & (flag::WRITE | flag::MAY_REPLICATE) != 0
+            || spec.name == "EXEC"
+                && session.transaction.as_ref().is_some_and(|transaction| transaction.writes());
+        let held = (writes || !pause.writes_only.load(Relaxed)) && !is_control(spec);
+        (held && until_ms > self.now_ms).then_some(until_ms)
+    }
+
+    /// Answers an error instead of running a request; inside MULTI the transaction is lost.
+    pub(super) fn refuse(
+        &mut self,
+        what: What,
+        _args: &Args<'_>,
+        session: &mut Session,
+        error: &Error,
+        sink: &mut ReplySink<'_>,
+    ) {
+        if let Some(transaction) = &mut session.transaction
+            && transaction.open
+        {
+            transaction.refused = true;
+        }
+        if let What::Command(id) = what {
+            bump(&self.stats.by_command[usize::from(id.0)].rejected, 1);
+        }
+        bump(&self.stats.errors, 1);
+        sink.error(error);
+    }
+}
+
+/// CLIENT PAUSE must not hold the command that ends it, nor what only looks.
+fn is_control(spec: &CommandSpec) -> bool {
+    let root = spec.container.map_or(spec.name, |container| container.spec().name);
+    matches!(root, "CLIENT" | "INFO" | "MULTI" | "DISCARD" | "QUIT" | "RESET" | "AUTH" | "HELLO")
+}
+
+/// The number of arguments, the name included.
+pub(crate) fn check_arity(spec: &'static CommandSpec, len: usize) -> Result<(), Error> {
+    let wanted = usize::from(spec.arity.unsigned_abs());
+    if if spec.arity < 0 { len >= wanted } else { len == wanted } { Ok(()) } else { Err(Error::arity(spec)) }
+}
+
+fn in_multi(id: CommandId, handler: Handler) -> Result<Verdict, Error> {
+    let spec = id.spec();
+    if spec.container.is_none()
+        && matches!(spec.name, "EXEC" | "DISCARD" | "MULTI" | "WATCH" | "QUIT" | "RESET")
+    {
+        return Ok(Verdict::Run(id, handler));
+    }
+    if spec.flags & flag::NO_MULTI != 0 {
+        return Err(Error::err("Command not allowed inside a transaction"));
+    }
+    Ok(Verdict::Queue)
+}
+
+/// Keeps a command for EXEC.
+pub(super) fn queue(session: &mut Session, args: &Args<'_>, sink: &mut ReplySink<'_>) {
+    let Some(transaction) = &mut session.transaction else { return };
+    let owned = args.to_owned_args();
+    transaction.queued_bytes += owned.memory_bytes();
+    if transaction.queued_bytes > QUEUED_BYTES_MAX {
+        transaction.refused = true;
+        transaction.queued.clear();
+        return sink.error(&Error::new(ErrorCode::Limit, "transaction exceeds 1 GiB of queued commands"));
+    }
+    transaction.queued.push(owned);
+    session.info.queued.store(transaction.queued.len() as u32, Relaxed);
+    sink.simple("QUEUED");
+}
+
+fn check_subscriber(spec: &CommandSpec) -> Result<(), Error> {
+    let allowed = [
+        "SUBSCRIBE",
+        "SSUBSCRIBE",
+        "PSUBSCRIBE",
+        "UNSUBSCRIBE",
+        "SUNSUBSCRIBE",
+        "PUNSUBSCRIBE",
+        "PING",
+        "QUIT",
+        "RESET",
+    ];
+    if spec.container.is_none() && allowed.contains(&spec.name) {
+        return Ok(());
+    }
+    Err(Error::err(format!(
+        "Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+        full_name(spec)
+    )))
+}
+
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_BYTES_MAX)]).into_owned()
+}
+
+/// The message about something that is no command.
+pub(crate) fn unknown(what: What, args: &Args<'_>) -> Error {
+    match what {
+        What::UnknownFrame(opcode) => Error::err(format!("unknown frame 0x{opcode:04X}")),
+        What::UnknownSubcommand(container) => Error::err(format!(
+            "unknown subcommand '{}'. Try {} HELP.",
+            shown(args.bytes(1)),
+            container.spec().name
+        )),
+        What::UnknownCommand | What::Command(_) => {
+            let mut list = String::new();
+            for argument in args.rest(1) {
+                if list.len() >= SHOWN_BYTES_MAX {
+                    break;
+                }
+                let left = SHOWN_BYTES_MAX - list.len();
+                let argument = &argument[..argument.len().min(left)];
+                list.push_str(&format!("'{}' ", String::from_utf8_lossy(argument)));
+            }
+            Error::err(format!(
+                "unknown command '{}', with args beginning with: {list}",
+                shown(args.bytes(0))
+            ))
+        }
+    }
+}
+
+/// A command of the table that has no handler: a container called without a subcommand, or one that is not served.
+fn unserved(id: CommandId, args: &Args<'_>) -> Error {
+    if crate::requests::is_container(id) {
+        return match args.len() {
+            0 | 1 => Error::arity(id.spec()),
+            _ => unknown(What::UnknownSubcommand(id), args),
+        };
+    }
+    if id.spec().container.is_some() {
+        return Error::err(format!(
+            "unknown subcommand '{}'. Try {} HELP.",
+            shown(args.bytes(1)),
+            String::from_utf8_lossy(args.bytes(0)).to_ascii_uppercase()
+        ));
+    }
+    unknown(What::UnknownCommand, args)
+}

@@ -1,0 +1,143 @@
+//! Owns: EXEC: the locks of all queued commands and watched keys, the check of the watches under them, the commands one
+//! after the other. Does not own: queuing.
+
+use std::sync::atomic::Ordering::Relaxed;
+use weft_protocol::table::flag;
+use weft_store::{Guards, Op};
+
+use super::{Core, Tier};
+use crate::blocking;
+use crate::context::{Context, Hold};
+use crate::engine::command_id;
+use crate::error::{Error, ErrorCode};
+use crate::keys;
+use crate::reply::ReplySink;
+use crate::session::Session;
+use crate::stats::bump;
+use crate::transaction::{Transaction, Watched};
+
+impl Core<'_> {
+    pub(super) fn exec(
+        &mut self,
+        tier: Tier<'_>,
+        session: &mut Session,
+        sink: &mut ReplySink<'_>,
+    ) -> Result<(), Error> {
+        if !session.in_multi() {
+            return Err(Error::err("EXEC without MULTI"));
+        }
+        let Some(mut transaction) = session.transaction.take() else { return Ok(()) };
+        session.info.queued.store(u32::MAX, Relaxed);
+        session.info.watched.store(0, Relaxed);
+        match tier {
+            Tier::Batch(batch) => {
+                let mut guards = batch.lock_shards(self.shards(&transaction));
+                self.exec_locked(&mut transaction, Hold::Guards(&mut guards), session, sink)?;
+                if !self.local.ready.is_empty() {
+                    blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
+                }
+            }
+            Tier::World(world) => {
+                let mut guards = world.guards();
+                self.exec_locked(&mut transaction, Hold::World(world, &mut guards), session, sink)?;
+                if !self.local.ready.is_empty() {
+                    blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The shards of everything that a transaction names.
+    fn shards(&self, transaction: &Transaction) -> Vec<u32> {
+        let keyspace = &self.engine.keyspace;
+        let shard = |key: &[u8]| keyspace.shard_of(&keyspace.key(key));
+        let mut shards: Vec<u32> = transaction.watched.iter().map(|watched| shard(&watched.key)).collect();
+        for owned in &transaction.queued {
+            let args = owned.args();
+            keys::each(&args, |index| shards.push(shard(args.bytes(index))));
+        }
+        shards
+    }
+
+    fn exec_locked<'b>(
+        &mut self,
+        transaction: &mut Transaction,
+        mut hold: Hold<'_, 'b>,
+        session: &mut Session,
+        sink: &mut ReplySink<'_>,
+    ) -> Result<(), Error> {
+        let (Hold::Guards(guards) | Hold::World(_, guards)) = &mut hold else { return Ok(()) };
+        let unchanged = self.give_back(guards, &transaction.watched);
+        transaction.watched.clear();
+        if transaction.refused {
+            return Err(ErrorCode::ExecAbort.into());
+        }
+        if !unchanged {
+            sink.null_array();
+            return Ok(());
+        }
+        sink.array(transaction.queued.len());
+        for owned in &transaction.queued {
+            let args = owned.args();
+            let hold = match &mut hold {
+                Hold::Guards(guards) => Hold::Guards(guards),
+                Hold::World(world, guards) => Hold::World(world, guards),
+                Hold::Batch(_) => return Ok(()),
+            };
+            let db = session.db;
+            let mut context = Context {
+                engine: self.engine,
+                session,
+                local: &mut self.local,
+                now_ms: self.now_ms,
+                db,
+                may_block: false,
+                claim: None,
+                hold,
+            };
+            let mark = sink.mark();
+            let before = sink.errors();
+            // Rights may have changed since the command was queued.
+            let outcome = self.engine.check_acl_again(context.session, &args).and_then(|()| {
+                self.engine.monitor(context.session, &args, context.now_ms);
+                self.engine.run_handler(&mut context, &args, sink)
+            });
+            match outcome {
+                Ok(()) => blocking::note_written(&mut context, &args),
+                Err(error) => {
+                    sink.rollback(mark);
+                    sink.error(&error);
+                }
+            }
+            let stats = &self.stats.by_command[usize::from(command_id(&args).0)];
+            bump(&self.stats.commands, 1);
+            bump(&stats.calls, 1);
+            if sink.errors() > before {
+                bump(&stats.failed, 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at all watched keys and gives their watches back; says whether none was written to.
+    fn give_back(&mut self, guards: &mut Guards<'_>, watched: &[Watched]) -> bool {
+        let mut unchanged = true;
+        for Watched { db, key, version } in watched {
+            let key = self.engine.keyspace.key(key);
+            let shard = guards.shard(&key);
+            // A key whose time has come since WATCH counts as written: looking at it removes it.
+            shard.exists(&mut Op::new(*db, self.now_ms, &mut self.local.effects), &key);
+            unchanged &= shard.watches().unchanged(*db, key.hash(), *version);
+            shard.watches().remove(*db, key.hash());
+        }
+        unchanged
+    }
+}
+
+impl Transaction {
+    /// Whether any queued command writes: CLIENT PAUSE WRITE holds such an EXEC.
+    pub(crate) fn writes(&self) -> bool {
+        self.queued.iter().any(|owned| owned.args().spec.flags & flag::WRITE != 0)
+    }
+}

@@ -1,0 +1,44 @@
+//! Owns: which shards a command needs, and whether it needs all. Does not own: the locks (`weft_store`).
+
+use weft_store::{Batch, Guards, Keyspace};
+
+use crate::args::Args;
+use crate::engine::{Engine, command_id};
+use crate::handler::{Handler, Scope};
+use crate::keys;
+use crate::session::Session;
+
+/// Locks the shards of a command's keys.
+#[inline]
+pub(super) fn guards<'b>(keyspace: &Keyspace, batch: &'b Batch<'_>, args: &Args<'_>) -> Guards<'b> {
+    let mut first = None;
+    let mut more = Vec::new();
+    keys::each(args, |index| {
+        let shard = keyspace.shard_of(&keyspace.key(args.bytes(index)));
+        match first {
+            None => first = Some(shard),
+            Some(one) if one == shard => {}
+            Some(_) => more.push(shard),
+        }
+    });
+    batch.lock_shards(first.into_iter().chain(more))
+}
+
+/// Whether a command needs the whole keyspace.
+pub(super) fn needs_world(engine: &Engine, handler: Handler, args: &Args<'_>, session: &Session) -> bool {
+    match handler.scope {
+        Scope::World => true,
+        Scope::KeysOrWorld(asks) => asks(args),
+        Scope::Keys | Scope::None | Scope::Walk | Scope::Unwatch => false,
+        Scope::Exec => session.transaction.as_ref().is_some_and(|transaction| {
+            transaction.queued.iter().any(|owned| {
+                let args = owned.args();
+                engine.handler(command_id(&args)).is_some_and(|handler| match handler.scope {
+                    Scope::World | Scope::Walk | Scope::Unwatch | Scope::Exec => true,
+                    Scope::KeysOrWorld(asks) => asks(&args),
+                    Scope::Keys | Scope::None => false,
+                })
+            })
+        }),
+    }
+}

@@ -1,0 +1,78 @@
+//! Owns: the table from a command to the code that runs it. Does not own: that code (`crate::commands`).
+
+use weft_protocol::table::{self, COMMANDS, CommandId};
+
+use crate::args::Args;
+use crate::context::Context;
+use crate::error::Error;
+use crate::reply::ReplySink;
+
+/// Runs a command: writes exactly one value, or blocks the session and writes none, or gives an error and whatever was
+/// written is taken back.
+pub type Run = fn(&mut Context<'_, '_>, &Args<'_>, &mut ReplySink<'_>) -> Result<(), Error>;
+
+/// What must be locked while a command runs.
+#[derive(Clone, Copy)]
+pub enum Scope {
+    /// The shards of the keys that the command table names.
+    Keys,
+    /// None: the command does not touch keys.
+    None,
+    /// None, but the command locks shards by itself, one at a time: inside EXEC everything is locked instead.
+    Walk,
+    /// Everything.
+    World,
+    /// Everything if these arguments ask for more than the named keys, else those.
+    KeysOrWorld(fn(&Args<'_>) -> bool),
+    /// EXEC: what its queued commands and watched keys need.
+    Exec,
+    /// DISCARD, UNWATCH and what else gives up watches: no lock held, not queued.
+    Unwatch,
+}
+
+/// How a command is run.
+#[derive(Clone, Copy)]
+pub struct Handler {
+    /// The code.
+    pub run: Run,
+    /// The locks.
+    pub scope: Scope,
+}
+
+/// One line of a list of handlers: `GET`, or `CLIENT ID` for a subcommand.
+pub(crate) type Entry = (&'static str, Scope, Run);
+
+/// The handlers by [`CommandId`]; nothing where a command of the table is not served.
+pub(crate) struct Handlers(Box<[Option<Handler>]>);
+
+impl Handlers {
+    /// All handlers.
+    ///
+    /// # Panics
+    /// When a list names a command that the table does not have, or one twice: a mistake that every test would show.
+    pub(crate) fn new() -> Self {
+        let mut all: Box<[Option<Handler>]> = vec![None; COMMANDS.len()].into();
+        for &(name, scope, run) in crate::commands::LISTS.iter().copied().flatten() {
+            let id = find(name);
+            let place = &mut all[usize::from(id.0)];
+            assert!(place.is_none(), "{name} has two handlers");
+            *place = Some(Handler { run, scope });
+        }
+        Self(all)
+    }
+    #[inline]
+    pub(crate) fn get(&self, id: CommandId) -> Option<Handler> {
+        self.0[usize::from(id.0)]
+    }
+}
+
+fn find(name: &str) -> CommandId {
+    let (container, sub) =
+        name.split_once(' ').map_or((name, None), |(container, sub)| (container, Some(sub)));
+    let id = table::by_name(container.as_bytes());
+    let id = match sub {
+        Some(sub) => id.and_then(|id| table::subcommand(id, sub.as_bytes())),
+        None => id,
+    };
+    id.unwrap_or_else(|| panic!("the command table has no {name}"))
+}

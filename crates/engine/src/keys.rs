@@ -1,0 +1,119 @@
+//! Owns: where the keys of a command stand, by the table. Does not own: what is done with them.
+
+use weft_protocol::table::{KeyBegin, KeyFind, KeySpec, key_flag};
+
+use crate::args::Args;
+
+/// Calls `visit` with the place of each key. A command whose keys cannot be told from its arguments, or whose arguments
+/// make no sense, gives none: its handler answers the error.
+#[inline]
+pub fn each(args: &Args<'_>, mut visit: impl FnMut(usize)) {
+    match args.spec.key_specs {
+        [] => {}
+        [KeySpec { begin: KeyBegin::Index(1), find: KeyFind::Range { last: 0, .. }, flags }]
+            if flags & key_flag::NOT_KEY == 0 =>
+        {
+            if args.len() > 1 {
+                visit(1);
+            }
+        }
+        specs => specs.iter().for_each(|spec| each_of(spec, args, &mut visit)),
+    }
+}
+
+fn each_of(spec: &KeySpec, args: &Args<'_>, visit: &mut impl FnMut(usize)) {
+    if spec.flags & key_flag::NOT_KEY != 0 {
+        return;
+    }
+    let Some(begin) = begin(spec.begin, args) else { return };
+    let len = args.len() as i64;
+    match spec.find {
+        KeyFind::Unknown => {}
+        KeyFind::Range { last, step, limit } => {
+            let (last, step, limit) = (i64::from(last), i64::from(step).max(1), i64::from(limit));
+            let begin = begin as i64;
+            let end = match last {
+                0.. => begin + last,
+                _ if limit <= 1 => len + last,
+                _ => begin + (len - begin) / limit + last,
+            };
+            let mut at = begin;
+            while at <= end.min(len - 1) {
+                visit(at as usize);
+                at += step;
+            }
+        }
+        KeyFind::Count { at, first, step } => {
+            let (Ok(at), Ok(first)) = (
+                usize::try_from(begin as i64 + i64::from(at)),
+                usize::try_from(begin as i64 + i64::from(first)),
+            ) else {
+                return;
+            };
+            let Ok(count) = args.int(at) else { return };
+            let step = step.max(1) as usize;
+            let places = (first..args.len()).step_by(step);
+            places.take(usize::try_from(count).unwrap_or(0)).for_each(visit);
+        }
+    }
+}
+
+fn begin(begin: KeyBegin, args: &Args<'_>) -> Option<usize> {
+    match begin {
+        KeyBegin::Unknown => None,
+        KeyBegin::Index(index) => {
+            let index = if index < 0 { args.len() as i64 + i64::from(index) } else { i64::from(index) };
+            usize::try_from(index).ok().filter(|&index| index > 0 && index < args.len())
+        }
+        KeyBegin::Keyword(word, from) if from >= 0 => {
+            (from as usize..args.len()).find(|&index| args.is(index, word)).map(|index| index + 1)
+        }
+        KeyBegin::Keyword(word, from) => {
+            let last = args.len() as i64 + i64::from(from);
+            (1..=last.max(0) as usize).rev().find(|&index| args.is(index, word)).map(|index| index + 1)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::OwnedArgs;
+    use weft_protocol::table;
+
+    fn keys(command: &str) -> Vec<String> {
+        let words: Vec<&str> = command.split(' ').collect();
+        let spec = table::by_name(words[0].as_bytes()).expect("a command of the table").spec();
+        let owned = OwnedArgs::new(spec, words.iter().map(|word| word.as_bytes()));
+        let args = owned.args();
+        let mut found = Vec::new();
+        each(&args, |index| found.push(String::from_utf8(args.bytes(index).to_vec()).unwrap()));
+        found
+    }
+
+    #[test]
+    fn keys_stand_where_the_table_says() {
+        for (command, expected) in [
+            ("GET a", "a"),
+            ("MSET a 1 b 2", "a b"),
+            ("DEL a b c", "a b c"),
+            ("BLPOP a b 0", "a b"),
+            ("BLMOVE a b LEFT RIGHT 0", "a b"),
+            ("RENAME a b", "a b"),
+            ("XREAD COUNT 2 STREAMS a b 0 0", "a b"),
+            ("XREADGROUP GROUP g c STREAMS a b 0 0", "a b"),
+            ("ZUNIONSTORE d 2 a b WEIGHTS 1 2", "d a b"),
+            ("SINTERCARD 2 a b LIMIT 1", "a b"),
+            ("SINTERCARD 9 a b", "a b"),
+            ("SINTERCARD x a b", ""),
+            ("BLMPOP 0 2 a b LEFT", "a b"),
+            ("EVAL s 1 a b", "a"),
+            ("BITOP AND d a b", "d a b"),
+            ("PING", ""),
+            ("PUBLISH c m", ""),
+            ("SPUBLISH c m", ""),
+        ] {
+            assert_eq!(keys(command).join(" "), expected, "{command}");
+        }
+    }
+}

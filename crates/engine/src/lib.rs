@@ -1,0 +1,59 @@
+//! The engine of Weft: commands against the keyspace, for clients of any wire.
+//!
+//! Owns: sessions, dispatch, locks of a command, transactions, publish/subscribe, blocking, what each command does and
+//! answers. Does not own: sockets, decoding, threads; the server brings requests and sends replies.
+//!
+//! # Map
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`engine`] | what all workers share |
+//! | [`requests`] | a batch: requests that are decoded and not yet run |
+//! | [`executor`] | a worker's loop over a batch: checks, locks, the command, what follows |
+//! | [`context`] | what a handler works with |
+//! | [`args`], [`reply`], [`error`] | arguments in, one value or one error out, on any wire |
+//! | [`handler`], `commands` | from a command to its code |
+//! | [`keys`] | where the keys of a command stand |
+//! | [`session`], [`clients`] | a logical client, and all of them |
+//! | [`transaction`], [`blocking`], [`pubsub`] | MULTI and WATCH; waiting for a key; subscriptions |
+//! | [`mailbox`], [`push`] | from worker to worker |
+//! | [`acl`], [`config`], [`stats`], [`notify`], `watchers` | users, settings, figures, events |
+//!
+//! # A request's way
+//!
+//! The server decodes into [`requests::Requests`] and calls [`executor::Executor::run`] with itself as the
+//! [`executor::Host`]. The executor prefetches the keys of the whole batch, and then, for each request: checks it,
+//! locks the shards of its keys, runs its handler with a [`context::Context`], serves those who waited for what it
+//! wrote, unlocks, and goes on. Replies stand in the outputs that the host lent.
+
+#![forbid(unsafe_code)]
+
+pub mod acl;
+pub mod args;
+pub mod blocking;
+pub mod clients;
+mod commands;
+pub mod config;
+pub mod context;
+pub mod engine;
+pub mod error;
+pub mod executor;
+pub mod glob;
+pub mod handler;
+pub mod keys;
+pub mod mailbox;
+pub mod notify;
+pub mod number;
+pub mod pubsub;
+pub mod push;
+pub mod reply;
+pub mod requests;
+pub mod session;
+pub mod stats;
+pub mod transaction;
+mod watchers;
+
+pub use engine::{Engine, Setup};
+pub use error::{Error, ErrorCode};
+pub use executor::{Executor, Host, Lent, Postponed};
+pub use requests::Requests;

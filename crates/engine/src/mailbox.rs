@@ -1,0 +1,102 @@
+//! Owns: how one worker tells another that something is for one of its clients: pushes, replies handed over, kills.
+//! Does not own: what is done with it; the server takes messages out and applies them between batches.
+//!
+//! A queue is bounded by what senders produce within one tick of the receiver; pushes are counted against the output
+//! limit of their receiver as soon as they are taken out.
+
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::push::Push;
+use crate::reply::Output;
+
+/// Where a logical client lives. A message also names the client's id, because the place may have a new owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Address {
+    /// The worker.
+    pub worker: u16,
+    /// RESPB channel; 0 elsewhere.
+    pub channel: u16,
+    /// The connection, in the worker's own numbering.
+    pub connection: u32,
+}
+
+/// Who a message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recipient {
+    /// Where it lives.
+    pub address: Address,
+    /// The client's id: a message for somebody else is dropped.
+    pub client: u64,
+}
+
+/// Something for a client of another worker, or of the same one after the present batch.
+#[derive(Debug)]
+pub enum Message {
+    /// Something that the client has subscribed to.
+    Push(Recipient, Arc<Push>),
+    /// The reply of a request that was blocked; the session goes on. Whoever sends it has won the wait's claim.
+    Served(Recipient, Output),
+    /// The connection or channel must be closed.
+    Kill(Recipient, Kill),
+    /// The user's rights have changed or the user is gone: look again.
+    Recheck(Recipient),
+    /// Clients that wait for the end of CLIENT PAUSE may go on.
+    Resume,
+    /// The server stops: finish what is there, close everything.
+    Stop,
+}
+
+/// Why a client is closed by somebody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kill {
+    /// CLIENT KILL.
+    Command,
+    /// ACL DELUSER, or a user that was switched off.
+    User,
+    /// Its output grew over a limit while others wrote to it.
+    Output,
+}
+
+/// One worker's queue.
+#[derive(Default)]
+pub struct Mailbox {
+    queue: Mutex<Vec<Message>>,
+    /// A wake-up is under way: further senders need not make another one.
+    woken: AtomicBool,
+    waker: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Mailbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mailbox").field("queued", &self.queue.lock().len()).finish_non_exhaustive()
+    }
+}
+
+impl Mailbox {
+    /// How the worker is woken when it sleeps (an eventfd). Set once, before the worker runs.
+    pub fn set_waker(&self, waker: impl Fn() + Send + Sync + 'static) {
+        // A second one would be a second worker on one mailbox, which the server does not make.
+        let _ = self.waker.set(Box::new(waker));
+    }
+    /// Puts a message in and wakes the worker.
+    pub fn send(&self, message: Message) {
+        self.queue.lock().push(message);
+        if !self.woken.swap(true, Ordering::AcqRel)
+            && let Some(waker) = self.waker.get()
+        {
+            waker();
+        }
+    }
+    /// Takes all messages out, in the order in which they came.
+    pub fn take_into(&self, messages: &mut Vec<Message>) {
+        self.woken.store(false, Ordering::Release);
+        messages.append(&mut self.queue.lock());
+    }
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queue.lock().is_empty()
+    }
+}

@@ -1,0 +1,155 @@
+//! Owns: who is subscribed to what, and handing a message to all of them in one order. Does not own: the commands, what
+//! a session itself knows of its subscriptions, writing pushes.
+//!
+//! A channel's subscribers stand in one of many parts, each with a lock; a message is put into its receivers' mailboxes
+//! under that lock, so all receivers see a channel's messages in the same order. Pattern subscribers have one list; it
+//! is read under the channel's lock, which keeps that order for them too.
+
+use parking_lot::{Mutex, RwLock};
+use std::collections::HashMap;
+use std::sync::Arc;
+use weft_store::KeyHasher;
+
+use crate::engine::Engine;
+use crate::glob;
+use crate::mailbox::{Message, Recipient};
+use crate::push::Push;
+
+/// Parts of the table of channels.
+const PARTS: usize = 64;
+
+/// Which of the two name spaces a channel is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// SUBSCRIBE and PUBLISH.
+    Global,
+    /// SSUBSCRIBE and SPUBLISH.
+    Shard,
+}
+
+type Channels = HashMap<Box<[u8]>, Vec<Recipient>>;
+
+#[derive(Debug, Default)]
+struct Part {
+    global: Channels,
+    shard: Channels,
+}
+
+impl Part {
+    fn space(&mut self, space: Space) -> &mut Channels {
+        match space {
+            Space::Global => &mut self.global,
+            Space::Shard => &mut self.shard,
+        }
+    }
+}
+
+/// All subscriptions.
+#[derive(Debug)]
+pub struct PubSub {
+    hasher: KeyHasher,
+    parts: [Mutex<Part>; PARTS],
+    patterns: RwLock<Channels>,
+}
+
+impl Default for PubSub {
+    fn default() -> Self {
+        Self {
+            hasher: KeyHasher::from_entropy(),
+            parts: std::array::from_fn(|_| Mutex::default()),
+            patterns: RwLock::default(),
+        }
+    }
+}
+
+fn join(channels: &mut Channels, name: &[u8], who: Recipient) {
+    channels.entry(name.into()).or_default().push(who);
+}
+
+fn leave(channels: &mut Channels, name: &[u8], client: u64) {
+    let Some(subscribers) = channels.get_mut(name) else { return };
+    subscribers.retain(|who| who.client != client);
+    if subscribers.is_empty() {
+        channels.remove(name);
+    }
+}
+
+impl PubSub {
+    fn part(&self, channel: &[u8]) -> &Mutex<Part> {
+        &self.parts[self.hasher.hash(channel) as usize % PARTS]
+    }
+
+    /// A client's first subscription to a channel.
+    pub fn subscribe(&self, space: Space, channel: &[u8], who: Recipient) {
+        join(self.part(channel).lock().space(space), channel, who);
+    }
+    /// The end of one.
+    pub fn unsubscribe(&self, space: Space, channel: &[u8], client: u64) {
+        leave(self.part(channel).lock().space(space), channel, client);
+    }
+    /// A client's first subscription to a pattern.
+    pub fn subscribe_pattern(&self, pattern: &[u8], who: Recipient) {
+        join(&mut self.patterns.write(), pattern, who);
+    }
+    /// The end of one.
+    pub fn unsubscribe_pattern(&self, pattern: &[u8], client: u64) {
+        leave(&mut self.patterns.write(), pattern, client);
+    }
+
+    /// Hands a message to all who are subscribed; returns how many get it, once for each subscription that matches.
+    pub fn publish(&self, engine: &Engine, space: Space, channel: &[u8], payload: &[u8]) -> usize {
+        let mut part = self.part(channel).lock();
+        let mut receivers = 0;
+        if let Some(subscribers) = part.space(space).get(channel) {
+            let kind = if space == Space::Shard { "smessage" } else { "message" };
+            let push = Arc::new(Push::Message { kind, channel: channel.into(), payload: payload.into() });
+            receivers += subscribers.len();
+            for &who in subscribers {
+                engine.post(Message::Push(who, Arc::clone(&push)));
+            }
+        }
+        if space == Space::Global {
+            receivers += self.publish_to_patterns(engine, channel, payload);
+        }
+        receivers
+    }
+
+    fn publish_to_patterns(&self, engine: &Engine, channel: &[u8], payload: &[u8]) -> usize {
+        let patterns = self.patterns.read();
+        let mut receivers = 0;
+        for (pattern, subscribers) in patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel)) {
+            let push = Arc::new(Push::PatternMessage {
+                pattern: pattern.clone(),
+                channel: channel.into(),
+                payload: payload.into(),
+            });
+            receivers += subscribers.len();
+            for &who in subscribers {
+                engine.post(Message::Push(who, Arc::clone(&push)));
+            }
+        }
+        receivers
+    }
+
+    /// PUBSUB CHANNELS: the channels with subscribers that match a pattern, or all.
+    #[must_use]
+    pub fn channels(&self, space: Space, pattern: Option<&[u8]>) -> Vec<Box<[u8]>> {
+        let mut names = Vec::new();
+        for part in &self.parts {
+            let mut part = part.lock();
+            let matching = |name: &[u8]| pattern.is_none_or(|pattern| glob::matches(pattern, name));
+            names.extend(part.space(space).keys().filter(|name| matching(name)).cloned());
+        }
+        names
+    }
+    /// PUBSUB NUMSUB: a channel's subscribers.
+    #[must_use]
+    pub fn subscribers(&self, space: Space, channel: &[u8]) -> usize {
+        self.part(channel).lock().space(space).get(channel).map_or(0, Vec::len)
+    }
+    /// PUBSUB NUMPAT: patterns that anybody is subscribed to.
+    #[must_use]
+    pub fn pattern_count(&self) -> usize {
+        self.patterns.read().len()
+    }
+}

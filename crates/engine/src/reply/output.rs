@@ -1,0 +1,90 @@
+//! Owns: the bytes that wait to be sent to one connection, with large values that are sent from where they are. Does
+//! not own: what they mean, sending.
+
+use weft_store::SharedBytes;
+
+/// Values of at least so many bytes are not copied into the output but kept until they are sent (`writev`).
+pub const PIN_BYTES_MIN: usize = 16 << 10;
+
+/// A large value that stands in the output by reference.
+#[derive(Clone, Debug)]
+pub struct Pin {
+    /// Where it stands: before this byte of [`Output::bytes`].
+    pub at: usize,
+    /// The value.
+    pub value: SharedBytes,
+}
+
+/// Replies and pushes of one connection, not yet sent.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// The bytes without the large values.
+    pub bytes: Vec<u8>,
+    /// The large values, by their place, ascending.
+    pub pins: Vec<Pin>,
+    /// Sum of the pinned values' lengths.
+    pub pinned_bytes: usize,
+    /// Aggregates that are open: a stack that is empty between replies, kept for its memory.
+    pub(super) open: Vec<super::Open>,
+}
+
+impl Output {
+    /// Bytes to send.
+    #[inline]
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.bytes.len() + self.pinned_bytes
+    }
+    /// Whether there is nothing to send.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.pins.is_empty()
+    }
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.pins.clear();
+        self.pinned_bytes = 0;
+        self.open.clear();
+    }
+    /// Moves all of another output behind this one.
+    pub fn append(&mut self, mut other: Self) {
+        let base = self.bytes.len();
+        self.bytes.append(&mut other.bytes);
+        self.pins.extend(other.pins.drain(..).map(|pin| Pin { at: base + pin.at, value: pin.value }));
+        self.pinned_bytes += other.pinned_bytes;
+    }
+    /// Puts a large value at the end.
+    pub(super) fn pin(&mut self, value: SharedBytes) {
+        self.pinned_bytes += value.as_slice().len();
+        self.pins.push(Pin { at: self.bytes.len(), value });
+    }
+    /// Forgets what came behind so many bytes and so many pins.
+    pub(super) fn truncate(&mut self, bytes: usize, pins: usize) {
+        self.bytes.truncate(bytes);
+        for pin in self.pins.drain(pins..) {
+            self.pinned_bytes -= pin.value.as_slice().len();
+        }
+    }
+    /// Inserts bytes at a place; pins behind it, of those from `pins` on, move along.
+    pub(super) fn insert(&mut self, at: usize, pins: usize, bytes: &[u8]) {
+        self.bytes.splice(at..at, bytes.iter().copied());
+        for pin in &mut self.pins[pins..] {
+            pin.at += bytes.len();
+        }
+    }
+    /// All bytes in one piece, for tests and for copies that need it.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut all = Vec::with_capacity(self.len());
+        let mut at = 0;
+        for pin in &self.pins {
+            all.extend_from_slice(&self.bytes[at..pin.at]);
+            all.extend_from_slice(pin.value.as_slice());
+            at = pin.at;
+        }
+        all.extend_from_slice(&self.bytes[at..]);
+        all
+    }
+}

@@ -1,0 +1,97 @@
+//! Owns: the tests of the sink.
+
+use super::*;
+
+fn written(protocol: Protocol, write: impl FnOnce(&mut ReplySink<'_>)) -> Vec<u8> {
+    let mut out = Output::default();
+    write(&mut ReplySink::new(&mut out, Wire { protocol, channel: 7 }));
+    assert!(out.open.is_empty(), "every aggregate is complete");
+    out.to_vec()
+}
+
+fn nested(sink: &mut ReplySink<'_>) {
+    sink.array(3);
+    sink.map(1);
+    sink.bulk(b"k");
+    sink.double(1.5);
+    sink.deferred();
+    sink.int(1);
+    sink.array(0);
+    sink.null();
+    sink.close();
+    sink.bool(true);
+}
+
+#[test]
+fn the_same_calls_on_every_wire() {
+    assert_eq!(
+        written(Protocol::Resp2, nested),
+        b"*3\r\n*2\r\n$1\r\nk\r\n$3\r\n1.5\r\n*3\r\n:1\r\n*0\r\n$-1\r\n:1\r\n"
+    );
+    assert_eq!(
+        written(Protocol::Resp3, nested),
+        b"*3\r\n%1\r\n$1\r\nk\r\n,1.5\r\n*3\r\n:1\r\n*0\r\n_\r\n#t\r\n"
+    );
+    let respb = written(Protocol::Respb, nested);
+    assert_eq!(respb[..8], [0x80, 4, 0, 7, 0, 0, 0, 3]);
+    let mut decoder = weft_protocol::respb::ReplyDecoder::new(weft_protocol::Limits::DEFAULT);
+    let mut builder = weft_protocol::reply::ReplyBuilder::new();
+    let outcome = decoder.decode(&respb, &mut builder);
+    assert!(matches!(outcome, weft_protocol::Outcome::Complete(_)), "{outcome:?}");
+    use weft_protocol::Reply;
+    let expected = Reply::Array(vec![
+        Reply::Map(vec![(Reply::Bulk(b"k".to_vec()), Reply::Double(1.5))]),
+        Reply::Array(vec![Reply::Int(1), Reply::Array(vec![]), Reply::Null]),
+        Reply::Bool(true),
+    ]);
+    assert_eq!(builder.take(), Some(expected));
+}
+
+#[test]
+fn large_values_are_pinned_where_they_belong() {
+    let value = SharedBytes::new(vec![b'x'; PIN_BYTES_MIN]);
+    for protocol in [Protocol::Resp2, Protocol::Respb] {
+        let mut out = Output::default();
+        let mut sink = ReplySink::new(&mut out, Wire { protocol, channel: 0 });
+        sink.deferred();
+        sink.bulk(b"a");
+        sink.bulk_shared(&value);
+        sink.bulk(b"b");
+        sink.close();
+        assert_eq!(out.pins.len(), 1);
+        let copied = written(protocol, |sink| {
+            sink.array(3);
+            sink.bulk(b"a");
+            sink.bulk(value.as_slice());
+            sink.bulk(b"b");
+        });
+        let mut bytes = out.to_vec();
+        if protocol == Protocol::Respb {
+            bytes[3] = 7;
+        }
+        assert_eq!(bytes, copied);
+    }
+}
+
+#[test]
+fn an_error_takes_back_what_was_begun() {
+    for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
+        let clean = written(protocol, |sink| {
+            sink.array(2);
+            sink.error_code(ErrorCode::Syntax);
+            sink.int(1);
+        });
+        let rolled = written(protocol, |sink| {
+            sink.array(2);
+            let mark = sink.mark();
+            sink.array(3);
+            sink.bulk_shared(&SharedBytes::new(vec![1; PIN_BYTES_MIN]));
+            sink.deferred();
+            sink.int(5);
+            sink.rollback(mark);
+            sink.error_code(ErrorCode::Syntax);
+            sink.int(1);
+        });
+        assert_eq!(rolled, clean, "{protocol:?}");
+    }
+}

@@ -1,0 +1,230 @@
+//! Owns: the requests that a worker has decoded and not yet run: a batch. Does not own: the bytes they point into,
+//! decoding, running.
+//!
+//! The server decodes into a batch, from several connections if several have something, and runs it; up to
+//! [`BATCH_MAX`] requests are enough to hide the cache misses of their keys behind each other.
+
+use weft_protocol::respb::Frame;
+use weft_protocol::table::{self, CommandId, CommandSpec, flag};
+use weft_store::Keyspace;
+
+use crate::args::{Args, Slot, Slots, Texts};
+use crate::keys;
+
+/// Requests in a batch at most.
+pub const BATCH_MAX: usize = 64;
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug)]
+pub enum What {
+    /// A command of the table, or a subcommand.
+    Command(CommandId),
+    /// No command of the table.
+    UnknownCommand,
+    /// A container without such a subcommand.
+    UnknownSubcommand(CommandId),
+    /// A RESPB frame of F002 to FEFF.
+    UnknownFrame(u16),
+}
+
+impl What {
+    /// The command of a name and, for a container, of the first argument.
+    #[must_use]
+    pub fn of(name: &[u8], first: Option<&[u8]>) -> Self {
+        table::by_name(name).map_or(Self::UnknownCommand, |id| Self::within(id, first))
+    }
+    /// The subcommand, if the command is a container.
+    #[must_use]
+    pub fn within(id: CommandId, first: Option<&[u8]>) -> Self {
+        match first {
+            Some(first) if is_container(id) => {
+                table::subcommand(id, first).map_or(Self::UnknownSubcommand(id), Self::Command)
+            }
+            _ => Self::Command(id),
+        }
+    }
+    /// The command's entry; of what is unknown, one that stands for it.
+    #[must_use]
+    pub fn spec(self) -> &'static CommandSpec {
+        match self {
+            Self::Command(id) | Self::UnknownSubcommand(id) => id.spec(),
+            Self::UnknownCommand | Self::UnknownFrame(_) => CommandId(0).spec(),
+        }
+    }
+}
+
+/// Whether a command has subcommands: then the entry behind it in the table is one of them.
+#[must_use]
+pub fn is_container(id: CommandId) -> bool {
+    table::COMMANDS.get(usize::from(id.0) + 1).is_some_and(|next| next.container == Some(id))
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// The connection, in the worker's own numbering.
+    pub connection: u32,
+    /// RESPB channel; 0 elsewhere.
+    pub channel: u16,
+    /// Whether the slots begin with the command's name.
+    named: bool,
+    /// Option bits of a typed layout.
+    options: u16,
+    /// What it asks for.
+    pub what: What,
+    /// Its slots.
+    slots: (u32, u32),
+    /// Where its frame begins in the bytes that the host lends.
+    pub frame_at: usize,
+    /// The hash of its first key, for prefetching; 0 for none.
+    pub hash: u64,
+}
+
+/// A batch.
+#[derive(Debug, Default)]
+pub struct Requests {
+    slots: Slots,
+    list: Vec<Request>,
+    /// Where the slots of the request begin that is being decoded.
+    open: usize,
+}
+
+impl Requests {
+    /// Forgets all requests. Slots of one that is not whole are to be [taken](Self::take_open) before.
+    pub fn clear(&mut self) {
+        self.slots.clear();
+        self.list.clear();
+        self.open = 0;
+    }
+    /// The requests.
+    #[must_use]
+    pub fn list(&self) -> &[Request] {
+        &self.list
+    }
+    /// Whether no further request should be decoded before the batch has run.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.list.len() >= BATCH_MAX
+    }
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+    /// The visitor to decode the next request with.
+    #[inline]
+    pub fn visitor(&mut self) -> &mut Slots {
+        &mut self.slots
+    }
+    /// Puts back the slots of a request that has been decoded in part.
+    pub fn resume(&mut self, slots: &[Slot]) {
+        self.slots.list.extend_from_slice(slots);
+    }
+    /// Takes out the slots of the request that is not whole.
+    pub fn take_open(&mut self, into: &mut Vec<Slot>) {
+        into.clear();
+        into.extend_from_slice(&self.slots.list[self.open..]);
+        self.slots.list.truncate(self.open);
+    }
+
+    /// The request is whole: RESP, its name being its first argument. `bytes` is what the host will lend, `frame_at`
+    /// its frame in it. Says whether it is a barrier: nothing behind it may be decoded before it has run.
+    #[inline]
+    pub fn end_resp(
+        &mut self,
+        keyspace: &Keyspace,
+        connection: u32,
+        (bytes, frame_at): (&[u8], usize),
+    ) -> bool {
+        self.end_named(keyspace, (connection, 0), (bytes, frame_at))
+    }
+
+    fn end_named(
+        &mut self,
+        keyspace: &Keyspace,
+        client: (u32, u16),
+        (bytes, frame_at): (&[u8], usize),
+    ) -> bool {
+        let slot = |index: usize| match self.slots.list.get(self.open + index) {
+            Some(&Slot::Frame { offset, len }) => Some(&bytes[frame_at + offset as usize..][..len as usize]),
+            Some(&Slot::Side { offset, len }) => Some(&self.slots.side[offset as usize..][..len as usize]),
+            _ => None,
+        };
+        let what = What::of(slot(0).unwrap_or_default(), slot(1));
+        self.end(keyspace, client, (bytes, frame_at), what, true)
+    }
+
+    /// The request is whole: RESPB.
+    #[inline]
+    pub fn end_respb(
+        &mut self,
+        keyspace: &Keyspace,
+        (connection, channel): (u32, u16),
+        frame: Frame<'_>,
+        (bytes, frame_at): (&[u8], usize),
+    ) -> bool {
+        let client = (connection, channel);
+        let id = match frame {
+            Frame::Unknown { opcode } => {
+                return self.end(keyspace, client, (bytes, frame_at), What::UnknownFrame(opcode), true);
+            }
+            _ => frame.command(),
+        };
+        let Some(id) = id else { return self.end_named(keyspace, client, (bytes, frame_at)) };
+        let first = match self.slots.list.get(self.open) {
+            Some(&Slot::Frame { offset, len }) => Some(&bytes[frame_at + offset as usize..][..len as usize]),
+            _ => None,
+        };
+        self.end(keyspace, client, (bytes, frame_at), What::within(id, first), false)
+    }
+
+    fn end(
+        &mut self,
+        keyspace: &Keyspace,
+        (connection, channel): (u32, u16),
+        (bytes, frame_at): (&[u8], usize),
+        what: What,
+        named: bool,
+    ) -> bool {
+        let slots = (self.open as u32, self.slots.list.len() as u32);
+        let options = std::mem::take(&mut self.slots.options);
+        let mut request = Request { connection, channel, named, options, what, slots, frame_at, hash: 0 };
+        let spec = what.spec();
+        if matches!(what, What::Command(_)) && !spec.key_specs.is_empty() {
+            let texts = Texts::default();
+            let args = self.args(&request, bytes, &texts);
+            let mut first = None;
+            keys::each(&args, |index| first = first.or(Some(index)));
+            request.hash = first.map_or(0, |index| keyspace.key(args.bytes(index)).hash());
+        }
+        self.list.push(request);
+        self.open = self.slots.list.len();
+        is_barrier(what)
+    }
+
+    /// The arguments of a request. `bytes` is what was given when it ended.
+    #[inline]
+    #[must_use]
+    pub fn args<'a>(&'a self, request: &Request, bytes: &'a [u8], texts: &'a Texts) -> Args<'a> {
+        let slots = &self.slots.list[request.slots.0 as usize..request.slots.1 as usize];
+        let frame = bytes.get(request.frame_at..).unwrap_or_default();
+        Args::new(
+            request.what.spec(),
+            (slots, request.named, request.options),
+            (frame, &self.slots.side, texts),
+        )
+    }
+}
+
+/// Commands behind which nothing may be decoded before they have run: those that may change how bytes are read, that
+/// may block, and that end the connection.
+fn is_barrier(what: What) -> bool {
+    let What::Command(id) = what else { return false };
+    let spec = id.spec();
+    spec.flags & flag::BLOCKING != 0
+        || (spec.container.is_none()
+            && matches!(
+                spec.name,
+                "HELLO" | "AUTH" | "RESET" | "QUIT" | "EXEC" | "MONITOR" | "SHUTDOWN" | "SYNC" | "PSYNC"
+            ))
+}

@@ -1,0 +1,263 @@
+//! Owns: one logical client: what it is at (database, user, protocol), what it holds (transaction, subscriptions, wait)
+//! and the part of it that others may look at. Does not own: its connection, its buffers.
+//!
+//! A RESP connection has one, a RESPB connection one for each channel, an HTTP request borrows one. It is kept small,
+//! since thousands of idle channels are the normal case: what few clients have stands behind a pointer.
+
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::acl::User;
+use crate::blocking::Wait;
+use crate::mailbox::{Address, Recipient};
+use crate::reply::{Protocol, Wire};
+use crate::transaction::Transaction;
+
+/// What a session does with its replies (CLIENT REPLY).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ReplyMode {
+    /// They are sent.
+    #[default]
+    On,
+    /// None is sent.
+    Off,
+    /// The one to CLIENT REPLY SKIP itself is not sent, and the next one is not either.
+    SkipNext,
+    /// The present one is not sent.
+    Skip,
+}
+
+/// What the connection must do after the request that ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Then {
+    /// Nothing special.
+    #[default]
+    GoOn,
+    /// QUIT: close when everything is sent.
+    Close,
+    /// `HELLO 3 PROTO respb` has succeeded: bytes behind this request are RESPB.
+    SwitchToRespb,
+    /// SHUTDOWN: the server stops.
+    Shutdown,
+}
+
+/// What a session is subscribed to. Sorted, so that UNSUBSCRIBE without names answers in one order.
+#[derive(Debug, Default)]
+pub struct Subscriptions {
+    /// SUBSCRIBE.
+    pub channels: BTreeSet<Box<[u8]>>,
+    /// PSUBSCRIBE.
+    pub patterns: BTreeSet<Box<[u8]>>,
+    /// SSUBSCRIBE.
+    pub shard_channels: BTreeSet<Box<[u8]>>,
+}
+
+impl Subscriptions {
+    /// Channels and patterns: the number that SUBSCRIBE answers.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.channels.len() + self.patterns.len()
+    }
+}
+
+/// The connection of one or more clients, for CLIENT LIST.
+#[derive(Debug, Default)]
+pub struct ConnectionInfo {
+    /// Peer, `127.0.0.1:50000`; the path of a Unix socket with `:0`.
+    pub peer: Box<str>,
+    /// Own end.
+    pub local: Box<str>,
+    /// File descriptor.
+    pub fd: i32,
+    /// Whether it came over a Unix socket.
+    pub unix: bool,
+    /// Bytes received.
+    pub bytes_in: AtomicU64,
+    /// Bytes sent.
+    pub bytes_out: AtomicU64,
+    /// Bytes in output buffers.
+    pub output_bytes: AtomicU64,
+    /// Bytes in input buffers.
+    pub input_bytes: AtomicU64,
+}
+
+/// What a client has told about itself: rare, so behind one pointer.
+#[derive(Debug, Default)]
+pub struct Labels {
+    /// CLIENT SETNAME.
+    pub name: Box<[u8]>,
+    /// CLIENT SETINFO LIB-NAME.
+    pub lib_name: Box<[u8]>,
+    /// CLIENT SETINFO LIB-VER.
+    pub lib_ver: Box<[u8]>,
+}
+
+/// The part of a session that others see: CLIENT LIST and KILL, pub/sub, tracking. Written by its own worker, with
+/// plain relaxed stores.
+#[derive(Debug)]
+pub struct ClientInfo {
+    /// CLIENT ID.
+    pub id: u64,
+    /// Where it lives.
+    pub address: Address,
+    /// When it connected.
+    pub created_ms: u64,
+    /// Its connection.
+    pub connection: Arc<ConnectionInfo>,
+    /// Its user.
+    pub user: Mutex<Arc<User>>,
+    /// Its names.
+    pub labels: Mutex<Option<Box<Labels>>>,
+    /// When its last request ran.
+    pub active_ms: AtomicU64,
+    /// Redirection of tracking, 0 for none.
+    pub redirect: AtomicU64,
+    /// Requests.
+    pub commands: AtomicU64,
+    /// Its last command, as an index into the command table; `u16::MAX` before the first.
+    pub last_command: AtomicU16,
+    /// Bits of [`client_flag`].
+    pub flags: AtomicU32,
+    /// Queued commands, or `u32::MAX` outside MULTI.
+    pub queued: AtomicU32,
+    /// Watched keys.
+    pub watched: AtomicU32,
+    /// Channels.
+    pub channels: AtomicU32,
+    /// Patterns.
+    pub patterns: AtomicU32,
+    /// Shard channels.
+    pub shard_channels: AtomicU32,
+    /// Its database.
+    pub db: AtomicU8,
+    /// Its protocol: 2, 3, or 4 for RESPB.
+    pub protocol: AtomicU8,
+}
+
+/// What CLIENT LIST shows as letters, and what others must know.
+pub mod client_flag {
+    /// `O`, MONITOR.
+    pub const MONITOR: u32 = 1 << 0;
+    /// `b`, blocked.
+    pub const BLOCKED: u32 = 1 << 1;
+    /// `x`, inside MULTI.
+    pub const MULTI: u32 = 1 << 2;
+    /// `d`, a watched key was written: EXEC will fail.
+    pub const DIRTY: u32 = 1 << 3;
+    /// `c`, closes after its replies.
+    pub const CLOSING: u32 = 1 << 4;
+    /// `P`, subscribed.
+    pub const PUBSUB: u32 = 1 << 5;
+    /// `t`, tracking.
+    pub const TRACKING: u32 = 1 << 6;
+    /// `R`, the target of its redirection is gone.
+    pub const REDIR_BROKEN: u32 = 1 << 7;
+    /// `B`, tracking in broadcast mode.
+    pub const BCAST: u32 = 1 << 8;
+    /// `U`, a Unix socket.
+    pub const UNIX: u32 = 1 << 9;
+    /// `e`, CLIENT NO-EVICT.
+    pub const NO_EVICT: u32 = 1 << 10;
+    /// `T`, CLIENT NO-TOUCH.
+    pub const NO_TOUCH: u32 = 1 << 11;
+    /// Tracking with OPTIN.
+    pub const OPTIN: u32 = 1 << 12;
+    /// Tracking with OPTOUT.
+    pub const OPTOUT: u32 = 1 << 13;
+    /// Tracking with NOLOOP.
+    pub const NOLOOP: u32 = 1 << 14;
+}
+
+impl ClientInfo {
+    /// How messages find it.
+    #[must_use]
+    pub const fn recipient(&self) -> Recipient {
+        Recipient { address: self.address, client: self.id }
+    }
+    /// Whether a flag is set.
+    #[must_use]
+    pub fn has(&self, flag: u32) -> bool {
+        self.flags.load(Relaxed) & flag != 0
+    }
+    /// Sets or clears a flag. Only the client's own worker does so, but for [`client_flag::REDIR_BROKEN`].
+    pub fn set_flag(&self, flag: u32, on: bool) {
+        if on {
+            self.flags.fetch_or(flag, Relaxed);
+        } else {
+            self.flags.fetch_and(!flag, Relaxed);
+        }
+    }
+}
+
+/// One logical client.
+#[derive(Debug)]
+pub struct Session {
+    /// Its protocol and channel.
+    pub wire: Wire,
+    /// Its database.
+    pub db: u8,
+    /// Whether it has authenticated, or need not.
+    pub authenticated: bool,
+    /// CLIENT REPLY.
+    pub reply_mode: ReplyMode,
+    /// What follows the present request.
+    pub then: Then,
+    /// CLIENT CACHING: the answer for the next command.
+    pub caching: Option<bool>,
+    /// Whose rights it has.
+    pub user: Arc<User>,
+    /// What others see of it.
+    pub info: Arc<ClientInfo>,
+    /// MULTI and WATCH.
+    pub transaction: Option<Box<Transaction>>,
+    /// What it is subscribed to.
+    pub subscriptions: Option<Box<Subscriptions>>,
+    /// The request that is blocked. While there is one, no other request of the session may run.
+    pub wait: Option<Box<Wait>>,
+}
+
+impl Session {
+    /// CLIENT ID.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.info.id
+    }
+    /// Changes the database.
+    pub fn select(&mut self, db: u8) {
+        self.db = db;
+        self.info.db.store(db, Relaxed);
+    }
+    /// Changes the protocol.
+    pub fn set_protocol(&mut self, protocol: Protocol) {
+        self.wire.protocol = protocol;
+        let number = match protocol {
+            Protocol::Resp2 => 2,
+            Protocol::Resp3 => 3,
+            Protocol::Respb => 4,
+        };
+        self.info.protocol.store(number, Relaxed);
+    }
+    /// Changes the user.
+    pub fn set_user(&mut self, user: Arc<User>) {
+        *self.info.user.lock() = Arc::clone(&user);
+        self.user = user;
+        self.authenticated = true;
+    }
+    /// Whether it has a blocked request.
+    #[must_use]
+    pub const fn is_waiting(&self) -> bool {
+        self.wait.is_some()
+    }
+    /// Whether it is inside MULTI.
+    #[must_use]
+    pub fn in_multi(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|transaction| transaction.open)
+    }
+    /// A RESP2 client that has subscriptions may only run a few commands.
+    #[must_use]
+    pub fn in_resp2_pubsub(&self) -> bool {
+        self.wire.protocol == Protocol::Resp2 && self.subscriptions.is_some()
+    }
+}

@@ -1,0 +1,45 @@
+//! Owns: what MULTI and WATCH keep for a session. Does not own: EXEC itself (`crate::executor::exec`), the versions of
+//! watched keys (`weft_store::watch`).
+
+use weft_store::{Batch, WatchVersion};
+
+use crate::args::OwnedArgs;
+
+/// Bytes of queued commands that a transaction may hold; one more aborts it.
+pub const QUEUED_BYTES_MAX: usize = 1 << 30;
+
+/// A key that is watched.
+#[derive(Debug)]
+pub struct Watched {
+    /// Its database.
+    pub db: u8,
+    /// The key.
+    pub key: Box<[u8]>,
+    /// What it was when WATCH ran.
+    pub version: WatchVersion,
+}
+
+/// A transaction: queued commands, or only watched keys.
+#[derive(Debug, Default)]
+pub struct Transaction {
+    /// MULTI has run.
+    pub open: bool,
+    /// A command was refused: EXEC will abort.
+    pub refused: bool,
+    /// The commands.
+    pub queued: Vec<OwnedArgs>,
+    /// What the commands take.
+    pub queued_bytes: usize,
+    /// WATCH. Each is registered in the shard of its key until it is given back there.
+    pub watched: Vec<Watched>,
+}
+
+impl Transaction {
+    /// Gives the watches back to their shards. The caller holds no lock.
+    pub fn unwatch(&mut self, batch: &Batch<'_>) {
+        for watched in self.watched.drain(..) {
+            let key = batch.keyspace().key(&watched.key);
+            batch.lock(&key).watches().remove(watched.db, key.hash());
+        }
+    }
+}

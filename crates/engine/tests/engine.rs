@@ -1,0 +1,128 @@
+//! What the engine promises whatever the command: order, transactions, blocking, subscriptions, on every wire.
+
+mod support;
+
+use support::{Bench, show};
+use weft_engine::blocking::End;
+use weft_engine::reply::Protocol;
+
+const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
+
+#[test]
+fn set_and_get() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let a = bench.connect(protocol);
+        assert_eq!(bench.text(a, "GET k"), "nil");
+        assert_eq!(bench.text(a, "SET k v"), "OK");
+        assert_eq!(bench.text(a, "get k"), "v");
+        assert_eq!(bench.text(a, "GET"), "-ERR wrong number of arguments for 'get' command");
+        assert_eq!(
+            bench.text(a, "NOPE a b"),
+            "-ERR unknown command 'NOPE', with args beginning with: 'a' 'b' "
+        );
+        assert_eq!(bench.text(a, "SELECT 1"), "OK");
+        assert_eq!(bench.text(a, "GET k"), "nil");
+    }
+}
+
+#[test]
+fn a_transaction_runs_as_one() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        assert_eq!(bench.text(a, "WATCH k"), "OK");
+        assert_eq!(bench.text(a, "MULTI"), "OK");
+        assert_eq!(bench.text(a, "SET k 1"), "QUEUED");
+        assert_eq!(bench.text(a, "LPUSH k 1"), "QUEUED");
+        assert_eq!(bench.text(a, "GET k"), "QUEUED");
+        assert_eq!(
+            bench.text(a, "EXEC"),
+            "[OK -WRONGTYPE Operation against a key holding the wrong kind of value 1]"
+        );
+        bench.text(a, "WATCH k");
+        assert_eq!(bench.text(b, "SET k 2"), "OK");
+        bench.text(a, "MULTI");
+        bench.text(a, "SET k 3");
+        assert_eq!(bench.text(a, "EXEC"), "nil");
+        bench.text(a, "MULTI");
+        assert_eq!(bench.text(a, "SET k"), "-ERR wrong number of arguments for 'set' command");
+        assert_eq!(bench.text(a, "EXEC"), "-EXECABORT Transaction discarded because of previous errors.");
+        assert_eq!(bench.text(a, "EXEC"), "-ERR EXEC without MULTI");
+        assert_eq!(bench.text(b, "GET k"), "2");
+        bench.text(a, "MULTI");
+        assert_eq!(bench.text(a, "DISCARD"), "OK");
+        assert_eq!(bench.text(a, "DISCARD"), "-ERR DISCARD without MULTI");
+    }
+}
+
+#[test]
+fn blocked_clients_are_served_in_order() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let clients: Vec<u32> = (0..3).map(|_| bench.connect(protocol)).collect();
+        let writer = bench.connect(protocol);
+        assert!(bench.run(clients[0], "BLPOP other list 0").is_empty());
+        assert!(bench.run(clients[1], "BLPOP list 0").is_empty());
+        assert!(bench.run(clients[2], "BRPOP list 0").is_empty());
+        assert_eq!(bench.text(writer, "RPUSH list a b c d"), "4");
+        let got: Vec<String> = clients.iter().map(|&client| show(&bench.take(client)[0])).collect();
+        assert_eq!(got, ["[list a]", "[list b]", "[list d]"], "{protocol:?}");
+        assert_eq!(bench.text(writer, "LLEN list"), "1");
+        assert!(clients.iter().all(|&client| !bench.is_waiting(client)));
+        // A transaction hands over once, when it is over.
+        assert!(bench.run(clients[0], "BLPOP t 0").is_empty());
+        bench.run(writer, "MULTI");
+        bench.run(writer, "RPUSH t 1");
+        bench.run(writer, "LPUSH t 0");
+        assert_eq!(bench.text(writer, "EXEC"), "[1 2]");
+        assert_eq!(show(&bench.take(clients[0])[0]), "[t 0]");
+    }
+}
+
+#[test]
+fn a_wait_ends_once() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        assert!(bench.run(a, "BLPOP k 1").is_empty());
+        assert_eq!(show(&bench.end_wait(a, End::Timeout)[0]), "nil");
+        assert_eq!(bench.text(b, "LPUSH k 1"), "1");
+        assert!(bench.take(a).is_empty());
+        assert_eq!(bench.text(a, "BLPOP k 1"), "[k 1]");
+        assert!(bench.run(a, "BLPOP k 1").is_empty());
+        assert!(show(&bench.end_wait(a, End::Cancel)[0]).starts_with("-CANCELLED"));
+        assert!(bench.run(a, "BLPOP k 1").is_empty());
+        bench.disconnect(a);
+        assert_eq!(bench.text(b, "LPUSH k 1"), "1");
+        assert_eq!(bench.text(b, "LLEN k"), "1");
+        assert!(bench.engine.waits.is_empty());
+    }
+}
+
+#[test]
+fn subscribers_get_messages_behind_their_replies() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        let replies = bench.run(a, "SUBSCRIBE x y");
+        let shown: Vec<String> = replies.iter().map(show).collect();
+        match protocol {
+            Protocol::Resp2 => assert_eq!(shown, ["[subscribe x 1]", "[subscribe y 2]"]),
+            Protocol::Resp3 => assert_eq!(shown, [">[subscribe x 1]", ">[subscribe y 2]"]),
+            Protocol::Respb => assert_eq!(shown, ["[[subscribe x 1] [subscribe y 2]]"]),
+        }
+        bench.run(a, "PSUBSCRIBE x*");
+        assert_eq!(bench.text(b, "PUBLISH x hello"), "2");
+        let got: Vec<String> =
+            bench.take(a).iter().map(|reply| show(reply).trim_start_matches('>').to_string()).collect();
+        assert_eq!(got, ["[message x hello]", "[pmessage x* x hello]"]);
+        assert_eq!(bench.text(b, "PUBSUB NUMSUB x z"), "[x 1 z 0]");
+        let refused = bench.run(a, "GET k");
+        assert_eq!(show(&refused[0]).starts_with("-ERR Can't execute 'get'"), protocol == Protocol::Resp2);
+        bench.run(a, "UNSUBSCRIBE");
+        bench.run(a, "PUNSUBSCRIBE x*");
+        assert_eq!(bench.text(b, "PUBLISH x hello"), "0");
+        assert_eq!(bench.text(a, "GET k"), "nil");
+    }
+}

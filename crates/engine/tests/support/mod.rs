@@ -1,0 +1,211 @@
+//! Owns: a host without sockets, so that tests can run commands for any number of clients over any protocol.
+//!
+//! Each test file uses a part of it.
+
+#![allow(dead_code)]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weft_engine::blocking::End;
+use weft_engine::mailbox::{Address, Message};
+use weft_engine::reply::{Output, Protocol, ReplySink, Wire};
+use weft_engine::session::{ConnectionInfo, Session};
+use weft_engine::{Engine, Executor, Host, Lent, Postponed, Requests, Setup};
+use weft_protocol::{Limits, Outcome, Reply, resp};
+use weft_store::{Config, KeyHasher, Keyspace, ManualClock};
+
+/// The time at which tests begin.
+pub(crate) const START_MS: u64 = 1_700_000_000_000;
+
+/// A clock that a test holds on to after the engine has taken it.
+pub(crate) struct SharedClock(Arc<ManualClock>);
+
+impl weft_store::Clock for SharedClock {
+    fn now_ms(&self) -> u64 {
+        weft_store::Clock::now_ms(&*self.0)
+    }
+}
+
+/// An engine that lives as long as the test's process.
+pub(crate) fn engine() -> (&'static Engine, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::new(START_MS));
+    let config = Config { hasher: KeyHasher::with_seed(1), ..Config::default() };
+    let keyspace = Keyspace::new(config);
+    let setup = Setup { keyspace, clock: Box::new(SharedClock(Arc::clone(&clock))), workers: 1 };
+    (Box::leak(Box::new(Engine::new(setup))), clock)
+}
+
+struct Client {
+    session: Session,
+    output: Output,
+    bytes: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Clients {
+    list: HashMap<u32, Client>,
+    postponed: Vec<(u32, Postponed)>,
+}
+
+impl Host for Clients {
+    fn lend(&mut self, connection: u32, _channel: u16) -> Option<Lent<'_>> {
+        let client = self.list.get_mut(&connection)?;
+        Some(Lent { session: &mut client.session, output: &mut client.output, bytes: &client.bytes })
+    }
+    fn postpone(&mut self, connection: u32, _channel: u16, request: Postponed) {
+        self.postponed.push((connection, request));
+    }
+    fn ran(&mut self, _connection: u32, _channel: u16) {}
+}
+
+/// Clients of one worker.
+pub(crate) struct Bench {
+    pub(crate) engine: &'static Engine,
+    pub(crate) clock: Arc<ManualClock>,
+    executor: Executor<'static>,
+    clients: Clients,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        let (engine, clock) = engine();
+        let executor = Executor::new(engine, 0, 7).expect("the keyspace has places");
+        Self { engine, clock, executor, clients: Clients::default() }
+    }
+
+    /// A client that reads this protocol.
+    pub(crate) fn connect(&mut self, protocol: Protocol) -> u32 {
+        let connection = self.clients.list.len() as u32;
+        let address = Address { worker: 0, channel: 0, connection };
+        let wire = Wire { protocol, channel: 0 };
+        let session = self.engine.connect(address, wire, Arc::new(ConnectionInfo::default()), None);
+        self.clients
+            .list
+            .insert(connection, Client { session, output: Output::default(), bytes: Vec::new() });
+        connection
+    }
+
+    /// Runs a command, given as words, and gives every reply and push that the client has got since.
+    pub(crate) fn run(&mut self, client: u32, command: &str) -> Vec<Reply> {
+        let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
+        self.run_args(client, &words)
+    }
+
+    pub(crate) fn run_args(&mut self, client: u32, words: &[&[u8]]) -> Vec<Reply> {
+        let mut bytes = Vec::new();
+        resp::encode::request(None, &weft_protocol::request::Texts(words), &mut bytes);
+        let mut requests = Requests::default();
+        let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
+        let Outcome::Complete(_) = decoder.decode(&bytes, requests.visitor()) else {
+            panic!("a whole request")
+        };
+        requests.end_resp(&self.engine.keyspace, client, (&bytes, 0));
+        self.clients.list.get_mut(&client).expect("a client").bytes = bytes;
+        self.executor.run(&requests, &mut self.clients);
+        self.deliver();
+        self.take(client)
+    }
+
+    /// Runs a command and gives its one reply.
+    pub(crate) fn one(&mut self, client: u32, command: &str) -> Reply {
+        let mut replies = self.run(client, command);
+        assert_eq!(replies.len(), 1, "{command}: {replies:?}");
+        replies.remove(0)
+    }
+
+    /// Runs a command and gives its reply as text, in the way of redis-cli.
+    pub(crate) fn text(&mut self, client: u32, command: &str) -> String {
+        show(&self.one(client, command))
+    }
+
+    /// Ends the wait of a client.
+    pub(crate) fn end_wait(&mut self, client: u32, end: End) -> Vec<Reply> {
+        let Client { session, output, .. } = self.clients.list.get_mut(&client).expect("a client");
+        self.executor.end_wait(session, output, end);
+        self.deliver();
+        self.take(client)
+    }
+
+    pub(crate) fn disconnect(&mut self, client: u32) {
+        let client = self.clients.list.remove(&client).expect("a client");
+        self.executor.disconnect(client.session);
+    }
+
+    pub(crate) fn is_waiting(&self, client: u32) -> bool {
+        self.clients.list[&client].session.is_waiting()
+    }
+
+    fn deliver(&mut self) {
+        let mut messages = Vec::new();
+        self.engine.mailbox(0).take_into(&mut messages);
+        for message in messages {
+            match message {
+                Message::Push(to, push) => {
+                    if let Some(client) = self.clients.list.get_mut(&to.address.connection) {
+                        push.write(&mut ReplySink::new(&mut client.output, client.session.wire));
+                    }
+                }
+                Message::Served(to, output) => {
+                    if let Some(client) = self.clients.list.get_mut(&to.address.connection) {
+                        client.output.append(output);
+                        self.executor.served(&mut client.session);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What the client has got.
+    pub(crate) fn take(&mut self, client: u32) -> Vec<Reply> {
+        let client = self.clients.list.get_mut(&client).expect("a client");
+        let bytes = client.output.to_vec();
+        client.output.clear();
+        let mut replies = Vec::new();
+        let mut at = 0;
+        let mut builder = weft_protocol::reply::ReplyBuilder::new();
+        while at < bytes.len() {
+            let len = if client.session.wire.protocol == Protocol::Respb {
+                let mut decoder = weft_protocol::respb::ReplyDecoder::new(Limits::DEFAULT);
+                match decoder.decode(&bytes[at..], &mut builder) {
+                    Outcome::Complete(frame) => frame.len,
+                    other => panic!("{other:?} in {:?}", &bytes[at..]),
+                }
+            } else {
+                let mut decoder = resp::ReplyDecoder::new(Limits::DEFAULT);
+                match decoder.decode(&bytes[at..], &mut builder) {
+                    Outcome::Complete(frame) => frame.len,
+                    other => panic!("{other:?} in {:?}", String::from_utf8_lossy(&bytes[at..])),
+                }
+            };
+            replies.push(builder.take().expect("a reply"));
+            at += len;
+        }
+        replies
+    }
+}
+
+/// A reply on one line.
+pub(crate) fn show(reply: &Reply) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let list = |items: &[Reply]| items.iter().map(show).collect::<Vec<_>>().join(" ");
+    match reply {
+        Reply::Simple(bytes) | Reply::Bulk(bytes) | Reply::BigNumber(bytes) | Reply::Verbatim(_, bytes) => {
+            text(bytes)
+        }
+        Reply::Error(bytes) => format!("-{}", text(bytes)),
+        Reply::Int(value) => value.to_string(),
+        Reply::Double(value) => value.to_string(),
+        Reply::Bool(value) => value.to_string(),
+        Reply::Null | Reply::NullArray => "nil".to_string(),
+        Reply::Array(items) | Reply::Set(items) => format!("[{}]", list(items)),
+        Reply::Push(items) => format!(">[{}]", list(items)),
+        Reply::Map(pairs) => {
+            let pairs: Vec<_> =
+                pairs.iter().map(|(key, value)| format!("{}:{}", show(key), show(value))).collect();
+            format!("{{{}}}", pairs.join(" "))
+        }
+        other => format!("{other:?}"),
+    }
+}
