@@ -1,0 +1,259 @@
+//! Owns TLS over a socket, read and written from two threads. Does not own the socket.
+//!
+//! The session is locked only while bytes are encrypted or decrypted, never while a socket is waited for; so a writer
+//! whose peer takes nothing does not keep the reader from reading.
+
+use std::io::{self, Read as _, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use super::Socket;
+use crate::config::TlsConfig;
+use crate::error::{Error, Result, Waiting};
+
+/// Plaintext that is encrypted at a time: one record.
+const RECORD_BYTES: usize = 16 << 10;
+
+/// A session that stands.
+#[derive(Debug)]
+pub(super) struct Tls {
+    session: Mutex<Session>,
+    /// Encrypted and not yet written. Who writes holds this lock; it is taken before that of the session.
+    out: Mutex<Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Session {
+    tls: ClientConnection,
+    /// Read from the socket and not yet decrypted; at most one read.
+    pending: Vec<u8>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Tls {
+    /// The handshake. The socket has its times set.
+    pub(super) fn connect(
+        socket: &Socket,
+        settings: &TlsConfig,
+        host: &str,
+        limit: Option<Duration>,
+    ) -> Result<Tls> {
+        let bad = |error: rustls::Error| Error::Tls(error.to_string());
+        let name = settings.server_name.as_deref().unwrap_or(host).to_string();
+        let name = ServerName::try_from(name)
+            .map_err(|_| Error::Tls("the host is no name that a certificate can have".into()))?;
+        let mut tls = ClientConnection::new(Arc::new(client_config(settings)?), name).map_err(bad)?;
+        while tls.is_handshaking() {
+            if let Err(error) = tls.complete_io(&mut Blocking(socket)) {
+                return Err(match error.kind() {
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                        Error::Timeout(Waiting::Connect, limit.unwrap_or_default())
+                    }
+                    io::ErrorKind::UnexpectedEof => {
+                        Error::Tls("the server ended the handshake; does it offer TLS on this port?".into())
+                    }
+                    _ => Error::Tls(error.to_string()),
+                });
+            }
+        }
+        Ok(Tls { session: Mutex::new(Session { tls, pending: Vec::new() }), out: Mutex::new(Vec::new()) })
+    }
+
+    pub(super) fn read(&self, socket: &Socket, into: &mut [u8]) -> io::Result<usize> {
+        let mut raw = [0; RECORD_BYTES];
+        loop {
+            if let Some(len) = self.decrypted(socket, into)? {
+                return Ok(len);
+            }
+            let len = socket.read(&mut raw)?;
+            if len == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            lock(&self.session).pending.extend_from_slice(&raw[..len]);
+        }
+    }
+
+    /// Plaintext from what has been read; 0 where the server ended the session.
+    fn decrypted(&self, socket: &Socket, into: &mut [u8]) -> io::Result<Option<usize>> {
+        let mut session = lock(&self.session);
+        let Session { tls, pending } = &mut *session;
+        loop {
+            match tls.reader().read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return result.map(Some),
+            }
+            if pending.is_empty() {
+                break;
+            }
+            let mut rest = &pending[..];
+            let len = tls.read_tls(&mut rest)?;
+            pending.drain(..len);
+            tls.process_new_packets().map_err(io::Error::other)?;
+        }
+        // An answer of the session itself, to a change of keys for instance. When somebody writes, they take it along.
+        let answers = tls.wants_write();
+        drop(session);
+        if answers && let Ok(mut out) = self.out.try_lock() {
+            self.encrypt(&[], &mut out)?;
+            match drain(&mut out, socket) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => result?,
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn write(&self, socket: &Socket, bytes: &[u8]) -> io::Result<usize> {
+        let mut out = lock(&self.out);
+        drain(&mut out, socket)?;
+        let len = self.encrypt(&bytes[..bytes.len().min(RECORD_BYTES)], &mut out)?;
+        match drain(&mut out, socket) {
+            // The bytes are taken; the rest of them goes with the next call.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(len),
+            result => result.map(|()| len),
+        }
+    }
+
+    pub(super) fn flush(&self, socket: &Socket) -> io::Result<()> {
+        drain(&mut lock(&self.out), socket)
+    }
+
+    fn encrypt(&self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<usize> {
+        let mut session = lock(&self.session);
+        let len = session.tls.writer().write(bytes)?;
+        while session.tls.wants_write() {
+            session.tls.write_tls(out)?;
+        }
+        Ok(len)
+    }
+}
+
+/// Writes what it can of `out`, all of it unless the socket stops.
+fn drain(out: &mut Vec<u8>, socket: &Socket) -> io::Result<()> {
+    let mut at = 0;
+    let result = loop {
+        if at == out.len() {
+            break Ok(());
+        }
+        match socket.write(&out[at..]) {
+            Ok(len) => at += len,
+            Err(error) => break Err(error),
+        }
+    };
+    out.drain(..at);
+    result
+}
+
+/// The socket as `complete_io` wants it.
+struct Blocking<'a>(&'a Socket);
+
+impl io::Read for Blocking<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read(into)
+    }
+}
+
+impl io::Write for Blocking<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn client_config(settings: &TlsConfig) -> Result<ClientConfig> {
+    let bad = |error: rustls::Error| Error::Tls(error.to_string());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(bad)?;
+    let builder = if settings.insecure {
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+    } else {
+        builder.with_root_certificates(roots(settings)?)
+    };
+    match (&settings.cert_file, &settings.key_file) {
+        (None, None) => Ok(builder.with_no_client_auth()),
+        (Some(cert), Some(key)) => {
+            let chain = certificates(cert)?;
+            let key = PrivateKeyDer::from_pem_file(key)
+                .map_err(|error| Error::Tls(format!("{}: {error}", key.display())))?;
+            builder.with_client_auth_cert(chain, key).map_err(bad)
+        }
+        _ => Err(Error::Tls("a client certificate needs its key, and the key its certificate".into())),
+    }
+}
+
+fn certificates(path: &std::path::Path) -> Result<Vec<CertificateDer<'static>>> {
+    let bad = |error: rustls::pki_types::pem::Error| Error::Tls(format!("{}: {error}", path.display()));
+    CertificateDer::pem_file_iter(path).map_err(bad)?.collect::<std::result::Result<_, _>>().map_err(bad)
+}
+
+fn roots(settings: &TlsConfig) -> Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    match &settings.ca_file {
+        Some(path) => {
+            for certificate in certificates(path)? {
+                roots.add(certificate).map_err(|error| Error::Tls(format!("{}: {error}", path.display())))?;
+            }
+        }
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    if roots.is_empty() {
+        return Err(Error::Tls("there is no certificate to trust".into()));
+    }
+    Ok(roots)
+}
+
+/// Takes any certificate, for `TlsConfig::insecure`; the handshake's signatures are still checked.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,196 @@
+//! Owns a server that does what a test's script says, in RESPB after the usual HELLO. Does not own any command.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use weft_client::{Config, Protocol, Reply, Timeouts};
+use weft_protocol::request::{ArgList, Decoded};
+use weft_protocol::respb::{Control, Frame, ReplyWriter, RequestDecoder};
+use weft_protocol::{Limits, Outcome, resp};
+
+/// How long a test waits for what must come: never reached when all is well.
+pub const LONG: Duration = Duration::from_secs(20);
+
+/// One accepted connection.
+pub struct Peer {
+    pub socket: TcpStream,
+    input: Vec<u8>,
+}
+
+/// What a client sent.
+#[derive(Debug, PartialEq)]
+pub enum Sent {
+    Request(u16, String),
+    Close(u16, u16),
+    Cancel(u16, u32),
+    Window(u16, u32),
+    End,
+}
+
+pub fn request(channel: u16, text: &str) -> Sent {
+    Sent::Request(channel, text.to_string())
+}
+
+/// Runs the script for the first connection, after HELLO with these limits.
+pub fn respb(
+    limits: &'static [(&'static str, i64)],
+    script: impl FnOnce(&mut Peer) + Send + 'static,
+) -> (Config, JoinHandle<()>) {
+    raw(move |peer| {
+        let hello = peer.resp_request();
+        assert!(hello.starts_with("HELLO 3 PROTO respb"), "{hello}");
+        peer.send_resp(&hello_reply(limits));
+        script(peer);
+    })
+}
+
+/// Runs the script for the first connection.
+pub fn raw(script: impl FnOnce(&mut Peer) + Send + 'static) -> (Config, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let thread = std::thread::spawn(move || {
+        let (socket, _) = listener.accept().unwrap();
+        socket.set_read_timeout(Some(LONG)).unwrap();
+        socket.set_nodelay(true).unwrap();
+        script(&mut Peer { socket, input: Vec::new() });
+    });
+    let config = Config::new("127.0.0.1", port)
+        .with_protocol(Protocol::Respb)
+        .with_timeouts(Timeouts::all(Some(LONG)));
+    (config, thread)
+}
+
+pub fn bulk(text: impl AsRef<[u8]>) -> Reply {
+    Reply::Bulk(text.as_ref().to_vec())
+}
+
+pub fn hello_reply(limits: &[(&str, i64)]) -> Reply {
+    let limits = limits.iter().map(|(name, value)| (bulk(name), Reply::Int(*value))).collect();
+    Reply::Map(vec![
+        (bulk("server"), bulk("peer")),
+        (bulk("version"), bulk("1.2.3")),
+        (bulk("proto"), Reply::Int(3)),
+        (bulk("id"), Reply::Int(42)),
+        (bulk("mode"), bulk("standalone")),
+        (bulk("role"), bulk("master")),
+        (bulk("modules"), Reply::Array(Vec::new())),
+        (
+            bulk("respb"),
+            Reply::Map(vec![
+                (bulk("version"), Reply::Int(1)),
+                (bulk("table"), Reply::Int(1)),
+                (bulk("capabilities"), Reply::Int(1)),
+                (bulk("limits"), Reply::Map(limits)),
+            ]),
+        ),
+    ])
+}
+
+/// A reply's frame.
+pub fn frame(channel: u16, reply: &Reply) -> Vec<u8> {
+    let mut out = Vec::new();
+    reply.visit(&mut ReplyWriter::new(&mut out, channel));
+    out
+}
+
+/// A control frame.
+pub fn control(channel: u16, control: Control<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    control.encode(channel, &mut out);
+    out
+}
+
+fn text(arguments: Decoded<'_>, name: Option<&str>) -> String {
+    let mut words: Vec<String> = name.map(str::to_string).into_iter().collect();
+    for arg in arguments.list.iter(arguments.frame) {
+        let mut word = Vec::new();
+        arg.push_text(&mut word);
+        words.push(String::from_utf8_lossy(&word).into_owned());
+    }
+    words.join(" ")
+}
+
+impl Peer {
+    fn more(&mut self) -> bool {
+        let mut bytes = [0; 4096];
+        let len = self.socket.read(&mut bytes).unwrap_or(0);
+        self.input.extend_from_slice(&bytes[..len]);
+        len > 0
+    }
+
+    /// The next RESP request, its words with blanks between them.
+    pub fn resp_request(&mut self) -> String {
+        let (mut decoder, mut args) = (resp::RequestDecoder::new(Limits::DEFAULT), ArgList::new());
+        loop {
+            match decoder.decode(&self.input, &mut args) {
+                Outcome::Complete(frame) => {
+                    let text = text(Decoded { list: &args, frame: &self.input }, None);
+                    self.input.drain(..frame.len);
+                    return text;
+                }
+                Outcome::Incomplete { .. } => assert!(self.more(), "the client ended the connection"),
+                Outcome::Invalid(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    pub fn send_resp(&mut self, reply: &Reply) {
+        let mut out = Vec::new();
+        reply.visit(&mut resp::ReplyWriter::new(&mut out, resp::Version::Resp3));
+        self.send(&out);
+    }
+
+    /// The next frame of the client.
+    pub fn next(&mut self) -> Sent {
+        let (mut decoder, mut args) = (RequestDecoder::new(Limits::DEFAULT), ArgList::new());
+        loop {
+            if self.input.is_empty() && !self.more() {
+                return Sent::End;
+            }
+            match decoder.decode(&self.input, &mut args) {
+                Outcome::Complete(request) => {
+                    let (channel, len) = (request.channel, request.len);
+                    let sent = match request.frame {
+                        Frame::Control(Control::Close { code, .. }) => Sent::Close(channel, code),
+                        Frame::Control(Control::Cancel { sequence }) => Sent::Cancel(channel, sequence),
+                        Frame::Control(Control::Window { more }) => Sent::Window(channel, more),
+                        Frame::Control(other) => panic!("{other:?}"),
+                        frame => {
+                            let name = frame.command().map(|id| id.spec().name);
+                            Sent::Request(channel, text(Decoded { list: &args, frame: &self.input }, name))
+                        }
+                    };
+                    self.input.drain(..len);
+                    return sent;
+                }
+                Outcome::Incomplete { .. } => {
+                    if !self.more() {
+                        return Sent::End;
+                    }
+                }
+                Outcome::Invalid(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    pub fn expect(&mut self, sent: Sent) {
+        assert_eq!(self.next(), sent);
+    }
+
+    /// Sends bytes; a client that is gone does not mind.
+    pub fn send(&mut self, bytes: &[u8]) {
+        let _ = self.socket.write_all(bytes);
+    }
+
+    pub fn reply(&mut self, channel: u16, reply: &Reply) {
+        self.send(&frame(channel, reply));
+    }
+
+    /// Answers one request.
+    pub fn serve(&mut self, channel: u16, text: &str, reply: &Reply) {
+        self.expect(request(channel, text));
+        self.reply(channel, reply);
+    }
+}
