@@ -49,6 +49,7 @@ impl EffectSink for Effects {
             Effect::Set { key, .. }
             | Effect::Write { key, .. }
             | Effect::Expire { key, .. }
+            | Effect::FieldsExpired { key, .. }
             | Effect::Change { key, .. } => self.changed.push((db, key.into())),
             Effect::Flush | Effect::Swap { .. } => {}
         }

@@ -24,9 +24,11 @@ pub enum Counter {
     Evicted,
     /// Writes since the start (`rdb_changes_since_last_save`).
     Writes,
+    /// Fields of hashes removed because their time had come.
+    ExpiredFields,
 }
 
-const COUNTERS: usize = 6;
+const COUNTERS: usize = 7;
 
 /// One worker's counters.
 #[derive(Default)]

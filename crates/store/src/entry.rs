@@ -288,6 +288,27 @@ pub enum Garbage {
 }
 
 impl Garbage {
+    /// Memory that dropping it frees, if nobody else holds it.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Shared(bytes) => bytes.memory_bytes(),
+            Self::Object(object) => object.memory_bytes(),
+        }
+    }
+    /// See [`Object::next_due_ms`].
+    pub(crate) fn next_due_ms(&self) -> u64 {
+        if let Self::Object(object) = self { object.next_due_ms() } else { u64::MAX }
+    }
+    /// Frees a part of it: `chunks` pieces of about 64 KiB, some 10 µs each. Returns whether what is left may be
+    /// dropped at once. [`crate::Keyspace::discard`] has maintenance do this.
+    pub fn free_step(&mut self, chunks: usize) -> bool {
+        match self {
+            Self::Nothing | Self::Shared(_) => true,
+            Self::Object(object) => object.free_step(chunks),
+        }
+    }
     /// The value that it was, if it was one out of line.
     #[must_use]
     pub fn into_value(self) -> Option<NewValue<'static>> {

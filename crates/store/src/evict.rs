@@ -189,7 +189,7 @@ impl Evictor {
             let key = Key { hash, bytes: &self.key };
             let garbage = guard.remove_found(&mut op, &key, found, Cause::Evicted);
             drop(guard);
-            drop(garbage);
+            batch.keyspace().discard(garbage);
             return true;
         }
         false

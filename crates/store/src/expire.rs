@@ -81,13 +81,16 @@ impl ShardGuard<'_> {
                     key.clear();
                     key.extend_from_slice(self.heap().entry(db, found).key());
                     let mut op = Op::new(db as u8, now_ms, sink);
-                    drop(self.remove_found(&mut op, &Key { hash, bytes: key }, found, Cause::Expired));
+                    let garbage =
+                        self.remove_found(&mut op, &Key { hash, bytes: key }, found, Cause::Expired);
+                    self.keyspace.discard(garbage);
                     removed += 1;
                 }
                 start = number + 1;
             }
         }
-        let next = self.heap().next_expiry_ms();
+        removed += self.expire_due_fields(now_ms, sink, key, KEYS_PER_LOCK.saturating_sub(removed));
+        let next = self.heap().next_expiry_ms().min(self.next_field_due_ms());
         self.keyspace.shard(self.id()).next_expiry_ms.store(next, Relaxed);
         (removed, next <= now_ms)
     }

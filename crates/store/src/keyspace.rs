@@ -17,9 +17,11 @@ mod walk;
 use crate::access::AccessMode;
 use crate::counters::{Counter, Counters, DATABASES_MAX};
 use crate::effect::{Effect, EffectSink};
+use crate::entry::Garbage;
 use crate::entry::heap::{Env, Key};
 use crate::epoch::{Closed, Pin, WORKERS_MAX};
 use crate::hash::{KeyHasher, SHARDS_MAX, shard_of};
+use crate::reaper::{Backing, Reaper};
 use crate::shard::{Op, Shard, ShardGuard, emit};
 use crate::slab::pages::{PageSource, PageStats};
 use crate::table::array::Array;
@@ -66,6 +68,7 @@ pub struct Keyspace {
     counters: Box<[Counters]>,
     pub(crate) directory: Directory,
     pub(crate) pages: PageSource,
+    reaper: Reaper,
     sequence: AtomicU64,
     access: AtomicU32,
 }
@@ -88,6 +91,7 @@ impl Keyspace {
             counters: (0..workers).map(|_| Counters::default()).collect(),
             directory: Directory::new(shards * databases, workers),
             pages: PageSource::new(config.huge_pages),
+            reaper: Reaper::default(),
             sequence: AtomicU64::new(0),
             access: AtomicU32::new(0),
             hasher: config.hasher,
@@ -173,6 +177,25 @@ impl Keyspace {
     #[inline]
     pub(crate) fn next_sequence(&self) -> u64 {
         self.sequence.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// What a collection that is built outside a shard needs of the keyspace it will be set in.
+    #[must_use]
+    pub const fn backing(&self) -> Backing<'_> {
+        Backing { hasher: &self.hasher, reaper: &self.reaper }
+    }
+    /// Drops what a deleted value owned: at once if that is quick, else in the steps of maintenance. The caller need
+    /// not have given up its locks: at most 20 µs.
+    pub fn discard(&self, garbage: Garbage) {
+        self.reaper.discard(garbage);
+    }
+    /// Memory of deleted values that maintenance has yet to free (`lazyfree_pending` in bytes).
+    #[must_use]
+    pub fn discarded_bytes(&self) -> usize {
+        self.reaper.pending_bytes()
+    }
+    pub(crate) const fn reaper(&self) -> &Reaper {
+        &self.reaper
     }
 
     /// Chooses how accesses are remembered; clocks of the other mode are read as they are until the next access.
@@ -345,12 +368,14 @@ impl ShardGuard<'_> {
         let removed = self.heap_mut().clear(env, db as usize);
         self.counters.add_keys(db as usize, -(removed as i64));
         self.counters.add_expiring(db as usize, -(expiring as i64));
+        self.forget_fields(db);
         self.watches().touch_all(db);
         removed
     }
     fn swap(&mut self, one: u8, two: u8) {
         let env = self.env();
         self.heap_mut().swap(env, one as usize, two as usize);
+        self.swap_fields(one, two);
         self.watches().touch_all(one);
         self.watches().touch_all(two);
     }

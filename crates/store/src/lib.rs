@@ -13,7 +13,10 @@
 //! | `table` | buckets, resizing, hash order, the expiry index |
 //! | `slab` | size classes, spans, pages, compaction |
 //! | `epoch` | pins, the limbo, the gate |
-//! | [`value`], [`list`], [`stream`] | what a key can hold |
+//! | [`value`] | what a key can hold |
+//! | [`list`], [`hash_object`], [`set`], [`stream`] | the types; each says which command uses what |
+//! | `packed`, `dict` | one buffer for a small collection; a table over records for a large one |
+//! | [`reaper`] | what takes long to free |
 //! | [`expire`], [`evict`], [`maintain`] | background work, in bounded steps |
 //! | [`effect`] | what the store tells others |
 //! | [`watch`], [`waiters`] | WATCH and blocking |
@@ -48,10 +51,14 @@
 //! | GETEX, EXPIRE…, PERSIST, TTL | [`ShardGuard::expire_ms`], [`ShardGuard::set_expire_ms`] |
 //! | INCR…, DECR… | [`ShardGuard::increment`]; INCRBYFLOAT: `peek`, then `set` with `Keep` |
 //! | APPEND, SETRANGE, SETBIT | [`ShardGuard::append`], [`ShardGuard::set_range`] |
-//! | DEL, UNLINK, GETDEL | [`ShardGuard::remove`], [`ShardGuard::take`]; drop the [`Garbage`] after the guards |
+//! | DEL, UNLINK, GETDEL | [`ShardGuard::remove`], [`ShardGuard::take`]; give the [`Garbage`] to
+//! [`Keyspace::discard`] |
 //! | RENAME, MOVE, COPY | [`Batch::lock_keys`], [`ShardGuard::take`] or [`ValueRef::to_new`], then `set` |
-//! | LPUSH, LRANGE, … | [`ShardGuard::change_list`] for writes, `get` for reads; [`ShardGuard::emit`] with the effect |
+//! | LPUSH, LRANGE, … | [`ShardGuard::change_list`] for writes, [`ShardGuard::get_list`] for reads;
+//! [`ShardGuard::emit`] with the effect |
 //! | XADD, XREADGROUP, … | [`ShardGuard::change_stream`] for writes, `get` for reads |
+//! | HSET, SADD, … | `change_hash`, `change_set` for writes, `get_hash`, `get_set` for reads |
+//! | SINTER, ZUNION, … | `get` or `exists` on each key, then [`Guards::view`] for all of them together |
 //! | SCAN, RANDOMKEY, DBSIZE | [`Batch::scan`], [`Batch::random_key`], [`Keyspace::len`] |
 //! | OBJECT, MEMORY USAGE, TYPE | [`ShardGuard::info`], [`ValueRef::type_name`] |
 //! | WATCH, EXEC | [`ShardGuard::watches`]; at EXEC call `exists` on each watched key first, so that expiry counts |
@@ -61,8 +68,10 @@
 #![deny(unsafe_code, unsafe_op_in_unsafe_fn)]
 
 pub mod access;
+mod choice;
 pub mod clock;
 pub mod counters;
+mod dict;
 pub mod effect;
 #[allow(unsafe_code)]
 mod entry;
@@ -70,11 +79,16 @@ mod epoch;
 pub mod evict;
 pub mod expire;
 pub mod hash;
+pub mod hash_object;
 pub mod keyspace;
+mod leb;
 pub mod list;
 pub mod maintain;
+mod packed;
 #[allow(unsafe_code)]
 mod prefetch;
+pub mod reaper;
+pub mod set;
 pub mod shard;
 #[allow(unsafe_code)]
 mod slab;
@@ -96,9 +110,12 @@ pub use epoch::WORKERS_MAX;
 pub use evict::{Evictor, Policy};
 pub use expire::ExpiryCycle;
 pub use hash::{KeyHasher, SHARDS_MAX};
+pub use hash_object::{Field, FieldExpiry, Hash, HashLimits, HashMut, HashRef};
 pub use keyspace::{Batch, Config, Cursor, Guards, Keyspace, Worker, World};
 pub use list::{End, List, ListLimit};
 pub use maintain::Maintenance;
+pub use reaper::Backing;
+pub use set::{Member, Set, SetLimits, SetMut, SetRef};
 pub use shard::{Changed, Expiry, KeyInfo, NumberError, Op, ShardGuard, Taken, TakenValue, WrongType};
 pub use slab::pages::PageStats;
 pub use stream::{Stream, StreamId, StreamLimit};

@@ -108,6 +108,16 @@ impl List {
             }
     }
 
+    /// Frees up to `chunks` chunks from the end of a list that nobody refers to any more. Returns whether that was all.
+    pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
+        let Repr::Chunked(row) = &mut self.repr else { return true };
+        for _ in 0..chunks {
+            let Some(chunk) = row.pop_back() else { return true };
+            self.chunk_bytes -= chunk.capacity();
+        }
+        row.is_empty()
+    }
+
     fn chunk_count(&self) -> usize {
         match &self.repr {
             Repr::Compact(_) => 1,

@@ -8,6 +8,8 @@ use crate::keyspace::Batch;
 const RESIZE_BUCKETS: u32 = 64;
 /// Buckets of a flushed table freed under one lock: about 50 µs.
 const DRAIN_BUCKETS: u32 = 64;
+/// Pieces of 64 KiB of deleted collections freed in one step, outside the lock: about 100 µs.
+const REAP_CHUNKS: usize = 16;
 /// Entries moved out of sparse spans under one lock: about 25 µs.
 const COMPACT_ENTRIES: usize = 64;
 /// Regions whose free pages are given back in one step: each up to some 100 µs in the kernel.
@@ -48,12 +50,13 @@ impl Maintenance {
             let env = guard.env();
             let heap = guard.heap_mut();
             worked = heap.advance_resize(env, RESIZE_BUCKETS);
-            worked |= heap.drain(env, DRAIN_BUCKETS);
+            worked |= heap.drain(env, DRAIN_BUCKETS, |garbage| keyspace.discard(garbage));
             if !worked {
                 step.moved = heap.compact(env, COMPACT_ENTRIES);
                 worked = step.moved > 0;
             }
         }
+        worked |= keyspace.reaper().step(REAP_CHUNKS);
         self.steps = self.steps.wrapping_add(1);
         if worked {
             self.idle = 0;

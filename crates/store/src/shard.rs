@@ -2,6 +2,7 @@
 //! and emitting. Does not own: which shard a key is in, taking locks (`crate::keyspace`), bytes and pointers
 //! (`crate::entry`).
 
+mod fields;
 mod object;
 mod read;
 mod text;
@@ -15,6 +16,7 @@ use crate::entry::heap::{Env, Found, Heap, Key};
 use crate::keyspace::Keyspace;
 use crate::waiters::Waiters;
 use crate::watch::Watches;
+use fields::FieldIndex;
 pub use object::Changed;
 use parking_lot::{Mutex, MutexGuard};
 pub use read::KeyInfo;
@@ -30,6 +32,8 @@ pub(crate) struct ShardData {
     rng: XorShift,
     /// The latest time seen: a shard's time does not go back.
     now_ms: u64,
+    /// Hashes with fields that expire.
+    fields: FieldIndex,
 }
 
 /// A shard, on cache lines of its own.
@@ -48,6 +52,7 @@ impl Shard {
             waiters: Waiters::default(),
             rng: XorShift::new(seed),
             now_ms: 0,
+            fields: FieldIndex::default(),
         };
         Self { data: Mutex::new(data), next_expiry_ms: AtomicU64::new(u64::MAX) }
     }
@@ -150,7 +155,8 @@ impl<'b> ShardGuard<'b> {
     #[inline(never)]
     fn live_expiring(&mut self, op: &mut Op<'_>, key: &Key<'_>, found: Found) -> Option<Found> {
         if self.data.heap.entry(op.db as usize, found).expire_ms() <= self.time(op) {
-            drop(self.remove_found(op, key, found, Cause::Expired));
+            let garbage = self.remove_found(op, key, found, Cause::Expired);
+            self.keyspace.discard(garbage);
             return None;
         }
         Some(found)

@@ -72,6 +72,11 @@ impl Table {
         owner.publish(self.main.as_ref(), self.next.as_ref());
         owner.advance(self.migrated);
     }
+    /// A second table with the same entries, which must mean the same in both: names, not addresses.
+    pub(crate) fn duplicate(&self) -> Self {
+        let copy = |array: &Option<Array>| array.as_ref().map(Array::duplicate);
+        Self { main: copy(&self.main), next: copy(&self.next), ..*self }
+    }
     fn arrays(&self) -> impl Iterator<Item = &Array> {
         self.main.iter().chain(self.next.iter())
     }

@@ -2,7 +2,9 @@
 //! (`crate::entry`), what commands do with them.
 
 use crate::entry::INLINE_BYTES_MAX;
+use crate::hash_object::{Hash, HashRef};
 use crate::list::List;
+use crate::set::{Set, SetRef};
 use crate::stream::Stream;
 use std::sync::Arc;
 
@@ -40,11 +42,10 @@ impl SharedBytes {
 
 /// A value that is not a string, boxed behind the entry's word.
 ///
-/// One variant for each type; commands match on it and answer WRONGTYPE for the others. The types of later issues stand
-/// here in the same way: `Hash(Hash)`, `Set(Set)`, `SortedSet(SortedSet)`. Each brings its file
-/// beside `list.rs`, starts compact in one buffer and grows into a structure of its own; large hashes, sets and the
-/// dictionaries of sorted sets use `crate::table` (with `Private` as its home), so that HSCAN, SSCAN and ZSCAN promise
-/// what SCAN does, and field expiry uses its marks and hints.
+/// One variant for each type; commands reach them through `get_hash`, `change_hash` and their like on the shard, which
+/// answer WRONGTYPE for the others. Each type starts compact in one buffer and grows into a structure of its own; large
+/// hashes, sets and the dictionaries of sorted sets use `crate::dict`, which is `crate::table` over records of their
+/// own, so that HSCAN, SSCAN and ZSCAN promise what SCAN does.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Object {
@@ -52,6 +53,10 @@ pub enum Object {
     List(List),
     /// A stream, boxed: it is larger than the others.
     Stream(Box<Stream>),
+    /// A hash.
+    Hash(Hash),
+    /// A set.
+    Set(Set),
 }
 
 impl Object {
@@ -61,14 +66,18 @@ impl Object {
         match self {
             Self::List(_) => "list",
             Self::Stream(_) => "stream",
+            Self::Hash(_) => "hash",
+            Self::Set(_) => "set",
         }
     }
     /// The name OBJECT ENCODING answers.
     #[must_use]
-    pub const fn encoding(&self) -> &'static str {
+    pub fn encoding(&self) -> &'static str {
         match self {
             Self::List(list) => list.encoding(),
             Self::Stream(_) => "stream",
+            Self::Hash(hash) => hash.view().encoding(),
+            Self::Set(set) => set.view().encoding(),
         }
     }
     /// Memory that it takes, its box included. Constant time: every type keeps count.
@@ -78,15 +87,19 @@ impl Object {
             + match self {
                 Self::List(list) => list.memory_bytes(),
                 Self::Stream(stream) => size_of::<Stream>() + stream.memory_bytes(),
+                Self::Hash(hash) => hash.memory_bytes(),
+                Self::Set(set) => set.memory_bytes(),
             }
     }
     /// Whether it holds nothing: such a key is removed.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         match self {
             Self::List(list) => list.is_empty(),
             // A stream stays without entries: its groups and its last id count.
             Self::Stream(_) => false,
+            Self::Hash(hash) => hash.view().is_empty(),
+            Self::Set(set) => set.view().is_empty(),
         }
     }
     /// A copy, for COPY.
@@ -95,12 +108,29 @@ impl Object {
         Box::new(match self {
             Self::List(list) => Self::List(list.clone()),
             Self::Stream(stream) => Self::Stream(stream.clone()),
+            Self::Hash(hash) => Self::Hash(hash.duplicate()),
+            Self::Set(set) => Self::Set(set.duplicate()),
         })
+    }
+    /// Frees a part of an object that nobody refers to any more, `chunks` pieces of about 64 KiB. Returns whether what
+    /// is left may be dropped.
+    pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
+        match self {
+            Self::List(list) => list.free_step(chunks),
+            Self::Hash(hash) => hash.free_step(chunks),
+            Self::Set(set) => set.free_step(chunks),
+            Self::Stream(_) => true,
+        }
+    }
+    /// The earliest expiry of something inside it, or something earlier; `u64::MAX` without any.
+    pub(crate) fn next_due_ms(&self) -> u64 {
+        if let Self::Hash(hash) = self { hash.next_due_ms() } else { u64::MAX }
     }
 }
 
 /// A value as it stands in the store, borrowed for as long as the guard is not used to change something.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum ValueRef<'a> {
     /// A string inside the entry.
     Bytes(&'a [u8]),
@@ -113,6 +143,21 @@ pub enum ValueRef<'a> {
 }
 
 impl<'a> ValueRef<'a> {
+    /// The list, if it is one.
+    #[must_use]
+    pub const fn as_list(self) -> Option<&'a List> {
+        if let Self::Object(Object::List(list)) = self { Some(list) } else { None }
+    }
+    /// The hash, if it is one.
+    #[must_use]
+    pub fn as_hash(self) -> Option<HashRef<'a>> {
+        if let Self::Object(Object::Hash(hash)) = self { Some(hash.view()) } else { None }
+    }
+    /// The set, if it is one.
+    #[must_use]
+    pub fn as_set(self) -> Option<SetRef<'a>> {
+        if let Self::Object(Object::Set(set)) = self { Some(set.view()) } else { None }
+    }
     /// Whether it is a string of any form.
     #[must_use]
     pub const fn is_string(&self) -> bool {
@@ -163,6 +208,7 @@ impl<'a> ValueRef<'a> {
 
 /// A value on its way into the store.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum NewValue<'a> {
     /// A string of at most [`INLINE_BYTES_MAX`] bytes, copied into the entry.
     Bytes(&'a [u8]),
@@ -232,6 +278,12 @@ pub fn parse_int(bytes: &[u8]) -> Option<i64> {
 pub struct Digits([u8; 20]);
 
 impl Digits {
+    /// The most bytes of a number.
+    pub(crate) const BYTES_MAX: usize = 20;
+    /// The bytes from `start` on, where the last [`Digits::write`] has left a number.
+    pub(crate) fn from(&self, start: usize) -> &[u8] {
+        &self.0[start..]
+    }
     /// Writes the number and returns its digits.
     pub fn write(&mut self, value: i64) -> &[u8] {
         let mut left = value.unsigned_abs();

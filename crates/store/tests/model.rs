@@ -62,6 +62,7 @@ impl EffectSink for Follower {
                 self.expired += usize::from(cause == Cause::Expired);
             }
             Effect::Change { key, arguments, opcode } => self.change(db, key, opcode, arguments),
+            Effect::FieldsExpired { .. } => panic!("there are no hashes here"),
             Effect::Flush => self.keys.retain(|(in_db, _), _| *in_db != db),
             Effect::Swap { with } => swap(&mut self.keys, db, with),
         }

@@ -258,7 +258,7 @@ impl<'a> ReplySink<'a> {
             ValueRef::Bytes(bytes) => self.bulk(bytes),
             ValueRef::Int(number) => self.bulk(Digits::default().write(*number)),
             ValueRef::Shared(bytes) => self.bulk_shared(bytes),
-            ValueRef::Object(_) => self.null(),
+            _ => self.null(),
         }
     }
     /// An integer as a byte string.

@@ -199,7 +199,7 @@ impl Heap {
         unsafe {
             let bytes = Entry::new(at).allocated_bytes();
             let garbage = take_owned(at);
-            self.owned_bytes -= owned_bytes_of(&garbage);
+            self.owned_bytes -= garbage.memory_bytes();
             self.free(at, bytes, env);
             garbage
         }
@@ -242,7 +242,7 @@ impl Heap {
                 draft.write(old);
                 garbage
             };
-            self.owned_bytes -= owned_bytes_of(&garbage);
+            self.owned_bytes -= garbage.memory_bytes();
             let tagged = Tagged::new(old, expires);
             if tagged != found.tagged || expires {
                 self.tables[db].replace(found.pos, tagged, expire_ms);
@@ -313,7 +313,7 @@ impl Heap {
         let at = self.tables[db].at(found.pos).entry();
         // SAFETY: `&mut self` keeps everyone else away; the entry is made whole again at once.
         let garbage = unsafe { take_owned(at) };
-        self.owned_bytes -= owned_bytes_of(&garbage);
+        self.owned_bytes -= garbage.memory_bytes();
         // SAFETY: an entry whose value was out of line has a word; an integer takes the same place and owns nothing.
         unsafe { super::set_int(at, 0) };
         garbage.into_value().unwrap_or(NewValue::Int(0))
@@ -435,13 +435,5 @@ fn owned_bytes(value: &NewValue<'_>) -> usize {
         NewValue::Bytes(_) | NewValue::Int(_) => 0,
         NewValue::Shared(bytes) => bytes.memory_bytes(),
         NewValue::Object(object) => object.memory_bytes(),
-    }
-}
-
-fn owned_bytes_of(garbage: &Garbage) -> usize {
-    match garbage {
-        Garbage::Nothing => 0,
-        Garbage::Shared(bytes) => bytes.memory_bytes(),
-        Garbage::Object(object) => object.memory_bytes(),
     }
 }

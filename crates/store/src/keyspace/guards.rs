@@ -75,6 +75,21 @@ impl<'b> Guards<'b> {
         found.expect("a command uses the keys that it has declared")
     }
 
+    /// A key's value as it stands, borrowed together with others: for commands that read several keys at once. First
+    /// call [`ShardGuard::get`] or [`ShardGuard::exists`] for each, which see to expiry and to counting; this does
+    /// neither. Panics as [`Guards::shard`] does, and behind the gate when the shard was not used yet.
+    #[must_use]
+    pub fn view(&self, db: u8, key: &Key<'_>) -> Option<ValueRef<'_>> {
+        let id = self.keyspace.shard_of(key);
+        let found = match &self.held {
+            Held::One(guard) => (guard.id() == id).then_some(guard),
+            Held::Many(guards) | Held::World(guards) => {
+                guards.binary_search_by_key(&id, ShardGuard::id).ok().map(|at| &guards[at])
+            }
+        };
+        found.expect("a command uses the keys that it has declared").view(db, key)
+    }
+
     /// Whether a key's shard is among the locked ones (always, behind the gate).
     #[must_use]
     pub fn covers(&self, key: &Key<'_>) -> bool {

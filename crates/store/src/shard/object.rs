@@ -6,10 +6,12 @@ use super::{Op, ShardGuard, WrongType};
 use crate::effect::{Cause, NoEffects};
 use crate::entry::ValueMut;
 use crate::entry::heap::Key;
+use crate::hash_object::{Hash, HashLimits, HashMut, HashRef};
 use crate::list::List;
+use crate::set::{Set, SetLimits, SetMut, SetRef};
 use crate::shard::Expiry;
 use crate::stream::Stream;
-use crate::value::{NewValue, Object};
+use crate::value::{NewValue, Object, ValueRef};
 
 /// What a change says about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +57,15 @@ impl ShardGuard<'_> {
         let clock = data.heap.entry(db, found).clock();
         data.heap.entry(db, found).set_clock(mode.touched(clock, now_ms, &mut data.rng));
         let ValueMut::Object(object) = data.heap.value_mut(db, found) else { return Err(WrongType) };
-        let before = object.memory_bytes();
+        let (before, due_before) = (object.memory_bytes(), object.next_due_ms());
         let outcome = change(object);
-        let (after, empty) = (object.memory_bytes(), object.is_empty());
+        let (after, due, empty) = (object.memory_bytes(), object.next_due_ms(), object.is_empty());
         data.heap.grow_owned(before, after);
+        self.note_fields(op.db, key.hash, due_before, due);
         let Changed { result, changed } = outcome?;
         if empty {
-            drop(self.remove_found(op, key, found, Cause::Deleted));
+            let garbage = self.remove_found(op, key, found, Cause::Deleted);
+            self.keyspace.discard(garbage);
         } else if changed {
             self.wrote(op.db, key);
         }
@@ -97,6 +101,67 @@ impl ShardGuard<'_> {
             Object::Stream(stream) => Ok(change(stream)),
             _ => Err(WrongType),
         })
+    }
+
+    /// [`ShardGuard::change_object`] for hashes. Fields whose time has come are removed first.
+    pub fn change_hash<R>(
+        &mut self,
+        op: &mut Op<'_>,
+        key: &Key<'_>,
+        create: bool,
+        limits: HashLimits,
+        change: impl FnOnce(&mut HashMut<'_>) -> Changed<R>,
+    ) -> Result<Option<R>, WrongType> {
+        self.purge_fields(op, key);
+        let now_ms = self.time(op);
+        let create = create.then_some((|| Object::Hash(Hash::default())) as fn() -> Object);
+        let backing = self.keyspace.backing();
+        self.change_object(op, key, create, |object| match object {
+            Object::Hash(hash) => Ok(change(&mut HashMut::new(hash, limits, backing).at(now_ms))),
+            _ => Err(WrongType),
+        })
+    }
+
+    /// [`ShardGuard::change_object`] for sets.
+    pub fn change_set<R>(
+        &mut self,
+        op: &mut Op<'_>,
+        key: &Key<'_>,
+        create: bool,
+        limits: SetLimits,
+        change: impl FnOnce(&mut SetMut<'_>) -> Changed<R>,
+    ) -> Result<Option<R>, WrongType> {
+        let create = create.then_some((|| Object::Set(Set::default())) as fn() -> Object);
+        let backing = self.keyspace.backing();
+        self.change_object(op, key, create, |object| match object {
+            Object::Set(set) => Ok(change(&mut SetMut::new(set, limits, backing))),
+            _ => Err(WrongType),
+        })
+    }
+
+    /// [`ShardGuard::get`] for lists: `None` without the key, an error if it holds something else.
+    pub fn get_list(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Result<Option<&List>, WrongType> {
+        self.get(op, key).map(|value| value.as_list().ok_or(WrongType)).transpose()
+    }
+    /// [`ShardGuard::get`] for hashes. Fields whose time has come are removed first.
+    pub fn get_hash(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Result<Option<HashRef<'_>>, WrongType> {
+        self.purge_fields(op, key);
+        let now_ms = self.time(op);
+        self.get(op, key)
+            .map(|value| value.as_hash().ok_or(WrongType).map(|hash| hash.at(now_ms)))
+            .transpose()
+    }
+    /// [`ShardGuard::get`] for sets.
+    pub fn get_set(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Result<Option<SetRef<'_>>, WrongType> {
+        self.get(op, key).map(|value| value.as_set().ok_or(WrongType)).transpose()
+    }
+
+    /// The value as it stands, without looking at expiry and without counting: for commands that read several keys at
+    /// once, after they have called `get` or `exists` for each.
+    #[must_use]
+    pub fn view(&self, db: u8, key: &Key<'_>) -> Option<ValueRef<'_>> {
+        let found = self.heap().find(db as usize, key)?;
+        Some(self.heap().entry(db as usize, found).value())
     }
 
     /// Adds a fresh object without an effect: the change that filled it is emitted by its handler.

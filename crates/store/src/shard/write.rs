@@ -93,6 +93,7 @@ impl ShardGuard<'_> {
             self.wrote(op.db, key);
             return (Garbage::Nothing, false);
         }
+        let due = if let NewValue::Object(object) = &value { object.next_due_ms() } else { u64::MAX };
         let draft = Draft { key: key.bytes, value, expire_ms, clock, raw: false };
         let env = self.env();
         let garbage = match found {
@@ -103,6 +104,7 @@ impl ShardGuard<'_> {
                 Garbage::Nothing
             }
         };
+        self.note_fields(op.db, key.hash, garbage.next_due_ms(), due);
         self.expiry_changed(op.db, was, expire_ms);
         self.wrote(op.db, key);
         (garbage, found.is_none())
@@ -123,6 +125,7 @@ impl ShardGuard<'_> {
     ) -> Garbage {
         let env = self.env();
         let garbage = self.heap_mut().remove(env, op.db as usize, found, key.hash);
+        self.note_fields(op.db, key.hash, garbage.next_due_ms(), u64::MAX);
         self.counters.add_keys(op.db as usize, -1);
         self.expiry_changed(op.db, found.expires(), u64::MAX);
         match cause {
@@ -159,7 +162,8 @@ impl ShardGuard<'_> {
     pub fn set_expire_ms(&mut self, op: &mut Op<'_>, key: &Key<'_>, expire_ms: Option<u64>) -> bool {
         let Some(found) = self.live(op, key) else { return false };
         if expire_ms.is_some_and(|at| at <= self.data.now_ms.max(op.now_ms)) {
-            self.remove_found(op, key, found, Cause::Deleted);
+            let garbage = self.remove_found(op, key, found, Cause::Deleted);
+            self.keyspace.discard(garbage);
             return true;
         }
         let raw = expire_ms.map_or(u64::MAX, |at| at.min(u64::MAX - 1));

@@ -218,6 +218,19 @@ impl Array {
         let Some(buckets) = NonNull::new(memory.cast()) else { handle_alloc_error(layout) };
         Self { buckets, step, count, source: None, hints: None }
     }
+    /// A copy in memory of its own.
+    pub(crate) fn duplicate(&self) -> Self {
+        let mut copy = Self::new(self.step, None);
+        for at in 0..self.count {
+            let (from, to) = (self.bucket(at), copy.bucket(at));
+            for (slot, entry) in from.occupied() {
+                to.put(slot, entry);
+            }
+            to.meta.store(from.meta(), Relaxed);
+        }
+        copy.hints.clone_from(&self.hints);
+        copy
+    }
     fn layout(count: u32) -> Layout {
         Layout::from_size_align(count as usize * size_of::<Bucket>(), ARRAY_ALIGN)
             .expect("2^32 buckets of 64 bytes are below isize::MAX")

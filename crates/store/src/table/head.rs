@@ -30,6 +30,8 @@ pub(crate) struct Head {
 /// A table must be used with one and the same home all its life: an array that was published in one place and retired
 /// in another could be freed under a reader.
 pub(crate) trait Home {
+    /// Whether the table's slots hold addresses, which may be prefetched, or names of another kind.
+    const POINTERS: bool = true;
     /// Makes these the arrays that prefetchers see.
     fn publish(&self, main: Option<&Array>, next: Option<&Array>);
     /// Tells prefetchers how far a resize is.

@@ -80,16 +80,16 @@ impl Table {
 
     /// Moves up to `buckets` buckets of a running resize: about 7 entries each, whose lines are asked for together, so
     /// about 0.2 µs a bucket in a large keyspace. Returns whether the resize is over.
-    pub(crate) fn advance(
+    pub(crate) fn advance<H: Home>(
         &mut self,
         buckets: u32,
         facts: &impl Fn(Tagged) -> Facts,
-        owner: &impl Home,
+        owner: &H,
     ) -> bool {
         let (Some(main), Some(mut next)) = (self.main.take(), self.next.take()) else { return true };
         let end = main.count().min(self.migrated.saturating_add(buckets));
         while self.migrated < end {
-            if self.migrated + 1 < main.count() {
+            if H::POINTERS && self.migrated + 1 < main.count() {
                 ask_for_entries(&main, self.migrated + 1);
             }
             move_bucket(&main, &mut next, self.migrated, facts);

@@ -2,7 +2,7 @@
 //! single entries (the module above), whose invariant all of this keeps.
 
 use super::{Env, Found, Heap, Pointer, facts};
-use crate::entry::Entry;
+use crate::entry::{Entry, Garbage};
 use crate::table::array::Tagged;
 use crate::table::{Group, Table};
 use std::ops::ControlFlow;
@@ -165,13 +165,13 @@ impl Heap {
         self.tables[two].publish(&env.home(two));
     }
     /// Frees entries of thrown-away tables, up to `buckets` buckets. Returns whether any are left.
-    pub(crate) fn drain(&mut self, env: Env<'_>, buckets: u32) -> bool {
+    pub(crate) fn drain(&mut self, env: Env<'_>, buckets: u32, mut discard: impl FnMut(Garbage)) -> bool {
         let Some(mut drain) = self.drains.pop() else { return false };
         let before = drain.bytes();
         // The home's index does not matter for retiring.
         let done = drain.step(buckets, &env.home(0), |tagged| {
             // SAFETY: the pointer has just been taken out of its table.
-            drop(unsafe { self.dispose(tagged.entry(), env) });
+            discard(unsafe { self.dispose(tagged.entry(), env) });
         });
         self.table_bytes = self.table_bytes + drain.bytes() - before;
         if !done {

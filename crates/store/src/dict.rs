@@ -1,0 +1,403 @@
+//! Owns: the large form of hashes and sets, and the dictionary of sorted sets: `crate::table` over records of one
+//! collection. Does not own: when a collection becomes large, what an expired field means to a command.
+//!
+//! The table's slots hold handles instead of pointers, shifted so that the table's mark (the record has an expiry)
+//! keeps its bit. A record is
+//!
+//! ```text
+//! +---------------+-------------------+--------------------+-----+-------+
+//! | expiry, u64 * | key length, LEB128 | value length ** … | key | value |
+//! +---------------+-------------------+--------------------+-----+-------+
+//!  * only if marked      ** not in sets
+//! ```
+//! so a member of 16 bytes takes 24 bytes and about 12 of the table.
+//!
+//! Nothing here is done at once that grows with the collection: the table resizes as it does in the keyspace, records
+//! move a bucket at a time ([`Dict::tidy`]), and what takes long to free goes to the reaper.
+
+mod records;
+#[cfg(test)]
+mod tests;
+
+use crate::clock::Rng;
+use crate::hash::KeyHasher;
+use crate::leb;
+use crate::reaper::Backing;
+use crate::table::array::Tagged;
+use crate::table::{Facts, Pos, Table};
+pub(crate) use records::Handle;
+use records::Records;
+use std::num::NonZero;
+use std::ptr::NonNull;
+
+/// Buckets whose records a write moves while a generation ends: some 12 records, 1 µs.
+const MOVE_BUCKETS: usize = 2;
+/// Records up to this many bytes are moved at once: about 50 µs.
+const MOVE_AT_ONCE_BYTES: usize = 16 << 10;
+/// Chunks of an old generation freed by a write.
+const DROP_CHUNKS: usize = 2;
+/// No expiry.
+pub(crate) const NEVER: u64 = u64::MAX;
+/// Tries after which a random choice goes on to the next record instead of rolling again.
+const ROLLS_MAX: u32 = 256;
+
+/// A record, borrowed from its dictionary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) value: &'a [u8],
+    /// [`NEVER`] without one.
+    pub(crate) expire_ms: u64,
+    /// Bytes of the whole record.
+    len: usize,
+}
+
+/// Where a key was found. Good until the dictionary's next change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    pos: Pos,
+    hash: u64,
+    pub(crate) handle: Handle,
+}
+
+/// See the module's comment.
+pub(crate) struct Dict {
+    table: Table,
+    records: Records,
+    hasher: KeyHasher,
+    /// Whether records have a value: not in sets.
+    valued: bool,
+    /// The earliest expiry or something earlier.
+    next_due_ms: u64,
+    /// The position from which on records have not moved to the new generation yet.
+    moving: Option<u32>,
+}
+
+fn tag(handle: Handle, marked: bool) -> Tagged {
+    let address = NonZero::<usize>::MIN.saturating_add(handle.0 as usize).get() << 3;
+    Tagged::new(NonNull::without_provenance(NonZero::new(address).unwrap_or(NonZero::<usize>::MAX)), marked)
+}
+
+#[inline]
+fn untag(tagged: Tagged) -> Handle {
+    Handle(((tagged.entry().addr().get() >> 3) - 1) as u32)
+}
+
+/// Reads a record.
+#[inline]
+fn read(records: &Records, valued: bool, tagged: Tagged) -> Record<'_> {
+    let bytes = records.bytes(untag(tagged));
+    let mut at = 0;
+    let mut expire_ms = NEVER;
+    if tagged.marked() {
+        expire_ms = bytes.first_chunk().map_or(NEVER, |word| u64::from_le_bytes(*word));
+        at = 8;
+    }
+    let (key_len, head) = leb::read(&bytes[at..]);
+    at += head;
+    let mut value_len = 0;
+    if valued {
+        let (len, head) = leb::read(&bytes[at..]);
+        (value_len, at) = (len, at + head);
+    }
+    let (key, rest) = bytes[at..].split_at(key_len);
+    Record { key, value: &rest[..value_len], expire_ms, len: at + key_len + value_len }
+}
+
+fn record_bytes(valued: bool, key: usize, value: usize, expires: bool) -> usize {
+    let values = if valued { leb::size(value) + value } else { 0 };
+    leb::size(key) + key + values + if expires { 8 } else { 0 }
+}
+
+/// Writes a record over the head of `out`.
+fn write(out: &mut [u8], valued: bool, key: &[u8], value: &[u8], expire_ms: u64) {
+    let mut at = 0;
+    if expire_ms != NEVER {
+        out[..8].copy_from_slice(&expire_ms.to_le_bytes());
+        at = 8;
+    }
+    let head = leb::size(key.len());
+    leb::write(&mut out[at..at + head], key.len());
+    at += head;
+    if valued {
+        let head = leb::size(value.len());
+        leb::write(&mut out[at..at + head], value.len());
+        at += head;
+    }
+    out[at..at + key.len()].copy_from_slice(key);
+    if valued {
+        out[at + key.len()..at + key.len() + value.len()].copy_from_slice(value);
+    }
+}
+
+/// What the table must know of a record.
+#[inline]
+fn facts<'d>(records: &'d Records, hasher: &'d KeyHasher, valued: bool) -> impl Fn(Tagged) -> Facts + 'd {
+    move |tagged| {
+        let record = read(records, valued, tagged);
+        (hasher.hash(record.key), record.expire_ms)
+    }
+}
+
+impl Dict {
+    pub(crate) fn new(valued: bool, backing: Backing<'_>) -> Self {
+        Self {
+            table: Table::new(0),
+            records: Records::new(),
+            hasher: backing.hasher.clone(),
+            valued,
+            next_due_ms: NEVER,
+            moving: None,
+        }
+    }
+    pub(crate) const fn len(&self) -> usize {
+        self.table.len()
+    }
+    /// Records with an expiry.
+    pub(crate) const fn expiring(&self) -> usize {
+        self.table.marked()
+    }
+    /// The earliest expiry or something earlier; [`NEVER`] when no record has one.
+    pub(crate) const fn next_due_ms(&self) -> u64 {
+        self.next_due_ms
+    }
+    /// Memory beyond the struct. Constant time.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.table.bytes() + self.records.memory_bytes()
+    }
+    /// The record of a handle without an expiry.
+    #[inline]
+    #[allow(dead_code)] // For sorted sets.
+    pub(crate) fn record(&self, handle: Handle) -> Record<'_> {
+        read(&self.records, self.valued, tag(handle, false))
+    }
+    /// The record at a spot.
+    pub(crate) fn at(&self, spot: Spot) -> Record<'_> {
+        read(&self.records, self.valued, self.table.at(spot.pos))
+    }
+    /// Finds a key: a line of the table, then the record's.
+    #[inline]
+    pub(crate) fn find(&self, key: &[u8]) -> Option<Spot> {
+        let hash = self.hasher.hash(key);
+        let pos = self.table.find(hash, |tagged| read(&self.records, self.valued, tagged).key == key)?;
+        Some(Spot { pos, hash, handle: untag(self.table.at(pos)) })
+    }
+    /// The record of a key.
+    #[inline]
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Record<'_>> {
+        self.find(key).map(|spot| self.at(spot))
+    }
+
+    /// Adds a record whose key is not there.
+    pub(crate) fn insert(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        expire_ms: u64,
+        backing: Backing<'_>,
+    ) -> Handle {
+        let expires = expire_ms != NEVER;
+        let handle = self.records.alloc(record_bytes(self.valued, key.len(), value.len(), expires));
+        write(self.records.bytes_mut(handle), self.valued, key, value, expire_ms);
+        self.next_due_ms = self.next_due_ms.min(expire_ms);
+        let Self { table, records, hasher, valued, .. } = self;
+        let facts = facts(records, hasher, *valued);
+        table.insert((hasher.hash(key), expire_ms), tag(handle, expires), &facts, &backing);
+        handle
+    }
+
+    /// Gives the record at `spot` another value and expiry: in place when it takes as many units.
+    pub(crate) fn replace(&mut self, spot: Spot, value: &[u8], expire_ms: u64) -> Handle {
+        let old = self.at(spot);
+        let (old_len, expires) = (old.len, expire_ms != NEVER);
+        let len = record_bytes(self.valued, old.key.len(), value.len(), expires);
+        let mut handle = spot.handle;
+        if Records::same_size(handle, old_len, len) {
+            if old.value.len() == value.len() && expires == (old.expire_ms != NEVER) {
+                let bytes = self.records.bytes_mut(handle);
+                bytes[len - value.len()..len].copy_from_slice(value);
+                if expires {
+                    bytes[..8].copy_from_slice(&expire_ms.to_le_bytes());
+                }
+            } else {
+                let key = old.key.to_vec();
+                write(self.records.bytes_mut(handle), self.valued, &key, value, expire_ms);
+            }
+        } else {
+            let key = old.key.to_vec();
+            handle = self.records.alloc(len);
+            write(self.records.bytes_mut(handle), self.valued, &key, value, expire_ms);
+            self.records.free(spot.handle, old_len);
+        }
+        self.next_due_ms = self.next_due_ms.min(expire_ms);
+        self.table.replace(spot.pos, tag(handle, expires), expire_ms);
+        handle
+    }
+
+    /// Sets or removes the expiry of the record at `spot`.
+    pub(crate) fn set_expire_ms(&mut self, spot: Spot, expire_ms: u64) {
+        let value = self.at(spot).value.to_vec();
+        self.replace(spot, &value, expire_ms);
+    }
+
+    /// Takes a record out.
+    pub(crate) fn remove(&mut self, spot: Spot, backing: Backing<'_>) {
+        let len = self.at(spot).len;
+        let Self { table, records, hasher, valued, .. } = self;
+        table.remove(spot.pos, spot.hash, &facts(records, hasher, *valued), &backing);
+        records.free(spot.handle, len);
+        if self.table.marked() == 0 {
+            self.next_due_ms = NEVER;
+        }
+    }
+
+    /// Goes on with moving records to a new generation, or begins to when much is free. To be called after every
+    /// removal and replacement; `moved` is told each record's new handle.
+    pub(crate) fn tidy(&mut self, mut moved: impl FnMut(Record<'_>, Handle, Handle)) {
+        let buckets = match self.moving {
+            Some(_) => MOVE_BUCKETS,
+            None if self.records.wasteful() => {
+                let small = self.records.live_bytes() <= MOVE_AT_ONCE_BYTES;
+                self.records.turn();
+                self.moving = Some(0);
+                if small { usize::MAX } else { MOVE_BUCKETS }
+            }
+            None => return,
+        };
+        for _ in 0..buckets {
+            let Some(from) = self.moving else { break };
+            let next = self.move_bucket(from, &mut moved);
+            if next.is_none() && !self.records.drop_old(DROP_CHUNKS) {
+                // The chunks that are left go with the next writes; there is nothing left to move.
+                self.moving = Some(u32::MAX);
+                break;
+            }
+            self.moving = next;
+        }
+    }
+
+    fn move_bucket(&mut self, from: u32, moved: &mut impl FnMut(Record<'_>, Handle, Handle)) -> Option<u32> {
+        let mut found = Vec::with_capacity(16);
+        let hash_of = |tagged| self.hasher.hash(read(&self.records, self.valued, tagged).key);
+        let next = self.table.scan(from, &hash_of, |tagged, hash| found.push((tagged, hash)));
+        for (tagged, hash) in found {
+            let old = untag(tagged);
+            if !self.records.is_old(old) {
+                continue;
+            }
+            let record = read(&self.records, self.valued, tagged);
+            let (len, expire_ms) = (record.len, record.expire_ms);
+            let copy = self.records.bytes(old)[..len].to_vec();
+            let new = self.records.alloc(len);
+            self.records.bytes_mut(new)[..len].copy_from_slice(&copy);
+            let pos = self.table.find_pointer(hash, tagged).expect("the scan has just met it");
+            let fresh = tag(new, tagged.marked());
+            self.table.replace(pos, fresh, expire_ms);
+            self.records.free(old, len);
+            moved(read(&self.records, self.valued, fresh), old, new);
+        }
+        next
+    }
+
+    /// Visits the records from a cursor on, until `count` have been met or everything is; returns the next cursor, 0 at
+    /// the end. Promises what SCAN does: what stays is met, whatever resizes happen in between.
+    pub(crate) fn scan<'d>(&'d self, cursor: u64, count: usize, mut visit: impl FnMut(Record<'d>)) -> u64 {
+        let hash_of = |tagged| self.hasher.hash(read(&self.records, self.valued, tagged).key);
+        let mut met = 0;
+        let mut at = u32::try_from(cursor).ok();
+        // As in Redis, empty stretches count a tenth of an element each, so that a call ends.
+        let mut buckets = count.saturating_mul(10);
+        while let Some(from) = at
+            && met < count
+            && buckets > 0
+        {
+            buckets -= 1;
+            at = self.table.scan(from, &hash_of, |tagged, _| {
+                met += 1;
+                visit(read(&self.records, self.valued, tagged));
+            });
+        }
+        at.map_or(0, u64::from)
+    }
+
+    /// All records, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Record<'_>> + '_ {
+        self.table.entries().map(|tagged| read(&self.records, self.valued, tagged))
+    }
+
+    /// A record by chance, each equally likely.
+    pub(crate) fn random(&self, rng: &mut dyn Rng) -> Option<Record<'_>> {
+        let tagged = self.table.random(rng, ROLLS_MAX)?;
+        Some(read(&self.records, self.valued, tagged))
+    }
+
+    /// Removes records whose time has come, up to about `max` (a group of at most 224 is always finished), showing
+    /// each. Returns how many.
+    pub(crate) fn expire_due(
+        &mut self,
+        now_ms: u64,
+        max: usize,
+        backing: Backing<'_>,
+        mut gone: impl FnMut(&[u8]),
+    ) -> usize {
+        let mut removed = 0;
+        let mut due = Vec::new();
+        let mut start = 0;
+        while removed < max {
+            let Some((number, group)) = self.table.due_group(start, now_ms) else {
+                if start == 0 {
+                    break;
+                }
+                // Removals move entries, also to groups that were passed. Every visit raises a hint, so this ends.
+                start = 0;
+                continue;
+            };
+            let mut rest = NEVER;
+            let (records, valued) = (&self.records, self.valued);
+            self.table.visit_group(group, |tagged| {
+                let record = read(records, valued, tagged);
+                if record.expire_ms <= now_ms {
+                    due.push(tagged);
+                } else {
+                    rest = rest.min(record.expire_ms);
+                }
+            });
+            self.table.set_group_hint(group, rest);
+            for tagged in due.drain(..) {
+                let key = read(&self.records, self.valued, tagged).key;
+                gone(key);
+                let hash = self.hasher.hash(key);
+                let Some(pos) = self.table.find_pointer(hash, tagged) else { continue };
+                self.remove(Spot { pos, hash, handle: untag(tagged) }, backing);
+                removed += 1;
+            }
+            start = number + 1;
+        }
+        self.next_due_ms = self.table.next_expiry_ms();
+        removed
+    }
+
+    /// A copy: the records' chunks and the table's buckets as they are.
+    pub(crate) fn duplicate(&self) -> Self {
+        Self {
+            table: self.table.duplicate(),
+            records: self.records.clone(),
+            hasher: self.hasher.clone(),
+            valued: self.valued,
+            next_due_ms: self.next_due_ms,
+            moving: self.moving,
+        }
+    }
+
+    /// Frees a part of what nobody refers to any more: `chunks` times 64 KiB. Returns whether that was all but the
+    /// table.
+    pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
+        self.records.free_step(chunks)
+    }
+}
+
+impl std::fmt::Debug for Dict {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Dict").field("len", &self.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,469 @@
+//! Owns: the hash type: fields with values, some of which may expire. Does not own: keys, numbers (HINCRBY reads, adds
+//! and sets).
+//!
+//! Compact (`listpack`) while it is small: fields and values in turn in one buffer. Then a table (`hashtable`). A
+//! field's expiry makes it a table at once, as in Valkey. It never goes back.
+//!
+//! [`Hash`] is the value itself, [`HashRef`] reads it and [`HashMut`] changes it. Both come from the shard
+//! ([`crate::ShardGuard::get_hash`], [`crate::ShardGuard::change_hash`]), which first removes some hundreds of fields
+//! whose time has come; those left are invisible in both, except to [`HashRef::len`].
+//!
+//! | command | calls |
+//! |---|---|
+//! | HGET, HMGET, HEXISTS, HSTRLEN, HLEN | [`HashRef::get`], [`HashRef::len`] |
+//! | HGETALL, HKEYS, HVALS | [`HashRef::iter`] |
+//! | HRANDFIELD | [`HashRef::random_each`] (negative count), [`HashRef::random_distinct`] |
+//! | HSCAN | [`HashRef::scan`] |
+//! | HSET, HMSET, HSETNX, HSETEX | [`HashMut::set`], [`HashMut::set_with`]; [`HashMut::announce`] before many |
+//! | HINCRBY, HINCRBYFLOAT | [`HashRef::get`], then [`HashMut::set_with`] and [`FieldExpiry::Keep`] |
+//! | HDEL, HGETDEL | [`HashMut::remove`] |
+//! | HEXPIRE…, HPERSIST, HGETEX | [`HashMut::set_expire_ms`] |
+//! | HTTL, HEXPIRETIME … | [`HashRef::expire_ms`] |
+//! | RESTORE, loading | [`HashMut::new`] with [`crate::Keyspace::backing`] |
+
+use crate::choice::{Selection, better_walk, index_below, roll_distinct};
+use crate::clock::Rng;
+use crate::dict::{Dict, NEVER, Record};
+use crate::packed::{COUNT_MAX, Packed, PackedRef};
+use crate::reaper::Backing;
+
+/// Expired fields that a random choice may meet before it takes the first live one.
+const ROLLS_MAX: usize = 64;
+
+/// When a hash stops being compact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HashLimits {
+    /// `hash-max-listpack-entries`.
+    pub entries_max: usize,
+    /// `hash-max-listpack-value`: bytes of a field or a value.
+    pub value_bytes_max: usize,
+}
+
+impl Default for HashLimits {
+    fn default() -> Self {
+        Self { entries_max: 512, value_bytes_max: 64 }
+    }
+}
+
+/// What setting a field does to its expiry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldExpiry {
+    /// The field has none afterwards: HSET.
+    None,
+    /// KEEPTTL, HINCRBY.
+    Keep,
+    /// Absolute, in milliseconds. The caller removes the field instead of setting a time that has come.
+    At(u64),
+}
+
+/// A hash.
+#[derive(Debug, Default)]
+pub struct Hash(pub(crate) Repr);
+
+#[derive(Debug)]
+pub(crate) enum Repr {
+    Packed(Packed),
+    Table(Box<Dict>),
+}
+
+impl Default for Repr {
+    fn default() -> Self {
+        Self::Packed(Packed::default())
+    }
+}
+
+impl Hash {
+    /// To read it, with every field visible: [`HashRef::at`] hides those whose time has come.
+    #[must_use]
+    pub fn view(&self) -> HashRef<'_> {
+        let view = match &self.0 {
+            Repr::Packed(packed) => View::Packed(packed.as_ref()),
+            Repr::Table(dict) => View::Table(dict),
+        };
+        HashRef { view, now_ms: 0 }
+    }
+    /// Memory beyond the struct itself. Constant time.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        match &self.0 {
+            Repr::Packed(packed) => packed.capacity(),
+            Repr::Table(dict) => size_of::<Dict>() + dict.memory_bytes(),
+        }
+    }
+    /// A copy, for COPY: memory is copied as it stands, 10 ms for each million fields.
+    #[must_use]
+    pub fn duplicate(&self) -> Self {
+        Self(match &self.0 {
+            Repr::Packed(packed) => Repr::Packed(packed.clone()),
+            Repr::Table(dict) => Repr::Table(Box::new(dict.duplicate())),
+        })
+    }
+    pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
+        match &mut self.0 {
+            Repr::Packed(_) => true,
+            Repr::Table(dict) => dict.free_step(chunks),
+        }
+    }
+    /// The earliest expiry of a field or something earlier; `u64::MAX` without any.
+    pub(crate) fn next_due_ms(&self) -> u64 {
+        match &self.0 {
+            Repr::Packed(_) => NEVER,
+            Repr::Table(dict) => dict.next_due_ms(),
+        }
+    }
+    /// Removes fields whose time has come, about `max` at most, showing each.
+    pub(crate) fn expire_due(
+        &mut self,
+        now_ms: u64,
+        max: usize,
+        backing: Backing<'_>,
+        gone: impl FnMut(&[u8]),
+    ) -> usize {
+        match &mut self.0 {
+            Repr::Packed(_) => 0,
+            Repr::Table(dict) => {
+                let removed = dict.expire_due(now_ms, max, backing, gone);
+                dict.tidy(|_, _, _| ());
+                removed
+            }
+        }
+    }
+}
+
+/// A hash, to be read. What it lends lives as long as the hash is not changed.
+#[derive(Clone, Copy, Debug)]
+pub struct HashRef<'a> {
+    view: View<'a>,
+    now_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum View<'a> {
+    Packed(PackedRef<'a>),
+    Table(&'a Dict),
+}
+
+impl<'a> HashRef<'a> {
+    /// The same at a time: fields that expire then or before are hidden.
+    #[must_use]
+    pub const fn at(self, now_ms: u64) -> Self {
+        Self { view: self.view, now_ms }
+    }
+    fn is_live(self, record: &Record<'_>) -> bool {
+        record.expire_ms > self.now_ms
+    }
+    fn record(self, dict: &'a Dict, field: &[u8]) -> Option<Record<'a>> {
+        dict.get(field).filter(|record| self.is_live(record))
+    }
+    /// Fields.
+    #[must_use]
+    pub fn len(self) -> usize {
+        match self.view {
+            View::Packed(packed) => packed.count() / 2,
+            View::Table(dict) => dict.len(),
+        }
+    }
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+    /// `listpack` or `hashtable`.
+    #[must_use]
+    pub const fn encoding(self) -> &'static str {
+        match self.view {
+            View::Packed(_) => "listpack",
+            View::Table(_) => "hashtable",
+        }
+    }
+    /// The value of a field.
+    #[must_use]
+    pub fn get(self, field: &[u8]) -> Option<&'a [u8]> {
+        match self.view {
+            View::Packed(packed) => {
+                let (_, value) = packed.element(packed.find(field, 2)?)?;
+                packed.element(value).map(|(value, _)| value)
+            }
+            View::Table(dict) => self.record(dict, field).map(|record| record.value),
+        }
+    }
+    /// Whether the field is there.
+    #[must_use]
+    pub fn contains(self, field: &[u8]) -> bool {
+        match self.view {
+            View::Packed(packed) => packed.find(field, 2).is_some(),
+            View::Table(dict) => self.record(dict, field).is_some(),
+        }
+    }
+    /// The absolute expiry of a field: `None` without the field, `Some(None)` without an expiry.
+    #[must_use]
+    pub fn expire_ms(self, field: &[u8]) -> Option<Option<u64>> {
+        match self.view {
+            View::Packed(packed) => packed.find(field, 2).map(|_| None),
+            View::Table(dict) => self.record(dict, field).map(expiry),
+        }
+    }
+    /// Whether some field has an expiry.
+    #[must_use]
+    pub fn has_expiring(self) -> bool {
+        match self.view {
+            View::Packed(_) => false,
+            View::Table(dict) => dict.expiring() > 0,
+        }
+    }
+    /// Fields and values, in no particular order once it is a table.
+    pub fn iter(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+        self.fields().map(|field| (field.name, field.value))
+    }
+    /// Fields with values and expiries: for DUMP, snapshots and DEBUG.
+    pub fn fields(self) -> Fields<'a> {
+        match self.view {
+            View::Packed(packed) => Fields(Source::Packed(packed, packed.first())),
+            View::Table(dict) if self.now_ms < dict.next_due_ms() => {
+                Fields(Source::Table(Box::new(dict.iter())))
+            }
+            View::Table(dict) => {
+                Fields(Source::Table(Box::new(dict.iter().filter(move |record| self.is_live(record)))))
+            }
+        }
+    }
+    /// Visits fields and values from a cursor on; returns the next cursor, 0 at the end. A compact hash is shown whole.
+    pub fn scan(self, cursor: u64, count: usize, mut visit: impl FnMut(&'a [u8], &'a [u8])) -> u64 {
+        match self.view {
+            View::Packed(_) => {
+                self.iter().for_each(|(field, value)| visit(field, value));
+                0
+            }
+            View::Table(dict) => dict.scan(cursor, count, |record| {
+                if self.is_live(&record) {
+                    visit(record.key, record.value);
+                }
+            }),
+        }
+    }
+    /// Visits `count` fields by chance, each time any of them.
+    pub fn random_each(self, count: usize, rng: &mut dyn Rng, mut visit: impl FnMut(&'a [u8], &'a [u8])) {
+        match self.view {
+            View::Packed(_) => {
+                let all: Vec<_> = self.iter().collect();
+                if all.is_empty() {
+                    return;
+                }
+                for _ in 0..count {
+                    let (field, value) = all[index_below(rng, all.len())];
+                    visit(field, value);
+                }
+            }
+            View::Table(dict) => {
+                for _ in 0..count {
+                    let Some(record) = self.roll(dict, rng) else { return };
+                    visit(record.key, record.value);
+                }
+            }
+        }
+    }
+    /// Visits up to `count` different fields by chance.
+    pub fn random_distinct(self, count: usize, rng: &mut dyn Rng, mut visit: impl FnMut(&'a [u8], &'a [u8])) {
+        if let View::Table(dict) = self.view
+            && self.now_ms < dict.next_due_ms()
+            && !better_walk(dict.len(), count)
+        {
+            let roll = || dict.random(rng).map(|record| (record.key.as_ptr() as usize, record));
+            return roll_distinct(count, roll, |record: Record<'a>| visit(record.key, record.value));
+        }
+        let len = match self.view {
+            View::Table(dict) if self.now_ms >= dict.next_due_ms() => self.iter().count(),
+            _ => self.len(),
+        };
+        let mut selection = Selection::new(len, count);
+        for (field, value) in self.iter() {
+            if selection.done() {
+                return;
+            }
+            if selection.take(rng) {
+                visit(field, value);
+            }
+        }
+    }
+    /// A live record by chance.
+    fn roll(self, dict: &'a Dict, rng: &mut dyn Rng) -> Option<Record<'a>> {
+        for _ in 0..ROLLS_MAX {
+            let record = dict.random(rng)?;
+            if self.is_live(&record) {
+                return Some(record);
+            }
+        }
+        dict.iter().find(|record| self.is_live(record))
+    }
+}
+
+fn expiry(record: Record<'_>) -> Option<u64> {
+    (record.expire_ms != NEVER).then_some(record.expire_ms)
+}
+
+/// A field with its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// Its value.
+    pub value: &'a [u8],
+    /// Absolute expiry.
+    pub expire_ms: Option<u64>,
+}
+
+/// Iterator over fields, from [`HashRef::fields`].
+pub struct Fields<'a>(Source<'a>);
+
+enum Source<'a> {
+    Packed(PackedRef<'a>, usize),
+    Table(Box<dyn Iterator<Item = Record<'a>> + 'a>),
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Field<'a>;
+    fn next(&mut self) -> Option<Field<'a>> {
+        match &mut self.0 {
+            Source::Packed(packed, at) => {
+                let (name, next) = packed.element(*at)?;
+                let (value, next) = packed.element(next)?;
+                *at = next;
+                Some(Field { name, value, expire_ms: None })
+            }
+            Source::Table(records) => {
+                let record = records.next()?;
+                Some(Field { name: record.key, value: record.value, expire_ms: expiry(record) })
+            }
+        }
+    }
+}
+
+/// A hash, to be changed.
+pub struct HashMut<'a> {
+    hash: &'a mut Hash,
+    limits: HashLimits,
+    backing: Backing<'a>,
+    now_ms: u64,
+}
+
+impl<'a> HashMut<'a> {
+    /// To change a hash that is not in a shard: when a value is built before it is set.
+    pub const fn new(hash: &'a mut Hash, limits: HashLimits, backing: Backing<'a>) -> Self {
+        Self { hash, limits, backing, now_ms: 0 }
+    }
+    /// The same at a time: fields that expire then or before are as good as not there.
+    #[must_use]
+    pub const fn at(mut self, now_ms: u64) -> Self {
+        self.now_ms = now_ms;
+        self
+    }
+    /// To read it.
+    #[must_use]
+    pub fn view(&self) -> HashRef<'_> {
+        self.hash.view().at(self.now_ms)
+    }
+    /// Says that so many fields are about to be set: more than a compact hash may have make it a table first, as in
+    /// Valkey, even if some of them are the same.
+    pub fn announce(&mut self, fields: usize) {
+        if fields > self.limits.entries_max {
+            self.table();
+        }
+    }
+    /// HSET: sets a field, which has no expiry afterwards. Says whether it is new.
+    pub fn set(&mut self, field: &[u8], value: &[u8]) -> bool {
+        self.set_with(field, value, FieldExpiry::None)
+    }
+    /// Sets a field and its expiry. Says whether it is new.
+    pub fn set_with(&mut self, field: &[u8], value: &[u8], expiry: FieldExpiry) -> bool {
+        let limit = self.limits.value_bytes_max;
+        if field.len() > limit || value.len() > limit || matches!(expiry, FieldExpiry::At(_)) {
+            self.table();
+        }
+        if let Repr::Packed(packed) = &mut self.hash.0 {
+            if let Some(at) = packed.as_ref().find(field, 2) {
+                let value_at = packed.as_ref().element(at).map_or(at, |(_, next)| next);
+                packed.replace(value_at, value);
+                return false;
+            }
+            if packed.as_ref().count() / 2 < self.limits.entries_max.min(COUNT_MAX / 2) {
+                packed.push(field);
+                packed.push(value);
+                return true;
+            }
+        }
+        let (backing, now_ms) = (self.backing, self.now_ms);
+        let dict = self.table();
+        let found = dict.find(field);
+        let old_ms = found.map_or(now_ms, |spot| dict.at(spot).expire_ms);
+        let is_new = old_ms <= now_ms;
+        let expire_ms = match expiry {
+            FieldExpiry::Keep if !is_new => old_ms,
+            FieldExpiry::None | FieldExpiry::Keep => NEVER,
+            FieldExpiry::At(at) => at,
+        };
+        if let Some(spot) = found {
+            dict.replace(spot, value, expire_ms);
+            dict.tidy(|_, _, _| ());
+        } else {
+            dict.insert(field, value, expire_ms, backing);
+        }
+        is_new
+    }
+    /// Removes a field after showing its value to `taken`.
+    pub fn remove<R>(&mut self, field: &[u8], taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        match &mut self.hash.0 {
+            Repr::Packed(packed) => {
+                let at = packed.as_ref().find(field, 2)?;
+                let (_, value_at) = packed.as_ref().element(at)?;
+                let result = taken(packed.as_ref().element(value_at)?.0);
+                packed.remove(at, 2);
+                Some(result)
+            }
+            Repr::Table(dict) => {
+                let spot = dict.find(field)?;
+                let record = dict.at(spot);
+                let result = (record.expire_ms > self.now_ms).then(|| taken(record.value));
+                dict.remove(spot, self.backing);
+                dict.tidy(|_, _, _| ());
+                result
+            }
+        }
+    }
+    /// Sets the absolute expiry of a field or removes it. Says whether the field is there.
+    pub fn set_expire_ms(&mut self, field: &[u8], expire_ms: Option<u64>) -> bool {
+        if let Repr::Packed(packed) = &self.hash.0 {
+            if packed.as_ref().find(field, 2).is_none() {
+                return false;
+            }
+            if expire_ms.is_none() {
+                return true;
+            }
+        }
+        let now_ms = self.now_ms;
+        let dict = self.table();
+        let Some(spot) = dict.find(field).filter(|spot| dict.at(*spot).expire_ms > now_ms) else {
+            return false;
+        };
+        dict.set_expire_ms(spot, expire_ms.unwrap_or(NEVER));
+        dict.tidy(|_, _, _| ());
+        true
+    }
+    /// The table, made from the compact form if need be: at most `COUNT_MAX` elements, as many as the limits let in.
+    fn table(&mut self) -> &mut Dict {
+        if let Repr::Packed(packed) = &self.hash.0 {
+            let mut dict = Dict::new(true, self.backing);
+            let pairs = HashRef { view: View::Packed(packed.as_ref()), now_ms: 0 };
+            pairs.iter().for_each(|(field, value)| {
+                dict.insert(field, value, NEVER, self.backing);
+            });
+            self.hash.0 = Repr::Table(Box::new(dict));
+        }
+        match &mut self.hash.0 {
+            Repr::Table(dict) => dict,
+            Repr::Packed(_) => unreachable!("made a table just now"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! Owns the tests of hashes against a map, across conversions.
+
+use super::*;
+use crate::clock::XorShift;
+use crate::hash::KeyHasher;
+use crate::reaper::Reaper;
+use std::collections::{BTreeMap, BTreeSet};
+
+type Model = BTreeMap<Vec<u8>, (Vec<u8>, Option<u64>)>;
+
+fn live(model: &Model, now_ms: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let live = model.iter().filter(|(_, (_, at))| at.is_none_or(|at| at > now_ms));
+    live.map(|(field, (value, _))| (field.clone(), value.clone())).collect()
+}
+
+fn text(rng: &mut XorShift, kinds: u32) -> Vec<u8> {
+    let len = if rng.below(400) == 0 { 65 } else { rng.below(9) };
+    let mut text = format!("{}", rng.below(kinds)).into_bytes();
+    text.resize(text.len().max(len as usize), b'.');
+    text
+}
+
+fn check(hash: &Hash, model: &Model, now_ms: u64) {
+    let view = hash.view().at(now_ms);
+    let expected = live(model, now_ms);
+    let all: BTreeMap<_, _> = view.iter().map(|(field, value)| (field.to_vec(), value.to_vec())).collect();
+    assert_eq!(all, expected);
+    assert!(view.len() >= expected.len());
+    let mut scanned = BTreeMap::new();
+    let mut cursor = 0;
+    loop {
+        cursor = view.scan(cursor, 7, |field, value| drop(scanned.insert(field.to_vec(), value.to_vec())));
+        if cursor == 0 {
+            break;
+        }
+    }
+    assert_eq!(scanned, expected);
+}
+
+fn check_random(hash: &Hash, model: &Model, now_ms: u64, rng: &mut XorShift) {
+    let expected = live(model, now_ms);
+    let view = hash.view().at(now_ms);
+    let count = rng.below(40) as usize;
+    let mut met = BTreeSet::new();
+    view.random_distinct(count, rng, |field, value| {
+        assert_eq!(expected.get(field).map(Vec::as_slice), Some(value));
+        assert!(met.insert(field.to_vec()));
+    });
+    assert_eq!(met.len(), count.min(expected.len()));
+    let mut rolls = 0;
+    view.random_each(count, rng, |field, _| {
+        assert!(expected.contains_key(field));
+        rolls += 1;
+    });
+    assert_eq!(rolls, if expected.is_empty() { 0 } else { count });
+}
+
+#[test]
+fn behaves_like_a_map() {
+    for seed in 1..30 {
+        println!("seed {seed}");
+        let (hasher, reaper) = (KeyHasher::with_seed(seed), Reaper::default());
+        let backing = Backing { hasher: &hasher, reaper: &reaper };
+        let mut rng = XorShift::new(seed);
+        let limits = HashLimits { entries_max: 40 + seed as usize, value_bytes_max: 64 };
+        let (mut hash, mut model) = (Hash::default(), Model::new());
+        let mut was_table = false;
+        let expiring = seed % 3 == 0;
+        for step in 0..3000_u64 {
+            let (now_ms, field) = (step, text(&mut rng, 100));
+            let mut change = HashMut::new(&mut hash, limits, backing).at(now_ms);
+            let old = model.get(&field).filter(|(_, at)| at.is_none_or(|at| at > now_ms)).cloned();
+            match rng.below(12) {
+                0..=5 => {
+                    let value = text(&mut rng, 100_000);
+                    let at = now_ms + 1 + u64::from(rng.below(500));
+                    let (expiry, at) = match rng.below(4) {
+                        0 if expiring => (FieldExpiry::At(at), Some(at)),
+                        1 => (FieldExpiry::Keep, old.as_ref().and_then(|(_, at)| *at)),
+                        _ => (FieldExpiry::None, None),
+                    };
+                    assert_eq!(change.set_with(&field, &value, expiry), old.is_none());
+                    model.insert(field, (value, at));
+                }
+                6..=8 => {
+                    let taken = change.remove(&field, <[u8]>::to_vec);
+                    assert_eq!(taken, old.map(|(value, _)| value));
+                    model.remove(&field);
+                }
+                9 if expiring => {
+                    let at = (rng.below(3) > 0).then_some(now_ms + 1 + u64::from(rng.below(500)));
+                    assert_eq!(change.set_expire_ms(&field, at), old.is_some());
+                    if old.is_some() {
+                        model.get_mut(&field).unwrap().1 = at;
+                    }
+                }
+                10 => {
+                    let view = change.view();
+                    assert_eq!(view.get(&field), old.as_ref().map(|(value, _)| value.as_slice()));
+                    assert_eq!(view.contains(&field), old.is_some());
+                    assert_eq!(view.expire_ms(&field), old.map(|(_, at)| at));
+                }
+                11 if rng.below(20) == 0 => {
+                    hash.expire_due(now_ms, usize::MAX, backing, |field| {
+                        assert!(model.remove(field).unwrap().1.is_some_and(|at| at <= now_ms));
+                    });
+                    assert!(hash.next_due_ms() > now_ms);
+                }
+                _ => check_random(&hash, &model, now_ms, &mut rng),
+            }
+            if step % 50 == 0 {
+                check(&hash, &model, now_ms);
+                check(&hash.duplicate(), &model, now_ms);
+            }
+            let is_table = hash.view().encoding() == "hashtable";
+            assert!(is_table || !was_table, "never back");
+            was_table = is_table;
+        }
+        assert!(was_table);
+    }
+}
+
+#[test]
+fn converts_at_the_limits() {
+    let (hasher, reaper) = (KeyHasher::with_seed(1), Reaper::default());
+    let backing = Backing { hasher: &hasher, reaper: &reaper };
+    let limits = HashLimits { entries_max: 3, value_bytes_max: 5 };
+    let encoding_after = |pairs: &[(&str, &str)]| {
+        let mut hash = Hash::default();
+        for (field, value) in pairs {
+            HashMut::new(&mut hash, limits, backing).set(field.as_bytes(), value.as_bytes());
+        }
+        hash.view().encoding()
+    };
+    assert_eq!(encoding_after(&[("a", "1"), ("b", "2"), ("c", "12345"), ("c", "3")]), "listpack");
+    assert_eq!(encoding_after(&[("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")]), "hashtable");
+    assert_eq!(encoding_after(&[("a", "123456")]), "hashtable");
+    assert_eq!(encoding_after(&[("123456", "a")]), "hashtable");
+    let mut hash = Hash::default();
+    HashMut::new(&mut hash, limits, backing).announce(3);
+    assert_eq!(hash.view().encoding(), "listpack");
+    HashMut::new(&mut hash, limits, backing).announce(4);
+    assert_eq!(hash.view().encoding(), "hashtable");
+}

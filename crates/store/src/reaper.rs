@@ -1,0 +1,94 @@
+//! Owns: what takes long to free, until maintenance frees it in bounded steps outside all locks. Does not own: what it
+//! was; nobody can reach it any more.
+
+use crate::entry::Garbage;
+use crate::hash::KeyHasher;
+use crate::sync::{Mutex, lock};
+use crate::table::array::Array;
+use crate::table::head::Home;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Things that wait at most; whoever brings one more frees it himself, outside locks.
+const QUEUE_MAX: usize = 1 << 16;
+/// Arrays below this are freed where they are: about 10 µs.
+const ARRAY_BYTES_MIN: usize = 256 << 10;
+/// Garbage that owns less is dropped where it is: about 20 µs.
+const GARBAGE_BYTES_MIN: usize = 64 << 10;
+
+enum Thing {
+    Array(Array),
+    Garbage(Garbage),
+}
+
+/// The queue. One for a keyspace.
+#[derive(Default)]
+pub(crate) struct Reaper {
+    queue: Mutex<VecDeque<Thing>>,
+    bytes: AtomicUsize,
+}
+
+impl Reaper {
+    fn push(&self, thing: Thing, bytes: usize) -> Option<Thing> {
+        let mut queue = lock(&self.queue);
+        if queue.len() >= QUEUE_MAX {
+            return Some(thing);
+        }
+        queue.push_back(thing);
+        self.bytes.fetch_add(bytes, Relaxed);
+        None
+    }
+    /// Takes what a deleted value owned: drops it if that is quick, else keeps it for [`Reaper::step`].
+    pub(crate) fn discard(&self, garbage: Garbage) {
+        let bytes = garbage.memory_bytes();
+        if bytes >= GARBAGE_BYTES_MIN {
+            drop(self.push(Thing::Garbage(garbage), bytes));
+        }
+    }
+    /// Memory that waits to be freed.
+    pub(crate) fn pending_bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
+    }
+    /// Frees up to `chunks` pieces of about 64 KiB. Returns whether anything was there.
+    pub(crate) fn step(&self, chunks: usize) -> bool {
+        let Some(thing) = lock(&self.queue).pop_front() else { return false };
+        match thing {
+            Thing::Array(array) => {
+                self.bytes.fetch_sub(array.bytes(), Relaxed);
+                drop(array);
+            }
+            Thing::Garbage(mut garbage) => {
+                let before = garbage.memory_bytes();
+                let done = garbage.free_step(chunks);
+                let after = if done { 0 } else { garbage.memory_bytes() };
+                self.bytes.fetch_sub(before.saturating_sub(after), Relaxed);
+                if done {
+                    drop(garbage);
+                } else {
+                    lock(&self.queue).push_back(Thing::Garbage(garbage));
+                }
+            }
+        }
+        true
+    }
+}
+
+/// What a collection needs of its keyspace when it changes: the key of the hash, and a place for what takes long to
+/// free.
+#[derive(Clone, Copy)]
+pub struct Backing<'k> {
+    pub(crate) hasher: &'k KeyHasher,
+    pub(crate) reaper: &'k Reaper,
+}
+
+impl Home for Backing<'_> {
+    const POINTERS: bool = false;
+    fn publish(&self, _: Option<&Array>, _: Option<&Array>) {}
+    fn advance(&self, _: u32) {}
+    fn retire(&self, array: Array) {
+        let bytes = array.bytes();
+        if bytes >= ARRAY_BYTES_MIN {
+            drop(self.reaper.push(Thing::Array(array), bytes));
+        }
+    }
+}
