@@ -167,7 +167,6 @@ impl Dict {
     }
     /// The record of a handle without an expiry.
     #[inline]
-    #[allow(dead_code)] // For sorted sets.
     pub(crate) fn record(&self, handle: Handle) -> Record<'_> {
         read(&self.records, self.valued, tag(handle, false))
     }
@@ -252,8 +251,8 @@ impl Dict {
     }
 
     /// Goes on with moving records to a new generation, or begins to when much is free. To be called after every
-    /// removal and replacement; `moved` is told each record's new handle.
-    pub(crate) fn tidy(&mut self, mut moved: impl FnMut(Record<'_>, Handle, Handle)) {
+    /// removal and replacement; `moved` is told each record's old and new handle while both are good.
+    pub(crate) fn tidy(&mut self, mut moved: impl FnMut(&Self, Handle, Handle)) {
         let buckets = match self.moving {
             Some(_) => MOVE_BUCKETS,
             None if self.records.wasteful() => {
@@ -276,7 +275,7 @@ impl Dict {
         }
     }
 
-    fn move_bucket(&mut self, from: u32, moved: &mut impl FnMut(Record<'_>, Handle, Handle)) -> Option<u32> {
+    fn move_bucket(&mut self, from: u32, moved: &mut impl FnMut(&Self, Handle, Handle)) -> Option<u32> {
         let mut found = Vec::with_capacity(16);
         let hash_of = |tagged| self.hasher.hash(read(&self.records, self.valued, tagged).key);
         let next = self.table.scan(from, &hash_of, |tagged, hash| found.push((tagged, hash)));
@@ -291,10 +290,9 @@ impl Dict {
             let new = self.records.alloc(len);
             self.records.bytes_mut(new)[..len].copy_from_slice(&copy);
             let pos = self.table.find_pointer(hash, tagged).expect("the scan has just met it");
-            let fresh = tag(new, tagged.marked());
-            self.table.replace(pos, fresh, expire_ms);
+            self.table.replace(pos, tag(new, tagged.marked()), expire_ms);
+            moved(self, old, new);
             self.records.free(old, len);
-            moved(read(&self.records, self.valued, fresh), old, new);
         }
         next
     }

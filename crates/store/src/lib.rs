@@ -14,7 +14,7 @@
 //! | `slab` | size classes, spans, pages, compaction |
 //! | `epoch` | pins, the limbo, the gate |
 //! | [`value`] | what a key can hold |
-//! | [`list`], [`hash_object`], [`set`], [`stream`] | the types; each says which command uses what |
+//! | [`list`], [`hash_object`], [`set`], [`sorted_set`], [`stream`] | the types; each says which command uses what |
 //! | `packed`, `dict` | one buffer for a small collection; a table over records for a large one |
 //! | [`reaper`] | what takes long to free |
 //! | [`expire`], [`evict`], [`maintain`] | background work, in bounded steps |
@@ -57,7 +57,7 @@
 //! | LPUSH, LRANGE, … | [`ShardGuard::change_list`] for writes, [`ShardGuard::get_list`] for reads;
 //! [`ShardGuard::emit`] with the effect |
 //! | XADD, XREADGROUP, … | [`ShardGuard::change_stream`] for writes, `get` for reads |
-//! | HSET, SADD, … | `change_hash`, `change_set` for writes, `get_hash`, `get_set` for reads |
+//! | HSET, SADD, ZADD, … | [`ShardGuard::change_hash`] and its like for writes, `get_hash` and its like for reads |
 //! | SINTER, ZUNION, … | `get` or `exists` on each key, then [`Guards::view`] for all of them together |
 //! | SCAN, RANDOMKEY, DBSIZE | [`Batch::scan`], [`Batch::random_key`], [`Keyspace::len`] |
 //! | OBJECT, MEMORY USAGE, TYPE | [`ShardGuard::info`], [`ValueRef::type_name`] |
@@ -92,6 +92,7 @@ pub mod set;
 pub mod shard;
 #[allow(unsafe_code)]
 mod slab;
+pub mod sorted_set;
 pub mod stream;
 mod sync;
 #[allow(unsafe_code)]
@@ -118,6 +119,7 @@ pub use reaper::Backing;
 pub use set::{Member, Set, SetLimits, SetMut, SetRef};
 pub use shard::{Changed, Expiry, KeyInfo, NumberError, Op, ShardGuard, Taken, TakenValue, WrongType};
 pub use slab::pages::PageStats;
+pub use sorted_set::{LexBound, ScoreRange, Scored, SortedSet, SortedSetLimits, SortedSetMut, SortedSetRef};
 pub use stream::{Stream, StreamId, StreamLimit};
 pub use value::{Digits, NewValue, Object, SharedBytes, ValueRef, parse_int};
 pub use waiters::{Claim, Waiter, Waiters};

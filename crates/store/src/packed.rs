@@ -28,7 +28,6 @@ impl<'a> PackedRef<'a> {
         self.0.first_chunk().map_or(0, |head| u32::from_le_bytes(*head) as usize)
     }
     /// Bytes, the count included.
-    #[allow(dead_code)] // For sorted sets.
     pub(crate) const fn len(self) -> usize {
         self.0.len()
     }
@@ -128,7 +127,6 @@ impl Packed {
         self.add_count(1);
     }
     /// Inserts an element at a byte offset, which may be the end.
-    #[allow(dead_code)] // For sorted sets.
     pub(crate) fn insert(&mut self, at: usize, element: &[u8]) {
         if at >= self.0.len() {
             return self.push(element);

@@ -5,6 +5,7 @@ use crate::entry::INLINE_BYTES_MAX;
 use crate::hash_object::{Hash, HashRef};
 use crate::list::List;
 use crate::set::{Set, SetRef};
+use crate::sorted_set::{SortedSet, SortedSetRef};
 use crate::stream::Stream;
 use std::sync::Arc;
 
@@ -57,6 +58,8 @@ pub enum Object {
     Hash(Hash),
     /// A set.
     Set(Set),
+    /// A sorted set.
+    SortedSet(SortedSet),
 }
 
 impl Object {
@@ -68,6 +71,7 @@ impl Object {
             Self::Stream(_) => "stream",
             Self::Hash(_) => "hash",
             Self::Set(_) => "set",
+            Self::SortedSet(_) => "zset",
         }
     }
     /// The name OBJECT ENCODING answers.
@@ -78,6 +82,7 @@ impl Object {
             Self::Stream(_) => "stream",
             Self::Hash(hash) => hash.view().encoding(),
             Self::Set(set) => set.view().encoding(),
+            Self::SortedSet(set) => set.view().encoding(),
         }
     }
     /// Memory that it takes, its box included. Constant time: every type keeps count.
@@ -89,6 +94,7 @@ impl Object {
                 Self::Stream(stream) => size_of::<Stream>() + stream.memory_bytes(),
                 Self::Hash(hash) => hash.memory_bytes(),
                 Self::Set(set) => set.memory_bytes(),
+                Self::SortedSet(set) => set.memory_bytes(),
             }
     }
     /// Whether it holds nothing: such a key is removed.
@@ -100,6 +106,7 @@ impl Object {
             Self::Stream(_) => false,
             Self::Hash(hash) => hash.view().is_empty(),
             Self::Set(set) => set.view().is_empty(),
+            Self::SortedSet(set) => set.view().is_empty(),
         }
     }
     /// A copy, for COPY.
@@ -110,6 +117,7 @@ impl Object {
             Self::Stream(stream) => Self::Stream(stream.clone()),
             Self::Hash(hash) => Self::Hash(hash.duplicate()),
             Self::Set(set) => Self::Set(set.duplicate()),
+            Self::SortedSet(set) => Self::SortedSet(set.duplicate()),
         })
     }
     /// Frees a part of an object that nobody refers to any more, `chunks` pieces of about 64 KiB. Returns whether what
@@ -119,6 +127,7 @@ impl Object {
             Self::List(list) => list.free_step(chunks),
             Self::Hash(hash) => hash.free_step(chunks),
             Self::Set(set) => set.free_step(chunks),
+            Self::SortedSet(set) => set.free_step(chunks),
             Self::Stream(_) => true,
         }
     }
@@ -157,6 +166,11 @@ impl<'a> ValueRef<'a> {
     #[must_use]
     pub fn as_set(self) -> Option<SetRef<'a>> {
         if let Self::Object(Object::Set(set)) = self { Some(set.view()) } else { None }
+    }
+    /// The sorted set, if it is one.
+    #[must_use]
+    pub fn as_sorted_set(self) -> Option<SortedSetRef<'a>> {
+        if let Self::Object(Object::SortedSet(set)) = self { Some(set.view()) } else { None }
     }
     /// Whether it is a string of any form.
     #[must_use]

@@ -10,6 +10,7 @@ use crate::hash_object::{Hash, HashLimits, HashMut, HashRef};
 use crate::list::List;
 use crate::set::{Set, SetLimits, SetMut, SetRef};
 use crate::shard::Expiry;
+use crate::sorted_set::{SortedSet, SortedSetLimits, SortedSetMut, SortedSetRef};
 use crate::stream::Stream;
 use crate::value::{NewValue, Object, ValueRef};
 
@@ -139,6 +140,23 @@ impl ShardGuard<'_> {
         })
     }
 
+    /// [`ShardGuard::change_object`] for sorted sets.
+    pub fn change_sorted_set<R>(
+        &mut self,
+        op: &mut Op<'_>,
+        key: &Key<'_>,
+        create: bool,
+        limits: SortedSetLimits,
+        change: impl FnOnce(&mut SortedSetMut<'_>) -> Changed<R>,
+    ) -> Result<Option<R>, WrongType> {
+        let create = create.then_some((|| Object::SortedSet(SortedSet::default())) as fn() -> Object);
+        let backing = self.keyspace.backing();
+        self.change_object(op, key, create, |object| match object {
+            Object::SortedSet(set) => Ok(change(&mut SortedSetMut::new(set, limits, backing))),
+            _ => Err(WrongType),
+        })
+    }
+
     /// [`ShardGuard::get`] for lists: `None` without the key, an error if it holds something else.
     pub fn get_list(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Result<Option<&List>, WrongType> {
         self.get(op, key).map(|value| value.as_list().ok_or(WrongType)).transpose()
@@ -154,6 +172,15 @@ impl ShardGuard<'_> {
     /// [`ShardGuard::get`] for sets.
     pub fn get_set(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Result<Option<SetRef<'_>>, WrongType> {
         self.get(op, key).map(|value| value.as_set().ok_or(WrongType)).transpose()
+    }
+
+    /// [`ShardGuard::get`] for sorted sets.
+    pub fn get_sorted_set(
+        &mut self,
+        op: &mut Op<'_>,
+        key: &Key<'_>,
+    ) -> Result<Option<SortedSetRef<'_>>, WrongType> {
+        self.get(op, key).map(|value| value.as_sorted_set().ok_or(WrongType)).transpose()
     }
 
     /// The value as it stands, without looking at expiry and without counting: for commands that read several keys at

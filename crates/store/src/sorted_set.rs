@@ -1,0 +1,586 @@
+//! Owns: the sorted set type: members with scores, in order of score and, where those are equal, of bytes. Does not own:
+//! keys, the algebra of many sets, NaN (which never comes in: the command refuses it).
+//!
+//! Compact (`listpack`) while it is small: members and scores in turn in one buffer, in order. Then (`skiplist`, the name
+//! that Valkey gives it) a dictionary of members with their scores, and a tree of scores that counts ([`tree`]). It
+//! never goes back.
+//!
+//! Everything about ranges goes through ranks: [`SortedSetRef::ranks_by_score`] and [`SortedSetRef::ranks_by_lex`] turn
+//! a range into ranks in O(log n), whose length is a count, on which offset and limit are arithmetic, and which
+//! [`SortedSetRef::iter`] and [`SortedSetRef::iter_back`] walk.
+//!
+//! | command | calls |
+//! |---|---|
+//! | ZSCORE, ZMSCORE, ZCARD | [`SortedSetRef::score`], [`SortedSetRef::len`] |
+//! | ZRANK, ZREVRANK | [`SortedSetRef::rank`]; the reverse one is `len − 1 − rank` |
+//! | ZRANGE…, ZREVRANGE… | `ranks_by_score`, `ranks_by_lex` or indexes; [`SortedSetRef::iter`], `iter_back` |
+//! | ZCOUNT, ZLEXCOUNT | the length of `ranks_by_score`, `ranks_by_lex` |
+//! | ZRANDMEMBER | [`SortedSetRef::random_each`] (negative count), [`SortedSetRef::random_distinct`] |
+//! | ZSCAN | [`SortedSetRef::scan`] |
+//! | ZADD, ZINCRBY | [`SortedSetMut::update`]: shows the old score, takes the new one or leaves it |
+//! | …STORE, GEOADD | [`SortedSetMut::add`]; [`SortedSetMut::announce`] before many |
+//! | ZREM | [`SortedSetMut::remove`] |
+//! | ZPOPMIN, ZPOPMAX, ZMPOP, ZREMRANGEBY… | [`SortedSetMut::remove_ranks`] |
+//! | RESTORE, loading | [`SortedSetMut::new`] with [`crate::Keyspace::backing`] |
+
+mod score;
+mod tree;
+
+use crate::choice::{Selection, better_walk, index_below, roll_distinct};
+use crate::clock::Rng;
+use crate::dict::{Dict, NEVER, Record};
+use crate::packed::{COUNT_MAX, Packed, PackedRef};
+use crate::reaper::Backing;
+use std::cmp::Ordering;
+use std::ops::Range;
+use tree::{Item, Tree};
+
+/// When a sorted set stops being compact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SortedSetLimits {
+    /// `zset-max-listpack-entries`.
+    pub entries_max: usize,
+    /// `zset-max-listpack-value`: bytes of a member.
+    pub value_bytes_max: usize,
+}
+
+impl Default for SortedSetLimits {
+    fn default() -> Self {
+        Self { entries_max: 128, value_bytes_max: 64 }
+    }
+}
+
+/// A range of scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScoreRange {
+    /// The least score.
+    pub min: f64,
+    /// Whether `min` itself is outside.
+    pub min_exclusive: bool,
+    /// The greatest score.
+    pub max: f64,
+    /// Whether `max` itself is outside.
+    pub max_exclusive: bool,
+}
+
+/// One end of a range of members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LexBound<'a> {
+    /// `-`: before every member.
+    Min,
+    /// `+`: behind every member.
+    Max,
+    /// `[member`
+    Inclusive(&'a [u8]),
+    /// `(member`
+    Exclusive(&'a [u8]),
+}
+
+impl LexBound<'_> {
+    /// Whether a member lies before the lower bound that this is.
+    fn is_above(self, member: &[u8]) -> bool {
+        match self {
+            Self::Min => false,
+            Self::Max => true,
+            Self::Inclusive(bound) => member < bound,
+            Self::Exclusive(bound) => member <= bound,
+        }
+    }
+    /// Whether a member lies behind the upper bound that this is.
+    fn is_below(self, member: &[u8]) -> bool {
+        match self {
+            Self::Min => true,
+            Self::Max => false,
+            Self::Inclusive(bound) => member > bound,
+            Self::Exclusive(bound) => member >= bound,
+        }
+    }
+}
+
+/// A member with its score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scored<'a> {
+    /// The member.
+    pub member: &'a [u8],
+    /// Its score, never NaN.
+    pub score: f64,
+}
+
+/// A sorted set.
+#[derive(Debug, Default)]
+pub struct SortedSet(Repr);
+
+#[derive(Debug)]
+enum Repr {
+    Packed(Packed),
+    Large(Box<Large>),
+}
+
+/// The large form.
+struct Large {
+    dict: Dict,
+    tree: Tree,
+}
+
+impl std::fmt::Debug for Large {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.dict.fmt(formatter)
+    }
+}
+
+impl Default for Repr {
+    fn default() -> Self {
+        Self::Packed(Packed::default())
+    }
+}
+
+/// The order of a sorted set. Scores are no NaN; −0 and 0 are equal.
+fn order(one: Scored<'_>, two: Scored<'_>) -> Ordering {
+    one.score.partial_cmp(&two.score).unwrap_or(Ordering::Equal).then_with(|| one.member.cmp(two.member))
+}
+
+fn score_of(record: &Record<'_>) -> f64 {
+    record.value.first_chunk().map_or(0.0, |bytes| f64::from_le_bytes(*bytes))
+}
+
+fn scored(record: Record<'_>) -> Scored<'_> {
+    Scored { member: record.key, score: score_of(&record) }
+}
+
+/// How an element of the tree stands to a member with a score; only equal scores need the member itself.
+fn order_in(dict: &Dict, item: Item, target: Scored<'_>) -> Ordering {
+    let by_score = item.score.partial_cmp(&target.score).unwrap_or(Ordering::Equal);
+    by_score.then_with(|| dict.record(item.handle).key.cmp(target.member))
+}
+
+impl SortedSet {
+    /// To read it.
+    #[must_use]
+    pub fn view(&self) -> SortedSetRef<'_> {
+        SortedSetRef(match &self.0 {
+            Repr::Packed(packed) => View::Packed(packed.as_ref()),
+            Repr::Large(large) => View::Large(large),
+        })
+    }
+    /// Memory beyond the struct itself. Constant time.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        match &self.0 {
+            Repr::Packed(packed) => packed.capacity(),
+            Repr::Large(large) => size_of::<Large>() + large.dict.memory_bytes() + large.tree.memory_bytes(),
+        }
+    }
+    /// A copy, for COPY: memory is copied as it stands.
+    #[must_use]
+    pub fn duplicate(&self) -> Self {
+        Self(match &self.0 {
+            Repr::Packed(packed) => Repr::Packed(packed.clone()),
+            Repr::Large(large) => {
+                Repr::Large(Box::new(Large { dict: large.dict.duplicate(), tree: large.tree.clone() }))
+            }
+        })
+    }
+    pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
+        match &mut self.0 {
+            Repr::Packed(_) => true,
+            // A chunk of records is as large as 128 leaves.
+            Repr::Large(large) => large.tree.free_step(chunks * 128) && large.dict.free_step(chunks),
+        }
+    }
+}
+
+/// A sorted set, to be read. What it lends lives as long as the set is not changed.
+#[derive(Clone, Copy, Debug)]
+pub struct SortedSetRef<'a>(View<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum View<'a> {
+    Packed(PackedRef<'a>),
+    Large(&'a Large),
+}
+
+/// The elements of a compact form.
+fn pairs<'a>(packed: PackedRef<'a>) -> impl Iterator<Item = Scored<'a>> + use<'a> {
+    let mut elements = packed.iter();
+    std::iter::from_fn(move || {
+        let member = elements.next()?;
+        Some(Scored { member, score: score::read(elements.next()?) })
+    })
+}
+
+impl<'a> SortedSetRef<'a> {
+    /// Members.
+    #[must_use]
+    pub fn len(self) -> usize {
+        match self.0 {
+            View::Packed(packed) => packed.count() / 2,
+            View::Large(large) => large.tree.len(),
+        }
+    }
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+    /// `listpack` or `skiplist`.
+    #[must_use]
+    pub const fn encoding(self) -> &'static str {
+        match self.0 {
+            View::Packed(_) => "listpack",
+            View::Large(_) => "skiplist",
+        }
+    }
+    /// The score of a member: O(1) in the large form.
+    #[must_use]
+    pub fn score(self, member: &[u8]) -> Option<f64> {
+        match self.0 {
+            View::Packed(packed) => {
+                let (_, at) = packed.element(packed.find(member, 2)?)?;
+                packed.element(at).map(|(bytes, _)| score::read(bytes))
+            }
+            View::Large(large) => large.dict.get(member).map(|record| score_of(&record)),
+        }
+    }
+    /// The rank of a member, 0 being the least, and its score.
+    #[must_use]
+    pub fn rank(self, member: &[u8]) -> Option<(usize, f64)> {
+        match self.0 {
+            View::Packed(packed) => pairs(packed)
+                .enumerate()
+                .find(|(_, pair)| pair.member == member)
+                .map(|(rank, pair)| (rank, pair.score)),
+            View::Large(large) => {
+                let score = score_of(&large.dict.get(member)?);
+                let target = Scored { member, score };
+                Some((large.tree.count(|item| order_in(&large.dict, item, target).is_lt()), score))
+            }
+        }
+    }
+    /// How many elements come before the first for which `before` does not hold.
+    fn count_while(self, before: impl Fn(Scored<'_>) -> bool) -> usize {
+        match self.0 {
+            View::Packed(packed) => pairs(packed).take_while(|pair| before(*pair)).count(),
+            View::Large(large) => large.tree.count(|item| {
+                before(Scored { member: large.dict.record(item.handle).key, score: item.score })
+            }),
+        }
+    }
+    /// As [`Self::count_while`], for what does not look at members.
+    fn count_scores_while(self, before: impl Fn(f64) -> bool) -> usize {
+        match self.0 {
+            View::Packed(packed) => pairs(packed).take_while(|pair| before(pair.score)).count(),
+            View::Large(large) => large.tree.count(|item| before(item.score)),
+        }
+    }
+    /// The ranks of a range of scores.
+    #[must_use]
+    pub fn ranks_by_score(self, range: ScoreRange) -> Range<usize> {
+        let ScoreRange { min, min_exclusive, max, max_exclusive } = range;
+        let start = self.count_scores_while(|score| if min_exclusive { score <= min } else { score < min });
+        let end = self.count_scores_while(|score| if max_exclusive { score < max } else { score <= max });
+        start..end.max(start)
+    }
+    /// The ranks of a range of members. Means something only while all scores are equal, as with ZRANGEBYLEX.
+    #[must_use]
+    pub fn ranks_by_lex(self, min: LexBound<'_>, max: LexBound<'_>) -> Range<usize> {
+        let start = self.count_while(|pair| min.is_above(pair.member));
+        let end = self.count_while(|pair| !max.is_below(pair.member));
+        start..end.max(start)
+    }
+    /// The elements of some ranks, ascending. Ranks beyond the end are left out.
+    pub fn iter(self, ranks: Range<usize>) -> Elements<'a> {
+        let count = ranks.end.min(self.len()).saturating_sub(ranks.start);
+        Elements(match self.0 {
+            View::Packed(packed) => {
+                let offset = packed.walk_from(packed.first()).nth(ranks.start * 2);
+                let at = offset.map_or(packed.len(), |(at, _)| at);
+                Source::Packed { packed, at, left: count }
+            }
+            View::Large(large) => Source::Large {
+                dict: &large.dict,
+                walk: Box::new(large.tree.iter_from(ranks.start).take(count)),
+            },
+        })
+    }
+    /// The elements of some ranks, descending.
+    pub fn iter_back(self, ranks: Range<usize>) -> Elements<'a> {
+        let end = ranks.end.min(self.len());
+        let count = end.saturating_sub(ranks.start);
+        Elements(match self.0 {
+            View::Packed(packed) => {
+                Source::Back(pairs(packed).skip(ranks.start).take(count).collect::<Vec<_>>())
+            }
+            View::Large(large) => Source::Large {
+                dict: &large.dict,
+                walk: Box::new(large.tree.iter_back_from(end).take(count)),
+            },
+        })
+    }
+    /// Visits elements from a cursor on; returns the next cursor, 0 at the end. A compact set is shown whole.
+    pub fn scan(self, cursor: u64, count: usize, mut visit: impl FnMut(Scored<'a>)) -> u64 {
+        match self.0 {
+            View::Packed(packed) => {
+                pairs(packed).for_each(visit);
+                0
+            }
+            View::Large(large) => large.dict.scan(cursor, count, |record| visit(scored(record))),
+        }
+    }
+    /// Visits `count` elements by chance, each time any of them.
+    pub fn random_each(self, count: usize, rng: &mut dyn Rng, mut visit: impl FnMut(Scored<'a>)) {
+        match self.0 {
+            View::Packed(packed) => {
+                let all: Vec<_> = pairs(packed).collect();
+                if !all.is_empty() {
+                    (0..count).for_each(|_| visit(all[index_below(rng, all.len())]));
+                }
+            }
+            View::Large(large) => {
+                for _ in 0..count {
+                    let Some(record) = large.dict.random(rng) else { return };
+                    visit(scored(record));
+                }
+            }
+        }
+    }
+    /// Visits up to `count` different elements by chance.
+    pub fn random_distinct(self, count: usize, rng: &mut dyn Rng, mut visit: impl FnMut(Scored<'a>)) {
+        if let View::Large(large) = self.0
+            && !better_walk(large.tree.len(), count)
+        {
+            let roll = || large.dict.random(rng).map(|record| (record.key.as_ptr() as usize, record));
+            return roll_distinct(count, roll, |record| visit(scored(record)));
+        }
+        let mut selection = Selection::new(self.len(), count);
+        for element in self.iter(0..self.len()) {
+            if selection.done() {
+                return;
+            }
+            if selection.take(rng) {
+                visit(element);
+            }
+        }
+    }
+}
+
+/// Iterator over elements, from [`SortedSetRef::iter`] and [`SortedSetRef::iter_back`].
+pub struct Elements<'a>(Source<'a>);
+
+enum Source<'a> {
+    Packed {
+        packed: PackedRef<'a>,
+        at: usize,
+        left: usize,
+    },
+    /// Of a compact form backwards: the last one first from the end.
+    Back(Vec<Scored<'a>>),
+    Large {
+        dict: &'a Dict,
+        walk: Box<dyn Iterator<Item = Item> + 'a>,
+    },
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Scored<'a>;
+    fn next(&mut self) -> Option<Scored<'a>> {
+        match &mut self.0 {
+            Source::Packed { packed, at, left } => {
+                *left = left.checked_sub(1)?;
+                let (member, next) = packed.element(*at)?;
+                let (bytes, next) = packed.element(next)?;
+                *at = next;
+                Some(Scored { member, score: score::read(bytes) })
+            }
+            Source::Back(pairs) => pairs.pop(),
+            Source::Large { dict, walk } => {
+                let item = walk.next()?;
+                Some(Scored { member: dict.record(item.handle).key, score: item.score })
+            }
+        }
+    }
+}
+
+/// A sorted set, to be changed.
+pub struct SortedSetMut<'a> {
+    set: &'a mut SortedSet,
+    limits: SortedSetLimits,
+    backing: Backing<'a>,
+}
+
+impl<'a> SortedSetMut<'a> {
+    /// To change a sorted set that is not in a shard: when a value is built before it is set.
+    pub const fn new(set: &'a mut SortedSet, limits: SortedSetLimits, backing: Backing<'a>) -> Self {
+        Self { set, limits, backing }
+    }
+    /// To read it.
+    #[must_use]
+    pub fn view(&self) -> SortedSetRef<'_> {
+        self.set.view()
+    }
+    /// Says that so many members are about to be added to an empty set, the longest of them so long: it takes the form
+    /// that fits them, as in Valkey.
+    pub fn announce(&mut self, members: usize, member_bytes_max: usize) {
+        if members > self.limits.entries_max || member_bytes_max > self.limits.value_bytes_max {
+            self.large();
+        }
+    }
+    /// Adds a member or gives it another score. Says whether it is new.
+    pub fn add(&mut self, member: &[u8], score: f64) -> bool {
+        self.update(member, |_| Some(score)).0.is_none()
+    }
+    /// Shows the member's score, if it has one, and sets the one that `choose` gives; with none, nothing changes.
+    /// Returns the score before and the one after. O(log n).
+    pub fn update(
+        &mut self,
+        member: &[u8],
+        choose: impl FnOnce(Option<f64>) -> Option<f64>,
+    ) -> (Option<f64>, Option<f64>) {
+        if let Repr::Packed(packed) = &mut self.set.0 {
+            let found = packed.as_ref().find(member, 2);
+            let old = found.and_then(|at| {
+                let (_, next) = packed.as_ref().element(at)?;
+                packed.as_ref().element(next).map(|(bytes, _)| score::read(bytes))
+            });
+            let Some(new) = choose(old) else { return (old, old) };
+            debug_assert!(!new.is_nan());
+            if old.is_some_and(|old| old.to_bits() == new.to_bits()) {
+                return (old, old);
+            }
+            let SortedSetLimits { entries_max, value_bytes_max } = self.limits;
+            let fits = member.len() <= value_bytes_max
+                && packed.as_ref().count() / 2 < entries_max.min(COUNT_MAX / 2);
+            if let Some(at) = found {
+                packed.remove(at, 2);
+                insert_packed(packed, Scored { member, score: new });
+            } else if fits {
+                insert_packed(packed, Scored { member, score: new });
+            } else {
+                let backing = self.backing;
+                self.large().insert(Scored { member, score: new }, backing);
+            }
+            return (old, Some(new));
+        }
+        let backing = self.backing;
+        self.large().update(member, choose, backing)
+    }
+    /// Removes a member. Returns its score.
+    pub fn remove(&mut self, member: &[u8]) -> Option<f64> {
+        match &mut self.set.0 {
+            Repr::Packed(packed) => {
+                let at = packed.as_ref().find(member, 2)?;
+                let (_, next) = packed.as_ref().element(at)?;
+                let score = packed.as_ref().element(next).map(|(bytes, _)| score::read(bytes));
+                packed.remove(at, 2);
+                score
+            }
+            Repr::Large(large) => {
+                let score = score_of(&large.dict.get(member)?);
+                let target = Scored { member, score };
+                let Large { dict, tree } = &mut **large;
+                tree.remove(|item| order_in(dict, item, target).is_le());
+                large.remove_record(member, self.backing);
+                Some(score)
+            }
+        }
+    }
+    /// Removes the elements of some ranks after showing each, ascending. O(log n) each. Returns how many.
+    pub fn remove_ranks(&mut self, ranks: Range<usize>, mut taken: impl FnMut(Scored<'_>)) -> usize {
+        let count = ranks.end.min(self.set.view().len()).saturating_sub(ranks.start);
+        match &mut self.set.0 {
+            Repr::Packed(packed) if count > 0 => {
+                pairs(packed.as_ref()).skip(ranks.start).take(count).for_each(taken);
+                let view = packed.as_ref();
+                let at = view.walk_from(view.first()).nth(ranks.start * 2).map_or(view.len(), |(at, _)| at);
+                packed.remove(at, count * 2);
+            }
+            Repr::Packed(_) => {}
+            Repr::Large(large) => {
+                for _ in 0..count {
+                    let Some(item) = large.tree.remove_at(ranks.start) else { break };
+                    let member = large.dict.record(item.handle).key.to_vec();
+                    taken(Scored { member: &member, score: item.score });
+                    large.remove_record(&member, self.backing);
+                }
+            }
+        }
+        count
+    }
+    /// The large form, made from the compact one if need be: at most `COUNT_MAX` elements, as many as the limits let in.
+    fn large(&mut self) -> &mut Large {
+        if let Repr::Packed(packed) = &self.set.0 {
+            let mut large = Large { dict: Dict::new(true, self.backing), tree: Tree::new() };
+            pairs(packed.as_ref()).for_each(|pair| large.insert(pair, self.backing));
+            self.set.0 = Repr::Large(Box::new(large));
+        }
+        match &mut self.set.0 {
+            Repr::Large(large) => large,
+            Repr::Packed(_) => unreachable!("made large just now"),
+        }
+    }
+}
+
+/// Puts an element that is not there in its place.
+fn insert_packed(packed: &mut Packed, pair: Scored<'_>) {
+    let view = packed.as_ref();
+    let mut at = view.first();
+    while let Some((member, next)) = view.element(at)
+        && let Some((bytes, next)) = view.element(next)
+    {
+        if order(Scored { member, score: score::read(bytes) }, pair).is_gt() {
+            break;
+        }
+        at = next;
+    }
+    let mut buffer = [0; score::BYTES_MAX];
+    let bytes = score::write(pair.score, &mut buffer);
+    packed.insert(at, pair.member);
+    let after = packed.as_ref().element(at).map_or(at, |(_, next)| next);
+    packed.insert(after, bytes);
+}
+
+impl Large {
+    fn insert(&mut self, pair: Scored<'_>, backing: Backing<'_>) {
+        let handle = self.dict.insert(pair.member, &pair.score.to_le_bytes(), NEVER, backing);
+        let Self { dict, tree } = self;
+        tree.insert(Item { score: pair.score, handle }, |item| order_in(dict, item, pair).is_lt());
+    }
+    fn update(
+        &mut self,
+        member: &[u8],
+        choose: impl FnOnce(Option<f64>) -> Option<f64>,
+        backing: Backing<'_>,
+    ) -> (Option<f64>, Option<f64>) {
+        let Some(spot) = self.dict.find(member) else {
+            let new = choose(None);
+            if let Some(score) = new {
+                self.insert(Scored { member, score }, backing);
+            }
+            return (None, new);
+        };
+        let old = score_of(&self.dict.at(spot));
+        let Some(score) = choose(Some(old)) else { return (Some(old), Some(old)) };
+        debug_assert!(!score.is_nan());
+        if score.to_bits() != old.to_bits() {
+            let Self { dict, tree } = self;
+            tree.remove(|item| order_in(dict, item, Scored { member, score: old }).is_le());
+            // The same length, so the record stays where it is.
+            let handle = dict.replace(spot, &score.to_le_bytes(), NEVER);
+            let pair = Scored { member, score };
+            tree.insert(Item { score, handle }, |item| order_in(dict, item, pair).is_lt());
+        }
+        (Some(old), Some(score))
+    }
+    /// Removes a record whose element has left the tree; moves others if that pays.
+    fn remove_record(&mut self, member: &[u8], backing: Backing<'_>) {
+        let Some(spot) = self.dict.find(member) else { return };
+        self.dict.remove(spot, backing);
+        let Self { dict, tree } = self;
+        dict.tidy(|dict, _, new| {
+            let pair = scored(dict.record(new));
+            tree.set_handle(|item| order_in(dict, item, pair).is_le(), new);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,576 @@
+//! Owns: the order of a large sorted set: a B+tree of scores and handles that counts what is below each child, so that
+//! a rank is found, and an element by its rank, in O(log n). Does not own: members, which the dictionary has; who comes
+//! first at equal scores is asked through the predicates that come with each search.
+//!
+//! A leaf is 512 bytes and holds up to 42 elements, an inner node 1,000 bytes and up to 31 children. With random order
+//! leaves are filled to 0.7 and an element costs 19 bytes; when elements come in order, leaves are left full and it
+//! costs 13. Depth: 42 · 31^k, so 5 levels for ten million elements.
+//!
+//! Nodes are merged with a neighbour when they fall below a quarter and both together fill three quarters at most.
+
+use crate::dict::Handle;
+
+/// Elements of a leaf.
+const LEAF_MAX: usize = 42;
+/// Children of an inner node.
+const INNER_MAX: usize = 31;
+
+/// An element: its score, and its record in the dictionary.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Item {
+    pub(super) score: f64,
+    pub(super) handle: Handle,
+}
+
+#[derive(Clone)]
+struct Leaf {
+    len: u16,
+    scores: [f64; LEAF_MAX],
+    handles: [u32; LEAF_MAX],
+}
+const _: () = assert!(size_of::<Leaf>() == 512);
+
+/// What an inner node knows of a child: its first element, and how many there are below it.
+#[derive(Clone, Copy)]
+struct Head {
+    score: f64,
+    handle: u32,
+    count: u32,
+}
+
+#[derive(Clone)]
+struct Inner {
+    len: u16,
+    heads: [Head; INNER_MAX],
+    children: [Option<Node>; INNER_MAX],
+}
+const _: () = assert!(size_of::<Inner>() <= 1024);
+
+#[derive(Clone)]
+enum Node {
+    Leaf(Box<Leaf>),
+    Inner(Box<Inner>),
+}
+
+/// Where a search goes. At a node it is asked for a child, at a leaf for a place.
+trait Seek {
+    fn child(&mut self, heads: &[Head]) -> usize;
+    fn place(&mut self, leaf: &Leaf) -> usize;
+}
+
+/// To the element of a rank, or behind the last one.
+struct ByRank(usize);
+
+impl Seek for ByRank {
+    fn child(&mut self, heads: &[Head]) -> usize {
+        for (index, head) in heads.iter().enumerate() {
+            if self.0 < head.count as usize || index + 1 == heads.len() {
+                return index;
+            }
+            self.0 -= head.count as usize;
+        }
+        0
+    }
+    fn place(&mut self, leaf: &Leaf) -> usize {
+        self.0.min(leaf.len())
+    }
+}
+
+/// To the first element for which the predicate does not hold: it holds for all before and none after.
+struct FirstNot<P>(P);
+
+impl<P: FnMut(Item) -> bool> Seek for FirstNot<P> {
+    fn child(&mut self, heads: &[Head]) -> usize {
+        heads.partition_point(|head| (self.0)(head.item())).saturating_sub(1)
+    }
+    fn place(&mut self, leaf: &Leaf) -> usize {
+        leaf.partition(&mut self.0)
+    }
+}
+
+/// To the last element for which the predicate holds.
+struct LastThat<P>(P);
+
+impl<P: FnMut(Item) -> bool> Seek for LastThat<P> {
+    fn child(&mut self, heads: &[Head]) -> usize {
+        heads.partition_point(|head| (self.0)(head.item())).saturating_sub(1)
+    }
+    fn place(&mut self, leaf: &Leaf) -> usize {
+        leaf.partition(&mut self.0).checked_sub(1).unwrap_or(leaf.len())
+    }
+}
+
+impl Head {
+    const fn item(&self) -> Item {
+        Item { score: self.score, handle: Handle(self.handle) }
+    }
+}
+
+impl Leaf {
+    const fn empty() -> Self {
+        Self { len: 0, scores: [0.0; LEAF_MAX], handles: [0; LEAF_MAX] }
+    }
+    const fn len(&self) -> usize {
+        self.len as usize
+    }
+    const fn at(&self, place: usize) -> Item {
+        Item { score: self.scores[place], handle: Handle(self.handles[place]) }
+    }
+    fn partition(&self, holds: &mut impl FnMut(Item) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if holds(self.at(middle)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+    fn insert(&mut self, place: usize, item: Item) {
+        let len = self.len();
+        self.scores.copy_within(place..len, place + 1);
+        self.handles.copy_within(place..len, place + 1);
+        self.scores[place] = item.score;
+        self.handles[place] = item.handle.0;
+        self.len += 1;
+    }
+    fn remove(&mut self, place: usize) -> Item {
+        let item = self.at(place);
+        let len = self.len();
+        self.scores.copy_within(place + 1..len, place);
+        self.handles.copy_within(place + 1..len, place);
+        self.len -= 1;
+        item
+    }
+    fn split_off(&mut self, from: usize) -> Self {
+        let mut right = Self::empty();
+        let moved = self.len() - from;
+        right.scores[..moved].copy_from_slice(&self.scores[from..self.len()]);
+        right.handles[..moved].copy_from_slice(&self.handles[from..self.len()]);
+        right.len = moved as u16;
+        self.len = from as u16;
+        right
+    }
+    fn append(&mut self, other: &Self) {
+        let (len, more) = (self.len(), other.len());
+        self.scores[len..len + more].copy_from_slice(&other.scores[..more]);
+        self.handles[len..len + more].copy_from_slice(&other.handles[..more]);
+        self.len += other.len;
+    }
+}
+
+impl Inner {
+    fn empty() -> Self {
+        Self {
+            len: 0,
+            heads: [Head { score: 0.0, handle: 0, count: 0 }; INNER_MAX],
+            children: [const { None }; INNER_MAX],
+        }
+    }
+    const fn len(&self) -> usize {
+        self.len as usize
+    }
+    fn heads(&self) -> &[Head] {
+        &self.heads[..self.len()]
+    }
+    fn child(&self, index: usize) -> &Node {
+        self.children[index].as_ref().expect("there is a child below len")
+    }
+    fn child_mut(&mut self, index: usize) -> &mut Node {
+        self.children[index].as_mut().expect("there is a child below len")
+    }
+    fn count(&self) -> usize {
+        self.heads().iter().map(|head| head.count as usize).sum()
+    }
+    /// Writes down anew what a child is.
+    fn refresh(&mut self, index: usize) {
+        self.heads[index] = self.child(index).head();
+    }
+    fn insert(&mut self, index: usize, node: Node) {
+        let len = self.len();
+        self.heads.copy_within(index..len, index + 1);
+        self.children[index..=len].rotate_right(1);
+        self.children[index] = Some(node);
+        self.len += 1;
+        self.refresh(index);
+    }
+    fn remove(&mut self, index: usize) -> Node {
+        let len = self.len();
+        self.heads.copy_within(index + 1..len, index);
+        self.children[index..len].rotate_left(1);
+        self.len -= 1;
+        self.children[len - 1].take().expect("there is a child below len")
+    }
+    fn split_off(&mut self, from: usize) -> Self {
+        let mut right = Self::empty();
+        let moved = self.len() - from;
+        right.heads[..moved].copy_from_slice(&self.heads[from..self.len()]);
+        for (to, child) in right.children.iter_mut().zip(&mut self.children[from..]) {
+            *to = child.take();
+        }
+        right.len = moved as u16;
+        self.len = from as u16;
+        right
+    }
+    fn append(&mut self, mut other: Self) {
+        let (len, more) = (self.len(), other.len());
+        self.heads[len..len + more].copy_from_slice(&other.heads[..more]);
+        for (to, child) in self.children[len..].iter_mut().zip(&mut other.children[..more]) {
+            *to = child.take();
+        }
+        self.len += other.len;
+    }
+    /// After a removal below `index`: drops an empty child, joins a small one with a neighbour.
+    fn settle(&mut self, index: usize) {
+        if self.child(index).len() == 0 {
+            drop(self.remove(index));
+            return;
+        }
+        self.refresh(index);
+        let child = self.child(index);
+        if child.len() * 4 >= child.max() {
+            return;
+        }
+        let left = if index + 1 < self.len() { index } else { index.saturating_sub(1) };
+        let together = left + 1 < self.len() && {
+            let (one, two) = (self.child(left), self.child(left + 1));
+            (one.len() + two.len()) * 4 <= one.max() * 3
+        };
+        if together {
+            let right = self.remove(left + 1);
+            self.child_mut(left).append(right);
+            self.refresh(left);
+        }
+    }
+}
+
+impl Node {
+    fn len(&self) -> usize {
+        match self {
+            Self::Leaf(leaf) => leaf.len(),
+            Self::Inner(inner) => inner.len(),
+        }
+    }
+    const fn max(&self) -> usize {
+        match self {
+            Self::Leaf(_) => LEAF_MAX,
+            Self::Inner(_) => INNER_MAX,
+        }
+    }
+    fn head(&self) -> Head {
+        match self {
+            Self::Leaf(leaf) => {
+                Head { score: leaf.scores[0], handle: leaf.handles[0], count: u32::from(leaf.len) }
+            }
+            Self::Inner(inner) => Head { count: inner.count() as u32, ..inner.heads[0] },
+        }
+    }
+    fn append(&mut self, other: Self) {
+        match (self, other) {
+            (Self::Leaf(one), Self::Leaf(two)) => one.append(&two),
+            (Self::Inner(one), Self::Inner(two)) => one.append(*two),
+            _ => unreachable!("children of one node are of one kind"),
+        }
+    }
+
+    /// Inserts where `seek` goes. A node that was full gives its right part away.
+    fn insert(&mut self, seek: &mut impl Seek, item: Item, nodes: &mut Nodes) -> Option<Self> {
+        match self {
+            Self::Leaf(leaf) => {
+                let place = seek.place(leaf);
+                if leaf.len() < LEAF_MAX {
+                    leaf.insert(place, item);
+                    return None;
+                }
+                nodes.leaves += 1;
+                // At an end, most likely more come in order: what is full stays full.
+                let from = if place == LEAF_MAX {
+                    LEAF_MAX
+                } else if place == 0 {
+                    0
+                } else {
+                    LEAF_MAX / 2
+                };
+                let mut right = leaf.split_off(from);
+                if place > from || from == LEAF_MAX {
+                    right.insert(place - from, item);
+                } else {
+                    leaf.insert(place, item);
+                }
+                Some(Self::Leaf(Box::new(right)))
+            }
+            Self::Inner(inner) => {
+                let index = seek.child(inner.heads());
+                let more = inner.child_mut(index).insert(seek, item, nodes);
+                inner.refresh(index);
+                let more = more?;
+                if inner.len() < INNER_MAX {
+                    inner.insert(index + 1, more);
+                    return None;
+                }
+                nodes.inners += 1;
+                let from = if index + 1 == INNER_MAX { INNER_MAX - 1 } else { INNER_MAX / 2 };
+                let mut right = inner.split_off(from);
+                if index + 1 > from {
+                    right.insert(index + 1 - from, more);
+                } else {
+                    inner.insert(index + 1, more);
+                }
+                Some(Self::Inner(Box::new(right)))
+            }
+        }
+    }
+
+    fn remove(&mut self, seek: &mut impl Seek, nodes: &mut Nodes) -> Option<Item> {
+        match self {
+            Self::Leaf(leaf) => {
+                let place = seek.place(leaf);
+                (place < leaf.len()).then(|| leaf.remove(place))
+            }
+            Self::Inner(inner) => {
+                let index = seek.child(inner.heads());
+                let item = inner.child_mut(index).remove(seek, nodes)?;
+                let before = inner.len();
+                let leaf = matches!(inner.child(index), Self::Leaf(_));
+                inner.settle(index);
+                let gone = before - inner.len();
+                *(if leaf { &mut nodes.leaves } else { &mut nodes.inners }) -= gone;
+                Some(item)
+            }
+        }
+    }
+
+    fn set_handle(&mut self, seek: &mut impl Seek, handle: Handle) -> bool {
+        match self {
+            Self::Leaf(leaf) => {
+                let place = seek.place(leaf);
+                if place < leaf.len() {
+                    leaf.handles[place] = handle.0;
+                }
+                place < leaf.len()
+            }
+            Self::Inner(inner) => {
+                let index = seek.child(inner.heads());
+                let found = inner.child_mut(index).set_handle(seek, handle);
+                inner.refresh(index);
+                found
+            }
+        }
+    }
+}
+
+/// How many nodes there are, for the memory count.
+#[derive(Clone, Copy, Debug, Default)]
+struct Nodes {
+    leaves: usize,
+    inners: usize,
+}
+
+/// The tree.
+#[derive(Clone)]
+pub(super) struct Tree {
+    root: Node,
+    len: usize,
+    nodes: Nodes,
+}
+
+impl Tree {
+    pub(super) fn new() -> Self {
+        let root = Node::Leaf(Box::new(Leaf::empty()));
+        Self { root, len: 0, nodes: Nodes { leaves: 1, inners: 0 } }
+    }
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+    pub(super) const fn memory_bytes(&self) -> usize {
+        self.nodes.leaves * size_of::<Leaf>() + self.nodes.inners * size_of::<Inner>()
+    }
+    /// Inserts before the first element for which `before` does not hold.
+    pub(super) fn insert(&mut self, item: Item, before: impl FnMut(Item) -> bool) {
+        if let Some(right) = self.root.insert(&mut FirstNot(before), item, &mut self.nodes) {
+            let mut inner = Inner::empty();
+            let left = std::mem::replace(&mut self.root, Node::Leaf(Box::new(Leaf::empty())));
+            inner.insert(0, left);
+            inner.insert(1, right);
+            self.root = Node::Inner(Box::new(inner));
+            self.nodes.inners += 1;
+        }
+        self.len += 1;
+    }
+    /// Removes the last element for which `holds` does.
+    pub(super) fn remove(&mut self, holds: impl FnMut(Item) -> bool) -> Option<Item> {
+        self.remove_by(&mut LastThat(holds))
+    }
+    /// Removes the element of a rank.
+    pub(super) fn remove_at(&mut self, rank: usize) -> Option<Item> {
+        self.remove_by(&mut ByRank(rank))
+    }
+    fn remove_by(&mut self, seek: &mut impl Seek) -> Option<Item> {
+        let item = self.root.remove(seek, &mut self.nodes)?;
+        self.len -= 1;
+        while let Node::Inner(inner) = &mut self.root
+            && inner.len() < 2
+        {
+            self.nodes.inners -= 1;
+            self.root = if inner.len() == 1 {
+                inner.remove(0)
+            } else {
+                self.nodes.leaves += 1;
+                Node::Leaf(Box::new(Leaf::empty()))
+            };
+        }
+        Some(item)
+    }
+    /// Gives the last element for which `holds` does another handle.
+    pub(super) fn set_handle(&mut self, holds: impl FnMut(Item) -> bool, handle: Handle) {
+        let found = self.root.set_handle(&mut LastThat(holds), handle);
+        debug_assert!(found);
+    }
+    /// How many elements there are before the first for which `before` does not hold.
+    pub(super) fn count(&self, before: impl FnMut(Item) -> bool) -> usize {
+        let mut seek = FirstNot(before);
+        let mut rank = 0;
+        let mut node = &self.root;
+        loop {
+            match node {
+                Node::Leaf(leaf) => return rank + seek.place(leaf),
+                Node::Inner(inner) => {
+                    let index = seek.child(inner.heads());
+                    rank += inner.heads[..index].iter().map(|head| head.count as usize).sum::<usize>();
+                    node = inner.child(index);
+                }
+            }
+        }
+    }
+    /// The elements from a rank on.
+    pub(super) fn iter_from(&self, rank: usize) -> Walk<'_> {
+        Walk::new(&self.root, rank.min(self.len))
+    }
+    /// The elements before a rank, backwards.
+    pub(super) fn iter_back_from(&self, rank: usize) -> impl Iterator<Item = Item> + '_ {
+        let mut walk = Walk::new(&self.root, rank.min(self.len));
+        std::iter::from_fn(move || walk.back())
+    }
+    /// Frees up to `leaves` leaves from the end of a tree that nobody uses any more. Returns whether that was all.
+    pub(super) fn free_step(&mut self, leaves: usize) -> bool {
+        for _ in 0..leaves {
+            let mut node = &mut self.root;
+            loop {
+                let Node::Inner(inner) = node else { return true };
+                let Some(last) = inner.len().checked_sub(1) else { return true };
+                let is_bottom = match inner.child(last) {
+                    Node::Leaf(_) => true,
+                    Node::Inner(below) => below.len() == 0,
+                };
+                if is_bottom {
+                    if matches!(inner.remove(last), Node::Leaf(_)) {
+                        self.nodes.leaves -= 1;
+                    } else {
+                        self.nodes.inners -= 1;
+                    }
+                    break;
+                }
+                node = inner.child_mut(last);
+            }
+        }
+        matches!(&self.root, Node::Inner(inner) if inner.len() == 0)
+    }
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        let mut nodes = Nodes::default();
+        check(&self.root, &mut nodes, true);
+        assert_eq!((nodes.leaves, nodes.inners), (self.nodes.leaves, self.nodes.inners));
+        assert_eq!(self.root.head().count as usize, self.len);
+    }
+}
+
+/// A place in the tree, and the way to it.
+pub(super) struct Walk<'t> {
+    path: Vec<(&'t Inner, usize)>,
+    leaf: &'t Leaf,
+    place: usize,
+}
+
+impl<'t> Walk<'t> {
+    fn new(root: &'t Node, rank: usize) -> Self {
+        let mut seek = ByRank(rank);
+        let mut path = Vec::with_capacity(6);
+        let mut node = root;
+        loop {
+            match node {
+                Node::Leaf(leaf) => return Self { path, leaf, place: seek.place(leaf) },
+                Node::Inner(inner) => {
+                    let index = seek.child(inner.heads());
+                    path.push((inner, index));
+                    node = inner.child(index);
+                }
+            }
+        }
+    }
+    /// Goes to the next leaf, or the one before.
+    fn turn(&mut self, forward: bool) -> Option<()> {
+        let mut node = loop {
+            let (inner, index) = self.path.last_mut()?;
+            let next = if forward { *index + 1 } else { index.wrapping_sub(1) };
+            if next < inner.len() {
+                *index = next;
+                break inner.child(next);
+            }
+            self.path.pop();
+        };
+        loop {
+            match node {
+                Node::Leaf(leaf) => {
+                    self.leaf = leaf;
+                    self.place = if forward { 0 } else { leaf.len() };
+                    return Some(());
+                }
+                Node::Inner(inner) => {
+                    let index = if forward { 0 } else { inner.len() - 1 };
+                    self.path.push((inner, index));
+                    node = inner.child(index);
+                }
+            }
+        }
+    }
+    fn back(&mut self) -> Option<Item> {
+        if self.place == 0 {
+            self.turn(false)?;
+        }
+        self.place -= 1;
+        Some(self.leaf.at(self.place))
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Item;
+    fn next(&mut self) -> Option<Item> {
+        if self.place == self.leaf.len() {
+            self.turn(true)?;
+        }
+        let item = self.leaf.at(self.place);
+        self.place += 1;
+        Some(item)
+    }
+}
+
+#[cfg(test)]
+fn check(node: &Node, nodes: &mut Nodes, root: bool) {
+    assert!(root || node.len() > 0);
+    match node {
+        Node::Leaf(leaf) => {
+            nodes.leaves += 1;
+            assert!(leaf.scores[..leaf.len()].is_sorted());
+        }
+        Node::Inner(inner) => {
+            nodes.inners += 1;
+            for index in 0..inner.len() {
+                let (head, real) = (inner.heads[index], inner.child(index).head());
+                assert_eq!((head.item(), head.count), (real.item(), real.count));
+                check(inner.child(index), nodes, false);
+            }
+        }
+    }
+}
