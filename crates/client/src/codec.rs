@@ -81,6 +81,14 @@ pub enum Incoming {
         /// Its length on the wire.
         wire_bytes: usize,
     },
+    /// RESPB: a slice that is not the last of its frame. What it took on the wire is not part of the frame's own
+    /// `wire_bytes`.
+    Slice {
+        /// Its channel.
+        channel: u16,
+        /// Its length on the wire.
+        wire_bytes: usize,
+    },
     /// RESPB: the channel ends.
     Close {
         /// Which.
@@ -107,14 +115,7 @@ enum Frames {
 }
 
 /// Slices that have come of a frame, for each channel with one under way. Each is at most `frame_bytes_max`.
-type Slices = HashMap<u16, Slice>;
-
-#[derive(Debug, Default)]
-struct Slice {
-    frame: Vec<u8>,
-    /// Bytes that the slices took on the wire, their headers included.
-    wire_bytes: usize,
-}
+type Slices = HashMap<u16, Vec<u8>>;
 
 impl Decoder {
     /// A decoder at the start of a frame.
@@ -127,7 +128,7 @@ impl Decoder {
     }
 
     /// Reads the frame at the start of `input`: how many bytes are used up, and what came of them; nothing for a frame
-    /// that is to be ignored, and for a slice that is not the last. `None` when the frame is not whole: then the same
+    /// that is to be ignored. `None` when the frame is not whole: then the same
     /// bytes are given again, with more behind them.
     pub fn decode(&mut self, input: &[u8]) -> Result<Option<(usize, Option<Incoming>)>, WireError> {
         if input.is_empty() {
@@ -158,8 +159,12 @@ impl Decoder {
                             Some(Incoming::Close { channel, code, reason })
                         }
                         ReplyKind::Control(Control::Fragment { last, slice }) => {
-                            add_slice(slices, channel, slice, len, &self.limits)?;
-                            if last { assemble(slices, channel, self.limits)? } else { None }
+                            add_slice(slices, channel, slice, &self.limits)?;
+                            if last {
+                                assemble(slices, channel, len, self.limits)?
+                            } else {
+                                Some(Incoming::Slice { channel, wire_bytes: len })
+                            }
                         }
                         ReplyKind::Control(_) | ReplyKind::Unknown { .. } => None,
                     };
@@ -182,27 +187,25 @@ fn take(builder: &mut ReplyBuilder, channel: u16, wire_bytes: usize, push: bool)
     })
 }
 
-fn add_slice(
-    slices: &mut Slices,
-    channel: u16,
-    bytes: &[u8],
-    wire_bytes: usize,
-    limits: &Limits,
-) -> Result<(), WireError> {
-    let slice = slices.entry(channel).or_default();
-    if bytes.len() > (limits.frame_bytes_max as usize).saturating_sub(slice.frame.len()) {
+fn add_slice(slices: &mut Slices, channel: u16, bytes: &[u8], limits: &Limits) -> Result<(), WireError> {
+    let frame = slices.entry(channel).or_default();
+    if bytes.len() > (limits.frame_bytes_max as usize).saturating_sub(frame.len()) {
         return Err(BAD_SLICES);
     }
-    slice.frame.extend_from_slice(bytes);
-    slice.wire_bytes += wire_bytes;
+    frame.extend_from_slice(bytes);
     Ok(())
 }
 
-fn assemble(slices: &mut Slices, channel: u16, limits: Limits) -> Result<Option<Incoming>, WireError> {
-    let Some(slice) = slices.remove(&channel) else { return Err(BAD_SLICES) };
+fn assemble(
+    slices: &mut Slices,
+    channel: u16,
+    wire_bytes: usize,
+    limits: Limits,
+) -> Result<Option<Incoming>, WireError> {
+    let Some(slices) = slices.remove(&channel) else { return Err(BAD_SLICES) };
     let mut builder = ReplyBuilder::new();
-    let push = match respb::ReplyDecoder::new(limits).decode(&slice.frame, &mut builder) {
-        Outcome::Complete(frame) if frame.len == slice.frame.len() && frame.channel == channel => {
+    let push = match respb::ReplyDecoder::new(limits).decode(&slices, &mut builder) {
+        Outcome::Complete(frame) if frame.len == slices.len() && frame.channel == channel => {
             match frame.kind {
                 ReplyKind::Reply => false,
                 ReplyKind::Push => true,
@@ -211,7 +214,7 @@ fn assemble(slices: &mut Slices, channel: u16, limits: Limits) -> Result<Option<
         }
         _ => return Err(BAD_SLICES),
     };
-    Ok(take(&mut builder, channel, slice.wire_bytes, push))
+    Ok(take(&mut builder, channel, wire_bytes, push))
 }
 
 #[cfg(test)]
@@ -260,9 +263,12 @@ mod tests {
         assert_eq!(
             all,
             [
+                Incoming::Slice { channel: 1, wire_bytes: 309 },
+                Incoming::Slice { channel: 2, wire_bytes: 10 },
                 Incoming::Reply { channel: 3, reply: Reply::Null, wire_bytes: 4 },
-                Incoming::Reply { channel: 2, reply: two, wire_bytes: b.len() + 18 },
-                Incoming::Reply { channel: 1, reply: one, wire_bytes: a.len() + 27 },
+                Incoming::Slice { channel: 1, wire_bytes: 9 },
+                Incoming::Reply { channel: 2, reply: two, wire_bytes: b.len() - 1 + 9 },
+                Incoming::Reply { channel: 1, reply: one, wire_bytes: a.len() - 300 + 9 },
             ]
         );
     }
@@ -285,7 +291,7 @@ mod tests {
         let sliced = [fragment(1, false, &whole[..200]), fragment(1, true, &whole[200..])].concat();
         assert_eq!(decode_all(&sliced, small), Err(BAD_SLICES));
         let enough = Limits { frame_bytes_max: 308, ..Limits::DEFAULT };
-        assert_eq!(decode_all(&sliced, enough).unwrap().len(), 1);
+        assert_eq!(decode_all(&sliced, enough).unwrap().len(), 2);
     }
 
     #[test]
@@ -294,8 +300,8 @@ mod tests {
         Control::Close { code: 1, reason: b"full" }.encode(1, &mut wire);
         wire.extend(reply(1, &Reply::Int(5)));
         let all = decode_all(&wire, Limits::DEFAULT).unwrap();
-        assert_eq!(all[0], Incoming::Close { channel: 1, code: 1, reason: "full".into() });
-        assert!(matches!(all[1], Incoming::Reply { reply: Reply::Int(5), .. }));
+        assert_eq!(all[1], Incoming::Close { channel: 1, code: 1, reason: "full".into() });
+        assert!(matches!(all[2], Incoming::Reply { reply: Reply::Int(5), .. }));
     }
 
     #[test]

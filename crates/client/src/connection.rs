@@ -465,6 +465,16 @@ impl Connection {
         self.stream.into_socket()
     }
 
+    pub(crate) fn next_sequence(&self) -> u32 {
+        self.sequence
+    }
+
+    /// What a shared connection goes on with; nothing must be due.
+    pub(crate) fn into_parts(self) -> Result<(Stream, Encoder, Decoder, Input, ServerInfo)> {
+        self.idle()?;
+        Ok((self.stream, self.encoder, self.decoder, self.input, self.server))
+    }
+
     fn usable(&self) -> Result<()> {
         if self.finished { Err(Error::Finished) } else { Ok(()) }
     }

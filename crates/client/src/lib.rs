@@ -46,6 +46,7 @@ mod error;
 pub mod fleet;
 mod handshake;
 mod input;
+mod mux;
 mod pipeline;
 mod pool;
 mod reconnect;
@@ -62,6 +63,7 @@ pub use config::{
 pub use connection::{Connection, Event};
 pub use error::{Error, Result, ServerError, Waiting};
 pub use handshake::{RespbInfo, ServerInfo};
+pub use mux::{Channel, Mux};
 pub use pipeline::Pipeline;
 pub use pool::{Pool, PoolConfig, Pooled};
 pub use reconnect::Reconnecting;

@@ -74,6 +74,7 @@ impl Connection {
             Incoming::Reply { channel: 0, reply: Reply::Error(text), .. } if self.channel != 0 => {
                 Err(Error::Dismissed(ServerError::new(&text)))
             }
+            Incoming::Slice { .. } => Ok(None),
             Incoming::Reply { channel, .. } | Incoming::Push { channel, .. } if channel != self.channel => {
                 Err(Error::Unexpected("a frame for a channel that was not opened"))
             }

@@ -48,13 +48,23 @@ pub fn respb(
 
 /// Runs the script for the first connection.
 pub fn raw(script: impl FnOnce(&mut Peer) + Send + 'static) -> (Config, JoinHandle<()>) {
+    several(vec![Box::new(script)])
+}
+
+/// What the peer does with one connection.
+pub type Script = Box<dyn FnOnce(&mut Peer) + Send>;
+
+/// Runs one script for each connection, one after the other.
+pub fn several(scripts: Vec<Script>) -> (Config, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let thread = std::thread::spawn(move || {
-        let (socket, _) = listener.accept().unwrap();
-        socket.set_read_timeout(Some(LONG)).unwrap();
-        socket.set_nodelay(true).unwrap();
-        script(&mut Peer { socket, input: Vec::new() });
+        for script in scripts {
+            let (socket, _) = listener.accept().unwrap();
+            socket.set_read_timeout(Some(LONG)).unwrap();
+            socket.set_nodelay(true).unwrap();
+            script(&mut Peer { socket, input: Vec::new() });
+        }
     });
     let config = Config::new("127.0.0.1", port)
         .with_protocol(Protocol::Respb)
