@@ -8,6 +8,7 @@
 // `forbid` would not let `heap` allow what an allocator needs.
 #![deny(unsafe_code)]
 
+mod bench;
 mod convert;
 mod heap;
 mod inspect;
@@ -40,6 +41,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Bench(Box<bench::Options>),
     Convert(convert::Options),
     Inspect(inspect::Options),
     Wire(wire::Options),
@@ -48,6 +50,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let (name, outcome) = match parse().command {
+        Command::Bench(options) => ("bench", bench::run(&options)),
         Command::Convert(options) => ("convert", convert::run(&options)),
         Command::Inspect(options) => ("inspect", inspect::run(&options)),
         Command::Wire(options) => ("wire", wire::run(&options)),

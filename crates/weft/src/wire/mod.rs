@@ -11,14 +11,14 @@ mod fold;
 mod html;
 mod ladder;
 mod page;
-mod results;
+pub(crate) mod results;
 mod runner;
 mod sample;
 mod seed;
 mod sizes;
 mod stream;
 mod svg;
-mod table;
+pub(crate) mod table;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -20,17 +20,17 @@ pub(super) struct Results {
 
 /// Where it was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Machine {
-    pub(super) cpu: String,
-    pub(super) cores: usize,
-    pub(super) kernel: String,
-    pub(super) architecture: String,
+pub(crate) struct Machine {
+    pub(crate) cpu: String,
+    pub(crate) cores: usize,
+    pub(crate) kernel: String,
+    pub(crate) architecture: String,
     /// `release` or `debug`.
-    pub(super) build: String,
+    pub(crate) build: String,
 }
 
 impl Machine {
-    pub(super) fn this() -> Machine {
+    pub(crate) fn this() -> Machine {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let cpu = read("/proc/cpuinfo").lines().find_map(|line| {
             line.strip_prefix("model name").map(|rest| rest.trim_start_matches([' ', '\t', ':']).to_string())
@@ -126,16 +126,16 @@ pub(super) struct HeapPer {
 
 /// Medians of rounds, and how far apart they lie.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Spread {
-    pub(super) median: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
     /// Every round, in order.
-    pub(super) rounds: Vec<f64>,
+    pub(crate) rounds: Vec<f64>,
 }
 
 impl Spread {
-    pub(super) fn of(rounds: Vec<f64>) -> Spread {
+    pub(crate) fn of(rounds: Vec<f64>) -> Spread {
         let mut sorted = rounds.clone();
         sorted.sort_by(f64::total_cmp);
         let at = |index: usize| sorted.get(index).copied().unwrap_or(0.0);

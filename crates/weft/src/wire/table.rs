@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 /// Rows of cells under a head. The first column is text, the others are numbers and stand to the right.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table {
-    pub(super) title: String,
+pub(crate) struct Table {
+    pub(crate) title: String,
     head: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(super) fn new(title: impl Into<String>, head: &[&str]) -> Table {
+    pub(crate) fn new(title: impl Into<String>, head: &[&str]) -> Table {
         Table {
             title: title.into(),
             head: head.iter().map(|cell| cell.to_string()).collect(),
@@ -19,11 +19,11 @@ impl Table {
         }
     }
 
-    pub(super) fn row(&mut self, cells: Vec<String>) {
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
@@ -37,7 +37,7 @@ impl Table {
         widths
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let widths = self.widths();
         let line = |cells: &[String]| {
             let padded = cells.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
@@ -54,7 +54,7 @@ impl Table {
         out
     }
 
-    pub(super) fn markdown(&self) -> String {
+    pub(crate) fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let mut out = line(&self.head);
         let _ = writeln!(out, "|---|{}", "---:|".repeat(self.head.len().saturating_sub(1)));
@@ -62,7 +62,7 @@ impl Table {
         out
     }
 
-    pub(super) fn html(&self) -> String {
+    pub(crate) fn html(&self) -> String {
         let line = |cells: &[String], tag: &str| {
             let cells: String = cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect();
             format!("<tr>{cells}</tr>\n")
@@ -77,12 +77,12 @@ impl Table {
 }
 
 /// Text inside HTML or SVG.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// A number with so many decimals, or a dash.
-pub(super) fn number(value: Option<f64>, decimals: usize) -> String {
+pub(crate) fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "–".to_string(), |value| format!("{value:.decimals$}"))
 }
 

@@ -16,7 +16,7 @@ const NAMES: &[&str] = &[
 ];
 const CITIES: &[&str] =
     &["Oslo", "Lisbon", "Nairobi", "Quito", "Hanoi", "Lyon", "Austin", "Osaka", "Perth", "Accra"];
-const WORDS: &[&str] = &[
+pub(crate) const WORDS: &[&str] = &[
     "order", "shipped", "cart", "session", "refresh", "invoice", "pending", "the", "of", "with", "user",
     "account", "region", "north", "discount", "batch", "queue", "latest", "review", "updated", "stock",
     "and", "for", "payment",

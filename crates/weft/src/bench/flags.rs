@@ -1,0 +1,172 @@
+//! The command line of `weft bench`. Owns the names, which are redis-benchmark's where it has them.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+const EXAMPLES: &str = "\
+Examples:
+  weft bench -t set,get -n 1000000 -P 16 -q
+  weft bench -4 --mux 500 -c 4 -t get -r 100000 --preload
+  weft bench -3 --rps 20000 --duration 30 --mix get=9,set=1 -r 1000000 --keys zipf -d 16-1024
+  weft bench -4 -t get,set -P 100 --vs 127.0.0.1:6380,resp3 --rounds 5
+  weft bench -r 1000 EVALSHA abc 1 key:__rand_int__
+
+Tests for -t: ping set get incr lpush rpush lpop rpop sadd hset spop zadd zpopmin lrange_100 lrange_300 lrange_500
+lrange_600 mset xadd; by name only: mget del exists setex hget hgetall_50 zrange_100 smembers_100.
+Status: 0 all was answered and nothing was an error; 1 otherwise.";
+
+/// Measure a server: RESP2, RESP3, or RESPB with any number of logical clients on each connection
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES, disable_help_flag = true)]
+pub(crate) struct Options {
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+
+    /// Server host
+    #[arg(short = 'h', value_name = "HOST", default_value = "127.0.0.1")]
+    pub(super) host: String,
+    /// Server port
+    #[arg(short, value_name = "PORT", default_value_t = 6379)]
+    pub(super) port: u16,
+    /// Server Unix socket, instead of host and port
+    #[arg(short, value_name = "PATH")]
+    pub(super) socket: Option<PathBuf>,
+    /// Password; the variable WEFT_PASSWORD is taken without it
+    #[arg(short = 'a', value_name = "PASSWORD")]
+    pub(super) password: Option<String>,
+    /// User, with -a
+    #[arg(long, value_name = "NAME")]
+    pub(super) user: Option<String>,
+    /// Database
+    #[arg(long = "dbnum", value_name = "DB", default_value_t = 0)]
+    pub(super) db: u32,
+
+    /// Speak RESP2, as without any of the three
+    #[arg(short = '2', group = "protocol")]
+    pub(super) resp2: bool,
+    /// Speak RESP3
+    #[arg(short = '3', group = "protocol")]
+    pub(super) resp3: bool,
+    /// Speak RESPB
+    #[arg(short = '4', group = "protocol")]
+    pub(super) respb: bool,
+    /// Logical clients on each connection, each a channel of its own (RESPB)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(super) mux: u32,
+
+    /// Connections
+    #[arg(short, value_name = "CLIENTS", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub(super) clients: u32,
+    /// Requests of each test
+    #[arg(short = 'n', value_name = "REQUESTS", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) requests: u64,
+    /// Requests that a client sends before it waits for their answers
+    #[arg(short = 'P', value_name = "REQUESTS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(super) pipeline: u32,
+    /// Bytes of a value: SIZE, LOW-HIGH, or SIZE:WEIGHT,SIZE:WEIGHT,…
+    #[arg(short = 'd', value_name = "SIZES", default_value = "3")]
+    pub(super) data: String,
+    /// Keys: __rand_int__ in a command is a number below this; without it there is one key
+    #[arg(short = 'r', value_name = "KEYS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000))]
+    pub(super) keyspace: u64,
+    /// How keys are chosen: uniform, zipf, zipf:EXPONENT, sequential
+    #[arg(long = "keys", value_name = "HOW", default_value = "uniform")]
+    pub(super) distribution: String,
+    /// Store every key of -r before the first test, so that reads find something
+    #[arg(long)]
+    pub(super) preload: bool,
+    /// Threads, each with its share of the connections
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(super) threads: u32,
+    /// 0: make a connection anew for each batch
+    #[arg(short = 'k', value_name = "0|1", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=1))]
+    pub(super) keep_alive: u8,
+    /// Seed of keys and sizes
+    #[arg(long, value_name = "N", default_value_t = 12345)]
+    pub(super) seed: u64,
+
+    /// Tests, with commas
+    #[arg(short = 't', value_name = "TESTS")]
+    pub(super) tests: Option<String>,
+    /// One mixed test: TEST=WEIGHT,TEST=WEIGHT,…
+    #[arg(long, value_name = "MIX", conflicts_with_all = ["tests", "command"])]
+    pub(super) mix: Option<String>,
+    /// One mixed test from a file of lines WEIGHT COMMAND ARGUMENT…
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tests", "mix", "command"])]
+    pub(super) mix_file: Option<PathBuf>,
+    /// Read the last argument of COMMAND from standard input
+    #[arg(short = 'x', requires = "command")]
+    pub(super) stdin: bool,
+    /// Repeat the tests until interrupted
+    #[arg(short = 'l')]
+    pub(super) forever: bool,
+    /// Only open the connections, and wait until interrupted
+    #[arg(short = 'I')]
+    pub(super) idle: bool,
+
+    /// Send at a fixed rate of requests a second; latencies count from when a request was due
+    #[arg(long, value_name = "RATE", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) rps: Option<u64>,
+    /// End each test after so many seconds instead of -n
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(super) duration: Option<f64>,
+    /// Run each test for so many seconds before it is measured
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(super) warmup: Option<f64>,
+    /// Go through a relay that adds so many milliseconds to a round trip
+    #[arg(long, value_name = "MS", value_parser = seconds, conflicts_with = "socket")]
+    pub(super) delay: Option<f64>,
+    /// Give up after so many seconds without an answer that is due
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
+    pub(super) timeout: f64,
+    /// Compare the values that come back with those that were stored
+    #[arg(long)]
+    pub(super) verify: bool,
+
+    /// Compare with another server in the same run: HOST:PORT[,resp2|resp3|respb][,mux=N]; may be given again
+    #[arg(long = "vs", value_name = "TARGET")]
+    pub(super) versus: Vec<String>,
+    /// Rounds of a comparison, one target after the other in each
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) rounds: u32,
+    /// The process whose CPU time and memory are shown; without it, the one that listens on the port
+    #[arg(long, value_name = "PID")]
+    pub(super) server_pid: Option<u32>,
+
+    /// One line for each test
+    #[arg(short = 'q')]
+    pub(super) quiet: bool,
+    /// Decimals of latencies in milliseconds
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=6))]
+    pub(super) precision: u8,
+    /// Print CSV, redis-benchmark's columns first
+    #[arg(long, conflicts_with = "json")]
+    pub(super) csv: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Write each test's latencies as a percentile file of HDR histograms into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) hdr: Option<PathBuf>,
+    /// Draw the latencies by percentile
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<PathBuf>,
+
+    /// A command of your own, with __rand_int__ and __data__
+    #[arg(
+        value_name = "COMMAND",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        conflicts_with = "tests"
+    )]
+    pub(super) command: Vec<String>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && (0.0..=1e6).contains(&value) => Ok(value),
+        _ => Err("a number from 0 to 1000000".to_string()),
+    }
+}

@@ -1,0 +1,185 @@
+//! Which key comes next: uniform, Zipf or one after the other. Owns the distributions.
+
+use anyhow::{Result, bail};
+
+use crate::workload::random::Random;
+
+/// How keys are chosen from a key space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Distribution {
+    /// Each as likely as any other.
+    Uniform,
+    /// Key ranks as likely as 1 / rank^exponent, spread over the key space.
+    Zipf(f64),
+    /// One after the other.
+    Sequential,
+}
+
+/// The exponent of `zipf` without one, as in YCSB.
+const ZIPF_EXPONENT: f64 = 0.99;
+
+impl Distribution {
+    /// `uniform`, `zipf`, `zipf:1.2`, `sequential`.
+    pub(super) fn parse(text: &str) -> Result<Distribution> {
+        match text.split_once(':').unwrap_or((text, "")) {
+            ("uniform", "") => Ok(Distribution::Uniform),
+            ("sequential", "") => Ok(Distribution::Sequential),
+            ("zipf", "") => Ok(Distribution::Zipf(ZIPF_EXPONENT)),
+            ("zipf", exponent) => match exponent.parse() {
+                Ok(exponent) if exponent > 0.0 && exponent <= 5.0 => Ok(Distribution::Zipf(exponent)),
+                _ => bail!("{exponent:?} is no exponent of zipf: a number above 0, at most 5"),
+            },
+            _ => bail!("{text:?} is none of uniform, zipf, zipf:EXPONENT, sequential"),
+        }
+    }
+}
+
+/// A stream of keys below a bound.
+#[derive(Clone, Debug)]
+pub(super) struct Keys {
+    space: u64,
+    random: Random,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    One,
+    Uniform,
+    Zipf(Zipf),
+    Sequential(u64),
+}
+
+impl Keys {
+    /// Keys below `space`; of 0 or 1 there is only key 0. Sequential keys begin at `first`.
+    pub(super) fn new(distribution: Distribution, space: u64, first: u64, seed: u64) -> Keys {
+        let kind = match distribution {
+            _ if space <= 1 => Kind::One,
+            Distribution::Uniform => Kind::Uniform,
+            Distribution::Zipf(exponent) => Kind::Zipf(Zipf::new(space, exponent)),
+            Distribution::Sequential => Kind::Sequential(first % space),
+        };
+        Keys { space, random: Random::new(seed), kind }
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self) -> u64 {
+        match &mut self.kind {
+            Kind::One => 0,
+            Kind::Uniform => self.random.below(self.space),
+            // Popular keys are not neighbours in a real key space.
+            Kind::Zipf(zipf) => scatter(zipf.rank(&mut self.random)) % self.space,
+            Kind::Sequential(next) => {
+                let key = *next;
+                *next = if key + 1 == self.space { 0 } else { key + 1 };
+                key
+            }
+        }
+    }
+}
+
+fn scatter(rank: u64) -> u64 {
+    Random::new(rank).next()
+}
+
+/// Zipf ranks by rejection-inversion (Hörmann and Derflinger 1996): constant memory, about one attempt for each.
+#[derive(Clone, Debug)]
+struct Zipf {
+    exponent: f64,
+    integral_first: f64,
+    integral_last: f64,
+    shortcut: f64,
+}
+
+impl Zipf {
+    fn new(count: u64, exponent: f64) -> Zipf {
+        let mut zipf = Zipf { exponent, integral_first: 0.0, integral_last: 0.0, shortcut: 0.0 };
+        zipf.integral_first = zipf.integral(1.5) - 1.0;
+        zipf.integral_last = zipf.integral(count as f64 + 0.5);
+        zipf.shortcut = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.weight(2.0));
+        zipf
+    }
+
+    fn weight(&self, x: f64) -> f64 {
+        (-self.exponent * x.ln()).exp()
+    }
+
+    /// The integral of the weight, which is a logarithm when the exponent is 1.
+    fn integral(&self, x: f64) -> f64 {
+        let log = x.ln();
+        exp_minus_one_over((1.0 - self.exponent) * log) * log
+    }
+
+    fn inverse(&self, x: f64) -> f64 {
+        let t = (x * (1.0 - self.exponent)).max(-1.0);
+        (log_one_plus_over(t) * x).exp()
+    }
+
+    /// A rank from 0.
+    fn rank(&self, random: &mut Random) -> u64 {
+        loop {
+            let unit = (random.next() >> 11) as f64 / (1u64 << 53) as f64;
+            let u = self.integral_last + unit * (self.integral_first - self.integral_last);
+            let x = self.inverse(u);
+            let rank = x.round().max(1.0);
+            if rank - x <= self.shortcut || u >= self.integral(rank + 0.5) - self.weight(rank) {
+                return rank as u64 - 1;
+            }
+        }
+    }
+}
+
+/// (eˣ − 1) / x, also near 0.
+fn exp_minus_one_over(x: f64) -> f64 {
+    if x.abs() > 1e-8 { x.exp_m1() / x } else { 1.0 + x / 2.0 }
+}
+
+/// ln(1 + x) / x, also near 0.
+fn log_one_plus_over(x: f64) -> f64 {
+    if x.abs() > 1e-8 { x.ln_1p() / x } else { 1.0 - x / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distributions_are_parsed() {
+        assert_eq!(Distribution::parse("uniform").unwrap(), Distribution::Uniform);
+        assert_eq!(Distribution::parse("zipf").unwrap(), Distribution::Zipf(0.99));
+        assert_eq!(Distribution::parse("zipf:1").unwrap(), Distribution::Zipf(1.0));
+        for bad in ["zipf:0", "zipf:6", "zipf:x", "gauss", "uniform:1", ""] {
+            assert!(Distribution::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn zipf_ranks_are_as_likely_as_they_should_be() {
+        for exponent in [0.5, 0.99, 1.0, 1.5] {
+            let count = 1000u64;
+            let zipf = Zipf::new(count, exponent);
+            let mut random = Random::new(7);
+            let draws = 400_000;
+            let mut seen = vec![0u64; count as usize];
+            for _ in 0..draws {
+                seen[zipf.rank(&mut random) as usize] += 1;
+            }
+            let sum: f64 = (1..=count).map(|rank| (rank as f64).powf(-exponent)).sum();
+            for rank in [1u64, 2, 3, 10, 100] {
+                let expected = draws as f64 * (rank as f64).powf(-exponent) / sum;
+                let found = seen[rank as usize - 1] as f64;
+                let slack = 5.0 * expected.sqrt();
+                assert!((found - expected).abs() < slack, "{exponent} rank {rank}: {found}, not {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn sequential_keys_go_round() {
+        let mut keys = Keys::new(Distribution::Sequential, 3, 2, 1);
+        assert_eq!([(); 5].map(|()| keys.next()), [2, 0, 1, 2, 0]);
+        let mut keys = Keys::new(Distribution::Uniform, 10, 0, 1);
+        assert!((0..1000).all(|_| keys.next() < 10));
+        assert_eq!(Keys::new(Distribution::Uniform, 0, 0, 1).next(), 0);
+    }
+}

@@ -1,0 +1,232 @@
+//! `weft bench`: a load generator that checks what it counts.
+//!
+//! Owns the way from the command line to the results. Reading order: [`flags`] (what can be asked for), [`cases`] (what
+//! is sent), [`template`] and [`generator`] (how it is made), [`run`] (one case against one server), [`report`] and
+//! [`plot`] (what is shown), [`versus`] (several servers in one run). The event loop is [`weft_client::fleet`].
+
+mod cases;
+mod flags;
+mod generator;
+mod keys;
+mod live;
+mod plot;
+mod process;
+mod report;
+mod run;
+mod sizes;
+mod stats;
+mod template;
+mod versus;
+
+use std::io::{IsTerminal as _, Read as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use weft_client::fleet::relay::Relay;
+use weft_client::fleet::{Address, Protocol, Target, raise_open_files};
+
+use self::cases::Case;
+pub(crate) use self::flags::Options;
+use self::keys::Distribution;
+use self::run::{Fleets, Measured, Plan, Server};
+use self::sizes::Sizes;
+
+/// What the password is taken from when `-a` is not given.
+const PASSWORD_VARIABLES: [&str; 2] = ["WEFT_PASSWORD", "REDISCLI_AUTH"];
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // A second signal ends the process at once.
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let plan = plan(options)?;
+    let wanted = u64::from(plan.connections) + 64;
+    let allowed = raise_open_files();
+    ensure!(
+        allowed >= wanted,
+        "{} connections: this process may have {allowed} files open",
+        plan.connections
+    );
+    let server = server(options)?;
+    if options.idle {
+        return idle(&server, &plan, &stop);
+    }
+    let cases = cases(options)?;
+    if !options.versus.is_empty() {
+        return versus::run(options, &server, &plan, &cases, &stop);
+    }
+    let mut clean = true;
+    loop {
+        clean &= pass(options, &server, &plan, &cases, &stop)?;
+        if !options.forever || stop.load(Ordering::Relaxed) {
+            return Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+    }
+}
+
+/// All cases once; whether nothing was wrong.
+fn pass(options: &Options, server: &Server, plan: &Plan, cases: &[Case], stop: &AtomicBool) -> Result<bool> {
+    if options.preload {
+        run::prepare(server, plan, &[cases::preload(options.keyspace)], stop)?;
+    }
+    let precision = usize::from(options.precision);
+    if options.csv {
+        println!("{}", report::CSV_HEAD);
+    }
+    let mut all: Vec<Measured> = Vec::new();
+    for case in cases {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let measured = match run::run(server, plan, case, stop) {
+            Ok(measured) => measured,
+            // What has been measured is not lost because a later test cannot be run.
+            Err(error) if !all.is_empty() => {
+                show(options, plan, &all)?;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        };
+        if options.csv {
+            println!("{}", report::csv(&measured, precision));
+        } else if options.quiet && !options.json {
+            println!("{}", report::line(&measured, precision));
+        }
+        if let Some(folder) = &options.hdr {
+            report::write_hdr(folder, all.len(), &measured)?;
+        }
+        all.push(measured);
+    }
+    show(options, plan, &all)?;
+    Ok(all.iter().all(Measured::is_clean))
+}
+
+/// What is shown when all is done.
+fn show(options: &Options, plan: &Plan, all: &[Measured]) -> Result<()> {
+    if options.json {
+        let mut value = report::json_head(plan);
+        value["tests"] = all.iter().map(report::json).collect();
+        println!("{}", serde_json::to_string_pretty(&value)?);
+    } else if !options.csv && !options.quiet {
+        println!("{}", report::table(all, plan, usize::from(options.precision)).text());
+    }
+    if let Some(path) = &options.svg {
+        std::fs::write(path, report::svg(all)).with_context(|| path.display().to_string())?;
+    }
+    for measured in all {
+        if let Some(trouble) = report::trouble(measured).filter(|_| !options.quiet) {
+            eprintln!("{}: {trouble}", measured.label);
+        }
+    }
+    Ok(())
+}
+
+/// Opens the connections and waits.
+fn idle(server: &Server, plan: &Plan, stop: &AtomicBool) -> Result<ExitCode> {
+    let fleets = Fleets::connect(server, plan)?;
+    let before = server.pid.and_then(process::Usage::of);
+    println!(
+        "{} connections are open; Ctrl-C ends{}",
+        plan.connections,
+        before.map_or(String::new(), |usage| format!(
+            "; the server has {} kB resident",
+            usage.resident_bytes / 1024
+        ))
+    );
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    drop(fleets);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn cases(options: &Options) -> Result<Vec<Case>> {
+    let mut command = options.command.clone();
+    if options.stdin {
+        let mut last = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut last).context("standard input")?;
+        command.push(String::from_utf8(last).context("-x: standard input is no UTF-8")?);
+    }
+    if !command.is_empty() {
+        return Ok(vec![cases::single(&command)]);
+    }
+    if let Some(text) = &options.mix {
+        return Ok(vec![cases::mix(text)?]);
+    }
+    if let Some(path) = &options.mix_file {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
+        return Ok(vec![cases::mix_file(&name, &text)?]);
+    }
+    options.tests.as_deref().map_or_else(|| Ok(cases::default_cases()), cases::named)
+}
+
+fn plan(options: &Options) -> Result<Plan> {
+    let seconds = |value: Option<f64>| value.map(Duration::from_secs_f64);
+    ensure!(options.mux == 1 || options.respb, "--mux: only RESPB has channels; add -4");
+    ensure!(options.keep_alive == 1 || options.mux == 1, "-k 0 and --mux exclude each other");
+    ensure!(!options.preload || options.keyspace > 0, "--preload stores the keys of -r, which is not given");
+    Ok(Plan {
+        connections: options.clients,
+        channels: options.mux,
+        pipeline: options.pipeline,
+        threads: options.threads,
+        requests: options.requests,
+        duration: seconds(options.duration),
+        warmup: seconds(options.warmup),
+        rate: options.rps.map(|rate| rate as f64),
+        keyspace: options.keyspace,
+        distribution: Distribution::parse(&options.distribution)?,
+        sizes: Sizes::parse(&options.data)?,
+        seed: options.seed,
+        verify: options.verify,
+        reconnect: options.keep_alive == 0,
+        live: !options.quiet && !options.csv && !options.json && std::io::stderr().is_terminal(),
+    })
+}
+
+/// The server of `-h` and `-p`, behind a relay if there is to be a delay.
+fn server(options: &Options) -> Result<Server> {
+    let protocol = match (options.respb, options.resp3) {
+        (true, _) => Protocol::Respb,
+        (_, true) => Protocol::Resp3,
+        _ => Protocol::Resp2,
+    };
+    let address = match &options.socket {
+        Some(path) => Address::Unix(path.clone()),
+        None => Address::Tcp(options.host.clone(), options.port),
+    };
+    aim(options, address, protocol, options.server_pid)
+}
+
+/// A server as it is spoken to.
+fn aim(options: &Options, address: Address, protocol: Protocol, pid: Option<u32>) -> Result<Server> {
+    let pid = pid.or_else(|| local_process(&address));
+    let address = match (&address, options.delay) {
+        (Address::Tcp(..), Some(delay)) if delay > 0.0 => {
+            let relay = Relay::start(&address.to_string(), Duration::from_secs_f64(delay / 2e3))?;
+            Address::Tcp(relay.address().ip().to_string(), relay.address().port())
+        }
+        _ => address,
+    };
+    let mut target = Target::new(address, protocol);
+    let variable = || PASSWORD_VARIABLES.iter().find_map(|name| std::env::var(name).ok());
+    target.password = options.password.clone().or_else(variable);
+    target.username = options.user.clone();
+    target.db = options.db;
+    target.patience = Duration::from_secs_f64(options.timeout);
+    Ok(Server { target, pid })
+}
+
+/// The process that listens there, if that is on this machine.
+fn local_process(address: &Address) -> Option<u32> {
+    let Address::Tcp(host, port) = address else { return None };
+    let is_local = matches!(host.as_str(), "localhost" | "::1" | "0.0.0.0") || host.starts_with("127.");
+    if is_local { process::listening_on(*port) } else { None }
+}

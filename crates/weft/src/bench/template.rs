@@ -1,0 +1,268 @@
+//! Requests made before a run, and what of them is written over for each sending. Owns the finding of those places.
+
+use anyhow::{Result, ensure};
+use weft_client::fleet::Protocol;
+use weft_protocol::respb::{Mode, RequestWriter};
+use weft_protocol::{Arg, resp};
+
+use super::keys::Keys;
+use super::sizes::{Filler, STAMP_BYTES, write_digits};
+
+/// What stands for a random number in a command, as in redis-benchmark: twelve digits of it.
+pub(super) const RANDOM: &str = "__rand_int__";
+/// What stands for a value in a command.
+pub(super) const DATA: &str = "__data__";
+
+/// What stands in a request for a random number until one is written. No other text of ours has these digits.
+const SENTINEL: u64 = 902_813_746_559;
+
+/// A place in a request that is written over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Slot {
+    at: u32,
+    kind: SlotKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SlotKind {
+    /// A new number as twelve digits.
+    Digits,
+    /// A new number as an `i64`.
+    Int,
+    /// A new number as an `f64`.
+    Double,
+    /// The last digits of the number before, at the start of a value: so many.
+    Stamp(u8),
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    bytes: Vec<u8>,
+    slots: Vec<Slot>,
+}
+
+impl Request {
+    /// Encodes a command. Values get `value_bytes`; their keys' numbers are written into them when `stamped`.
+    pub(super) fn new(
+        protocol: Protocol,
+        argv: &[String],
+        filler: &Filler,
+        value_bytes: usize,
+        stamped: bool,
+    ) -> Result<Request> {
+        let plain = encode(protocol, &values(argv, filler, value_bytes, None));
+        let mut slots = numbers(&plain);
+        let asked: usize = argv.iter().map(|arg| arg.matches(RANDOM).count()).sum();
+        ensure!(slots.len() == asked, "{}: a place of {RANDOM} was not found again", argv.join(" "));
+        let width = value_bytes.min(STAMP_BYTES);
+        if stamped && width > 0 {
+            for index in (0..argv.len()).filter(|&index| argv[index].contains(DATA)) {
+                let other = encode(protocol, &values(argv, filler, value_bytes, Some(index)));
+                let at = plain.iter().zip(&other).position(|(a, b)| a != b);
+                slots.extend(at.map(|at| Slot { at: at as u32, kind: SlotKind::Stamp(width as u8) }));
+            }
+        }
+        slots.sort_by_key(|slot| slot.at);
+        Ok(Request { bytes: plain, slots })
+    }
+}
+
+/// The arguments with a number and values in their places; value number `marked` differs in every byte of its stamp.
+fn values(argv: &[String], filler: &Filler, value_bytes: usize, marked: Option<usize>) -> Vec<Vec<u8>> {
+    let argument = |(index, arg): (usize, &String)| {
+        let arg = arg.replace(RANDOM, &SENTINEL.to_string());
+        let Some((before, after)) = arg.split_once(DATA) else { return arg.into_bytes() };
+        let mut value = filler.value(value_bytes);
+        if marked == Some(index) {
+            value.iter_mut().take(STAMP_BYTES).for_each(|byte| *byte ^= 0xFF);
+        }
+        [before.as_bytes(), &value, after.as_bytes()].concat()
+    };
+    argv.iter().enumerate().map(argument).collect()
+}
+
+fn encode(protocol: Protocol, argv: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if protocol == Protocol::Respb {
+        RequestWriter::new(&mut bytes, 0).command(argv, Mode::Fold);
+    } else {
+        let args: Vec<Arg<'_>> = argv.iter().map(|arg| Arg::Bytes(arg)).collect();
+        resp::encode::request(None, args.as_slice(), &mut bytes);
+    }
+    bytes
+}
+
+/// Where the number stands: as digits, or where the command's layout has a number, in binary.
+fn numbers(bytes: &[u8]) -> Vec<Slot> {
+    let digits = SENTINEL.to_string();
+    let forms = [
+        (digits.as_bytes().to_vec(), SlotKind::Digits),
+        ((SENTINEL as i64).to_be_bytes().to_vec(), SlotKind::Int),
+        ((SENTINEL as f64).to_be_bytes().to_vec(), SlotKind::Double),
+    ];
+    let mut slots = Vec::new();
+    for at in 0..bytes.len() {
+        let found = forms.iter().find(|(form, _)| bytes[at..].starts_with(form));
+        slots.extend(found.map(|(_, kind)| Slot { at: at as u32, kind: *kind }));
+    }
+    slots
+}
+
+/// Requests that are sent together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Requests {
+    pub(super) bytes: Vec<u8>,
+    pub(super) frames: Vec<u32>,
+    /// Which command each request is.
+    pub(super) kinds: Vec<u8>,
+    slots: Vec<Slot>,
+    /// Numbers that each request draws.
+    numbers: Vec<u32>,
+}
+
+impl Requests {
+    pub(super) fn push(&mut self, kind: u8, request: &Request) {
+        let at = self.bytes.len() as u32;
+        self.frames.push(at);
+        self.kinds.push(kind);
+        self.bytes.extend_from_slice(&request.bytes);
+        self.slots.extend(request.slots.iter().map(|slot| Slot { at: slot.at + at, ..*slot }));
+        let is_number = |slot: &&Slot| !matches!(slot.kind, SlotKind::Stamp(_));
+        self.numbers.push(request.slots.iter().filter(is_number).count() as u32);
+    }
+
+    /// Numbers that request `index` draws.
+    pub(super) fn numbers(&self, index: usize) -> u32 {
+        self.numbers[index]
+    }
+
+    /// Where the first `count` requests end.
+    pub(super) fn end(&self, count: usize) -> usize {
+        self.frames.get(count).map_or(self.bytes.len(), |&at| at as usize)
+    }
+
+    /// Writes new numbers into the first `end` bytes; `drawn` hears of each.
+    #[inline]
+    pub(super) fn draw(&mut self, keys: &mut Keys, end: usize, mut drawn: impl FnMut(u64)) {
+        let mut number = 0;
+        for slot in &self.slots {
+            let at = slot.at as usize;
+            if at >= end {
+                break;
+            }
+            if !matches!(slot.kind, SlotKind::Stamp(_)) {
+                number = keys.next();
+                drawn(number);
+            }
+            match slot.kind {
+                SlotKind::Digits => {
+                    if let Some(place) = self.bytes[at..].first_chunk_mut() {
+                        write_digits(place, number);
+                    }
+                }
+                SlotKind::Int => self.bytes[at..at + 8].copy_from_slice(&(number as i64).to_be_bytes()),
+                SlotKind::Double => self.bytes[at..at + 8].copy_from_slice(&(number as f64).to_be_bytes()),
+                SlotKind::Stamp(width) => {
+                    let mut stamp = [0; STAMP_BYTES];
+                    write_digits(&mut stamp, number);
+                    let width = usize::from(width);
+                    self.bytes[at..at + width].copy_from_slice(&stamp[STAMP_BYTES - width..]);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_protocol::request::ArgList;
+    use weft_protocol::{Limits, Outcome, respb};
+
+    use super::super::keys::Distribution;
+    use super::*;
+
+    fn argv(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_string).collect()
+    }
+
+    /// The arguments that a server would read, as text.
+    fn read(protocol: Protocol, bytes: &[u8]) -> Vec<String> {
+        let mut list = ArgList::new();
+        let mut all = Vec::new();
+        if protocol == Protocol::Respb {
+            let Outcome::Complete(frame) =
+                respb::RequestDecoder::new(Limits::DEFAULT).decode(bytes, &mut list)
+            else {
+                panic!("{bytes:?}")
+            };
+            all.extend(frame.frame.command().map(|id| id.spec().name.to_string()));
+            assert_eq!(frame.len, bytes.len());
+        } else {
+            let Outcome::Complete(frame) =
+                resp::RequestDecoder::new(Limits::DEFAULT).decode(bytes, &mut list)
+            else {
+                panic!("{bytes:?}")
+            };
+            assert_eq!(frame.len, bytes.len());
+        }
+        all.extend(list.iter(bytes).map(|arg| {
+            let mut text = Vec::new();
+            arg.push_text(&mut text);
+            String::from_utf8(text).unwrap()
+        }));
+        all
+    }
+
+    #[test]
+    fn numbers_and_stamps_are_written_on_every_wire() {
+        let filler = Filler::new(20);
+        for protocol in [Protocol::Resp2, Protocol::Respb] {
+            let command = argv("MSET key:__rand_int__ __data__ key:__rand_int__ __data__");
+            let request = Request::new(protocol, &command, &filler, 20, true).unwrap();
+            let mut requests = Requests::default();
+            requests.push(0, &request);
+            let mut keys = Keys::new(Distribution::Sequential, 1000, 41, 1);
+            let end = requests.end(1);
+            let mut drawn = Vec::new();
+            requests.draw(&mut keys, end, |key| drawn.push(key));
+            assert_eq!(drawn, [41, 42]);
+            let read = read(protocol, &requests.bytes);
+            assert_eq!(read[1], "key:000000000041");
+            assert_eq!(read[3], "key:000000000042");
+            assert!(filler.is_value(read[2].as_bytes(), 41) && filler.is_value(read[4].as_bytes(), 42));
+            assert_eq!((read[2].len(), requests.numbers(0)), (20, 2));
+        }
+    }
+
+    #[test]
+    fn numbers_in_binary_fields_are_written_in_binary() {
+        let filler = Filler::new(3);
+        for (text, expected) in [
+            ("ZADD myzset __rand_int__ element:__rand_int__", ["5", "element:000000000006"]),
+            ("LRANGE mylist __rand_int__ __rand_int__", ["5", "6"]),
+        ] {
+            let request = Request::new(Protocol::Respb, &argv(text), &filler, 3, false).unwrap();
+            let mut requests = Requests::default();
+            requests.push(0, &request);
+            let end = requests.end(1);
+            requests.draw(&mut Keys::new(Distribution::Sequential, 10, 5, 1), end, |_| {});
+            assert_eq!(read(Protocol::Respb, &requests.bytes)[2..], expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_sent_is_drawn() {
+        let filler = Filler::new(3);
+        let get = Request::new(Protocol::Resp2, &argv("GET key:__rand_int__"), &filler, 3, false).unwrap();
+        let ping = Request::new(Protocol::Resp2, &argv("PING"), &filler, 3, false).unwrap();
+        let mut requests = Requests::default();
+        requests.push(0, &get);
+        requests.push(1, &ping);
+        requests.push(0, &get);
+        assert_eq!(requests.end(2), get.bytes.len() + ping.bytes.len());
+        let (mut drawn, end) = (0, requests.end(2));
+        requests.draw(&mut Keys::new(Distribution::Uniform, 10, 0, 1), end, |_| drawn += 1);
+        assert_eq!(drawn, 1);
+    }
+}
