@@ -37,6 +37,9 @@ func (w *Writer) WriteAttributeHeader(n int) error {
 	if n < 0 {
 		return errNegativeCount
 	}
+	if w.rb != nil {
+		return w.binaryHeader('|', n)
+	}
 	if err := w.grow(headerRoom); err != nil {
 		return err
 	}
@@ -56,6 +59,9 @@ func (w *Writer) WriteAttributeHeader(n int) error {
 func (w *Writer) writeHeader(kind byte, n, values int) error {
 	if n < 0 {
 		return errNegativeCount
+	}
+	if w.rb != nil {
+		return w.binaryHeader(kind, n)
 	}
 	b := w.buf
 	if cap(b)-len(b) < headerRoom {
@@ -142,6 +148,9 @@ func writeAll[T string | []byte](w *Writer, kind byte, n int, values []T) error 
 }
 
 func appendAll[T string | []byte](w *Writer, kind byte, n int, values []T) error {
+	if w.rb != nil {
+		return binaryAll(w, kind, n, values)
+	}
 	if err := w.grow(headerRoom); err != nil {
 		return err
 	}

@@ -28,6 +28,12 @@ func (w *Writer) WriteErrorPrefix(prefix, message string) error {
 	if prefix == "" {
 		prefix = "ERR"
 	}
+	if w.rb != nil {
+		if message == "" {
+			return binaryError(w, prefix, "")
+		}
+		return binaryError(w, prefix+" ", message)
+	}
 	if err := w.grow(len(prefix) + len(message) + 4); err != nil {
 		return err
 	}
@@ -60,13 +66,16 @@ func writeBlobError[T string | []byte](w *Writer, message T) error {
 	if hasPrefix(message) {
 		prefix = ""
 	}
-	if w.resp2 {
+	if w.resp2 || w.rb != nil {
 		return writeErrorLine(w, prefix, message)
 	}
 	return writeLong(w, '!', prefix, message)
 }
 
 func writeErrorLine[T string | []byte](w *Writer, prefix string, message T) error {
+	if w.rb != nil {
+		return binaryError(w, prefix, message)
+	}
 	if err := w.grow(len(prefix) + len(message) + 3); err != nil {
 		return err
 	}

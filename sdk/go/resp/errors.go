@@ -50,6 +50,8 @@ var (
 	ErrNotFloat     = &Error{"ERR", "value is not a valid float"}
 	ErrLoading      = &Error{"LOADING", "Redis is loading the dataset in memory"}
 	ErrShuttingDown = &Error{"ERR", "server is shutting down"}
+	// ErrCancelled answers a command that its client took back with RESPB's CANCEL.
+	ErrCancelled = &Error{"CANCELLED", "the client cancelled the command"}
 )
 
 // Errorf returns an [Error] with a prefix of its own and a formatted message.

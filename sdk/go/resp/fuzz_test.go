@@ -26,7 +26,7 @@ func FuzzNext(f *testing.F) {
 			if !fast {
 				conn.in.fastMax = -1
 			}
-			return commands(conn)
+			return readAll(conn)
 		}
 		whole, err := read(bytes.NewReader(wire), true)
 		for _, other := range []struct {

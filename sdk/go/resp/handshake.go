@@ -1,6 +1,6 @@
 package resp
 
-// This file owns the commands that a Server answers itself: HELLO, AUTH, QUIT and RESET, and the refusal of everything else before
+// This file owns the commands that a Server answers itself on every wire: HELLO, AUTH, QUIT and RESET, and the refusal of everything else before
 // authentication and, in RESP2, during a subscription.
 
 import "errors"
@@ -44,7 +44,8 @@ func allowedSubscribed(name []byte) bool {
 	return false
 }
 
-// hello answers HELLO [version [AUTH user password] [SETNAME name]]. Nothing is changed unless all of it is right.
+// hello answers HELLO [version [AUTH user password] [SETNAME name] [PROTO respb] [CAPS mask]]. Nothing is changed unless all of it is
+// right.
 func (c *serverConn) hello(s *Session, r *Request) error {
 	proto, args := s.Proto(), r.args[1:]
 	if len(args) > 0 {
@@ -52,18 +53,30 @@ func (c *serverConn) hello(s *Session, r *Request) error {
 		if !ok {
 			return &Error{"ERR", "Protocol version is not an integer or out of range"}
 		}
-		if version != 2 && version != 3 {
+		if version != 2 && version != 3 || version == 2 && s.rb != nil {
 			return ErrNoProto
 		}
 		proto, args = int(version), args[1:]
 	}
 	var user, password, name []byte
+	caps, binary := int64(-1), false
 	for len(args) > 0 {
 		switch {
 		case equalFold(args[0], "AUTH") && len(args) >= 3:
 			user, password, args = args[1], args[2], args[3:]
 		case equalFold(args[0], "SETNAME") && len(args) >= 2:
 			name, args = args[1], args[2:]
+		case c.server.RESPB != RESPBOff && equalFold(args[0], "PROTO") && len(args) >= 2:
+			if proto != 3 || !equalFold(args[1], "RESPB") {
+				return ErrNoProto
+			}
+			binary, args = true, args[2:]
+		case c.server.RESPB != RESPBOff && equalFold(args[0], "CAPS") && len(args) >= 2:
+			mask, ok := integer(args[1])
+			if !ok || mask < 0 {
+				return &Error{"ERR", "CAPS is not an integer or out of range"}
+			}
+			caps, args = mask, args[2:]
 		default:
 			return Errorf("ERR", "Syntax error in HELLO option '%s'", args[0])
 		}
@@ -82,7 +95,15 @@ func (c *serverConn) hello(s *Session, r *Request) error {
 		}
 		s.name = string(name)
 	}
-	s.SetProto(proto)
+	switch {
+	case s.rb != nil:
+		c.mux.setCaps(caps)
+	case binary:
+		s.SetProto(3)
+		return c.switchToRESPB(s, caps)
+	default:
+		s.SetProto(proto)
+	}
 	return c.writeHello(s, proto)
 }
 
@@ -97,7 +118,11 @@ func validName(name []byte) bool {
 }
 
 func (c *serverConn) writeHello(s *Session, proto int) error {
-	_ = s.WriteMapHeader(7)
+	pairs := 7
+	if c.mux != nil {
+		pairs++
+	}
+	_ = s.WriteMapHeader(pairs)
 	for _, pair := range [][2]string{{"server", c.server.Name}, {"version", c.server.Version}} {
 		_ = s.WriteString(pair[0])
 		_ = s.WriteString(pair[1])
@@ -111,7 +136,11 @@ func (c *serverConn) writeHello(s *Session, proto int) error {
 		_ = s.WriteString(pair[1])
 	}
 	_ = s.WriteString("modules")
-	return s.WriteArrayHeader(0)
+	if err := s.WriteArrayHeader(0); err != nil || c.mux == nil {
+		return err
+	}
+	_ = s.WriteString("respb")
+	return c.mux.writeHello(&s.Writer)
 }
 
 // auth answers AUTH [user] password.
@@ -148,8 +177,17 @@ func (c *serverConn) authenticate(s *Session, user, password string) error {
 		return ErrWrongPass
 	}
 	s.Authenticate(user)
-	c.in.setLimits(&c.server.limits, false)
+	c.authChanged(s)
 	return nil
+}
+
+// authChanged has the limits follow who the session is.
+func (c *serverConn) authChanged(s *Session) {
+	if s.rb == nil {
+		c.in.setLimits(&c.server.limits, !s.authed)
+	} else if s.authed {
+		c.mux.authed.Store(true)
+	}
 }
 
 // reset answers RESET: the session is as it was at its start. Data is the handler's and stays.
@@ -161,7 +199,7 @@ func (c *serverConn) reset(s *Session) error {
 	if c.server.Auth == nil {
 		s.Authenticate("default")
 	}
-	c.in.setLimits(&c.server.limits, !s.authed)
+	c.authChanged(s)
 	return s.WriteStatusString("RESET")
 }
 

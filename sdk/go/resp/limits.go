@@ -17,6 +17,12 @@ const (
 	// DefaultOutputBytesMax is what may wait for a client that does not read. Redis has no such limit for normal
 	// clients and 32 MiB for subscribers; a bound is kinder to the other clients.
 	DefaultOutputBytesMax = 64 << 20
+	// DefaultQueueBytesMax is what may wait behind a blocked command of one RESPB channel.
+	DefaultQueueBytesMax = 1 << 20
+	// DefaultChannelsMax is the channels a RESPB connection may have open, channel 0 included.
+	DefaultChannelsMax = 1 << 16
+	// DefaultUnauthChannelsMax is the same before anybody on the connection is authenticated.
+	DefaultUnauthChannelsMax = 16
 )
 
 // Bounds that are not options: each only trades memory against system calls or copies.
@@ -53,8 +59,14 @@ type Limits struct {
 	UnauthArgsMax  int
 	UnauthBytesMax int
 	// OutputBytesMax bounds the bytes that wait to be sent. A [Server] closes the connection that passes it; a
-	// plain [ClientConn] can only reach it inside [Writer.WriteBuffered].
+	// plain [ClientConn] can only reach it inside [Writer.WriteBuffered]. Over RESPB it bounds each channel, and closes that.
 	OutputBytesMax int
+	// QueueBytesMax bounds what waits behind a blocked command of one RESPB channel; passing it closes the channel.
+	QueueBytesMax int
+	// ChannelsMax bounds the open channels of a RESPB connection, UnauthChannelsMax until one of them is authenticated. One more is
+	// closed at once.
+	ChannelsMax       int
+	UnauthChannelsMax int
 }
 
 // withDefaults returns l with every unset field filled in.
@@ -71,5 +83,8 @@ func (l Limits) withDefaults() Limits {
 	set(&l.UnauthArgsMax, DefaultUnauthArgsMax)
 	set(&l.UnauthBytesMax, DefaultUnauthBytesMax)
 	set(&l.OutputBytesMax, DefaultOutputBytesMax)
+	set(&l.QueueBytesMax, DefaultQueueBytesMax)
+	set(&l.ChannelsMax, DefaultChannelsMax)
+	set(&l.UnauthChannelsMax, DefaultUnauthChannelsMax)
 	return l
 }

@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+
+	"github.com/weft-db/weft/sdk/go/internal/commands"
+	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
 // DefaultStreamBytes is the length from which a command of [Mux.HandleStream] gets its last argument as a stream.
@@ -21,6 +24,7 @@ type Mux struct {
 
 	entries  []muxEntry
 	slots    []uint16 // open addressing by nameHash; index into entries plus one
+	core     []uint16 // by RESPB opcode, the same
 	streamed bool
 }
 
@@ -47,7 +51,8 @@ func (m *Mux) HandleFunc(name string, arity int, f func(s *Session, r *Request) 
 }
 
 // HandleStream is HandleFunc for a command whose last argument may be too large to be held. From StreamBytes on it is missing from
-// the arguments, though the arity counts it, and comes from [Request.Body]; below that, Body is nil and it is the last argument as usual.
+// the arguments, though the arity counts it, and comes from [Request.Body]; below that, and always over RESPB, whose frames are held
+// whole, Body is nil and it is the last argument as usual.
 func (m *Mux) HandleStream(name string, arity int, f func(s *Session, r *Request) error) {
 	m.add(name, arity, f, true)
 }
@@ -81,6 +86,16 @@ func (m *Mux) rebuild() {
 			at = (at + 1) & (len(m.slots) - 1)
 		}
 		m.slots[at] = uint16(i + 1)
+	}
+	for i := len(m.entries) - 1; i >= 0; i-- {
+		c := commands.Lookup(m.entries[i].name, "")
+		if c == nil || c.Opcode > frame.CoreLast {
+			continue
+		}
+		if m.core == nil {
+			m.core = make([]uint16, frame.CoreLast+1)
+		}
+		m.core[c.Opcode] = uint16(i + 1)
 	}
 }
 
@@ -121,7 +136,12 @@ func (m *Mux) find(name []byte) *muxEntry {
 
 // ServeCommand implements [Handler].
 func (m *Mux) ServeCommand(s *Session, r *Request) error {
-	e := m.find(r.args[0])
+	var e *muxEntry
+	if r.opcode == 0 {
+		e = m.find(r.args[0])
+	} else if m.core != nil && m.core[r.opcode-1] != 0 {
+		e = &m.entries[m.core[r.opcode-1]-1]
+	}
 	if e == nil {
 		return m.notFound(s, r)
 	}

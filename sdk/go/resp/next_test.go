@@ -67,7 +67,7 @@ func TestNext(t *testing.T) {
 		for cut, reader := range cuts {
 			t.Run(c.name+"/"+cut, func(t *testing.T) {
 				conn := NewClientConn(&pipeConn{in: reader(strings.NewReader(c.wire))})
-				got, err := commands(conn)
+				got, err := readAll(conn)
 				if !reflect.DeepEqual(got, c.want) {
 					t.Errorf("got %q, want %q", got, c.want)
 				}
@@ -108,7 +108,7 @@ func TestNextCutEverywhere(t *testing.T) {
 	}
 	for at := range wire.Len() {
 		in := io.MultiReader(bytes.NewReader(wire.Bytes()[:at]), bytes.NewReader(wire.Bytes()[at:]))
-		got, err := commands(NewClientConn(&pipeConn{in: in}))
+		got, err := readAll(NewClientConn(&pipeConn{in: in}))
 		if err != io.EOF || !reflect.DeepEqual(got, want) {
 			t.Fatalf("cut at %d: %v\ngot  %q\nwant %q", at, err, got, want)
 		}
@@ -143,7 +143,7 @@ func TestNextLimits(t *testing.T) {
 			conn := NewClientConn(&pipeConn{in: strings.NewReader(wire)})
 			conn.SetLimits(c.limits)
 			conn.SetAuthenticated(!c.stranger)
-			_, err := commands(conn)
+			_, err := readAll(conn)
 			return err
 		}
 		if err := read(c.at); err != io.EOF {
@@ -187,7 +187,7 @@ func TestAppendDoesNotReachTheNextArgument(t *testing.T) {
 func TestHeadersReserveNothing(t *testing.T) {
 	for _, wire := range []string{"*1048576\r\n", "*1\r\n$536870912\r\n", "*1\r\n$134217728\r\nxxxx"} {
 		conn := NewClientConn(&pipeConn{in: strings.NewReader(wire)})
-		if _, err := commands(conn); err != io.ErrUnexpectedEOF {
+		if _, err := readAll(conn); err != io.ErrUnexpectedEOF {
 			t.Fatal(err)
 		}
 		if held := len(conn.in.buf) + 24*cap(conn.in.args) + 16*cap(conn.in.spans); held > 2*blockBytes {
@@ -201,7 +201,7 @@ func TestMemoryFollowsBytes(t *testing.T) {
 	const sent = 1 << 20
 	wire := "*1\r\n$67108864\r\n" + strings.Repeat("x", sent)
 	conn := NewClientConn(&pipeConn{in: strings.NewReader(wire)})
-	if _, err := commands(conn); err != io.ErrUnexpectedEOF {
+	if _, err := readAll(conn); err != io.ErrUnexpectedEOF {
 		t.Fatal(err)
 	}
 	if len(conn.in.buf) > 4*sent {
@@ -219,7 +219,7 @@ func TestBuffersShrink(t *testing.T) {
 		in = append(in, strings.NewReader(small))
 	}
 	conn := NewClientConn(&pipeConn{in: io.MultiReader(in...)})
-	got, err := commands(conn)
+	got, err := readAll(conn)
 	if err != io.EOF || len(got) != 2+2*narrowReads || len(got[0][1]) != 8<<20 || len(got[1]) != 100000 {
 		t.Fatal(len(got), err)
 	}

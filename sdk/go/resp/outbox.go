@@ -36,6 +36,8 @@ type outbox struct {
 	flying  int       // bytes that drain is sending
 	err     error     // why nothing is sent any more
 	total   int64     // bytes handed over, for Stats
+	onFail  func()    // set: cancels what runs; mu is held
+	refill  func()    // set: moves more to the queue when it is empty; mu is held
 }
 
 func (o *outbox) init(nc net.Conn, max int, timeout time.Duration, onStop func()) {
@@ -68,18 +70,23 @@ func (o *outbox) end() (bytes int64) {
 func (o *outbox) send(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if err := o.sendLocked(b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// sendLocked is send with mu held; it lets go of it while the kernel works.
+func (o *outbox) sendLocked(b []byte) error {
 	if o.err != nil {
-		return 0, o.err
+		return o.err
 	}
 	o.total += int64(len(b))
 	if o.sending {
 		o.queue = append(o.queue, b...)
-		return len(b), o.check()
+		return o.check()
 	}
-	if err := o.sendNow(b); err != nil {
-		return 0, err
-	}
-	return len(b), nil
+	return o.sendNow(b)
 }
 
 // sendNow sends b and leaves what is not taken to drain. mu is held before and after, but not while the kernel works.
@@ -96,6 +103,9 @@ func (o *outbox) sendNow(b []byte) error {
 	if n < len(b) {
 		// What came meanwhile comes after.
 		o.queue = append(append(make([]byte, 0, len(b)-n+len(o.queue)), b[n:]...), o.queue...)
+	}
+	if len(o.queue) == 0 && o.refill != nil {
+		o.refill()
 	}
 	if len(o.queue) == 0 {
 		o.sending = false
@@ -145,7 +155,13 @@ func (o *outbox) limitWrite() {
 func (o *outbox) drain() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.queue) > 0 && o.err == nil {
+	for o.err == nil {
+		if len(o.queue) == 0 && o.refill != nil {
+			o.refill()
+		}
+		if len(o.queue) == 0 {
+			break
+		}
 		b := o.queue
 		o.queue, o.flying = nil, len(b)
 		o.mu.Unlock()
@@ -180,6 +196,10 @@ func (o *outbox) writeParts(b []byte) error {
 func (o *outbox) push(encoded []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	return o.pushLocked(encoded)
+}
+
+func (o *outbox) pushLocked(encoded []byte) error {
 	if o.err != nil {
 		return o.err
 	}
@@ -232,6 +252,9 @@ func (o *outbox) stop(err error) {
 	// Not Close: it waits for reads and writes in progress, and this may be called inside one.
 	_ = o.nc.SetWriteDeadline(time.Unix(1, 0))
 	o.onStop()
+	if o.onFail != nil {
+		o.onFail()
+	}
 	if half, ok := o.nc.(interface {
 		CloseRead() error
 		CloseWrite() error

@@ -73,6 +73,7 @@ func (p *PubSub) subscribe(s *Session, kind string, names []string, pattern bool
 		p.sessions[s] = sub
 		s.leave(p)
 	}
+	confirmAll(s, len(names))
 	for _, name := range names {
 		mine, all := sub.in(p, pattern)
 		if _, had := mine[name]; !had {
@@ -98,9 +99,20 @@ func (sub *subscriber) in(p *PubSub, pattern bool) (mine map[string]struct{}, al
 	return sub.channels, p.channels
 }
 
+// confirmAll opens the one reply that RESPB has for n confirmations; in RESP each is a push of its own.
+func confirmAll(s *Session, n int) {
+	if s.rb != nil {
+		_ = s.WriteArrayHeader(n)
+	}
+}
+
 // confirm writes what tells a client of its subscription and of how many it has.
 func confirm(s *Session, kind, name string, null bool) error {
-	_ = s.WritePushHeader(3)
+	if s.rb != nil {
+		_ = s.WriteArrayHeader(3)
+	} else {
+		_ = s.WritePushHeader(3)
+	}
 	_ = s.WriteString(kind)
 	if null {
 		_ = s.WriteNull()
@@ -120,6 +132,7 @@ func (p *PubSub) unsubscribe(s *Session, kind string, names []string, pattern bo
 			names = append(names, name)
 		}
 	}
+	confirmAll(s, max(1, len(names)))
 	if len(names) == 0 {
 		return confirm(s, kind, "", true)
 	}
@@ -180,14 +193,12 @@ func (p *PubSub) Publish(channel string, message []byte) int {
 
 // deliver pushes head and message to sessions. One that is being cut does not count.
 func deliver(sessions map[*Session]struct{}, head []string, message []byte) (n int) {
-	var encodings [2][]byte
+	var encodings [3][]byte
 	for s := range sessions {
-		version := 0
-		if s.proto.Load() {
-			version = 1
-		}
+	again:
+		version := s.speaks.Load()
 		if encodings[version] == nil {
-			encodings[version], _ = encode(version == 1, func(w *Writer) error {
+			encodings[version], _ = encode(version, func(w *Writer) error {
 				_ = w.WritePushHeader(len(head) + 1)
 				for _, part := range head {
 					_ = w.WriteString(part)
@@ -195,8 +206,11 @@ func deliver(sessions map[*Session]struct{}, head []string, message []byte) (n i
 				return w.WriteBytes(message)
 			})
 		}
-		if s.link.push(encodings[version]) == nil {
+		switch s.link.push(version, encodings[version]) {
+		case nil:
 			n++
+		case errSpeaks:
+			goto again
 		}
 	}
 	return n

@@ -135,7 +135,7 @@ func (w *Writer) writeValue(v *Value, depth int) error {
 	case ErrorLine:
 		return writeErrorLine(w, "", v.Data)
 	case BlobError:
-		if w.resp2 {
+		if w.resp2 || w.rb != nil {
 			return writeErrorLine(w, "", v.Data)
 		}
 		return writeLong(w, '!', "", v.Data)

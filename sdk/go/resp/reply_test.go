@@ -182,7 +182,7 @@ func roundTrip(t *testing.T, wire []byte) {
 		if r.Read(&v) != nil {
 			return
 		}
-		once, err := encode(false, func(w *Writer) error { return w.WriteValue(&v) })
+		once, err := encode(speaksRESP3, func(w *Writer) error { return w.WriteValue(&v) })
 		if err != nil {
 			t.Fatalf("%q: %v", wire, err)
 		}
@@ -192,11 +192,11 @@ func roundTrip(t *testing.T, wire []byte) {
 		if !equalValues(&v, &back) {
 			t.Fatalf("%q was written as %q: %s became %s", wire, once, v.String(), back.String())
 		}
-		twice, _ := encode(false, func(w *Writer) error { return w.WriteValue(&back) })
+		twice, _ := encode(speaksRESP3, func(w *Writer) error { return w.WriteValue(&back) })
 		if !bytes.Equal(once, twice) {
 			t.Fatalf("%q was written as %q and then as %q", wire, once, twice)
 		}
-		old, err := encode(true, func(w *Writer) error { return w.WriteValue(&v) })
+		old, err := encode(speaksRESP2, func(w *Writer) error { return w.WriteValue(&v) })
 		if err != nil {
 			t.Fatalf("%q: RESP2: %v", wire, err)
 		}

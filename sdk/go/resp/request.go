@@ -3,16 +3,42 @@ package resp
 // This file owns Request, a command as handlers see it.
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strconv"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
 // Request is one command and its arguments. It hides how they came: a protocol that sends numbers as numbers can serve the same
 // handlers. A Request and everything it returns is valid until the handler returns; copy what is to be kept.
 type Request struct {
-	args [][]byte
-	body *Body
+	args   [][]byte
+	body   *Body
+	typed  []frame.Arg // RESPB: what the arguments behind the name were on the wire, if they were typed
+	opcode int         // RESPB: the core opcode plus one
+	waiter waiter
+	ctx    context.Context
+}
+
+// waiter is what a request needs of its connection when it is going to wait.
+type waiter interface{ wait() context.Context }
+
+// Context returns a context that is cancelled when the client takes the command back, closes its channel or is gone.
+//
+// A handler that is going to wait calls it first, and waits for the context as well: over RESPB the connection's other channels go
+// on from that call, while without it they would wait too. A RESPB client takes a command back with CANCEL; when the handler then
+// returns the context's error, the reply is [ErrCancelled]. Over RESP, replies before this one are sent by the call, and the
+// context ends with the connection, which is not read meanwhile. Over RESPB it also ends when the server begins to shut down.
+func (r *Request) Context() context.Context {
+	if r.ctx == nil {
+		if r.waiter == nil {
+			return context.Background()
+		}
+		r.ctx = r.waiter.wait()
+	}
+	return r.ctx
 }
 
 // Len returns the number of arguments, the command's name included; it is at least one. A streamed argument does not count.
@@ -32,6 +58,9 @@ func (r *Request) String(i int) string { return string(r.args[i]) }
 
 // Int returns argument i as an integer, or [ErrNotInteger], which a handler can return as it is.
 func (r *Request) Int(i int) (int64, error) {
+	if r.typed != nil && i > 0 && r.typed[i-1].Kind == frame.Int {
+		return r.typed[i-1].Int(), nil
+	}
 	n, ok := integer(r.args[i])
 	if !ok || r.args[i][0] == '+' {
 		return 0, ErrNotInteger
@@ -41,6 +70,9 @@ func (r *Request) Int(i int) (int64, error) {
 
 // Float returns argument i as a float, or [ErrNotFloat]; NaN is refused, infinities are not.
 func (r *Request) Float(i int) (float64, error) {
+	if r.typed != nil && i > 0 && r.typed[i-1].Kind == frame.Double {
+		return r.typed[i-1].Double(), nil
+	}
 	f, err := strconv.ParseFloat(string(r.args[i]), 64)
 	if f != f || err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, ErrNotFloat
@@ -48,7 +80,7 @@ func (r *Request) Float(i int) (float64, error) {
 	return f, nil
 }
 
-// Body returns the last argument as a stream if it is one, and nil otherwise; see [Mux.HandleStream]. What the handler does not read is
+// Body returns the last argument as a stream if it is one, and nil otherwise, as always over RESPB; see [Mux.HandleStream]. What the handler does not read is
 // skipped.
 func (r *Request) Body() io.Reader {
 	if r.body == nil {

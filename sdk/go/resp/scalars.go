@@ -20,6 +20,9 @@ const okWord = '+' | 'O'<<8 | 'K'<<16 | crlfWord<<24
 
 // WriteOK writes the status OK, the most frequent of them.
 func (w *Writer) WriteOK() error {
+	if w.rb != nil {
+		return binaryStatus(w, "OK")
+	}
 	n := len(w.buf)
 	if cap(w.buf)-n < 8 {
 		if err := w.grow(8); err != nil {
@@ -34,6 +37,9 @@ func (w *Writer) WriteOK() error {
 
 // WriteStatusString writes a simple string. Line breaks in s, which would end it early, are written as blanks.
 func (w *Writer) WriteStatusString(s string) error {
+	if w.rb != nil {
+		return binaryStatus(w, s)
+	}
 	n := len(w.buf)
 	b := w.buf[n:cap(w.buf)]
 	if s == "OK" && len(b) >= 8 {
@@ -65,6 +71,9 @@ func (w *Writer) WriteStatusString(s string) error {
 
 // WriteStatusBytes is WriteStatusString for bytes. s is not kept and not changed.
 func (w *Writer) WriteStatusBytes(s []byte) error {
+	if w.rb != nil {
+		return binaryStatus(w, s)
+	}
 	if err := w.grow(len(s) + 3); err != nil {
 		return err
 	}
@@ -134,6 +143,9 @@ var shortHeads = func() (heads [100]uint64) {
 // WriteBytes writes a bulk string. nil is the empty string; for "no value" use WriteNull. v may be changed after the call:
 // it was copied or sent.
 func (w *Writer) WriteBytes(v []byte) error {
+	if w.rb != nil {
+		return binaryBulk(w, v)
+	}
 	n := len(w.buf)
 	b := w.buf[n:cap(w.buf)]
 	if len(v) >= direct || len(b) < len(v)+headerRoom {
@@ -156,6 +168,9 @@ func (w *Writer) WriteBytes(v []byte) error {
 
 // WriteString is WriteBytes for a string.
 func (w *Writer) WriteString(v string) error {
+	if w.rb != nil {
+		return binaryBulk(w, v)
+	}
 	n := len(w.buf)
 	b := w.buf[n:cap(w.buf)]
 	if len(v) >= direct || len(b) < len(v)+headerRoom {
@@ -214,6 +229,9 @@ func (w *Writer) WriteInt32(n int32) error { return w.WriteInt64(int64(n)) }
 
 // WriteInt64 writes an integer.
 func (w *Writer) WriteInt64(n int64) error {
+	if w.rb != nil {
+		return w.binaryInt(n)
+	}
 	b := w.buf
 	if cap(b)-len(b) < headerRoom {
 		if err := w.grow(headerRoom); err != nil {
@@ -250,6 +268,9 @@ func (w *Writer) WriteBigInt(n *big.Int) error {
 // WriteFloat writes a double in its shortest exact form, or that form as a bulk string for RESP2. Infinities and
 // NaN are inf, -inf and nan.
 func (w *Writer) WriteFloat(f float64) error {
+	if w.rb != nil {
+		return w.binaryFloat(f)
+	}
 	var digits [32]byte
 	return w.writeDigits(',', appendFloat(digits[:0], f, 64))
 }
@@ -259,6 +280,9 @@ func (w *Writer) WriteFloat64(f float64) error { return w.WriteFloat(f) }
 
 // WriteFloat32 writes the shortest form that gives f back as a float32: 0.1 and not 0.10000000149011612.
 func (w *Writer) WriteFloat32(f float32) error {
+	if w.rb != nil {
+		return w.binaryFloat(float32Exact(f))
+	}
 	var digits [32]byte
 	return w.writeDigits(',', appendFloat(digits[:0], float64(f), 32))
 }
@@ -279,6 +303,9 @@ func appendFloat(b []byte, f float64, bits int) []byte {
 
 // writeDigits writes the text of a number whose type RESP2 lacks.
 func (w *Writer) writeDigits(kind byte, digits []byte) error {
+	if w.rb != nil { // doubles have gone another way
+		return w.binaryBig(digits)
+	}
 	if err := w.grow(len(digits) + headerRoom); err != nil {
 		return err
 	}
@@ -295,6 +322,8 @@ func (w *Writer) writeDigits(kind byte, digits []byte) error {
 // WriteBool writes a boolean, or the integer 1 or 0 for RESP2.
 func (w *Writer) WriteBool(v bool) error {
 	switch {
+	case w.rb != nil:
+		return w.binaryBool(v)
 	case w.resp2 && v:
 		return w.writeConst(":1\r\n")
 	case w.resp2:
@@ -308,6 +337,9 @@ func (w *Writer) WriteBool(v bool) error {
 
 // WriteNull writes null, or RESP2's null bulk string: there is no such value.
 func (w *Writer) WriteNull() error {
+	if w.rb != nil {
+		return w.binaryNull()
+	}
 	if w.resp2 {
 		return w.writeConst("$-1\r\n")
 	}
@@ -316,6 +348,9 @@ func (w *Writer) WriteNull() error {
 
 // WriteNullArray writes null, or RESP2's null array: an EXEC that was given up, a pop that timed out.
 func (w *Writer) WriteNullArray() error {
+	if w.rb != nil {
+		return w.binaryNull()
+	}
 	if w.resp2 {
 		return w.writeConst("*-1\r\n")
 	}
@@ -345,6 +380,9 @@ func writeVerbatim[T string | []byte](w *Writer, format string, text T) error {
 	if len(format) != 3 {
 		return errVerbatimFormat
 	}
+	if w.rb != nil {
+		return binaryVerbatim(w, format, text)
+	}
 	if w.resp2 {
 		return writeLong(w, '$', "", text)
 	}
@@ -354,6 +392,9 @@ func writeVerbatim[T string | []byte](w *Writer, format string, text T) error {
 // WriteRaw writes bytes that already are exactly one encoded value, for instance one that was cached or forwarded. They are not
 // checked; a caller that gives half a value makes the client misread everything after it.
 func (w *Writer) WriteRaw(encoded []byte) error {
+	if w.rb != nil {
+		return w.binaryRaw(encoded)
+	}
 	if err := w.appendLarge(encoded); err != nil {
 		return err
 	}

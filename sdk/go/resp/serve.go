@@ -29,6 +29,14 @@ type serverConn struct {
 	stream bool  // req waits for a place where its body can be read
 	reason error // why the connection ends
 
+	from   int  // where the running command's reply begins in sess.buf
+	sends  uint // sess.sends then
+	waited bool // the running command has let pushes pass
+
+	sniffing bool     // no byte has come that tells the protocol
+	mux      *muxConn // set once the connection speaks RESPB; changed under out.mu
+	root     *channel // channel 0 as long as it is sess; the same
+
 	deadline deadline
 	commands int64
 	bytesIn  int64
@@ -40,6 +48,7 @@ func (s *Server) newConn(nc net.Conn) *serverConn {
 	}
 	c := &serverConn{server: s, nc: nc, raw: rawConnOf(nc)}
 	c.onRead = c.readReady
+	c.sniffing = s.RESPB == RESPBDetect
 	c.in.init(&s.limits)
 	c.in.wide = c.raw != nil
 	c.out.init(nc, s.limits.OutputBytesMax, max(s.WriteTimeout, 0), c.deadline.expire)
@@ -67,10 +76,36 @@ type streamer interface {
 	streams() (from int, commands func(name []byte) bool)
 }
 
-func (c *serverConn) LocalAddr() net.Addr       { return c.nc.LocalAddr() }
-func (c *serverConn) RemoteAddr() net.Addr      { return c.nc.RemoteAddr() }
-func (c *serverConn) push(encoded []byte) error { return c.out.push(encoded) }
-func (c *serverConn) wake()                     { c.deadline.expire() }
+func (c *serverConn) LocalAddr() net.Addr  { return c.nc.LocalAddr() }
+func (c *serverConn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
+func (c *serverConn) wake()                { c.deadline.expire() }
+
+// push is called from any goroutine; see link.
+func (c *serverConn) push(speaks uint32, encoded []byte) error {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	if c.mux == nil {
+		return c.out.pushLocked(encoded)
+	}
+	if speaks != speaksRESPB {
+		return errSpeaks
+	}
+	return c.root.pushLocked(encoded)
+}
+
+// wait is called by a handler that is going to wait: what was written before its reply is sent, and pushes no longer wait for it.
+func (c *serverConn) wait() context.Context {
+	sess := &c.sess
+	if len(sess.buf) == c.from && c.from > 0 && sess.hold == 0 && sess.skip == 0 {
+		_ = sess.sendAll()
+		c.from, c.sends = len(sess.buf), sess.sends
+	}
+	if len(sess.buf) == 0 {
+		c.out.end()
+		c.waited = true
+	}
+	return sess.Context()
+}
 
 // kill cuts the connection.
 func (c *serverConn) kill(err error) {
@@ -88,9 +123,13 @@ func (c *serverConn) serve() (reason error) {
 	}
 	c.run()
 	reason = c.close()
-	c.sess.end()
-	if s.OnClose != nil {
-		s.OnClose(&c.sess, reason)
+	if c.mux != nil {
+		c.mux.endAll(reason)
+	} else {
+		c.sess.end()
+		if s.OnClose != nil {
+			s.OnClose(&c.sess, reason)
+		}
 	}
 	s.mu.Lock()
 	delete(s.conns, c)
@@ -112,6 +151,10 @@ func (c *serverConn) run() {
 		return
 	}
 	for c.reason == nil && !c.sess.closing {
+		if c.mux != nil {
+			c.mux.run()
+			return
+		}
 		if c.stream {
 			c.serveStream()
 			continue
@@ -156,7 +199,7 @@ func (c *serverConn) readReady(fd uintptr) bool {
 			return true
 		}
 		c.bytesIn += int64(n)
-		if !c.process() {
+		if c.sniffing && c.sniff() || !c.process() {
 			return true
 		}
 	}
@@ -172,7 +215,9 @@ func (c *serverConn) read() error {
 	c.in.received(n, len(space))
 	c.bytesIn += int64(n)
 	if n > 0 {
-		c.process()
+		if !c.sniffing || !c.sniff() {
+			c.process()
+		}
 		return nil
 	}
 	if err != nil {
@@ -244,12 +289,15 @@ func (c *serverConn) process() bool {
 			break
 		}
 		c.dispatch()
+		if c.mux != nil {
+			break
+		}
 	}
 	c.flush()
 	if c.deadline.over() {
 		c.sess.closing = true
 	}
-	return c.reason == nil && !c.sess.closing && !c.stream
+	return c.reason == nil && !c.sess.closing && !c.stream && c.mux == nil
 }
 
 // flush ends a batch: what was written is sent, then what was pushed meanwhile.
@@ -309,8 +357,13 @@ func (b bodySource) Read(dst []byte) (int, error) {
 func (c *serverConn) dispatch() {
 	c.commands++
 	sess := &c.sess
-	from, sends := len(sess.buf), sess.sends
+	c.from, c.sends = len(sess.buf), sess.sends
+	c.req.waiter, c.req.ctx = c, nil
 	err := c.answer(sess, &c.req)
+	if c.waited {
+		c.waited = false
+		c.out.begin()
+	}
 	if sess.err != nil {
 		c.reason = sess.err
 		sess.closing = true
@@ -321,12 +374,12 @@ func (c *serverConn) dispatch() {
 	}
 	sess.hold, sess.skip = 0, 0
 	sess.settle()
-	if sess.sends != sends {
+	if sess.sends != c.sends {
 		c.reason = err
 		sess.closing = true
 		return
 	}
-	sess.buf = sess.buf[:from]
+	sess.buf = sess.buf[:c.from]
 	_ = sess.WriteError(err)
 }
 

@@ -28,6 +28,10 @@ const (
 //
 // Each connection has one goroutine, which reads, calls the Handler and writes. Replies are sent when no further whole command
 // is waiting, so a pipeline costs one write. A connection that waits for its client holds no buffer.
+//
+// The same Handler serves RESPB connections; see RESPBMode. Each of a connection's channels is a [Session] of its own. Their
+// commands run on the connection's one goroutine, in the order in which they come, until a handler calls [Request.Context] because it
+// is going to wait: then another goroutine goes on with the other channels.
 type Server struct {
 	// Handler answers commands; usually a [*Mux].
 	Handler Handler
@@ -54,6 +58,8 @@ type Server struct {
 	// HandshakeByHandler has HELLO, AUTH, QUIT and RESET go to Handler like all other commands. Auth is then not asked and
 	// clients count as authenticated.
 	HandshakeByHandler bool
+	// RESPB says how connections come to speak RESPB. Its zero value lets a first byte that only RESPB has, or HELLO, choose.
+	RESPB RESPBMode
 	// StartRESP3 has sessions start with RESP3. Without it they start with RESP2, as clients expect, until HELLO 3.
 	StartRESP3 bool
 
@@ -78,6 +84,18 @@ type Server struct {
 	ids      atomic.Int64
 	counts   counters
 }
+
+// RESPBMode is how connections may come to speak RESPB.
+type RESPBMode int
+
+const (
+	// RESPBDetect takes a connection for RESPB by its first byte, or when HELLO asks for it.
+	RESPBDetect RESPBMode = iota
+	// RESPBHello is RESPBDetect without the first byte.
+	RESPBHello
+	// RESPBOff serves RESP only.
+	RESPBOff
+)
 
 // ErrServerClosed is returned by Serve after Shutdown or Close.
 var ErrServerClosed = errors.New("resp: the server is closed")
@@ -211,7 +229,7 @@ func (s *Server) refuse(nc net.Conn, reason error) {
 	s.counts.refused.Add(1)
 	var e *Error
 	if errors.As(reason, &e) && s.TLSConfig == nil {
-		line, _ := encode(true, func(w *Writer) error { return w.WriteError(e) })
+		line, _ := encode(speaksRESP2, func(w *Writer) error { return w.WriteError(e) })
 		_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
 		_, _ = nc.Write(line)
 	}
@@ -295,12 +313,14 @@ func (s *Server) stopAccepting() []*serverConn {
 
 // counters are what Stats reads. A connection adds to them once per batch, not per command.
 type counters struct {
-	accepted, refused, closed, commands, bytesIn, bytesOut, protocol, limit atomic.Int64
+	accepted, refused, closed, commands, bytesIn, bytesOut, protocol, limit, channels, binary atomic.Int64
 }
 
 // Stats is what a server has done so far. Numbers of a connection are added when it has answered a batch of commands.
 type Stats struct {
 	Connections    int   // open now
+	RESPB          int   // of which speak RESPB
+	Channels       int   // RESPB channels open now, channels 0 included
 	Accepted       int64 // served, since the start
 	Refused        int64 // by OnAccept, ConnsMax or shutdown
 	Commands       int64
@@ -315,7 +335,7 @@ func (s *Server) Stats() Stats {
 	c := &s.counts
 	closed, accepted := c.closed.Load(), c.accepted.Load()
 	return Stats{
-		Connections: int(accepted - closed), Accepted: accepted, Refused: c.refused.Load(),
+		Connections: int(accepted - closed), RESPB: int(c.binary.Load()), Channels: int(c.channels.Load()), Accepted: accepted, Refused: c.refused.Load(),
 		Commands: c.commands.Load(), BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(),
 		ProtocolErrors: c.protocol.Load(), LimitErrors: c.limit.Load(),
 	}

@@ -4,13 +4,16 @@ package resp
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
 // Session is one logical client: who it is, what it speaks, and the [Writer] that its replies go to. A RESP connection has exactly
-// one. The type names no connection, so that a protocol with many clients on one connection can give each its own.
+// one, a RESPB connection one for each channel.
 //
 // A [Handler] has the session for itself while it serves a command: its methods and the Writer's belong to that call. Only ID,
 // Push, Close, Context and the addresses may be used from other goroutines and at other times.
@@ -27,11 +30,12 @@ type Session struct {
 	user    string
 	name    string
 	authed  bool
-	closing bool // the connection ends when the batch has been answered
+	who     atomic.Pointer[string] // user, for other channels of the connection
+	closing bool                   // the connection ends when the batch has been answered
 
-	subscriptions int         // channels and patterns; kept by PubSub
-	pubsubs       []*PubSub   // which have any of them
-	proto         atomic.Bool // true: RESP2; what pushes from other goroutines go by
+	subscriptions int           // channels and patterns; kept by PubSub
+	pubsubs       []*PubSub     // which have any of them
+	speaks        atomic.Uint32 // what pushes from other goroutines are encoded for
 
 	mu      sync.Mutex
 	onClose []func()
@@ -42,7 +46,8 @@ type Session struct {
 
 // link is what a session needs of the connection it is on.
 type link interface {
-	push(encoded []byte) error
+	// push sends what was encoded for a protocol, or returns errSpeaks if the session has begun to speak another.
+	push(speaks uint32, encoded []byte) error
 	kill(err error)
 	LocalAddr() net.Addr
 	RemoteAddr() net.Addr
@@ -63,6 +68,7 @@ func (s *Session) Authenticated() bool { return s.authed }
 // Authenticate makes the session user's, for handlers that check passwords themselves; an empty user ends the authentication.
 func (s *Session) Authenticate(user string) {
 	s.user, s.authed = user, user != ""
+	s.who.Store(&user)
 }
 
 // Name returns what the client called itself with HELLO SETNAME.
@@ -85,7 +91,24 @@ func (s *Session) SetProto(v int) { s.SetRESP2Compat(v == 2) }
 // SetRESP2Compat is SetProto by the name that [Writer] has for it.
 func (s *Session) SetRESP2Compat(on bool) {
 	s.Writer.SetRESP2Compat(on)
-	s.proto.Store(on)
+	switch {
+	case s.rb != nil: // RESPB knows no other
+	case on:
+		s.speaks.Store(speaksRESP2)
+	default:
+		s.speaks.Store(speaksRESP3)
+	}
+}
+
+// RESPB reports whether the session is a channel of a RESPB connection.
+func (s *Session) RESPB() bool { return s.rb != nil }
+
+// Channel returns the number of the session's RESPB channel, and 0 over RESP.
+func (s *Session) Channel() uint16 {
+	if s.rb == nil {
+		return 0
+	}
+	return s.rb.Channel
 }
 
 // LocalAddr returns the server's end of the connection.
@@ -94,10 +117,11 @@ func (s *Session) LocalAddr() net.Addr { return s.link.LocalAddr() }
 // RemoteAddr returns the client's end of the connection.
 func (s *Session) RemoteAddr() net.Addr { return s.link.RemoteAddr() }
 
-// CloseAfterReply ends the connection when what was written has been sent. Commands behind this one in the pipeline are dropped.
+// CloseAfterReply ends the connection, or the session's RESPB channel, when what was written has been sent. Commands behind this one
+// in the pipeline are dropped. RESPB's channel 0 ends its connection.
 func (s *Session) CloseAfterReply() { s.closing = true }
 
-// Close cuts the connection at once, from any goroutine. Close hooks run on the session's own.
+// Close cuts the connection at once, from any goroutine; of a RESPB connection only the session's channel, unless that is channel 0.
 func (s *Session) Close() error {
 	s.link.kill(net.ErrClosed)
 	return nil
@@ -108,16 +132,27 @@ func (s *Session) Close() error {
 // never waits for the client: a session in the middle of its replies sends the push after them, and one that does not read is cut
 // at Limits.OutputBytesMax.
 func (s *Session) Push(fn func(w *Writer) error) error {
-	encoded, err := encode(s.proto.Load(), fn)
-	if err != nil {
-		return err
+	for {
+		speaks := s.speaks.Load()
+		encoded, err := encode(speaks, fn)
+		if err != nil {
+			return err
+		}
+		if err = s.link.push(speaks, encoded); err != errSpeaks {
+			return err
+		}
 	}
-	return s.link.push(encoded)
 }
 
-// encode returns what fn writes.
-func encode(resp2 bool, fn func(w *Writer) error) ([]byte, error) {
-	w := Writer{sink: ioSink{}, more: &never, max: DefaultOutputBytesMax, hold: 1, resp2: resp2}
+// errSpeaks says that a session has changed its protocol since something was encoded for it, which happens at most once to RESPB.
+var errSpeaks = errors.New("resp: encoded for another protocol")
+
+// encode returns what fn writes; for RESPB with channel 0, for the link to put in the right one.
+func encode(speaks uint32, fn func(w *Writer) error) ([]byte, error) {
+	w := Writer{sink: ioSink{}, more: &never, max: DefaultOutputBytesMax, hold: 1, resp2: speaks == speaksRESP2}
+	if speaks == speaksRESPB {
+		w.rb = new(frame.ReplyWriter)
+	}
 	w.buf = make([]byte, 0, 128)
 	w.settle()
 	if err := fn(&w); err != nil {

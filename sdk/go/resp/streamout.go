@@ -9,11 +9,14 @@ import (
 )
 
 // WriteBytesFrom writes a bulk string of exactly n bytes read from r, a block of 64 KiB at a time. It holds no more than that, and
-// waits for a client that reads slowly. If r ends early or fails, the length already sent cannot be kept, so the connection is
+// waits for a client that reads slowly; over RESPB all n bytes are held, up to Limits.OutputBytesMax. If r ends early or fails, the length already sent cannot be kept, so the connection is
 // given up and the error returned. Inside WriteBuffered all n bytes are held.
 func (w *Writer) WriteBytesFrom(r io.Reader, n int64) error {
 	if n < 0 {
 		return errNegativeCount
+	}
+	if w.rb != nil {
+		return w.binaryFrom(r, n)
 	}
 	if err := w.grow(headerRoom); err != nil {
 		return err
@@ -37,10 +40,10 @@ func (w *Writer) WriteBytesFrom(r io.Reader, n int64) error {
 }
 
 // WriteStream writes all that r holds as one string without knowing its length: a streamed string of RESP3, or for RESP2,
-// which has none, a bulk string that is held until r ends, up to Limits.OutputBytesMax. If r fails, the connection is given up
+// which has none, and over RESPB a bulk string that is held until r ends, up to Limits.OutputBytesMax. If r fails, the connection is given up
 // and the error returned.
 func (w *Writer) WriteStream(r io.Reader) error {
-	if w.resp2 {
+	if w.resp2 || w.rb != nil {
 		return w.writeHeld(r)
 	}
 	if err := w.grow(headerRoom); err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"testing"
@@ -35,8 +36,8 @@ var cuts = map[string]func(io.Reader) io.Reader{
 	"with EOF":     iotest.DataErrReader,
 }
 
-// commands reads every command in wire and returns copies, and the error that ended it.
-func commands(conn *ClientConn) (all [][]string, err error) {
+// readAll reads every command in wire and returns copies, and the error that ended it.
+func readAll(conn *ClientConn) (all [][]string, err error) {
 	for {
 		args, err := conn.Next()
 		if err != nil {
@@ -134,3 +135,6 @@ func echoMux() *Mux {
 	m.HandleFunc("ECHO", 2, func(s *Session, r *Request) error { return s.WriteBytes(r.Arg(1)) })
 	return m
 }
+
+// quietLogger keeps what tests provoke out of their output.
+func quietLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }

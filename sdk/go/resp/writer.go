@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
 // Writer encodes replies. [ClientConn] and [Session] embed one; [NewWriter] makes one for any io.Writer, for instance to write
@@ -27,6 +29,8 @@ import (
 //	null                      null bulk string
 //	streamed string           bulk string, held until its end is known
 //
+// Over RESPB the same methods write frames; nothing is lost, and only a streamed string becomes a bulk string.
+//
 // Write methods do not keep the slices they are given. They return an error only when the connection is lost, a limit
 // is passed, or the call itself makes no sense (a negative count); a broken connection's error is returned by every later call,
 // so a handler may ignore all but the last. A Writer is not safe for use by several goroutines at once.
@@ -41,7 +45,8 @@ type Writer struct {
 	hold  int          // depth of WriteBuffered: while positive nothing is sent
 	batch bool         // the owner flushes; a write sends only what no longer fits
 	resp2 bool
-	sends uint // how often bytes left buf; tells whether what was written can still be taken back
+	rb    *frame.ReplyWriter // set: replies are RESPB; see binary.go
+	sends uint               // how often bytes left buf; tells whether what was written can still be taken back
 
 	skip int // values of a RESP2-incompatible attribute still to be swallowed
 	mark int // where they start in buf
@@ -77,7 +82,7 @@ func NewWriter(w io.Writer) *Writer {
 }
 
 // SetRESP2Compat chooses the encoding of everything written from now on: RESP2 if on, else RESP3.
-func (w *Writer) SetRESP2Compat(on bool) { w.resp2 = on }
+func (w *Writer) SetRESP2Compat(on bool) { w.resp2 = on && w.rb == nil }
 
 // RESP2Compat reports whether replies are written for RESP2 clients.
 func (w *Writer) RESP2Compat() bool { return w.resp2 }
@@ -94,6 +99,10 @@ func (w *Writer) WriteBuffered(fn func() error) error {
 		return w.err
 	}
 	from, skip, mark := len(w.buf), w.skip, w.mark
+	var place frame.Mark
+	if w.rb != nil {
+		place = w.rb.Mark()
+	}
 	w.hold++
 	w.settle()
 	defer func() {
@@ -103,6 +112,9 @@ func (w *Writer) WriteBuffered(fn func() error) error {
 	if err := fn(); err != nil {
 		if w.err == nil {
 			w.buf, w.skip, w.mark = w.buf[:from], skip, mark
+			if w.rb != nil {
+				w.rb.Back(place)
+			}
 		}
 		if w.err == nil && from > 0 && w.hold == 1 && !w.batch && w.skip == 0 {
 			return errors.Join(err, w.sendUnlessMore())
@@ -258,6 +270,9 @@ func (w *Writer) grow(n int) error {
 	}
 	need := len(w.buf) + n
 	switch {
+	case need > w.max && w.rb != nil:
+		w.err = &LimitError{"OutputBytesMax", int64(w.max), int64(need), "output buffer limit reached"}
+		return w.err // the buffer stays: it holds other channels' replies
 	case need > w.max:
 		return w.fail(&LimitError{"OutputBytesMax", int64(w.max), int64(need), "output buffer limit reached"})
 	case need <= smallBytes && cap(w.buf) == 0 && !w.quiet.Load():

@@ -3,10 +3,7 @@ package frame
 // This file owns the encoding of requests: the typed layout where it says exactly the same as the arguments, an ARGV frame
 // otherwise (spec section 6).
 
-import (
-	"bytes"
-	"math"
-)
+import "math"
 
 // Mode says how faithful a frame must be to the bytes of the arguments.
 type Mode uint8
@@ -19,7 +16,7 @@ const (
 )
 
 // AppendRequest appends a command, its name first, in the shortest frame that says it. It reports whether that is a typed one.
-func AppendRequest(dst []byte, channel uint16, argv [][]byte, mode Mode) ([]byte, bool) {
+func AppendRequest[T string | []byte](dst []byte, channel uint16, argv []T, mode Mode) ([]byte, bool) {
 	if out, ok := appendTyped(dst, channel, argv, mode); ok {
 		return out, true
 	}
@@ -27,7 +24,7 @@ func AppendRequest(dst []byte, channel uint16, argv [][]byte, mode Mode) ([]byte
 }
 
 // AppendArgv appends an ARGV frame.
-func AppendArgv(dst []byte, channel uint16, argv [][]byte) []byte {
+func AppendArgv[T string | []byte](dst []byte, channel uint16, argv []T) []byte {
 	return appendArgs(appendHead(dst, Argv, channel), argv)
 }
 
@@ -76,7 +73,7 @@ func appendHead(dst []byte, opcode, channel uint16) []byte {
 }
 
 // appendArgs appends [total u32] and each argument with its u32 length.
-func appendArgs(dst []byte, argv [][]byte) []byte {
+func appendArgs[T string | []byte](dst []byte, argv []T) []byte {
 	total := 0
 	for _, arg := range argv {
 		total += 4 + len(arg)
@@ -113,7 +110,7 @@ type opcode struct {
 // nameMax is more than the longest name of a command.
 const nameMax = 32
 
-func find(name []byte, mode Mode) (opcode, bool) {
+func find[T string | []byte](name T, mode Mode) (opcode, bool) {
 	if len(name) > nameMax {
 		return opcode{}, false
 	}
@@ -130,7 +127,7 @@ func find(name []byte, mode Mode) (opcode, bool) {
 	return op, ok
 }
 
-func appendTyped(dst []byte, channel uint16, argv [][]byte, mode Mode) ([]byte, bool) {
+func appendTyped[T string | []byte](dst []byte, channel uint16, argv []T, mode Mode) ([]byte, bool) {
 	if len(argv) == 0 {
 		return dst, false
 	}
@@ -138,7 +135,7 @@ func appendTyped(dst []byte, channel uint16, argv [][]byte, mode Mode) ([]byte, 
 	if !ok {
 		return dst, false
 	}
-	m := matcher{argv: argv, next: 1, mode: mode, out: appendHead(dst, op.core, channel)}
+	m := matcher[T]{argv: argv, next: 1, mode: mode, out: appendHead(dst, op.core, channel)}
 	if op.core == ModuleCommand {
 		m.out = append16(append16(m.out, op.module), op.command)
 	}
@@ -152,16 +149,16 @@ func appendTyped(dst []byte, channel uint16, argv [][]byte, mode Mode) ([]byte, 
 }
 
 // matcher fits arguments to a layout and writes it. Its methods report whether they fit.
-type matcher struct {
-	argv [][]byte
+type matcher[T string | []byte] struct {
+	argv []T
 	next int
 	mode Mode
 	out  []byte
 }
 
-func (m *matcher) left() int { return len(m.argv) - m.next }
+func (m *matcher[T]) left() int { return len(m.argv) - m.next }
 
-func (m *matcher) fields(fields []Field) bool {
+func (m *matcher[T]) fields(fields []Field) bool {
 	for i := range fields {
 		f := &fields[i]
 		if !m.wordsAt(m.next, f.Token) {
@@ -207,20 +204,34 @@ func least(fields []Field) int {
 	return n
 }
 
-func (m *matcher) wordsAt(at int, words []string) bool {
+func (m *matcher[T]) wordsAt(at int, words []string) bool {
 	if at+len(words) > len(m.argv) {
 		return false
 	}
 	for i, word := range words {
 		arg := m.argv[at+i]
-		if string(arg) != word && (m.mode == Exact || len(arg) != len(word) || !bytes.EqualFold(arg, []byte(word))) {
+		if string(arg) != word && (m.mode == Exact || len(arg) != len(word) || !equalFold(arg, word)) {
 			return false
 		}
 	}
 	return true
 }
 
-func (m *matcher) enum(f *Field) bool {
+// equalFold compares with a word in upper case without regard to the case of ASCII letters, and nothing else.
+func equalFold[T string | []byte](text T, upper string) bool {
+	for i := range len(text) {
+		c := text[i]
+		if c >= 'a' && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		if c != upper[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *matcher[T]) enum(f *Field) bool {
 	best := -1
 	for i, words := range f.Values {
 		if m.wordsAt(m.next, words) && (best < 0 || len(words) > len(f.Values[best])) {
@@ -236,7 +247,7 @@ func (m *matcher) enum(f *Field) bool {
 }
 
 // value writes argument at as a field that is one argument.
-func (m *matcher) value(f *Field, at int) bool {
+func (m *matcher[T]) value(f *Field, at int) bool {
 	arg := m.argv[at]
 	switch f.Kind {
 	case Str16:
@@ -271,7 +282,7 @@ func (m *matcher) value(f *Field, at int) bool {
 	return false
 }
 
-func (m *matcher) list(f *Field, after []Field) bool {
+func (m *matcher[T]) list(f *Field, after []Field) bool {
 	width, count := len(f.Items), 0
 	if f.Counted {
 		if m.left() == 0 {
@@ -311,7 +322,7 @@ func (m *matcher) list(f *Field, after []Field) bool {
 
 // uncounted is how many arguments belong to a list that does not say: all before the first option, or all but those that
 // later fields need.
-func (m *matcher) uncounted(after []Field) int {
+func (m *matcher[T]) uncounted(after []Field) int {
 	if len(after) == 1 && (after[0].Kind == Opts8 || after[0].Kind == Opts16) {
 		n := 0
 		for ; n < m.left(); n++ {
@@ -328,7 +339,7 @@ func (m *matcher) uncounted(after []Field) int {
 
 // options finds which bits are given and where, then writes them in the order of the bits. The last reserved arguments
 // belong to the fields that follow.
-func (m *matcher) options(f *Field, reserved int) bool {
+func (m *matcher[T]) options(f *Field, reserved int) bool {
 	ordered := m.mode == Exact
 	for i := range f.Bits {
 		ordered = ordered || len(f.Bits[i].Token) == 0
@@ -367,7 +378,7 @@ func (m *matcher) options(f *Field, reserved int) bool {
 }
 
 // nextOption is the bit that the next argument names, or the next one that has no keyword and that it can be; -1 for none.
-func (m *matcher) nextOption(f *Field, bits uint16, lowest, reserved int) int {
+func (m *matcher[T]) nextOption(f *Field, bits uint16, lowest, reserved int) int {
 	for i := range f.Bits {
 		if bits>>i&1 == 0 && len(f.Bits[i].Token) > 0 && m.wordsAt(m.next, f.Bits[i].Token) {
 			return i

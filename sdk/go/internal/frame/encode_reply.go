@@ -10,13 +10,47 @@ type ReplyWriter struct {
 	// Out is what has been written so far.
 	Out     []byte
 	Channel uint16
-	open    []uint64
+	// Replies and Pushes count the frames begun since Reset.
+	Replies, Pushes int
+	open            []uint64
+}
+
+// Mark is what a ReplyWriter has counted at some place, to go back to; Out is the caller's.
+type Mark struct {
+	replies, pushes int
+	open            []uint64
+}
+
+// Mark returns the place that has been reached.
+func (w *ReplyWriter) Mark() Mark {
+	return Mark{w.Replies, w.Pushes, append([]uint64(nil), w.open...)}
+}
+
+// Back returns to a place.
+func (w *ReplyWriter) Back(m Mark) {
+	w.Replies, w.Pushes, w.open = m.replies, m.pushes, append(w.open[:0], m.open...)
+}
+
+// Reset forgets what is open and what was counted.
+func (w *ReplyWriter) Reset() { w.open, w.Replies, w.Pushes = w.open[:0], 0, 0 }
+
+// Whole reports whether no aggregate is open.
+func (w *ReplyWriter) Whole() bool { return len(w.open) == 0 }
+
+// head starts a frame.
+func (w *ReplyWriter) head(opcode uint16) {
+	if opcode == ReplyFirst|uint16(Push) {
+		w.Pushes++
+	} else {
+		w.Replies++
+	}
+	w.Out = appendHead(w.Out, opcode, w.Channel)
 }
 
 // begin starts a value: a header at the top, a tag inside an aggregate.
 func (w *ReplyWriter) begin(t Type) {
 	if len(w.open) == 0 {
-		w.Out = appendHead(w.Out, ReplyFirst|uint16(t), w.Channel)
+		w.head(ReplyFirst | uint16(t))
 	} else {
 		w.Out = append(w.Out, byte(t))
 	}
@@ -35,47 +69,63 @@ func (w *ReplyWriter) end() {
 func (w *ReplyWriter) top() bool { return len(w.open) == 0 }
 
 // Simple writes a status.
-func (w *ReplyWriter) Simple(text []byte) {
+func (w *ReplyWriter) Simple(text []byte) { WriteSimple(w, text) }
+
+// WriteSimple is Simple for strings and bytes.
+func WriteSimple[T string | []byte](w *ReplyWriter, text T) {
 	switch n := len(text); {
 	case string(text) == "OK":
 		w.begin(OK)
 	case w.top() && n <= math.MaxUint8:
-		w.Out = append(appendHead(w.Out, shortSimple<<8|uint16(n), w.Channel), text...)
+		w.head(shortSimple<<8 | uint16(n))
+		w.Out = append(w.Out, text...)
 	case n <= math.MaxUint16:
 		w.begin(Simple)
 		w.Out = append(append16(w.Out, uint16(n)), text...)
 	default:
-		w.Bulk(text)
+		WriteBulk(w, text)
 		return
 	}
 	w.end()
 }
 
 // Error writes an error, its code first.
-func (w *ReplyWriter) Error(text []byte) {
-	if len(text) <= math.MaxUint16 {
+func (w *ReplyWriter) Error(text []byte) { WriteError(w, "", text) }
+
+// WriteError is Error for strings and bytes, with something before the text.
+func WriteError[T string | []byte](w *ReplyWriter, prefix string, text T) {
+	n := len(prefix) + len(text)
+	if n <= math.MaxUint16 {
 		w.begin(Error)
-		w.Out = append16(w.Out, uint16(len(text)))
+		w.Out = append16(w.Out, uint16(n))
 	} else {
 		w.begin(longError)
-		w.Out = append32(w.Out, uint32(len(text)))
+		w.Out = append32(w.Out, uint32(n))
 	}
-	w.Out = append(w.Out, text...)
+	w.Out = append(append(w.Out, prefix...), text...)
 	w.end()
 }
 
 // Bulk writes a byte string.
-func (w *ReplyWriter) Bulk(b []byte) {
-	switch n := len(b); {
+func (w *ReplyWriter) Bulk(b []byte) { WriteBulk(w, b) }
+
+// WriteBulk is Bulk for strings and bytes.
+func WriteBulk[T string | []byte](w *ReplyWriter, b T) {
+	w.BulkHead(len(b))
+	w.Out = append(w.Out, b...)
+}
+
+// BulkHead begins a byte string of n bytes, which the caller appends to Out next.
+func (w *ReplyWriter) BulkHead(n int) {
+	switch {
 	case w.top() && n <= math.MaxUint8:
-		w.Out = appendHead(w.Out, shortBulk<<8|uint16(n), w.Channel)
-	case !w.top() && n < tagBulkFirst:
+		w.head(shortBulk<<8 | uint16(n))
+	case !w.top() && n < 0x100-tagBulkFirst:
 		w.Out = append(w.Out, tagBulkFirst|byte(n))
 	default:
 		w.begin(Bulk)
 		w.Out = append32(w.Out, uint32(n))
 	}
-	w.Out = append(w.Out, b...)
 	w.end()
 }
 
@@ -83,7 +133,7 @@ func (w *ReplyWriter) Bulk(b []byte) {
 func (w *ReplyWriter) Int(v int64) {
 	switch {
 	case w.top() && v >= 0 && v <= math.MaxUint8:
-		w.Out = appendHead(w.Out, smallInt<<8|uint16(v), w.Channel)
+		w.head(smallInt<<8 | uint16(v))
 	case !w.top() && v >= -1 && v <= 62:
 		w.Out = append(w.Out, byte(tagIntFirst+1+v))
 	case v == int64(int32(v)):
@@ -133,9 +183,14 @@ func (w *ReplyWriter) BigNumber(digits []byte) {
 
 // Verbatim writes text with its format.
 func (w *ReplyWriter) Verbatim(format [3]byte, text []byte) {
-	w.begin(Verbatim)
-	w.Out = append32(append(w.Out, format[:]...), uint32(len(text)))
+	w.VerbatimHead(format, len(text))
 	w.Out = append(w.Out, text...)
+}
+
+// VerbatimHead begins a text of n bytes with its format; the caller appends it to Out next.
+func (w *ReplyWriter) VerbatimHead(format [3]byte, n int) {
+	w.begin(Verbatim)
+	w.Out = append32(append(w.Out, format[:]...), uint32(n))
 	w.end()
 }
 

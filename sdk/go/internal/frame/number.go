@@ -8,7 +8,7 @@ import (
 )
 
 // ParseInt reads an integer in its canonical text, and nothing else.
-func ParseInt(text []byte) (int64, bool) {
+func ParseInt[T string | []byte](text T) (int64, bool) {
 	digits := text
 	negative := len(text) > 0 && text[0] == '-'
 	if negative {
@@ -18,7 +18,8 @@ func ParseInt(text []byte) (int64, bool) {
 		return 0, false
 	}
 	var value uint64
-	for _, c := range digits {
+	for i := range len(digits) {
+		c := digits[i]
 		if c < '0' || c > '9' {
 			return 0, false
 		}
@@ -40,7 +41,7 @@ func AppendInt(dst []byte, v int64) []byte { return strconv.AppendInt(dst, v, 10
 const doubleTextMax = 32
 
 // ParseDouble reads a double in its canonical text, and nothing else. NaN has none.
-func ParseDouble(text []byte) (float64, bool) {
+func ParseDouble[T string | []byte](text T) (float64, bool) {
 	if len(text) == 0 || len(text) > doubleTextMax {
 		return 0, false
 	}

@@ -30,6 +30,9 @@ func NewRequestDecoder(limits Limits) *RequestDecoder {
 	return &RequestDecoder{limits: limits}
 }
 
+// SetLimits replaces the limits. It may only be called between frames.
+func (d *RequestDecoder) SetLimits(limits *Limits) { d.limits = *limits }
+
 // Need returns how many bytes, from the start of the frame, must be there before Decode can make progress after
 // ErrIncomplete. It is a hint for reading, never a size to allocate.
 func (d *RequestDecoder) Need() int { return d.need }

@@ -1,0 +1,277 @@
+package resp
+
+// This file owns a channel of a RESPB connection: its life, its queue, and the way of its frames to the client (spec sections 8 and 9).
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync/atomic"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
+)
+
+// Codes of CLOSE (spec section 8.3) that a server sends.
+const (
+	closeDone     = 0
+	closeQueue    = 1
+	closeOutput   = 2
+	closeKilled   = 4
+	closeChannels = 5
+	closeShutdown = 6
+	// closeInternal is of the range for applications: a handler panicked or did not answer as it must.
+	closeInternal = 256
+)
+
+// States of a channel. Idle channels do not exist.
+const (
+	channelOpen    = iota
+	channelClosing // CLOSE was sent; the client's is awaited and all else discarded
+	channelDead    // CLOSE went both ways, or the connection has ended
+)
+
+// channel is one logical client.
+type channel struct {
+	m    *muxConn
+	id   uint16
+	sess *Session
+	rb   frame.ReplyWriter
+
+	next    uint32      // number of the next request; the reader's
+	special atomic.Bool // not simply open: see settle
+
+	// The rest is guarded by m.c.out.mu.
+	state   int
+	busy    bool // a request runs apart from the reader; later ones queue
+	ended   bool // the session's hooks have run or are being run
+	reason  error
+	running uint32 // number of the request that runs, while cancel is set
+	cancel  context.CancelCauseFunc
+	queue   []queued
+	queued  int // bytes in queue
+
+	hold      bool // pushes wait for the end of the running command
+	releasing bool // those that waited are being sent
+	windowed  bool
+	credit    int64
+	late      [][]byte // pushes that wait for the end of a command
+	backlog   [][]byte // whole frames that wait for credit or for room; the first may be partly sent
+	sent      int      // bytes of the first frame that went as slices
+	waiting   int      // bytes in late and backlog
+	inRing    bool
+}
+
+// queued is a request behind one that runs.
+type queued struct {
+	sequence  uint32
+	frame     []byte
+	cancelled bool
+}
+
+func (ch *channel) LocalAddr() net.Addr  { return ch.m.c.LocalAddr() }
+func (ch *channel) RemoteAddr() net.Addr { return ch.m.c.RemoteAddr() }
+
+// push is called from any goroutine; see link.
+func (ch *channel) push(speaks uint32, encoded []byte) error {
+	if speaks != speaksRESPB {
+		return errSpeaks
+	}
+	o := &ch.m.c.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return ch.pushLocked(encoded)
+}
+
+// pushLocked sends a push that was encoded for channel 0, behind the replies that are being written.
+func (ch *channel) pushLocked(encoded []byte) error {
+	o := &ch.m.c.out
+	if o.err != nil {
+		return o.err
+	}
+	if ch.state != channelOpen {
+		return net.ErrClosed
+	}
+	own := append(make([]byte, 0, len(encoded)), encoded...)
+	own[2], own[3] = byte(ch.id>>8), byte(ch.id)
+	if o.batch || ch.hold || ch.releasing {
+		ch.late = append(ch.late, own)
+		ch.waiting += len(own)
+		if o.batch && len(ch.late) == 1 {
+			ch.m.late = append(ch.m.late, ch)
+		}
+		return ch.check()
+	}
+	return ch.emitOwned(own)
+}
+
+// releaseLate sends what waited for the end of a command. out.mu is held.
+func (ch *channel) releaseLate() {
+	if ch.releasing {
+		return
+	}
+	ch.releasing = true // sending lets go of the lock: what is pushed then comes behind
+	for len(ch.late) > 0 {
+		f := ch.late[0]
+		ch.late = ch.late[1:]
+		ch.waiting -= len(f)
+		if ch.state == channelOpen {
+			_ = ch.emitOwned(f) // a failure is the connection's and seen by its reader
+		}
+	}
+	ch.late, ch.releasing = nil, false
+}
+
+// kill closes the channel, and of channel 0 the connection.
+func (ch *channel) kill(err error) {
+	if ch.id == 0 {
+		ch.m.c.kill(err)
+		return
+	}
+	o := &ch.m.c.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	ch.closeLocked(closeKilled, "killed", err)
+}
+
+// emitOwned sends one whole frame, now or when the client can take it. f is kept if it has to wait. out.mu is held.
+func (ch *channel) emitOwned(f []byte) error {
+	m := ch.m
+	o := &m.c.out
+	switch {
+	case o.err != nil:
+		return o.err
+	case ch.state != channelOpen:
+		return net.ErrClosed
+	case len(ch.backlog) == 0 && !m.full() && (!ch.windowed || ch.credit > 0) && !m.sliced(len(f)):
+		if ch.windowed {
+			ch.credit -= int64(len(f))
+		}
+		return o.sendLocked(f)
+	}
+	ch.backlog = append(ch.backlog, f)
+	ch.waiting += len(f)
+	ch.special.Store(true)
+	if err := ch.check(); err != nil {
+		return err
+	}
+	ch.enter()
+	return m.pump()
+}
+
+// check closes the channel when more waits for its client than may.
+func (ch *channel) check() error {
+	if most := ch.m.c.server.limits.OutputBytesMax; ch.waiting > most {
+		err := &LimitError{"OutputBytesMax", int64(most), int64(ch.waiting), "the client does not read its replies"}
+		ch.closeLocked(closeOutput, "the output limit was exceeded", err)
+		return err
+	}
+	return nil
+}
+
+// enter puts the channel in line for sending if it may send.
+func (ch *channel) enter() {
+	if ch.inRing || len(ch.backlog) == 0 || ch.state != channelOpen || ch.windowed && ch.credit <= 0 {
+		return
+	}
+	ch.inRing = true
+	ch.m.ring = append(ch.m.ring, ch)
+	ch.m.slow.Store(true)
+}
+
+// slice appends the channel's next frame, or the next slice of it, to dst.
+func (ch *channel) slice(dst []byte) []byte {
+	f := ch.backlog[0]
+	from := len(dst)
+	if ch.m.sliced(len(f)) {
+		end := min(ch.sent+frame.FragmentBytesMax, len(f))
+		dst = frame.AppendControl(dst, ch.id, frame.Fragment, frame.Control{Last: end == len(f), Slice: f[ch.sent:end]})
+		ch.sent = end
+	} else {
+		dst = append(dst, f...)
+		ch.sent = len(f)
+	}
+	if ch.windowed {
+		ch.credit -= int64(len(dst) - from)
+	}
+	if ch.sent == len(f) {
+		ch.waiting -= len(f)
+		ch.sent = 0
+		ch.backlog[0] = nil
+		ch.backlog = ch.backlog[1:]
+		if len(ch.backlog) == 0 {
+			ch.backlog = nil
+			ch.settle()
+		}
+	}
+	return dst
+}
+
+// closeLocked sends CLOSE and ends the session; the number stays taken until the client's CLOSE comes. out.mu is held.
+func (ch *channel) closeLocked(code uint16, reason string, err error) {
+	if ch.state != channelOpen {
+		return
+	}
+	ch.state = channelClosing
+	f := frame.AppendControl(nil, ch.id, frame.Close, frame.Control{Code: code, Reason: []byte(reason)})
+	m := ch.m
+	if code == closeDone && ch.sent == 0 {
+		f = append(bytes.Join(ch.backlog, nil), f...) // its replies go with it, without regard to the line
+	}
+	if m.c.out.batch {
+		m.lateCloses = append(m.lateCloses, f...) // behind the replies that are being written
+	} else {
+		_ = m.c.out.sendLocked(f) // a failure is the connection's and seen by its reader
+	}
+	ch.drop(err)
+}
+
+// drop gives up what waits, cancels what runs and ends the session. out.mu is held.
+func (ch *channel) drop(reason error) {
+	ch.reason = reason
+	ch.queue, ch.queued = nil, 0
+	ch.late, ch.backlog, ch.waiting, ch.sent = nil, nil, 0, 0
+	if ch.cancel != nil {
+		ch.cancel(net.ErrClosed)
+	}
+	ch.special.Store(true)
+	switch m := ch.m; {
+	case ch.busy || ch.ended: // whoever runs the command ends the session after it
+	case m.c.out.batch:
+		m.ending = append(m.ending, ch) // the command that runs may be this channel's
+	default:
+		// Not here: hooks may take locks that whoever closes the channel holds.
+		ch.ended = true
+		m.apart++
+		go func() { // ends with the hooks; apart counts it
+			ch.end()
+			m.leaves()
+		}()
+	}
+}
+
+// settle says whether the reader has to look closely before it runs a request at once. out.mu is held.
+func (ch *channel) settle() {
+	ch.special.Store(ch.state != channelOpen || ch.busy || ch.windowed || len(ch.backlog) > 0)
+}
+
+// end runs the hooks of the session, once; ended was set by the caller under out.mu.
+func (ch *channel) end() {
+	s := ch.m.c.server
+	ch.sess.end()
+	s.counts.channels.Add(-1)
+	if s.OnClose != nil {
+		s.OnClose(ch.sess, ch.reason)
+	}
+}
+
+// endIfOver runs the hooks if the channel was closed while its command ran.
+func (ch *channel) endIfOver() {
+	o := &ch.m.c.out
+	o.mu.Lock()
+	over := ch.state != channelOpen && !ch.busy && !ch.ended
+	ch.ended = ch.ended || over
+	o.mu.Unlock()
+	if over {
+		ch.end()
+	}
+}

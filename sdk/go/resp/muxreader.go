@@ -1,0 +1,763 @@
+package resp
+
+// This file owns the reading of a RESPB connection: bytes → frames → channels → handler → replies.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
+)
+
+// muxReader reads frames and runs their requests. A request that is going to wait keeps its reader, whose buffer its arguments are in, and
+// a new one goes on with the bytes behind it.
+type muxReader struct {
+	m     *muxConn
+	dec   frame.RequestDecoder
+	buf   []byte // buf[start:end] has not been handled
+	block *block
+	start int
+	end   int
+
+	onRead func(fd uintptr) bool
+	n      int
+	err    error
+
+	opening bool // the next frame is the connection's very first
+	fargs   frame.Args
+	req     Request
+	args    [][]byte
+	text    []byte // of names, keywords and numbers among args
+
+	out      []byte // replies that were gathered
+	outBlock *block
+
+	ch   *channel // whose request runs
+	seq  uint32
+	from int  // where its reply begins in its session's buffer
+	away bool // the request waits: this is no longer the connection's reader
+}
+
+func newMuxReader(m *muxConn) *muxReader {
+	r := &muxReader{m: m}
+	r.dec = *frame.NewRequestDecoder(m.limits[0])
+	r.onRead = r.readReady
+	return r
+}
+
+// take puts bytes that were read already before those to come.
+func (r *muxReader) take(b []byte) {
+	r.room(len(b))
+	r.end += copy(r.buf[r.end:], b)
+}
+
+// room makes space for n bytes or more behind end.
+func (r *muxReader) room(n int) {
+	if r.start == r.end {
+		r.start, r.end = 0, 0
+		if len(r.buf) > blockBytes {
+			r.buf = nil
+		}
+	}
+	used := r.end - r.start
+	switch {
+	case r.buf == nil && used+n <= blockBytes:
+		r.buf = takeBlock(&r.block)
+	case len(r.buf)-r.end >= n && (r.start == 0 || len(r.buf)-r.end >= len(r.buf)/4):
+	case len(r.buf)-used >= n && used <= len(r.buf)/2:
+		copy(r.buf, r.buf[r.start:r.end])
+		r.start, r.end = 0, used
+	default:
+		// About twice what has arrived, never what was announced.
+		fresh := make([]byte, max(2*len(r.buf), used+n))
+		copy(fresh, r.buf[r.start:r.end])
+		r.start, r.end = 0, used
+		r.buf = fresh
+		releaseBlock(&r.block)
+	}
+}
+
+// release gives the buffers back if nothing is in them.
+func (r *muxReader) release() {
+	if r.start == r.end {
+		r.start, r.end, r.buf = 0, 0, nil
+		releaseBlock(&r.block)
+	}
+	if cap(r.args) > keepArgs || cap(r.fargs.List) > keepArgs {
+		r.args, r.fargs.List = nil, nil
+	}
+	if cap(r.text) > smallBytes {
+		r.text = nil
+	}
+	clear(r.args)
+}
+
+// loop serves the connection until it ends, or until a request of it waits and another goroutine has taken over.
+func (r *muxReader) loop() {
+	c := r.m.c
+	more := r.start < r.end
+	for {
+		if more && !r.process() {
+			break
+		}
+		if !r.fill() {
+			break
+		}
+		more = true
+	}
+	if r.away {
+		return
+	}
+	c.out.mu.Lock()
+	if r.m.drained() {
+		r.m.cancelAll(ErrShuttingDown)
+	} else {
+		r.m.cancelAll(net.ErrClosed)
+	}
+	c.out.mu.Unlock()
+	r.buf, r.start, r.end = nil, 0, 0
+	r.release()
+	releaseBlock(&r.outBlock)
+	close(r.m.done)
+}
+
+// fill reads once. It reports whether the connection goes on.
+func (r *muxReader) fill() bool {
+	c := r.m.c
+	for c.reason == nil && !r.m.quit.Load() {
+		r.n, r.err = 0, nil
+		var err error
+		if c.raw != nil {
+			err = c.raw.Read(r.onRead)
+		} else if r.park() {
+			r.room(1)
+			r.n, err = c.nc.Read(r.buf[r.end:])
+		}
+		if r.n > 0 {
+			r.end += r.n
+			c.bytesIn += int64(r.n)
+			return true
+		}
+		if err == nil {
+			err = r.err
+		}
+		if err != nil && c.reason == nil {
+			c.reason = r.interrupted(err)
+		}
+	}
+	return false
+}
+
+// interrupted tells whether an error of reading ends the connection, and what then the reason is. As for RESP, a deadline may have been
+// set by others to wake the reader.
+func (r *muxReader) interrupted(err error) error {
+	c := r.m.c
+	failed := c.out.failed()
+	switch {
+	case failed != nil:
+		return failed
+	case err == io.EOF:
+		r.m.quit.Store(true)
+		if r.end > r.start {
+			return io.ErrUnexpectedEOF
+		}
+		return nil
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+		return err
+	case c.deadline.over():
+		r.m.quit.Store(true)
+		return nil
+	case r.m.quit.Load() || !c.deadline.passed():
+		return nil
+	}
+	return err
+}
+
+// readReady reads without waiting; false waits for more, without a buffer unless a frame is half received.
+func (r *muxReader) readReady(fd uintptr) bool {
+	r.room(1)
+	n, again, err := rawRead(fd, r.buf[r.end:])
+	if again {
+		r.release()
+		return !r.park()
+	}
+	r.n, r.err = n, err
+	return true
+}
+
+// park prepares to wait for the client and reports whether that may be.
+func (r *muxReader) park() bool {
+	c := r.m.c
+	timeout, partial := c.server.IdleTimeout, r.end > r.start
+	if partial {
+		timeout = c.server.ReadTimeout
+	}
+	if c.deadline.within(timeout, partial) {
+		return true
+	}
+	r.m.quit.Store(true)
+	return false
+}
+
+// process handles the frames that are whole and reports whether reading may go on here.
+func (r *muxReader) process() bool {
+	c := r.m.c
+	c.out.begin()
+	for c.reason == nil && !r.m.quit.Load() {
+		in := r.buf[r.start:r.end]
+		if r.dec.Need() == 0 {
+			if len(in) == 0 {
+				break
+			}
+			r.fargs.Reset()
+			r.dec.SetLimits(&r.m.limits[0])
+			if !r.m.authed.Load() {
+				r.dec.SetLimits(&r.m.limits[1])
+			}
+		}
+		f, err := r.dec.Decode(in, &r.fargs)
+		if err == frame.ErrIncomplete {
+			break
+		}
+		if err == nil && r.opening {
+			err = firstFrame(&f, &r.fargs)
+		}
+		r.opening = false
+		if err != nil {
+			r.refuse(err, in)
+			break
+		}
+		r.start += f.Len
+		if f.Opcode >= frame.IgnorableFirst && f.Opcode != frame.Passthrough {
+			r.control(&f)
+		} else {
+			r.request(&f, in[:f.Len:f.Len])
+		}
+		if r.away {
+			return false
+		}
+	}
+	r.flush()
+	if c.deadline.over() {
+		r.m.quit.Store(true)
+	}
+	return c.reason == nil && !r.m.quit.Load()
+}
+
+// errZeroStream refuses what a stream of zero bytes would be taken for (spec section 7.1).
+var errZeroStream = &ProtocolError{"a connection may not begin with a command on an empty key"}
+
+func firstFrame(f *frame.RequestFrame, args *frame.Args) error {
+	if f.Layout == nil || f.Opcode > frame.CoreLast || f.Channel != 0 || len(f.Layout.Fields) == 0 {
+		return nil
+	}
+	if first := &f.Layout.Fields[0]; first.Key && first.Kind == frame.Str16 && len(args.List) > 0 && args.List[0].Len == 0 {
+		return errZeroStream
+	}
+	return nil
+}
+
+// refuse answers bytes that are no frame, and ends the connection.
+func (r *muxReader) refuse(err error, in []byte) {
+	c := r.m.c
+	text := err.Error()
+	var wire *frame.WireError
+	var opcode uint16
+	var channel uint16
+	if len(in) >= 4 {
+		opcode, channel = uint16(in[0])<<8|uint16(in[1]), uint16(in[2])<<8|uint16(in[3])
+	}
+	if errors.As(err, &wire) {
+		text = wire.Text()
+		if wire.Name == frame.UnknownOpcode || wire.Name == frame.WrongDirection {
+			text = fmt.Sprintf("%s 0x%04X", text, opcode)
+			if opcode == frame.ModuleCommand && len(in) >= 8 {
+				text = fmt.Sprintf("%s module 0x%04X command 0x%04X", text, in[4:6], in[6:8])
+			}
+		}
+		c.reason = &ProtocolError{text[len("Protocol error: "):]}
+	} else {
+		c.reason = err
+	}
+	w := frame.ReplyWriter{Out: r.out, Channel: channel}
+	frame.WriteError(&w, "ERR ", text)
+	r.out = w.Out
+}
+
+// flush ends a batch: what was written is sent, then what was pushed meanwhile.
+func (r *muxReader) flush() {
+	c := r.m.c
+	if len(r.out) > 0 {
+		if _, err := c.out.send(r.out); err != nil && c.reason == nil {
+			c.reason = err
+		}
+		r.out = r.out[:0]
+	}
+	if r.outBlock != nil || cap(r.out) > smallBytes {
+		r.out = nil
+		releaseBlock(&r.outBlock)
+	}
+	sent := r.m.endBatch()
+	if c.commands > 0 {
+		c.deadline.active()
+	}
+	c.count(sent)
+}
+
+// request runs a request, or queues it behind one that runs.
+func (r *muxReader) request(f *frame.RequestFrame, raw []byte) {
+	m := r.m
+	ch := m.find(f.Channel)
+	if ch == nil {
+		if ch = m.open(f.Channel); ch == nil {
+			r.tooMany(f.Channel)
+			return
+		}
+	}
+	if ch.special.Load() {
+		seq := ch.next
+		ch.next++
+		if !r.mayRun(ch, seq, raw) {
+			return
+		}
+		r.run(ch, seq, f, raw)
+		return
+	}
+	ch.next++
+	r.run(ch, ch.next-1, f, raw)
+}
+
+// tooMany answers the first frame of a channel that may not be opened.
+func (r *muxReader) tooMany(id uint16) {
+	r.out = frame.AppendControl(r.out, id, frame.Close, frame.Control{Code: closeChannels, Reason: []byte("too many channels")})
+}
+
+// mayRun decides about a request of a channel that is not simply open.
+func (r *muxReader) mayRun(ch *channel, seq uint32, raw []byte) bool {
+	o := &r.m.c.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case ch.state != channelOpen:
+		return false
+	case !ch.busy:
+		return true
+	case ch.queued+len(raw) > r.m.c.server.limits.QueueBytesMax:
+		ch.closeLocked(closeQueue, "the queue is full", &LimitError{"QueueBytesMax", int64(r.m.c.server.limits.QueueBytesMax),
+			int64(ch.queued + len(raw)), "too much waits behind a blocked command"})
+		return false
+	}
+	ch.queued += len(raw)
+	ch.queue = append(ch.queue, queued{sequence: seq, frame: append([]byte(nil), raw...)})
+	return false
+}
+
+// run has one request answered. When it returns and away is set, the request has waited, and so has everything behind it.
+func (r *muxReader) run(ch *channel, seq uint32, f *frame.RequestFrame, raw []byte) {
+	c := r.m.c
+	c.commands++
+	sess := ch.sess
+	r.ch, r.seq = ch, seq
+	sess.buf, sess.block = r.out, r.outBlock
+	r.out, r.outBlock = nil, nil
+	r.from = len(sess.buf)
+	r.answer(f, raw)
+	if r.away {
+		r.finishAway()
+		return
+	}
+	if sess.err != nil {
+		r.overflow()
+	}
+	switch {
+	case !sess.closing:
+	case ch.id == 0:
+		r.m.quit.Store(true)
+	default:
+		r.leave()
+	}
+	r.out, r.outBlock = sess.buf, sess.block
+	sess.buf, sess.block = nil, nil
+	if ch.special.Load() || r.m.slow.Load() || len(r.out)-r.from > frame.FragmentBytesMax {
+		r.emit(r.out[r.from:])
+		r.out = r.out[:r.from]
+	} else if len(r.out) >= blockBytes-blockBytes/4 {
+		if _, err := c.out.send(r.out); err != nil && c.reason == nil {
+			c.reason = err
+		}
+		r.out = r.out[:0]
+	}
+}
+
+// overflow closes a channel whose reply does not fit the output limit; the replies of others before it are kept.
+func (r *muxReader) overflow() {
+	sess, o := r.ch.sess, &r.m.c.out
+	reason := sess.err
+	o.mu.Lock()
+	r.ch.closeLocked(closeOutput, "the output limit was exceeded", reason)
+	o.mu.Unlock()
+	sess.err = nil
+	sess.buf = sess.buf[:r.from]
+	r.ch.rb.Reset()
+	sess.settle()
+}
+
+// leave answers a command after which its channel is done, such as QUIT.
+func (r *muxReader) leave() {
+	ch, sess := r.ch, r.ch.sess
+	r.emit(sess.buf[r.from:])
+	sess.buf = sess.buf[:r.from]
+	o := &r.m.c.out
+	o.mu.Lock()
+	ch.closeLocked(closeDone, "", nil)
+	o.mu.Unlock()
+}
+
+// emit hands the reply of the running request over on its own, behind those gathered before it.
+func (r *muxReader) emit(reply []byte) {
+	if len(reply) == 0 {
+		return
+	}
+	c := r.m.c
+	own := append([]byte(nil), reply...)
+	if before := r.before(); len(before) > 0 {
+		if _, err := c.out.send(before); err != nil && c.reason == nil {
+			c.reason = err
+		}
+		r.dropBefore()
+	}
+	c.out.mu.Lock()
+	err := r.ch.emitOwned(own)
+	failed := c.out.err
+	c.out.mu.Unlock()
+	if err != nil && failed != nil && c.reason == nil {
+		c.reason = failed
+	}
+}
+
+// before is what was gathered before the reply of the running request, wherever the buffer is just now.
+func (r *muxReader) before() []byte {
+	if r.out != nil {
+		return r.out[:r.from]
+	}
+	return r.ch.sess.buf[:r.from]
+}
+
+func (r *muxReader) dropBefore() {
+	b := &r.out
+	if r.out == nil {
+		b = &r.ch.sess.buf
+	}
+	*b = (*b)[:copy(*b, (*b)[r.from:])]
+	r.from = 0
+}
+
+// answer calls the handler and sees to it that exactly one reply was written.
+func (r *muxReader) answer(f *frame.RequestFrame, raw []byte) {
+	ch, sess := r.ch, r.ch.sess
+	ch.rb.Reset()
+	err := r.serve(f, raw)
+	sess.hold = 1
+	if sess.err != nil {
+		return
+	}
+	if err == nil && ch.rb.Replies == 1 && ch.rb.Whole() {
+		return
+	}
+	if err == nil {
+		err = &Error{"ERR", fmt.Sprintf("internal error: the handler wrote %d replies", ch.rb.Replies)}
+		if !ch.rb.Whole() {
+			err = &Error{"ERR", "internal error: the handler wrote less than it announced"}
+		}
+		r.m.c.server.Logger.Error("resp: a handler must write one whole reply", "command", string(sess.lastName(r)), "replies", ch.rb.Replies)
+	} else if r.req.ctx != nil && errors.Is(context.Cause(r.req.ctx), ErrCancelled) && errors.Is(err, context.Canceled) {
+		err = ErrCancelled
+	}
+	sess.buf = sess.buf[:r.from]
+	ch.rb.Reset()
+	_ = sess.WriteError(err)
+}
+
+// lastName is the name of the command that r has just run, for the log.
+func (s *Session) lastName(r *muxReader) []byte {
+	if len(r.args) == 0 {
+		return nil
+	}
+	return r.args[0]
+}
+
+// serve decodes the arguments and calls the handler; a panic closes the channel, and of channel 0 the connection.
+func (r *muxReader) serve(f *frame.RequestFrame, raw []byte) (err error) {
+	c := r.m.c
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		c.server.Logger.Error("resp: a handler panicked, its channel is closed",
+			"panic", p, "remote", c.nc.RemoteAddr(), "channel", r.ch.id, "stack", string(debug.Stack()))
+		err = &Error{"ERR", "internal error"}
+		if r.ch.id == 0 {
+			c.reason = err
+			return
+		}
+		c.out.mu.Lock()
+		r.ch.closeLocked(closeInternal, "internal error", err)
+		c.out.mu.Unlock()
+	}()
+	if f.Layout == nil && f.Opcode != frame.Argv && f.Opcode != frame.Passthrough {
+		return Errorf("ERR", "unknown frame 0x%04X", f.Opcode)
+	}
+	r.arguments(f, raw)
+	sess, req := r.ch.sess, &r.req
+	if !c.server.HandshakeByHandler {
+		if done, err := c.builtin(sess, req); done || err != nil {
+			return err
+		}
+	}
+	if c.server.OnCommand == nil {
+		return c.server.Handler.ServeCommand(sess, req)
+	}
+	start := time.Now()
+	err = c.server.Handler.ServeCommand(sess, req)
+	c.server.OnCommand(sess, req, time.Since(start), err)
+	return err
+}
+
+// arguments makes a frame's arguments the request's: bytes are those of the frame, everything else is written out as text.
+func (r *muxReader) arguments(f *frame.RequestFrame, raw []byte) {
+	args, text := r.args[:0], r.text[:0]
+	r.req.typed, r.req.opcode = nil, 0
+	r.req.waiter, r.req.ctx = r, nil
+	if f.Layout != nil {
+		text = append(text, f.Layout.Name...)
+		args = append(args, text[:len(text):len(text)])
+		r.req.typed = r.fargs.List
+		if f.Opcode <= frame.CoreLast {
+			r.req.opcode = int(f.Opcode) + 1
+		}
+	}
+	for i := range r.fargs.List {
+		a := &r.fargs.List[i]
+		if a.Kind == frame.Bytes {
+			args = append(args, a.Bytes(raw))
+			continue
+		}
+		from := len(text)
+		text = a.AppendText(text, raw)
+		args = append(args, text[from:len(text):len(text)])
+	}
+	r.args, r.text, r.req.args = args, text, args
+}
+
+// control handles a control frame.
+func (r *muxReader) control(f *frame.RequestFrame) {
+	m := r.m
+	switch f.Opcode {
+	case frame.Close:
+		r.closed(f.Channel)
+	case frame.Cancel:
+		m.cancel(m.find(f.Channel), f.Control.Sequence)
+	case frame.Window:
+		ch := m.find(f.Channel)
+		if ch == nil {
+			if ch = m.open(f.Channel); ch == nil {
+				r.tooMany(f.Channel)
+				return
+			}
+		}
+		m.c.out.mu.Lock()
+		defer m.c.out.mu.Unlock()
+		ch.windowed = true
+		ch.credit += int64(f.Control.More)
+		ch.settle()
+		ch.enter()
+		_ = m.pump() // a failure is the connection's and seen by its reader
+	}
+}
+
+// closed handles the client's CLOSE, which is an answer or asks for one.
+func (r *muxReader) closed(id uint16) {
+	m := r.m
+	ch := m.find(id)
+	if ch != nil {
+		m.c.out.mu.Lock()
+		answered := ch.state != channelOpen
+		ch.state = channelDead
+		if !answered {
+			ch.drop(nil)
+		}
+		if m.c.root == ch {
+			m.c.root.special.Store(true)
+		}
+		m.c.out.mu.Unlock()
+		m.forget(id)
+		if answered {
+			return
+		}
+	}
+	r.out = frame.AppendControl(r.out, id, frame.Close, frame.Control{})
+}
+
+// cancel ends a request that waits in the queue or in its handler.
+func (m *muxConn) cancel(ch *channel, seq uint32) {
+	if ch == nil {
+		return
+	}
+	m.c.out.mu.Lock()
+	defer m.c.out.mu.Unlock()
+	if ch.cancel != nil && ch.running == seq {
+		ch.cancel(ErrCancelled)
+		return
+	}
+	for i := range ch.queue {
+		if ch.queue[i].sequence == seq {
+			ch.queue[i].cancelled = true
+			return
+		}
+	}
+}
+
+// wait is called by a handler that is going to wait. The first call hands the connection to another goroutine.
+func (r *muxReader) wait() context.Context {
+	m, ch := r.m, r.ch
+	o := &m.c.out
+	ctx, cancel := context.WithCancelCause(ch.sess.Context())
+	if !r.away {
+		r.handOver()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	ch.running, ch.cancel = r.seq, cancel
+	if m.waits == nil {
+		m.waits = map[*channel]struct{}{}
+	}
+	m.waits[ch] = struct{}{}
+	ch.hold = false
+	ch.releaseLate()
+	if ch.state != channelOpen {
+		cancel(net.ErrClosed)
+	} else if m.stopping != nil {
+		cancel(m.stopping)
+	}
+	return ctx
+}
+
+// handOver sends what was answered so far and starts a reader for what comes.
+func (r *muxReader) handOver() {
+	m, ch := r.m, r.ch
+	c := m.c
+	sess := ch.sess
+	if r.from > 0 {
+		if _, err := c.out.send(sess.buf[:r.from]); err != nil && c.reason == nil {
+			c.reason = err
+		}
+		sess.buf = sess.buf[:copy(sess.buf, sess.buf[r.from:])]
+		r.from = 0
+	}
+	next := newMuxReader(m)
+	if r.end > r.start {
+		next.take(r.buf[r.start:r.end])
+		r.end = r.start
+	}
+	c.out.mu.Lock()
+	ch.busy = true
+	ch.settle()
+	m.apart++ // this goroutine
+	c.out.mu.Unlock()
+	c.count(m.endBatch())
+	c.deadline.active()
+	r.away = true
+	go next.loop() // ends with the connection or hands over in turn; done tells
+}
+
+// finishAway sends the reply of a request that has waited and runs what queued behind it.
+func (r *muxReader) finishAway() {
+	m, ch := r.m, r.ch
+	defer m.leaves()
+	for r.reply() {
+		ch.sess.buf, r.from = ch.sess.buf[:0], 0
+		q, ok := r.pop()
+		if !ok {
+			break
+		}
+		r.next(q)
+	}
+	ch.sess.buf = nil
+	releaseBlock(&ch.sess.block)
+	r.buf, r.start, r.end = nil, 0, 0
+	r.release()
+	ch.endIfOver()
+}
+
+// reply sends what was written and reports whether the channel goes on.
+func (r *muxReader) reply() bool {
+	m, ch := r.m, r.ch
+	sess, o := ch.sess, &m.c.out
+	if sess.err != nil {
+		r.overflow()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if ch.cancel != nil {
+		ch.cancel(context.Canceled)
+		ch.cancel = nil
+		delete(m.waits, ch)
+	}
+	if len(sess.buf) > 0 && ch.state == channelOpen {
+		_ = ch.emitOwned(append([]byte(nil), sess.buf...)) // a failure is the connection's and seen by its reader
+	}
+	ch.hold = false
+	ch.releaseLate()
+	switch {
+	case sess.closing && ch.id == 0:
+		m.quit.Store(true)
+		m.c.deadline.expire()
+	case sess.closing:
+		ch.closeLocked(closeDone, "", nil)
+	}
+	if ch.state != channelOpen || o.err != nil || sess.closing {
+		ch.busy = false
+		return false
+	}
+	return true
+}
+
+// pop takes the next request out of the queue; when there is none the channel is the reader's again.
+func (r *muxReader) pop() (queued, bool) {
+	ch := r.ch
+	o := &r.m.c.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(ch.queue) == 0 || ch.state != channelOpen {
+		ch.busy, ch.queue = false, nil
+		ch.settle()
+		return queued{}, false
+	}
+	q := ch.queue[0]
+	ch.queue[0] = queued{}
+	ch.queue = ch.queue[1:]
+	ch.queued -= len(q.frame)
+	ch.hold = true
+	return q, true
+}
+
+// next runs a request that was queued.
+func (r *muxReader) next(q queued) {
+	r.seq = q.sequence
+	r.fargs.Reset()
+	f, err := r.dec.Decode(q.frame, &r.fargs)
+	if err != nil || q.cancelled {
+		r.ch.rb.Reset()
+		_ = r.ch.sess.WriteError(ErrCancelled) // it was decoded once, so err is nil
+		return
+	}
+	r.m.c.server.counts.commands.Add(1)
+	r.answer(&f, q.frame)
+}
