@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use weft_client::fleet::relay::Relay;
 use weft_client::fleet::stub::{Stub, Trouble};
-use weft_client::fleet::{
-    Address, Batch, Counts, Done, Ended, Error, Fleet, Load, Pace, Protocol, Target, Until,
-};
+use weft_client::fleet::{Batch, Counts, Done, Ended, Fleet, Load, Pace, Until};
+use weft_client::{Config, Error, Protocol, Timeouts};
 use weft_protocol::respb::{Mode, RequestWriter};
 use weft_protocol::{Arg, resp};
 
@@ -32,10 +31,8 @@ impl Peer {
         Peer { port, stop, thread }
     }
 
-    fn target(&self, protocol: Protocol) -> Target {
-        let mut target = Target::new(Address::Tcp("127.0.0.1".into(), self.port), protocol);
-        target.patience = Duration::from_millis(300);
-        target
+    fn config(&self, protocol: Protocol) -> Config {
+        Config { timeouts: Timeouts::all(Some(Duration::from_millis(300))), ..config(self.port, protocol) }
     }
 
     /// The commands that it was sent.
@@ -49,6 +46,10 @@ impl Drop for Peer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
+}
+
+fn config(port: u16, protocol: Protocol) -> Config {
+    Config { protocol, ..Config::new("127.0.0.1", port) }
 }
 
 /// The same batch again and again.
@@ -101,7 +102,7 @@ impl Load for Same {
 }
 
 fn run(peer: &Peer, protocol: Protocol, shape: (u32, u32), load: &mut Same, until: Until) -> Counts {
-    let mut fleet = Fleet::connect(&peer.target(protocol), shape.0, shape.1).unwrap();
+    let mut fleet = Fleet::connect(&peer.config(protocol), shape.0, shape.1).unwrap();
     fleet.run(load, Pace::Closed, until, &AtomicBool::new(false)).unwrap()
 }
 
@@ -174,28 +175,24 @@ fn trouble_is_counted_and_nothing_hangs() {
 
 #[test]
 fn a_server_without_respb_is_named_so() {
-    // The stub takes the word for a protocol it knows, and answers the next HELLO in RESPB, which RESP3 cannot read.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         std::io::Write::write_all(&mut stream, b"-ERR Syntax error in HELLO option 'PROTO'\r\n").unwrap();
     });
-    let target = Target::new(Address::Tcp("127.0.0.1".into(), port), Protocol::Respb);
-    let error = Fleet::connect(&target, 1, 1).unwrap_err();
-    assert!(matches!(&error, Error::NoRespb(text) if text.contains("PROTO")), "{error}");
+    let config = |port| config(port, Protocol::Respb);
+    let error = Fleet::connect(&config(port), 1, 1).unwrap_err();
+    assert!(matches!(&error, Error::NoProtocol { .. }), "{error}");
     thread.join().unwrap();
-    let refused = Fleet::connect(&Target::new(Address::Tcp("127.0.0.1".into(), 1), Protocol::Resp2), 1, 1);
-    assert!(matches!(refused.unwrap_err(), Error::Connect { .. }));
-    assert!(matches!(Fleet::connect(&target, 1, 65_537).unwrap_err(), Error::Channels(65_537)));
+    assert!(matches!(Fleet::connect(&config(1), 1, 1).unwrap_err(), Error::Connect { .. }));
+    assert!(matches!(Fleet::connect(&config(port), 1, 65_537).unwrap_err(), Error::Config(_)));
 }
 
 #[test]
 fn a_stop_ends_a_run_at_once() {
     let peer = Peer::start(Trouble::FallsSilent(100));
-    let mut target = peer.target(Protocol::Resp2);
-    target.patience = Duration::from_secs(60);
-    let mut fleet = Fleet::connect(&target, 2, 1).unwrap();
+    let mut fleet = Fleet::connect(&config(peer.port, Protocol::Resp2), 2, 1).unwrap();
     let mut load = Same::new(Protocol::Resp2, &["GET", "key"], 1, u64::MAX);
     let counts = fleet.run(&mut load, Pace::Closed, Until::Exhausted, &AtomicBool::new(true)).unwrap();
     assert!(counts.ended == Ended::Done || counts.ended == Ended::Stopped, "{counts:?}");
@@ -205,7 +202,7 @@ fn a_stop_ends_a_run_at_once() {
 #[test]
 fn a_fixed_rate_is_kept_and_a_late_answer_counts_from_when_it_was_due() {
     let peer = Peer::start(Trouble::None);
-    let mut fleet = Fleet::connect(&peer.target(Protocol::Respb), 1, 8).unwrap();
+    let mut fleet = Fleet::connect(&peer.config(Protocol::Respb), 1, 8).unwrap();
     let mut load = Same::new(Protocol::Respb, &["GET", "key"], 1, u64::MAX);
     let pace = Pace::Fixed { batches_per_second: 2000.0 };
     let until = Until::Elapsed(Duration::from_millis(500));
@@ -214,8 +211,7 @@ fn a_fixed_rate_is_kept_and_a_late_answer_counts_from_when_it_was_due() {
 
     // One client against a round trip of 20 ms cannot do 1000 a second: what is due waits, and its time runs.
     let relay = Relay::start(&format!("127.0.0.1:{}", peer.port), Duration::from_millis(10)).unwrap();
-    let target = Target::new(Address::Tcp("127.0.0.1".into(), relay.address().port()), Protocol::Resp2);
-    let mut fleet = Fleet::connect(&target, 1, 1).unwrap();
+    let mut fleet = Fleet::connect(&config(relay.address().port(), Protocol::Resp2), 1, 1).unwrap();
     let mut load = Same::new(Protocol::Resp2, &["GET", "key"], 1, u64::MAX);
     let pace = Pace::Fixed { batches_per_second: 1000.0 };
     let until = Until::Elapsed(Duration::from_millis(300));
@@ -232,7 +228,7 @@ fn replies_longer_than_the_buffer_arrive_in_pieces() {
     let flag = Arc::clone(&stop);
     let thread = std::thread::spawn(move || stub.serve(&flag).unwrap());
     /// Counts bytes.
-    struct Long(Same, u64);
+    struct Long(Same, [u32; 2]);
     impl Load for Long {
         fn next(&mut self, client: u32) -> Option<Batch<'_>> {
             self.0.next(client)
@@ -243,18 +239,17 @@ fn replies_longer_than_the_buffer_arrive_in_pieces() {
         fn wants_values(&self) -> bool {
             true
         }
-        fn value(&mut self, _client: u32, _request: u32, part: u32, bytes: Option<&[u8]>) {
-            assert_eq!(part, self.1 as u32 % 2);
-            assert_eq!(bytes.unwrap().len(), 3 << 20);
-            self.1 += 1;
+        fn value(&mut self, client: u32, _request: u32, part: u32, bytes: Option<&[u8]>) {
+            let seen = &mut self.1[client as usize];
+            assert_eq!((part, bytes.unwrap().len()), (*seen % 2, 3 << 20));
+            *seen += 1;
         }
     }
     for protocol in [Protocol::Resp3, Protocol::Respb] {
-        let target = Target::new(Address::Tcp("127.0.0.1".into(), port), protocol);
-        let mut fleet = Fleet::connect(&target, 2, 1).unwrap();
-        let mut load = Long(Same::new(protocol, &["MGET", "a", "b"], 1, 4), 0);
+        let mut fleet = Fleet::connect(&config(port, protocol), 2, 1).unwrap();
+        let mut load = Long(Same::new(protocol, &["MGET", "a", "b"], 1, 4), [0; 2]);
         let counts = fleet.run(&mut load, Pace::Closed, Until::Exhausted, &AtomicBool::new(false)).unwrap();
-        assert!(counts.is_clean() && counts.replies == 4 && load.1 == 8, "{counts:?}");
+        assert!(counts.is_clean() && counts.replies == 4 && load.1[0] + load.1[1] == 8, "{counts:?}");
     }
     stop.store(true, Ordering::Relaxed);
     thread.join().unwrap();

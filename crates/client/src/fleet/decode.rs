@@ -5,7 +5,8 @@ use weft_protocol::respb::Control;
 use weft_protocol::respb::reply::ReplyKind;
 use weft_protocol::{Limits, Outcome, WireError, resp, respb};
 
-use super::{Counts, Load, Protocol};
+use super::{Counts, Load};
+use crate::Protocol;
 
 /// Where a reply stopped that has not come as a whole.
 #[derive(Clone, Debug)]

@@ -10,9 +10,11 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
+use super::connect::{self, SelectAll};
 use super::connection::{Connection, Partial, interest};
 use super::decode::{Decoder, Front, Seen};
-use super::{Batch, Counts, Done, Ended, Error, Load, Protocol, Session, Target};
+use super::{Batch, Counts, Done, Ended, Load};
+use crate::{Config, Error, Protocol, Result, ServerError};
 
 /// Channels that a connection can have.
 pub const CHANNELS_MAX: u32 = 65_536;
@@ -67,7 +69,7 @@ struct Client {
 /// Connections to a server, driven by the thread that calls [`run`](Self::run).
 #[derive(Debug)]
 pub struct Fleet {
-    target: Target,
+    config: Config,
     channels: u32,
     epoll: OwnedFd,
     connections: Vec<Connection>,
@@ -79,29 +81,44 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Makes the connections, one after the other. Each costs a round trip.
-    pub fn connect(target: &Target, connections: u32, channels: u32) -> Result<Fleet, Error> {
-        let channels_max = if target.protocol == Protocol::Respb { CHANNELS_MAX } else { 1 };
+    /// Makes the connections, one after the other. Each costs a round trip. Not over TLS.
+    pub fn connect(config: &Config, connections: u32, channels: u32) -> Result<Fleet> {
+        let channels_max = if config.protocol == Protocol::Respb { CHANNELS_MAX } else { 1 };
         if channels == 0 || channels > channels_max {
-            return Err(Error::Channels(channels));
+            return Err(Error::Config(format!(
+                "{channels} channels on a connection: RESPB has 1 to {CHANNELS_MAX}, RESP only 1"
+            )));
         }
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let mut fleet = Fleet {
-            target: target.clone(),
+            // Replies are wanted whole: a fleet puts no slices together.
+            config: Config { capabilities: 0, ..config.clone() },
             channels,
-            epoll,
+            epoll: epoll::create(CreateFlags::CLOEXEC).map_err(connect::system)?,
             connections: Vec::new(),
             clients: Vec::new(),
             buffer: vec![0; RECEIVE_BYTES],
             spare: None,
             reconnects: false,
         };
-        for _ in 0..connections {
-            let socket = fleet.open(fleet.connections.len())?;
+        for index in 0..connections {
+            let socket = fleet.open(index as usize)?;
             fleet.connections.push(Connection::new(socket));
             fleet.clients.extend((0..channels).map(|_| Client::default()));
         }
+        if channels > 1 && config.db != 0 {
+            fleet.select_everywhere()?;
+        }
         Ok(fleet)
+    }
+
+    fn select_everywhere(&mut self) -> Result<()> {
+        let mut load = SelectAll::new(self.config.db, self.clients());
+        let counts = self.run(&mut load, Pace::Closed, Until::Exhausted, &AtomicBool::new(false))?;
+        match counts.error_texts.first() {
+            Some((text, _)) => Err(Error::Server(ServerError::new(text.as_bytes()))),
+            None if counts.is_clean() => Ok(()),
+            None => Err(Error::Closed),
+        }
     }
 
     /// Makes a connection anew for each batch. Only without channels.
@@ -120,28 +137,25 @@ impl Fleet {
     }
 
     fn spare_decoder(&mut self) -> Box<Decoder> {
-        self.spare.take().unwrap_or_else(|| Box::new(Decoder::new(self.target.protocol)))
+        self.spare.take().unwrap_or_else(|| Box::new(Decoder::new(self.config.protocol)))
     }
 
-    fn open(&self, index: usize) -> Result<OwnedFd, Error> {
-        let mut session = Session::open(&self.target)?;
-        if self.target.db != 0 && self.channels > 1 {
-            session.select_on_channels(self.channels, self.target.db)?;
-        }
-        let socket = session.into_socket()?;
-        epoll::add(&self.epoll, socket.as_fd(), EventData::new_u64(index as u64), interest(false))?;
+    fn open(&self, index: usize) -> Result<OwnedFd> {
+        let socket = connect::socket(&self.config)?;
+        epoll::add(&self.epoll, socket.as_fd(), EventData::new_u64(index as u64), interest(false))
+            .map_err(connect::system)?;
         Ok(socket)
     }
 
-    /// Drives the load to its end. Whatever the server does, it ends: after [`Target::patience`] without an answer that
-    /// is due, when no connection is left, or a second after `stop` is set.
+    /// Drives the load to its end. Whatever the server does, it ends: after [`Timeouts::reply`](crate::Timeouts)
+    /// without an answer that is due, when no connection is left, or a second after `stop` is set.
     pub fn run<L: Load>(
         &mut self,
         load: &mut L,
         pace: Pace,
         until: Until,
         stop: &AtomicBool,
-    ) -> Result<Counts, Error> {
+    ) -> Result<Counts> {
         let values = load.wants_values();
         let mut run = Run {
             interval_ns: match pace {
@@ -205,12 +219,13 @@ struct Run<'a, L> {
 }
 
 impl<L: Load> Run<'_, L> {
-    fn drive(&mut self, until: Until, stop: &AtomicBool) -> Result<Ended, Error> {
+    fn drive(&mut self, until: Until, stop: &AtomicBool) -> Result<Ended> {
         let end_ns = match until {
             Until::Exhausted => u64::MAX,
             Until::Elapsed(time) => time.as_nanos() as u64,
         };
-        let patience_ns = self.fleet.target.patience.as_nanos() as u64;
+        let patience = self.fleet.config.timeouts.reply;
+        let patience_ns = patience.map_or(u64::MAX, |time| time.as_nanos() as u64);
         let (mut progress_ns, mut tick_ns, mut stopped_ns) = (0, TICK.as_nanos() as u64, None);
         let mut received = 0;
         let mut events = Vec::with_capacity(EVENTS_MAX);
@@ -243,7 +258,7 @@ impl<L: Load> Run<'_, L> {
                 Some(&self.sleep(end_ns)),
             ) {
                 Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(connect::system(error)),
             }
             for event in &events {
                 self.event(*event);

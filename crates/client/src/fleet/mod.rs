@@ -11,7 +11,8 @@
 //! ```no_run
 //! use std::sync::atomic::AtomicBool;
 //! use std::time::Duration;
-//! use weft_client::fleet::{Address, Batch, Done, Fleet, Load, Pace, Protocol, Target, Until};
+//! use weft_client::Config;
+//! use weft_client::fleet::{Batch, Done, Fleet, Load, Pace, Until};
 //!
 //! /// A hundred PINGs from each client.
 //! struct Pings { bytes: Vec<u8>, left: Vec<u32> }
@@ -26,9 +27,8 @@
 //!     }
 //! }
 //!
-//! # fn main() -> Result<(), weft_client::fleet::Error> {
-//! let target = Target::new(Address::Tcp("localhost".into(), 6379), Protocol::Resp3);
-//! let mut fleet = Fleet::connect(&target, 50, 1)?;
+//! # fn main() -> Result<(), weft_client::Error> {
+//! let mut fleet = Fleet::connect(&Config::from_url("redis://localhost:6379")?, 50, 1)?;
 //! let mut load = Pings { bytes: b"*1\r\n$4\r\nPING\r\n".to_vec(), left: vec![100; 50] };
 //! let counts = fleet.run(&mut load, Pace::Closed, Until::Exhausted, &AtomicBool::new(false))?;
 //! assert_eq!(counts.replies, 5000);
@@ -41,14 +41,12 @@ mod connection;
 mod counts;
 mod decode;
 mod driver;
-mod error;
 pub mod relay;
 pub mod stub;
 
-pub use connect::{Address, Protocol, Session, Target, raise_open_files};
+pub use connect::raise_open_files;
 pub use counts::{Counts, ERROR_TEXTS_MAX, Ended};
 pub use driver::{CHANNELS_MAX, Fleet, Pace, Until};
-pub use error::Error;
 
 /// Requests of one logical client, ready to be sent.
 #[derive(Debug)]

@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use weft_protocol::request::ArgList;
+use weft_protocol::table::TABLE_VERSION;
 use weft_protocol::{Arg, Limits, Outcome, Reply, resp, respb};
 
 /// Bytes of a RESP request that must be equal for it to be taken as the same command: `*3\r\n$3\r\nSET\r\n`.
@@ -235,7 +236,7 @@ impl Peer {
             b"GET" => Reply::Bulk(stub.value.clone()),
             b"MGET" => Reply::Array(vec![Reply::Bulk(stub.value.clone()); argv.len() - 1]),
             b"PING" => Reply::Simple(b"PONG".to_vec()),
-            b"HELLO" => Reply::Map(Vec::new()),
+            b"HELLO" => hello(),
             b"CONFIG" => Reply::Array(vec![Reply::Bulk(b"save".to_vec()), Reply::Bulk(Vec::new())]),
             b"INCR" => Reply::Int(1),
             _ => Reply::Simple(b"OK".to_vec()),
@@ -243,7 +244,7 @@ impl Peer {
         if self.binary {
             answer.visit(&mut respb::ReplyWriter::new(&mut reply, 0));
         } else {
-            answer.visit(&mut resp::ReplyWriter::new(&mut reply, resp::Version::Resp2));
+            answer.visit(&mut resp::ReplyWriter::new(&mut reply, resp::Version::Resp3));
         }
         if matches!(name.as_slice(), b"HELLO" | b"CONFIG") {
             self.out.extend_from_slice(&reply);
@@ -299,6 +300,23 @@ fn disturb(out: &mut Vec<u8>, binary: bool, before: usize, trouble: Trouble, com
         Trouble::Twice(after) if commands > after => out.extend_from_within(before..),
         _ => {}
     }
+}
+
+/// What a client looks for in the reply to HELLO.
+fn hello() -> Reply {
+    let entry = |name: &str, value: Reply| (Reply::Bulk(name.as_bytes().to_vec()), value);
+    let respb = vec![
+        entry("version", Reply::Int(1)),
+        entry("table", Reply::Int(i64::from(TABLE_VERSION))),
+        entry("capabilities", Reply::Int(0)),
+        entry("limits", Reply::Map(Vec::new())),
+    ];
+    Reply::Map(vec![
+        entry("server", Reply::Bulk(b"stub".to_vec())),
+        entry("version", Reply::Bulk(b"0".to_vec())),
+        entry("proto", Reply::Int(3)),
+        entry("respb", Reply::Map(respb)),
+    ])
 }
 
 fn text(arg: &Arg<'_>) -> Vec<u8> {

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use hdrhistogram::Histogram;
-use weft_client::fleet::{Batch, Counts, Done, Load, Protocol};
+use weft_client::Protocol;
+use weft_client::fleet::{Batch, Counts, Done, Load};
 
 use super::cases::Command;
 use super::keys::Keys;

@@ -26,8 +26,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use weft_client::fleet::raise_open_files;
 use weft_client::fleet::relay::Relay;
-use weft_client::fleet::{Address, Protocol, Target, raise_open_files};
+use weft_client::{Address, Config, Protocol, Timeouts};
 
 use self::cases::Case;
 pub(crate) use self::flags::Options;
@@ -215,13 +216,18 @@ fn aim(options: &Options, address: Address, protocol: Protocol, pid: Option<u32>
         }
         _ => address,
     };
-    let mut target = Target::new(address, protocol);
     let variable = || PASSWORD_VARIABLES.iter().find_map(|name| std::env::var(name).ok());
-    target.password = options.password.clone().or_else(variable);
-    target.username = options.user.clone();
-    target.db = options.db;
-    target.patience = Duration::from_secs_f64(options.timeout);
-    Ok(Server { target, pid })
+    let patience = Duration::from_secs_f64(options.timeout);
+    let config = Config {
+        address,
+        protocol,
+        password: options.password.clone().or_else(variable),
+        username: options.user.clone(),
+        db: options.db,
+        timeouts: Timeouts::all(Some(patience)),
+        ..Config::default()
+    };
+    Ok(Server { config, pid })
 }
 
 /// The process that listens there, if that is on this machine.

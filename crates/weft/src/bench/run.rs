@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use hdrhistogram::Histogram;
-use weft_client::fleet::{Counts, Ended, Fleet, Pace, Protocol, Session, Target, Until};
+use weft_client::fleet::{Counts, Ended, Fleet, Pace, Until};
+use weft_client::{Config, Connection, Protocol};
 use weft_protocol::Reply;
 
 use super::cases::{Case, Command, Setup};
@@ -40,7 +41,7 @@ pub(crate) struct Plan {
 /// A server under test.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
-    pub(crate) target: Target,
+    pub(crate) config: Config,
     /// Its process, if it is on this machine.
     pub(crate) pid: Option<u32>,
 }
@@ -108,12 +109,12 @@ impl Fleets {
         let share = |thread: u32| plan.connections / threads + u32::from(thread < plan.connections % threads);
         let fleets: Result<Vec<Fleet>, _> = (0..threads)
             .map(|thread| {
-                let mut fleet = Fleet::connect(&server.target, share(thread), plan.channels)?;
+                let mut fleet = Fleet::connect(&server.config, share(thread), plan.channels)?;
                 fleet.reconnect(plan.reconnect);
                 Ok(fleet)
             })
             .collect();
-        fleets.map(Fleets).map_err(|error: weft_client::fleet::Error| error.into())
+        fleets.map(Fleets).map_err(|error: weft_client::Error| error.into())
     }
 }
 
@@ -175,7 +176,7 @@ pub(crate) fn prepare(server: &Server, plan: &Plan, setup: &[Setup], stop: &Atom
     for step in setup {
         let command = Command { label: step.argv[0].clone(), argv: step.argv.clone(), weight: 1 };
         let recipe = Recipe {
-            protocol: server.target.protocol,
+            protocol: server.config.protocol,
             commands: std::slice::from_ref(&command),
             sizes: &plan.sizes,
             filler: &filler,
@@ -213,7 +214,7 @@ pub(crate) fn run_on(
 ) -> Result<Measured> {
     let filler = Arc::new(Filler::new(plan.sizes.max()));
     let recipe = Recipe {
-        protocol: server.target.protocol,
+        protocol: server.config.protocol,
         commands: &case.commands,
         sizes: &plan.sizes,
         filler: &filler,
@@ -257,7 +258,7 @@ pub(crate) fn run_on(
     let commands_after = asker.commands();
     let mut measured = Measured {
         label: case.label.clone(),
-        protocol: server.target.protocol,
+        protocol: server.config.protocol,
         counts: done.counts,
         elapsed: done.elapsed,
         latency: histogram(),
@@ -297,16 +298,16 @@ impl Measured {
 }
 
 /// Asks the server how many commands it has run. One that does not say is not asked again.
-struct Asker(Option<Session>);
+struct Asker(Option<Connection>);
 
 impl Asker {
     fn open(server: &Server) -> Asker {
-        let target = Target { protocol: Protocol::Resp2, ..server.target.clone() };
-        Asker(Session::open(&target).ok())
+        let config = Config { protocol: Protocol::Resp2, ..server.config.clone() };
+        Asker(Connection::connect(&config).ok())
     }
 
     fn commands(&mut self) -> Option<u64> {
-        let reply = self.0.as_mut()?.ask(&["INFO", "stats"]);
+        let reply = self.0.as_mut()?.command(&["INFO", "stats"]);
         let count = match reply {
             Ok(Reply::Bulk(text) | Reply::Verbatim(_, text)) => {
                 let text = String::from_utf8_lossy(&text).into_owned();

@@ -1,7 +1,7 @@
 //! Requests made before a run, and what of them is written over for each sending. Owns the finding of those places.
 
 use anyhow::{Result, ensure};
-use weft_client::fleet::Protocol;
+use weft_client::Protocol;
 use weft_protocol::respb::{Mode, RequestWriter};
 use weft_protocol::{Arg, resp};
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
-use weft_client::fleet::{Address, Protocol};
+use weft_client::{Address, Protocol};
 
 use super::cases::{self, Case};
 use super::report;
@@ -43,7 +43,7 @@ pub(super) fn run(
 ) -> Result<ExitCode> {
     let plan = Plan { live: false, ..plan.clone() };
     let first = Contestant {
-        name: name(&server.target.address.to_string(), server.target.protocol, plan.channels),
+        name: name(&server.config.address.to_string(), server.config.protocol, plan.channels),
         server: server.clone(),
         plan: plan.clone(),
         rounds: Vec::new(),
@@ -206,7 +206,7 @@ fn json_of(case: &Case, contestants: &[&Contestant]) -> Value {
             let base = first.as_ref().filter(|_| index > 0);
             json!({
                 "target": contestant.name,
-                "protocol": contestant.server.target.protocol.to_string(),
+                "protocol": contestant.server.config.protocol.to_string(),
                 "connections": contestant.plan.connections,
                 "channels": contestant.plan.channels,
                 "rps": figures.rate,
