@@ -35,8 +35,8 @@ pub(super) struct State {
     last_slice: Option<Instant>,
     /// Bytes that were taken and are not yet given back as credit.
     owed: usize,
-    /// Bytes of slices of a reply that is not whole. They are given back once nothing else waits to be taken: the server
-    /// could otherwise wait for credit in the midst of a reply larger than all of it.
+    /// Bytes of slices of a reply that is not whole. They are given back once nothing else waits to be taken: the
+    /// server could otherwise wait for credit in the midst of a reply larger than all of it.
     slices: usize,
 }
 
