@@ -10,7 +10,7 @@
 //! |+flags| clock, 24 | u16       | u16     | u64 *     | u64 **     | u64 ***| …   | …              |
 //! +------+-----------+-----------+---------+-----------+------------+--------+-----+----------------+
 //!  *   only with an expiry          **  only for keys of 64 KiB and more, whose key len says 65,535
-//!  *** not for inline strings: the integer, or the pointer to the shared bytes or to the object
+//!  *** not for what is inline: the integer, or the pointer to the shared bytes or to the object
 //!
 //!  byte 0:  kind in bits 0–3 (never 0, see `crate::slab::span`), bit 4 expiry, bit 5 long key, bit 6 raw
 //! ```
@@ -19,8 +19,11 @@
 
 pub(crate) mod heap;
 
+use crate::hash_object::HashRef;
+use crate::set::SetRef;
 use crate::slab::span::class_of;
-use crate::value::{NewValue, Object, SharedBytes, ValueRef};
+use crate::sorted_set::SortedSetRef;
+use crate::value::{NewValue, Object, ObjectRef, SharedBytes, ValueRef};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -38,6 +41,34 @@ pub(crate) enum Kind {
     Int = 2,
     Shared = 3,
     Object = 4,
+    // Compact collections inside the entry.
+    Hash = 5,
+    Ints = 6,
+    Set = 7,
+    SortedSet = 8,
+}
+
+/// Longer compact collections go out of line, boxed: with its key an entry should fit the slab.
+pub(crate) const PACKED_BYTES_MAX: usize = 1024;
+
+/// What a compact collection inside an entry is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PackedKind {
+    Hash,
+    Ints,
+    Set,
+    SortedSet,
+}
+
+impl From<PackedKind> for Kind {
+    fn from(packed: PackedKind) -> Self {
+        match packed {
+            PackedKind::Hash => Self::Hash,
+            PackedKind::Ints => Self::Ints,
+            PackedKind::Set => Self::Set,
+            PackedKind::SortedSet => Self::SortedSet,
+        }
+    }
 }
 
 /// The first 8 bytes of an entry, in one register. Native byte order: nothing outside the process sees it.
@@ -70,12 +101,30 @@ impl Header {
             1 => Kind::Inline,
             2 => Kind::Int,
             3 => Kind::Shared,
+            5 => Kind::Hash,
+            6 => Kind::Ints,
+            7 => Kind::Set,
+            8 => Kind::SortedSet,
             _ => Kind::Object,
         }
     }
     #[inline]
-    const fn is_inline(self) -> bool {
+    const fn is_text(self) -> bool {
         self.0 & 15 == Kind::Inline as u64
+    }
+    /// Whether the value is inside the entry: any kind but those with a word.
+    #[inline]
+    const fn is_inline(self) -> bool {
+        (self.0 & 15).wrapping_sub(Kind::Int as u64) > (Kind::Object as u64 - Kind::Int as u64)
+    }
+    const fn packed(self) -> Option<PackedKind> {
+        match self.kind() {
+            Kind::Hash => Some(PackedKind::Hash),
+            Kind::Ints => Some(PackedKind::Ints),
+            Kind::Set => Some(PackedKind::Set),
+            Kind::SortedSet => Some(PackedKind::SortedSet),
+            _ => None,
+        }
     }
     #[inline]
     const fn expires(self) -> bool {
@@ -188,15 +237,39 @@ impl<'a> Entry<'a> {
     pub(crate) fn value(self) -> ValueRef<'a> {
         let header = self.header();
         match header.kind() {
-            Kind::Inline => {
-                ValueRef::Bytes(self.bytes(header.key_at() + self.key_len(header), header.value_len()))
+            Kind::Inline => ValueRef::Bytes(self.inline(header)),
+            Kind::Hash => ValueRef::Object(ObjectRef::Hash(HashRef::packed(self.inline(header)))),
+            Kind::Ints => ValueRef::Object(ObjectRef::Set(SetRef::ints(self.inline(header)))),
+            Kind::Set => ValueRef::Object(ObjectRef::Set(SetRef::packed(self.inline(header)))),
+            Kind::SortedSet => {
+                ValueRef::Object(ObjectRef::SortedSet(SortedSetRef::packed(self.inline(header))))
             }
             Kind::Int => ValueRef::Int(self.word(header.word_at()) as i64),
             // SAFETY: the word of a shared entry is a pointer that owns one reference, alive as long as the entry.
             Kind::Shared => ValueRef::Shared(unsafe { &*self.pointer_at(header).cast::<SharedBytes>() }),
-            // SAFETY: the word of an object entry is the pointer of a Box that the entry owns.
-            Kind::Object => ValueRef::Object(unsafe { &**self.pointer_at(header).cast::<*mut Object>() }),
+            Kind::Object => {
+                // SAFETY: the word of an object entry is the pointer of a Box that the entry owns.
+                ValueRef::Object(unsafe { &**self.pointer_at(header).cast::<*mut Object>() }.view())
+            }
         }
+    }
+    #[inline]
+    fn inline(self, header: Header) -> &'a [u8] {
+        self.bytes(header.key_at() + self.key_len(header), header.value_len())
+    }
+    /// The compact collection that is inside the entry.
+    pub(crate) fn packed(self) -> Option<(PackedKind, &'a [u8])> {
+        let header = self.header();
+        header.packed().map(|kind| (kind, self.inline(header)))
+    }
+    /// The object that the entry owns out of line.
+    pub(crate) fn object(self) -> Option<&'a Object> {
+        let header = self.header();
+        if header.kind() != Kind::Object {
+            return None;
+        }
+        // SAFETY: the word of an object entry is the pointer of a Box that the entry owns.
+        Some(unsafe { &**self.pointer_at(header).cast::<*mut Object>() })
     }
     /// Where the word is, as a pointer: `SharedBytes` is one pointer wide, so the word can be read as one in place.
     #[inline]
@@ -219,6 +292,8 @@ pub(crate) struct Draft<'v> {
     pub(crate) expire_ms: u64,
     pub(crate) clock: u32,
     pub(crate) raw: bool,
+    /// Says that the value, which is bytes, is a compact collection.
+    pub(crate) packed: Option<PackedKind>,
 }
 
 impl Draft<'_> {
@@ -243,7 +318,7 @@ impl Draft<'_> {
     pub(crate) unsafe fn write(self, at: NonNull<u8>) {
         let expires = self.expires();
         let (kind, value_len) = match &self.value {
-            NewValue::Bytes(value) => (Kind::Inline, value.len()),
+            NewValue::Bytes(value) => (self.packed.map_or(Kind::Inline, Kind::from), value.len()),
             NewValue::Int(_) => (Kind::Int, 0),
             NewValue::Shared(_) => (Kind::Shared, 0),
             NewValue::Object(_) => (Kind::Object, 0),
@@ -329,7 +404,7 @@ pub(crate) unsafe fn take_owned(at: NonNull<u8>) -> Garbage {
     let entry = unsafe { Entry::new(at) };
     let header = entry.header();
     match header.kind() {
-        Kind::Inline | Kind::Int => Garbage::Nothing,
+        Kind::Inline | Kind::Int | Kind::Hash | Kind::Ints | Kind::Set | Kind::SortedSet => Garbage::Nothing,
         // SAFETY: the word owns one reference, which moves out here.
         Kind::Shared => Garbage::Shared(unsafe { entry.pointer_at(header).cast::<SharedBytes>().read() }),
         Kind::Object => {
@@ -342,6 +417,8 @@ pub(crate) unsafe fn take_owned(at: NonNull<u8>) -> Garbage {
 
 /// The mutable parts of an entry's value.
 pub(crate) enum ValueMut<'a> {
+    /// A compact collection, which is taken out to be changed.
+    Packed,
     Bytes(&'a mut [u8]),
     Int(&'a mut i64),
     Shared(&'a mut Arc<Vec<u8>>),
@@ -364,6 +441,7 @@ pub(crate) unsafe fn value_mut<'a>(at: NonNull<u8>) -> ValueMut<'a> {
                 let value = at.as_ptr().add(header.key_at() + entry.key_len(header));
                 ValueMut::Bytes(std::slice::from_raw_parts_mut(value, header.value_len()))
             }
+            Kind::Hash | Kind::Ints | Kind::Set | Kind::SortedSet => ValueMut::Packed,
             Kind::Int => ValueMut::Int(&mut *word.cast()),
             Kind::Shared => ValueMut::Shared((*word.cast::<SharedBytes>()).vec_mut()),
             Kind::Object => ValueMut::Object(&mut **word.cast::<*mut Object>()),
@@ -402,7 +480,7 @@ pub(crate) unsafe fn rewrite_inline(at: NonNull<u8>, text: &[u8], clock: u32) ->
     // SAFETY: by the contract; only used to read the header here.
     let entry = unsafe { Entry::new(at) };
     let header = entry.header();
-    if !header.is_inline() || text.len() > INLINE_BYTES_MAX {
+    if !header.is_text() || text.len() > INLINE_BYTES_MAX {
         return false;
     }
     let value_at = header.key_at() + entry.key_len(header);

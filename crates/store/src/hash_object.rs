@@ -90,13 +90,14 @@ impl Hash {
             Repr::Table(dict) => size_of::<Dict>() + dict.memory_bytes(),
         }
     }
-    /// A copy, for COPY: memory is copied as it stands, 10 ms for each million fields.
-    #[must_use]
-    pub fn duplicate(&self) -> Self {
-        Self(match &self.0 {
-            Repr::Packed(packed) => Repr::Packed(packed.clone()),
-            Repr::Table(dict) => Repr::Table(Box::new(dict.duplicate())),
-        })
+    pub(crate) const fn from_packed(bytes: Vec<u8>) -> Self {
+        Self(Repr::Packed(Packed::from_bytes(bytes)))
+    }
+    pub(crate) fn packed(&self) -> Option<&[u8]> {
+        if let Repr::Packed(packed) = &self.0 { Some(packed.bytes()) } else { None }
+    }
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        if let Repr::Packed(packed) = self.0 { packed.into_bytes() } else { Vec::new() }
     }
     pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
         match &mut self.0 {
@@ -154,6 +155,17 @@ impl<'a> HashRef<'a> {
     }
     fn record(self, dict: &'a Dict, field: &[u8]) -> Option<Record<'a>> {
         dict.get(field).filter(|record| self.is_live(record))
+    }
+    pub(crate) fn packed(bytes: &'a [u8]) -> Self {
+        Self { view: View::Packed(PackedRef::from(bytes)), now_ms: 0 }
+    }
+    /// A copy, for COPY: memory is copied as it stands, 10 ms for each million fields.
+    #[must_use]
+    pub fn duplicate(self) -> Hash {
+        Hash(match self.view {
+            View::Packed(packed) => Repr::Packed(Packed::from_bytes(packed.bytes().to_vec())),
+            View::Table(dict) => Repr::Table(Box::new(dict.duplicate())),
+        })
     }
     /// Fields.
     #[must_use]

@@ -121,6 +121,6 @@ pub use shard::{Changed, Expiry, KeyInfo, NumberError, Op, ShardGuard, Taken, Ta
 pub use slab::pages::PageStats;
 pub use sorted_set::{LexBound, ScoreRange, Scored, SortedSet, SortedSetLimits, SortedSetMut, SortedSetRef};
 pub use stream::{Stream, StreamId, StreamLimit};
-pub use value::{Digits, NewValue, Object, SharedBytes, ValueRef, parse_int};
+pub use value::{Digits, NewValue, Object, ObjectRef, SharedBytes, ValueRef, parse_int};
 pub use waiters::{Claim, Waiter, Waiters};
 pub use watch::{WatchVersion, Watches};

@@ -27,6 +27,10 @@ impl<'a> PackedRef<'a> {
     pub(crate) fn count(self) -> usize {
         self.0.first_chunk().map_or(0, |head| u32::from_le_bytes(*head) as usize)
     }
+    /// The whole buffer.
+    pub(crate) const fn bytes(self) -> &'a [u8] {
+        self.0
+    }
     /// Bytes, the count included.
     pub(crate) const fn len(self) -> usize {
         self.0.len()
@@ -86,7 +90,25 @@ impl<'a> Iterator for Walk<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packed(Vec<u8>);
 
+impl<'a> From<&'a [u8]> for PackedRef<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+}
+
 impl Packed {
+    /// Takes over the buffer of another.
+    pub(crate) const fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+    /// The buffer.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+    /// The buffer, to be read.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
     pub(crate) fn as_ref(&self) -> PackedRef<'_> {
         PackedRef(&self.0)
     }

@@ -23,6 +23,7 @@ mod ints;
 use crate::choice::{Selection, better_walk, index_below, roll_distinct};
 use crate::clock::Rng;
 use crate::dict::{Dict, NEVER, Record};
+use crate::entry::PackedKind;
 use crate::packed::{COUNT_MAX, Packed, PackedRef};
 use crate::reaper::Backing;
 use crate::value::{Digits, parse_int};
@@ -113,14 +114,25 @@ impl Set {
             Repr::Table(dict) => size_of::<Dict>() + dict.memory_bytes(),
         }
     }
-    /// A copy, for COPY: memory is copied as it stands, 10 ms for each million members.
-    #[must_use]
-    pub fn duplicate(&self) -> Self {
-        Self(match &self.0 {
-            Repr::Ints(ints) => Repr::Ints(ints.clone()),
-            Repr::Packed(packed) => Repr::Packed(packed.clone()),
-            Repr::Table(dict) => Repr::Table(Box::new(dict.duplicate())),
-        })
+    pub(crate) const fn from_packed(bytes: Vec<u8>) -> Self {
+        Self(Repr::Packed(Packed::from_bytes(bytes)))
+    }
+    pub(crate) const fn from_ints(bytes: Vec<u8>) -> Self {
+        Self(Repr::Ints(Ints::from_bytes(bytes)))
+    }
+    pub(crate) fn packed(&self) -> Option<(PackedKind, &[u8])> {
+        match &self.0 {
+            Repr::Ints(ints) => Some((PackedKind::Ints, ints.bytes())),
+            Repr::Packed(packed) => Some((PackedKind::Set, packed.bytes())),
+            Repr::Table(_) => None,
+        }
+    }
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        match self.0 {
+            Repr::Ints(ints) => ints.into_bytes(),
+            Repr::Packed(packed) => packed.into_bytes(),
+            Repr::Table(_) => Vec::new(),
+        }
     }
     pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
         match &mut self.0 {
@@ -142,6 +154,21 @@ enum View<'a> {
 }
 
 impl<'a> SetRef<'a> {
+    pub(crate) fn packed(bytes: &'a [u8]) -> Self {
+        Self(View::Packed(PackedRef::from(bytes)))
+    }
+    pub(crate) fn ints(bytes: &'a [u8]) -> Self {
+        Self(View::Ints(IntsRef::new(bytes)))
+    }
+    /// A copy, for COPY: memory is copied as it stands, 10 ms for each million members.
+    #[must_use]
+    pub fn duplicate(self) -> Set {
+        Set(match self.0 {
+            View::Ints(ints) => Repr::Ints(Ints::from_bytes(ints.to_bytes())),
+            View::Packed(packed) => Repr::Packed(Packed::from_bytes(packed.bytes().to_vec())),
+            View::Table(dict) => Repr::Table(Box::new(dict.duplicate())),
+        })
+    }
     /// Members.
     #[must_use]
     pub fn len(self) -> usize {

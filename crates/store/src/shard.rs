@@ -34,6 +34,8 @@ pub(crate) struct ShardData {
     now_ms: u64,
     /// Hashes with fields that expire.
     fields: FieldIndex,
+    /// Where a compact collection stands while it is changed.
+    scratch: Vec<u8>,
 }
 
 /// A shard, on cache lines of its own.
@@ -53,6 +55,7 @@ impl Shard {
             rng: XorShift::new(seed),
             now_ms: 0,
             fields: FieldIndex::default(),
+            scratch: Vec::new(),
         };
         Self { data: Mutex::new(data), next_expiry_ms: AtomicU64::new(u64::MAX) }
     }

@@ -1,8 +1,8 @@
-//! Owns: the sorted set type: members with scores, in order of score and, where those are equal, of bytes. Does not own:
-//! keys, the algebra of many sets, NaN (which never comes in: the command refuses it).
+//! Owns: the sorted set type: members with scores, in order of score and, where those are equal, of bytes. Does not
+//! own: keys, the algebra of many sets, NaN (which never comes in: the command refuses it).
 //!
-//! Compact (`listpack`) while it is small: members and scores in turn in one buffer, in order. Then (`skiplist`, the name
-//! that Valkey gives it) a dictionary of members with their scores, and a tree of scores that counts ([`tree`]). It
+//! Compact (`listpack`) while it is small: members and scores in turn in one buffer, in order. Then (`skiplist`, the
+//! name that Valkey gives it) a dictionary of members with their scores, and a tree of scores that counts ([`tree`]). It
 //! never goes back.
 //!
 //! Everything about ranges goes through ranks: [`SortedSetRef::ranks_by_score`] and [`SortedSetRef::ranks_by_lex`] turn
@@ -170,15 +170,14 @@ impl SortedSet {
             Repr::Large(large) => size_of::<Large>() + large.dict.memory_bytes() + large.tree.memory_bytes(),
         }
     }
-    /// A copy, for COPY: memory is copied as it stands.
-    #[must_use]
-    pub fn duplicate(&self) -> Self {
-        Self(match &self.0 {
-            Repr::Packed(packed) => Repr::Packed(packed.clone()),
-            Repr::Large(large) => {
-                Repr::Large(Box::new(Large { dict: large.dict.duplicate(), tree: large.tree.clone() }))
-            }
-        })
+    pub(crate) const fn from_packed(bytes: Vec<u8>) -> Self {
+        Self(Repr::Packed(Packed::from_bytes(bytes)))
+    }
+    pub(crate) fn packed(&self) -> Option<&[u8]> {
+        if let Repr::Packed(packed) = &self.0 { Some(packed.bytes()) } else { None }
+    }
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        if let Repr::Packed(packed) = self.0 { packed.into_bytes() } else { Vec::new() }
     }
     pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
         match &mut self.0 {
@@ -209,6 +208,19 @@ fn pairs<'a>(packed: PackedRef<'a>) -> impl Iterator<Item = Scored<'a>> + use<'a
 }
 
 impl<'a> SortedSetRef<'a> {
+    pub(crate) fn packed(bytes: &'a [u8]) -> Self {
+        Self(View::Packed(PackedRef::from(bytes)))
+    }
+    /// A copy, for COPY: memory is copied as it stands.
+    #[must_use]
+    pub fn duplicate(self) -> SortedSet {
+        SortedSet(match self.0 {
+            View::Packed(packed) => Repr::Packed(Packed::from_bytes(packed.bytes().to_vec())),
+            View::Large(large) => {
+                Repr::Large(Box::new(Large { dict: large.dict.duplicate(), tree: large.tree.clone() }))
+            }
+        })
+    }
     /// Members.
     #[must_use]
     pub fn len(self) -> usize {
@@ -505,7 +517,7 @@ impl<'a> SortedSetMut<'a> {
         }
         count
     }
-    /// The large form, made from the compact one if need be: at most `COUNT_MAX` elements, as many as the limits let in.
+    /// The large form, made from the compact one if need be: at most `COUNT_MAX` elements, as many as limits let in.
     fn large(&mut self) -> &mut Large {
         if let Repr::Packed(packed) = &self.set.0 {
             let mut large = Large { dict: Dict::new(true, self.backing), tree: Tree::new() };

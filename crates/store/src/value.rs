@@ -1,7 +1,7 @@
 //! Owns: what a key can hold: strings in their three forms and boxed objects. Does not own: how an entry stores them
 //! (`crate::entry`), what commands do with them.
 
-use crate::entry::INLINE_BYTES_MAX;
+use crate::entry::{INLINE_BYTES_MAX, PACKED_BYTES_MAX, PackedKind};
 use crate::hash_object::{Hash, HashRef};
 use crate::list::List;
 use crate::set::{Set, SetRef};
@@ -43,7 +43,8 @@ impl SharedBytes {
 
 /// A value that is not a string, boxed behind the entry's word.
 ///
-/// One variant for each type; commands reach them through `get_hash`, `change_hash` and their like on the shard, which
+/// One variant for each type. A small compact one stands inside its entry instead, so commands meet [`ObjectRef`], which
+/// is the same for both; they reach it through `get_hash`, `change_hash` and their like on the shard, which
 /// answer WRONGTYPE for the others. Each type starts compact in one buffer and grows into a structure of its own; large
 /// hashes, sets and the dictionaries of sorted sets use `crate::dict`, which is `crate::table` over records of their
 /// own, so that HSCAN, SSCAN and ZSCAN promise what SCAN does.
@@ -63,27 +64,26 @@ pub enum Object {
 }
 
 impl Object {
+    /// To read it.
+    #[must_use]
+    pub fn view(&self) -> ObjectRef<'_> {
+        match self {
+            Self::List(list) => ObjectRef::List(list),
+            Self::Hash(hash) => ObjectRef::Hash(hash.view()),
+            Self::Set(set) => ObjectRef::Set(set.view()),
+            Self::SortedSet(set) => ObjectRef::SortedSet(set.view()),
+            Self::Stream(stream) => ObjectRef::Stream(stream),
+        }
+    }
     /// The name TYPE answers.
     #[must_use]
-    pub const fn type_name(&self) -> &'static str {
-        match self {
-            Self::List(_) => "list",
-            Self::Stream(_) => "stream",
-            Self::Hash(_) => "hash",
-            Self::Set(_) => "set",
-            Self::SortedSet(_) => "zset",
-        }
+    pub fn type_name(&self) -> &'static str {
+        self.view().type_name()
     }
     /// The name OBJECT ENCODING answers.
     #[must_use]
     pub fn encoding(&self) -> &'static str {
-        match self {
-            Self::List(list) => list.encoding(),
-            Self::Stream(_) => "stream",
-            Self::Hash(hash) => hash.view().encoding(),
-            Self::Set(set) => set.view().encoding(),
-            Self::SortedSet(set) => set.view().encoding(),
-        }
+        self.view().encoding()
     }
     /// Memory that it takes, its box included. Constant time: every type keeps count.
     #[must_use]
@@ -91,34 +91,44 @@ impl Object {
         size_of::<Self>()
             + match self {
                 Self::List(list) => list.memory_bytes(),
-                Self::Stream(stream) => size_of::<Stream>() + stream.memory_bytes(),
                 Self::Hash(hash) => hash.memory_bytes(),
                 Self::Set(set) => set.memory_bytes(),
                 Self::SortedSet(set) => set.memory_bytes(),
+                Self::Stream(stream) => size_of::<Stream>() + stream.memory_bytes(),
             }
     }
     /// Whether it holds nothing: such a key is removed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        match self {
-            Self::List(list) => list.is_empty(),
-            // A stream stays without entries: its groups and its last id count.
-            Self::Stream(_) => false,
-            Self::Hash(hash) => hash.view().is_empty(),
-            Self::Set(set) => set.view().is_empty(),
-            Self::SortedSet(set) => set.view().is_empty(),
+        self.view().is_empty()
+    }
+    /// The bytes of a compact collection that is small enough to stand inside an entry.
+    pub(crate) fn packed(&self) -> Option<(PackedKind, &[u8])> {
+        let (kind, bytes) = match self {
+            Self::List(_) | Self::Stream(_) => None,
+            Self::Hash(hash) => hash.packed().map(|bytes| (PackedKind::Hash, bytes)),
+            Self::Set(set) => set.packed(),
+            Self::SortedSet(set) => set.packed().map(|bytes| (PackedKind::SortedSet, bytes)),
+        }?;
+        (bytes.len() <= PACKED_BYTES_MAX).then_some((kind, bytes))
+    }
+    /// A compact collection, from the bytes that [`Object::packed`] gave.
+    pub(crate) fn from_packed(kind: PackedKind, bytes: Vec<u8>) -> Self {
+        match kind {
+            PackedKind::Hash => Self::Hash(Hash::from_packed(bytes)),
+            PackedKind::Ints => Self::Set(Set::from_ints(bytes)),
+            PackedKind::Set => Self::Set(Set::from_packed(bytes)),
+            PackedKind::SortedSet => Self::SortedSet(SortedSet::from_packed(bytes)),
         }
     }
-    /// A copy, for COPY.
-    #[must_use]
-    pub fn duplicate(&self) -> Box<Self> {
-        Box::new(match self {
-            Self::List(list) => Self::List(list.clone()),
-            Self::Stream(stream) => Self::Stream(stream.clone()),
-            Self::Hash(hash) => Self::Hash(hash.duplicate()),
-            Self::Set(set) => Self::Set(set.duplicate()),
-            Self::SortedSet(set) => Self::SortedSet(set.duplicate()),
-        })
+    /// The buffer of a compact collection, to be used again; nothing from others.
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        match self {
+            Self::Hash(hash) => hash.into_buffer(),
+            Self::Set(set) => set.into_buffer(),
+            Self::SortedSet(set) => set.into_buffer(),
+            Self::List(_) | Self::Stream(_) => Vec::new(),
+        }
     }
     /// Frees a part of an object that nobody refers to any more, `chunks` pieces of about 64 KiB. Returns whether what
     /// is left may be dropped.
@@ -137,6 +147,69 @@ impl Object {
     }
 }
 
+/// An object as it stands in the store: in its box, or compact inside its entry.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum ObjectRef<'a> {
+    /// A list.
+    List(&'a List),
+    /// A hash.
+    Hash(HashRef<'a>),
+    /// A set.
+    Set(SetRef<'a>),
+    /// A sorted set.
+    SortedSet(SortedSetRef<'a>),
+    /// A stream.
+    Stream(&'a Stream),
+}
+
+impl ObjectRef<'_> {
+    /// The name TYPE answers.
+    #[must_use]
+    pub const fn type_name(self) -> &'static str {
+        match self {
+            Self::List(_) => "list",
+            Self::Hash(_) => "hash",
+            Self::Set(_) => "set",
+            Self::SortedSet(_) => "zset",
+            Self::Stream(_) => "stream",
+        }
+    }
+    /// The name OBJECT ENCODING answers.
+    #[must_use]
+    pub const fn encoding(self) -> &'static str {
+        match self {
+            Self::List(list) => list.encoding(),
+            Self::Hash(hash) => hash.encoding(),
+            Self::Set(set) => set.encoding(),
+            Self::SortedSet(set) => set.encoding(),
+            Self::Stream(_) => "stream",
+        }
+    }
+    /// Whether it holds nothing: such a key is removed. A stream stays: its groups and its last id count.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        match self {
+            Self::List(list) => list.is_empty(),
+            Self::Hash(hash) => hash.is_empty(),
+            Self::Set(set) => set.is_empty(),
+            Self::SortedSet(set) => set.is_empty(),
+            Self::Stream(_) => false,
+        }
+    }
+    /// A copy, for COPY.
+    #[must_use]
+    pub fn duplicate(self) -> Box<Object> {
+        Box::new(match self {
+            Self::List(list) => Object::List(list.clone()),
+            Self::Hash(hash) => Object::Hash(hash.duplicate()),
+            Self::Set(set) => Object::Set(set.duplicate()),
+            Self::SortedSet(set) => Object::SortedSet(set.duplicate()),
+            Self::Stream(stream) => Object::Stream(Box::new(stream.clone())),
+        })
+    }
+}
+
 /// A value as it stands in the store, borrowed for as long as the guard is not used to change something.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -148,29 +221,34 @@ pub enum ValueRef<'a> {
     /// A large string; clone it to keep it.
     Shared(&'a SharedBytes),
     /// Anything else.
-    Object(&'a Object),
+    Object(ObjectRef<'a>),
 }
 
 impl<'a> ValueRef<'a> {
     /// The list, if it is one.
     #[must_use]
     pub const fn as_list(self) -> Option<&'a List> {
-        if let Self::Object(Object::List(list)) = self { Some(list) } else { None }
+        if let Self::Object(ObjectRef::List(list)) = self { Some(list) } else { None }
     }
     /// The hash, if it is one.
     #[must_use]
-    pub fn as_hash(self) -> Option<HashRef<'a>> {
-        if let Self::Object(Object::Hash(hash)) = self { Some(hash.view()) } else { None }
+    pub const fn as_hash(self) -> Option<HashRef<'a>> {
+        if let Self::Object(ObjectRef::Hash(hash)) = self { Some(hash) } else { None }
     }
     /// The set, if it is one.
     #[must_use]
-    pub fn as_set(self) -> Option<SetRef<'a>> {
-        if let Self::Object(Object::Set(set)) = self { Some(set.view()) } else { None }
+    pub const fn as_set(self) -> Option<SetRef<'a>> {
+        if let Self::Object(ObjectRef::Set(set)) = self { Some(set) } else { None }
     }
     /// The sorted set, if it is one.
     #[must_use]
-    pub fn as_sorted_set(self) -> Option<SortedSetRef<'a>> {
-        if let Self::Object(Object::SortedSet(set)) = self { Some(set.view()) } else { None }
+    pub const fn as_sorted_set(self) -> Option<SortedSetRef<'a>> {
+        if let Self::Object(ObjectRef::SortedSet(set)) = self { Some(set) } else { None }
+    }
+    /// The stream, if it is one.
+    #[must_use]
+    pub const fn as_stream(self) -> Option<&'a Stream> {
+        if let Self::Object(ObjectRef::Stream(stream)) = self { Some(stream) } else { None }
     }
     /// Whether it is a string of any form.
     #[must_use]
@@ -258,7 +336,7 @@ impl<'a> NewValue<'a> {
             Self::Bytes(bytes) => ValueRef::Bytes(bytes),
             Self::Int(value) => ValueRef::Int(*value),
             Self::Shared(bytes) => ValueRef::Shared(bytes),
-            Self::Object(object) => ValueRef::Object(object),
+            Self::Object(object) => ValueRef::Object(object.view()),
         }
     }
 }

@@ -3,10 +3,10 @@
 // Helpers outside #[test] functions are still tests.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use weft_store::{
     Changed, Config, Effect, EffectSink, Expiry, ExpiryCycle, FieldExpiry, HashLimits, KeyHasher, Keyspace,
-    Maintenance, NoEffects, Op, SetLimits,
+    Maintenance, NewValue, NoEffects, Op, Rng, SetLimits, ShardGuard, SortedSetLimits, XorShift,
 };
 
 fn keyspace() -> Keyspace {
@@ -126,12 +126,12 @@ fn field_index_follows_the_keys() {
         let mut guards = batch.lock_keys([&a, &b]);
         let mut op = Op::new(0, 1, &mut seen);
         let copy = guards.shard(&a).peek(&mut op, &a).unwrap().to_new();
-        let weft_store::NewValue::Object(copy) = copy else { panic!("a hash is an object") };
+        let NewValue::Object(copy) = copy else { panic!("a hash is an object") };
         let taken = guards.shard(&a).take(&mut op, &a).unwrap();
         let mut text = Vec::new();
         guards.shard(&b).set(&mut op, &b, taken.value.into_new(&mut text), Expiry::None);
         let mut elsewhere = Op::new(1, 1, &mut seen);
-        let copy = weft_store::NewValue::Object(copy);
+        let copy = NewValue::Object(copy);
         guards.shard(&a).set(&mut elsewhere, &a, copy, Expiry::None);
     }
     worker.world().swap(0, 1, &mut seen);
@@ -179,4 +179,117 @@ fn memory_is_counted_and_large_values_are_freed_in_steps() {
         assert!(steps < 1000);
     }
     assert!(steps > 4, "in steps, not at once");
+}
+
+/// Adds or removes a member of a hash, a set or a sorted set, whichever the key's first letter says.
+fn change(
+    shard: &mut ShardGuard<'_>,
+    op: &mut Op<'_>,
+    key: &weft_store::Key<'_>,
+    member: &[u8],
+    add: bool,
+) -> bool {
+    let done = match key.bytes()[0] {
+        b'h' => shard.change_hash(op, key, add, HashLimits::default(), |hash| {
+            let done = if add { hash.set(member, member) } else { hash.remove(member, |_| ()).is_some() };
+            Changed { result: done, changed: done }
+        }),
+        b's' | b'i' => shard.change_set(op, key, add, SetLimits::default(), |set| {
+            let done = if add { set.add(member) } else { set.remove(member) };
+            Changed { result: done, changed: done }
+        }),
+        _ => shard.change_sorted_set(op, key, add, SortedSetLimits::default(), |set| {
+            let done = if add { set.add(member, 1.5) } else { set.remove(member).is_some() };
+            Changed { result: done, changed: done }
+        }),
+    };
+    done.unwrap().unwrap_or(false)
+}
+
+/// All members of a key, whatever it is.
+fn members(shard: &mut ShardGuard<'_>, op: &mut Op<'_>, key: &weft_store::Key<'_>) -> BTreeSet<Vec<u8>> {
+    let Some(value) = shard.get(op, key) else { return BTreeSet::new() };
+    if let Some(hash) = value.as_hash() {
+        return hash.iter().map(|(field, _)| field.to_vec()).collect();
+    }
+    if let Some(set) = value.as_set() {
+        return set.iter().map(|member| member.to_vec()).collect();
+    }
+    let set = value.as_sorted_set().unwrap();
+    set.iter(0..set.len()).map(|element| element.member.to_vec()).collect()
+}
+
+/// Collections of every form, small ones inside their entries: changed, copied, renamed, given an expiry.
+#[test]
+fn collections_live_in_entries_and_boxes() {
+    for seed in 1..6 {
+        println!("seed {seed}");
+        let keyspace = keyspace();
+        let mut worker = keyspace.worker().unwrap();
+        let mut rng = XorShift::new(seed);
+        let mut model: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>> = BTreeMap::new();
+        let mut sink = NoEffects;
+        let mut maintenance = Maintenance::default();
+        for _ in 0..30_000 {
+            let (letter, number) = (b"hsiz"[rng.below(4) as usize], rng.below(12));
+            let name = format!("{}{number}", letter as char).into_bytes();
+            let other = format!("{}{}", letter as char, rng.below(12)).into_bytes();
+            let kinds = [5, 20, 60, 400][number as usize % 4];
+            let member = match letter {
+                b'i' => rng.below(kinds).to_string(),
+                _ => format!("member:{}", rng.below(kinds)),
+            };
+            let (key, second) = (keyspace.key(&name), keyspace.key(&other));
+            let batch = worker.enter();
+            let mut guards = batch.lock_keys([&key, &second]);
+            let mut op = Op::new(0, 1, &mut sink);
+            match rng.below(40) {
+                0 => {
+                    let copy = guards.shard(&key).peek(&mut op, &key).map(|value| value.to_new());
+                    let Some(NewValue::Object(copy)) = copy else { continue };
+                    guards.shard(&second).set(&mut op, &second, NewValue::Object(copy), Expiry::At(1000));
+                    model.insert(other, model[&name].clone());
+                }
+                1 if name != other => {
+                    let Some(taken) = guards.shard(&key).take(&mut op, &key) else { continue };
+                    let mut text = Vec::new();
+                    let value = taken.value.into_new(&mut text);
+                    guards.shard(&second).set(&mut op, &second, value, Expiry::None);
+                    let moved = model.remove(&name).unwrap();
+                    model.insert(other, moved);
+                }
+                2 => {
+                    let at = (rng.below(2) == 0).then_some(500);
+                    let found = guards.shard(&key).set_expire_ms(&mut op, &key, at);
+                    assert_eq!(found, model.contains_key(&name));
+                }
+                3 if rng.below(4) == 0 => {
+                    let gone = guards.shard(&key).remove(&mut op, &key);
+                    assert_eq!(gone.is_some(), model.remove(&name).is_some());
+                }
+                choice => {
+                    let add = choice < 26;
+                    let done = change(guards.shard(&key), &mut op, &key, member.as_bytes(), add);
+                    let set = model.entry(name.clone()).or_default();
+                    let expected =
+                        if add { set.insert(member.into_bytes()) } else { set.remove(member.as_bytes()) };
+                    assert_eq!(done, expected);
+                    if set.is_empty() {
+                        model.remove(&name);
+                    }
+                }
+            }
+            let shard = guards.shard(&key);
+            assert_eq!(members(shard, &mut op, &key), model.get(&name).cloned().unwrap_or_default());
+            drop(guards);
+            maintenance.step(&batch);
+        }
+        assert_eq!(keyspace.len(0), model.len());
+        for name in model.keys() {
+            let key = keyspace.key(name);
+            let batch = worker.enter();
+            batch.lock(&key).remove(&mut Op::new(0, 1, &mut sink), &key).unwrap();
+        }
+        assert_eq!(keyspace.used_bytes(), 0, "everything that was counted is given back");
+    }
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use weft_store::{
     Cause, Changed, Config, Cursor, Effect, EffectSink, End, Expiry, ExpiryCycle, KeyHasher, Keyspace, List,
-    ListLimit, Maintenance, NewValue, Object, Op, Rng, ValueRef, Worker, XorShift,
+    ListLimit, Maintenance, NewValue, ObjectRef, Op, Rng, ValueRef, Worker, XorShift,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ struct Follower {
 
 fn owned(value: &ValueRef<'_>) -> Value {
     match value {
-        ValueRef::Object(Object::List(list)) => Value::List(list.iter().map(<[u8]>::to_vec).collect()),
+        ValueRef::Object(ObjectRef::List(list)) => Value::List(list.iter().map(<[u8]>::to_vec).collect()),
         text => Value::Text(text.as_bytes(&mut weft_store::Digits::default()).unwrap().to_vec()),
     }
 }

@@ -1,7 +1,7 @@
 //! Owns: the list commands, blocking ones included. Does not own: the structure (`weft_store::list`).
 
 use std::sync::atomic::Ordering::Relaxed;
-use weft_store::{Changed, End, ListLimit, Object, ValueRef};
+use weft_store::{Changed, End, ListLimit, ObjectRef, ValueRef};
 
 use crate::args::Args;
 use crate::blocking::Empty;
@@ -57,7 +57,7 @@ fn llen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     let (shard, mut op) = context.shard(&key);
     match shard.get(&mut op, &key) {
         None => sink.int(0),
-        Some(ValueRef::Object(Object::List(list))) => sink.count(list.len()),
+        Some(ValueRef::Object(ObjectRef::List(list))) => sink.count(list.len()),
         Some(_) => return Err(ErrorCode::WrongType.into()),
     }
     Ok(())
@@ -98,7 +98,7 @@ fn pop_first(
         let (shard, mut op) = context.shard(&key);
         match shard.peek(&mut op, &key) {
             None => continue,
-            Some(ValueRef::Object(Object::List(_))) => {}
+            Some(ValueRef::Object(ObjectRef::List(_))) => {}
             Some(_) => return Err(ErrorCode::WrongType.into()),
         }
         if !context.commit() {

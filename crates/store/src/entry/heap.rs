@@ -291,12 +291,14 @@ impl Heap {
             return found;
         }
         // The key is copied once, since the draft must not borrow what it replaces.
+        let packed;
         let (key, text, number, clock, raw) = {
             let entry = self.entry(db, found);
+            packed = entry.packed().map(|(kind, _)| kind);
             let (text, number) = match entry.value() {
                 ValueRef::Bytes(bytes) => (Some(bytes.to_vec()), None),
                 ValueRef::Int(value) => (None, Some(value)),
-                _ => (None, None),
+                _ => (entry.packed().map(|(_, bytes)| bytes.to_vec()), None),
             };
             (entry.key().to_vec(), text, number, entry.clock(), entry.raw())
         };
@@ -305,7 +307,7 @@ impl Heap {
             (None, Some(number)) => NewValue::Int(number),
             (None, None) => self.lift(db, found),
         };
-        self.overwrite(env, db, found, Draft { key: &key, value, expire_ms, clock, raw }).0
+        self.overwrite(env, db, found, Draft { key: &key, value, expire_ms, clock, raw, packed }).0
     }
 
     /// Takes the out-of-line value of an entry, leaving the integer 0.
@@ -347,7 +349,13 @@ impl Heap {
                 text.resize(len, 0);
                 let key = entry.key().to_vec();
                 let value = NewValue::Shared(SharedBytes::new(text));
-                self.overwrite(env, db, found, Draft { key: &key, value, expire_ms, clock, raw: true }).0
+                self.overwrite(
+                    env,
+                    db,
+                    found,
+                    Draft { key: &key, value, expire_ms, clock, raw: true, packed: None },
+                )
+                .0
             }
             _ => found,
         };
@@ -360,7 +368,7 @@ impl Heap {
         match self.value_mut(db, found) {
             ValueMut::Bytes(bytes) => bytes,
             ValueMut::Shared(shared) => Arc::make_mut(shared).as_mut_slice(),
-            ValueMut::Int(_) | ValueMut::Object(_) => &mut [],
+            ValueMut::Packed | ValueMut::Int(_) | ValueMut::Object(_) => &mut [],
         }
     }
 
@@ -371,7 +379,8 @@ impl Heap {
         let mut digits = Digits::default();
         let (key, clock, expire_ms) = (entry.key().to_vec(), entry.clock(), entry.expire_ms());
         let value = NewValue::Bytes(digits.write(number));
-        self.overwrite(env, db, found, Draft { key: &key, value, expire_ms, clock, raw: true }).0
+        self.overwrite(env, db, found, Draft { key: &key, value, expire_ms, clock, raw: true, packed: None })
+            .0
     }
 
     fn lengthen_inline(

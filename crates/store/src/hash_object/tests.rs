@@ -110,7 +110,7 @@ fn behaves_like_a_map() {
             }
             if step % 50 == 0 {
                 check(&hash, &model, now_ms);
-                check(&hash.duplicate(), &model, now_ms);
+                check(&hash.view().duplicate(), &model, now_ms);
             }
             let is_table = hash.view().encoding() == "hashtable";
             assert!(is_table || !was_table, "never back");

@@ -27,6 +27,10 @@ impl<'a> IntsRef<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         bytes.split_first().map_or_else(Self::default, |(&width, bytes)| Self { width: width.into(), bytes })
     }
+    /// The buffer, copied.
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        if self.bytes.is_empty() { Vec::new() } else { [&[self.width as u8], self.bytes].concat() }
+    }
     pub(crate) fn len(self) -> usize {
         self.bytes.len().checked_div(self.width).unwrap_or(0)
     }
@@ -62,6 +66,18 @@ impl<'a> IntsRef<'a> {
 pub(crate) struct Ints(Vec<u8>);
 
 impl Ints {
+    /// Takes over the buffer of another.
+    pub(crate) const fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+    /// The buffer.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+    /// The buffer, to be read.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
     pub(crate) fn as_ref(&self) -> IntsRef<'_> {
         IntsRef::new(&self.0)
     }

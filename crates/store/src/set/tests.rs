@@ -77,7 +77,7 @@ fn behaves_like_a_set() {
             }
             if step % 40 == 0 {
                 check(&set, &model);
-                check(&set.duplicate(), &model);
+                check(&set.view().duplicate(), &model);
             }
             forms.insert(set.view().encoding());
         }

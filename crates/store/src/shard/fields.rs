@@ -9,7 +9,7 @@ use crate::counters::Counter;
 use crate::effect::{Cause, Effect, EffectSink};
 use crate::entry::ValueMut;
 use crate::entry::heap::{Found, Key};
-use crate::value::{Object, ValueRef};
+use crate::value::Object;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -137,9 +137,6 @@ impl ShardGuard<'_> {
     }
 
     fn due_of(&self, db: usize, found: Found) -> u64 {
-        match self.heap().entry(db, found).value() {
-            ValueRef::Object(object) => object.next_due_ms(),
-            _ => u64::MAX,
-        }
+        self.heap().entry(db, found).object().map_or(u64::MAX, Object::next_due_ms)
     }
 }

@@ -5,7 +5,7 @@ use super::{Op, ShardGuard};
 use crate::clock::Rng;
 use crate::counters::Counter;
 use crate::entry::heap::Key;
-use crate::value::ValueRef;
+use crate::value::{Object, ValueRef};
 use std::ops::ControlFlow;
 
 /// Bytes up to which OBJECT ENCODING says `embstr`, as Redis does.
@@ -80,7 +80,7 @@ impl ShardGuard<'_> {
             ValueRef::Bytes(bytes) if bytes.len() <= EMBSTR_BYTES_MAX && !entry.raw() => ("embstr", 0),
             ValueRef::Bytes(_) => ("raw", 0),
             ValueRef::Shared(bytes) => ("raw", bytes.memory_bytes()),
-            ValueRef::Object(object) => (object.encoding(), object.memory_bytes()),
+            ValueRef::Object(object) => (object.encoding(), entry.object().map_or(0, Object::memory_bytes)),
         };
         let memory_bytes = entry.allocated_bytes().next_multiple_of(8) + owned + TABLE_BYTES_PER_KEY;
         Some(KeyInfo {

@@ -6,7 +6,7 @@ use crate::access::AccessMode;
 use crate::counters::Counter;
 use crate::effect::{Cause, Effect};
 use crate::entry::heap::{Found, Key};
-use crate::entry::{Draft, Garbage};
+use crate::entry::{Draft, Garbage, PackedKind};
 use crate::value::{NewValue, ValueRef};
 
 /// What SET does with the expiry.
@@ -86,15 +86,28 @@ impl ShardGuard<'_> {
             let (value, expire_ms) = (value.as_ref(), (expire_ms != u64::MAX).then_some(expire_ms));
             emit(self.keyspace, op, &Effect::Set { key: key.bytes, value, expire_ms });
         }
-        if let (Some(found), NewValue::Bytes(text)) = (found, &value)
+        let due = if let NewValue::Object(object) = &value { object.next_due_ms() } else { u64::MAX };
+        let (object, packed);
+        let value = match value {
+            NewValue::Object(whole) if whole.packed().is_some() => {
+                object = whole;
+                let (kind, bytes) = object.packed().unwrap_or((PackedKind::Set, &[]));
+                packed = Some(kind);
+                NewValue::Bytes(bytes)
+            }
+            value => {
+                packed = None;
+                value
+            }
+        };
+        if let (Some(found), NewValue::Bytes(text), None) = (found, &value, packed)
             && old_expire_ms == expire_ms
             && self.heap_mut().rewrite_text(db, found, text, clock)
         {
             self.wrote(op.db, key);
             return (Garbage::Nothing, false);
         }
-        let due = if let NewValue::Object(object) = &value { object.next_due_ms() } else { u64::MAX };
-        let draft = Draft { key: key.bytes, value, expire_ms, clock, raw: false };
+        let draft = Draft { key: key.bytes, value, expire_ms, clock, raw: false, packed };
         let env = self.env();
         let garbage = match found {
             Some(found) => self.heap_mut().overwrite(env, db, found, draft).1,
@@ -147,6 +160,9 @@ impl ShardGuard<'_> {
         let inside = match entry.value() {
             ValueRef::Bytes(bytes) => Some(TakenValue::Text(bytes.to_vec())),
             ValueRef::Int(number) => Some(TakenValue::Other(NewValue::Int(number))),
+            ValueRef::Object(object) if entry.packed().is_some() => {
+                Some(TakenValue::Other(NewValue::Object(object.duplicate())))
+            }
             ValueRef::Shared(_) | ValueRef::Object(_) => None,
         };
         let garbage = self.remove_found(op, key, found, Cause::Deleted);

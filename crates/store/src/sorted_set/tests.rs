@@ -155,7 +155,7 @@ fn behaves_like_a_sorted_map() {
             }
             if step % 60 == 0 {
                 check(&set, &model, &mut rng);
-                check(&set.duplicate(), &model, &mut rng);
+                check(&set.view().duplicate(), &model, &mut rng);
             }
         }
         while !set.free_step(1) {}
