@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::model::Command;
-use crate::{annex, compared, csv, go_layouts, go_table, reference, rust_table, wireshark};
+use crate::{annex, compared, csv, go_layouts, go_table, reference, rust_arguments, rust_table, wireshark};
 
 /// Makes the text of one file from all commands, sorted by full name, and the root of the repository.
 pub type Generator = fn(&Path, &[Command]) -> Result<String>;
@@ -19,6 +19,7 @@ pub const GENERATED: &[(&str, Generator)] = &[
     ("docs/commands.md", |_, commands| Ok(reference::generate(commands))),
     ("spec/commands.csv", |_, commands| Ok(csv::generate(commands))),
     ("spec/commands-compared.md", |root, _| compared::generate(root)),
+    ("crates/protocol/src/table/arguments_gen.rs", |_, commands| Ok(rust_arguments::generate(commands))),
     ("crates/protocol/src/table/commands_gen.rs", |_, commands| Ok(rust_table::commands(commands))),
     ("crates/protocol/src/table/index_gen.rs", |_, commands| Ok(rust_table::index(commands))),
     ("crates/protocol/src/table/layouts_gen.rs", |_, commands| Ok(rust_table::layouts(commands))),

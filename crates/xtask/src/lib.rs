@@ -20,6 +20,7 @@ pub mod notation;
 pub mod reference;
 pub mod resp2;
 pub mod respb;
+pub mod rust_arguments;
 pub mod rust_table;
 pub mod schema;
 pub mod syntax;

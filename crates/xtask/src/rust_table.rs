@@ -13,7 +13,7 @@ use crate::respb::{Bit, Count, Field, FieldType, Layout, Order};
 pub const TABLE_VERSION: u16 = 1;
 
 /// First line of every generated Rust file.
-const HEADER: &str = "// Generated from spec/commands by `cargo xtask gen`. Do not edit.\n\n";
+pub(crate) const HEADER: &str = "// Generated from spec/commands by `cargo xtask gen`. Do not edit.\n\n";
 
 /// `commands_gen.rs`: one entry for each command, in the order of full names.
 #[must_use]

@@ -1,8 +1,11 @@
 //! The command table: what every codec, the dispatcher, ACL and the documentation know of a command.
 //!
 //! The types stand here; the contents are generated from `spec/commands/*.json` by `cargo xtask gen` into
-//! `commands_gen.rs` (one [`CommandSpec`] each), `layouts_gen.rs` (the RESPB layouts) and `index_gen.rs` (look-up).
+//! `commands_gen.rs` (one [`CommandSpec`] each), `arguments_gen.rs` (what each takes), `layouts_gen.rs` (the RESPB
+//! layouts) and `index_gen.rs` (look-up).
 
+#[rustfmt::skip]
+mod arguments_gen;
 #[rustfmt::skip]
 mod commands_gen;
 #[rustfmt::skip]
@@ -20,6 +23,11 @@ impl CommandId {
     /// The command.
     pub fn spec(self) -> &'static CommandSpec {
         &COMMANDS[usize::from(self.0)]
+    }
+
+    /// What the command takes, as `COMMAND DOCS` tells it.
+    pub fn arguments(self) -> &'static [Argument] {
+        arguments_gen::ARGUMENTS[usize::from(self.0)]
     }
 }
 
@@ -53,6 +61,88 @@ pub struct CommandSpec {
     /// Payload on RESPB.
     pub layout: Layout,
 }
+
+/// Kinds of argument, by the words of `COMMAND DOCS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgumentKind {
+    /// A key.
+    Key,
+    /// Any bytes.
+    String,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Double,
+    /// A glob pattern.
+    Pattern,
+    /// A point in time, Unix.
+    UnixTime,
+    /// A keyword that stands for itself.
+    PureToken,
+    /// Exactly one of the nested arguments.
+    Oneof,
+    /// All of the nested arguments.
+    Block,
+}
+
+impl ArgumentKind {
+    /// The word of `COMMAND DOCS`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ArgumentKind::Key => "key",
+            ArgumentKind::String => "string",
+            ArgumentKind::Integer => "integer",
+            ArgumentKind::Double => "double",
+            ArgumentKind::Pattern => "pattern",
+            ArgumentKind::UnixTime => "unix-time",
+            ArgumentKind::PureToken => "pure-token",
+            ArgumentKind::Oneof => "oneof",
+            ArgumentKind::Block => "block",
+        }
+    }
+}
+
+/// One argument of a command, or a group of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument {
+    /// Name, unique among its siblings.
+    pub name: &'static str,
+    /// Kind.
+    pub kind: ArgumentKind,
+    /// Keyword before the argument, or the argument itself for a pure token; may be empty or several words.
+    pub token: Option<&'static str>,
+    /// What to show in place of the name.
+    pub display_text: Option<&'static str>,
+    /// For a key: which of the command's key specs finds it.
+    pub key_spec_index: Option<u8>,
+    /// First version that had the argument.
+    pub since: Option<&'static str>,
+    /// Version since which the argument is deprecated.
+    pub deprecated_since: Option<&'static str>,
+    /// It may be left out.
+    pub optional: bool,
+    /// It may be repeated.
+    pub multiple: bool,
+    /// The token is repeated with it.
+    pub multiple_token: bool,
+    /// Nested arguments of a group.
+    pub arguments: &'static [Argument],
+}
+
+/// What the generated arguments leave out.
+const NO_ARGUMENT: Argument = Argument {
+    name: "",
+    kind: ArgumentKind::String,
+    token: None,
+    display_text: None,
+    key_spec_index: None,
+    since: None,
+    deprecated_since: None,
+    optional: false,
+    multiple: false,
+    multiple_token: false,
+    arguments: &[],
+};
 
 /// How RESPB names a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -371,4 +461,20 @@ fn fold_hash(container: Option<CommandId>, name: &[u8]) -> Option<u32> {
         hash = (hash ^ u32::from(byte.to_ascii_uppercase())).wrapping_mul(0x0100_0193);
     }
     Some(hash ^ (hash >> 15))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_stand_beside_their_command() {
+        assert_eq!(arguments_gen::ARGUMENTS.len(), COMMANDS.len());
+        let get = by_name(b"get").unwrap().arguments();
+        assert_eq!((get.len(), get[0].kind, get[0].key_spec_index), (1, ArgumentKind::Key, Some(0)));
+        let set = by_name(b"SET").unwrap().arguments();
+        assert_eq!(set[2].arguments[0].token, Some("NX"));
+        let kill = subcommand(by_name(b"CLIENT").unwrap(), b"KILL").unwrap();
+        assert!(!kill.arguments().is_empty());
+    }
 }
