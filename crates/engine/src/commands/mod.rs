@@ -31,6 +31,7 @@ use crate::handler::Entry;
 mod connection;
 mod list;
 mod pubsub;
+mod stream;
 mod string;
 mod transaction;
 
@@ -38,4 +39,4 @@ pub(crate) use pubsub::tell as subscriptions_changed;
 
 /// All handlers.
 pub(crate) const LISTS: &[&[Entry]] =
-    &[connection::LIST, list::LIST, pubsub::LIST, string::LIST, transaction::LIST];
+    &[connection::LIST, list::LIST, pubsub::LIST, stream::LIST, string::LIST, transaction::LIST];
