@@ -5,6 +5,7 @@
 //! frame does not carry the name; `Args` knows it from the table.
 
 use std::cell::OnceCell;
+use std::ops::RangeInclusive;
 use weft_protocol::request::{ArgVisitor, unquote};
 use weft_protocol::table::CommandSpec;
 use weft_protocol::{Arg, number};
@@ -204,6 +205,37 @@ impl<'a> Args<'a> {
             Some(Arg::Bytes(bytes)) => weft_store::parse_int(bytes).ok_or(Error::from(code)),
             _ => Err(code.into()),
         }
+    }
+
+    /// An integer argument, or an error with this text.
+    pub fn int_said(&self, index: usize, text: &'static str) -> Result<i64, Error> {
+        self.int(index).map_err(|_| Error::err(text))
+    }
+
+    /// An integer argument within bounds, or an error that names them.
+    pub fn int_in(&self, index: usize, bounds: RangeInclusive<i64>) -> Result<i64, Error> {
+        let value = self.int(index)?;
+        if bounds.contains(&value) {
+            return Ok(value);
+        }
+        let (min, max) = bounds.into_inner();
+        Err(Error::err(format!("value is out of range, value must between {min} and {max}")))
+    }
+
+    /// An integer argument within bounds, or an error with this text.
+    pub fn int_in_said(
+        &self,
+        index: usize,
+        bounds: RangeInclusive<i64>,
+        text: &'static str,
+    ) -> Result<i64, Error> {
+        self.int(index).ok().filter(|value| bounds.contains(value)).ok_or_else(|| Error::err(text))
+    }
+
+    /// A count: an integer argument that is not negative.
+    pub fn count(&self, index: usize) -> Result<usize, Error> {
+        let value = self.int(index)?;
+        usize::try_from(value).map_err(|_| Error::err("value is out of range, must be positive"))
     }
 
     /// A double argument by the rules of Valkey's `getDoubleFromObject`: `inf`, `-inf`, hexadecimal and exponents are

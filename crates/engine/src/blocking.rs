@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use weft_store::waiters::Outcome;
-use weft_store::{Batch, Claim, Guards, Key, Waiter};
+use weft_store::{Batch, Claim, Guards, Key, Op, ValueRef, Waiter};
 
 use crate::args::{Args, OwnedArgs};
 use crate::context::{Context, Hold, Local};
@@ -32,6 +32,26 @@ pub enum Empty {
     NullArray,
     /// Null, in RESP2 a null bulk.
     Null,
+    /// 0: WAIT.
+    Zero,
+    /// An array of 0 and 0: WAITAOF.
+    TwoZeros,
+}
+
+impl Empty {
+    /// Writes the answer.
+    pub fn write(self, sink: &mut ReplySink<'_>) {
+        match self {
+            Self::NullArray => sink.null_array(),
+            Self::Null => sink.null(),
+            Self::Zero => sink.int(0),
+            Self::TwoZeros => {
+                sink.array(2);
+                sink.int(0);
+                sink.int(0);
+            }
+        }
+    }
 }
 
 /// A blocked request, as its own session knows it.
@@ -48,6 +68,7 @@ pub struct Blocked {
     args: OwnedArgs,
     claim: Claim,
     db: u8,
+    /// The keys in whose queues it stands.
     keys: Vec<Box<[u8]>>,
     empty: Empty,
     wire: Wire,
@@ -149,8 +170,48 @@ impl<'b> Context<'_, 'b> {
     /// command; handlers need it only for keys that the arguments do not name.
     #[inline]
     pub fn written(&mut self, key: &Key<'_>) {
+        self.written_in(self.db, key);
+    }
+    /// As [`written`](Self::written), in another database than the session's: MOVE, COPY.
+    #[inline]
+    pub fn written_in(&mut self, db: u8, key: &Key<'_>) {
         if !self.guard(key).waiters().is_empty() {
-            self.local.ready.push(Ready { db: self.db, key: key.bytes().into() });
+            self.local.ready.push(Ready { db, key: key.bytes().into() });
+        }
+    }
+    /// Notes all keys of a database that anybody waits for: SWAPDB, FLUSHALL. Only with the world.
+    pub fn written_all(&mut self, db: u8) {
+        let Hold::World(_, guards) = &mut self.hold else { return };
+        if self.engine.waits.is_empty() {
+            return;
+        }
+        for id in 0..self.engine.keyspace.shard_count() {
+            let keys = guards.shard_by_id(id).waiters().keys(db);
+            self.local.ready.extend(keys.into_iter().map(|key| Ready { db, key }));
+        }
+    }
+}
+
+impl Blocked {
+    /// All keys that its command names, also those that it does not wait for (BLMOVE's destination): their shards must
+    /// be locked while it runs.
+    fn named(&self) -> Vec<&[u8]> {
+        let args = self.args.args();
+        let mut names: Vec<&[u8]> = Vec::new();
+        crate::keys::each(&args, |index| names.push(args.bytes(index)));
+        names
+    }
+
+    /// Whether what a key holds now is of use to it. A list is none to BZPOPMIN, and BLPOP goes on waiting when its key
+    /// becomes a string; XREADGROUP must hear of any change, since its group may be gone.
+    fn wants(&self, value: Option<&ValueRef<'_>>) -> bool {
+        let spec = self.args.args().spec;
+        let type_name = value.map(ValueRef::type_name);
+        match spec.group {
+            "list" => type_name == Some("list"),
+            "sorted-set" => type_name == Some("zset"),
+            "stream" => type_name == Some("stream") || spec.name == "XREADGROUP",
+            _ => true,
         }
     }
 }
@@ -163,14 +224,15 @@ pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Gua
         let key = engine.keyspace.key(&ready.key);
         let waiting = guards.shard(&key).waiters().waiting(ready.db, &ready.key);
         let blocked: Vec<_> = waiting.iter().filter_map(|waiter| engine.waits.get(waiter.token)).collect();
-        let covers =
-            |blocked: &Arc<Blocked>| blocked.keys.iter().all(|key| guards.covers(&engine.keyspace.key(key)));
+        let covers = |blocked: &Arc<Blocked>| {
+            blocked.named().iter().all(|key| guards.covers(&engine.keyspace.key(key)))
+        };
         if !blocked.iter().all(covers) {
             rest.push(ready);
             continue;
         }
         for blocked in blocked {
-            serve(engine, local, guards, &blocked, now_ms);
+            serve(engine, local, guards, &blocked, (&key, now_ms));
         }
     }
     local.ready = rest;
@@ -184,17 +246,28 @@ pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, 
         let waiting = batch.lock(&key).waiters().waiting(ready.db, &ready.key);
         for waiter in waiting {
             let Some(blocked) = engine.waits.get(waiter.token) else { continue };
-            let keys: Vec<Key<'_>> = blocked.keys.iter().map(|key| engine.keyspace.key(key)).collect();
+            let keys: Vec<Key<'_>> =
+                blocked.named().into_iter().map(|key| engine.keyspace.key(key)).collect();
             let mut guards = batch.lock_keys(&keys);
-            serve(engine, local, &mut guards, &blocked, now_ms);
+            serve(engine, local, &mut guards, &blocked, (&key, now_ms));
         }
     }
 }
 
 /// Runs a blocked request again; if it has found something, sends its reply. A waiter whose claim is gone, or for whom
 /// there is still nothing, stays as it is.
-fn serve(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, blocked: &Arc<Blocked>, now_ms: u64) {
+fn serve(
+    engine: &Engine,
+    local: &mut Local,
+    guards: &mut Guards<'_>,
+    blocked: &Arc<Blocked>,
+    (key, now_ms): (&Key<'_>, u64),
+) {
     if blocked.claim.outcome().is_some() {
+        return;
+    }
+    let mut op = Op { db: blocked.db, now_ms, touch: false, sink: &mut local.effects };
+    if !blocked.wants(guards.shard(key).peek(&mut op, key).as_ref()) {
         return;
     }
     let mut output = Output::default();
@@ -300,12 +373,11 @@ pub(crate) fn end_own(
 }
 
 fn write_end(sink: &mut ReplySink<'_>, empty: Empty, end: End) {
-    match (end, empty) {
-        (End::Timeout, Empty::NullArray) => sink.null_array(),
-        (End::Timeout, Empty::Null) => sink.null(),
-        (End::Error, _) => sink.error_code(ErrorCode::Unblocked),
-        (End::Cancel, _) => sink.error_code(ErrorCode::Cancelled),
-        (End::Gone, _) => {}
+    match end {
+        End::Timeout => empty.write(sink),
+        End::Error => sink.error_code(ErrorCode::Unblocked),
+        End::Cancel => sink.error_code(ErrorCode::Cancelled),
+        End::Gone => {}
     }
 }
 

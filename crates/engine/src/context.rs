@@ -1,11 +1,14 @@
 //! Owns: what a handler works with: the locked shards of its keys, the session, the time, and what it leaves behind for
 //! after the locks. Does not own: taking the locks (`crate::executor`), what commands do.
 
-use weft_store::{Batch, Claim, Effect, EffectSink, Garbage, Guards, Key, Op, ShardGuard, World, XorShift};
+use weft_store::{
+    Batch, Claim, Cursor, Effect, EffectSink, Garbage, Guards, Key, Op, ShardGuard, ValueRef, World, XorShift,
+};
 
 use crate::args::Args;
 use crate::blocking::Ready;
 use crate::engine::Engine;
+use crate::notify;
 use crate::session::{Session, client_flag};
 
 /// What a worker keeps from command to command: buffers and dice.
@@ -122,6 +125,37 @@ impl<'b> Context<'_, 'b> {
     /// The locked shard of a key, for watches and waiters.
     pub fn guard(&mut self, key: &Key<'_>) -> &mut ShardGuard<'b> {
         self.shard(key).0
+    }
+    /// Whether a database of this number exists.
+    pub fn has_db(&self, db: i64) -> bool {
+        usize::try_from(db).is_ok_and(|db| db < self.engine.keyspace.database_count())
+    }
+
+    /// SCAN from a cursor on: about `count` keys of the session's database. Scope::Walk or Scope::World.
+    pub fn scan(&mut self, cursor: Cursor, count: u64, visit: impl FnMut(&[u8], ValueRef<'_>)) -> Cursor {
+        let op = Op { db: self.db, now_ms: self.now_ms, touch: false, sink: &mut self.local.effects };
+        match &mut self.hold {
+            Hold::Batch(batch) => batch.scan(&op, cursor, count, visit),
+            Hold::World(_, guards) => guards.scan(&op, cursor, count, visit),
+            Hold::Guards(_) => unreachable!("a walk does not run under the locks of some keys"),
+        }
+    }
+
+    /// Removes a key and tells of `del`. Says whether it was there.
+    pub fn delete(&mut self, key: &Key<'_>) -> bool {
+        let (shard, mut op) = self.shard(key);
+        let Some(garbage) = shard.remove(&mut op, key) else { return false };
+        self.discard(garbage);
+        self.notify(notify::GENERIC, "del", key);
+        true
+    }
+    /// Removes a key whose expiry was set to a time that has come: it counts and is told as expired. Says whether it
+    /// was there.
+    pub fn expire_now(&mut self, key: &Key<'_>) -> bool {
+        let (shard, mut op) = self.shard(key);
+        let Some(garbage) = shard.expire(&mut op, key) else { return false };
+        self.discard(garbage);
+        true
     }
     /// Keeps what a removed value owned until the locks are gone.
     #[inline]

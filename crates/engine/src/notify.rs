@@ -84,9 +84,14 @@ impl Context<'_, '_> {
     /// Tells of an event on a key.
     #[inline]
     pub fn notify(&mut self, class: u32, event: &str, key: &Key<'_>) {
+        self.notify_in(self.db, class, event, key);
+    }
+    /// Tells of an event on a key in another database than the session's: MOVE, COPY.
+    #[inline]
+    pub fn notify_in(&mut self, db: u8, class: u32, event: &str, key: &Key<'_>) {
         let flags = self.engine.settings.notify_flags.load(Relaxed);
         if flags & class != 0 {
-            publish(self.engine, self.db, flags, event, key.bytes());
+            publish(self.engine, db, flags, event, key.bytes());
         }
     }
 }

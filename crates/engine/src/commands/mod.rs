@@ -29,14 +29,36 @@
 use crate::handler::Entry;
 
 mod connection;
+pub(crate) mod expiry;
+mod generic;
+pub(crate) mod help;
+pub(crate) mod keyspace;
+mod lcs;
 mod list;
+pub(crate) mod number;
+mod object;
 mod pubsub;
-mod stream;
+mod replication;
 mod string;
+mod text;
 mod transaction;
+mod ttl;
 
 pub(crate) use pubsub::tell as subscriptions_changed;
 
 /// All handlers.
-pub(crate) const LISTS: &[&[Entry]] =
-    &[connection::LIST, list::LIST, pubsub::LIST, stream::LIST, string::LIST, transaction::LIST];
+pub(crate) const LISTS: &[&[Entry]] = &[
+    connection::LIST,
+    generic::LIST,
+    keyspace::LIST,
+    lcs::LIST,
+    list::LIST,
+    number::LIST,
+    object::LIST,
+    pubsub::LIST,
+    replication::LIST,
+    string::LIST,
+    text::LIST,
+    transaction::LIST,
+    ttl::LIST,
+];

@@ -20,12 +20,6 @@ pub struct Settings {
     pub string_bytes_max: AtomicUsize,
     /// `list-max-listpack-size`.
     pub list_max_listpack_size: AtomicI64,
-    /// `stream-node-max-bytes`; 0 for no limit.
-    pub stream_node_bytes_max: AtomicU64,
-    /// `stream-node-max-entries`; 0 for no limit.
-    pub stream_node_entries_max: AtomicU64,
-    /// `hll-sparse-max-bytes`.
-    pub hll_sparse_bytes_max: AtomicUsize,
     /// `slowlog-log-slower-than`, microseconds; negative for never.
     pub slowlog_slower_than_us: AtomicI64,
     /// `notify-keyspace-events`, as bits of [`crate::notify`].
@@ -44,9 +38,6 @@ impl Default for Settings {
             maxmemory_samples: AtomicU32::new(5),
             string_bytes_max: AtomicUsize::new(512 << 20),
             list_max_listpack_size: AtomicI64::new(-2),
-            stream_node_bytes_max: AtomicU64::new(4096),
-            stream_node_entries_max: AtomicU64::new(100),
-            hll_sparse_bytes_max: AtomicUsize::new(3000),
             slowlog_slower_than_us: AtomicI64::new(10_000),
             notify_flags: AtomicU32::new(0),
             auth_required: AtomicBool::new(false),

@@ -27,6 +27,8 @@ pub struct Taken {
     pub value: TakenValue,
     /// Absolute expiry.
     pub expire_ms: Option<u64>,
+    /// Whether a short string was edited in place, which OBJECT ENCODING goes on to show.
+    raw: bool,
 }
 
 /// A value that is no longer in the store.
@@ -62,6 +64,25 @@ impl ShardGuard<'_> {
         key: &Key<'_>,
         value: NewValue<'_>,
         expiry: Expiry,
+    ) -> (Garbage, bool) {
+        self.set_as(op, key, value, (expiry, false))
+    }
+
+    /// Puts what was [taken](Self::take) or [copied](Self::copy) under a key, whatever that held: RENAME, MOVE, COPY.
+    /// Returns what the old value owned.
+    pub fn put(&mut self, op: &mut Op<'_>, key: &Key<'_>, content: Taken) -> Garbage {
+        let expiry = content.expire_ms.map_or(Expiry::None, Expiry::At);
+        let mut text = Vec::new();
+        self.set_as(op, key, content.value.into_new(&mut text), (expiry, content.raw)).0
+    }
+
+    #[inline]
+    fn set_as(
+        &mut self,
+        op: &mut Op<'_>,
+        key: &Key<'_>,
+        value: NewValue<'_>,
+        (expiry, raw): (Expiry, bool),
     ) -> (Garbage, bool) {
         let db = op.db as usize;
         let now_ms = self.time(op);
@@ -102,12 +123,13 @@ impl ShardGuard<'_> {
         };
         if let (Some(found), NewValue::Bytes(text), None) = (found, &value, packed)
             && old_expire_ms == expire_ms
+            && !raw
             && self.heap_mut().rewrite_text(db, found, text, clock)
         {
             self.wrote(op.db, key);
             return (Garbage::Nothing, false);
         }
-        let draft = Draft { key: key.bytes, value, expire_ms, clock, raw: false, packed };
+        let draft = Draft { key: key.bytes, value, expire_ms, clock, raw, packed };
         let env = self.env();
         let garbage = match found {
             Some(found) => self.heap_mut().overwrite(env, db, found, draft).1,
@@ -127,6 +149,12 @@ impl ShardGuard<'_> {
     pub fn remove(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Garbage> {
         let found = self.live(op, key)?;
         Some(self.remove_found(op, key, found, Cause::Deleted))
+    }
+
+    /// The same for a key that was given an expiry which has come: it counts and is emitted as expired.
+    pub fn expire(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Garbage> {
+        let found = self.live(op, key)?;
+        Some(self.remove_found(op, key, found, Cause::Expired))
     }
 
     pub(crate) fn remove_found(
@@ -157,6 +185,7 @@ impl ShardGuard<'_> {
         let found = self.live(op, key)?;
         let entry = self.heap().entry(op.db as usize, found);
         let expire_ms = found.expires().then(|| entry.expire_ms());
+        let raw = entry.raw() && entry.packed().is_none();
         let inside = match entry.value() {
             ValueRef::Bytes(bytes) => Some(TakenValue::Text(bytes.to_vec())),
             ValueRef::Int(number) => Some(TakenValue::Other(NewValue::Int(number))),
@@ -170,7 +199,24 @@ impl ShardGuard<'_> {
             Some(value) => value,
             None => TakenValue::Other(garbage.into_value().expect("the value was out of line")),
         };
-        Some(Taken { value, expire_ms })
+        Some(Taken { value, expire_ms, raw })
+    }
+
+    /// A key's content for COPY: shared bytes are shared, everything else is copied. Counted as an access.
+    pub fn copy(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Taken> {
+        let value = match self.get(op, key)? {
+            ValueRef::Bytes(bytes) => TakenValue::Text(bytes.to_vec()),
+            ValueRef::Int(number) => TakenValue::Other(NewValue::Int(number)),
+            ValueRef::Shared(bytes) => TakenValue::Other(NewValue::Shared(bytes.clone())),
+            ValueRef::Object(object) => TakenValue::Other(NewValue::Object(object.duplicate())),
+        };
+        let found = self.live(op, key)?;
+        let entry = self.heap().entry(op.db as usize, found);
+        Some(Taken {
+            value,
+            expire_ms: found.expires().then(|| entry.expire_ms()),
+            raw: entry.raw() && entry.packed().is_none(),
+        })
     }
 
     /// EXPIREAT and PERSIST: sets the absolute expiry or removes it. A time that has come removes the key. Says whether
