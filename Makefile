@@ -2,6 +2,7 @@
 #
 # BUILD=debug|release   how `run` and `test` build. Without it `run` takes release; `test` takes debug, which checks overflow.
 # FUZZ_SECONDS=20       how long `fuzz-smoke` runs each target.
+# QUICK=1               `bench-peers` takes fewer rounds; PEERS_FLAGS hands it further flags (`weft peers --help`).
 # VERBOSE=1             `test` and `check` show the output of every step, not only of those that fail.
 
 SHELL := /bin/bash
@@ -60,6 +61,14 @@ bench: ## the wire benchmark: Valkey's parser, Weft's RESP, RESPB; writes bench-
 	cargo build --locked --release --package weft
 	$(CARGO_TARGET_DIR)/release/weft wire --suite --json >bench-out/wire.json
 	$(CARGO_TARGET_DIR)/release/weft wire --report bench-out/wire.json --html bench-out/wire.html --page bench-out/wire.md
+
+.PHONY: bench-peers
+bench-peers: ## Weft beside Valkey and Redis: CPU for each command, memory, latency; QUICK=1 for a look (about 20 minutes)
+	@mkdir -p bench-out
+	@scripts/peers >bench-out/peers.txt
+	cargo build --locked --release --package weft
+	$(CARGO_TARGET_DIR)/release/weft peers --peers bench-out/peers.txt --server-core 0 --client-core 1 $(if $(QUICK),--quick) \
+		--json bench-out/server.json --page bench-out/server.md $(PEERS_FLAGS)
 
 .PHONY: bench-decode
 bench-decode: ## nanoseconds per command, RESP beside RESPB

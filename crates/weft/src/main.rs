@@ -44,6 +44,7 @@ enum Command {
     Bench(Box<bench::Options>),
     Convert(convert::Options),
     Inspect(inspect::Options),
+    Peers(Box<bench::peers::Options>),
     Wire(wire::Options),
     Workload(workload::Options),
 }
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => ("bench", bench::run(&options)),
         Command::Convert(options) => ("convert", convert::run(&options)),
         Command::Inspect(options) => ("inspect", inspect::run(&options)),
+        Command::Peers(options) => ("peers", bench::peers::run(&options)),
         Command::Wire(options) => ("wire", wire::run(&options)),
         Command::Workload(options) => ("workload", workload::run(&options)),
     };

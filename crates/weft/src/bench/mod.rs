@@ -9,6 +9,7 @@ mod flags;
 mod generator;
 mod keys;
 mod live;
+pub(crate) mod peers;
 mod plot;
 mod process;
 mod report;

@@ -1,0 +1,234 @@
+//! `weft peers`: Weft beside the servers that people use now, in one run. What `make bench-peers` calls.
+//!
+//! Owns the order of things and the stored results. Reading order: [`rows`] (what is measured), [`contestants`] (the
+//! servers), [`measure`] (a row), [`memory`], [`rates`], [`page`] (what is shown).
+
+mod contestants;
+mod measure;
+mod memory;
+mod page;
+mod rates;
+mod rows;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use weft_client::fleet::raise_open_files;
+use weft_client::fleet::stub::{Stub, Trouble};
+
+use self::contestants::Field;
+use self::measure::{Manner, Outcome};
+use self::memory::Weight;
+use self::rates::Rate;
+use crate::wire::results::Machine;
+
+/// Keys and collections that are weighed.
+const WEIGHED: u64 = 1_000_000;
+
+/// Compare Weft with Valkey and Redis: CPU for each command, memory, latency; see docs/benchmarks
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// What scripts/peers printed: NAME=PATH lines
+    #[arg(long, value_name = "FILE")]
+    peers: Option<PathBuf>,
+    /// Rounds of each row
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Seconds of each run
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=600))]
+    seconds: u32,
+    /// Two rounds, a tenth of the keys that are weighed, no row of ten million keys
+    #[arg(long)]
+    quick: bool,
+    /// Parts, with commas: table, types, rates, memory, collections
+    #[arg(long, value_name = "PARTS", default_value = "table,types,rates,memory,collections")]
+    parts: String,
+    /// Only rows whose name contains one of these, with commas: get-100, mux, zrange …
+    #[arg(long, value_name = "NAMES")]
+    rows: Option<String>,
+    /// Only these servers, with commas: weft, valkey, valkey-debian, redis, stub
+    #[arg(long, value_name = "NAMES")]
+    servers: Option<String>,
+    /// The first of the ports that servers are started on
+    #[arg(long, value_name = "PORT", default_value_t = 27_900)]
+    port: u16,
+    /// The core of the servers; the client takes another. Without it nothing is pinned
+    #[arg(long, value_name = "CORE")]
+    server_core: Option<usize>,
+    /// The core of the client
+    #[arg(long, value_name = "CORE", requires = "server_core")]
+    client_core: Option<usize>,
+    /// Write the results as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Take stored results instead of measuring; of several files, the later ones' parts replace the earlier ones'
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    report: Vec<PathBuf>,
+    /// Write the tables in Markdown
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    /// Serve fixed replies on a port: the floor
+    #[arg(long, value_name = "PORT", hide = true)]
+    stub: Option<u16>,
+    /// Bytes of the stub's values
+    #[arg(long, value_name = "BYTES", default_value_t = 16, hide = true)]
+    stub_value: usize,
+}
+
+/// A run, as it is stored.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Results {
+    version: String,
+    machine: Machine,
+    rounds: u32,
+    seconds: u32,
+    servers: Vec<(String, String)>,
+    absent: Vec<String>,
+    table: Vec<Outcome>,
+    types: Vec<Outcome>,
+    rates: Vec<Rate>,
+    memory: Vec<Weight>,
+    collections: Vec<Weight>,
+    remarks: Vec<String>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    raise_open_files();
+    if let Some(port) = options.stub {
+        let stub = Stub::bind(&format!("127.0.0.1:{port}"), options.stub_value, Trouble::None)?;
+        stub.serve(&stop)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let results = match options.report.as_slice() {
+        [] => measure(options, &stop)?,
+        files => stored(files)?,
+    };
+    page::tables(&results).iter().for_each(|table| println!("{}", table.text()));
+    page::remarks(&results).iter().for_each(|line| println!("{line}"));
+    if let Some(path) = &options.page {
+        std::fs::write(path, page::markdown(&results)).with_context(|| path.display().to_string())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn stored(files: &[PathBuf]) -> Result<Results> {
+    let mut all = Results::default();
+    for path in files {
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let new: Results = serde_json::from_str(&text)
+            .with_context(|| format!("{}: not results of weft peers", path.display()))?;
+        let old = std::mem::replace(&mut all, new);
+        all.table = merged(old.table, all.table);
+        all.types = merged(old.types, all.types);
+        for (old, new) in [(old.memory, &mut all.memory), (old.collections, &mut all.collections)] {
+            if new.is_empty() {
+                *new = old;
+            }
+        }
+        if all.rates.is_empty() {
+            all.rates = old.rates;
+        }
+    }
+    Ok(all)
+}
+
+/// Rows of both, the new ones in the places of the old ones.
+fn merged(mut old: Vec<Outcome>, new: Vec<Outcome>) -> Vec<Outcome> {
+    for outcome in new {
+        match old.iter_mut().find(|known| known.id == outcome.id) {
+            Some(known) => *known = outcome,
+            None => old.push(outcome),
+        }
+    }
+    old
+}
+
+fn field(options: &Options) -> Result<Field> {
+    let peers = match &options.peers {
+        Some(path) => std::fs::read_to_string(path).with_context(|| path.display().to_string())?,
+        None => String::new(),
+    };
+    let mut field = Field::gather(&peers)?;
+    if let Some(names) = &options.servers {
+        let names: Vec<&str> = names.split(',').collect();
+        field.contestants.retain(|contestant| names.contains(&contestant.id));
+    }
+    field.absent.iter().for_each(|line| eprintln!("not there: {line}"));
+    Ok(field)
+}
+
+fn measure(options: &Options, stop: &AtomicBool) -> Result<Results> {
+    if let Some(core) = options.client_core {
+        let mut cores = CpuSet::new();
+        cores.set(core).context("--client-core")?;
+        sched_setaffinity(Pid::from_raw(0), &cores).context("--client-core")?;
+    }
+    let field = field(options)?;
+    let quick = options.quick;
+    let manner = Manner {
+        rounds: if quick { options.rounds.min(2) } else { options.rounds },
+        seconds: options.seconds,
+        scale: if quick { 0.25 } else { 1.0 },
+        port: options.port,
+        server_core: options.server_core,
+    };
+    let mut results = Results {
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        machine: Machine::this(),
+        rounds: manner.rounds,
+        seconds: manner.seconds,
+        servers: field.contestants.iter().map(|one| (one.id.to_string(), one.version.clone())).collect(),
+        absent: field.absent.clone(),
+        ..Results::default()
+    };
+    let wanted: Option<Vec<&str>> = options.rows.as_deref().map(|names| names.split(',').collect());
+    let chosen = |row: &rows::Row| {
+        let named = wanted.as_ref().is_none_or(|names| names.iter().any(|name| row.id.contains(name)));
+        named && !(quick && row.keys > 1_000_000)
+    };
+    for part in options.parts.split(',') {
+        let weighed = if quick { WEIGHED / 10 } else { WEIGHED };
+        match part {
+            "table" | "types" => {
+                let (rows, into) = match part {
+                    "table" => (rows::table(), &mut results.table),
+                    _ => (rows::types(), &mut results.types),
+                };
+                for row in rows.iter().filter(|row| chosen(row)) {
+                    eprintln!("{}", row.label);
+                    into.push(measure::row(&field, row, &manner, stop).with_context(|| row.label)?);
+                }
+            }
+            "rates" => results.rates = rates::rates(&field, &manner, &mut results.remarks, stop)?,
+            "memory" => results.memory = memory::keys(&field, &manner, weighed, stop)?,
+            "collections" => {
+                let (weights, remarks) = memory::collections(&field, &manner, weighed, stop)?;
+                results.collections = weights;
+                results.remarks.extend(remarks);
+            }
+            _ => bail!("--parts: {part:?} is none of table, types, rates, memory, collections"),
+        }
+        store(options, &results)?;
+    }
+    Ok(results)
+}
+
+/// After each part, so that what took minutes is not lost with what comes later.
+fn store(options: &Options, results: &Results) -> Result<()> {
+    let Some(path) = &options.json else { return Ok(()) };
+    let text = serde_json::to_string(results)?;
+    std::fs::write(path, text + "\n").with_context(|| path.display().to_string())
+}
