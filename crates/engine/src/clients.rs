@@ -91,6 +91,12 @@ impl Clients {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// Looks at each, in any order, part by part under its lock.
+    pub fn each(&self, mut look: impl FnMut(&ClientInfo)) {
+        for part in &self.parts {
+            part.lock().values().for_each(|info| look(info));
+        }
+    }
     /// All of them, by id: a copy, so that nobody waits for whoever looks at it.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<ClientInfo>> {

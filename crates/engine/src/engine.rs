@@ -10,10 +10,11 @@ use crate::acl::User;
 use crate::args::Args;
 use crate::blocking::Waits;
 use crate::clients::Clients;
-use crate::config::Settings;
+use crate::config::{Config, Settings};
 use crate::context::Context;
 use crate::error::Error;
 use crate::handler::{Handler, Handlers};
+use crate::info::Facts;
 use crate::mailbox::{Address, Mailbox, Message};
 use crate::pubsub::PubSub;
 use crate::reply::{ReplySink, Wire};
@@ -36,8 +37,10 @@ pub struct Engine {
     pub keyspace: Keyspace,
     /// Time.
     pub clock: Box<dyn Clock>,
-    /// Settings.
+    /// Settings that hot paths read.
     pub settings: Settings,
+    /// Every directive with its text; most settings follow from it.
+    pub config: Config,
     /// Logical clients.
     pub clients: Clients,
     /// Channels and patterns.
@@ -46,6 +49,8 @@ pub struct Engine {
     pub waits: Waits,
     /// Counters.
     pub stats: Stats,
+    /// What the server tells of itself.
+    pub facts: Facts,
     /// CLIENT PAUSE.
     pub pause: Pause,
     mailboxes: Box<[Mailbox]>,
@@ -72,10 +77,12 @@ impl Engine {
             keyspace: setup.keyspace,
             clock: setup.clock,
             settings: Settings::default(),
+            config: Config::default(),
             clients: Clients::default(),
             pubsub: PubSub::default(),
             waits: Waits::default(),
             pause: Pause::default(),
+            facts: Facts::default(),
             mailboxes: (0..setup.workers.max(1)).map(|_| Mailbox::default()).collect(),
             handlers: Handlers::new(),
             default_user: User::default_user(),

@@ -10,6 +10,8 @@ macro_rules! error_codes {
         pub enum ErrorCode { $($(#[$doc])* $name,)* }
 
         impl ErrorCode {
+            /// All of them, in the order of their numbers.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
             /// The first word of the reply, which clients switch on.
             #[must_use]
             pub const fn prefix(self) -> &'static str {

@@ -41,6 +41,8 @@ pub mod executor;
 pub mod extended;
 pub mod glob;
 pub mod handler;
+pub mod histogram;
+pub mod info;
 pub mod keys;
 pub mod mailbox;
 pub mod notify;

@@ -80,6 +80,18 @@ pub struct Request {
     pub hash: u64,
 }
 
+impl Request {
+    /// The command, if it is one of the table.
+    #[inline]
+    #[must_use]
+    pub const fn command(&self) -> Option<CommandId> {
+        match self.what {
+            What::Command(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
 /// A batch.
 #[derive(Debug, Default)]
 pub struct Requests {

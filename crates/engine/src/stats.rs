@@ -1,9 +1,24 @@
 //! Owns: what INFO counts. Does not own: when it is counted.
 //!
-//! What every command adds to stands in a part for each worker, which only that worker writes.
+//! What every command adds to stands in a part for each worker, which only that worker writes. CONFIG RESETSTAT cannot
+//! write into it either: it begins a new generation, and a worker clears its part before its next batch; until then
+//! the part counts as empty.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use weft_protocol::table::{COMMANDS, CommandId};
+
+use crate::error::{Error, ErrorCode};
+use crate::histogram::{Counts, Histogram, bucket_of};
+
+/// Kinds of errors with a prefix of their own (of scripts) that are told apart.
+const OTHER_ERRORS_MAX: usize = 128;
+/// What they are counted under when there are more.
+const OVERFLOW: &str = "ERRORSTATS_OVERFLOW";
+/// Samples that a rate is the mean of.
+const SAMPLES: usize = 16;
 
 /// One command's figures, of one worker.
 #[derive(Debug, Default)]
@@ -16,6 +31,19 @@ pub struct CommandStats {
     pub rejected: AtomicU64,
     /// Times it answered an error.
     pub failed: AtomicU64,
+    /// How long it took how often, in nanoseconds; made when the command first runs.
+    histogram: OnceLock<Box<Histogram>>,
+}
+
+impl CommandStats {
+    /// Counts `times` runs of `ns` each.
+    #[inline]
+    pub fn took(&self, ns: u64, times: u64, with_histogram: bool) {
+        bump(&self.time_ns, ns.saturating_mul(times));
+        if with_histogram {
+            self.histogram.get_or_init(Box::default).add(bucket_of(ns), times);
+        }
+    }
 }
 
 /// One worker's figures, on cache lines of their own.
@@ -28,6 +56,41 @@ pub struct WorkerStats {
     pub errors: AtomicU64,
     /// By command.
     pub by_command: Box<[CommandStats]>,
+    /// Error replies by [`ErrorCode`].
+    by_error: [AtomicU64; ErrorCode::ALL.len()],
+    /// Error replies by a prefix of their own.
+    by_prefix: Mutex<BTreeMap<Box<str>, u64>>,
+    /// [`Stats::generation`] when the part was last cleared.
+    generation: AtomicU64,
+}
+
+/// What keeps being sampled: a rate per second over the last 1.6 seconds or so.
+#[derive(Debug, Default)]
+struct Rate {
+    last: u64,
+    samples: [u64; SAMPLES],
+    at: usize,
+}
+
+impl Rate {
+    fn sample(&mut self, total: u64, passed_ms: u64) {
+        // RESETSTAT makes totals smaller: nothing is known then.
+        let per_second = total.saturating_sub(self.last).saturating_mul(1000) / passed_ms.max(1);
+        self.last = total;
+        self.samples[self.at % SAMPLES] = per_second;
+        self.at += 1;
+    }
+    fn per_second(&self) -> u64 {
+        self.samples.iter().sum::<u64>() / SAMPLES as u64
+    }
+}
+
+#[derive(Debug, Default)]
+struct Rates {
+    sampled_ms: u64,
+    commands: Rate,
+    bytes_in: Rate,
+    bytes_out: Rate,
 }
 
 /// All figures.
@@ -43,8 +106,34 @@ pub struct Stats {
     pub bytes_in: AtomicU64,
     /// Bytes sent.
     pub bytes_out: AtomicU64,
+    /// Reads from sockets.
+    pub reads: AtomicU64,
+    /// Writes to sockets.
+    pub writes: AtomicU64,
+    /// Clients closed because they sent too much at once.
+    pub query_limit_closed: AtomicU64,
+    /// Clients closed because they did not read what was sent.
+    pub output_limit_closed: AtomicU64,
+    /// Refused by AUTH and HELLO.
+    pub denied_auth: AtomicU64,
+    /// Refused by ACL: the command.
+    pub denied_command: AtomicU64,
+    /// Refused by ACL: a key.
+    pub denied_key: AtomicU64,
+    /// Refused by ACL: a channel.
+    pub denied_channel: AtomicU64,
+    /// Most memory that was in use at once.
+    pub used_peak_bytes: AtomicUsize,
+    /// Evictions that did not end within their bound.
+    pub evictions_cut: AtomicU64,
     /// By worker.
     pub workers: Box<[WorkerStats]>,
+    generation: AtomicU64,
+    rates: Mutex<Rates>,
+    /// The keyspace's counters when the present generation began.
+    pub(crate) keyspace_base: [AtomicU64; 4],
+    /// Cleared by RESETSTAT, so that the next sample begins anew.
+    fresh: AtomicBool,
 }
 
 /// Adds to a figure that only one thread writes: no atomic addition.
@@ -53,36 +142,177 @@ pub fn bump(figure: &AtomicU64, by: u64) {
     figure.store(figure.load(Relaxed).wrapping_add(by), Relaxed);
 }
 
-impl Stats {
-    pub(crate) fn new(workers: u16, now_ms: u64) -> Self {
-        let worker = || WorkerStats {
+impl WorkerStats {
+    fn new() -> Self {
+        Self {
             commands: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             by_command: COMMANDS.iter().map(|_| CommandStats::default()).collect(),
-        };
+            by_error: std::array::from_fn(|_| AtomicU64::new(0)),
+            by_prefix: Mutex::default(),
+            generation: AtomicU64::new(0),
+        }
+    }
+    /// An error was answered.
+    #[cold]
+    pub fn error(&self, error: &Error) {
+        bump(&self.errors, 1);
+        let Some(prefix) = &error.prefix else { return bump(&self.by_error[error.code as usize], 1) };
+        let mut prefixes = self.by_prefix.lock();
+        let known = prefixes.len() < OTHER_ERRORS_MAX || prefixes.contains_key(prefix);
+        let prefix = if known { prefix.clone() } else { OVERFLOW.into() };
+        *prefixes.entry(prefix).or_default() += 1;
+    }
+    fn clear(&self) {
+        for figure in [&self.commands, &self.errors].into_iter().chain(&self.by_error) {
+            figure.store(0, Relaxed);
+        }
+        for command in &self.by_command {
+            for figure in [&command.calls, &command.time_ns, &command.rejected, &command.failed] {
+                figure.store(0, Relaxed);
+            }
+            if let Some(histogram) = command.histogram.get() {
+                histogram.clear();
+            }
+        }
+        self.by_prefix.lock().clear();
+    }
+}
+
+impl Stats {
+    pub(crate) fn new(workers: u16, now_ms: u64) -> Self {
         Self {
             started_ms: now_ms,
             connections: AtomicU64::new(0),
             rejected_connections: AtomicU64::new(0),
             bytes_in: AtomicU64::new(0),
             bytes_out: AtomicU64::new(0),
-            workers: (0..workers.max(1)).map(|_| worker()).collect(),
+            reads: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+            query_limit_closed: AtomicU64::new(0),
+            output_limit_closed: AtomicU64::new(0),
+            denied_auth: AtomicU64::new(0),
+            denied_command: AtomicU64::new(0),
+            denied_key: AtomicU64::new(0),
+            denied_channel: AtomicU64::new(0),
+            used_peak_bytes: AtomicUsize::new(0),
+            evictions_cut: AtomicU64::new(0),
+            workers: (0..workers.max(1)).map(|_| WorkerStats::new()).collect(),
+            generation: AtomicU64::new(0),
+            rates: Mutex::new(Rates { sampled_ms: now_ms, ..Rates::default() }),
+            keyspace_base: Default::default(),
+            fresh: AtomicBool::new(true),
         }
     }
+
+    /// A worker begins a batch: its figures are of the present generation from here on.
+    #[inline]
+    pub(crate) fn begin(&self, worker: &WorkerStats) {
+        let generation = self.generation.load(Relaxed);
+        if worker.generation.load(Relaxed) != generation {
+            worker.clear();
+            worker.generation.store(generation, Relaxed);
+        }
+    }
+    /// Everything begins at nothing again. `worker`: whose thread this is.
+    pub(crate) fn reset(&self, worker: u16) {
+        self.generation.fetch_add(1, Relaxed);
+        self.begin(&self.workers[usize::from(worker)]);
+        for figure in [
+            &self.connections,
+            &self.rejected_connections,
+            &self.bytes_in,
+            &self.bytes_out,
+            &self.reads,
+            &self.writes,
+            &self.query_limit_closed,
+            &self.output_limit_closed,
+            &self.denied_auth,
+            &self.denied_command,
+            &self.denied_key,
+            &self.denied_channel,
+            &self.evictions_cut,
+        ] {
+            figure.store(0, Relaxed);
+        }
+        self.fresh.store(true, Relaxed);
+    }
+    /// The workers' parts of the present generation.
+    fn current(&self) -> impl Iterator<Item = &WorkerStats> {
+        let generation = self.generation.load(Relaxed);
+        self.workers.iter().filter(move |worker| worker.generation.load(Relaxed) == generation)
+    }
+
     /// Requests that ran.
     #[must_use]
     pub fn commands(&self) -> u64 {
-        self.workers.iter().map(|worker| worker.commands.load(Relaxed)).sum()
+        self.current().map(|worker| worker.commands.load(Relaxed)).sum()
+    }
+    /// Error replies.
+    #[must_use]
+    pub fn errors(&self) -> u64 {
+        self.current().map(|worker| worker.errors.load(Relaxed)).sum()
+    }
+    /// Error replies by prefix.
+    #[must_use]
+    pub fn errors_by_prefix(&self) -> BTreeMap<Box<str>, u64> {
+        let mut sums: BTreeMap<Box<str>, u64> = BTreeMap::new();
+        for worker in self.current() {
+            for (code, count) in ErrorCode::ALL.iter().zip(&worker.by_error) {
+                match count.load(Relaxed) {
+                    0 => {}
+                    count => *sums.entry(code.prefix().into()).or_default() += count,
+                }
+            }
+            for (prefix, count) in worker.by_prefix.lock().iter() {
+                *sums.entry(prefix.clone()).or_default() += count;
+            }
+        }
+        sums
     }
     /// One command's calls, nanoseconds, rejections and failures.
     #[must_use]
     pub fn command(&self, id: CommandId) -> [u64; 4] {
         let mut sum = [0; 4];
-        for worker in &self.workers {
+        for worker in self.current() {
             let stats = &worker.by_command[usize::from(id.0)];
             let figures = [&stats.calls, &stats.time_ns, &stats.rejected, &stats.failed];
             sum.iter_mut().zip(figures).for_each(|(sum, figure)| *sum += figure.load(Relaxed));
         }
         sum
+    }
+    /// How long one command took how often, in nanoseconds; nothing when it never ran.
+    #[must_use]
+    pub fn histogram(&self, id: CommandId) -> Option<Counts> {
+        let mut sum: Option<Counts> = None;
+        for worker in self.current() {
+            if let Some(part) = worker.by_command[usize::from(id.0)].histogram.get() {
+                sum.get_or_insert_default().add(part);
+            }
+        }
+        sum.filter(|counts| !counts.is_empty())
+    }
+
+    /// Takes a sample of the rates, if a tenth of a second has passed since the last one.
+    pub(crate) fn sample(&self, now_ms: u64) {
+        let Some(mut rates) = self.rates.try_lock() else { return };
+        if self.fresh.swap(false, Relaxed) {
+            *rates = Rates { sampled_ms: now_ms, ..Rates::default() };
+            return;
+        }
+        let passed_ms = now_ms.saturating_sub(rates.sampled_ms);
+        if passed_ms < 100 {
+            return;
+        }
+        rates.sampled_ms = now_ms;
+        rates.commands.sample(self.commands(), passed_ms);
+        rates.bytes_in.sample(self.bytes_in.load(Relaxed), passed_ms);
+        rates.bytes_out.sample(self.bytes_out.load(Relaxed), passed_ms);
+    }
+    /// Commands, bytes received and bytes sent per second.
+    #[must_use]
+    pub fn rates(&self) -> [u64; 3] {
+        let rates = self.rates.lock();
+        [rates.commands.per_second(), rates.bytes_in.per_second(), rates.bytes_out.per_second()]
     }
 }

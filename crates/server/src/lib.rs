@@ -4,3 +4,8 @@
 //! Does not own: commands (`weft-engine`), codecs (`weft-protocol`).
 
 #![forbid(unsafe_code)]
+
+pub mod log;
+pub mod options;
+
+pub use options::{Options, OptionsError};

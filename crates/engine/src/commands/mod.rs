@@ -28,6 +28,7 @@
 
 use crate::handler::Entry;
 
+mod config;
 mod connection;
 pub(crate) mod expiry;
 mod generic;
@@ -39,6 +40,7 @@ pub(crate) mod number;
 mod object;
 mod pubsub;
 mod replication;
+mod server;
 mod string;
 mod text;
 mod transaction;
@@ -48,6 +50,7 @@ pub(crate) use pubsub::tell as subscriptions_changed;
 
 /// All handlers.
 pub(crate) const LISTS: &[&[Entry]] = &[
+    config::LIST,
     connection::LIST,
     generic::LIST,
     keyspace::LIST,
@@ -57,6 +60,7 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     object::LIST,
     pubsub::LIST,
     replication::LIST,
+    server::LIST,
     string::LIST,
     text::LIST,
     transaction::LIST,

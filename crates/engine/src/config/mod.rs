@@ -1,68 +1,196 @@
-//! Owns: the server's settings as they are now. Does not own: where they came from (`weft-server` reads files and
-//! flags), what follows from a change but for what stands here.
+//! Owns: the server's configuration as it is now: the text of every directive, and what follows when one changes. Does
+//! not own: where values came from (`weft-server` reads files and flags).
 //!
-//! What hot paths read are plain atomics in [`Settings`]; everything has its name, default and text form in the table
-//! of directives, which CONFIG GET and SET go through.
+//! | module | owns |
+//! |---|---|
+//! | [`settings`] | what hot paths read: plain atomics |
+//! | [`table`] | all directives |
+//! | [`directive`], [`value`] | what a directive is; reading its value |
+//! | [`rewrite`] | CONFIG REWRITE |
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use weft_store::Policy;
+pub mod directive;
+pub mod rewrite;
+pub mod settings;
+pub mod table;
+pub mod value;
 
-/// Settings that commands read while they run, in their own types. Relaxed loads: a change is seen soon.
-#[derive(Debug)]
-pub struct Settings {
-    /// `maxmemory`; 0 for none.
-    pub maxmemory_bytes: AtomicUsize,
-    /// `maxmemory-policy`, as its place in [`POLICIES`].
-    pub maxmemory_policy: AtomicU32,
-    /// `maxmemory-samples`.
-    pub maxmemory_samples: AtomicU32,
-    /// `proto-max-bulk-len`: the longest string.
-    pub string_bytes_max: AtomicUsize,
-    /// `list-max-listpack-size`.
-    pub list_max_listpack_size: AtomicI64,
-    /// `slowlog-log-slower-than`, microseconds; negative for never.
-    pub slowlog_slower_than_us: AtomicI64,
-    /// `notify-keyspace-events`, as bits of [`crate::notify`].
-    pub notify_flags: AtomicU32,
-    /// `requirepass` is set, or the default user has a password: new clients must authenticate.
-    pub auth_required: AtomicBool,
-    /// `busy-reply-threshold`.
-    pub busy_reply_ms: AtomicU64,
-}
+use parking_lot::Mutex;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
-impl Default for Settings {
+use crate::engine::Engine;
+use directive::{Change, Directive, Effect, Kind};
+pub use settings::{POLICIES, PROTECTED, Settings};
+use table::DIRECTIVES;
+use value::{Refusal, Value};
+
+/// The value of every directive, without anything following from it: what files and flags are read into.
+#[derive(Clone, Debug)]
+pub struct Values(Box<[Value]>);
+
+impl Default for Values {
     fn default() -> Self {
-        Self {
-            maxmemory_bytes: AtomicUsize::new(0),
-            maxmemory_policy: AtomicU32::new(0),
-            maxmemory_samples: AtomicU32::new(5),
-            string_bytes_max: AtomicUsize::new(512 << 20),
-            list_max_listpack_size: AtomicI64::new(-2),
-            slowlog_slower_than_us: AtomicI64::new(10_000),
-            notify_flags: AtomicU32::new(0),
-            auth_required: AtomicBool::new(false),
-            busy_reply_ms: AtomicU64::new(5000),
-        }
+        Self(DIRECTIVES.iter().map(value::default_of).collect())
     }
 }
 
-/// The eviction policies, in the order of their numbers in [`Settings`].
-pub const POLICIES: [&str; 8] = [
-    "noeviction",
-    "allkeys-lru",
-    "allkeys-lfu",
-    "allkeys-random",
-    "volatile-lru",
-    "volatile-lfu",
-    "volatile-random",
-    "volatile-ttl",
-];
-
-impl Settings {
-    /// `maxmemory-policy`.
-    #[must_use]
-    pub fn policy(&self) -> Policy {
-        let number = self.maxmemory_policy.load(Relaxed) as usize;
-        POLICIES.get(number).and_then(|name| Policy::from_name(name)).unwrap_or(Policy::NoEviction)
+impl Values {
+    /// Sets a directive from words; says why it is refused.
+    ///
+    /// # Errors
+    /// When there is no such directive, or the value is not of its kind, or promises what is not served.
+    pub fn set(&mut self, name: &[u8], words: &[&[u8]]) -> Result<(), Refusal> {
+        let at = table::find(name).ok_or("there is no such directive")?;
+        self.0[at] = value::parse(&DIRECTIVES[at], words, &self.0[at])?;
+        Ok(())
     }
+    /// A directive's value.
+    ///
+    /// # Panics
+    /// When the table has no such directive.
+    #[must_use]
+    pub fn get(&self, name: &str) -> &Value {
+        let at = table::find(name.as_bytes());
+        &self.0[at.unwrap_or_else(|| panic!("the table of directives has no {name}"))]
+    }
+    /// A value by its place in the table.
+    #[must_use]
+    pub fn at(&self, at: usize) -> &Value {
+        &self.0[at]
+    }
+}
+
+/// What the server does when a directive of [`Effect::Server`] changes; its error is the client's.
+pub type Hook = Box<dyn Fn(&Directive, &Value) -> Result<(), Refusal> + Send + Sync>;
+
+/// The configuration.
+#[derive(Default)]
+pub struct Config {
+    values: Mutex<Values>,
+    /// The file that REWRITE writes.
+    file: OnceLock<PathBuf>,
+    hook: OnceLock<Hook>,
+}
+
+/// Why CONFIG SET is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetError {
+    /// The directive, as it was named.
+    pub name: String,
+    /// Why; nothing where it is unknown.
+    pub why: Option<Refusal>,
+}
+
+impl Config {
+    /// A directive's text.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Vec<u8> {
+        self.values.lock().get(name).text.to_vec()
+    }
+    /// All values as they are now.
+    #[must_use]
+    pub fn values(&self) -> Values {
+        self.values.lock().clone()
+    }
+    /// Names the file that the configuration came from. Once, at the start.
+    pub fn set_file(&self, file: PathBuf) {
+        // A second one would be a second start.
+        let _ = self.file.set(file);
+    }
+    /// The file that the configuration came from.
+    #[must_use]
+    pub fn file(&self) -> Option<&PathBuf> {
+        self.file.get()
+    }
+    /// What the server does when a directive of [`Effect::Server`] changes. Once, at the start.
+    pub fn set_hook(&self, hook: Hook) {
+        let _ = self.hook.set(hook);
+    }
+}
+
+impl Engine {
+    /// Takes over values that were read at the start, and everything follows from them.
+    pub fn configure(&self, values: Values) {
+        for (directive, value) in DIRECTIVES.iter().zip(&values.0) {
+            if let Effect::Engine(apply) = directive.effect {
+                apply(self, value);
+            }
+        }
+        *self.config.values.lock() = values;
+    }
+
+    /// CONFIG SET: all of them, or none. `protected`: whether this client may change what `enable-protected-configs`
+    /// guards.
+    ///
+    /// # Errors
+    /// The first that is refused.
+    pub fn set_config(&self, pairs: &[(&[u8], &[u8])], protected: bool) -> Result<(), SetError> {
+        let mut values = self.config.values.lock();
+        let mut wanted: Vec<(usize, Value)> = Vec::with_capacity(pairs.len());
+        let error = |name: &[u8], why| SetError { name: String::from_utf8_lossy(name).into_owned(), why };
+        for (name, _) in pairs {
+            let at = table::find(name).ok_or_else(|| error(name, None))?;
+            let why = match DIRECTIVES[at].change {
+                Change::AtStart => Some("can't set immutable config"),
+                Change::Protected if !protected => Some("can't set protected config"),
+                _ if wanted.iter().any(|(other, _)| *other == at) => Some("duplicate parameter"),
+                _ => None,
+            };
+            if let Some(why) = why {
+                return Err(error(name, Some(why.into())));
+            }
+            wanted.push((at, values.0[at].clone()));
+        }
+        for ((at, new), (_, text)) in wanted.iter_mut().zip(pairs) {
+            let directive = &DIRECTIVES[*at];
+            let words: Vec<&[u8]> = if directive.kind.takes_many() && !text.is_empty() {
+                text.split(|byte| *byte == b' ').collect()
+            } else {
+                vec![text]
+            };
+            *new = value::parse(directive, &words, new)
+                .map_err(|why| error(directive.name.as_bytes(), Some(why)))?;
+        }
+        self.apply(&mut values, &wanted)
+    }
+
+    fn apply(&self, values: &mut Values, wanted: &[(usize, Value)]) -> Result<(), SetError> {
+        for (done, (at, new)) in wanted.iter().enumerate() {
+            if let Err(why) = self.follow(&DIRECTIVES[*at], new) {
+                for (at, _) in &wanted[..done] {
+                    // What was in force a moment ago can be again.
+                    let _ = self.follow(&DIRECTIVES[*at], &values.0[*at]);
+                }
+                return Err(SetError { name: DIRECTIVES[*at].name.to_string(), why: Some(why) });
+            }
+        }
+        for (at, new) in wanted {
+            values.0[*at] = new.clone();
+        }
+        Ok(())
+    }
+
+    /// Does what follows from a value.
+    fn follow(&self, directive: &Directive, value: &Value) -> Result<(), Refusal> {
+        match directive.effect {
+            Effect::Engine(apply) => apply(self, value),
+            Effect::Server => {
+                if let Some(hook) = self.config.hook.get() {
+                    hook(directive, value)?;
+                }
+            }
+            Effect::Kept => {}
+        }
+        if matches!(directive.kind, Kind::Folder) {
+            let folder = PathBuf::from(value.str().into_owned());
+            std::env::set_current_dir(folder).map_err(|error| Refusal::from(plain(&error)))?;
+        }
+        Ok(())
+    }
+}
+
+/// The operating system's message without its number.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_string()
 }

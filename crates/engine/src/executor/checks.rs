@@ -98,7 +98,7 @@ impl Core<'_> {
         if let What::Command(id) = what {
             bump(&self.stats.by_command[usize::from(id.0)].rejected, 1);
         }
-        bump(&self.stats.errors, 1);
+        self.stats.error(error);
         sink.error(error);
     }
 }

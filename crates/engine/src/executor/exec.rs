@@ -107,6 +107,7 @@ impl Core<'_> {
                 Ok(()) => blocking::note_written(&mut context, &args),
                 Err(error) => {
                     sink.rollback(mark);
+                    self.stats.error(&error);
                     sink.error(&error);
                 }
             }

@@ -8,6 +8,7 @@ mod checks;
 mod exec;
 mod locks;
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weft_protocol::table::{CommandId, flag};
 use weft_store::evict::Outcome as Eviction;
@@ -92,6 +93,8 @@ pub(crate) struct Core<'e> {
     now_ms: u64,
     /// Nanoseconds of the present batch that commands have been charged with one by one.
     charged_ns: u64,
+    /// `latency-tracking`, as it was when the batch began.
+    with_histograms: bool,
 }
 
 impl<'e> Executor<'e> {
@@ -114,6 +117,7 @@ impl<'e> Executor<'e> {
                 evictor: Evictor::new(seed ^ 0x5bd1),
                 now_ms: engine.clock.now_ms(),
                 charged_ns: 0,
+                with_histograms: true,
             },
         })
     }
@@ -224,6 +228,8 @@ impl Core<'_> {
     fn begin(&mut self) {
         self.now_ms = self.engine.clock.now_ms();
         self.charged_ns = 0;
+        self.engine.stats.begin(self.stats);
+        self.with_histograms = self.engine.settings.latency_tracking.load(Relaxed);
         self.local.effects.wanted = self.engine.wants_effects();
     }
 
@@ -288,6 +294,7 @@ impl Core<'_> {
         let outcome = self.run_locked(tier, handler, args, session, &mut sink);
         if let Err(error) = outcome {
             sink.rollback(mark);
+            self.stats.error(&error);
             sink.error(&error);
         }
         self.count(id, stats, args, session, sink.errors(), timed);
@@ -394,11 +401,11 @@ impl Core<'_> {
     /// Evicts until there is room, if there is a limit. Says whether a command that needs memory may run.
     fn make_room(&mut self, batch: &Batch<'_>) -> bool {
         let settings = &self.engine.settings;
-        let limit = settings.maxmemory_bytes.load(std::sync::atomic::Ordering::Relaxed);
+        let limit = settings.maxmemory_bytes.load(Relaxed);
         if limit == 0 || self.engine.keyspace.used_bytes() <= limit {
             return true;
         }
-        let samples = settings.maxmemory_samples.load(std::sync::atomic::Ordering::Relaxed) as usize;
+        let samples = settings.maxmemory_samples.load(Relaxed) as usize;
         let (outcome, _) = self.evictor.evict_until(
             batch,
             (settings.policy(), samples),
@@ -429,16 +436,15 @@ impl Core<'_> {
         bump(&stats.calls, 1);
         if errors > 0 {
             bump(&stats.failed, 1);
-            bump(&self.stats.errors, u64::from(errors));
         }
         let info = &session.info;
-        info.active_ms.store(self.now_ms, std::sync::atomic::Ordering::Relaxed);
-        info.last_command.store(id.0, std::sync::atomic::Ordering::Relaxed);
+        info.active_ms.store(self.now_ms, Relaxed);
+        info.last_command.store(id.0, Relaxed);
         bump(&info.commands, 1);
         if let Some(timed) = timed {
             let took = timed.elapsed();
             let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-            bump(&stats.time_ns, ns);
+            stats.took(ns, 1, self.with_histograms);
             self.charged_ns = self.charged_ns.saturating_add(ns);
             self.engine.took(session, args, took, self.now_ms);
         }
@@ -451,9 +457,10 @@ impl Core<'_> {
         let quick = |request: &&Request| matches!(request.what, What::Command(id) if is_quick(id));
         let count = list.iter().filter(quick).count() as u64;
         let Some(share) = total_ns.saturating_sub(self.charged_ns).checked_div(count) else { return };
-        for request in list.iter().filter(quick) {
-            if let What::Command(id) = request.what {
-                bump(&self.stats.by_command[usize::from(id.0)].time_ns, share);
+        // Neighbours are mostly alike, and then counted at once.
+        for run in list.chunk_by(|one, next| one.command() == next.command()) {
+            if let Some(id) = run[0].command().filter(|id| is_quick(*id)) {
+                self.stats.by_command[usize::from(id.0)].took(share, run.len() as u64, self.with_histograms);
             }
         }
     }

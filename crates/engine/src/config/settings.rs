@@ -1,0 +1,173 @@
+//! Owns: the settings that commands and connections read while they run, in their own types. Does not own: their
+//! names and texts (`super::table`).
+
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
+};
+use weft_store::Policy;
+
+macro_rules! settings {
+    ($($(#[$doc:meta])* $name:ident: $atomic:ident = $default:expr,)*) => {
+        /// Settings as they are now. Relaxed loads: a change is seen soon.
+        #[derive(Debug)]
+        pub struct Settings { $($(#[$doc])* pub $name: $atomic,)* }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self { $($name: $atomic::new($default),)* }
+            }
+        }
+    };
+}
+
+settings! {
+    /// `maxmemory`; 0 for none.
+    maxmemory_bytes: AtomicUsize = 0,
+    /// `maxmemory-policy`, as its place in [`POLICIES`].
+    maxmemory_policy: AtomicU32 = 0,
+    /// `maxmemory-samples`.
+    maxmemory_samples: AtomicU32 = 5,
+    /// `maxmemory-eviction-tenacity`, 0 to 100.
+    maxmemory_tenacity: AtomicU32 = 10,
+    /// `lfu-log-factor`.
+    lfu_log_factor: AtomicU32 = 10,
+    /// `lfu-decay-time`, in minutes.
+    lfu_decay_min: AtomicU32 = 1,
+
+    /// `proto-max-bulk-len`: the longest string.
+    string_bytes_max: AtomicUsize = 512 << 20,
+    /// `hash-max-listpack-entries`.
+    hash_max_listpack_entries: AtomicUsize = 512,
+    /// `hash-max-listpack-value`, in bytes.
+    hash_max_listpack_value: AtomicUsize = 64,
+    /// `list-max-listpack-size`.
+    list_max_listpack_size: AtomicI64 = -2,
+    /// `list-compress-depth`.
+    list_compress_depth: AtomicU32 = 0,
+    /// `set-max-intset-entries`.
+    set_max_intset_entries: AtomicUsize = 512,
+    /// `set-max-listpack-entries`.
+    set_max_listpack_entries: AtomicUsize = 128,
+    /// `set-max-listpack-value`, in bytes.
+    set_max_listpack_value: AtomicUsize = 64,
+    /// `zset-max-listpack-entries`.
+    zset_max_listpack_entries: AtomicUsize = 128,
+    /// `zset-max-listpack-value`, in bytes.
+    zset_max_listpack_value: AtomicUsize = 64,
+    /// `stream-node-max-bytes`; 0 for no limit.
+    stream_node_max_bytes: AtomicUsize = 4096,
+    /// `stream-node-max-entries`; 0 for no limit.
+    stream_node_max_entries: AtomicUsize = 100,
+    /// `hll-sparse-max-bytes`.
+    hll_sparse_max_bytes: AtomicUsize = 3000,
+
+    /// `notify-keyspace-events`, as bits of [`crate::notify`].
+    notify_flags: AtomicU32 = 0,
+    /// `tracking-table-max-keys`; 0 for no limit.
+    tracking_keys_max: AtomicUsize = 1_000_000,
+    /// `acllog-max-len`.
+    acl_log_max: AtomicUsize = 128,
+    /// `acl-pubsub-default allchannels`: new users may use every channel.
+    acl_pubsub_allchannels: AtomicBool = false,
+    /// `requirepass` is set, or the default user has a password: new clients must authenticate.
+    auth_required: AtomicBool = false,
+    /// `busy-reply-threshold`.
+    busy_reply_ms: AtomicU64 = 5000,
+    /// `active-expire-effort`, 1 to 10.
+    expire_effort: AtomicU32 = 1,
+    /// DEBUG SET-ACTIVE-EXPIRE: whether keys expire without being looked at.
+    active_expire: AtomicBool = true,
+    /// `hz`: how often a second background work is done.
+    hz: AtomicU32 = 10,
+    /// `lazyfree-lazy-user-flush`: FLUSHALL without SYNC or ASYNC does not wait for memory to be freed.
+    lazy_flush: AtomicBool = true,
+
+    /// `slowlog-log-slower-than`, microseconds; negative for never.
+    slowlog_slower_than_us: AtomicI64 = 10_000,
+    /// `slowlog-max-len`.
+    slowlog_max: AtomicUsize = 128,
+    /// `commandlog-request-larger-than`, bytes; negative for never.
+    request_larger_than_bytes: AtomicI64 = 1 << 20,
+    /// `commandlog-large-request-max-len`.
+    large_requests_max: AtomicUsize = 128,
+    /// `commandlog-reply-larger-than`, bytes; negative for never.
+    reply_larger_than_bytes: AtomicI64 = 1 << 20,
+    /// `commandlog-large-reply-max-len`.
+    large_replies_max: AtomicUsize = 128,
+    /// `latency-monitor-threshold`, milliseconds; 0 for off.
+    latency_threshold_ms: AtomicU64 = 0,
+    /// `latency-tracking`: histograms of each command's time.
+    latency_tracking: AtomicBool = true,
+
+    /// `maxclients`: connections.
+    clients_max: AtomicU32 = 10_000,
+    /// `timeout`: seconds after which an idle client is closed; 0 for never.
+    idle_timeout_s: AtomicU32 = 0,
+    /// `tcp-keepalive`, seconds; 0 for off.
+    keepalive_s: AtomicU32 = 300,
+    /// `protected-mode`.
+    protected_mode: AtomicBool = true,
+    /// `client-query-buffer-limit`: bytes received and not yet run.
+    query_bytes_max: AtomicUsize = 1 << 30,
+    /// `client-output-buffer-limit normal`: bytes at which a client is closed at once; 0 for no limit.
+    output_normal_hard_bytes: AtomicUsize = 0,
+    /// `client-output-buffer-limit normal`: bytes that it may not exceed for long; 0 for no limit.
+    output_normal_soft_bytes: AtomicUsize = 0,
+    /// `client-output-buffer-limit normal`: how long.
+    output_normal_soft_s: AtomicU32 = 0,
+    /// `client-output-buffer-limit pubsub`: bytes at which a subscriber is closed at once; 0 for no limit.
+    output_pubsub_hard_bytes: AtomicUsize = 32 << 20,
+    /// `client-output-buffer-limit pubsub`: bytes that it may not exceed for long; 0 for no limit.
+    output_pubsub_soft_bytes: AtomicUsize = 8 << 20,
+    /// `client-output-buffer-limit pubsub`: how long.
+    output_pubsub_soft_s: AtomicU32 = 60,
+    /// `shutdown-timeout`, seconds: how long clients get to read what is sent to them.
+    shutdown_timeout_s: AtomicU32 = 10,
+
+    /// `respb-detect`: a connection may begin with a RESPB frame.
+    respb_detect: AtomicBool = true,
+    /// `respb-channels`: channels of a connection.
+    respb_channels_max: AtomicU32 = 65_536,
+    /// `respb-unauthenticated-channels`: the same, before authentication.
+    respb_unauthenticated_channels_max: AtomicU32 = 16,
+    /// `respb-queue-bytes`: what waits behind a blocked request, for each channel.
+    respb_queue_bytes_max: AtomicUsize = 1 << 20,
+    /// `respb-output-bytes`: replies and pushes not yet sent, for each channel.
+    respb_output_bytes_max: AtomicUsize = 256 << 20,
+    /// `respb-frame-bytes`: a frame in either direction.
+    respb_frame_bytes_max: AtomicUsize = 1 << 30,
+
+    /// `enable-debug-command`, as its place in [`PROTECTED`].
+    debug_command: AtomicU8 = 0,
+    /// `enable-protected-configs`, as its place in [`PROTECTED`].
+    protected_configs: AtomicU8 = 0,
+}
+
+/// The eviction policies, in the order of their numbers in [`Settings`].
+pub const POLICIES: [&str; 8] = [
+    "noeviction",
+    "allkeys-lru",
+    "allkeys-lfu",
+    "allkeys-random",
+    "volatile-lru",
+    "volatile-lfu",
+    "volatile-random",
+    "volatile-ttl",
+];
+
+/// Who may do something that is dangerous: nobody, everybody, clients on this machine.
+pub const PROTECTED: [&str; 3] = ["no", "yes", "local"];
+
+impl Settings {
+    /// `maxmemory-policy`.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        let number = self.maxmemory_policy.load(Relaxed) as usize;
+        POLICIES.get(number).and_then(|name| Policy::from_name(name)).unwrap_or(Policy::NoEviction)
+    }
+    /// Its name.
+    #[must_use]
+    pub fn policy_name(&self) -> &'static str {
+        POLICIES[self.maxmemory_policy.load(Relaxed) as usize % POLICIES.len()]
+    }
+}

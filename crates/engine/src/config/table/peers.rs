@@ -1,0 +1,71 @@
+//! Owns: directives about replication and the cluster, neither of which Weft has: they are kept, and those that would
+//! switch either on are refused.
+
+use super::{ANY, INT};
+use crate::config::directive::{Directive, Kind, int, memory, switch, text, word};
+
+const NO_REPLICATION: &str = "Weft does not replicate yet";
+const NO_CLUSTER: &str = "Weft has no cluster mode";
+
+pub(super) const LIST: &[Directive] = &[
+    // Replication.
+    Directive::new("replicaof", Kind::Primary, "").alias("slaveof").at_start().only(&[""], NO_REPLICATION),
+    text("primaryauth", "").alias("masterauth").secret(),
+    text("primaryuser", "").alias("masteruser").secret(),
+    text("bind-source-addr", ""),
+    switch("repl-disable-tcp-nodelay", "no"),
+    switch("repl-mptcp", "no").at_start(),
+    switch("repl-diskless-sync", "yes"),
+    int("repl-diskless-sync-delay", (0, INT), "5"),
+    int("repl-diskless-sync-max-replicas", (0, INT), "0"),
+    word("repl-diskless-load", &["disabled", "on-empty-db", "swapdb", "flush-before-load"], "disabled"),
+    switch("dual-channel-replication-enabled", "no"),
+    memory("repl-backlog-size", (1, ANY), "10485760"),
+    int("repl-backlog-ttl", (0, ANY), "3600"),
+    int("repl-timeout", (1, INT), "60"),
+    int("repl-ping-replica-period", (1, INT), "10").alias("repl-ping-slave-period"),
+    int("min-replicas-to-write", (0, INT), "0").alias("min-slaves-to-write").only(&["0"], NO_REPLICATION),
+    int("min-replicas-max-lag", (0, INT), "10").alias("min-slaves-max-lag"),
+    int("replica-priority", (0, INT), "100").alias("slave-priority"),
+    switch("replica-lazy-flush", "yes").alias("slave-lazy-flush"),
+    switch("replica-serve-stale-data", "yes").alias("slave-serve-stale-data"),
+    switch("replica-read-only", "yes").alias("slave-read-only"),
+    switch("replica-ignore-maxmemory", "yes").alias("slave-ignore-maxmemory"),
+    switch("replica-ignore-disk-write-errors", "no"),
+    switch("replica-announced", "yes"),
+    text("replica-announce-ip", "").alias("slave-announce-ip"),
+    int("replica-announce-port", (0, 65_535), "0").alias("slave-announce-port"),
+    // The cluster.
+    switch("cluster-enabled", "no").at_start().only(&["no"], NO_CLUSTER),
+    Directive::new("cluster-config-file", Kind::Text("cluster-config-file"), "nodes.conf").at_start(),
+    word("cluster-config-save-behavior", &["sync", "best-effort"], "sync"),
+    int("cluster-databases", (1, INT), "1").at_start(),
+    int("cluster-node-timeout", (0, ANY), "15000"),
+    int("cluster-ping-interval", (0, ANY), "0").hidden(),
+    int("cluster-message-gossip-perc", (1, 100), "10").hidden(),
+    int("cluster-manual-failover-timeout", (1, INT), "5000"),
+    int("cluster-blacklist-ttl", (0, ANY), "60"),
+    int("cluster-migration-barrier", (0, INT), "1"),
+    int("cluster-slot-migration-log-max-len", (0, ANY), "1000"),
+    int("cluster-replica-validity-factor", (0, INT), "10").alias("cluster-slave-validity-factor"),
+    switch("cluster-replica-no-failover", "no").alias("cluster-slave-no-failover"),
+    switch("cluster-require-full-coverage", "yes"),
+    switch("cluster-allow-reads-when-down", "no"),
+    switch("cluster-allow-pubsubshard-when-down", "yes"),
+    switch("cluster-allow-replica-migration", "yes"),
+    switch("cluster-slot-stats-enabled", "no"),
+    memory("cluster-link-sendbuf-limit", (0, ANY), "0"),
+    memory("slot-migration-max-failover-repl-bytes", (-1, ANY), "0"),
+    int("cluster-port", (0, 65_535), "0").at_start(),
+    text("cluster-announce-ip", ""),
+    text("cluster-announce-client-ipv4", ""),
+    text("cluster-announce-client-ipv6", ""),
+    text("cluster-announce-hostname", ""),
+    text("cluster-announce-human-nodename", ""),
+    int("cluster-announce-port", (0, 65_535), "0"),
+    int("cluster-announce-tls-port", (0, 65_535), "0"),
+    int("cluster-announce-bus-port", (0, 65_535), "0"),
+    int("cluster-announce-client-port", (0, 65_535), "0"),
+    int("cluster-announce-client-tls-port", (0, 65_535), "0"),
+    word("cluster-preferred-endpoint-type", &["ip", "hostname", "unknown-endpoint"], "ip"),
+];

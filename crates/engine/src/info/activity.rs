@@ -1,0 +1,159 @@
+//! Owns: the sections Persistence, Stats, Replication and Cluster.
+
+use std::sync::atomic::Ordering::Relaxed;
+use weft_store::Counter;
+
+use super::Report;
+use super::commands::since_reset;
+use super::server::subscriptions;
+use crate::engine::Engine;
+
+pub(super) fn persistence(engine: &Engine, report: &mut Report, _now_ms: u64) {
+    report.section("Persistence");
+    report.fixed(&[
+        ("loading", "0"),
+        ("async_loading", "0"),
+        ("current_cow_peak", "0"),
+        ("current_cow_size", "0"),
+        ("current_cow_size_age", "0"),
+        ("current_fork_perc", "0.00"),
+        ("current_save_keys_processed", "0"),
+        ("current_save_keys_total", "0"),
+    ]);
+    report.field("rdb_changes_since_last_save", engine.keyspace.total(Counter::Writes));
+    report.field("rdb_bgsave_in_progress", 0);
+    report.field("rdb_last_save_time", engine.stats.started_ms / 1000);
+    report.fixed(&[
+        ("rdb_last_bgsave_status", "ok"),
+        ("rdb_last_bgsave_time_sec", "-1"),
+        ("rdb_current_bgsave_time_sec", "-1"),
+        ("rdb_saves", "0"),
+        ("rdb_last_cow_size", "0"),
+        ("rdb_last_load_keys_expired", "0"),
+        ("rdb_last_load_keys_loaded", "0"),
+        ("aof_enabled", "0"),
+        ("aof_rewrite_in_progress", "0"),
+        ("aof_rewrite_scheduled", "0"),
+        ("aof_last_rewrite_time_sec", "-1"),
+        ("aof_current_rewrite_time_sec", "-1"),
+        ("aof_last_bgrewrite_status", "ok"),
+        ("aof_rewrites", "0"),
+        ("aof_rewrites_consecutive_failures", "0"),
+        ("aof_last_write_status", "ok"),
+        ("aof_last_cow_size", "0"),
+        ("module_fork_in_progress", "0"),
+        ("module_fork_last_cow_size", "0"),
+        ("slot_migration_fork_in_progress", "0"),
+    ]);
+}
+
+pub(super) fn stats(engine: &Engine, report: &mut Report, _now_ms: u64) {
+    let stats = &engine.stats;
+    let [commands, bytes_in, bytes_out] = stats.rates();
+    let load = |figure: &std::sync::atomic::AtomicU64| figure.load(Relaxed);
+    let kib = |bytes: u64| format!("{:.2}", bytes as f64 / 1024.0);
+    report.section("Stats");
+    report.field("total_connections_received", load(&stats.connections));
+    report.field("total_commands_processed", stats.commands());
+    report.field("instantaneous_ops_per_sec", commands);
+    report.field("total_net_input_bytes", load(&stats.bytes_in));
+    report.field("total_net_output_bytes", load(&stats.bytes_out));
+    report.fixed(&[
+        ("total_net_repl_input_bytes", "0"),
+        ("total_net_repl_output_bytes", "0"),
+        ("total_net_cluster_slot_import_bytes", "0"),
+        ("total_net_cluster_slot_export_bytes", "0"),
+    ]);
+    report.field("instantaneous_input_kbps", kib(bytes_in));
+    report.field("instantaneous_output_kbps", kib(bytes_out));
+    report.fixed(&[("instantaneous_input_repl_kbps", "0.00"), ("instantaneous_output_repl_kbps", "0.00")]);
+    report.field("rejected_connections", load(&stats.rejected_connections));
+    report.fixed(&[("sync_full", "0"), ("sync_partial_ok", "0"), ("sync_partial_err", "0")]);
+    report.field("expired_keys", since_reset(engine, Counter::Expired));
+    report.fixed(&[
+        ("expired_fields", "0"),
+        ("expired_stale_perc", "0.00"),
+        ("expired_keys_with_volatile_items_stale_perc", "0.00"),
+        ("expired_time_cap_reached_count", "0"),
+        ("expire_cycle_cpu_milliseconds", "0"),
+    ]);
+    report.field("evicted_keys", since_reset(engine, Counter::Evicted));
+    report.fixed(&[("evicted_clients", "0"), ("evicted_scripts", "0")]);
+    report.field("total_eviction_exceeded_time", 0);
+    report.field("current_eviction_exceeded_time", 0);
+    report.field("keyspace_hits", since_reset(engine, Counter::Hits));
+    report.field("keyspace_misses", since_reset(engine, Counter::Misses));
+    let [channels, patterns, shard_channels] = subscriptions(engine);
+    report.field("pubsub_channels", channels);
+    report.field("pubsub_patterns", patterns);
+    report.field("pubsubshard_channels", shard_channels);
+    report.fixed(&[
+        ("latest_fork_usec", "0"),
+        ("total_forks", "0"),
+        ("migrate_cached_sockets", "0"),
+        ("slave_expires_tracked_keys", "0"),
+        ("active_defrag_hits", "0"),
+        ("active_defrag_misses", "0"),
+        ("active_defrag_key_hits", "0"),
+        ("active_defrag_key_misses", "0"),
+        ("total_active_defrag_time", "0"),
+        ("current_active_defrag_time", "0"),
+        ("tracking_total_keys", "0"),
+        ("tracking_total_items", "0"),
+        ("tracking_total_prefixes", "0"),
+        ("unexpected_error_replies", "0"),
+    ]);
+    report.field("total_error_replies", stats.errors());
+    report.field("dump_payload_sanitizations", 0);
+    report.field("total_reads_processed", load(&stats.reads));
+    report.field("total_writes_processed", load(&stats.writes));
+    report.fixed(&[
+        ("io_threaded_reads_processed", "0"),
+        ("io_threaded_writes_processed", "0"),
+        ("io_threaded_freed_objects", "0"),
+        ("io_threaded_accept_processed", "0"),
+        ("io_threaded_poll_processed", "0"),
+        ("io_threaded_total_prefetch_batches", "0"),
+        ("io_threaded_total_prefetch_entries", "0"),
+    ]);
+    report.field("client_query_buffer_limit_disconnections", load(&stats.query_limit_closed));
+    report.field("client_output_buffer_limit_disconnections", load(&stats.output_limit_closed));
+    report.fixed(&[
+        ("reply_buffer_shrinks", "0"),
+        ("reply_buffer_expands", "0"),
+        ("eventloop_cycles", "0"),
+        ("eventloop_duration_sum", "0"),
+        ("eventloop_duration_cmd_sum", "0"),
+        ("instantaneous_eventloop_cycles_per_sec", "0"),
+        ("instantaneous_eventloop_duration_usec", "0"),
+    ]);
+    report.field("acl_access_denied_auth", load(&stats.denied_auth));
+    report.field("acl_access_denied_cmd", load(&stats.denied_command));
+    report.field("acl_access_denied_key", load(&stats.denied_key));
+    report.field("acl_access_denied_channel", load(&stats.denied_channel));
+    report.fixed(&[("acl_access_denied_tls_cert", "0"), ("acl_access_denied_db", "0")]);
+}
+
+pub(super) fn replication(engine: &Engine, report: &mut Report, _now_ms: u64) {
+    report.section("Replication");
+    report.fixed(&[
+        ("role", "master"),
+        ("connected_slaves", "0"),
+        ("replicas_waiting_psync", "0"),
+        ("master_failover_state", "no-failover"),
+    ]);
+    report.field("master_replid", &*engine.facts.replication_id.lock());
+    report.fixed(&[
+        ("master_replid2", "0000000000000000000000000000000000000000"),
+        ("master_repl_offset", "0"),
+        ("second_repl_offset", "-1"),
+        ("repl_backlog_active", "0"),
+    ]);
+    report.field("repl_backlog_size", engine.config.values().get("repl-backlog-size").number);
+    report.fixed(&[("repl_backlog_first_byte_offset", "0"), ("repl_backlog_histlen", "0")]);
+}
+
+pub(super) fn cluster(_: &Engine, report: &mut Report, _now_ms: u64) {
+    report.section("Cluster");
+    report.field("cluster_enabled", 0);
+}

@@ -1,0 +1,192 @@
+//! Owns: the sections Server, Clients, Memory and CPU.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::process::{Cpu, Memory, OS};
+use super::{REDIS_VERSION, Report, VERSION, human, ratio};
+use crate::engine::Engine;
+use crate::pubsub::Space;
+use crate::session::client_flag;
+
+pub(super) fn server(engine: &Engine, report: &mut Report, now_ms: u64) {
+    let settings = &engine.settings;
+    let facts = &engine.facts;
+    let uptime_s = now_ms.saturating_sub(engine.stats.started_ms) / 1000;
+    let hz = settings.hz.load(Relaxed);
+    report.section("Server");
+    report.field("redis_version", REDIS_VERSION);
+    report.field("server_name", "weft");
+    report.field("weft_version", VERSION);
+    report.fixed(&[("redis_git_sha1", "00000000"), ("redis_git_dirty", "0"), ("redis_build_id", "0")]);
+    report.fixed(&[("redis_mode", "standalone"), ("server_mode", "standalone")]);
+    report.field("os", &*OS);
+    report.field("arch_bits", usize::BITS);
+    report.field("monotonic_clock", "POSIX clock_gettime");
+    report.field("multiplexing_api", *facts.io_backend.read());
+    report.fixed(&[("atomicvar_api", "rust-atomics"), ("gcc_version", "0.0.0")]);
+    report.field("process_id", std::process::id());
+    report.field("process_supervised", "no");
+    report.field("run_id", &facts.run_id);
+    report.field("tcp_port", *facts.port.read());
+    report.field("server_time_usec", now_ms * 1000);
+    report.field("uptime_in_seconds", uptime_s);
+    report.field("uptime_in_days", uptime_s / 86_400);
+    report.field("hz", hz);
+    report.field("configured_hz", hz);
+    report.field("clients_hz", hz);
+    report.field("lru_clock", (now_ms / 1000) & 0xff_ffff);
+    report.field("executable", std::env::current_exe().unwrap_or_default().display());
+    report.field(
+        "config_file",
+        engine.config.file().map(|file| file.display().to_string()).unwrap_or_default(),
+    );
+    report.fixed(&[("io_threads_active", "0")]);
+    report.field("worker_threads", engine.worker_count());
+    report.field("availability_zone", String::from_utf8_lossy(&engine.config.text("availability-zone")));
+    for (at, listener) in facts.listeners.read().iter().enumerate() {
+        report.field(&format!("listener{at}"), listener);
+    }
+}
+
+/// What INFO adds up over all clients.
+#[derive(Default)]
+struct Sums {
+    tracking: usize,
+    subscribed: usize,
+    watching: usize,
+    watched: usize,
+    input_max: u64,
+    output_max: u64,
+}
+
+pub(super) fn clients(engine: &Engine, report: &mut Report, now_ms: u64) {
+    let mut sums = Sums::default();
+    engine.clients.each(|info| {
+        sums.tracking += usize::from(info.has(client_flag::TRACKING));
+        sums.subscribed += usize::from(info.has(client_flag::PUBSUB));
+        let watched = info.watched.load(Relaxed) as usize;
+        sums.watching += usize::from(watched > 0);
+        sums.watched += watched;
+        sums.input_max = sums.input_max.max(info.connection.input_bytes.load(Relaxed));
+        sums.output_max = sums.output_max.max(info.connection.output_bytes.load(Relaxed));
+    });
+    let blocked = engine.waits.len();
+    let until_ms = engine.pause.until_ms.load(Relaxed);
+    let left_ms = until_ms.saturating_sub(now_ms);
+    let actions = match () {
+        () if left_ms == 0 => "none",
+        () if engine.pause.writes_only.load(Relaxed) => "write",
+        () => "all",
+    };
+    report.section("Clients");
+    report.field("connected_clients", engine.clients.len());
+    report.field("cluster_connections", 0);
+    report.field("maxclients", engine.settings.clients_max.load(Relaxed));
+    report.field("client_recent_max_input_buffer", sums.input_max);
+    report.field("client_recent_max_output_buffer", sums.output_max);
+    report.field("blocked_clients", blocked);
+    report.field("tracking_clients", sums.tracking);
+    report.field("pubsub_clients", sums.subscribed);
+    report.field("watching_clients", sums.watching);
+    report.field("clients_in_timeout_table", blocked);
+    report.field("total_watched_keys", sums.watched);
+    report.field("total_blocking_keys", blocked);
+    report.field("total_blocking_keys_on_nokey", 0);
+    report.field("paused_reason", if left_ms == 0 { "none" } else { "client_pause" });
+    report.field("paused_actions", actions);
+    report.field("paused_timeout_milliseconds", left_ms);
+}
+
+pub(super) fn memory(engine: &Engine, report: &mut Report, _now_ms: u64) {
+    let used = engine.keyspace.used_bytes();
+    let peak = engine.stats.used_peak_bytes.load(Relaxed).max(used);
+    let tables = engine.keyspace.table_resident_bytes();
+    let active = engine.keyspace.page_stats().resident_bytes() + tables;
+    let overhead = tables.min(used);
+    let dataset = used - overhead;
+    let resident = Memory::now().resident_bytes;
+    let limit = engine.settings.maxmemory_bytes.load(Relaxed);
+    let mut buffers = 0;
+    engine.clients.each(|info| {
+        // A connection of many channels stands there once.
+        if info.address.channel == 0 {
+            let connection = &info.connection;
+            buffers += connection.input_bytes.load(Relaxed) + connection.output_bytes.load(Relaxed);
+        }
+    });
+    report.section("Memory");
+    report.bytes("used_memory", used);
+    report.bytes("used_memory_rss", resident);
+    report.bytes("used_memory_peak", peak);
+    report.field("used_memory_peak_perc", format_args!("{:.2}%", ratio(used, peak) * 100.0));
+    report.field("used_memory_overhead", overhead);
+    report.field("used_memory_startup", 0);
+    report.field("used_memory_dataset", dataset);
+    report.field("used_memory_dataset_perc", format_args!("{:.2}%", ratio(dataset, used) * 100.0));
+    report.field("allocator_allocated", used);
+    report.field("allocator_active", active);
+    report.field("allocator_resident", active);
+    report.field("allocator_muzzy", 0);
+    report.bytes("total_system_memory", Memory::total_bytes());
+    report.fixed(&[
+        ("used_memory_lua", "0"),
+        ("used_memory_vm_eval", "0"),
+        ("used_memory_lua_human", "0B"),
+        ("used_memory_scripts_eval", "0"),
+        ("number_of_cached_scripts", "0"),
+        ("number_of_functions", "0"),
+        ("number_of_libraries", "0"),
+        ("used_memory_vm_functions", "0"),
+        ("used_memory_vm_total", "0"),
+        ("used_memory_vm_total_human", "0B"),
+        ("used_memory_functions", "0"),
+        ("used_memory_scripts", "0"),
+        ("used_memory_scripts_human", "0B"),
+    ]);
+    report.bytes("maxmemory", limit);
+    report.field("maxmemory_policy", engine.settings.policy_name());
+    report.field("allocator_frag_ratio", format_args!("{:.2}", ratio(active, used)));
+    report.field("allocator_frag_bytes", active.saturating_sub(used));
+    report.fixed(&[("allocator_rss_ratio", "1.00"), ("allocator_rss_bytes", "0")]);
+    report.field("rss_overhead_ratio", format_args!("{:.2}", ratio(resident, active)));
+    report.field("rss_overhead_bytes", resident as i64 - active as i64);
+    report.field("mem_fragmentation_ratio", format_args!("{:.2}", ratio(resident, used)));
+    report.field("mem_fragmentation_bytes", resident as i64 - used as i64);
+    report.field("mem_not_counted_for_evict", buffers);
+    report.fixed(&[
+        ("mem_replication_backlog", "0"),
+        ("mem_total_replication_buffers", "0"),
+        ("mem_replicas_repl_buffer", "0"),
+        ("mem_clients_slaves", "0"),
+    ]);
+    report.field("mem_clients_normal", buffers);
+    report.fixed(&[
+        ("mem_cluster_links", "0"),
+        ("mem_cluster_slot_import", "0"),
+        ("mem_cluster_slot_export", "0"),
+        ("mem_aof_buffer", "0"),
+        ("mem_allocator", "weft-slab"),
+        ("mem_overhead_db_hashtable_rehashing", "0"),
+        ("active_defrag_running", "0"),
+    ]);
+    report.field("lazyfree_pending_objects", 0);
+    report.field("lazyfreed_objects", 0);
+    report.field("table_limbo_bytes", engine.keyspace.limbo_bytes());
+    report.field("table_resident_human", human(tables));
+}
+
+pub(super) fn cpu(_: &Engine, report: &mut Report, _now_ms: u64) {
+    let (own, main) = (Cpu::own(), Cpu::main_thread());
+    report.section("CPU");
+    report.field("used_cpu_sys", format_args!("{:.6}", own.system_s));
+    report.field("used_cpu_user", format_args!("{:.6}", own.user_s));
+    report.fixed(&[("used_cpu_sys_children", "0.000000"), ("used_cpu_user_children", "0.000000")]);
+    report.field("used_cpu_sys_main_thread", format_args!("{:.6}", main.system_s));
+    report.field("used_cpu_user_main_thread", format_args!("{:.6}", main.user_s));
+}
+
+/// Channels, patterns and shard channels that somebody is subscribed to.
+pub(super) fn subscriptions(engine: &Engine) -> [usize; 3] {
+    let channels = |space| engine.pubsub.channels(space, None).len();
+    [channels(Space::Global), engine.pubsub.pattern_count(), channels(Space::Shard)]
+}
