@@ -16,6 +16,7 @@
 //! | [`keys`] | where the keys of a command stand |
 //! | [`session`], [`clients`] | a logical client, and all of them |
 //! | [`transaction`], [`blocking`], [`pubsub`] | MULTI and WATCH; waiting for a key; subscriptions |
+//! | [`rdb`], [`hyperloglog`] | dumps of values; the bytes of a HyperLogLog |
 //! | [`mailbox`], [`push`] | from worker to worker |
 //! | [`acl`], [`config`], [`stats`], [`notify`], `watchers` | users, settings, figures, events |
 //!
@@ -43,12 +44,14 @@ pub mod glob;
 pub mod handler;
 pub mod histogram;
 pub mod info;
+pub mod hyperloglog;
 pub mod keys;
 pub mod mailbox;
 pub mod notify;
 pub mod number;
 pub mod pubsub;
 pub mod push;
+pub mod rdb;
 pub mod reply;
 pub mod requests;
 pub mod session;

@@ -41,6 +41,7 @@ mod object;
 mod pubsub;
 mod replication;
 mod server;
+mod stream;
 mod string;
 mod text;
 mod transaction;
@@ -61,6 +62,7 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     pubsub::LIST,
     replication::LIST,
     server::LIST,
+    stream::LIST,
     string::LIST,
     text::LIST,
     transaction::LIST,

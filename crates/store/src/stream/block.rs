@@ -153,16 +153,13 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// An empty block whose entries will mostly have these names.
-    pub(super) fn new<'f>(
-        first: StreamId,
-        fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
-    ) -> Self {
-        let count = fields.clone().count();
+    /// An empty block whose entries will mostly have these names, and ids from `first` on.
+    pub(super) fn new<'f>(first: StreamId, names: impl Iterator<Item = &'f [u8]> + Clone) -> Self {
+        let count = names.clone().count();
         let mut buf = Vec::new();
         varint::push(&mut buf, count as u64);
         let mut packed = LISTPACK_EMPTY_BYTES + listpack_int_bytes(count as i64) + listpack_int_bytes(0);
-        for (name, _) in fields {
+        for name in names {
             put(&mut buf, name);
             packed += listpack_bytes(name);
         }

@@ -154,21 +154,21 @@ impl Log {
             return Err(AppendError::TooLarge);
         }
         if self.tail.as_ref().is_none_or(|tail| !tail.fits(bytes, limit)) {
-            self.begin_block(id, fields.clone());
+            self.begin_block(id, fields.clone().map(|(name, _)| name));
         }
         self.push(id, fields);
         Ok(())
     }
 
     /// Closes the last block and begins one.
-    fn begin_block<'f>(&mut self, id: StreamId, fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone) {
+    fn begin_block<'f>(&mut self, first: StreamId, names: impl Iterator<Item = &'f [u8]> + Clone) {
         if let Some(mut tail) = self.tail.take() {
             let before = tail.capacity();
             tail.fit();
             self.block_bytes -= before - tail.capacity();
             self.full.insert(tail.first, tail);
         }
-        let block = Box::new(Block::new(id, fields));
+        let block = Box::new(Block::new(first, names));
         self.block_bytes += BLOCK_BYTES + block.capacity();
         self.tail = Some(block);
     }
@@ -185,18 +185,25 @@ impl Log {
         }
     }
 
-    /// Adds an entry read from a dump, at the end; `new_block` where the dump begins one. The ids must ascend.
+    /// Adds an entry read from a dump. Where the dump begins a block, `block` gives the id that it counts from and the
+    /// names that its entries share. The ids must ascend.
     pub fn load<'f>(
         &mut self,
         id: StreamId,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
-        new_block: bool,
+        block: Option<(StreamId, impl Iterator<Item = &'f [u8]> + Clone)>,
     ) -> Result<(), AppendError> {
         if id <= self.last_id {
             return Err(AppendError::NotAbove);
         }
-        if new_block || self.tail.is_none() {
-            self.begin_block(id, fields.clone());
+        if let Some((first, names)) = block {
+            if first > id || (self.tail.is_some() && first <= self.last_id) {
+                return Err(AppendError::NotAbove);
+            }
+            self.begin_block(first, names);
+        }
+        if self.tail.is_none() {
+            self.begin_block(id, fields.clone().map(|(name, _)| name));
         }
         self.push(id, fields);
         Ok(())

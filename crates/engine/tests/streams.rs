@@ -1,0 +1,123 @@
+//! Owns the tests of stream commands that need several clients, or more than one protocol. What single commands answer
+//! is compared with a real server elsewhere.
+
+mod support;
+
+use support::Bench;
+use weft_engine::reply::Protocol;
+
+const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
+
+#[test]
+fn entries_come_back_over_every_protocol() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let client = bench.connect(protocol);
+        assert_eq!(bench.text(client, "XADD s 5-1 a 1 b 2"), "5-1");
+        assert_eq!(bench.text(client, "XADD s 5-* a 3"), "5-2");
+        assert_eq!(bench.text(client, "XADD s * a 4"), "1700000000000-0");
+        assert_eq!(bench.text(client, "XRANGE s - (1700000000000-0"), "[[5-1 [a 1 b 2]] [5-2 [a 3]]]");
+        assert_eq!(bench.text(client, "XREVRANGE s + - COUNT 1"), "[[1700000000000-0 [a 4]]]");
+        let read = bench.text(client, "XREAD STREAMS s none 5-1 0");
+        let entries = "[[5-2 [a 3]] [1700000000000-0 [a 4]]]";
+        let expected = match protocol {
+            Protocol::Resp2 => format!("[[s {entries}]]"),
+            _ => format!("{{s:{entries}}}"),
+        };
+        assert_eq!(read, expected);
+        assert_eq!(bench.text(client, "XREAD STREAMS s 1700000000000-0"), "nil");
+        assert_eq!(bench.text(client, "XADD s 5-1 a"), "-ERR wrong number of arguments for 'xadd' command");
+    }
+}
+
+#[test]
+fn a_reader_waits_for_what_comes_after_now() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let (reader, writer) = (bench.connect(protocol), bench.connect(Protocol::Resp2));
+        bench.text(writer, "XADD s 1-1 old 1");
+        assert!(bench.run(reader, "XREAD BLOCK 0 STREAMS s other $ $").is_empty());
+        assert!(bench.is_waiting(reader));
+        // Another type at the other key does not wake a reader.
+        bench.text(writer, "SET other x");
+        assert!(bench.take(reader).is_empty() && bench.is_waiting(reader));
+        bench.text(writer, "XADD s 1-2 new 1");
+        let got = bench.take(reader);
+        let expected =
+            if protocol == Protocol::Resp2 { "[[s [[1-2 [new 1]]]]]" } else { "{s:[[1-2 [new 1]]]}" };
+        assert_eq!(got.iter().map(support::show).collect::<Vec<_>>(), [expected]);
+        assert!(!bench.is_waiting(reader));
+    }
+}
+
+#[test]
+fn consumers_of_a_group_are_served_in_turn() {
+    let mut bench = Bench::new();
+    let clients: Vec<u32> = (0..3).map(|_| bench.connect(Protocol::Resp2)).collect();
+    let [one, two, writer] = clients[..] else { unreachable!() };
+    assert_eq!(bench.text(writer, "XGROUP CREATE s g $ MKSTREAM"), "OK");
+    assert!(bench.run(one, "XREADGROUP GROUP g c1 BLOCK 0 STREAMS s >").is_empty());
+    assert!(bench.run(two, "XREADGROUP GROUP g c2 BLOCK 0 STREAMS s >").is_empty());
+    // Both consumers are there though they have got nothing.
+    assert_eq!(bench.text(writer, "XGROUP CREATECONSUMER s g c2"), "0");
+    bench.text(writer, "XADD s 1-1 a 1");
+    assert_eq!(bench.take(one).iter().map(support::show).collect::<Vec<_>>(), ["[[s [[1-1 [a 1]]]]]"]);
+    assert!(bench.take(two).is_empty() && bench.is_waiting(two));
+    assert_eq!(bench.text(writer, "XPENDING s g"), "[1 1-1 1-1 [[c1 1]]]");
+    assert_eq!(bench.text(writer, "XACK s g 1-1 7-7"), "1");
+    assert!(bench.is_waiting(two));
+    assert_eq!(bench.text(writer, "XGROUP DESTROY s g"), "1");
+    let error = "-NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option";
+    assert_eq!(bench.take(two).iter().map(support::show).collect::<Vec<_>>(), [error]);
+    assert!(!bench.is_waiting(two));
+}
+
+/// The command table looks for the word STREAMS behind the group; a consumer of this name leads it astray.
+#[test]
+fn a_consumer_may_be_called_streams() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    for key in ["s", "t"] {
+        bench.text(client, &format!("XADD {key} 1-1 a 1"));
+        bench.text(client, &format!("XGROUP CREATE {key} STREAMS 0"));
+    }
+    let read = "XREADGROUP NOACK GROUP STREAMS STREAMS COUNT 1 STREAMS s t > >";
+    assert_eq!(bench.text(client, read), "[[s [[1-1 [a 1]]]] [t [[1-1 [a 1]]]]]");
+    bench.text(client, "MULTI");
+    bench.text(client, read);
+    assert_eq!(bench.text(client, "EXEC"), "[nil]");
+}
+
+#[test]
+fn a_stream_named_twice_is_read_on() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    for ms in 1..=3 {
+        bench.text(client, &format!("XADD s {ms}-0 a {ms}"));
+    }
+    bench.text(client, "XGROUP CREATE s g 0");
+    let first = "XREADGROUP GROUP g c COUNT 2 STREAMS s s s > > >";
+    assert_eq!(bench.text(client, first), "{s:[[1-0 [a 1]] [2-0 [a 2]]] s:[[3-0 [a 3]]]}");
+}
+
+#[test]
+fn times_follow_the_clock() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    bench.text(client, "XADD s 1-1 a 1");
+    bench.text(client, "XGROUP CREATE s g 0");
+    bench.text(client, "XREADGROUP GROUP g c STREAMS s >");
+    bench.clock.advance(500);
+    assert_eq!(bench.text(client, "XPENDING s g - + 9"), "[[1-1 c 500 1]]");
+    assert_eq!(bench.text(client, "XPENDING s g IDLE 501 - + 9"), "[]");
+    assert_eq!(bench.text(client, "XCLAIM s g d 501 1-1"), "[]");
+    assert_eq!(bench.text(client, "XCLAIM s g d 500 1-1 JUSTID"), "[1-1]");
+    bench.clock.advance(20);
+    assert_eq!(
+        bench.text(client, "XINFO CONSUMERS s g"),
+        "[[name c pending 0 idle 520 inactive 520] [name d pending 1 idle 20 inactive 20]]"
+    );
+    assert_eq!(bench.text(client, "XAUTOCLAIM s g c 20 0"), "[0-0 [[1-1 [a 1]]] []]");
+    bench.text(client, "XDEL s 1-1");
+    assert_eq!(bench.text(client, "XAUTOCLAIM s g c 0 0"), "[0-0 [] [1-1]]");
+}
