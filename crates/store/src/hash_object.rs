@@ -6,7 +6,7 @@
 //!
 //! [`Hash`] is the value itself, [`HashRef`] reads it and [`HashMut`] changes it. Both come from the shard
 //! ([`crate::ShardGuard::get_hash`], [`crate::ShardGuard::change_hash`]), which first removes some hundreds of fields
-//! whose time has come; those left are invisible in both, except to [`HashRef::len`].
+//! whose time has come; those left are invisible in both.
 //!
 //! | command | calls |
 //! |---|---|
@@ -167,12 +167,13 @@ impl<'a> HashRef<'a> {
             View::Table(dict) => Repr::Table(Box::new(dict.duplicate())),
         })
     }
-    /// Fields.
+    /// Fields. O(1) unless so many have come of age that the shard has not removed all: then a walk.
     #[must_use]
     pub fn len(self) -> usize {
         match self.view {
             View::Packed(packed) => packed.count() / 2,
-            View::Table(dict) => dict.len(),
+            View::Table(dict) if self.now_ms < dict.next_due_ms() => dict.len(),
+            View::Table(_) => self.fields().count(),
         }
     }
     /// Whether there are none.
@@ -283,11 +284,7 @@ impl<'a> HashRef<'a> {
             let roll = || dict.random(rng).map(|record| (record.key.as_ptr() as usize, record));
             return roll_distinct(count, roll, |record: Record<'a>| visit(record.key, record.value));
         }
-        let len = match self.view {
-            View::Table(dict) if self.now_ms >= dict.next_due_ms() => self.iter().count(),
-            _ => self.len(),
-        };
-        let mut selection = Selection::new(len, count);
+        let mut selection = Selection::new(self.len(), count);
         for (field, value) in self.iter() {
             if selection.done() {
                 return;

@@ -2,8 +2,8 @@
 //! own: keys, the algebra of many sets, NaN (which never comes in: the command refuses it).
 //!
 //! Compact (`listpack`) while it is small: members and scores in turn in one buffer, in order. Then (`skiplist`, the
-//! name that Valkey gives it) a dictionary of members with their scores, and a tree of scores that counts ([`tree`]). It
-//! never goes back.
+//! name that Valkey gives it) a dictionary of members with their scores, and a tree of scores that counts ([`tree`]).
+//! It never goes back.
 //!
 //! Everything about ranges goes through ranks: [`SortedSetRef::ranks_by_score`] and [`SortedSetRef::ranks_by_lex`] turn
 //! a range into ranks in O(log n), whose length is a count, on which offset and limit are arithmetic, and which

@@ -43,8 +43,8 @@ impl SharedBytes {
 
 /// A value that is not a string, boxed behind the entry's word.
 ///
-/// One variant for each type. A small compact one stands inside its entry instead, so commands meet [`ObjectRef`], which
-/// is the same for both; they reach it through `get_hash`, `change_hash` and their like on the shard, which
+/// One variant for each type. A small compact one stands inside its entry instead, so commands meet [`ObjectRef`],
+/// which is the same for both; they reach it through `get_hash`, `change_hash` and their like on the shard, which
 /// answer WRONGTYPE for the others. Each type starts compact in one buffer and grows into a structure of its own; large
 /// hashes, sets and the dictionaries of sorted sets use `crate::dict`, which is `crate::table` over records of their
 /// own, so that HSCAN, SSCAN and ZSCAN promise what SCAN does.

@@ -28,10 +28,13 @@
 
 use crate::handler::Entry;
 
+mod collection;
 mod config;
 mod connection;
 pub(crate) mod expiry;
 mod generic;
+mod hash;
+mod hash_expiry;
 pub(crate) mod help;
 pub(crate) mod keyspace;
 mod lcs;
@@ -41,6 +44,7 @@ mod object;
 mod pubsub;
 mod replication;
 mod server;
+mod set;
 mod stream;
 mod string;
 mod text;
@@ -54,6 +58,8 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     config::LIST,
     connection::LIST,
     generic::LIST,
+    hash::LIST,
+    hash_expiry::LIST,
     keyspace::LIST,
     lcs::LIST,
     list::LIST,
@@ -62,6 +68,7 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     pubsub::LIST,
     replication::LIST,
     server::LIST,
+    set::LIST,
     stream::LIST,
     string::LIST,
     text::LIST,

@@ -394,7 +394,8 @@ impl Core<'_> {
             self.engine.after_effects(&mut self.local.effects, session);
         }
         if !self.local.garbage.is_empty() {
-            self.local.garbage.clear();
+            let keyspace = &self.engine.keyspace;
+            self.local.garbage.drain(..).for_each(|garbage| keyspace.discard(garbage));
         }
     }
 

@@ -67,7 +67,7 @@ impl ShardGuard<'_> {
     }
 
     /// Before a hash is used: removes fields whose time has come, up to a bound. Those that are left are invisible to
-    /// `HashRef`, though counted by its `len`, as in Valkey.
+    /// `HashRef`.
     pub(super) fn purge_fields(&mut self, op: &mut Op<'_>, key: &Key<'_>) {
         if self.data.fields.0.get(op.db as usize).is_none_or(BTreeSet::is_empty) {
             return;

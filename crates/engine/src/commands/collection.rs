@@ -1,0 +1,207 @@
+//! Owns: what the commands of hashes, sets and sorted sets have in common: limits, options of the scans, counts, random
+//! choices, telling the effects stream. Does not own: any command.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use weft_protocol::table::{self, Opcode};
+use weft_store::{
+    Effect, Expiry, HashLimits, Key, NewValue, Object, SetLimits, SortedSetLimits, ValueRef, XorShift,
+};
+
+use crate::args::Args;
+use crate::context::{Context, Hold};
+use crate::error::{Error, ErrorCode};
+use crate::glob;
+use crate::notify;
+use crate::reply::ReplySink;
+
+/// Elements that a negative count may ask for, which may be more than the collection has: a reply of some 100 MiB.
+const RANDOM_COUNT_MAX: u64 = 1 << 22;
+/// Elements of a scan's step without COUNT.
+const SCAN_COUNT: usize = 10;
+
+impl Context<'_, '_> {
+    pub(super) fn hash_limits(&self) -> HashLimits {
+        let settings = &self.engine.settings;
+        HashLimits {
+            entries_max: settings.hash_max_listpack_entries.load(Relaxed),
+            value_bytes_max: settings.hash_max_listpack_value.load(Relaxed),
+        }
+    }
+    pub(super) fn set_limits(&self) -> SetLimits {
+        let settings = &self.engine.settings;
+        SetLimits {
+            ints_max: settings.set_max_intset_entries.load(Relaxed),
+            entries_max: settings.set_max_listpack_entries.load(Relaxed),
+            value_bytes_max: settings.set_max_listpack_value.load(Relaxed),
+        }
+    }
+    #[allow(dead_code)] // For the sorted sets to come.
+    pub(super) fn sorted_set_limits(&self) -> SortedSetLimits {
+        let settings = &self.engine.settings;
+        SortedSetLimits {
+            entries_max: settings.zset_max_listpack_entries.load(Relaxed),
+            value_bytes_max: settings.zset_max_listpack_value.load(Relaxed),
+        }
+    }
+
+    /// Tells the effects stream of a change inside a collection: a command, and its arguments behind the key with every
+    /// choice made. `arguments` is asked for only if somebody listens.
+    pub(super) fn tell<'a, I: IntoIterator<Item = &'a [u8]>>(
+        &mut self,
+        key: &Key<'_>,
+        command: &'static str,
+        arguments: impl FnOnce() -> I,
+    ) {
+        let (shard, mut op) = self.shard(key);
+        if !op.sink.wants() {
+            return;
+        }
+        let Some(Opcode::Core(opcode)) = table::by_name(command.as_bytes()).map(|id| id.spec().opcode) else {
+            debug_assert!(false, "{command} has an opcode of its own");
+            return;
+        };
+        let arguments: Vec<&[u8]> = arguments().into_iter().collect();
+        shard.emit(&mut op, &Effect::Change { key: key.bytes(), opcode, arguments: &arguments });
+    }
+
+    /// A key's value, borrowed together with those of other keys, after each was looked up.
+    pub(super) fn view(&self, key: &Key<'_>) -> Option<ValueRef<'_>> {
+        match &self.hold {
+            Hold::Guards(guards) | Hold::World(_, guards) => guards.view(self.db, key),
+            Hold::Batch(_) => {
+                unreachable!("a command that touches keys has its scope in the table of handlers")
+            }
+        }
+    }
+
+    /// Makes a key hold the result of a …STORE command, with its event; an empty one removes the key.
+    pub(super) fn store(&mut self, key: &Key<'_>, (class, event): (u32, &str), result: Object) {
+        let (shard, mut op) = self.shard(key);
+        if result.is_empty() {
+            let Some(garbage) = shard.remove(&mut op, key) else { return };
+            self.discard(garbage);
+            self.notify(notify::GENERIC, "del", key);
+            return;
+        }
+        let (garbage, _) = shard.set(&mut op, key, NewValue::Object(Box::new(result)), Expiry::None);
+        self.discard(garbage);
+        self.notify(class, event, key);
+    }
+
+    /// Whether a key is gone, after a change that may have emptied it.
+    pub(super) fn is_gone(&mut self, key: &Key<'_>) -> bool {
+        let (shard, mut op) = self.shard(key);
+        !shard.exists(&mut op, key)
+    }
+
+    /// Lends the worker's dice together with the rest of the context.
+    pub(super) fn with_dice<R>(&mut self, work: impl FnOnce(&mut Self, &mut XorShift) -> R) -> R {
+        let mut dice = self.local.rng.clone();
+        let result = work(self, &mut dice);
+        self.local.rng = dice;
+        result
+    }
+}
+
+/// The options of HSCAN, SSCAN and ZSCAN.
+pub(super) struct ScanOptions<'a> {
+    pub(super) count: usize,
+    pattern: Option<&'a [u8]>,
+    /// NOVALUES or NOSCORES.
+    pub(super) names_only: bool,
+}
+
+impl ScanOptions<'_> {
+    pub(super) fn matches(&self, name: &[u8]) -> bool {
+        self.pattern.is_none_or(|pattern| glob::matches(pattern, name))
+    }
+}
+
+/// A scan's cursor: argument 2.
+pub(super) fn scan_cursor(args: &Args<'_>) -> Result<u64, Error> {
+    let text = std::str::from_utf8(args.bytes(2)).ok();
+    text.and_then(|text| text.parse().ok()).ok_or_else(|| Error::err("invalid cursor"))
+}
+
+/// A scan's options, behind the cursor. `names_only` is the option of the type: `NOVALUES`, `NOSCORES` or none.
+pub(super) fn scan_options<'a>(args: &Args<'a>, names_only: &str) -> Result<ScanOptions<'a>, Error> {
+    let mut options = ScanOptions { count: SCAN_COUNT, pattern: None, names_only: false };
+    let mut at = 3;
+    while at < args.len() {
+        let more = at + 1 < args.len();
+        if more && args.is(at, "COUNT") {
+            let count = args.int(at + 1)?;
+            if count < 1 {
+                return Err(ErrorCode::Syntax.into());
+            }
+            options.count = usize::try_from(count).unwrap_or(usize::MAX);
+            at += 2;
+        } else if more && args.is(at, "MATCH") {
+            options.pattern = Some(args.bytes(at + 1)).filter(|pattern| *pattern != b"*");
+            at += 2;
+        } else if args.is(at, "NOVALUES") || args.is(at, "NOSCORES") {
+            if !args.is(at, names_only) {
+                return Err(Error::err(if args.is(at, "NOVALUES") {
+                    "NOVALUES option can only be used in HSCAN"
+                } else {
+                    "NOSCORES option can only be used in ZSCAN"
+                }));
+            }
+            options.names_only = true;
+            at += 1;
+        } else {
+            return Err(ErrorCode::Syntax.into());
+        }
+    }
+    Ok(options)
+}
+
+/// The answer to a scan of a key that is not there.
+pub(super) fn scan_nothing(sink: &mut ReplySink<'_>) {
+    sink.array(2);
+    sink.bulk(b"0");
+    sink.array(0);
+}
+
+/// How many random elements are asked for, and whether they may repeat (a negative count). `paired`: the reply has two
+/// values for each.
+pub(super) fn random_count(args: &Args<'_>, index: usize, paired: bool) -> Result<(usize, bool), Error> {
+    let count = args.int(index)?;
+    if count == i64::MIN {
+        return Err(Error::err(
+            "value is out of range, value must between -9223372036854775807 and 9223372036854775807",
+        ));
+    }
+    if paired && count.unsigned_abs() > i64::MAX as u64 / 2 {
+        return Err(Error::err("value is out of range"));
+    }
+    if count < 0 && count.unsigned_abs() > RANDOM_COUNT_MAX {
+        let text = format!("a reply has at most {RANDOM_COUNT_MAX} random elements");
+        return Err(Error::new(ErrorCode::Limit, text));
+    }
+    Ok((usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX), count < 0))
+}
+
+/// A count that must not be negative.
+pub(super) fn positive(args: &Args<'_>, index: usize, text: &'static str) -> Result<usize, Error> {
+    let count = args.int(index).ok().and_then(|count| usize::try_from(count).ok());
+    count.ok_or_else(|| Error::err(text))
+}
+
+/// What [`positive`] says where Valkey has no better text.
+pub(super) const NOT_POSITIVE: &str = "value is out of range, must be positive";
+
+/// A number of keys that the arguments announce at `index`, checked against the arguments that are there.
+pub(super) fn key_count(args: &Args<'_>, index: usize) -> Result<usize, Error> {
+    let count = args.int_or(index, ErrorCode::Generic);
+    let count = count.map_err(|_| Error::err("numkeys should be greater than 0"))?;
+    if count < 1 {
+        return Err(Error::err("numkeys should be greater than 0"));
+    }
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    if count > args.len() - index - 1 {
+        return Err(Error::err("Number of keys can't be greater than number of args"));
+    }
+    Ok(count)
+}

@@ -1,0 +1,375 @@
+//! Owns: the hash commands but those of field expiry (`hash_expiry`). Does not own: the structure
+//! (`weft_store::hash_object`).
+
+use weft_store::{Changed, FieldExpiry, HashRef, Key, parse_int};
+
+use super::collection::{random_count, scan_cursor, scan_nothing, scan_options};
+use crate::args::Args;
+use crate::context::Context;
+use crate::error::{Error, ErrorCode};
+use crate::extended::{self, Extended, Parsed};
+use crate::handler::{Entry, Scope};
+use crate::notify;
+use crate::reply::ReplySink;
+
+pub(super) const LIST: &[Entry] = &[
+    ("HSET", Scope::Keys, hset),
+    ("HMSET", Scope::Keys, hmset),
+    ("HSETNX", Scope::Keys, hsetnx),
+    ("HGET", Scope::Keys, hget),
+    ("HMGET", Scope::Keys, hmget),
+    ("HDEL", Scope::Keys, hdel),
+    ("HGETDEL", Scope::Keys, hgetdel),
+    ("HLEN", Scope::Keys, hlen),
+    ("HSTRLEN", Scope::Keys, hstrlen),
+    ("HEXISTS", Scope::Keys, hexists),
+    ("HGETALL", Scope::Keys, hgetall),
+    ("HKEYS", Scope::Keys, hkeys),
+    ("HVALS", Scope::Keys, hvals),
+    ("HINCRBY", Scope::Keys, hincrby),
+    ("HINCRBYFLOAT", Scope::Keys, hincrbyfloat),
+    ("HRANDFIELD", Scope::Keys, hrandfield),
+    ("HSCAN", Scope::Keys, hscan),
+];
+
+/// The hash at a key, for reading.
+pub(super) fn read<'c>(
+    context: &'c mut Context<'_, '_>,
+    key: &Key<'_>,
+) -> Result<Option<HashRef<'c>>, Error> {
+    let (shard, mut op) = context.shard(key);
+    Ok(shard.get_hash(&mut op, key)?)
+}
+
+fn hset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let created = set_fields(context, args)?;
+    sink.count(created);
+    Ok(())
+}
+
+fn hmset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    set_fields(context, args)?;
+    sink.ok();
+    Ok(())
+}
+
+/// HSET and HMSET. Returns how many fields are new.
+fn set_fields(context: &mut Context<'_, '_>, args: &Args<'_>) -> Result<usize, Error> {
+    if !args.len().is_multiple_of(2) {
+        return Err(Error::arity(args.spec));
+    }
+    let key = context.key(args, 1);
+    let limits = context.hash_limits();
+    let (shard, mut op) = context.shard(&key);
+    let created = shard.change_hash(&mut op, &key, true, limits, |hash| {
+        hash.announce((args.len() - 2) / 2);
+        let pairs = (2..args.len()).step_by(2);
+        let new = pairs.filter(|&at| hash.set(args.bytes(at), args.bytes(at + 1))).count();
+        Changed::yes(new)
+    })?;
+    context.tell(&key, "HSET", || args.rest(2));
+    context.notify(notify::HASH, "hset", &key);
+    Ok(created.unwrap_or(0))
+}
+
+fn hsetnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    let limits = context.hash_limits();
+    let (shard, mut op) = context.shard(&key);
+    let set = shard.change_hash(&mut op, &key, true, limits, |hash| {
+        let absent = !hash.view().contains(args.bytes(2));
+        if absent {
+            hash.set(args.bytes(2), args.bytes(3));
+        }
+        Changed { result: absent, changed: absent }
+    })?;
+    let set = set.unwrap_or(false);
+    if set {
+        context.tell(&key, "HSET", || args.rest(2));
+        context.notify(notify::HASH, "hset", &key);
+    }
+    sink.int(set.into());
+    Ok(())
+}
+
+fn hget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    match read(context, &key)?.and_then(|hash| hash.get(args.bytes(2))) {
+        Some(value) => sink.bulk(value),
+        None => sink.null(),
+    }
+    Ok(())
+}
+
+fn hmget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    let hash = read(context, &key)?;
+    sink.array(args.len() - 2);
+    for field in args.rest(2) {
+        match hash.and_then(|hash| hash.get(field)) {
+            Some(value) => sink.bulk(value),
+            None => sink.null(),
+        }
+    }
+    Ok(())
+}
+
+fn hdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let removed = remove_fields(context, args, 2, |_| ())?;
+    sink.count(removed);
+    Ok(())
+}
+
+/// Removes the fields from argument `first` on after showing each one's value to `visit`. Returns how many there were.
+fn remove_fields(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    first: usize,
+    mut visit: impl FnMut(Option<&[u8]>),
+) -> Result<usize, Error> {
+    let key = context.key(args, 1);
+    let limits = context.hash_limits();
+    let (shard, mut op) = context.shard(&key);
+    let mut gone = Vec::new();
+    let found = shard.change_hash(&mut op, &key, false, limits, |hash| {
+        for field in args.rest(first) {
+            match hash.remove(field, |value| visit(Some(value))) {
+                Some(()) => gone.push(field),
+                None => visit(None),
+            }
+        }
+        Changed { result: (), changed: !gone.is_empty() }
+    })?;
+    if found.is_none() {
+        args.rest(first).for_each(|_| visit(None));
+    }
+    if !gone.is_empty() {
+        removed(context, &key, &gone);
+        context.notify(notify::HASH, "hdel", &key);
+        if context.is_gone(&key) {
+            context.notify(notify::GENERIC, "del", &key);
+        }
+    }
+    Ok(gone.len())
+}
+
+/// Tells of removed fields.
+pub(super) fn removed(context: &mut Context<'_, '_>, key: &Key<'_>, fields: &[&[u8]]) {
+    context.tell(key, "HDEL", || fields.iter().copied());
+}
+
+/// The fields of a command with `FIELDS numfields field …`, `FIELDS` standing at argument `at`: where the first one is.
+pub(super) fn fields_at(args: &Args<'_>, at: usize) -> Result<usize, Error> {
+    let count = args.int(at + 1)?;
+    if count < 1 || usize::try_from(count).ok() != Some(args.len() - at - 2) {
+        return Err(Error::err("numfields should be greater than 0 and match the provided number of fields"));
+    }
+    Ok(at + 2)
+}
+
+fn hgetdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    if !args.is(2, "FIELDS") {
+        return Err(ErrorCode::Syntax.into());
+    }
+    let first = fields_at(args, 2)?;
+    sink.array(args.len() - first);
+    remove_fields(context, args, first, |value| match value {
+        Some(value) => sink.bulk(value),
+        None => sink.null(),
+    })?;
+    Ok(())
+}
+
+fn hlen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    let hash = read(context, &key)?;
+    sink.count(hash.map_or(0, HashRef::len));
+    Ok(())
+}
+
+fn hstrlen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    let value = read(context, &key)?.and_then(|hash| hash.get(args.bytes(2)));
+    sink.count(value.map_or(0, <[u8]>::len));
+    Ok(())
+}
+
+fn hexists(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    let hash = read(context, &key)?;
+    sink.int(hash.is_some_and(|hash| hash.contains(args.bytes(2))).into());
+    Ok(())
+}
+
+fn hgetall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    let Some(hash) = read(context, &key)? else {
+        sink.map(0);
+        return Ok(());
+    };
+    sink.map(hash.len());
+    for (field, value) in hash.iter() {
+        sink.bulk(field);
+        sink.bulk(value);
+    }
+    Ok(())
+}
+
+fn hkeys(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    let hash = read(context, &key)?;
+    sink.array(hash.map_or(0, HashRef::len));
+    hash.into_iter().flat_map(HashRef::iter).for_each(|(field, _)| sink.bulk(field));
+    Ok(())
+}
+
+fn hvals(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    let hash = read(context, &key)?;
+    sink.array(hash.map_or(0, HashRef::len));
+    hash.into_iter().flat_map(HashRef::iter).for_each(|(_, value)| sink.bulk(value));
+    Ok(())
+}
+
+/// HINCRBY and HINCRBYFLOAT: sets a field to what `next` makes of its value, keeping its expiry.
+fn change_field(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    event: &str,
+    next: impl FnOnce(Option<&[u8]>) -> Result<String, Error>,
+) -> Result<String, Error> {
+    let key = context.key(args, 1);
+    let field = args.bytes(2);
+    let limits = context.hash_limits();
+    let (shard, mut op) = context.shard(&key);
+    let mut expire_ms = None;
+    let changed = shard.change_hash(&mut op, &key, true, limits, |hash| {
+        let value = match next(hash.view().get(field)) {
+            Ok(value) => value,
+            Err(error) => return Changed::no(Err(error)),
+        };
+        hash.set_with(field, value.as_bytes(), FieldExpiry::Keep);
+        expire_ms = hash.view().expire_ms(field).flatten();
+        Changed::yes(Ok(value))
+    })?;
+    let value = changed.unwrap_or_else(|| Ok(String::new()))?;
+    match expire_ms.map(|at| at.to_string()) {
+        None => context.tell(&key, "HSET", || [field, value.as_bytes()]),
+        Some(at) => context
+            .tell(&key, "HSETEX", || [&b"PXAT"[..], at.as_bytes(), b"FIELDS", b"1", field, value.as_bytes()]),
+    }
+    context.notify(notify::HASH, event, &key);
+    Ok(value)
+}
+
+fn hincrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let by = args.int(3)?;
+    let mut sum = 0;
+    change_field(context, args, "hincrby", |value| {
+        let value = value.map_or(Some(0), parse_int);
+        let value = value.ok_or_else(|| Error::err("hash value is not an integer"))?;
+        sum = value.checked_add(by).ok_or(ErrorCode::Overflow)?;
+        Ok(sum.to_string())
+    })?;
+    sink.int(sum);
+    Ok(())
+}
+
+fn hincrbyfloat(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    let by = extended::parse(args.bytes(3)).ok_or(ErrorCode::NotAFloat)?;
+    if !matches!(by, Parsed::Finite(_)) {
+        return Err(Error::err("value is NaN or Infinity"));
+    }
+    let value = change_field(context, args, "hincrbyfloat", |value| {
+        let value = match value {
+            None => Parsed::Finite(Extended::from(0)),
+            Some(value) => extended::parse(value).ok_or_else(|| Error::err("hash value is not a float"))?,
+        };
+        super::number::add(value, by)
+    })?;
+    sink.bulk(value.as_bytes());
+    Ok(())
+}
+
+fn hrandfield(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    if args.len() == 2 {
+        return context.with_dice(|context, dice| {
+            let mut found = false;
+            if let Some(hash) = read(context, &key)? {
+                hash.random_each(1, dice, |field, _| {
+                    found = true;
+                    sink.bulk(field);
+                });
+            }
+            if !found {
+                sink.null();
+            }
+            Ok(())
+        });
+    }
+    args.int(2)?;
+    let with_values = args.len() > 3;
+    if args.len() > 4 || with_values && !args.is(3, "WITHVALUES") {
+        return Err(ErrorCode::Syntax.into());
+    }
+    let (count, repeat) = random_count(args, 2, with_values)?;
+    context.with_dice(|context, dice| {
+        let hash = read(context, &key)?;
+        let Some(hash) = hash.filter(|hash| count > 0 && !hash.is_empty()) else {
+            sink.array(0);
+            return Ok(());
+        };
+        let len = if repeat { count } else { count.min(hash.len()) };
+        if with_values {
+            sink.pairs(len)
+        } else {
+            sink.array(len)
+        }
+        let show = |field: &[u8], value: &[u8]| {
+            if with_values {
+                sink.pair();
+            }
+            sink.bulk(field);
+            if with_values {
+                sink.bulk(value);
+            }
+        };
+        if repeat {
+            hash.random_each(count, dice, show)
+        } else {
+            hash.random_distinct(count, dice, show)
+        }
+        Ok(())
+    })
+}
+
+fn hscan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let cursor = scan_cursor(args)?;
+    let key = context.key(args, 1);
+    let Some(hash) = read(context, &key)? else {
+        scan_nothing(sink);
+        return Ok(());
+    };
+    let options = scan_options(args, "NOVALUES")?;
+    let mut met = Vec::new();
+    let next = hash.scan(cursor, options.count, |field, value| {
+        if options.matches(field) {
+            met.push((field, value));
+        }
+    });
+    sink.array(2);
+    sink.bulk(next.to_string().as_bytes());
+    sink.array(if options.names_only { met.len() } else { 2 * met.len() });
+    for (field, value) in met {
+        sink.bulk(field);
+        if !options.names_only {
+            sink.bulk(value);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! What the commands of hashes and sets answer, errors included.
+
+mod support;
+
+use support::Bench;
+use weft_engine::reply::Protocol;
+
+/// Runs commands on every protocol and compares the answers.
+fn script(steps: &[(&str, &str)]) {
+    for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
+        let mut bench = Bench::new();
+        let client = bench.connect(protocol);
+        for (command, expected) in steps {
+            assert_eq!(bench.text(client, command), *expected, "{command} over {protocol:?}");
+        }
+    }
+}
+
+const WRONG_TYPE: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+
+#[test]
+fn fields_are_set_and_read() {
+    script(&[
+        ("HSET h a 1 b 2", "2"),
+        ("HSET h a 3 c 4", "1"),
+        ("HSET h a", "-ERR wrong number of arguments for 'hset' command"),
+        ("HMSET h d 5", "OK"),
+        ("HSETNX h d 6", "0"),
+        ("HSETNX h e 6", "1"),
+        ("HGET h a", "3"),
+        ("HGET h x", "nil"),
+        ("HMGET h a x e", "[3 nil 6]"),
+        ("HMGET none a b", "[nil nil]"),
+        ("HLEN h", "5"),
+        ("HSTRLEN h a", "1"),
+        ("HSTRLEN h x", "0"),
+        ("HEXISTS h a", "1"),
+        ("HEXISTS h x", "0"),
+        ("HKEYS h", "[a b c d e]"),
+        ("HVALS h", "[3 2 4 5 6]"),
+        ("HDEL h a x b", "2"),
+        ("HGETDEL h FIELDS 2 c x", "[4 nil]"),
+        (
+            "HGETDEL h FIELDS 3 c x",
+            "-ERR numfields should be greater than 0 and match the provided number of fields",
+        ),
+        ("HGETDEL h FIELD 1 c", "-ERR syntax error"),
+        ("HINCRBY h d 10", "15"),
+        ("HINCRBY h n -7", "-7"),
+        ("HINCRBY h n 9223372036854775807", "9223372036854775800"),
+        ("HINCRBY h n 8", "-ERR increment or decrement would overflow"),
+        ("HSET h s text", "1"),
+        ("HINCRBY h s 1", "-ERR hash value is not an integer"),
+        ("HINCRBYFLOAT h f 0.1", "0.1"),
+        ("HINCRBYFLOAT h f 0.2", "0.3"),
+        ("HINCRBYFLOAT h s 1", "-ERR hash value is not a float"),
+        ("HINCRBYFLOAT h f x", "-ERR value is not a valid float"),
+        ("HINCRBYFLOAT h f inf", "-ERR value is NaN or Infinity"),
+        ("HDEL h f", "1"),
+        ("HSCAN h 0 MATCH d", "[0 [d 15]]"),
+        ("HSCAN h 0 MATCH d NOVALUES", "[0 [d]]"),
+        ("HSCAN h 0 NOSCORES", "-ERR NOSCORES option can only be used in ZSCAN"),
+        ("HSCAN h 0 COUNT 0", "-ERR syntax error"),
+        ("HSCAN h x", "-ERR invalid cursor"),
+        ("HSCAN none 0", "[0 []]"),
+        ("HDEL h d e n s", "4"),
+        ("HLEN h", "0"),
+        ("SET str x", "OK"),
+        ("HGET str a", WRONG_TYPE),
+        ("HSET str a b", WRONG_TYPE),
+        ("HINCRBY str a 1", WRONG_TYPE),
+        ("SADD str a", WRONG_TYPE),
+    ]);
+}
+
+#[test]
+fn fields_expire() {
+    script(&[
+        ("HSET h a 1 b 2 c 3", "3"),
+        ("HEXPIRE h 100 FIELDS 2 a x", "[1 -2]"),
+        ("HTTL h FIELDS 3 a b x", "[100 -1 -2]"),
+        ("HPTTL h FIELDS 1 a", "[100000]"),
+        ("HEXPIRETIME h FIELDS 1 a", "[1700000100]"),
+        ("HPEXPIRETIME h FIELDS 1 a", "[1700000100000]"),
+        ("HEXPIRE h 50 GT FIELDS 2 a b", "[0 0]"),
+        ("HEXPIRE h 50 LT FIELDS 2 a b", "[1 1]"),
+        ("HEXPIRE h 60 NX FIELDS 2 a c", "[0 1]"),
+        (
+            "HEXPIRE h 60 NX XX FIELDS 1 a",
+            "-ERR NX and XX, GT or LT options at the same time are not compatible",
+        ),
+        ("HEXPIRE h 60 LT GT FIELDS 1 a", "-ERR GT and LT options at the same time are not compatible"),
+        ("HEXPIRE h 60 ZZ FIELDS 1 a", "-ERR Unsupported option ZZ"),
+        ("HEXPIRE h -1 FIELDS 1 a", "-ERR invalid expire time in 'hexpire' command"),
+        (
+            "HEXPIRE h 60 FIELDS 2 a",
+            "-ERR numfields should be greater than 0 and match the provided number of fields",
+        ),
+        ("HTTL h FIELDS 2 a", "-ERR syntax error"),
+        ("HPERSIST h FIELDS 3 a b x", "[1 1 -2]"),
+        ("HPERSIST h FIELDS 1 a", "[-1]"),
+        ("HEXPIREAT h 1 FIELDS 2 a x", "[2 -2]"),
+        ("HEXISTS h a", "0"),
+        ("HEXPIRE none 10 FIELDS 1 a", "[-2]"),
+        ("HSETEX h EX 10 FIELDS 2 p 1 q 2", "1"),
+        ("HSETEX h FNX EX 10 FIELDS 2 p 1 r 2", "0"),
+        ("HSETEX h FXX KEEPTTL FIELDS 1 p 7", "1"),
+        ("HTTL h FIELDS 1 p", "[10]"),
+        ("HSETEX h NX FIELDS 1 p 7", "0"),
+        ("HSETEX none XX FIELDS 1 p 7", "0"),
+        ("HSETEX h EX 10 PX 10 FIELDS 1 p 7", "-ERR syntax error"),
+        ("HSETEX h PXAT 1 FIELDS 1 p 7", "1"),
+        ("HEXISTS h p", "0"),
+        ("HGETEX h PERSIST FIELDS 2 q x", "[2 nil]"),
+        ("HTTL h FIELDS 1 q", "[-1]"),
+        ("HGETEX h EX 20 FIELDS 1 q", "[2]"),
+        ("HTTL h FIELDS 1 q", "[20]"),
+        ("HINCRBY h q 5", "7"),
+        ("HTTL h FIELDS 1 q", "[20]"),
+        ("HSET h q 1", "0"),
+        ("HTTL h FIELDS 1 q", "[-1]"),
+        ("HGETEX h PXAT 1 FIELDS 3 q b c", "[1 2 3]"),
+        ("HLEN h", "0"),
+    ]);
+}
+
+#[test]
+fn expired_fields_are_gone() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    bench.text(client, "HSETEX h PX 100 FIELDS 2 a 1 b 2");
+    bench.text(client, "HSET h c 3");
+    bench.clock.advance(99);
+    assert_eq!(bench.text(client, "HMGET h a c"), "[1 3]");
+    bench.clock.advance(1);
+    assert_eq!(bench.text(client, "HMGET h a c"), "[nil 3]");
+    assert_eq!(bench.text(client, "HLEN h"), "1");
+    assert_eq!(bench.text(client, "HSETEX h PX 100 FIELDS 1 c 3"), "1");
+    bench.clock.advance(100);
+    assert_eq!(bench.text(client, "HLEN h"), "0");
+    assert_eq!(bench.text(client, "SADD h now-a-set"), "1");
+}
+
+#[test]
+fn sets_are_changed_and_read() {
+    script(&[
+        ("SADD s 3 1 2 1", "3"),
+        ("SMEMBERS s", "[1 2 3]"),
+        ("SADD s 2", "0"),
+        ("SISMEMBER s 2", "1"),
+        ("SISMEMBER s 02", "0"),
+        ("SMISMEMBER s 1 9", "[1 0]"),
+        ("SMISMEMBER none 1 9", "[0 0]"),
+        ("SCARD s", "3"),
+        ("SREM s 1 9", "1"),
+        ("SMOVE s t 2", "1"),
+        ("SMOVE s t 9", "0"),
+        ("SMOVE s s 3", "1"),
+        ("SMEMBERS t", "[2]"),
+        ("SADD t 3 4 x", "3"),
+        ("SINTER s t", "[3]"),
+        ("SINTER s none", "[]"),
+        ("SINTERCARD 2 s t", "1"),
+        ("SINTERCARD 2 s t LIMIT 1", "1"),
+        ("SINTERCARD 0 s", "-ERR numkeys should be greater than 0"),
+        ("SINTERCARD 3 s t", "-ERR Number of keys can't be greater than number of args"),
+        ("SINTERCARD 2 s t LIMIT -1", "-ERR LIMIT can't be negative"),
+        ("SINTERCARD 2 s t LIMIT", "-ERR syntax error"),
+        ("SUNION s none", "[3]"),
+        ("SDIFF t s", "[2 4 x]"),
+        ("SDIFFSTORE d t s", "3"),
+        ("SUNIONSTORE d s d", "4"),
+        ("SINTERSTORE d s none", "0"),
+        ("SMEMBERS d", "[]"),
+        ("SPOP s", "3"),
+        ("SPOP s", "nil"),
+        ("SPOP s 3", "[]"),
+        ("SPOP t -1", "-ERR value is out of range, must be positive"),
+        ("SPOP t 1 2", "-ERR syntax error"),
+        ("SADD one x", "1"),
+        ("SRANDMEMBER one", "x"),
+        ("SRANDMEMBER one -3", "[x x x]"),
+        ("SRANDMEMBER one 3", "[x]"),
+        ("SRANDMEMBER none", "nil"),
+        ("SRANDMEMBER none 5", "[]"),
+        ("SSCAN one 0", "[0 [x]]"),
+        ("SSCAN one 0 NOVALUES", "-ERR NOVALUES option can only be used in HSCAN"),
+        ("SPOP t 9", "[2 3 4 x]"),
+        ("SCARD t", "0"),
+        ("SET str x", "OK"),
+        ("SINTER none str", WRONG_TYPE),
+        ("SUNION one str", WRONG_TYPE),
+        ("SMOVE none str x", "0"),
+        ("SMOVE one str x", WRONG_TYPE),
+        ("SPOP str", WRONG_TYPE),
+    ]);
+}
