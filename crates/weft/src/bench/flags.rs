@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -11,10 +11,11 @@ Examples:
   weft bench -3 --rps 20000 --duration 30 --mix get=9,set=1 -r 1000000 --keys zipf -d 16-1024
   weft bench -4 -t get,set -P 100 --vs 127.0.0.1:6380,resp3 --rounds 5
   weft bench -r 1000 EVALSHA abc 1 key:__rand_int__
+  weft bench --preset mux
 
 Tests for -t: ping set get incr lpush rpush lpop rpop sadd hset spop zadd zpopmin lrange_100 lrange_300 lrange_500
 lrange_600 mset xadd; by name only: mget del exists setex hget hgetall_50 zrange_100 smembers_100.
-Status: 0 all was answered and nothing was an error; 1 otherwise.";
+Status: 0 all was answered and nothing was an error; 1 otherwise. Guide: docs/bench.md";
 
 /// Measure a server: RESP2, RESP3, or RESPB with any number of logical clients on each connection
 #[derive(Clone, Debug, Args)]
@@ -22,7 +23,7 @@ Status: 0 all was answered and nothing was an error; 1 otherwise.";
 pub(crate) struct Options {
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
-    help: Option<bool>,
+    pub(super) help: Option<bool>,
 
     /// Server host
     #[arg(short = 'h', value_name = "HOST", default_value = "127.0.0.1")]
@@ -96,6 +97,9 @@ pub(crate) struct Options {
     /// One mixed test from a file of lines WEIGHT COMMAND ARGUMENT…
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tests", "mix", "command"])]
     pub(super) mix_file: Option<PathBuf>,
+    /// Several tables in one go, RESP3 beside RESPB: seed-throughput, seed-pipeline, mux, network, types
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tests", "mix", "mix_file", "command", "versus"])]
+    pub(super) preset: Option<Preset>,
     /// Read the last argument of COMMAND from standard input
     #[arg(short = 'x', requires = "command")]
     pub(super) stdin: bool,
@@ -162,6 +166,21 @@ pub(crate) struct Options {
         conflicts_with = "tests"
     )]
     pub(super) command: Vec<String>,
+}
+
+/// Tables that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Preset {
+    /// GET and SET, 128 clients, pipeline 128, 1 KB: the founding proposal's first table
+    SeedThroughput,
+    /// GET at pipeline 1, 10, 50, 100, 200: its second table
+    SeedPipeline,
+    /// 10 to 10,000 logical clients as connections and as channels: CPU, memory
+    Mux,
+    /// 50 clients through 0, 0.2, 1 and 20 ms of network
+    Network,
+    /// Every type's commands
+    Types,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

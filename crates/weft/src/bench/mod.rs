@@ -2,7 +2,8 @@
 //!
 //! Owns the way from the command line to the results. Reading order: [`flags`] (what can be asked for), [`cases`] (what
 //! is sent), [`template`] and [`generator`] (how it is made), [`run`] (one case against one server), [`report`] and
-//! [`plot`] (what is shown), [`versus`] (several servers in one run). The event loop is [`weft_client::fleet`].
+//! [`plot`] (what is shown), [`versus`] (several servers in one run), [`presets`], [`peers`] (a command of its own). The
+//! event loop is [`weft_client::fleet`].
 
 mod cases;
 mod flags;
@@ -11,6 +12,7 @@ mod keys;
 mod live;
 pub(crate) mod peers;
 mod plot;
+mod presets;
 mod process;
 mod report;
 mod run;
@@ -58,6 +60,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let server = server(options)?;
     if options.idle {
         return idle(&server, &plan, &stop);
+    }
+    if let Some(preset) = options.preset {
+        return presets::run(options, preset, &plan, &stop);
     }
     let cases = cases(options)?;
     if !options.versus.is_empty() {

@@ -43,6 +43,23 @@ pub(crate) fn percentiles(title: &str, unit: &str, lines: &[Line]) -> String {
     draw(title, unit, &lines, (0.0, NINES), &ticks)
 }
 
+/// Values over an axis whose steps are factors, such as numbers of clients.
+pub(crate) fn over_factors(title: &str, unit: &str, lines: &[Line]) -> String {
+    let mut xs: Vec<f64> = lines.iter().flat_map(|line| line.points.iter().map(|point| point.0)).collect();
+    xs.sort_by(f64::total_cmp);
+    xs.dedup();
+    let (Some(&low), Some(&high)) = (xs.first(), xs.last()) else { return String::new() };
+    let ticks: Vec<(f64, String)> = xs.iter().map(|&x| (x.log10(), format!("{x}"))).collect();
+    let lines: Vec<Line> = lines
+        .iter()
+        .map(|line| Line {
+            label: line.label.clone(),
+            points: line.points.iter().map(|&(x, y)| (x.log10(), y)).collect(),
+        })
+        .collect();
+    draw(title, unit, &lines, (low.log10(), high.log10().max(low.log10() + 1e-9)), &ticks)
+}
+
 /// Lines over `x_range`; values on a logarithmic axis from the power of ten below the least to that above the most.
 fn draw(title: &str, unit: &str, lines: &[Line], x_range: (f64, f64), ticks: &[(f64, String)]) -> String {
     let values =
@@ -117,6 +134,9 @@ mod tests {
         assert!(svg.contains(&format!("{LEFT:.1},{bottom:.1} ")), "{svg}");
         assert!(svg.contains(&format!("{:.1},{TOP:.1}\"", WIDTH - RIGHT)), "{svg}");
         assert!(svg.contains("a&lt;b") && svg.contains("100 ms"));
+        let line = Line { label: "c".into(), points: vec![(10.0, 5.0), (1000.0, 50.0)] };
+        let svg = over_factors("T", "µs", &[line]);
+        assert!(svg.contains(">1000</text>") && svg.contains("100 µs"), "{svg}");
         assert!(percentiles("T", "ms", &[]).ends_with("</svg>\n"));
     }
 }

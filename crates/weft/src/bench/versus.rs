@@ -18,20 +18,20 @@ use crate::wire::results::Spread;
 use crate::wire::table::{Table, number};
 
 /// A target and what its rounds gave for the case at hand.
-struct Contestant {
-    name: String,
-    server: Server,
-    plan: Plan,
-    rounds: Vec<Measured>,
+pub(super) struct Contestant {
+    pub(super) name: String,
+    pub(super) server: Server,
+    pub(super) plan: Plan,
+    pub(super) rounds: Vec<Measured>,
 }
 
 /// What one case gave of one target, each figure with all its rounds.
-struct Figures {
-    rate: Spread,
-    p50_ms: Spread,
-    p99_ms: Spread,
-    server_cpu_us: Spread,
-    client_cpu_us: Spread,
+pub(super) struct Figures {
+    pub(super) rate: Spread,
+    pub(super) p50_ms: Spread,
+    pub(super) p99_ms: Spread,
+    pub(super) server_cpu_us: Spread,
+    pub(super) client_cpu_us: Spread,
 }
 
 pub(super) fn run(
@@ -86,7 +86,12 @@ pub(super) fn run(
 }
 
 /// One round of each after the other, so that whatever disturbs the machine disturbs all alike.
-fn rounds(contestants: &mut [Contestant], case: &Case, count: u32, stop: &AtomicBool) -> Result<()> {
+pub(super) fn rounds(
+    contestants: &mut [Contestant],
+    case: &Case,
+    count: u32,
+    stop: &AtomicBool,
+) -> Result<()> {
     contestants.iter_mut().for_each(|contestant| contestant.rounds.clear());
     for round in 0..count {
         for contestant in contestants.iter_mut() {
@@ -143,7 +148,7 @@ fn parse(options: &Options, plan: &Plan, text: &str) -> Result<Contestant> {
 }
 
 impl Contestant {
-    fn figures(&self) -> Figures {
+    pub(super) fn figures(&self) -> Figures {
         let spread = |value: &dyn Fn(&Measured) -> Option<f64>| {
             Spread::of(self.rounds.iter().filter_map(value).collect())
         };
@@ -193,7 +198,7 @@ fn table(case: &Case, contestants: &[&Contestant]) -> Table {
     table
 }
 
-fn json_of(case: &Case, contestants: &[&Contestant]) -> Value {
+pub(super) fn json_of(case: &Case, contestants: &[&Contestant]) -> Value {
     let first = contestants.first().map(|one| one.figures());
     let of = |ratio: Option<Ratio>| {
         ratio.map(|ratio| json!({ "value": ratio.value, "low": ratio.low, "high": ratio.high }))

@@ -1,0 +1,374 @@
+//! `weft bench` from outside: its counts against the server's own, its formats, and every kind of trouble.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use common::{Folder, good, run, stderr, weft};
+use serde_json::Value;
+use weft_client::fleet::stub::{Stub, Trouble};
+use weft_client::{Config, Connection, Protocol, Reply};
+
+/// Debian's redis-server on a socket in a folder of its own; it is killed when the test ends.
+struct Redis {
+    child: Child,
+    socket: String,
+    _folder: Folder,
+}
+
+impl Redis {
+    /// None where it is not installed; then the test says so and passes.
+    fn start() -> Option<Redis> {
+        let folder = Folder::new();
+        let socket = folder.path("s");
+        let spawned = Command::new("redis-server")
+            .args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket", &socket])
+            .arg("--dir")
+            .arg(&folder.0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn();
+        let Ok(mut child) = spawned else {
+            println!("skipped: redis-server is not installed");
+            return None;
+        };
+        let log = BufReader::new(child.stdout.take().unwrap());
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        // The log is read to its end, so that the server never waits for it.
+        std::thread::spawn(move || {
+            for line in log.lines().map_while(Result::ok) {
+                if line.contains("ready to accept connections") {
+                    let _ = ready.send(());
+                }
+            }
+        });
+        is_ready.recv().expect("the server starts");
+        Some(Redis { child, socket, _folder: folder })
+    }
+
+    fn connection(&self) -> Connection {
+        let address = weft_client::Address::Unix(self.socket.clone().into());
+        Connection::connect(&Config { address, protocol: Protocol::Resp2, ..Config::default() }).unwrap()
+    }
+
+    /// How often the server says that it ran a command.
+    fn calls(&self, command: &str) -> u64 {
+        let Reply::Bulk(text) = self.connection().command(&["INFO", "commandstats"]).unwrap() else {
+            panic!("INFO is a bulk")
+        };
+        let text = String::from_utf8(text).unwrap();
+        let prefix = format!("cmdstat_{command}:calls=");
+        let line = text.lines().find_map(|line| line.strip_prefix(&prefix));
+        line.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A stub on a thread of its own.
+struct Peer {
+    port: String,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<u64>>,
+}
+
+impl Peer {
+    fn start(trouble: Trouble) -> Peer {
+        let stub = Stub::bind("127.0.0.1:0", 16, trouble).unwrap();
+        let port = stub.address().unwrap().port().to_string();
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&stop);
+        let thread = Some(std::thread::spawn(move || stub.serve(&flag).unwrap()));
+        Peer { port, stop, thread }
+    }
+
+    /// The commands that it was sent.
+    fn end(mut self) -> u64 {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn json(args: &[&str]) -> Value {
+    serde_json::from_slice(&good(args, b"")).unwrap()
+}
+
+#[test]
+fn the_server_has_counted_as_many() {
+    let Some(redis) = Redis::start() else { return };
+    let s = redis.socket.as_str();
+    let shape = ["-c", "7", "-P", "9", "--threads", "2", "-r", "100", "-d", "5-40"];
+    let args = [&["bench", "-s", s, "-t", "set,get,mset,lpush", "-n", "1003", "--csv"], &shape[..]].concat();
+    let output = String::from_utf8(good(&args, b"")).unwrap();
+    assert_eq!(output.lines().count(), 5, "{output}");
+    for command in ["set", "get", "mset", "lpush"] {
+        assert_eq!(redis.calls(command), 1003, "{command}");
+    }
+    // A mix keeps its ratio over each round of its ring, and a preload stores every key once.
+    redis.connection().command(&["CONFIG", "RESETSTAT"]).unwrap();
+    redis.connection().command(&["FLUSHALL"]).unwrap();
+    let args =
+        ["bench", "-s", s, "-3", "--mix", "get=3,incr=1", "-n", "4096", "-r", "500", "--preload", "--json"];
+    let value = json(&args);
+    assert_eq!(redis.calls("set"), 500);
+    assert_eq!((redis.calls("get"), redis.calls("incr")), (3072, 1024));
+    assert_eq!(value["tests"][0]["commands"][0]["replies"], 3072);
+    assert_eq!((&value["tests"][0]["misses"], &value["tests"][0]["errors"]), (&0.into(), &0.into()));
+    assert_eq!(value["tests"][0]["protocol"], "RESP3");
+}
+
+#[test]
+fn every_default_test_runs() {
+    let Some(redis) = Redis::start() else { return };
+    let args = ["bench", "-s", &redis.socket, "-n", "500", "-P", "5", "-r", "50", "-d", "16", "-q"];
+    let output = String::from_utf8(good(&args, b"")).unwrap();
+    assert_eq!(output.lines().count(), 19, "{output}");
+    assert!(output.lines().all(|line| line.contains("requests per second, p50=")), "{output}");
+    let args = [
+        "bench",
+        "-s",
+        &redis.socket,
+        "-n",
+        "500",
+        "-t",
+        "mget,hgetall_50,zrange_100,smembers_100,setex",
+        "-q",
+    ];
+    good(&args, b"");
+    // Options of one's own commands are not ours.
+    let args = ["bench", "-s", &redis.socket, "-n", "10", "-q", "SET", "k", "v", "EX", "60", "-x"];
+    assert_eq!(run(&args, b"").status.code(), Some(1));
+    let args = ["bench", "-s", &redis.socket, "-n", "10", "-q", "-x", "SET", "k"];
+    good(&args, b"from standard input");
+    assert_eq!(redis.connection().query::<String>(&["GET", "k"]).unwrap(), "from standard input");
+}
+
+#[test]
+fn csv_and_json_have_their_columns() {
+    let peer = Peer::start(Trouble::None);
+    let args = ["bench", "-p", &peer.port, "-t", "get", "-n", "100", "--csv", "--precision", "1"];
+    let text = String::from_utf8(good(&args, b"")).unwrap();
+    let (head, row) = text.trim_end().split_once('\n').unwrap();
+    assert_eq!(
+        head,
+        "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\"p50_latency_ms\",\"p95_latency_ms\",\
+         \"p99_latency_ms\",\"max_latency_ms\",\"protocol\",\"requests\",\"errors\",\"misses\",\
+         \"server_cpu_us\",\"client_cpu_us\""
+    );
+    let cells: Vec<&str> = row.split(',').collect();
+    assert_eq!(cells.len(), head.split(',').count(), "{row}");
+    assert_eq!((cells[0], cells[8], cells[9], cells[10]), ("\"GET\"", "\"RESP2\"", "\"100\"", "\"0\""));
+    assert!(cells[2].trim_matches('"').split_once('.').unwrap().1.len() == 1, "{row}");
+
+    let folder = Folder::new();
+    let (hdr, svg) = (folder.path("hdr"), folder.path("p.svg"));
+    let args = [
+        "bench", "-p", &peer.port, "-4", "--mux", "20", "-c", "3", "-t", "get,set", "-n", "600", "--json",
+        "--hdr", &hdr, "--svg", &svg, "--rps", "20000",
+    ];
+    let value = json(&args);
+    let members: Vec<&String> = value.as_object().unwrap().keys().collect();
+    assert_eq!(
+        members,
+        ["version", "machine", "connections", "channels", "pipeline", "threads", "keys", "rate", "tests"]
+    );
+    let test = &value["tests"][1];
+    assert_eq!((&test["test"], &test["protocol"]), (&"SET".into(), &"RESPB".into()));
+    assert_eq!(
+        (&test["requests"], &test["replies"], &test["ended"]),
+        (&600.into(), &600.into(), &"done".into())
+    );
+    for name in ["rps", "latency_ms", "since_sent_ms", "client_cpu_us", "server_cpu_us", "sends", "receives"]
+    {
+        assert!(!test[name].is_null(), "{name}");
+    }
+    assert!(test["latency_ms"]["p99.9"].as_f64() >= test["since_sent_ms"]["p50"].as_f64());
+    let files = std::fs::read_dir(&hdr).unwrap().count();
+    let plot = std::fs::read_to_string(&svg).unwrap();
+    assert!(files == 2 && plot.contains("SET RESPB") && plot.ends_with("</svg>\n"), "{files} {plot}");
+    let greetings = peer.end() - 100 - 1200;
+    assert!(greetings < 100, "{greetings} commands too many");
+}
+
+#[test]
+fn values_are_compared() {
+    let Some(redis) = Redis::start() else { return };
+    let base = ["bench", "-s", &redis.socket, "-r", "100", "-d", "20", "-c", "2", "-P", "10", "--verify"];
+    let get = [&base[..], &["-t", "get,mget", "-n", "1000", "--json"]].concat();
+    let value = json(&[&get[..], &["--preload"]].concat());
+    assert_eq!(
+        (&value["tests"][0]["values_checked"], &value["tests"][0]["values_wrong"]),
+        (&1000.into(), &0.into())
+    );
+    assert_eq!(value["tests"][1]["values_checked"], 10_000);
+    redis.connection().command(&["SETRANGE", "key:000000000050", "19", "#"]).unwrap();
+    let output = run(&get, b"");
+    assert_eq!(output.status.code(), Some(1));
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let wrong = value["tests"][0]["values_wrong"].as_u64().unwrap();
+    assert!((1..100).contains(&wrong), "{wrong}");
+    assert!(stderr(&output).contains("wrong values"), "{}", stderr(&output));
+}
+
+#[test]
+fn errors_are_counted_and_told() {
+    let Some(redis) = Redis::start() else { return };
+    let args = ["bench", "-s", &redis.socket, "-n", "200", "-q", "LPUSH", "key", "x"];
+    redis.connection().command(&["SET", "key", "string"]).unwrap();
+    let output = run(&args, b"");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains("200 errors: \"WRONGTYPE Operation against") && text.contains("(200)"), "{text}");
+
+    let output = run(&["bench", "-s", &redis.socket, "-4", "-n", "10"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).to_lowercase().contains("respb"), "{}", stderr(&output));
+    let output = run(&["bench", "-s", "/nowhere/s", "-n", "10"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("/nowhere/s"), "{}", stderr(&output));
+}
+
+#[test]
+fn trouble_ends_with_counts_and_status_1() {
+    for (trouble, word) in [
+        (Trouble::Dies(300), "closed"),
+        (Trouble::FallsSilent(300), "stopped answering"),
+        (Trouble::StopsReading(300), "stopped answering"),
+        (Trouble::Garbage(300), "what is no reply"),
+        (Trouble::Twice(300), "what is no reply"),
+        (Trouble::Errors(300), "errors: \"ERR trouble\""),
+    ] {
+        for protocol in ["-2", "-4"] {
+            let peer = Peer::start(trouble);
+            let args = [
+                "bench",
+                "-p",
+                &peer.port,
+                protocol,
+                "-t",
+                "get",
+                "-n",
+                "2000",
+                "-c",
+                "5",
+                "--timeout",
+                "0.3",
+            ];
+            let output = run(&args, b"");
+            let told = stderr(&output);
+            assert_eq!(output.status.code(), Some(1), "{trouble:?} {protocol} {told}");
+            assert!(told.contains(word), "{trouble:?} {protocol}: {told}");
+            // What was measured until then is shown.
+            assert!(String::from_utf8_lossy(&output.stdout).contains("GET"), "{trouble:?} {protocol}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_shows_the_results_so_far() {
+    let Some(redis) = Redis::start() else { return };
+    let child = weft()
+        .args(["bench", "-s", &redis.socket, "-t", "set,get", "--duration", "600", "--csv"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while redis.calls("set") == 0 {
+        std::thread::yield_now();
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(text.lines().count(), 2, "{text}");
+    assert!(text.lines().last().unwrap().starts_with("\"SET\","), "{text}");
+}
+
+#[test]
+fn targets_are_compared_in_rounds() {
+    let (first, second) = (Peer::start(Trouble::None), Peer::start(Trouble::None));
+    let versus = format!("127.0.0.1:{},respb,mux=10", second.port);
+    let args =
+        ["bench", "-p", &first.port, "-t", "get", "-n", "500", "-c", "10", "--vs", &versus, "--rounds", "3"];
+    let text = String::from_utf8(good(&args, b"")).unwrap();
+    assert!(text.contains("medians of 3 rounds") && text.contains("RESPB x10"), "{text}");
+    let value = json(&[&args[..], &["--json"]].concat());
+    let targets = value["tests"][0]["targets"].as_array().unwrap();
+    assert_eq!(targets.len(), 2);
+    assert_eq!(targets[1]["rounds"].as_array().unwrap().len(), 3);
+    assert_eq!((&targets[1]["connections"], &targets[1]["channels"]), (&1.into(), &10.into()));
+    let ratio = &targets[1]["rps_ratio"];
+    assert!(ratio["low"].as_f64() <= ratio["value"].as_f64(), "{ratio}");
+    for bad in
+        ["nohost", "127.0.0.1:x", "127.0.0.1:1,resp9", "127.0.0.1:1,resp3,mux=5", "127.0.0.1:1,respb,mux=3"]
+    {
+        let output = run(&["bench", "-p", &first.port, "-n", "10", "-c", "10", "--vs", bad], b"");
+        assert_eq!(output.status.code(), Some(1), "{bad}");
+        assert!(stderr(&output).contains("--vs"), "{bad}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_delay_is_added_to_every_round_trip() {
+    let peer = Peer::start(Trouble::None);
+    let args = ["bench", "-p", &peer.port, "-t", "ping", "-n", "20", "-c", "2", "--delay", "10", "--json"];
+    let value = json(&args);
+    let p50 = value["tests"][0]["latency_ms"]["p50"].as_f64().unwrap();
+    assert!((10.0..200.0).contains(&p50), "{p50}");
+}
+
+#[test]
+fn presets_show_both_protocols() {
+    let peer = Peer::start(Trouble::None);
+    let base = ["bench", "-p", &peer.port, "--rounds", "1", "--duration", "0.05", "-r", "100"];
+    for (preset, words) in [
+        ("seed-throughput", ["SET", "2.3M → 1.9M"]),
+        ("seed-pipeline", ["P=200", "4.57M"]),
+        ("network", ["20 ms", "RESPB CPU"]),
+        ("types", ["LRANGE_100", "RESPB/s"]),
+    ] {
+        let text = String::from_utf8(good(&[&base[..], &["--preset", preset]].concat(), b"")).unwrap();
+        assert!(words.iter().all(|word| text.contains(word)), "{preset}: {text}");
+    }
+    let folder = Folder::new();
+    let svg = folder.path("mux.svg");
+    let text = good(&[&base[..], &["--preset", "mux", "--svg", &svg]].concat(), b"");
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("10,000") && text.contains("channels"), "{text}");
+    assert!(std::fs::read_to_string(&svg).unwrap().contains(">10000</text>"));
+}
+
+#[test]
+fn a_wrong_command_line_says_what_is_wrong() {
+    for (args, word) in [
+        (&["--mux", "4"][..], "-4"),
+        (&["-4", "--mux", "4", "-k", "0"], "-k 0"),
+        (&["--preload"], "-r"),
+        (&["-t", "nix"], "nix"),
+        (&["-d", "x"], "size"),
+        (&["--keys", "gauss"], "uniform"),
+        (&["--mix-file", "/nowhere"], "/nowhere"),
+    ] {
+        let output = run(&[&["bench", "-p", "1"], args].concat(), b"");
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert!(stderr(&output).contains(word), "{args:?}: {}", stderr(&output));
+    }
+    assert_eq!(run(&["bench", "-n", "0"], b"").status.code(), Some(2));
+    assert_eq!(run(&["bench", "-3", "-4"], b"").status.code(), Some(2));
+}
