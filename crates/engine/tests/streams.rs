@@ -86,6 +86,10 @@ fn a_consumer_may_be_called_streams() {
     bench.text(client, "MULTI");
     bench.text(client, read);
     assert_eq!(bench.text(client, "EXEC"), "[nil]");
+    let writer = bench.connect(Protocol::Resp2);
+    assert!(bench.run(client, "XREADGROUP NOACK GROUP STREAMS STREAMS BLOCK 0 STREAMS s t > >").is_empty());
+    bench.text(writer, "XADD t 2-1 a 2");
+    assert_eq!(bench.take(client).iter().map(support::show).collect::<Vec<_>>(), ["[[t [[2-1 [a 2]]]]]"]);
 }
 
 #[test]

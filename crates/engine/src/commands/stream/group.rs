@@ -4,10 +4,9 @@ use weft_store::stream::Group;
 use weft_store::{Changed, Key, StreamId};
 
 use super::read::{find_group, tell_consumer, tell_position};
-use super::{
-    any_id, end_id, find, reply_help, reply_id, shown, start_id, strict_id, subcommand_syntax, tell,
-};
+use super::{any_id, end_id, find, reply_id, shown, start_id, strict_id, subcommand_syntax, tell};
 use crate::args::Args;
+use crate::commands::help;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::notify;
@@ -187,8 +186,12 @@ pub(super) fn delete_consumer(
     Ok(())
 }
 
-pub(super) fn help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    reply_help(
+pub(super) fn show_help(
+    _: &mut Context<'_, '_>,
+    _: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    help::answer(
         sink,
         "XGROUP",
         &[

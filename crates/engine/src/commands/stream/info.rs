@@ -4,8 +4,9 @@ use weft_store::StreamId;
 use weft_store::stream::{Group, Log, Pending, Stream};
 
 use super::group::no_group_for_key;
-use super::{find, reply_entry, reply_help, reply_id, subcommand_syntax};
+use super::{find, reply_entry, reply_id, subcommand_syntax};
 use crate::args::Args;
+use crate::commands::help;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::reply::ReplySink;
@@ -185,8 +186,12 @@ pub(super) fn consumers(
     Ok(())
 }
 
-pub(super) fn help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    reply_help(
+pub(super) fn show_help(
+    _: &mut Context<'_, '_>,
+    _: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    help::answer(
         sink,
         "XINFO",
         &[

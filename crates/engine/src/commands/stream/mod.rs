@@ -45,7 +45,7 @@ pub(super) const LIST: &[handler::Entry] = &[
     ("XGROUP DESTROY", Scope::Keys, group::destroy),
     ("XGROUP CREATECONSUMER", Scope::Keys, group::create_consumer),
     ("XGROUP DELCONSUMER", Scope::Keys, group::delete_consumer),
-    ("XGROUP HELP", Scope::None, group::help),
+    ("XGROUP HELP", Scope::None, group::show_help),
     ("XACK", Scope::Keys, group::xack),
     ("XPENDING", Scope::Keys, group::xpending),
     ("XCLAIM", Scope::Keys, claim::xclaim),
@@ -53,7 +53,7 @@ pub(super) const LIST: &[handler::Entry] = &[
     ("XINFO STREAM", Scope::Keys, info::stream),
     ("XINFO GROUPS", Scope::Keys, info::groups),
     ("XINFO CONSUMERS", Scope::Keys, info::consumers),
-    ("XINFO HELP", Scope::None, info::help),
+    ("XINFO HELP", Scope::None, info::show_help),
 ];
 
 /// The longest text that is looked at as an id.
@@ -200,15 +200,6 @@ fn tell(context: &mut Context<'_, '_>, key: &Key<'_>, command: &str, arguments: 
         _ => return,
     };
     shard.emit(&mut op, &Effect::Change { key: key.bytes(), opcode, arguments });
-}
-
-/// The lines of a HELP subcommand.
-fn reply_help(sink: &mut ReplySink<'_>, command: &str, lines: &[&str]) {
-    sink.array(lines.len() + 3);
-    sink.simple(&format!("{command} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
-    lines.iter().for_each(|line| sink.simple(line));
-    sink.simple("HELP");
-    sink.simple("    Print this help.");
 }
 
 #[cfg(test)]

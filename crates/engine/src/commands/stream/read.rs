@@ -239,9 +239,20 @@ fn block_or_null(
             (text, _) => text.to_vec(),
         })
         .collect();
-    let ids_at = request.keys_at + request.streams;
-    let words = args.rest(0).take(ids_at).chain(ids.iter().map(Vec::as_slice));
-    let owned = OwnedArgs::new(args.spec, words);
+    // Options in this order leave no doubt where the keys are: a consumer called STREAMS stands before the place from
+    // which the command table looks for that word.
+    let mut words: Vec<&[u8]> = vec![args.bytes(0)];
+    if let Some((group, consumer)) = request.group {
+        words.extend([b"GROUP", group, consumer]);
+    }
+    if request.no_ack {
+        words.push(b"NOACK");
+    }
+    let (count, timeout) = (request.count.to_string(), timeout_ms.to_string());
+    words.extend([b"COUNT", count.as_bytes(), b"BLOCK", timeout.as_bytes(), b"STREAMS"]);
+    words.extend((0..request.streams).map(|index| request.key(args, index)));
+    words.extend(ids.iter().map(Vec::as_slice));
+    let owned = OwnedArgs::new(args.spec, words.into_iter());
     let keys: Vec<&[u8]> = (0..request.streams).map(|index| request.key(args, index)).collect();
     context.block(&keys, (timeout_ms, Empty::NullArray), owned)
 }
