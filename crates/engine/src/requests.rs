@@ -132,6 +132,16 @@ impl Requests {
     pub fn resume(&mut self, slots: &[Slot]) {
         self.slots.list.extend_from_slice(slots);
     }
+    /// Whether a request has been decoded in part.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.slots.list.len() > self.open
+    }
+    /// Forgets the request that is being decoded.
+    pub fn drop_open(&mut self) {
+        self.slots.list.truncate(self.open);
+        self.slots.options = 0;
+    }
     /// Takes out the slots of the request that is not whole.
     pub fn take_open(&mut self, into: &mut Vec<Slot>) {
         into.clear();

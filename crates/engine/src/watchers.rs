@@ -14,12 +14,18 @@ use crate::session::Session;
 
 impl Engine {
     /// Whether anybody needs the store's effects.
-    pub(crate) fn wants_effects(&self) -> bool {
+    #[must_use]
+    pub fn wants_effects(&self) -> bool {
         self.settings.notify_flags.load(Relaxed) & (notify::EXPIRED | notify::EVICTED) != 0
     }
 
     /// Hands on what the store told during a command.
     pub(crate) fn after_effects(&self, effects: &mut Effects, _by: &Session) {
+        self.after_background(effects);
+    }
+
+    /// Hands on what the store told during background work.
+    pub fn after_background(&self, effects: &mut Effects) {
         let flags = self.settings.notify_flags.load(Relaxed);
         for (db, key, evicted) in effects.gone.drain(..) {
             let (class, event) =

@@ -2,10 +2,134 @@
 //!
 //! Owns: listening, workers and their loops, connections, RESPB channels, limits of input and output, background work.
 //! Does not own: commands (`weft-engine`), codecs (`weft-protocol`).
+//!
+//! # Map
+//!
+//! | module | owns |
+//! |---|---|
+//! | `listener` | listening, accepting, handing connections to workers in turn |
+//! | `worker` | a worker's loop: wait, receive, decode, run, send |
+//! | `worker::feed`, `worker::aftermath`, `worker::messages` | bytes to requests; what follows them; what others send |
+//! | `io` | a worker's connections and buffers, as the executor's host |
+//! | `connection` | one connection: socket, input, output, whose it is |
+//! | `channels` | RESPB: channels, queues, credit, slices |
+//! | `poll` | epoll behind a small trait |
+//! | `background` | expiry and maintenance |
+//! | `limits` | every named limit |
 
 #![forbid(unsafe_code)]
 
+mod background;
+mod channels;
+mod connection;
+mod io;
+mod limits;
+mod listener;
 pub mod log;
 pub mod options;
+mod poll;
+mod signals;
+mod worker;
 
 pub use options::{Options, OptionsError};
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use weft_engine::Engine;
+use weft_engine::mailbox::Message;
+
+use listener::{Acceptor, Inbox, Listener};
+use worker::Worker;
+
+/// Where a server listens, and with how many threads.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// TCP addresses; port 0 takes a free one.
+    pub tcp: Vec<SocketAddr>,
+    /// A Unix socket, and its permissions.
+    pub unix: Option<(PathBuf, Option<u32>)>,
+    /// Connections that may wait to be accepted.
+    pub backlog: i32,
+    /// Workers; the engine was made for as many.
+    pub threads: u16,
+}
+
+/// A server that listens and does not run yet.
+pub struct Server<'e> {
+    engine: &'e Engine,
+    workers: Vec<Worker<'e>>,
+    acceptor: Acceptor<'e>,
+    names: Vec<String>,
+}
+
+impl<'e> Server<'e> {
+    /// Listens. The error names what could not be listened on, and why.
+    pub fn new(engine: &'e Engine, listen: &Listen) -> std::io::Result<Self> {
+        let mut listeners = Vec::new();
+        for &address in &listen.tcp {
+            let listener = Listener::tcp(address, listen.backlog);
+            listeners.push(listener.map_err(|error| cannot_listen(&address.to_string(), &error))?);
+        }
+        if let Some((path, mode)) = &listen.unix {
+            let listener = Listener::unix(path, *mode);
+            listeners.push(listener.map_err(|error| cannot_listen(&path.display().to_string(), &error))?);
+        }
+        let names = listeners.iter().map(Listener::name).collect();
+        let count = Arc::new(AtomicU32::new(0));
+        let inboxes: Vec<_> = (0..listen.threads).map(|_| Arc::new(Inbox::new(Arc::clone(&count)))).collect();
+        let workers =
+            inboxes.iter().enumerate().map(|(id, inbox)| Worker::new(engine, id as u16, Arc::clone(inbox)));
+        Ok(Self {
+            workers: workers.collect::<Result<_, _>>()?,
+            acceptor: Acceptor::new(engine, listeners, inboxes, count)?,
+            engine,
+            names,
+        })
+    }
+
+    /// What it listens on: addresses with their ports, paths.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Serves until SIGTERM, SIGINT or SHUTDOWN; then stops accepting, sends what it owes and closes.
+    pub fn run(self) -> std::io::Result<()> {
+        let Self { engine, workers, mut acceptor, .. } = self;
+        signals::install(acceptor.waker())?;
+        let stop = background::Stop::default();
+        std::thread::scope(|scope| {
+            let named = |name: String| std::thread::Builder::new().name(name);
+            let mut threads = Vec::new();
+            for (id, mut worker) in workers.into_iter().enumerate() {
+                threads.push(named(format!("weft-worker-{id}")).spawn_scoped(scope, move || worker.run())?);
+            }
+            let background = named("weft-background".into());
+            background.spawn_scoped(scope, || background::run(engine, &stop))?;
+            let accepted = acceptor.run(signals::is_stop_requested);
+            drop(acceptor);
+            engine.post_all(|| Message::Stop);
+            let results = threads.into_iter().map(|thread| match thread.join() {
+                Ok(result) => result,
+                Err(_) => Err(std::io::Error::other("a worker has panicked")),
+            });
+            let results: Vec<_> = results.collect();
+            stop.stop();
+            results.into_iter().chain([accepted]).collect()
+        })
+    }
+}
+
+fn cannot_listen(what: &str, error: &std::io::Error) -> std::io::Error {
+    let hint = match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            " Another server has it: stop that one, or choose another port with --port."
+        }
+        std::io::ErrorKind::PermissionDenied => " Ports below 1024 need root; choose another with --port.",
+        _ => "",
+    };
+    std::io::Error::new(error.kind(), format!("cannot listen on {what}: {error}.{hint}"))
+}

@@ -55,6 +55,44 @@ impl Output {
         self.pins.extend(other.pins.drain(..).map(|pin| Pin { at: base + pin.at, value: pin.value }));
         self.pinned_bytes += other.pinned_bytes;
     }
+    /// Moves out what stands behind so many plain bytes and so many pins.
+    #[must_use]
+    pub fn split_off(&mut self, bytes: usize, pins: usize) -> Self {
+        let mut rest =
+            Self { bytes: self.bytes.split_off(bytes), pins: self.pins.split_off(pins), ..Self::default() };
+        for pin in &mut rest.pins {
+            pin.at -= bytes;
+            rest.pinned_bytes += pin.value.as_slice().len();
+        }
+        self.pinned_bytes -= rest.pinned_bytes;
+        rest
+    }
+    /// Lets go of the first `sent` bytes, up to the last large value that has not been sent whole; gives how many bytes
+    /// of what is left have been sent.
+    #[must_use]
+    pub fn consume(&mut self, sent: usize) -> usize {
+        let (mut plain, mut pins, mut left) = (0, 0, sent);
+        for pin in &self.pins {
+            let len = pin.value.as_slice().len();
+            let before = pin.at - plain;
+            if left < before + len {
+                break;
+            }
+            left -= before + len;
+            plain = pin.at;
+            pins += 1;
+        }
+        let next = self.pins.get(pins).map_or(self.bytes.len(), |pin| pin.at);
+        let more = left.min(next - plain);
+        plain += more;
+        left -= more;
+        self.bytes.drain(..plain);
+        for pin in self.pins.drain(..pins) {
+            self.pinned_bytes -= pin.value.as_slice().len();
+        }
+        self.pins.iter_mut().for_each(|pin| pin.at -= plain);
+        left
+    }
     /// Puts a large value at the end.
     pub(super) fn pin(&mut self, value: SharedBytes) {
         self.pinned_bytes += value.as_slice().len();

@@ -49,6 +49,9 @@ struct Clients {
 }
 
 impl Host for Clients {
+    fn db(&self, connection: u32, _channel: u16) -> u8 {
+        self.list.get(&connection).map_or(0, |client| client.session.db)
+    }
     fn lend(&mut self, connection: u32, _channel: u16) -> Option<Lent<'_>> {
         let client = self.list.get_mut(&connection)?;
         Some(Lent { session: &mut client.session, output: &mut client.output, bytes: &client.bytes })

@@ -1,0 +1,83 @@
+//! Owns: the thread that does what no command waits for: expiry, ending resizes, compaction, giving memory back. Does
+//! not own: that work itself (`weft_store`).
+//!
+//! It sleeps between rounds, longer the less there was to do, so that an idle server costs next to nothing.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use weft_engine::Engine;
+use weft_engine::context::Effects;
+use weft_store::expire::ExpiryStep;
+use weft_store::{ExpiryCycle, Maintenance};
+
+/// Keys that one step of expiry removes: some 100 µs.
+const EXPIRE_KEYS_PER_STEP: usize = 512;
+/// How long one round may take before it sleeps: a tenth of a core at the shortest sleep.
+const ROUND: Duration = Duration::from_millis(2);
+/// Sleeps between rounds, when there was much to do and when there was nothing.
+const SLEEP_MIN: Duration = Duration::from_millis(5);
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+
+/// Tells the thread to stop.
+#[derive(Default)]
+pub(crate) struct Stop {
+    stopped: Mutex<bool>,
+    changed: Condvar,
+    flag: AtomicBool,
+}
+
+impl Stop {
+    pub(crate) fn stop(&self) {
+        self.flag.store(true, Relaxed);
+        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+    fn is_set(&self) -> bool {
+        self.flag.load(Relaxed)
+    }
+    fn wait(&self, time: Duration) {
+        let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*stopped {
+            let _ = self.changed.wait_timeout(stopped, time);
+        }
+    }
+}
+
+/// Runs until it is told to stop.
+pub(crate) fn run(engine: &Engine, stop: &Stop) {
+    let Some(mut worker) = engine.keyspace.worker() else { return };
+    let mut expiry = ExpiryCycle::default();
+    let mut maintenance = Maintenance::default();
+    let mut effects = Effects::default();
+    let mut sleep = SLEEP_MIN;
+    while !stop.is_set() {
+        let started = Instant::now();
+        let mut busy = false;
+        while started.elapsed() < ROUND {
+            effects.wanted = engine.wants_effects();
+            let now_ms = engine.clock.now_ms();
+            let (expired, maintained) = {
+                let batch = worker.enter();
+                let active = engine.settings.active_expire.load(Relaxed);
+                let expired = if active {
+                    expiry.step(&batch, now_ms, EXPIRE_KEYS_PER_STEP, &mut effects)
+                } else {
+                    ExpiryStep { round_done: true, ..ExpiryStep::default() }
+                };
+                (expired, maintenance.step(&batch))
+            };
+            if effects.wanted {
+                engine.after_background(&mut effects);
+            }
+            let more = expired.expired > 0 && !expired.round_done;
+            busy |= expired.expired > 0 || maintained.moved > 0 || maintained.purged_bytes > 0;
+            if !more && maintained.idle {
+                break;
+            }
+        }
+        sleep = if busy { SLEEP_MIN } else { (sleep * 2).min(SLEEP_MAX) };
+        stop.wait(sleep);
+    }
+}

@@ -1,0 +1,374 @@
+//! Owns: the channels of a RESPB connection: opening and closing them, requests that wait behind a blocked one, credit,
+//! the order in which the replies of many channels share a slow socket. Does not own: commands, sockets.
+//!
+//! **Output.** While the socket keeps up, a reply is written straight into the connection's output. A reply that is to
+//! be sent in slices, one whose channel has no credit, and every reply while the socket lags behind, goes to a queue of
+//! its channel; `pump` takes frames and slices from these queues in turn when there is room.
+
+mod flow;
+mod table;
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+
+use weft_engine::config::Settings;
+use weft_engine::reply::{Protocol, Wire};
+use weft_engine::session::Session;
+use weft_engine::{Postponed, Requests};
+use weft_protocol::respb::{Control, Frame, RequestDecoder};
+use weft_protocol::{Limits, Malformed, Outcome};
+use weft_store::Keyspace;
+
+pub(crate) use flow::Flow;
+use table::Table;
+
+use crate::connection::{Stop, limits};
+
+/// Codes of CLOSE (spec section 8.3).
+pub(crate) mod close {
+    pub(crate) const DONE: u16 = 0;
+    pub(crate) const QUEUE: u16 = 1;
+    pub(crate) const OUTPUT: u16 = 2;
+    pub(crate) const KILLED: u16 = 4;
+    pub(crate) const CHANNELS: u16 = 5;
+    pub(crate) const SHUTDOWN: u16 = 6;
+    pub(crate) const USER: u16 = 7;
+}
+
+/// Limits of RESPB connections (spec section 10).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RespbLimits {
+    pub(crate) channels: u32,
+    pub(crate) unauthenticated_channels: u32,
+    pub(crate) queue_bytes: usize,
+    pub(crate) output_bytes: usize,
+}
+
+impl RespbLimits {
+    /// Those in force.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self {
+            channels: settings.respb_channels_max.load(Relaxed),
+            unauthenticated_channels: settings.respb_unauthenticated_channels_max.load(Relaxed),
+            queue_bytes: settings.respb_queue_bytes_max.load(Relaxed),
+            output_bytes: settings.respb_output_bytes_max.load(Relaxed),
+        }
+    }
+}
+
+/// A channel that is open.
+pub(crate) struct Channel {
+    pub(crate) session: Session,
+    /// Requests decoded since it opened, modulo 2³².
+    requests: u32,
+    /// Requests behind one that waits.
+    queue: Option<Box<Queue>>,
+    /// Credit and frames that wait to be sent; nothing for a channel that needs neither.
+    pub(crate) flow: Option<Box<Flow>>,
+}
+
+/// Requests that wait to run.
+#[derive(Default)]
+struct Queue {
+    requests: VecDeque<Held>,
+    bytes: usize,
+}
+
+struct Held {
+    postponed: Postponed,
+    cancelled: bool,
+}
+
+/// What the server knows of a channel's number.
+enum Place {
+    Open(Box<Channel>),
+    /// The server has sent CLOSE and waits for the client's.
+    Closing,
+}
+
+/// A control frame that waits for the requests before it to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pending {
+    Close(u16),
+    Cancel(u16, u32),
+    Window(u16, u32),
+    /// A request for a channel that may not open.
+    TooMany(u16),
+    /// A request or WINDOW has named a channel that is not open.
+    Open(u16),
+}
+
+/// The channels of one connection.
+pub(crate) struct Channels {
+    decoder: RequestDecoder,
+    table: Table<Place>,
+    open: u32,
+    /// No frame has been decoded: a stream of zeros is told by its first.
+    fresh: bool,
+    /// Some channel has authenticated, or need not.
+    pub(crate) authenticated: bool,
+    /// The client puts FRAGMENT frames together.
+    pub(crate) fragments: bool,
+    pub(crate) pending: Option<Pending>,
+    /// Channels with frames that could be sent if there were room, in turn.
+    turns: VecDeque<u16>,
+    /// Bytes in the queues of all channels.
+    pub(crate) queued_bytes: usize,
+    pub(crate) limits: RespbLimits,
+    /// The channel that was lent to the executor last, and where the output ended then.
+    lent: Option<Lent>,
+}
+
+/// A channel whose request runs, and what the output was before.
+#[derive(Clone, Copy, Debug)]
+struct Lent {
+    channel: u16,
+    bytes: usize,
+    pins: usize,
+    len: usize,
+}
+
+impl Channels {
+    /// The connection of a client that has become channel 0.
+    pub(crate) fn new(mut session: Session, fresh: bool, limits_of: RespbLimits) -> Self {
+        session.set_protocol(Protocol::Respb);
+        session.wire = Wire { protocol: Protocol::Respb, channel: 0 };
+        let authenticated = session.authenticated;
+        let decoder = RequestDecoder::new(limits(&session));
+        let mut table = Table::default();
+        table.put(0, Place::Open(Box::new(Channel::new(session))));
+        Self {
+            decoder,
+            table,
+            open: 1,
+            fresh,
+            authenticated,
+            fragments: false,
+            pending: None,
+            turns: VecDeque::new(),
+            queued_bytes: 0,
+            limits: limits_of,
+            lent: None,
+        }
+    }
+
+    /// A channel that is open.
+    pub(crate) fn get(&self, channel: u16) -> Option<&Channel> {
+        match self.table.get(channel) {
+            Some(Place::Open(open)) => Some(open),
+            _ => None,
+        }
+    }
+    /// A channel that is open.
+    pub(crate) fn get_mut(&mut self, channel: u16) -> Option<&mut Channel> {
+        match self.table.get_mut(channel) {
+            Some(Place::Open(open)) => Some(open),
+            _ => None,
+        }
+    }
+    /// The numbers of all open channels, ascending.
+    pub(crate) fn numbers(&self) -> Vec<u16> {
+        self.table
+            .iter()
+            .filter(|(_, place)| matches!(place, Place::Open(_)))
+            .map(|(number, _)| number)
+            .collect()
+    }
+    /// Takes all sessions out: the connection ends.
+    pub(crate) fn into_sessions(self) -> Vec<Session> {
+        let open = |place| match place {
+            Place::Open(channel) => Some(channel.session),
+            Place::Closing => None,
+        };
+        self.table.into_values().filter_map(open).collect()
+    }
+    /// Channels that may be open now.
+    fn channels_max(&self) -> u32 {
+        if self.authenticated { self.limits.channels } else { self.limits.unauthenticated_channels }
+    }
+
+    /// Some channel has authenticated: the lower limits end.
+    pub(crate) fn set_authenticated(&mut self) {
+        if !self.authenticated {
+            self.authenticated = true;
+            self.decoder.set_limits(Limits::DEFAULT);
+        }
+    }
+
+    /// Decodes requests up to a control frame, a channel that is to be opened, or the end.
+    pub(crate) fn decode(
+        &mut self,
+        index: u32,
+        (bytes, at): (&[u8], &mut usize),
+        requests: &mut Requests,
+        keyspace: &Keyspace,
+    ) -> Stop {
+        loop {
+            let rest = &bytes[*at..];
+            let (len, channel, frame) = match self.decoder.decode(rest, requests.visitor()) {
+                Outcome::Complete(frame) => (frame.len, frame.channel, frame.frame),
+                Outcome::Incomplete { .. } => return Stop::Incomplete,
+                Outcome::Invalid(error) => {
+                    let channel = rest.get(2..4).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
+                    let channel = if self.get(channel).is_some() { channel } else { 0 };
+                    return Stop::InvalidOn(channel, error.kind);
+                }
+            };
+            if std::mem::take(&mut self.fresh) && is_zero_stream(rest) {
+                return Stop::InvalidOn(0, Malformed::ZeroStream);
+            }
+            if let Frame::Control(control) = frame {
+                let stop = self.control(channel, control);
+                // Only a WINDOW for a channel that is to be opened first is decoded again.
+                if stop != Some(Stop::Barrier) {
+                    *at += len;
+                }
+                match stop {
+                    Some(_) => return Stop::Control,
+                    None => continue,
+                }
+            }
+            match self.table.get_mut(channel) {
+                Some(Place::Open(open)) => open.requests = open.requests.wrapping_add(1),
+                Some(Place::Closing) => {
+                    requests.drop_open();
+                    *at += len;
+                    continue;
+                }
+                None => {
+                    requests.drop_open();
+                    if self.open >= self.channels_max() {
+                        *at += len;
+                        self.pending = Some(Pending::TooMany(channel));
+                    } else {
+                        self.pending = Some(Pending::Open(channel));
+                    }
+                    return Stop::Control;
+                }
+            }
+            let frame_at = *at;
+            *at += len;
+            if requests.end_respb(keyspace, (index, channel), frame, (bytes, frame_at)) {
+                return Stop::Barrier;
+            }
+            if requests.is_full() {
+                return Stop::Full;
+            }
+        }
+    }
+
+    /// Notes a control frame. Nothing when it is to be ignored; `Barrier` when it must be decoded once more.
+    fn control(&mut self, channel: u16, control: Control<'_>) -> Option<Stop> {
+        self.pending = Some(match control {
+            Control::Close { .. } => Pending::Close(channel),
+            Control::Cancel { sequence } => Pending::Cancel(channel, sequence),
+            Control::Window { more } => match self.table.get(channel) {
+                Some(Place::Open(_)) => Pending::Window(channel, more),
+                Some(Place::Closing) => return None,
+                None if self.open >= self.channels_max() => Pending::TooMany(channel),
+                None => {
+                    self.pending = Some(Pending::Open(channel));
+                    return Some(Stop::Barrier);
+                }
+            },
+            Control::Fragment { .. } | Control::Unknown { .. } => return None,
+        });
+        Some(Stop::Control)
+    }
+
+    /// Opens a channel with its new session.
+    pub(crate) fn open(&mut self, channel: u16, session: Session) {
+        self.table.put(channel, Place::Open(Box::new(Channel::new(session))));
+        self.open += 1;
+    }
+    /// A channel is closed by its client, or has been closed by both: its number may be used again.
+    pub(crate) fn remove(&mut self, channel: u16) -> Option<Session> {
+        match self.table.take(channel)? {
+            Place::Closing => None,
+            Place::Open(open) => {
+                self.open -= 1;
+                Some(self.bury(channel, *open))
+            }
+        }
+    }
+    /// The server closes a channel: what comes on it until the client's CLOSE is discarded.
+    pub(crate) fn start_closing(&mut self, channel: u16) -> Option<Session> {
+        let session = self.remove(channel)?;
+        self.table.put(channel, Place::Closing);
+        Some(session)
+    }
+    fn bury(&mut self, channel: u16, open: Channel) -> Session {
+        if let Some(flow) = &open.flow {
+            self.queued_bytes -= flow.bytes();
+        }
+        self.turns.retain(|&turn| turn != channel);
+        if self.lent.is_some_and(|lent| lent.channel == channel) {
+            self.lent = None;
+        }
+        open.session
+    }
+    /// Whether a number is in state *closing*.
+    pub(crate) fn is_closing(&self, channel: u16) -> bool {
+        matches!(self.table.get(channel), Some(Place::Closing))
+    }
+
+    /// Keeps a request behind one that waits. `false` when the channel's queue is full.
+    pub(crate) fn postpone(&mut self, channel: u16, postponed: Postponed) -> bool {
+        let queue_bytes = self.limits.queue_bytes;
+        let Some(open) = self.get_mut(channel) else { return true };
+        let queue = open.queue.get_or_insert_default();
+        queue.bytes += postponed.args.memory_bytes();
+        queue.requests.push_back(Held { postponed, cancelled: false });
+        queue.bytes <= queue_bytes
+    }
+
+    /// Cancels request `sequence` of a channel: marks it if it waits in the queue. Says whether it is the one that
+    /// blocks.
+    pub(crate) fn cancel(&mut self, channel: u16, sequence: u32) -> bool {
+        let Some(open) = self.get_mut(channel) else { return false };
+        let held = open.queue.as_ref().map_or(0, |queue| queue.requests.len() as u32);
+        let first_held = open.requests.wrapping_sub(held);
+        let place = sequence.wrapping_sub(first_held);
+        if place < held {
+            if let Some(queue) = &mut open.queue {
+                queue.requests[place as usize].cancelled = true;
+            }
+            return false;
+        }
+        open.session.is_waiting() && sequence == first_held.wrapping_sub(1)
+    }
+}
+
+impl Channel {
+    fn new(session: Session) -> Self {
+        Self { session, requests: 0, queue: None, flow: None }
+    }
+    /// The next request that waited; `true` with it when it was cancelled meanwhile.
+    pub(crate) fn next_held(&mut self) -> Option<(Postponed, bool)> {
+        let queue = self.queue.as_mut()?;
+        let held = queue.requests.pop_front();
+        if let Some(held) = &held {
+            queue.bytes -= held.postponed.args.memory_bytes();
+        }
+        if queue.requests.is_empty() {
+            self.queue = None;
+        }
+        held.map(|held| (held.postponed, held.cancelled))
+    }
+    /// Puts a request back that could not run yet.
+    pub(crate) fn hold_again(&mut self, postponed: Postponed) {
+        let queue = self.queue.get_or_insert_default();
+        queue.bytes += postponed.args.memory_bytes();
+        queue.requests.push_front(Held { postponed, cancelled: false });
+    }
+    /// Whether requests wait behind another one.
+    pub(crate) fn is_held(&self) -> bool {
+        self.queue.is_some()
+    }
+}
+
+/// Whether the first frame of a connection is what a stream of zero bytes would give: a command with an empty key on
+/// channel 0.
+fn is_zero_stream(frame: &[u8]) -> bool {
+    frame.get(..6).is_some_and(|head| head == [0; 6])
+}

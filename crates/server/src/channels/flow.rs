@@ -1,0 +1,173 @@
+//! Owns: what a channel may send and what of it waits: credit, queued frames, slices. Does not own: when there is room.
+
+use std::collections::VecDeque;
+
+use weft_engine::reply::Output;
+use weft_protocol::respb::Control;
+use weft_protocol::respb::frame::LONG_HEADER_LEN;
+
+use super::{Channels, Lent};
+use crate::limits::{FRAGMENT_BYTES, SHARED_OUTPUT_BYTES_MAX};
+
+/// A channel's output that does not go straight to the socket.
+#[derive(Default)]
+pub(crate) struct Flow {
+    /// Bytes that may be sent; nothing before the first WINDOW.
+    credit: Option<i64>,
+    frames: VecDeque<Output>,
+    /// Bytes of the first frame that have been sent in slices.
+    sliced: usize,
+    bytes: usize,
+}
+
+impl Flow {
+    /// Bytes that wait.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+    /// Whether a frame may be begun.
+    fn may_send(&self) -> bool {
+        self.credit.is_none_or(|credit| credit > 0)
+    }
+    fn spend(&mut self, bytes: usize) {
+        if let Some(credit) = &mut self.credit {
+            *credit -= bytes as i64;
+        }
+    }
+}
+
+impl Channels {
+    /// Before a request runs: its channel, and where its reply will begin. Gives the channel of the request before if
+    /// its output limit is exceeded.
+    #[inline]
+    pub(crate) fn lend(&mut self, channel: u16, output: &mut Output) -> Option<u16> {
+        let full = self.settle(output);
+        self.lent =
+            Some(Lent { channel, bytes: output.bytes.len(), pins: output.pins.len(), len: output.len() });
+        full
+    }
+
+    /// After a request has run: looks at what it wrote. Gives the channel if its output limit is exceeded.
+    #[inline]
+    pub(crate) fn settle(&mut self, output: &mut Output) -> Option<u16> {
+        let lent = self.lent.take()?;
+        let written = output.len() - lent.len;
+        let plain = self.get(lent.channel).is_none_or(|open| open.flow.is_none());
+        let small = written <= FRAGMENT_BYTES || !self.fragments;
+        if written == 0 || plain && small && output.len() <= SHARED_OUTPUT_BYTES_MAX {
+            return None;
+        }
+        self.settle_slowly(lent, written, output)
+    }
+
+    #[cold]
+    fn settle_slowly(&mut self, lent: Lent, written: usize, output: &mut Output) -> Option<u16> {
+        let (fragments, limit) = (self.fragments, self.limits.output_bytes);
+        let lags = lent.len > SHARED_OUTPUT_BYTES_MAX;
+        let open = self.get_mut(lent.channel)?;
+        let flow = open.flow.get_or_insert_default();
+        let sliced = fragments && written > FRAGMENT_BYTES;
+        if flow.frames.is_empty() && flow.may_send() && !sliced && !lags {
+            flow.spend(written);
+            open.flow.take_if(|flow| flow.credit.is_none());
+            return None;
+        }
+        flow.bytes += written;
+        let (was_empty, bytes) = (flow.frames.is_empty(), flow.bytes);
+        flow.frames.push_back(output.split_off(lent.bytes, lent.pins));
+        self.queued_bytes += written;
+        if was_empty {
+            self.turns.push_back(lent.channel);
+        }
+        (bytes > limit).then_some(lent.channel)
+    }
+
+    /// WINDOW: more credit.
+    pub(crate) fn window(&mut self, channel: u16, more: u32) {
+        let Some(open) = self.get_mut(channel) else { return };
+        let flow = open.flow.get_or_insert_default();
+        flow.credit = Some(flow.credit.unwrap_or(0).saturating_add(i64::from(more)));
+        if !flow.frames.is_empty() && !self.turns.contains(&channel) {
+            self.turns.push_back(channel);
+        }
+    }
+
+    /// Whether frames wait that may be sent when there is room.
+    pub(crate) fn has_turns(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// Moves waiting frames and slices into the output, one of each channel in turn, up to a bound: `unsent` bytes of
+    /// the output are still to be sent.
+    pub(crate) fn pump(&mut self, output: &mut Output, mut unsent: usize) {
+        while unsent < SHARED_OUTPUT_BYTES_MAX {
+            let Some(channel) = self.turns.pop_front() else { return };
+            let fragments = self.fragments;
+            let Some(open) = self.get_mut(channel) else { continue };
+            let Some(flow) = &mut open.flow else { continue };
+            // A channel without credit leaves the round until its next WINDOW.
+            if !flow.may_send() {
+                continue;
+            }
+            let before = output.len();
+            let gone = flow.next(channel, fragments, output);
+            unsent += output.len() - before;
+            flow.spend(output.len() - before);
+            let more = !flow.frames.is_empty();
+            open.flow.take_if(|flow| flow.credit.is_none() && flow.frames.is_empty());
+            self.queued_bytes -= gone;
+            if more {
+                self.turns.push_back(channel);
+            }
+        }
+    }
+}
+
+impl Flow {
+    /// Puts the first frame, or the next slice of it, into the output; gives how many of its bytes that were.
+    fn next(&mut self, channel: u16, fragments: bool, output: &mut Output) -> usize {
+        let Some(frame) = self.frames.front() else { return 0 };
+        let len = frame.len();
+        if !fragments || len <= FRAGMENT_BYTES {
+            self.bytes -= len;
+            if let Some(frame) = self.frames.pop_front() {
+                output.append(frame);
+            }
+            return len;
+        }
+        let take = (len - self.sliced).min(FRAGMENT_BYTES);
+        let last = self.sliced + take == len;
+        output.bytes.reserve(take + LONG_HEADER_LEN + 1);
+        // The head of an empty slice, its length then corrected: the bytes need not be gathered first.
+        let head = output.bytes.len();
+        Control::Fragment { last, slice: &[] }.encode(channel, &mut output.bytes);
+        output.bytes[head + 4..head + 8].copy_from_slice(&(take as u32 + 1).to_be_bytes());
+        copy_range(frame, self.sliced, take, &mut output.bytes);
+        self.sliced += take;
+        self.bytes -= take;
+        if last {
+            self.sliced = 0;
+            self.frames.pop_front();
+        }
+        take
+    }
+}
+
+/// Copies `len` bytes of an output from byte `from` on.
+fn copy_range(output: &Output, from: usize, len: usize, into: &mut Vec<u8>) {
+    let (mut skip, mut left) = (from, len);
+    let mut piece = |bytes: &[u8]| {
+        let passed = skip.min(bytes.len());
+        let take = (bytes.len() - passed).min(left);
+        into.extend_from_slice(&bytes[passed..passed + take]);
+        skip -= passed;
+        left -= take;
+    };
+    let mut at = 0;
+    for pin in &output.pins {
+        piece(&output.bytes[at..pin.at]);
+        piece(pin.value.as_slice());
+        at = pin.at;
+    }
+    piece(&output.bytes[at..]);
+}

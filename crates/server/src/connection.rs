@@ -1,0 +1,336 @@
+//! Owns: one connection: its socket, the bytes on their way in and out, and whose they are. Does not own: the loop
+//! (`crate::worker`), RESPB's channels (`crate::channels`).
+//!
+//! An idle connection holds no buffer: input that is whole is decoded where the worker received it, and an output goes
+//! back to the worker when it has been sent.
+
+use rustix::fd::OwnedFd;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use weft_engine::args::Slot;
+use weft_engine::reply::Output;
+use weft_engine::session::{ConnectionInfo, Session};
+use weft_engine::{Postponed, Requests};
+use weft_protocol::{Limits, Malformed, Outcome, resp};
+use weft_store::Keyspace;
+
+use crate::channels::Channels;
+use crate::limits::{SENT_BYTES_MAX, SLICES_MAX};
+use crate::poll::Interest;
+
+/// Who is at the other end.
+pub(crate) enum Peer {
+    /// A RESP client, or one that has not sent anything.
+    Resp(Box<Single>),
+    /// A RESPB connection with its channels.
+    Respb(Box<Channels>),
+}
+
+/// The one client of a RESP connection.
+pub(crate) struct Single {
+    pub(crate) session: Session,
+    pub(crate) decoder: resp::RequestDecoder,
+    /// Whether the first byte has been seen.
+    pub(crate) detected: bool,
+    /// Requests held back by CLIENT PAUSE.
+    pub(crate) queue: VecDeque<Postponed>,
+}
+
+/// Where the bytes of a connection's requests lie while they are decoded and run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// In the worker's arena.
+    Arena,
+    /// In the connection's own buffer.
+    Own,
+}
+
+/// How far a connection is from its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    Open,
+    /// Nothing more is read; it is closed when the output has been sent.
+    Closing,
+    /// It is taken away at the end of the tick.
+    Dead,
+}
+
+/// One connection.
+pub(crate) struct Connection {
+    pub(crate) fd: OwnedFd,
+    pub(crate) token: u64,
+    pub(crate) info: Arc<ConnectionInfo>,
+    pub(crate) peer: Peer,
+    pub(crate) output: Output,
+    /// Bytes of `output` that have been sent.
+    pub(crate) sent: usize,
+    /// Input that has not been decoded.
+    pub(crate) pending: Vec<u8>,
+    /// Arguments of the request that is not whole.
+    pub(crate) partial: Vec<Slot>,
+    pub(crate) source: Source,
+    pub(crate) interest: Interest,
+    pub(crate) life: Life,
+    /// Stands in the list of those whose output is to be sent.
+    pub(crate) touched: bool,
+    pub(crate) active_ms: u64,
+    /// When an output above the soft limit was first seen.
+    pub(crate) over_soft_ms: u64,
+}
+
+/// Why decoding stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// All whole requests are decoded.
+    Incomplete,
+    /// The batch is full.
+    Full,
+    /// The last request must run before anything behind it is decoded.
+    Barrier,
+    /// A control frame was met; it is applied when the requests before it have run.
+    Control,
+    /// The rest is of another protocol.
+    Switch,
+    /// The bytes are wrong.
+    Invalid(Malformed),
+    /// The bytes are wrong, on this channel.
+    InvalidOn(u16, Malformed),
+    /// It is HTTP.
+    Http,
+}
+
+/// What a first byte says of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    Resp,
+    Respb,
+    /// A letter: HTTP or an inline command, which its first line tells.
+    Line,
+    Unknown,
+}
+
+fn first(byte: u8) -> First {
+    match byte {
+        0x00..=0x07 | 0xF0..=0xFF => First::Respb,
+        b'*' => First::Resp,
+        b'a'..=b'z' | b'A'..=b'Z' => First::Line,
+        _ => First::Unknown,
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(
+        fd: OwnedFd,
+        token: u64,
+        info: Arc<ConnectionInfo>,
+        session: Session,
+        now_ms: u64,
+    ) -> Self {
+        let decoder = resp::RequestDecoder::new(limits(&session));
+        let single = Single { session, decoder, detected: false, queue: VecDeque::new() };
+        Self {
+            fd,
+            token,
+            info,
+            peer: Peer::Resp(Box::new(single)),
+            output: Output::default(),
+            sent: 0,
+            pending: Vec::new(),
+            partial: Vec::new(),
+            source: Source::Arena,
+            interest: Interest { read: true, write: false },
+            life: Life::Open,
+            touched: false,
+            active_ms: now_ms,
+            over_soft_ms: 0,
+        }
+    }
+
+    /// Bytes that wait to be sent.
+    pub(crate) fn unsent(&self) -> usize {
+        self.output.len() - self.sent
+    }
+
+    /// Receives into a buffer. `None` when there is nothing now; 0 at the end of the stream.
+    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        match recv(&self.fd, buffer, RecvFlags::empty()) {
+            Ok((len, _)) => {
+                self.info.bytes_in.store(self.info.bytes_in.load(Relaxed) + len as u64, Relaxed);
+                Some(len)
+            }
+            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => None,
+            Err(_) => Some(0),
+        }
+    }
+
+    /// Receives behind what is pending, into memory that grows with what has come.
+    pub(crate) fn receive_pending(&mut self, len_max: usize) -> Option<usize> {
+        let before = self.pending.len();
+        self.pending.reserve(len_max.max(before / 2));
+        match recv(&self.fd, rustix::buffer::spare_capacity(&mut self.pending), RecvFlags::empty()) {
+            Ok(_) => {
+                let len = self.pending.len() - before;
+                self.info.bytes_in.store(self.info.bytes_in.load(Relaxed) + len as u64, Relaxed);
+                Some(len)
+            }
+            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => None,
+            Err(_) => Some(0),
+        }
+    }
+
+    /// Sends what waits, with one call where the socket takes it. `Err` when the peer is gone.
+    pub(crate) fn send(&mut self) -> Result<(), ()> {
+        while self.sent < self.output.len() {
+            let result = if self.output.pins.is_empty() {
+                send(&self.fd, &self.output.bytes[self.sent..], SendFlags::NOSIGNAL)
+            } else {
+                let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+                let count = slices_from(&self.output, self.sent, &mut slices);
+                rustix::io::writev(&self.fd, &slices[..count])
+            };
+            match result {
+                Ok(len) => {
+                    self.sent += len;
+                    let bytes_out = &self.info.bytes_out;
+                    bytes_out.store(bytes_out.load(Relaxed) + len as u64, Relaxed);
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => break,
+                Err(_) => return Err(()),
+            }
+        }
+        // Half of it at least, so that each byte is moved once on average.
+        if self.sent >= SENT_BYTES_MAX && self.sent < self.output.len() && self.sent * 2 >= self.output.len()
+        {
+            self.sent = self.output.consume(self.sent);
+        }
+        Ok(())
+    }
+
+    /// Decodes requests from `bytes`, beginning at `at`, which moves on. `bytes` is what the connection lends for them.
+    pub(crate) fn decode(
+        &mut self,
+        index: u32,
+        (bytes, at): (&[u8], &mut usize),
+        requests: &mut Requests,
+        keyspace: &Keyspace,
+    ) -> Stop {
+        if !self.partial.is_empty() {
+            requests.resume(&self.partial);
+            self.partial.clear();
+        }
+        let stop = match &mut self.peer {
+            Peer::Respb(channels) => channels.decode(index, (bytes, at), requests, keyspace),
+            Peer::Resp(single) => single.decode(index, (bytes, at), requests, keyspace),
+        };
+        match stop {
+            Stop::Incomplete if requests.is_open() => requests.take_open(&mut self.partial),
+            Stop::Invalid(_) | Stop::InvalidOn(..) => requests.drop_open(),
+            _ => {}
+        }
+        stop
+    }
+
+    /// Whether requests of the connection may be decoded: nothing that was decoded waits to run.
+    pub(crate) fn may_go_on(&self) -> bool {
+        self.life == Life::Open
+            && match &self.peer {
+                Peer::Resp(single) => !single.session.is_waiting() && single.queue.is_empty(),
+                // What a channel must not run yet waits in its own queue.
+                Peer::Respb(_) => true,
+            }
+    }
+}
+
+/// The decoder's limits for a session.
+pub(crate) fn limits(session: &Session) -> Limits {
+    if session.authenticated { Limits::DEFAULT } else { Limits::UNAUTHENTICATED }
+}
+
+/// The slices of an output from byte `sent` on.
+fn slices_from<'o>(output: &'o Output, sent: usize, slices: &mut [IoSlice<'o>; SLICES_MAX]) -> usize {
+    let mut count = 0;
+    let mut skip = sent;
+    let mut push = |bytes: &'o [u8]| {
+        let passed = skip.min(bytes.len());
+        skip -= passed;
+        if passed < bytes.len() && count < SLICES_MAX {
+            slices[count] = IoSlice::new(&bytes[passed..]);
+            count += 1;
+        }
+    };
+    let mut at = 0;
+    for pin in &output.pins {
+        push(&output.bytes[at..pin.at]);
+        push(pin.value.as_slice());
+        at = pin.at;
+    }
+    push(&output.bytes[at..]);
+    count
+}
+
+impl Single {
+    fn decode(
+        &mut self,
+        index: u32,
+        (bytes, at): (&[u8], &mut usize),
+        requests: &mut Requests,
+        keyspace: &Keyspace,
+    ) -> Stop {
+        if !self.detected
+            && let Some(stop) = self.detect(bytes, at)
+        {
+            return stop;
+        }
+        loop {
+            match self.decoder.decode(&bytes[*at..], requests.visitor()) {
+                Outcome::Complete(frame) => {
+                    let frame_at = *at;
+                    *at += frame.len;
+                    if frame.arguments == 0 {
+                        continue;
+                    }
+                    if requests.end_resp(keyspace, index, (bytes, frame_at)) {
+                        return Stop::Barrier;
+                    }
+                    if requests.is_full() {
+                        return Stop::Full;
+                    }
+                }
+                Outcome::Incomplete { .. } => return Stop::Incomplete,
+                Outcome::Invalid(error) => return Stop::Invalid(error.kind),
+            }
+        }
+    }
+
+    /// Looks at the first bytes; says why nothing is to be decoded as RESP, if so.
+    fn detect(&mut self, bytes: &[u8], at: &mut usize) -> Option<Stop> {
+        while let Some(b'\r' | b'\n' | b' ' | b'\t') = bytes.get(*at) {
+            *at += 1;
+        }
+        let rest = &bytes[*at..];
+        match first(*rest.first()?) {
+            First::Resp => {}
+            First::Respb => return Some(Stop::Switch),
+            First::Unknown => return Some(Stop::Invalid(Malformed::UnknownProtocol)),
+            First::Line => {
+                let line_max = Limits::DEFAULT.inline_bytes_max as usize;
+                let Some(end) = rest.iter().take(line_max).position(|&byte| byte == b'\n') else {
+                    // A line without an end is the decoder's to refuse.
+                    return (rest.len() < line_max).then_some(Stop::Incomplete);
+                };
+                let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
+                let version = line.len().checked_sub(8).and_then(|at| line.get(at.wrapping_sub(1)..));
+                if version.is_some_and(|version| version.starts_with(b" HTTP/1.")) {
+                    return Some(Stop::Http);
+                }
+            }
+        }
+        self.detected = true;
+        None
+    }
+}

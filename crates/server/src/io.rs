@@ -1,0 +1,196 @@
+//! Owns: a worker's connections and buffers, as the executor's host. Does not own: the loop (`crate::worker`).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use weft_engine::reply::Output;
+use weft_engine::session::Session;
+use weft_engine::{Host, Lent, Postponed};
+
+use crate::channels::{Channels, close};
+use crate::connection::{Connection, Life, Peer, Source};
+use crate::limits::{ARENA_BYTES, SPARE_OUTPUT_BYTES_MAX, SPARE_OUTPUTS_MAX};
+
+/// Something that is to be looked at later: a wait that ends, a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Timer {
+    pub(crate) at_ms: u64,
+    pub(crate) connection: u32,
+    pub(crate) channel: u16,
+    /// The client it is for: the place may have a new owner.
+    pub(crate) client: u64,
+}
+
+/// Something that a request left for the worker to see to when the batch is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Aftermath {
+    /// Look at the session.
+    Ran(u32, u16),
+    /// A channel's queue is full.
+    QueueFull(u32, u16),
+    /// A channel's output limit is exceeded.
+    OutputFull(u32, u16),
+    /// A request waits for the end of CLIENT PAUSE.
+    Paused(u32, u16, u64),
+}
+
+/// A worker's connections and buffers.
+pub(crate) struct Io {
+    pub(crate) slots: Vec<Option<Box<Connection>>>,
+    /// Free places in `slots`.
+    pub(crate) free: Vec<u32>,
+    /// Input of the present tick.
+    pub(crate) arena: Box<[u8]>,
+    pub(crate) arena_used: usize,
+    /// Connections whose output is to be sent.
+    pub(crate) touched: Vec<u32>,
+    /// Connections that are to be taken away.
+    pub(crate) dead: Vec<u32>,
+    pub(crate) aftermath: Vec<Aftermath>,
+    pub(crate) timers: BinaryHeap<Reverse<Timer>>,
+    pub(crate) spare: Vec<Output>,
+}
+
+impl Io {
+    pub(crate) fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            arena: vec![0; ARENA_BYTES].into(),
+            arena_used: 0,
+            touched: Vec::new(),
+            dead: Vec::new(),
+            aftermath: Vec::new(),
+            timers: BinaryHeap::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// A connection that has not been taken away.
+    #[inline]
+    pub(crate) fn get(&mut self, index: u32) -> Option<&mut Connection> {
+        self.slots.get_mut(index as usize)?.as_deref_mut()
+    }
+    /// The session of a client, and where its replies go.
+    pub(crate) fn client(&mut self, index: u32, channel: u16) -> Option<(&mut Session, &mut Output)> {
+        let connection = self.slots.get_mut(index as usize)?.as_deref_mut()?;
+        if connection.life == Life::Dead {
+            return None;
+        }
+        match &mut connection.peer {
+            Peer::Resp(single) => Some((&mut single.session, &mut connection.output)),
+            Peer::Respb(channels) => Some((&mut channels.get_mut(channel)?.session, &mut connection.output)),
+        }
+    }
+    /// The channels of a RESPB connection, and where their replies go.
+    pub(crate) fn channels(&mut self, index: u32) -> Option<(&mut Channels, &mut Output)> {
+        let connection = self.slots.get_mut(index as usize)?.as_deref_mut()?;
+        match &mut connection.peer {
+            Peer::Resp(_) => None,
+            Peer::Respb(channels) => Some((channels, &mut connection.output)),
+        }
+    }
+
+    /// Notes that a connection has something to send, and gives it a buffer that has memory if it has none.
+    pub(crate) fn touch(&mut self, index: u32) {
+        let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return };
+        touch(connection, index, &mut self.touched, &mut self.spare);
+    }
+    /// Takes an empty output back.
+    pub(crate) fn give_back(&mut self, mut output: Output) {
+        let capacity = output.bytes.capacity();
+        if self.spare.len() < SPARE_OUTPUTS_MAX && capacity > 0 && capacity <= SPARE_OUTPUT_BYTES_MAX {
+            output.clear();
+            self.spare.push(output);
+        }
+    }
+    /// A connection ends now; it is taken away at the end of the tick.
+    pub(crate) fn kill(&mut self, index: u32) {
+        if let Some(Some(connection)) = self.slots.get_mut(index as usize)
+            && connection.life != Life::Dead
+        {
+            connection.life = Life::Dead;
+            self.dead.push(index);
+        }
+    }
+}
+
+#[inline]
+fn touch(connection: &mut Connection, index: u32, touched: &mut Vec<u32>, spare: &mut Vec<Output>) {
+    if !connection.touched {
+        connection.touched = true;
+        touched.push(index);
+        if connection.output.bytes.capacity() == 0
+            && let Some(output) = spare.pop()
+        {
+            connection.output = output;
+        }
+    }
+}
+
+impl Host for Io {
+    #[inline]
+    fn db(&self, connection: u32, channel: u16) -> u8 {
+        match self.slots.get(connection as usize).and_then(|slot| slot.as_deref()).map(|place| &place.peer) {
+            Some(Peer::Resp(single)) => single.session.db,
+            Some(Peer::Respb(channels)) => channels.get(channel).map_or(0, |open| open.session.db),
+            None => 0,
+        }
+    }
+
+    #[inline]
+    fn lend(&mut self, index: u32, channel: u16) -> Option<Lent<'_>> {
+        let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return None };
+        if connection.life != Life::Open {
+            return None;
+        }
+        touch(connection, index, &mut self.touched, &mut self.spare);
+        let bytes: &[u8] = match connection.source {
+            Source::Arena => &self.arena,
+            Source::Own => &connection.pending,
+        };
+        let output = &mut connection.output;
+        match &mut connection.peer {
+            Peer::Resp(single) => Some(Lent { session: &mut single.session, output, bytes }),
+            Peer::Respb(channels) => {
+                if let Some(full) = channels.lend(channel, output) {
+                    self.aftermath.push(Aftermath::OutputFull(index, full));
+                }
+                let session = &mut channels.get_mut(channel)?.session;
+                Some(Lent { session, output, bytes })
+            }
+        }
+    }
+
+    fn postpone(&mut self, index: u32, channel: u16, request: Postponed) {
+        let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return };
+        if request.until_ms > 0 {
+            self.aftermath.push(Aftermath::Paused(index, channel, request.until_ms));
+        }
+        match &mut connection.peer {
+            Peer::Resp(single) => single.queue.push_back(request),
+            Peer::Respb(channels) => {
+                if !channels.postpone(channel, request) {
+                    self.aftermath.push(Aftermath::QueueFull(index, channel));
+                }
+            }
+        }
+    }
+
+    fn ran(&mut self, index: u32, channel: u16) {
+        self.aftermath.push(Aftermath::Ran(index, channel));
+    }
+}
+
+/// The code and reason of a CLOSE that the server sends.
+pub(crate) fn reason(code: u16) -> &'static str {
+    match code {
+        close::QUEUE => "the channel's queue is full (queue_bytes)",
+        close::OUTPUT => "the channel's output limit was exceeded (output_bytes)",
+        close::KILLED => "killed",
+        close::CHANNELS => "too many channels on this connection (channels)",
+        close::SHUTDOWN => "the server shuts down",
+        close::USER => "the user was removed or disabled",
+        _ => "",
+    }
+}

@@ -1,0 +1,27 @@
+//! Owns: the named limits of connections, with their defaults. Does not own: the decoders' limits
+//! (`weft_protocol::Limits`), the keyspace's.
+
+/// Bytes that one receive takes at most.
+pub(crate) const RECEIVE_BYTES: usize = 64 << 10;
+/// Where the input of one tick lies: room for several receives.
+pub(crate) const ARENA_BYTES: usize = 512 << 10;
+/// Input that is not whole is copied back into the arena up to this; beyond it the connection has a buffer of its own.
+pub(crate) const TAIL_BYTES_MAX: usize = 16 << 10;
+/// Input that a connection may bring while its client waits; then it is not read from until the wait has ended.
+pub(crate) const WAITING_INPUT_BYTES_MAX: usize = 1 << 20;
+/// Output buffers that a worker keeps for reuse, and the size up to which one is worth keeping.
+pub(crate) const SPARE_OUTPUTS_MAX: usize = 64;
+pub(crate) const SPARE_OUTPUT_BYTES_MAX: usize = 256 << 10;
+/// What a slow socket has taken is let go of when it is as much as this.
+pub(crate) const SENT_BYTES_MAX: usize = 64 << 10;
+/// Slices of one `writev`.
+pub(crate) const SLICES_MAX: usize = 64;
+/// What a RESPB connection's socket may lag behind before the replies of its channels wait in queues of their own, from
+/// which they are sent in turn.
+pub(crate) const SHARED_OUTPUT_BYTES_MAX: usize = 256 << 10;
+/// Replies above this are sent in slices to clients that can put them together (spec section 9.1).
+pub(crate) const FRAGMENT_BYTES: usize = weft_protocol::respb::frame::FRAGMENT_BYTES_MAX;
+/// How long a stopping server goes on sending what clients have not taken yet.
+pub(crate) const DRAIN_MS: u64 = 3000;
+/// Between two looks at idle connections.
+pub(crate) const SWEEP_MS: u64 = 1000;

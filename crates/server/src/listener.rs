@@ -1,0 +1,245 @@
+//! Owns: listening sockets, accepting, handing connections to workers in turn, refusing those over `maxclients` and, in
+//! protected mode, those from other machines. Does not own: what a connection does.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::net::sockopt;
+use rustix::net::{AddressFamily, SendFlags, SocketAddrAny, SocketFlags, SocketType};
+use weft_engine::Engine;
+use weft_engine::session::ConnectionInfo;
+
+use crate::poll::{Epoll, Interest, Poll, Ready, Waker};
+
+/// Connections accepted in a row before other listeners get a turn.
+const ACCEPTS_MAX: usize = 256;
+
+const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
+const PROTECTED: &[u8] = b"-DENIED Weft is running in protected mode because protected mode is enabled and no password \
+is set for the default user. In this mode connections are only accepted from the loopback interface. To connect from \
+another machine, set a password (CONFIG SET requirepass, or --requirepass), or switch protected mode off (CONFIG SET \
+protected-mode no, from this machine, or --protected-mode no) if nobody else can reach the port.\r\n";
+
+/// Connections on their way to one worker.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    queue: Mutex<VecDeque<(OwnedFd, ConnectionInfo)>>,
+    waker: OnceLock<Waker>,
+    /// Connections of all workers.
+    count: Arc<AtomicU32>,
+}
+
+impl Inbox {
+    /// An inbox that counts its connections together with others.
+    pub(crate) fn new(count: Arc<AtomicU32>) -> Self {
+        Self { count, ..Self::default() }
+    }
+    pub(crate) fn set_waker(&self, waker: Waker) {
+        // A second one would be a second worker on one inbox, which `run` does not make.
+        let _ = self.waker.set(waker);
+    }
+    fn put(&self, fd: OwnedFd, info: ConnectionInfo) {
+        self.count.fetch_add(1, Relaxed);
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back((fd, info));
+        if let Some(waker) = self.waker.get() {
+            waker.wake();
+        }
+    }
+    pub(crate) fn take(&self) -> Option<(OwnedFd, ConnectionInfo)> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+    /// A connection that came through here is gone.
+    pub(crate) fn closed(&self) {
+        self.count.fetch_sub(1, Relaxed);
+    }
+}
+
+/// A socket that listens.
+pub(crate) enum Listener {
+    Tcp(OwnedFd, SocketAddr),
+    Unix(UnixListener, PathBuf),
+}
+
+impl Listener {
+    /// Listens on a TCP address.
+    pub(crate) fn tcp(address: SocketAddr, backlog: i32) -> io::Result<Self> {
+        let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+        sockopt::set_socket_reuseaddr(&fd, true)?;
+        if address.is_ipv6() {
+            sockopt::set_ipv6_v6only(&fd, true)?;
+        }
+        rustix::net::bind(&fd, &address)?;
+        rustix::net::listen(&fd, backlog)?;
+        // The port that port 0 became.
+        let listener = TcpListener::from(fd);
+        let address = listener.local_addr()?;
+        Ok(Self::Tcp(listener.into(), address))
+    }
+
+    /// Listens on a path; a socket that nobody answers on is replaced.
+    pub(crate) fn unix(path: &Path, mode: Option<u32>) -> io::Result<Self> {
+        if path.exists() && std::os::unix::net::UnixStream::connect(path).is_err() {
+            fs::remove_file(path)?;
+        }
+        let listener = UnixListener::bind(path)?;
+        listener.set_nonblocking(true)?;
+        if let Some(mode) = mode {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+        }
+        Ok(Self::Unix(listener, path.to_path_buf()))
+    }
+
+    /// What it listens on, for people.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Tcp(_, address) => address.to_string(),
+            Self::Unix(_, path) => path.display().to_string(),
+        }
+    }
+    fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(fd, _) => fd.as_fd(),
+            Self::Unix(listener, _) => listener.as_fd(),
+        }
+    }
+
+    fn accept(&self, engine: &Engine) -> io::Result<(OwnedFd, ConnectionInfo, bool)> {
+        let (fd, peer) =
+            rustix::net::acceptfrom_with(self.fd(), SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
+        match self {
+            Self::Unix(_, path) => {
+                let name: Box<str> = format!("{}:0", path.display()).into();
+                let info = ConnectionInfo {
+                    peer: name.clone(),
+                    local: name,
+                    fd: fd.as_raw_fd(),
+                    unix: true,
+                    ..ConnectionInfo::default()
+                };
+                Ok((fd, info, true))
+            }
+            Self::Tcp(..) => {
+                tune(&fd, engine);
+                let peer = peer.and_then(ip);
+                let local = rustix::net::getsockname(&fd).ok().and_then(ip);
+                let text =
+                    |address: Option<SocketAddr>| address.map_or_else(|| "?:0".into(), |it| it.to_string());
+                let info = ConnectionInfo {
+                    peer: text(peer).into(),
+                    local: text(local).into(),
+                    fd: fd.as_raw_fd(),
+                    ..ConnectionInfo::default()
+                };
+                let here = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
+                Ok((fd, info, here))
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Self::Unix(_, path) = self {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn ip(address: SocketAddrAny) -> Option<SocketAddr> {
+    address.try_into().ok()
+}
+
+/// Options of an accepted socket. None is needed for it to work.
+fn tune(fd: &OwnedFd, engine: &Engine) {
+    let _ = sockopt::set_tcp_nodelay(fd, true);
+    let keepalive_s = engine.settings.keepalive_s.load(Relaxed);
+    if keepalive_s > 0 {
+        let idle = Duration::from_secs(u64::from(keepalive_s));
+        let _ = sockopt::set_socket_keepalive(fd, true);
+        let _ = sockopt::set_tcp_keepidle(fd, idle);
+        let _ = sockopt::set_tcp_keepintvl(fd, (idle / 3).max(Duration::from_secs(1)));
+        let _ = sockopt::set_tcp_keepcnt(fd, 3);
+    }
+}
+
+/// Accepts connections until it is told to stop.
+pub(crate) struct Acceptor<'e> {
+    engine: &'e Engine,
+    listeners: Vec<Listener>,
+    inboxes: Vec<Arc<Inbox>>,
+    count: Arc<AtomicU32>,
+    next: usize,
+    poll: Epoll,
+}
+
+impl<'e> Acceptor<'e> {
+    pub(crate) fn new(
+        engine: &'e Engine,
+        listeners: Vec<Listener>,
+        inboxes: Vec<Arc<Inbox>>,
+        count: Arc<AtomicU32>,
+    ) -> io::Result<Self> {
+        let poll = Epoll::new()?;
+        for (at, listener) in listeners.iter().enumerate() {
+            poll.add(listener.fd(), at as u64, Interest { read: true, write: false })?;
+        }
+        Ok(Self { engine, listeners, inboxes, count, next: 0, poll })
+    }
+    /// What makes it look whether it is to stop.
+    pub(crate) fn waker(&self) -> Waker {
+        self.poll.waker()
+    }
+
+    /// Runs until `stop` says so.
+    pub(crate) fn run(&mut self, stop: impl Fn() -> bool) -> io::Result<()> {
+        let mut ready: Vec<Ready> = Vec::new();
+        while !stop() {
+            self.poll.wait(1000, &mut ready)?;
+            for event in &ready {
+                self.accept_from(event.token as usize);
+            }
+        }
+        Ok(())
+    }
+
+    fn accept_from(&mut self, at: usize) {
+        for _ in 0..ACCEPTS_MAX {
+            match self.listeners[at].accept(self.engine) {
+                Ok((fd, info, here)) => self.admit(fd, info, here),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // Out of descriptors: they come back when connections end; not to be asked again at once.
+                Err(_) => return std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
+    fn admit(&mut self, fd: OwnedFd, info: ConnectionInfo, here: bool) {
+        let settings = &self.engine.settings;
+        let refusal = if self.count.load(Relaxed) >= settings.clients_max.load(Relaxed) {
+            Some(FULL)
+        } else if !here && settings.protected_mode.load(Relaxed) && !settings.auth_required.load(Relaxed) {
+            Some(PROTECTED)
+        } else {
+            None
+        };
+        if let Some(text) = refusal {
+            self.engine.stats.rejected_connections.fetch_add(1, Relaxed);
+            // A new socket has room for one line; whoever does not read it is closed all the same.
+            let _ = rustix::net::send(&fd, text, SendFlags::NOSIGNAL);
+            return;
+        }
+        self.inboxes[self.next].put(fd, info);
+        self.next = (self.next + 1) % self.inboxes.len();
+    }
+}

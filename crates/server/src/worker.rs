@@ -1,0 +1,290 @@
+//! Owns: a worker's loop: wait, receive, decode, run, send. Does not own: what a connection is (`crate::connection`),
+//! commands.
+//!
+//! One tick:
+//!
+//! 1. Wait for sockets, for the mailbox, for the next timer.
+//! 2. Receive from every socket that is readable, once each, into the arena, and decode. A batch runs when it is full,
+//!    when a request is a barrier, and when all sockets have been read: the requests of many connections run together.
+//! 3. Send the output of every connection that has some, one call each.
+//! 4. Take away connections that have ended.
+
+mod aftermath;
+mod feed;
+mod messages;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use rustix::fd::OwnedFd;
+use weft_engine::mailbox::{Address, Message};
+use weft_engine::reply::Wire;
+use weft_engine::session::ConnectionInfo;
+use weft_engine::{Engine, Executor, Requests};
+
+use crate::connection::{Connection, Life, Peer};
+use crate::io::Io;
+use crate::limits::{DRAIN_MS, SWEEP_MS};
+use crate::listener::Inbox;
+use crate::poll::{Epoll, Interest, Poll, Ready, borrowed};
+
+/// A worker.
+pub(crate) struct Worker<'e> {
+    id: u16,
+    engine: &'e Engine,
+    executor: Executor<'e>,
+    requests: Requests,
+    io: Io,
+    poll: Epoll,
+    inbox: Arc<Inbox>,
+    messages: Vec<Message>,
+    now_ms: u64,
+    swept_ms: u64,
+    /// The server stops at this time at the latest.
+    stop_ms: Option<u64>,
+}
+
+impl<'e> Worker<'e> {
+    pub(crate) fn new(engine: &'e Engine, id: u16, inbox: Arc<Inbox>) -> io::Result<Self> {
+        let poll = Epoll::new()?;
+        let waker = poll.waker();
+        inbox.set_waker(waker.clone());
+        engine.mailbox(id).set_waker(move || waker.wake());
+        let seed = engine.keyspace.key(&id.to_le_bytes()).hash();
+        let executor = Executor::new(engine, id, seed)
+            .ok_or_else(|| io::Error::other("the keyspace has no place for another worker"))?;
+        let now_ms = engine.clock.now_ms();
+        Ok(Self {
+            id,
+            engine,
+            executor,
+            requests: Requests::default(),
+            io: Io::new(),
+            poll,
+            inbox,
+            messages: Vec::new(),
+            now_ms,
+            swept_ms: now_ms,
+            stop_ms: None,
+        })
+    }
+
+    /// Runs until the server stops.
+    pub(crate) fn run(&mut self) -> io::Result<()> {
+        let mut ready = Vec::new();
+        loop {
+            self.poll.wait(self.timeout_ms(), &mut ready)?;
+            self.now_ms = self.engine.clock.now_ms();
+            self.take_messages();
+            self.accept();
+            for event in &ready {
+                self.event(*event);
+            }
+            self.run_batch();
+            self.fire_timers();
+            self.send_all();
+            self.bury();
+            if self.now_ms.saturating_sub(self.swept_ms) >= SWEEP_MS {
+                self.sweep();
+            }
+            if self.is_over() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn timeout_ms(&self) -> u64 {
+        let next = self.io.timers.peek().map_or(u64::MAX, |timer| timer.0.at_ms.saturating_sub(self.now_ms));
+        if self.stop_ms.is_some() { next.min(20) } else { next.min(SWEEP_MS) }
+    }
+
+    /// Takes the connections that the listener has accepted for this worker.
+    fn accept(&mut self) {
+        while let Some((fd, info)) = self.inbox.take() {
+            if self.stop_ms.is_none() {
+                self.join(fd, info);
+            }
+        }
+    }
+
+    fn join(&mut self, fd: OwnedFd, info: ConnectionInfo) {
+        let index = self.io.free.pop().unwrap_or(self.io.slots.len() as u32);
+        let address = Address { worker: self.id, channel: 0, connection: index };
+        let info = Arc::new(info);
+        let session = self.engine.connect(address, Wire::default(), Arc::clone(&info), None);
+        let interest = Interest { read: true, write: false };
+        if self.poll.add(borrowed(&fd), u64::from(index), interest).is_err() {
+            self.io.free.push(index);
+            self.executor.disconnect(session);
+            return self.inbox.closed();
+        }
+        let connection = Box::new(Connection::new(fd, u64::from(index), info, session, self.now_ms));
+        match self.io.slots.get_mut(index as usize) {
+            Some(slot) => *slot = Some(connection),
+            None => self.io.slots.push(Some(connection)),
+        }
+    }
+
+    fn event(&mut self, event: Ready) {
+        // A token is the place of a connection. Those that end leave it at the end of a tick only, so an event of this
+        // tick is never for a successor.
+        let index = event.token as u32;
+        if event.writable {
+            self.io.touch(index);
+        }
+        if event.readable && connection_reads(self.io.get(index)) {
+            self.readable(index);
+        } else if event.broken {
+            self.io.kill(index);
+        }
+    }
+
+    /// Sends what the tick has produced.
+    fn send_all(&mut self) {
+        let mut touched = std::mem::take(&mut self.io.touched);
+        for &index in &touched {
+            self.send(index);
+        }
+        touched.clear();
+        // Sending may have touched others no more than itself: nothing was added meanwhile that is not looked at now.
+        touched.append(&mut self.io.touched);
+        self.io.touched = touched;
+    }
+
+    fn send(&mut self, index: u32) {
+        self.settle(index);
+        let Some(connection) = self.io.get(index) else { return };
+        connection.touched = false;
+        if connection.life == Life::Dead {
+            return;
+        }
+        let mut failed = false;
+        loop {
+            failed |= connection.send().is_err();
+            let unsent = connection.unsent();
+            if unsent == 0 {
+                connection.output.clear();
+                connection.sent = 0;
+            }
+            let Peer::Respb(channels) = &mut connection.peer else { break };
+            if failed || !channels.has_turns() {
+                break;
+            }
+            let before = connection.output.len();
+            channels.pump(&mut connection.output, unsent);
+            if connection.output.len() == before {
+                break;
+            }
+        }
+        let unsent = connection.unsent();
+        let done = unsent == 0 && connection.life == Life::Closing;
+        let waits = unsent > 0;
+        if connection.interest.write != waits {
+            connection.interest.write = waits;
+            let (interest, token) = (connection.interest, connection.token);
+            // A socket that epoll cannot watch any more is broken: reading will tell.
+            let _ = self.poll.change(borrowed(&connection.fd), token, interest);
+        }
+        if unsent == 0 {
+            let output = std::mem::take(&mut connection.output);
+            self.io.give_back(output);
+        } else if self.exceeds_output(index, unsent) {
+            failed = true;
+        }
+        if failed || done {
+            self.io.kill(index);
+        }
+    }
+
+    /// Changes whether a connection is read from.
+    fn set_reading(&mut self, index: u32, read: bool) {
+        let Some(connection) = self.io.get(index) else { return };
+        if connection.interest.read != read {
+            connection.interest.read = read;
+            let (interest, token) = (connection.interest, connection.token);
+            let (poll, fd) = (&self.poll, borrowed(&connection.fd));
+            let _ = poll.change(fd, token, interest);
+        }
+    }
+
+    /// Takes away connections that have ended.
+    fn bury(&mut self) {
+        while let Some(index) = self.io.dead.pop() {
+            let Some(connection) = self.io.slots[index as usize].take() else { continue };
+            self.poll.remove(borrowed(&connection.fd));
+            match connection.peer {
+                Peer::Resp(single) => self.executor.disconnect(single.session),
+                Peer::Respb(channels) => {
+                    channels
+                        .into_sessions()
+                        .into_iter()
+                        .for_each(|session| self.executor.disconnect(session));
+                }
+            }
+            self.io.touched.retain(|&touched| touched != index);
+            self.io.free.push(index);
+            self.inbox.closed();
+        }
+    }
+
+    /// Once a second: idle connections, buffers that are larger than they need be.
+    fn sweep(&mut self) {
+        self.swept_ms = self.now_ms;
+        let timeout_ms = u64::from(self.engine.settings.idle_timeout_s.load(Relaxed)) * 1000;
+        for index in 0..self.io.slots.len() as u32 {
+            let Some(connection) = self.io.get(index) else { continue };
+            if connection.pending.is_empty() && connection.pending.capacity() > 0 {
+                connection.pending = Vec::new();
+            }
+            if connection.partial.is_empty() && connection.partial.capacity() > 0 {
+                connection.partial = Vec::new();
+            }
+            let idle_ms = self.now_ms.saturating_sub(connection.active_ms);
+            let exempt = match &connection.peer {
+                Peer::Resp(single) => single.session.is_waiting() || single.session.subscriptions.is_some(),
+                Peer::Respb(channels) => channels.numbers().iter().any(|&number| {
+                    channels
+                        .get(number)
+                        .is_some_and(|open| open.session.is_waiting() || open.session.subscriptions.is_some())
+                }),
+            };
+            if timeout_ms > 0 && idle_ms > timeout_ms && !exempt {
+                self.io.kill(index);
+            }
+        }
+        self.bury();
+        if self.io.arena_used == 0 {
+            self.io.spare.truncate(8);
+        }
+    }
+
+    /// Whether a stopping worker has nothing left to send, or no more time.
+    fn is_over(&mut self) -> bool {
+        let Some(stop_ms) = self.stop_ms else { return false };
+        let waits = self.io.slots.iter().flatten().any(|connection| connection.unsent() > 0);
+        if waits && self.now_ms < stop_ms {
+            return false;
+        }
+        for index in 0..self.io.slots.len() as u32 {
+            self.io.kill(index);
+        }
+        self.bury();
+        true
+    }
+
+    /// The server stops: nothing more is read, what there is to send is sent.
+    fn stop(&mut self) {
+        if self.stop_ms.is_none() {
+            self.stop_ms = Some(self.now_ms + Duration::from_millis(DRAIN_MS).as_millis() as u64);
+            for index in 0..self.io.slots.len() as u32 {
+                self.close_for_shutdown(index);
+            }
+        }
+    }
+}
+
+fn connection_reads(connection: Option<&mut Connection>) -> bool {
+    connection.is_some_and(|connection| connection.life == Life::Open && connection.interest.read)
+}

@@ -1,0 +1,262 @@
+//! Owns: the way of bytes from a socket to requests. Does not own: running them, sending.
+
+use weft_engine::reply::ReplySink;
+use weft_protocol::Malformed;
+
+use super::Worker;
+use crate::channels::{Channels, RespbLimits};
+use crate::connection::{Connection, Life, Peer, Source, Stop};
+use crate::limits::{RECEIVE_BYTES, TAIL_BYTES_MAX, WAITING_INPUT_BYTES_MAX};
+
+/// The answer to HTTP while it is not served.
+const HTTP_ANSWER: &[u8] =
+    b"HTTP/1.1 501 Not Implemented\r\nContent-Type: text/plain\r\nContent-Length: 60\r\n\
+Connection: close\r\n\r\nThis server speaks RESP2, RESP3 and RESPB, but no HTTP yet.\n";
+
+impl Worker<'_> {
+    /// Receives from a socket, once, and decodes.
+    pub(super) fn readable(&mut self, index: u32) {
+        if self.requests.is_empty() {
+            self.io.arena_used = 0;
+        }
+        let now_ms = self.now_ms;
+        let Some(connection) = self.io.get(index) else { return };
+        connection.active_ms = now_ms;
+        if !connection.may_go_on() {
+            return self.receive_waiting(index);
+        }
+        if connection.pending.len() > TAIL_BYTES_MAX {
+            return self.receive_own(index);
+        }
+        let tail = connection.pending.len();
+        if self.io.arena.len() - self.io.arena_used < RECEIVE_BYTES + tail {
+            self.run_batch();
+            self.io.arena_used = 0;
+        }
+        let start = self.io.arena_used;
+        let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
+        self.io.arena[start..start + tail].copy_from_slice(&connection.pending);
+        let room = &mut self.io.arena[start + tail..start + tail + RECEIVE_BYTES];
+        match connection.receive(room) {
+            None => {}
+            Some(0) => self.end_of_stream(index),
+            Some(len) => {
+                connection.pending.clear();
+                connection.source = Source::Arena;
+                self.io.arena_used = start + tail + len;
+                self.feed(index, start, start + tail + len);
+            }
+        }
+    }
+
+    /// A large request arrives: into the connection's own buffer.
+    fn receive_own(&mut self, index: u32) {
+        let Some(connection) = self.io.get(index) else { return };
+        match connection.receive_pending(RECEIVE_BYTES) {
+            None => {}
+            Some(0) => self.end_of_stream(index),
+            Some(_) => self.feed_own(index),
+        }
+    }
+
+    /// The client waits: what it sends meanwhile is kept, up to a bound.
+    fn receive_waiting(&mut self, index: u32) {
+        let Some(connection) = self.io.get(index) else { return };
+        match connection.receive_pending(RECEIVE_BYTES) {
+            None => {}
+            Some(0) => self.end_of_stream(index),
+            Some(_) if connection.pending.len() > WAITING_INPUT_BYTES_MAX => self.set_reading(index, false),
+            Some(_) => {}
+        }
+    }
+
+    /// The peer will send no more. What it has sent is answered; then the connection ends.
+    fn end_of_stream(&mut self, index: u32) {
+        self.run_batch();
+        let waits = match self.io.get(index).map(|connection| &connection.peer) {
+            Some(Peer::Resp(single)) => single.session.is_waiting(),
+            _ => false,
+        };
+        if let Some(connection) = self.io.get(index)
+            && !waits
+            && connection.unsent() > 0
+            && connection.life == Life::Open
+        {
+            connection.life = Life::Closing;
+            self.set_reading(index, false);
+            return self.io.touch(index);
+        }
+        self.io.kill(index);
+    }
+
+    /// Decodes what stands in the connection's own buffer.
+    pub(super) fn feed_own(&mut self, index: u32) {
+        self.run_batch();
+        let Some(connection) = self.io.get(index) else { return };
+        connection.source = Source::Own;
+        let end = connection.pending.len();
+        self.feed(index, 0, end);
+    }
+
+    /// Decodes and runs what lies between two places of the connection's source, and keeps what is not whole.
+    fn feed(&mut self, index: u32, start: usize, end: usize) {
+        let mut at = start;
+        loop {
+            let stop = self.decode(index, &mut at, end);
+            match stop {
+                Stop::Incomplete => break,
+                Stop::Full => self.run_batch(),
+                Stop::Barrier => {
+                    self.run_batch();
+                    self.after_barrier(index);
+                }
+                Stop::Control => {
+                    self.run_batch();
+                    self.apply_control(index);
+                }
+                Stop::Switch => self.switch_to_respb(index, true),
+                Stop::Invalid(kind) => return self.malformed(index, 0, kind),
+                Stop::InvalidOn(channel, kind) => return self.malformed(index, channel, kind),
+                Stop::Http => return self.answer_http(index),
+            }
+            if !self.io.get(index).is_some_and(|connection| connection.may_go_on()) {
+                break;
+            }
+        }
+        self.keep(index, at, end);
+    }
+
+    fn decode(&mut self, index: u32, at: &mut usize, end: usize) -> Stop {
+        let keyspace = &self.engine.keyspace;
+        let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return Stop::Incomplete };
+        if connection.life != Life::Open {
+            return Stop::Incomplete;
+        }
+        match connection.source {
+            Source::Arena => {
+                let bytes = &self.io.arena[..end];
+                connection.decode(index, (bytes, at), &mut self.requests, keyspace)
+            }
+            Source::Own => {
+                let pending = std::mem::take(&mut connection.pending);
+                let stop = connection.decode(index, (&pending[..end], at), &mut self.requests, keyspace);
+                connection.pending = pending;
+                stop
+            }
+        }
+    }
+
+    /// Keeps input that has not been decoded: the part of a request, or all that is behind a barrier.
+    fn keep(&mut self, index: u32, at: usize, end: usize) {
+        let own = self.io.get(index).is_some_and(|connection| connection.source == Source::Own);
+        if own {
+            // What was decoded points into the buffer that is about to move.
+            self.run_batch();
+        }
+        let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
+        if own {
+            connection.pending.drain(..at);
+            connection.source = Source::Arena;
+            if connection.pending.is_empty() {
+                connection.pending = Vec::new();
+            }
+        } else {
+            connection.pending.extend_from_slice(&self.io.arena[at..end]);
+        }
+    }
+
+    /// Goes on with a connection whose wait has ended: with the requests that were held, then with its input.
+    pub(super) fn go_on(&mut self, index: u32) {
+        let Some(connection) = self.io.get(index) else { return };
+        if !connection.may_go_on() {
+            return;
+        }
+        let has_input = !connection.pending.is_empty();
+        self.set_reading(index, true);
+        if has_input {
+            self.feed_own(index);
+        }
+    }
+
+    /// Runs what has been decoded.
+    pub(super) fn run_batch(&mut self) {
+        if !self.requests.is_empty() {
+            self.executor.run(&self.requests, &mut self.io);
+            self.requests.clear();
+        }
+        self.see_to_aftermath();
+    }
+
+    /// A command that may change how bytes are read has run.
+    fn after_barrier(&mut self, index: u32) {
+        let Some(connection) = self.io.get(index) else { return };
+        match &mut connection.peer {
+            Peer::Resp(single) => single.decoder.set_limits(crate::connection::limits(&single.session)),
+            Peer::Respb(channels) => {
+                let numbers = if channels.authenticated { Vec::new() } else { channels.numbers() };
+                if numbers
+                    .iter()
+                    .any(|&number| channels.get(number).is_some_and(|open| open.session.authenticated))
+                {
+                    channels.set_authenticated();
+                }
+            }
+        }
+    }
+
+    /// The connection speaks RESPB from here on. `fresh`: it never spoke anything else.
+    pub(super) fn switch_to_respb(&mut self, index: u32, fresh: bool) {
+        let limits = RespbLimits::of(&self.engine.settings);
+        let allowed = self.engine.settings.respb_detect.load(std::sync::atomic::Ordering::Relaxed);
+        let Some(slot) = self.io.slots.get_mut(index as usize) else { return };
+        if fresh && !allowed {
+            return self.malformed(index, 0, Malformed::UnknownProtocol);
+        }
+        let Some(connection) = slot.take() else { return };
+        let mut connection = *connection;
+        let peer = match connection.peer {
+            Peer::Resp(single) => Peer::Respb(Box::new(Channels::new(single.session, fresh, limits))),
+            respb @ Peer::Respb(_) => respb,
+        };
+        connection = Connection { peer, ..connection };
+        self.io.slots[index as usize] = Some(Box::new(connection));
+    }
+
+    /// Malformed bytes: what was before them has an answer, then they get theirs, then the connection closes.
+    fn malformed(&mut self, index: u32, channel: u16, kind: Malformed) {
+        self.run_batch();
+        self.settle(index);
+        self.io.touch(index);
+        let text = format!("ERR {}", kind.text());
+        let Some(connection) = self.io.get(index) else { return };
+        let mut wire = match &connection.peer {
+            Peer::Resp(single) => single.session.wire,
+            Peer::Respb(channels) => channels.get(0).map(|open| open.session.wire).unwrap_or_default(),
+        };
+        wire.channel = channel;
+        let mut sink = ReplySink::new(&mut connection.output, wire);
+        sink.error_text(&text);
+        self.close_after_output(index);
+    }
+
+    fn answer_http(&mut self, index: u32) {
+        self.run_batch();
+        self.io.touch(index);
+        if let Some(connection) = self.io.get(index) {
+            connection.output.bytes.extend_from_slice(HTTP_ANSWER);
+        }
+        self.close_after_output(index);
+    }
+
+    /// Nothing more is read; the connection ends when its output has been sent.
+    pub(super) fn close_after_output(&mut self, index: u32) {
+        self.io.touch(index);
+        if let Some(connection) = self.io.get(index)
+            && connection.life == Life::Open
+        {
+            connection.life = Life::Closing;
+            connection.pending = Vec::new();
+            self.set_reading(index, false);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Owns: applying what other workers have sent. Does not own: the mailbox.
+
+use weft_engine::mailbox::{Kill, Message, Recipient};
+use weft_engine::push::Push;
+use weft_engine::reply::{Protocol, ReplySink};
+
+use super::Worker;
+use crate::channels::close;
+use crate::connection::Peer;
+
+impl Worker<'_> {
+    /// Applies all messages, between two batches.
+    pub(super) fn take_messages(&mut self) {
+        let mut messages = std::mem::take(&mut self.messages);
+        self.engine.mailbox(self.id).take_into(&mut messages);
+        for message in messages.drain(..) {
+            self.apply(message);
+        }
+        self.messages = messages;
+    }
+
+    fn apply(&mut self, message: Message) {
+        match message {
+            Message::Push(to, push) => self.push(to, &push),
+            Message::Served(to, reply) => {
+                if self.is_there(to) {
+                    let (index, channel) = (to.address.connection, to.address.channel);
+                    self.io.touch(index);
+                    self.lend(index, channel);
+                    if let Some((session, output)) = self.io.client(index, channel) {
+                        output.append(reply);
+                        self.executor.served(session);
+                    }
+                    self.settle(index);
+                    self.resume(index, channel);
+                }
+            }
+            Message::Kill(to, kill) => {
+                if self.is_there(to) {
+                    self.killed(to, kill);
+                }
+            }
+            Message::Recheck(_) => {}
+            Message::Resume => self.resume_all(),
+            Message::Stop => self.stop(),
+        }
+    }
+
+    /// Whether a message's recipient is still the one it was for.
+    fn is_there(&mut self, to: Recipient) -> bool {
+        let client = self.io.client(to.address.connection, to.address.channel);
+        client.is_some_and(|(session, _)| session.id() == to.client)
+    }
+
+    fn push(&mut self, to: Recipient, push: &Push) {
+        if !self.is_there(to) {
+            return;
+        }
+        let (index, channel) = (to.address.connection, to.address.channel);
+        self.io.touch(index);
+        self.lend(index, channel);
+        if let Some((session, output)) = self.io.client(index, channel) {
+            push.write(&mut ReplySink::new(output, session.wire));
+        }
+        self.settle(index);
+        let unsent = self.io.get(index).map_or(0, |connection| connection.unsent());
+        if self.exceeds_output(index, unsent) {
+            self.io.kill(index);
+        }
+    }
+
+    fn killed(&mut self, to: Recipient, kill: Kill) {
+        let (index, channel) = (to.address.connection, to.address.channel);
+        let respb = self
+            .io
+            .client(index, channel)
+            .is_some_and(|(session, _)| session.wire.protocol == Protocol::Respb);
+        if respb {
+            let code = match kill {
+                Kill::Command => close::KILLED,
+                Kill::User => close::USER,
+                Kill::Output => close::OUTPUT,
+            };
+            self.close_channel(index, channel, code);
+        } else {
+            // A client that killed itself has a reply to get first.
+            self.close_after_output(index);
+        }
+    }
+
+    /// CLIENT PAUSE has ended: everything that it held goes on.
+    fn resume_all(&mut self) {
+        for index in 0..self.io.slots.len() as u32 {
+            let Some(connection) = self.io.get(index) else { continue };
+            let held: Vec<u16> = match &connection.peer {
+                Peer::Resp(single) => {
+                    if single.queue.is_empty() {
+                        Vec::new()
+                    } else {
+                        vec![0]
+                    }
+                }
+                Peer::Respb(channels) => channels
+                    .numbers()
+                    .into_iter()
+                    .filter(|&number| channels.get(number).is_some_and(|open| open.is_held()))
+                    .collect(),
+            };
+            for channel in held {
+                self.resume(index, channel);
+            }
+        }
+    }
+}
