@@ -32,16 +32,9 @@ help: ## print this list
 	@sed -nE 's/^([a-z][a-z-]*):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 22
 
 .PHONY: run
-run: ## build the weft command and say what can be run: there is no server yet
+run: ## build and start the server on port 6379; ARGS="--port 7000 …" gives it flags
 	cargo build --locked $(run_profile) --package weft
-	@echo
-	@echo "Weft has no server yet. What can be run:"
-	@echo "  $(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft inspect --hex 0000000000056d796b6579"
-	@echo "  $(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft convert --help"
-	@echo "  $(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft wire -w small --size 1"
-	@echo "  make test     every check and test"
-	@echo "  make bench    what decoding a request costs, against Valkey's own parser"
-	@echo "  cargo xtask   the command table: check, generate, compare with a live server"
+	$(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft serve $(ARGS)
 
 .PHONY: test
 test: packages ## run every check and test, and print a summary

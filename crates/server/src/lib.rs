@@ -29,9 +29,11 @@ pub mod log;
 pub mod options;
 mod poll;
 mod signals;
+mod start;
 mod worker;
 
 pub use options::{Options, OptionsError};
+pub use start::run;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -88,6 +90,12 @@ impl<'e> Server<'e> {
             engine,
             names,
         })
+    }
+
+    /// Whether an address is one of this machine's: `bind -ADDRESS` passes over those that are not.
+    fn can_listen(address: SocketAddr) -> bool {
+        let free = SocketAddr::new(address.ip(), 0);
+        Listener::tcp(free, 1).is_ok()
     }
 
     /// What it listens on: addresses with their ports, paths.

@@ -13,6 +13,7 @@ mod convert;
 mod heap;
 mod inspect;
 mod lacks;
+mod serve;
 mod text;
 mod window;
 mod wire;
@@ -45,6 +46,7 @@ enum Command {
     Convert(convert::Options),
     Inspect(inspect::Options),
     Peers(Box<bench::peers::Options>),
+    Serve(serve::Options),
     Wire(wire::Options),
     Workload(workload::Options),
 }
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Command::Convert(options) => ("convert", convert::run(&options)),
         Command::Inspect(options) => ("inspect", inspect::run(&options)),
         Command::Peers(options) => ("peers", bench::peers::run(&options)),
+        Command::Serve(options) => ("serve", serve::run(&options)),
         Command::Wire(options) => ("wire", wire::run(&options)),
         Command::Workload(options) => ("workload", workload::run(&options)),
     };

@@ -1,0 +1,125 @@
+//! Owns: a server from its options: folder, log, engine, listening, what it says at the start. Does not own: where
+//! options come from (`crate::options`), serving (`crate::Server`).
+
+use std::fs;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::thread;
+
+use weft_engine::{Engine, Setup};
+use weft_store::{Config, Keyspace, SystemClock};
+
+use crate::log::{self, Log};
+use crate::options::Options;
+use crate::{Listen, Server, notice, warning};
+
+/// Threads besides the workers that work on the keyspace: the one in the background, and room for one more.
+const OTHER_WORKERS: usize = 4;
+/// Workers at most.
+const THREADS_MAX: usize = 256;
+
+/// Serves until it is asked to stop.
+///
+/// # Errors
+/// What kept the server from starting, or broke it, in words for whoever started it.
+pub fn run(options: Options) -> io::Result<()> {
+    if let Some(dir) = &options.dir {
+        std::env::set_current_dir(dir)
+            .map_err(|error| with_context(&error, &format!("cannot change to dir {}", dir.display())))?;
+    }
+    let log = Log::open(&options.log).map_err(|error| with_context(&error, "cannot open the logfile"))?;
+    let log = log::install(log);
+    options.warnings.iter().for_each(|text| warning!("{text}"));
+    let threads = match options.threads {
+        0 => thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    }
+    .min(THREADS_MAX) as u16;
+    let engine = engine(&options, threads);
+    if let Some(file) = &options.config_file {
+        engine.config.set_file(file.clone());
+    }
+    engine.config.set_hook(Box::new(move |directive, value| {
+        log.set(directive.name, &value.str());
+        Ok(())
+    }));
+    let listen = listen(&options, threads)?;
+    let server = Server::new(engine, &listen)?;
+    let pidfile = options.pidfile.as_deref().map(|path| fs::write(path, format!("{}\n", std::process::id())));
+    if let Some(Err(error)) = pidfile {
+        warning!("cannot write the pidfile: {error}");
+    }
+    greet(&server, threads);
+    let result = server.run();
+    if let Some(path) = &options.pidfile {
+        // It may be gone already, or never have been written.
+        let _ = fs::remove_file(path);
+    }
+    notice!("Weft has stopped");
+    result
+}
+
+/// The engine of a process: it lives as long as that, since threads and hooks hold on to it.
+fn engine(options: &Options, threads: u16) -> &'static Engine {
+    let keyspace = Keyspace::new(Config {
+        databases: options.databases,
+        workers: usize::from(threads) + OTHER_WORKERS,
+        ..Config::default()
+    });
+    let engine = Engine::new(Setup { keyspace, clock: Box::new(SystemClock), workers: threads });
+    engine.configure(options.values.clone());
+    Box::leak(Box::new(engine))
+}
+
+/// What `bind`, `port` and `unixsocket` ask for.
+fn listen(options: &Options, threads: u16) -> io::Result<Listen> {
+    let mut tcp = Vec::new();
+    if options.port != 0 {
+        for name in &options.bind {
+            let (optional, name) = name.strip_prefix('-').map_or((false, name.as_str()), |name| (true, name));
+            match address(name, options.port) {
+                Ok(address) if optional && !Server::can_listen(address) => {}
+                Ok(address) => tcp.push(address),
+                Err(_) if optional => {}
+                Err(error) => return Err(with_context(&error, &format!("cannot bind to '{name}'"))),
+            }
+        }
+    }
+    let unix = options.unixsocket.clone().map(|path| (path, options.unixsocketperm));
+    if tcp.is_empty() && unix.is_none() {
+        return Err(io::Error::other("nothing to listen on: set a port, or a unixsocket"));
+    }
+    Ok(Listen { tcp, unix, backlog: options.tcp_backlog, threads })
+}
+
+fn address(name: &str, port: u16) -> io::Result<SocketAddr> {
+    let ip = match name {
+        "*" => Some(IpAddr::from([0_u8; 4])),
+        "::*" => Some(IpAddr::from([0_u16; 8])),
+        name => name.parse().ok(),
+    };
+    if let Some(ip) = ip {
+        return Ok(SocketAddr::new(ip, port));
+    }
+    let mut found = (name, port).to_socket_addrs()?;
+    found.next().ok_or_else(|| io::Error::other("the name has no address"))
+}
+
+fn greet(server: &Server<'_>, threads: u16) {
+    notice!(
+        "Weft {} on {} worker threads, process {}",
+        env!("CARGO_PKG_VERSION"),
+        threads,
+        std::process::id()
+    );
+    for name in server.names() {
+        notice!("Listening on {name} for RESP2, RESP3 and RESPB");
+    }
+    if let Some(port) = server.names().iter().find_map(|name| name.parse::<SocketAddr>().ok()) {
+        notice!("Try it: redis-cli -p {} set greeting hello", port.port());
+    }
+}
+
+fn with_context(error: &io::Error, what: &str) -> io::Error {
+    io::Error::new(error.kind(), format!("{what}: {error}"))
+}
