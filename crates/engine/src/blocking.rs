@@ -111,6 +111,24 @@ pub struct Ready {
     key: Box<[u8]>,
 }
 
+/// A timeout argument: seconds, with a fraction, as milliseconds rounded up; 0 waits for ever.
+pub(crate) fn timeout_ms(context: &Context<'_, '_>, args: &Args<'_>, index: usize) -> Result<u64, Error> {
+    let seconds = args.double(index).map_err(|_| Error::err("timeout is not a float or out of range"))?;
+    let ms = (seconds * 1000.0).ceil();
+    // 2^63 is a double.
+    if ms >= i64::MAX as f64 {
+        return Err(Error::err("timeout is out of range"));
+    }
+    if ms < 0.0 {
+        return Err(Error::err("timeout is negative"));
+    }
+    let ms = ms as u64;
+    if ms > 0 && ms > (i64::MAX as u64).saturating_sub(context.now_ms) {
+        return Err(Error::err("timeout is out of range"));
+    }
+    Ok(ms)
+}
+
 impl<'b> Context<'_, 'b> {
     /// Whether a handler that found nothing may block: not inside EXEC, nor in a script.
     #[must_use]

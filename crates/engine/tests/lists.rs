@@ -1,0 +1,165 @@
+//! The list commands: what they answer, how they wait, which events they tell, on every wire.
+
+mod support;
+
+use support::{Bench, show};
+use weft_engine::blocking::End;
+use weft_engine::reply::Protocol;
+
+const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
+
+#[test]
+fn ends_and_places() {
+    let script = "LPUSHX l a => 0
+         RPUSH l a b c b => 4
+         LPUSH l x y => 6
+         LRANGE l 0 -1 => [y x a b c b]
+         LINDEX l -1 => b
+         LINDEX l 9 => nil
+         LINDEX nope x => nil
+         LINDEX l x => -ERR value is not an integer or out of range
+         LSET l -6 z => OK
+         LSET l 6 z => -ERR index out of range
+         LSET nope x z => -ERR no such key
+         LINSERT l BEFORE b 1 => 7
+         LINSERT l AFTER b 2 => 8
+         LINSERT l AFTER q 2 => -1
+         LINSERT nope AFTER q 2 => 0
+         LRANGE l 0 -1 => [z x a 1 b 2 c b]
+         LPOS l b => 4
+         LPOS l b RANK -1 => 7
+         LPOS l b RANK 1 COUNT 0 => [4 7]
+         LPOS l b RANK -1 COUNT 0 MAXLEN 3 => [7]
+         LPOS l q => nil
+         LPOS l q COUNT 1 => []
+         LPOS l b RANK 0 => -ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list
+         LPOS l b COUNT -1 => -ERR COUNT can't be negative
+         LREM l -1 b => 1
+         LREM l 0 q => 0
+         LTRIM l 1 -2 => OK
+         LRANGE l -100 100 => [x a 1 b 2]
+         RPOP l => 2
+         LPOP l 2 => [x a]
+         LPOP l 0 => []
+         LPOP nope 0 => nil
+         LPOP l -1 => -ERR value is out of range, must be positive
+         LPOP l 1 1 => -ERR wrong number of arguments for 'lpop' command
+         LMOVE l l LEFT RIGHT => 1
+         LMOVE l m LEFT LEFT => b
+         RPOPLPUSH l m => 1
+         LMOVE l m LEFT UP => -ERR syntax error
+         LMPOP 2 l m RIGHT COUNT 9 => [m [b 1]]
+         LMPOP 2 l m RIGHT => nil
+         LMPOP 1 l RIGHT COUNT 0 => -ERR count should be greater than 0
+         LMPOP 1 l RIGHT COUNT 1 COUNT 1 => -ERR syntax error
+         LMPOP 0 l RIGHT => -ERR numkeys should be greater than 0
+         EXISTS l m => 0
+         RPUSH l a => 1
+         LTRIM l 1 0 => OK
+         TYPE l => none
+         SET s v => OK
+         LPUSH s a => -WRONGTYPE Operation against a key holding the wrong kind of value
+         RPUSH l a => 1
+         LMOVE l s LEFT LEFT => -WRONGTYPE Operation against a key holding the wrong kind of value
+         LLEN l => 1
+         BLPOP l 0 => [l a]
+         BLPOP l inf => -ERR timeout is out of range
+         BLPOP l -1 => -ERR timeout is negative
+         BLPOP l x => -ERR timeout is not a float or out of range";
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let client = bench.connect(protocol);
+        for line in script.lines().map(str::trim) {
+            let (command, expected) = line.split_once(" => ").expect("command => reply");
+            assert_eq!(bench.text(client, command), expected, "{protocol:?}: {command}");
+        }
+    }
+}
+
+#[test]
+fn encodings_are_valkeys() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    bench.text(client, "RPUSH l a");
+    assert_eq!(bench.text(client, "OBJECT ENCODING l"), "listpack");
+    let long = "x".repeat(8200);
+    bench.text(client, &format!("RPUSH l {long}"));
+    assert_eq!(bench.text(client, "OBJECT ENCODING l"), "quicklist");
+    bench.text(client, "RPOP l");
+    assert_eq!(bench.text(client, "OBJECT ENCODING l"), "listpack");
+}
+
+/// The destination of BLMOVE lies in a shard that the writer has not locked.
+#[test]
+fn moves_that_wait() {
+    for protocol in ALL {
+        for destination in ["d1", "d2", "d3", "d4", "d5"] {
+            let mut bench = Bench::new();
+            let (waiter, chained, writer) =
+                (bench.connect(protocol), bench.connect(protocol), bench.connect(protocol));
+            assert!(bench.run(waiter, &format!("BLMOVE s {destination} LEFT RIGHT 0")).is_empty());
+            assert!(bench.run(chained, &format!("BLMPOP 0 2 no {destination} LEFT COUNT 5")).is_empty());
+            assert_eq!(bench.text(writer, "RPUSH s a b"), "2");
+            assert_eq!(show(&bench.take(waiter)[0]), "a", "{protocol:?} {destination}");
+            // What one waiter moves serves the next.
+            assert_eq!(show(&bench.take(chained)[0]), format!("[{destination} [a]]"));
+            assert_eq!(bench.text(writer, "LRANGE s 0 -1"), "[b]");
+            bench.text(writer, "DEL s");
+            assert!(bench.run(waiter, &format!("BRPOPLPUSH s {destination} 0")).is_empty());
+            bench.text(writer, &format!("SET {destination} v"));
+            bench.text(writer, "RPUSH s a");
+            assert!(show(&bench.take(waiter)[0]).starts_with("-WRONGTYPE"));
+            assert_eq!(bench.text(writer, "LRANGE s 0 -1"), "[a]");
+            assert!(bench.run(waiter, "BLMOVE x y LEFT LEFT 0.5").is_empty());
+            assert_eq!(show(&bench.end_wait(waiter, End::Timeout)[0]), "nil");
+            assert!(bench.engine.waits.is_empty());
+        }
+    }
+}
+
+#[test]
+fn nobody_waits_inside_a_transaction() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    bench.text(client, "MULTI");
+    for command in ["BLPOP a 0", "BLMOVE a b LEFT LEFT 0", "BLMPOP 0 1 a LEFT", "WAIT 3 0"] {
+        assert_eq!(bench.text(client, command), "QUEUED");
+    }
+    assert_eq!(bench.text(client, "EXEC"), "[nil nil nil 0]");
+}
+
+#[test]
+fn events_are_valkeys() {
+    let mut bench = Bench::new();
+    let (client, other) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let all = weft_engine::notify::parse("AKE").expect("flags");
+    bench.engine.settings.notify_flags.store(all, std::sync::atomic::Ordering::Relaxed);
+    bench.run(other, "PSUBSCRIBE __keyevent*");
+    for (command, expected) in [
+        ("RPUSH l a b c d", "rpush:l"),
+        ("LPUSHX nope a", ""),
+        ("LMOVE l m LEFT RIGHT", "rpush:m lpop:l"),
+        ("RPOPLPUSH m m", "lpush:m rpop:m"),
+        ("RPOPLPUSH m l", "lpush:l rpop:m del:m"),
+        ("LINSERT l BEFORE b x", "linsert:l"),
+        ("LSET l 0 y", "lset:l"),
+        ("LREM l 0 y", "lrem:l"),
+        ("LTRIM l 0 -2", "ltrim:l"),
+        ("LMPOP 1 l LEFT COUNT 2", "lpop:l"),
+        ("BRPOP l 0", "rpop:l del:l"),
+        ("RPUSH l a", "rpush:l"),
+        ("LTRIM l 1 0", "ltrim:l del:l"),
+    ] {
+        bench.run(client, command);
+        let got: Vec<String> = bench
+            .take(other)
+            .iter()
+            .map(|reply| {
+                let line = show(reply);
+                let words: Vec<&str> = line.trim_matches(['[', ']']).split(' ').collect();
+                format!("{}:{}", words[2].split_once("__:").expect("an event").1, words[3])
+            })
+            .collect();
+        assert_eq!(got.join(" "), expected, "{command}");
+    }
+}
