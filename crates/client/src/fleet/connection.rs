@@ -125,6 +125,9 @@ impl Connection {
     }
 }
 
+/// Edge-triggered: the kernel need not look again at a connection that was emptied. What is left over after a receiving
+/// that filled its room, and the end of the stream behind data, are the event loop's to remember.
 pub(super) fn interest(waits_to_send: bool) -> EventFlags {
-    if waits_to_send { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN }
+    let events = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+    if waits_to_send { events | EventFlags::OUT } else { events }
 }

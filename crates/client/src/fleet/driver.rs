@@ -172,6 +172,7 @@ impl Fleet {
             idle: VecDeque::new(),
             touched: Vec::new(),
             dirty: Vec::new(),
+            unread: Vec::new(),
             due: 0,
             exhausted: false,
         };
@@ -212,6 +213,8 @@ struct Run<'a, L> {
     touched: Vec<u32>,
     /// Connections with bytes to send.
     dirty: Vec<u32>,
+    /// Connections that may have more to receive, of which the kernel will not tell again.
+    unread: Vec<u32>,
     /// Requests that are due an answer.
     due: u64,
     /// Nothing more is begun.
@@ -260,6 +263,7 @@ impl<L: Load> Run<'_, L> {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(connect::system(error)),
             }
+            self.receive_unread();
             for event in &events {
                 self.event(*event);
             }
@@ -297,6 +301,9 @@ impl<L: Load> Run<'_, L> {
 
     /// How long nothing has to be done without an event.
     fn sleep(&self, end_ns: u64) -> Timespec {
+        if !self.unread.is_empty() {
+            return Timespec { tv_sec: 0, tv_nsec: 0 };
+        }
         let mut wake_ns = self.now_ns + TICK.as_nanos() as u64;
         if !self.exhausted {
             wake_ns = wake_ns.min(end_ns);
@@ -316,8 +323,18 @@ impl<L: Load> Run<'_, L> {
             let connection = &mut self.fleet.connections[index];
             connection.flush(index as u64, &self.fleet.epoll, &mut self.counts);
         }
-        if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
-            self.receive(index);
+        let ends = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+        if (flags.contains(EventFlags::IN) || ends) && (self.receive(index) || ends) {
+            self.unread.push(index as u32);
+        }
+    }
+
+    /// Receives once more where something may be left.
+    fn receive_unread(&mut self) {
+        for index in std::mem::take(&mut self.unread) {
+            if self.receive(index as usize) {
+                self.unread.push(index);
+            }
         }
     }
 
@@ -387,10 +404,10 @@ impl<L: Load> Run<'_, L> {
         }
     }
 
-    /// Takes what one connection has received, and lets its clients go on.
-    fn receive(&mut self, index: usize) {
+    /// Takes what one connection has received, and lets its clients go on. Returns whether more may be there.
+    fn receive(&mut self, index: usize) -> bool {
         let connection = &mut self.fleet.connections[index];
-        let Some(socket) = &connection.socket else { return };
+        let Some(socket) = &connection.socket else { return false };
         let mut buffer = std::mem::take(&mut self.fleet.buffer);
         let partial = connection.partial.take();
         let kept = partial.as_ref().map_or(0, |partial| partial.bytes.len());
@@ -405,14 +422,15 @@ impl<L: Load> Run<'_, L> {
         let count = match recv(socket, &mut buffer[kept..], RecvFlags::DONTWAIT) {
             Ok((0, _)) => None,
             Ok((count, _)) => Some(count),
-            Err(Errno::AGAIN | Errno::INTR) => {
+            Err(error @ (Errno::AGAIN | Errno::INTR)) => {
                 connection.partial = partial;
                 self.fleet.buffer = buffer;
-                return;
+                return error == Errno::INTR;
             }
             Err(_) => None,
         };
         self.look_at_clock();
+        let more = count.is_some_and(|count| kept + count == buffer.len());
         match count {
             None => self.close(index),
             Some(count) => {
@@ -427,6 +445,7 @@ impl<L: Load> Run<'_, L> {
         self.fleet.buffer = buffer;
         self.tell();
         self.flush_dirty();
+        more
     }
 
     /// Counts the replies in `bytes`. An error means that they are none, or more than were asked for.

@@ -30,7 +30,12 @@ pub struct ReplyDecoder {
     /// Inside a streamed byte string.
     in_text: bool,
     push: bool,
+    /// The limits leave room for all that the straight code reads.
+    is_straight: bool,
 }
+
+/// The most bytes of a bulk that the straight code reads: what four digits can say.
+const STRAIGHT_MAX: u32 = 9_999;
 
 impl ReplyDecoder {
     /// A decoder at the start of a reply.
@@ -43,6 +48,9 @@ impl ReplyDecoder {
             nesting: Nesting::NONE,
             in_text: false,
             push: false,
+            is_straight: limits.frame_bytes_max > STRAIGHT_MAX + 16
+                && limits.argument_bytes_max >= STRAIGHT_MAX
+                && limits.inline_bytes_max >= 4,
         }
     }
 
@@ -51,6 +59,11 @@ impl ReplyDecoder {
     pub fn decode(&mut self, input: &[u8], visitor: &mut impl ReplyVisitor) -> Outcome<ReplyFrame> {
         if input.len() < self.need {
             return Outcome::Incomplete { need: self.need };
+        }
+        if self.need == 0
+            && let Some(len) = self.whole(input, visitor)
+        {
+            return Outcome::Complete(ReplyFrame { len, push: false });
         }
         loop {
             match self.value(input, visitor) {
@@ -67,6 +80,35 @@ impl ReplyDecoder {
                 Err(Stop::Bad(error)) => return Outcome::Invalid(error),
             }
         }
+    }
+
+    /// Straight code for the commonest replies that are there as a whole: a bulk of up to [`STRAIGHT_MAX`] bytes, OK.
+    /// It leaves no state. What it does not take, good or bad, is read as everything else is.
+    #[inline]
+    fn whole(&self, input: &[u8], visitor: &mut impl ReplyVisitor) -> Option<usize> {
+        if !self.is_straight || !visitor.has_room() {
+            return None;
+        }
+        if let Some(rest) = input.strip_prefix(b"+OK\r\n") {
+            visitor.text(Text::Simple, 1, b"OK");
+            visitor.span(0, input.len() - rest.len());
+            return Some(input.len() - rest.len());
+        }
+        let (len, start) = match *input {
+            [b'$', a @ b'0'..=b'9', b'\r', b'\n', ..] => (usize::from(a - b'0'), 4),
+            [b'$', a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => (digits([a, b]), 5),
+            [b'$', a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b'\r', b'\n', ..] => {
+                (digits([a, b, c]), 6)
+            }
+            [b'$', a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', d @ b'0'..=b'9', b'\r', b'\n', ..] => {
+                (digits([a, b, c, d]), 7)
+            }
+            _ => return None,
+        };
+        let [bytes @ .., b'\r', b'\n'] = input.get(start..start + len + 2)? else { return None };
+        visitor.text(Text::Bulk, start, bytes);
+        visitor.span(0, start + len + 2);
+        Some(start + len + 2)
     }
 
     /// Reads the value at `self.at`; returns whether the reply is complete.
@@ -252,6 +294,10 @@ impl ReplyDecoder {
         self.advance(next);
         Ok(complete)
     }
+}
+
+fn digits<const N: usize>(digits: [u8; N]) -> usize {
+    digits.iter().fold(0, |number, digit| number * 10 + usize::from(digit - b'0'))
 }
 
 /// The types that are one line.

@@ -2,8 +2,8 @@
 //!
 //! Owns the way from the command line to the results. Reading order: [`flags`] (what can be asked for), [`cases`] (what
 //! is sent), [`template`] and [`generator`] (how it is made), [`run`] (one case against one server), [`report`] and
-//! [`plot`] (what is shown), [`versus`] (several servers in one run), [`presets`], [`peers`] (a command of its own). The
-//! event loop is [`weft_client::fleet`].
+//! [`plot`] (what is shown), [`versus`] (several servers in one run), [`presets`], [`peers`] (a command of its own).
+//! The event loop is [`weft_client::fleet`].
 
 mod cases;
 mod flags;
