@@ -68,6 +68,14 @@ func (r *Reader) SetLimits(l ReaderLimits) {
 // Buffered returns the number of bytes that were received and not yet decoded.
 func (r *Reader) Buffered() int { return r.end - r.pos }
 
+// Rest returns the bytes that were received and not yet decoded, for a connection whose protocol changes. They are the caller's; r cannot
+// be used afterwards.
+func (r *Reader) Rest() []byte {
+	rest := append([]byte(nil), r.buf[r.pos:r.end]...)
+	r.buf, r.pos, r.end, r.err = nil, 0, 0, io.EOF
+	return rest
+}
+
 // Read reads one reply, or one push, into v. Everything in v is v's own: it stays until v is read into again, whatever else r reads. At the
 // end of the stream Read returns io.EOF, or io.ErrUnexpectedEOF inside a reply. After any error r cannot go on; it returns the same
 // error again. An error reply is no error here: see [Value.Err].

@@ -1,0 +1,101 @@
+package respb
+
+// This file owns a call: one or more commands that wait for their replies.
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// States of a call. Whoever moves it away from waiting decides: the reader that the caller gets the replies, or the caller that nobody does.
+const (
+	callWaiting = iota
+	callDone
+	callAbandoned
+)
+
+// call is in the queue of its lane until its last reply came.
+type call struct {
+	next     *call
+	lane     *lane
+	first    uint32  // number of its first request on the channel
+	got      int     // replies that came
+	values   []Value // one for each reply
+	one      [1]Value
+	err      error
+	state    atomic.Int32
+	done     chan struct{} // gets one token when state becomes callDone, unless leads and there is no error
+	leads    bool          // the caller reads for itself and others; guarded by link.mu or the reader's
+	blocks   bool          // RESP3: the command may block
+	confirms int           // RESP3: pushes that stand for the reply
+	counted  int           // what it counts against InFlightMax
+}
+
+var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
+
+// newCall returns a call of n commands.
+func newCall(n int) *call {
+	c := calls.Get().(*call)
+	c.state.Store(callWaiting)
+	c.one[0].Kind = 0
+	if n == 1 {
+		c.values = c.one[:]
+	} else {
+		c.values = make([]Value, n)
+	}
+	return c
+}
+
+// keepBytes is how large a reply's buffer may be to be kept for another.
+const keepBytes = 16 << 10
+
+// free gives the call back.
+func (c *call) free() {
+	if cap(c.one[0].Data) > keepBytes || cap(c.one[0].Elems) > 64 || cap(c.one[0].Attrs) > 0 {
+		c.one[0] = Value{}
+	}
+	c.next, c.lane, c.values, c.err, c.got, c.leads, c.blocks, c.confirms = nil, nil, nil, nil, 0, false, false, 0
+	calls.Put(c)
+}
+
+// finish hands the call to its caller, or frees it if nobody waits any more.
+func (c *call) finish(err error) {
+	c.err = err
+	leads := c.leads
+	if !c.state.CompareAndSwap(callWaiting, callDone) {
+		c.free()
+		return
+	}
+	if !leads || err != nil {
+		c.done <- struct{}{}
+	}
+}
+
+// wait returns when the replies are there, or gives the call up with the context. After an error the call is not the caller's any more
+// if abandoned is true.
+func (c *call) wait(ctx context.Context) (abandoned bool) {
+	end := ctx.Done()
+	if end == nil {
+		<-c.done
+		return false
+	}
+	select {
+	case <-c.done:
+		return false
+	default:
+	}
+	select {
+	case <-c.done:
+		return false
+	case <-end:
+	}
+	l, lane, first, n := c.lane.link, c.lane, c.first, len(c.values)
+	blocks := c.blocks
+	if !c.state.CompareAndSwap(callWaiting, callAbandoned) {
+		<-c.done
+		return false
+	}
+	l.takeBack(lane, first, n, blocks)
+	return true
+}

@@ -1,0 +1,343 @@
+package respb
+
+// This file owns Channel: sending commands, opening again after a break, closing.
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weft-db/weft/sdk/go/internal/commands"
+	"github.com/weft-db/weft/sdk/go/internal/frame"
+)
+
+// Channel is a logical client: it has its own user, database, name, transaction, watched keys, subscriptions and blocking commands. Any
+// number of goroutines may use it; their commands run in the order in which they were sent. A command that blocks holds back only what
+// comes behind it on the same Channel.
+type Channel struct {
+	Commands
+
+	conn   *Conn
+	opts   ChannelOptions
+	isRoot bool
+
+	lane atomic.Pointer[lane] // nil: to be opened
+
+	mu      sync.Mutex // one opens at a time
+	closed  atomic.Bool
+	watched sync.Mutex // guards subs and cache
+	subs    *Subscription
+	cache   *Cache
+}
+
+func newChannel(c *Conn, opts ChannelOptions) *Channel {
+	ch := &Channel{conn: c, opts: opts}
+	ch.Commands.ch = ch
+	return ch
+}
+
+// ID returns the channel's number on its connection, and 0 over RESP3.
+func (ch *Channel) ID() uint16 {
+	if la := ch.lane.Load(); la != nil {
+		return la.id
+	}
+	return 0
+}
+
+// ready returns the channel's lane, opening it if it has to.
+func (ch *Channel) ready(ctx context.Context) (*lane, error) {
+	if la := ch.lane.Load(); la != nil {
+		return la, nil
+	}
+	if ch.conn.opts.Reconnect.Disabled {
+		if ch.closed.Load() {
+			return nil, ErrClosed
+		}
+		return nil, &ConnError{errors.New("and Options.Reconnect is disabled")}
+	}
+	return ch.open(ctx, ch.conn.opts.Reconnect.Attempts)
+}
+
+// open makes the channel's lane and gives it back what the channel is: user, database, name, tracking, subscriptions.
+func (ch *Channel) open(ctx context.Context, attempts int) (*lane, error) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if la := ch.lane.Load(); la != nil {
+		return la, nil
+	}
+	if ch.closed.Load() {
+		return nil, ErrClosed
+	}
+	l, err := ch.conn.linkFor(ctx, ch, attempts)
+	if err != nil {
+		return nil, err
+	}
+	la, err := l.add(ch)
+	if err != nil {
+		return nil, err
+	}
+	if err := ch.setUp(ctx, la); err != nil {
+		ch.drop(la, err)
+		return nil, err
+	}
+	ch.lane.Store(la)
+	l.mu.Lock()
+	broken := la.err
+	l.mu.Unlock()
+	if broken != nil || ch.closed.Load() { // between the two
+		ch.lane.CompareAndSwap(la, nil)
+		ch.drop(la, ErrClosed)
+		return nil, errors.Join(broken, ctx.Err())
+	}
+	return la, nil
+}
+
+// setUp sends what makes a new lane the channel.
+func (ch *Channel) setUp(ctx context.Context, la *lane) error {
+	p := &Pipeline{ch: ch}
+	own := la.link.binary && !ch.isRoot // HELLO has said the rest
+	if own && (ch.opts.Username != "" || ch.opts.Password != "") {
+		user := ch.opts.Username
+		if user == "" {
+			user = "default"
+		}
+		p.Do("AUTH", user, ch.opts.Password)
+	}
+	if ch.opts.DB != 0 {
+		p.Do("SELECT", string(frame.AppendInt(nil, int64(ch.opts.DB))))
+	}
+	if ch.opts.Name != "" {
+		p.Do("CLIENT", "SETNAME", ch.opts.Name)
+	}
+	if ch.opts.Tracking != nil {
+		p.Do(append([]string{"CLIENT", "TRACKING", "ON"}, ch.opts.Tracking...)...)
+	}
+	if ch.opts.OnPush != nil || ch.opts.Tracking != nil {
+		la.pin()
+	}
+	if p.Len() > 0 {
+		values, err := p.run(ctx, la)
+		if err != nil {
+			return err
+		}
+		for i := range values {
+			if err := values[i].Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return ch.resubscribe(ctx, la)
+}
+
+// pin has the connection read all the time, because pushes are expected.
+func (la *lane) pin() {
+	l := la.link
+	l.mu.Lock()
+	if la.pinned || l.err != nil {
+		l.mu.Unlock()
+		return
+	}
+	la.pinned = true
+	l.pins++
+	give := !l.reading
+	l.reading = true
+	l.mu.Unlock()
+	if give {
+		l.giveReading()
+	}
+}
+
+// drop closes a lane.
+func (ch *Channel) drop(la *lane, err error) {
+	l := la.link
+	if !l.binary {
+		l.fail(ErrClosed)
+		return
+	}
+	l.mu.Lock()
+	if l.err != nil || la.closed {
+		l.mu.Unlock()
+		return
+	}
+	la.closed = true
+	lost := la.end(err)
+	if la.pinned {
+		la.pinned = false
+		l.pins--
+	}
+	l.mu.Unlock()
+	l.control(la.id, frame.Close, frame.Control{}) // the server's, which whoever reads next sees, frees the number
+	for _, c := range lost {
+		c.finish(err)
+	}
+}
+
+// broken is called when a lane has ended by itself.
+func (ch *Channel) broken(la *lane, err error) {
+	ch.lane.CompareAndSwap(la, nil)
+	if la.id == 0 || !la.link.binary {
+		ch.conn.forget(la.link)
+	}
+	ch.watched.Lock()
+	subs, cache := ch.subs, ch.cache
+	ch.watched.Unlock()
+	if cache != nil {
+		cache.flush()
+	}
+	if subs != nil {
+		subs.broken(err)
+	}
+}
+
+// Close closes the channel; over RESPB the connection goes on. Commands without a reply fail with ErrClosed. To close a Conn's
+// channel 0 is to close the Conn.
+func (ch *Channel) Close() error {
+	if ch.isRoot {
+		return ch.conn.Close()
+	}
+	ch.closed.Store(true)
+	if la := ch.lane.Swap(nil); la != nil {
+		ch.drop(la, ErrClosed)
+	}
+	ch.watched.Lock()
+	subs := ch.subs
+	ch.watched.Unlock()
+	if subs != nil {
+		subs.end(ErrClosed)
+	}
+	return nil
+}
+
+// Do sends a command and returns its reply, which is the caller's. An error reply is returned as an [*Error].
+func (ch *Channel) Do(ctx context.Context, args ...string) (Value, error) {
+	var v Value
+	err := ch.DoInto(ctx, &v, args...)
+	return v, err
+}
+
+// DoInto is Do into a Value that is used again: its memory is reused, and for replies that fit it nothing is allocated.
+func (ch *Channel) DoInto(ctx context.Context, v *Value, args ...string) error {
+	return doInto(ctx, ch, v, args)
+}
+
+// DoBytes is DoInto for arguments that are bytes. They are not kept.
+func (ch *Channel) DoBytes(ctx context.Context, v *Value, args ...[]byte) error {
+	return doInto(ctx, ch, v, args)
+}
+
+func doInto[T string | []byte](ctx context.Context, ch *Channel, v *Value, args []T) error {
+	c, err := exchange(ctx, ch, args)
+	if err != nil {
+		return err
+	}
+	*v, c.one[0] = c.one[0], *v
+	c.free()
+	return v.Err()
+}
+
+// exchange sends a command and returns its call with the reply, to be freed.
+func exchange[T string | []byte](ctx context.Context, ch *Channel, args []T) (*call, error) {
+	for attempt := 0; ; attempt++ {
+		la, err := ch.ready(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c := newCall(1)
+		err, sent := exchangeOn(ctx, la, c, args)
+		if err == nil {
+			return c, nil
+		}
+		if !ch.again(err, sent, attempt) || sent && !readsOnly(args) {
+			return nil, err
+		}
+		ch.lane.CompareAndSwap(la, nil)
+	}
+}
+
+// again reports whether a command that failed may be tried again, if it only reads or was not sent.
+func (ch *Channel) again(err error, sent bool, attempt int) bool {
+	var lost *ConnError
+	var closed *CloseError
+	if !errors.As(err, &lost) && (sent || !errors.As(err, &closed)) {
+		return false
+	}
+	r := &ch.conn.opts.Reconnect
+	return !r.Disabled && !ch.closed.Load() && attempt < r.Attempts && !(sent && ch.conn.opts.NoRetry)
+}
+
+// readsOnly reports whether a command can be sent twice.
+func readsOnly[T string | []byte](args []T) bool {
+	sub := ""
+	if len(args) > 1 && len(args[1]) < 32 {
+		sub = string(args[1])
+	}
+	if len(args[0]) > 32 {
+		return false
+	}
+	c := commands.Lookup(string(args[0]), sub)
+	return c != nil && c.Flags&commands.FlagReadonly != 0 && c.Flags&commands.FlagBlocking == 0
+}
+
+// exchangeOn sends one command on a lane and waits. sent says whether it may have left. After an error c is gone.
+func exchangeOn[T string | []byte](ctx context.Context, la *lane, c *call, args []T) (err error, sent bool) {
+	if err := ctx.Err(); err != nil {
+		c.free()
+		return context.Cause(ctx), false
+	}
+	l := la.link
+	l.mu.Lock()
+	if l.pending >= l.conn.opts.InFlightMax || len(l.out) >= l.conn.opts.WriteBytesMax {
+		err = l.waitRoom(ctx)
+	}
+	if err == nil {
+		err = la.err
+	}
+	if err == nil {
+		l.out, err = appendCommand(l, l.out, la.id, args)
+	}
+	if err == nil && !l.binary {
+		err = plainKind(c, args)
+	}
+	if err != nil {
+		l.mu.Unlock()
+		c.free()
+		return err, false
+	}
+	write, read := l.begin(la, c, 1)
+	l.mu.Unlock()
+	if l.complete(ctx, c, write, read) {
+		return context.Cause(ctx), true
+	}
+	if err := c.err; err != nil {
+		c.free()
+		return err, true
+	}
+	return nil, true
+}
+
+// plainKind notes what RESP3 does not tell: whether the command blocks, and how many confirmations stand for its reply.
+func plainKind[T string | []byte](c *call, args []T) error {
+	if len(args[0]) > 32 {
+		return nil
+	}
+	sub := ""
+	if len(args) > 1 && len(args[1]) < 32 {
+		sub = string(args[1])
+	}
+	known := commands.Lookup(string(args[0]), sub)
+	if known == nil {
+		return nil
+	}
+	c.blocks = known.Flags&commands.FlagBlocking != 0
+	switch known.Name {
+	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE":
+		if c.confirms = len(args) - 1; c.confirms == 0 {
+			return errNames
+		}
+	}
+	return nil
+}
+
+// errNames refuses what RESP3 answers in an unknown number of pushes.
+var errNames = errors.New("respb: over RESP3, (un)subscribe by name and not in a pipeline")

@@ -1,0 +1,412 @@
+package respb
+
+// This file owns Conn: connecting, agreeing on a protocol, connecting again.
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
+	"github.com/weft-db/weft/sdk/go/resp"
+)
+
+// Conn is a connection, and the logical client that is its channel 0. Any number of goroutines may use it.
+type Conn struct {
+	*zero // channel 0
+
+	opts Options
+
+	mu      sync.Mutex
+	shared  *link         // of all channels, over RESPB
+	plain   bool          // the server has no RESPB: every channel has a link of its own
+	dialing chan struct{} // closed when the attempt that is being made has ended
+	links   map[*link]struct{}
+	closed  bool
+	ctx     context.Context
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup // goroutines that renew subscriptions
+}
+
+// zero is Channel by a name that leaves Conn the method Channel.
+type zero = Channel
+
+// Dial connects, authenticates and agrees on a protocol.
+func Dial(ctx context.Context, opts Options) (*Conn, error) {
+	opts.setDefaults()
+	c := &Conn{opts: opts, links: map[*link]struct{}{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.zero = newChannel(c, ChannelOptions{
+		DB: opts.DB, OnPush: opts.OnPush, Name: opts.Name, Username: opts.Username, Password: opts.Password,
+	})
+	c.zero.isRoot = true
+	if _, err := c.zero.open(ctx, 1); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Protocol returns what the connection speaks: RESPB or RESP3.
+func (c *Conn) Protocol() Protocol {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.plain {
+		return RESP3
+	}
+	return RESPB
+}
+
+// Close closes the connection and all its channels. Commands without a reply fail with ErrClosed.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	var links []*link
+	for l := range c.links {
+		links = append(links, l)
+	}
+	c.mu.Unlock()
+	c.cancel()
+	for _, l := range links {
+		l.fail(ErrClosed)
+	}
+	c.wg.Wait()
+	return nil
+}
+
+// Channel opens a logical client. It costs no round trip unless the options name a user, a database or a name; errors of those are
+// returned.
+func (c *Conn) Channel(ctx context.Context, opts ...ChannelOptions) (*Channel, error) {
+	var o ChannelOptions
+	switch len(opts) {
+	case 0:
+	case 1:
+		o = opts[0]
+	default:
+		return nil, errors.New("respb: one ChannelOptions at most")
+	}
+	ch := newChannel(c, o)
+	if _, err := ch.open(ctx, c.opts.Reconnect.Attempts); err != nil {
+		return nil, err
+	}
+	return ch, nil
+}
+
+// linkFor returns a link for ch, connecting if it has to. attempts bounds how often it tries.
+func (c *Conn) linkFor(ctx context.Context, ch *Channel, attempts int) (*link, error) {
+	var last error
+	for failures := 0; ; failures++ {
+		l, err := c.tryLink(ctx, ch)
+		if err == nil {
+			return l, nil
+		}
+		last = err
+		var reply *Error
+		switch {
+		case errors.Is(err, ErrClosed), errors.As(err, &reply), ctx.Err() != nil:
+			return nil, err
+		case attempts > 0 && failures+1 >= attempts, c.opts.Reconnect.Disabled:
+			return nil, last
+		}
+		timer := time.NewTimer(c.opts.Reconnect.pause(failures))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, context.Cause(ctx)
+		case <-c.ctx.Done():
+			timer.Stop()
+			return nil, ErrClosed
+		}
+	}
+}
+
+// tryLink tries once. Over RESPB one attempt serves all who wait for it.
+func (c *Conn) tryLink(ctx context.Context, ch *Channel) (*link, error) {
+	for {
+		c.mu.Lock()
+		switch {
+		case c.closed:
+			c.mu.Unlock()
+			return nil, ErrClosed
+		case c.shared != nil && c.shared.alive():
+			l := c.shared
+			c.mu.Unlock()
+			return l, nil
+		case c.plain && !ch.isRoot:
+			c.mu.Unlock()
+			return c.dial(ctx, RESP3, ch)
+		case c.dialing != nil:
+			other := c.dialing
+			c.mu.Unlock()
+			select {
+			case <-other:
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+			continue
+		}
+		done := make(chan struct{})
+		c.dialing = done
+		c.mu.Unlock()
+		l, err := c.dial(ctx, c.opts.Protocol, ch)
+		c.mu.Lock()
+		c.dialing = nil
+		close(done)
+		if err == nil {
+			c.plain = !l.binary
+			if l.binary {
+				c.shared = l
+			} else if !ch.isRoot {
+				// The server has lost RESPB meanwhile: this link is ch's own.
+				c.shared = nil
+			}
+		}
+		c.mu.Unlock()
+		return l, err
+	}
+}
+
+func (l *link) alive() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err == nil
+}
+
+// dial makes a link.
+func (c *Conn) dial(ctx context.Context, protocol Protocol, ch *Channel) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
+	defer cancel()
+	nc, err := c.connect(ctx)
+	if err != nil {
+		return nil, &ConnError{err}
+	}
+	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
+	l := &link{nc: nc, conn: c, wake: make(chan struct{}, 1), dead: make(chan struct{}), nextID: 1}
+	err = l.hello(protocol, ch)
+	if !stop() {
+		err = errors.Join(err, context.Cause(ctx))
+	}
+	if err != nil {
+		_ = nc.Close()
+		return nil, err
+	}
+	_ = nc.SetDeadline(time.Time{})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		_ = nc.Close()
+		return nil, ErrClosed
+	}
+	c.links[l] = struct{}{}
+	return l, nil
+}
+
+func (c *Conn) connect(ctx context.Context) (nc net.Conn, err error) {
+	if c.opts.Dialer != nil {
+		nc, err = c.opts.Dialer(ctx)
+	} else {
+		nc, err = (&net.Dialer{}).DialContext(ctx, c.opts.Network, c.opts.Addr)
+	}
+	if err != nil || c.opts.TLSConfig == nil {
+		return nc, err
+	}
+	cfg := c.opts.TLSConfig
+	if cfg.ServerName == "" && !cfg.InsecureSkipVerify {
+		cfg = cfg.Clone()
+		if cfg.ServerName, _, err = net.SplitHostPort(c.opts.Addr); err != nil {
+			cfg.ServerName = c.opts.Addr
+		}
+	}
+	t := tls.Client(nc, cfg)
+	if err := t.HandshakeContext(ctx); err != nil {
+		_ = nc.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// hello agrees on a protocol (spec section 7.2).
+func (l *link) hello(protocol Protocol, ch *Channel) error {
+	r := resp.NewReader(l.nc)
+	r.SetLimits(resp.ReaderLimits{BytesMax: l.conn.opts.ReplyBytesMax})
+	var v Value
+	if protocol != RESP3 {
+		if err := l.ask(r, &v, append(l.helloCommand(ch), "PROTO", "respb", "CAPS", "1")); err != nil {
+			return err
+		}
+		err := v.Err()
+		var reply *Error
+		switch {
+		case err == nil:
+			l.binary = true
+		case !errors.As(err, &reply) || protocol == RESPB || reply.Prefix != "ERR" && reply.Prefix != "NOPROTO":
+			return err
+		}
+	}
+	if !l.binary {
+		if err := l.ask(r, &v, l.helloCommand(ch)); err != nil {
+			return err
+		}
+		if err := v.Err(); err != nil {
+			return fmt.Errorf("respb: the server speaks neither RESPB nor RESP3: %w", err)
+		}
+	}
+	if err := l.limits.read(&v); err != nil {
+		return err
+	}
+	if !l.binary {
+		l.in.resp = r
+		return nil
+	}
+	if _, ok := lookup(&v, "respb"); !ok {
+		return &ReplyError{"an entry respb in the reply to HELLO PROTO respb", v.String()}
+	}
+	limits := frame.DefaultLimits
+	limits.FrameBytesMax = uint32(min(int64(l.conn.opts.ReplyBytesMax), int64(limits.FrameBytesMax)))
+	l.in.dec, l.in.inner = frame.NewReplyDecoder(limits), frame.NewReplyDecoder(limits)
+	rest := r.Rest()
+	l.in.buf = append(make([]byte, 0, max(firstReadBytes, len(rest))), rest...)
+	l.in.end = len(rest)
+	l.in.buf = l.in.buf[:cap(l.in.buf)]
+	l.lanes = map[uint16]*lane{}
+	return nil
+}
+
+// helloCommand is HELLO without what concerns RESPB, and without the name: with everything it would have more arguments than servers
+// take from strangers. A channel with a link of its own and no user has channel 0's.
+func (l *link) helloCommand(ch *Channel) []string {
+	words := []string{"HELLO", "3"}
+	user, password := ch.opts.Username, ch.opts.Password
+	if password == "" && user == "" {
+		user, password = l.conn.opts.Username, l.conn.opts.Password
+	}
+	if password != "" || user != "" {
+		if user == "" {
+			user = "default"
+		}
+		words = append(words, "AUTH", user, password)
+	}
+	return words
+}
+
+// ask sends a command as RESP and reads its reply, passing over pushes.
+func (l *link) ask(r *resp.Reader, v *Value, words []string) error {
+	if _, err := l.nc.Write(appendRESP(nil, words)); err != nil {
+		return &ConnError{err}
+	}
+	for {
+		if err := r.Read(v); err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return &ConnError{err}
+		}
+		if v.Kind != resp.Push {
+			return nil
+		}
+	}
+}
+
+// lookup finds a key in a map, or in the flat array that RESP2 has for one.
+func lookup(v *Value, key string) (*Value, bool) {
+	for i := 0; i+1 < len(v.Elems); i += 2 {
+		if string(v.Elems[i].Data) == key {
+			return &v.Elems[i+1], true
+		}
+	}
+	return nil, false
+}
+
+// read takes what HELLO told.
+func (s *serverLimits) read(v *Value) error {
+	const none = 1<<63 - 1
+	*s = serverLimits{channels: 1 << 16, frame: none, arguments: none, argument: none, smallest: none}
+	if id, ok := lookup(v, "id"); ok {
+		s.id = id.Int
+	}
+	about, ok := lookup(v, "respb")
+	if !ok {
+		return nil
+	}
+	if version, ok := lookup(about, "version"); !ok || version.Int != 1 {
+		return &ReplyError{"version 1 of RESPB", about.String()}
+	}
+	if table, ok := lookup(about, "table"); ok {
+		s.typed = table.Int >= frame.TableVersion
+	}
+	limits, ok := lookup(about, "limits")
+	if !ok {
+		return nil
+	}
+	for name, field := range map[string]*int64{
+		"channels": &s.channels, "frame_bytes": &s.frame, "arguments": &s.arguments, "argument_bytes": &s.argument,
+	} {
+		if limit, ok := lookup(limits, name); ok && limit.Kind == resp.Integer && limit.Int > 0 {
+			*field = limit.Int
+		}
+	}
+	s.smallest = min(s.frame, s.argument)
+	return nil
+}
+
+// add makes a lane for ch.
+func (l *link) add(ch *Channel) (*lane, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return nil, l.err
+	}
+	la := &lane{link: l, ch: ch}
+	if ch.isRoot || !l.binary {
+		if l.zero != nil && l.zero.ch != ch {
+			return nil, ErrChannels
+		}
+		l.zero = la
+		return la, nil
+	}
+	most := min(int64(l.conn.opts.ChannelsMax), l.limits.channels, 1<<16)
+	if int64(len(l.lanes))+1 >= most {
+		return nil, ErrChannels
+	}
+	for l.nextID == 0 || l.lanes[l.nextID] != nil {
+		l.nextID++
+	}
+	la.id = l.nextID
+	l.nextID++
+	l.lanes[la.id] = la
+	return la, nil
+}
+
+// forget is called when a link is broken.
+func (c *Conn) forget(l *link) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.links, l)
+	if c.shared == l {
+		c.shared = nil
+	}
+}
+
+// unblock ends a blocking command over a connection of its own.
+func (c *Conn) unblock(id int64) {
+	ctx, cancel := context.WithTimeout(c.ctx, c.opts.DialTimeout)
+	defer cancel()
+	nc, err := c.connect(ctx)
+	if err != nil {
+		return // the command ends by its own timeout
+	}
+	defer nc.Close()
+	_ = nc.SetDeadline(time.Now().Add(c.opts.DialTimeout))
+	l := &link{nc: nc, conn: c}
+	r := resp.NewReader(nc)
+	var v Value
+	if l.ask(r, &v, l.helloCommand(c.zero)) == nil && v.Err() == nil {
+		_ = l.ask(r, &v, []string{"CLIENT", "UNBLOCK", fmt.Sprint(id)}) // best effort, as the connection is
+	}
+}

@@ -1,0 +1,39 @@
+// Package respb is a client for servers that speak RESPB, and for those that only speak RESP3.
+//
+// # One connection, many clients
+//
+// [Dial] opens one connection and agrees with the server on a protocol. [Conn.Channel] opens a logical client on it, a [Channel]: it has a
+// user, a database, a transaction, watched keys, subscriptions and blocking commands of its own, and costs neither a connection nor
+// a goroutine. The Conn itself is channel 0. Where a server has no RESPB, each Channel is a RESP3 connection of its own
+// instead, and everything else stays the same.
+//
+//	conn, err := respb.Dial(ctx, respb.Options{Addr: "127.0.0.1:6379"})
+//	...
+//	err = conn.Set(ctx, "greeting", "hello")
+//	text, err := conn.Get(ctx, "greeting")
+//
+// # Pipelining
+//
+// Any number of goroutines may use a Conn and its Channels at once. Their commands gather while one of them is writing, and leave
+// together; whoever waits first reads the replies of all. There is no goroutine per request, and none per connection
+// either unless pushes are expected. [Channel.Pipeline] sends several commands as one.
+//
+// The commands that are on their way are bounded by Options.InFlightMax and Options.WriteBytesMax: who comes later waits. What the
+// server announced as its limits is checked before anything is sent.
+//
+// # Cancellation
+//
+// When a context ends, the call returns at once, and the server is told to give the command up if it waits or blocks (CANCEL; over RESP3
+// CLIENT UNBLOCK). Commands that run already may still take effect.
+//
+// # When the connection breaks
+//
+// Commands without a reply fail with a [*ConnError]: whether they took effect is not known. Those that only read are sent again. The
+// next command opens a new connection, following Options.Reconnect, and each Channel gets its user, database, name, tracking
+// and subscriptions back when it is next used; transactions and watches are gone.
+//
+// # Replies
+//
+// [Channel.Do] gives any reply as a [Value]. The helpers, one per command of the table, give Go types: null is [Nil] where a string was
+// expected, and an error reply is an [*Error] with its prefix.
+package respb

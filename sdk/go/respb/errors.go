@@ -1,0 +1,70 @@
+package respb
+
+// This file owns the errors of a client.
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weft-db/weft/sdk/go/resp"
+)
+
+// Error is an error reply, such as WRONGTYPE.
+type Error = resp.Error
+
+// Value is a reply.
+type Value = resp.Value
+
+var (
+	// Nil is what helpers return for a null where they would return a string or a number.
+	Nil = errors.New("respb: the reply is null")
+	// ErrClosed is returned after Close.
+	ErrClosed = errors.New("respb: closed")
+	// ErrChannels says that the server, or Options.ChannelsMax, allows no further channel.
+	ErrChannels = errors.New("respb: all channels are in use")
+	// ErrMessagesLost is returned by Subscription.Receive once after the connection was broken: messages may be missing.
+	ErrMessagesLost = errors.New("respb: the connection was renewed, messages may have been lost")
+	// ErrCommand says that a command has no name.
+	ErrCommand = errors.New("respb: a command needs a name")
+	// ErrNotExecuted is the result of a pipeline's command before Exec.
+	ErrNotExecuted = errors.New("respb: the pipeline has not been executed")
+)
+
+// ConnError says that the connection broke before the reply came. Whether the command took effect is not known.
+type ConnError struct{ Err error }
+
+func (e *ConnError) Error() string { return "respb: the connection is lost: " + e.Err.Error() }
+
+// Unwrap returns why.
+func (e *ConnError) Unwrap() error { return e.Err }
+
+// CloseError says that the server closed the channel; the codes are those of section 8.3 of the specification.
+type CloseError struct {
+	Code   uint16
+	Reason string
+}
+
+func (e *CloseError) Error() string {
+	return fmt.Sprintf("respb: the server closed the channel with code %d: %s", e.Code, e.Reason)
+}
+
+// LimitError says which limit a command passes; nothing was sent.
+type LimitError struct {
+	// Limit is the name that the specification gives the server's limit.
+	Limit    string
+	Max, Got int64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("respb: %s is %d, the command has %d", e.Limit, e.Max, e.Got)
+}
+
+// ReplyError says that a reply is not what the helper expects; the server is of another opinion about the command.
+type ReplyError struct {
+	Want string
+	Got  string
+}
+
+func (e *ReplyError) Error() string {
+	return fmt.Sprintf("respb: expected %s, got %.100s", e.Want, e.Got)
+}

@@ -1,0 +1,344 @@
+package respb
+
+// This file owns one connection: gathering what callers write, and who writes it.
+
+import (
+	"context"
+	"net"
+	"runtime"
+	"sync"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
+)
+
+// link is one connection to the server and what is on its way over it.
+//
+// There are two roles, writer and reader, each held by one goroutine at a time. A caller appends its command to out; if nobody is the
+// writer it becomes that, and writes what others appended meanwhile as well. If nobody is the reader it becomes that too, until
+// its own reply is there. What is still awaited then is left to the goroutine of read, which also holds the role for
+// as long as pushes are expected.
+type link struct {
+	nc     net.Conn
+	binary bool
+	conn   *Conn
+	limits serverLimits
+
+	// The reader's.
+	in reader
+
+	mu      sync.Mutex
+	err     error // the link is broken, and why
+	out     []byte
+	spare   []byte
+	writing bool
+	reading bool
+	batch   int // commands in out
+	crowd   int // commands of the last write: whether it is worth letting others append first
+	pending int // replies awaited
+	pins    int // lanes that expect pushes
+	room    chan struct{}
+	wake    chan struct{} // gives the role of reader to read, which is started when it is first needed
+	started bool
+	dead    chan struct{} // closed with err
+	zero    *lane
+	lanes   map[uint16]*lane
+	nextID  uint16
+}
+
+// serverLimits are those that HELLO announced; 0 means not known.
+type serverLimits struct {
+	channels, frame, arguments, argument int64
+	smallest                             int64 // of frame and argument
+	typed                                bool  // the server has our command table
+	id                                   int64
+}
+
+// lane is a channel on a link. It ends with either.
+type lane struct {
+	link   *link
+	id     uint16
+	ch     *Channel
+	seq    uint32 // number of the next request
+	first  *call  // oldest without all its replies
+	last   *call
+	err    error // why no call may be added
+	closed bool  // CLOSE was sent; what comes is passed over until the server's
+	pinned bool
+	unsure int // RESP3: confirmations of subscriptions that are not replies
+
+	// Credit (spec section 9.2), for a lane with subscriptions.
+	window int
+	owed   int // bytes that may be given back as credit
+
+	// The reader's.
+	slices []byte // of a reply in FRAGMENT frames
+}
+
+// writersTurns bounds how often a caller writes for others before another goroutine has to.
+const writerTurns = 4
+
+// begin adds a call to the lane and says which roles the caller has. l.mu is held; out has the command.
+func (l *link) begin(la *lane, c *call, n int) (write, read bool) {
+	c.lane, c.first, c.counted = la, la.seq, n
+	la.seq += uint32(n)
+	if la.last == nil {
+		la.first = c
+	} else {
+		la.last.next = c
+	}
+	la.last = c
+	l.pending += n
+	l.batch += n
+	write, read = !l.writing, !l.reading
+	l.writing, l.reading = true, true
+	return write, read
+}
+
+// waitRoom waits, with l.mu held before and after, until a command may be added.
+func (l *link) waitRoom(ctx context.Context) error {
+	for l.err == nil && (l.pending >= l.conn.opts.InFlightMax || len(l.out) >= l.conn.opts.WriteBytesMax) {
+		if l.room == nil {
+			l.room = make(chan struct{})
+		}
+		room := l.room
+		l.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			l.mu.Lock()
+			return context.Cause(ctx)
+		}
+		l.mu.Lock()
+	}
+	return nil
+}
+
+// makeRoom lets those go on that wait for it. l.mu is held.
+func (l *link) makeRoom() {
+	if l.room != nil {
+		close(l.room)
+		l.room = nil
+	}
+}
+
+// flush writes what was appended, as the writer.
+func (l *link) flush() {
+	for turn := 0; ; turn++ {
+		l.mu.Lock()
+		if l.crowd > 1 || l.pending > 1 && turn == 0 {
+			// Others are about to append: their commands leave with this write.
+			l.mu.Unlock()
+			runtime.Gosched()
+			l.mu.Lock()
+		}
+		if len(l.out) == 0 || l.err != nil {
+			l.writing = false
+			l.mu.Unlock()
+			return
+		}
+		if turn == writerTurns {
+			l.mu.Unlock()
+			go l.flush() // ends when there is nothing to write; a caller has its own reply to see to
+			return
+		}
+		out := l.out
+		l.out, l.spare = l.spare[:0], nil
+		l.crowd, l.batch = l.batch, 0
+		if l.room != nil && l.pending < l.conn.opts.InFlightMax {
+			l.makeRoom()
+		}
+		l.mu.Unlock()
+		_, err := l.nc.Write(out)
+		l.mu.Lock()
+		if cap(out) <= keepWriteBytes {
+			l.spare = out[:0]
+		}
+		more := len(l.out) > 0
+		if !more || err != nil {
+			l.writing = false
+		}
+		l.mu.Unlock()
+		if err != nil {
+			l.fail(err)
+			return
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// keepWriteBytes is how large a write buffer may be to be kept.
+const keepWriteBytes = 256 << 10
+
+// complete runs the roles that begin gave to the caller and waits for the replies.
+func (l *link) complete(ctx context.Context, c *call, write, read bool) (abandoned bool) {
+	if read {
+		if ctx.Done() == nil {
+			c.leads = true // before the reply can come: nobody reads yet
+		} else {
+			l.giveReading()
+			read = false
+		}
+	}
+	if write {
+		l.flush()
+	}
+	if read {
+		l.lead(c)
+		return false
+	}
+	return c.wait(ctx)
+}
+
+// giveReading gives the role of reader, which the caller has, to read.
+func (l *link) giveReading() {
+	l.mu.Lock()
+	start := !l.started
+	l.started = true
+	l.mu.Unlock()
+	if start {
+		go l.read() // ends with the link
+	}
+	l.wake <- struct{}{} // has room: there is one role
+}
+
+// control sends a control frame, whatever else is waiting.
+func (l *link) control(id, opcode uint16, k frame.Control) {
+	l.mu.Lock()
+	if l.err != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.out = frame.AppendControl(l.out, id, opcode, k)
+	write := !l.writing
+	l.writing = true
+	l.mu.Unlock()
+	if write {
+		l.flush()
+	}
+}
+
+// takeBack tells the server that nobody waits for n requests from first on any more.
+func (l *link) takeBack(la *lane, first uint32, n int, blocks bool) {
+	if !l.binary {
+		if blocks {
+			go l.conn.unblock(l.limits.id) // ends within the dial timeout
+		}
+		return
+	}
+	l.mu.Lock()
+	if l.err != nil || la.err != nil || la.closed {
+		l.mu.Unlock()
+		return
+	}
+	for i := range n {
+		l.out = frame.AppendControl(l.out, la.id, frame.Cancel, frame.Control{Sequence: first + uint32(i)})
+	}
+	write := !l.writing
+	l.writing = true
+	l.mu.Unlock()
+	if write {
+		l.flush()
+	}
+}
+
+// fail breaks the link: every call on it fails.
+func (l *link) fail(err error) {
+	l.mu.Lock()
+	if l.err != nil {
+		l.mu.Unlock()
+		return
+	}
+	if err != ErrClosed {
+		err = &ConnError{err}
+	}
+	l.err = err
+	var lost []*call
+	l.eachLane(func(la *lane) { lost = append(lost, la.end(err)...) })
+	l.pending = 0
+	l.out = nil
+	l.makeRoom()
+	lanes := l.lanes
+	zero := l.zero
+	close(l.dead)
+	l.mu.Unlock()
+	_ = l.nc.Close()
+	for _, c := range lost {
+		c.finish(err)
+	}
+	if zero != nil {
+		zero.ch.broken(zero, err)
+	}
+	for _, la := range lanes {
+		la.ch.broken(la, err)
+	}
+}
+
+func (l *link) eachLane(fn func(la *lane)) {
+	if l.zero != nil {
+		fn(l.zero)
+	}
+	for _, la := range l.lanes {
+		fn(la)
+	}
+}
+
+// end takes all calls from the lane, which gets no more. link.mu is held; the caller finishes them after letting go of it.
+func (la *lane) end(err error) (lost []*call) {
+	la.err = err
+	for c := la.first; c != nil; c = c.next {
+		lost = append(lost, c)
+		la.link.pending -= len(c.values) - c.got
+	}
+	la.first, la.last = nil, nil
+	return lost
+}
+
+// appendRESP appends a command as RESP.
+func appendRESP[T string | []byte](dst []byte, argv []T) []byte {
+	dst = appendHead(dst, '*', len(argv))
+	for _, arg := range argv {
+		dst = append(appendHead(dst, '$', len(arg)), arg...)
+		dst = append(dst, '\r', '\n')
+	}
+	return dst
+}
+
+// appendHead appends a type byte, a number and a line end.
+func appendHead(dst []byte, kind byte, n int) []byte {
+	if n < 10 {
+		return append(dst, kind, byte('0'+n), '\r', '\n')
+	}
+	return append(frame.AppendInt(append(dst, kind), int64(n)), '\r', '\n')
+}
+
+// appendCommand appends a command in the link's protocol, unless it passes a limit of the server.
+func appendCommand[T string | []byte](l *link, dst []byte, id uint16, argv []T) ([]byte, error) {
+	if len(argv) == 0 || len(argv[0]) == 0 {
+		return dst, ErrCommand
+	}
+	if !l.binary {
+		return appendRESP(dst, argv), nil
+	}
+	if int64(len(argv)) > l.limits.arguments {
+		return dst, &LimitError{"arguments", l.limits.arguments, int64(len(argv))}
+	}
+	from := len(dst)
+	if l.limits.typed {
+		dst, _ = frame.AppendRequest(dst, id, argv, frame.Fold)
+	} else {
+		dst = frame.AppendArgv(dst, id, argv)
+	}
+	if n := int64(len(dst) - from); n > l.limits.smallest {
+		if n > l.limits.frame {
+			return dst[:from], &LimitError{"frame_bytes", l.limits.frame, n}
+		}
+		for _, arg := range argv {
+			if n := int64(len(arg)); n > l.limits.argument {
+				return dst[:from], &LimitError{"argument_bytes", l.limits.argument, n}
+			}
+		}
+	}
+	return dst, nil
+}

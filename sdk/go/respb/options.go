@@ -1,0 +1,134 @@
+package respb
+
+// This file owns what can be set about a connection and a channel.
+
+import (
+	"context"
+	"crypto/tls"
+	"math/rand/v2"
+	"net"
+	"time"
+)
+
+// Protocol is what a Conn may speak.
+type Protocol int
+
+const (
+	// Auto speaks RESPB if the server does, else RESP3.
+	Auto Protocol = iota
+	// RESPB fails if the server does not have it.
+	RESPB
+	// RESP3 does not ask for RESPB.
+	RESP3
+)
+
+// Defaults of [Options].
+const (
+	// DefaultDialTimeout bounds connecting, TLS and HELLO together.
+	DefaultDialTimeout = 5 * time.Second
+	// DefaultInFlightMax is how many commands of a connection may wait for their replies.
+	DefaultInFlightMax = 1 << 14
+	// DefaultWriteBytesMax is how many bytes may wait to be written before callers have to wait.
+	DefaultWriteBytesMax = 8 << 20
+	// DefaultReplyBytesMax bounds one reply.
+	DefaultReplyBytesMax = 1 << 30
+	// DefaultSubscriptionBytesMax is how much of a channel's messages may wait to be received.
+	DefaultSubscriptionBytesMax = 1 << 20
+	// DefaultReconnectMin and DefaultReconnectMax bound the pause between two attempts.
+	DefaultReconnectMin = 10 * time.Millisecond
+	DefaultReconnectMax = 2 * time.Second
+	// DefaultReconnectAttempts is how often one command tries.
+	DefaultReconnectAttempts = 5
+)
+
+// Options says how to connect. Only Addr is needed.
+type Options struct {
+	// Network is "tcp" unless set; Addr is what net.Dial takes.
+	Network, Addr string
+	// Dialer replaces net.Dialer.
+	Dialer func(ctx context.Context) (net.Conn, error)
+	// TLSConfig makes the connection speak TLS.
+	TLSConfig *tls.Config
+	// DialTimeout bounds connecting, TLS and HELLO together.
+	DialTimeout time.Duration
+	// Protocol is Auto unless set.
+	Protocol Protocol
+
+	// Username and Password authenticate channel 0, and with it the channels that name no user of their own.
+	Username, Password string
+	// DB is the database of channel 0.
+	DB int
+	// Name is what CLIENT LIST shows for channel 0.
+	Name string
+	// OnPush is told pushes on channel 0 that are neither messages nor invalidations; see ChannelOptions.OnPush.
+	OnPush func(push *Value)
+
+	// Reconnect says what happens when the connection breaks.
+	Reconnect Reconnect
+	// NoRetry turns off that commands that only read are sent again after the connection broke.
+	NoRetry bool
+
+	// InFlightMax, WriteBytesMax, ChannelsMax and ReplyBytesMax bound what the connection holds. The server's own limits apply as well.
+	InFlightMax   int
+	WriteBytesMax int
+	ChannelsMax   int
+	ReplyBytesMax int
+}
+
+// Reconnect is the policy for broken connections: pauses that double from Min to Max, with a random part.
+type Reconnect struct {
+	// Disabled makes the first break final.
+	Disabled bool
+	Min, Max time.Duration
+	// Attempts is how often one command tries before it fails. Subscriptions try for ever.
+	Attempts int
+}
+
+// ChannelOptions describes a logical client.
+type ChannelOptions struct {
+	// Username and Password authenticate the channel; without them it has channel 0's user.
+	Username, Password string
+	DB                 int
+	Name               string
+	// Tracking turns CLIENT TRACKING on with these further words, such as "BCAST", when it is not nil. See [Cache].
+	Tracking []string
+	// OnPush is told pushes that are not messages. It runs on the goroutine that reads, must not block nor call the client, and may
+	// not keep the Value.
+	OnPush func(push *Value)
+	// SubscriptionBytesMax is how many bytes of messages may wait to be received; the server holds back the rest.
+	SubscriptionBytesMax int
+}
+
+func (o *Options) setDefaults() {
+	def := func(field *int, value int) {
+		if *field <= 0 {
+			*field = value
+		}
+	}
+	if o.Network == "" {
+		o.Network = "tcp"
+	}
+	if o.DialTimeout <= 0 {
+		o.DialTimeout = DefaultDialTimeout
+	}
+	def(&o.InFlightMax, DefaultInFlightMax)
+	def(&o.WriteBytesMax, DefaultWriteBytesMax)
+	def(&o.ChannelsMax, 1<<16)
+	def(&o.ReplyBytesMax, DefaultReplyBytesMax)
+	def(&o.Reconnect.Attempts, DefaultReconnectAttempts)
+	if o.Reconnect.Min <= 0 {
+		o.Reconnect.Min = DefaultReconnectMin
+	}
+	if o.Reconnect.Max <= 0 {
+		o.Reconnect.Max = DefaultReconnectMax
+	}
+}
+
+// pause is how long to wait after so many failures.
+func (r *Reconnect) pause(failures int) time.Duration {
+	d := r.Min << min(failures, 20)
+	if d <= 0 || d > r.Max {
+		d = r.Max
+	}
+	return d/2 + rand.N(d/2+1)
+}

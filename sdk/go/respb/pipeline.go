@@ -1,0 +1,201 @@
+package respb
+
+// This file owns pipelines: several commands sent as one, and transactions.
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weft-db/weft/sdk/go/resp"
+)
+
+// Pipeline gathers commands and sends them together. Its helpers are those of a Channel, but give a [Result] that can be read after Exec. It
+// belongs to one goroutine.
+type Pipeline struct {
+	ch     *Channel
+	data   []byte
+	ends   []int // of each argument in data
+	counts []int // arguments of each command
+	values []Value
+	err    error
+	done   bool
+}
+
+// Pipeline returns an empty pipeline.
+func (ch *Channel) Pipeline() *Pipeline { return &Pipeline{ch: ch} }
+
+// Len returns the number of commands.
+func (p *Pipeline) Len() int { return len(p.counts) }
+
+// Do adds a command; its arguments are copied.
+func (p *Pipeline) Do(args ...string) *Result[Value] {
+	p.add(args)
+	return &Result[Value]{p, len(p.counts) - 1, asValue}
+}
+
+func (p *Pipeline) add(args []string) {
+	for _, arg := range args {
+		p.data = append(p.data, arg...)
+		p.ends = append(p.ends, len(p.data))
+	}
+	p.counts = append(p.counts, len(args))
+}
+
+// Reset empties the pipeline, so that it can be used again; Results of before are void.
+func (p *Pipeline) Reset() {
+	p.data, p.ends, p.counts, p.values, p.err, p.done = p.data[:0], p.ends[:0], p.counts[:0], nil, nil, false
+}
+
+// Exec sends the commands and waits for all replies, which are the caller's. The error says that replies are missing; an error reply is
+// found in its Value or Result. A pipeline that broke off is never sent again by itself.
+func (p *Pipeline) Exec(ctx context.Context) ([]Value, error) {
+	if len(p.counts) == 0 {
+		return nil, nil
+	}
+	for attempt := 0; ; attempt++ {
+		la, err := p.ch.ready(ctx)
+		if err != nil {
+			return nil, p.fail(err)
+		}
+		values, err, sent := p.try(ctx, la)
+		if err == nil {
+			p.values, p.done = values, true
+			return values, nil
+		}
+		if sent || !p.ch.again(err, false, attempt) {
+			return nil, p.fail(err)
+		}
+		p.ch.lane.CompareAndSwap(la, nil)
+	}
+}
+
+func (p *Pipeline) fail(err error) error {
+	p.err, p.done = err, true
+	return err
+}
+
+// run is Exec on a lane that is not the channel's yet.
+func (p *Pipeline) run(ctx context.Context, la *lane) ([]Value, error) {
+	values, err, _ := p.try(ctx, la)
+	return values, err
+}
+
+// argv returns the arguments of the next command and how many ends it took.
+func (p *Pipeline) argv(scratch [][]byte, at, count int) [][]byte {
+	from := 0
+	if at > 0 {
+		from = p.ends[at-1]
+	}
+	scratch = scratch[:0]
+	for _, end := range p.ends[at : at+count] {
+		scratch = append(scratch, p.data[from:end:end])
+		from = end
+	}
+	return scratch
+}
+
+func (p *Pipeline) try(ctx context.Context, la *lane) (values []Value, err error, sent bool) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx), false
+	}
+	n := len(p.counts)
+	c := newCall(n)
+	l := la.link
+	l.mu.Lock()
+	if l.pending >= l.conn.opts.InFlightMax || len(l.out) >= l.conn.opts.WriteBytesMax {
+		err = l.waitRoom(ctx)
+	}
+	if err == nil {
+		err = la.err
+	}
+	from, at := len(l.out), 0
+	var scratch [][]byte
+	for i := 0; i < n && err == nil; i++ {
+		scratch = p.argv(scratch, at, p.counts[i])
+		at += p.counts[i]
+		l.out, err = appendCommand(l, l.out, la.id, scratch)
+		if err == nil && !l.binary {
+			if err = plainKind(c, scratch); err == nil && c.confirms > 0 && n > 1 {
+				err = errNames
+			}
+		}
+	}
+	if err != nil {
+		l.out = l.out[:min(from, len(l.out))]
+		l.mu.Unlock()
+		c.free()
+		return nil, err, false
+	}
+	write, read := l.begin(la, c, n)
+	l.mu.Unlock()
+	if l.complete(ctx, c, write, read) {
+		return nil, context.Cause(ctx), true
+	}
+	values, err = c.values, c.err
+	if n == 1 {
+		values = []Value{c.one[0]}
+		c.one[0] = Value{}
+	}
+	c.free()
+	if err != nil {
+		return nil, err, true
+	}
+	return values, nil, true
+}
+
+// ErrTxAborted is returned by ExecTx when a watched key was changed.
+var ErrTxAborted = errors.New("respb: the transaction was not executed, a watched key was changed")
+
+// ExecTx is Exec as a transaction: MULTI before the commands and EXEC behind them. The values are those of EXEC's reply. Nobody else may
+// use the Channel meanwhile, or their commands become part of it.
+func (p *Pipeline) ExecTx(ctx context.Context) ([]Value, error) {
+	tx := &Pipeline{ch: p.ch}
+	tx.add([]string{"MULTI"})
+	tx.data = append(tx.data, p.data...)
+	for _, end := range p.ends {
+		tx.ends = append(tx.ends, end+len("MULTI"))
+	}
+	tx.counts = append(tx.counts, p.counts...)
+	tx.add([]string{"EXEC"})
+	values, err := tx.Exec(ctx)
+	if err != nil {
+		return nil, p.fail(err)
+	}
+	last := &values[len(values)-1]
+	if err := last.Err(); err != nil {
+		for i := range values[:len(values)-1] { // the command that was refused says more than EXECABORT
+			if first := values[i].Err(); first != nil {
+				err = first
+				break
+			}
+		}
+		return nil, p.fail(err)
+	}
+	if last.Kind == resp.Null {
+		return nil, p.fail(ErrTxAborted)
+	}
+	if len(last.Elems) != len(p.counts) {
+		return nil, p.fail(&ReplyError{"a reply for each command", last.String()})
+	}
+	p.values, p.done = last.Elems, true
+	return last.Elems, nil
+}
+
+// Result is what a command of a pipeline will give.
+type Result[T any] struct {
+	p       *Pipeline
+	i       int
+	convert func(v *Value) (T, error)
+}
+
+// Get returns the result. Before Exec it is ErrNotExecuted.
+func (r *Result[T]) Get() (T, error) {
+	var none T
+	switch {
+	case !r.p.done || r.p.err == nil && r.i >= len(r.p.values):
+		return none, ErrNotExecuted
+	case r.p.err != nil:
+		return none, r.p.err
+	}
+	return r.convert(&r.p.values[r.i])
+}

@@ -1,0 +1,379 @@
+package respb
+
+// This file owns the reading of replies: frames or RESP → the call that waits first on their channel, or the channel's pushes.
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
+	"github.com/weft-db/weft/sdk/go/resp"
+)
+
+// reader is what the role of reader works with.
+type reader struct {
+	dec    *frame.ReplyDecoder
+	values []frame.Value
+	buf    []byte // buf[start:end] has not been handled
+	start  int
+	end    int
+	resp   *resp.Reader
+	push   Value // what RESP3 replies and pushes are read into
+	inner  *frame.ReplyDecoder
+}
+
+// Bounds of the read buffer: it begins small, and is only kept up to keepReadBytes.
+const (
+	firstReadBytes = 16 << 10
+	keepReadBytes  = 256 << 10
+)
+
+// lead reads, as the reader, until c has its replies.
+func (l *link) lead(c *call) {
+	for c.state.Load() == callWaiting {
+		if !l.receive() {
+			<-c.done // c has failed with all others, or is about to
+			return
+		}
+	}
+	if c.err != nil { // the channel was closed meanwhile
+		<-c.done
+	}
+	l.mu.Lock()
+	if l.pending == 0 && l.pins == 0 || l.err != nil {
+		l.reading = false
+		l.mu.Unlock()
+		return
+	}
+	l.mu.Unlock()
+	l.giveReading()
+}
+
+// read is the goroutine that reads when no caller does.
+func (l *link) read() {
+	for {
+		select {
+		case <-l.wake:
+		case <-l.dead:
+			return
+		}
+		for idle := false; !idle; {
+			if !l.receive() {
+				return
+			}
+			l.mu.Lock()
+			idle = l.pending == 0 && l.pins == 0
+			if idle {
+				l.reading = false
+			}
+			l.mu.Unlock()
+		}
+	}
+}
+
+// receive reads once and handles what came. It reports whether the link goes on.
+func (l *link) receive() bool {
+	if !l.binary {
+		return l.receiveRESP()
+	}
+	in := &l.in
+	if in.start == in.end {
+		in.start, in.end = 0, 0
+		if len(in.buf) > keepReadBytes {
+			in.buf = nil
+		}
+	}
+	if in.end == len(in.buf) {
+		if in.start > len(in.buf)/2 {
+			copy(in.buf, in.buf[in.start:in.end])
+			in.start, in.end = 0, in.end-in.start
+		} else {
+			fresh := make([]byte, max(firstReadBytes, 2*len(in.buf)))
+			in.end = copy(fresh, in.buf[in.start:in.end])
+			in.start, in.buf = 0, fresh
+		}
+	}
+	n, err := l.nc.Read(in.buf[in.end:])
+	in.end += n
+	if n == 0 {
+		l.fail(err)
+		return false
+	}
+	if err := l.frames(); err != nil {
+		l.fail(err)
+		return false
+	}
+	return true
+}
+
+// frames handles the frames that are whole. It holds the lock for all of them: each is a few stores.
+func (l *link) frames() error {
+	in := &l.in
+	var doneFirst, doneLast *call
+	var err error
+	l.mu.Lock()
+	for in.start < in.end && l.err == nil {
+		var f frame.ReplyFrame
+		f, in.values, err = in.dec.Decode(in.buf[in.start:in.end], in.values)
+		if err == frame.ErrIncomplete {
+			err = nil
+			break
+		}
+		if err != nil {
+			break
+		}
+		raw := in.buf[in.start : in.start+f.Len]
+		in.start += f.Len
+		if f.Opcode <= frame.ReplyLast && !f.Push {
+			la := l.lane(f.Channel)
+			if la != nil && !la.closed {
+				c := la.first
+				if c == nil {
+					err = errors.New("a reply that answers nothing")
+					break
+				}
+				fill(&c.values[c.got], in.values, raw)
+				if l.answered(la, c) {
+					c.next = nil
+					if doneLast == nil {
+						doneFirst = c
+					} else {
+						doneLast.next = c
+					}
+					doneLast = c
+				}
+				if la.window > 0 {
+					la.consumed(f.Len)
+				}
+			}
+			in.values = in.values[:0]
+			continue
+		}
+		// Pushes and control frames are rarer, and call what must not be called with the lock.
+		values := in.values
+		in.values = in.values[:0]
+		l.mu.Unlock()
+		finishAll(doneFirst)
+		doneFirst, doneLast = nil, nil
+		err = l.other(f, values, raw)
+		l.mu.Lock()
+		if err != nil {
+			break
+		}
+	}
+	l.mu.Unlock()
+	finishAll(doneFirst)
+	return err
+}
+
+// finishAll finishes a chain of calls.
+func finishAll(c *call) {
+	for c != nil {
+		next := c.next
+		c.next = nil
+		c.finish(nil)
+		c = next
+	}
+}
+
+// answered counts a reply of c, the first call of la, and reports whether it was the last. link.mu is held.
+func (l *link) answered(la *lane, c *call) bool {
+	c.got++
+	l.pending--
+	if l.room != nil && l.pending < l.conn.opts.InFlightMax {
+		l.makeRoom()
+	}
+	if c.got < len(c.values) {
+		return false
+	}
+	la.first = c.next
+	if la.first == nil {
+		la.last = nil
+	}
+	return true
+}
+
+func (l *link) lane(id uint16) *lane {
+	if id == 0 {
+		return l.zero
+	}
+	return l.lanes[id]
+}
+
+// other handles a push or a control frame.
+func (l *link) other(f frame.ReplyFrame, values []frame.Value, raw []byte) error {
+	l.mu.Lock()
+	la := l.lane(f.Channel)
+	l.mu.Unlock()
+	switch {
+	case f.Push:
+		if la != nil && !la.closed {
+			fill(&l.in.push, values, raw)
+			la.ch.pushed(la, &l.in.push, f.Len)
+		}
+	case f.Opcode == frame.Close:
+		l.closedByServer(la, f)
+	case f.Opcode == frame.Fragment && la != nil && !la.closed:
+		return l.slice(la, f)
+	}
+	return nil
+}
+
+// slice puts a reply or push together that comes in slices (spec section 9.1).
+func (l *link) slice(la *lane, f frame.ReplyFrame) error {
+	if len(la.slices)+len(f.Control.Slice) > l.conn.opts.ReplyBytesMax {
+		return fmt.Errorf("a reply of more than %d bytes", l.conn.opts.ReplyBytesMax)
+	}
+	la.slices = append(la.slices, f.Control.Slice...)
+	if la.window > 0 {
+		l.mu.Lock()
+		la.consumed(f.Len)
+		l.mu.Unlock()
+	}
+	if !f.Control.Last {
+		return nil
+	}
+	whole := la.slices
+	la.slices = nil
+	inner, values, err := l.in.inner.Decode(whole, nil)
+	if err != nil || inner.Len != len(whole) || inner.Channel != la.id || inner.Opcode > frame.ReplyLast {
+		return errors.New("slices that are no whole reply: bad-control")
+	}
+	if inner.Push {
+		var v Value
+		fill(&v, values, whole)
+		la.ch.pushed(la, &v, 0)
+		return nil
+	}
+	l.mu.Lock()
+	c := la.first
+	if c == nil {
+		l.mu.Unlock()
+		return errors.New("a reply that answers nothing")
+	}
+	fill(&c.values[c.got], values, whole)
+	done := l.answered(la, c)
+	l.mu.Unlock()
+	if done {
+		c.next = nil
+		c.finish(nil)
+	}
+	return nil
+}
+
+// closedByServer handles CLOSE, which is an answer to ours or ends the channel.
+func (l *link) closedByServer(la *lane, f frame.ReplyFrame) {
+	if la == nil {
+		return // idle: a client ignores it
+	}
+	err := &CloseError{f.Control.Code, string(f.Control.Reason)}
+	l.mu.Lock()
+	asked := la.closed
+	la.closed = true
+	lost := la.end(err)
+	if la.id == 0 {
+		l.zero = nil
+	} else {
+		delete(l.lanes, la.id)
+	}
+	if la.pinned {
+		la.pinned = false
+		l.pins--
+	}
+	l.mu.Unlock()
+	if !asked {
+		l.control(f.Channel, frame.Close, frame.Control{})
+		la.ch.broken(la, err)
+	}
+	for _, c := range lost {
+		c.finish(err)
+	}
+}
+
+// consumed counts n bytes of credit that may be given back, and gives them back when it is worth a frame. link.mu is held, and the
+// frame leaves with the next write; if nobody writes, a goroutine does.
+func (la *lane) consumed(n int) {
+	la.owed += n
+	if la.owed < la.window/2 {
+		return
+	}
+	l := la.link
+	if l.err != nil || la.err != nil || la.closed {
+		return
+	}
+	l.out = frame.AppendControl(l.out, la.id, frame.Window, frame.Control{More: uint32(la.owed)})
+	la.owed = 0
+	if !l.writing {
+		l.writing = true
+		go l.flush() // ends when there is nothing to write
+	}
+}
+
+// receiveRESP reads one RESP3 reply or push.
+func (l *link) receiveRESP() bool {
+	v := &l.in.push
+	if err := l.in.resp.Read(v); err != nil {
+		l.fail(err)
+		return false
+	}
+	l.mu.Lock()
+	la := l.zero
+	l.mu.Unlock()
+	if la == nil {
+		return true
+	}
+	if v.Kind == resp.Push {
+		if l.confirmed(la, v) {
+			return true
+		}
+		la.ch.pushed(la, v, 0)
+		return true
+	}
+	l.mu.Lock()
+	c := la.first
+	if c == nil {
+		l.mu.Unlock()
+		l.fail(errors.New("a reply that answers nothing"))
+		return false
+	}
+	c.values[c.got], *v = *v, c.values[c.got]
+	done := l.answered(la, c)
+	l.mu.Unlock()
+	if done {
+		c.next = nil
+		c.finish(nil)
+	}
+	return true
+}
+
+// confirmed takes a push that is part of the reply to a (un)subscription over RESP3.
+func (l *link) confirmed(la *lane, v *Value) bool {
+	if len(v.Elems) != 3 || v.Elems[2].Kind != resp.Integer {
+		return false
+	}
+	switch string(v.Elems[0].Data) {
+	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
+	default:
+		return false
+	}
+	l.mu.Lock()
+	c := la.first
+	if c == nil || c.confirms == 0 {
+		l.mu.Unlock()
+		return true // of a subscription that nobody waits for
+	}
+	into := &c.values[0]
+	if into.Kind != resp.Array {
+		*into = Value{Kind: resp.Array}
+	}
+	into.Elems = append(into.Elems, Value{Kind: resp.Array, Elems: v.Elems})
+	v.Elems = nil
+	c.confirms--
+	done := c.confirms == 0 && l.answered(la, c)
+	l.mu.Unlock()
+	if done {
+		c.next = nil
+		c.finish(nil)
+	}
+	return true
+}
