@@ -9,7 +9,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::model::Command;
-use crate::{annex, compared, csv, go_layouts, go_table, reference, rust_arguments, rust_table, wireshark};
+use crate::{
+    annex, compared, csv, go_helpers, go_layouts, go_table, reference, rust_arguments, rust_table, wireshark,
+};
 
 /// Makes the text of one file from all commands, sorted by full name, and the root of the repository.
 pub type Generator = fn(&Path, &[Command]) -> Result<String>;
@@ -25,6 +27,7 @@ pub const GENERATED: &[(&str, Generator)] = &[
     ("crates/protocol/src/table/layouts_gen.rs", |_, commands| Ok(rust_table::layouts(commands))),
     ("spec/layouts.md", |_, commands| Ok(annex::generate(commands))),
     ("sdk/go/internal/frame/layouts_gen.go", |_, commands| Ok(go_layouts::generate(commands))),
+    ("sdk/go/respb/commands_gen.go", |_, commands| go_helpers::generate(commands)),
     ("spec/wireshark/respb.lua", |_, commands| wireshark::generate(commands)),
     ("sdk/go/internal/commands/table_gen.go", |_, commands| go_table::generate(commands)),
 ];

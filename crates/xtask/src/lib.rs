@@ -13,6 +13,7 @@ pub mod compare;
 pub mod compared;
 pub mod csv;
 pub mod r#gen;
+pub mod go_helpers;
 pub mod go_layouts;
 pub mod go_table;
 pub mod model;

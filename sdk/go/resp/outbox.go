@@ -192,13 +192,7 @@ func (o *outbox) writeParts(b []byte) error {
 	return nil
 }
 
-// push sends encoded, or has it sent, without waiting. Any goroutine may call it; encoded is not kept.
-func (o *outbox) push(encoded []byte) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.pushLocked(encoded)
-}
-
+// pushLocked sends encoded, or has it sent, without waiting. mu is held; encoded is not kept.
 func (o *outbox) pushLocked(encoded []byte) error {
 	if o.err != nil {
 		return o.err

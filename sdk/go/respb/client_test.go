@@ -517,7 +517,7 @@ func TestCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := cache.Get(ctx, "k"); err != Nil {
+		if _, err := cache.Get(ctx, "k"); err != ErrNil {
 			t.Error(err)
 		}
 		for i := range 50 {
@@ -526,7 +526,7 @@ func TestCache(t *testing.T) {
 				t.Fatal(err)
 			}
 			for got := ""; got != want; {
-				if got, err = cache.Get(ctx, "k"); err != nil {
+				if got, err = cache.Get(ctx, "k"); err != nil && err != ErrNil {
 					t.Fatal(err)
 				}
 			}

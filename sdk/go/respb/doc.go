@@ -34,6 +34,6 @@
 //
 // # Replies
 //
-// [Channel.Do] gives any reply as a [Value]. The helpers, one per command of the table, give Go types: null is [Nil] where a string was
+// [Channel.Do] gives any reply as a [Value]. The helpers, one per command of the table, give Go types: null is [ErrNil] where a string was
 // expected, and an error reply is an [*Error] with its prefix.
 package respb

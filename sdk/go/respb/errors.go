@@ -16,8 +16,8 @@ type Error = resp.Error
 type Value = resp.Value
 
 var (
-	// Nil is what helpers return for a null where they would return a string or a number.
-	Nil = errors.New("respb: the reply is null")
+	// ErrNil is what helpers return for a null where they would return a string or a number.
+	ErrNil = errors.New("respb: the reply is null")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("respb: closed")
 	// ErrChannels says that the server, or Options.ChannelsMax, allows no further channel.

@@ -64,7 +64,6 @@ type lane struct {
 	err    error // why no call may be added
 	closed bool  // CLOSE was sent; what comes is passed over until the server's
 	pinned bool
-	unsure int // RESP3: confirmations of subscriptions that are not replies
 
 	// Credit (spec section 9.2), for a lane with subscriptions.
 	window int

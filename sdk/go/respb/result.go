@@ -50,7 +50,7 @@ func unexpected(want string, v *Value) error {
 		return err
 	}
 	if v.Kind == resp.Null {
-		return Nil
+		return ErrNil
 	}
 	return &ReplyError{want, v.String()}
 }
@@ -158,21 +158,6 @@ func asPointers(v *Value) ([]*string, error) {
 	return out, nil
 }
 
-func asInts(v *Value) ([]int64, error) {
-	if v.Kind != resp.Array {
-		return nil, unexpected("an array of integers", v)
-	}
-	out := make([]int64, len(v.Elems))
-	for i := range v.Elems {
-		n, err := asInt(&v.Elems[i])
-		if err != nil && err != Nil {
-			return nil, err
-		}
-		out[i] = n
-	}
-	return out, nil
-}
-
 func asMap(v *Value) (map[string]string, error) {
 	if v.Kind != resp.Map && v.Kind != resp.Array || len(v.Elems)%2 != 0 {
 		return nil, unexpected("a map of strings", v)
@@ -184,7 +169,7 @@ func asMap(v *Value) (map[string]string, error) {
 			return nil, err
 		}
 		value, err := asString(&v.Elems[i+1])
-		if err != nil && err != Nil {
+		if err != nil && err != ErrNil {
 			return nil, err
 		}
 		out[key] = value
@@ -196,3 +181,24 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // ftoa writes a number as the specification's section 6.3 does, so that it fits a binary field.
 func ftoa(f float64) string { return string(frame.AppendDouble(nil, f)) }
+
+// option is one thing that a command may have: its place among the arguments, and its words.
+type option struct {
+	slot int
+	args []string
+}
+
+// isOption is what the option types of all commands have in common.
+type isOption interface{ get() option }
+
+func (o option) get() option { return o }
+
+// appendOptions appends the options of one place.
+func appendOptions[O isOption](args []string, slot int, options []O) []string {
+	for _, each := range options {
+		if o := each.get(); o.slot == slot {
+			args = append(args, o.args...)
+		}
+	}
+	return args
+}

@@ -110,7 +110,7 @@ func (la *lane) setWindow(n int) {
 	la.window = n
 	l.mu.Unlock()
 	if first {
-		l.control(la.id, frame.Window, frame.Control{More: uint32(min(n, 1<<31))})
+		l.control(la.id, frame.Window, frame.Control{More: uint32(min(int64(n), 1<<31))})
 	}
 }
 

@@ -1,0 +1,259 @@
+package resp
+
+// This file owns the running of a RESPB request on the connection's reader: from its frame to exactly one reply among those gathered.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
+)
+
+// request runs a request, or queues it behind one that runs.
+func (r *muxReader) request(f *frame.RequestFrame, raw []byte) {
+	m := r.m
+	ch := m.find(f.Channel)
+	if ch == nil {
+		if ch = m.open(f.Channel); ch == nil {
+			r.tooMany(f.Channel)
+			return
+		}
+	}
+	if ch.special.Load() {
+		seq := ch.next
+		ch.next++
+		if !r.mayRun(ch, seq, raw) {
+			return
+		}
+		r.run(ch, seq, f, raw)
+		return
+	}
+	ch.next++
+	r.run(ch, ch.next-1, f, raw)
+}
+
+// tooMany answers the first frame of a channel that may not be opened.
+func (r *muxReader) tooMany(id uint16) {
+	r.out = frame.AppendControl(r.out, id, frame.Close, frame.Control{Code: closeChannels, Reason: []byte("too many channels")})
+}
+
+// mayRun decides about a request of a channel that is not simply open.
+func (r *muxReader) mayRun(ch *channel, seq uint32, raw []byte) bool {
+	o := &r.m.c.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case ch.state != channelOpen:
+		return false
+	case !ch.busy:
+		return true
+	case ch.queued+len(raw) > r.m.c.server.limits.QueueBytesMax:
+		ch.closeLocked(closeQueue, "the queue is full", &LimitError{"QueueBytesMax", int64(r.m.c.server.limits.QueueBytesMax),
+			int64(ch.queued + len(raw)), "too much waits behind a blocked command"})
+		return false
+	}
+	ch.queued += len(raw)
+	ch.queue = append(ch.queue, queued{sequence: seq, frame: append([]byte(nil), raw...)})
+	return false
+}
+
+// run has one request answered. When it returns and away is set, the request has waited, and so has everything behind it.
+func (r *muxReader) run(ch *channel, seq uint32, f *frame.RequestFrame, raw []byte) {
+	c := r.m.c
+	c.commands++
+	sess := ch.sess
+	r.ch, r.seq = ch, seq
+	sess.buf, sess.block = r.out, r.outBlock
+	r.out, r.outBlock = nil, nil
+	r.from = len(sess.buf)
+	r.answer(f, raw)
+	if r.away {
+		r.finishAway()
+		return
+	}
+	if sess.err != nil {
+		r.overflow()
+	}
+	switch {
+	case !sess.closing:
+	case ch.id == 0:
+		r.m.quit.Store(true)
+	default:
+		r.leave()
+	}
+	r.out, r.outBlock = sess.buf, sess.block
+	sess.buf, sess.block = nil, nil
+	if ch.special.Load() || r.m.slow.Load() || len(r.out)-r.from > frame.FragmentBytesMax {
+		r.emit(r.out[r.from:])
+		r.out = r.out[:r.from]
+	} else if len(r.out) >= blockBytes-blockBytes/4 {
+		if _, err := c.out.send(r.out); err != nil && c.reason == nil {
+			c.reason = err
+		}
+		r.out = r.out[:0]
+	}
+}
+
+// overflow closes a channel whose reply does not fit the output limit; the replies of others before it are kept.
+func (r *muxReader) overflow() {
+	sess, o := r.ch.sess, &r.m.c.out
+	reason := sess.err
+	o.mu.Lock()
+	r.ch.closeLocked(closeOutput, "the output limit was exceeded", reason)
+	o.mu.Unlock()
+	sess.err = nil
+	sess.buf = sess.buf[:r.from]
+	r.ch.rb.Reset()
+	sess.settle()
+}
+
+// leave answers a command after which its channel is done, such as QUIT.
+func (r *muxReader) leave() {
+	ch, sess := r.ch, r.ch.sess
+	r.emit(sess.buf[r.from:])
+	sess.buf = sess.buf[:r.from]
+	o := &r.m.c.out
+	o.mu.Lock()
+	ch.closeLocked(closeDone, "", nil)
+	o.mu.Unlock()
+}
+
+// emit hands the reply of the running request over on its own, behind those gathered before it.
+func (r *muxReader) emit(reply []byte) {
+	if len(reply) == 0 {
+		return
+	}
+	c := r.m.c
+	own := append([]byte(nil), reply...)
+	if before := r.before(); len(before) > 0 {
+		if _, err := c.out.send(before); err != nil && c.reason == nil {
+			c.reason = err
+		}
+		r.dropBefore()
+	}
+	c.out.mu.Lock()
+	err := r.ch.emitOwned(own)
+	failed := c.out.err
+	c.out.mu.Unlock()
+	if err != nil && failed != nil && c.reason == nil {
+		c.reason = failed
+	}
+}
+
+// before is what was gathered before the reply of the running request, wherever the buffer is just now.
+func (r *muxReader) before() []byte {
+	if r.out != nil {
+		return r.out[:r.from]
+	}
+	return r.ch.sess.buf[:r.from]
+}
+
+func (r *muxReader) dropBefore() {
+	b := &r.out
+	if r.out == nil {
+		b = &r.ch.sess.buf
+	}
+	*b = (*b)[:copy(*b, (*b)[r.from:])]
+	r.from = 0
+}
+
+// answer calls the handler and sees to it that exactly one reply was written.
+func (r *muxReader) answer(f *frame.RequestFrame, raw []byte) {
+	ch, sess := r.ch, r.ch.sess
+	ch.rb.Reset()
+	err := r.serve(f, raw)
+	sess.hold = 1
+	if sess.err != nil {
+		return
+	}
+	if err == nil && ch.rb.Replies == 1 && ch.rb.Whole() {
+		return
+	}
+	if err == nil {
+		err = &Error{"ERR", fmt.Sprintf("internal error: the handler wrote %d replies", ch.rb.Replies)}
+		if !ch.rb.Whole() {
+			err = &Error{"ERR", "internal error: the handler wrote less than it announced"}
+		}
+		r.m.c.server.Logger.Error("resp: a handler must write one whole reply", "command", string(sess.lastName(r)), "replies", ch.rb.Replies)
+	} else if r.req.ctx != nil && errors.Is(context.Cause(r.req.ctx), ErrCancelled) && errors.Is(err, context.Canceled) {
+		err = ErrCancelled
+	}
+	sess.buf = sess.buf[:r.from]
+	ch.rb.Reset()
+	_ = sess.WriteError(err)
+}
+
+// lastName is the name of the command that r has just run, for the log.
+func (s *Session) lastName(r *muxReader) []byte {
+	if len(r.args) == 0 {
+		return nil
+	}
+	return r.args[0]
+}
+
+// serve decodes the arguments and calls the handler; a panic closes the channel, and of channel 0 the connection.
+func (r *muxReader) serve(f *frame.RequestFrame, raw []byte) (err error) {
+	c := r.m.c
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		c.server.Logger.Error("resp: a handler panicked, its channel is closed",
+			"panic", p, "remote", c.nc.RemoteAddr(), "channel", r.ch.id, "stack", string(debug.Stack()))
+		err = &Error{"ERR", "internal error"}
+		if r.ch.id == 0 {
+			c.reason = err
+			return
+		}
+		c.out.mu.Lock()
+		r.ch.closeLocked(closeInternal, "internal error", err)
+		c.out.mu.Unlock()
+	}()
+	if f.Layout == nil && f.Opcode != frame.Argv && f.Opcode != frame.Passthrough {
+		return Errorf("ERR", "unknown frame 0x%04X", f.Opcode)
+	}
+	r.arguments(f, raw)
+	sess, req := r.ch.sess, &r.req
+	if !c.server.HandshakeByHandler {
+		if done, err := c.builtin(sess, req); done || err != nil {
+			return err
+		}
+	}
+	if c.server.OnCommand == nil {
+		return c.server.Handler.ServeCommand(sess, req)
+	}
+	start := time.Now()
+	err = c.server.Handler.ServeCommand(sess, req)
+	c.server.OnCommand(sess, req, time.Since(start), err)
+	return err
+}
+
+// arguments makes a frame's arguments the request's: bytes are those of the frame, everything else is written out as text.
+func (r *muxReader) arguments(f *frame.RequestFrame, raw []byte) {
+	args, text := r.args[:0], r.text[:0]
+	r.req.typed, r.req.opcode = nil, 0
+	r.req.waiter, r.req.ctx = r, nil
+	if f.Layout != nil {
+		text = append(text, f.Layout.Name...)
+		args = append(args, text[:len(text):len(text)])
+		r.req.typed = r.fargs.List
+		if f.Opcode <= frame.CoreLast {
+			r.req.opcode = int(f.Opcode) + 1
+		}
+	}
+	for i := range r.fargs.List {
+		a := &r.fargs.List[i]
+		if a.Kind == frame.Bytes {
+			args = append(args, a.Bytes(raw))
+			continue
+		}
+		from := len(text)
+		text = a.AppendText(text, raw)
+		args = append(args, text[from:len(text):len(text)])
+	}
+	r.args, r.text, r.req.args = args, text, args
+}
