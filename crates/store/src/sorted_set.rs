@@ -455,7 +455,7 @@ impl<'a> SortedSetMut<'a> {
             });
             let Some(new) = choose(old) else { return (old, old) };
             debug_assert!(!new.is_nan());
-            if old.is_some_and(|old| old.to_bits() == new.to_bits()) {
+            if old == Some(new) {
                 return (old, old);
             }
             let SortedSetLimits { entries_max, value_bytes_max } = self.limits;
@@ -570,16 +570,15 @@ impl Large {
             return (None, new);
         };
         let old = score_of(&self.dict.at(spot));
-        let Some(score) = choose(Some(old)) else { return (Some(old), Some(old)) };
+        let chosen = choose(Some(old)).filter(|score| *score != old);
+        let Some(score) = chosen else { return (Some(old), Some(old)) };
         debug_assert!(!score.is_nan());
-        if score.to_bits() != old.to_bits() {
-            let Self { dict, tree } = self;
-            tree.remove(|item| order_in(dict, item, Scored { member, score: old }).is_le());
-            // The same length, so the record stays where it is.
-            let handle = dict.replace(spot, &score.to_le_bytes(), NEVER);
-            let pair = Scored { member, score };
-            tree.insert(Item { score, handle }, |item| order_in(dict, item, pair).is_lt());
-        }
+        let Self { dict, tree } = self;
+        tree.remove(|item| order_in(dict, item, Scored { member, score: old }).is_le());
+        // The same length, so the record stays where it is.
+        let handle = dict.replace(spot, &score.to_le_bytes(), NEVER);
+        let pair = Scored { member, score };
+        tree.insert(Item { score, handle }, |item| order_in(dict, item, pair).is_lt());
         (Some(old), Some(score))
     }
     /// Removes a record whose element has left the tree; moves others if that pays.

@@ -36,7 +36,6 @@ impl Context<'_, '_> {
             value_bytes_max: settings.set_max_listpack_value.load(Relaxed),
         }
     }
-    #[allow(dead_code)] // For the sorted sets to come.
     pub(super) fn sorted_set_limits(&self) -> SortedSetLimits {
         let settings = &self.engine.settings;
         SortedSetLimits {

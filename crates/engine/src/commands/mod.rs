@@ -45,6 +45,10 @@ mod pubsub;
 mod replication;
 mod server;
 mod set;
+mod sorted_set;
+mod sorted_set_algebra;
+mod sorted_set_pop;
+mod sorted_set_range;
 mod stream;
 mod string;
 mod text;
@@ -69,6 +73,10 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     replication::LIST,
     server::LIST,
     set::LIST,
+    sorted_set::LIST,
+    sorted_set_algebra::LIST,
+    sorted_set_pop::LIST,
+    sorted_set_range::LIST,
     stream::LIST,
     string::LIST,
     text::LIST,

@@ -1,0 +1,364 @@
+//! Owns: the commands of sorted sets about single members. Does not own: ranges (`sorted_set_range`), taking from the
+//! ends (`sorted_set_pop`), several sets (`sorted_set_algebra`), the structure (`weft_store::sorted_set`).
+
+use weft_store::{Changed, Key, SortedSetRef};
+
+use super::collection::{random_count, scan_cursor, scan_nothing, scan_options};
+use crate::args::Args;
+use crate::context::Context;
+use crate::error::{Error, ErrorCode};
+use crate::handler::{Entry, Scope};
+use crate::notify;
+use crate::reply::ReplySink;
+
+pub(super) const LIST: &[Entry] = &[
+    ("ZADD", Scope::Keys, zadd),
+    ("ZINCRBY", Scope::Keys, zincrby),
+    ("ZREM", Scope::Keys, zrem),
+    ("ZCARD", Scope::Keys, zcard),
+    ("ZSCORE", Scope::Keys, zscore),
+    ("ZMSCORE", Scope::Keys, zmscore),
+    ("ZRANK", Scope::Keys, zrank),
+    ("ZREVRANK", Scope::Keys, zrevrank),
+    ("ZRANDMEMBER", Scope::Keys, zrandmember),
+    ("ZSCAN", Scope::Keys, zscan),
+];
+
+/// The sorted set at a key, for reading.
+pub(super) fn read<'c>(
+    context: &'c mut Context<'_, '_>,
+    key: &Key<'_>,
+) -> Result<Option<SortedSetRef<'c>>, Error> {
+    let (shard, mut op) = context.shard(key);
+    Ok(shard.get_sorted_set(&mut op, key)?)
+}
+
+/// A score as a number's shortest text.
+pub(super) fn score_text(score: f64) -> Vec<u8> {
+    let mut buffer = [0; weft_protocol::number::DOUBLE_TEXT_MAX];
+    weft_protocol::number::double_text(score, &mut buffer).to_vec()
+}
+
+/// Tells of members that got a score.
+pub(super) fn tell_scores(context: &mut Context<'_, '_>, key: &Key<'_>, scores: &[(&[u8], f64)]) {
+    let (_, op) = context.shard(key);
+    if !op.sink.wants() {
+        return;
+    }
+    let texts: Vec<Vec<u8>> = scores.iter().map(|(_, score)| score_text(*score)).collect();
+    context.tell(key, "ZADD", || {
+        texts.iter().zip(scores).flat_map(|(text, (member, _))| [text.as_slice(), member])
+    });
+}
+
+/// The options of ZADD.
+#[derive(Clone, Copy, Default)]
+struct Options {
+    nx: bool,
+    xx: bool,
+    gt: bool,
+    lt: bool,
+    ch: bool,
+    incr: bool,
+}
+
+impl Options {
+    /// Reads them from argument 2 on. Returns them with the place of the first score.
+    fn parse(args: &Args<'_>) -> (Self, usize) {
+        let mut all = Self::default();
+        for at in 2..args.len() {
+            match () {
+                () if args.is(at, "NX") => all.nx = true,
+                () if args.is(at, "XX") => all.xx = true,
+                () if args.is(at, "GT") => all.gt = true,
+                () if args.is(at, "LT") => all.lt = true,
+                () if args.is(at, "CH") => all.ch = true,
+                () if args.is(at, "INCR") => all.incr = true,
+                () => return (all, at),
+            }
+        }
+        (all, args.len())
+    }
+    fn check(self, pairs: usize) -> Result<(), Error> {
+        if self.nx && self.xx {
+            return Err(Error::err("XX and NX options at the same time are not compatible"));
+        }
+        if self.nx && (self.gt || self.lt) || self.gt && self.lt {
+            return Err(Error::err("GT, LT, and/or NX options at the same time are not compatible"));
+        }
+        if self.incr && pairs > 1 {
+            return Err(Error::err("INCR option supports a single increment-element pair"));
+        }
+        Ok(())
+    }
+    /// The score that a member gets; none if it stays as it is. An error if it would be no number.
+    fn choose(self, old: Option<f64>, score: f64) -> Result<Option<f64>, ()> {
+        let Some(old) = old else { return Ok((!self.xx).then_some(score)) };
+        if self.nx {
+            return Ok(None);
+        }
+        let score = if self.incr { old + score } else { score };
+        if score.is_nan() {
+            return Err(());
+        }
+        Ok((!(self.lt && score >= old || self.gt && score <= old)).then_some(score))
+    }
+}
+
+/// What ZADD has done.
+#[derive(Default)]
+struct Added<'a> {
+    added: usize,
+    updated: usize,
+    /// The score of the last member that was not left alone.
+    score: Option<f64>,
+    no_number: bool,
+    changes: Vec<(&'a [u8], f64)>,
+}
+
+fn zadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let (options, first) = Options::parse(args);
+    let left = args.len() - first;
+    if left == 0 || !left.is_multiple_of(2) {
+        return Err(ErrorCode::Syntax.into());
+    }
+    options.check(left / 2)?;
+    add(context, args, sink, (options, first))
+}
+
+fn zincrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    add(context, args, sink, (Options { incr: true, ..Options::default() }, 2))
+}
+
+fn add(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+    (options, first): (Options, usize),
+) -> Result<(), Error> {
+    let places = || (first..args.len()).step_by(2);
+    let scores: Vec<f64> = places().map(|at| args.double(at)).collect::<Result<_, _>>()?;
+    let longest = places().map(|at| args.bytes(at + 1).len()).max().unwrap_or(0);
+    let key = context.key(args, 1);
+    let limits = context.sorted_set_limits();
+    let (shard, mut op) = context.shard(&key);
+    let wanted = op.sink.wants();
+    let done = shard.change_sorted_set(&mut op, &key, !options.xx, limits, |set| {
+        set.announce(scores.len(), longest);
+        let mut done = Added::default();
+        for (at, score) in places().zip(&scores) {
+            let member = args.bytes(at + 1);
+            let mut refused = false;
+            let (old, new) = set.update(member, |old| {
+                let chosen = options.choose(old, *score);
+                done.no_number |= chosen.is_err();
+                let chosen = chosen.ok().flatten();
+                refused = chosen.is_none();
+                chosen
+            });
+            if done.no_number {
+                break;
+            }
+            if !refused {
+                done.score = new;
+            }
+            done.added += usize::from(old.is_none() && new.is_some());
+            done.updated += usize::from(old.is_some() && old != new);
+            if wanted && old != new {
+                done.changes.extend(new.map(|score| (member, score)));
+            }
+        }
+        Changed { changed: done.added + done.updated > 0, result: done }
+    })?;
+    let done = done.unwrap_or_default();
+    if done.added + done.updated > 0 {
+        tell_scores(context, &key, &done.changes);
+        context.notify(notify::ZSET, if options.incr { "zincr" } else { "zadd" }, &key);
+    }
+    if done.no_number {
+        return Err(Error::err("resulting score is not a number (NaN)"));
+    }
+    match done.score {
+        Some(score) if options.incr => sink.double(score),
+        None if options.incr => sink.null(),
+        _ => sink.count(if options.ch { done.added + done.updated } else { done.added }),
+    }
+    Ok(())
+}
+
+fn zrem(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    let limits = context.sorted_set_limits();
+    let (shard, mut op) = context.shard(&key);
+    let gone = shard.change_sorted_set(&mut op, &key, false, limits, |set| {
+        let gone: Vec<&[u8]> = args.rest(2).filter(|member| set.remove(member).is_some()).collect();
+        Changed { changed: !gone.is_empty(), result: gone }
+    })?;
+    let gone = gone.unwrap_or_default();
+    if !gone.is_empty() {
+        removed(context, &key, "zrem", || gone.iter().copied());
+    }
+    sink.count(gone.len());
+    Ok(())
+}
+
+/// Tells of members that were removed, and of the key if it went with them.
+pub(super) fn removed<'m, I: IntoIterator<Item = &'m [u8]>>(
+    context: &mut Context<'_, '_>,
+    key: &Key<'_>,
+    event: &str,
+    members: impl FnOnce() -> I,
+) {
+    context.tell(key, "ZREM", members);
+    context.notify(notify::ZSET, event, key);
+    if context.is_gone(key) {
+        context.notify(notify::GENERIC, "del", key);
+    }
+}
+
+fn zcard(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    let set = read(context, &key)?;
+    sink.count(set.map_or(0, SortedSetRef::len));
+    Ok(())
+}
+
+fn zscore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    match read(context, &key)?.and_then(|set| set.score(args.bytes(2))) {
+        Some(score) => sink.double(score),
+        None => sink.null(),
+    }
+    Ok(())
+}
+
+fn zmscore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    let set = read(context, &key)?;
+    sink.array(args.len() - 2);
+    for member in args.rest(2) {
+        match set.and_then(|set| set.score(member)) {
+            Some(score) => sink.double(score),
+            None => sink.null(),
+        }
+    }
+    Ok(())
+}
+
+fn zrank(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    rank(context, args, sink, |rank, _| rank)
+}
+
+fn zrevrank(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    rank(context, args, sink, |rank, len| len - 1 - rank)
+}
+
+fn rank(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+    show: impl Fn(usize, usize) -> usize,
+) -> Result<(), Error> {
+    if args.len() > 4 {
+        return Err(Error::arity(args.spec));
+    }
+    let with_score = args.len() > 3;
+    if with_score && !args.is(3, "WITHSCORE") {
+        return Err(ErrorCode::Syntax.into());
+    }
+    let key = context.key(args, 1);
+    let set = read(context, &key)?;
+    let found =
+        set.and_then(|set| set.rank(args.bytes(2)).map(|(rank, score)| (show(rank, set.len()), score)));
+    match found {
+        Some((rank, score)) => {
+            if with_score {
+                sink.array(2);
+            }
+            sink.count(rank);
+            if with_score {
+                sink.double(score);
+            }
+        }
+        None if with_score => sink.null_array(),
+        None => sink.null(),
+    }
+    Ok(())
+}
+
+fn zrandmember(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    if args.len() == 2 {
+        return context.with_dice(|context, dice| {
+            match read(context, &key)?.filter(|set| !set.is_empty()) {
+                Some(set) => set.random_each(1, dice, |element| sink.bulk(element.member)),
+                None => sink.null(),
+            }
+            Ok(())
+        });
+    }
+    args.int(2)?;
+    let with_scores = args.len() > 3;
+    if args.len() > 4 || with_scores && !args.is(3, "WITHSCORES") {
+        return Err(ErrorCode::Syntax.into());
+    }
+    let (count, repeat) = random_count(args, 2, with_scores)?;
+    context.with_dice(|context, dice| {
+        let set = read(context, &key)?;
+        let Some(set) = set.filter(|set| count > 0 && !set.is_empty()) else {
+            sink.array(0);
+            return Ok(());
+        };
+        let len = if repeat { count } else { count.min(set.len()) };
+        if with_scores {
+            sink.pairs(len)
+        } else {
+            sink.array(len)
+        }
+        let show = |element: weft_store::Scored<'_>| {
+            if with_scores {
+                sink.pair();
+            }
+            sink.bulk(element.member);
+            if with_scores {
+                sink.double(element.score);
+            }
+        };
+        if repeat {
+            set.random_each(count, dice, show)
+        } else {
+            set.random_distinct(count, dice, show)
+        }
+        Ok(())
+    })
+}
+
+fn zscan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let cursor = scan_cursor(args)?;
+    let key = context.key(args, 1);
+    let Some(set) = read(context, &key)? else {
+        scan_nothing(sink);
+        return Ok(());
+    };
+    let options = scan_options(args, "NOSCORES")?;
+    let mut met = Vec::new();
+    let next = set.scan(cursor, options.count, |element| {
+        if options.matches(element.member) {
+            met.push(element);
+        }
+    });
+    sink.array(2);
+    sink.bulk(next.to_string().as_bytes());
+    sink.array(if options.names_only { met.len() } else { 2 * met.len() });
+    for element in met {
+        sink.bulk(element.member);
+        if !options.names_only {
+            sink.bulk_double(element.score);
+        }
+    }
+    Ok(())
+}
