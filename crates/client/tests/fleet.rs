@@ -254,3 +254,25 @@ fn replies_longer_than_the_buffer_arrive_in_pieces() {
     stop.store(true, Ordering::Relaxed);
     thread.join().unwrap();
 }
+
+#[test]
+fn the_end_behind_the_last_replies_is_seen_at_once() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 14];
+        std::io::Read::read_exact(&mut stream, &mut request).unwrap();
+        std::io::Write::write_all(&mut stream, b"+PONG\r\n").unwrap();
+        std::io::Read::read_exact(&mut stream, &mut [0; 28]).unwrap();
+        // One reply of two, and the end in the same moment.
+        std::io::Write::write_all(&mut stream, b"$5\r\nxxxxx\r\n").unwrap();
+    });
+    let mut fleet = Fleet::connect(&config(port, Protocol::Resp2), 1, 1).unwrap();
+    let mut load = Same::new(Protocol::Resp2, &["PING"], 2, 1);
+    let began = Instant::now();
+    let counts = fleet.run(&mut load, Pace::Closed, Until::Exhausted, &AtomicBool::new(false)).unwrap();
+    assert_eq!((counts.replies, counts.lost, counts.closed), (1, 1, 1), "{counts:?}");
+    assert!(began.elapsed() < Duration::from_secs(5));
+    thread.join().unwrap();
+}

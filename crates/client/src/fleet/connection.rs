@@ -21,6 +21,8 @@ pub(super) struct Connection {
     sent: usize,
     /// Whether the event loop tells when the socket takes bytes again.
     waits_to_send: bool,
+    /// The other side has sent its last; it may not have been received yet.
+    pub(super) ends: bool,
     /// Whether it is in the list of connections with bytes to send.
     pub(super) dirty: bool,
     /// The start of a reply.
@@ -43,6 +45,7 @@ impl Connection {
             out: Vec::new(),
             sent: 0,
             waits_to_send: false,
+            ends: false,
             dirty: false,
             partial: None,
         }

@@ -324,7 +324,8 @@ impl<L: Load> Run<'_, L> {
             connection.flush(index as u64, &self.fleet.epoll, &mut self.counts);
         }
         let ends = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
-        if (flags.contains(EventFlags::IN) || ends) && (self.receive(index) || ends) {
+        self.fleet.connections[index].ends |= ends;
+        if (ends || flags.contains(EventFlags::IN)) && self.receive(index) {
             self.unread.push(index as u32);
         }
     }
@@ -407,6 +408,7 @@ impl<L: Load> Run<'_, L> {
     /// Takes what one connection has received, and lets its clients go on. Returns whether more may be there.
     fn receive(&mut self, index: usize) -> bool {
         let connection = &mut self.fleet.connections[index];
+        let ends = connection.ends;
         let Some(socket) = &connection.socket else { return false };
         let mut buffer = std::mem::take(&mut self.fleet.buffer);
         let partial = connection.partial.take();
@@ -430,7 +432,8 @@ impl<L: Load> Run<'_, L> {
             Err(_) => None,
         };
         self.look_at_clock();
-        let more = count.is_some_and(|count| kept + count == buffer.len());
+        // Behind the last data stands the end of the stream, which must be seen as well.
+        let more = count.is_some_and(|count| kept + count == buffer.len() || ends);
         match count {
             None => self.close(index),
             Some(count) => {
