@@ -397,6 +397,7 @@ local SUBCOMMANDS = {
   ["COMMAND HELP"] = true,
   ["COMMAND INFO"] = true,
   ["COMMAND LIST"] = true,
+  ["COMMAND OPCODES"] = true,
   ["COMMANDLOG GET"] = true,
   ["COMMANDLOG HELP"] = true,
   ["COMMANDLOG LEN"] = true,

@@ -59,12 +59,14 @@ impl Clients {
             last_command: AtomicU16::new(u16::MAX),
             flags: AtomicU32::new(flags),
             queued: AtomicU32::new(u32::MAX),
+            queued_bytes: AtomicU64::new(0),
             watched: AtomicU32::new(0),
             channels: AtomicU32::new(0),
             patterns: AtomicU32::new(0),
             shard_channels: AtomicU32::new(0),
             db: AtomicU8::new(0),
             protocol: AtomicU8::new(2),
+            capa: AtomicU8::new(0),
         });
         self.part(id).lock().insert(id, Arc::clone(&info));
         self.count.fetch_add(1, Relaxed);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use weft_protocol::table::CommandId;
 use weft_store::{Clock, Keyspace};
 
-use crate::acl::User;
+use crate::acl::{Acl, User};
 use crate::args::Args;
 use crate::blocking::Waits;
 use crate::clients::Clients;
@@ -15,9 +15,10 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::handler::{Handler, Handlers};
 use crate::info::Facts;
-use crate::mailbox::{Address, Mailbox, Message};
+use crate::mailbox::{Address, Kill, Mailbox, Message};
 use crate::pubsub::PubSub;
 use crate::reply::{ReplySink, Wire};
+use crate::respb;
 use crate::session::{ClientInfo, ConnectionInfo, ReplyMode, Session, Then, client_flag};
 use crate::stats::Stats;
 
@@ -53,9 +54,12 @@ pub struct Engine {
     pub facts: Facts,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// Users.
+    pub acl: Acl,
+    /// What RESPB clients are told to keep to. To be set before the engine is shared.
+    pub respb: respb::Limits,
     mailboxes: Box<[Mailbox]>,
     handlers: Handlers,
-    default_user: Arc<User>,
 }
 
 /// CLIENT PAUSE as it is now.
@@ -65,6 +69,16 @@ pub struct Pause {
     pub until_ms: AtomicU64,
     /// Whether only writes wait.
     pub writes_only: std::sync::atomic::AtomicBool,
+}
+
+impl Pause {
+    /// A pause begins, or one that there is becomes longer and stricter.
+    pub(crate) fn begin(&self, until_ms: u64, writes_only: bool, now_ms: u64) {
+        let present_ms = self.until_ms.load(Relaxed);
+        let paused = present_ms > now_ms;
+        self.writes_only.store(writes_only && (!paused || self.writes_only.load(Relaxed)), Relaxed);
+        self.until_ms.store(if paused { until_ms.max(present_ms) } else { until_ms }, Relaxed);
+    }
 }
 
 impl Engine {
@@ -85,7 +99,8 @@ impl Engine {
             facts: Facts::default(),
             mailboxes: (0..setup.workers.max(1)).map(|_| Mailbox::default()).collect(),
             handlers: Handlers::new(),
-            default_user: User::default_user(),
+            acl: Acl::default(),
+            respb: respb::Limits::default(),
         }
     }
 
@@ -124,12 +139,15 @@ impl Engine {
         connection: Arc<ConnectionInfo>,
         from: Option<&Session>,
     ) -> Session {
-        let user = from.map_or_else(|| Arc::clone(&self.default_user), |from| Arc::clone(&from.user));
+        // Before the user is looked up: a change in between is seen by the first request.
+        let epoch = self.acl.epoch();
+        let user = from.map_or_else(|| self.acl.default_user(), |from| Arc::clone(&from.user));
         let authenticated =
             from.map_or_else(|| !self.settings.auth_required.load(Relaxed), |from| from.authenticated);
         let info = self.clients.join(address, connection, Arc::clone(&user), self.clock.now_ms());
         let mut session = session(&info, user, wire);
         session.authenticated = authenticated;
+        session.acl_epoch = from.map_or(epoch, |from| from.acl_epoch);
         session.set_protocol(wire.protocol);
         self.stats.connections.fetch_add(1, Relaxed);
         session
@@ -141,10 +159,10 @@ impl Engine {
         Session { db, ..session(info, user, wire) }
     }
 
-    /// The user that new clients have.
-    #[must_use]
-    pub fn default_user(&self) -> Arc<User> {
-        Arc::clone(&self.default_user)
+    /// Closes a client of any worker. It is gone from the registry at once.
+    pub(crate) fn kill(&self, info: &ClientInfo, why: Kill) {
+        self.clients.leave(info.id);
+        self.post(Message::Kill(info.recipient(), why));
     }
 
     #[inline]
@@ -180,6 +198,7 @@ fn session(info: &Arc<ClientInfo>, user: Arc<User>, wire: Wire) -> Session {
         then: Then::GoOn,
         caching: None,
         user,
+        acl_epoch: 0,
         info: Arc::clone(info),
         transaction: None,
         subscriptions: None,

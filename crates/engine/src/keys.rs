@@ -21,6 +21,29 @@ pub fn each(args: &Args<'_>, mut visit: impl FnMut(usize)) {
     }
 }
 
+/// Calls `visit` with the place of each key and what the command does with it: bits of
+/// [`key_flag`](weft_protocol::table::key_flag), as these arguments mean it.
+pub fn each_with_flags(args: &Args<'_>, mut visit: impl FnMut(usize, u16)) {
+    for spec in args.spec.key_specs {
+        let flags =
+            if spec.flags & key_flag::VARIABLE_FLAGS == 0 { spec.flags } else { variable_flags(args) };
+        each_of(spec, args, &mut |index| visit(index, flags));
+    }
+}
+
+/// What commands do with their key whose options decide it.
+fn variable_flags(args: &Args<'_>) -> u16 {
+    use key_flag::{ACCESS, OW, RO, RW, UPDATE};
+    match args.spec.name {
+        "SET" if (3..args.len()).any(|index| args.is(index, "GET")) => RW | ACCESS | UPDATE,
+        "SET" => OW | UPDATE,
+        "BITFIELD" if !(2..args.len()).any(|index| args.is(index, "SET") || args.is(index, "INCRBY")) => {
+            RO | ACCESS
+        }
+        _ => RW | ACCESS | UPDATE,
+    }
+}
+
 fn each_of(spec: &KeySpec, args: &Args<'_>, visit: &mut impl FnMut(usize)) {
     if spec.flags & key_flag::NOT_KEY != 0 {
         return;

@@ -18,6 +18,7 @@
 //! | [`transaction`], [`blocking`], [`pubsub`] | MULTI and WATCH; waiting for a key; subscriptions |
 //! | [`rdb`], [`hyperloglog`] | dumps of values; the bytes of a HyperLogLog |
 //! | [`mailbox`], [`push`] | from worker to worker |
+//! | [`respb`] | what HELLO promises to RESPB clients |
 //! | [`acl`], [`config`], [`stats`], [`notify`], `watchers` | users, settings, figures, events |
 //!
 //! # A request's way
@@ -54,10 +55,14 @@ pub mod push;
 pub mod rdb;
 pub mod reply;
 pub mod requests;
+pub mod respb;
 pub mod session;
 pub mod stats;
 pub mod transaction;
 mod watchers;
+
+/// The version of Redis whose commands and replies clients may count on: what HELLO and INFO call `redis_version`.
+pub const REDIS_VERSION: &str = "7.2.4";
 
 pub use engine::{Engine, Setup};
 pub use error::{Error, ErrorCode};

@@ -147,6 +147,26 @@ impl PubSub {
     pub fn subscribers(&self, space: Space, channel: &[u8]) -> usize {
         self.part(channel).lock().space(space).get(channel).map_or(0, Vec::len)
     }
+    /// Those who are subscribed to a channel, or (`true`) a pattern, that a question picks. Costs a look at every
+    /// subscription.
+    pub(crate) fn subscribers_where(&self, picks: impl Fn(&[u8], bool) -> bool) -> Vec<Recipient> {
+        let mut found: Vec<Recipient> = Vec::new();
+        let mut look = |channels: &Channels, is_pattern| {
+            channels
+                .iter()
+                .filter(|(name, _)| picks(name, is_pattern))
+                .for_each(|(_, who)| found.extend(who));
+        };
+        for part in &self.parts {
+            let part = part.lock();
+            look(&part.global, false);
+            look(&part.shard, false);
+        }
+        look(&self.patterns.read(), true);
+        found.sort_unstable_by_key(|who| who.client);
+        found.dedup();
+        found
+    }
     /// PUBSUB NUMPAT: patterns that anybody is subscribed to.
     #[must_use]
     pub fn pattern_count(&self) -> usize {

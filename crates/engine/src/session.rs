@@ -81,6 +81,8 @@ pub struct ConnectionInfo {
     pub output_bytes: AtomicU64,
     /// Bytes in input buffers.
     pub input_bytes: AtomicU64,
+    /// What both sides can do over RESPB: bits of [`crate::respb::CAPS`], as HELLO agreed on them.
+    pub caps: AtomicU64,
 }
 
 /// What a client has told about itself: rare, so behind one pointer.
@@ -122,6 +124,8 @@ pub struct ClientInfo {
     pub flags: AtomicU32,
     /// Queued commands, or `u32::MAX` outside MULTI.
     pub queued: AtomicU32,
+    /// Bytes of queued commands.
+    pub queued_bytes: AtomicU64,
     /// Watched keys.
     pub watched: AtomicU32,
     /// Channels.
@@ -134,6 +138,8 @@ pub struct ClientInfo {
     pub db: AtomicU8,
     /// Its protocol: 2, 3, or 4 for RESPB.
     pub protocol: AtomicU8,
+    /// CLIENT CAPA: bits of [`client_capa`].
+    pub capa: AtomicU8,
 }
 
 /// What CLIENT LIST shows as letters, and what others must know.
@@ -162,12 +168,22 @@ pub mod client_flag {
     pub const NO_EVICT: u32 = 1 << 10;
     /// `T`, CLIENT NO-TOUCH.
     pub const NO_TOUCH: u32 = 1 << 11;
+    /// `r`, READONLY.
+    pub const READONLY: u32 = 1 << 15;
+    /// `I`, CLIENT IMPORT-SOURCE.
+    pub const IMPORT_SOURCE: u32 = 1 << 16;
     /// Tracking with OPTIN.
     pub const OPTIN: u32 = 1 << 12;
     /// Tracking with OPTOUT.
     pub const OPTOUT: u32 = 1 << 13;
     /// Tracking with NOLOOP.
     pub const NOLOOP: u32 = 1 << 14;
+}
+
+/// What a client says that it can do, as CLIENT LIST shows it.
+pub mod client_capa {
+    /// `r`, it follows redirections.
+    pub const REDIRECT: u8 = 1 << 0;
 }
 
 impl ClientInfo {
@@ -208,6 +224,8 @@ pub struct Session {
     pub caching: Option<bool>,
     /// Whose rights it has.
     pub user: Arc<User>,
+    /// Which state of all users that was taken from.
+    pub(crate) acl_epoch: u64,
     /// What others see of it.
     pub info: Arc<ClientInfo>,
     /// MULTI and WATCH.
@@ -223,6 +241,12 @@ impl Session {
     #[must_use]
     pub fn id(&self) -> u64 {
         self.info.id
+    }
+    /// What others see of its transaction: how many commands of how many bytes are queued, `None` outside MULTI.
+    pub(crate) fn tell_queued(&self, queued: Option<(usize, usize)>) {
+        let (commands, bytes) = queued.unwrap_or((u32::MAX as usize, 0));
+        self.info.queued.store(commands as u32, Relaxed);
+        self.info.queued_bytes.store(bytes as u64, Relaxed);
     }
     /// Changes the database.
     pub fn select(&mut self, db: u8) {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use crate::args::Args;
 use crate::context::Effects;
 use crate::engine::Engine;
-use crate::error::Error;
 use crate::notify;
 use crate::pubsub::Space;
 use crate::session::Session;
@@ -43,15 +42,6 @@ impl Engine {
 
     /// A command took so long: the slow log and the latency monitor.
     pub(crate) fn took(&self, _session: &Session, _args: &Args<'_>, _took: Duration, _now_ms: u64) {}
-
-    /// Whether the session's user may run a command.
-    pub(crate) fn check_acl(&self, session: &Session, args: &Args<'_>) -> Result<(), Error> {
-        session.user.check(args.spec, args)
-    }
-    /// The same when EXEC runs what was queued.
-    pub(crate) fn check_acl_again(&self, session: &Session, args: &Args<'_>) -> Result<(), Error> {
-        if session.user.all { Ok(()) } else { self.check_acl(session, args) }
-    }
 
     /// All subscriptions of a session end, without an answer.
     pub(crate) fn unsubscribe_all(&self, session: &mut Session) {

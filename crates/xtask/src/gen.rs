@@ -10,7 +10,8 @@ use anyhow::{Context, Result};
 
 use crate::model::Command;
 use crate::{
-    annex, compared, csv, go_helpers, go_layouts, go_table, reference, rust_arguments, rust_table, wireshark,
+    annex, compared, csv, go_helpers, go_layouts, go_table, reference, rust_arguments, rust_docs, rust_table,
+    wireshark,
 };
 
 /// Makes the text of one file from all commands, sorted by full name, and the root of the repository.
@@ -23,6 +24,7 @@ pub const GENERATED: &[(&str, Generator)] = &[
     ("spec/commands-compared.md", |root, _| compared::generate(root)),
     ("crates/protocol/src/table/arguments_gen.rs", |_, commands| Ok(rust_arguments::generate(commands))),
     ("crates/protocol/src/table/commands_gen.rs", |_, commands| Ok(rust_table::commands(commands))),
+    ("crates/protocol/src/table/docs_gen.rs", |_, commands| Ok(rust_docs::generate(commands))),
     ("crates/protocol/src/table/index_gen.rs", |_, commands| Ok(rust_table::index(commands))),
     ("crates/protocol/src/table/layouts_gen.rs", |_, commands| Ok(rust_table::layouts(commands))),
     ("spec/layouts.md", |_, commands| Ok(annex::generate(commands))),

@@ -22,6 +22,7 @@ pub mod reference;
 pub mod resp2;
 pub mod respb;
 pub mod rust_arguments;
+pub mod rust_docs;
 pub mod rust_table;
 pub mod schema;
 pub mod syntax;

@@ -2209,6 +2209,20 @@ func (p *Pipeline) CommandList(options ...CommandListOption) *Result[[]string] {
 	return queue(p, args, asStrings)
 }
 
+// CommandOpcodes sends COMMAND OPCODES: tell the opcodes and layouts of commands on RESPB.
+func (c Commands) CommandOpcodes(ctx context.Context, commandName ...string) (Value, error) {
+	args := []string{"COMMAND", "OPCODES"}
+	args = append(args, commandName...)
+	return run(ctx, c, args, asValue)
+}
+
+// CommandOpcodes adds COMMAND OPCODES; see [Commands.CommandOpcodes].
+func (p *Pipeline) CommandOpcodes(commandName ...string) *Result[Value] {
+	args := []string{"COMMAND", "OPCODES"}
+	args = append(args, commandName...)
+	return queue(p, args, asValue)
+}
+
 // CommandlogGetType is type of COMMANDLOG GET: SLOW, LARGE-REQUEST, LARGE-REPLY.
 type CommandlogGetType string
 

@@ -1,29 +1,413 @@
-//! Owns: users and what they may do. Does not own: when it is asked (the dispatcher does, when a command is queued and
-//! when it runs).
+//! Owns: users, what they may do, and who a client is. Does not own: when rights are asked for (the dispatcher does,
+//! when a command is queued and when it runs), the ACL commands.
+//!
+//! A [`User`] is never changed: ACL SETUSER puts a new one in its place and raises an epoch, which every request
+//! compares with its session's (one relaxed load), so that a change holds from a session's next request on. The
+//! number that a user got when its name was created tells a user that was deleted and made again from the old one.
 
+mod describe;
+mod file;
+mod log;
+mod rules;
+mod selector;
+
+use parking_lot::{Mutex, RwLock};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
-use weft_protocol::table::CommandSpec;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+pub use log::{LogEntry, LogPlace};
+pub use rules::RuleError;
+pub(crate) use rules::{category, command};
+pub use selector::{Denied, Reason, Selector};
 
 use crate::args::Args;
-use crate::error::Error;
+use crate::engine::Engine;
+use crate::error::{Error, ErrorCode, full_name};
+use crate::mailbox::{Kill, Message};
+use crate::session::Session;
 
-/// A user. Never changed: ACL SETUSER puts a new one in its place, and sessions are told to look again.
-#[derive(Debug)]
+/// SHA-256 of a password.
+type Hash = [u8; 32];
+
+/// The name of the user that clients have before they authenticate.
+pub const DEFAULT_USER: &str = "default";
+
+fn hash(password: &[u8]) -> Hash {
+    Sha256::digest(password).into()
+}
+
+/// Whether two hashes are the same, in a time that does not depend on where they differ.
+fn same(one: &Hash, other: &Hash) -> bool {
+    let differing = one.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other));
+    std::hint::black_box(differing) == 0
+}
+
+/// A user.
+#[derive(Clone, Debug)]
 pub struct User {
     /// Its name.
     pub name: Box<str>,
     /// Whether it may do everything, so that nothing need be checked.
     pub all: bool,
+    enabled: bool,
+    nopass: bool,
+    passwords: Vec<Hash>,
+    /// The root first; a request must be allowed by one of them.
+    selectors: Vec<Selector>,
+    serial: u64,
 }
 
 impl User {
-    /// The default user, as it is at the start.
-    #[must_use]
-    pub fn default_user() -> Arc<Self> {
-        Arc::new(Self { name: "default".into(), all: true })
+    /// A new user: switched off, without passwords and rights.
+    fn new(name: &str, all_channels: bool) -> Self {
+        Self {
+            name: name.into(),
+            all: false,
+            enabled: false,
+            nopass: false,
+            passwords: Vec::new(),
+            selectors: vec![Selector::new(all_channels)],
+            serial: 0,
+        }
     }
-    /// Whether the user may run this command with these arguments.
-    pub fn check(&self, _spec: &CommandSpec, _args: &Args<'_>) -> Result<(), Error> {
+    /// The default user, as it is at the start: it may do everything and needs no password.
+    fn new_default() -> Self {
+        let mut user = Self::new(DEFAULT_USER, true);
+        for rule in ["on", "nopass", "~*", "&*", "+@all"] {
+            user.apply(rule.as_bytes(), true).expect("these are rules");
+        }
+        user
+    }
+
+    fn root_mut(&mut self) -> &mut Selector {
+        &mut self.selectors[0]
+    }
+    pub(crate) fn root(&self) -> &Selector {
+        &self.selectors[0]
+    }
+    /// Sets of rights beside the root.
+    pub(crate) fn more(&self) -> &[Selector] {
+        &self.selectors[1..]
+    }
+    pub(crate) fn passwords(&self) -> impl Iterator<Item = String> {
+        self.passwords.iter().map(describe::hex)
+    }
+    /// Whether every password is right.
+    pub(crate) fn is_nopass(&self) -> bool {
+        self.nopass
+    }
+    /// Whether clients are this user without AUTH, if it is the default one.
+    fn is_open(&self) -> bool {
+        self.nopass && self.enabled
+    }
+    /// Whether somebody who says this password may be this user. Takes the same time whichever password it is.
+    fn accepts(&self, password: &[u8]) -> bool {
+        let hash = hash(password);
+        let known = self.passwords.iter().fold(false, |known, other| known | same(&hash, other));
+        self.enabled && (self.nopass || known)
+    }
+
+    /// Whether the user may run this command with these arguments in a database.
+    pub fn check(&self, args: &Args<'_>, db: u8, db_count: usize) -> Result<(), Denied> {
+        let mut worst: Option<Denied> = None;
+        for selector in &self.selectors {
+            match selector.check(args, db, db_count) {
+                Ok(()) => return Ok(()),
+                Err(denied) => {
+                    let prefer = |worst: Denied| (denied.reason, denied.index) > (worst.reason, worst.index);
+                    if worst.is_none_or(prefer) {
+                        worst = Some(denied);
+                    }
+                }
+            }
+        }
+        worst.map_or(Ok(()), Err)
+    }
+    /// Whether the user may use a channel; a pattern of PSUBSCRIBE must be allowed literally.
+    #[must_use]
+    pub fn allows_channel(&self, name: &[u8], is_pattern: bool) -> bool {
+        self.all || self.selectors.iter().any(|selector| selector.allows_channel(name, is_pattern))
+    }
+    /// Whether the user may read or write a key.
+    #[must_use]
+    pub fn allows_key(&self, key: &[u8], read: bool, write: bool) -> bool {
+        let access = if read { selector::READ } else { 0 } | if write { selector::WRITE } else { 0 };
+        self.all || self.selectors.iter().any(|selector| selector.allows_key(key, access))
+    }
+}
+
+impl Denied {
+    /// The text that a client sees; `verbose` names the key or channel, for ACL DRYRUN.
+    #[must_use]
+    pub fn text(self, user: &User, args: &Args<'_>, verbose: bool) -> String {
+        let object = || String::from_utf8_lossy(args.bytes(self.index)).into_owned();
+        let name = &user.name;
+        match (self.reason, verbose) {
+            (Reason::Command, _) => {
+                format!("User {name} has no permissions to run the '{}' command", full_name(args.spec))
+            }
+            (Reason::Key, true) => format!("User {name} has no permissions to access the '{}' key", object()),
+            (Reason::Channel, true) => {
+                format!("User {name} has no permissions to access the '{}' channel", object())
+            }
+            (Reason::Database, true) => {
+                format!("User {name} has no permissions to access database {}", object())
+            }
+            (Reason::Key, false) => "No permissions to access a key".into(),
+            (Reason::Channel, false) => "No permissions to access a channel".into(),
+            (Reason::Database, false) => "No permissions to access database".into(),
+            (Reason::Auth, _) => ErrorCode::WrongPass.text().into(),
+        }
+    }
+}
+
+/// All users, and what was denied to them.
+#[derive(Debug)]
+pub struct Acl {
+    users: RwLock<BTreeMap<Box<str>, Arc<User>>>,
+    /// Raised with every change of a user.
+    epoch: AtomicU64,
+    next_serial: AtomicU64,
+    /// Changes are made one at a time: each works on a copy of what it replaces.
+    changing: Mutex<()>,
+    log: Mutex<log::Log>,
+    /// `acllog-max-len`.
+    pub log_len_max: AtomicUsize,
+    /// `acl-pubsub-default allchannels`: new users may use every channel.
+    pub new_users_have_all_channels: AtomicBool,
+    /// `aclfile`.
+    pub file: Mutex<Option<PathBuf>>,
+    denials: [AtomicU64; 5],
+}
+
+impl Default for Acl {
+    fn default() -> Self {
+        let user = Arc::new(User { all: true, ..User::new_default() });
+        Self {
+            users: RwLock::new(BTreeMap::from([(DEFAULT_USER.into(), user)])),
+            epoch: AtomicU64::new(0),
+            next_serial: AtomicU64::new(1),
+            changing: Mutex::new(()),
+            log: Mutex::default(),
+            log_len_max: AtomicUsize::new(128),
+            new_users_have_all_channels: AtomicBool::new(false),
+            file: Mutex::new(None),
+            denials: Default::default(),
+        }
+    }
+}
+
+impl Acl {
+    /// The number that changes whenever a user does.
+    #[inline]
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Relaxed)
+    }
+    /// A user by name.
+    #[must_use]
+    pub fn user(&self, name: &[u8]) -> Option<Arc<User>> {
+        self.users.read().get(std::str::from_utf8(name).ok()?).cloned()
+    }
+    /// All users, by name.
+    #[must_use]
+    pub fn users(&self) -> Vec<Arc<User>> {
+        self.users.read().values().cloned().collect()
+    }
+    /// The user that clients have before they authenticate.
+    #[must_use]
+    pub fn default_user(&self) -> Arc<User> {
+        let users = self.users.read();
+        Arc::clone(users.get(DEFAULT_USER).expect("the default user cannot be deleted"))
+    }
+    /// How often something was denied for this reason, since the start: for INFO.
+    #[must_use]
+    pub fn denials(&self, reason: Reason) -> u64 {
+        self.denials[reason as usize].load(Relaxed)
+    }
+    fn all_channels(&self) -> bool {
+        self.new_users_have_all_channels.load(Relaxed)
+    }
+}
+
+impl Engine {
+    /// Who has this name and password; otherwise an entry in ACL LOG.
+    pub(crate) fn authenticate(
+        &self,
+        session: &mut Session,
+        name: &[u8],
+        password: &[u8],
+        (args, now_ms): (&Args<'_>, u64),
+    ) -> Result<(), Error> {
+        if let Some(user) = self.acl.user(name)
+            && user.accepts(password)
+        {
+            session.set_user(user);
+            return Ok(());
+        }
+        let denied = Denied { reason: Reason::Auth, index: 0 };
+        let name = String::from_utf8_lossy(name);
+        self.log_denied(session, args, denied, LogPlace::of(session), (now_ms, Some(&name)));
+        Err(ErrorCode::WrongPass.into())
+    }
+
+    /// Gives a session the user that its user's name stands for by now.
+    #[cold]
+    pub(crate) fn refresh_user(&self, session: &mut Session) {
+        session.acl_epoch = self.acl.epoch();
+        match self.acl.user(session.user.name.as_bytes()) {
+            Some(user) if user.serial == session.user.serial => {
+                let authenticated = session.authenticated;
+                session.set_user(user);
+                session.authenticated = authenticated;
+            }
+            // Deleted: the message that closes the client is on its way.
+            _ => {
+                let nobody = User { serial: session.user.serial, ..User::new(&session.user.name, false) };
+                session.set_user(Arc::new(nobody));
+                session.authenticated = false;
+            }
+        }
+    }
+
+    /// Whether the session's user may run a command now; what is denied is noted in ACL LOG.
+    #[cold]
+    pub(crate) fn check_acl(
+        &self,
+        session: &Session,
+        args: &Args<'_>,
+        place: LogPlace,
+        now_ms: u64,
+    ) -> Result<(), Error> {
+        if session.user.all {
+            return Ok(());
+        }
+        let count = self.keyspace.database_count();
+        let Err(denied) = session.user.check(args, session.db, count) else { return Ok(()) };
+        self.log_denied(session, args, denied, place, (now_ms, None));
+        Err(Error::new(ErrorCode::NoPerm, denied.text(&session.user, args, false)))
+    }
+
+    /// The same when EXEC runs what was queued: rights may have changed since.
+    #[inline]
+    pub(crate) fn check_acl_again(
+        &self,
+        session: &mut Session,
+        args: &Args<'_>,
+        now_ms: u64,
+    ) -> Result<(), Error> {
+        if session.acl_epoch != self.acl.epoch() {
+            self.refresh_user(session);
+        }
+        if session.user.all {
+            return Ok(());
+        }
+        let Err(denied) = session.user.check(args, session.db, self.keyspace.database_count()) else {
+            return Ok(());
+        };
+        self.log_denied(session, args, denied, LogPlace::Multi, (now_ms, None));
+        let reason = match denied.reason {
+            Reason::Command => "no permission to execute the command or subcommand",
+            Reason::Key => "no permission to touch the specified keys",
+            Reason::Channel => "no permission to access one of the channels used as arguments",
+            Reason::Database | Reason::Auth => "no permission",
+        };
+        Err(Error::new(
+            ErrorCode::NoPerm,
+            format!(
+                "ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \
+                 command is no longer allowed for the following reason: {reason}"
+            ),
+        ))
+    }
+
+    /// Whether a session that has not authenticated must: not when the default user is open by now.
+    #[cold]
+    pub(crate) fn needs_auth(&self, session: &Session) -> bool {
+        self.settings.auth_required.load(Relaxed) || *session.user.name != *DEFAULT_USER
+    }
+
+    /// ACL SETUSER: a user gets these rules on top of those that it has, all or none of them.
+    pub fn set_user(&self, name: &[u8], rules: &[&[u8]]) -> Result<(), String> {
+        if rules::has_spaces(name) {
+            return Err("Usernames can't contain spaces or null characters".into());
+        }
+        let Ok(name) = std::str::from_utf8(name) else { return Err("Usernames must be UTF-8".into()) };
+        let words = rules::merge(rules)
+            .map_err(|word| format!("Unmatched parenthesis in acl selector starting at '{word}'."))?;
+        let _changing = self.acl.changing.lock();
+        let old = self.acl.user(name.as_bytes());
+        let mut user = match &old {
+            Some(old) => User::clone(old),
+            None => self.new_user(name),
+        };
+        for word in &words {
+            user.apply(word, self.acl.all_channels()).map_err(|error| {
+                let word = String::from_utf8_lossy(word);
+                format!("Error in ACL SETUSER modifier '{word}': {}", error.text())
+            })?;
+        }
+        self.install(user);
         Ok(())
+    }
+
+    /// `requirepass`: the default user's only password; none for no password at all.
+    pub fn set_default_password(&self, password: Option<&[u8]>) {
+        let _changing = self.acl.changing.lock();
+        let mut user = User::clone(&self.acl.default_user());
+        user.passwords = password.map(hash).into_iter().collect();
+        user.nopass = password.is_none();
+        self.install(user);
+    }
+
+    fn new_user(&self, name: &str) -> User {
+        let serial = self.acl.next_serial.fetch_add(1, Relaxed);
+        User { serial, ..User::new(name, self.acl.all_channels()) }
+    }
+
+    /// Puts a user in the place of what has its name.
+    fn install(&self, mut user: User) {
+        user.all = user.selectors.iter().any(Selector::allows_all);
+        let user = Arc::new(user);
+        if *user.name == *DEFAULT_USER {
+            self.settings.auth_required.store(!user.is_open(), Relaxed);
+        }
+        self.acl.users.write().insert(user.name.clone(), Arc::clone(&user));
+        self.acl.epoch.fetch_add(1, Relaxed);
+        self.close_forbidden_subscribers(&user);
+    }
+
+    /// ACL DELUSER: says whether there was such a user. Its clients are closed.
+    pub(crate) fn delete_user(&self, name: &[u8]) -> bool {
+        let _changing = self.acl.changing.lock();
+        let Ok(name) = std::str::from_utf8(name) else { return false };
+        let removed = self.acl.users.write().remove(name);
+        self.acl.epoch.fetch_add(1, Relaxed);
+        removed.inspect(|user| self.close_clients_of(user)).is_some()
+    }
+
+    fn close_clients_of(&self, user: &User) {
+        for info in self.clients.all() {
+            let its = info.user.lock().serial == user.serial;
+            if its {
+                self.kill(&info, Kill::User);
+            }
+        }
+    }
+
+    /// Closes clients of a user that are subscribed to what it may not use any more.
+    fn close_forbidden_subscribers(&self, user: &User) {
+        if user.all || user.root().all_channels {
+            return;
+        }
+        for who in self.pubsub.subscribers_where(|name, is_pattern| !user.allows_channel(name, is_pattern)) {
+            if let Some(info) = self.clients.get(who.client)
+                && info.user.lock().serial == user.serial
+            {
+                self.post(Message::Kill(who, Kill::User));
+            }
+        }
     }
 }

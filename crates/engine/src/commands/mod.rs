@@ -28,7 +28,10 @@
 
 use crate::handler::Entry;
 
+mod acl;
+mod client;
 mod collection;
+mod command;
 mod config;
 mod connection;
 pub(crate) mod expiry;
@@ -59,6 +62,9 @@ pub(crate) use pubsub::tell as subscriptions_changed;
 
 /// All handlers.
 pub(crate) const LISTS: &[&[Entry]] = &[
+    acl::LIST,
+    client::LIST,
+    command::LIST,
     config::LIST,
     connection::LIST,
     generic::LIST,

@@ -27,7 +27,7 @@ fn multi(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) 
         return Err(Error::err("MULTI calls can not be nested"));
     }
     transaction.open = true;
-    context.session.info.queued.store(0, Relaxed);
+    context.session.tell_queued(Some((0, 0)));
     sink.ok();
     Ok(())
 }
@@ -42,7 +42,7 @@ fn discard(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>
         return Err(Error::err("DISCARD without MULTI"));
     }
     context.session.transaction = None;
-    context.session.info.queued.store(u32::MAX, Relaxed);
+    context.session.tell_queued(None);
     context.session.info.watched.store(0, Relaxed);
     sink.ok();
     Ok(())

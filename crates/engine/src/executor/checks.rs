@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::table::{CommandId, CommandSpec, flag};
 
 use super::{Core, Tier};
+use crate::acl::LogPlace;
 use crate::args::Args;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::handler::Handler;
@@ -36,17 +37,20 @@ impl Core<'_> {
         tier: Tier<'_>,
         what: What,
         args: &Args<'_>,
-        session: &Session,
+        session: &mut Session,
     ) -> Result<Verdict, Error> {
         let What::Command(id) = what else { return Err(unknown(what, args)) };
         let spec = id.spec();
         let Some(handler) = self.engine.handler(id) else { return Err(unserved(id, args)) };
         check_arity(spec, args.len())?;
-        if !session.authenticated && spec.flags & flag::NO_AUTH == 0 {
+        if session.acl_epoch != self.engine.acl.epoch() {
+            self.engine.refresh_user(session);
+        }
+        if !session.authenticated && spec.flags & flag::NO_AUTH == 0 && self.engine.needs_auth(session) {
             return Err(ErrorCode::NoAuth.into());
         }
         if !session.user.all {
-            self.engine.check_acl(session, args)?;
+            self.engine.check_acl(session, args, LogPlace::of(session), self.now_ms)?;
         }
         let memory = self.engine.settings.maxmemory_bytes.load(Relaxed) != 0;
         if memory
@@ -65,7 +69,7 @@ impl Core<'_> {
             return Ok(Verdict::Pause(until_ms));
         }
         if session.in_multi() {
-            return in_multi(id, handler);
+            return in_multi(id, handler, args);
         }
         Ok(Verdict::Run(id, handler))
     }
@@ -115,7 +119,7 @@ pub(crate) fn check_arity(spec: &'static CommandSpec, len: usize) -> Result<(), 
     if if spec.arity < 0 { len >= wanted } else { len == wanted } { Ok(()) } else { Err(Error::arity(spec)) }
 }
 
-fn in_multi(id: CommandId, handler: Handler) -> Result<Verdict, Error> {
+fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>) -> Result<Verdict, Error> {
     let spec = id.spec();
     if spec.container.is_none()
         && matches!(spec.name, "EXEC" | "DISCARD" | "MULTI" | "WATCH" | "QUIT" | "RESET")
@@ -124,6 +128,10 @@ fn in_multi(id: CommandId, handler: Handler) -> Result<Verdict, Error> {
     }
     if spec.flags & flag::NO_MULTI != 0 {
         return Err(Error::err("Command not allowed inside a transaction"));
+    }
+    // The bytes behind EXEC would be read in another protocol than the client knows when it sends them.
+    if spec.name == "HELLO" && (2..args.len()).any(|index| args.is(index, "PROTO")) {
+        return Err(Error::err("HELLO with PROTO is not allowed inside a transaction"));
     }
     Ok(Verdict::Queue)
 }
@@ -139,7 +147,8 @@ pub(super) fn queue(session: &mut Session, args: &Args<'_>, sink: &mut ReplySink
         return sink.error(&Error::new(ErrorCode::Limit, "transaction exceeds 1 GiB of queued commands"));
     }
     transaction.queued.push(owned);
-    session.info.queued.store(transaction.queued.len() as u32, Relaxed);
+    let queued = (transaction.queued.len(), transaction.queued_bytes);
+    session.tell_queued(Some(queued));
     sink.simple("QUEUED");
 }
 

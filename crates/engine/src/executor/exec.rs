@@ -27,7 +27,7 @@ impl Core<'_> {
             return Err(Error::err("EXEC without MULTI"));
         }
         let Some(mut transaction) = session.transaction.take() else { return Ok(()) };
-        session.info.queued.store(u32::MAX, Relaxed);
+        session.tell_queued(None);
         session.info.watched.store(0, Relaxed);
         match tier {
             Tier::Batch(batch) => {
@@ -99,10 +99,11 @@ impl Core<'_> {
             let mark = sink.mark();
             let before = sink.errors();
             // Rights may have changed since the command was queued.
-            let outcome = self.engine.check_acl_again(context.session, &args).and_then(|()| {
-                self.engine.monitor(context.session, &args, context.now_ms);
-                self.engine.run_handler(&mut context, &args, sink)
-            });
+            let outcome =
+                self.engine.check_acl_again(context.session, &args, context.now_ms).and_then(|()| {
+                    self.engine.monitor(context.session, &args, context.now_ms);
+                    self.engine.run_handler(&mut context, &args, sink)
+                });
             match outcome {
                 Ok(()) => blocking::note_written(&mut context, &args),
                 Err(error) => {

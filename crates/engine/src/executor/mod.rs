@@ -8,6 +8,7 @@ mod checks;
 mod exec;
 mod locks;
 
+pub(crate) use checks::check_arity;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weft_protocol::table::{CommandId, flag};

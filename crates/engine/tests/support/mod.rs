@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_engine::blocking::End;
-use weft_engine::mailbox::{Address, Message};
+use weft_engine::mailbox::{Address, Kill, Message};
 use weft_engine::reply::{Output, Protocol, ReplySink, Wire};
 use weft_engine::session::{ConnectionInfo, Session};
 use weft_engine::{Engine, Executor, Host, Lent, Postponed, Requests, Setup};
@@ -66,6 +66,8 @@ impl Host for Clients {
 pub(crate) struct Bench {
     pub(crate) engine: &'static Engine,
     pub(crate) clock: Arc<ManualClock>,
+    /// Clients that were to be closed by somebody else, and why.
+    pub(crate) killed: Vec<(u32, Kill)>,
     executor: Executor<'static>,
     clients: Clients,
 }
@@ -74,7 +76,7 @@ impl Bench {
     pub(crate) fn new() -> Self {
         let (engine, clock) = engine();
         let executor = Executor::new(engine, 0, 7).expect("the keyspace has places");
-        Self { engine, clock, executor, clients: Clients::default() }
+        Self { engine, clock, killed: Vec::new(), executor, clients: Clients::default() }
     }
 
     /// A client that reads this protocol.
@@ -82,7 +84,9 @@ impl Bench {
         let connection = self.clients.list.len() as u32;
         let address = Address { worker: 0, channel: 0, connection };
         let wire = Wire { protocol, channel: 0 };
-        let session = self.engine.connect(address, wire, Arc::new(ConnectionInfo::default()), None);
+        let peer = format!("10.0.0.{connection}:5000").into();
+        let info = ConnectionInfo { peer, local: "10.0.0.99:6379".into(), ..ConnectionInfo::default() };
+        let session = self.engine.connect(address, wire, Arc::new(info), None);
         self.clients
             .list
             .insert(connection, Client { session, output: Output::default(), bytes: Vec::new() });
@@ -139,6 +143,11 @@ impl Bench {
         self.clients.list[&client].session.is_waiting()
     }
 
+    /// The session of a client.
+    pub(crate) fn session(&mut self, client: u32) -> &mut Session {
+        &mut self.clients.list.get_mut(&client).expect("a client").session
+    }
+
     fn deliver(&mut self) {
         let mut messages = Vec::new();
         self.engine.mailbox(0).take_into(&mut messages);
@@ -155,6 +164,7 @@ impl Bench {
                         self.executor.served(&mut client.session);
                     }
                 }
+                Message::Kill(to, why) => self.killed.push((to.address.connection, why)),
                 _ => {}
             }
         }

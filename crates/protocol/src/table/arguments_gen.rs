@@ -217,6 +217,8 @@ pub(super) static ARGUMENTS: &[&[Argument]] = &[
     &[Argument { name: "command-name", kind: String, optional: true, multiple: true, ..N }],
     // COMMAND LIST
     &[Argument { name: "filterby", kind: Oneof, token: Some("FILTERBY"), optional: true, arguments: &[Argument { name: "module-name", kind: String, token: Some("MODULE"), ..N }, Argument { name: "category", kind: String, token: Some("ACLCAT"), ..N }, Argument { name: "pattern", kind: Pattern, token: Some("PATTERN"), ..N }], ..N }],
+    // COMMAND OPCODES
+    &[Argument { name: "command-name", kind: String, optional: true, multiple: true, ..N }],
     // COMMANDLOG
     &[],
     // COMMANDLOG GET

@@ -1,19 +1,23 @@
 //! The command table: what every codec, the dispatcher, ACL and the documentation know of a command.
 //!
 //! The types stand here; the contents are generated from `spec/commands/*.json` by `cargo xtask gen` into
-//! `commands_gen.rs` (one [`CommandSpec`] each), `arguments_gen.rs` (what each takes), `layouts_gen.rs` (the RESPB
-//! layouts) and `index_gen.rs` (look-up).
+//! `commands_gen.rs` (one [`CommandSpec`] each), `arguments_gen.rs` (what each takes), `docs_gen.rs` (what
+//! documentation needs beside that), `layouts_gen.rs` (the RESPB layouts) and `index_gen.rs` (look-up).
 
 #[rustfmt::skip]
 mod arguments_gen;
 #[rustfmt::skip]
 mod commands_gen;
+mod docs;
+#[rustfmt::skip]
+mod docs_gen;
 #[rustfmt::skip]
 mod index_gen;
 #[rustfmt::skip]
 mod layouts_gen;
 
 pub use commands_gen::{COMMANDS, TABLE_VERSION};
+pub use docs::Docs;
 
 /// Index of a command in [`COMMANDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

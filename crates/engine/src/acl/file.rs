@@ -1,0 +1,156 @@
+//! Owns: the ACL file: reading users from it and writing them to it. The one place of the engine that touches files.
+//! Does not own: the text form of users.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{DEFAULT_USER, RuleError, Selector, User, rules};
+use crate::engine::Engine;
+
+/// Bytes of an ACL file that is read.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// What ACL LOAD and SAVE answer without `aclfile`.
+pub(crate) const NO_FILE: &str = "This instance is not configured to use an ACL file. You may want to specify users \
+                                  via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a \
+                                  configuration file set) in order to store users in the configuration.";
+
+impl Engine {
+    /// ACL LOAD: all users are those of the file, or none changes. Clients of users that are gone are closed.
+    pub fn load_acl_file(&self) -> Result<(), String> {
+        let path = self.acl.file.lock().clone().ok_or(NO_FILE)?;
+        let shown = path.display().to_string();
+        let text =
+            read(&path).map_err(|error| format!("Error loading ACLs, opening file '{shown}': {error}"))?;
+        let _changing = self.acl.changing.lock();
+        let mut users = BTreeMap::new();
+        let mut errors = String::new();
+        for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
+            let at = format!("{shown}:{}", index + 1);
+            match self.user_of_line(line.trim_ascii(), &at, &users) {
+                Ok(None) => {}
+                Ok(Some(user)) => {
+                    users.insert(user.name.clone(), user);
+                }
+                Err(error) => errors.push_str(&error),
+            }
+        }
+        if !errors.is_empty() {
+            errors.push_str(
+                "WARNING: ACL errors detected, no change to the previously active ACL rules was performed",
+            );
+            return Err(errors);
+        }
+        self.replace_users(users);
+        Ok(())
+    }
+
+    fn user_of_line(
+        &self,
+        line: &[u8],
+        at: &str,
+        users: &BTreeMap<Box<str>, User>,
+    ) -> Result<Option<User>, String> {
+        if line.is_empty() {
+            return Ok(None);
+        }
+        let mut words = line.split(|byte| *byte == b' ');
+        let name = (words.next() == Some(b"user")).then(|| words.next()).flatten();
+        let name =
+            name.ok_or_else(|| format!("{at} should start with user keyword followed by the username. "))?;
+        let shown = String::from_utf8_lossy(name);
+        let name = std::str::from_utf8(name).ok().filter(|name| !rules::has_spaces(name.as_bytes()));
+        let name = name.ok_or_else(|| format!("'{at}: username '{shown}' contains invalid characters. "))?;
+        if users.contains_key(name) {
+            let line = at.rsplit(':').next().unwrap_or_default();
+            return Err(format!("WARNING: Duplicate user '{name}' found on line {line}. "));
+        }
+        let words: Vec<&[u8]> = words.collect();
+        let words = rules::merge(&words)
+            .map_err(|_| format!("{at}: Unmatched parenthesis in selector definition."))?;
+        let mut user = self.new_user(name);
+        if let Some(old) = self.acl.user(name.as_bytes()) {
+            user.serial = old.serial;
+        }
+        let mut errors = String::new();
+        let mut told = false;
+        for word in &words {
+            match user.apply(word.trim_ascii(), self.acl.all_channels()) {
+                Ok(()) => {}
+                Err(error @ RuleError::Unknown) => {
+                    let word = String::from_utf8_lossy(word);
+                    errors
+                        .push_str(&format!("{at}: Error in applying operation '{word}': {}. ", error.text()));
+                }
+                // The first one only: it may be why the others are wrong.
+                Err(_) if told => {}
+                Err(error) => {
+                    told = true;
+                    errors.push_str(&format!("{at}: {}. ", error.text()));
+                }
+            }
+        }
+        if errors.is_empty() { Ok(Some(user)) } else { Err(errors) }
+    }
+
+    fn replace_users(&self, mut users: BTreeMap<Box<str>, User>) {
+        users.entry(DEFAULT_USER.into()).or_insert_with(User::new_default);
+        let mut all = BTreeMap::new();
+        for (name, mut user) in users {
+            user.all = user.selectors.iter().any(Selector::allows_all);
+            all.insert(name, Arc::new(user));
+        }
+        self.settings.auth_required.store(!all[DEFAULT_USER].is_open(), Relaxed);
+        let old = std::mem::replace(&mut *self.acl.users.write(), all);
+        self.acl.epoch.fetch_add(1, Relaxed);
+        for (name, user) in old {
+            match self.acl.user(name.as_bytes()) {
+                Some(new) => self.close_forbidden_subscribers(&new),
+                None => self.close_clients_of(&user),
+            }
+        }
+    }
+
+    /// ACL SAVE: the file is replaced as a whole.
+    pub fn save_acl_file(&self) -> Result<(), String> {
+        let path = self.acl.file.lock().clone().ok_or(NO_FILE)?;
+        let mut text = Vec::new();
+        for user in self.acl.users() {
+            text.extend_from_slice(format!("user {} ", user.name).as_bytes());
+            text.extend_from_slice(&user.describe());
+            text.push(b'\n');
+        }
+        replace(&path, &text).map_err(|_| {
+            "There was an error trying to save the ACLs. Please check the server logs for more information".into()
+        })
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    if fs::metadata(path)?.len() > FILE_BYTES_MAX {
+        return Err(std::io::Error::other("larger than 64 MiB"));
+    }
+    fs::read(path)
+}
+
+/// Writes a file beside the old one and puts it in its place, so that there is one of them whatever happens.
+fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".tmp-{}", std::process::id()));
+    let beside = path.with_file_name(name);
+    let written = (|| {
+        let mut file = File::create(&beside)?;
+        file.write_all(text)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    })();
+    if written.is_err() {
+        // What could not be written is not to be left behind; the first error is the one to tell.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
