@@ -193,3 +193,56 @@ fn waiters_are_served() {
     assert!(bench.run(one, "BZPOPMIN z 1").is_empty());
     assert_eq!(show(&bench.end_wait(one, End::Timeout)[0]), "nil");
 }
+
+#[test]
+fn positions() {
+    script(&[
+        ("GEOADD g 13.361389 38.115556 Palermo 15.087269 37.502669 Catania", "2"),
+        ("GEOADD g NX 1 1 Palermo", "0"),
+        ("GEOADD g CH 13.5 38 Palermo", "1"),
+        ("GEOADD g 13.361389 38.115556 Palermo", "0"),
+        ("GEOADD g 200 1 x", "-ERR invalid longitude,latitude pair 200.000000,1.000000"),
+        ("GEOADD g NX XX 1 1 x", "-ERR syntax error"),
+        ("GEOADD g 1 1", "-ERR wrong number of arguments for 'geoadd' command"),
+        ("ZSCORE g Palermo", "3479099956230698"),
+        ("GEODIST g Palermo Catania", "166274.1516"),
+        ("GEODIST g Palermo Catania km", "166.2742"),
+        ("GEODIST g Palermo x", "nil"),
+        ("GEODIST g Palermo Catania parsec", "-ERR unsupported unit provided. please use M, KM, FT, MI"),
+        ("GEOHASH g Palermo x", "[sqc8b49rny0 nil]"),
+        ("GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 200 km ASC", "[Catania Palermo]"),
+        ("GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 200 km DESC COUNT 1", "[Palermo]"),
+        (
+            "GEOSEARCH g FROMLONLAT 15 37 BYBOX 400 400 km ASC WITHDIST",
+            "[[Catania 56.4413] [Palermo 190.4424]]",
+        ),
+        ("GEOSEARCH g FROMMEMBER x BYRADIUS 1 km", "-ERR member x does not exist"),
+        ("GEOSEARCH g FROMMEMBER Palermo BYRADIUS 1 km WITHHASH", "[[Palermo 3479099956230698]]"),
+        (
+            "GEOSEARCH g BYRADIUS 1 km",
+            "-ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for GEOSEARCH",
+        ),
+        (
+            "GEOSEARCH g FROMLONLAT 1 1 ASC",
+            "-ERR exactly one of BYRADIUS, BYBOX and BYPOLYGON can be specified for GEOSEARCH",
+        ),
+        ("GEOSEARCH g FROMLONLAT 1 1 BYRADIUS 1 km ANY", "-ERR the ANY argument requires COUNT argument"),
+        ("GEOSEARCH g FROMLONLAT 1 1 BYRADIUS -1 km", "-ERR radius cannot be negative"),
+        ("GEOSEARCH g FROMLONLAT 1 1 BYRADIUS 1 km COUNT 0", "-ERR COUNT must be > 0"),
+        ("GEOSEARCH g BYPOLYGON 4 12 36 16 36 16 39 12 39 ASC", "[Catania Palermo]"),
+        ("GEOSEARCH none FROMLONLAT 1 1 BYRADIUS 1 km", "[]"),
+        ("GEOSEARCHSTORE t g FROMLONLAT 15 37 BYRADIUS 100 km STOREDIST", "1"),
+        ("ZRANGE t 0 -1", "[Catania]"),
+        ("GEORADIUS g 15 37 200 km ASC", "[Catania Palermo]"),
+        ("GEORADIUS_RO g 15 37 200 km STORE t", "-ERR syntax error"),
+        ("GEORADIUSBYMEMBER g Catania 1 km", "[Catania]"),
+        ("GEORADIUS g 15 37 200 km STORE t", "2"),
+        ("GEORADIUSBYMEMBER none Catania 1 km STORE t", "0"),
+        ("ZCARD t", "0"),
+    ]);
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    bench.text(client, "GEOADD g 13.361389 38.115556 Palermo");
+    let expected = "[[13.36138933897018433 38.11555639549629859] nil]";
+    assert_eq!(bench.text(client, "GEOPOS g Palermo x"), expected);
+}

@@ -36,6 +36,7 @@ mod config;
 mod connection;
 pub(crate) mod expiry;
 mod generic;
+mod geo;
 mod hash;
 mod hash_expiry;
 pub(crate) mod help;
@@ -68,6 +69,7 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     config::LIST,
     connection::LIST,
     generic::LIST,
+    geo::LIST,
     hash::LIST,
     hash_expiry::LIST,
     keyspace::LIST,

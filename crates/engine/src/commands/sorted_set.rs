@@ -53,12 +53,12 @@ pub(super) fn tell_scores(context: &mut Context<'_, '_>, key: &Key<'_>, scores: 
 
 /// The options of ZADD.
 #[derive(Clone, Copy, Default)]
-struct Options {
-    nx: bool,
-    xx: bool,
+pub(super) struct Options {
+    pub(super) nx: bool,
+    pub(super) xx: bool,
     gt: bool,
     lt: bool,
-    ch: bool,
+    pub(super) ch: bool,
     incr: bool,
 }
 
@@ -123,34 +123,39 @@ fn zadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         return Err(ErrorCode::Syntax.into());
     }
     options.check(left / 2)?;
-    add(context, args, sink, (options, first))
+    let pairs = pairs(args, first)?;
+    add(context, args, sink, (options, &pairs))
 }
 
 fn zincrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    add(context, args, sink, (Options { incr: true, ..Options::default() }, 2))
+    let pairs = pairs(args, 2)?;
+    add(context, args, sink, (Options { incr: true, ..Options::default() }, &pairs))
 }
 
-fn add(
+/// Members with scores, from the score at `first` on.
+fn pairs<'a>(args: &Args<'a>, first: usize) -> Result<Vec<(&'a [u8], f64)>, Error> {
+    (first..args.len()).step_by(2).map(|at| Ok((args.bytes(at + 1), args.double(at)?))).collect()
+}
+
+/// ZADD, ZINCRBY and GEOADD, on the key in argument 1.
+pub(super) fn add(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-    (options, first): (Options, usize),
+    (options, pairs): (Options, &[(&[u8], f64)]),
 ) -> Result<(), Error> {
-    let places = || (first..args.len()).step_by(2);
-    let scores: Vec<f64> = places().map(|at| args.double(at)).collect::<Result<_, _>>()?;
-    let longest = places().map(|at| args.bytes(at + 1).len()).max().unwrap_or(0);
+    let longest = pairs.iter().map(|(member, _)| member.len()).max().unwrap_or(0);
     let key = context.key(args, 1);
     let limits = context.sorted_set_limits();
     let (shard, mut op) = context.shard(&key);
     let wanted = op.sink.wants();
     let done = shard.change_sorted_set(&mut op, &key, !options.xx, limits, |set| {
-        set.announce(scores.len(), longest);
+        set.announce(pairs.len(), longest);
         let mut done = Added::default();
-        for (at, score) in places().zip(&scores) {
-            let member = args.bytes(at + 1);
+        for &(member, score) in pairs {
             let mut refused = false;
             let (old, new) = set.update(member, |old| {
-                let chosen = options.choose(old, *score);
+                let chosen = options.choose(old, score);
                 done.no_number |= chosen.is_err();
                 let chosen = chosen.ok().flatten();
                 refused = chosen.is_none();
