@@ -265,6 +265,19 @@ impl<'a> Args<'a> {
         (from..self.len().max(from)).map(|index| self.bytes(index))
     }
 
+    /// Bytes that the request has, or more: whatever lies behind it in the same buffer counts too. Costs nothing.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn bytes_max(&self) -> usize {
+        self.frame.len() + self.side.len()
+    }
+    /// Bytes that the request has, or would have, as RESP.
+    #[must_use]
+    pub fn resp_bytes(&self) -> usize {
+        let line = |number: usize| 3 + number.checked_ilog10().unwrap_or(0) as usize + 1;
+        line(self.len())
+            + self.rest(0).map(|argument| line(argument.len()) + argument.len() + 2).sum::<usize>()
+    }
     /// The same arguments, owned.
     #[must_use]
     pub fn to_owned_args(&self) -> OwnedArgs {

@@ -10,11 +10,13 @@ use crate::acl::{Acl, User};
 use crate::args::Args;
 use crate::blocking::Waits;
 use crate::clients::Clients;
+use crate::command_log::CommandLogs;
 use crate::config::{Config, Settings};
 use crate::context::Context;
 use crate::error::Error;
 use crate::handler::{Handler, Handlers};
 use crate::info::Facts;
+use crate::latency::LatencyEvents;
 use crate::mailbox::{Address, Kill, Mailbox, Message};
 use crate::pubsub::PubSub;
 use crate::reply::{ReplySink, Wire};
@@ -50,6 +52,10 @@ pub struct Engine {
     pub waits: Waits,
     /// Counters.
     pub stats: Stats,
+    /// The slow log and its likes.
+    pub command_logs: CommandLogs,
+    /// The latency monitor.
+    pub latency: LatencyEvents,
     /// What the server tells of itself.
     pub facts: Facts,
     /// CLIENT PAUSE.
@@ -96,6 +102,8 @@ impl Engine {
             pubsub: PubSub::default(),
             waits: Waits::default(),
             pause: Pause::default(),
+            command_logs: CommandLogs::default(),
+            latency: LatencyEvents::default(),
             facts: Facts::default(),
             mailboxes: (0..setup.workers.max(1)).map(|_| Mailbox::default()).collect(),
             handlers: Handlers::new(),

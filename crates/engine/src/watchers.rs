@@ -3,8 +3,10 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use weft_protocol::table::flag;
 
 use crate::args::Args;
+use crate::command_log::LogKind;
 use crate::context::Effects;
 use crate::engine::Engine;
 use crate::notify;
@@ -41,7 +43,32 @@ impl Engine {
     pub(crate) fn monitor(&self, _session: &Session, _args: &Args<'_>, _now_ms: u64) {}
 
     /// A command took so long: the slow log and the latency monitor.
-    pub(crate) fn took(&self, _session: &Session, _args: &Args<'_>, _took: Duration, _now_ms: u64) {}
+    pub(crate) fn took(&self, session: &Session, args: &Args<'_>, took: Duration, now_ms: u64) {
+        let settings = &self.settings;
+        let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let is_logged = args.spec.flags & flag::SKIP_COMMANDLOG == 0;
+        if is_logged
+            && u64::try_from(settings.slowlog_slower_than_us.load(Relaxed)).is_ok_and(|limit| us >= limit)
+        {
+            self.command_logs.offer(LogKind::Slow, settings, (session, args), (us, now_ms));
+        }
+        let threshold_ms = settings.latency_threshold_ms.load(Relaxed);
+        if threshold_ms != 0 && us / 1000 >= threshold_ms {
+            let event = if args.spec.flags & flag::FAST != 0 { "fast-command" } else { "command" };
+            self.latency.add(event, us / 1000, now_ms);
+        }
+    }
+
+    /// A request or its reply may have been large: the other two logs.
+    #[cold]
+    pub(crate) fn was_large(&self, session: &Session, args: &Args<'_>, reply_bytes: usize, now_ms: u64) {
+        if args.spec.flags & flag::SKIP_COMMANDLOG == 0 {
+            let sizes = [(LogKind::LargeRequest, args.resp_bytes()), (LogKind::LargeReply, reply_bytes)];
+            for (kind, bytes) in sizes {
+                self.command_logs.offer(kind, &self.settings, (session, args), (bytes as u64, now_ms));
+            }
+        }
+    }
 
     /// All subscriptions of a session end, without an answer.
     pub(crate) fn unsubscribe_all(&self, session: &mut Session) {

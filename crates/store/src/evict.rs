@@ -19,6 +19,9 @@ const POOL_MAX: usize = 16;
 pub const SAMPLES_MAX: usize = 64;
 /// Buckets looked through for one sample.
 const SAMPLE_BUCKETS_MAX: u32 = 32;
+/// Shards looked into for one sample, once one of them had a key: while shards have less than a key each, a sample of
+/// one shard would be chance.
+const SAMPLE_SHARDS_MAX: u32 = 64;
 /// Rounds of sampling without a victim after which eviction gives up for now.
 const FRUITLESS_MAX: usize = 16;
 
@@ -152,21 +155,20 @@ impl Evictor {
         let shards = keyspace.shard_count();
         let start = self.rng.below(shards);
         let volatile = matches!(policy, Policy::Volatile(_));
+        let mut seen = 0;
         for step in 0..shards {
+            if seen >= samples || seen > 0 && step >= SAMPLE_SHARDS_MAX {
+                return;
+            }
             let shard = (start + step) & (shards - 1);
             if volatile && keyspace.shard(shard).next_expiry_ms.load(Relaxed) == u64::MAX {
                 continue;
             }
-            let before = self.pool.len();
-            let mut seen = 0;
             let Self { pool, rng, .. } = self;
-            batch.lock_shard(shard).sample_for_eviction(policy, samples, now_ms, rng, |candidate| {
+            batch.lock_shard(shard).sample_for_eviction(policy, samples - seen, now_ms, rng, |candidate| {
                 seen += 1;
                 offer(pool, candidate);
             });
-            if seen > 0 || self.pool.len() > before {
-                return;
-            }
         }
     }
 

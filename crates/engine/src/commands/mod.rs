@@ -34,6 +34,7 @@ mod collection;
 mod command;
 mod config;
 mod connection;
+mod debug;
 pub(crate) mod expiry;
 mod generic;
 mod geo;
@@ -43,6 +44,8 @@ pub(crate) mod help;
 pub(crate) mod keyspace;
 mod lcs;
 mod list;
+mod logs;
+mod memory;
 pub(crate) mod number;
 mod object;
 mod pubsub;
@@ -68,6 +71,7 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     command::LIST,
     config::LIST,
     connection::LIST,
+    debug::LIST,
     generic::LIST,
     geo::LIST,
     hash::LIST,
@@ -75,6 +79,8 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     keyspace::LIST,
     lcs::LIST,
     list::LIST,
+    logs::LIST,
+    memory::LIST,
     number::LIST,
     object::LIST,
     pubsub::LIST,

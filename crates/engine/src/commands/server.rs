@@ -1,24 +1,170 @@
-//! Owns: INFO. Does not own: its text (`crate::info`).
+//! Owns: INFO, TIME, LOLWUT, SHUTDOWN, and the commands of what Weft does not have: snapshots, an append-only file,
+//! modules. Does not own: INFO's text (`crate::info`), stopping (the server does it).
 //!
 //! | locks | commands |
 //! |---|---|
 //! | none | all |
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::help;
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
-use crate::info;
+use crate::info::{self, VERSION};
 use crate::reply::ReplySink;
+use crate::session::Then;
 
-pub(super) const LIST: &[Entry] = &[("INFO", Scope::None, server_info)];
+pub(super) const LIST: &[Entry] = &[
+    ("BGREWRITEAOF", Scope::None, bgrewriteaof),
+    ("BGSAVE", Scope::None, bgsave),
+    ("INFO", Scope::None, server_info),
+    ("LASTSAVE", Scope::None, lastsave),
+    ("LOLWUT", Scope::None, lolwut),
+    ("MODULE HELP", Scope::None, module_help),
+    ("MODULE LIST", Scope::None, module_list),
+    ("MODULE LOAD", Scope::None, no_modules),
+    ("MODULE LOADEX", Scope::None, no_modules),
+    ("MODULE UNLOAD", Scope::None, no_modules),
+    ("SAVE", Scope::None, save),
+    ("SHUTDOWN", Scope::None, shutdown),
+    ("TIME", Scope::None, time),
+];
 
-fn server_info(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+type Outcome = Result<(), Error>;
+
+fn server_info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
     let text = info::info(context.engine, args.rest(1), context.now_ms);
+    sink.verbatim(*b"txt", text.as_bytes());
+    Ok(())
+}
+
+/// Seconds and microseconds. The one command whose answer is finer than the time that commands run at.
+fn time(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+    let fine = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64);
+    // A clock that is not the system's (in tests) is right, however coarse.
+    let us = if fine / 1000 >= context.now_ms && fine / 1000 - context.now_ms < 60_000 {
+        fine
+    } else {
+        context.now_ms * 1000
+    };
+    sink.array(2);
+    sink.bulk((us / 1_000_000).to_string().as_bytes());
+    sink.bulk((us % 1_000_000).to_string().as_bytes());
+    Ok(())
+}
+
+fn no_snapshots(name: &str) -> Error {
+    Error::err(format!("{name}: Weft has no snapshots yet, nothing was saved"))
+}
+
+fn save(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+    Err(no_snapshots("SAVE"))
+}
+
+fn bgsave(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+    if args.len() > 2 || args.len() == 2 && !args.is(1, "SCHEDULE") && !args.is(1, "CANCEL") {
+        return Err(ErrorCode::Syntax.into());
+    }
+    if args.is(1, "CANCEL") {
+        return Err(Error::err("Background saving is currently not in progress or scheduled"));
+    }
+    Err(no_snapshots("BGSAVE"))
+}
+
+fn bgrewriteaof(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+    Err(Error::err("BGREWRITEAOF: Weft has no append-only file yet, there is nothing to rewrite"))
+}
+
+/// When the server started: as Valkey answers while nothing has been saved.
+fn lastsave(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+    sink.int((context.engine.stats.started_ms / 1000) as i64);
+    Ok(())
+}
+
+/// There is no answer but that the connection ends.
+fn shutdown(context: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+    let (mut abort, mut save, mut nosave) = (false, false, false);
+    for index in 1..args.len() {
+        match () {
+            () if args.is(index, "ABORT") => abort = true,
+            () if args.is(index, "SAVE") => save = true,
+            () if args.is(index, "NOSAVE") => nosave = true,
+            () if ["NOW", "FORCE", "SAFE"].iter().any(|word| args.is(index, word)) => {}
+            () if args.is(index, "FAILOVER") => {
+                return Err(Error::err("SHUTDOWN FAILOVER is only supported in cluster mode."));
+            }
+            () => return Err(ErrorCode::Syntax.into()),
+        }
+    }
+    if abort && args.len() > 2 || save && nosave {
+        return Err(ErrorCode::Syntax.into());
+    }
+    if abort {
+        return Err(Error::err("No shutdown in progress."));
+    }
+    if save {
+        return Err(Error::err(
+            "SHUTDOWN SAVE: Weft has no snapshots yet; SHUTDOWN NOSAVE stops without one",
+        ));
+    }
+    context.session.then = Then::Shutdown;
+    Ok(())
+}
+
+fn module_list(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+    sink.array(0);
+    Ok(())
+}
+
+fn no_modules(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+    Err(Error::err(match args.spec.name {
+        "UNLOAD" => "Error unloading module: no such module with that name",
+        _ => "Error loading the extension: Weft has no modules",
+    }))
+}
+
+fn module_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+    let lines = [
+        "LIST",
+        "    Return a list of loaded modules.",
+        "LOAD <path> [<arg> ...]",
+        "    Load a module library from <path>, passing to it any optional arguments.",
+        "LOADEX <path> [[CONFIG NAME VALUE] [CONFIG NAME VALUE]] [ARGS ...]",
+        "    Load a module library from <path>, while passing it module configurations and optional arguments.",
+        "UNLOAD <name>",
+        "    Unload a module.",
+    ];
+    help::answer(sink, "MODULE", &lines);
+    Ok(())
+}
+
+/// Columns and rows of the cloth: at most so many when a client asks for its own.
+const CLOTH_MAX: i64 = 200;
+
+/// A piece of cloth whose threads go over and under each other as chance has it, and the version. `LOLWUT VERSION n
+/// [columns [rows]]` for a piece of another size.
+fn lolwut(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+    use weft_store::Rng as _;
+
+    let first = if args.is(1, "VERSION") && args.len() > 2 { 3 } else { 1 };
+    if first == 3 {
+        args.int(2)?;
+    }
+    let size = |index: usize, default: i64| {
+        if index < args.len() { args.int(index).map(|size| size.clamp(1, CLOTH_MAX)) } else { Ok(default) }
+    };
+    let (columns, rows) = (size(first, 40)?, size(first + 1, 12)?);
+    let mut text = String::new();
+    for row in 0..rows {
+        for column in 0..columns {
+            let under = context.local.rng.below(8) == 0;
+            text.push(if ((row + column) % 2 == 0) != under { '═' } else { '║' });
+        }
+        text.push('\n');
+    }
+    text.push_str(&format!("\nWeft ver. {VERSION}\n"));
     sink.verbatim(*b"txt", text.as_bytes());
     Ok(())
 }

@@ -13,7 +13,6 @@ use crate::error::{Error, ErrorCode};
 use crate::keys;
 use crate::reply::ReplySink;
 use crate::session::Session;
-use crate::stats::bump;
 use crate::transaction::{Transaction, Watched};
 
 impl Core<'_> {
@@ -78,6 +77,7 @@ impl Core<'_> {
             return Ok(());
         }
         sink.array(transaction.queued.len());
+        let inner = self.begin_inner();
         for owned in &transaction.queued {
             let args = owned.args();
             let hold = match &mut hold {
@@ -86,6 +86,8 @@ impl Core<'_> {
                 Hold::Batch(_) => return Ok(()),
             };
             let db = session.db;
+            let id = command_id(&args);
+            let begun = self.begin_command(id, sink.errors(), sink.len());
             let mut context = Context {
                 engine: self.engine,
                 session,
@@ -97,7 +99,6 @@ impl Core<'_> {
                 hold,
             };
             let mark = sink.mark();
-            let before = sink.errors();
             // Rights may have changed since the command was queued.
             let outcome =
                 self.engine.check_acl_again(context.session, &args, context.now_ms).and_then(|()| {
@@ -112,13 +113,9 @@ impl Core<'_> {
                     sink.error(&error);
                 }
             }
-            let stats = &self.stats.by_command[usize::from(command_id(&args).0)];
-            bump(&self.stats.commands, 1);
-            bump(&stats.calls, 1);
-            if sink.errors() > before {
-                bump(&stats.failed, 1);
-            }
+            self.end_command((id, &args), session, &begun, (sink.errors(), sink.len()));
         }
+        self.charge_inner(inner, &transaction.queued);
         Ok(())
     }
 

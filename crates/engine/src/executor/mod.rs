@@ -7,11 +7,11 @@
 mod checks;
 mod exec;
 mod locks;
+mod measure;
 
 pub(crate) use checks::check_arity;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
-use weft_protocol::table::{CommandId, flag};
 use weft_store::evict::Outcome as Eviction;
 use weft_store::{Batch, Evictor, Worker, World, XorShift};
 
@@ -24,7 +24,7 @@ use crate::handler::{Handler, Scope};
 use crate::reply::{Output, ReplySink};
 use crate::requests::{Request, Requests, What};
 use crate::session::{ReplyMode, Session, Then};
-use crate::stats::{CommandStats, WorkerStats, bump};
+use crate::stats::{WorkerStats, bump};
 
 /// Keys that one command may evict before it runs; more memory is found by the next ones.
 const EVICTIONS_PER_COMMAND_MAX: usize = 64;
@@ -97,8 +97,7 @@ pub(crate) struct Core<'e> {
     now_ms: u64,
     /// Nanoseconds of the present batch that commands have been charged with one by one.
     charged_ns: u64,
-    /// `latency-tracking`, as it was when the batch began.
-    with_histograms: bool,
+    measures: measure::Measures,
 }
 
 impl<'e> Executor<'e> {
@@ -121,7 +120,7 @@ impl<'e> Executor<'e> {
                 evictor: Evictor::new(seed ^ 0x5bd1),
                 now_ms: engine.clock.now_ms(),
                 charged_ns: 0,
-                with_histograms: true,
+                measures: measure::Measures::new(&engine.settings),
             },
         })
     }
@@ -230,7 +229,7 @@ impl Core<'_> {
         self.now_ms = self.engine.clock.now_ms();
         self.charged_ns = 0;
         self.engine.stats.begin(self.stats);
-        self.with_histograms = self.engine.settings.latency_tracking.load(Relaxed);
+        self.measures = measure::Measures::new(&self.engine.settings);
         self.local.effects.wanted = self.engine.wants_effects();
     }
 
@@ -292,15 +291,18 @@ impl Core<'_> {
             return Ran::NeedsWorld;
         }
         self.engine.monitor(session, args, self.now_ms);
-        let stats = &self.stats.by_command[usize::from(id.0)];
-        let timed = (!is_quick(id)).then(Instant::now);
+        let begun = self.begin_command(id, sink.errors(), sink.len());
         let outcome = self.run_locked(tier, handler, args, session, &mut sink);
         if let Err(error) = outcome {
             sink.rollback(mark);
             self.stats.error(&error);
             sink.error(&error);
         }
-        self.count(id, stats, args, session, sink.errors(), timed);
+        self.end_command((id, args), session, &begun, (sink.errors(), sink.len()));
+        let info = &session.info;
+        info.active_ms.store(self.now_ms, Relaxed);
+        info.last_command.store(id.0, Relaxed);
+        bump(&info.commands, 1);
         self.after(tier, session);
         match session.reply_mode {
             ReplyMode::On => {}
@@ -426,52 +428,4 @@ impl Core<'_> {
         }
         self.engine.unsubscribe_all(session);
     }
-
-    fn count(
-        &mut self,
-        id: CommandId,
-        stats: &CommandStats,
-        args: &Args<'_>,
-        session: &Session,
-        errors: u32,
-        timed: Option<Instant>,
-    ) {
-        bump(&self.stats.commands, 1);
-        bump(&stats.calls, 1);
-        if errors > 0 {
-            bump(&stats.failed, 1);
-        }
-        let info = &session.info;
-        info.active_ms.store(self.now_ms, Relaxed);
-        info.last_command.store(id.0, Relaxed);
-        bump(&info.commands, 1);
-        if let Some(timed) = timed {
-            let took = timed.elapsed();
-            let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-            stats.took(ns, 1, self.with_histograms);
-            self.charged_ns = self.charged_ns.saturating_add(ns);
-            self.engine.took(session, args, took, self.now_ms);
-        }
-    }
-
-    /// Quick commands share the batch's time, less what others were charged with: two looks at the clock for up to 64
-    /// commands rather than 128.
-    fn charge(&mut self, list: &[Request], started: Instant) {
-        let total_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let quick = |request: &&Request| matches!(request.what, What::Command(id) if is_quick(id));
-        let count = list.iter().filter(quick).count() as u64;
-        let Some(share) = total_ns.saturating_sub(self.charged_ns).checked_div(count) else { return };
-        // Neighbours are mostly alike, and then counted at once.
-        for run in list.chunk_by(|one, next| one.command() == next.command()) {
-            if let Some(id) = run[0].command().filter(|id| is_quick(*id)) {
-                self.stats.by_command[usize::from(id.0)].took(share, run.len() as u64, self.with_histograms);
-            }
-        }
-    }
-}
-
-/// Whether a command always takes about the same short time.
-#[inline]
-fn is_quick(id: CommandId) -> bool {
-    id.spec().flags & flag::FAST != 0 || id.spec().group == "string" && id.spec().name == "SET"
 }

@@ -12,6 +12,7 @@ use std::hash::{BuildHasher as _, Hasher as _};
 
 use crate::engine::Engine;
 pub use process::{Cpu, Memory};
+pub use server::MemoryFigures;
 
 /// The version of Redis that clients are told of: what they may expect.
 pub const REDIS_VERSION: &str = "7.2.4";
@@ -31,6 +32,8 @@ pub struct Facts {
     pub listeners: RwLock<Vec<String>>,
     /// How sockets are waited for.
     pub io_backend: RwLock<&'static str>,
+    /// Where a line for the log goes.
+    pub logger: std::sync::OnceLock<fn(&str)>,
 }
 
 impl Default for Facts {
@@ -41,6 +44,16 @@ impl Default for Facts {
             port: RwLock::new(0),
             listeners: RwLock::default(),
             io_backend: RwLock::new("epoll"),
+            logger: std::sync::OnceLock::new(),
+        }
+    }
+}
+
+impl Facts {
+    /// Tells the operator something, if there is a log.
+    pub fn log(&self, line: &str) {
+        if let Some(logger) = self.logger.get() {
+            logger(line);
         }
     }
 }

@@ -97,23 +97,62 @@ pub(super) fn clients(engine: &Engine, report: &mut Report, now_ms: u64) {
     report.field("paused_timeout_milliseconds", left_ms);
 }
 
-pub(super) fn memory(engine: &Engine, report: &mut Report, _now_ms: u64) {
-    let used = engine.keyspace.used_bytes();
-    let peak = engine.stats.used_peak_bytes.load(Relaxed).max(used);
-    let tables = engine.keyspace.table_resident_bytes();
-    let active = engine.keyspace.page_stats().resident_bytes() + tables;
-    let overhead = tables.min(used);
-    let dataset = used - overhead;
-    let resident = Memory::now().resident_bytes;
-    let limit = engine.settings.maxmemory_bytes.load(Relaxed);
-    let mut buffers = 0;
-    engine.clients.each(|info| {
-        // A connection of many channels stands there once.
-        if info.address.channel == 0 {
-            let connection = &info.connection;
-            buffers += connection.input_bytes.load(Relaxed) + connection.output_bytes.load(Relaxed);
+/// What INFO and MEMORY tell of memory, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemoryFigures {
+    /// Entries, values and tables: what `maxmemory` limits.
+    pub used_bytes: usize,
+    /// The most that was ever used.
+    pub peak_bytes: usize,
+    /// Tables.
+    pub table_bytes: usize,
+    /// What is used and is no data.
+    pub overhead_bytes: usize,
+    /// Pages of entries and tables that the system counts.
+    pub active_bytes: usize,
+    /// The process, as the system counts it.
+    pub resident_bytes: usize,
+    /// What clients have sent and not got an answer for, and answers that they have not read.
+    pub buffer_bytes: usize,
+}
+
+impl MemoryFigures {
+    /// As they are now.
+    #[must_use]
+    pub fn now(engine: &Engine) -> Self {
+        let used_bytes = engine.keyspace.used_bytes();
+        let table_bytes = engine.keyspace.table_resident_bytes();
+        let mut buffer_bytes = 0;
+        engine.clients.each(|info| {
+            // A connection of many channels stands there once.
+            if info.address.channel == 0 {
+                let connection = &info.connection;
+                buffer_bytes += connection.input_bytes.load(Relaxed) + connection.output_bytes.load(Relaxed);
+            }
+        });
+        Self {
+            used_bytes,
+            peak_bytes: engine.stats.used_peak_bytes.load(Relaxed).max(used_bytes),
+            table_bytes,
+            overhead_bytes: table_bytes.min(used_bytes),
+            active_bytes: engine.keyspace.page_stats().resident_bytes() + table_bytes,
+            resident_bytes: Memory::now().resident_bytes,
+            buffer_bytes: buffer_bytes as usize,
         }
-    });
+    }
+    /// What is used for data.
+    #[must_use]
+    pub const fn dataset_bytes(&self) -> usize {
+        self.used_bytes.saturating_sub(self.overhead_bytes)
+    }
+}
+
+pub(super) fn memory(engine: &Engine, report: &mut Report, _now_ms: u64) {
+    let figures = MemoryFigures::now(engine);
+    let MemoryFigures { used_bytes: used, peak_bytes: peak, overhead_bytes: overhead, .. } = figures;
+    let MemoryFigures { active_bytes: active, resident_bytes: resident, buffer_bytes: buffers, .. } = figures;
+    let dataset = figures.dataset_bytes();
+    let limit = engine.settings.maxmemory_bytes.load(Relaxed);
     report.section("Memory");
     report.bytes("used_memory", used);
     report.bytes("used_memory_rss", resident);
@@ -172,7 +211,7 @@ pub(super) fn memory(engine: &Engine, report: &mut Report, _now_ms: u64) {
     report.field("lazyfree_pending_objects", 0);
     report.field("lazyfreed_objects", 0);
     report.field("table_limbo_bytes", engine.keyspace.limbo_bytes());
-    report.field("table_resident_human", human(tables));
+    report.field("table_resident_human", human(figures.table_bytes));
 }
 
 pub(super) fn cpu(_: &Engine, report: &mut Report, _now_ms: u64) {

@@ -139,6 +139,22 @@ impl Bench {
         self.executor.disconnect(client.session);
     }
 
+    /// Time passes.
+    pub(crate) fn pass(&self, ms: u64) {
+        self.clock.advance(ms);
+    }
+    pub(crate) fn clock_ms(&self) -> u64 {
+        weft_store::Clock::now_ms(&*self.clock)
+    }
+    /// `enable-debug-command yes`.
+    pub(crate) fn allow_debug(&self) {
+        self.engine.settings.debug_command.store(1, std::sync::atomic::Ordering::Relaxed);
+    }
+    /// Whether the client's SHUTDOWN was heard.
+    pub(crate) fn is_shutting_down(&self, client: u32) -> bool {
+        self.clients.list[&client].session.then == weft_engine::session::Then::Shutdown
+    }
+
     pub(crate) fn is_waiting(&self, client: u32) -> bool {
         self.clients.list[&client].session.is_waiting()
     }

@@ -1,0 +1,137 @@
+//! Owns: what is counted and timed when commands run. Does not own: the figures (`crate::stats`), the logs.
+//!
+//! Two looks at the clock cost as much as a GET, so commands that always take about the same short time are not timed
+//! one by one: they share the time of their batch. Only a low `slowlog-log-slower-than` or the latency monitor has
+//! every command timed.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+use weft_protocol::table::{CommandId, flag};
+
+use super::Core;
+use crate::args::{Args, OwnedArgs};
+use crate::command_log::LogKind;
+use crate::config::Settings;
+use crate::engine::command_id;
+use crate::requests::{Request, What};
+use crate::session::Session;
+use crate::stats::bump;
+
+/// A threshold of the slow log below which quick commands may reach it: they are timed then.
+const QUICK_US_MAX: i64 = 1000;
+
+/// What a batch's commands are measured for, as the settings were when it began.
+pub(super) struct Measures {
+    /// `latency-tracking`.
+    histograms: bool,
+    /// Quick commands are timed too.
+    every: bool,
+    /// Requests of so many bytes may be for the log.
+    request_bytes: usize,
+    /// Replies of so many bytes are for the log.
+    reply_bytes: usize,
+}
+
+impl Measures {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let slow_us = settings.slowlog_slower_than_us.load(Relaxed);
+        let bytes =
+            |kind: LogKind| usize::try_from(kind.threshold(settings).load(Relaxed)).unwrap_or(usize::MAX);
+        Self {
+            histograms: settings.latency_tracking.load(Relaxed),
+            every: (0..QUICK_US_MAX).contains(&slow_us) || settings.latency_threshold_ms.load(Relaxed) != 0,
+            request_bytes: bytes(LogKind::LargeRequest),
+            reply_bytes: bytes(LogKind::LargeReply),
+        }
+    }
+}
+
+/// How a command began.
+pub(super) struct Begun {
+    timed: Option<Instant>,
+    errors: u32,
+    output_bytes: usize,
+}
+
+impl Core<'_> {
+    /// A command is about to run. `errors` and `output_bytes`: of its sink, so far.
+    #[inline]
+    pub(super) fn begin_command(&self, id: CommandId, errors: u32, output_bytes: usize) -> Begun {
+        let timed = (self.measures.every || !is_quick(id)).then(Instant::now);
+        Begun { timed, errors, output_bytes }
+    }
+
+    /// A command has run.
+    #[inline]
+    pub(super) fn end_command(
+        &mut self,
+        (id, args): (CommandId, &Args<'_>),
+        session: &Session,
+        begun: &Begun,
+        (errors, output_bytes): (u32, usize),
+    ) {
+        let stats = &self.stats.by_command[usize::from(id.0)];
+        bump(&self.stats.commands, 1);
+        bump(&stats.calls, 1);
+        if errors > begun.errors {
+            bump(&stats.failed, 1);
+        }
+        let reply_bytes = output_bytes.saturating_sub(begun.output_bytes);
+        if reply_bytes >= self.measures.reply_bytes || args.bytes_max() >= self.measures.request_bytes {
+            self.engine.was_large(session, args, reply_bytes, self.now_ms);
+        }
+        if let Some(timed) = begun.timed {
+            let took = timed.elapsed();
+            let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+            stats.took(ns, 1, self.measures.histograms);
+            self.charged_ns = self.charged_ns.saturating_add(ns);
+            self.engine.took(session, args, took, self.now_ms);
+        }
+    }
+
+    /// Commands of a transaction are about to run, whose time is EXEC's too.
+    pub(super) fn begin_inner(&self) -> (Instant, u64) {
+        (Instant::now(), self.charged_ns)
+    }
+    /// They have run: quick ones share what the others have not taken. To the batch all of it is EXEC's time.
+    pub(super) fn charge_inner(&mut self, (started, charged_ns): (Instant, u64), queued: &[OwnedArgs]) {
+        let others_ns = self.charged_ns - charged_ns;
+        self.charged_ns = charged_ns;
+        if self.measures.every {
+            return;
+        }
+        let total_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let quick = || queued.iter().map(|owned| command_id(&owned.args())).filter(|id| is_quick(*id));
+        let Some(share) = total_ns.saturating_sub(others_ns).checked_div(quick().count() as u64) else {
+            return;
+        };
+        for id in quick() {
+            self.stats.by_command[usize::from(id.0)].took(share, 1, self.measures.histograms);
+        }
+    }
+
+    /// Quick commands share the batch's time, less what others were charged with: two looks at the clock for up to 64
+    /// commands rather than 128.
+    pub(super) fn charge(&mut self, list: &[Request], started: Instant) {
+        if self.measures.every {
+            return;
+        }
+        let total_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let quick = |request: &&Request| matches!(request.what, What::Command(id) if is_quick(id));
+        let count = list.iter().filter(quick).count() as u64;
+        let Some(share) = total_ns.saturating_sub(self.charged_ns).checked_div(count) else { return };
+        // Neighbours are mostly alike, and then counted at once.
+        for run in list.chunk_by(|one, next| one.command() == next.command()) {
+            if let Some(id) = run[0].command().filter(|id| is_quick(*id)) {
+                let stats = &self.stats.by_command[usize::from(id.0)];
+                stats.took(share, run.len() as u64, self.measures.histograms);
+            }
+        }
+    }
+}
+
+/// Whether a command always takes about the same short time.
+#[inline]
+fn is_quick(id: CommandId) -> bool {
+    id.spec().flags & flag::FAST != 0 || id.spec().group == "string" && id.spec().name == "SET"
+}

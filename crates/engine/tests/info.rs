@@ -1,0 +1,178 @@
+//! INFO: sections and fields, what commands, errors and memory add up to, RESETSTAT.
+
+mod support;
+
+use support::{Bench, show};
+use weft_engine::reply::Protocol;
+use weft_protocol::Reply;
+
+fn info(bench: &mut Bench, client: u32, sections: &str) -> String {
+    let command = format!("INFO {sections}");
+    match bench.one(client, command.trim_end()) {
+        Reply::Verbatim(format, text) if &format == b"txt" => String::from_utf8(text).expect("text"),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn titles(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.strip_prefix("# ")).collect()
+}
+
+fn field<'a>(text: &'a str, name: &str) -> &'a str {
+    let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    found.unwrap_or_else(|| panic!("no {name} in {text}"))
+}
+
+#[test]
+fn sections() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    let default = info(&mut bench, a, "");
+    assert_eq!(
+        titles(&default),
+        [
+            "Server",
+            "Clients",
+            "Memory",
+            "Persistence",
+            "Stats",
+            "Replication",
+            "CPU",
+            "Modules",
+            "Errorstats",
+            "Cluster",
+            "Keyspace"
+        ]
+    );
+    assert!(default.ends_with("# Keyspace\r\n") && default.contains("\r\n\r\n# Clients\r\n"));
+    let all = info(&mut bench, a, "everything");
+    assert_eq!(titles(&all).len(), 13);
+    assert_eq!(titles(&info(&mut bench, a, "all")), titles(&all));
+    assert_eq!(titles(&info(&mut bench, a, "keyspace CPU cpu nosuch")), ["CPU", "Keyspace"]);
+    assert_eq!(titles(&info(&mut bench, a, "default commandstats")).len(), 12);
+    assert_eq!(info(&mut bench, a, "nosuch"), "");
+    for (name, expected) in [
+        ("redis_version", "7.2.4"),
+        ("server_name", "weft"),
+        ("redis_mode", "standalone"),
+        ("loading", "0"),
+        ("role", "master"),
+        ("maxmemory_policy", "noeviction"),
+        ("aof_enabled", "0"),
+        ("cluster_enabled", "0"),
+        ("connected_clients", "1"),
+    ] {
+        assert_eq!(field(&all, name), expected, "{name}");
+    }
+    assert_eq!(field(&all, "run_id").len(), 40);
+    assert!(field(&all, "used_memory_rss").parse::<u64>().expect("a number") > 1 << 20);
+    // Every line is a title, a field or nothing.
+    assert!(all.split("\r\n").all(|line| line.is_empty() || line.starts_with("# ") || line.contains(':')));
+}
+
+#[test]
+fn commands_and_errors_are_counted() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    for command in ["SET k v", "GET k", "GET k", "LPUSH k x", "GET", "NOSUCH", "EXEC", "DEBUG SLEEP 0"] {
+        bench.run(a, command);
+    }
+    let text = info(&mut bench, a, "commandstats errorstats stats latencystats");
+    assert!(field(&text, "cmdstat_get").starts_with("calls=2,usec="), "{text}");
+    assert!(field(&text, "cmdstat_get").ends_with(",rejected_calls=1,failed_calls=0"), "{text}");
+    assert!(field(&text, "cmdstat_lpush").ends_with(",rejected_calls=0,failed_calls=1"), "{text}");
+    assert_eq!(field(&text, "errorstat_WRONGTYPE"), "count=1");
+    assert_eq!(field(&text, "errorstat_ERR"), "count=4");
+    assert_eq!(field(&text, "total_error_replies"), "5");
+    assert_eq!(field(&text, "total_commands_processed"), "6");
+    assert_eq!(field(&text, "keyspace_hits"), "2");
+    let percentiles = field(&text, "latency_percentiles_usec_get");
+    assert!(percentiles.starts_with("p50=") && percentiles.contains(",p99.9="), "{percentiles}");
+    bench.text(a, "CONFIG SET latency-tracking-info-percentiles 90");
+    let text = info(&mut bench, a, "latencystats");
+    assert!(field(&text, "latency_percentiles_usec_get").starts_with("p90="));
+    assert_eq!(bench.text(a, "CONFIG RESETSTAT"), "OK");
+    let text = info(&mut bench, a, "all");
+    assert!(
+        !text.contains("cmdstat_get")
+            && !text.contains("errorstat_")
+            && !text.contains("percentiles_usec_get")
+    );
+    assert_eq!((field(&text, "keyspace_hits"), field(&text, "total_error_replies")), ("0", "0"));
+    bench.run(a, "GET k");
+    let text = info(&mut bench, a, "all");
+    assert!(field(&text, "cmdstat_get").starts_with("calls=1,"));
+    assert_eq!(field(&text, "keyspace_hits"), "1");
+}
+
+#[test]
+fn commands_of_a_transaction_are_counted() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    for command in ["MULTI", "SET k 1", "INCR k", "LPUSH k 1", "EXEC"] {
+        bench.run(a, command);
+    }
+    let text = info(&mut bench, a, "commandstats errorstats");
+    assert!(field(&text, "cmdstat_set").starts_with("calls=1,"));
+    assert!(field(&text, "cmdstat_incr").starts_with("calls=1,"));
+    assert!(field(&text, "cmdstat_exec").starts_with("calls=1,"));
+    assert!(field(&text, "cmdstat_lpush").ends_with("failed_calls=1"));
+    assert_eq!(field(&text, "errorstat_WRONGTYPE"), "count=1");
+}
+
+#[test]
+fn keys_and_memory() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    let before: u64 = field(&info(&mut bench, a, "memory"), "used_memory").parse().expect("a number");
+    bench.run(a, "SET a 1");
+    bench.run(a, "SET b 1 EX 100");
+    bench.run_args(a, &[b"SET", b"large", &vec![b'x'; 100_000]]);
+    let text = info(&mut bench, a, "memory keyspace");
+    let after: u64 = field(&text, "used_memory").parse().expect("a number");
+    assert!(after >= before + 100_000);
+    assert_eq!(field(&text, "used_memory_peak"), after.to_string());
+    assert!(field(&text, "db0").starts_with("keys=3,expires=1,"));
+    assert!(!text.contains("db1:"));
+    let usage: u64 = bench.text(a, "MEMORY USAGE large SAMPLES 5").parse().expect("a number");
+    assert!((100_000..120_000).contains(&usage), "{usage}");
+    bench.run(a, "DEL large");
+    let text = info(&mut bench, a, "memory");
+    assert_eq!(field(&text, "used_memory_peak"), after.to_string());
+    assert!(field(&text, "used_memory").parse::<u64>().expect("a number") < after);
+}
+
+#[test]
+fn rates_are_sampled() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    bench.engine.sample(bench.clock_ms());
+    for _ in 0..20 {
+        for _ in 0..50 {
+            bench.run(a, "PING");
+        }
+        bench.pass(500);
+        bench.engine.sample(bench.clock_ms());
+    }
+    assert_eq!(field(&info(&mut bench, a, "stats"), "instantaneous_ops_per_sec"), "100");
+    bench.text(a, "CONFIG RESETSTAT");
+    assert_eq!(field(&info(&mut bench, a, "stats"), "instantaneous_ops_per_sec"), "0");
+}
+
+#[test]
+fn who_is_there() {
+    let mut bench = Bench::new();
+    let clients: Vec<u32> = (0..3).map(|_| bench.connect(Protocol::Resp3)).collect();
+    bench.run(clients[0], "BLPOP list 0");
+    bench.run(clients[1], "WATCH a b");
+    let text = info(&mut bench, clients[2], "clients");
+    for (name, expected) in [
+        ("connected_clients", "3"),
+        ("blocked_clients", "1"),
+        ("watching_clients", "1"),
+        ("total_watched_keys", "2"),
+    ] {
+        assert_eq!(field(&text, name), expected, "{name}");
+    }
+    assert!(show(&bench.one(clients[2], "CONFIG GET maxclients")).contains("10000"));
+}

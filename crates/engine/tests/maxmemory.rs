@@ -1,0 +1,152 @@
+//! `maxmemory` with every policy: what goes, what stays, and what is refused.
+
+mod support;
+
+use support::Bench;
+use weft_engine::reply::Protocol;
+
+const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.";
+/// A value of such a length makes the fixed part of memory small beside the keys.
+const VALUE_BYTES: usize = 1000;
+
+struct Full {
+    bench: Bench,
+    client: u32,
+    value: Vec<u8>,
+}
+
+impl Full {
+    /// A server with `keys` keys `k:0 …`, of which those of even number expire, and a limit at what they take.
+    fn new(policy: &str, keys: usize) -> Self {
+        let mut bench = Bench::new();
+        let client = bench.connect(Protocol::Resp3);
+        let mut full = Self { bench, client, value: vec![b'x'; VALUE_BYTES] };
+        // The access mode is to be that of the policy from the first access on.
+        full.run(&format!("CONFIG SET maxmemory-policy {policy} maxmemory-samples 16"));
+        for number in 0..keys {
+            full.set(number);
+            if number % 2 == 0 {
+                full.run(&format!("EXPIRE k:{number} {}", 100_000 + number));
+            }
+        }
+        let used = full.bench.engine.keyspace.used_bytes();
+        full.run(&format!("CONFIG SET maxmemory {used}"));
+        full
+    }
+    fn run(&mut self, command: &str) -> String {
+        self.bench.text(self.client, command)
+    }
+    fn set(&mut self, number: usize) -> String {
+        let key = format!("k:{number}");
+        let reply = self.bench.run_args(self.client, &[b"SET", key.as_bytes(), &self.value]).remove(0);
+        support::show(&reply)
+    }
+    fn has(&mut self, number: usize) -> bool {
+        self.run(&format!("EXISTS k:{number}")) == "1"
+    }
+    fn evicted(&self) -> i64 {
+        self.bench.engine.keyspace.total(weft_store::Counter::Evicted)
+    }
+}
+
+#[test]
+fn noeviction_refuses_what_needs_memory() {
+    let mut full = Full::new("noeviction", 200);
+    assert_eq!(full.set(1000), "OK", "memory is at the limit and not above it");
+    assert_eq!(full.set(1001), OOM);
+    assert_eq!(full.run("LPUSH list x"), OOM);
+    assert_eq!(full.run("GET k:1001"), "nil");
+    assert_eq!(full.run("DEL k:1000"), "1");
+    full.run("MULTI");
+    assert_eq!(full.set(1001), "QUEUED");
+    assert_eq!(full.run("EXEC"), "[OK]");
+    full.run("MULTI");
+    assert_eq!(full.set(1002), OOM);
+    assert_eq!(full.run("EXEC"), "-EXECABORT Transaction discarded because of previous errors.");
+    full.run("CONFIG SET maxmemory 0");
+    assert_eq!(full.set(1003), "OK");
+    assert_eq!(full.evicted(), 0);
+}
+
+#[test]
+fn every_other_policy_makes_room() {
+    for policy in [
+        "allkeys-lru",
+        "allkeys-lfu",
+        "allkeys-random",
+        "volatile-lru",
+        "volatile-lfu",
+        "volatile-random",
+        "volatile-ttl",
+    ] {
+        let mut full = Full::new(policy, 400);
+        for number in 1000..1100 {
+            assert_eq!(full.set(number), "OK", "{policy}");
+        }
+        let used = full.bench.engine.keyspace.used_bytes();
+        let limit = full.bench.engine.settings.maxmemory_bytes.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(used <= limit + 2 * VALUE_BYTES, "{policy}: {used} of {limit}");
+        assert!(full.evicted() >= 90, "{policy}: {}", full.evicted());
+        let odd_gone = (0..400).filter(|number| number % 2 == 1 && !full.has(*number)).count();
+        if policy.starts_with("volatile") {
+            assert_eq!(odd_gone, 0, "{policy}: only keys that expire may go");
+        } else {
+            assert!(odd_gone > 10, "{policy}: {odd_gone}");
+        }
+    }
+}
+
+#[test]
+fn volatile_policies_refuse_when_nothing_expires() {
+    let mut full = Full::new("volatile-lru", 100);
+    for number in (0..100).step_by(2) {
+        full.run(&format!("PERSIST k:{number}"));
+    }
+    let used = full.bench.engine.keyspace.used_bytes();
+    full.run(&format!("CONFIG SET maxmemory {}", used - VALUE_BYTES));
+    assert_eq!(full.set(1000), OOM);
+    assert_eq!(full.evicted(), 0);
+}
+
+#[test]
+fn keys_in_use_stay_under_lru_and_lfu() {
+    for policy in ["allkeys-lru", "allkeys-lfu"] {
+        let mut full = Full::new(policy, 400);
+        for round in 0..20 {
+            full.bench.pass(60_000);
+            for number in 0..50 {
+                full.run(&format!("GET k:{number}"));
+            }
+            for number in 0..10 {
+                full.set(1000 + round * 10 + number);
+            }
+        }
+        let kept = (0..50).filter(|number| full.has(*number)).count();
+        assert!(kept >= 45, "{policy}: {kept} of 50");
+        assert!(full.evicted() >= 190, "{policy}");
+    }
+}
+
+#[test]
+fn soonest_to_expire_goes_first_under_ttl() {
+    let mut full = Full::new("volatile-ttl", 400);
+    for number in 1000..1050 {
+        full.set(number);
+    }
+    let gone =
+        |full: &mut Full, from: usize| (from..from + 100).filter(|n| n % 2 == 0 && !full.has(*n)).count();
+    let (first, last) = (gone(&mut full, 0), gone(&mut full, 300));
+    assert!(first > 3 * last.max(1), "{first} of the first, {last} of the last");
+}
+
+#[test]
+fn the_policy_chooses_what_is_remembered() {
+    let mut full = Full::new("allkeys-lfu", 10);
+    assert_ne!(full.run("OBJECT FREQ k:1"), "nil");
+    assert!(full.run("OBJECT IDLETIME k:1").starts_with("-ERR An LFU maxmemory policy is selected"));
+    full.run("CONFIG SET maxmemory-policy allkeys-lru");
+    assert!(full.run("OBJECT FREQ k:1").starts_with("-ERR An LFU maxmemory policy is not selected"));
+    full.run("CONFIG SET maxmemory-policy volatile-lfu lfu-log-factor 0 lfu-decay-time 0");
+    let mode = full.bench.engine.keyspace.access_mode();
+    assert_eq!(mode, weft_store::AccessMode::Lfu { log_factor: 0, decay_min: 0 });
+}
