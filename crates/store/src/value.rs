@@ -41,6 +41,9 @@ impl SharedBytes {
     }
 }
 
+/// Blocks of a stream, about 4 KiB each, or as many pending entries, are freed for one chunk.
+const STREAM_BLOCKS_PER_CHUNK: usize = 16;
+
 /// A value that is not a string, boxed behind the entry's word.
 ///
 /// One variant for each type. A small compact one stands inside its entry instead, so commands meet [`ObjectRef`],
@@ -138,7 +141,7 @@ impl Object {
             Self::Hash(hash) => hash.free_step(chunks),
             Self::Set(set) => set.free_step(chunks),
             Self::SortedSet(set) => set.free_step(chunks),
-            Self::Stream(_) => true,
+            Self::Stream(stream) => !stream.free_some(chunks.saturating_mul(STREAM_BLOCKS_PER_CHUNK)),
         }
     }
     /// The earliest expiry of something inside it, or something earlier; `u64::MAX` without any.

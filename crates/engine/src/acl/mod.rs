@@ -131,6 +131,11 @@ impl User {
     pub fn allows_channel(&self, name: &[u8], is_pattern: bool) -> bool {
         self.all || self.selectors.iter().any(|selector| selector.allows_channel(name, is_pattern))
     }
+    /// Whether the user may use every key: SORT's BY and GET make names that nothing can be checked against.
+    #[must_use]
+    pub fn allows_every_key(&self) -> bool {
+        self.all || self.selectors.iter().any(|selector| selector.all_keys)
+    }
     /// Whether the user may read or write a key.
     #[must_use]
     pub fn allows_key(&self, key: &[u8], read: bool, write: bool) -> bool {

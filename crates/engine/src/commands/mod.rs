@@ -29,18 +29,22 @@
 use crate::handler::Entry;
 
 mod acl;
+mod bitfield;
+mod bitmap;
 mod client;
 mod collection;
 mod command;
 mod config;
 mod connection;
 mod debug;
+mod dump;
 pub(crate) mod expiry;
 mod generic;
 mod geo;
 mod hash;
 mod hash_expiry;
 pub(crate) mod help;
+mod hyperloglog;
 pub(crate) mod keyspace;
 mod lcs;
 mod list;
@@ -52,6 +56,7 @@ mod pubsub;
 mod replication;
 mod server;
 mod set;
+mod sort;
 mod sorted_set;
 mod sorted_set_algebra;
 mod sorted_set_pop;
@@ -67,15 +72,19 @@ pub(crate) use pubsub::tell as subscriptions_changed;
 /// All handlers.
 pub(crate) const LISTS: &[&[Entry]] = &[
     acl::LIST,
+    bitfield::LIST,
+    bitmap::LIST,
     client::LIST,
     command::LIST,
     config::LIST,
     connection::LIST,
     debug::LIST,
+    dump::LIST,
     generic::LIST,
     geo::LIST,
     hash::LIST,
     hash_expiry::LIST,
+    hyperloglog::LIST,
     keyspace::LIST,
     lcs::LIST,
     list::LIST,
@@ -87,6 +96,7 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     replication::LIST,
     server::LIST,
     set::LIST,
+    sort::LIST,
     sorted_set::LIST,
     sorted_set_algebra::LIST,
     sorted_set_pop::LIST,

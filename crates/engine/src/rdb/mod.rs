@@ -1,6 +1,5 @@
 //! Owns: values in the format of RDB, as DUMP gives and RESTORE takes them: reading every form that Redis up to 7.4 and
-//! Valkey up to 9 write, writing what Redis 7.0 loads. Does not own: files, keys, making objects of what was read
-//! ([`Collect`] is implemented where they are made).
+//! Valkey up to 9 write, writing what Redis 7.0 loads. Does not own: files, keys.
 //!
 //! ```text
 //! +------+-------+--------------------+----------------+
@@ -16,10 +15,12 @@
 //! | `packed` | listpack, ziplist, intset, zipmap |
 //! | `decode`, `stream` | values |
 //! | `encode` | writing values |
+//! | [`load`] | from a payload to a value of the store |
 
 mod cursor;
 mod decode;
 mod encode;
+pub mod load;
 mod lzf;
 mod packed;
 mod stream;

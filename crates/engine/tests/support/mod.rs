@@ -12,7 +12,8 @@ use weft_engine::mailbox::{Address, Kill, Message};
 use weft_engine::reply::{Output, Protocol, ReplySink, Wire};
 use weft_engine::session::{ConnectionInfo, Session};
 use weft_engine::{Engine, Executor, Host, Lent, Postponed, Requests, Setup};
-use weft_protocol::{Limits, Outcome, Reply, resp};
+pub(crate) use weft_protocol::Reply;
+use weft_protocol::{Limits, Outcome, resp};
 use weft_store::{Config, KeyHasher, Keyspace, ManualClock};
 
 /// The time at which tests begin.

@@ -1,0 +1,272 @@
+//! Owns: SORT and SORT_RO. Does not own: the collections.
+//!
+//! BY and GET make names of keys out of elements, and STORE may stand anywhere: with any of them the whole keyspace is
+//! locked while it runs.
+
+use std::cmp::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
+use weft_store::{Digits, End, Expiry, List, ListLimit, NewValue, Object, ObjectRef, ValueRef};
+
+use crate::args::Args;
+use crate::context::Context;
+use crate::error::{Error, ErrorCode};
+use crate::handler::{Entry, Scope};
+use crate::notify;
+use crate::reply::ReplySink;
+
+pub(super) const LIST: &[Entry] = &[
+    ("SORT", Scope::KeysOrWorld(needs_world), |context, args, sink| sort(context, args, sink, false)),
+    ("SORT_RO", Scope::KeysOrWorld(needs_world), |context, args, sink| sort(context, args, sink, true)),
+];
+
+#[derive(Default)]
+struct Options<'a> {
+    descending: bool,
+    alpha: bool,
+    limit: Option<(i64, i64)>,
+    by: Option<&'a [u8]>,
+    get: Vec<&'a [u8]>,
+    store: Option<&'a [u8]>,
+}
+
+impl<'a> Options<'a> {
+    fn parse(args: &Args<'a>, read_only: bool) -> Result<Self, Error> {
+        let mut options = Self::default();
+        let mut at = 2;
+        while at < args.len() {
+            let more = args.len() - at - 1;
+            if args.is(at, "ASC") {
+                options.descending = false;
+            } else if args.is(at, "DESC") {
+                options.descending = true;
+            } else if args.is(at, "ALPHA") {
+                options.alpha = true;
+            } else if args.is(at, "LIMIT") && more >= 2 {
+                options.limit = Some((args.int(at + 1)?, args.int(at + 2)?));
+                at += 2;
+            } else if !read_only && args.is(at, "STORE") && more >= 1 {
+                options.store = Some(args.bytes(at + 1));
+                at += 1;
+            } else if args.is(at, "BY") && more >= 1 {
+                options.by = Some(args.bytes(at + 1));
+                at += 1;
+            } else if args.is(at, "GET") && more >= 1 {
+                options.get.push(args.bytes(at + 1));
+                at += 1;
+            } else {
+                return Err(ErrorCode::Syntax.into());
+            }
+            at += 1;
+        }
+        Ok(options)
+    }
+    /// Whether BY is no pattern: the elements stay in the order they have.
+    fn keeps_order(&self) -> bool {
+        self.by.is_some_and(|by| !by.contains(&b'*'))
+    }
+}
+
+fn needs_world(args: &Args<'_>) -> bool {
+    (2..args.len()).any(|at| args.is(at, "BY") || args.is(at, "GET") || args.is(at, "STORE"))
+}
+
+/// Elements in the order that the collection has, and whether that order means something.
+struct Source {
+    elements: Vec<Box<[u8]>>,
+    is_set: bool,
+}
+
+fn source(context: &mut Context<'_, '_>, args: &Args<'_>) -> Result<Source, Error> {
+    let key = context.key(args, 1);
+    let (shard, mut op) = context.shard(&key);
+    let Some(value) = shard.get(&mut op, &key) else {
+        return Ok(Source { elements: Vec::new(), is_set: false });
+    };
+    Ok(match value {
+        ValueRef::Object(ObjectRef::List(list)) => {
+            Source { elements: list.iter().map(Into::into).collect(), is_set: false }
+        }
+        ValueRef::Object(ObjectRef::Set(set)) => {
+            Source { elements: set.iter().map(|member| (*member).into()).collect(), is_set: true }
+        }
+        ValueRef::Object(ObjectRef::SortedSet(set)) => {
+            let members = set.iter(0..set.len()).map(|scored| scored.member.into());
+            Source { elements: members.collect(), is_set: false }
+        }
+        _ => return Err(ErrorCode::WrongType.into()),
+    })
+}
+
+/// What a pattern stands for with an element in place of its `*`: a string, or with `->` a field of a hash.
+fn look_up(context: &mut Context<'_, '_>, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
+    if pattern == b"#" {
+        return Some(element.to_vec());
+    }
+    let star = pattern.iter().position(|&byte| byte == b'*')?;
+    let (before, behind) = (&pattern[..star], &pattern[star + 1..]);
+    let arrow = behind.windows(2).position(|pair| pair == b"->").filter(|&at| at + 2 < behind.len());
+    let (behind, field) = match arrow {
+        Some(at) => (&behind[..at], Some(&behind[at + 2..])),
+        None => (behind, None),
+    };
+    let name = [before, element, behind].concat();
+    let key = context.key_of(&name);
+    let (shard, mut op) = context.shard(&key);
+    let value = shard.get(&mut op, &key)?;
+    match (field, value) {
+        (Some(field), ValueRef::Object(ObjectRef::Hash(hash))) => hash.get(field).map(<[u8]>::to_vec),
+        (Some(_), _) => None,
+        (None, value) => value.as_bytes(&mut Digits::default()).map(<[u8]>::to_vec),
+    }
+}
+
+/// A weight as `strtod` reads it: nothing is 0, and what is out of range is no number.
+fn weight(text: &[u8]) -> Result<f64, Error> {
+    if text.is_empty() {
+        return Ok(0.0);
+    }
+    let spelled = text.to_ascii_lowercase().windows(3).any(|letters| letters == b"inf");
+    crate::number::parse_double(text)
+        .filter(|value| value.is_finite() || spelled)
+        .ok_or_else(|| Error::err("One or more scores can't be converted into double"))
+}
+
+/// Puts the elements in order.
+fn order(
+    context: &mut Context<'_, '_>,
+    elements: &mut Vec<Box<[u8]>>,
+    options: &Options<'_>,
+) -> Result<(), Error> {
+    let turn = |order: Ordering| if options.descending { order.reverse() } else { order };
+    if !options.alpha {
+        let mut weighed = Vec::with_capacity(elements.len());
+        for element in elements.drain(..) {
+            let weight = match options.by {
+                None => weight(&element)?,
+                Some(by) => look_up(context, by, &element).map_or(Ok(0.0), |text| weight(&text))?,
+            };
+            weighed.push((weight, element));
+        }
+        weighed.sort_by(|one, two| turn(one.0.total_cmp(&two.0).then_with(|| one.1.cmp(&two.1))));
+        elements.extend(weighed.into_iter().map(|(_, element)| element));
+        return Ok(());
+    }
+    match options.by {
+        None => elements.sort_by(|one, two| turn(one.cmp(two))),
+        Some(by) => {
+            let mut named: Vec<_> =
+                elements.drain(..).map(|element| (look_up(context, by, &element), element)).collect();
+            named.sort_by(|one, two| turn(one.0.cmp(&two.0)));
+            elements.extend(named.into_iter().map(|(_, element)| element));
+        }
+    }
+    Ok(())
+}
+
+/// The elements that LIMIT leaves.
+fn window(len: usize, limit: Option<(i64, i64)>) -> std::ops::Range<usize> {
+    let Some((start, count)) = limit else { return 0..len };
+    let start = usize::try_from(start.max(0)).unwrap_or(usize::MAX).min(len);
+    let count = usize::try_from(count).unwrap_or(len).min(len);
+    start..start.saturating_add(count).min(len)
+}
+
+fn sort(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+    read_only: bool,
+) -> Result<(), Error> {
+    let mut options = Options::parse(args, read_only)?;
+    check_rights(context, &options)?;
+    let Source { mut elements, is_set } = source(context, args)?;
+    if options.keeps_order() {
+        if is_set && options.store.is_some() {
+            // The order of a set is nobody's: what is stored should be the same wherever it is done.
+            (options.by, options.alpha) = (None, true);
+            order(context, &mut elements, &options)?;
+        } else if options.descending && !is_set {
+            elements.reverse();
+        }
+    } else {
+        order(context, &mut elements, &options)?;
+    }
+    let shown = &elements[window(elements.len(), options.limit)];
+    match options.store {
+        Some(name) => store(context, sink, shown, &options, name),
+        None => reply(context, sink, shown, &options),
+    }
+    Ok(())
+}
+
+/// What the command table cannot say: STORE's key must be allowed, and for BY and GET every key.
+fn check_rights(context: &Context<'_, '_>, options: &Options<'_>) -> Result<(), Error> {
+    let user = &context.session.user;
+    if user.all {
+        return Ok(());
+    }
+    if options.store.is_some_and(|name| !user.allows_key(name, false, true)) {
+        return Err(Error::new(ErrorCode::NoPerm, "No permissions to access a key"));
+    }
+    let denied =
+        |what| Err(Error::err(format!("{what} option of SORT denied due to insufficient ACL permissions.")));
+    if user.allows_every_key() {
+        return Ok(());
+    }
+    if options.by.is_some() && !options.keeps_order() {
+        return denied("BY");
+    }
+    if options.get.is_empty() { Ok(()) } else { denied("GET") }
+}
+
+fn reply(
+    context: &mut Context<'_, '_>,
+    sink: &mut ReplySink<'_>,
+    shown: &[Box<[u8]>],
+    options: &Options<'_>,
+) {
+    sink.array(shown.len() * options.get.len().max(1));
+    for element in shown {
+        if options.get.is_empty() {
+            sink.bulk(element);
+        }
+        for pattern in &options.get {
+            match look_up(context, pattern, element) {
+                Some(value) => sink.bulk(&value),
+                None => sink.null(),
+            }
+        }
+    }
+}
+
+fn store(
+    context: &mut Context<'_, '_>,
+    sink: &mut ReplySink<'_>,
+    shown: &[Box<[u8]>],
+    options: &Options<'_>,
+    name: &[u8],
+) {
+    let limit = ListLimit::from_config(context.engine.settings.list_max_listpack_size.load(Relaxed));
+    let mut list = List::default();
+    for element in shown {
+        if options.get.is_empty() {
+            list.push(End::Back, element, limit);
+        }
+        for pattern in &options.get {
+            let value = look_up(context, pattern, element).unwrap_or_default();
+            list.push(End::Back, &value, limit);
+        }
+    }
+    let (key, len) = (context.key_of(name), list.len());
+    if len == 0 {
+        context.delete(&key);
+    } else {
+        let value = NewValue::Object(Box::new(Object::List(list)));
+        let (shard, mut op) = context.shard(&key);
+        let (garbage, _) = shard.set(&mut op, &key, value, Expiry::None);
+        context.discard(garbage);
+        context.notify(notify::LIST, "sortstore", &key);
+    }
+    context.written(&key);
+    sink.count(len);
+}
