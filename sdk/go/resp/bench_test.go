@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
 // loopConn delivers the same bytes over and over, never cutting them anywhere in particular, and drops what is written.
@@ -45,6 +47,7 @@ func newLoop(command string) *loopConn {
 
 var benchCommands = []struct{ name, wire string }{
 	{"PING", "*1\r\n$4\r\nPING\r\n"},
+	{"GET", "*2\r\n$3\r\nGET\r\n$10\r\nkey:123456\r\n"},
 	{"SET64", "*3\r\n$3\r\nSET\r\n$10\r\nkey:123456\r\n$64\r\n" + strings.Repeat("v", 64) + "\r\n"},
 	{"SET4K", "*3\r\n$3\r\nSET\r\n$10\r\nkey:123456\r\n$4096\r\n" + strings.Repeat("v", 4096) + "\r\n"},
 }
@@ -125,6 +128,62 @@ func BenchmarkParse(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				args, err := conn.Next()
+				if err != nil {
+					b.Fatal(err)
+				}
+				consume(args)
+			}
+		})
+	}
+}
+
+// binaryReader reads frames as a Server does, a frame at a time: bytes → decoder → the arguments that a handler gets.
+type binaryReader struct {
+	*muxReader
+	src *loopConn
+}
+
+func newBinaryReader(command ...string) *binaryReader {
+	wire, _ := frame.AppendRequest(nil, 0, command, frame.Exact)
+	m := &muxConn{limits: [2]frame.Limits{frame.DefaultLimits, frame.DefaultLimits}}
+	m.authed.Store(true)
+	return &binaryReader{newMuxReader(m), newLoop(string(wire))}
+}
+
+func (r *binaryReader) next() ([][]byte, error) {
+	for {
+		if _, raw := r.straight(); raw != nil {
+			return r.args, nil
+		}
+		f, raw, err := r.decode()
+		if err == frame.ErrIncomplete {
+			r.room(1)
+			n, err := r.src.Read(r.buf[r.end:])
+			if err != nil {
+				return nil, err
+			}
+			r.end += n
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.arguments(&f, raw)
+		return r.args, nil
+	}
+}
+
+func BenchmarkParseRESPB(b *testing.B) {
+	for _, c := range [][]string{{"PING"}, {"GET", "key:123456"}, {"SET", "key:123456", strings.Repeat("v", 64)}} {
+		name := c[0]
+		if name == "SET" {
+			name = "SET64"
+		}
+		b.Run(name, func(b *testing.B) {
+			r := newBinaryReader(c...)
+			b.ReportAllocs()
+			for b.Loop() {
+				args, err := r.next()
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -23,6 +23,8 @@ type muxReader struct {
 	start int
 	end   int
 
+	limits *frame.Limits // those of dec
+
 	onRead func(fd uintptr) bool
 	n      int
 	err    error
@@ -31,7 +33,9 @@ type muxReader struct {
 	fargs   frame.Args
 	req     Request
 	args    [][]byte
-	text    []byte // of names, keywords and numbers among args
+	name    [32]byte // of a straight request
+	unknown uint16   // the opcode, when the frame is none that is known
+	text    []byte   // of names, keywords and numbers among args
 
 	out      []byte // replies that were gathered
 	outBlock *block
@@ -44,6 +48,7 @@ type muxReader struct {
 
 func newMuxReader(m *muxConn) *muxReader {
 	r := &muxReader{m: m}
+	r.req.waiter = r
 	r.dec = *frame.NewRequestDecoder(m.limits[0])
 	r.onRead = r.readReady
 	return r
@@ -208,18 +213,14 @@ func (r *muxReader) process() bool {
 	c := r.m.c
 	c.out.begin()
 	for c.reason == nil && !r.m.quit.Load() {
-		in := r.buf[r.start:r.end]
-		if r.dec.Need() == 0 {
-			if len(in) == 0 {
-				break
+		if channel, raw := r.straight(); raw != nil {
+			r.request(channel, raw)
+			if r.away {
+				return false
 			}
-			r.fargs.Reset()
-			r.dec.SetLimits(&r.m.limits[0])
-			if !r.m.authed.Load() {
-				r.dec.SetLimits(&r.m.limits[1])
-			}
+			continue
 		}
-		f, err := r.dec.Decode(in, &r.fargs)
+		f, raw, err := r.decode()
 		if err == frame.ErrIncomplete {
 			break
 		}
@@ -228,14 +229,14 @@ func (r *muxReader) process() bool {
 		}
 		r.opening = false
 		if err != nil {
-			r.refuse(err, in)
+			r.refuse(err, raw)
 			break
 		}
-		r.start += f.Len
 		if f.Opcode >= frame.IgnorableFirst && f.Opcode != frame.Passthrough {
 			r.control(&f)
 		} else {
-			r.request(&f, in[:f.Len:f.Len])
+			r.arguments(&f, raw)
+			r.request(f.Channel, raw)
 		}
 		if r.away {
 			return false
@@ -246,6 +247,57 @@ func (r *muxReader) process() bool {
 		r.m.quit.Store(true)
 	}
 	return c.reason == nil && !r.m.quit.Load()
+}
+
+// straight takes the next frame if it is whole and simple, and makes its arguments the request's.
+func (r *muxReader) straight() (channel uint16, raw []byte) {
+	if r.limits == nil || r.opening || r.dec.Need() != 0 {
+		return 0, nil
+	}
+	in := r.buf[r.start:r.end]
+	size, a, b, n := frame.DecodeStraight(in, r.limits)
+	if size == 0 {
+		return 0, nil
+	}
+	opcode := int(in[0])<<8 | int(in[1])
+	// A copy, because a handler may change what it gets.
+	name := r.name[:copy(r.name[:], frame.Name(opcode))]
+	args := append(r.args[:0], name[:len(name):len(name)])
+	if n > 0 {
+		args = append(args, a)
+	}
+	if n > 1 {
+		args = append(args, b)
+	}
+	r.args = args
+	r.req.args, r.req.typed, r.req.opcode, r.req.ctx, r.unknown = args, nil, opcode+1, nil, 0
+	r.start += size
+	return uint16(in[2])<<8 | uint16(in[3]), in[:size:size]
+}
+
+// decode decodes the next frame and returns its bytes; after an error all that follow.
+func (r *muxReader) decode() (f frame.RequestFrame, raw []byte, err error) {
+	in := r.buf[r.start:r.end]
+	if r.dec.Need() == 0 {
+		if len(in) == 0 {
+			return f, nil, frame.ErrIncomplete
+		}
+		r.fargs.Reset()
+		limits := &r.m.limits[0]
+		if !r.m.authed.Load() {
+			limits = &r.m.limits[1]
+		}
+		if limits != r.limits {
+			r.limits = limits
+			r.dec.SetLimits(limits)
+		}
+	}
+	f, err = r.dec.Decode(in, &r.fargs)
+	if err != nil {
+		return f, in, err
+	}
+	r.start += f.Len
+	return f, in[:f.Len:f.Len], nil
 }
 
 // errZeroStream refuses what a stream of zero bytes would be taken for (spec section 7.1).
@@ -511,5 +563,6 @@ func (r *muxReader) next(q queued) {
 		return
 	}
 	r.m.c.server.counts.commands.Add(1)
-	r.answer(&f, q.frame)
+	r.arguments(&f, q.frame)
+	r.answer()
 }

@@ -13,12 +13,12 @@ import (
 )
 
 // request runs a request, or queues it behind one that runs.
-func (r *muxReader) request(f *frame.RequestFrame, raw []byte) {
+func (r *muxReader) request(channel uint16, raw []byte) {
 	m := r.m
-	ch := m.find(f.Channel)
+	ch := m.find(channel)
 	if ch == nil {
-		if ch = m.open(f.Channel); ch == nil {
-			r.tooMany(f.Channel)
+		if ch = m.open(channel); ch == nil {
+			r.tooMany(channel)
 			return
 		}
 	}
@@ -28,11 +28,11 @@ func (r *muxReader) request(f *frame.RequestFrame, raw []byte) {
 		if !r.mayRun(ch, seq, raw) {
 			return
 		}
-		r.run(ch, seq, f, raw)
+		r.run(ch, seq)
 		return
 	}
 	ch.next++
-	r.run(ch, ch.next-1, f, raw)
+	r.run(ch, ch.next-1)
 }
 
 // tooMany answers the first frame of a channel that may not be opened.
@@ -61,7 +61,7 @@ func (r *muxReader) mayRun(ch *channel, seq uint32, raw []byte) bool {
 }
 
 // run has one request answered. When it returns and away is set, the request has waited, and so has everything behind it.
-func (r *muxReader) run(ch *channel, seq uint32, f *frame.RequestFrame, raw []byte) {
+func (r *muxReader) run(ch *channel, seq uint32) {
 	c := r.m.c
 	c.commands++
 	sess := ch.sess
@@ -69,7 +69,7 @@ func (r *muxReader) run(ch *channel, seq uint32, f *frame.RequestFrame, raw []by
 	sess.buf, sess.block = r.out, r.outBlock
 	r.out, r.outBlock = nil, nil
 	r.from = len(sess.buf)
-	r.answer(f, raw)
+	r.answer()
 	if r.away {
 		r.finishAway()
 		return
@@ -161,10 +161,10 @@ func (r *muxReader) dropBefore() {
 }
 
 // answer calls the handler and sees to it that exactly one reply was written.
-func (r *muxReader) answer(f *frame.RequestFrame, raw []byte) {
+func (r *muxReader) answer() {
 	ch, sess := r.ch, r.ch.sess
 	ch.rb.Reset()
-	err := r.serve(f, raw)
+	err := r.serve()
 	sess.hold = 1
 	if sess.err != nil {
 		return
@@ -195,7 +195,7 @@ func (s *Session) lastName(r *muxReader) []byte {
 }
 
 // serve decodes the arguments and calls the handler; a panic closes the channel, and of channel 0 the connection.
-func (r *muxReader) serve(f *frame.RequestFrame, raw []byte) (err error) {
+func (r *muxReader) serve() (err error) {
 	c := r.m.c
 	defer func() {
 		p := recover()
@@ -213,10 +213,9 @@ func (r *muxReader) serve(f *frame.RequestFrame, raw []byte) (err error) {
 		r.ch.closeLocked(closeInternal, "internal error", err)
 		c.out.mu.Unlock()
 	}()
-	if f.Layout == nil && f.Opcode != frame.Argv && f.Opcode != frame.Passthrough {
-		return Errorf("ERR", "unknown frame 0x%04X", f.Opcode)
+	if r.unknown != 0 {
+		return Errorf("ERR", "unknown frame 0x%04X", r.unknown)
 	}
-	r.arguments(f, raw)
 	sess, req := r.ch.sess, &r.req
 	if !c.server.HandshakeByHandler {
 		if done, err := c.builtin(sess, req); done || err != nil {
@@ -235,8 +234,10 @@ func (r *muxReader) serve(f *frame.RequestFrame, raw []byte) (err error) {
 // arguments makes a frame's arguments the request's: bytes are those of the frame, everything else is written out as text.
 func (r *muxReader) arguments(f *frame.RequestFrame, raw []byte) {
 	args, text := r.args[:0], r.text[:0]
-	r.req.typed, r.req.opcode = nil, 0
-	r.req.waiter, r.req.ctx = r, nil
+	r.req.typed, r.req.opcode, r.req.ctx, r.unknown = nil, 0, nil, 0
+	if f.Layout == nil && f.Opcode != frame.Argv && f.Opcode != frame.Passthrough {
+		r.unknown = f.Opcode
+	}
 	if f.Layout != nil {
 		text = append(text, f.Layout.Name...)
 		args = append(args, text[:len(text):len(text)])

@@ -67,6 +67,9 @@ func asNone(v *Value) (None, error) { return None{}, v.Err() }
 func asString(v *Value) (string, error) {
 	switch v.Kind {
 	case resp.Bulk, resp.Status, resp.Verbatim, resp.BigNumber:
+		if string(v.Data) == "OK" {
+			return "OK", nil // without an allocation
+		}
 		return string(v.Data), nil
 	case resp.Integer:
 		return strconv.FormatInt(v.Int, 10), nil

@@ -17,10 +17,71 @@ const (
 
 // AppendRequest appends a command, its name first, in the shortest frame that says it. It reports whether that is a typed one.
 func AppendRequest[T string | []byte](dst []byte, channel uint16, argv []T, mode Mode) ([]byte, bool) {
-	if out, ok := appendTyped(dst, channel, argv, mode); ok {
+	if out, ok := appendStraight(dst, channel, argv, mode); ok {
 		return out, true
 	}
-	return AppendArgv(dst, channel, argv), false
+	// A copy, because the compiler takes what the matcher holds for escaping: so the caller's list need not be on the heap.
+	held := append([]T(nil), argv...)
+	if out, ok := appendTyped(dst, channel, held, mode); ok {
+		return out, true
+	}
+	return AppendArgv(dst, channel, held), false
+}
+
+// appendStraight appends the layouts that most requests have: byte strings and integers, then perhaps a list of byte strings to the
+// end, or no options. It appends nothing and reports false when the matcher has to look.
+func appendStraight[T string | []byte](dst []byte, channel uint16, argv []T, mode Mode) ([]byte, bool) {
+	if len(argv) == 0 {
+		return dst, false
+	}
+	op, ok := find(argv[0], mode)
+	if !ok || op.core == ModuleCommand || op.layout.Args {
+		return dst, false
+	}
+	fields, next, from := op.layout.Fields, 1, len(dst)
+	dst = appendHead(dst, op.core, channel)
+	for i := range fields {
+		f := &fields[i]
+		if len(f.Token) > 0 {
+			return dst[:from], false
+		}
+		switch {
+		case f.Kind == Opts8 && i == len(fields)-1 && next == len(argv):
+			return append(dst, 0), true
+		case f.Kind == List16 && i == len(fields)-1:
+			n := len(argv) - next
+			if f.Counted || len(f.Items) != 1 || f.Items[0].Kind != Str16 || n < max(1, f.Min) || n > math.MaxUint16 {
+				return dst[:from], false
+			}
+			dst = append16(dst, uint16(n))
+			for ; next < len(argv); next++ {
+				if len(argv[next]) > math.MaxUint16 {
+					return dst[:from], false
+				}
+				dst = append(append16(dst, uint16(len(argv[next]))), argv[next]...)
+			}
+			return dst, true
+		case next == len(argv):
+			return dst[:from], false
+		case f.Kind == Str16 && len(argv[next]) <= math.MaxUint16:
+			dst = append(append16(dst, uint16(len(argv[next]))), argv[next]...)
+		case f.Kind == Blob32 && uint64(len(argv[next])) <= math.MaxUint32:
+			dst = append(append32(dst, uint32(len(argv[next]))), argv[next]...)
+		case f.Kind == I64:
+			v, ok := ParseInt(argv[next])
+			if !ok {
+				return dst[:from], false
+			}
+			dst = append64(dst, uint64(v))
+		default:
+			return dst[:from], false
+		}
+		next++
+	}
+	if next != len(argv) {
+		return dst[:from], false
+	}
+	return dst, true
 }
 
 // AppendArgv appends an ARGV frame.

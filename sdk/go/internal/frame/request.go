@@ -41,12 +41,17 @@ func (d *RequestDecoder) Need() int { return d.need }
 // the same bytes and more, and the same args: nothing is appended twice. Any other error is a *WireError, after which the
 // stream is lost.
 func (d *RequestDecoder) Decode(in []byte, args *Args) (RequestFrame, error) {
-	if d.need == 0 && len(in) >= headerLen+2 {
-		opcode := be16(in)
-		if opcode <= CoreLast && len(core[opcode].Fields) > 0 {
-			if n := d.straight(&core[opcode], in, args); n > 0 {
-				return RequestFrame{Len: n, Channel: be16(in[2:]), Opcode: opcode, Layout: &core[opcode]}, nil
+	if d.need == 0 {
+		if size, a, b, n := DecodeStraight(in, &d.limits); size > 0 {
+			opcode := be16(in)
+			if n > 0 {
+				args.bytes(headerLen+2, len(a))
 			}
+			if n > 1 {
+				// Behind the first stands its length, two bytes or four.
+				args.bytes(headerLen+2+len(a)+scalarSize[core[opcode].Fields[1].Kind], len(b))
+			}
+			return RequestFrame{Len: size, Channel: be16(in[2:]), Opcode: opcode, Layout: &core[opcode]}, nil
 		}
 	}
 	if len(in) < d.need {
@@ -57,39 +62,6 @@ func (d *RequestDecoder) Decode(in []byte, args *Args) (RequestFrame, error) {
 		d.need, d.walk = 0, walk{}
 	}
 	return frame, err
-}
-
-// straight decodes a key alone, or a key and a value without options, if the frame is whole; it returns the frame's length,
-// or 0 when it has done nothing.
-func (d *RequestDecoder) straight(layout *Layout, in []byte, args *Args) int {
-	fields := layout.Fields
-	if fields[0].Kind != Str16 || fields[0].Token != nil || d.limits.ArgumentsMax < 3 {
-		return 0
-	}
-	keyEnd := headerLen + 2 + int(be16(in[headerLen:]))
-	most := int(min(d.limits.ArgumentBytesMax, d.limits.FrameBytesMax))
-	switch {
-	case keyEnd > len(in) || keyEnd > most:
-		return 0
-	case len(fields) == 1:
-		args.bytes(headerLen+2, keyEnd-headerLen-2)
-		return keyEnd
-	case fields[1].Kind != Blob32 || len(fields) > 3 || len(fields) == 3 && fields[2].Kind != Opts8:
-		return 0
-	case len(in)-keyEnd < 4:
-		return 0
-	}
-	valueAt, n := keyEnd+4, uint64(be32(in[keyEnd:]))
-	end := uint64(valueAt) + n + uint64(len(fields)-2)
-	if end > uint64(len(in)) || end > uint64(most) {
-		return 0
-	}
-	if len(fields) == 3 && in[end-1] != 0 {
-		return 0
-	}
-	args.bytes(headerLen+2, keyEnd-headerLen-2)
-	args.bytes(valueAt, int(n))
-	return int(end)
 }
 
 func (d *RequestDecoder) frame(in []byte, args *Args) (RequestFrame, error) {
