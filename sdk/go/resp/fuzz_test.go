@@ -8,6 +8,9 @@ import (
 	"io"
 	"reflect"
 	"testing"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
+	"github.com/weft-db/weft/sdk/go/internal/vectors"
 )
 
 // The seeds of these targets are the tables of the other tests and the files under testdata/fuzz; all of them run
@@ -19,6 +22,7 @@ func FuzzNext(f *testing.F) {
 	for _, c := range nextCases {
 		f.Add([]byte(c.wire), byte(3))
 	}
+	addSeeds(f, "resp2", "request")
 	f.Fuzz(func(t *testing.T, wire []byte, cut byte) {
 		read := func(r io.Reader, fast bool) ([][]string, error) {
 			conn := NewClientConn(&pipeConn{in: r})
@@ -52,6 +56,17 @@ func FuzzNext(f *testing.F) {
 			t.Fatalf("%q was written and read as %q, %v", whole, got, err)
 		}
 	})
+}
+
+// addSeeds adds the wires of the conformance vectors.
+func addSeeds(f *testing.F, protocol, direction string) {
+	seeds, err := vectors.Seeds(protocol, direction, 4096)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range seeds {
+		f.Add(seed, byte(3))
+	}
 }
 
 // sameEnd compares the kind of two errors. Got of a limit error may depend on how much had arrived.
@@ -90,6 +105,8 @@ func FuzzReader(f *testing.F) {
 	for _, c := range writeCases {
 		f.Add([]byte(c.resp3), byte(0))
 	}
+	addSeeds(f, "resp2", "reply")
+	addSeeds(f, "resp3", "reply")
 	f.Fuzz(func(t *testing.T, wire []byte, cut byte) {
 		whole, byParts := NewReader(bytes.NewReader(wire)), NewReader(&cutReader{wire, int(cut) + 1})
 		limits := ReaderLimits{DepthMax: 16, BytesMax: 1 << 16, ValuesMax: 1 << 12, LineBytesMax: 1 << 10}
@@ -212,4 +229,44 @@ func runProgram(w *Writer, program []byte) (values int) {
 		values++
 	}
 	return values
+}
+
+// FuzzRESPBServer feeds bytes to a server that speaks RESPB, cut in two ways: it must answer the same, frame by frame for each
+// channel, and end.
+func FuzzRESPBServer(f *testing.F) {
+	addSeeds(f, "respb", "request")
+	handler := HandlerFunc(func(s *Session, r *Request) error {
+		_ = s.WriteArrayHeader(r.Len())
+		for _, a := range r.Args() {
+			_ = s.WriteBytes(a)
+		}
+		return nil
+	})
+	f.Fuzz(func(t *testing.T, wire []byte, cut byte) {
+		if len(wire) == 0 || wire[0] > 7 && wire[0] < 0xF0 {
+			return // not RESPB
+		}
+		serve := func(r io.Reader) map[uint16]string {
+			pipe := &pipeConn{in: r}
+			s := &Server{Handler: handler, Limits: Limits{ArgBytesMax: 1 << 12, CommandBytesMax: 1 << 13}, Logger: quietLogger()}
+			_ = s.ServeConn(pipe)
+			// What comes of one channel is the same however the channels interleave.
+			answers := map[uint16]string{}
+			out := pipe.out.Bytes()
+			dec := frame.NewReplyDecoder(frame.DefaultLimits)
+			for len(out) > 0 {
+				fr, _, err := dec.Decode(out, nil)
+				if err != nil {
+					t.Fatalf("the server wrote what is no frame: %x: %v", out, err)
+				}
+				answers[fr.Channel] += string(out[:fr.Len])
+				out = out[fr.Len:]
+			}
+			return answers
+		}
+		whole, parts := serve(bytes.NewReader(wire)), serve(&cutReader{wire, int(cut) + 1})
+		if !reflect.DeepEqual(whole, parts) {
+			t.Fatalf("whole %q\nparts %q", whole, parts)
+		}
+	})
 }

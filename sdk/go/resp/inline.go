@@ -17,14 +17,21 @@ func (p *parser) inline() (bool, error) {
 	if nl >= 0 {
 		length = p.scanned + nl
 	}
-	if length > limit {
-		return false, &LimitError{name, int64(limit), int64(length), "too big inline request"}
+	text := length // without a CR at the end, which is none of the line's or may turn out to be
+	if length > 0 && p.buf[p.pos+length-1] == '\r' {
+		text--
+	}
+	if text > limit {
+		return false, &LimitError{name, int64(limit), int64(text), "too big inline request"}
 	}
 	if nl < 0 {
 		p.scanned = length
 		return false, nil
 	}
 	line := p.buf[p.pos : p.pos+length]
+	if zero := bytes.IndexByte(line, 0); zero >= 0 {
+		line = line[:zero] // as in C, where the rest is never seen
+	}
 	words, ok := countWords(line)
 	if !ok {
 		return false, &ProtocolError{"unbalanced quotes in request"}
@@ -37,6 +44,16 @@ func (p *parser) inline() (bool, error) {
 	}
 	first := len(p.spans)
 	p.splitWords(line, p.pos)
+	for _, s := range p.spans[first:] {
+		limit, name := p.lim.ArgBytesMax, "ArgBytesMax"
+		if p.unauth && p.lim.UnauthBytesMax < limit {
+			limit, name = p.lim.UnauthBytesMax, "UnauthBytesMax"
+		}
+		if n := s.end - s.start; n > limit {
+			p.spans = p.spans[:first]
+			return false, &LimitError{name, int64(limit), int64(n), "too long a word in an inline request"}
+		}
+	}
 	if words > 0 {
 		name := p.buf[p.spans[first].start:p.spans[first].end]
 		if string(name) == "POST" || string(name) == "Host:" {
@@ -146,7 +163,7 @@ func skipBlanks(line []byte, i int) int {
 }
 
 func blank(c byte) bool {
-	return c == ' ' || c >= '\t' && c <= '\r' || c == 0
+	return c == ' ' || c >= '\t' && c <= '\r'
 }
 
 func hexDigit(c byte) (byte, bool) {

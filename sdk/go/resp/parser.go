@@ -390,16 +390,29 @@ func (p *parser) streamed() bool {
 func (p *parser) length(invalid, long string) (n int64, size int, err error) {
 	line := p.buf[p.pos+1 : p.end]
 	n, used, ok := parseInt(line)
+	if !ok && allDigits(line[:min(len(line), headerBytesMax)]) {
+		// Too many digits: what is wrong shows when the line has ended, or can no longer end in time.
+		used, ok = 0, true
+	}
 	if !ok {
 		return 0, 0, &ProtocolError{invalid}
 	}
 	if used == 0 {
-		if len(line) > headerBytesMax {
+		if len(line) >= headerBytesMax {
 			return 0, 0, &ProtocolError{long}
 		}
 		return 0, 0, nil
 	}
 	return n, used + 1, nil
+}
+
+func allDigits(b []byte) bool {
+	for i, c := range b {
+		if (c < '0' || c > '9') && !(i == 0 && c == '-') {
+			return false
+		}
+	}
+	return true
 }
 
 // parseInt parses a decimal number and the CRLF behind it. used is 0 when the end is missing; ok is false when no

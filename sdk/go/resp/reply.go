@@ -114,7 +114,7 @@ func (v *Value) appendText(b []byte) []byte {
 
 // WriteValue writes v with everything in it, for instance to forward a reply. In RESP2 it is converted like everything else.
 func (w *Writer) WriteValue(v *Value) error {
-	return w.WriteBuffered(func() error { return w.writeValue(v, DefaultDepthMax) })
+	return w.WriteBuffered(func() error { return w.writeValue(v, DefaultDepthMax+1) })
 }
 
 func (w *Writer) writeValue(v *Value, depth int) error {

@@ -45,7 +45,7 @@ var readCases = []struct{ wire, want, err string }{
 	{"|1\r\n+ttl\r\n:5\r\n$1\r\nv\r\n", `"v"`, ""},
 	{"*1\r\n|1\r\n+a\r\n|1\r\n+b\r\n:1\r\n:2\r\n:3\r\n", "*[3]", ""},
 
-	{"\r\n", "", "without a type"},
+	{"\r\n", "", "no reply starts with"},
 	{"+a\n", "", "without CRLF"},
 	{"+a\rb\r\n", "", "bare CR"},
 	{"?\r\n", "", "no reply starts with '?'"},

@@ -97,10 +97,22 @@ func (r *Reader) Read(v *Value) error {
 	return err
 }
 
+// kindBytes are the bytes that a value may start with, and the end of a streamed aggregate.
+var kindBytes = []byte("+-!:$=,#(_*%~>|.")
+
 // value reads one value and the attributes before it. ended is true for the end of a streamed aggregate, where stream allows it.
 func (r *Reader) value(v *Value, depth int, stream bool) (ended bool, err error) {
 	v.reset()
+	attributes := false
 	for {
+		if r.pos == r.end {
+			if err := r.more(); err != nil {
+				return false, err
+			}
+		}
+		if kind := r.buf[r.pos]; bytes.IndexByte(kindBytes, kind) < 0 {
+			return false, &ProtocolError{"no reply starts with '" + printable(kind) + "'"}
+		}
 		if r.values--; r.values < 0 {
 			return false, r.limit("ValuesMax", r.limits.ValuesMax, r.limits.ValuesMax+1, "too many values in a reply")
 		}
@@ -111,7 +123,7 @@ func (r *Reader) value(v *Value, depth int, stream bool) (ended bool, err error)
 		kind, rest := line[0], line[1:]
 		switch kind {
 		case '.':
-			if !stream || len(rest) > 0 || len(v.Attrs) > 0 {
+			if !stream || len(rest) > 0 || attributes {
 				return false, &ProtocolError{"an end of a streamed aggregate where none is open"}
 			}
 			return true, nil
@@ -119,7 +131,11 @@ func (r *Reader) value(v *Value, depth int, stream bool) (ended bool, err error)
 			if err := r.aggregate(&v.Attrs, rest, 2, depth, false); err != nil {
 				return false, err
 			}
+			attributes = true
 			continue // the value that is described comes next
+		}
+		if kind == '>' && depth < r.limits.DepthMax {
+			return false, &ProtocolError{"a push inside another value"}
 		}
 		v.Kind = Kind(kind)
 		return false, r.typed(v, rest, depth)
@@ -320,25 +336,29 @@ func (r *Reader) line() ([]byte, error) {
 	scanned := 0
 	for {
 		unread := r.buf[r.pos+scanned : r.end]
-		if i := bytes.IndexByte(unread, '\n'); i >= 0 {
-			line := r.buf[r.pos : r.pos+scanned+i]
-			if len(line) > r.limits.LineBytesMax {
-				return nil, r.limit("LineBytesMax", r.limits.LineBytesMax, len(line), "a line is too long")
-			}
-			r.pos += len(line) + 1
-			if len(line) < 2 || line[len(line)-1] != '\r' {
-				return nil, &ProtocolError{"a line without a type or without CRLF"}
-			}
-			line = line[:len(line)-1]
-			if bytes.IndexByte(line, '\r') >= 0 {
+		i := bytes.IndexByte(unread, '\r')
+		if lf := bytes.IndexByte(unread[:max(i, 0)], '\n'); lf >= 0 || i < 0 && bytes.IndexByte(unread, '\n') >= 0 {
+			return nil, &ProtocolError{"a line without CRLF"}
+		}
+		length := scanned + len(unread)
+		if i >= 0 {
+			length = scanned + i
+		}
+		if length-1 > r.limits.LineBytesMax {
+			return nil, r.limit("LineBytesMax", r.limits.LineBytesMax, length-1, "a line is too long")
+		}
+		if i >= 0 && i+1 < len(unread) {
+			if unread[i+1] != '\n' {
 				return nil, &ProtocolError{"a bare CR in a line"}
+			}
+			line := r.buf[r.pos : r.pos+length]
+			r.pos += length + 2
+			if len(line) == 0 {
+				return nil, &ProtocolError{"a line without a type"}
 			}
 			return line, nil
 		}
-		scanned += len(unread)
-		if scanned > r.limits.LineBytesMax {
-			return nil, r.limit("LineBytesMax", r.limits.LineBytesMax, scanned, "a line is too long")
-		}
+		scanned = length
 		if err := r.more(); err != nil {
 			return nil, err
 		}
@@ -374,7 +394,7 @@ func (r *Reader) limit(name string, limit, got int, reason string) error {
 	return &LimitError{name, int64(limit), int64(got), reason}
 }
 
-// integer parses a line that is nothing but a number. Unlike a request's, it may have a plus sign and zeros in front.
+// integer parses a line that is nothing but a number. Unlike a request's, it may have a plus sign in front.
 func integer(text []byte) (int64, bool) {
 	if len(text) == 0 || len(text) > headerBytesMax {
 		return 0, false
@@ -383,7 +403,7 @@ func integer(text []byte) (int64, bool) {
 	if negative || text[0] == '+' {
 		text = text[1:]
 	}
-	if len(text) == 0 {
+	if len(text) == 0 || text[0] == '0' && len(text) > 1 {
 		return 0, false
 	}
 	var n int64
