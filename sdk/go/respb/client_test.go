@@ -444,7 +444,7 @@ func TestSubscription(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ch.PSubscribe(ctx, "x*"); err != nil {
+		if _, err := ch.Psubscribe(ctx, "x*"); err != nil {
 			t.Fatal(err)
 		}
 		const n = 2000 // far more than the window holds

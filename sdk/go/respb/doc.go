@@ -9,7 +9,7 @@
 //
 //	conn, err := respb.Dial(ctx, respb.Options{Addr: "127.0.0.1:6379"})
 //	...
-//	err = conn.Set(ctx, "greeting", "hello")
+//	_, err = conn.Set(ctx, "greeting", "hello")
 //	text, err := conn.Get(ctx, "greeting")
 //
 // # Pipelining

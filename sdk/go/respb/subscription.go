@@ -47,13 +47,13 @@ func (ch *Channel) Subscribe(ctx context.Context, channels ...string) (*Subscrip
 	return ch.subscribe(ctx, 0, channels)
 }
 
-// PSubscribe is Subscribe for patterns.
-func (ch *Channel) PSubscribe(ctx context.Context, patterns ...string) (*Subscription, error) {
+// Psubscribe is Subscribe for patterns.
+func (ch *Channel) Psubscribe(ctx context.Context, patterns ...string) (*Subscription, error) {
 	return ch.subscribe(ctx, 1, patterns)
 }
 
-// SSubscribe is Subscribe for shard channels.
-func (ch *Channel) SSubscribe(ctx context.Context, channels ...string) (*Subscription, error) {
+// Ssubscribe is Subscribe for shard channels.
+func (ch *Channel) Ssubscribe(ctx context.Context, channels ...string) (*Subscription, error) {
 	return ch.subscribe(ctx, 2, channels)
 }
 
