@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use weft_protocol::request::{ArgVisitor, unquote};
 use weft_protocol::table::CommandSpec;
 use weft_protocol::{Arg, number};
+use weft_store::{Key, Keyspace};
 
 use crate::error::{Error, ErrorCode};
 
@@ -113,6 +114,9 @@ pub struct Args<'a> {
     /// 1 where the name is not among the slots.
     shift: usize,
     options: u16,
+    /// Where the key stands whose hash is known; 0 for none.
+    key_at: u16,
+    key_hash: u64,
 }
 
 impl<'a> Args<'a> {
@@ -125,7 +129,23 @@ impl<'a> Args<'a> {
         (frame, side, texts): (&'a [u8], &'a [u8], &'a Texts),
     ) -> Self {
         let texts = Some(texts);
-        Self { spec, slots, frame, side, texts, shift: usize::from(!named), options }
+        Self { spec, slots, frame, side, texts, shift: usize::from(!named), options, key_at: 0, key_hash: 0 }
+    }
+    /// The same, with the hash of one key that has been computed before.
+    #[inline]
+    #[must_use]
+    pub fn with_key(self, key_at: u16, key_hash: u64) -> Self {
+        Self { key_at, key_hash, ..self }
+    }
+    /// A key argument with its hash.
+    #[inline]
+    #[must_use]
+    pub fn key(&self, keyspace: &Keyspace, index: usize) -> Key<'a> {
+        let bytes = self.bytes(index);
+        if index == usize::from(self.key_at) {
+            return keyspace.key_with_hash(bytes, self.key_hash);
+        }
+        keyspace.key(bytes)
     }
 
     /// How many there are, the name included.
@@ -310,7 +330,7 @@ impl OwnedArgs {
     #[must_use]
     pub fn args(&self) -> Args<'_> {
         let (spec, slots, frame) = (self.spec, &*self.slots, &*self.frame);
-        Args { spec, slots, frame, side: b"", texts: None, shift: 0, options: 0 }
+        Args { spec, slots, frame, side: b"", texts: None, shift: 0, options: 0, key_at: 0, key_hash: 0 }
     }
     /// Memory that it takes.
     #[must_use]

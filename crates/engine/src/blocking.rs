@@ -326,7 +326,7 @@ pub(crate) fn note_written(context: &mut Context<'_, '_>, args: &Args<'_>) {
         return;
     }
     crate::keys::each(args, |index| {
-        let key = context.engine.keyspace.key(args.bytes(index));
+        let key = context.key(args, index);
         context.written(&key);
     });
 }

@@ -91,7 +91,7 @@ impl<'b> Context<'_, 'b> {
     #[inline]
     #[must_use]
     pub fn key<'k>(&self, args: &Args<'k>, index: usize) -> Key<'k> {
-        self.engine.keyspace.key(args.bytes(index))
+        args.key(&self.engine.keyspace, index)
     }
     /// A key from bytes.
     #[inline]

@@ -60,6 +60,7 @@ pub mod requests;
 pub mod respb;
 pub mod session;
 pub mod stats;
+pub mod traits;
 pub mod transaction;
 mod watchers;
 

@@ -5,11 +5,11 @@
 //! [`BATCH_MAX`] requests are enough to hide the cache misses of their keys behind each other.
 
 use weft_protocol::respb::Frame;
-use weft_protocol::table::{self, CommandId, CommandSpec, flag};
+use weft_protocol::table::{self, CommandId, CommandSpec};
 use weft_store::Keyspace;
 
 use crate::args::{Args, Slot, Slots, Texts};
-use crate::keys;
+use crate::{keys, traits};
 
 /// Requests in a batch at most.
 pub const BATCH_MAX: usize = 64;
@@ -53,10 +53,29 @@ impl What {
     }
 }
 
-/// Whether a command has subcommands: then the entry behind it in the table is one of them.
+/// Whether a command has subcommands.
 #[must_use]
 pub fn is_container(id: CommandId) -> bool {
-    table::COMMANDS.get(usize::from(id.0) + 1).is_some_and(|next| next.container == Some(id))
+    traits::of(id) & traits::CONTAINER != 0
+}
+
+/// A name of up to 16 bytes as one number, and the command that it was: most requests have the name of the one before.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    name: u128,
+    len: usize,
+    id: CommandId,
+}
+
+/// The bytes of a short name as a number.
+#[inline]
+fn packed(name: &[u8]) -> Option<u128> {
+    if name.len() > 16 {
+        return None;
+    }
+    let mut bytes = [0; 16];
+    bytes[..name.len()].copy_from_slice(name);
+    Some(u128::from_ne_bytes(bytes))
 }
 
 /// One request.
@@ -78,6 +97,8 @@ pub struct Request {
     pub frame_at: usize,
     /// The hash of its first key, for prefetching; 0 for none.
     pub hash: u64,
+    /// Where its first key stands; 0 for none.
+    key_at: u16,
 }
 
 impl Request {
@@ -99,6 +120,7 @@ pub struct Requests {
     list: Vec<Request>,
     /// Where the slots of the request begin that is being decoded.
     open: usize,
+    recent: Option<Recent>,
 }
 
 impl Requests {
@@ -172,7 +194,20 @@ impl Requests {
             Some(&Slot::Side { offset, len }) => Some(&self.slots.side[offset as usize..][..len as usize]),
             _ => None,
         };
-        let what = What::of(slot(0).unwrap_or_default(), slot(1));
+        let name = slot(0).unwrap_or_default();
+        let name_packed = packed(name);
+        let what = match self.recent {
+            Some(recent) if Some(recent.name) == name_packed && recent.len == name.len() => {
+                What::within(recent.id, slot(1))
+            }
+            _ => {
+                let id = table::by_name(name);
+                let remember = |id| Some(Recent { name: name_packed?, len: name.len(), id });
+                let what = id.map_or(What::UnknownCommand, |id| What::within(id, slot(1)));
+                self.recent = id.and_then(remember);
+                what
+            }
+        };
         self.end(keyspace, client, (bytes, frame_at), what, true)
     }
 
@@ -210,18 +245,30 @@ impl Requests {
     ) -> bool {
         let slots = (self.open as u32, self.slots.list.len() as u32);
         let options = std::mem::take(&mut self.slots.options);
-        let mut request = Request { connection, channel, named, options, what, slots, frame_at, hash: 0 };
-        let spec = what.spec();
-        if matches!(what, What::Command(_)) && !spec.key_specs.is_empty() {
-            let texts = Texts::default();
-            let args = self.args(&request, bytes, &texts);
-            let mut first = None;
-            keys::each(&args, |index| first = first.or(Some(index)));
-            request.hash = first.map_or(0, |index| keyspace.key(args.bytes(index)).hash());
+        let mut request =
+            Request { connection, channel, named, options, what, slots, frame_at, hash: 0, key_at: 0 };
+        let mut is_barrier = false;
+        if let What::Command(id) = what {
+            let traits = traits::of(id);
+            is_barrier = traits & traits::BARRIER != 0;
+            if traits & traits::KEYS != 0 {
+                let texts = Texts::default();
+                let args = self.args(&request, bytes, &texts);
+                let mut first = None;
+                if traits & traits::ONE_KEY != 0 {
+                    first = (args.len() > 1).then_some(1);
+                } else {
+                    keys::each(&args, |index| first = first.or(Some(index)));
+                }
+                if let Some(index) = first {
+                    request.hash = keyspace.key(args.bytes(index)).hash();
+                    request.key_at = u16::try_from(index).unwrap_or(0);
+                }
+            }
         }
         self.list.push(request);
         self.open = self.slots.list.len();
-        is_barrier(what)
+        is_barrier
     }
 
     /// The arguments of a request. `bytes` is what was given when it ended.
@@ -235,18 +282,6 @@ impl Requests {
             (slots, request.named, request.options),
             (frame, &self.slots.side, texts),
         )
+        .with_key(request.key_at, request.hash)
     }
-}
-
-/// Commands behind which nothing may be decoded before they have run: those that may change how bytes are read, that
-/// may block, and that end the connection.
-fn is_barrier(what: What) -> bool {
-    let What::Command(id) = what else { return false };
-    let spec = id.spec();
-    spec.flags & flag::BLOCKING != 0
-        || (spec.container.is_none()
-            && matches!(
-                spec.name,
-                "HELLO" | "AUTH" | "RESET" | "QUIT" | "EXEC" | "MONITOR" | "SHUTDOWN" | "SYNC" | "PSYNC"
-            ))
 }

@@ -104,6 +104,13 @@ impl Keyspace {
     pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
         Key { hash: self.hasher.hash(bytes), bytes }
     }
+    /// A key whose hash is known.
+    #[inline]
+    #[must_use]
+    pub fn key_with_hash<'a>(&self, bytes: &'a [u8], hash: u64) -> Key<'a> {
+        debug_assert_eq!(hash, self.hasher.hash(bytes), "the hash is of this key");
+        Key { hash, bytes }
+    }
     /// The shard of a key.
     #[inline]
     #[must_use]
@@ -291,6 +298,7 @@ impl<'w> Batch<'w> {
     /// Asks for the bucket of a key's hash: stage one, no lock.
     #[inline]
     pub fn prefetch_bucket(&self, db: u8, hash: u64) {
+        self.keyspace.shard(shard_of(hash, self.keyspace.mask)).prefetch(db);
         self.keyspace.directory.prefetch_bucket(&self.pin, self.keyspace.head_of(db, hash), hash);
     }
     /// Asks for the entries that the tags in the bucket point out: stage two, some 10 commands after stage one, no
@@ -308,6 +316,11 @@ impl<'w> Batch<'w> {
     #[inline]
     pub fn lock_shard(&self, shard: u32) -> ShardGuard<'_> {
         ShardGuard::lock(self.keyspace, self.counters, shard)
+    }
+    /// Locks one shard, as [`Guards`].
+    #[inline]
+    pub fn lock_one(&self, shard: u32) -> Guards<'_> {
+        Guards::one(self.lock_shard(shard))
     }
     /// Locks the shards of these keys, each once, in ascending order.
     pub fn lock_keys<'a>(&self, keys: impl IntoIterator<Item = &'a Key<'a>>) -> Guards<'_> {

@@ -14,6 +14,7 @@ use crate::counters::{Counter, Counters};
 use crate::effect::{Cause, Effect, EffectSink};
 use crate::entry::heap::{Env, Found, Heap, Key};
 use crate::keyspace::Keyspace;
+use crate::prefetch;
 use crate::waiters::Waiters;
 use crate::watch::Watches;
 use fields::FieldIndex;
@@ -23,6 +24,9 @@ pub use read::KeyInfo;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub use text::{NumberError, WrongType};
 pub use write::{Expiry, Taken, TakenValue};
+
+/// A cache line.
+const LINE_BYTES: usize = 64;
 
 /// What the lock of a shard protects.
 pub(crate) struct ShardData {
@@ -44,6 +48,8 @@ pub(crate) struct Shard {
     data: Mutex<ShardData>,
     /// No key of the shard expires before this. Written under the lock, read by the expiry cycle without it.
     pub(crate) next_expiry_ms: AtomicU64,
+    /// Where the tables of the shard's heap stand.
+    tables_address: usize,
 }
 
 impl Shard {
@@ -57,7 +63,19 @@ impl Shard {
             fields: FieldIndex::default(),
             scratch: Vec::new(),
         };
-        Self { data: Mutex::new(data), next_expiry_ms: AtomicU64::new(u64::MAX) }
+        let tables_address = data.heap.tables_address();
+        Self { data: Mutex::new(data), next_expiry_ms: AtomicU64::new(u64::MAX), tables_address }
+    }
+    /// Asks for what a look-up reads before it comes to the bucket: the lock with its neighbours, and the table.
+    #[inline]
+    pub(crate) fn prefetch(&self, db: u8) {
+        let shard = std::ptr::from_ref(self).cast::<u8>();
+        for line in 0..size_of::<Self>() / LINE_BYTES {
+            prefetch::line(shard.wrapping_add(line * LINE_BYTES));
+        }
+        let table = self.tables_address + usize::from(db) * Heap::TABLE_BYTES;
+        prefetch::line(std::ptr::without_provenance(table));
+        prefetch::line(std::ptr::without_provenance(table + Heap::TABLE_BYTES - 1));
     }
 }
 

@@ -5,16 +5,19 @@ use weft_store::{Batch, Guards, Keyspace};
 use crate::args::Args;
 use crate::engine::{Engine, command_id};
 use crate::handler::{Handler, Scope};
-use crate::keys;
+use crate::{keys, traits};
 use crate::session::Session;
 
 /// Locks the shards of a command's keys.
 #[inline]
 pub(super) fn guards<'b>(keyspace: &Keyspace, batch: &'b Batch<'_>, args: &Args<'_>) -> Guards<'b> {
+    if traits::of(command_id(args)) & traits::ONE_KEY != 0 {
+        return batch.lock_one(keyspace.shard_of(&args.key(keyspace, 1)));
+    }
     let mut first = None;
     let mut more = Vec::new();
     keys::each(args, |index| {
-        let shard = keyspace.shard_of(&keyspace.key(args.bytes(index)));
+        let shard = keyspace.shard_of(&args.key(keyspace, index));
         match first {
             None => first = Some(shard),
             Some(one) if one == shard => {}

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
-use weft_protocol::table::{CommandId, flag};
+use weft_protocol::table::CommandId;
 
 use super::Core;
 use crate::args::{Args, OwnedArgs};
@@ -16,6 +16,7 @@ use crate::engine::command_id;
 use crate::requests::{Request, What};
 use crate::session::Session;
 use crate::stats::bump;
+use crate::traits;
 
 /// A threshold of the slow log below which quick commands may reach it: they are timed then.
 const QUICK_US_MAX: i64 = 1000;
@@ -133,5 +134,5 @@ impl Core<'_> {
 /// Whether a command always takes about the same short time.
 #[inline]
 fn is_quick(id: CommandId) -> bool {
-    id.spec().flags & flag::FAST != 0 || id.spec().group == "string" && id.spec().name == "SET"
+    traits::of(id) & traits::QUICK != 0
 }

@@ -134,6 +134,13 @@ impl Heap {
         }
     }
 
+    /// Where the tables stand: for prefetching only. They stay there for the heap's life.
+    pub(crate) fn tables_address(&self) -> usize {
+        self.tables.as_ptr().addr()
+    }
+    /// What a table takes there.
+    pub(crate) const TABLE_BYTES: usize = size_of::<Table>();
+
     /// Memory of entries, what they own, and tables: what `maxmemory` limits. Free slots of the slab are not in it,
     /// since deleting keys would then not bring it down.
     pub(crate) const fn used_bytes(&self) -> usize {

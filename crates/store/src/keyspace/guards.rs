@@ -43,6 +43,10 @@ impl<'b> Guards<'b> {
         };
         Self { keyspace, counters, held }
     }
+    #[inline]
+    pub(super) const fn one(guard: ShardGuard<'b>) -> Self {
+        Self { keyspace: guard.keyspace, counters: guard.counters, held: Held::One(guard) }
+    }
     pub(super) const fn world(keyspace: &'b Keyspace, counters: &'b Counters) -> Self {
         Self { keyspace, counters, held: Held::World(Vec::new()) }
     }
@@ -52,11 +56,13 @@ impl<'b> Guards<'b> {
     /// # Panics
     /// When the key was not among those that were locked: a command that touches a key it has not declared is a bug
     /// that must not go on without the lock.
+    #[inline]
     pub fn shard(&mut self, key: &Key<'_>) -> &mut ShardGuard<'b> {
         self.shard_by_id(self.keyspace.shard_of(key))
     }
 
     /// The guard of a shard. Panics as [`Guards::shard`] does.
+    #[inline]
     pub fn shard_by_id(&mut self, id: u32) -> &mut ShardGuard<'b> {
         let (keyspace, counters) = (self.keyspace, self.counters);
         let found = match &mut self.held {

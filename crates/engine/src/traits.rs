@@ -1,0 +1,75 @@
+//! Owns: what the hot path asks of a command, one byte each, computed once from the table. Does not own: the table.
+
+use std::sync::LazyLock;
+use weft_protocol::table::{COMMANDS, CommandId, CommandSpec, KeyBegin, KeyFind, flag, key_flag};
+
+/// Nothing behind the command may be decoded before it has run: it may change how bytes are read, or block, or end the
+/// connection.
+pub const BARRIER: u8 = 1 << 0;
+/// It has subcommands.
+pub const CONTAINER: u8 = 1 << 1;
+/// It always takes about the same short time: it shares its batch's time and is not timed by itself.
+pub const QUICK: u8 = 1 << 2;
+/// It has keys.
+pub const KEYS: u8 = 1 << 3;
+/// Its first argument is its only key.
+pub const ONE_KEY: u8 = 1 << 4;
+
+static TRAITS: LazyLock<Box<[u8]>> = LazyLock::new(|| COMMANDS.iter().map(of_spec).collect());
+
+/// The traits of all commands, by id.
+#[must_use]
+pub fn all() -> &'static [u8] {
+    &TRAITS
+}
+
+/// The traits of a command.
+#[inline]
+#[must_use]
+pub fn of(id: CommandId) -> u8 {
+    TRAITS[usize::from(id.0)]
+}
+
+fn of_spec(spec: &CommandSpec) -> u8 {
+    let root = spec.container.is_none();
+    let barriers = ["HELLO", "AUTH", "RESET", "QUIT", "EXEC", "MONITOR", "SHUTDOWN", "SYNC", "PSYNC"];
+    let mut traits = 0;
+    if spec.flags & flag::BLOCKING != 0 || root && barriers.contains(&spec.name) {
+        traits |= BARRIER;
+    }
+    if root && COMMANDS.iter().any(|other| other.container.is_some_and(|id| std::ptr::eq(id.spec(), spec))) {
+        traits |= CONTAINER;
+    }
+    if spec.flags & flag::FAST != 0 || root && spec.name == "SET" {
+        traits |= QUICK;
+    }
+    if !spec.key_specs.is_empty() {
+        traits |= KEYS;
+    }
+    if let [only] = spec.key_specs
+        && only.begin == KeyBegin::Index(1)
+        && matches!(only.find, KeyFind::Range { last: 0, .. })
+        && only.flags & key_flag::NOT_KEY == 0
+    {
+        traits |= ONE_KEY;
+    }
+    traits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_protocol::table;
+
+    #[test]
+    fn traits_follow_from_the_table() {
+        let of_name = |name: &str| of(table::by_name(name.as_bytes()).expect("a command"));
+        assert_eq!(of_name("GET"), QUICK | KEYS | ONE_KEY);
+        assert_eq!(of_name("SET"), QUICK | KEYS | ONE_KEY);
+        assert_eq!(of_name("MGET"), QUICK | KEYS);
+        assert_eq!(of_name("BLPOP"), BARRIER | KEYS);
+        assert_eq!(of_name("CLIENT"), CONTAINER);
+        assert_eq!(of_name("HELLO") & BARRIER, BARRIER);
+        assert_eq!(of_name("SPUBLISH") & ONE_KEY, 0);
+    }
+}
