@@ -16,7 +16,7 @@ use crate::{Listen, Server, notice, warning};
 /// Threads besides the workers that work on the keyspace: the one in the background, and room for one more.
 const OTHER_WORKERS: usize = 4;
 /// Shards for each worker. What a look-up touches of a shard, 9 cache lines with its table, then takes 150 KiB a worker,
-/// which stays in the second-level cache beside the data: with 1,024 of them SET cost a fifth more (ADR 0010).
+/// which stays in the second-level cache beside the data: with 1,024 of them SET cost a fifth more (ADR 0012).
 const SHARDS_PER_WORKER: usize = 256;
 /// Workers at most.
 const THREADS_MAX: usize = 256;

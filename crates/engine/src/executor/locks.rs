@@ -5,8 +5,8 @@ use weft_store::{Batch, Guards, Keyspace};
 use crate::args::Args;
 use crate::engine::{Engine, command_id};
 use crate::handler::{Handler, Scope};
-use crate::{keys, traits};
 use crate::session::Session;
+use crate::{keys, traits};
 
 /// Locks the shards of a command's keys.
 #[inline]
