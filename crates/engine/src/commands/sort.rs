@@ -25,6 +25,10 @@ struct Options<'a> {
     alpha: bool,
     limit: Option<(i64, i64)>,
     by: Option<&'a [u8]>,
+    /// Some BY was no pattern: the elements stay in the order they have.
+    keeps_order: bool,
+    /// Some BY was one.
+    looks_up: bool,
     get: Vec<&'a [u8]>,
     store: Option<&'a [u8]>,
 }
@@ -48,7 +52,11 @@ impl<'a> Options<'a> {
                 options.store = Some(args.bytes(at + 1));
                 at += 1;
             } else if args.is(at, "BY") && more >= 1 {
-                options.by = Some(args.bytes(at + 1));
+                let by = args.bytes(at + 1);
+                let is_pattern = by.contains(&b'*');
+                options.by = Some(by);
+                options.looks_up |= is_pattern;
+                options.keeps_order |= !is_pattern;
                 at += 1;
             } else if args.is(at, "GET") && more >= 1 {
                 options.get.push(args.bytes(at + 1));
@@ -59,10 +67,6 @@ impl<'a> Options<'a> {
             at += 1;
         }
         Ok(options)
-    }
-    /// Whether BY is no pattern: the elements stay in the order they have.
-    fn keeps_order(&self) -> bool {
-        self.by.is_some_and(|by| !by.contains(&b'*'))
     }
 }
 
@@ -120,15 +124,12 @@ fn look_up(context: &mut Context<'_, '_>, pattern: &[u8], element: &[u8]) -> Opt
     }
 }
 
-/// A weight as `strtod` reads it: nothing is 0, and what is out of range is no number.
 fn weight(text: &[u8]) -> Result<f64, Error> {
-    if text.is_empty() {
-        return Ok(0.0);
-    }
-    let spelled = text.to_ascii_lowercase().windows(3).any(|letters| letters == b"inf");
-    crate::number::parse_double(text)
-        .filter(|value| value.is_finite() || spelled)
-        .ok_or_else(|| Error::err("One or more scores can't be converted into double"))
+    crate::number::parse_double(text).ok_or_else(not_a_weight)
+}
+
+fn not_a_weight() -> Error {
+    Error::err("One or more scores can't be converted into double")
 }
 
 /// Puts the elements in order.
@@ -180,7 +181,7 @@ fn sort(
     let mut options = Options::parse(args, read_only)?;
     check_rights(context, &options)?;
     let Source { mut elements, is_set } = source(context, args)?;
-    if options.keeps_order() {
+    if options.keeps_order {
         if is_set && options.store.is_some() {
             // The order of a set is nobody's: what is stored should be the same wherever it is done.
             (options.by, options.alpha) = (None, true);
@@ -213,7 +214,7 @@ fn check_rights(context: &Context<'_, '_>, options: &Options<'_>) -> Result<(), 
     if user.allows_every_key() {
         return Ok(());
     }
-    if options.by.is_some() && !options.keeps_order() {
+    if options.looks_up {
         return denied("BY");
     }
     if options.get.is_empty() { Ok(()) } else { denied("GET") }
