@@ -252,10 +252,11 @@ impl<'a> Args<'a> {
         self.int(index).ok().filter(|value| bounds.contains(value)).ok_or_else(|| Error::err(text))
     }
 
-    /// A count: an integer argument that is not negative.
+    /// A count: an integer argument that is not negative; anything else is
+    /// `ERR value is out of range, must be positive`.
     pub fn count(&self, index: usize) -> Result<usize, Error> {
-        let value = self.int(index)?;
-        usize::try_from(value).map_err(|_| Error::err("value is out of range, must be positive"))
+        let value = self.int_in_said(index, 0..=i64::MAX, "value is out of range, must be positive")?;
+        Ok(usize::try_from(value).unwrap_or(usize::MAX))
     }
 
     /// A double argument by the rules of Valkey's `getDoubleFromObject`: `inf`, `-inf`, hexadecimal and exponents are

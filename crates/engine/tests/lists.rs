@@ -32,7 +32,6 @@ fn ends_and_places() {
          LPOS l b RANK -1 COUNT 0 MAXLEN 3 => [7]
          LPOS l q => nil
          LPOS l q COUNT 1 => []
-         LPOS l b RANK 0 => -ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list
          LPOS l b COUNT -1 => -ERR COUNT can't be negative
          LREM l -1 b => 1
          LREM l 0 q => 0

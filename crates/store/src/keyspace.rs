@@ -377,19 +377,27 @@ impl World<'_> {
 impl ShardGuard<'_> {
     fn clear(&mut self, db: u8) -> usize {
         let env = self.env();
+        self.touch_all(db, db);
         let expiring = self.heap().count_expiring(db as usize);
         let removed = self.heap_mut().clear(env, db as usize);
         self.counters.add_keys(db as usize, -(removed as i64));
         self.counters.add_expiring(db as usize, -(expiring as i64));
         self.forget_fields(db);
-        self.watches().touch_all(db);
         removed
     }
     fn swap(&mut self, one: u8, two: u8) {
         let env = self.env();
+        self.touch_all(one, two);
+        self.touch_all(two, one);
         self.heap_mut().swap(env, one as usize, two as usize);
         self.swap_fields(one, two);
-        self.watches().touch_all(one);
-        self.watches().touch_all(two);
+    }
+    /// Counts as a write to the watched keys of `db` that are there, or in `other`: a key that was missing and stays so
+    /// does not fail a transaction.
+    fn touch_all(&mut self, db: u8, other: u8) {
+        let env = self.env();
+        let data = &mut *self.data;
+        let is_there = |hash| [db, other].iter().any(|&db| data.heap.has_hash(env, usize::from(db), hash));
+        data.watches.touch_all(db, is_there);
     }
 }

@@ -31,7 +31,7 @@ const LINE_BYTES: usize = 64;
 /// What the lock of a shard protects.
 pub(crate) struct ShardData {
     pub(crate) heap: Heap,
-    watches: Watches,
+    pub(crate) watches: Watches,
     waiters: Waiters,
     rng: XorShift,
     /// The latest time seen: a shard's time does not go back.
@@ -106,7 +106,7 @@ pub struct ShardGuard<'b> {
     pub(crate) keyspace: &'b Keyspace,
     pub(crate) counters: &'b Counters,
     id: u32,
-    data: MutexGuard<'b, ShardData>,
+    pub(crate) data: MutexGuard<'b, ShardData>,
     used_before: usize,
 }
 

@@ -69,11 +69,13 @@ impl Watches {
             watched.version = self.counter;
         }
     }
-    /// A write to all keys of a database (FLUSHDB, SWAPDB).
-    pub(crate) fn touch_all(&mut self, db: u8) {
-        for ((_, _), watched) in self.keys.iter_mut().filter(|((in_db, _), _)| *in_db == db) {
-            self.counter += 1;
-            watched.version = self.counter;
+    /// A write to all those keys of a database that `is_there` (FLUSHDB, SWAPDB).
+    pub(crate) fn touch_all(&mut self, db: u8, mut is_there: impl FnMut(u64) -> bool) {
+        for (&(in_db, hash), watched) in &mut self.keys {
+            if in_db == db && is_there(hash) {
+                self.counter += 1;
+                watched.version = self.counter;
+            }
         }
     }
 }
@@ -99,7 +101,7 @@ mod tests {
         watches.remove(0, 7);
         let again = watches.add(0, 7).unwrap();
         assert_ne!(again, one);
-        watches.touch_all(0);
+        watches.touch_all(0, |_| true);
         assert!(!watches.unchanged(0, 7, again));
     }
     #[test]

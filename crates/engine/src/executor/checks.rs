@@ -121,13 +121,11 @@ pub(crate) fn check_arity(spec: &'static CommandSpec, len: usize) -> Result<(), 
 
 fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>) -> Result<Verdict, Error> {
     let spec = id.spec();
-    if spec.container.is_none()
-        && matches!(spec.name, "EXEC" | "DISCARD" | "MULTI" | "WATCH" | "QUIT" | "RESET")
-    {
-        return Ok(Verdict::Run(id, handler));
-    }
     if spec.flags & flag::NO_MULTI != 0 {
-        return Err(Error::err("Command not allowed inside a transaction"));
+        return Err(Error::err(format!("Command '{}' not allowed inside a transaction", full_name(spec))));
+    }
+    if spec.container.is_none() && matches!(spec.name, "EXEC" | "DISCARD" | "QUIT" | "RESET") {
+        return Ok(Verdict::Run(id, handler));
     }
     // The bytes behind EXEC would be read in another protocol than the client knows when it sends them.
     if spec.name == "HELLO" && (2..args.len()).any(|index| args.is(index, "PROTO")) {

@@ -332,7 +332,10 @@ impl Core<'_> {
         match (handler.scope, tier) {
             (Scope::Exec, _) => self.exec(tier, session, sink),
             (Scope::Unwatch, Tier::Batch(batch)) => {
-                if let Some(transaction) = &mut session.transaction {
+                // DISCARD without MULTI is an error and leaves the watches alone.
+                if let Some(transaction) = &mut session.transaction
+                    && (transaction.open || args.spec.name != "DISCARD")
+                {
                     transaction.unwatch(batch);
                 }
                 self.run_with(Hold::Batch(batch), handler, args, session, sink)

@@ -176,6 +176,8 @@ impl<'a> ReplySink<'a> {
     /// An error as a whole line, its code first.
     pub fn error_text(&mut self, text: &str) {
         self.errors += 1;
+        // A line end of what an error repeats is left out at its end, and a blank inside.
+        let text = text.trim_end_matches(['\r', '\n']);
         if self.is_respb() {
             self.respb_error(text.as_bytes())
         } else {

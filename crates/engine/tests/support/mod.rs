@@ -13,7 +13,7 @@ use weft_engine::reply::{Output, Protocol, ReplySink, Wire};
 use weft_engine::session::{ConnectionInfo, Session};
 use weft_engine::{Engine, Executor, Host, Lent, Postponed, Requests, Setup};
 pub(crate) use weft_protocol::Reply;
-use weft_protocol::{Limits, Outcome, resp};
+use weft_protocol::{Limits, Outcome, resp, respb};
 use weft_store::{Config, KeyHasher, Keyspace, ManualClock};
 
 /// The time at which tests begin.
@@ -71,18 +71,21 @@ pub(crate) struct Bench {
     pub(crate) killed: Vec<(u32, Kill)>,
     executor: Executor<'static>,
     clients: Clients,
+    /// Clients so far: the next one's number.
+    connected: u32,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
         let (engine, clock) = engine();
         let executor = Executor::new(engine, 0, 7).expect("the keyspace has places");
-        Self { engine, clock, killed: Vec::new(), executor, clients: Clients::default() }
+        Self { engine, clock, killed: Vec::new(), executor, clients: Clients::default(), connected: 0 }
     }
 
     /// A client that reads this protocol.
     pub(crate) fn connect(&mut self, protocol: Protocol) -> u32 {
-        let connection = self.clients.list.len() as u32;
+        let connection = self.connected;
+        self.connected += 1;
         let address = Address { worker: 0, channel: 0, connection };
         let wire = Wire { protocol, channel: 0 };
         let peer = format!("10.0.0.{connection}:5000").into();
@@ -102,13 +105,25 @@ impl Bench {
 
     pub(crate) fn run_args(&mut self, client: u32, words: &[&[u8]]) -> Vec<Reply> {
         let mut bytes = Vec::new();
-        resp::encode::request(None, &weft_protocol::request::Texts(words), &mut bytes);
         let mut requests = Requests::default();
-        let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
-        let Outcome::Complete(_) = decoder.decode(&bytes, requests.visitor()) else {
-            panic!("a whole request")
-        };
-        requests.end_resp(&self.engine.keyspace, client, (&bytes, 0));
+        let respb = self.clients.list[&client].session.wire.protocol == Protocol::Respb;
+        if respb {
+            // Typed where a layout says exactly these words. Folding would change the order of options, and so which of
+            // two mistakes is told.
+            respb::encode::RequestWriter::new(&mut bytes, 0).command(words, respb::encode::Mode::Exact);
+            let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
+            let Outcome::Complete(frame) = decoder.decode(&bytes, requests.visitor()) else {
+                panic!("a whole frame")
+            };
+            requests.end_respb(&self.engine.keyspace, (client, 0), frame.frame, (&bytes, 0));
+        } else {
+            resp::encode::request(None, &weft_protocol::request::Texts(words), &mut bytes);
+            let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
+            let Outcome::Complete(_) = decoder.decode(&bytes, requests.visitor()) else {
+                panic!("a whole request")
+            };
+            requests.end_resp(&self.engine.keyspace, client, (&bytes, 0));
+        }
         self.clients.list.get_mut(&client).expect("a client").bytes = bytes;
         self.executor.run(&requests, &mut self.clients);
         self.deliver();

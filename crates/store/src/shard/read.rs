@@ -8,8 +8,8 @@ use crate::entry::heap::Key;
 use crate::value::{Object, ValueRef};
 use std::ops::ControlFlow;
 
-/// Bytes up to which OBJECT ENCODING says `embstr`, as Redis does.
-const EMBSTR_BYTES_MAX: usize = 44;
+/// Bytes of Valkey's object up to which it keeps a string inside it, which OBJECT ENCODING calls `embstr`.
+const EMBSTR_OBJECT_BYTES_MAX: usize = 128;
 /// Buckets that RANDOMKEY looks through from a random one on.
 const RANDOM_BUCKETS_MAX: u32 = 64;
 /// What a key takes of the table on average (64 bytes for 7 slots at a load of 0.78).
@@ -26,6 +26,17 @@ pub struct KeyInfo {
     pub frequency: u8,
     /// MEMORY USAGE: entry, what it owns, and its share of the table.
     pub memory_bytes: usize,
+}
+
+/// What a key with a string takes in one object of Valkey's: 8 bytes of header, the expiry, the key behind a length of
+/// its own size, and the string with 4 bytes around it.
+const fn valkey_object_bytes(key_len: usize, expires: bool, len: usize) -> usize {
+    let key_head = match key_len {
+        0..32 => 3,
+        32..256 => 5,
+        _ => 7,
+    };
+    8 + if expires { 8 } else { 0 } + key_head + key_len + len + 4
 }
 
 impl ShardGuard<'_> {
@@ -77,7 +88,13 @@ impl ShardGuard<'_> {
         let entry = self.heap().entry(op.db as usize, found);
         let (encoding, owned) = match entry.value() {
             ValueRef::Int(_) => ("int", 0),
-            ValueRef::Bytes(bytes) if bytes.len() <= EMBSTR_BYTES_MAX && !entry.raw() => ("embstr", 0),
+            ValueRef::Bytes(bytes)
+                if !entry.raw()
+                    && valkey_object_bytes(key.bytes.len(), found.expires(), bytes.len())
+                        <= EMBSTR_OBJECT_BYTES_MAX =>
+            {
+                ("embstr", 0)
+            }
             ValueRef::Bytes(_) => ("raw", 0),
             ValueRef::Shared(bytes) => ("raw", bytes.memory_bytes()),
             ValueRef::Object(object) => (object.encoding(), entry.object().map_or(0, Object::memory_bytes)),

@@ -1,0 +1,139 @@
+//! Owns: whether two replies say the same, and how replies are shown. Does not own: which differences are accepted.
+
+use weft_protocol::Reply;
+
+/// How the replies of a command are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// To the byte, and the type of reply too.
+    Exact,
+    /// The elements of an array in any order: sets, KEYS.
+    Unordered,
+    /// Pairs in any order, also where an array has them flat: hashes.
+    Pairs,
+    /// A cursor, and elements in any order.
+    Scan,
+    /// As `Scan`, with flat pairs.
+    ScanPairs,
+    /// Numbers may differ by what time passes between the two: TTL.
+    Near,
+    /// Only the type of reply, and how many elements: what is chosen by chance.
+    Shape,
+}
+
+/// By how much [`Rule::Near`] lets numbers differ: milliseconds.
+const NEAR_MS: i64 = 5000;
+
+impl Rule {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "exact" => Self::Exact,
+            "unordered" => Self::Unordered,
+            "pairs" => Self::Pairs,
+            "scan" => Self::Scan,
+            "scan-pairs" => Self::ScanPairs,
+            "near" => Self::Near,
+            "shape" => Self::Shape,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn agree(self, one: &Reply, other: &Reply) -> bool {
+        let same = show(one) == show(other);
+        same || match (self, one, other) {
+            (Self::Near, Reply::Int(one), Reply::Int(other)) => {
+                // −1 and −2 are no times.
+                *one >= 0 && *other >= 0 && one.abs_diff(*other) <= NEAR_MS as u64
+            }
+            (Self::Shape, one, other) => shape(one) == shape(other),
+            _ => self.sorted(one) == self.sorted(other),
+        }
+    }
+
+    /// The text of a reply with what has no order in order.
+    fn sorted(self, reply: &Reply) -> String {
+        match (self, reply) {
+            (Self::Unordered | Self::Pairs, Reply::Set(items)) => format!("set{}", lines(items, 1)),
+            (Self::Unordered, Reply::Array(items)) => lines(items, 1),
+            (Self::Pairs, Reply::Array(items)) => lines(items, 2),
+            (Self::Pairs, Reply::Map(pairs)) => {
+                let mut all: Vec<String> =
+                    pairs.iter().map(|(key, value)| format!("{} {}", show(key), show(value))).collect();
+                all.sort();
+                format!("map{all:?}")
+            }
+            (Self::Scan | Self::ScanPairs, Reply::Array(items)) => match &items[..] {
+                [cursor, Reply::Array(found)] => {
+                    let width = if self == Self::Scan { 1 } else { 2 };
+                    format!("{} {}", show(cursor), lines(found, width))
+                }
+                _ => show(reply),
+            },
+            _ => show(reply),
+        }
+    }
+}
+
+fn lines(items: &[Reply], width: usize) -> String {
+    let mut all: Vec<String> = items.chunks(width).map(|chunk| chunk.iter().map(show).collect()).collect();
+    all.sort();
+    format!("{all:?}")
+}
+
+fn shape(reply: &Reply) -> String {
+    match reply {
+        Reply::Error(_) | Reply::Null | Reply::NullArray => show(reply),
+        Reply::Array(items) => format!("array {}", items.len()),
+        Reply::Set(items) => format!("set {}", items.len()),
+        Reply::Map(pairs) => format!("map {}", pairs.len()),
+        other => format!("{:?}", std::mem::discriminant(other)),
+    }
+}
+
+/// A reply on one line, its type included.
+pub(crate) fn show(reply: &Reply) -> String {
+    let list = |items: &[Reply]| items.iter().map(show).collect::<Vec<_>>().join(" ");
+    match reply {
+        Reply::Simple(bytes) => format!("+{}", bytes.escape_ascii()),
+        Reply::Error(bytes) => format!("-{}", bytes.escape_ascii()),
+        Reply::Bulk(bytes) => format!("\"{}\"", bytes.escape_ascii()),
+        Reply::Int(value) => format!(":{value}"),
+        Reply::Double(value) => format!(",{value:?}"),
+        Reply::Bool(value) => format!("#{value}"),
+        Reply::BigNumber(digits) => format!("({}", digits.escape_ascii()),
+        Reply::Verbatim(format, bytes) => format!("={}:{}", format.escape_ascii(), bytes.escape_ascii()),
+        Reply::Null => "null".into(),
+        Reply::NullArray => "null-array".into(),
+        Reply::Array(items) => format!("[{}]", list(items)),
+        Reply::Set(items) => format!("~[{}]", list(items)),
+        Reply::Push(items) => format!(">[{}]", list(items)),
+        Reply::Map(pairs) => {
+            let pairs: Vec<_> =
+                pairs.iter().map(|(key, value)| format!("{}: {}", show(key), show(value))).collect();
+            format!("{{{}}}", pairs.join(", "))
+        }
+        Reply::Attributed(_, reply) => show(reply),
+        other => format!("{other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_accept_what_they_name() {
+        let bulk = |text: &str| Reply::Bulk(text.into());
+        let array = |items: &[&str]| Reply::Array(items.iter().map(|item| bulk(item)).collect());
+        assert!(!Rule::Exact.agree(&bulk("OK"), &Reply::Simple("OK".into())));
+        assert!(!Rule::Exact.agree(&array(&["a", "b"]), &array(&["b", "a"])));
+        assert!(Rule::Unordered.agree(&array(&["a", "b"]), &array(&["b", "a"])));
+        assert!(!Rule::Unordered.agree(&array(&["a", "b"]), &array(&["b", "b"])));
+        assert!(Rule::Pairs.agree(&array(&["a", "1", "b", "2"]), &array(&["b", "2", "a", "1"])));
+        assert!(!Rule::Pairs.agree(&array(&["a", "1", "b", "2"]), &array(&["a", "2", "b", "1"])));
+        assert!(Rule::Near.agree(&Reply::Int(100), &Reply::Int(99)));
+        assert!(!Rule::Near.agree(&Reply::Int(0), &Reply::Int(-1)));
+        assert!(Rule::Shape.agree(&array(&["a"]), &array(&["b"])));
+        assert!(!Rule::Shape.agree(&array(&["a"]), &array(&[])));
+    }
+}

@@ -1,0 +1,306 @@
+//! Owns: running the same commands on Weft and on the server, and finding where they differ. Does not own: which
+//! commands.
+
+use std::fmt;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use weft_engine::reply::Protocol;
+use weft_protocol::Reply;
+
+use crate::accepted::{self, Accepted, accepts};
+use crate::compare::{Rule, show};
+use crate::server::{Connection, Server};
+use crate::support::Bench;
+
+/// Clients of a round; one more compares the states.
+pub(crate) const CLIENTS: usize = 3;
+/// Commands that are sent to the server together at most.
+const BATCH_MAX: usize = 100;
+/// How long a client may take to be seen waiting.
+const WAIT_SEEN: Duration = Duration::from_secs(5);
+
+/// A command of a round.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// Who runs it.
+    pub(crate) client: usize,
+    /// Its words.
+    pub(crate) words: Vec<Vec<u8>>,
+    /// How its replies are compared.
+    pub(crate) rule: Rule,
+}
+
+impl Step {
+    /// A step of the client that compares states.
+    pub(crate) fn look(rule: Rule, words: &[&[u8]]) -> Self {
+        Self { client: CLIENTS, words: words.iter().map(|word| word.to_vec()).collect(), rule }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}> {}", self.client, command(&self.words))
+    }
+}
+
+/// A command as text: what is not plain is in quotes, long words are cut.
+pub(crate) fn command(words: &[Vec<u8>]) -> String {
+    let show = |word: &Vec<u8>| {
+        let plain = !word.is_empty() && word.iter().all(|&byte| byte.is_ascii_graphic() && byte != b'"');
+        let text = word.escape_ascii().to_string();
+        let text = if text.len() > 200 { format!("{}...({} bytes)", &text[..60], word.len()) } else { text };
+        if plain { text } else { format!("\"{text}\"") }
+    };
+    words.iter().map(show).collect::<Vec<_>>().join(" ")
+}
+
+/// Where the two differ.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    step: Option<Step>,
+    ours: String,
+    theirs: String,
+}
+
+impl Difference {
+    pub(crate) fn other(text: &str) -> Self {
+        Self { step: None, ours: text.into(), theirs: String::new() }
+    }
+    /// What differences of one cause have in common, as far as can be told.
+    pub(crate) fn kind(&self) -> String {
+        let name = self
+            .step
+            .as_ref()
+            .map_or(String::new(), |step| String::from_utf8_lossy(&step.words[0]).to_ascii_uppercase());
+        let cut = |text: &str| {
+            let error = text.starts_with('-');
+            text.chars().take(if error { 40 } else { 1 }).collect::<String>()
+        };
+        format!("{name}: {} / {}", cut(&self.ours), cut(&self.theirs))
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(step) = &self.step {
+            writeln!(f, "{step}")?;
+        }
+        let cut = |text: &str| text.chars().take(2000).collect::<String>();
+        write!(f, "    Weft:   {}\n    server: {}", cut(&self.ours), cut(&self.theirs))
+    }
+}
+
+/// One client, on both sides.
+struct Client {
+    ours: u32,
+    theirs: Connection,
+    /// Its CLIENT ID on the server.
+    id: i64,
+    /// The command that it waits with.
+    waiting: Option<Step>,
+    /// What it has queued.
+    queued: Vec<Step>,
+}
+
+/// Weft and the server.
+pub(crate) struct Pair {
+    pub(crate) bench: Bench,
+    pub(crate) server: Server,
+    admin: Connection,
+    pub(crate) accepted: Vec<Accepted>,
+    clients: Vec<Client>,
+    /// What a client has run here and not yet there.
+    batch: Vec<(Step, Vec<Reply>)>,
+    /// Commands that both have run.
+    pub(crate) commands: u64,
+    /// Of those, commands that waited.
+    pub(crate) waits: u64,
+    /// Keys whose state was compared.
+    pub(crate) keys_compared: u64,
+}
+
+impl Pair {
+    pub(crate) fn new(server: Server) -> Self {
+        let (bench, accepted) = (Bench::new(), accepted::read(server.kind));
+        let admin = server.connect(2);
+        Self {
+            bench,
+            server,
+            admin,
+            accepted,
+            clients: Vec::new(),
+            batch: Vec::new(),
+            commands: 0,
+            waits: 0,
+            keys_compared: 0,
+        }
+    }
+
+    /// Whether the server has a command.
+    pub(crate) fn server_has(&mut self, name: &str) -> bool {
+        let reply = self.admin.ask(&[b"COMMAND", b"INFO", name.as_bytes()]);
+        !matches!(&reply, Reply::Array(items) if matches!(items[..], [Reply::Null | Reply::NullArray]))
+    }
+
+    /// Runs a round from empty databases.
+    pub(crate) fn round(&mut self, steps: &[Step], protocol: Protocol) -> Result<(), Difference> {
+        for _ in 0..=CLIENTS {
+            let mut theirs = self.server.connect(if protocol == Protocol::Resp2 { 2 } else { 3 });
+            let Reply::Int(id) = theirs.ask(&[b"CLIENT", b"ID"]) else { panic!("CLIENT ID") };
+            let ours = self.bench.connect(protocol);
+            self.clients.push(Client { ours, theirs, id, waiting: None, queued: Vec::new() });
+        }
+        let outcome = self.run(steps);
+        self.end();
+        outcome
+    }
+
+    fn run(&mut self, steps: &[Step]) -> Result<(), Difference> {
+        self.step(&Step::look(Rule::Exact, &[b"FLUSHALL"]))?;
+        for step in steps {
+            self.step(step)?;
+        }
+        self.catch_up()?;
+        for at in 0..CLIENTS {
+            if self.clients[at].waiting.is_some() {
+                self.see_waiting(at)?;
+            }
+        }
+        crate::state::compare(self)?;
+        self.catch_up()
+    }
+
+    /// Ends all clients on both sides; when this returns, nobody waits any more.
+    fn end(&mut self) {
+        self.batch.clear();
+        let clients = std::mem::take(&mut self.clients);
+        let ids: Vec<String> = clients.iter().map(|client| client.id.to_string()).collect();
+        let kills: Vec<Vec<&[u8]>> =
+            ids.iter().map(|id| vec![&b"CLIENT"[..], b"KILL", b"ID", id.as_bytes()]).collect();
+        self.admin.send_all(kills.iter().map(Vec::as_slice));
+        for client in clients {
+            self.bench.disconnect(client.ours);
+            assert!(self.admin.receive().is_some(), "CLIENT KILL");
+        }
+    }
+
+    /// Both see the same time.
+    fn set_clock(&self) {
+        let real = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_millis() as u64;
+        let ours = weft_store::Clock::now_ms(&*self.bench.clock);
+        self.bench.clock.advance(real.saturating_sub(ours));
+    }
+
+    /// Runs a command on both sides and gives Weft's reply, if it does not wait. The server may get it later, together
+    /// with those that the same client runs next: a round trip costs more than fifty commands.
+    pub(crate) fn step(&mut self, step: &Step) -> Result<Option<Reply>, Difference> {
+        let at = step.client;
+        if self.clients[at].waiting.is_some() {
+            return Ok(None);
+        }
+        if self.batch.len() >= BATCH_MAX || self.batch.last().is_some_and(|(last, _)| last.client != at) {
+            self.catch_up()?;
+        }
+        self.commands += 1;
+        self.set_clock();
+        let words: Vec<&[u8]> = step.words.iter().map(Vec::as_slice).collect();
+        let own = self.bench.run_args(self.clients[at].ours, &words);
+        let given = own.first().cloned();
+        self.batch.push((step.clone(), own));
+        for other in 0..self.clients.len() {
+            for reply in self.bench.take(self.clients[other].ours) {
+                self.catch_up()?;
+                let waiting = self.clients[other].waiting.take();
+                let step = waiting.unwrap_or_else(|| step.clone());
+                self.meet(other, &step, &reply)?;
+            }
+        }
+        if self.bench.is_waiting(self.clients[at].ours) {
+            self.catch_up()?;
+            self.waits += 1;
+            self.clients[at].waiting = Some(step.clone());
+            self.see_waiting(at)?;
+        }
+        Ok(given)
+    }
+
+    /// Has the server run what it has not run yet.
+    fn catch_up(&mut self) -> Result<(), Difference> {
+        let batch = std::mem::take(&mut self.batch);
+        let Some((first, _)) = batch.first() else { return Ok(()) };
+        let at = first.client;
+        let words: Vec<Vec<&[u8]>> =
+            batch.iter().map(|(step, _)| step.words.iter().map(Vec::as_slice).collect()).collect();
+        self.clients[at].theirs.send_all(words.iter().map(Vec::as_slice));
+        for (step, replies) in &batch {
+            for reply in replies {
+                self.meet(at, step, reply)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares a reply of Weft with the server's next one to the same client.
+    fn meet(&mut self, at: usize, step: &Step, ours: &Reply) -> Result<(), Difference> {
+        let client = &mut self.clients[at];
+        let theirs = client.theirs.receive();
+        let queued = match ours {
+            Reply::Simple(text) if text == b"QUEUED" => {
+                client.queued.push(step.clone());
+                Vec::new()
+            }
+            Reply::Array(_) | Reply::Error(_) | Reply::Simple(_) | Reply::Null | Reply::NullArray
+                if ends_multi(step) =>
+            {
+                std::mem::take(&mut client.queued)
+            }
+            _ => Vec::new(),
+        };
+        let agree = match (&theirs, ours) {
+            (Some(Reply::Array(theirs)), Reply::Array(ours))
+                if queued.len() == ours.len() && ends_multi(step) =>
+            {
+                let mut each = queued.iter().zip(ours).zip(theirs);
+                theirs.len() == ours.len()
+                    && each.all(|((step, ours), theirs)| self.agree(step, ours, theirs))
+            }
+            (Some(theirs), ours) => self.agree(step, ours, theirs),
+            (None, _) => false,
+        };
+        if agree {
+            return Ok(());
+        }
+        let (ours, theirs) = (show(ours), theirs.as_ref().map_or("no reply".into(), show));
+        Err(Difference { step: Some(step.clone()), ours, theirs })
+    }
+
+    /// Whether two replies are the same, or differ as they are meant to.
+    fn agree(&self, step: &Step, ours: &Reply, theirs: &Reply) -> bool {
+        step.rule.agree(ours, theirs)
+            || accepts(&self.accepted, &command(&step.words), &show(ours), &show(theirs))
+    }
+
+    /// Sees to it that a client that waits on our side waits on the server too.
+    fn see_waiting(&mut self, at: usize) -> Result<(), Difference> {
+        let id = self.clients[at].id.to_string();
+        let until = Instant::now() + WAIT_SEEN;
+        while Instant::now() < until {
+            let Reply::Bulk(line) = self.admin.ask(&[b"CLIENT", b"LIST", b"ID", id.as_bytes()]) else {
+                break;
+            };
+            let flags = line.split(|&byte| byte == b' ').find_map(|word| word.strip_prefix(b"flags="));
+            if flags.is_some_and(|flags| flags.contains(&b'b')) {
+                return Ok(());
+            }
+            if let Some(reply) = self.clients[at].theirs.try_receive() {
+                let step = self.clients[at].waiting.clone();
+                return Err(Difference { step, ours: "waits".into(), theirs: show(&reply) });
+            }
+        }
+        Err(Difference::other("a client waits here and is not seen waiting on the server"))
+    }
+}
+
+fn ends_multi(step: &Step) -> bool {
+    ["EXEC", "DISCARD"].iter().any(|name| step.words[0].eq_ignore_ascii_case(name.as_bytes()))
+}
