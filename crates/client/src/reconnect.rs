@@ -31,10 +31,24 @@ pub struct Reconnecting {
 impl Reconnecting {
     /// Connects, with as many attempts as the policy allows.
     pub fn connect(config: &Config) -> Result<Self> {
-        let session = Session::new(config);
-        let mut this = Reconnecting { config: config.clone(), connection: None, session, losses: 0 };
+        let mut this = Reconnecting::new(config);
         this.ready()?;
         Ok(this)
+    }
+
+    /// Connects when it is first used.
+    pub fn new(config: &Config) -> Self {
+        let session = Session::new(config);
+        Reconnecting { config: config.clone(), connection: None, session, losses: 0 }
+    }
+
+    /// Ends the connection. The next use makes another with the same user, database and name, and without the rest: no
+    /// transaction, no subscriptions.
+    pub fn renew(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.session = connection.session().clone();
+        }
+        self.session.forget_all_but_identity();
     }
 
     /// Sends a command and gives its reply; an error reply as [`Error::Server`].

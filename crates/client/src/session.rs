@@ -211,8 +211,14 @@ impl Session {
         self.queued_effects.clear();
     }
 
+    pub(crate) fn forget_all_but_identity(&mut self) {
+        self.forget_transaction();
+        self.monitoring = false;
+        self.subscribed = Default::default();
+    }
+
     /// A configuration whose handshake makes this session again, as far as a handshake does.
-    pub(crate) fn restored(&self, config: &Config) -> Config {
+    pub fn restored(&self, config: &Config) -> Config {
         let mut config = config.clone();
         config.protocol = self.protocol;
         config.db = self.db;

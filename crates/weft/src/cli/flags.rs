@@ -1,0 +1,213 @@
+//! The command line of `weft cli`. Owns the names, which are redis-cli's where it has them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+const EXAMPLES: &str = "\
+Examples:
+  weft cli                                    a prompt with completion, history and hints; `help` there says more
+  weft cli -4 --mux 7 -n 2                    the same over RESPB, on channel 7, in database 2
+  weft cli -u rediss://user@host:6380/1 GET k
+  cat value | weft cli -x SET k
+  weft cli --scan --pattern 'user:*' | xargs weft cli DEL
+  weft cli -4 --pipe < commands.resp
+  weft cli --eval script.lua key1 key2 , arg1
+
+The password is taken from WEFTCLI_AUTH, VALKEYCLI_AUTH or REDISCLI_AUTH when it is not given.
+Status: 0 done; 1 the server could not be reached, does not speak the protocol, or, with -e, answered an error.";
+
+/// Talk to a server: a prompt, single commands, and tools that look around in it
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES, disable_help_flag = true)]
+pub(crate) struct Options {
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+
+    /// Server host
+    #[arg(short = 'h', value_name = "HOST", default_value = "127.0.0.1")]
+    pub(super) host: String,
+    /// Server port
+    #[arg(short, value_name = "PORT", default_value_t = 6379)]
+    pub(super) port: u16,
+    /// Server Unix socket, instead of host and port
+    #[arg(short, value_name = "PATH")]
+    pub(super) socket: Option<PathBuf>,
+    /// Server URL: redis://, rediss:// for TLS, unix://
+    #[arg(short = 'u', value_name = "URL")]
+    pub(super) url: Option<String>,
+    /// Password; other users of the machine may see it, unlike the environment
+    #[arg(short = 'a', long = "pass", value_name = "PASSWORD")]
+    pub(super) password: Option<String>,
+    /// User, with a password
+    #[arg(long, value_name = "NAME")]
+    pub(super) user: Option<String>,
+    /// Ask for the password
+    #[arg(long, conflicts_with = "password")]
+    pub(super) askpass: bool,
+    /// Do not warn of a password on the command line
+    #[arg(long)]
+    pub(super) no_auth_warning: bool,
+    /// Database
+    #[arg(short = 'n', value_name = "DB")]
+    pub(super) db: Option<u32>,
+    /// Name of the connection
+    #[arg(long = "name", value_name = "NAME")]
+    pub(super) client_name: Option<String>,
+    /// Seconds to wait for a connection
+    #[arg(short = 't', value_name = "SECONDS", value_parser = seconds, default_value = "5")]
+    pub(super) connect_timeout: f64,
+
+    /// Speak RESP2
+    #[arg(short = '2', group = "protocol")]
+    pub(super) resp2: bool,
+    /// Speak RESP3
+    #[arg(short = '3', group = "protocol")]
+    pub(super) resp3: bool,
+    /// Speak RESPB
+    #[arg(short = '4', group = "protocol")]
+    pub(super) respb: bool,
+    /// Channel of the RESPB connection
+    #[arg(long, value_name = "N", requires = "respb")]
+    pub(super) mux: Option<u16>,
+
+    /// Use TLS
+    #[arg(long)]
+    pub(super) tls: bool,
+    /// Name that the server's certificate must have
+    #[arg(long, value_name = "HOST")]
+    pub(super) sni: Option<String>,
+    /// Certificates to trust, PEM
+    #[arg(long, value_name = "FILE")]
+    pub(super) cacert: Option<PathBuf>,
+    /// Client certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(super) cert: Option<PathBuf>,
+    /// Key of the client certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(super) key: Option<PathBuf>,
+    /// Accept any certificate
+    #[arg(long)]
+    pub(super) insecure: bool,
+
+    /// Repeat the command so many times; -1 for ever
+    #[arg(short = 'r', value_name = "TIMES", allow_negative_numbers = true, default_value_t = 1)]
+    pub(super) repeat: i64,
+    /// Seconds between repetitions, and between the lines of the tools
+    #[arg(short = 'i', value_name = "SECONDS", value_parser = seconds)]
+    pub(super) interval: Option<f64>,
+    /// Read the last argument from standard input
+    #[arg(short = 'x')]
+    pub(super) stdin: bool,
+    /// Read the argument TAG from standard input
+    #[arg(short = 'X', value_name = "TAG", conflicts_with = "stdin")]
+    pub(super) stdin_tag: Option<OsString>,
+    /// Follow -MOVED and -ASK of a cluster
+    #[arg(short = 'c')]
+    pub(super) cluster: bool,
+    /// Status 1 when a command is answered with an error
+    #[arg(short = 'e')]
+    pub(super) error_status: bool,
+    /// The arguments are in quotes with escapes
+    #[arg(long)]
+    pub(super) quoted_input: bool,
+
+    /// Show values alone, as when the output is no terminal
+    #[arg(long)]
+    pub(super) raw: bool,
+    /// Show types and quotes, as on a terminal
+    #[arg(long, conflicts_with = "raw")]
+    pub(super) no_raw: bool,
+    /// Show CSV
+    #[arg(long, conflicts_with_all = ["raw", "no_raw"])]
+    pub(super) csv: bool,
+    /// Show JSON; speaks RESP3 unless told otherwise
+    #[arg(long, conflicts_with_all = ["raw", "no_raw", "csv"])]
+    pub(super) json: bool,
+    /// Show JSON whose texts have only ASCII
+    #[arg(long, conflicts_with_all = ["raw", "no_raw", "csv", "json"])]
+    pub(super) quoted_json: bool,
+    /// What stands between the elements of a raw reply
+    #[arg(short = 'd', value_name = "TEXT", default_value = "\n", hide_default_value = true)]
+    pub(super) element_delimiter: String,
+    /// What stands behind a raw reply
+    #[arg(short = 'D', value_name = "TEXT", default_value = "\n", hide_default_value = true)]
+    pub(super) reply_delimiter: String,
+    /// Show pushes that no command asked for
+    #[arg(long, value_name = "yes|no", value_parser = yes_or_no)]
+    pub(super) show_pushes: Option<bool>,
+    /// Program that shows replies longer than the screen at the prompt; WEFTCLI_PAGER
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) pager: Option<String>,
+
+    /// Print what the server does, a line at a time
+    #[arg(long, group = "mode")]
+    pub(super) stat: bool,
+    /// Measure how long PING takes
+    #[arg(long, group = "mode")]
+    pub(super) latency: bool,
+    /// The same, with a new line every 15 seconds (-i)
+    #[arg(long, group = "mode")]
+    pub(super) latency_history: bool,
+    /// The same, as a spectrum of colours every second (-i)
+    #[arg(long, group = "mode")]
+    pub(super) latency_dist: bool,
+    /// Look for the keys with the most elements
+    #[arg(long, group = "mode")]
+    pub(super) bigkeys: bool,
+    /// Look for the keys that take the most memory
+    #[arg(long, group = "mode")]
+    pub(super) memkeys: bool,
+    /// Samples of nested values for --memkeys; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(super) memkeys_samples: u32,
+    /// Look for the keys that are used most; needs an LFU policy
+    #[arg(long, group = "mode")]
+    pub(super) hotkeys: bool,
+    /// Print all keys
+    #[arg(long, group = "mode")]
+    pub(super) scan: bool,
+    /// Keys that --scan, --bigkeys, --memkeys and --hotkeys look at
+    #[arg(long, value_name = "GLOB")]
+    pub(super) pattern: Option<String>,
+    /// The same in quotes with escapes
+    #[arg(long, value_name = "GLOB", conflicts_with = "pattern")]
+    pub(super) quoted_pattern: Option<String>,
+    /// Keys of this type alone, for --scan
+    #[arg(long = "type", value_name = "TYPE", requires = "scan")]
+    pub(super) key_type: Option<String>,
+    /// Keys that a step of --scan looks at
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) count: u32,
+    /// Send the commands of standard input, RESP or RESPB, all at once
+    #[arg(long, group = "mode")]
+    pub(super) pipe: bool,
+    /// Seconds without a reply after which --pipe gives up; 0 for never
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(super) pipe_timeout: u64,
+    /// Run a Lua script: --eval FILE KEY… , ARGUMENT…
+    #[arg(long, value_name = "FILE", group = "mode")]
+    pub(super) eval: Option<PathBuf>,
+
+    /// A command with its arguments; without one there is a prompt, or commands are read from standard input
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(super) command: Vec<OsString>,
+}
+
+/// A time in seconds, of at most a year.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..=31_536_000.0).contains(&value) => Ok(value),
+        _ => Err("not a number of seconds".into()),
+    }
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "yes" | "y" => Ok(true),
+        "no" | "n" => Ok(false),
+        _ => Err("yes or no".into()),
+    }
+}

@@ -1,0 +1,155 @@
+//! Owns a command from the command line or from lines of standard input, and its repetitions. Does not own the prompt.
+
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use weft_client::{Error, Reply};
+
+use super::flags::Options;
+use super::link::{Link, Outcome};
+use super::output::Format;
+use super::{could_not_connect, is_connecting, words};
+
+/// The command of the command line.
+pub(super) fn command(options: &Options, link: &mut Link, format: &Format) -> Result<ExitCode> {
+    let mut args: Vec<Vec<u8>> = options.command.iter().map(|word| word.as_bytes().to_vec()).collect();
+    if options.quoted_input {
+        for arg in &mut args {
+            *arg = unquoted(arg)?;
+        }
+    }
+    if options.stdin {
+        args.push(standard_input()?);
+    } else if let Some(tag) = &options.stdin_tag {
+        let Some(place) = args.iter_mut().find(|arg| arg.as_slice() == tag.as_bytes()) else {
+            bail!("Using -X option but tag not match.");
+        };
+        *place = standard_input()?;
+    }
+    repeat(options, link, format, &args)
+}
+
+/// A command as often as asked for.
+pub(super) fn repeat(
+    options: &Options,
+    link: &mut Link,
+    format: &Format,
+    args: &[Vec<u8>],
+) -> Result<ExitCode> {
+    let mut left = options.repeat;
+    let mut code = ExitCode::SUCCESS;
+    while left != 0 {
+        match run(link, format, args) {
+            Ok(true) => {}
+            Ok(false) if options.error_status => code = ExitCode::FAILURE,
+            Ok(false) => {}
+            Err(error) => return Ok(report(link, &error)),
+        }
+        left = if left < 0 { left } else { left - 1 };
+        if left != 0
+            && let Some(interval) = options.interval
+        {
+            std::thread::sleep(Duration::from_secs_f64(interval));
+        }
+    }
+    Ok(code)
+}
+
+/// The lines of standard input as commands.
+pub(super) fn lines(options: &Options, link: &mut Link, format: &Format) -> Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    for line in std::io::stdin().lock().lines() {
+        let Some(args) = words::arguments(&line?) else {
+            println!("Invalid argument(s)");
+            continue;
+        };
+        match args.first() {
+            None => continue,
+            Some(name) if name.eq_ignore_ascii_case(b"quit") || name.eq_ignore_ascii_case(b"exit") => break,
+            Some(_) => {}
+        }
+        match run(link, format, &args) {
+            Ok(true) => {}
+            Ok(false) if options.error_status => code = ExitCode::FAILURE,
+            Ok(false) => {}
+            Err(error) if error.is_harmless() => println!("{error}"),
+            Err(error) => {
+                code = report(link, &error);
+                if is_connecting(&error) {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// Runs a command and prints what comes of it; false for an error reply. A subscriber listens until it is ended.
+fn run(link: &mut Link, format: &Format, args: &[Vec<u8>]) -> Result<bool, Error> {
+    let outcome = link.run(args, &mut |push| print(format, push))?;
+    let Outcome::Reply(reply) = outcome else { return Ok(true) };
+    for part in shown_parts(args, &reply) {
+        print(format, part);
+    }
+    if link.session().subscriptions() > 0 || link.session().is_monitoring() {
+        link.listen(&mut |push| print(format, push))?;
+    }
+    Ok(!matches!(reply, Reply::Error(_)))
+}
+
+/// A subscription's confirmations are shown one by one, as they come over RESP.
+pub(super) fn shown_parts<'a>(args: &[Vec<u8>], reply: &'a Reply) -> Vec<&'a Reply> {
+    let subscribes = args.first().is_some_and(|name| name.to_ascii_lowercase().ends_with(b"subscribe"));
+    match reply {
+        Reply::Array(parts) if subscribes => parts.iter().collect(),
+        reply => vec![reply],
+    }
+}
+
+/// A line of MONITOR alone, without the word before it.
+pub(super) fn shown_push(push: &Reply) -> Reply {
+    match push {
+        Reply::Push(parts) => match &parts[..] {
+            [Reply::Bulk(word), Reply::Bulk(line)] if word == b"monitor" => Reply::Simple(line.clone()),
+            _ => push.clone(),
+        },
+        _ => push.clone(),
+    }
+}
+
+fn print(format: &Format, reply: &Reply) {
+    let bytes = format.reply(&shown_push(reply));
+    let mut out = std::io::stdout().lock();
+    if out.write_all(&bytes).and_then(|()| out.flush()).is_err() {
+        // Whoever read our output has seen enough.
+        std::process::exit(0);
+    }
+}
+
+/// Says what ended a command.
+fn report(link: &Link, error: &Error) -> ExitCode {
+    if is_connecting(error) {
+        eprintln!("{}", could_not_connect(link.config(), error));
+    } else {
+        eprintln!("Error: {error}");
+    }
+    ExitCode::FAILURE
+}
+
+fn standard_input() -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// An argument in quotes with its escapes resolved.
+fn unquoted(arg: &[u8]) -> Result<Vec<u8>> {
+    let words = words::arguments(&String::from_utf8_lossy(arg));
+    match words.as_deref() {
+        Some([word]) => Ok(word.clone()),
+        _ => bail!("Invalid quoted string specified."),
+    }
+}
