@@ -9,6 +9,7 @@
 #![deny(unsafe_code)]
 
 mod bench;
+mod cli;
 mod convert;
 mod heap;
 mod inspect;
@@ -43,6 +44,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Bench(Box<bench::Options>),
+    Cli(Box<cli::Options>),
     Convert(convert::Options),
     Inspect(inspect::Options),
     Peers(Box<bench::peers::Options>),
@@ -54,6 +56,7 @@ enum Command {
 fn main() -> ExitCode {
     let (name, outcome) = match parse().command {
         Command::Bench(options) => ("bench", bench::run(&options)),
+        Command::Cli(options) => ("cli", cli::run(&options)),
         Command::Convert(options) => ("convert", convert::run(&options)),
         Command::Inspect(options) => ("inspect", inspect::run(&options)),
         Command::Peers(options) => ("peers", bench::peers::run(&options)),

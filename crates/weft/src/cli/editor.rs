@@ -149,11 +149,12 @@ impl Completer for Assistant {
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let mut before = words::split(&line[..pos]);
-        let at_word = before.last().is_some_and(|word| word.end == pos && (word.broken || !word.text.is_empty()));
+        let at_word =
+            before.last().is_some_and(|word| word.end == pos && (word.broken || !word.text.is_empty()));
         let empty = Word { start: pos, end: pos, text: Vec::new(), quoted: false, broken: false };
         let current = if at_word { before.pop().unwrap_or(empty) } else { empty };
         // A number repeats the command behind it.
-        if before.first().is_some_and(|word| is_count(word)) {
+        if before.first().is_some_and(is_count) {
             before.remove(0);
         }
         let candidates = self.candidates(&before, &current);

@@ -100,9 +100,8 @@ fn pick(unused: &[&'static Argument], words: &[&[u8]], optional: bool, needed: u
     }
     let by_keyword = unused.iter().position(|argument| begins(argument, words[0]));
     // One without a keyword takes a word only when enough are left for those that must be there.
-    by_keyword.or_else(|| {
-        unused.iter().position(|argument| takes_any(argument)).filter(|_| words.len() > needed)
-    })
+    by_keyword
+        .or_else(|| unused.iter().position(|argument| takes_any(argument)).filter(|_| words.len() > needed))
 }
 
 /// Whether a word is the first keyword of an argument.
@@ -346,8 +345,8 @@ mod tests {
             let whole = next(id, &[]).unwrap();
             assert_eq!(syntax(id), format!("{} {}", full_name(id), whole.rest.join(" ")).trim_end());
             // Whatever is typed, it ends.
-            for words in [&[&b"a"[..]; 1][..], &[b"1"; 7], &[b"STREAMS"; 4], &[b"LIMIT"; 9]] {
-                let _ = next(id, words);
+            for (word, times) in [("a", 1), ("1", 7), ("STREAMS", 4), ("LIMIT", 9)] {
+                let _ = next(id, &vec![word.as_bytes(); times]);
             }
         }
     }

@@ -76,9 +76,7 @@ impl Input {
     fn decode(&mut self) -> Outcome<(usize, Option<&'static str>)> {
         let bytes = self.window.bytes();
         let wire = self.wire.get_or_insert_with(|| match bytes.first() {
-            Some(0..=7 | 0xF0..=0xFF) => {
-                Wire::Respb(Box::new(respb::RequestDecoder::new(Limits::DEFAULT)))
-            }
+            Some(0..=7 | 0xF0..=0xFF) => Wire::Respb(Box::new(respb::RequestDecoder::new(Limits::DEFAULT))),
             _ => Wire::Resp(resp::RequestDecoder::new(Limits::DEFAULT)),
         });
         match wire {
@@ -112,8 +110,7 @@ pub(super) fn run(options: &Options, connection: &mut Connection) -> Result<Exit
     let window = Window::new(Box::new(std::io::stdin()));
     let mut input = Input { window, wire: None, args: ArgList::new() };
     let show = std::io::stderr().is_terminal();
-    let mut progress =
-        Progress { sent: 0, replies: 0, errors: 0, shown_at: show.then(Instant::now) };
+    let mut progress = Progress { sent: 0, replies: 0, errors: 0, shown_at: show.then(Instant::now) };
     let outcome = transfer(&mut input, connection, &mut progress, silence);
     if show {
         eprint!("\r\x1b[2K");

@@ -205,7 +205,8 @@ impl Found {
     fn sizes(&mut self, walk: &mut Walk<'_>, keys: Vec<Vec<u8>>) -> Result<()> {
         let types: Vec<_> = keys.iter().map(|key| vec![&b"TYPE"[..], key]).collect();
         let mut of_kind = Vec::with_capacity(keys.len());
-        for (key, reply) in keys.into_iter().zip(walk.ask(&types)?) {
+        let types = walk.ask(&types)?;
+        for (key, reply) in keys.into_iter().zip(types) {
             match reply {
                 Reply::Simple(name) if name != b"none" => {
                     of_kind.push((self.kind(&String::from_utf8_lossy(&name)), key));
@@ -224,7 +225,7 @@ impl Found {
             .map(|(kind, key)| match (self.measure, self.kinds[*kind].size_command) {
                 (Measure::Memory(_), _) => vec![&b"MEMORY"[..], b"USAGE", key, b"SAMPLES", &samples],
                 (_, Some(command)) => vec![command.as_bytes(), key],
-                (_, None) => vec![b"EXISTS", key],
+                (_, None) => vec![&b"EXISTS"[..], key],
             })
             .collect();
         let sizes = walk.ask(&commands)?;
@@ -297,7 +298,11 @@ impl Found {
 }
 
 /// The keys that begin with a prefix, as many as are found with a few steps: for completion.
-pub(super) fn with_prefix(connection: &mut Connection, prefix: &[u8], keys_max: usize) -> Result<Vec<Vec<u8>>> {
+pub(super) fn with_prefix(
+    connection: &mut Connection,
+    prefix: &[u8],
+    keys_max: usize,
+) -> Result<Vec<Vec<u8>>> {
     const STEPS_MAX: usize = 8;
     let mut glob = Vec::new();
     for &byte in prefix {

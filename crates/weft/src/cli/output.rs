@@ -121,6 +121,11 @@ fn standard(reply: &Reply, prefix: &mut String, out: &mut Vec<u8>) {
                 nested(key, pairs.len(), prefix, out);
                 out.truncate(out.len() - 1);
                 out.extend_from_slice(b" => ");
+                // What has several lines begins on one of its own.
+                if is_long(value) {
+                    let indent = digits(pairs.len()) + 2;
+                    out.extend_from_slice(format!("\n{prefix}{:indent$}", "").as_bytes());
+                }
                 nested(value, pairs.len(), prefix, out);
             }
         }
@@ -140,6 +145,14 @@ fn standard(reply: &Reply, prefix: &mut String, out: &mut Vec<u8>) {
                 nested(element, all.len(), prefix, out);
             }
         }
+    }
+}
+
+fn is_long(value: &Reply) -> bool {
+    match value {
+        Reply::Map(pairs) => pairs.len() > 1,
+        Reply::Attributed(_, value) => is_long(value),
+        other => elements(other).is_some_and(|elements| elements.len() > 1),
     }
 }
 
@@ -321,16 +334,18 @@ mod tests {
     #[test]
     fn nested_replies_stand_below_each_other() {
         let inner = Reply::Array(vec![Reply::Int(2), bulk("a\"b\n")]);
-        let map = Reply::Map(vec![(bulk("k"), inner.clone()), (Reply::Int(1), Reply::Set(vec![Reply::Null]))]);
+        let map =
+            Reply::Map(vec![(bulk("k"), inner.clone()), (Reply::Int(1), Reply::Set(vec![Reply::Null]))]);
         let reply = Reply::Array([vec![inner, map], vec![Reply::Bool(true); 8]].concat());
-        let expected = "\
- 1) 1) (integer) 2
-    2) \"a\\\"b\\n\"
- 2) 1# \"k\" => 1) (integer) 2
-       2) \"a\\\"b\\n\"
-    2# (integer) 1 => 1~ (nil)
- 3) (true)
-";
+        let expected = concat!(
+            " 1) 1) (integer) 2\n",
+            "    2) \"a\\\"b\\n\"\n",
+            " 2) 1# \"k\" => \n",
+            "       1) (integer) 2\n",
+            "       2) \"a\\\"b\\n\"\n",
+            "    2# (integer) 1 => 1~ (nil)\n",
+            " 3) (true)\n",
+        );
         assert!(shown(&reply, Style::Standard).starts_with(expected), "{}", shown(&reply, Style::Standard));
         assert_eq!(shown(&Reply::Array(Vec::new()), Style::Standard), "(empty array)\n");
         assert_eq!(shown(&Reply::Map(Vec::new()), Style::Standard), "(empty hash)\n");

@@ -6,9 +6,6 @@ use std::process::{Command, Stdio};
 
 use super::words::Word;
 
-/// Lines of a terminal that does not say how many it has.
-const USUAL_ROWS: usize = 24;
-
 /// A line before and behind `|`, if that stands alone and is followed by something.
 pub(super) fn split<'a>(line: &'a str, words: &[Word]) -> (&'a str, Option<&'a str>) {
     let pipe = words.iter().find(|word| !word.quoted && word.text == b"|");
@@ -36,22 +33,17 @@ pub(super) fn through(program: &str, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints bytes, with a pager if there is one and they are longer than the screen.
-pub(super) fn print(pager: Option<&str>, bytes: &[u8]) -> io::Result<()> {
+/// Prints bytes, with a pager if there is one and they are longer than so many rows.
+pub(super) fn print(pager: Option<&str>, rows: usize, bytes: &[u8]) -> io::Result<()> {
     let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();
     match pager {
-        Some(program) if lines >= rows() => through(program, bytes),
+        Some(program) if lines >= rows => through(program, bytes),
         _ => {
             let mut out = io::stdout().lock();
             out.write_all(bytes)?;
             out.flush()
         }
     }
-}
-
-fn rows() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
-    size.map(|size| usize::from(size.ws_row)).filter(|&rows| rows > 0).unwrap_or(USUAL_ROWS)
 }
 
 #[cfg(test)]

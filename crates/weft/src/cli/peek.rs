@@ -21,12 +21,8 @@ fn reading<'a>(kind: &[u8], key: &'a [u8]) -> Option<Reading<'a>> {
         b"list" => ("elements", vec![b"LLEN", key], vec![b"LRANGE", key, b"0", b"9"]),
         b"hash" => ("fields", vec![b"HLEN", key], vec![b"HSCAN", key, b"0", b"COUNT", b"10"]),
         b"set" => ("members", vec![b"SCARD", key], vec![b"SSCAN", key, b"0", b"COUNT", b"10"]),
-        b"zset" => {
-            ("members", vec![b"ZCARD", key], vec![b"ZRANGE", key, b"0", b"9", b"WITHSCORES"])
-        }
-        b"stream" => {
-            ("entries", vec![b"XLEN", key], vec![b"XREVRANGE", key, b"+", b"-", b"COUNT", b"10"])
-        }
+        b"zset" => ("members", vec![b"ZCARD", key], vec![b"ZRANGE", key, b"0", b"9", b"WITHSCORES"]),
+        b"stream" => ("entries", vec![b"XLEN", key], vec![b"XREVRANGE", key, b"+", b"-", b"COUNT", b"10"]),
         _ => return None,
     })
 }

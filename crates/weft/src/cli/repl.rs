@@ -20,6 +20,8 @@ use super::{colors, could_not_connect, help, is_connecting, pager, peek, target}
 
 /// Lines that the history keeps.
 const HISTORY_MAX: usize = 10_000;
+/// Rows of a terminal that does not say how many it has.
+const USUAL_ROWS: usize = 24;
 /// Times that `N COMMAND` can say.
 const TIMES_MAX: u64 = 1_000_000;
 
@@ -74,7 +76,8 @@ pub(super) fn run(options: &Options, config: Config, format: Format) -> Result<E
 /// `~/.weftcli_history`, or what WEFTCLI_HISTFILE says; `/dev/null` or nothing there for none.
 fn history_file() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("WEFTCLI_HISTFILE") {
-        return Some(PathBuf::from(path)).filter(|path| !path.as_os_str().is_empty() && *path != *"/dev/null");
+        return Some(PathBuf::from(path))
+            .filter(|path| !path.as_os_str().is_empty() && *path != *"/dev/null");
     }
     std::env::home_dir().map(|home| home.join(".weftcli_history"))
 }
@@ -196,7 +199,9 @@ impl Repl {
             ([":set", "hints"], Some(assistant)) => assistant.hints = true,
             ([":set", "nohints"], Some(assistant)) => assistant.hints = false,
             ([":set", "nopager"], _) => self.pager = None,
-            ([":set", "pager", program @ ..], _) if !program.is_empty() => self.pager = Some(program.join(" ")),
+            ([":set", "pager", program @ ..], _) if !program.is_empty() => {
+                self.pager = Some(program.join(" "))
+            }
             _ => println!("(:set hints, :set nohints, :set pager PROGRAM, :set nopager)"),
         }
     }
@@ -260,10 +265,13 @@ impl Repl {
         }
     }
 
-    fn put(&self, bytes: &[u8], program: Option<&str>) {
+    fn put(&mut self, bytes: &[u8], program: Option<&str>) {
         let result = match program {
             Some(program) => pager::through(program, bytes),
-            None => pager::print(self.pager.as_deref(), bytes),
+            None => {
+                let rows = self.editor.dimensions().map_or(USUAL_ROWS, |(_, rows)| usize::from(rows));
+                pager::print(self.pager.as_deref(), rows, bytes)
+            }
         };
         if let Err(error) = result {
             eprintln!("Error: {error}");
@@ -281,7 +289,7 @@ impl Repl {
 
 fn show(format: &Format, push: &Reply) {
     // A terminal that is gone ends the prompt at the next line.
-    let _ = pager::print(None, &format.reply(&shown_push(push)));
+    let _ = pager::print(None, 0, &format.reply(&shown_push(push)));
 }
 
 /// Lines that redis-cli, too, keeps out of its history.

@@ -86,8 +86,8 @@ struct Times {
 
 /// Upper bounds of the spectrum.
 const BUCKETS_US: [u64; 18] = [
-    10, 50, 100, 200, 300, 400, 500, 750, 1_000, 2_000, 3_000, 5_000, 10_000, 20_000, 50_000, 100_000, 500_000,
-    1_000_000,
+    10, 50, 100, 200, 300, 400, 500, 750, 1_000, 2_000, 3_000, 5_000, 10_000, 20_000, 50_000, 100_000,
+    500_000, 1_000_000,
 ];
 
 impl Times {
@@ -209,6 +209,9 @@ mod tests {
     fn fields_of_info_are_read() {
         assert!(is_db("db12") && !is_db("db") && !is_db("dbsize"));
         assert_eq!(keys_of("keys=12,expires=1"), 12);
-        assert_eq!((bytes(512), bytes(1536), bytes(3 << 30)), ("512B".into(), "1.50K".into(), "3.00G".into()));
+        assert_eq!(
+            (bytes(512), bytes(1536), bytes(3 << 30)),
+            ("512B".into(), "1.50K".into(), "3.00G".into())
+        );
     }
 }
