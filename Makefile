@@ -71,6 +71,7 @@ bench-decode: ## nanoseconds per command, RESP beside RESPB
 gen: ## write everything that is generated from spec/
 	cargo xtask gen
 	cargo xtask vectors
+	WEFT_WRITE_DOCS=1 cargo test --quiet --package weft-engine --test configuration_page
 
 .PHONY: fuzz-smoke
 fuzz-smoke: ## run each fuzz target for FUZZ_SECONDS (needs a nightly toolchain)

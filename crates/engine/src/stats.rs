@@ -46,6 +46,37 @@ impl CommandStats {
     }
 }
 
+/// What one worker has received and sent.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    /// Bytes received.
+    pub bytes_in: AtomicU64,
+    /// Bytes sent.
+    pub bytes_out: AtomicU64,
+    /// Reads from sockets that brought something.
+    pub reads: AtomicU64,
+    /// Times that something was sent to a socket.
+    pub writes: AtomicU64,
+}
+
+impl Traffic {
+    /// Bytes have come. Only the worker itself calls this.
+    #[inline]
+    pub fn received(&self, bytes: u64) {
+        bump(&self.bytes_in, bytes);
+        bump(&self.reads, 1);
+    }
+    /// Bytes have gone. Only the worker itself calls this.
+    #[inline]
+    pub fn sent(&self, bytes: u64) {
+        bump(&self.bytes_out, bytes);
+        bump(&self.writes, 1);
+    }
+    const fn figures(&self) -> [&AtomicU64; 4] {
+        [&self.bytes_in, &self.bytes_out, &self.reads, &self.writes]
+    }
+}
+
 /// One worker's figures, on cache lines of their own.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -54,6 +85,8 @@ pub struct WorkerStats {
     pub commands: AtomicU64,
     /// Error replies.
     pub errors: AtomicU64,
+    /// Its sockets.
+    pub traffic: Traffic,
     /// By command.
     pub by_command: Box<[CommandStats]>,
     /// Error replies by [`ErrorCode`].
@@ -102,26 +135,10 @@ pub struct Stats {
     pub connections: AtomicU64,
     /// Connections refused by `maxclients`.
     pub rejected_connections: AtomicU64,
-    /// Bytes received.
-    pub bytes_in: AtomicU64,
-    /// Bytes sent.
-    pub bytes_out: AtomicU64,
-    /// Reads from sockets.
-    pub reads: AtomicU64,
-    /// Writes to sockets.
-    pub writes: AtomicU64,
     /// Clients closed because they sent too much at once.
     pub query_limit_closed: AtomicU64,
     /// Clients closed because they did not read what was sent.
     pub output_limit_closed: AtomicU64,
-    /// Refused by AUTH and HELLO.
-    pub denied_auth: AtomicU64,
-    /// Refused by ACL: the command.
-    pub denied_command: AtomicU64,
-    /// Refused by ACL: a key.
-    pub denied_key: AtomicU64,
-    /// Refused by ACL: a channel.
-    pub denied_channel: AtomicU64,
     /// Most memory that was in use at once.
     pub used_peak_bytes: AtomicUsize,
     /// Evictions that did not end within their bound.
@@ -147,6 +164,7 @@ impl WorkerStats {
         Self {
             commands: AtomicU64::new(0),
             errors: AtomicU64::new(0),
+            traffic: Traffic::default(),
             by_command: COMMANDS.iter().map(|_| CommandStats::default()).collect(),
             by_error: std::array::from_fn(|_| AtomicU64::new(0)),
             by_prefix: Mutex::default(),
@@ -164,7 +182,8 @@ impl WorkerStats {
         *prefixes.entry(prefix).or_default() += 1;
     }
     fn clear(&self) {
-        for figure in [&self.commands, &self.errors].into_iter().chain(&self.by_error) {
+        let traffic = self.traffic.figures();
+        for figure in [&self.commands, &self.errors].into_iter().chain(traffic).chain(&self.by_error) {
             figure.store(0, Relaxed);
         }
         for command in &self.by_command {
@@ -185,16 +204,8 @@ impl Stats {
             started_ms: now_ms,
             connections: AtomicU64::new(0),
             rejected_connections: AtomicU64::new(0),
-            bytes_in: AtomicU64::new(0),
-            bytes_out: AtomicU64::new(0),
-            reads: AtomicU64::new(0),
-            writes: AtomicU64::new(0),
             query_limit_closed: AtomicU64::new(0),
             output_limit_closed: AtomicU64::new(0),
-            denied_auth: AtomicU64::new(0),
-            denied_command: AtomicU64::new(0),
-            denied_key: AtomicU64::new(0),
-            denied_channel: AtomicU64::new(0),
             used_peak_bytes: AtomicUsize::new(0),
             evictions_cut: AtomicU64::new(0),
             workers: (0..workers.max(1)).map(|_| WorkerStats::new()).collect(),
@@ -221,16 +232,8 @@ impl Stats {
         for figure in [
             &self.connections,
             &self.rejected_connections,
-            &self.bytes_in,
-            &self.bytes_out,
-            &self.reads,
-            &self.writes,
             &self.query_limit_closed,
             &self.output_limit_closed,
-            &self.denied_auth,
-            &self.denied_command,
-            &self.denied_key,
-            &self.denied_channel,
             &self.evictions_cut,
         ] {
             figure.store(0, Relaxed);
@@ -247,6 +250,16 @@ impl Stats {
     #[must_use]
     pub fn commands(&self) -> u64 {
         self.current().map(|worker| worker.commands.load(Relaxed)).sum()
+    }
+    /// Bytes received, bytes sent, reads, writes.
+    #[must_use]
+    pub fn traffic(&self) -> [u64; 4] {
+        let mut sum = [0; 4];
+        for worker in self.current() {
+            let figures = worker.traffic.figures();
+            sum.iter_mut().zip(figures).for_each(|(sum, figure)| *sum += figure.load(Relaxed));
+        }
+        sum
     }
     /// Error replies.
     #[must_use]
@@ -306,8 +319,9 @@ impl Stats {
         }
         rates.sampled_ms = now_ms;
         rates.commands.sample(self.commands(), passed_ms);
-        rates.bytes_in.sample(self.bytes_in.load(Relaxed), passed_ms);
-        rates.bytes_out.sample(self.bytes_out.load(Relaxed), passed_ms);
+        let [bytes_in, bytes_out, ..] = self.traffic();
+        rates.bytes_in.sample(bytes_in, passed_ms);
+        rates.bytes_out.sample(bytes_out, passed_ms);
     }
     /// Commands, bytes received and bytes sent per second.
     #[must_use]

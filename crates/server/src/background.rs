@@ -77,6 +77,7 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
                 break;
             }
         }
+        engine.sample(engine.clock.now_ms());
         sleep = if busy { SLEEP_MIN } else { (sleep * 2).min(SLEEP_MAX) };
         stop.wait(sleep);
     }

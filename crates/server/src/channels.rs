@@ -9,7 +9,7 @@ mod flow;
 mod table;
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use weft_engine::config::Settings;
 use weft_engine::reply::{Protocol, Wire};
@@ -22,7 +22,7 @@ use weft_store::Keyspace;
 pub(crate) use flow::Flow;
 use table::Table;
 
-use crate::connection::{Stop, limits};
+use crate::connection::Stop;
 
 /// Codes of CLOSE (spec section 8.3).
 pub(crate) mod close {
@@ -42,6 +42,8 @@ pub(crate) struct RespbLimits {
     pub(crate) unauthenticated_channels: u32,
     pub(crate) queue_bytes: usize,
     pub(crate) output_bytes: usize,
+    /// Of the decoder, once somebody has authenticated.
+    pub(crate) decoder: Limits,
 }
 
 impl RespbLimits {
@@ -52,8 +54,17 @@ impl RespbLimits {
             unauthenticated_channels: settings.respb_unauthenticated_channels_max.load(Relaxed),
             queue_bytes: settings.respb_queue_bytes_max.load(Relaxed),
             output_bytes: settings.respb_output_bytes_max.load(Relaxed),
+            decoder: Limits {
+                argument_bytes_max: u32_of(&settings.string_bytes_max),
+                frame_bytes_max: u32_of(&settings.respb_frame_bytes_max),
+                ..Limits::DEFAULT
+            },
         }
     }
+}
+
+fn u32_of(bytes: &AtomicUsize) -> u32 {
+    u32::try_from(bytes.load(Relaxed)).unwrap_or(u32::MAX)
 }
 
 /// A channel that is open.
@@ -134,7 +145,8 @@ impl Channels {
         session.set_protocol(Protocol::Respb);
         session.wire = Wire { protocol: Protocol::Respb, channel: 0 };
         let authenticated = session.authenticated;
-        let decoder = RequestDecoder::new(limits(&session));
+        let decoder =
+            RequestDecoder::new(if authenticated { limits_of.decoder } else { Limits::UNAUTHENTICATED });
         let mut table = Table::default();
         table.put(0, Place::Open(Box::new(Channel::new(session))));
         Self {
@@ -191,7 +203,7 @@ impl Channels {
     pub(crate) fn set_authenticated(&mut self) {
         if !self.authenticated {
             self.authenticated = true;
-            self.decoder.set_limits(Limits::DEFAULT);
+            self.decoder.set_limits(self.limits.decoder);
         }
     }
 

@@ -9,9 +9,10 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use weft_engine::args::Slot;
+use weft_engine::config::Settings;
 use weft_engine::reply::Output;
 use weft_engine::session::{ConnectionInfo, Session};
 use weft_engine::{Postponed, Requests};
@@ -127,10 +128,10 @@ impl Connection {
         fd: OwnedFd,
         token: u64,
         info: Arc<ConnectionInfo>,
-        session: Session,
+        (session, limits): (Session, Limits),
         now_ms: u64,
     ) -> Self {
-        let decoder = resp::RequestDecoder::new(limits(&session));
+        let decoder = resp::RequestDecoder::new(limits);
         let single = Single { session, decoder, detected: false, queue: VecDeque::new() };
         Self {
             fd,
@@ -246,9 +247,17 @@ impl Connection {
     }
 }
 
-/// The decoder's limits for a session.
-pub(crate) fn limits(session: &Session) -> Limits {
-    if session.authenticated { Limits::DEFAULT } else { Limits::UNAUTHENTICATED }
+/// The decoder's limits for a session on RESP.
+pub(crate) fn limits(session: &Session, settings: &Settings) -> Limits {
+    if !session.authenticated {
+        return Limits::UNAUTHENTICATED;
+    }
+    let u32 = |bytes: &AtomicUsize| u32::try_from(bytes.load(Relaxed)).unwrap_or(u32::MAX);
+    Limits {
+        argument_bytes_max: u32(&settings.string_bytes_max),
+        frame_bytes_max: u32(&settings.query_bytes_max),
+        ..Limits::DEFAULT
+    }
 }
 
 /// The slices of an output from byte `sent` on.

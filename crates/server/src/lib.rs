@@ -33,6 +33,12 @@ mod start;
 mod worker;
 
 pub use options::{Options, OptionsError};
+
+/// What a configuration can say.
+pub mod directives {
+    pub use weft_engine::config::directive::Directive;
+    pub use weft_engine::config::table::about;
+}
 pub use start::run;
 
 use std::net::SocketAddr;

@@ -21,7 +21,5 @@ pub(crate) const SLICES_MAX: usize = 64;
 pub(crate) const SHARED_OUTPUT_BYTES_MAX: usize = 256 << 10;
 /// Replies above this are sent in slices to clients that can put them together (spec section 9.1).
 pub(crate) const FRAGMENT_BYTES: usize = weft_protocol::respb::frame::FRAGMENT_BYTES_MAX;
-/// How long a stopping server goes on sending what clients have not taken yet.
-pub(crate) const DRAIN_MS: u64 = 3000;
 /// Between two looks at idle connections.
 pub(crate) const SWEEP_MS: u64 = 1000;

@@ -39,6 +39,9 @@ pub fn run(options: Options) -> io::Result<()> {
     }
     .min(THREADS_MAX) as u16;
     let engine = engine(&options, threads);
+    users(engine, &options)?;
+    // The first one stays: there is one server in a process.
+    let _ = engine.facts.logger.set(|text| notice!("{text}"));
     if let Some(file) = &options.config_file {
         engine.config.set_file(file.clone());
     }
@@ -52,6 +55,8 @@ pub fn run(options: Options) -> io::Result<()> {
     if let Some(Err(error)) = pidfile {
         warning!("cannot write the pidfile: {error}");
     }
+    *engine.facts.port.write() = options.port;
+    *engine.facts.listeners.write() = listeners(&options);
     greet(&server, threads);
     let result = server.run();
     if let Some(path) = &options.pidfile {
@@ -73,6 +78,36 @@ fn engine(options: &Options, threads: u16) -> &'static Engine {
     let engine = Engine::new(Setup { keyspace, clock: Box::new(SystemClock), workers: threads });
     engine.configure(options.values.clone());
     Box::leak(Box::new(engine))
+}
+
+/// Users of `user` lines or of the ACL file.
+fn users(engine: &Engine, options: &Options) -> io::Result<()> {
+    for (place, words) in &options.users {
+        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        if let [name, rules @ ..] = words.as_slice() {
+            engine.set_user(name, rules).map_err(|why| io::Error::other(format!("{place}: {why}")))?;
+        }
+    }
+    let Some(file) = &options.aclfile else { return Ok(()) };
+    if !options.users.is_empty() {
+        let why = "there are 'user' lines and an aclfile too: use one of them";
+        return Err(io::Error::other(format!("{}: {why}", options.users[0].0)));
+    }
+    *engine.acl.file.lock() = Some(file.clone());
+    engine.load_acl_file().map_err(io::Error::other)
+}
+
+/// Listeners as INFO shows them.
+fn listeners(options: &Options) -> Vec<String> {
+    let mut list = Vec::new();
+    if options.port != 0 {
+        let addresses: String = options.bind.iter().map(|address| format!("bind={address},")).collect();
+        list.push(format!("name=tcp,{addresses}port={}", options.port));
+    }
+    if let Some(path) = &options.unixsocket {
+        list.push(format!("name=unix,bind={}", path.display()));
+    }
+    list
 }
 
 /// What `bind`, `port` and `unixsocket` ask for.

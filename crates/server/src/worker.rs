@@ -16,7 +16,6 @@ mod messages;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 use weft_engine::mailbox::{Address, Message};
@@ -26,7 +25,7 @@ use weft_engine::{Engine, Executor, Requests};
 
 use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
-use crate::limits::{DRAIN_MS, SWEEP_MS};
+use crate::limits::SWEEP_MS;
 use crate::listener::Inbox;
 use crate::poll::{Epoll, Interest, Poll, Ready, borrowed};
 
@@ -120,7 +119,9 @@ impl<'e> Worker<'e> {
             self.executor.disconnect(session);
             return self.inbox.closed();
         }
-        let connection = Box::new(Connection::new(fd, u64::from(index), info, session, self.now_ms));
+        let limits = crate::connection::limits(&session, &self.engine.settings);
+        let connection =
+            Box::new(Connection::new(fd, u64::from(index), info, (session, limits), self.now_ms));
         match self.io.slots.get_mut(index as usize) {
             Some(slot) => *slot = Some(connection),
             None => self.io.slots.push(Some(connection)),
@@ -161,6 +162,7 @@ impl<'e> Worker<'e> {
             return;
         }
         let mut failed = false;
+        let before = connection.info.bytes_out.load(Relaxed);
         loop {
             failed |= connection.send().is_err();
             let unsent = connection.unsent();
@@ -178,6 +180,10 @@ impl<'e> Worker<'e> {
                 break;
             }
         }
+        let sent = connection.info.bytes_out.load(Relaxed) - before;
+        if sent > 0 {
+            self.engine.stats.workers[usize::from(self.id)].traffic.sent(sent);
+        }
         let unsent = connection.unsent();
         let done = unsent == 0 && connection.life == Life::Closing;
         let waits = unsent > 0;
@@ -191,6 +197,7 @@ impl<'e> Worker<'e> {
             let output = std::mem::take(&mut connection.output);
             self.io.give_back(output);
         } else if self.exceeds_output(index, unsent) {
+            self.engine.stats.output_limit_closed.fetch_add(1, Relaxed);
             failed = true;
         }
         if failed || done {
@@ -277,7 +284,8 @@ impl<'e> Worker<'e> {
     /// The server stops: nothing more is read, what there is to send is sent.
     fn stop(&mut self) {
         if self.stop_ms.is_none() {
-            self.stop_ms = Some(self.now_ms + Duration::from_millis(DRAIN_MS).as_millis() as u64);
+            let drain_s = self.engine.settings.shutdown_timeout_s.load(Relaxed);
+            self.stop_ms = Some(self.now_ms + u64::from(drain_s) * 1000);
             for index in 0..self.io.slots.len() as u32 {
                 self.close_for_shutdown(index);
             }

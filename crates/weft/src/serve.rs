@@ -1,15 +1,14 @@
-//! Owns: `weft serve` as a command: from its words to a running server. Does not own: options and serving
+//! Owns: `weft serve` as a command: from its words to a running server, and its help. Does not own: options and serving
 //! (`weft-server`).
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
+use weft_server::directives::{Directive, about};
 
-/// Serve: RESP2, RESP3 and RESPB on one port.
-///
-/// Every directive of a Redis configuration is also a flag (`--port 7000`, `--maxmemory 1gb`) and an environment
-/// variable (`WEFT_MAXMEMORY=1gb`); flags win over the file, the file over the environment.
+/// Serve: RESP2, RESP3 and RESPB on one port
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Options {
@@ -20,6 +19,10 @@ pub(crate) struct Options {
 
 /// Serves until it is asked to stop.
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    if options.words.iter().any(|word| word == "--help" || word == "-h") {
+        print!("{}", help());
+        return Ok(ExitCode::SUCCESS);
+    }
     let options = match weft_server::Options::read(options.words.iter().cloned(), std::env::vars_os()) {
         Ok(options) => options,
         Err(error) => {
@@ -29,4 +32,38 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     };
     weft_server::run(options)?;
     Ok(ExitCode::SUCCESS)
+}
+
+const HEAD: &str = "\
+Serve: RESP2, RESP3 and RESPB on one port.
+
+Usage: weft serve [FILE] [--DIRECTIVE VALUE ...]
+
+FILE is a configuration file as Redis and Valkey have it ('-' is standard input). Every directive of theirs is also a
+flag and an environment variable: 'maxmemory 1gb', --maxmemory 1gb, WEFT_MAXMEMORY=1gb. Flags win over the file, the
+file over the environment. What Weft does not serve yet is refused, not passed over.
+";
+
+const TAIL: &str = "
+Examples:
+  weft serve
+  weft serve --port 7000 --maxmemory 1gb --maxmemory-policy allkeys-lru
+  weft serve weft.conf --loglevel verbose
+  weft serve --port 0 --unixsocket /run/weft.sock --unixsocketperm 770
+
+docs/configuration.md lists all directives. SIGTERM stops the server when what it owes is sent.
+";
+
+fn help() -> String {
+    let mut text = String::from(HEAD);
+    for (group, list) in about::ABOUT {
+        let _ = writeln!(text, "\n{group}:");
+        for (name, what) in *list {
+            let default = Directive::named(name).map_or("", |directive| directive.default);
+            let default = if default.is_empty() { "none" } else { default };
+            let _ = writeln!(text, "  --{name:<33} {what} [{default}]");
+        }
+    }
+    text.push_str(TAIL);
+    text
 }

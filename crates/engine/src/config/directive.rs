@@ -120,6 +120,11 @@ pub struct Directive {
 }
 
 impl Directive {
+    /// By its name or alias.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        super::table::find(name.as_bytes()).map(|at| &super::table::DIRECTIVES[at])
+    }
     pub(super) const fn new(name: &'static str, kind: Kind, default: &'static str) -> Self {
         Self {
             name,

@@ -65,10 +65,6 @@ settings! {
     notify_flags: AtomicU32 = 0,
     /// `tracking-table-max-keys`; 0 for no limit.
     tracking_keys_max: AtomicUsize = 1_000_000,
-    /// `acllog-max-len`.
-    acl_log_max: AtomicUsize = 128,
-    /// `acl-pubsub-default allchannels`: new users may use every channel.
-    acl_pubsub_allchannels: AtomicBool = false,
     /// `requirepass` is set, or the default user has a password: new clients must authenticate.
     auth_required: AtomicBool = false,
     /// `busy-reply-threshold`.

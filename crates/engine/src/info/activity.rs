@@ -6,6 +6,7 @@ use weft_store::Counter;
 use super::Report;
 use super::commands::since_reset;
 use super::server::subscriptions;
+use crate::acl::Reason;
 use crate::engine::Engine;
 
 pub(super) fn persistence(engine: &Engine, report: &mut Report, _now_ms: u64) {
@@ -49,23 +50,25 @@ pub(super) fn persistence(engine: &Engine, report: &mut Report, _now_ms: u64) {
 
 pub(super) fn stats(engine: &Engine, report: &mut Report, _now_ms: u64) {
     let stats = &engine.stats;
-    let [commands, bytes_in, bytes_out] = stats.rates();
+    let [commands, in_per_second, out_per_second] = stats.rates();
+    let [bytes_in, bytes_out, reads, writes] = stats.traffic();
+    let denials = |reason| engine.acl.denials(reason);
     let load = |figure: &std::sync::atomic::AtomicU64| figure.load(Relaxed);
     let kib = |bytes: u64| format!("{:.2}", bytes as f64 / 1024.0);
     report.section("Stats");
     report.field("total_connections_received", load(&stats.connections));
     report.field("total_commands_processed", stats.commands());
     report.field("instantaneous_ops_per_sec", commands);
-    report.field("total_net_input_bytes", load(&stats.bytes_in));
-    report.field("total_net_output_bytes", load(&stats.bytes_out));
+    report.field("total_net_input_bytes", bytes_in);
+    report.field("total_net_output_bytes", bytes_out);
     report.fixed(&[
         ("total_net_repl_input_bytes", "0"),
         ("total_net_repl_output_bytes", "0"),
         ("total_net_cluster_slot_import_bytes", "0"),
         ("total_net_cluster_slot_export_bytes", "0"),
     ]);
-    report.field("instantaneous_input_kbps", kib(bytes_in));
-    report.field("instantaneous_output_kbps", kib(bytes_out));
+    report.field("instantaneous_input_kbps", kib(in_per_second));
+    report.field("instantaneous_output_kbps", kib(out_per_second));
     report.fixed(&[("instantaneous_input_repl_kbps", "0.00"), ("instantaneous_output_repl_kbps", "0.00")]);
     report.field("rejected_connections", load(&stats.rejected_connections));
     report.fixed(&[("sync_full", "0"), ("sync_partial_ok", "0"), ("sync_partial_err", "0")]);
@@ -105,8 +108,8 @@ pub(super) fn stats(engine: &Engine, report: &mut Report, _now_ms: u64) {
     ]);
     report.field("total_error_replies", stats.errors());
     report.field("dump_payload_sanitizations", 0);
-    report.field("total_reads_processed", load(&stats.reads));
-    report.field("total_writes_processed", load(&stats.writes));
+    report.field("total_reads_processed", reads);
+    report.field("total_writes_processed", writes);
     report.fixed(&[
         ("io_threaded_reads_processed", "0"),
         ("io_threaded_writes_processed", "0"),
@@ -127,11 +130,12 @@ pub(super) fn stats(engine: &Engine, report: &mut Report, _now_ms: u64) {
         ("instantaneous_eventloop_cycles_per_sec", "0"),
         ("instantaneous_eventloop_duration_usec", "0"),
     ]);
-    report.field("acl_access_denied_auth", load(&stats.denied_auth));
-    report.field("acl_access_denied_cmd", load(&stats.denied_command));
-    report.field("acl_access_denied_key", load(&stats.denied_key));
-    report.field("acl_access_denied_channel", load(&stats.denied_channel));
-    report.fixed(&[("acl_access_denied_tls_cert", "0"), ("acl_access_denied_db", "0")]);
+    report.field("acl_access_denied_auth", denials(Reason::Auth));
+    report.field("acl_access_denied_cmd", denials(Reason::Command));
+    report.field("acl_access_denied_key", denials(Reason::Key));
+    report.field("acl_access_denied_channel", denials(Reason::Channel));
+    report.field("acl_access_denied_tls_cert", 0);
+    report.field("acl_access_denied_db", denials(Reason::Database));
 }
 
 pub(super) fn replication(engine: &Engine, report: &mut Report, _now_ms: u64) {

@@ -41,6 +41,7 @@ impl Worker<'_> {
             None => {}
             Some(0) => self.end_of_stream(index),
             Some(len) => {
+                self.engine.stats.workers[usize::from(self.id)].traffic.received(len as u64);
                 connection.pending.clear();
                 connection.source = Source::Arena;
                 self.io.arena_used = start + tail + len;
@@ -55,7 +56,10 @@ impl Worker<'_> {
         match connection.receive_pending(RECEIVE_BYTES) {
             None => {}
             Some(0) => self.end_of_stream(index),
-            Some(_) => self.feed_own(index),
+            Some(len) => {
+                self.engine.stats.workers[usize::from(self.id)].traffic.received(len as u64);
+                self.feed_own(index);
+            }
         }
     }
 
@@ -65,8 +69,12 @@ impl Worker<'_> {
         match connection.receive_pending(RECEIVE_BYTES) {
             None => {}
             Some(0) => self.end_of_stream(index),
-            Some(_) if connection.pending.len() > WAITING_INPUT_BYTES_MAX => self.set_reading(index, false),
-            Some(_) => {}
+            Some(len) => {
+                self.engine.stats.workers[usize::from(self.id)].traffic.received(len as u64);
+                if connection.pending.len() > WAITING_INPUT_BYTES_MAX {
+                    self.set_reading(index, false);
+                }
+            }
         }
     }
 
@@ -191,7 +199,10 @@ impl Worker<'_> {
     fn after_barrier(&mut self, index: u32) {
         let Some(connection) = self.io.get(index) else { return };
         match &mut connection.peer {
-            Peer::Resp(single) => single.decoder.set_limits(crate::connection::limits(&single.session)),
+            Peer::Resp(single) => {
+                let limits = crate::connection::limits(&single.session, &self.engine.settings);
+                single.decoder.set_limits(limits);
+            }
             Peer::Respb(channels) => {
                 let numbers = if channels.authenticated { Vec::new() } else { channels.numbers() };
                 if numbers

@@ -66,12 +66,14 @@ pub(super) const LIST: &[Directive] = &[
     memory("respb-frame-bytes", (1 << 20, u32::MAX as i64), "1073741824")
         .acts(|e, v| e.settings.respb_frame_bytes_max.store(v.size(), Relaxed)),
     // Users.
-    text("requirepass", "").secret().acts(|e, v| e.settings.auth_required.store(!v.text.is_empty(), Relaxed)),
+    text("requirepass", "")
+        .secret()
+        .acts(|e, v| e.set_default_password((!v.text.is_empty()).then_some(&*v.text))),
     text("aclfile", "").at_start().server(),
-    int("acllog-max-len", (0, ANY), "128").acts(|e, v| e.settings.acl_log_max.store(v.size(), Relaxed)),
+    int("acllog-max-len", (0, ANY), "128").acts(|e, v| e.acl.log_len_max.store(v.size(), Relaxed)),
     // The order of the words is the one that messages show; the second one is the default.
     word("acl-pubsub-default", &["allchannels", "resetchannels"], "resetchannels")
-        .acts(|e, v| e.settings.acl_pubsub_allchannels.store(v.number == 0, Relaxed)),
+        .acts(|e, v| e.acl.new_users_have_all_channels.store(v.number == 0, Relaxed)),
     // What may do harm.
     word("enable-protected-configs", &PROTECTED, "no")
         .at_start()

@@ -5,6 +5,7 @@
 //! configuration files work unchanged, and nothing follows from it because Weft has no such thing, or does it in
 //! another way. A value that would promise what is not served is refused ([`Directive::only`]).
 
+pub mod about;
 mod clients;
 mod files;
 mod limits;

@@ -1,0 +1,126 @@
+//! Owns: one line on each directive that acts, for `weft serve --help` and `docs/configuration.md`.
+
+/// Directives that act, in groups, with what each does.
+pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
+    (
+        "Where the server listens",
+        &[
+            ("port", "TCP port for RESP2, RESP3 and RESPB; 0 for none"),
+            (
+                "bind",
+                "addresses; `*` is all of IPv4, `::*` all of IPv6, `-` before one allows that it is missing",
+            ),
+            ("unixsocket", "path of a Unix socket"),
+            ("unixsocketperm", "its permissions, in octal"),
+            ("tcp-backlog", "connections that may wait to be accepted"),
+            ("protected-mode", "without a password, serve clients of this machine only"),
+            ("threads", "workers; 0 is one for each core"),
+            ("io-backend", "how sockets are waited for"),
+        ],
+    ),
+    (
+        "Clients",
+        &[
+            ("maxclients", "connections at once"),
+            ("timeout", "seconds after which an idle client is closed; 0 for never"),
+            ("tcp-keepalive", "seconds between probes of idle connections; 0 for off"),
+            ("client-query-buffer-limit", "bytes of a client that are received and have not run"),
+            (
+                "client-output-buffer-limit",
+                "bytes that a client may leave unread: class, hard limit, soft limit, seconds over the soft one",
+            ),
+        ],
+    ),
+    (
+        "RESPB",
+        &[
+            (
+                "respb-detect",
+                "a connection may begin with a RESPB frame; without it by `HELLO 3 PROTO respb` only",
+            ),
+            ("respb-channels", "channels of a connection"),
+            ("respb-unauthenticated-channels", "channels of a connection before authentication"),
+            ("respb-queue-bytes", "what waits behind a blocked request, for each channel"),
+            ("respb-output-bytes", "replies and pushes that are not yet sent, for each channel"),
+            ("respb-frame-bytes", "one frame, in either direction"),
+        ],
+    ),
+    (
+        "Users",
+        &[
+            ("requirepass", "password of the default user"),
+            ("aclfile", "file of users; ACL LOAD and ACL SAVE read and write it"),
+            ("acllog-max-len", "entries of ACL LOG"),
+            ("acl-pubsub-default", "which channels new users may use"),
+            ("enable-debug-command", "who may use DEBUG: nobody, everybody, clients of this machine"),
+            ("enable-protected-configs", "who may CONFIG SET `dir` and `dbfilename`"),
+        ],
+    ),
+    (
+        "Memory",
+        &[
+            ("maxmemory", "bytes of keys and values at which eviction begins; 0 for no limit"),
+            ("maxmemory-policy", "which keys are evicted"),
+            ("maxmemory-samples", "keys that are compared to find one to evict"),
+            ("lfu-log-factor", "how much use it takes to raise a key's frequency"),
+            ("lfu-decay-time", "minutes after which an unused key's frequency falls"),
+            ("databases", "databases, at most 16"),
+        ],
+    ),
+    (
+        "Values",
+        &[
+            ("proto-max-bulk-len", "the longest string"),
+            ("hash-max-listpack-entries", "fields of a hash in the compact form"),
+            ("hash-max-listpack-value", "bytes of a field or value in it"),
+            (
+                "list-max-listpack-size",
+                "elements, or as −1 to −5 the size class, of a list in the compact form",
+            ),
+            ("set-max-intset-entries", "members of a set of integers"),
+            ("set-max-listpack-entries", "members of a set in the compact form"),
+            ("set-max-listpack-value", "bytes of a member in it"),
+            ("zset-max-listpack-entries", "members of a sorted set in the compact form"),
+            ("zset-max-listpack-value", "bytes of a member in it"),
+            ("stream-node-max-bytes", "bytes of a block of a stream; 0 for no limit"),
+            ("stream-node-max-entries", "entries of a block of a stream; 0 for no limit"),
+            ("hll-sparse-max-bytes", "bytes of a HyperLogLog in the sparse form"),
+        ],
+    ),
+    (
+        "What is watched",
+        &[
+            ("notify-keyspace-events", "which events are published"),
+            (
+                "commandlog-execution-slower-than",
+                "microseconds from which SLOWLOG keeps a command; −1 for never",
+            ),
+            ("commandlog-slow-execution-max-len", "commands that SLOWLOG keeps"),
+            ("commandlog-request-larger-than", "bytes from which COMMANDLOG keeps a request; −1 for never"),
+            ("commandlog-large-request-max-len", "requests that it keeps"),
+            ("commandlog-reply-larger-than", "bytes from which COMMANDLOG keeps a reply; −1 for never"),
+            ("commandlog-large-reply-max-len", "replies that it keeps"),
+            ("latency-monitor-threshold", "milliseconds from which LATENCY keeps an event; 0 for off"),
+            ("latency-tracking", "histograms of the time that commands take"),
+            ("latency-tracking-info-percentiles", "what INFO shows of them"),
+        ],
+    ),
+    (
+        "The process",
+        &[
+            ("dir", "folder to work in"),
+            ("shutdown-timeout", "seconds that a stopping server gives clients to read what is owed to them"),
+            ("pidfile", "file for the number of the process"),
+            ("loglevel", "how much is logged"),
+            ("logfile", "file for the log; standard output without one"),
+            ("log-format", "what a line of the log looks like"),
+            ("log-timestamp-format", "what a time in the log looks like"),
+        ],
+    ),
+];
+
+/// What a directive does, if it acts.
+#[must_use]
+pub fn about(name: &str) -> Option<&'static str> {
+    ABOUT.iter().flat_map(|(_, list)| *list).find(|(other, _)| *other == name).map(|(_, text)| *text)
+}
