@@ -15,7 +15,7 @@ const ARGUMENTS_MAX: usize = 32;
 /// Bytes of an argument that an entry keeps; behind them it says how many more there were.
 const ARGUMENT_BYTES_MAX: usize = 128;
 /// What is shown in place of a secret.
-const REDACTED: &[u8] = b"(redacted)";
+pub(crate) const REDACTED: &[u8] = b"(redacted)";
 
 /// Which log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! Owns: what a handler works with: the locked shards of its keys, the session, the time, and what it leaves behind for
 //! after the locks. Does not own: taking the locks (`crate::executor`), what commands do.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use weft_store::{
     Batch, Claim, Cursor, Effect, EffectSink, Garbage, Guards, Key, Op, ShardGuard, ValueRef, World, XorShift,
 };
@@ -29,32 +31,69 @@ pub struct Local {
 /// Takes what the store tells under its locks.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// Whether anybody wants it: keyspace notifications of expiry and eviction, tracking.
-    pub wanted: bool,
+    /// Whether keyspace notifications of expiry and eviction are wanted.
+    notified: bool,
+    /// Clients that track. Looked at under the lock of the key, so that a client that has read it before is seen.
+    trackers: Arc<AtomicU32>,
     /// Keys that went away by themselves in the present command: (database, key, evicted).
-    pub gone: Vec<(u8, Box<[u8]>, bool)>,
-    /// Keys that were changed in the present command.
-    pub changed: Vec<(u8, Box<[u8]>)>,
+    pub(crate) gone: Vec<(u8, Box<[u8]>, bool)>,
+    /// Keys that were changed in the present command, and whether by themselves. Of all databases: who tracks is told
+    /// of a key by its name.
+    pub(crate) changed: Vec<(Box<[u8]>, bool)>,
+    /// All keys of a database may have changed.
+    pub(crate) flushed: bool,
+}
+
+impl Effects {
+    /// Effects for an engine's watchers.
+    #[must_use]
+    pub fn new(engine: &Engine) -> Self {
+        Self { trackers: engine.tracking.clients(), ..Self::default() }
+    }
+    /// Before a batch: looks at what is wanted.
+    pub fn begin(&mut self, engine: &Engine) {
+        self.notified = engine.wants_gone_keys();
+    }
+    /// Whether anybody wants to be told.
+    #[inline]
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.notified || self.trackers.load(Relaxed) != 0
+    }
+    /// Whether nothing has happened that somebody waits for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.gone.is_empty() && self.changed.is_empty() && !self.flushed
+    }
+
+    /// The key that was written to last was so by nobody.
+    fn by_itself(&mut self) {
+        if let Some((_, by_itself)) = self.changed.last_mut() {
+            *by_itself = true;
+        }
+    }
 }
 
 impl EffectSink for Effects {
+    #[inline]
     fn wants(&self) -> bool {
-        self.wanted
+        self.is_wanted()
+    }
+    #[inline]
+    fn wrote(&mut self, key: &[u8]) {
+        if self.trackers.load(Relaxed) != 0 {
+            self.changed.push((key.into(), false));
+        }
     }
     fn emit(&mut self, _sequence: u64, db: u8, effect: &Effect<'_>) {
         match *effect {
-            Effect::Delete { key, cause } => {
-                if cause != weft_store::Cause::Deleted {
-                    self.gone.push((db, key.into(), cause == weft_store::Cause::Evicted));
-                }
-                self.changed.push((db, key.into()));
+            Effect::Delete { key, cause } if cause != weft_store::Cause::Deleted => {
+                self.gone.push((db, key.into(), cause == weft_store::Cause::Evicted));
+                self.by_itself();
             }
-            Effect::Set { key, .. }
-            | Effect::Write { key, .. }
-            | Effect::Expire { key, .. }
-            | Effect::FieldsExpired { key, .. }
-            | Effect::Change { key, .. } => self.changed.push((db, key.into())),
-            Effect::Flush | Effect::Swap { .. } => {}
+            Effect::FieldsExpired { .. } => self.by_itself(),
+            Effect::Flush | Effect::Swap { .. } => self.flushed = true,
+            _ => {}
         }
     }
 }

@@ -18,11 +18,12 @@ use crate::handler::{Handler, Handlers};
 use crate::info::Facts;
 use crate::latency::LatencyEvents;
 use crate::mailbox::{Address, Kill, Mailbox, Message};
+use crate::monitor::Monitors;
 use crate::pubsub::PubSub;
 use crate::reply::{ReplySink, Wire};
-use crate::respb;
-use crate::session::{ClientInfo, ConnectionInfo, ReplyMode, Session, Then, client_flag};
+use crate::session::{ClientInfo, ConnectionInfo, ReplyMode, Session, Then};
 use crate::stats::Stats;
+use crate::tracking::Tracking;
 
 /// How an engine is made.
 pub struct Setup {
@@ -62,8 +63,10 @@ pub struct Engine {
     pub pause: Pause,
     /// Users.
     pub acl: Acl,
-    /// What RESPB clients are told to keep to. To be set before the engine is shared.
-    pub respb: respb::Limits,
+    /// Client-side caching.
+    pub tracking: Tracking,
+    /// MONITOR.
+    pub monitors: Monitors,
     mailboxes: Box<[Mailbox]>,
     handlers: Handlers,
 }
@@ -108,7 +111,8 @@ impl Engine {
             mailboxes: (0..setup.workers.max(1)).map(|_| Mailbox::default()).collect(),
             handlers: Handlers::new(),
             acl: Acl::default(),
-            respb: respb::Limits::default(),
+            tracking: Tracking::default(),
+            monitors: Monitors::default(),
         }
     }
 
@@ -125,9 +129,7 @@ impl Engine {
     /// Sends a message to whom it names.
     pub fn post(&self, message: Message) {
         let worker = match &message {
-            Message::Push(to, _) | Message::Served(to, _) | Message::Kill(to, _) | Message::Recheck(to) => {
-                to.address.worker
-            }
+            Message::Push(to, _) | Message::Served(to, _) | Message::Kill(to, _) => to.address.worker,
             Message::Resume | Message::Stop => 0,
         };
         self.mailbox(worker).send(message);
@@ -191,7 +193,10 @@ impl Engine {
     ) -> Result<(), Error> {
         let id = command_id(args);
         match self.handler(id) {
-            Some(handler) => (handler.run)(context, args, sink),
+            Some(handler) => {
+                self.track_read(context.session, args);
+                (handler.run)(context, args, sink)
+            }
             None => Err(Error::err(format!("unknown command '{}'", args.spec.name))),
         }
     }
@@ -219,10 +224,4 @@ pub(crate) fn command_id(args: &Args<'_>) -> CommandId {
     // `spec` points into the table, so its place there is its id.
     let offset = std::ptr::from_ref(args.spec).addr() - weft_protocol::table::COMMANDS.as_ptr().addr();
     CommandId((offset / size_of::<weft_protocol::table::CommandSpec>()) as u16)
-}
-
-/// Whether a client would have its effects seen as its own under tracking's NOLOOP.
-#[must_use]
-pub fn is_noloop(info: &ClientInfo) -> bool {
-    info.has(client_flag::NOLOOP)
 }

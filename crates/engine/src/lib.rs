@@ -18,6 +18,7 @@
 //! | [`transaction`], [`blocking`], [`pubsub`] | MULTI and WATCH; waiting for a key; subscriptions |
 //! | [`rdb`], [`hyperloglog`] | dumps of values; the bytes of a HyperLogLog |
 //! | [`mailbox`], [`push`] | from worker to worker |
+//! | [`tracking`], [`monitor`] | who is told of changed keys and of commands |
 //! | [`respb`] | what HELLO promises to RESPB clients |
 //! | [`acl`], [`config`], [`stats`], [`notify`], `watchers` | users, settings, figures, events |
 //!
@@ -50,6 +51,7 @@ pub mod info;
 pub mod keys;
 pub mod latency;
 pub mod mailbox;
+pub mod monitor;
 pub mod notify;
 pub mod number;
 pub mod pubsub;
@@ -60,6 +62,7 @@ pub mod requests;
 pub mod respb;
 pub mod session;
 pub mod stats;
+pub mod tracking;
 pub mod traits;
 pub mod transaction;
 mod watchers;

@@ -40,8 +40,6 @@ pub enum Message {
     Served(Recipient, Output),
     /// The connection or channel must be closed.
     Kill(Recipient, Kill),
-    /// The user's rights have changed or the user is gone: look again.
-    Recheck(Recipient),
     /// Clients that wait for the end of CLIENT PAUSE may go on.
     Resume,
     /// The server stops: finish what is there, close everything.

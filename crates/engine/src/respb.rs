@@ -1,6 +1,12 @@
 //! Owns: what a server promises about RESPB when a client asks (spec sections 7.4 and 10): version, capabilities,
 //! limits. Does not own: keeping to the limits, which the server does, nor frames (`weft_protocol::respb`).
 
+use std::sync::atomic::Ordering::Relaxed;
+use weft_protocol::limits::NESTING_MAX;
+use weft_protocol::respb::frame::FRAGMENT_BYTES_MAX;
+
+use crate::config::Settings;
+
 /// Version of the protocol.
 pub const VERSION: i64 = 1;
 
@@ -9,7 +15,7 @@ pub const CAP_FRAGMENT: u64 = 1 << 0;
 /// What this server can; of a client's mask the rest is left out.
 pub const CAPS: u64 = CAP_FRAGMENT;
 
-/// The limits in force, with the names and defaults of spec section 10. Set before the engine is shared.
+/// The limits, with the names of spec section 10.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Channels open on a connection, channel 0 included.
@@ -17,9 +23,9 @@ pub struct Limits {
     /// The same, before authentication.
     pub unauthenticated_channels: u32,
     /// Bytes that wait behind a blocked request, for each channel.
-    pub queue_bytes: u64,
+    pub queue_bytes: usize,
     /// Replies and pushes not yet sent, for each channel.
-    pub output_bytes: u64,
+    pub output_bytes: usize,
     /// A frame in either direction.
     pub frame_bytes: u32,
     /// Arguments of the argument form.
@@ -34,32 +40,33 @@ pub struct Limits {
     pub fragment_bytes: u32,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
+impl Limits {
+    /// Those in force.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        let argument_bytes = settings.string_bytes_max.load(Relaxed);
+        let frame_bytes = settings.respb_frame_bytes_max.load(Relaxed);
         Self {
-            channels: 1 << 16,
-            unauthenticated_channels: 16,
-            queue_bytes: 1 << 20,
-            output_bytes: 256 << 20,
-            frame_bytes: 1 << 30,
+            channels: settings.respb_channels_max.load(Relaxed),
+            unauthenticated_channels: settings.respb_unauthenticated_channels_max.load(Relaxed),
+            queue_bytes: settings.respb_queue_bytes_max.load(Relaxed),
+            output_bytes: settings.respb_output_bytes_max.load(Relaxed),
+            frame_bytes: u32::try_from(frame_bytes).unwrap_or(u32::MAX),
             arguments: i32::MAX as u32,
-            argument_bytes: 512 << 20,
-            nesting: 128,
+            argument_bytes: u32::try_from(argument_bytes).unwrap_or(u32::MAX),
+            nesting: NESTING_MAX,
             elements: u32::MAX,
-            fragment_bytes: 64 << 10,
+            fragment_bytes: FRAGMENT_BYTES_MAX as u32,
         }
     }
-}
-
-impl Limits {
     /// Names and values, as HELLO announces them.
     #[must_use]
     pub fn list(&self) -> [(&'static str, u64); 10] {
         [
             ("channels", self.channels.into()),
             ("unauthenticated_channels", self.unauthenticated_channels.into()),
-            ("queue_bytes", self.queue_bytes),
-            ("output_bytes", self.output_bytes),
+            ("queue_bytes", self.queue_bytes as u64),
+            ("output_bytes", self.output_bytes as u64),
             ("frame_bytes", self.frame_bytes.into()),
             ("arguments", self.arguments.into()),
             ("argument_bytes", self.argument_bytes.into()),

@@ -1,5 +1,5 @@
-//! Owns: what the engine tells those who look on: MONITOR, the slow log, tracking, events of keys that went by
-//! themselves. Does not own: the commands that switch these on.
+//! Owns: what the engine tells those who look on: the slow log, tracking, events of keys that went by themselves. Does
+//! not own: the commands that switch these on.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -14,19 +14,25 @@ use crate::pubsub::Space;
 use crate::session::Session;
 
 impl Engine {
-    /// Whether anybody needs the store's effects.
-    #[must_use]
-    pub fn wants_effects(&self) -> bool {
+    /// Whether somebody is to be told of keys that go away by themselves.
+    pub(crate) fn wants_gone_keys(&self) -> bool {
         self.settings.notify_flags.load(Relaxed) & (notify::EXPIRED | notify::EVICTED) != 0
     }
 
-    /// Hands on what the store told during a command.
-    pub(crate) fn after_effects(&self, effects: &mut Effects, _by: &Session) {
-        self.after_background(effects);
+    /// Hands on what the store told during a command. The caller holds no lock.
+    #[cold]
+    pub(crate) fn after_effects(&self, effects: &mut Effects, by: &Session) {
+        self.tell_gone_keys(effects);
+        self.invalidate_changed(effects, Some(by.id()));
     }
 
     /// Hands on what the store told during background work.
     pub fn after_background(&self, effects: &mut Effects) {
+        self.tell_gone_keys(effects);
+        self.invalidate_changed(effects, None);
+    }
+
+    fn tell_gone_keys(&self, effects: &mut Effects) {
         let flags = self.settings.notify_flags.load(Relaxed);
         for (db, key, evicted) in effects.gone.drain(..) {
             let (class, event) =
@@ -35,12 +41,7 @@ impl Engine {
                 notify::publish(self, db, flags, event, &key);
             }
         }
-        effects.changed.clear();
     }
-
-    /// Shows a command to MONITOR before it runs.
-    #[inline]
-    pub(crate) fn monitor(&self, _session: &Session, _args: &Args<'_>, _now_ms: u64) {}
 
     /// A command took so long: the slow log and the latency monitor.
     pub(crate) fn took(&self, session: &Session, args: &Args<'_>, took: Duration, now_ms: u64) {

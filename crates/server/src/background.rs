@@ -50,13 +50,13 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
     let Some(mut worker) = engine.keyspace.worker() else { return };
     let mut expiry = ExpiryCycle::default();
     let mut maintenance = Maintenance::default();
-    let mut effects = Effects::default();
+    let mut effects = Effects::new(engine);
     let mut sleep = SLEEP_MIN;
     while !stop.is_set() {
         let started = Instant::now();
         let mut busy = false;
         while started.elapsed() < ROUND {
-            effects.wanted = engine.wants_effects();
+            effects.begin(engine);
             let now_ms = engine.clock.now_ms();
             let (expired, maintained) = {
                 let batch = worker.enter();
@@ -68,7 +68,7 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
                 };
                 (expired, maintenance.step(&batch))
             };
-            if effects.wanted {
+            if !effects.is_empty() {
                 engine.after_background(&mut effects);
             }
             let more = expired.expired > 0 && !expired.round_done;

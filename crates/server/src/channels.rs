@@ -9,11 +9,13 @@ mod flow;
 mod table;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use weft_engine::config::Settings;
 use weft_engine::reply::{Protocol, Wire};
-use weft_engine::session::Session;
+use weft_engine::respb;
+use weft_engine::session::{ConnectionInfo, Session};
 use weft_engine::{Postponed, Requests};
 use weft_protocol::respb::{Control, Frame, RequestDecoder};
 use weft_protocol::{Limits, Malformed, Outcome};
@@ -118,8 +120,8 @@ pub(crate) struct Channels {
     fresh: bool,
     /// Some channel has authenticated, or need not.
     pub(crate) authenticated: bool,
-    /// The client puts FRAGMENT frames together.
-    pub(crate) fragments: bool,
+    /// What the client can (HELLO's CAPS) stands here.
+    connection: Arc<ConnectionInfo>,
     pub(crate) pending: Option<Pending>,
     /// Channels with frames that could be sent if there were room, in turn.
     turns: VecDeque<u16>,
@@ -147,6 +149,7 @@ impl Channels {
         let authenticated = session.authenticated;
         let decoder =
             RequestDecoder::new(if authenticated { limits_of.decoder } else { Limits::UNAUTHENTICATED });
+        let connection = Arc::clone(&session.info.connection);
         let mut table = Table::default();
         table.put(0, Place::Open(Box::new(Channel::new(session))));
         Self {
@@ -155,13 +158,18 @@ impl Channels {
             open: 1,
             fresh,
             authenticated,
-            fragments: false,
+            connection,
             pending: None,
             turns: VecDeque::new(),
             queued_bytes: 0,
             limits: limits_of,
             lent: None,
         }
+    }
+
+    /// Whether the client puts FRAGMENT frames together.
+    fn fragments(&self) -> bool {
+        self.connection.caps.load(Relaxed) & respb::CAP_FRAGMENT != 0
     }
 
     /// A channel that is open.

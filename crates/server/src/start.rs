@@ -49,6 +49,7 @@ pub fn run(options: Options) -> io::Result<()> {
         log.set(directive.name, &value.str());
         Ok(())
     }));
+    users(engine, &options)?;
     let listen = listen(&options, threads)?;
     let server = Server::new(engine, &listen)?;
     let pidfile = options.pidfile.as_deref().map(|path| fs::write(path, format!("{}\n", std::process::id())));
@@ -85,7 +86,7 @@ fn users(engine: &Engine, options: &Options) -> io::Result<()> {
     for (place, words) in &options.users {
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         if let [name, rules @ ..] = words.as_slice() {
-            engine.set_user(name, rules).map_err(|why| io::Error::other(format!("{place}: {why}")))?;
+            engine.define_user(name, rules).map_err(|why| io::Error::other(format!("{place}: {why}")))?;
         }
     }
     let Some(file) = &options.aclfile else { return Ok(()) };

@@ -85,6 +85,11 @@ pub trait EffectSink {
     fn wants(&self) -> bool {
         true
     }
+    /// A key was written to in any way: for those who need to know that and no more. Comes before the effect, also
+    /// when nobody [wants](Self::wants) effects.
+    fn wrote(&mut self, key: &[u8]) {
+        let _ = key;
+    }
     /// One effect. Sequences begin at 1 and are unique in the keyspace.
     fn emit(&mut self, sequence: u64, db: u8, effect: &Effect<'_>);
 }

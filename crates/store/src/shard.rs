@@ -185,8 +185,9 @@ impl<'b> ShardGuard<'b> {
 
     /// Everything that goes with a write to a key, except the effect.
     #[inline]
-    fn wrote(&mut self, db: u8, key: &Key<'_>) {
-        self.data.watches.touch(db, key.hash);
+    fn wrote(&mut self, op: &mut Op<'_>, key: &Key<'_>) {
+        self.data.watches.touch(op.db, key.hash);
+        op.sink.wrote(key.bytes);
         self.counters.add(Counter::Writes, 1);
     }
 

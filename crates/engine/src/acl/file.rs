@@ -79,7 +79,7 @@ impl Engine {
         let mut errors = String::new();
         let mut told = false;
         for word in &words {
-            match user.apply(word.trim_ascii(), self.acl.all_channels()) {
+            match user.apply(word.trim_ascii(), self.new_users_use_all_channels()) {
                 Ok(()) => {}
                 Err(error @ RuleError::Unknown) => {
                     let word = String::from_utf8_lossy(word);

@@ -232,9 +232,6 @@ impl Acl {
     pub fn denials(&self, reason: Reason) -> u64 {
         self.denials[reason as usize].load(Relaxed)
     }
-    fn all_channels(&self) -> bool {
-        self.new_users_have_all_channels.load(Relaxed)
-    }
 }
 
 impl Engine {
@@ -349,13 +346,22 @@ impl Engine {
             None => self.new_user(name),
         };
         for word in &words {
-            user.apply(word, self.acl.all_channels()).map_err(|error| {
+            user.apply(word, self.new_users_use_all_channels()).map_err(|error| {
                 let word = String::from_utf8_lossy(word);
                 format!("Error in ACL SETUSER modifier '{word}': {}", error.text())
             })?;
         }
         self.install(user);
         Ok(())
+    }
+
+    /// A `user` line of a configuration file: the user has these rules and no others.
+    pub fn define_user(&self, name: &[u8], rules: &[&[u8]]) -> Result<(), String> {
+        if self.acl.user(name).is_some_and(|user| *user.name != *DEFAULT_USER) {
+            return Err("Duplicate user found. A user can only be defined once in config files".into());
+        }
+        let rules: Vec<&[u8]> = std::iter::once(&b"reset"[..]).chain(rules.iter().copied()).collect();
+        self.set_user(name, &rules)
     }
 
     /// `requirepass`: the default user's only password; none for no password at all.
@@ -367,9 +373,12 @@ impl Engine {
         self.install(user);
     }
 
+    fn new_users_use_all_channels(&self) -> bool {
+        self.acl.new_users_have_all_channels.load(Relaxed)
+    }
     fn new_user(&self, name: &str) -> User {
         let serial = self.acl.next_serial.fetch_add(1, Relaxed);
-        User { serial, ..User::new(name, self.acl.all_channels()) }
+        User { serial, ..User::new(name, self.new_users_use_all_channels()) }
     }
 
     /// Puts a user in the place of what has its name.

@@ -70,6 +70,8 @@ fn reset(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) 
     session.tell_queued(None);
     session.info.watched.store(0, Relaxed);
     engine.unsubscribe_all(session);
+    engine.untrack(&session.info);
+    engine.end_monitor(session);
     session.select(0);
     session.acl_epoch = engine.acl.epoch();
     session.set_user(engine.acl.default_user());
@@ -189,8 +191,8 @@ fn hello(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     if switches {
         session.then = Then::SwitchToRespb;
     }
-    let limits = (over_respb || hello.respb).then_some(&context.engine.respb);
-    answer_hello(session, limits, sink);
+    let limits = respb::Limits::of(&context.engine.settings);
+    answer_hello(session, (over_respb || hello.respb).then_some(&limits), sink);
     Ok(())
 }
 

@@ -61,6 +61,7 @@ mod sorted_set;
 mod sorted_set_algebra;
 mod sorted_set_pop;
 mod sorted_set_range;
+mod standalone;
 mod stream;
 mod string;
 mod text;
@@ -95,6 +96,7 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     pubsub::LIST,
     replication::LIST,
     server::LIST,
+    standalone::LIST,
     set::LIST,
     sort::LIST,
     sorted_set::LIST,

@@ -102,8 +102,9 @@ impl Core<'_> {
             // Rights may have changed since the command was queued.
             let outcome =
                 self.engine.check_acl_again(context.session, &args, context.now_ms).and_then(|()| {
+                    let outcome = self.engine.run_handler(&mut context, &args, sink);
                     self.engine.monitor(context.session, &args, context.now_ms);
-                    self.engine.run_handler(&mut context, &args, sink)
+                    outcome
                 });
             match outcome {
                 Ok(()) => blocking::note_written(&mut context, &args),

@@ -108,7 +108,7 @@ impl<'e> Executor<'e> {
             rng: XorShift::new(seed),
             garbage: Vec::new(),
             ready: Vec::new(),
-            effects: Effects::default(),
+            effects: Effects::new(engine),
             worker,
         };
         Some(Self {
@@ -230,7 +230,7 @@ impl Core<'_> {
         self.charged_ns = 0;
         self.engine.stats.begin(self.stats);
         self.measures = measure::Measures::new(&self.engine.settings);
-        self.local.effects.wanted = self.engine.wants_effects();
+        self.local.effects.begin(self.engine);
     }
 
     fn request(
@@ -263,7 +263,7 @@ impl Core<'_> {
         Ran::Done
     }
 
-    /// Checks, then queues or runs one request, and writes its reply.
+    /// Checks, then queues or runs one request, and writes its reply, if its session wants one.
     fn dispatch(
         &mut self,
         tier: Tier<'_>,
@@ -274,48 +274,61 @@ impl Core<'_> {
     ) -> Ran {
         let mut sink = ReplySink::new(output, session.wire);
         let mark = sink.mark();
+        let ran = self.dispatch_to(tier, what, args, session, &mut sink);
+        if session.reply_mode != ReplyMode::On && ran == Ran::Done {
+            sink.rollback(mark);
+            session.reply_mode = match session.reply_mode {
+                ReplyMode::Off => ReplyMode::Off,
+                ReplyMode::SkipNext => ReplyMode::Skip,
+                ReplyMode::On | ReplyMode::Skip => ReplyMode::On,
+            };
+        }
+        ran
+    }
+
+    #[inline]
+    fn dispatch_to(
+        &mut self,
+        tier: Tier<'_>,
+        what: What,
+        args: &Args<'_>,
+        session: &mut Session,
+        sink: &mut ReplySink<'_>,
+    ) -> Ran {
+        let mark = sink.mark();
         let checked = self.check(tier, what, args, session);
         let (id, handler) = match checked {
             Ok(checks::Verdict::Run(id, handler)) => (id, handler),
             Ok(checks::Verdict::Queue) => {
-                checks::queue(session, args, &mut sink);
+                checks::queue(session, args, sink);
                 return Ran::Done;
             }
             Ok(checks::Verdict::Pause(until_ms)) => return Ran::Paused(until_ms),
             Err(error) => {
-                self.refuse(what, args, session, &error, &mut sink);
+                self.refuse(what, args, session, &error, sink);
+                self.tell_effects(session);
                 return Ran::Done;
             }
         };
         if matches!(tier, Tier::Batch(_)) && locks::needs_world(self.engine, handler, args, session) {
             return Ran::NeedsWorld;
         }
-        self.engine.monitor(session, args, self.now_ms);
         let begun = self.begin_command(id, sink.errors(), sink.len());
-        let outcome = self.run_locked(tier, handler, args, session, &mut sink);
+        let outcome = self.run_locked(tier, handler, args, session, sink);
         if let Err(error) = outcome {
             sink.rollback(mark);
             self.stats.error(&error);
             sink.error(&error);
         }
+        self.engine.monitor(session, args, self.now_ms);
         self.end_command((id, args), session, &begun, (sink.errors(), sink.len()));
         let info = &session.info;
         info.active_ms.store(self.now_ms, Relaxed);
         info.last_command.store(id.0, Relaxed);
         bump(&info.commands, 1);
         self.after(tier, session);
-        match session.reply_mode {
-            ReplyMode::On => {}
-            ReplyMode::Off | ReplyMode::Skip => {
-                sink.rollback(mark);
-                if session.reply_mode == ReplyMode::Skip {
-                    session.reply_mode = ReplyMode::On;
-                }
-            }
-            ReplyMode::SkipNext => {
-                sink.rollback(mark);
-                session.reply_mode = ReplyMode::Skip;
-            }
+        if session.caching.is_some() && !session.in_multi() && !is_client(id) {
+            session.caching = None;
         }
         Ran::Done
     }
@@ -383,6 +396,9 @@ impl Core<'_> {
             claim: None,
             hold,
         };
+        if locked {
+            context.engine.track_read(context.session, args);
+        }
         (handler.run)(&mut context, args, sink)?;
         if locked {
             blocking::note_written(&mut context, args);
@@ -398,12 +414,17 @@ impl Core<'_> {
         {
             blocking::serve_rest(self.engine, &mut self.local, batch, self.now_ms);
         }
-        if self.local.effects.wanted {
-            self.engine.after_effects(&mut self.local.effects, session);
-        }
+        self.tell_effects(session);
         if !self.local.garbage.is_empty() {
             let keyspace = &self.engine.keyspace;
             self.local.garbage.drain(..).for_each(|garbage| keyspace.discard(garbage));
+        }
+    }
+
+    #[inline]
+    fn tell_effects(&mut self, session: &Session) {
+        if !self.local.effects.is_empty() {
+            self.engine.after_effects(&mut self.local.effects, session);
         }
     }
 
@@ -430,5 +451,12 @@ impl Core<'_> {
             transaction.unwatch(batch);
         }
         self.engine.unsubscribe_all(session);
+        self.engine.untrack(&session.info);
+        self.engine.end_monitor(session);
     }
+}
+
+/// Whether a command is CLIENT's: CLIENT CACHING holds until the next command of another kind.
+fn is_client(id: weft_protocol::table::CommandId) -> bool {
+    id.spec().container.is_some_and(|container| container.spec().name == "CLIENT")
 }

@@ -101,11 +101,11 @@ pub(super) fn stats(engine: &Engine, report: &mut Report, _now_ms: u64) {
         ("active_defrag_key_misses", "0"),
         ("total_active_defrag_time", "0"),
         ("current_active_defrag_time", "0"),
-        ("tracking_total_keys", "0"),
-        ("tracking_total_items", "0"),
-        ("tracking_total_prefixes", "0"),
-        ("unexpected_error_replies", "0"),
     ]);
+    report.field("tracking_total_keys", engine.tracking.key_count());
+    report.field("tracking_total_items", engine.tracking.item_count());
+    report.field("tracking_total_prefixes", engine.tracking.prefix_count());
+    report.field("unexpected_error_replies", 0);
     report.field("total_error_replies", stats.errors());
     report.field("dump_payload_sanitizations", 0);
     report.field("total_reads_processed", reads);

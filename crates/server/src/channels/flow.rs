@@ -53,7 +53,7 @@ impl Channels {
         let lent = self.lent.take()?;
         let written = output.len() - lent.len;
         let plain = self.get(lent.channel).is_none_or(|open| open.flow.is_none());
-        let small = written <= FRAGMENT_BYTES || !self.fragments;
+        let small = written <= FRAGMENT_BYTES || !self.fragments();
         if written == 0 || plain && small && output.len() <= SHARED_OUTPUT_BYTES_MAX {
             return None;
         }
@@ -62,7 +62,7 @@ impl Channels {
 
     #[cold]
     fn settle_slowly(&mut self, lent: Lent, written: usize, output: &mut Output) -> Option<u16> {
-        let (fragments, limit) = (self.fragments, self.limits.output_bytes);
+        let (fragments, limit) = (self.fragments(), self.limits.output_bytes);
         let lags = lent.len > SHARED_OUTPUT_BYTES_MAX;
         let open = self.get_mut(lent.channel)?;
         let flow = open.flow.get_or_insert_default();
@@ -102,7 +102,7 @@ impl Channels {
     pub(crate) fn pump(&mut self, output: &mut Output, mut unsent: usize) {
         while unsent < SHARED_OUTPUT_BYTES_MAX {
             let Some(channel) = self.turns.pop_front() else { return };
-            let fragments = self.fragments;
+            let fragments = self.fragments();
             let Some(open) = self.get_mut(channel) else { continue };
             let Some(flow) = &mut open.flow else { continue };
             // A channel without credit leaves the round until its next WINDOW.

@@ -40,7 +40,6 @@ impl Worker<'_> {
                     self.killed(to, kill);
                 }
             }
-            Message::Recheck(_) => {}
             Message::Resume => self.resume_all(),
             Message::Stop => self.stop(),
         }

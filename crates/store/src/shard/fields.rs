@@ -96,7 +96,7 @@ impl ShardGuard<'_> {
         self.note_fields(op.db, key.hash, due_before, due);
         if removed > 0 {
             self.counters.add(Counter::ExpiredFields, removed as i64);
-            self.wrote(op.db, key);
+            self.wrote(op, key);
             let fields: Vec<&[u8]> = gone.iter().map(Vec::as_slice).collect();
             emit(self.keyspace, op, &Effect::FieldsExpired { key: key.bytes, fields: &fields });
         }

@@ -72,7 +72,7 @@ impl ShardGuard<'_> {
             let garbage = self.remove_found(op, key, found, Cause::Deleted);
             self.keyspace.discard(garbage);
         } else if changed {
-            self.wrote(op.db, key);
+            self.wrote(op, key);
         }
         Ok(Some(result))
     }
@@ -106,14 +106,14 @@ impl ShardGuard<'_> {
             let (value, packed) = (NewValue::Bytes(bytes), Some(kind));
             let draft = Draft { key: key.bytes, value, expire_ms, clock, raw: false, packed };
             data.heap.overwrite(env, db, found, draft);
-            self.wrote(op.db, key);
+            self.wrote(op, key);
         } else {
             let due = object.next_due_ms();
             let value = NewValue::Object(Box::new(object));
             let draft = Draft { key: key.bytes, value, expire_ms, clock, raw: false, packed: None };
             data.heap.overwrite(env, db, found, draft);
             self.note_fields(op.db, key.hash, u64::MAX, due);
-            self.wrote(op.db, key);
+            self.wrote(op, key);
             return outcome.map(|changed| Some(changed.result));
         }
         self.data.scratch = object.into_buffer();
@@ -239,8 +239,9 @@ impl ShardGuard<'_> {
     }
 
     /// Adds a fresh object without an effect: the change that filled it is emitted by its handler.
-    fn put_object(&mut self, op: &Op<'_>, key: &Key<'_>, object: Box<Object>) {
+    fn put_object(&mut self, op: &mut Op<'_>, key: &Key<'_>, object: Box<Object>) {
         let mut silent = Op { db: op.db, now_ms: op.now_ms, touch: true, sink: &mut NoEffects };
         self.set(&mut silent, key, NewValue::Object(object), Expiry::None);
+        op.sink.wrote(key.bytes);
     }
 }

@@ -50,7 +50,7 @@ impl ShardGuard<'_> {
         let expire_ms = found.expires().then(|| entry.expire_ms());
         let ValueMut::Int(number) = data.heap.value_mut(db, found) else { return false };
         *number = new;
-        self.wrote(op.db, key);
+        self.wrote(op, key);
         emit(self.keyspace, op, &Effect::Set { key: key.bytes, value: ValueRef::Int(new), expire_ms });
         true
     }
@@ -100,7 +100,7 @@ impl ShardGuard<'_> {
         let len = old.max(offset + bytes.len());
         let target = data.heap.lengthen(env, db, found, len);
         target[offset..offset + bytes.len()].copy_from_slice(bytes);
-        self.wrote(op.db, key);
+        self.wrote(op, key);
         emit(self.keyspace, op, &Effect::Write { key: key.bytes, offset, bytes });
         Ok(len)
     }

@@ -126,7 +126,7 @@ impl ShardGuard<'_> {
             && !raw
             && self.heap_mut().rewrite_text(db, found, text, clock)
         {
-            self.wrote(op.db, key);
+            self.wrote(op, key);
             return (Garbage::Nothing, false);
         }
         let draft = Draft { key: key.bytes, value, expire_ms, clock, raw, packed };
@@ -141,7 +141,7 @@ impl ShardGuard<'_> {
         };
         self.note_fields(op.db, key.hash, garbage.next_due_ms(), due);
         self.expiry_changed(op.db, was, expire_ms);
-        self.wrote(op.db, key);
+        self.wrote(op, key);
         (garbage, found.is_none())
     }
 
@@ -174,7 +174,7 @@ impl ShardGuard<'_> {
             Cause::Expired => self.counters.add(Counter::Expired, 1),
             Cause::Evicted => self.counters.add(Counter::Evicted, 1),
         }
-        self.wrote(op.db, key);
+        self.wrote(op, key);
         emit(self.keyspace, op, &Effect::Delete { key: key.bytes, cause });
         garbage
     }
@@ -232,7 +232,7 @@ impl ShardGuard<'_> {
         let env = self.env();
         self.heap_mut().set_expiry(env, op.db as usize, found, raw);
         self.expiry_changed(op.db, found.expires(), raw);
-        self.wrote(op.db, key);
+        self.wrote(op, key);
         emit(self.keyspace, op, &Effect::Expire { key: key.bytes, expire_ms });
         true
     }

@@ -3,6 +3,7 @@
 
 mod filter;
 mod line;
+mod tracking;
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -37,6 +38,10 @@ pub(super) const LIST: &[Entry] = &[
     ("CLIENT PAUSE", Scope::None, pause),
     ("CLIENT UNPAUSE", Scope::None, unpause),
     ("CLIENT UNBLOCK", Scope::None, unblock),
+    ("CLIENT TRACKING", Scope::None, tracking::tracking),
+    ("CLIENT TRACKINGINFO", Scope::None, tracking::trackinginfo),
+    ("CLIENT CACHING", Scope::None, tracking::caching),
+    ("CLIENT GETREDIR", Scope::None, tracking::getredir),
 ];
 
 /// Names and versions are shown in a list whose parts are separated by blanks.

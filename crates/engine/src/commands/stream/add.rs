@@ -154,7 +154,7 @@ pub(super) fn xadd(
     reply_id(sink, id);
     let mut text = [0; ID_TEXT_BYTES_MAX];
     let mut arguments = vec![id.write(&mut text)];
-    if context.local.effects.wanted {
+    if context.local.effects.is_wanted() {
         arguments.extend(args.rest(at + 1));
     }
     tell(context, &key, "XADD", &arguments);

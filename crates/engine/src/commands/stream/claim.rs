@@ -132,7 +132,7 @@ fn tell_done(
     if done.new_consumer {
         tell_consumer(context, key, names.0, names.1);
     }
-    if !context.local.effects.wanted {
+    if !context.local.effects.is_wanted() {
         return Ok(());
     }
     for id in done.gone {

@@ -352,7 +352,7 @@ fn read_one(
     (group_name, consumer_name): (&[u8], &[u8]),
     part: Option<(Part, &mut ReplySink<'_>)>,
 ) -> Result<(), Error> {
-    let (now_ms, wanted) = (context.now_ms, context.local.effects.wanted);
+    let (now_ms, wanted) = (context.now_ms, context.local.effects.is_wanted());
     let mut deliveries = Vec::new();
     let (shard, mut op) = context.shard(key);
     let result = shard.change_stream(&mut op, key, false, |stream| {

@@ -1,0 +1,123 @@
+//! Owns: what a server without replicas and without a cluster answers to commands about them, and MONITOR. Does not
+//! own: WAIT.
+
+use crate::args::Args;
+use crate::context::Context;
+use crate::error::Error;
+use crate::handler::{Entry, Scope};
+use crate::reply::ReplySink;
+use crate::session::client_flag;
+
+/// The slots of a cluster.
+const SLOTS: u16 = 16_384;
+
+pub(super) const LIST: &[Entry] = &[
+    ("MONITOR", Scope::None, monitor),
+    ("ROLE", Scope::None, role),
+    ("REPLICAOF", Scope::None, replicaof),
+    ("SLAVEOF", Scope::None, replicaof),
+    ("FAILOVER", Scope::None, failover),
+    ("READONLY", Scope::None, |context, args, sink| readonly(context, args, sink, true)),
+    ("READWRITE", Scope::None, |context, args, sink| readonly(context, args, sink, false)),
+    ("ASKING", Scope::None, no_cluster),
+    ("CLUSTERSCAN", Scope::None, no_cluster),
+    ("CLUSTER KEYSLOT", Scope::None, keyslot),
+    ("CLUSTER ADDSLOTS", Scope::None, no_cluster),
+    ("CLUSTER ADDSLOTSRANGE", Scope::None, no_cluster),
+    ("CLUSTER BUMPEPOCH", Scope::None, no_cluster),
+    ("CLUSTER CANCELSLOTMIGRATIONS", Scope::None, no_cluster),
+    ("CLUSTER COUNT-FAILURE-REPORTS", Scope::None, no_cluster),
+    ("CLUSTER COUNTKEYSINSLOT", Scope::None, no_cluster),
+    ("CLUSTER DELSLOTS", Scope::None, no_cluster),
+    ("CLUSTER DELSLOTSRANGE", Scope::None, no_cluster),
+    ("CLUSTER FAILOVER", Scope::None, no_cluster),
+    ("CLUSTER FLUSHSLOT", Scope::None, no_cluster),
+    ("CLUSTER FLUSHSLOTS", Scope::None, no_cluster),
+    ("CLUSTER FORGET", Scope::None, no_cluster),
+    ("CLUSTER GETKEYSINSLOT", Scope::None, no_cluster),
+    ("CLUSTER GETSLOTMIGRATIONS", Scope::None, no_cluster),
+    ("CLUSTER HELP", Scope::None, no_cluster),
+    ("CLUSTER INFO", Scope::None, no_cluster),
+    ("CLUSTER LINKS", Scope::None, no_cluster),
+    ("CLUSTER MEET", Scope::None, no_cluster),
+    ("CLUSTER MIGRATESLOTS", Scope::None, no_cluster),
+    ("CLUSTER MYID", Scope::None, no_cluster),
+    ("CLUSTER MYSHARDID", Scope::None, no_cluster),
+    ("CLUSTER NODES", Scope::None, no_cluster),
+    ("CLUSTER REPLICAS", Scope::None, no_cluster),
+    ("CLUSTER REPLICATE", Scope::None, no_cluster),
+    ("CLUSTER RESET", Scope::None, no_cluster),
+    ("CLUSTER SAVECONFIG", Scope::None, no_cluster),
+    ("CLUSTER SET-CONFIG-EPOCH", Scope::None, no_cluster),
+    ("CLUSTER SETSLOT", Scope::None, no_cluster),
+    ("CLUSTER SHARDS", Scope::None, no_cluster),
+    ("CLUSTER SLAVES", Scope::None, no_cluster),
+    ("CLUSTER SLOT-STATS", Scope::None, no_cluster),
+    ("CLUSTER SLOTS", Scope::None, no_cluster),
+    ("CLUSTER SYNCSLOTS", Scope::None, no_cluster),
+];
+
+fn no_cluster(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result<(), Error> {
+    Err(Error::err("This instance has cluster support disabled"))
+}
+
+/// The slot of a key, or of what stands between braces in it.
+fn keyslot(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let key = args.bytes(2);
+    let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
+        let rest = &key[open + 1..];
+        rest.iter().position(|byte| *byte == b'}').filter(|len| *len > 0).map(|len| &rest[..len])
+    });
+    let crc = crc::Crc::<u16>::new(&crc::CRC_16_XMODEM);
+    sink.int((crc.checksum(tag.unwrap_or(key)) % SLOTS).into());
+    Ok(())
+}
+
+fn readonly(
+    context: &mut Context<'_, '_>,
+    _: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+    on: bool,
+) -> Result<(), Error> {
+    context.session.info.set_flag(client_flag::READONLY, on);
+    sink.ok();
+    Ok(())
+}
+
+fn role(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    sink.array(3);
+    sink.bulk(b"master");
+    sink.int(0);
+    sink.array(0);
+    Ok(())
+}
+
+/// NO ONE is what the server is anyway; another server it cannot follow.
+fn replicaof(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    if args.is(1, "NO") && args.is(2, "ONE") {
+        sink.ok();
+        return Ok(());
+    }
+    let port = args.int(2).ok().filter(|port| (0..=65_535).contains(port));
+    let port = port.ok_or_else(|| Error::err("Invalid master port"))?;
+
+    let host = String::from_utf8_lossy(args.bytes(1)).into_owned();
+    Err(Error::err(format!("this server does not replicate: it cannot follow {host}:{port}")))
+}
+
+fn failover(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Result<(), Error> {
+    Err(Error::err(if args.len() == 2 && args.is(1, "ABORT") {
+        "No failover in progress."
+    } else {
+        "FAILOVER requires connected replicas."
+    }))
+}
+
+fn monitor(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    if !context.may_block() {
+        return Err(Error::err("MONITOR isn't allowed for DENY BLOCKING client"));
+    }
+    context.engine.begin_monitor(context.session);
+    sink.ok();
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Owns: MONITOR: who watches, and the line that shows a command. Does not own: when a command is shown.
+
+use parking_lot::RwLock;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use weft_protocol::table::flag;
+
+use crate::args::Args;
+use crate::command_log::{REDACTED, is_secret};
+use crate::engine::Engine;
+use crate::mailbox::{Message, Recipient};
+use crate::push::Push;
+use crate::session::{Session, client_flag};
+
+/// Those who watch.
+#[derive(Debug, Default)]
+pub struct Monitors {
+    count: AtomicUsize,
+    list: RwLock<Vec<Recipient>>,
+}
+
+impl Engine {
+    /// MONITOR.
+    pub(crate) fn begin_monitor(&self, session: &Session) {
+        if !session.info.has(client_flag::MONITOR) {
+            session.info.set_flag(client_flag::MONITOR, true);
+            let mut list = self.monitors.list.write();
+            list.push(session.info.recipient());
+            self.monitors.count.store(list.len(), Relaxed);
+        }
+    }
+    /// RESET, and the end of a client.
+    pub(crate) fn end_monitor(&self, session: &Session) {
+        if session.info.has(client_flag::MONITOR) {
+            session.info.set_flag(client_flag::MONITOR, false);
+            let mut list = self.monitors.list.write();
+            list.retain(|who| who.client != session.id());
+            self.monitors.count.store(list.len(), Relaxed);
+        }
+    }
+
+    /// Shows a command of a client that has run: EXEC stands behind what it ran.
+    #[inline]
+    pub(crate) fn monitor(&self, session: &Session, args: &Args<'_>, now_ms: u64) {
+        if self.monitors.count.load(Relaxed) != 0 && args.spec.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0
+        {
+            self.show(session, args, now_ms, &origin(session));
+        }
+    }
+    /// Shows a command that a script runs.
+    pub fn monitor_script(&self, session: &Session, args: &Args<'_>, now_ms: u64) {
+        if self.monitors.count.load(Relaxed) != 0 && args.spec.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0
+        {
+            self.show(session, args, now_ms, "lua");
+        }
+    }
+
+    #[cold]
+    fn show(&self, session: &Session, args: &Args<'_>, now_ms: u64, origin: &str) {
+        let push = Arc::new(Push::Monitor(line(session.db, args, now_ms, origin).into()));
+        for &who in &*self.monitors.list.read() {
+            self.post(Message::Push(who, Arc::clone(&push)));
+        }
+    }
+}
+
+fn origin(session: &Session) -> String {
+    let connection = &session.info.connection;
+    match connection.unix {
+        true => format!("unix:{}", connection.local.trim_end_matches(":0")),
+        false => connection.peer.to_string(),
+    }
+}
+
+fn line(db: u8, args: &Args<'_>, now_ms: u64, origin: &str) -> String {
+    let mut line = format!("{}.{:06} [{db} {origin}]", now_ms / 1000, now_ms % 1000 * 1000);
+    for (index, argument) in args.rest(0).enumerate() {
+        line.push(' ');
+        quote(if is_secret(args, index) { REDACTED } else { argument }, &mut line);
+    }
+    line
+}
+
+/// Bytes in double quotes, so that they stand on one line and can be read back.
+fn quote(bytes: &[u8], line: &mut String) {
+    line.push('"');
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\\' => line.extend(['\\', char::from(byte)]),
+            b'\n' => line.push_str("\\n"),
+            b'\r' => line.push_str("\\r"),
+            b'\t' => line.push_str("\\t"),
+            0x07 => line.push_str("\\a"),
+            0x08 => line.push_str("\\b"),
+            b' '..=b'~' => line.push(char::from(byte)),
+            // Writing into a string cannot fail.
+            _ => drop(write!(line, "\\x{byte:02x}")),
+        }
+    }
+    line.push('"');
+}

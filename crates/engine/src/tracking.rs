@@ -1,0 +1,336 @@
+//! Owns: which client may have cached which key, and telling it when the key changes (client-side caching). Does not
+//! own: CLIENT TRACKING, what has changed (the store's effects), writing pushes.
+//!
+//! A client that tracks is noted for each key that a read command of its names, under the lock of the key's shard; a
+//! writer looks the key up behind its own lock. So a client that has read the old value is either in the table by then,
+//! or reads the new one. An entry is used up by the first change. In broadcast mode nothing is noted: all changes
+//! under a prefix are told.
+//!
+//! While nobody tracks, a write costs one look at a number. The table is bounded by `tracking-table-max-keys`: above
+//! it keys are taken out at random, as if they had changed.
+
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use weft_protocol::table::flag;
+use weft_store::KeyHasher;
+
+use crate::args::Args;
+use crate::context::Effects;
+use crate::engine::Engine;
+use crate::keys;
+use crate::mailbox::Message;
+use crate::push::Push;
+use crate::session::{ClientInfo, Session, client_flag};
+
+/// Parts of the table, each with a lock of its own.
+const PARTS: usize = 64;
+
+/// Flags that CLIENT TRACKING sets and clears.
+pub(crate) const FLAGS: u32 = client_flag::TRACKING
+    | client_flag::REDIR_BROKEN
+    | client_flag::BCAST
+    | client_flag::OPTIN
+    | client_flag::OPTOUT
+    | client_flag::NOLOOP;
+
+/// Keys and the clients that may have cached them.
+#[derive(Debug, Default)]
+struct Part {
+    places: HashMap<Arc<[u8]>, usize>,
+    /// Keys in no order, so that one can be taken out at random; the clients of each ascending.
+    entries: Vec<(Arc<[u8]>, Vec<u64>)>,
+}
+
+impl Part {
+    /// Says whether the key and whether the client are new.
+    fn add(&mut self, key: &[u8], client: u64) -> (bool, bool) {
+        let Some(&place) = self.places.get(key) else {
+            let key: Arc<[u8]> = key.into();
+            self.places.insert(Arc::clone(&key), self.entries.len());
+            self.entries.push((key, vec![client]));
+            return (true, true);
+        };
+        let clients = &mut self.entries[place].1;
+        match clients.binary_search(&client) {
+            Ok(_) => (false, false),
+            Err(at) => {
+                clients.insert(at, client);
+                (false, true)
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Option<Vec<u64>> {
+        let place = self.places.remove(key)?;
+        let (_, clients) = self.entries.swap_remove(place);
+        if let Some((moved, _)) = self.entries.get(place) {
+            self.places.insert(Arc::clone(moved), place);
+        }
+        Some(clients)
+    }
+}
+
+/// Who tracks what.
+#[derive(Debug)]
+pub struct Tracking {
+    /// Clients that track: shared with whoever takes the store's effects.
+    clients: Arc<AtomicU32>,
+    hasher: KeyHasher,
+    parts: [Mutex<Part>; PARTS],
+    keys: AtomicUsize,
+    items: AtomicUsize,
+    /// Prefixes with the clients that want to know of every change under them.
+    prefixes: RwLock<BTreeMap<Box<[u8]>, Vec<u64>>>,
+}
+
+impl Default for Tracking {
+    fn default() -> Self {
+        Self {
+            clients: Arc::default(),
+            hasher: KeyHasher::from_entropy(),
+            parts: std::array::from_fn(|_| Mutex::default()),
+            keys: AtomicUsize::new(0),
+            items: AtomicUsize::new(0),
+            prefixes: RwLock::default(),
+        }
+    }
+}
+
+impl Tracking {
+    /// The number of clients that track, to be looked at by those who take effects.
+    pub(crate) fn clients(&self) -> Arc<AtomicU32> {
+        Arc::clone(&self.clients)
+    }
+    /// Keys in the table.
+    #[must_use]
+    pub fn key_count(&self) -> usize {
+        self.keys.load(Relaxed)
+    }
+    /// Keys in the table, each as often as there are clients that may have it.
+    #[must_use]
+    pub fn item_count(&self) -> usize {
+        self.items.load(Relaxed)
+    }
+    /// Prefixes that are told of.
+    #[must_use]
+    pub fn prefix_count(&self) -> usize {
+        self.prefixes.read().len()
+    }
+    /// The prefixes of one client.
+    pub(crate) fn prefixes_of(&self, client: u64) -> Vec<Box<[u8]>> {
+        let prefixes = self.prefixes.read();
+        let own = prefixes.iter().filter(|(_, clients)| clients.contains(&client));
+        own.map(|(prefix, _)| prefix.clone()).collect()
+    }
+
+    fn part(&self, key: &[u8]) -> &Mutex<Part> {
+        &self.parts[self.hasher.hash(key) as usize % PARTS]
+    }
+
+    fn take(&self, key: &[u8]) -> Vec<u64> {
+        let clients = self.part(key).lock().remove(key);
+        self.taken(clients.unwrap_or_default())
+    }
+
+    fn taken(&self, clients: Vec<u64>) -> Vec<u64> {
+        if !clients.is_empty() {
+            self.keys.fetch_sub(1, Relaxed);
+            self.items.fetch_sub(clients.len(), Relaxed);
+        }
+        clients
+    }
+
+    /// Takes some key out, in no order, but for one. `start` chooses where to look first.
+    fn take_any(&self, start: usize, but: &[u8]) -> Option<(Arc<[u8]>, Vec<u64>)> {
+        for part in (0..PARTS).map(|step| &self.parts[(start + step) % PARTS]) {
+            let mut part = part.lock();
+            let len = part.entries.len();
+            let chosen = (0..len.min(2)).map(|step| (start / PARTS + step) % len);
+            let key = chosen.map(|place| Arc::clone(&part.entries[place].0)).find(|key| **key != *but);
+            if let Some(key) = key {
+                let clients = part.remove(&key).unwrap_or_default();
+                drop(part);
+                return Some((key, self.taken(clients)));
+            }
+        }
+        None
+    }
+}
+
+impl Engine {
+    /// CLIENT TRACKING ON: the client's flags and redirection, and in broadcast mode prefixes on top of those it has.
+    pub(crate) fn track(&self, info: &ClientInfo, flags: u32, redirect: u64, prefixes: &[&[u8]]) {
+        if !info.has(client_flag::TRACKING) {
+            self.tracking.clients.fetch_add(1, Relaxed);
+        }
+        info.redirect.store(redirect, Relaxed);
+        info.set_flag(FLAGS, false);
+        info.set_flag(flags | client_flag::TRACKING, true);
+        if flags & client_flag::BCAST != 0 {
+            let mut table = self.tracking.prefixes.write();
+            let everything: &[&[u8]] = &[b""];
+            for prefix in if prefixes.is_empty() { everything } else { prefixes } {
+                let clients = table.entry((*prefix).into()).or_default();
+                if !clients.contains(&info.id) {
+                    clients.push(info.id);
+                }
+            }
+        }
+    }
+
+    /// CLIENT TRACKING OFF, RESET, and the end of a client. Its entries in the table are passed over later.
+    pub(crate) fn untrack(&self, info: &ClientInfo) {
+        if !info.has(client_flag::TRACKING) {
+            return;
+        }
+        if info.has(client_flag::BCAST) {
+            self.tracking.prefixes.write().retain(|_, clients| {
+                clients.retain(|client| *client != info.id);
+                !clients.is_empty()
+            });
+        }
+        info.set_flag(FLAGS, false);
+        self.tracking.clients.fetch_sub(1, Relaxed);
+    }
+
+    /// Notes the keys of a read command for a client that tracks. The locks of the keys are held.
+    #[inline]
+    pub(crate) fn track_read(&self, session: &Session, args: &Args<'_>) {
+        if session.info.has(client_flag::TRACKING) {
+            self.note_read(session, args);
+        }
+    }
+
+    #[cold]
+    fn note_read(&self, session: &Session, args: &Args<'_>) {
+        let info = &session.info;
+        let left_out = info.has(client_flag::BCAST)
+            || info.has(client_flag::OPTIN) && session.caching != Some(true)
+            || info.has(client_flag::OPTOUT) && session.caching == Some(false);
+        let spec = args.spec;
+        let reads = spec.flags & flag::READONLY != 0 && spec.flags & flag::PUBSUB == 0;
+        // What a script reads is noted read by read.
+        if left_out || !reads || matches!(spec.name, "EVAL_RO" | "EVALSHA_RO" | "FCALL_RO") {
+            return;
+        }
+        keys::each(args, |index| self.note_key(args.bytes(index), info.id));
+    }
+
+    fn note_key(&self, key: &[u8], client: u64) {
+        let tracking = &self.tracking;
+        let (new_key, new_client) = tracking.part(key).lock().add(key, client);
+        tracking.items.fetch_add(usize::from(new_client), Relaxed);
+        let max = self.settings.tracking_keys_max.load(Relaxed);
+        if new_key && tracking.keys.fetch_add(1, Relaxed) >= max && max > 0 {
+            let start = tracking.hasher.hash(key) as usize >> 6;
+            if let Some((key, clients)) = tracking.take_any(start, key) {
+                self.invalidate(&key, &clients, None);
+            }
+        }
+    }
+
+    /// Tells those who track of what has changed. `by`: the client that changed it, if one did.
+    #[cold]
+    pub(crate) fn invalidate_changed(&self, effects: &mut Effects, by: Option<u64>) {
+        if std::mem::take(&mut effects.flushed) {
+            self.invalidate_all();
+        }
+        self.broadcast(&effects.changed, by);
+        for (key, by_itself) in effects.changed.drain(..) {
+            let clients = self.tracking.take(&key);
+            self.invalidate(&key, &clients, by.filter(|_| !by_itself));
+        }
+    }
+
+    fn invalidate(&self, key: &[u8], clients: &[u64], by: Option<u64>) {
+        for &client in clients {
+            let Some(info) = self.clients.get(client) else { continue };
+            let tracks = info.has(client_flag::TRACKING) && !info.has(client_flag::BCAST);
+            if tracks && !(by == Some(client) && info.has(client_flag::NOLOOP)) {
+                self.send_invalidation(&info, Some(vec![key.into()]));
+            }
+        }
+    }
+
+    /// One push for each prefix and client, with all keys under the prefix.
+    fn broadcast(&self, changed: &[(Box<[u8]>, bool)], by: Option<u64>) {
+        let prefixes = self.tracking.prefixes.read();
+        for (prefix, clients) in prefixes.iter() {
+            let under: Vec<_> = changed.iter().filter(|(key, _)| key.starts_with(prefix)).collect();
+            if under.is_empty() {
+                continue;
+            }
+            for info in clients.iter().filter_map(|client| self.clients.get(*client)) {
+                let spares = by == Some(info.id) && info.has(client_flag::NOLOOP);
+                let told = under.iter().filter(|(_, by_itself)| !spares || *by_itself);
+                let mut keys: Vec<Box<[u8]>> = told.map(|(key, _)| key.clone()).collect();
+                keys.sort_unstable();
+                keys.dedup();
+                if !keys.is_empty() {
+                    self.send_invalidation(&info, Some(keys));
+                }
+            }
+        }
+    }
+
+    /// A database is empty, or two have changed places: nothing that is cached may be used any more.
+    fn invalidate_all(&self) {
+        for part in &self.tracking.parts {
+            let entries = {
+                let mut part = part.lock();
+                part.places.clear();
+                std::mem::take(&mut part.entries)
+            };
+            self.tracking.keys.fetch_sub(entries.len(), Relaxed);
+            self.tracking.items.fetch_sub(entries.iter().map(|(_, clients)| clients.len()).sum(), Relaxed);
+        }
+        for info in self.clients.all().iter().filter(|info| info.has(client_flag::TRACKING)) {
+            self.send_invalidation(info, None);
+        }
+    }
+
+    /// Sends an invalidation to a client or to whom it redirects. RESP2 has no pushes: there it goes only to somebody
+    /// else, who is subscribed.
+    fn send_invalidation(&self, info: &ClientInfo, keys: Option<Vec<Box<[u8]>>>) {
+        let redirect = info.redirect.load(Relaxed);
+        let target = (redirect != 0).then(|| self.clients.get(redirect));
+        let to = match &target {
+            None => info,
+            Some(Some(target)) if !target.has(client_flag::CLOSING) => target,
+            Some(_) => {
+                info.set_flag(client_flag::REDIR_BROKEN, true);
+                if info.protocol.load(Relaxed) > 2 {
+                    let push = Arc::new(Push::TrackingRedirBroken(redirect));
+                    self.post(Message::Push(info.recipient(), push));
+                }
+                return;
+            }
+        };
+        if to.protocol.load(Relaxed) > 2 || redirect != 0 && to.has(client_flag::PUBSUB) {
+            self.post(Message::Push(to.recipient(), Arc::new(Push::Invalidate(keys))));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_finds_its_keys_whatever_was_removed() {
+        let mut part = Part::default();
+        for key in 0..20_u8 {
+            assert_eq!(part.add(&[key], 7), (true, true));
+            assert_eq!(part.add(&[key], 7), (false, false));
+            assert_eq!(part.add(&[key], 3), (false, true));
+        }
+        for key in (0..20_u8).step_by(2) {
+            assert_eq!(part.remove(&[key]), Some(vec![3, 7]));
+            assert_eq!(part.remove(&[key]), None);
+        }
+        assert!((1..20_u8).step_by(2).all(|key| part.remove(&[key]) == Some(vec![3, 7])));
+        assert!(part.entries.is_empty() && part.places.is_empty());
+    }
+}

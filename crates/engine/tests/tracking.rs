@@ -1,0 +1,275 @@
+//! Client-side caching and MONITOR: who is told of what, when, and in which form.
+
+mod support;
+
+use support::{Bench, show};
+use weft_engine::reply::Protocol;
+
+const PUSHING: [Protocol; 2] = [Protocol::Resp3, Protocol::Respb];
+const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
+
+fn got(bench: &mut Bench, client: u32) -> Vec<String> {
+    bench.take(client).iter().map(show).collect()
+}
+
+fn run(bench: &mut Bench, client: u32, command: &str) -> Vec<String> {
+    bench.run(client, command).iter().map(show).collect()
+}
+
+#[test]
+fn a_key_that_was_read_is_told_of_once() {
+    for protocol in PUSHING {
+        let mut bench = Bench::new();
+        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        bench.text(b, "SET k 0");
+        bench.text(a, "CLIENT TRACKING on");
+        bench.text(b, "SET k 1");
+        assert!(got(&mut bench, a).is_empty(), "it was not read since tracking began");
+        bench.text(a, "GET k");
+        bench.text(a, "GET k");
+        bench.text(b, "GET k");
+        assert!(got(&mut bench, a).is_empty());
+        bench.text(b, "SET k 2");
+        assert_eq!(got(&mut bench, a), [">[invalidate [k]]"]);
+        bench.text(b, "SET k 3");
+        assert!(got(&mut bench, a).is_empty());
+        // What is not there can be cached too.
+        bench.text(a, "GET none");
+        bench.text(b, "SET none 1");
+        assert_eq!(got(&mut bench, a), [">[invalidate [none]]"]);
+        // The client's own write is told behind its reply.
+        bench.text(a, "GET k");
+        assert_eq!(run(&mut bench, a, "SET k 4"), ["OK", ">[invalidate [k]]"]);
+        bench.text(a, "GET k");
+        bench.text(a, "CLIENT TRACKING off");
+        bench.text(b, "SET k 5");
+        assert!(got(&mut bench, a).is_empty());
+    }
+}
+
+#[test]
+fn every_way_to_change_a_key_is_told() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    bench.text(a, "CLIENT TRACKING on");
+    for (before, read, write) in [
+        ("SET k 1", "GET k", "DEL k"),
+        ("SET k 1", "GET k", "INCR k"),
+        ("SET k 1", "GET k", "APPEND k x"),
+        ("SET k 1", "GET k", "EXPIRE k 100"),
+        ("SET k 1", "GET k", "RENAME k k2"),
+        ("SET k2 1", "GET k", "RENAME k2 k"),
+        ("DEL k", "LLEN k", "RPUSH k a b"),
+        ("PING", "LLEN k", "LPOP k"),
+        ("DEL k", "LLEN k", "LPUSH k a b"),
+        ("DEL k", "XLEN k", "XADD k 1-1 f v"),
+        ("PING", "XLEN k", "XADD k 2-1 f v"),
+        ("DEL k", "ZCARD k", "ZADD k 1 a 2 b"),
+        ("PING", "ZSCORE k a", "ZINCRBY k 1 a"),
+        ("PING", "ZCARD k", "ZREM k a"),
+        ("DEL k", "HLEN k", "HSET k f v"),
+        ("PING", "HGET k f", "HDEL k f"),
+        ("DEL k", "SCARD k", "SADD k a b"),
+        ("PING", "SCARD k", "SPOP k"),
+    ] {
+        bench.text(b, before);
+        bench.take(a);
+        bench.text(a, read);
+        let reply = bench.text(b, write);
+        assert!(!reply.starts_with('-'), "{write}: {reply}");
+        assert_eq!(got(&mut bench, a), [">[invalidate [k]]"], "{write}");
+    }
+}
+
+#[test]
+fn expiry_flush_and_swap_are_told() {
+    for protocol in PUSHING {
+        let mut bench = Bench::new();
+        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        bench.text(a, "CLIENT TRACKING on NOLOOP");
+        bench.text(b, "SET k 1 PX 100");
+        bench.text(a, "GET k");
+        bench.clock.advance(200);
+        // Whoever sees it go, even under NOLOOP: nobody has deleted it.
+        assert_eq!(run(&mut bench, a, "GET k")[1..], [">[invalidate [k]]"]);
+        for command in ["FLUSHALL", "FLUSHDB", "SWAPDB 0 1"] {
+            bench.text(b, "SET k 1");
+            bench.take(a);
+            bench.text(a, "GET k");
+            bench.text(b, command);
+            assert_eq!(got(&mut bench, a), [">[invalidate nil]"], "{command}");
+            assert_eq!(bench.engine.tracking.key_count(), 0);
+            assert_eq!(bench.engine.tracking.item_count(), 0);
+        }
+    }
+}
+
+#[test]
+fn noloop_spares_who_wrote() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    bench.text(a, "CLIENT TRACKING on NOLOOP");
+    bench.text(a, "GET k");
+    assert_eq!(run(&mut bench, a, "SET k 1"), ["OK"]);
+    bench.text(a, "GET k");
+    bench.text(b, "SET k 2");
+    assert_eq!(got(&mut bench, a), [">[invalidate [k]]"]);
+}
+
+#[test]
+fn optin_and_optout_choose_commands() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    bench.text(a, "CLIENT TRACKING on OPTIN");
+    let changed = |bench: &mut Bench, keys: &str| {
+        for key in keys.split(' ') {
+            bench.text(b, &format!("SET {key} x"));
+        }
+        got(bench, a).join(" ")
+    };
+    bench.text(a, "GET x");
+    assert_eq!(changed(&mut bench, "x"), "");
+    bench.text(a, "CLIENT CACHING yes");
+    bench.text(a, "CLIENT ID");
+    bench.text(a, "GET x");
+    bench.text(a, "GET y");
+    assert_eq!(changed(&mut bench, "x y"), ">[invalidate [x]]");
+    // For a whole transaction.
+    for command in ["CLIENT CACHING yes", "MULTI", "PTTL x", "GET y", "EXEC", "GET z"] {
+        bench.text(a, command);
+    }
+    assert_eq!(changed(&mut bench, "x y z"), ">[invalidate [x]] >[invalidate [y]]");
+    bench.text(a, "CLIENT TRACKING off");
+    bench.text(a, "CLIENT TRACKING on OPTOUT");
+    bench.text(a, "CLIENT CACHING no");
+    bench.text(a, "GET x");
+    bench.text(a, "GET y");
+    assert_eq!(changed(&mut bench, "x y"), ">[invalidate [y]]");
+}
+
+#[test]
+fn prefixes_are_broadcast() {
+    for protocol in PUSHING {
+        let mut bench = Bench::new();
+        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        bench.text(a, "CLIENT TRACKING on BCAST PREFIX user: PREFIX item: NOLOOP");
+        bench.text(b, "MSET user:1 a user:2 b other c item:1 d");
+        assert_eq!(got(&mut bench, a), [">[invalidate [item:1]]", ">[invalidate [user:1 user:2]]"]);
+        assert_eq!(run(&mut bench, a, "SET user:1 x"), ["OK"]);
+        for (command, expected) in [
+            ("CLIENT TRACKING on BCAST PREFIX user:1", "existing prefix 'user:'"),
+            ("CLIENT TRACKING on BCAST PREFIX a PREFIX ab", "another provided prefix 'ab'"),
+            ("CLIENT TRACKING on", "You can't switch BCAST mode on/off before disabling"),
+            ("CLIENT TRACKING on BCAST OPTIN", "OPTIN and OPTOUT are not compatible with BCAST"),
+            ("CLIENT TRACKING on PREFIX x", "PREFIX option requires BCAST mode to be enabled"),
+            ("CLIENT TRACKING on OPTIN OPTOUT", "You can't"),
+            ("CLIENT TRACKING on REDIRECT 999", "The client ID you want redirect to does not exist"),
+            ("CLIENT TRACKING on REDIRECT", "syntax error"),
+            ("CLIENT TRACKING maybe", "syntax error"),
+            (
+                "CLIENT CACHING yes",
+                "CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.",
+            ),
+        ] {
+            let reply = bench.text(a, command);
+            assert!(reply.starts_with("-ERR ") && reply.contains(expected), "{command}: {reply}");
+        }
+        let info = bench.text(a, "CLIENT TRACKINGINFO");
+        assert_eq!(info, "{flags:[on bcast noloop] redirect:0 prefixes:[item: user:]}");
+        bench.text(a, "RESET");
+        assert_eq!(bench.engine.tracking.prefix_count(), 0);
+        bench.run(a, "HELLO 3");
+        bench.text(a, "CLIENT TRACKING on BCAST");
+        bench.text(b, "SET anything 1");
+        assert_eq!(got(&mut bench, a), [">[invalidate [anything]]"]);
+        bench.disconnect(a);
+        bench.text(b, "SET anything 1");
+        assert_eq!(bench.engine.tracking.prefix_count(), 0);
+    }
+}
+
+#[test]
+fn invalidations_go_to_another_client() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let c = bench.connect(Protocol::Resp3);
+    bench.run(b, "SUBSCRIBE __redis__:invalidate");
+    let id = bench.session(b).id();
+    bench.text(a, &format!("CLIENT TRACKING on REDIRECT {id}"));
+    assert_eq!(bench.text(a, "CLIENT GETREDIR"), id.to_string());
+    bench.text(a, "GET k");
+    bench.text(c, "SET k 1");
+    assert_eq!(got(&mut bench, b), ["[message __redis__:invalidate [k]]"]);
+    bench.text(c, "FLUSHALL");
+    assert_eq!(got(&mut bench, b), ["[message __redis__:invalidate nil]"]);
+    bench.run(c, &format!("CLIENT TRACKING on REDIRECT {id}"));
+    bench.text(c, "GET k");
+    bench.text(a, "GET k");
+    bench.disconnect(b);
+    assert_eq!(run(&mut bench, c, "SET k 1"), ["OK".to_string(), format!(">[tracking-redir-broken {id}]")]);
+    assert!(got(&mut bench, a).is_empty());
+    assert!(bench.text(a, "CLIENT TRACKINGINFO").contains("broken_redirect"));
+    assert!(bench.text(a, "CLIENT INFO").contains(" flags=tR "));
+}
+
+#[test]
+fn the_table_is_bounded() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    bench.text(a, "CONFIG SET tracking-table-max-keys 3");
+    bench.text(a, "CLIENT TRACKING on");
+    let mut told = Vec::new();
+    for key in 0..10 {
+        told.extend(run(&mut bench, a, &format!("GET {key}")).into_iter().skip(1));
+        assert!(bench.engine.tracking.key_count() <= 3);
+    }
+    assert_eq!(told.len(), 7, "each key that is taken out is told of");
+    for key in 0..10 {
+        bench.text(b, &format!("SET {key} x"));
+    }
+    told.extend(got(&mut bench, a));
+    told.sort_unstable();
+    told.dedup();
+    assert_eq!(told.len(), 10, "each key is told of once: {told:?}");
+    assert_eq!((bench.engine.tracking.key_count(), bench.engine.tracking.item_count()), (0, 0));
+}
+
+#[test]
+fn monitor_shows_commands_and_no_passwords() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let (a, b) = (bench.connect(protocol), bench.connect(Protocol::Resp3));
+        assert_eq!(bench.text(a, "MONITOR"), "OK");
+        for command in [
+            "SET k \"\\\u{1}",
+            "SELECT 2",
+            "MULTI",
+            "GET k",
+            "EXEC",
+            "AUTH default secret",
+            "HELLO 3 AUTH default secret SETNAME x",
+            "ACL SETUSER bob >secret",
+            "GET",
+        ] {
+            bench.run(b, command);
+        }
+        let lines: Vec<String> = got(&mut bench, a)
+            .iter()
+            .map(|line| line.trim_start_matches(">[monitor ").trim_end_matches(']').to_owned())
+            .collect();
+        let expected = [
+            r#"0 10.0.0.1:5000] "SET" "k" "\"\\\x01""#,
+            r#"2 10.0.0.1:5000] "SELECT" "2""#,
+            r#"2 10.0.0.1:5000] "MULTI""#,
+            r#"2 10.0.0.1:5000] "GET" "k""#,
+            r#"2 10.0.0.1:5000] "EXEC""#,
+            r#"2 10.0.0.1:5000] "AUTH" "(redacted)" "(redacted)""#,
+            r#"2 10.0.0.1:5000] "HELLO" "3" "AUTH" "(redacted)" "(redacted)" "SETNAME" "x""#,
+        ];
+        let expected = expected.map(|line| format!("1700000000.000000 [{line}"));
+        assert_eq!(lines, expected, "{protocol:?}");
+        bench.text(a, "RESET");
+        bench.text(b, "PING");
+        assert!(got(&mut bench, a).is_empty());
+    }
+}
