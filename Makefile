@@ -122,7 +122,7 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust test-instructions test-c test-go test-go-race
+test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e
 
 .PHONY: test-rust
 test-rust:
@@ -143,3 +143,13 @@ test-go:
 .PHONY: test-go-race
 test-go-race:
 	@cd sdk/go && ../../$(STEP) test-go-race go test -v -race -count=1 ./...
+
+# Against the Rust decoders, through the C library.
+.PHONY: test-go-differential
+test-go-differential:
+	@$(STEP) test-go-differential scripts/go-differential
+
+# With clients and servers that others wrote, and with weft serve.
+.PHONY: test-go-e2e
+test-go-e2e:
+	@$(STEP) test-go-e2e scripts/go-e2e
