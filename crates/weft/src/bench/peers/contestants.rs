@@ -95,7 +95,9 @@ impl Field {
 
 fn serves(program: &Path) -> bool {
     let help = Command::new(program).arg("--help").output();
-    help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).lines().any(|line| line.trim().starts_with("serve ")))
+    help.is_ok_and(|help| {
+        String::from_utf8_lossy(&help.stdout).lines().any(|line| line.trim().starts_with("serve "))
+    })
 }
 
 fn version(program: &Path) -> String {
