@@ -1,4 +1,4 @@
-//go:build linux && (amd64 || arm64)
+//go:build linux && (amd64 || arm64) && !race
 
 package resp
 
@@ -10,6 +10,8 @@ package resp
 //
 // And without the read that only finds that there is nothing left: TCP_INQ has the kernel say so with the bytes. It counts the end
 // of the stream as something left, so that none is missed.
+//
+// Under the race detector rawio_unix.go is used: it knows of reads and writes what a program in one process shares through a socket.
 
 import (
 	"io"
