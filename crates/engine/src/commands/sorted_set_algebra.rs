@@ -237,7 +237,6 @@ impl<'k> Request<'k> {
             }
             Operation::Card => {}
         }
-        set.settle();
         result
     }
 }
@@ -307,7 +306,9 @@ fn store(
     (operation, event): (Operation, &str),
 ) -> Result<(), Error> {
     let request = Request::parse(context, args, 2, operation)?;
-    let result = request.build(context, operation);
+    let mut result = request.build(context, operation);
+    let (limits, backing) = (context.sorted_set_limits(), context.engine.keyspace.backing());
+    SortedSetMut::new(&mut result, limits, backing).settle();
     let target = context.key(args, 1);
     sink.count(result.view().len());
     context.store(&target, (notify::ZSET, event), Object::SortedSet(result));

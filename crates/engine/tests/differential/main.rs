@@ -104,7 +104,10 @@ impl Prepared {
             let Some(template) = chosen else { continue };
             let mut words = template.fill(dice, self.group.places);
             disturb(&mut words, dice);
-            if !may_pass(&words) && !accepted::leaves_out(accepted, &pair::command(&words)) {
+            if !may_pass(&words)
+                && !is_chance(&words)
+                && !accepted::leaves_out(accepted, &pair::command(&words))
+            {
                 return (words, template.rule);
             }
         }
@@ -136,6 +139,11 @@ fn may_pass(words: &[Vec<u8>]) -> bool {
         b"BLOCK" => is_short(at + 1, 60_000),
         _ => false,
     })
+}
+
+/// Whether chance decides what a command leaves behind.
+fn is_chance(words: &[Vec<u8>]) -> bool {
+    words.len() == 2 && words[0].eq_ignore_ascii_case(b"SPOP")
 }
 
 fn plan(groups: &[Prepared], accepted: &[Accepted], seed: u64) -> Vec<Step> {
