@@ -275,6 +275,8 @@ fn the_table_of_commands_is_told() {
         assert_eq!(bench.text(a, "COMMAND GETKEYS set k v"), "[k]");
         assert_eq!(bench.text(a, "COMMAND GETKEYSANDFLAGS set k v"), "[[k [OW update]]]");
         assert_eq!(bench.text(a, "COMMAND GETKEYSANDFLAGS set k v get"), "[[k [RW access update]]]");
+        let sort = bench.text(a, "COMMAND GETKEYSANDFLAGS sort a by store get store store b");
+        assert_eq!(sort, "[[a [RO access]] [b [OW update]]]");
         assert_eq!(bench.text(a, "COMMAND GETKEYS ping"), "-ERR The command has no key arguments");
         assert_eq!(bench.text(a, "COMMAND GETKEYS nothing"), "-ERR Invalid command specified");
         let arity = "-ERR Invalid number of arguments specified for command";
