@@ -96,8 +96,8 @@ pub(crate) enum Stop {
     Control,
     /// The rest is of another protocol.
     Switch,
-    /// The bytes are wrong.
-    Invalid(Malformed),
+    /// The bytes are wrong; with the one that is.
+    Invalid(Malformed, Option<u8>),
     /// The bytes are wrong, on this channel.
     InvalidOn(u16, Malformed),
     /// It is HTTP.
@@ -230,7 +230,7 @@ impl Connection {
         };
         match stop {
             Stop::Incomplete if requests.is_open() => requests.take_open(&mut self.partial),
-            Stop::Invalid(_) | Stop::InvalidOn(..) => requests.drop_open(),
+            Stop::Invalid(..) | Stop::InvalidOn(..) => requests.drop_open(),
             _ => {}
         }
         stop
@@ -311,7 +311,9 @@ impl Single {
                     }
                 }
                 Outcome::Incomplete { .. } => return Stop::Incomplete,
-                Outcome::Invalid(error) => return Stop::Invalid(error.kind),
+                Outcome::Invalid(error) => {
+                    return Stop::Invalid(error.kind, bytes.get(*at + error.offset).copied());
+                }
             }
         }
     }
@@ -325,7 +327,7 @@ impl Single {
         match first(*rest.first()?) {
             First::Resp => {}
             First::Respb => return Some(Stop::Switch),
-            First::Unknown => return Some(Stop::Invalid(Malformed::UnknownProtocol)),
+            First::Unknown => return Some(Stop::Invalid(Malformed::UnknownProtocol, None)),
             First::Line => {
                 let line_max = Limits::DEFAULT.inline_bytes_max as usize;
                 let Some(end) = rest.iter().take(line_max).position(|&byte| byte == b'\n') else {

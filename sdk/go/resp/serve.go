@@ -16,11 +16,10 @@ import (
 )
 
 type serverConn struct {
-	server  *Server
-	nc      net.Conn
-	raw     syscall.RawConn
-	inquiry inquiry
-	onRead  func(fd uintptr) bool
+	server *Server
+	nc     net.Conn
+	raw    syscall.RawConn
+	onRead func(fd uintptr) bool
 
 	in     parser
 	out    outbox
@@ -48,9 +47,7 @@ func (s *Server) newConn(nc net.Conn) *serverConn {
 		nc = tls.Server(nc, s.TLSConfig)
 	}
 	c := &serverConn{server: s, nc: nc, raw: rawConnOf(nc)}
-	if c.onRead = c.readReady; c.raw != nil {
-		c.inquiry.begin(nc, c.raw)
-	}
+	c.onRead = c.readReady
 	c.sniffing = s.RESPB == RESPBDetect
 	c.in.init(&s.limits)
 	c.in.wide = c.raw != nil
@@ -190,7 +187,7 @@ func (c *serverConn) handshake() error {
 func (c *serverConn) readReady(fd uintptr) bool {
 	for {
 		space := c.in.room()
-		n, more, again, err := c.inquiry.read(fd, space)
+		n, again, err := rawRead(fd, space)
 		if again {
 			c.in.release()
 			return c.park()
@@ -204,10 +201,6 @@ func (c *serverConn) readReady(fd uintptr) bool {
 		c.bytesIn += int64(n)
 		if c.sniffing && c.sniff() || !c.process() {
 			return true
-		}
-		if !more { // what comes later wakes the poller
-			c.in.release()
-			return c.park()
 		}
 	}
 }

@@ -1,7 +1,5 @@
 package respb_test
 
-// This file owns the examples of the package page.
-
 import (
 	"context"
 	"fmt"

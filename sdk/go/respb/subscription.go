@@ -35,9 +35,8 @@ type Subscription struct {
 
 type queuedMessage struct {
 	Message
-	lane   *lane
-	size   int
-	credit int // what it still costs of the window
+	lane *lane
+	size int // as credit
 }
 
 var subscribeWords = [3]string{"SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"}
@@ -282,7 +281,13 @@ func (s *Subscription) pop() Message {
 		s.space = nil
 	}
 	s.mu.Unlock()
-	m.lane.returnCredit(m.credit)
+	if l := m.lane.link; l.binary {
+		l.mu.Lock()
+		if m.lane.window > 0 {
+			m.lane.consumed(m.size)
+		}
+		l.mu.Unlock()
+	}
 	return m.Message
 }
 
@@ -313,7 +318,7 @@ func (ch *Channel) pushed(la *lane, v *Value, n int) {
 		}
 		return
 	}
-	s.put(queuedMessage{m, la, len(m.Channel) + len(m.Payload) + len(m.Pattern), n}, la)
+	s.put(queuedMessage{m, la, max(n, len(m.Channel)+len(m.Payload)+len(m.Pattern))}, la)
 }
 
 func (la *lane) returnCredit(n int) {

@@ -1,5 +1,7 @@
 //! Owns: the way of bytes from a socket to requests. Does not own: running them, sending.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use weft_engine::reply::ReplySink;
 use weft_protocol::Malformed;
 
@@ -123,8 +125,8 @@ impl Worker<'_> {
                     self.apply_control(index);
                 }
                 Stop::Switch => self.switch_to_respb(index, true),
-                Stop::Invalid(kind) => return self.malformed(index, 0, kind),
-                Stop::InvalidOn(channel, kind) => return self.malformed(index, channel, kind),
+                Stop::Invalid(kind, byte) => return self.malformed(index, 0, (kind, byte)),
+                Stop::InvalidOn(channel, kind) => return self.malformed(index, channel, (kind, None)),
                 Stop::Http => return self.answer_http(index),
             }
             if !self.io.get(index).is_some_and(|connection| connection.may_go_on()) {
@@ -162,11 +164,6 @@ impl Worker<'_> {
             self.run_batch();
         }
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
-        if connection.life != Life::Open {
-            // It is closing, and its input has been let go of already.
-            connection.source = Source::Arena;
-            return;
-        }
         if own {
             connection.pending.drain(..at);
             connection.source = Source::Arena;
@@ -223,10 +220,10 @@ impl Worker<'_> {
     /// The connection speaks RESPB from here on. `fresh`: it never spoke anything else.
     pub(super) fn switch_to_respb(&mut self, index: u32, fresh: bool) {
         let limits = RespbLimits::of(&self.engine.settings);
-        let allowed = self.engine.settings.respb_detect.load(std::sync::atomic::Ordering::Relaxed);
+        let allowed = self.engine.settings.respb_detect.load(Relaxed);
         let Some(slot) = self.io.slots.get_mut(index as usize) else { return };
         if fresh && !allowed {
-            return self.malformed(index, 0, Malformed::UnknownProtocol);
+            return self.malformed(index, 0, (Malformed::UnknownProtocol, None));
         }
         let Some(connection) = slot.take() else { return };
         let mut connection = *connection;
@@ -239,11 +236,15 @@ impl Worker<'_> {
     }
 
     /// Malformed bytes: what was before them has an answer, then they get theirs, then the connection closes.
-    fn malformed(&mut self, index: u32, channel: u16, kind: Malformed) {
+    fn malformed(&mut self, index: u32, channel: u16, (kind, byte): (Malformed, Option<u8>)) {
         self.run_batch();
         self.settle(index);
         self.io.touch(index);
-        let text = format!("ERR {}", kind.text());
+        let got = match (kind, byte) {
+            (Malformed::ExpectedBulk, Some(byte)) => format!(", got '{}'", char::from(byte)),
+            _ => String::new(),
+        };
+        let text = format!("ERR {}{got}", kind.text());
         let Some(connection) = self.io.get(index) else { return };
         let mut wire = match &connection.peer {
             Peer::Resp(single) => single.session.wire,

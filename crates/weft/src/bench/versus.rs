@@ -12,7 +12,7 @@ use super::cases::{self, Case};
 use super::report;
 use super::run::{self, Measured, Plan, Server};
 use super::stats::{Ratio, ratio};
-use super::{Options, aim, give_json};
+use super::{Options, aim};
 use crate::text::grouped;
 use crate::wire::results::Spread;
 use crate::wire::table::{Table, number};
@@ -71,16 +71,17 @@ pub(super) fn run(
                 eprintln!("{}: {trouble}", case.label);
             }
         }
-        values.push(json_of(case, &done));
-        if !options.json {
+        if options.json {
+            values.push(json_of(case, &done));
+        } else {
             println!("{}", table(case, &done).text());
         }
     }
-    give_json(options, || {
+    if options.json {
         let mut value = report::json_head(&plan);
         value["tests"] = values.into();
-        value
-    })?;
+        println!("{}", serde_json::to_string_pretty(&value)?);
+    }
     Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -1,7 +1,5 @@
 package main
 
-// This file owns the test of the example.
-
 import (
 	"context"
 	"net"

@@ -1,0 +1,267 @@
+"""Owns: what RESPB promises over time, on a real socket: the scenarios of the specification. Does not own: single frames,
+which the vectors prove."""
+
+import struct
+import unittest
+
+from server import Closed, Respb, Server, argv, cancel, close, get, long_frame, request, window
+
+
+class Channels(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.stop() == 0
+
+    def open(self):
+        wire = Respb(self.server.port)
+        self.addCleanup(wire.close)
+        return wire
+
+    def test_typed_argv_and_passthrough_say_the_same(self):
+        wire = self.open()
+        self.assertEqual(wire.call_on(3, "SET", "typed", "v"), "+OK")
+        wire.send(get(3, "typed"))
+        self.assertEqual(wire.frame(), (3, "v"))
+        wire.send(long_frame(0xFFFF, 4, request("GET", "typed")))
+        self.assertEqual(wire.frame(), (4, "v"))
+        wire.send(bytes.fromhex("03000005"))
+        self.assertEqual(wire.frame(), (5, "+PONG"))
+
+    def test_channels_are_clients_of_their_own(self):
+        wire = self.open()
+        ids = [wire.call_on(channel, "CLIENT", "ID") for channel in range(4)]
+        self.assertEqual(len(set(ids)), 4)
+        wire.call_on(1, "SELECT", "5")
+        wire.call_on(1, "SET", "own", "one")
+        self.assertIsNone(wire.call_on(2, "GET", "own"))
+        wire.call_on(1, "CLIENT", "SETNAME", "first")
+        self.assertIn(wire.call_on(2, "CLIENT", "GETNAME"), (None, ""))
+        self.assertEqual(wire.call_on(1, "MULTI"), "+OK")
+        self.assertEqual(wire.call_on(1, "SET", "t", "1"), "+QUEUED")
+        self.assertIsNone(wire.call_on(2, "GET", "t"))
+        self.assertEqual(wire.call_on(1, "EXEC"), ["+OK"])
+        # WATCH of one channel sees the writes of another.
+        wire.call_on(1, "WATCH", "t")
+        wire.call_on(1, "MULTI")
+        wire.call_on(1, "GET", "t")
+        wire.call_on(3, "SELECT", "5")
+        wire.call_on(3, "SET", "t", "2")
+        self.assertIsNone(wire.call_on(1, "EXEC"))
+
+    def test_a_blocked_channel_holds_back_only_itself(self):
+        wire = self.open()
+        wire.send_command(1, "BLPOP", "blocked", "0")
+        wire.send_command(1, "PING")
+        wire.send(argv(2, "SET", "k", "v") + get(2, "k"))
+        self.assertEqual([wire.frame(), wire.frame()], [(2, "+OK"), (2, "v")])
+        wire.send_command(2, "RPUSH", "blocked", "x")
+        frames = [wire.frame() for _ in range(3)]
+        self.assertIn((2, 1), frames)
+        self.assertEqual([value for channel, value in frames if channel == 1], [["blocked", "x"], "+PONG"])
+
+    def test_a_wait_ends_by_its_time(self):
+        wire = self.open()
+        wire.send_command(1, "BLPOP", "nothing", "0.05")
+        wire.send_command(1, "PING")
+        self.assertEqual([wire.frame(), wire.frame()], [(1, None), (1, "+PONG")])
+
+    def test_cancel_ends_what_blocks_and_what_waits(self):
+        wire = self.open()
+        wire.send(argv(1, "PING") + argv(1, "BLPOP", "none", "0") + argv(1, "ECHO", "waits") + argv(1, "PING"))
+        self.assertEqual(wire.frame(), (1, "+PONG"))
+        wire.send(cancel(1, 2) + cancel(1, 7) + cancel(9, 0))
+        wire.send(cancel(1, 1))
+        frames = [wire.frame() for _ in range(3)]
+        self.assertTrue(frames[0][1].startswith("-CANCELLED"), frames)
+        self.assertTrue(frames[1][1].startswith("-CANCELLED"), frames)
+        self.assertEqual(frames[2], (1, "+PONG"))
+
+    def test_close_in_both_directions(self):
+        wire = self.open()
+        before = wire.call_on(7, "CLIENT", "ID")
+        wire.call_on(7, "SELECT", "3")
+        wire.send(close(7))
+        self.assertEqual(wire.frame(), (7, ("close", 0)))
+        self.assertNotEqual(wire.call_on(7, "CLIENT", "ID"), before)
+        self.assertIn(" db=0 ", wire.call_on(7, "CLIENT", "INFO"))
+        # QUIT: OK, then CLOSE by the server; what comes before our CLOSE is discarded.
+        wire.send(argv(7, "QUIT") + argv(7, "PING"))
+        self.assertEqual([wire.frame(), wire.frame()], [(7, "+OK"), (7, ("close", 0))])
+        wire.send(argv(7, "PING") + close(7) + argv(7, "ECHO", "again"))
+        self.assertEqual(wire.frame(), (7, "again"))
+        # A channel that was never open answers CLOSE all the same.
+        wire.send(close(77))
+        self.assertEqual(wire.frame(), (77, ("close", 0)))
+
+    def test_close_of_a_blocked_channel_gives_its_place_back(self):
+        wire, other = self.open(), self.open()
+        wire.send_command(1, "BLPOP", "left", "0")
+        wire.send(close(1))
+        self.assertEqual(wire.frame(), (1, ("close", 0)))
+        self.assertEqual(other.call_on(0, "RPUSH", "left", "stays"), 1)
+        self.assertEqual(other.call_on(0, "LPOP", "left"), "stays")
+
+    def test_channel_0_starts_anew(self):
+        wire = self.open()
+        wire.call_on(0, "SELECT", "2")
+        first = wire.call_on(0, "CLIENT", "ID")
+        wire.send(close(0))
+        self.assertEqual(wire.frame(), (0, ("close", 0)))
+        self.assertNotEqual(wire.call_on(0, "CLIENT", "ID"), first)
+        wire.send_command(0, "QUIT")
+        self.assertEqual(wire.frame()[1], "+OK")
+        with self.assertRaises((Closed, ConnectionResetError)):
+            wire.frame()
+
+    def test_a_full_queue_closes_its_channel_and_no_other(self):
+        wire = self.open()
+        wire.send_command(1, "BLPOP", "never", "0")
+        value = b"x" * 100_000
+        for _ in range(12):
+            wire.send_command(1, "SET", "held", value)
+        self.assertEqual(wire.frame(), (1, ("close", 1)))
+        self.assertEqual(wire.call_on(2, "PING"), "+PONG")
+
+    def test_window_is_credit_in_bytes(self):
+        wire = self.open()
+        wire.call_on(1, "SET", "w", "x" * 300)
+        wire.send(window(1, 1))
+        # One frame may begin with a credit of one byte; the next waits.
+        wire.send(get(1, "w") + get(1, "w"))
+        self.assertEqual(wire.frame(), (1, "x" * 300))
+        self.assertEqual(wire.call_on(2, "PING"), "+PONG")
+        self.assertTrue(wire.is_silent())
+        wire.send(window(1, 310))
+        self.assertEqual(wire.frame(), (1, "x" * 300))
+
+    def test_large_replies_come_in_slices_between_others(self):
+        wire = self.open()
+        hello = wire.call_on(0, "HELLO", "3", "CAPS", "1")
+        self.assertEqual(hello["respb"]["capabilities"], 1)
+        size = 8 << 20
+        wire.call_on(1, "SET", "large", b"y" * size)
+        wire.send(get(1, "large") + get(2, "w2") + get(3, "w3"))
+        whole, between, last = bytearray(), 0, False
+        while not last:
+            channel, value = wire.frame()
+            if channel == 1:
+                self.assertEqual(value[0], "slice")
+                last = value[1] == 1
+                whole += value[2]
+            else:
+                between += 1
+        self.assertEqual(whole[:8], struct.pack(">HHI", 0x8003, 1, size))
+        self.assertEqual(len(whole), size + 8)
+        self.assertEqual(between, 2, "other channels were answered before the last slice")
+
+    def test_subscribe_answers_once_and_pushes_follow(self):
+        wire = self.open()
+        answer = wire.call_on(1, "SUBSCRIBE", "news", "more")
+        self.assertEqual(answer, [["subscribe", "news", 1], ["subscribe", "more", 2]])
+        self.assertEqual(wire.call_on(2, "PUBLISH", "news", "hello"), 1)
+        self.assertEqual(wire.frame(), (1, ("push", "message", "news", "hello")))
+        self.assertEqual(wire.call_on(1, "PING"), "+PONG")
+        self.assertEqual(wire.call_on(1, "UNSUBSCRIBE", "gone"), [["unsubscribe", "gone", 2]])
+
+    def test_hello_switches_from_resp(self):
+        for version in ("3",):
+            wire = self.open()
+            wire.send(request("SET", "before", "1"))
+            self.assertEqual(wire.reply(), "+OK")
+            wire.send(request("SELECT", "1"))
+            wire.reply()
+            wire.send(request("HELLO", version, "PROTO", "respb") + get(0, "before"))
+            answer = wire.reply()
+            self.assertEqual(answer["respb"]["version"], 1)
+            self.assertEqual(wire.frame(), (0, None), "database 1 is kept")
+
+    def test_what_is_refused(self):
+        wire = self.open()
+        for words in (("CLIENT", "REPLY", "OFF"), ("SYNC",), ("PSYNC", "?", "-1")):
+            self.assertTrue(wire.call_on(1, *words).startswith("-ERR"), words)
+        self.assertTrue(wire.call_on(1, "NOSUCH").startswith("-ERR unknown command"))
+        wire.send(long_frame(0xF777, 2, b"whatever"))
+        channel, value = wire.frame()
+        self.assertEqual(channel, 2)
+        self.assertTrue(value.startswith("-ERR"), value)
+        wire.send(long_frame(0xFF77, 2, b"ignored"))
+        self.assertEqual(wire.call_on(2, "PING"), "+PONG")
+
+    def test_wire_errors_answer_and_close(self):
+        for bad in ("07ff0001", "08000000", "8000 0000", "f0007 000ffff0000".replace(" ", "")):
+            wire = self.open()
+            self.assertEqual(wire.call_on(1, "PING"), "+PONG")
+            wire.send(bytes.fromhex("".join(bad.split())))
+            try:
+                value = wire.frame()[1]
+                self.assertTrue(value.startswith("-ERR Protocol error"), (bad, value))
+                with self.assertRaises((Closed, ConnectionResetError)):
+                    wire.frame()
+            except (Closed, ConnectionResetError):
+                self.fail(f"{bad}: no error before the end")
+
+    def test_a_stream_of_zeros_is_refused(self):
+        wire = self.open()
+        wire.send(bytes(64))
+        self.assertTrue(wire.frame()[1].startswith("-ERR Protocol error"))
+        with self.assertRaises((Closed, ConnectionResetError)):
+            wire.frame()
+
+    def test_frames_in_pieces(self):
+        wire = self.open()
+        stream = argv(1, "SET", "pieces", "abc") + get(1, "pieces") + long_frame(0xFFFF, 2, request("GET", "pieces"))
+        for byte in stream:
+            wire.send(bytes([byte]))
+        self.assertEqual([wire.frame() for _ in range(3)], [(1, "+OK"), (1, "abc"), (2, "abc")])
+
+    def test_a_killed_channel(self):
+        wire = self.open()
+        victim = wire.call_on(5, "CLIENT", "ID")
+        self.assertEqual(wire.call_on(6, "CLIENT", "KILL", "ID", victim), 1)
+        self.assertEqual(wire.frame(), (5, ("close", 4)))
+        self.assertEqual(wire.call_on(6, "PING"), "+PONG")
+
+    def test_ten_thousand_channels_of_which_half_block(self):
+        wire = self.open()
+        count = 10_000
+        for channel in range(1, count + 1):
+            words = ("BLPOP", f"many:{channel}", "0") if channel % 2 else ("SET", f"many:{channel}", channel)
+            wire.send_command(channel, *words)
+        done = dict(wire.frame() for _ in range(count // 2))
+        self.assertEqual(set(done.values()), {"+OK"})
+        pusher = self.open()
+        for channel in range(1, count + 1, 2):
+            pusher.send_command(0, "RPUSH", f"many:{channel}", channel)
+        served = dict(wire.frame() for _ in range(count // 2))
+        self.assertEqual(served, {channel: [f"many:{channel}", str(channel)] for channel in range(1, count + 1, 2)})
+
+
+class Authentication(unittest.TestCase):
+    def test_before_it_little_is_allowed(self):
+        with Server("--requirepass", "secret") as server:
+            wire = Respb(server.port)
+            self.assertTrue(wire.call_on(0, "GET", "k").startswith("-NOAUTH"))
+            for channel in range(1, 16):
+                self.assertTrue(wire.call_on(channel, "GET", "k").startswith("-NOAUTH"))
+            wire.send(get(16, "k"))
+            self.assertEqual(wire.frame(), (16, ("close", 5)))
+            self.assertEqual(wire.call_on(0, "AUTH", "secret"), "+OK")
+            # Channels that are open already keep the user they had; new ones take that of channel 0.
+            self.assertTrue(wire.call_on(1, "GET", "k").startswith("-NOAUTH"))
+            self.assertIsNone(wire.call_on(20, "GET", "k"))
+            wire.close()
+
+    def test_respb_detect_no(self):
+        with Server("--respb-detect", "no") as server:
+            wire = Respb(server.port)
+            wire.send(argv(1, "PING"))
+            self.assertTrue(wire.until_closed().startswith(b"-ERR Protocol error"))
+            wire.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
