@@ -49,8 +49,12 @@ func loadVectors(t *testing.T, kind string) []vectors.Vector {
 // vectorCuts are the ways in which a wire comes: whole, byte by byte, in two parts cut at every byte.
 func vectorCuts(wire []byte) map[string]io.Reader {
 	ways := map[string]io.Reader{"whole": bytes.NewReader(wire)}
-	if len(wire) > 8192 {
-		for _, n := range []int{1, 63, 4096, len(wire) / 2, len(wire) - 1} {
+	longest := 8192
+	if raceEnabled {
+		longest = 64 // decoders share nothing
+	}
+	if len(wire) > longest {
+		for _, n := range []int{1, 63, min(4096, len(wire)/3), len(wire) / 2, len(wire) - 1} {
 			ways[fmt.Sprint("cut at ", n)] = &partReader{parts: [][]byte{wire[:n], wire[n:]}}
 		}
 		return ways
