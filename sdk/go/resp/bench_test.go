@@ -111,8 +111,9 @@ func consume(args [][]byte) {
 }
 
 func BenchmarkParse(b *testing.B) {
+	defer benchBinary(b)
 	for _, c := range benchCommands {
-		b.Run(c.name+"/bufio", func(b *testing.B) {
+		b.Run(c.name+"/lib=bufio", func(b *testing.B) {
 			r := &bufioReader{r: bufio.NewReaderSize(newLoop(c.wire), blockBytes)}
 			b.ReportAllocs()
 			for b.Loop() {
@@ -123,7 +124,7 @@ func BenchmarkParse(b *testing.B) {
 				consume(args)
 			}
 		})
-		b.Run(c.name+"/resp", func(b *testing.B) {
+		b.Run(c.name+"/lib=resp", func(b *testing.B) {
 			conn := NewClientConn(newLoop(c.wire))
 			b.ReportAllocs()
 			for b.Loop() {
@@ -173,13 +174,14 @@ func (r *binaryReader) next() ([][]byte, error) {
 	}
 }
 
-func BenchmarkParseRESPB(b *testing.B) {
+// benchBinary is part of BenchmarkParse.
+func benchBinary(b *testing.B) {
 	for _, c := range [][]string{{"PING"}, {"GET", "key:123456"}, {"SET", "key:123456", strings.Repeat("v", 64)}} {
 		name := c[0]
 		if name == "SET" {
 			name = "SET64"
 		}
-		b.Run(name, func(b *testing.B) {
+		b.Run(name+"/lib=respb", func(b *testing.B) {
 			r := newBinaryReader(c...)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -241,9 +243,9 @@ func BenchmarkWrite(b *testing.B) {
 			}
 		}
 	}
-	b.Run("OK/bufio", base(func(w *bufioWriter) error { return w.status("OK") }))
-	b.Run("OK/resp", pipelined(func(c *ClientConn) error { return c.WriteStatusString("OK") }))
-	b.Run("OK/respWriteOK", pipelined(func(c *ClientConn) error { return c.WriteOK() }))
-	b.Run("Bulk64/bufio", base(func(w *bufioWriter) error { return w.bulk(value) }))
-	b.Run("Bulk64/resp", pipelined(func(c *ClientConn) error { return c.WriteBytes(value) }))
+	b.Run("OK/lib=bufio", base(func(w *bufioWriter) error { return w.status("OK") }))
+	b.Run("OK/lib=resp", pipelined(func(c *ClientConn) error { return c.WriteStatusString("OK") }))
+	b.Run("WriteOK/lib=resp", pipelined(func(c *ClientConn) error { return c.WriteOK() }))
+	b.Run("Bulk64/lib=bufio", base(func(w *bufioWriter) error { return w.bulk(value) }))
+	b.Run("Bulk64/lib=resp", pipelined(func(c *ClientConn) error { return c.WriteBytes(value) }))
 }

@@ -178,6 +178,9 @@ func runProgram(w *Writer, program []byte) (values int) {
 		if depth > 8 {
 			op %= 11
 		}
+		if op == 14 && depth > 0 {
+			op = 11 // a push stands between replies, not inside one
+		}
 		switch op {
 		case 0:
 			_ = w.WriteStatusString(string([]byte{next(), next()}))

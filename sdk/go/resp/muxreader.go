@@ -33,9 +33,11 @@ type muxReader struct {
 	fargs   frame.Args
 	req     Request
 	args    [][]byte
-	name    [32]byte // of a straight request
-	unknown uint16   // the opcode, when the frame is none that is known
-	text    []byte   // of names, keywords and numbers among args
+	few     [3][]byte // args of a straight request, and its name
+	name    [14]byte
+	plain   int    // frame.StraightMax of limits, 0 before the first frame
+	unknown uint16 // the opcode, when the frame is none that is known
+	text    []byte // of names, keywords and numbers among args
 
 	out      []byte // replies that were gathered
 	outBlock *block
@@ -227,7 +229,9 @@ func (r *muxReader) process() bool {
 		if err == nil && r.opening {
 			err = firstFrame(&f, &r.fargs)
 		}
-		r.opening = false
+		if r.opening {
+			r.opening, r.limits = false, nil // from here on straight
+		}
 		if err != nil {
 			r.refuse(err, raw)
 			break
@@ -251,26 +255,25 @@ func (r *muxReader) process() bool {
 
 // straight takes the next frame if it is whole and simple, and makes its arguments the request's.
 func (r *muxReader) straight() (channel uint16, raw []byte) {
-	if r.limits == nil || r.opening || r.dec.Need() != 0 {
+	if r.plain == 0 || r.dec.Need() != 0 {
 		return 0, nil
 	}
 	in := r.buf[r.start:r.end]
-	size, a, b, n := frame.DecodeStraight(in, r.limits)
+	size, n, aEnd, b, bEnd, name := frame.Straight(in, r.plain)
 	if size == 0 {
 		return 0, nil
 	}
-	opcode := int(in[0])<<8 | int(in[1])
-	// A copy, because a handler may change what it gets.
-	name := r.name[:copy(r.name[:], frame.Name(opcode))]
-	args := append(r.args[:0], name[:len(name):len(name)])
+	r.name = name.Text // a copy, because a handler may change what it gets
+	args := r.few[:n+1]
+	args[0] = r.name[:name.Len:name.Len]
 	if n > 0 {
-		args = append(args, a)
+		args[1] = in[6:aEnd:aEnd]
 	}
 	if n > 1 {
-		args = append(args, b)
+		args[2] = in[b:bEnd:bEnd]
 	}
-	r.args = args
-	r.req.args, r.req.typed, r.req.opcode, r.req.ctx, r.unknown = args, nil, opcode+1, nil, 0
+	r.args, r.req.args, r.req.typed, r.req.ctx = args, args, nil, nil
+	r.req.opcode, r.unknown = int(in[0])<<8+int(in[1])+1, 0
 	r.start += size
 	return uint16(in[2])<<8 | uint16(in[3]), in[:size:size]
 }
@@ -290,6 +293,9 @@ func (r *muxReader) decode() (f frame.RequestFrame, raw []byte, err error) {
 		if limits != r.limits {
 			r.limits = limits
 			r.dec.SetLimits(limits)
+			if !r.opening {
+				r.plain = frame.StraightMax(limits)
+			}
 		}
 	}
 	f, err = r.dec.Decode(in, &r.fargs)

@@ -21,17 +21,20 @@ type RequestFrame struct {
 type RequestDecoder struct {
 	limits Limits
 	// need is how many bytes must be there before another attempt; 0 between frames.
-	need int
-	walk walk
+	need     int
+	straight int // StraightMax of limits
+	walk     walk
 }
 
 // NewRequestDecoder returns a decoder at the start of a frame.
 func NewRequestDecoder(limits Limits) *RequestDecoder {
-	return &RequestDecoder{limits: limits}
+	return &RequestDecoder{limits: limits, straight: StraightMax(&limits)}
 }
 
 // SetLimits replaces the limits. It may only be called between frames.
-func (d *RequestDecoder) SetLimits(limits *Limits) { d.limits = *limits }
+func (d *RequestDecoder) SetLimits(limits *Limits) {
+	d.limits, d.straight = *limits, StraightMax(limits)
+}
 
 // Need returns how many bytes, from the start of the frame, must be there before Decode can make progress after
 // ErrIncomplete. It is a hint for reading, never a size to allocate.
@@ -42,14 +45,13 @@ func (d *RequestDecoder) Need() int { return d.need }
 // stream is lost.
 func (d *RequestDecoder) Decode(in []byte, args *Args) (RequestFrame, error) {
 	if d.need == 0 {
-		if size, a, b, n := DecodeStraight(in, &d.limits); size > 0 {
+		if size, n, aEnd, b, bEnd, _ := Straight(in, d.straight); size > 0 {
 			opcode := be16(in)
 			if n > 0 {
-				args.bytes(headerLen+2, len(a))
+				args.bytes(headerLen+2, aEnd-headerLen-2)
 			}
 			if n > 1 {
-				// Behind the first stands its length, two bytes or four.
-				args.bytes(headerLen+2+len(a)+scalarSize[core[opcode].Fields[1].Kind], len(b))
+				args.bytes(b, bEnd-b)
 			}
 			return RequestFrame{Len: size, Channel: be16(in[2:]), Opcode: opcode, Layout: &core[opcode]}, nil
 		}
