@@ -47,13 +47,23 @@ check: ## formatting, lints, generated files, repository rules
 	@status=0; $(MAKE) -k check-steps || status=$$?; $(STEP) --summary || status=1; exit $$status
 
 .PHONY: bench
-bench: ## the wire benchmark: Valkey's parser, Weft's RESP, RESPB; writes bench-out/ (about 12 minutes)
+bench: bench-wire bench-load ## the reports of docs/benchmarks: decoding, and the server under load; writes bench-out/
+
+.PHONY: bench-wire
+bench-wire: ## the wire benchmark: Valkey's parser, Weft's RESP, RESPB (about 12 minutes)
 	@scripts/valkey-driver || true
 	@scripts/respb-driver || true
 	@mkdir -p bench-out
 	cargo build --locked --release --package weft
 	$(CARGO_TARGET_DIR)/release/weft wire --suite --json >bench-out/wire.json
 	$(CARGO_TARGET_DIR)/release/weft wire --report bench-out/wire.json --html bench-out/wire.html --page bench-out/wire.md
+
+.PHONY: bench-load
+bench-load: ## Weft under load beside Debian's Redis and Valkey; presets (about 10 minutes)
+	@mkdir -p bench-out
+	@scripts/peers >bench-out/peers.txt
+	cargo build --locked --release --package weft
+	scripts/load-report $(CARGO_TARGET_DIR)/release/weft bench-out/peers.txt bench-out
 
 .PHONY: bench-peers
 bench-peers: ## Weft beside Valkey and Redis: CPU for each command, memory, latency; QUICK=1 for a look (about 20 minutes)
@@ -122,7 +132,7 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust test-instructions test-c test-go test-go-race test-e2e
+test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-e2e
 
 .PHONY: test-rust
 test-rust:
@@ -143,6 +153,16 @@ test-go:
 .PHONY: test-go-race
 test-go-race:
 	@cd sdk/go && ../../$(STEP) test-go-race go test -v -race -count=1 ./...
+
+# Against the Rust decoders, through the C library.
+.PHONY: test-go-differential
+test-go-differential:
+	@$(STEP) test-go-differential scripts/go-differential
+
+# With clients and servers that others wrote, and with weft serve.
+.PHONY: test-go-e2e
+test-go-e2e:
+	@$(STEP) test-go-e2e scripts/go-e2e
 
 .PHONY: test-e2e
 test-e2e:

@@ -259,8 +259,8 @@ impl<'a> Args<'a> {
         Ok(usize::try_from(value).unwrap_or(usize::MAX))
     }
 
-    /// A double argument by the rules of Valkey's `getDoubleFromObject`: `inf`, `-inf`, hexadecimal and exponents are
-    /// fine, blanks and NaN are not. Otherwise `ERR value is not a valid float`.
+    /// A double argument by the rules of Valkey's `getDoubleFromObject`: `inf`, `-inf`, exponents are fine,
+    /// blanks, hexadecimal digits and NaN are not. Otherwise `ERR value is not a valid float`.
     pub fn double(&self, index: usize) -> Result<f64, Error> {
         match self.get(index) {
             Some(Arg::Double(value)) => Ok(value),

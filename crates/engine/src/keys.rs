@@ -29,6 +29,30 @@ pub fn each_with_flags(args: &Args<'_>, mut visit: impl FnMut(usize, u16)) {
             if spec.flags & key_flag::VARIABLE_FLAGS == 0 { spec.flags } else { variable_flags(args) };
         each_of(spec, args, &mut |index| visit(index, flags));
     }
+    if let Some(index) = sort_store(args) {
+        visit(index, key_flag::OW | key_flag::UPDATE);
+    }
+}
+
+/// Where the key stands that SORT writes to: the table cannot say it, since the word may be the value of an option.
+fn sort_store(args: &Args<'_>) -> Option<usize> {
+    if args.spec.name != "SORT" {
+        return None;
+    }
+    let (mut at, mut found) = (2, None);
+    while at + 1 < args.len() {
+        at += if args.is(at, "LIMIT") {
+            3
+        } else if args.is(at, "GET") || args.is(at, "BY") {
+            2
+        } else if args.is(at, "STORE") {
+            found = Some(at + 1);
+            2
+        } else {
+            1
+        };
+    }
+    found
 }
 
 /// What commands do with their key whose options decide it.

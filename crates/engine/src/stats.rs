@@ -141,8 +141,6 @@ pub struct Stats {
     pub output_limit_closed: AtomicU64,
     /// Most memory that was in use at once.
     pub used_peak_bytes: AtomicUsize,
-    /// Evictions that did not end within their bound.
-    pub evictions_cut: AtomicU64,
     /// By worker.
     pub workers: Box<[WorkerStats]>,
     generation: AtomicU64,
@@ -207,7 +205,6 @@ impl Stats {
             query_limit_closed: AtomicU64::new(0),
             output_limit_closed: AtomicU64::new(0),
             used_peak_bytes: AtomicUsize::new(0),
-            evictions_cut: AtomicU64::new(0),
             workers: (0..workers.max(1)).map(|_| WorkerStats::new()).collect(),
             generation: AtomicU64::new(0),
             rates: Mutex::new(Rates { sampled_ms: now_ms, ..Rates::default() }),
@@ -234,7 +231,6 @@ impl Stats {
             &self.rejected_connections,
             &self.query_limit_closed,
             &self.output_limit_closed,
-            &self.evictions_cut,
         ] {
             figure.store(0, Relaxed);
         }

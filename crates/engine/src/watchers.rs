@@ -54,9 +54,15 @@ impl Engine {
             self.command_logs.offer(LogKind::Slow, settings, (session, args), (us, now_ms));
         }
         let threshold_ms = settings.latency_threshold_ms.load(Relaxed);
-        if threshold_ms != 0 && us / 1000 >= threshold_ms {
-            let event = if args.spec.flags & flag::FAST != 0 { "fast-command" } else { "command" };
-            self.latency.add(event, us / 1000, now_ms);
+        let event = if args.spec.flags & flag::FAST != 0 { "fast-command" } else { "command" };
+        self.event_took(event, took, threshold_ms, now_ms);
+    }
+
+    /// Something that the latency monitor names took so long; `threshold_ms` is the setting, 0 for off.
+    pub fn event_took(&self, event: &'static str, took: Duration, threshold_ms: u64, now_ms: u64) {
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        if threshold_ms != 0 && ms >= threshold_ms {
+            self.latency.add(event, ms, now_ms);
         }
     }
 

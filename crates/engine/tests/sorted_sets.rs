@@ -187,8 +187,9 @@ fn waiters_are_served() {
     assert_eq!(bench.text(writer, "SADD x not-sorted"), "1");
     assert!(bench.is_waiting(one), "another type does not end the wait");
     assert_eq!(bench.text(writer, "ZADD z 1 a 2 b 3 c"), "3");
-    assert_eq!(show(&bench.take(one)[0]), "[z c 3]");
+    assert_eq!(show(&bench.take(one)[0]), WRONG_TYPE, "the keys are looked at in order");
     assert_eq!(show(&bench.take(two)[0]), "[z [[a 1] [b 2]]]");
+    assert_eq!(bench.text(one, "BZPOPMAX y z 0"), "[z c 3]");
     assert_eq!(bench.text(writer, "ZCARD z"), "0");
     assert!(bench.run(one, "BZPOPMIN z 1").is_empty());
     assert_eq!(show(&bench.end_wait(one, End::Timeout)[0]), "nil");

@@ -4,7 +4,10 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use weft_engine::{Engine, Setup};
 use weft_store::{Config, Keyspace, SystemClock};
@@ -18,6 +21,8 @@ const OTHER_WORKERS: usize = 4;
 /// Shards for each worker. What a look-up touches of a shard, 9 cache lines with its table, then takes 150 KiB a worker,
 /// which stays in the second-level cache beside the data: with 1,024 of them SET cost a fifth more (ADR 0012).
 const SHARDS_PER_WORKER: usize = 256;
+/// Files that a server has open besides its clients' sockets: the log, listeners, the program's own.
+const OWN_FILES: u64 = 32;
 /// Workers at most.
 const THREADS_MAX: usize = 256;
 
@@ -40,6 +45,7 @@ pub fn run(options: Options) -> io::Result<()> {
     .min(THREADS_MAX) as u16;
     let engine = engine(&options, threads);
     users(engine, &options)?;
+    allow_files(engine, threads);
     // The first one stays: there is one server in a process.
     let _ = engine.facts.logger.set(|text| notice!("{text}"));
     if let Some(file) = &options.config_file {
@@ -79,6 +85,33 @@ fn engine(options: &Options, threads: u16) -> &'static Engine {
     let engine = Engine::new(Setup { keyspace, clock: Box::new(SystemClock), workers: threads });
     engine.configure(options.values.clone());
     Box::leak(Box::new(engine))
+}
+
+/// Raises the limit on open files to what `maxclients` needs; where that is not allowed, `maxclients` becomes less.
+fn allow_files(engine: &Engine, threads: u16) {
+    let own = OWN_FILES + 4 * u64::from(threads);
+    let wanted = u64::from(engine.settings.clients_max.load(Relaxed)) + own;
+    let limit = getrlimit(Resource::Nofile);
+    let now = limit.current.unwrap_or(u64::MAX);
+    if now >= wanted {
+        return;
+    }
+    let allowed = wanted.min(limit.maximum.unwrap_or(u64::MAX));
+    if allowed > now {
+        // What it has come to is looked at below.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(allowed), maximum: limit.maximum });
+    }
+    let now = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    if now < wanted {
+        let clients = now.saturating_sub(own).max(1).to_string();
+        warning!(
+            "maxclients is {clients} and not {}: the system allows {now} open files; raise that with 'ulimit -n {wanted}'",
+            wanted - own
+        );
+        if let Err(error) = engine.set_config(&[(b"maxclients", clients.as_bytes())], false) {
+            warning!("maxclients cannot be set: {error:?}");
+        }
+    }
 }
 
 /// Users of `user` lines or of the ACL file.

@@ -392,6 +392,10 @@ impl<'a> HashMut<'a> {
             if let Some(at) = packed.as_ref().find(field, 2) {
                 let value_at = packed.as_ref().element(at).map_or(at, |(_, next)| next);
                 packed.replace(value_at, value);
+                // The limit may have been lowered since.
+                if packed.as_ref().count() / 2 > self.limits.entries_max {
+                    self.table();
+                }
                 return false;
             }
             if packed.as_ref().count() / 2 < self.limits.entries_max.min(COUNT_MAX / 2) {

@@ -421,6 +421,20 @@ impl<'a> SetMut<'a> {
         self.remove(&member);
         Some(taken(&member))
     }
+    /// Makes a set of integers in any form an `intset`, if it may have so many: what Valkey does with the result of
+    /// SINTERSTORE. Looks at no more than `set-max-intset-entries`.
+    pub fn settle_ints(&mut self) {
+        let view = self.set.view();
+        if view.is_ints() || view.len() > self.limits.ints_max {
+            return;
+        }
+        let mut ints = Ints::default();
+        for member in view.iter() {
+            let Some(value) = parse_int(&member) else { return };
+            ints.add(value);
+        }
+        self.set.0 = Repr::Ints(ints);
+    }
     /// The table, made from another form if need be: at most `COUNT_MAX` members, as many as the limits let in.
     fn table(&mut self) -> &mut Dict {
         if !matches!(self.set.0, Repr::Table(_)) {

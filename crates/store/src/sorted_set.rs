@@ -436,6 +436,24 @@ impl<'a> SortedSetMut<'a> {
             self.large();
         }
     }
+    /// Makes a large form compact again, if the limits allow it: what Valkey does with the results of ZUNIONSTORE and
+    /// its like, which it builds large. Looks at no more than `zset-max-listpack-entries`.
+    pub fn settle(&mut self) {
+        let view = self.set.view();
+        let SortedSetLimits { entries_max, value_bytes_max } = self.limits;
+        if view.len() > entries_max.min(COUNT_MAX / 2)
+            || view.iter(0..view.len()).any(|element| element.member.len() > value_bytes_max)
+        {
+            return;
+        }
+        let mut packed = Packed::default();
+        let mut buffer = [0; score::BYTES_MAX];
+        for element in view.iter(0..view.len()) {
+            packed.push(element.member);
+            packed.push(score::write(element.score, &mut buffer));
+        }
+        self.set.0 = Repr::Packed(packed);
+    }
     /// Adds a member or gives it another score. Says whether it is new.
     pub fn add(&mut self, member: &[u8], score: f64) -> bool {
         self.update(member, |_| Some(score)).0.is_none()

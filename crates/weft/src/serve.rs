@@ -61,9 +61,26 @@ fn help() -> String {
         for (name, what) in *list {
             let default = Directive::named(name).map_or("", |directive| directive.default);
             let default = if default.is_empty() { "none" } else { default };
-            let _ = writeln!(text, "  --{name:<33} {what} [{default}]");
+            push_wrapped(&mut text, &format!("  --{name:<32}"), &format!("{what} [{default}]"));
         }
     }
     text.push_str(TAIL);
     text
+}
+
+/// Columns of the help.
+const COLUMNS: usize = 100;
+
+/// Text behind a margin, in lines that end before [`COLUMNS`].
+fn push_wrapped(text: &mut String, margin: &str, words: &str) {
+    let mut line = margin.to_string();
+    for word in words.split(' ') {
+        if line.chars().count() + 1 + word.chars().count() > COLUMNS {
+            let _ = writeln!(text, "{line}");
+            line = " ".repeat(margin.len());
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    let _ = writeln!(text, "{line}");
 }

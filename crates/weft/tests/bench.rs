@@ -348,10 +348,13 @@ fn presets_show_both_protocols() {
     }
     let folder = Folder::new();
     let svg = folder.path("mux.svg");
-    let text = good(&[&base[..], &["--preset", "mux", "--svg", &svg]].concat(), b"");
+    let data = folder.path("mux.json");
+    let text = good(&[&base[..], &["--preset", "mux", "--svg", &svg, "--save", &data]].concat(), b"");
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains("10,000") && text.contains("channels"), "{text}");
     assert!(std::fs::read_to_string(&svg).unwrap().contains(">10000</text>"));
+    let value: Value = serde_json::from_slice(&common::read(&data)).unwrap();
+    assert_eq!(value["tables"].as_array().unwrap().len(), 8);
 }
 
 #[test]

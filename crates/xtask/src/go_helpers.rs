@@ -206,6 +206,11 @@ impl<'a> Helper<'a> {
                 self.push(wrap(convert, &name));
             }
             None if is_choice(argument) && !argument.multiple => self.choice(argument),
+            None if is_word(argument) => {
+                self.tokens(argument);
+                let name = self.param(&argument.name, "string");
+                self.push(name);
+            }
             None if is_rows(argument) => self.rows(argument),
             None => {
                 // Words as the server takes them.
@@ -467,6 +472,18 @@ fn is_choice(argument: &Argument) -> bool {
             .arguments
             .iter()
             .all(|each| each.kind == ArgumentType::PureToken && tokens(each).count() == 1)
+}
+
+/// True for a choice between things of one word each, such as an ID or `$`.
+fn is_word(argument: &Argument) -> bool {
+    argument.kind == ArgumentType::Oneof
+        && !argument.multiple
+        && argument.arguments.iter().all(|each| {
+            let count = tokens(each).count();
+            !each.multiple
+                && (each.kind == ArgumentType::PureToken && count == 1
+                    || scalar(each).is_some() && count == 0)
+        })
 }
 
 /// True for a list of blocks of plain fields.

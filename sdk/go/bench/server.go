@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -99,20 +100,25 @@ func (s *server) stop() {
 	_ = s.cmd.Wait()
 }
 
-// cpu returns the user and system time that the process has used.
+// cpu returns the time that the process's threads have been on a processor, to the nanosecond.
 func (s *server) cpu() (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", s.cmd.Process.Pid))
+	if err != nil || len(threads) == 0 {
+		return 0, fmt.Errorf("no /proc schedstat of %s: %v", s.name, err)
 	}
-	// Fields 14 and 15, counted from the state behind the parenthesised name, which is field 3; in ticks of 10 ms.
-	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	user, err1 := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	if err1 != nil || err2 != nil {
-		return 0, fmt.Errorf("/proc stat of %s is not understood: %q", s.name, b)
+	var sum time.Duration
+	for _, name := range threads {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return 0, err
+		}
+		var ns int64
+		if _, err := fmt.Sscan(string(b), &ns); err != nil {
+			return 0, fmt.Errorf("%s is not understood: %q", name, b)
+		}
+		sum += time.Duration(ns)
 	}
-	return time.Duration(user+system) * 10 * time.Millisecond, nil
+	return sum, nil
 }
 
 // bench runs the load generator once.

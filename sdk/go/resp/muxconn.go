@@ -285,16 +285,10 @@ func (m *muxConn) refill() {
 		if len(ch.backlog) == 0 {
 			continue
 		}
-		// A frame that was begun is ended whatever the credit.
 		before := len(o.queue)
 		o.queue = ch.slice(o.queue)
 		o.total += int64(len(o.queue) - before)
-		if ch.sent > 0 {
-			ch.inRing = true
-			m.ring = append(m.ring, ch)
-		} else {
-			ch.enter()
-		}
+		ch.enter()
 	}
 	if len(m.ring) == 0 {
 		m.ring = nil

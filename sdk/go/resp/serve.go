@@ -16,10 +16,11 @@ import (
 )
 
 type serverConn struct {
-	server *Server
-	nc     net.Conn
-	raw    syscall.RawConn
-	onRead func(fd uintptr) bool
+	server  *Server
+	nc      net.Conn
+	raw     syscall.RawConn
+	inquiry inquiry
+	onRead  func(fd uintptr) bool
 
 	in     parser
 	out    outbox
@@ -47,7 +48,9 @@ func (s *Server) newConn(nc net.Conn) *serverConn {
 		nc = tls.Server(nc, s.TLSConfig)
 	}
 	c := &serverConn{server: s, nc: nc, raw: rawConnOf(nc)}
-	c.onRead = c.readReady
+	if c.onRead = c.readReady; c.raw != nil {
+		c.inquiry.begin(nc, c.raw)
+	}
 	c.sniffing = s.RESPB == RESPBDetect
 	c.in.init(&s.limits)
 	c.in.wide = c.raw != nil
@@ -187,7 +190,7 @@ func (c *serverConn) handshake() error {
 func (c *serverConn) readReady(fd uintptr) bool {
 	for {
 		space := c.in.room()
-		n, again, err := rawRead(fd, space)
+		n, more, again, err := c.inquiry.read(fd, space)
 		if again {
 			c.in.release()
 			return c.park()
@@ -201,6 +204,10 @@ func (c *serverConn) readReady(fd uintptr) bool {
 		c.bytesIn += int64(n)
 		if c.sniffing && c.sniff() || !c.process() {
 			return true
+		}
+		if !more { // what comes later wakes the poller
+			c.in.release()
+			return c.park()
 		}
 	}
 }

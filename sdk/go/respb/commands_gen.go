@@ -8210,11 +8210,11 @@ type XaddData struct {
 }
 
 // Xadd sends XADD: append an entry to a stream, optionally trimming it.
-func (c Commands) Xadd(ctx context.Context, key string, idSelector []string, data []XaddData, options ...XaddOption) (string, error) {
+func (c Commands) Xadd(ctx context.Context, key string, idSelector string, data []XaddData, options ...XaddOption) (string, error) {
 	args := []string{"XADD", key}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	args = append(args, idSelector...)
+	args = append(args, idSelector)
 	for _, each := range data {
 		args = append(args, each.Field, each.Value)
 	}
@@ -8222,11 +8222,11 @@ func (c Commands) Xadd(ctx context.Context, key string, idSelector []string, dat
 }
 
 // Xadd adds XADD; see [Commands.Xadd].
-func (p *Pipeline) Xadd(key string, idSelector []string, data []XaddData, options ...XaddOption) *Result[string] {
+func (p *Pipeline) Xadd(key string, idSelector string, data []XaddData, options ...XaddOption) *Result[string] {
 	args := []string{"XADD", key}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	args = append(args, idSelector...)
+	args = append(args, idSelector)
 	for _, each := range data {
 		args = append(args, each.Field, each.Value)
 	}
@@ -8359,18 +8359,16 @@ func XgroupCreateEntriesread(entriesread int64) XgroupCreateOption {
 }
 
 // XgroupCreate sends XGROUP CREATE: add a consumer group to a stream, creating the stream with MKSTREAM.
-func (c Commands) XgroupCreate(ctx context.Context, key string, group string, idSelector []string, options ...XgroupCreateOption) (Value, error) {
-	args := []string{"XGROUP", "CREATE", key, group}
-	args = append(args, idSelector...)
+func (c Commands) XgroupCreate(ctx context.Context, key string, group string, idSelector string, options ...XgroupCreateOption) (Value, error) {
+	args := []string{"XGROUP", "CREATE", key, group, idSelector}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	return run(ctx, c, args, asValue)
 }
 
 // XgroupCreate adds XGROUP CREATE; see [Commands.XgroupCreate].
-func (p *Pipeline) XgroupCreate(key string, group string, idSelector []string, options ...XgroupCreateOption) *Result[Value] {
-	args := []string{"XGROUP", "CREATE", key, group}
-	args = append(args, idSelector...)
+func (p *Pipeline) XgroupCreate(key string, group string, idSelector string, options ...XgroupCreateOption) *Result[Value] {
+	args := []string{"XGROUP", "CREATE", key, group, idSelector}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	return queue(p, args, asValue)
@@ -8434,17 +8432,15 @@ func XgroupSetidEntriesread(entriesread int64) XgroupSetidOption {
 }
 
 // XgroupSetid sends XGROUP SETID: set the ID after which a consumer group goes on reading.
-func (c Commands) XgroupSetid(ctx context.Context, key string, group string, idSelector []string, options ...XgroupSetidOption) error {
-	args := []string{"XGROUP", "SETID", key, group}
-	args = append(args, idSelector...)
+func (c Commands) XgroupSetid(ctx context.Context, key string, group string, idSelector string, options ...XgroupSetidOption) error {
+	args := []string{"XGROUP", "SETID", key, group, idSelector}
 	args = appendOptions(args, 0, options)
 	return runOK(ctx, c, args)
 }
 
 // XgroupSetid adds XGROUP SETID; see [Commands.XgroupSetid].
-func (p *Pipeline) XgroupSetid(key string, group string, idSelector []string, options ...XgroupSetidOption) *Result[None] {
-	args := []string{"XGROUP", "SETID", key, group}
-	args = append(args, idSelector...)
+func (p *Pipeline) XgroupSetid(key string, group string, idSelector string, options ...XgroupSetidOption) *Result[None] {
+	args := []string{"XGROUP", "SETID", key, group, idSelector}
 	args = appendOptions(args, 0, options)
 	return queue(p, args, asNone)
 }

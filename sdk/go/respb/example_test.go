@@ -1,5 +1,7 @@
 package respb_test
 
+// This file owns the examples of the package page.
+
 import (
 	"context"
 	"fmt"

@@ -35,8 +35,9 @@ type Subscription struct {
 
 type queuedMessage struct {
 	Message
-	lane *lane
-	size int // as credit
+	lane   *lane
+	size   int
+	credit int // what it still costs of the window
 }
 
 var subscribeWords = [3]string{"SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"}
@@ -281,13 +282,7 @@ func (s *Subscription) pop() Message {
 		s.space = nil
 	}
 	s.mu.Unlock()
-	if l := m.lane.link; l.binary {
-		l.mu.Lock()
-		if m.lane.window > 0 {
-			m.lane.consumed(m.size)
-		}
-		l.mu.Unlock()
-	}
+	m.lane.returnCredit(m.credit)
 	return m.Message
 }
 
@@ -318,7 +313,7 @@ func (ch *Channel) pushed(la *lane, v *Value, n int) {
 		}
 		return
 	}
-	s.put(queuedMessage{m, la, max(n, len(m.Channel)+len(m.Payload)+len(m.Pattern))}, la)
+	s.put(queuedMessage{m, la, len(m.Channel) + len(m.Payload) + len(m.Pattern), n}, la)
 }
 
 func (la *lane) returnCredit(n int) {

@@ -275,7 +275,6 @@ impl Engine {
     }
 
     /// Whether the session's user may run a command now; what is denied is noted in ACL LOG.
-    #[cold]
     pub(crate) fn check_acl(
         &self,
         session: &Session,

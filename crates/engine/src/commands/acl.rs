@@ -120,8 +120,13 @@ fn save(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
 fn cat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     match args.len() {
         2 => {
-            sink.array(acl::NAMES.len());
-            acl::NAMES.iter().for_each(|(_, name)| sink.bulk(name.as_bytes()));
+            // Categories of modules count only if something of them is served.
+            let ids = (0..COMMANDS.len() as u16).map(CommandId).filter(|&id| context.engine.serves(id));
+            let served = ids.fold(0, |all, id| all | id.spec().acl);
+            let names: Vec<&str> =
+                acl::NAMES.iter().filter(|(bit, _)| served & bit != 0).map(|(_, name)| *name).collect();
+            sink.array(names.len());
+            names.iter().for_each(|name| sink.bulk(name.as_bytes()));
         }
         3 => {
             let name = args.bytes(2);

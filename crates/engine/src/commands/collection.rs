@@ -163,14 +163,18 @@ pub(super) fn scan_nothing(sink: &mut ReplySink<'_>) {
     sink.array(0);
 }
 
-/// How many random elements are asked for, and whether they may repeat (a negative count). `paired`: the reply has two
-/// values for each.
-pub(super) fn random_count(args: &Args<'_>, index: usize, paired: bool) -> Result<(usize, bool), Error> {
-    let count = args.int(index)?;
+/// How many random elements are asked for, and whether they may repeat (a negative count), in argument 2; and whether
+/// the word behind it is there, which asks for two values for each.
+pub(super) fn random_count(args: &Args<'_>, word: &str) -> Result<(usize, bool, bool), Error> {
+    let count = args.int(2)?;
     if count == i64::MIN {
         return Err(Error::err(
             "value is out of range, value must between -9223372036854775807 and 9223372036854775807",
         ));
+    }
+    let paired = args.len() > 3;
+    if args.len() > 4 || paired && !args.is(3, word) {
+        return Err(ErrorCode::Syntax.into());
     }
     if paired && count.unsigned_abs() > i64::MAX as u64 / 2 {
         return Err(Error::err("value is out of range"));
@@ -179,7 +183,7 @@ pub(super) fn random_count(args: &Args<'_>, index: usize, paired: bool) -> Resul
         let text = format!("a reply has at most {RANDOM_COUNT_MAX} random elements");
         return Err(Error::new(ErrorCode::Limit, text));
     }
-    Ok((usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX), count < 0))
+    Ok((usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX), count < 0, paired))
 }
 
 /// A count that must not be negative.

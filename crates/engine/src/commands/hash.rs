@@ -312,12 +312,7 @@ fn hrandfield(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySi
             Ok(())
         });
     }
-    args.int(2)?;
-    let with_values = args.len() > 3;
-    if args.len() > 4 || with_values && !args.is(3, "WITHVALUES") {
-        return Err(ErrorCode::Syntax.into());
-    }
-    let (count, repeat) = random_count(args, 2, with_values)?;
+    let (count, repeat, with_values) = random_count(args, "WITHVALUES")?;
     context.with_dice(|context, dice| {
         let hash = read(context, &key)?;
         let Some(hash) = hash.filter(|hash| count > 0 && !hash.is_empty()) else {

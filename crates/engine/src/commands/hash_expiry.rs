@@ -49,7 +49,8 @@ fn expire_at(args: &Args<'_>, index: usize, (base_ms, seconds): (u64, bool)) -> 
     Ok(at.unsigned_abs())
 }
 
-/// Where `FIELDS` stands, from argument `from` on.
+/// Where `FIELDS` stands, from argument `from` on. HSETEX and HGETEX look at the key too, as Valkey does: one of that
+/// name takes the word's place.
 fn fields_word(args: &Args<'_>, from: usize) -> Option<usize> {
     (from..args.len() - 1).find(|&at| args.is(at, "FIELDS"))
 }
@@ -339,7 +340,7 @@ impl Options {
 }
 
 fn hsetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let word = fields_word(args, 2).ok_or_else(wrong_count)?;
+    let word = fields_word(args, 1).ok_or_else(wrong_count)?;
     let options = Options::parse(args, word, true)?;
     let count = args.int(word + 1)?;
     let first = word + 2;
@@ -423,7 +424,7 @@ fn set_fields(
 }
 
 fn hgetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let word = fields_word(args, 2).ok_or_else(wrong_count)?;
+    let word = fields_word(args, 1).ok_or_else(wrong_count)?;
     let options = Options::parse(args, word, false)?;
     let first = fields_at(args, word)?;
     let key = context.key(args, 1);

@@ -45,9 +45,7 @@ fn sadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     let limits = context.set_limits();
     let (shard, mut op) = context.shard(&key);
     let added = shard.change_set(&mut op, &key, true, limits, |set| {
-        if args.len() > 3 {
-            set.announce(args.bytes(2), args.len() - 2);
-        }
+        set.announce(args.bytes(2), args.len() - 2);
         let added = args.rest(2).filter(|member| set.add(member)).count();
         Changed { result: added, changed: added > 0 }
     })?;
@@ -110,6 +108,9 @@ fn smove(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let limits = context.set_limits();
     let (shard, mut op) = context.shard(&to);
     let added = shard.change_set(&mut op, &to, true, limits, |set| {
+        if set.view().is_empty() {
+            set.announce(member, 1);
+        }
         let added = set.add(member);
         Changed { result: added, changed: added }
     })?;
@@ -222,10 +223,10 @@ fn srandmember(
         return Err(ErrorCode::Syntax.into());
     }
     let key = context.key(args, 1);
-    let count = if args.len() == 3 { Some(random_count(args, 2, false)?) } else { None };
+    let count = if args.len() == 3 { Some(random_count(args, "")?) } else { None };
     context.with_dice(|context, dice| {
         let set = read(context, &key)?.filter(|set| !set.is_empty());
-        let Some((count, repeat)) = count else {
+        let Some((count, repeat, _)) = count else {
             match set.and_then(|set| set.random(dice)) {
                 Some(member) => sink.bulk(&member),
                 None => sink.null(),
@@ -332,11 +333,18 @@ fn sinterstore(
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
     let keys = look_up(context, args, 2..args.len())?;
+    let smallest = view(context, &keys).into_iter().flatten().min_by_key(|set| set.len());
+    let from_ints = smallest.is_some_and(SetRef::is_ints);
     let result = build(context, |set| {
+        // The form that the result has follows from that of the smallest set.
+        if !from_ints {
+            set.announce(b"", 1);
+        }
         intersection(context, &keys, |member| {
             set.add(member);
             ControlFlow::Continue(())
         });
+        set.settle_ints();
     });
     store(context, args, sink, "sinterstore", result);
     Ok(())

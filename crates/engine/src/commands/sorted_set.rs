@@ -306,12 +306,7 @@ fn zrandmember(
             Ok(())
         });
     }
-    args.int(2)?;
-    let with_scores = args.len() > 3;
-    if args.len() > 4 || with_scores && !args.is(3, "WITHSCORES") {
-        return Err(ErrorCode::Syntax.into());
-    }
-    let (count, repeat) = random_count(args, 2, with_scores)?;
+    let (count, repeat, with_scores) = random_count(args, "WITHSCORES")?;
     context.with_dice(|context, dice| {
         let set = read(context, &key)?;
         let Some(set) = set.filter(|set| count > 0 && !set.is_empty()) else {
@@ -350,6 +345,8 @@ fn zscan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
         return Ok(());
     };
     let options = scan_options(args, "NOSCORES")?;
+    // Valkey writes the scores of large sets with 17 digits, those of small ones as they were stored.
+    let exact = set.encoding() == "listpack";
     let mut met = Vec::new();
     let next = set.scan(cursor, options.count, |element| {
         if options.matches(element.member) {
@@ -362,8 +359,50 @@ fn zscan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     for element in met {
         sink.bulk(element.member);
         if !options.names_only {
-            sink.bulk_double(element.score);
+            if exact { sink.bulk_double(element.score) } else { sink.bulk(&text_17(element.score)) }
         }
     }
     Ok(())
+}
+
+/// A score with 17 significant digits, as C's `%.17g` writes it.
+fn text_17(score: f64) -> Vec<u8> {
+    if score.is_infinite() || score == 0.0 {
+        return score_text(score);
+    }
+    let text = format!("{score:.16e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let trim = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_string();
+    if !(-4..17).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{}e{sign}{:02}", trim(digits), exponent.unsigned_abs()).into_bytes();
+    }
+    let places = usize::try_from(16 - exponent).unwrap_or(0);
+    let text = format!("{score:.places$}");
+    if places > 0 { trim(&text).into_bytes() } else { text.into_bytes() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_with_17_digits() {
+        for (score, expected) in [
+            (0.1, "0.10000000000000001"),
+            (1.0, "1"),
+            (-2.5, "-2.5"),
+            (1e16, "10000000000000000"),
+            (1e17, "1e+17"),
+            (1e300, "1.0000000000000001e+300"),
+            (0.0001, "0.0001"),
+            (0.00001, "1.0000000000000001e-05"),
+            (f64::INFINITY, "inf"),
+            (0.0, "0"),
+            (123_456.789, "123456.789"),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&text_17(score)), expected);
+        }
+    }
 }

@@ -205,6 +205,9 @@ impl<'k> Request<'k> {
         let mut result = SortedSet::default();
         let (limits, backing) = (context.sorted_set_limits(), context.engine.keyspace.backing());
         let mut set = SortedSetMut::new(&mut result, limits, backing);
+        // Large at first, as in Valkey: the compact form does not know −0, and what is too much for it on the way may
+        // be little in the end.
+        set.announce(usize::MAX, 0);
         match operation {
             Operation::Union => {
                 for (source, weight) in self.by_size(context) {
@@ -223,13 +226,14 @@ impl<'k> Request<'k> {
             }),
             Operation::Diff => {
                 let sources = self.sources(context);
-                let Some(((first, _), others)) = sources.split_first() else { return result };
-                first.each(|member, score| {
-                    if others.iter().all(|(other, _)| other.score(member).is_none()) {
-                        set.add(member, score);
-                    }
-                    true
-                });
+                if let Some(((first, _), others)) = sources.split_first() {
+                    first.each(|member, score| {
+                        if others.iter().all(|(other, _)| other.score(member).is_none()) {
+                            set.add(member, score);
+                        }
+                        true
+                    });
+                }
             }
             Operation::Card => {}
         }
@@ -302,7 +306,9 @@ fn store(
     (operation, event): (Operation, &str),
 ) -> Result<(), Error> {
     let request = Request::parse(context, args, 2, operation)?;
-    let result = request.build(context, operation);
+    let mut result = request.build(context, operation);
+    let (limits, backing) = (context.sorted_set_limits(), context.engine.keyspace.backing());
+    SortedSetMut::new(&mut result, limits, backing).settle();
     let target = context.key(args, 1);
     sink.count(result.view().len());
     context.store(&target, (notify::ZSET, event), Object::SortedSet(result));

@@ -138,19 +138,19 @@ impl Request {
     }
 }
 
-/// The first of some keys that has members. A waiter does not mind another type: it goes on waiting.
+/// The first of some keys that has members. A waiter does not mind another type until one of its keys has members.
 fn first_with_members<'k>(
     context: &mut Context<'_, '_>,
     args: &Args<'k>,
     keys: std::ops::Range<usize>,
 ) -> Result<Option<Key<'k>>, Error> {
-    let waits = context.claim.is_some();
+    let mut other_type = None;
     for place in keys {
         let key = context.key(args, place);
         match len(context, &key) {
             Ok(0) => {}
-            Ok(_) => return Ok(Some(key)),
-            Err(_) if waits => {}
+            Ok(_) => return other_type.map_or(Ok(Some(key)), Err),
+            Err(error) if context.claim.is_some() => other_type = other_type.or(Some(error)),
             Err(error) => return Err(error),
         }
     }

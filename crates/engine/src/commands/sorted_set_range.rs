@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
 use crate::notify;
-use crate::number::parse_double;
+use crate::number::parse_bound;
 use crate::reply::ReplySink;
 
 pub(super) const LIST: &[Entry] = &[
@@ -48,8 +48,8 @@ enum Bounds<'a> {
 /// A bound of scores: a number, or `(` and a number.
 fn score_bound(text: &[u8]) -> Option<(f64, bool)> {
     match text {
-        [b'(', rest @ ..] => parse_double(rest).map(|score| (score, true)),
-        _ => parse_double(text).map(|score| (score, false)),
+        [b'(', rest @ ..] => parse_bound(rest).map(|score| (score, true)),
+        _ => parse_bound(text).map(|score| (score, false)),
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) use checks::check_arity;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weft_store::evict::Outcome as Eviction;
-use weft_store::{Batch, Evictor, Worker, World, XorShift};
+use weft_store::{Batch, Evictor, Policy, Worker, World, XorShift};
 
 use crate::args::{Args, OwnedArgs, Texts};
 use crate::blocking::{self, End};
@@ -94,6 +94,8 @@ pub(crate) struct Core<'e> {
     pub(crate) local: Local,
     stats: &'e WorkerStats,
     evictor: Evictor,
+    /// The policy that the evictor's candidates are for.
+    evicting_by: Policy,
     now_ms: u64,
     /// Nanoseconds of the present batch that commands have been charged with one by one.
     charged_ns: u64,
@@ -118,6 +120,7 @@ impl<'e> Executor<'e> {
                 local,
                 stats: &engine.stats.workers[usize::from(worker)],
                 evictor: Evictor::new(seed ^ 0x5bd1),
+                evicting_by: Policy::NoEviction,
                 now_ms: engine.clock.now_ms(),
                 charged_ns: 0,
                 measures: measure::Measures::new(&engine.settings),
@@ -435,14 +438,23 @@ impl Core<'_> {
         if limit == 0 || self.engine.keyspace.used_bytes() <= limit {
             return true;
         }
-        let samples = settings.maxmemory_samples.load(Relaxed) as usize;
+        let (policy, samples) = (settings.policy(), settings.maxmemory_samples.load(Relaxed) as usize);
+        if policy != self.evicting_by {
+            self.evictor.reset();
+            self.evicting_by = policy;
+        }
+        let threshold_ms = settings.latency_threshold_ms.load(Relaxed);
+        let watched = (threshold_ms != 0).then(Instant::now);
         let (outcome, _) = self.evictor.evict_until(
             batch,
-            (settings.policy(), samples),
+            (policy, samples),
             (limit, EVICTIONS_PER_COMMAND_MAX),
             self.now_ms,
             &mut self.local.effects,
         );
+        if let Some(watched) = watched {
+            self.engine.event_took("eviction-cycle", watched.elapsed(), threshold_ms, self.now_ms);
+        }
         outcome != Eviction::Nothing
     }
 

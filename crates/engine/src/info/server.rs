@@ -222,6 +222,7 @@ pub(super) fn cpu(_: &Engine, report: &mut Report, _now_ms: u64) {
     report.fixed(&[("used_cpu_sys_children", "0.000000"), ("used_cpu_user_children", "0.000000")]);
     report.field("used_cpu_sys_main_thread", format_args!("{:.6}", main.system_s));
     report.field("used_cpu_user_main_thread", format_args!("{:.6}", main.user_s));
+    report.field("used_active_time_main_thread", format_args!("{:.6}", main.user_s + main.system_s));
 }
 
 /// Channels, patterns and shard channels that somebody is subscribed to.

@@ -2,6 +2,7 @@
 //! commands.
 
 use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use weft_engine::reply::Protocol;
@@ -12,8 +13,11 @@ use crate::compare::{Rule, show};
 use crate::server::{Connection, Server};
 use crate::support::Bench;
 
-/// Clients of a round; one more compares the states.
+/// Clients of a round. One more compares the states, and another hears the keyspace events.
 pub(crate) const CLIENTS: usize = 3;
+const LISTENER: usize = CLIENTS + 1;
+/// The events that are compared.
+const EVENTS: &str = "AKE";
 /// Commands that are sent to the server together at most.
 const BATCH_MAX: usize = 100;
 /// How long a client may take to be seen waiting.
@@ -111,6 +115,10 @@ pub(crate) struct Pair {
     clients: Vec<Client>,
     /// What a client has run here and not yet there.
     batch: Vec<(Step, Vec<Reply>)>,
+    /// The keyspace events of the round, each with the command that it comes from.
+    events: Vec<(Step, Reply)>,
+    /// How many were compared.
+    pub(crate) events_compared: u64,
     /// Commands that both have run.
     pub(crate) commands: u64,
     /// Of those, commands that waited.
@@ -119,10 +127,33 @@ pub(crate) struct Pair {
     pub(crate) keys_compared: u64,
 }
 
+/// What groups may change.
+const FRESH: &[&[u8]] = &[
+    b"CONFIG",
+    b"SET",
+    b"hash-max-listpack-entries",
+    b"512",
+    b"hash-max-listpack-value",
+    b"64",
+    b"set-max-intset-entries",
+    b"512",
+    b"set-max-listpack-entries",
+    b"128",
+    b"set-max-listpack-value",
+    b"64",
+    b"zset-max-listpack-entries",
+    b"128",
+    b"zset-max-listpack-value",
+    b"64",
+];
+
 impl Pair {
     pub(crate) fn new(server: Server) -> Self {
         let (bench, accepted) = (Bench::new(), accepted::read(server.kind));
-        let admin = server.connect(2);
+        let mut admin = server.connect(2);
+        admin.ask(&[b"CONFIG", b"SET", b"notify-keyspace-events", EVENTS.as_bytes()]);
+        let flags = weft_engine::notify::parse(EVENTS).expect("letters of events");
+        bench.engine.settings.notify_flags.store(flags, Relaxed);
         Self {
             bench,
             server,
@@ -130,6 +161,8 @@ impl Pair {
             accepted,
             clients: Vec::new(),
             batch: Vec::new(),
+            events: Vec::new(),
+            events_compared: 0,
             commands: 0,
             waits: 0,
             keys_compared: 0,
@@ -144,7 +177,7 @@ impl Pair {
 
     /// Runs a round from empty databases.
     pub(crate) fn round(&mut self, steps: &[Step], protocol: Protocol) -> Result<(), Difference> {
-        for _ in 0..=CLIENTS {
+        for _ in 0..=LISTENER {
             let mut theirs = self.server.connect(if protocol == Protocol::Resp2 { 2 } else { 3 });
             let Reply::Int(id) = theirs.ask(&[b"CLIENT", b"ID"]) else { panic!("CLIENT ID") };
             let ours = self.bench.connect(protocol);
@@ -157,6 +190,12 @@ impl Pair {
 
     fn run(&mut self, steps: &[Step]) -> Result<(), Difference> {
         self.step(&Step::look(Rule::Exact, &[b"FLUSHALL"]))?;
+        self.step(&Step::look(Rule::Exact, FRESH))?;
+        self.catch_up()?;
+        // The forms of this answer differ, which is known.
+        let listen: [&[u8]; 2] = [b"PSUBSCRIBE", b"__key*__:*"];
+        self.bench.run_args(self.clients[LISTENER].ours, &listen);
+        self.clients[LISTENER].theirs.ask(&listen);
         for step in steps {
             self.step(step)?;
         }
@@ -167,12 +206,39 @@ impl Pair {
             }
         }
         crate::state::compare(self)?;
-        self.catch_up()
+        self.catch_up()?;
+        self.compare_events()
+    }
+
+    /// The keyspace events of a round are the same, in the same order.
+    fn compare_events(&mut self) -> Result<(), Difference> {
+        let listener = &mut self.clients[LISTENER];
+        listener.theirs.send_all(std::iter::once(&[&b"PING"[..]][..]));
+        let mut theirs = Vec::new();
+        while let Some(reply) = listener.theirs.receive() {
+            match reply {
+                Reply::Array(ref words) | Reply::Push(ref words) if words.len() == 4 => theirs.push(reply),
+                _ => break,
+            }
+        }
+        let mut theirs = theirs.into_iter();
+        for (step, ours) in std::mem::take(&mut self.events) {
+            self.events_compared += 1;
+            let theirs = theirs.next().as_ref().map_or("no event".into(), show);
+            if show(&ours) != theirs {
+                return Err(Difference { step: Some(step), ours: show(&ours), theirs });
+            }
+        }
+        match theirs.next() {
+            Some(more) => Err(Difference { step: None, ours: "no event".into(), theirs: show(&more) }),
+            None => Ok(()),
+        }
     }
 
     /// Ends all clients on both sides; when this returns, nobody waits any more.
     fn end(&mut self) {
         self.batch.clear();
+        self.events.clear();
         let clients = std::mem::take(&mut self.clients);
         let ids: Vec<String> = clients.iter().map(|client| client.id.to_string()).collect();
         let kills: Vec<Vec<&[u8]>> =
@@ -207,7 +273,9 @@ impl Pair {
         let own = self.bench.run_args(self.clients[at].ours, &words);
         let given = own.first().cloned();
         self.batch.push((step.clone(), own));
-        for other in 0..self.clients.len() {
+        let heard = self.bench.take(self.clients[LISTENER].ours);
+        self.events.extend(heard.into_iter().map(|event| (step.clone(), event)));
+        for other in 0..LISTENER {
             for reply in self.bench.take(self.clients[other].ours) {
                 self.catch_up()?;
                 let waiting = self.clients[other].waiting.take();

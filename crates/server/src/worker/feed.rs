@@ -164,6 +164,11 @@ impl Worker<'_> {
             self.run_batch();
         }
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
+        if connection.life != Life::Open {
+            // It is closing, and its input has been let go of already.
+            connection.source = Source::Arena;
+            return;
+        }
         if own {
             connection.pending.drain(..at);
             connection.source = Source::Arena;

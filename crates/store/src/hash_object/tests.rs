@@ -137,6 +137,14 @@ fn converts_at_the_limits() {
     assert_eq!(encoding_after(&[("a", "123456")]), "hashtable");
     assert_eq!(encoding_after(&[("123456", "a")]), "hashtable");
     let mut hash = Hash::default();
+    let lower = HashLimits { entries_max: 1, ..limits };
+    for field in [b"a", b"b"] {
+        HashMut::new(&mut hash, limits, backing).set(field, b"1");
+    }
+    assert_eq!(hash.view().encoding(), "listpack");
+    HashMut::new(&mut hash, lower, backing).set(b"a", b"2");
+    assert_eq!(hash.view().encoding(), "hashtable");
+    let mut hash = Hash::default();
     HashMut::new(&mut hash, limits, backing).announce(3);
     assert_eq!(hash.view().encoding(), "listpack");
     HashMut::new(&mut hash, limits, backing).announce(4);

@@ -122,7 +122,15 @@ fn announced_sets_take_their_form_at_once() {
         assert_eq!(set.view().encoding(), form, "{first} {members}");
     }
     let mut set = Set::default();
-    SetMut::new(&mut set, limits, backing).add(b"7");
+    let mut change = SetMut::new(&mut set, limits, backing);
+    for member in ["a", "7"] {
+        change.add(member.as_bytes());
+    }
+    change.settle_ints();
+    assert_eq!(change.view().encoding(), "listpack");
+    change.remove(b"a");
+    change.settle_ints();
+    assert_eq!(set.view().encoding(), "intset");
     SetMut::new(&mut set, limits, backing).announce(b"9", 4);
     assert_eq!(set.view().encoding(), "hashtable");
 }

@@ -96,26 +96,45 @@ impl ShardGuard<'_> {
         buffer.extend_from_slice(bytes);
         let mut object = Object::from_packed(kind, buffer);
         let outcome = change(&mut object);
-        let Ok(Changed { changed: true, .. }) = outcome else {
-            data.scratch = object.into_buffer();
-            return outcome.map(|changed| Some(changed.result));
+        let changed = matches!(outcome, Ok(Changed { changed: true, .. }));
+        let taken = match object.packed() {
+            _ if object.is_empty() && changed => {
+                self.remove_found(op, key, found, Cause::Deleted);
+                return self.end_change(object, outcome);
+            }
+            Some((kind, bytes)) if changed => (NewValue::Bytes(bytes), Some(kind)),
+            // Nothing was changed, and nothing is written.
+            Some(_) => return self.end_change(object, outcome),
+            // It has become too large or taken another form, which may happen without a change.
+            None => {
+                let due = object.next_due_ms();
+                let value = NewValue::Object(Box::new(object));
+                let draft = Draft { key: key.bytes, value, expire_ms, clock, raw: false, packed: None };
+                data.heap.overwrite(env, db, found, draft);
+                self.note_fields(op.db, key.hash, u64::MAX, due);
+                if changed {
+                    self.wrote(op, key);
+                }
+                return outcome.map(|changed| Some(changed.result));
+            }
         };
-        if object.is_empty() {
-            self.remove_found(op, key, found, Cause::Deleted);
-        } else if let Some((kind, bytes)) = object.packed() {
-            let (value, packed) = (NewValue::Bytes(bytes), Some(kind));
-            let draft = Draft { key: key.bytes, value, expire_ms, clock, raw: false, packed };
-            data.heap.overwrite(env, db, found, draft);
-            self.wrote(op, key);
-        } else {
-            let due = object.next_due_ms();
-            let value = NewValue::Object(Box::new(object));
-            let draft = Draft { key: key.bytes, value, expire_ms, clock, raw: false, packed: None };
-            data.heap.overwrite(env, db, found, draft);
-            self.note_fields(op.db, key.hash, u64::MAX, due);
-            self.wrote(op, key);
-            return outcome.map(|changed| Some(changed.result));
-        }
+        let (value, packed) = taken;
+        data.heap.overwrite(
+            env,
+            db,
+            found,
+            Draft { key: key.bytes, value, expire_ms, clock, raw: false, packed },
+        );
+        self.wrote(op, key);
+        self.end_change(object, outcome)
+    }
+
+    /// Gives the buffer back that a compact collection was changed in.
+    fn end_change<R>(
+        &mut self,
+        object: Object,
+        outcome: Result<Changed<R>, WrongType>,
+    ) -> Result<Option<R>, WrongType> {
         self.data.scratch = object.into_buffer();
         outcome.map(|changed| Some(changed.result))
     }

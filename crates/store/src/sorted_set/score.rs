@@ -4,10 +4,10 @@
 /// The longest.
 pub(super) const BYTES_MAX: usize = 8;
 
-/// Writes a score into as few bytes as give it back exactly, −0 included.
+/// Writes a score into as few bytes as give it back exactly; −0 becomes 0, as it does in Valkey's compact form.
 pub(super) fn write(score: f64, out: &mut [u8; BYTES_MAX]) -> &[u8] {
     let whole = score as i32;
-    if f64::from(whole).to_bits() != score.to_bits() {
+    if f64::from(whole) != score {
         *out = score.to_le_bytes();
         return out;
     }
@@ -40,13 +40,14 @@ mod tests {
     fn scores_come_back() {
         let whole = [0, 1, -1, 127, 128, -128, -129, 32_767, 32_768, -32_769, 8_388_607, 8_388_608, i32::MAX];
         let whole = whole.into_iter().chain([i32::MIN, -8_388_608, -8_388_609]).map(f64::from);
-        let others = [-0.0, 0.5, 1e300, f64::INFINITY, f64::NEG_INFINITY, 2_147_483_648.0, 5e-324];
+        let others = [0.5, 1e300, f64::INFINITY, f64::NEG_INFINITY, 2_147_483_648.0, 5e-324];
         for score in whole.chain(others) {
             let mut buffer = [0; BYTES_MAX];
             let bytes = write(score, &mut buffer);
             assert_eq!(read(bytes).to_bits(), score.to_bits(), "{score}");
         }
         assert_eq!(write(0.0, &mut [0; 8]).len(), 0);
+        assert_eq!(write(-0.0, &mut [0; 8]).len(), 0);
         assert_eq!(write(-128.0, &mut [0; 8]).len(), 1);
         assert_eq!(write(70_000.0, &mut [0; 8]).len(), 3);
     }

@@ -205,8 +205,11 @@ fn converts_at_the_limits() {
     assert_eq!(set.view().encoding(), "skiplist");
     SortedSetMut::new(&mut set, limits, backing).remove_ranks(0..3, |_| ());
     assert_eq!((set.view().len(), set.view().encoding()), (1, "skiplist"));
+    SortedSetMut::new(&mut set, limits, backing).settle();
+    assert_eq!((set.view().len(), set.view().encoding()), (1, "listpack"));
     let mut set = SortedSet::default();
     SortedSetMut::new(&mut set, limits, backing).add(b"123456", 1.0);
+    SortedSetMut::new(&mut set, limits, backing).settle();
     assert_eq!(set.view().encoding(), "skiplist");
     let mut set = SortedSet::default();
     SortedSetMut::new(&mut set, limits, backing).announce(4, 1);

@@ -151,6 +151,9 @@ pub(crate) struct Options {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+    /// Write the JSON into a file, beside what is printed
+    #[arg(long, value_name = "FILE")]
+    pub(super) save: Option<PathBuf>,
     /// Write each test's latencies as a percentile file of HDR histograms into this folder
     #[arg(long, value_name = "FOLDER")]
     pub(super) hdr: Option<PathBuf>,

@@ -116,11 +116,12 @@ fn pass(options: &Options, server: &Server, plan: &Plan, cases: &[Case], stop: &
 
 /// What is shown when all is done.
 fn show(options: &Options, plan: &Plan, all: &[Measured]) -> Result<()> {
-    if options.json {
+    give_json(options, || {
         let mut value = report::json_head(plan);
         value["tests"] = all.iter().map(report::json).collect();
-        println!("{}", serde_json::to_string_pretty(&value)?);
-    } else if !options.csv && !options.quiet {
+        value
+    })?;
+    if !options.json && !options.csv && !options.quiet {
         println!("{}", report::table(all, plan, usize::from(options.precision)).text());
     }
     if let Some(path) = &options.svg {
@@ -130,6 +131,21 @@ fn show(options: &Options, plan: &Plan, all: &[Measured]) -> Result<()> {
         if let Some(trouble) = report::trouble(measured).filter(|_| !options.quiet) {
             eprintln!("{}: {trouble}", measured.label);
         }
+    }
+    Ok(())
+}
+
+/// The results as JSON, printed and written where that was asked for.
+fn give_json(options: &Options, value: impl FnOnce() -> serde_json::Value) -> Result<()> {
+    if !options.json && options.save.is_none() {
+        return Ok(());
+    }
+    let value = value();
+    if let Some(path) = &options.save {
+        std::fs::write(path, format!("{value}\n")).with_context(|| path.display().to_string())?;
+    }
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&value)?);
     }
     Ok(())
 }

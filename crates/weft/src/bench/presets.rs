@@ -17,7 +17,7 @@ use super::run::{self, Fleets, Measured, Plan, Server};
 use super::sizes::Sizes;
 use super::stats::ratio;
 use super::versus::{self, Contestant, ratio_text};
-use super::{Options, aim, report};
+use super::{Options, aim, give_json, report};
 use crate::text::grouped;
 use crate::wire::results::Spread;
 use crate::wire::table::{Table, number};
@@ -56,11 +56,12 @@ pub(super) fn run(options: &Options, preset: Preset, plan: &Plan, stop: &AtomicB
         Preset::Network => show.network()?,
         Preset::Types => show.types()?,
     }
-    if options.json {
-        let mut value = report::json_head(&show.plan);
-        value["tables"] = show.tables.into();
-        println!("{}", serde_json::to_string_pretty(&value)?);
-    }
+    let (plan, tables) = (show.plan, show.tables);
+    give_json(options, || {
+        let mut value = report::json_head(&plan);
+        value["tables"] = tables.into();
+        value
+    })?;
     Ok(if show.clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

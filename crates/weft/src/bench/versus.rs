@@ -12,7 +12,7 @@ use super::cases::{self, Case};
 use super::report;
 use super::run::{self, Measured, Plan, Server};
 use super::stats::{Ratio, ratio};
-use super::{Options, aim};
+use super::{Options, aim, give_json};
 use crate::text::grouped;
 use crate::wire::results::Spread;
 use crate::wire::table::{Table, number};
@@ -71,17 +71,16 @@ pub(super) fn run(
                 eprintln!("{}: {trouble}", case.label);
             }
         }
-        if options.json {
-            values.push(json_of(case, &done));
-        } else {
+        values.push(json_of(case, &done));
+        if !options.json {
             println!("{}", table(case, &done).text());
         }
     }
-    if options.json {
+    give_json(options, || {
         let mut value = report::json_head(&plan);
         value["tests"] = values.into();
-        println!("{}", serde_json::to_string_pretty(&value)?);
-    }
+        value
+    })?;
     Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -1,5 +1,7 @@
 package main
 
+// This file owns the test of the example.
+
 import (
 	"context"
 	"net"

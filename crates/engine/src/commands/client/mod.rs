@@ -109,9 +109,13 @@ fn kill(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         }
         killed += 1;
         if info.id == own {
-            // Its reply goes out first.
-            context.session.then = Then::Close;
+            // Its reply goes out first; a channel gets CLOSE behind it, with the code of killed ones.
             info.set_flag(client_flag::CLOSING, true);
+            if context.session.wire.protocol == Protocol::Respb {
+                context.engine.kill(&info, Kill::Command);
+            } else {
+                context.session.then = Then::Close;
+            }
         } else {
             context.engine.kill(&info, Kill::Command);
         }

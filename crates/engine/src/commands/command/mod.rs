@@ -69,7 +69,7 @@ fn info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     for name in args.rest(2) {
         match named(context.engine, name) {
             Some(id) => write_info(context.engine, id, sink),
-            None => sink.null_array(),
+            None => sink.null(),
         }
     }
     Ok(())

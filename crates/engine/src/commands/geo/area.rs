@@ -106,14 +106,12 @@ impl Hash {
             lat: ((cell.lat.0 + cell.lat.1) / 2.0).clamp(STORED.lat.0, STORED.lat.1),
         }
     }
-    /// The box so many columns east and rows north, around the edge of the map.
+    /// The box so many columns east and rows north, around the edge of the map. A point on the map's edge has a number
+    /// one too high, which only a step away from it brings back.
     fn beside(self, east: i32, north: i32) -> Self {
         let mask = ((1_u64 << self.step) - 1) as u32;
-        Self {
-            lon: self.lon.wrapping_add_signed(east) & mask,
-            lat: self.lat.wrapping_add_signed(north) & mask,
-            step: self.step,
-        }
+        let step = |at: u32, by: i32| if by == 0 { at } else { at.wrapping_add_signed(by) & mask };
+        Self { lon: step(self.lon, east), lat: step(self.lat, north), step: self.step }
     }
 }
 

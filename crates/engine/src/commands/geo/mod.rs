@@ -45,13 +45,15 @@ fn unit_m(args: &Args<'_>, at: usize) -> Result<f64, Error> {
     found.map(|(_, metres)| *metres).ok_or_else(|| Error::err(text))
 }
 
-/// A coordinate: in RESP2 as text with up to 17 digits behind the point.
+/// A coordinate, with up to 17 digits behind the point.
 fn show_coordinate(sink: &mut ReplySink<'_>, value: f64) {
-    if !sink.is_resp2() {
-        return sink.double(value);
-    }
     let text = format!("{value:.17}");
-    sink.bulk(text.trim_end_matches('0').trim_end_matches('.').as_bytes());
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if sink.is_resp2() {
+        sink.bulk(text.as_bytes());
+    } else {
+        sink.double(text.parse().unwrap_or(value));
+    }
 }
 
 /// A distance: text with 4 digits behind the point on every wire.

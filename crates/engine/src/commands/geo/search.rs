@@ -306,10 +306,12 @@ fn run(
     };
     let mut result = SortedSet::default();
     let mut change = SortedSetMut::new(&mut result, limits, backing);
+    change.announce(usize::MAX, 0);
     for each in &found {
         let score = if request.store_distance { each.distance_m / unit_m } else { each.score };
         change.add(each.member, score);
     }
+    change.settle();
     sink.count(found.len());
     let target = context.key(args, target);
     let event = if matches!(kind, Kind::Radius { .. }) { "georadiusstore" } else { "geosearchstore" };

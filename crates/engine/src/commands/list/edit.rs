@@ -1,8 +1,8 @@
 //! Owns: LPUSH and its likes, LSET, LINSERT, LREM, LTRIM. Does not own: taking elements out to answer them.
 
-use weft_store::{Changed, End};
+use weft_store::{Changed, End, List};
 
-use super::{find, is_list, limit, place, push_event, span};
+use super::{as_list, is_list, limit, place, push_event, span};
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
@@ -142,7 +142,8 @@ pub(super) fn ltrim(
 ) -> Result<(), Error> {
     let (start, end) = (args.int(2)?, args.int(3)?);
     let (key, limit) = (context.key(args, 1), limit(context));
-    let Some(len) = find(context, &key)?.map(|list| list.len()) else {
+    let (shard, mut op) = context.shard(&key);
+    let Some(len) = as_list(shard.peek(&mut op, &key))?.map(List::len) else {
         sink.ok();
         return Ok(());
     };

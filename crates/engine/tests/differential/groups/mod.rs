@@ -1,7 +1,11 @@
 //! Owns: the groups of commands. One file for each; `template` says how they are written.
 
 mod generic;
+mod hashes;
 mod lists;
+mod positions;
+mod sets;
+mod sorted_sets;
 mod strings;
 mod transactions;
 
@@ -20,7 +24,16 @@ pub(crate) struct Group {
 }
 
 /// All groups. The first is mixed into every round at a low rate: what removes, renames and expires keys.
-pub(crate) const GROUPS: &[&Group] = &[&generic::GROUP, &strings::GROUP, &lists::GROUP, &transactions::GROUP];
+pub(crate) const GROUPS: &[&Group] = &[
+    &generic::GROUP,
+    &strings::GROUP,
+    &lists::GROUP,
+    &hashes::GROUP,
+    &sets::GROUP,
+    &sorted_sets::GROUP,
+    &positions::GROUP,
+    &transactions::GROUP,
+];
 
 /// For a group that needs only the places of `Dice::place`.
 pub(crate) fn no_places(_: &mut crate::dice::Dice, _: &str) -> Option<Vec<u8>> {

@@ -94,8 +94,10 @@ impl Field {
 }
 
 fn serves(program: &Path) -> bool {
-    let output = Command::new(program).args(["serve", "--help"]).output();
-    output.is_ok_and(|output| output.status.success())
+    let help = Command::new(program).arg("--help").output();
+    help.is_ok_and(|help| {
+        String::from_utf8_lossy(&help.stdout).lines().any(|line| line.trim().starts_with("serve "))
+    })
 }
 
 fn version(program: &Path) -> String {
