@@ -117,8 +117,8 @@ pub struct TlsConfig {
     pub insecure: bool,
 }
 
-/// Everything about a connection that is to be made.
-#[derive(Clone, Debug)]
+/// Everything about a connection that is to be made. What `Debug` shows has no password.
+#[derive(Clone)]
 pub struct Config {
     /// Where to.
     pub address: Address,
@@ -149,6 +149,21 @@ pub struct Config {
     pub limits: Limits,
     /// The most pushes that wait to be taken; one more ends the connection, or the channel.
     pub pushes_max: usize,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("address", &self.address)
+            .field("tls", &self.tls)
+            .field("protocol", &self.protocol)
+            .field("username", &self.username)
+            .field("channel", &self.channel)
+            .field("db", &self.db)
+            .field("name", &self.name)
+            .field("timeouts", &self.timeouts)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Config {

@@ -443,12 +443,27 @@ impl Connection {
 
     /// Whether the server has not ended the connection, as far as is known here. Asks the socket, not the server.
     pub fn is_open(&mut self) -> bool {
-        self.usable().is_ok()
-            && match self.stream.wait(false, Some(Duration::ZERO)) {
-                Ok((true, _)) => self.read_more(Some(Duration::ZERO)).is_ok(),
-                Ok((false, _)) => true,
-                Err(_) => false,
+        if self.usable().is_err() {
+            return false;
+        }
+        match self.stream.wait(false, Some(Duration::ZERO)) {
+            Ok((false, _)) => return true,
+            Ok((true, _)) => {}
+            Err(_) => return false,
+        }
+        // What has come may be the end of the channel as well as a push.
+        loop {
+            match self.arrive(Some(Duration::ZERO)) {
+                Ok(None) => return true,
+                Ok(Some(Event::Reply(reply))) => self.replies.push_back(reply),
+                Ok(Some(Event::Push(push))) => {
+                    if self.keep_push(push).is_err() {
+                        return false;
+                    }
+                }
+                Err(_) => return false,
             }
+        }
     }
 
     /// The port on this side: what CLIENT LIST shows. 0 for a Unix socket.

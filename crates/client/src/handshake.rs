@@ -57,7 +57,7 @@ pub(crate) fn hello(config: &Config) -> Option<Step> {
         let user = config.username.clone().unwrap_or_else(|| "default".into());
         args.extend(["AUTH".into(), user, password.clone()]);
     }
-    if let Some(name) = &config.name {
+    if let (Some(name), true) = (&config.name, hello_names(config)) {
         args.extend(["SETNAME".into(), name.clone()]);
     }
     if config.protocol == Protocol::Respb && config.capabilities != 0 {
@@ -66,19 +66,29 @@ pub(crate) fn hello(config: &Config) -> Option<Step> {
     Some(("HELLO", args))
 }
 
+/// Whether HELLO carries the name. With PROTO, AUTH and CAPS it would have 11 arguments, and a server allows 10 before
+/// authentication (section 10).
+fn hello_names(config: &Config) -> bool {
+    match config.protocol {
+        Protocol::Resp2 => false,
+        Protocol::Resp3 => true,
+        Protocol::Respb => config.password.is_none(),
+    }
+}
+
 /// What HELLO has not done.
 pub(crate) fn after_hello(config: &Config) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    if config.protocol == Protocol::Resp2 {
-        if let Some(password) = &config.password {
-            let mut args = vec!["AUTH".to_string()];
-            args.extend(config.username.clone());
-            args.push(password.clone());
-            steps.push(("AUTH", args));
-        }
-        if let Some(name) = &config.name {
-            steps.push(("CLIENT SETNAME", vec!["CLIENT".into(), "SETNAME".into(), name.clone()]));
-        }
+    if config.protocol == Protocol::Resp2
+        && let Some(password) = &config.password
+    {
+        let mut args = vec!["AUTH".to_string()];
+        args.extend(config.username.clone());
+        args.push(password.clone());
+        steps.push(("AUTH", args));
+    }
+    if let (Some(name), false) = (&config.name, hello_names(config)) {
+        steps.push(("CLIENT SETNAME", vec!["CLIENT".into(), "SETNAME".into(), name.clone()]));
     }
     steps.extend(select(config));
     steps

@@ -7,11 +7,17 @@ const KEPT_BYTES_MAX: usize = 256 << 10;
 
 /// A buffer whose front is consumed and whose back is read into. It doubles when it is full of bytes that arrived,
 /// never because of a length that was announced.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Input {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
+}
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Input({} of {} bytes)", self.end - self.start, self.bytes.len())
+    }
 }
 
 impl Input {

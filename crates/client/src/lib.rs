@@ -66,7 +66,7 @@ pub use handshake::{RespbInfo, ServerInfo};
 pub use mux::{Channel, Mux};
 pub use pipeline::Pipeline;
 pub use pool::{Pool, PoolConfig, Pooled};
-pub use reconnect::Reconnecting;
+pub use reconnect::{Reconnecting, only_reads};
 pub use session::Session;
 pub use stream::Socket;
 pub use value::FromReply;

@@ -158,8 +158,9 @@ fn pause(policy: &ReconnectPolicy, attempt: u32) -> Duration {
     whole / 2 + (whole / 2).mul_f64(random as f64 / 1000.0)
 }
 
-/// Whether running the command twice is like running it once, whatever happens in between.
-pub(crate) fn only_reads<T: AsRef<[u8]>>(args: &[T]) -> bool {
+/// Whether a command does nothing but read, so that it can be sent again when its reply was lost. A command that the
+/// table does not have is taken to write.
+pub fn only_reads<T: AsRef<[u8]>>(args: &[T]) -> bool {
     let Some(id) = args.first().and_then(|name| table::by_name(name.as_ref())) else { return false };
     let sub = args.get(1).and_then(|name| table::subcommand(id, name.as_ref()));
     let spec = sub.unwrap_or(id).spec();

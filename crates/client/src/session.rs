@@ -12,8 +12,7 @@ use crate::config::{Config, Protocol};
 pub struct Session {
     protocol: Protocol,
     db: u32,
-    /// User, none for the default one, and password.
-    login: Option<(Option<String>, String)>,
+    login: Option<Login>,
     name: Option<String>,
     in_transaction: bool,
     watching: bool,
@@ -22,6 +21,16 @@ pub struct Session {
     /// Commands queued in the transaction, and what those among them do that count here.
     queued: usize,
     queued_effects: Vec<(usize, Effect)>,
+}
+
+/// User, none for the default one, and password, which no log shows.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Login(Option<String>, String);
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Login({:?}, …)", self.0)
+    }
 }
 
 /// What a name of a subscription means.
@@ -48,10 +57,10 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub(crate) enum Effect {
     Select(u32),
-    Login(Option<String>, String),
+    Login(Login),
     Hello {
         protocol: Option<Protocol>,
-        login: Option<(Option<String>, String)>,
+        login: Option<Login>,
         name: Option<String>,
     },
     Name(String),
@@ -89,8 +98,8 @@ impl Effect {
         match &*upper {
             b"SELECT" => Some(Effect::Select(std::str::from_utf8(arg(1)?).ok()?.parse().ok()?)),
             b"AUTH" => match (arg(1)?, arg(2)) {
-                (password, None) => Some(Effect::Login(None, text(password))),
-                (user, Some(password)) => Some(Effect::Login(Some(text(user)), text(password))),
+                (password, None) => Some(Effect::Login(Login(None, text(password)))),
+                (user, Some(password)) => Some(Effect::Login(Login(Some(text(user)), text(password)))),
             },
             b"HELLO" => Some(hello(args)),
             b"CLIENT" if arg(1)?.eq_ignore_ascii_case(b"SETNAME") => Some(Effect::Name(text(arg(2)?))),
@@ -122,7 +131,8 @@ fn hello<T: AsRef<[u8]>>(args: &[T]) -> Effect {
     let (mut login, mut name, mut at) = (None, None, 2);
     while let Some(option) = arg(at) {
         if option.eq_ignore_ascii_case(b"AUTH") {
-            login = arg(at + 1).zip(arg(at + 2)).map(|(user, password)| (Some(text(user)), text(password)));
+            login =
+                arg(at + 1).zip(arg(at + 2)).map(|(user, password)| Login(Some(text(user)), text(password)));
             at += 3;
         } else {
             if option.eq_ignore_ascii_case(b"SETNAME") {
@@ -140,7 +150,7 @@ impl Session {
         Session {
             protocol: config.protocol,
             db: config.db,
-            login: config.password.clone().map(|password| (config.username.clone(), password)),
+            login: config.password.clone().map(|password| Login(config.username.clone(), password)),
             name: config.name.clone(),
             in_transaction: false,
             watching: false,
@@ -163,7 +173,7 @@ impl Session {
 
     /// The user that logged in by name.
     pub fn username(&self) -> Option<&str> {
-        self.login.as_ref().and_then(|(user, _)| user.as_deref())
+        self.login.as_ref().and_then(|Login(user, _)| user.as_deref())
     }
 
     /// The name that CLIENT LIST shows.
@@ -224,7 +234,7 @@ impl Session {
         config.db = self.db;
         config.name = self.name.clone();
         (config.username, config.password) = match self.login.clone() {
-            Some((user, password)) => (user, Some(password)),
+            Some(Login(user, password)) => (user, Some(password)),
             None => (None, None),
         };
         config
@@ -261,7 +271,7 @@ impl Session {
             Effect::Watch => self.watching = true,
             Effect::Unwatch => self.watching = false,
             Effect::Select(db) => self.db = *db,
-            Effect::Login(user, password) => self.login = Some((user.clone(), password.clone())),
+            Effect::Login(login) => self.login = Some(login.clone()),
             Effect::Name(name) => self.name = Some(name.clone()).filter(|name| !name.is_empty()),
             Effect::Monitor => self.monitoring = true,
             Effect::Hello { protocol, login, name } => {
@@ -359,6 +369,15 @@ mod tests {
         assert_eq!(session.protocol(), Protocol::Resp2);
         run(&mut session, "RESET", Reply::Simple(b"RESET".to_vec()));
         assert_eq!((session.db(), session.name(), session.username()), (0, None, None));
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let config = Config::default().with_auth(Some("alice"), "secret");
+        let mut session = Session::new(&config);
+        run(&mut session, "AUTH bob secret", ok());
+        let shown = format!("{config:?} {session:?} {:?}", Effect::of(&["AUTH", "bob", "secret"]));
+        assert!(shown.contains("bob") && !shown.contains("secret"), "{shown}");
     }
 
     #[test]

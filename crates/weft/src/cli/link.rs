@@ -3,12 +3,15 @@
 
 use std::io::{PipeReader, Read as _, pipe};
 use std::os::fd::AsFd as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use signal_hook::consts::SIGINT;
-use weft_client::{Address, Config, Connection, Error, Event, Protocol, Reconnecting, Reply, Session};
+use weft_client::{
+    Address, Config, Connection, Error, Event, Protocol, Reconnecting, Reply, Session, only_reads,
+};
 
 /// Redirections of one command that are followed.
 const REDIRECTIONS_MAX: usize = 16;
@@ -110,6 +113,21 @@ impl Link {
     }
 
     fn run_once(
+        &mut self,
+        args: &[impl AsRef<[u8]>],
+        on_push: &mut dyn FnMut(&Reply),
+    ) -> Result<Outcome, Error> {
+        let error = match self.attempt(args, on_push) {
+            Err(error @ (Error::Closed | Error::Io(_) | Error::ChannelClosed { .. })) => error,
+            result => return result,
+        };
+        if only_reads(args) {
+            return self.attempt(args, on_push);
+        }
+        Err(Error::OutcomeUnknown(Arc::new(error)))
+    }
+
+    fn attempt(
         &mut self,
         args: &[impl AsRef<[u8]>],
         on_push: &mut dyn FnMut(&Reply),

@@ -113,7 +113,7 @@ impl Repl {
         }
         let (line, program) = pager::split(&line, &words);
         let words = words::split(line);
-        match self.own(&words, program)? {
+        match self.own(line, &words, program)? {
             Some(then) => Ok(then),
             None => {
                 self.command(&words, program);
@@ -157,7 +157,7 @@ impl Repl {
     }
 
     /// The words of the prompt itself.
-    fn own(&mut self, words: &[Word], program: Option<&str>) -> Result<Option<Then>> {
+    fn own(&mut self, line: &str, words: &[Word], program: Option<&str>) -> Result<Option<Then>> {
         let Some(first) = words.first() else { return Ok(Some(Then::Go)) };
         let rest: Vec<Vec<u8>> = words[1..].iter().map(|word| word.text.clone()).collect();
         if (first.is("quit") || first.is("exit")) && rest.is_empty() {
@@ -184,7 +184,7 @@ impl Repl {
                 Err(_) => println!("(the port is not a number)"),
             }
         } else if first.text.starts_with(b":") {
-            self.set(words);
+            self.set(line, words);
         } else {
             return Ok(None);
         }
@@ -192,7 +192,7 @@ impl Repl {
     }
 
     /// `:set hints`, `:set nohints`, `:set pager less`, `:set nopager`
-    fn set(&mut self, words: &[Word]) {
+    fn set(&mut self, line: &str, words: &[Word]) {
         let rest: Vec<_> = words.iter().map(|word| String::from_utf8_lossy(&word.text)).collect();
         let rest: Vec<&str> = rest.iter().map(|word| &**word).collect();
         match (&rest[..], self.editor.helper_mut()) {
@@ -200,7 +200,8 @@ impl Repl {
             ([":set", "nohints"], Some(assistant)) => assistant.hints = false,
             ([":set", "nopager"], _) => self.pager = None,
             ([":set", "pager", program @ ..], _) if !program.is_empty() => {
-                self.pager = Some(program.join(" "))
+                // As it was typed: the quotes are for the shell.
+                self.pager = Some(line[words[2].start..].trim().to_string());
             }
             _ => println!("(:set hints, :set nohints, :set pager PROGRAM, :set nopager)"),
         }

@@ -1,5 +1,5 @@
-//! Owns the tools that watch a server: `--stat`, `--latency` and its two other forms. They run until Ctrl-C, or print one
-//! line where the output is no terminal.
+//! Owns the tools that watch a server: `--stat`, `--latency` and its two other forms. They run until Ctrl-C, or print
+//! one line where the output is no terminal.
 
 use std::collections::HashMap;
 use std::io::{IsTerminal as _, Write as _};

@@ -1,0 +1,267 @@
+//! `weft cli` without a terminal: what it prints in each format, standard input, the tools, and trouble.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixListener;
+
+use common::servers::Server;
+use common::{Folder, good, run, stderr};
+use weft_client::{Encoder, Limits, Protocol};
+
+fn cli(server: &Server, flags: &[&str], input: &[u8]) -> String {
+    let args = [&["cli", "-s", &server.socket], flags].concat();
+    String::from_utf8(good(&args, input)).unwrap()
+}
+
+/// Commands whose replies have every type that a server without modules gives.
+const PREPARATION: &str = "\
+FLUSHALL
+SET s 'a\"b'
+SET bytes \"\\x00\\xff\\n\"
+RPUSH l a b
+HSET h f v
+ZADD z 1.5 m
+";
+
+/// A command, and what it prints with `--no-raw`, `--raw`, `--csv`, `--json`; over RESP2 where that differs.
+const GOLDEN: &[(&str, [&str; 4])] = &[
+    ("GET s", ["\"a\\\"b\"\n", "a\"b\n", "\"a\\\"b\"\n", "\"a\\\"b\"\n"]),
+    ("GET none", ["(nil)\n", "\n", "NULL\n", "null\n"]),
+    ("SET k v", ["OK\n", "OK\n", "\"OK\"\n", "\"OK\"\n"]),
+    ("STRLEN s", ["(integer) 3\n", "3\n", "3\n", "3\n"]),
+    ("LRANGE l 0 -1", ["1) \"a\"\n2) \"b\"\n", "a\nb\n", "\"a\",\"b\"\n", "[\"a\",\"b\"]\n"]),
+    ("LRANGE none 0 -1", ["(empty array)\n", "\n", "\n", "[]\n"]),
+    (
+        "LPUSH s x",
+        [
+            "(error) WRONGTYPE Operation against a key holding the wrong kind of value\n",
+            "WRONGTYPE Operation against a key holding the wrong kind of value\n\n",
+            "ERROR,\"WRONGTYPE Operation against a key holding the wrong kind of value\"\n",
+            "error:\"WRONGTYPE Operation against a key holding the wrong kind of value\"\n",
+        ],
+    ),
+];
+
+/// The same for replies that RESP2 has no type for: over RESP3 and RESPB.
+const GOLDEN_TYPED: &[(&str, [&str; 4])] = &[
+    ("HGETALL h", ["1# \"f\" => \"v\"\n", "f v\n", "\"f\",\"v\"\n", "{\"f\":\"v\"}\n"]),
+    ("HGETALL none", ["(empty hash)\n", "\n", "\n", "{}\n"]),
+    ("ZSCORE z m", ["(double) 1.5\n", "1.5\n", "1.5\n", "1.5\n"]),
+];
+
+#[test]
+fn replies_are_shown_in_every_format_over_every_protocol() {
+    for server in Server::all() {
+        for protocol in server.flags() {
+            cli(&server, &[protocol], PREPARATION.as_bytes());
+            let typed = if *protocol == "-2" { &[] } else { GOLDEN_TYPED };
+            for (command, expected) in GOLDEN.iter().chain(typed) {
+                for (format, expected) in ["--no-raw", "--raw", "--csv", "--json"].iter().zip(expected) {
+                    let flags: Vec<&str> =
+                        [*protocol, *format].into_iter().chain(command.split(' ')).collect();
+                    assert_eq!(cli(&server, &flags, b""), *expected, "{flags:?}");
+                }
+            }
+            assert_eq!(cli(&server, &[protocol, "--no-raw", "GET", "bytes"], b""), "\"\\x00\\xff\\n\"\n");
+            let json = cli(&server, &[protocol, "--quoted-json", "GET", "bytes"], b"");
+            assert_eq!(json, "\"\\\\x00\\\\xff\\\\n\"\n");
+        }
+    }
+}
+
+#[test]
+fn lines_of_standard_input_are_commands() {
+    for server in Server::all() {
+        for protocol in server.flags() {
+            let lines = b"set k 'two words'\n\nget k\nget \"open\nnosuch\nselect 1\nget k\nquit\nget k\n";
+            let output = cli(&server, &[protocol], lines);
+            let mut lines = output.lines();
+            assert_eq!(lines.next(), Some("OK"));
+            assert_eq!(lines.next(), Some("two words"));
+            assert_eq!(lines.next(), Some("Invalid argument(s)"));
+            assert!(lines.next().unwrap().starts_with("ERR unknown command 'nosuch'"), "{output}");
+            assert_eq!(lines.collect::<Vec<_>>(), ["", "OK", ""]);
+        }
+        let output = run(&["cli", "-s", &server.socket, "-e"], b"nosuch\nping\n");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(output.stdout.ends_with(b"PONG\n"), "the rest is run");
+    }
+}
+
+#[test]
+fn arguments_come_from_standard_input() {
+    let server = Server::weft(&[]);
+    cli(&server, &["-x", "SET", "k"], b"line\n\x00end");
+    assert_eq!(cli(&server, &["GET", "k"], b""), "line\n\0end\n");
+    cli(&server, &["-X", "TAG", "SET", "TAG", "v"], b"key");
+    assert_eq!(cli(&server, &["GET", "key"], b""), "v\n");
+    assert_eq!(cli(&server, &["-r", "3", "INCR", "n"], b""), "1\n2\n3\n");
+    assert_eq!(cli(&server, &["-n", "3", "--name", "me", "CLIENT", "GETNAME"], b""), "me\n");
+    assert_eq!(cli(&server, &["-d", ",", "-D", ";", "MGET", "key", "n"], b""), "v,3;");
+    assert_eq!(cli(&server, &["--quoted-input", "ECHO", "\"\\x41\""], b""), "A\n");
+    assert_eq!(cli(&server, &["-u", &format!("unix://{}?db=2", server.socket), "GET", "k"], b""), "\n");
+    assert_eq!(cli(&server, &["-4", "--mux", "9", "ECHO", "-1"], b""), "-1\n");
+}
+
+#[test]
+fn all_commands_of_standard_input_at_once() {
+    const COMMANDS: usize = 20_000;
+    let mut wires = Vec::new();
+    for protocol in [Protocol::Resp2, Protocol::Respb] {
+        let (encoder, mut wire) = (Encoder::new(protocol, &Limits::DEFAULT), Vec::new());
+        for n in 0..COMMANDS {
+            encoder.encode(0, &["SET", &format!("key:{n}"), "some value"], &mut wire).unwrap();
+        }
+        encoder.encode(0, &["LPUSH", "key:0", "x"], &mut wire).unwrap();
+        encoder.encode(0, &["NOSUCH", "x"], &mut wire).unwrap();
+        wires.push(wire);
+    }
+    wires.push((0..10).flat_map(|n| format!("SET key:{n} 'in line'\r\n").into_bytes()).collect());
+    for server in Server::all() {
+        for protocol in server.flags() {
+            for (wire, (errors, replies)) in wires.iter().zip([(2, COMMANDS + 2), (2, COMMANDS + 2), (0, 10)])
+            {
+                cli(&server, &["FLUSHALL"], b"");
+                let output = run(&["cli", "-s", &server.socket, protocol, "--pipe"], wire);
+                let (said, shown) = (String::from_utf8(output.stdout.clone()).unwrap(), stderr(&output));
+                assert_eq!(said, format!("errors: {errors}, replies: {replies}\n"), "{protocol}: {shown}");
+                assert_eq!(output.status.code(), Some(i32::from(errors > 0)));
+                assert_eq!(shown.contains("WRONGTYPE"), errors > 0, "{shown}");
+                let keys = replies - errors;
+                assert_eq!(cli(&server, &["DBSIZE"], b""), format!("{keys}\n"));
+            }
+        }
+        // Input that ends in the midst of a command, or is none.
+        let output = run(&["cli", "-s", &server.socket, "--pipe"], b"*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPI");
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b"errors: 1, replies: 1\n"[..]));
+        assert!(stderr(&output).contains("the input ends inside a command"));
+        let output = run(&["cli", "-s", &server.socket, "--pipe"], b"*1\r\n$4\r\nPING\r\n*x\r\n");
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b"errors: 1, replies: 1\n"[..]));
+        assert!(stderr(&output).contains("byte 14"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn keys_are_walked() {
+    for server in Server::all() {
+        for protocol in server.flags() {
+            let lines = "FLUSHALL\nMSET a 1 user:1 22 user:2 333\nRPUSH list 1 2 3\nHSET hash f v\n";
+            cli(&server, &[protocol], lines.as_bytes());
+            let sorted = |flags: &[&str]| {
+                let output = cli(&server, &[&[*protocol, "--scan"], flags].concat(), b"");
+                let mut keys: Vec<String> = output.lines().map(String::from).collect();
+                keys.sort();
+                keys
+            };
+            assert_eq!(sorted(&[]), ["a", "hash", "list", "user:1", "user:2"]);
+            assert_eq!(sorted(&["--pattern", "user:*"]), ["user:1", "user:2"]);
+            assert_eq!(sorted(&["--type", "list", "--count", "100"]), ["list"]);
+            let found = cli(&server, &[protocol, "--bigkeys"], b"");
+            for line in [
+                "Sampled 5 keys in the keyspace!",
+                "Total key length in bytes is 21 (avg len 4.20)",
+                "Biggest   list found '\"list\"' has 3 items",
+                "Biggest string found '\"user:2\"' has 3 bytes",
+                "3 strings with 6 bytes (60.00% of keys, avg size 2.00)",
+                "0 sets with 0 members (00.00% of keys, avg size 0.00)",
+            ] {
+                assert!(found.contains(line), "{line}\n{found}");
+            }
+            assert!(
+                cli(&server, &[protocol, "--memkeys"], b"").contains("Biggest   hash found '\"hash\"' has ")
+            );
+            let output = run(&["cli", "-s", &server.socket, protocol, "--hotkeys"], b"");
+            assert_eq!(output.status.code(), Some(1), "not under an LFU policy");
+            cli(&server, &["CONFIG", "SET", "maxmemory-policy", "allkeys-lfu"], b"");
+            // Keys from before have no counter.
+            cli(&server, &["MSET", "a", "1", "b", "2"], b"");
+            let hot = cli(&server, &[protocol, "--hotkeys"], b"");
+            assert!(hot.contains("hot key found with counter: "), "{hot}");
+            cli(&server, &["CONFIG", "SET", "maxmemory-policy", "noeviction"], b"");
+        }
+    }
+}
+
+#[test]
+fn the_server_is_watched() {
+    for server in Server::all() {
+        for protocol in server.flags() {
+            let lines = cli(&server, &[protocol, "--stat", "-r", "2", "-i", "0.01"], b"");
+            assert_eq!(lines.lines().count(), 4, "{lines}");
+            let line = cli(&server, &[protocol, "--latency", "-i", "0.05"], b"");
+            assert_eq!(line.split_whitespace().count(), 4, "{line}");
+        }
+    }
+}
+
+#[test]
+fn scripts_are_run() {
+    let Some(server) = Server::redis(&[]) else { return };
+    let folder = Folder::new();
+    let script = folder.file("s.lua", b"return {KEYS, ARGV}");
+    let output = cli(&server, &["--json", "--eval", &script, "k1", "k2", ",", "a"], b"");
+    assert_eq!(output, "[[\"k1\",\"k2\"],[\"a\"]]\n");
+    assert_eq!(cli(&server, &["--json", "--eval", &script], b""), "[[],[]]\n");
+    let output = run(&["cli", "-s", &server.socket, "--eval", "/none.lua"], b"");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn trouble_is_told_with_status_1() {
+    if let Some(server) = Server::redis(&["--requirepass", "secret"]) {
+        let output = run(&["cli", "-s", &server.socket, "-4", "-a", "secret", "PING"], b"");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("does not speak RESPB"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("Using a password with '-a'"));
+        let flags = ["-a", "secret", "--no-auth-warning", "PING"];
+        let output = run(&[&["cli", "-s", &server.socket][..], &flags].concat(), b"");
+        assert_eq!(
+            (output.status.code(), &output.stdout[..], stderr(&output)),
+            (Some(0), &b"PONG\n"[..], String::new())
+        );
+        assert!(cli(&server, &["PING"], b"").starts_with("NOAUTH"));
+        let output = run(&["cli", "-s", &server.socket, "-e", "PING"], b"");
+        assert_eq!(output.status.code(), Some(1));
+        let output = common::weft()
+            .args(["cli", "-s", &server.socket, "PING"])
+            .env("REDISCLI_AUTH", "secret")
+            .output()
+            .unwrap();
+        assert_eq!(output.stdout, b"PONG\n");
+        let output = run(&["cli", "-3", "-s", &server.socket, "-a", "wrong", "PING"], b"");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("WRONGPASS"), "{}", stderr(&output));
+    }
+    let folder = Folder::new();
+    let path = folder.path("nobody");
+    for flags in [&["PING"][..], &["--pipe"], &["--scan"], &["--stat"]] {
+        let output = run(&[&["cli", "-s", &path], flags].concat(), b"");
+        assert_eq!(output.status.code(), Some(1), "{flags:?}");
+        assert!(stderr(&output).contains("Could not connect to the server at"), "{}", stderr(&output));
+    }
+    assert_eq!(run(&["cli", "--mux", "7", "PING"], b"").status.code(), Some(2), "--mux needs -4");
+}
+
+#[test]
+fn a_server_that_dies_or_talks_nonsense_ends_it() {
+    for answer in [&b""[..], b"+OK\r\n:x\r\n", b"?\r\n"] {
+        let folder = Folder::new();
+        let path = folder.path("s");
+        let listener = UnixListener::bind(&path).unwrap();
+        let thread = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut bytes = [0; 64];
+            assert!(socket.read(&mut bytes).unwrap() > 0);
+            socket.write_all(answer).unwrap();
+        });
+        let wire = b"*1\r\n$4\r\nPING\r\n".repeat(3);
+        let output = run(&["cli", "-s", &path, "--pipe", "--pipe-timeout", "20"], &wire);
+        assert_eq!(output.status.code(), Some(1), "{answer:?}");
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains("were sent and not answered"), "{said}");
+        thread.join().unwrap();
+    }
+}

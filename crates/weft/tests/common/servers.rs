@@ -1,0 +1,96 @@
+//! Real servers for tests: Debian's redis-server, and `weft serve`, each on a socket in a folder of its own.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use weft_client::{Config, Connection, Protocol, Timeouts};
+
+use super::{Folder, weft};
+
+/// How long what must come is waited for.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// A server, which ends with the value.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) socket: String,
+    _folder: Folder,
+    /// Whether it speaks RESPB.
+    pub(crate) respb: bool,
+}
+
+impl Server {
+    /// None where it is not installed; then the test says so and passes.
+    pub(crate) fn redis(options: &[&str]) -> Option<Server> {
+        let mut command = Command::new("redis-server");
+        command.args(["--save", "", "--appendonly", "no"]).args(options);
+        let server = Self::start(command, false);
+        if server.is_none() {
+            println!("left out: redis-server cannot be started");
+        }
+        server
+    }
+
+    pub(crate) fn weft(options: &[&str]) -> Server {
+        let mut command = weft();
+        command.arg("serve").args(options);
+        Self::start(command, true).expect("weft serve starts")
+    }
+
+    /// Every server there is.
+    pub(crate) fn all() -> Vec<Server> {
+        Self::redis(&[]).into_iter().chain([Self::weft(&[])]).collect()
+    }
+
+    fn start(mut command: Command, respb: bool) -> Option<Server> {
+        let folder = Folder::new();
+        let socket = folder.path("socket");
+        command.args(["--port", "0", "--unixsocket", &socket, "--dir"]).arg(&folder.0);
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().ok()?;
+        let (ready, is_ready) = mpsc::channel();
+        let streams: [Box<dyn Read + Send>; 2] =
+            [Box::new(child.stdout.take()?), Box::new(child.stderr.take()?)];
+        for stream in streams {
+            let ready = ready.clone();
+            // Read to its end, so that the server never waits for whoever reads it.
+            std::thread::spawn(move || {
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    let redis = line.contains("ready to accept connections at /");
+                    if redis || (line.contains("Listening on /") || line.contains("Try it")) {
+                        let _ = ready.send(());
+                    }
+                }
+            });
+        }
+        drop(ready);
+        let server = Server { child, socket, _folder: folder, respb };
+        match is_ready.recv_timeout(LONG) {
+            Ok(()) => Some(server),
+            Err(error) => panic!("the server does not say that it is ready: {error}"),
+        }
+    }
+
+    pub(crate) fn config(&self, protocol: Protocol) -> Config {
+        Config::unix(&self.socket).with_protocol(protocol).with_timeouts(Timeouts::all(Some(LONG)))
+    }
+
+    pub(crate) fn connect(&self, protocol: Protocol) -> Connection {
+        Connection::connect(&self.config(protocol)).expect("the server takes a connection")
+    }
+
+    /// The flags of the protocols that it speaks.
+    pub(crate) fn flags(&self) -> &'static [&'static str] {
+        if self.respb { &["-2", "-3", "-4"] } else { &["-2", "-3"] }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
