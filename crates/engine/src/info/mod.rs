@@ -14,8 +14,6 @@ use crate::engine::Engine;
 pub use process::{Cpu, Memory};
 pub use server::MemoryFigures;
 
-/// The version of Redis that clients are told of: what they may expect.
-pub const REDIS_VERSION: &str = "7.2.4";
 /// Weft's own version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 

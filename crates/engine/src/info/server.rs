@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::process::{Cpu, Memory, OS};
-use super::{REDIS_VERSION, Report, VERSION, human, ratio};
+use super::{Report, VERSION, human, ratio};
+use crate::REDIS_VERSION;
 use crate::engine::Engine;
 use crate::pubsub::Space;
 use crate::session::client_flag;

@@ -29,6 +29,7 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
                 "client-output-buffer-limit",
                 "bytes that a client may leave unread: class, hard limit, soft limit, seconds over the soft one",
             ),
+            ("tracking-table-max-keys", "keys that CLIENT TRACKING remembers; 0 for no limit"),
         ],
     ),
     (
