@@ -28,6 +28,19 @@ pub struct Local {
     pub worker: u16,
 }
 
+/// How something went away by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Went {
+    /// The key's time had come.
+    Expired,
+    /// Memory was needed.
+    Evicted,
+    /// The time of some of its fields had come.
+    Fields,
+    /// The time of its last fields had come.
+    LastFields,
+}
+
 /// Takes what the store tells under its locks.
 #[derive(Debug, Default)]
 pub struct Effects {
@@ -35,8 +48,8 @@ pub struct Effects {
     notified: bool,
     /// Clients that track. Looked at under the lock of the key, so that a client that has read it before is seen.
     trackers: Arc<AtomicU32>,
-    /// Keys that went away by themselves in the present command: (database, key, evicted).
-    pub(crate) gone: Vec<(u8, Box<[u8]>, bool)>,
+    /// Keys that went away by themselves in the present command, wholly or in part, with their database.
+    pub(crate) gone: Vec<(u8, Box<[u8]>, Went)>,
     /// Keys that were changed in the present command, and whether by themselves. Of all databases: who tracks is told
     /// of a key by its name.
     pub(crate) changed: Vec<(Box<[u8]>, bool)>,
@@ -88,10 +101,14 @@ impl EffectSink for Effects {
     fn emit(&mut self, _sequence: u64, db: u8, effect: &Effect<'_>) {
         match *effect {
             Effect::Delete { key, cause } if cause != weft_store::Cause::Deleted => {
-                self.gone.push((db, key.into(), cause == weft_store::Cause::Evicted));
+                let evicted = cause == weft_store::Cause::Evicted;
+                self.gone.push((db, key.into(), if evicted { Went::Evicted } else { Went::Expired }));
                 self.by_itself();
             }
-            Effect::FieldsExpired { .. } => self.by_itself(),
+            Effect::FieldsExpired { key, last, .. } => {
+                self.gone.push((db, key.into(), if last { Went::LastFields } else { Went::Fields }));
+                self.by_itself();
+            }
             Effect::Flush | Effect::Swap { .. } => self.flushed = true,
             _ => {}
         }

@@ -146,7 +146,7 @@ pub struct Stats {
     generation: AtomicU64,
     rates: Mutex<Rates>,
     /// The keyspace's counters when the present generation began.
-    pub(crate) keyspace_base: [AtomicU64; 4],
+    pub(crate) keyspace_base: [AtomicU64; 5],
     /// Cleared by RESETSTAT, so that the next sample begins anew.
     fresh: AtomicBool,
 }

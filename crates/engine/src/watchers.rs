@@ -7,7 +7,7 @@ use weft_protocol::table::flag;
 
 use crate::args::Args;
 use crate::command_log::LogKind;
-use crate::context::Effects;
+use crate::context::{Effects, Went};
 use crate::engine::Engine;
 use crate::notify;
 use crate::pubsub::Space;
@@ -16,7 +16,7 @@ use crate::session::Session;
 impl Engine {
     /// Whether somebody is to be told of keys that go away by themselves.
     pub(crate) fn wants_gone_keys(&self) -> bool {
-        self.settings.notify_flags.load(Relaxed) & (notify::EXPIRED | notify::EVICTED) != 0
+        self.settings.notify_flags.load(Relaxed) & (notify::EXPIRED | notify::EVICTED | notify::HASH) != 0
     }
 
     /// Hands on what the store told during a command. The caller holds no lock.
@@ -34,11 +34,17 @@ impl Engine {
 
     fn tell_gone_keys(&self, effects: &mut Effects) {
         let flags = self.settings.notify_flags.load(Relaxed);
-        for (db, key, evicted) in effects.gone.drain(..) {
-            let (class, event) =
-                if evicted { (notify::EVICTED, "evicted") } else { (notify::EXPIRED, "expired") };
-            if flags & class != 0 {
-                notify::publish(self, db, flags, event, &key);
+        for (db, key, went) in effects.gone.drain(..) {
+            let events: &[(u32, &str)] = match went {
+                Went::Expired => &[(notify::EXPIRED, "expired")],
+                Went::Evicted => &[(notify::EVICTED, "evicted")],
+                Went::Fields => &[(notify::HASH, "hexpired")],
+                Went::LastFields => &[(notify::HASH, "hexpired"), (notify::GENERIC, "del")],
+            };
+            for (class, event) in events {
+                if flags & class != 0 {
+                    notify::publish(self, db, flags, event, &key);
+                }
             }
         }
     }

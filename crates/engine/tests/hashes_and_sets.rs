@@ -195,3 +195,21 @@ fn sets_are_changed_and_read() {
         ("SPOP str", WRONG_TYPE),
     ]);
 }
+
+#[test]
+fn expired_fields_are_told_of() {
+    let mut bench = Bench::new();
+    let (client, listener) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    bench.text(client, "CONFIG SET notify-keyspace-events KA");
+    bench.run(listener, "PSUBSCRIBE *");
+    bench.text(client, "HSETEX h PX 100 FIELDS 1 a 1");
+    bench.text(client, "HSETEX h PX 200 FIELDS 1 b 2");
+    bench.take(listener);
+    for expected in [&["hexpired"][..], &["hexpired", "del"]] {
+        bench.clock.advance(100);
+        bench.text(client, "HGET h a");
+        let told: Vec<String> = bench.take(listener).iter().map(support::show).collect();
+        assert_eq!(told.len(), expected.len(), "{told:?}");
+        assert!(told.iter().zip(expected).all(|(told, event)| told.contains(event)), "{told:?}");
+    }
+}

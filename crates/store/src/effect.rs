@@ -63,12 +63,14 @@ pub enum Effect<'a> {
         /// Its arguments after the key, with every choice made.
         arguments: &'a [&'a [u8]],
     },
-    /// Fields of a hash are gone because their time had come. If it was the last ones, [`Effect::Delete`] follows.
+    /// Fields of a hash are gone because their time had come. If they were the last ones, [`Effect::Delete`] follows.
     FieldsExpired {
         /// The key.
         key: &'a [u8],
         /// The fields.
         fields: &'a [&'a [u8]],
+        /// Whether they were the last ones.
+        last: bool,
     },
     /// All keys of the database are gone: a barrier.
     Flush,

@@ -8,7 +8,7 @@
 //! (1024, 816, 680, 584, 512, …), about 20 above 128 bytes. Measured with random sizes of 1 to 1,000 bytes: see
 //! the example's `churn`.
 
-mod os;
+pub(crate) mod os;
 pub(crate) mod pages;
 pub(crate) mod runs;
 pub(crate) mod span;

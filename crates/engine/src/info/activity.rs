@@ -73,8 +73,8 @@ pub(super) fn stats(engine: &Engine, report: &mut Report, _now_ms: u64) {
     report.field("rejected_connections", load(&stats.rejected_connections));
     report.fixed(&[("sync_full", "0"), ("sync_partial_ok", "0"), ("sync_partial_err", "0")]);
     report.field("expired_keys", since_reset(engine, Counter::Expired));
+    report.field("expired_fields", since_reset(engine, Counter::ExpiredFields));
     report.fixed(&[
-        ("expired_fields", "0"),
         ("expired_stale_perc", "0.00"),
         ("expired_keys_with_volatile_items_stale_perc", "0.00"),
         ("expired_time_cap_reached_count", "0"),

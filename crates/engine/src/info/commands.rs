@@ -11,8 +11,8 @@ use crate::error::full_name;
 use crate::number::parse_double;
 
 /// Counters of the keyspace that RESETSTAT sets back.
-pub(super) const KEYSPACE_COUNTERS: [Counter; 4] =
-    [Counter::Hits, Counter::Misses, Counter::Expired, Counter::Evicted];
+pub(super) const KEYSPACE_COUNTERS: [Counter; 5] =
+    [Counter::Hits, Counter::Misses, Counter::Expired, Counter::Evicted, Counter::ExpiredFields];
 
 /// A counter of the keyspace, without what was before RESETSTAT.
 pub(super) fn since_reset(engine: &Engine, counter: Counter) -> u64 {

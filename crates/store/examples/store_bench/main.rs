@@ -1,7 +1,8 @@
 //! Measures the store without a server: memory per key, lookups with and without prefetch, compaction, expiry. Prints
 //! tables.
 //!
-//! `cargo run --release --example store_bench -- [memory|lookup|compact|expire|churn|all] [million keys]`
+//! `cargo run --release --example store_bench -- [memory|lookup|compact|expire|churn|collections|
+//! large|all] [million keys]`
 //!
 //! Instructions per operation: `WEFT_BATCH=64 valgrind --tool=callgrind --toggle-collect='*lookup::gets*'
 //! target/release/examples/store_bench lookup 0.1 0.064`, divided by 64,000; `sets` likewise.
@@ -10,6 +11,7 @@
 //! huge pages, `WEFT_ALLOCATOR=system` uses the system's allocator for what is not in the slab.
 
 mod background;
+mod collections;
 mod lookup;
 mod memory;
 
@@ -101,6 +103,9 @@ fn main() {
     match arguments.first().map(String::as_str).unwrap_or("all") {
         "memory" => memory::table(keys(1.0)),
         "memory-one" => memory::one(keys(1.0), number(2, 8.0) as usize),
+        "collections" => collections::table(keys(1.0)),
+        "collections-one" => collections::one(keys(1.0), arguments.get(2).map_or("", String::as_str)),
+        "large" => collections::large(keys(10.0)),
         "lookup" => lookup::run(keys(10.0), (number(2, 4.0) * 1e6) as usize),
         "compact" => background::compact(keys(10.0)),
         "expire" => background::expire(keys(10.0)),

@@ -98,7 +98,7 @@ impl ShardGuard<'_> {
             self.counters.add(Counter::ExpiredFields, removed as i64);
             self.wrote(op, key);
             let fields: Vec<&[u8]> = gone.iter().map(Vec::as_slice).collect();
-            emit(self.keyspace, op, &Effect::FieldsExpired { key: key.bytes, fields: &fields });
+            emit(self.keyspace, op, &Effect::FieldsExpired { key: key.bytes, fields: &fields, last: empty });
         }
         if empty {
             let garbage = self.remove_found(op, key, found, Cause::Deleted);

@@ -1,7 +1,7 @@
 //! Owns: the calls to the operating system for memory: aligned regions, pages back, regions back, huge pages. Does not
 //! own: anything mapped. Under Miri, which has neither aligned mmap nor madvise, the allocator stands in.
 
-pub(crate) use imp::{collapse, discard, map, unmap};
+pub(crate) use imp::{collapse, discard, map, map_bytes, unmap, unmap_bytes};
 
 /// Bytes and alignment of a region: a huge page.
 pub(crate) const REGION_BYTES: usize = 2 << 20;
@@ -14,12 +14,20 @@ mod imp {
     use std::alloc::{Layout, handle_alloc_error};
     use std::ptr::{NonNull, null_mut};
 
-    fn map_bytes(bytes: usize) -> Option<NonNull<u8>> {
+    /// Maps zeroed pages, which cost nothing until they are touched.
+    pub(crate) fn map_bytes(bytes: usize) -> Option<NonNull<u8>> {
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no memory of ours.
         let address = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
         if address == libc::MAP_FAILED { None } else { NonNull::new(address.cast()) }
+    }
+
+    /// # Safety
+    /// `base` came from `map_bytes` with this length, and nobody uses the pages.
+    pub(crate) unsafe fn unmap_bytes(base: NonNull<u8>, bytes: usize) {
+        // SAFETY: by the contract.
+        unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
     }
 
     /// Maps one zeroed, aligned region. Without `huge`, the kernel may not make it a huge page.
@@ -109,6 +117,17 @@ mod imp {
 
     fn layout() -> Layout {
         Layout::from_size_align(REGION_BYTES, REGION_BYTES).expect("2 MiB is a valid layout")
+    }
+    fn page_layout(bytes: usize) -> Layout {
+        Layout::from_size_align(bytes, super::PAGE_BYTES).expect("arrays are below isize::MAX")
+    }
+    pub(crate) fn map_bytes(bytes: usize) -> Option<NonNull<u8>> {
+        // SAFETY: the length is above 0.
+        NonNull::new(unsafe { alloc_zeroed(page_layout(bytes)) })
+    }
+    pub(crate) unsafe fn unmap_bytes(base: NonNull<u8>, bytes: usize) {
+        // SAFETY: by the contract, `base` came from `map_bytes` with this length.
+        unsafe { dealloc(base.as_ptr(), page_layout(bytes)) }
     }
     pub(crate) fn map(_huge: bool) -> NonNull<u8> {
         // SAFETY: the layout has a size above 0.

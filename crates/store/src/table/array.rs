@@ -19,12 +19,15 @@
 //! reaches 255 sticks there until the next resize, which is only slower, never wrong; a probe ends after one round at
 //! the latest.
 
+use crate::slab::os;
 use crate::slab::runs::{RUN_BYTES_MAX, RUN_BYTES_MIN, RunSource};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
+/// Larger arrays that are in no run have pages of their own.
+const PAGES_BYTES_MIN: usize = 512 << 10;
 /// Slots in a bucket.
 pub(crate) const SLOTS: usize = 7;
 /// `passed` at its limit: it no longer counts exactly.
@@ -184,14 +187,21 @@ pub(crate) struct Place {
     pub(crate) slot: u8,
 }
 
+/// Where an array's memory came from.
+enum Source {
+    Allocator,
+    Runs(Arc<RunSource>),
+    /// Pages of its own.
+    Pages,
+}
+
 /// An owned array of buckets. Dropping it frees the memory, so an array that was published is dropped by the limbo
 /// only.
 pub(crate) struct Array {
     buckets: NonNull<Bucket>,
     step: u8,
     count: u32,
-    /// Where the memory came from; the global allocator if nowhere.
-    source: Option<Arc<RunSource>>,
+    source: Source,
     /// The earliest expiry in each group of buckets or something earlier; absent until the first key with an expiry.
     pub(crate) hints: Option<Box<[u64]>>,
 }
@@ -202,8 +212,8 @@ unsafe impl Send for Array {}
 unsafe impl Sync for Array {}
 
 impl Array {
-    /// A zeroed array, in runs if there is a source and the size is for it. Clearing costs 10 µs for 128 KiB; the
-    /// largest come as untouched pages.
+    /// A zeroed array, in runs if there is a source and the size is for it. Clearing costs 10 µs for 128 KiB; from
+    /// [`PAGES_BYTES_MIN`] on it is untouched pages, for an allocator would clear megabytes that it has used before.
     pub(crate) fn new(step: u8, source: Option<&Arc<RunSource>>) -> Self {
         let count = buckets_of(step);
         let layout = Self::layout(count);
@@ -211,12 +221,16 @@ impl Array {
             .filter(|_| !cfg!(weft_plain_memory) && (RUN_BYTES_MIN..=RUN_BYTES_MAX).contains(&layout.size()));
         if let Some(source) = source {
             let buckets = source.take(layout.size()).cast();
-            return Self { buckets, step, count, source: Some(Arc::clone(source)), hints: None };
+            return Self { buckets, step, count, source: Source::Runs(Arc::clone(source)), hints: None };
+        }
+        if layout.size() >= PAGES_BYTES_MIN && !cfg!(weft_plain_memory) {
+            let Some(pages) = os::map_bytes(layout.size()) else { handle_alloc_error(layout) };
+            return Self { buckets: pages.cast(), step, count, source: Source::Pages, hints: None };
         }
         // SAFETY: the layout has a size above 0; all-zero is a valid Bucket (empty tags, null pointers).
         let memory = unsafe { alloc_zeroed(layout) };
         let Some(buckets) = NonNull::new(memory.cast()) else { handle_alloc_error(layout) };
-        Self { buckets, step, count, source: None, hints: None }
+        Self { buckets, step, count, source: Source::Allocator, hints: None }
     }
     /// A copy in memory of its own.
     pub(crate) fn duplicate(&self) -> Self {
@@ -340,11 +354,13 @@ impl Array {
 impl Drop for Array {
     fn drop(&mut self) {
         let layout = Self::layout(self.count);
-        match self.source.take() {
+        match &self.source {
             // SAFETY: the memory came from this source with this size; Buckets need no drop.
-            Some(source) => unsafe { source.give(self.buckets.cast(), layout.size()) },
+            Source::Runs(source) => unsafe { source.give(self.buckets.cast(), layout.size()) },
+            // SAFETY: the memory came from `map_bytes` with this size; Buckets need no drop.
+            Source::Pages => unsafe { os::unmap_bytes(self.buckets.cast(), layout.size()) },
             // SAFETY: the memory came from `alloc_zeroed` with this layout; Buckets need no drop.
-            None => unsafe { dealloc(self.buckets.as_ptr().cast(), layout) },
+            Source::Allocator => unsafe { dealloc(self.buckets.as_ptr().cast(), layout) },
         }
     }
 }

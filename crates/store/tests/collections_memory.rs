@@ -1,0 +1,89 @@
+//! What collections say that they take, against an allocator that counts.
+// Helpers outside #[test] functions are still tests.
+#![allow(clippy::unwrap_used)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use weft_store::{
+    Config, FieldExpiry, Hash, HashLimits, HashMut, KeyHasher, Keyspace, Rng, Set, SetLimits, SetMut,
+    SortedSet, SortedSetLimits, SortedSetMut, XorShift,
+};
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts bytes that are asked for and not given back.
+struct Counting;
+
+// SAFETY: every call is passed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size(), Relaxed);
+        // SAFETY: passed on as it came.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: passed on as it came.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Asserts that what is said is what was allocated, but for 1 % and some bytes.
+fn check(name: &str, said: usize, before: usize) {
+    let real = LIVE.load(Relaxed) - before;
+    let near = real / 100 + 64;
+    assert!(said.abs_diff(real) <= near, "{name}: says {said}, has allocated {real}");
+}
+
+fn member(rng: &mut XorShift) -> Vec<u8> {
+    let longest = if rng.below(50) == 0 { 3000 } else { 24 };
+    let len = 8 + rng.below(longest) as usize;
+    let mut member = vec![b'.'; len];
+    member[..8].copy_from_slice(&rng.next_u64().to_le_bytes());
+    member
+}
+
+/// One test, so that nobody else allocates meanwhile.
+#[test]
+fn memory_is_what_was_allocated() {
+    let config = Config { shards: 1, workers: 1, hasher: KeyHasher::with_seed(1), ..Config::default() };
+    let keyspace = Keyspace::new(config);
+    let backing = keyspace.backing();
+    let mut rng = XorShift::new(9);
+    for count in [1, 10, 100, 600, 20_000] {
+        let before = LIVE.load(Relaxed);
+        let mut set = Set::default();
+        for _ in 0..count {
+            SetMut::new(&mut set, SetLimits::default(), backing).add(&member(&mut rng));
+        }
+        check("set", set.memory_bytes(), before);
+        drop(set);
+        let before = LIVE.load(Relaxed);
+        let mut hash = Hash::default();
+        for number in 0..count {
+            let expiry = if number % 5 == 0 { FieldExpiry::At(77) } else { FieldExpiry::None };
+            let mut change = HashMut::new(&mut hash, HashLimits::default(), backing);
+            change.set_with(&member(&mut rng), &member(&mut rng), expiry);
+        }
+        check("hash", hash.memory_bytes(), before);
+        drop(hash);
+        let before = LIVE.load(Relaxed);
+        let mut sorted = SortedSet::default();
+        let mut names = Vec::new();
+        for _ in 0..count {
+            let (name, score) = (member(&mut rng), rng.next_u64() as f64);
+            SortedSetMut::new(&mut sorted, SortedSetLimits::default(), backing).add(&name, score);
+            names.push(name);
+        }
+        for name in names.drain(..).step_by(3) {
+            SortedSetMut::new(&mut sorted, SortedSetLimits::default(), backing).remove(&name);
+        }
+        drop(names);
+        check("sorted set", sorted.memory_bytes(), before);
+        drop(sorted);
+        assert!(LIVE.load(Relaxed) - before < 4096, "everything is given back");
+    }
+}
