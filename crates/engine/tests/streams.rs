@@ -38,9 +38,12 @@ fn a_reader_waits_for_what_comes_after_now() {
         bench.text(writer, "XADD s 1-1 old 1");
         assert!(bench.run(reader, "XREAD BLOCK 0 STREAMS s other $ $").is_empty());
         assert!(bench.is_waiting(reader));
-        // Another type at the other key does not wake a reader.
+        // Another type at the other key does not wake a reader; when it wakes, it hears of it.
         bench.text(writer, "SET other x");
         assert!(bench.take(reader).is_empty() && bench.is_waiting(reader));
+        bench.text(writer, "XDEL s 1-1");
+        assert!(bench.take(reader).is_empty() && bench.is_waiting(reader));
+        bench.text(writer, "DEL other");
         bench.text(writer, "XADD s 1-2 new 1");
         let got = bench.take(reader);
         let expected =
@@ -48,6 +51,17 @@ fn a_reader_waits_for_what_comes_after_now() {
         assert_eq!(got.iter().map(support::show).collect::<Vec<_>>(), [expected]);
         assert!(!bench.is_waiting(reader));
     }
+}
+
+#[test]
+fn a_reader_hears_of_another_type_when_it_wakes() {
+    let mut bench = Bench::new();
+    let (reader, writer) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    assert!(bench.run(reader, "XREAD BLOCK 0 STREAMS s other $ $").is_empty());
+    bench.text(writer, "SET other x");
+    bench.text(writer, "XADD s 1-1 a 1");
+    let error = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+    assert_eq!(bench.take(reader).iter().map(support::show).collect::<Vec<_>>(), [error]);
 }
 
 #[test]

@@ -165,14 +165,17 @@ pub(super) fn xread(
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
     let request = Request::parse(args, false)?;
-    let waiting = context.claim.is_some();
+    let (waiting, mut other_type) = (context.claim.is_some(), false);
     let mut after = Vec::with_capacity(request.streams);
     let mut served = Vec::new();
     for index in 0..request.streams {
         let key = context.key_of(request.key(args, index));
         let stream = match find(context, &key) {
-            // A waiter goes on waiting while something else stands at the key.
-            Err(_) if waiting => None,
+            // A waiter hears of something else at a key only when there is something to read at another.
+            Err(_) if waiting => {
+                other_type = true;
+                None
+            }
             stream => stream?,
         };
         let log = stream.map(weft_store::Stream::log);
@@ -199,6 +202,9 @@ pub(super) fn xread(
     }
     if served.is_empty() {
         return block_or_null(context, args, sink, &request, Some(&after));
+    }
+    if other_type {
+        return Err(ErrorCode::WrongType.into());
     }
     if !context.commit() {
         return Ok(());

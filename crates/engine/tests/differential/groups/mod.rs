@@ -1,11 +1,15 @@
 //! Owns: the groups of commands. One file for each; `template` says how they are written.
 
+mod bitmaps;
 mod generic;
 mod hashes;
+mod hyperloglogs;
 mod lists;
 mod positions;
 mod sets;
 mod sorted_sets;
+mod sorting;
+mod streams;
 mod strings;
 mod transactions;
 
@@ -32,6 +36,10 @@ pub(crate) const GROUPS: &[&Group] = &[
     &sets::GROUP,
     &sorted_sets::GROUP,
     &positions::GROUP,
+    &bitmaps::GROUP,
+    &hyperloglogs::GROUP,
+    &sorting::GROUP,
+    &streams::GROUP,
     &transactions::GROUP,
 ];
 
