@@ -1,5 +1,5 @@
 // Package resp reads and writes RESP, the protocol of Redis and Valkey, for servers, and reads replies for clients. It speaks RESP3
-// and RESP2 and needs nothing but the standard library.
+// and RESP2, and RESPB with its channels, and needs nothing but the standard library.
 //
 // # Three layers
 //
@@ -15,6 +15,13 @@
 //
 // [ClientConn] is one connection without a server around it: [ClientConn.Next] returns the next command, the methods of [Writer] write
 // replies. [Writer] and [Reader] alone encode to and decode from anything.
+//
+// # RESPB
+//
+// A Server also takes connections that speak RESPB, by their first byte or when HELLO asks for it, and has the same Handler serve
+// them. Each channel of such a connection is a Session with its own user, name, subscriptions and Data, and the methods of Writer
+// write frames. What a handler should know: one that waits calls [Request.Context] first, so that the connection's other channels go on, and
+// waits for that context too, because a client can take a command back; arguments are never streamed; a reply is held until it is whole.
 //
 // # Who owns what, and for how long
 //
