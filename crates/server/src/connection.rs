@@ -21,7 +21,6 @@ use weft_store::Keyspace;
 
 use crate::channels::Channels;
 use crate::limits::{SENT_BYTES_MAX, SLICES_MAX};
-use crate::poll::Interest;
 
 /// Who is at the other end.
 pub(crate) enum Peer {
@@ -63,7 +62,6 @@ pub(crate) enum Life {
 /// One connection.
 pub(crate) struct Connection {
     pub(crate) fd: OwnedFd,
-    pub(crate) token: u64,
     pub(crate) info: Arc<ConnectionInfo>,
     pub(crate) peer: Peer,
     pub(crate) output: Output,
@@ -74,7 +72,12 @@ pub(crate) struct Connection {
     /// Arguments of the request that is not whole.
     pub(crate) partial: Vec<Slot>,
     pub(crate) source: Source,
-    pub(crate) interest: Interest,
+    /// Input is taken from it.
+    pub(crate) reading: bool,
+    /// There may be input of which no event will tell.
+    pub(crate) unread: bool,
+    /// The peer will send no more than what is there.
+    pub(crate) ended: bool,
     pub(crate) life: Life,
     /// Stands in the list of those whose output is to be sent.
     pub(crate) touched: bool,
@@ -126,7 +129,6 @@ fn first(byte: u8) -> First {
 impl Connection {
     pub(crate) fn new(
         fd: OwnedFd,
-        token: u64,
         info: Arc<ConnectionInfo>,
         (session, limits): (Session, Limits),
         now_ms: u64,
@@ -135,7 +137,6 @@ impl Connection {
         let single = Single { session, decoder, detected: false, queue: VecDeque::new() };
         Self {
             fd,
-            token,
             info,
             peer: Peer::Resp(Box::new(single)),
             output: Output::default(),
@@ -143,7 +144,9 @@ impl Connection {
             pending: Vec::new(),
             partial: Vec::new(),
             source: Source::Arena,
-            interest: Interest { read: true, write: false },
+            reading: true,
+            unread: false,
+            ended: false,
             life: Life::Open,
             touched: false,
             active_ms: now_ms,
@@ -158,27 +161,37 @@ impl Connection {
 
     /// Receives into a buffer. `None` when there is nothing now; 0 at the end of the stream.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        match recv(&self.fd, buffer, RecvFlags::empty()) {
-            Ok((len, _)) => {
-                self.info.bytes_in.store(self.info.bytes_in.load(Relaxed) + len as u64, Relaxed);
-                Some(len)
-            }
-            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => None,
-            Err(_) => Some(0),
-        }
+        let room = buffer.len();
+        let result = recv(&self.fd, buffer, RecvFlags::empty()).map(|(len, _)| len);
+        self.received(result, room)
     }
 
     /// Receives behind what is pending, into memory that grows with what has come.
     pub(crate) fn receive_pending(&mut self, len_max: usize) -> Option<usize> {
         let before = self.pending.len();
         self.pending.reserve(len_max.max(before / 2));
-        match recv(&self.fd, rustix::buffer::spare_capacity(&mut self.pending), RecvFlags::empty()) {
-            Ok(_) => {
-                let len = self.pending.len() - before;
+        let room = self.pending.capacity() - before;
+        let result = recv(&self.fd, rustix::buffer::spare_capacity(&mut self.pending), RecvFlags::empty());
+        let result = result.map(|_| self.pending.len() - before);
+        self.received(result, room)
+    }
+
+    /// Notes what came. A receive that did not fill its room has emptied the socket, and the next event tells of more.
+    fn received(&mut self, result: rustix::io::Result<usize>, room: usize) -> Option<usize> {
+        match result {
+            Ok(len) => {
+                self.unread = len == room || self.ended;
                 self.info.bytes_in.store(self.info.bytes_in.load(Relaxed) + len as u64, Relaxed);
                 Some(len)
             }
-            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => None,
+            Err(rustix::io::Errno::INTR) => {
+                self.unread = true;
+                None
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                self.unread = false;
+                None
+            }
             Err(_) => Some(0),
         }
     }

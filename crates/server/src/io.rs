@@ -44,6 +44,8 @@ pub(crate) struct Io {
     pub(crate) arena_used: usize,
     /// Connections whose output is to be sent.
     pub(crate) touched: Vec<u32>,
+    /// Connections with input of which no event will tell.
+    pub(crate) unread: Vec<u32>,
     /// Connections that are to be taken away.
     pub(crate) dead: Vec<u32>,
     pub(crate) aftermath: Vec<Aftermath>,
@@ -59,6 +61,7 @@ impl Io {
             arena: vec![0; ARENA_BYTES].into(),
             arena_used: 0,
             touched: Vec::new(),
+            unread: Vec::new(),
             dead: Vec::new(),
             aftermath: Vec::new(),
             timers: BinaryHeap::new(),

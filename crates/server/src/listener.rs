@@ -18,7 +18,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketAddrAny, SocketFlags, SocketTy
 use weft_engine::Engine;
 use weft_engine::session::ConnectionInfo;
 
-use crate::poll::{Epoll, Interest, Poll, Ready, Waker};
+use crate::poll::{Epoll, Poll, Ready, Waker};
 
 /// Connections accepted in a row before other listeners get a turn.
 const ACCEPTS_MAX: usize = 256;
@@ -192,7 +192,7 @@ impl<'e> Acceptor<'e> {
     ) -> io::Result<Self> {
         let poll = Epoll::new()?;
         for (at, listener) in listeners.iter().enumerate() {
-            poll.add(listener.fd(), at as u64, Interest { read: true, write: false })?;
+            poll.add_listener(listener.fd(), at as u64)?;
         }
         Ok(Self { engine, listeners, inboxes, count, next: 0, poll })
     }

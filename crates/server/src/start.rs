@@ -18,7 +18,7 @@ use crate::{Listen, Server, notice, warning};
 
 /// Threads besides the workers that work on the keyspace: the one in the background, and room for one more.
 const OTHER_WORKERS: usize = 4;
-/// Shards for each worker. What a look-up touches of a shard, 9 cache lines with its table, then takes 150 KiB a worker,
+/// Shards for each worker. What a look-up touches of a shard, 9 cache lines with its table, is then 150 KiB a worker,
 /// which stays in the second-level cache beside the data: with 1,024 of them SET cost a fifth more (ADR 0012).
 const SHARDS_PER_WORKER: usize = 256;
 /// Files that a server has open besides its clients' sockets: the log, listeners, the program's own.

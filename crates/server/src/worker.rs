@@ -27,7 +27,7 @@ use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
 use crate::limits::SWEEP_MS;
 use crate::listener::Inbox;
-use crate::poll::{Epoll, Interest, Poll, Ready, borrowed};
+use crate::poll::{Epoll, Poll, Ready, borrowed};
 
 /// A worker.
 pub(crate) struct Worker<'e> {
@@ -78,6 +78,7 @@ impl<'e> Worker<'e> {
             self.now_ms = self.engine.clock.now_ms();
             self.take_messages();
             self.accept();
+            self.read_more();
             for event in &ready {
                 self.event(*event);
             }
@@ -95,6 +96,9 @@ impl<'e> Worker<'e> {
     }
 
     fn timeout_ms(&self) -> u64 {
+        if !self.io.unread.is_empty() {
+            return 0;
+        }
         let next = self.io.timers.peek().map_or(u64::MAX, |timer| timer.0.at_ms.saturating_sub(self.now_ms));
         if self.stop_ms.is_some() { next.min(20) } else { next.min(SWEEP_MS) }
     }
@@ -113,15 +117,13 @@ impl<'e> Worker<'e> {
         let address = Address { worker: self.id, channel: 0, connection: index };
         let info = Arc::new(info);
         let session = self.engine.connect(address, Wire::default(), Arc::clone(&info), None);
-        let interest = Interest { read: true, write: false };
-        if self.poll.add(borrowed(&fd), u64::from(index), interest).is_err() {
+        if self.poll.add(borrowed(&fd), u64::from(index)).is_err() {
             self.io.free.push(index);
             self.executor.disconnect(session);
             return self.inbox.closed();
         }
         let limits = crate::connection::limits(&session, &self.engine.settings);
-        let connection =
-            Box::new(Connection::new(fd, u64::from(index), info, (session, limits), self.now_ms));
+        let connection = Box::new(Connection::new(fd, info, (session, limits), self.now_ms));
         match self.io.slots.get_mut(index as usize) {
             Some(slot) => *slot = Some(connection),
             None => self.io.slots.push(Some(connection)),
@@ -132,13 +134,35 @@ impl<'e> Worker<'e> {
         // A token is the place of a connection. Those that end leave it at the end of a tick only, so an event of this
         // tick is never for a successor.
         let index = event.token as u32;
-        if event.writable {
+        let Some(connection) = self.io.get(index) else { return };
+        connection.unread |= event.readable || event.ended;
+        connection.ended |= event.ended;
+        if event.writable && connection.unsent() > 0 {
             self.io.touch(index);
         }
-        if event.readable && connection_reads(self.io.get(index)) {
+        if event.broken {
+            return self.io.kill(index);
+        }
+        self.read_if_unread(index);
+    }
+
+    /// Reads from a connection of which an event has told, or that had more than one receive could take.
+    fn read_if_unread(&mut self, index: u32) {
+        let ready = |connection: &mut Connection| {
+            connection.life == Life::Open && connection.reading && connection.unread
+        };
+        if self.io.get(index).is_some_and(ready) {
             self.readable(index);
-        } else if event.broken {
-            self.io.kill(index);
+            if self.io.get(index).is_some_and(ready) {
+                self.io.unread.push(index);
+            }
+        }
+    }
+
+    /// Goes on with connections that had more input than one receive takes: one receive each, in turn.
+    fn read_more(&mut self) {
+        for index in std::mem::take(&mut self.io.unread) {
+            self.read_if_unread(index);
         }
     }
 
@@ -186,13 +210,6 @@ impl<'e> Worker<'e> {
         }
         let unsent = connection.unsent();
         let done = unsent == 0 && connection.life == Life::Closing;
-        let waits = unsent > 0;
-        if connection.interest.write != waits {
-            connection.interest.write = waits;
-            let (interest, token) = (connection.interest, connection.token);
-            // A socket that epoll cannot watch any more is broken: reading will tell.
-            let _ = self.poll.change(borrowed(&connection.fd), token, interest);
-        }
         if unsent == 0 {
             let output = std::mem::take(&mut connection.output);
             self.io.give_back(output);
@@ -208,11 +225,9 @@ impl<'e> Worker<'e> {
     /// Changes whether a connection is read from.
     fn set_reading(&mut self, index: u32, read: bool) {
         let Some(connection) = self.io.get(index) else { return };
-        if connection.interest.read != read {
-            connection.interest.read = read;
-            let (interest, token) = (connection.interest, connection.token);
-            let (poll, fd) = (&self.poll, borrowed(&connection.fd));
-            let _ = poll.change(fd, token, interest);
+        connection.reading = read;
+        if read && connection.unread {
+            self.io.unread.push(index);
         }
     }
 
@@ -291,8 +306,4 @@ impl<'e> Worker<'e> {
             }
         }
     }
-}
-
-fn connection_reads(connection: Option<&mut Connection>) -> bool {
-    connection.is_some_and(|connection| connection.life == Life::Open && connection.interest.read)
 }
