@@ -121,6 +121,10 @@ impl Link {
             Err(error @ (Error::Closed | Error::Io(_) | Error::ChannelClosed { .. })) => error,
             result => return result,
         };
+        if self.session().in_transaction() || self.session().is_watching() {
+            self.connection.renew();
+            return Err(Error::TransactionLost(Arc::new(error)));
+        }
         if only_reads(args) {
             return self.attempt(args, on_push);
         }

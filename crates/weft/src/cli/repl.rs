@@ -85,7 +85,12 @@ fn history_file() -> Option<PathBuf> {
 impl Repl {
     /// One line.
     fn turn(&mut self) -> Result<Then> {
-        let connected = self.link.ready().is_ok();
+        let mut ready = self.link.ready().map(drop);
+        if let Err(error @ Error::TransactionLost(_)) = ready {
+            self.report(&error);
+            ready = self.link.ready().map(drop);
+        }
+        let connected = ready.is_ok();
         if connected && self.show_pushes {
             let format = self.format.clone();
             self.link.pushes(&mut |push| show(&format, push));
