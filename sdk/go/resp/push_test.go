@@ -19,6 +19,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
 // pubsubServer serves a PubSub's commands.
@@ -307,6 +309,12 @@ const idleBytesMax = 8 << 10
 
 // TestIdleConnectionIsSmall measures a thousand connections that were busy and now wait.
 func TestIdleConnectionIsSmall(t *testing.T) {
+	ping, _ := frame.AppendRequest(nil, 0, []string{"PING"}, frame.Exact)
+	idleConnection(t, "PING\r\n", "+PONG\r\n")
+	idleConnection(t, string(ping), "\x83\x04\x00\x00PONG")
+}
+
+func idleConnection(t *testing.T, request, answer string) {
 	if raceEnabled {
 		t.Skip("the race detector adds to every allocation")
 	}
@@ -314,16 +322,16 @@ func TestIdleConnectionIsSmall(t *testing.T) {
 	addr := startServer(t, &Server{Handler: echoMux()})
 	conns := make([]net.Conn, 0, n)
 	heapBefore, stackBefore := heapAndStack()
-	reply := make([]byte, 0, 7*200)
+	reply := make([]byte, len(answer)*200)
 	for range n {
 		nc, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Skip("not enough descriptors for this test: ", err)
 		}
 		t.Cleanup(func() { nc.Close() })
-		_, _ = io.WriteString(nc, strings.Repeat("PING\r\n", 200))
-		if _, err := io.ReadFull(nc, reply[:cap(reply)]); err != nil {
-			t.Fatal(err)
+		_, _ = io.WriteString(nc, strings.Repeat(request, 200))
+		if _, err := io.ReadFull(nc, reply); err != nil || !strings.HasPrefix(string(reply), answer) {
+			t.Fatalf("%q, %v", reply[:len(answer)], err)
 		}
 		conns = append(conns, nc)
 	}
@@ -334,7 +342,9 @@ func TestIdleConnectionIsSmall(t *testing.T) {
 	if each > idleBytesMax {
 		t.Errorf("an idle connection costs %d bytes, more than %d", each, idleBytesMax)
 	}
-	runtime.KeepAlive(conns)
+	for _, nc := range conns {
+		_ = nc.Close()
+	}
 }
 
 func heapAndStack() (heap, stack int64) {
