@@ -112,8 +112,9 @@ fn commands_of_a_transaction_are_counted() {
     for command in ["MULTI", "SET k 1", "INCR k", "LPUSH k 1", "EXEC"] {
         bench.run(a, command);
     }
-    let text = info(&mut bench, a, "commandstats errorstats");
+    let text = info(&mut bench, a, "commandstats errorstats latencystats");
     assert!(field(&text, "cmdstat_set").starts_with("calls=1,"));
+    assert!(field(&text, "latency_percentiles_usec_incr").starts_with("p50="));
     assert!(field(&text, "cmdstat_incr").starts_with("calls=1,"));
     assert!(field(&text, "cmdstat_exec").starts_with("calls=1,"));
     assert!(field(&text, "cmdstat_lpush").ends_with("failed_calls=1"));
