@@ -116,6 +116,7 @@ fn commands_of_a_transaction_are_counted() {
     assert!(field(&text, "cmdstat_set").starts_with("calls=1,"));
     assert!(field(&text, "latency_percentiles_usec_incr").starts_with("p50="));
     assert!(field(&text, "cmdstat_incr").starts_with("calls=1,"));
+    assert!(bench.text(a, "LATENCY HISTOGRAM incr").starts_with("{incr:{calls:1 "));
     assert!(field(&text, "cmdstat_exec").starts_with("calls=1,"));
     assert!(field(&text, "cmdstat_lpush").ends_with("failed_calls=1"));
     assert_eq!(field(&text, "errorstat_WRONGTYPE"), "count=1");

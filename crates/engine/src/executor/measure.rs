@@ -13,9 +13,9 @@ use crate::args::{Args, OwnedArgs};
 use crate::command_log::LogKind;
 use crate::config::Settings;
 use crate::engine::command_id;
-use crate::requests::{Request, What};
+use crate::requests::{BATCH_MAX, Request};
 use crate::session::Session;
-use crate::stats::bump;
+use crate::stats::{CommandStats, bump};
 use crate::traits;
 
 /// A threshold of the slow log below which quick commands may reach it: they are timed then.
@@ -118,18 +118,30 @@ impl Core<'_> {
             return;
         }
         let total_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let quick = |request: &&Request| matches!(request.what, What::Command(id) if is_quick(id));
-        let count = list.iter().filter(quick).count() as u64;
+        let has_run = |at: usize| self.not_run & 1 << (at % BATCH_MAX) == 0;
+        let quick = |(at, request): (usize, &Request)| {
+            request.command().filter(|id| is_quick(*id) && has_run(at)).map(|id| usize::from(id.0))
+        };
+        let count = list.iter().enumerate().filter_map(quick).count() as u64;
         let Some(share) = total_ns.saturating_sub(self.charged_ns).checked_div(count) else { return };
         // Neighbours are mostly alike, and then counted at once.
-        for run in list.chunk_by(|one, next| one.command() == next.command()) {
-            if let Some(id) = run[0].command().filter(|id| is_quick(*id)) {
-                let stats = &self.stats.by_command[usize::from(id.0)];
-                stats.took(share, run.len() as u64, self.measures.histograms);
+        let (mut last, mut times) = (None, 0);
+        for id in list.iter().enumerate().filter_map(quick).map(Some).chain([None]) {
+            if let Some(last) = last.filter(|_| id != last) {
+                let stats: &CommandStats = &self.stats.by_command[last];
+                stats.took(share, times, self.measures.histograms);
+                times = 0;
             }
+            (last, times) = (id, times + 1);
         }
     }
+    /// The present request was queued or refused: it takes no share of the batch's time.
+    pub(super) const fn has_not_run(&mut self) {
+        self.not_run |= 1 << (self.at % BATCH_MAX);
+    }
 }
+
+const _: () = assert!(BATCH_MAX == u64::BITS as usize, "a bit for each request of a batch");
 
 /// Whether a command always takes about the same short time.
 #[inline]

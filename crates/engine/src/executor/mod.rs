@@ -99,6 +99,9 @@ pub(crate) struct Core<'e> {
     now_ms: u64,
     /// Nanoseconds of the present batch that commands have been charged with one by one.
     charged_ns: u64,
+    /// The place of the present request in its batch, and a bit for each that was queued or refused: not to be charged.
+    at: usize,
+    not_run: u64,
     measures: measure::Measures,
 }
 
@@ -123,6 +126,8 @@ impl<'e> Executor<'e> {
                 evicting_by: Policy::NoEviction,
                 now_ms: engine.clock.now_ms(),
                 charged_ns: 0,
+                at: 0,
+                not_run: 0,
                 measures: measure::Measures::new(&engine.settings),
             },
         })
@@ -151,6 +156,7 @@ impl<'e> Executor<'e> {
                     prefetch(&batch, list, host);
                 }
                 while let Some(request) = list.get(at) {
+                    self.core.at = at;
                     if self.core.request(Tier::Batch(&batch), requests, request, host) == Ran::NeedsWorld {
                         break;
                     }
@@ -231,6 +237,7 @@ impl Core<'_> {
     fn begin(&mut self) {
         self.now_ms = self.engine.clock.now_ms();
         self.charged_ns = 0;
+        self.not_run = 0;
         self.engine.stats.begin(self.stats);
         self.measures = measure::Measures::new(&self.engine.settings);
         self.local.effects.begin(self.engine);
@@ -303,11 +310,13 @@ impl Core<'_> {
         let (id, handler) = match checked {
             Ok(checks::Verdict::Run(id, handler)) => (id, handler),
             Ok(checks::Verdict::Queue) => {
+                self.has_not_run();
                 checks::queue(session, args, sink);
                 return Ran::Done;
             }
             Ok(checks::Verdict::Pause(until_ms)) => return Ran::Paused(until_ms),
             Err(error) => {
+                self.has_not_run();
                 self.refuse(what, args, session, &error, sink);
                 self.tell_effects(session);
                 return Ran::Done;
