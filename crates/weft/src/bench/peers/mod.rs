@@ -203,13 +203,13 @@ fn measure(options: &Options, stop: &AtomicBool) -> Result<Results> {
         let weighed = if quick { WEIGHED / 10 } else { WEIGHED };
         match part {
             "table" | "types" => {
-                let (rows, into) = match part {
-                    "table" => (rows::table(), &mut results.table),
-                    _ => (rows::types(), &mut results.types),
-                };
+                let rows = if part == "table" { rows::table() } else { rows::types() };
                 for row in rows.iter().filter(|row| chosen(row)) {
                     eprintln!("{}", row.label);
-                    into.push(measure::row(&field, row, &manner, stop).with_context(|| row.label)?);
+                    let outcome = measure::row(&field, row, &manner, stop).with_context(|| row.label)?;
+                    let into = if part == "table" { &mut results.table } else { &mut results.types };
+                    into.push(outcome);
+                    store(options, &results)?;
                 }
             }
             "rates" => results.rates = rates::rates(&field, &manner, &mut results.remarks, stop)?,
@@ -226,7 +226,7 @@ fn measure(options: &Options, stop: &AtomicBool) -> Result<Results> {
     Ok(results)
 }
 
-/// After each part, so that what took minutes is not lost with what comes later.
+/// After each row and part, so that what took minutes is not lost with what comes later.
 fn store(options: &Options, results: &Results) -> Result<()> {
     let Some(path) = &options.json else { return Ok(()) };
     let text = serde_json::to_string(results)?;
