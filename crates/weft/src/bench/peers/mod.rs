@@ -171,6 +171,8 @@ fn field(options: &Options) -> Result<Field> {
 }
 
 fn measure(options: &Options, stop: &AtomicBool) -> Result<Results> {
+    // Before it is pinned: a process on one core sees one.
+    let machine = Machine::this();
     if let Some(core) = options.client_core {
         let mut cores = CpuSet::new();
         cores.set(core).context("--client-core")?;
@@ -187,7 +189,7 @@ fn measure(options: &Options, stop: &AtomicBool) -> Result<Results> {
     };
     let mut results = Results {
         version: env!("CARGO_PKG_VERSION").to_string(),
-        machine: Machine::this(),
+        machine,
         rounds: manner.rounds,
         seconds: manner.seconds,
         servers: field.contestants.iter().map(|one| (one.id.to_string(), one.version.clone())).collect(),
