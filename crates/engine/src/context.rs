@@ -1,8 +1,6 @@
 //! Owns: what a handler works with: the locked shards of its keys, the session, the time, and what it leaves behind for
 //! after the locks. Does not own: taking the locks (`crate::executor`), what commands do.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use weft_store::{
     Batch, Claim, Cursor, Effect, EffectSink, Garbage, Guards, Key, Op, ShardGuard, ValueRef, World, XorShift,
 };
@@ -46,8 +44,6 @@ pub(crate) enum Went {
 pub struct Effects {
     /// Whether keyspace notifications of expiry and eviction are wanted.
     notified: bool,
-    /// Clients that track. Looked at under the lock of the key, so that a client that has read it before is seen.
-    trackers: Arc<AtomicU32>,
     /// Keys that went away by themselves in the present command, wholly or in part, with their database.
     pub(crate) gone: Vec<(u8, Box<[u8]>, Went)>,
     /// Keys that were changed in the present command, and whether by themselves. Of all databases: who tracks is told
@@ -58,20 +54,15 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Effects for an engine's watchers.
-    #[must_use]
-    pub fn new(engine: &Engine) -> Self {
-        Self { trackers: engine.tracking.clients(), ..Self::default() }
-    }
     /// Before a batch: looks at what is wanted.
     pub fn begin(&mut self, engine: &Engine) {
         self.notified = engine.wants_gone_keys();
     }
-    /// Whether anybody wants to be told.
+    /// Whether anybody wants to be told more than that a key was written to.
     #[inline]
     #[must_use]
     pub fn is_wanted(&self) -> bool {
-        self.notified || self.trackers.load(Relaxed) != 0
+        self.notified
     }
     /// Whether nothing has happened that somebody waits for.
     #[must_use]
@@ -94,9 +85,7 @@ impl EffectSink for Effects {
     }
     #[inline]
     fn wrote(&mut self, key: &[u8]) {
-        if self.trackers.load(Relaxed) != 0 {
-            self.changed.push((key.into(), false));
-        }
+        self.changed.push((key.into(), false));
     }
     fn emit(&mut self, _sequence: u64, db: u8, effect: &Effect<'_>) {
         match *effect {

@@ -12,7 +12,7 @@
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weft_protocol::table::flag;
 use weft_store::KeyHasher;
 
@@ -75,8 +75,6 @@ impl Part {
 /// Who tracks what.
 #[derive(Debug)]
 pub struct Tracking {
-    /// Clients that track: shared with whoever takes the store's effects.
-    clients: Arc<AtomicU32>,
     hasher: KeyHasher,
     parts: [Mutex<Part>; PARTS],
     keys: AtomicUsize,
@@ -88,7 +86,6 @@ pub struct Tracking {
 impl Default for Tracking {
     fn default() -> Self {
         Self {
-            clients: Arc::default(),
             hasher: KeyHasher::from_entropy(),
             parts: std::array::from_fn(|_| Mutex::default()),
             keys: AtomicUsize::new(0),
@@ -99,10 +96,6 @@ impl Default for Tracking {
 }
 
 impl Tracking {
-    /// The number of clients that track, to be looked at by those who take effects.
-    pub(crate) fn clients(&self) -> Arc<AtomicU32> {
-        Arc::clone(&self.clients)
-    }
     /// Keys in the table.
     #[must_use]
     pub fn key_count(&self) -> usize {
@@ -163,7 +156,7 @@ impl Engine {
     /// CLIENT TRACKING ON: the client's flags and redirection, and in broadcast mode prefixes on top of those it has.
     pub(crate) fn track(&self, info: &ClientInfo, flags: u32, redirect: u64, prefixes: &[&[u8]]) {
         if !info.has(client_flag::TRACKING) {
-            self.tracking.clients.fetch_add(1, Relaxed);
+            self.keyspace.write_listeners().fetch_add(1, Relaxed);
         }
         info.redirect.store(redirect, Relaxed);
         info.set_flag(FLAGS, false);
@@ -192,7 +185,7 @@ impl Engine {
             });
         }
         info.set_flag(FLAGS, false);
-        self.tracking.clients.fetch_sub(1, Relaxed);
+        self.keyspace.write_listeners().fetch_sub(1, Relaxed);
     }
 
     /// Notes the keys of a read command for a client that tracks. The locks of the keys are held.

@@ -50,7 +50,7 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
     let Some(mut worker) = engine.keyspace.worker() else { return };
     let mut expiry = ExpiryCycle::default();
     let mut maintenance = Maintenance::default();
-    let mut effects = Effects::new(engine);
+    let mut effects = Effects::default();
     let mut sleep = SLEEP_MIN;
     while !stop.is_set() {
         let started = Instant::now();

@@ -83,12 +83,14 @@ pub enum Effect<'a> {
 
 /// Takes effects under the shard's lock: it must not block and must not call the store.
 pub trait EffectSink {
-    /// Whether there is a reader at all. If not, no sequence is drawn and nothing is emitted.
+    /// Whether there is a reader at all. If not, and if the keyspace has no
+    /// [listeners](crate::Keyspace::write_listeners), no sequence is drawn and nothing is emitted.
     fn wants(&self) -> bool {
         true
     }
     /// A key was written to in any way: for those who need to know that and no more. Comes before the effect, also
-    /// when nobody [wants](Self::wants) effects.
+    /// when nobody [wants](Self::wants) effects, but only while the keyspace has
+    /// [listeners](crate::Keyspace::write_listeners).
     fn wrote(&mut self, key: &[u8]) {
         let _ = key;
     }

@@ -71,6 +71,7 @@ pub struct Keyspace {
     reaper: Reaper,
     sequence: AtomicU64,
     access: AtomicU32,
+    write_listeners: AtomicU32,
 }
 
 impl Keyspace {
@@ -94,6 +95,7 @@ impl Keyspace {
             reaper: Reaper::default(),
             sequence: AtomicU64::new(0),
             access: AtomicU32::new(0),
+            write_listeners: AtomicU32::new(0),
             hasher: config.hasher,
         }
     }
@@ -175,6 +177,13 @@ impl Keyspace {
     pub fn expiring(&self, db: u8) -> usize {
         let sum = self.counters.iter().map(|counters| counters.expiring(db as usize)).sum::<i64>();
         usize::try_from(sum).unwrap_or(0)
+    }
+    /// How many want to be told of every write by [`EffectSink::wrote`](crate::EffectSink::wrote). Looked at under the
+    /// lock of the key: who counts himself in and locks a key then is told of every later write to it.
+    #[inline]
+    #[must_use]
+    pub const fn write_listeners(&self) -> &AtomicU32 {
+        &self.write_listeners
     }
     /// The last sequence given to an effect.
     #[must_use]

@@ -187,8 +187,16 @@ impl<'b> ShardGuard<'b> {
     #[inline]
     fn wrote(&mut self, op: &mut Op<'_>, key: &Key<'_>) {
         self.data.watches.touch(op.db, key.hash);
-        op.sink.wrote(key.bytes);
+        self.tell_write(op, key);
         self.counters.add(Counter::Writes, 1);
+    }
+
+    /// One look at a number on a line that every operation reads, unless somebody listens.
+    #[inline]
+    fn tell_write(&self, op: &mut Op<'_>, key: &Key<'_>) {
+        if self.keyspace.write_listeners().load(Relaxed) != 0 {
+            op.sink.wrote(key.bytes);
+        }
     }
 
     /// Keeps the expiry bookkeeping after an entry went from one expiry state to another.
@@ -217,7 +225,7 @@ impl Drop for ShardGuard<'_> {
 /// Emits an effect if there is a reader.
 #[inline]
 pub(crate) fn emit(keyspace: &Keyspace, op: &mut Op<'_>, effect: &Effect<'_>) {
-    if op.sink.wants() {
+    if op.sink.wants() || keyspace.write_listeners().load(Relaxed) != 0 {
         let sequence = keyspace.next_sequence();
         op.sink.emit(sequence, op.db, effect);
     }

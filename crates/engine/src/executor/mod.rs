@@ -113,7 +113,7 @@ impl<'e> Executor<'e> {
             rng: XorShift::new(seed),
             garbage: Vec::new(),
             ready: Vec::new(),
-            effects: Effects::new(engine),
+            effects: Effects::default(),
             worker,
         };
         Some(Self {

@@ -261,6 +261,6 @@ impl ShardGuard<'_> {
     fn put_object(&mut self, op: &mut Op<'_>, key: &Key<'_>, object: Box<Object>) {
         let mut silent = Op { db: op.db, now_ms: op.now_ms, touch: true, sink: &mut NoEffects };
         self.set(&mut silent, key, NewValue::Object(object), Expiry::None);
-        op.sink.wrote(key.bytes);
+        self.tell_write(op, key);
     }
 }
