@@ -191,18 +191,27 @@ class Channels(unittest.TestCase):
         wire.send(long_frame(0xFF77, 2, b"ignored"))
         self.assertEqual(wire.call_on(2, "PING"), "+PONG")
 
-    def test_wire_errors_answer_and_close(self):
-        for bad in ("07ff0001", "08000000", "8000 0000", "f0007 000ffff0000".replace(" ", "")):
+    def test_wire_errors_answer_name_the_opcode_and_close(self):
+        for bad, text in (
+            ("07ff0001", "unknown opcode 0x07FF"),
+            ("08000000", "unknown opcode 0x0800"),
+            ("80000000", "opcode of the other direction"),
+            ("f000000100ff0007", "unknown opcode 0xF000 module 0x00FF command 0x0007"),
+        ):
             wire = self.open()
-            self.assertEqual(wire.call_on(1, "PING"), "+PONG")
-            wire.send(bytes.fromhex("".join(bad.split())))
-            try:
-                value = wire.frame()[1]
-                self.assertTrue(value.startswith("-ERR Protocol error"), (bad, value))
-                with self.assertRaises((Closed, ConnectionResetError)):
-                    wire.frame()
-            except (Closed, ConnectionResetError):
-                self.fail(f"{bad}: no error before the end")
+            # What was decoded before is answered first.
+            wire.send(argv(1, "PING") + bytes.fromhex(bad))
+            self.assertEqual(wire.frame(), (1, "+PONG"))
+            value = wire.frame()[1]
+            self.assertTrue(value.startswith("-ERR Protocol error: " + text), (bad, value))
+            with self.assertRaises((Closed, ConnectionResetError)):
+                wire.frame()
+
+    def test_hello_knows_one_version(self):
+        wire = self.open()
+        self.assertTrue(wire.call_on(1, "HELLO", "2").startswith("-NOPROTO"))
+        self.assertTrue(wire.call_on(1, "HELLO", "4").startswith("-NOPROTO"))
+        self.assertEqual(wire.call_on(1, "HELLO", "3")["proto"], 3)
 
     def test_a_stream_of_zeros_is_refused(self):
         wire = self.open()

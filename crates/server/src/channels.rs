@@ -231,11 +231,11 @@ impl Channels {
                 Outcome::Invalid(error) => {
                     let channel = rest.get(2..4).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
                     let channel = if self.get(channel).is_some() { channel } else { 0 };
-                    return Stop::InvalidOn(channel, error.kind);
+                    return Stop::InvalidOn(channel, error.kind, head(rest));
                 }
             };
             if std::mem::take(&mut self.fresh) && is_zero_stream(rest) {
-                return Stop::InvalidOn(0, Malformed::ZeroStream);
+                return Stop::InvalidOn(0, Malformed::ZeroStream, [0; 8]);
             }
             if let Frame::Control(control) = frame {
                 let stop = self.control(channel, control);
@@ -391,4 +391,9 @@ impl Channel {
 /// channel 0.
 fn is_zero_stream(frame: &[u8]) -> bool {
     frame.get(..6).is_some_and(|head| head == [0; 6])
+}
+
+/// The first bytes of a frame, for the message about an opcode that is not known.
+fn head(frame: &[u8]) -> [u8; 8] {
+    std::array::from_fn(|at| frame.get(at).copied().unwrap_or(0))
 }

@@ -101,8 +101,8 @@ pub(crate) enum Stop {
     Switch,
     /// The bytes are wrong; with the one that is.
     Invalid(Malformed, Option<u8>),
-    /// The bytes are wrong, on this channel.
-    InvalidOn(u16, Malformed),
+    /// The bytes are wrong, on this channel; with those that the frame begins with.
+    InvalidOn(u16, Malformed, [u8; 8]),
     /// It is HTTP.
     Http,
 }

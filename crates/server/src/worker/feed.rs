@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use weft_engine::reply::ReplySink;
 use weft_protocol::Malformed;
+use weft_protocol::respb::frame;
 
 use super::Worker;
 use crate::channels::{Channels, RespbLimits};
@@ -125,8 +126,10 @@ impl Worker<'_> {
                     self.apply_control(index);
                 }
                 Stop::Switch => self.switch_to_respb(index, true),
-                Stop::Invalid(kind, byte) => return self.malformed(index, 0, (kind, byte)),
-                Stop::InvalidOn(channel, kind) => return self.malformed(index, channel, (kind, None)),
+                Stop::Invalid(kind, byte) => return self.malformed(index, 0, kind, &expected(kind, byte)),
+                Stop::InvalidOn(channel, kind, head) => {
+                    return self.malformed(index, channel, kind, &opcode(kind, head));
+                }
                 Stop::Http => return self.answer_http(index),
             }
             if !self.io.get(index).is_some_and(|connection| connection.may_go_on()) {
@@ -228,7 +231,7 @@ impl Worker<'_> {
         let allowed = self.engine.settings.respb_detect.load(Relaxed);
         let Some(slot) = self.io.slots.get_mut(index as usize) else { return };
         if fresh && !allowed {
-            return self.malformed(index, 0, (Malformed::UnknownProtocol, None));
+            return self.malformed(index, 0, Malformed::UnknownProtocol, "");
         }
         let Some(connection) = slot.take() else { return };
         let mut connection = *connection;
@@ -241,15 +244,11 @@ impl Worker<'_> {
     }
 
     /// Malformed bytes: what was before them has an answer, then they get theirs, then the connection closes.
-    fn malformed(&mut self, index: u32, channel: u16, (kind, byte): (Malformed, Option<u8>)) {
+    fn malformed(&mut self, index: u32, channel: u16, kind: Malformed, detail: &str) {
         self.run_batch();
         self.settle(index);
         self.io.touch(index);
-        let got = match (kind, byte) {
-            (Malformed::ExpectedBulk, Some(byte)) => format!(", got '{}'", char::from(byte)),
-            _ => String::new(),
-        };
-        let text = format!("ERR {}{got}", kind.text());
+        let text = format!("ERR {}{detail}", kind.text());
         let Some(connection) = self.io.get(index) else { return };
         let mut wire = match &connection.peer {
             Peer::Resp(single) => single.session.wire,
@@ -280,5 +279,25 @@ impl Worker<'_> {
             connection.pending = Vec::new();
             self.set_reading(index, false);
         }
+    }
+}
+
+/// What stood where an argument had to begin, as Redis says it.
+fn expected(kind: Malformed, byte: Option<u8>) -> String {
+    match (kind, byte) {
+        (Malformed::ExpectedBulk, Some(byte)) => format!(", got '{}'", char::from(byte)),
+        _ => String::new(),
+    }
+}
+
+/// The opcode that is not known (spec section 3.2).
+fn opcode(kind: Malformed, head: [u8; 8]) -> String {
+    if kind != Malformed::UnknownOpcode {
+        return String::new();
+    }
+    let [o1, o0, _, _, m1, m0, c1, c0] = head;
+    match u16::from_be_bytes([o1, o0]) {
+        frame::MODULE => format!(" 0xF000 module 0x{m1:02X}{m0:02X} command 0x{c1:02X}{c0:02X}"),
+        opcode => format!(" 0x{opcode:04X}"),
     }
 }
