@@ -1,6 +1,8 @@
 //! Owns: what a handler works with: the locked shards of its keys, the session, the time, and what it leaves behind for
 //! after the locks. Does not own: taking the locks (`crate::executor`), what commands do.
 
+use std::sync::atomic::Ordering::Relaxed;
+use weft_protocol::table::CommandSpec;
 use weft_store::{
     Batch, Claim, Cursor, Effect, EffectSink, Garbage, Guards, Key, Op, ShardGuard, ValueRef, World, XorShift,
 };
@@ -26,9 +28,9 @@ pub struct Local {
     pub worker: u16,
 }
 
-/// How something went away by itself.
+/// What the store sees happen to a key that no handler tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Went {
+pub(crate) enum Seen {
     /// The key's time had come.
     Expired,
     /// Memory was needed.
@@ -37,15 +39,35 @@ pub(crate) enum Went {
     Fields,
     /// The time of its last fields had come.
     LastFields,
+    /// It was not there and is now.
+    New,
+    /// It was looked for to be read, and was not there.
+    Missed,
+}
+
+impl Seen {
+    /// The events that tell of it, with their classes.
+    pub(crate) const fn events(self) -> &'static [(u32, &'static str)] {
+        match self {
+            Self::Expired => &[(notify::EXPIRED, "expired")],
+            Self::Evicted => &[(notify::EVICTED, "evicted")],
+            Self::Fields => &[(notify::HASH, "hexpired")],
+            Self::LastFields => &[(notify::HASH, "hexpired"), (notify::GENERIC, "del")],
+            Self::New => &[(notify::NEW, "new")],
+            Self::Missed => &[(notify::KEY_MISS, "keymiss")],
+        }
+    }
 }
 
 /// Takes what the store tells under its locks.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// Whether keyspace notifications of expiry and eviction are wanted.
-    notified: bool,
-    /// Keys that went away by themselves in the present command, wholly or in part, with their database.
-    pub(crate) gone: Vec<(u8, Box<[u8]>, Went)>,
+    /// The classes of keyspace notifications that are wanted, as bits of [`notify`].
+    classes: u32,
+    /// Whether a key that the present command does not find is told as missed.
+    reads: bool,
+    /// What the store has seen in the present command, in order, with the database.
+    pub(crate) seen: Vec<(u8, Box<[u8]>, Seen)>,
     /// Keys that were changed in the present command, and whether by themselves. Of all databases: who tracks is told
     /// of a key by its name.
     pub(crate) changed: Vec<(Box<[u8]>, bool)>,
@@ -56,18 +78,37 @@ pub struct Effects {
 impl Effects {
     /// Before a batch: looks at what is wanted.
     pub fn begin(&mut self, engine: &Engine) {
-        self.notified = engine.wants_gone_keys();
+        self.classes = engine.settings.notify_flags.load(Relaxed);
+    }
+    /// Before a command: looks at whether a key that it does not find is told as missed. It is, but for writes that
+    /// look for the key they are about to write; those that do so by reading it stand here.
+    #[inline]
+    pub(crate) fn begin_command(&mut self, spec: &CommandSpec) {
+        if self.classes & notify::KEY_MISS != 0 {
+            let root = spec.container.map_or(spec.name, |container| container.spec().name);
+            self.reads = !matches!(
+                root,
+                "BITFIELD" | "BITFIELD_RO" | "PFADD" | "PFDEBUG" | "SETBIT" | "XDEL" | "XGROUP"
+            );
+        }
     }
     /// Whether anybody wants to be told more than that a key was written to.
     #[inline]
     #[must_use]
     pub fn is_wanted(&self) -> bool {
-        self.notified
+        self.classes & (notify::EXPIRED | notify::EVICTED | notify::HASH) != 0
     }
     /// Whether nothing has happened that somebody waits for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.gone.is_empty() && self.changed.is_empty() && !self.flushed
+        self.seen.is_empty() && self.changed.is_empty() && !self.flushed
+    }
+
+    #[inline]
+    fn see(&mut self, db: u8, key: &[u8], seen: Seen) {
+        if self.classes != 0 && seen.events().iter().any(|(class, _)| self.classes & class != 0) {
+            self.seen.push((db, key.into(), seen));
+        }
     }
 
     /// The key that was written to last was so by nobody.
@@ -87,15 +128,25 @@ impl EffectSink for Effects {
     fn wrote(&mut self, key: &[u8]) {
         self.changed.push((key.into(), false));
     }
+    #[inline]
+    fn created(&mut self, db: u8, key: &[u8]) {
+        self.see(db, key, Seen::New);
+    }
+    #[inline]
+    fn missed(&mut self, db: u8, key: &[u8]) {
+        if self.reads {
+            self.see(db, key, Seen::Missed);
+        }
+    }
     fn emit(&mut self, _sequence: u64, db: u8, effect: &Effect<'_>) {
         match *effect {
             Effect::Delete { key, cause } if cause != weft_store::Cause::Deleted => {
                 let evicted = cause == weft_store::Cause::Evicted;
-                self.gone.push((db, key.into(), if evicted { Went::Evicted } else { Went::Expired }));
+                self.see(db, key, if evicted { Seen::Evicted } else { Seen::Expired });
                 self.by_itself();
             }
             Effect::FieldsExpired { key, last, .. } => {
-                self.gone.push((db, key.into(), if last { Went::LastFields } else { Went::Fields }));
+                self.see(db, key, if last { Seen::LastFields } else { Seen::Fields });
                 self.by_itself();
             }
             Effect::Flush | Effect::Swap { .. } => self.flushed = true,

@@ -195,6 +195,7 @@ impl Engine {
         match self.handler(id) {
             Some(handler) => {
                 self.track_read(context.session, args);
+                context.local.effects.begin_command(args.spec);
                 (handler.run)(context, args, sink)
             }
             None => Err(Error::err(format!("unknown command '{}'", args.spec.name))),

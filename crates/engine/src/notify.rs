@@ -91,6 +91,7 @@ impl Context<'_, '_> {
     pub fn notify_in(&mut self, db: u8, class: u32, event: &str, key: &Key<'_>) {
         let flags = self.engine.settings.notify_flags.load(Relaxed);
         if flags & class != 0 {
+            self.engine.tell_seen(&mut self.local.effects);
             publish(self.engine, db, flags, event, key.bytes());
         }
     }

@@ -7,41 +7,32 @@ use weft_protocol::table::flag;
 
 use crate::args::Args;
 use crate::command_log::LogKind;
-use crate::context::{Effects, Went};
+use crate::context::Effects;
 use crate::engine::Engine;
 use crate::notify;
 use crate::pubsub::Space;
 use crate::session::Session;
 
 impl Engine {
-    /// Whether somebody is to be told of keys that go away by themselves.
-    pub(crate) fn wants_gone_keys(&self) -> bool {
-        self.settings.notify_flags.load(Relaxed) & (notify::EXPIRED | notify::EVICTED | notify::HASH) != 0
-    }
-
     /// Hands on what the store told during a command. The caller holds no lock.
     #[cold]
     pub(crate) fn after_effects(&self, effects: &mut Effects, by: &Session) {
-        self.tell_gone_keys(effects);
+        self.tell_seen(effects);
         self.invalidate_changed(effects, Some(by.id()));
     }
 
     /// Hands on what the store told during background work.
     pub fn after_background(&self, effects: &mut Effects) {
-        self.tell_gone_keys(effects);
+        self.tell_seen(effects);
         self.invalidate_changed(effects, None);
     }
 
-    fn tell_gone_keys(&self, effects: &mut Effects) {
+    /// Tells what the store has seen, in order. Called before every event of a command, so that `new` comes before
+    /// `set`, and behind the command.
+    pub(crate) fn tell_seen(&self, effects: &mut Effects) {
         let flags = self.settings.notify_flags.load(Relaxed);
-        for (db, key, went) in effects.gone.drain(..) {
-            let events: &[(u32, &str)] = match went {
-                Went::Expired => &[(notify::EXPIRED, "expired")],
-                Went::Evicted => &[(notify::EVICTED, "evicted")],
-                Went::Fields => &[(notify::HASH, "hexpired")],
-                Went::LastFields => &[(notify::HASH, "hexpired"), (notify::GENERIC, "del")],
-            };
-            for (class, event) in events {
+        for (db, key, seen) in effects.seen.drain(..) {
+            for (class, event) in seen.events() {
                 if flags & class != 0 {
                     notify::publish(self, db, flags, event, &key);
                 }

@@ -94,6 +94,14 @@ pub trait EffectSink {
     fn wrote(&mut self, key: &[u8]) {
         let _ = key;
     }
+    /// A key that was not there is now. Comes before the effect, also when nobody [wants](Self::wants) effects.
+    fn created(&mut self, db: u8, key: &[u8]) {
+        let _ = (db, key);
+    }
+    /// A key was looked for to be read, and was not there.
+    fn missed(&mut self, db: u8, key: &[u8]) {
+        let _ = (db, key);
+    }
     /// One effect. Sequences begin at 1 and are unique in the keyspace.
     fn emit(&mut self, sequence: u64, db: u8, effect: &Effect<'_>);
 }

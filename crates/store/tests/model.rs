@@ -510,8 +510,9 @@ fn encodings_have_redis_names() {
     let mut sink = weft_store::NoEffects;
     let mut op = Op::new(0, 5000, &mut sink);
     let mut encoding = HashMap::new();
+    // 15 bytes, the key and the string are 128 for the one, and one more for the other.
     let texts: [(&str, &[u8]); 4] =
-        [("int", b"12345"), ("embstr", &[b'e'; 44]), ("raw", &[b'r'; 128]), ("large", &[b'l'; 9000])];
+        [("int", b"12345"), ("embstr", &[b'e'; 107]), ("raw", &[b'r'; 111]), ("large", &[b'l'; 9000])];
     for (name, text) in texts {
         let key = keyspace.key(name.as_bytes());
         let mut shard = batch.lock(&key);

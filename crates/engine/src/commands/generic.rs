@@ -87,6 +87,9 @@ fn rename_key(context: &mut Context<'_, '_>, args: &Args<'_>, only_free: bool) -
     if only_free && shard.exists(&mut op, &to) {
         return Ok(false);
     }
+    // Removed first, and not overwritten: the new key counts as such.
+    let garbage = shard.remove(&mut op, &to);
+    context.discard(garbage.unwrap_or_default());
     let (shard, mut op) = context.shard(&from);
     let Some(content) = shard.take(&mut op, &from) else { return Ok(false) };
     let (shard, mut op) = context.shard(&to);
@@ -149,16 +152,20 @@ fn copy(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     if to_db == context.db && from.bytes() == to.bytes() {
         return Err(Error::err(SAME_OBJECT));
     }
+    let (shard, mut op) = context.shard(&from);
+    let is_there = shard.get(&mut op, &from).is_some();
     let (shard, mut op) = context.shard_in(to_db, &to);
     let taken = !replace && shard.exists(&mut op, &to);
     let (shard, mut op) = context.shard(&from);
-    let content = if taken { None } else { shard.copy(&mut op, &from) };
+    let content = if is_there && !taken { shard.copy(&mut op, &from) } else { None };
     let Some(content) = content else {
         sink.int(0);
         return Ok(());
     };
     let (shard, mut op) = context.shard_in(to_db, &to);
+    let old = shard.remove(&mut op, &to);
     let garbage = shard.put(&mut op, &to, content);
+    context.discard(old.unwrap_or_default());
     context.discard(garbage);
     context.written_in(to_db, &to);
     context.notify_in(to_db, notify::GENERIC, "copy_to", &to);

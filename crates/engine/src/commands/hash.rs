@@ -41,6 +41,15 @@ pub(super) fn read<'c>(
     Ok(shard.get_hash(&mut op, key)?)
 }
 
+/// The hash at a key, for a command that goes on to write.
+pub(super) fn look<'c>(
+    context: &'c mut Context<'_, '_>,
+    key: &Key<'_>,
+) -> Result<Option<HashRef<'c>>, Error> {
+    let (shard, mut op) = context.shard(key);
+    Ok(shard.peek_hash(&mut op, key)?)
+}
+
 fn hset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let created = set_fields(context, args)?;
     sink.count(created);

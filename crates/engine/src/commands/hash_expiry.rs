@@ -3,7 +3,7 @@
 
 use weft_store::{Changed, FieldExpiry, HashMut, Key};
 
-use super::hash::{fields_at, read, removed};
+use super::hash::{fields_at, look, read, removed};
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, full_name};
@@ -350,7 +350,7 @@ fn hsetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
         return Err(wrong_count());
     }
     let key = context.key(args, 1);
-    let hash = read(context, &key)?;
+    let hash = look(context, &key)?;
     let allowed = !(options.nx && hash.is_some() || options.xx && hash.is_none());
     if !allowed {
         sink.int(0);
@@ -359,7 +359,7 @@ fn hsetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     let now_ms = context.now_ms;
     let at = options.expire_at(args, now_ms)?;
     let fields = || (first..args.len()).step_by(2);
-    let hash = read(context, &key)?;
+    let hash = look(context, &key)?;
     let has = |index: usize| hash.is_some_and(|hash| hash.contains(args.bytes(index)));
     if options.fnx && fields().any(has) || options.fxx && !fields().all(has) {
         sink.int(0);
@@ -385,6 +385,10 @@ fn set_fields(
         None => FieldExpiry::None,
     };
     let mut gone = Vec::new();
+    if expired && look(context, &key)?.is_none() {
+        // The server adds the key and removes it again.
+        context.notify(notify::NEW, "new", &key);
+    }
     let (shard, mut op) = context.shard(&key);
     shard.change_hash(&mut op, &key, !expired, limits, |hash| {
         for index in (first..args.len()).step_by(2) {

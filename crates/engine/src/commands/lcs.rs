@@ -51,8 +51,9 @@ impl Options {
 }
 
 fn lcs(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let one = string(context, args, 1)?;
-    let other = string(context, args, 2)?;
+    // Both are looked for before either can be an error.
+    let (one, other) = (string(context, args, 1), string(context, args, 2));
+    let (one, other) = (one?, other?);
     let options = Options::read(args)?;
     let max = context.engine.settings.string_bytes_max.load(Relaxed);
     let table = Table::new(&one, &other, max)?;

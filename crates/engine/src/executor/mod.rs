@@ -411,6 +411,7 @@ impl Core<'_> {
         if locked {
             context.engine.track_read(context.session, args);
         }
+        context.local.effects.begin_command(args.spec);
         (handler.run)(&mut context, args, sink)?;
         if locked {
             blocking::note_written(&mut context, args);

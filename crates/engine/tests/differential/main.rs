@@ -3,7 +3,8 @@
 //! The engine runs in this process, the server (Valkey 9.1.2 as `scripts/valkey-driver` builds it, else what Debian
 //! installs) in another; both see the same time. Rounds take turns with RESP2, RESP3 and RESPB on Weft's side, where
 //! RESPB is compared with the server's RESP3. At the end of a round every key is compared: type, encoding, expiry,
-//! value; and the keyspace events that were told. A round that differs is made shorter until nothing can be left out, and printed.
+//! value; and the keyspace events that were told. A round that differs is made shorter until nothing can be left out,
+//! and printed.
 //!
 //! # Running
 //!
@@ -14,6 +15,7 @@
 //! WEFT_DIFF_SEED=7        the first round's seed; a difference names the one that shows it alone
 //! WEFT_DIFF_ROUNDS=1      so many rounds
 //! WEFT_DIFF_SERVER=PATH   this server
+//! WEFT_DIFF_EVENTS=AKEmn  these keyspace events
 //! ```
 //!
 //! # Adding a group

@@ -227,6 +227,14 @@ impl ShardGuard<'_> {
     pub fn get_list(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Result<Option<&List>, WrongType> {
         self.get(op, key).map(|value| value.as_list().ok_or(WrongType)).transpose()
     }
+    /// [`ShardGuard::peek`] for hashes. Fields whose time has come are removed first.
+    pub fn peek_hash(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Result<Option<HashRef<'_>>, WrongType> {
+        self.purge_fields(op, key);
+        let now_ms = self.time(op);
+        self.peek(op, key)
+            .map(|value| value.as_hash().ok_or(WrongType).map(|hash| hash.at(now_ms)))
+            .transpose()
+    }
     /// [`ShardGuard::get`] for hashes. Fields whose time has come are removed first.
     pub fn get_hash(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Result<Option<HashRef<'_>>, WrongType> {
         self.purge_fields(op, key);
@@ -261,6 +269,7 @@ impl ShardGuard<'_> {
     fn put_object(&mut self, op: &mut Op<'_>, key: &Key<'_>, object: Box<Object>) {
         let mut silent = Op { db: op.db, now_ms: op.now_ms, touch: true, sink: &mut NoEffects };
         self.set(&mut silent, key, NewValue::Object(object), Expiry::None);
+        op.sink.created(op.db, key.bytes);
         self.tell_write(op, key);
     }
 }

@@ -45,6 +45,7 @@ impl ShardGuard<'_> {
     pub fn get(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<ValueRef<'_>> {
         let Some(found) = self.live(op, key) else {
             self.counters.add(Counter::Misses, 1);
+            op.sink.missed(op.db, key.bytes);
             return None;
         };
         self.counters.add(Counter::Hits, 1);

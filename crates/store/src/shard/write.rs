@@ -134,6 +134,7 @@ impl ShardGuard<'_> {
         let garbage = match found {
             Some(found) => self.heap_mut().overwrite(env, db, found, draft).1,
             None => {
+                op.sink.created(op.db, key.bytes);
                 self.heap_mut().insert(env, db, key.hash, draft);
                 self.counters.add_keys(db, 1);
                 Garbage::Nothing
@@ -202,9 +203,9 @@ impl ShardGuard<'_> {
         Some(Taken { value, expire_ms, raw })
     }
 
-    /// A key's content for COPY: shared bytes are shared, everything else is copied. Counted as an access.
+    /// A key's content for COPY: shared bytes are shared, everything else is copied. No hit, no miss, no access.
     pub fn copy(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Taken> {
-        let value = match self.get(op, key)? {
+        let value = match self.peek(op, key)? {
             ValueRef::Bytes(bytes) => TakenValue::Text(bytes.to_vec()),
             ValueRef::Int(number) => TakenValue::Other(NewValue::Int(number)),
             ValueRef::Shared(bytes) => TakenValue::Other(NewValue::Shared(bytes.clone())),
