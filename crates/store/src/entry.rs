@@ -20,6 +20,7 @@
 pub(crate) mod heap;
 
 use crate::hash_object::HashRef;
+use crate::list::ListRef;
 use crate::set::SetRef;
 use crate::slab::span::class_of;
 use crate::sorted_set::SortedSetRef;
@@ -46,6 +47,7 @@ pub(crate) enum Kind {
     Ints = 6,
     Set = 7,
     SortedSet = 8,
+    List = 9,
 }
 
 /// Longer compact collections go out of line, boxed: with its key an entry should fit the slab.
@@ -58,6 +60,7 @@ pub(crate) enum PackedKind {
     Ints,
     Set,
     SortedSet,
+    List,
 }
 
 impl From<PackedKind> for Kind {
@@ -67,6 +70,7 @@ impl From<PackedKind> for Kind {
             PackedKind::Ints => Self::Ints,
             PackedKind::Set => Self::Set,
             PackedKind::SortedSet => Self::SortedSet,
+            PackedKind::List => Self::List,
         }
     }
 }
@@ -105,6 +109,7 @@ impl Header {
             6 => Kind::Ints,
             7 => Kind::Set,
             8 => Kind::SortedSet,
+            9 => Kind::List,
             _ => Kind::Object,
         }
     }
@@ -123,6 +128,7 @@ impl Header {
             Kind::Ints => Some(PackedKind::Ints),
             Kind::Set => Some(PackedKind::Set),
             Kind::SortedSet => Some(PackedKind::SortedSet),
+            Kind::List => Some(PackedKind::List),
             _ => None,
         }
     }
@@ -239,6 +245,7 @@ impl<'a> Entry<'a> {
         match header.kind() {
             Kind::Inline => ValueRef::Bytes(self.inline(header)),
             Kind::Hash => ValueRef::Object(ObjectRef::Hash(HashRef::packed(self.inline(header)))),
+            Kind::List => ValueRef::Object(ObjectRef::List(ListRef::packed(self.inline(header)))),
             Kind::Ints => ValueRef::Object(ObjectRef::Set(SetRef::ints(self.inline(header)))),
             Kind::Set => ValueRef::Object(ObjectRef::Set(SetRef::packed(self.inline(header)))),
             Kind::SortedSet => {
@@ -404,7 +411,9 @@ pub(crate) unsafe fn take_owned(at: NonNull<u8>) -> Garbage {
     let entry = unsafe { Entry::new(at) };
     let header = entry.header();
     match header.kind() {
-        Kind::Inline | Kind::Int | Kind::Hash | Kind::Ints | Kind::Set | Kind::SortedSet => Garbage::Nothing,
+        Kind::Inline | Kind::Int | Kind::Hash | Kind::Ints | Kind::Set | Kind::SortedSet | Kind::List => {
+            Garbage::Nothing
+        }
         // SAFETY: the word owns one reference, which moves out here.
         Kind::Shared => Garbage::Shared(unsafe { entry.pointer_at(header).cast::<SharedBytes>().read() }),
         Kind::Object => {
@@ -441,7 +450,7 @@ pub(crate) unsafe fn value_mut<'a>(at: NonNull<u8>) -> ValueMut<'a> {
                 let value = at.as_ptr().add(header.key_at() + entry.key_len(header));
                 ValueMut::Bytes(std::slice::from_raw_parts_mut(value, header.value_len()))
             }
-            Kind::Hash | Kind::Ints | Kind::Set | Kind::SortedSet => ValueMut::Packed,
+            Kind::Hash | Kind::Ints | Kind::Set | Kind::SortedSet | Kind::List => ValueMut::Packed,
             Kind::Int => ValueMut::Int(&mut *word.cast()),
             Kind::Shared => ValueMut::Shared((*word.cast::<SharedBytes>()).vec_mut()),
             Kind::Object => ValueMut::Object(&mut **word.cast::<*mut Object>()),

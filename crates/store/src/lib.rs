@@ -113,7 +113,7 @@ pub use expire::ExpiryCycle;
 pub use hash::{KeyHasher, SHARDS_MAX};
 pub use hash_object::{Field, FieldExpiry, Hash, HashLimits, HashMut, HashRef};
 pub use keyspace::{Batch, Config, Cursor, Guards, Keyspace, Worker, World};
-pub use list::{End, List, ListLimit};
+pub use list::{End, List, ListLimit, ListRef};
 pub use maintain::Maintenance;
 pub use reaper::Backing;
 pub use set::{Member, Set, SetLimits, SetMut, SetRef};

@@ -7,7 +7,7 @@
 
 mod chunk;
 
-use chunk::{Chunk, packed_bytes};
+use chunk::{Chunk, ChunkRef, packed_bytes};
 use std::collections::VecDeque;
 
 /// When a chunk is full.
@@ -193,15 +193,6 @@ impl List {
         self.len += 1;
     }
 
-    /// The element at an end.
-    #[must_use]
-    pub fn peek(&self, end: End) -> Option<&[u8]> {
-        match end {
-            End::Front => self.get(0),
-            End::Back => self.get(self.len.wrapping_sub(1)),
-        }
-    }
-
     /// Removes the element at an end after showing it to `taken`: O(1) amortised.
     pub fn pop<R>(&mut self, end: End, limit: ListLimit, taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
         let at = if end == End::Front { 0 } else { self.chunk_count() - 1 };
@@ -219,40 +210,6 @@ impl List {
         self.len -= 1;
         self.settle(at, limit);
         Some(result)
-    }
-
-    /// The chunk that holds `index` (below `len`), and the index inside it. Walks chunks from the nearer end.
-    fn locate(&self, index: usize) -> (usize, usize) {
-        let Repr::Chunked(chunks) = &self.repr else { return (0, index) };
-        if index * 2 <= self.len {
-            let mut left = index;
-            for (at, chunk) in chunks.iter().enumerate() {
-                if left < chunk.count() {
-                    return (at, left);
-                }
-                left -= chunk.count();
-            }
-        } else {
-            let mut after = self.len - index;
-            for (at, chunk) in chunks.iter().enumerate().rev() {
-                if after <= chunk.count() {
-                    return (at, chunk.count() - after);
-                }
-                after -= chunk.count();
-            }
-        }
-        unreachable!("the counts of the chunks add up to len")
-    }
-
-    /// The element at `index`.
-    #[must_use]
-    pub fn get(&self, index: usize) -> Option<&[u8]> {
-        if index >= self.len {
-            return None;
-        }
-        let (at, inner) = self.locate(index);
-        let chunk = self.chunk(at);
-        chunk.element(chunk.offset(inner)).map(|(element, _)| element)
     }
 
     /// Replaces the element at `index`. Says whether there is one.
@@ -349,8 +306,162 @@ impl List {
         }
     }
 
-    /// The elements from `index` on.
+    /// To read it.
+    #[must_use]
+    pub fn view(&self) -> ListRef<'_> {
+        let row = match &self.repr {
+            Repr::Compact(chunk) => Row::Compact(chunk.as_ref()),
+            Repr::Chunked(chunks) => Row::Chunked(chunks),
+        };
+        ListRef { row, len: self.len }
+    }
+    fn locate(&self, index: usize) -> (usize, usize) {
+        self.view().locate(index)
+    }
+    /// See [`ListRef::peek`].
+    #[must_use]
+    pub fn peek(&self, end: End) -> Option<&[u8]> {
+        self.view().peek(end)
+    }
+    /// See [`ListRef::get`].
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&[u8]> {
+        self.view().get(index)
+    }
+    /// See [`ListRef::iter_from`].
     pub fn iter_from(&self, index: usize) -> impl Iterator<Item = &[u8]> + '_ {
+        self.view().iter_from(index)
+    }
+    /// See [`ListRef::iter_back_from`].
+    pub fn iter_back_from(&self, end: usize) -> impl Iterator<Item = &[u8]> + '_ {
+        self.view().iter_back_from(end)
+    }
+    /// All elements.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> + '_ {
+        self.iter_from(0)
+    }
+
+    /// The elements of a compact list, packed.
+    pub(crate) fn packed(&self) -> Option<&[u8]> {
+        if let Repr::Compact(chunk) = &self.repr { Some(chunk.elements()) } else { None }
+    }
+    /// A compact list, from what [`List::packed`] gave.
+    pub(crate) fn from_packed(bytes: Vec<u8>) -> Self {
+        let chunk = Chunk::from_elements(bytes);
+        Self { len: chunk.count(), chunk_bytes: chunk.capacity(), repr: Repr::Compact(chunk) }
+    }
+    /// The buffer of a compact list, to be used again.
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        if let Repr::Compact(chunk) = self.repr { chunk.into_buffer() } else { Vec::new() }
+    }
+}
+
+/// A list, to be read. What it lends lives as long as the list is not changed.
+#[derive(Clone, Copy, Debug)]
+pub struct ListRef<'a> {
+    row: Row<'a>,
+    len: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Row<'a> {
+    Compact(ChunkRef<'a>),
+    Chunked(&'a VecDeque<Chunk>),
+}
+
+impl<'a> ListRef<'a> {
+    /// A compact list inside an entry. Counts the elements: a walk over at most 1 KiB.
+    pub(crate) fn packed(bytes: &'a [u8]) -> Self {
+        let chunk = ChunkRef::of_elements(bytes);
+        Self { len: chunk.count(), row: Row::Compact(chunk) }
+    }
+    /// A copy, for COPY.
+    #[must_use]
+    pub fn duplicate(self) -> List {
+        match self.row {
+            Row::Compact(chunk) => List::from_packed(chunk.elements().to_vec()),
+            Row::Chunked(chunks) => {
+                let chunks = chunks.clone();
+                let chunk_bytes = chunks.iter().map(Chunk::capacity).sum();
+                List { repr: Repr::Chunked(chunks), len: self.len, chunk_bytes }
+            }
+        }
+    }
+    /// Elements.
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.len
+    }
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.len == 0
+    }
+    /// `listpack` or `quicklist`.
+    #[must_use]
+    pub const fn encoding(self) -> &'static str {
+        match self.row {
+            Row::Compact(_) => "listpack",
+            Row::Chunked(_) => "quicklist",
+        }
+    }
+    fn chunk_count(self) -> usize {
+        match self.row {
+            Row::Compact(_) => 1,
+            Row::Chunked(chunks) => chunks.len(),
+        }
+    }
+    fn chunk(self, at: usize) -> ChunkRef<'a> {
+        match self.row {
+            Row::Compact(chunk) => chunk,
+            Row::Chunked(chunks) => chunks[at].as_ref(),
+        }
+    }
+    /// The element at an end.
+    #[must_use]
+    pub fn peek(self, end: End) -> Option<&'a [u8]> {
+        match end {
+            End::Front => self.get(0),
+            End::Back => self.get(self.len.wrapping_sub(1)),
+        }
+    }
+
+    /// The chunk that holds `index` (below `len`), and the index inside it. Walks chunks from the nearer end.
+    fn locate(self, index: usize) -> (usize, usize) {
+        let Row::Chunked(chunks) = self.row else { return (0, index) };
+        if index * 2 <= self.len {
+            let mut left = index;
+            for (at, chunk) in chunks.iter().enumerate() {
+                if left < chunk.count() {
+                    return (at, left);
+                }
+                left -= chunk.count();
+            }
+        } else {
+            let mut after = self.len - index;
+            for (at, chunk) in chunks.iter().enumerate().rev() {
+                if after <= chunk.count() {
+                    return (at, chunk.count() - after);
+                }
+                after -= chunk.count();
+            }
+        }
+        unreachable!("the counts of the chunks add up to len")
+    }
+
+    /// The element at `index`.
+    #[must_use]
+    pub fn get(self, index: usize) -> Option<&'a [u8]> {
+        if index >= self.len {
+            return None;
+        }
+        let (at, inner) = self.locate(index);
+        let chunk = self.chunk(at);
+        chunk.element(chunk.offset(inner)).map(|(element, _)| element)
+    }
+
+    /// The elements from `index` on.
+    pub fn iter_from(self, index: usize) -> impl Iterator<Item = &'a [u8]> {
         let (mut at, inner) = if index < self.len { self.locate(index) } else { (self.chunk_count(), 0) };
         let mut offset = if at < self.chunk_count() { self.chunk(at).offset(inner) } else { 0 };
         std::iter::from_fn(move || {
@@ -367,7 +478,7 @@ impl List {
     }
 
     /// The elements backwards, from the last one before `end` on.
-    pub fn iter_back_from(&self, end: usize) -> impl Iterator<Item = &[u8]> + '_ {
+    pub fn iter_back_from(self, end: usize) -> impl Iterator<Item = &'a [u8]> {
         let end = end.min(self.len);
         let (mut at, inner) = if end > 0 { self.locate(end - 1) } else { (0, 0) };
         let mut offset =
@@ -385,7 +496,7 @@ impl List {
     }
 
     /// All elements.
-    pub fn iter(&self) -> impl Iterator<Item = &[u8]> + '_ {
+    pub fn iter(self) -> impl Iterator<Item = &'a [u8]> {
         self.iter_from(0)
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::entry::{INLINE_BYTES_MAX, PACKED_BYTES_MAX, PackedKind};
 use crate::hash_object::{Hash, HashRef};
-use crate::list::List;
+use crate::list::{List, ListRef};
 use crate::set::{Set, SetRef};
 use crate::sorted_set::{SortedSet, SortedSetRef};
 use crate::stream::Stream;
@@ -71,7 +71,7 @@ impl Object {
     #[must_use]
     pub fn view(&self) -> ObjectRef<'_> {
         match self {
-            Self::List(list) => ObjectRef::List(list),
+            Self::List(list) => ObjectRef::List(list.view()),
             Self::Hash(hash) => ObjectRef::Hash(hash.view()),
             Self::Set(set) => ObjectRef::Set(set.view()),
             Self::SortedSet(set) => ObjectRef::SortedSet(set.view()),
@@ -108,7 +108,8 @@ impl Object {
     /// The bytes of a compact collection that is small enough to stand inside an entry.
     pub(crate) fn packed(&self) -> Option<(PackedKind, &[u8])> {
         let (kind, bytes) = match self {
-            Self::List(_) | Self::Stream(_) => None,
+            Self::Stream(_) => None,
+            Self::List(list) => list.packed().map(|bytes| (PackedKind::List, bytes)),
             Self::Hash(hash) => hash.packed().map(|bytes| (PackedKind::Hash, bytes)),
             Self::Set(set) => set.packed(),
             Self::SortedSet(set) => set.packed().map(|bytes| (PackedKind::SortedSet, bytes)),
@@ -122,6 +123,7 @@ impl Object {
             PackedKind::Ints => Self::Set(Set::from_ints(bytes)),
             PackedKind::Set => Self::Set(Set::from_packed(bytes)),
             PackedKind::SortedSet => Self::SortedSet(SortedSet::from_packed(bytes)),
+            PackedKind::List => Self::List(List::from_packed(bytes)),
         }
     }
     /// The buffer of a compact collection, to be used again; nothing from others.
@@ -130,7 +132,8 @@ impl Object {
             Self::Hash(hash) => hash.into_buffer(),
             Self::Set(set) => set.into_buffer(),
             Self::SortedSet(set) => set.into_buffer(),
-            Self::List(_) | Self::Stream(_) => Vec::new(),
+            Self::List(list) => list.into_buffer(),
+            Self::Stream(_) => Vec::new(),
         }
     }
     /// Frees a part of an object that nobody refers to any more, `chunks` pieces of about 64 KiB. Returns whether what
@@ -155,7 +158,7 @@ impl Object {
 #[non_exhaustive]
 pub enum ObjectRef<'a> {
     /// A list.
-    List(&'a List),
+    List(ListRef<'a>),
     /// A hash.
     Hash(HashRef<'a>),
     /// A set.
@@ -204,7 +207,7 @@ impl ObjectRef<'_> {
     #[must_use]
     pub fn duplicate(self) -> Box<Object> {
         Box::new(match self {
-            Self::List(list) => Object::List(list.clone()),
+            Self::List(list) => Object::List(list.duplicate()),
             Self::Hash(hash) => Object::Hash(hash.duplicate()),
             Self::Set(set) => Object::Set(set.duplicate()),
             Self::SortedSet(set) => Object::SortedSet(set.duplicate()),
@@ -230,7 +233,7 @@ pub enum ValueRef<'a> {
 impl<'a> ValueRef<'a> {
     /// The list, if it is one.
     #[must_use]
-    pub const fn as_list(self) -> Option<&'a List> {
+    pub const fn as_list(self) -> Option<ListRef<'a>> {
         if let Self::Object(ObjectRef::List(list)) = self { Some(list) } else { None }
     }
     /// The hash, if it is one.

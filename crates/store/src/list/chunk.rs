@@ -24,6 +24,75 @@ pub(super) struct Chunk {
     count: u32,
 }
 
+/// A chunk, to be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChunkRef<'a> {
+    buf: &'a [u8],
+    start: u32,
+    count: u32,
+}
+
+impl<'a> ChunkRef<'a> {
+    /// Elements that stand alone. Counts them: a walk.
+    pub(super) fn of_elements(buf: &'a [u8]) -> Self {
+        let mut chunk = Self { buf, start: 0, count: 0 };
+        let mut at = 0;
+        while let Some((_, next)) = chunk.element(at) {
+            at = next;
+            chunk.count += 1;
+        }
+        chunk
+    }
+    pub(super) const fn count(self) -> usize {
+        self.count as usize
+    }
+    /// The elements alone.
+    pub(super) fn elements(self) -> &'a [u8] {
+        &self.buf[self.start as usize..]
+    }
+    /// The element at a byte offset: its bytes, and the offset after it.
+    pub(super) fn element(self, at: usize) -> Option<(&'a [u8], usize)> {
+        if at >= self.buf.len() {
+            return None;
+        }
+        let (len, head) = read_length(&self.buf[at..]);
+        let size = head + len;
+        Some((&self.buf[at + head..at + size], at + size + varint_bytes(size)))
+    }
+    /// The element before a byte offset: its bytes, and its own offset.
+    pub(super) fn element_before(self, at: usize) -> Option<(&'a [u8], usize)> {
+        if at <= self.start as usize {
+            return None;
+        }
+        let (size, tail) = read_size_back(&self.buf[..at]);
+        let start = at - tail - size;
+        let (len, head) = read_length(&self.buf[start..]);
+        Some((&self.buf[start + head..start + head + len], start))
+    }
+    pub(super) const fn first_offset(self) -> usize {
+        self.start as usize
+    }
+    pub(super) const fn end_offset(self) -> usize {
+        self.buf.len()
+    }
+    /// The offset of element `index`, from the nearer end. `index` may be the count: the end.
+    pub(super) fn offset(self, index: usize) -> usize {
+        if index * 2 <= self.count() {
+            let mut at = self.first_offset();
+            for _ in 0..index {
+                at = self.element(at).map_or(at, |(_, next)| next);
+            }
+            at
+        } else {
+            let mut at = self.end_offset();
+            for _ in index..self.count() {
+                at = self.element_before(at).map_or(at, |(_, start)| start);
+            }
+            at
+        }
+    }
+}
+
 /// The length at the head of an element and the bytes it takes.
 fn read_length(bytes: &[u8]) -> (usize, usize) {
     let mut value = 0;
@@ -119,24 +188,16 @@ impl Chunk {
         self.start = gap as u32;
     }
 
-    /// The element at a byte offset: its bytes, and the offset after it.
-    pub(super) fn element(&self, at: usize) -> Option<(&[u8], usize)> {
-        if at >= self.buf.len() {
-            return None;
-        }
-        let (len, head) = read_length(&self.buf[at..]);
-        let size = head + len;
-        Some((&self.buf[at + head..at + size], at + size + varint_bytes(size)))
+    pub(super) fn as_ref(&self) -> ChunkRef<'_> {
+        ChunkRef { buf: &self.buf, start: self.start, count: self.count }
     }
-    /// The element before a byte offset: its bytes, and its own offset.
+    /// See [`ChunkRef::element`].
+    pub(super) fn element(&self, at: usize) -> Option<(&[u8], usize)> {
+        self.as_ref().element(at)
+    }
+    /// See [`ChunkRef::element_before`].
     pub(super) fn element_before(&self, at: usize) -> Option<(&[u8], usize)> {
-        if at <= self.start as usize {
-            return None;
-        }
-        let (size, tail) = read_size_back(&self.buf[..at]);
-        let start = at - tail - size;
-        let (len, head) = read_length(&self.buf[start..]);
-        Some((&self.buf[start + head..start + head + len], start))
+        self.as_ref().element_before(at)
     }
     pub(super) const fn first_offset(&self) -> usize {
         self.start as usize
@@ -144,21 +205,23 @@ impl Chunk {
     pub(super) const fn end_offset(&self) -> usize {
         self.buf.len()
     }
-    /// The offset of element `index`, from the nearer end. `index` may be the count: the end.
+    /// See [`ChunkRef::offset`].
     pub(super) fn offset(&self, index: usize) -> usize {
-        if index * 2 <= self.count() {
-            let mut at = self.first_offset();
-            for _ in 0..index {
-                at = self.element(at).map_or(at, |(_, next)| next);
-            }
-            at
-        } else {
-            let mut at = self.end_offset();
-            for _ in index..self.count() {
-                at = self.element_before(at).map_or(at, |(_, start)| start);
-            }
-            at
-        }
+        self.as_ref().offset(index)
+    }
+
+    /// The elements alone: what stands inside an entry.
+    pub(super) fn elements(&self) -> &[u8] {
+        &self.buf[self.start as usize..]
+    }
+    /// Takes over a buffer of elements alone. Counts them: a walk.
+    pub(super) fn from_elements(buf: Vec<u8>) -> Self {
+        let count = ChunkRef::of_elements(&buf).count;
+        Self { buf, start: 0, count }
+    }
+    /// The buffer, to be used again.
+    pub(super) fn into_buffer(self) -> Vec<u8> {
+        self.buf
     }
 
     /// Inserts before the element at offset `at`.

@@ -7,7 +7,7 @@ use crate::effect::{Cause, NoEffects};
 use crate::entry::heap::{Found, Key};
 use crate::entry::{Draft, ValueMut};
 use crate::hash_object::{Hash, HashLimits, HashMut, HashRef};
-use crate::list::List;
+use crate::list::{List, ListRef};
 use crate::set::{Set, SetLimits, SetMut, SetRef};
 use crate::shard::Expiry;
 use crate::sorted_set::{SortedSet, SortedSetLimits, SortedSetMut, SortedSetRef};
@@ -224,7 +224,7 @@ impl ShardGuard<'_> {
     }
 
     /// [`ShardGuard::get`] for lists: `None` without the key, an error if it holds something else.
-    pub fn get_list(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Result<Option<&List>, WrongType> {
+    pub fn get_list(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Result<Option<ListRef<'_>>, WrongType> {
         self.get(op, key).map(|value| value.as_list().ok_or(WrongType)).transpose()
     }
     /// [`ShardGuard::peek`] for hashes. Fields whose time has come are removed first.

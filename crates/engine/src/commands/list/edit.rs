@@ -1,6 +1,6 @@
 //! Owns: LPUSH and its likes, LSET, LINSERT, LREM, LTRIM. Does not own: taking elements out to answer them.
 
-use weft_store::{Changed, End, List};
+use weft_store::{Changed, End, ListRef};
 
 use super::{as_list, is_list, limit, place, push_event, span};
 use crate::args::Args;
@@ -143,7 +143,7 @@ pub(super) fn ltrim(
     let (start, end) = (args.int(2)?, args.int(3)?);
     let (key, limit) = (context.key(args, 1), limit(context));
     let (shard, mut op) = context.shard(&key);
-    let Some(len) = as_list(shard.peek(&mut op, &key))?.map(List::len) else {
+    let Some(len) = as_list(shard.peek(&mut op, &key))?.map(ListRef::len) else {
         sink.ok();
         return Ok(());
     };

@@ -13,7 +13,7 @@ mod pop;
 mod read;
 
 use std::sync::atomic::Ordering::Relaxed;
-use weft_store::{End, Key, List, ListLimit, ObjectRef, ValueRef};
+use weft_store::{End, Key, ListLimit, ListRef, ObjectRef, ValueRef};
 
 use crate::args::Args;
 use crate::context::Context;
@@ -52,12 +52,12 @@ fn limit(context: &Context<'_, '_>) -> ListLimit {
 
 /// The list at a key, for reading.
 #[inline]
-fn find<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<&'c List>, Error> {
+fn find<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<ListRef<'c>>, Error> {
     let (shard, mut op) = context.shard(key);
     as_list(shard.get(&mut op, key))
 }
 
-fn as_list(value: Option<ValueRef<'_>>) -> Result<Option<&List>, Error> {
+fn as_list(value: Option<ValueRef<'_>>) -> Result<Option<ListRef<'_>>, Error> {
     match value {
         None => Ok(None),
         Some(ValueRef::Object(ObjectRef::List(list))) => Ok(Some(list)),

@@ -1,6 +1,6 @@
 //! Owns: LLEN, LINDEX, LRANGE, LPOS. Does not own: changes.
 
-use weft_store::List;
+use weft_store::ListRef;
 
 use super::{find, place, span};
 use crate::args::Args;
@@ -13,7 +13,7 @@ pub(super) fn llen(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
-    sink.count(find(context, &context.key(args, 1))?.map_or(0, List::len));
+    sink.count(find(context, &context.key(args, 1))?.map_or(0, ListRef::len));
     Ok(())
 }
 
@@ -96,7 +96,7 @@ impl Search {
     }
 
     /// Calls `found` with the place of each match.
-    fn run(&self, list: &List, element: &[u8], found: impl FnMut(usize)) {
+    fn run(&self, list: ListRef<'_>, element: &[u8], found: impl FnMut(usize)) {
         let len = list.len();
         let matches = |(index, other): (usize, &[u8])| (other == element).then_some(index);
         if self.back {
