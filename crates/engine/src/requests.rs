@@ -14,6 +14,9 @@ use crate::{keys, traits};
 /// Requests in a batch at most.
 pub const BATCH_MAX: usize = 64;
 
+/// Keys behind the first that a batch prefetches: what they need fits into the second-level cache.
+const MORE_KEYS_MAX: usize = 1024;
+
 /// What a request asks for.
 #[derive(Clone, Copy, Debug)]
 pub enum What {
@@ -99,6 +102,8 @@ pub struct Request {
     pub hash: u64,
     /// Where its first key stands; 0 for none.
     key_at: u16,
+    /// The hashes of its further keys.
+    more: (u32, u32),
 }
 
 impl Request {
@@ -121,6 +126,8 @@ pub struct Requests {
     /// Where the slots of the request begin that is being decoded.
     open: usize,
     recent: Option<Recent>,
+    /// Hashes of the keys behind the first of requests with several, for prefetching.
+    more: Vec<u64>,
 }
 
 impl Requests {
@@ -128,6 +135,7 @@ impl Requests {
     pub fn clear(&mut self) {
         self.slots.clear();
         self.list.clear();
+        self.more.clear();
         self.open = 0;
     }
     /// The requests.
@@ -144,6 +152,16 @@ impl Requests {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
+    }
+    /// The hashes of all keys of a request, as far as they are prefetched.
+    pub(crate) fn hashes(&self, request: &Request) -> impl Iterator<Item = u64> + '_ {
+        let (start, end) = request.more;
+        let first = (request.hash != 0).then_some(request.hash);
+        first.into_iter().chain(self.more[start as usize..end as usize].iter().copied())
+    }
+    /// Whether prefetching helps: there is more than one key to wait for.
+    pub(crate) fn has_many_keys(&self) -> bool {
+        self.list.len() > 1 || !self.more.is_empty()
     }
     /// The visitor to decode the next request with.
     #[inline]
@@ -245,25 +263,45 @@ impl Requests {
     ) -> bool {
         let slots = (self.open as u32, self.slots.list.len() as u32);
         let options = std::mem::take(&mut self.slots.options);
-        let mut request =
-            Request { connection, channel, named, options, what, slots, frame_at, hash: 0, key_at: 0 };
+        let mut request = Request {
+            connection,
+            channel,
+            named,
+            options,
+            what,
+            slots,
+            frame_at,
+            hash: 0,
+            key_at: 0,
+            more: (0, 0),
+        };
         let mut is_barrier = false;
         if let What::Command(id) = what {
             let traits = traits::of(id);
             is_barrier = traits & traits::BARRIER != 0;
             if traits & traits::KEYS != 0 {
                 let texts = Texts::default();
+                let mut more = std::mem::take(&mut self.more);
+                let start = more.len();
                 let args = self.args(&request, bytes, &texts);
                 let mut first = None;
                 if traits & traits::ONE_KEY != 0 {
                     first = (args.len() > 1).then_some(1);
                 } else {
-                    keys::each(&args, |index| first = first.or(Some(index)));
+                    keys::each(&args, |index| match first {
+                        None => first = Some(index),
+                        Some(_) if more.len() < MORE_KEYS_MAX => {
+                            more.push(keyspace.key(args.bytes(index)).hash());
+                        }
+                        Some(_) => {}
+                    });
                 }
                 if let Some(index) = first {
                     request.hash = keyspace.key(args.bytes(index)).hash();
                     request.key_at = u16::try_from(index).unwrap_or(0);
                 }
+                request.more = (start as u32, more.len() as u32);
+                self.more = more;
             }
         }
         self.list.push(request);

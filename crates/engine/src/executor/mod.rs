@@ -152,8 +152,8 @@ impl<'e> Executor<'e> {
         while at < list.len() {
             {
                 let batch = self.worker.enter();
-                if at == 0 && list.len() > 1 {
-                    prefetch(&batch, list, host);
+                if at == 0 && requests.has_many_keys() {
+                    prefetch(&batch, requests, host);
                 }
                 while let Some(request) = list.get(at) {
                     self.core.at = at;
@@ -218,18 +218,16 @@ impl<'e> Executor<'e> {
     }
 }
 
-/// The two passes before the requests run. Costs some 2 ns a request; each saves up to two cache misses of 80 ns.
-fn prefetch(batch: &Batch<'_>, list: &[Request], host: &impl Host) {
-    let mut places = [(0_u8, 0_u64); crate::requests::BATCH_MAX];
-    let mut count = 0;
-    for request in list.iter().filter(|request| request.hash != 0).take(places.len()) {
-        places[count] = (host.db(request.connection, request.channel), request.hash);
-        batch.prefetch_bucket(places[count].0, request.hash);
-        count += 1;
-    }
-    for &(db, hash) in &places[..count] {
-        batch.prefetch_entry(db, hash);
-    }
+/// The two passes before the requests run. Costs some 2 ns a key; each saves up to two cache misses of 80 ns.
+fn prefetch(batch: &Batch<'_>, requests: &Requests, host: &impl Host) {
+    let each = |ask: &dyn Fn(u8, u64)| {
+        for request in requests.list().iter().filter(|request| request.hash != 0) {
+            let db = host.db(request.connection, request.channel);
+            requests.hashes(request).for_each(|hash| ask(db, hash));
+        }
+    };
+    each(&|db, hash| batch.prefetch_bucket(db, hash));
+    each(&|db, hash| batch.prefetch_entry(db, hash));
 }
 
 impl Core<'_> {
