@@ -194,7 +194,7 @@ impl<'b> Context<'_, 'b> {
     #[inline]
     pub fn written_in(&mut self, db: u8, key: &Key<'_>) {
         if !self.guard(key).waiters().is_empty() {
-            self.local.ready.push(Ready { db, key: key.bytes().into() });
+            self.local.ready.push_back(Ready { db, key: key.bytes().into() });
         }
     }
     /// Notes all keys of a database that anybody waits for: SWAPDB, FLUSHALL. Only with the world.
@@ -237,8 +237,8 @@ impl Blocked {
 /// Serves those who wait for the keys that were written to, under the locks of the writer as far as they go. What is
 /// left stands in `local.ready` and is for [`serve_rest`].
 pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, now_ms: u64) {
-    let mut rest = Vec::new();
-    while let Some(ready) = local.ready.pop() {
+    let mut rest = std::collections::VecDeque::new();
+    while let Some(ready) = local.ready.pop_front() {
         let key = engine.keyspace.key(&ready.key);
         let waiting = guards.shard(&key).waiters().waiting(ready.db, &ready.key);
         let blocked: Vec<_> = waiting.iter().filter_map(|waiter| engine.waits.get(waiter.token)).collect();
@@ -246,7 +246,7 @@ pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Gua
             blocked.named().iter().all(|key| guards.covers(&engine.keyspace.key(key)))
         };
         if !blocked.iter().all(covers) {
-            rest.push(ready);
+            rest.push_back(ready);
             continue;
         }
         for blocked in blocked {
@@ -259,7 +259,7 @@ pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Gua
 /// Serves the others: each with the locks of all its keys. The caller holds none. Ends because every round either
 /// serves a waiter, who is then gone, or takes a key off the list.
 pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, now_ms: u64) {
-    while let Some(ready) = local.ready.pop() {
+    while let Some(ready) = local.ready.pop_front() {
         let key = engine.keyspace.key(&ready.key);
         let waiting = batch.lock(&key).waiters().waiting(ready.db, &ready.key);
         for waiter in waiting {

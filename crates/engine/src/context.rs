@@ -1,6 +1,7 @@
 //! Owns: what a handler works with: the locked shards of its keys, the session, the time, and what it leaves behind for
 //! after the locks. Does not own: taking the locks (`crate::executor`), what commands do.
 
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::table::CommandSpec;
 use weft_store::{
@@ -20,8 +21,8 @@ pub struct Local {
     pub rng: XorShift,
     /// What removed values owned: dropped when no lock is held.
     pub garbage: Vec<Garbage>,
-    /// Keys that others wait for.
-    pub(crate) ready: Vec<Ready>,
+    /// Keys that others wait for, in the order of their writes.
+    pub(crate) ready: VecDeque<Ready>,
     /// What the store tells of changes.
     pub effects: Effects,
     /// Which statistics are this worker's.

@@ -116,6 +116,19 @@ fn moves_that_wait() {
     }
 }
 
+/// Keys are served in the order in which a transaction wrote to them.
+#[test]
+fn a_transaction_serves_in_the_order_of_its_writes() {
+    let mut bench = Bench::new();
+    let clients: Vec<u32> = (0..4).map(|_| bench.connect(Protocol::Resp2)).collect();
+    bench.run(clients[0], "BLMOVE a log LEFT RIGHT 0");
+    bench.run(clients[1], "BLMOVE b log LEFT RIGHT 0");
+    for command in ["MULTI", "RPUSH a 1", "RPUSH b 2", "EXEC"] {
+        bench.run(clients[2], command);
+    }
+    assert_eq!(bench.text(clients[3], "LRANGE log 0 -1"), "[1 2]");
+}
+
 #[test]
 fn nobody_waits_inside_a_transaction() {
     let mut bench = Bench::new();

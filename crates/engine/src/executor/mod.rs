@@ -112,7 +112,7 @@ impl<'e> Executor<'e> {
         let local = Local {
             rng: XorShift::new(seed),
             garbage: Vec::new(),
-            ready: Vec::new(),
+            ready: std::collections::VecDeque::new(),
             effects: Effects::default(),
             worker,
         };
