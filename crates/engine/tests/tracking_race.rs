@@ -110,8 +110,8 @@ fn a_cache_is_never_left_with_an_old_value() {
         });
         let mut reader = Worker::new(engine, 0);
         let mut dice = XorShift::new(5);
-        let mut told = 0;
-        for round in 0..ROUNDS {
+        let (mut told, mut stale) = (0, 0);
+        for _ in 0..ROUNDS {
             let mut cache = HashMap::new();
             assert_eq!(reader.run("CLIENT TRACKING on"), "+OK\r\n");
             for key in 0..KEYS {
@@ -126,11 +126,13 @@ fn a_cache_is_never_left_with_an_old_value() {
             written.wait();
             told += reader.take_invalidations(&mut cache);
             for (key, value) in cache {
-                assert_eq!(reader.run(&format!("GET k{key}")), value, "k{key} in round {round}");
+                // Only noted: a panic here would leave the writer waiting.
+                stale += usize::from(reader.run(&format!("GET k{key}")) != value);
             }
             assert_eq!(reader.run("CLIENT TRACKING off"), "+OK\r\n");
             reader.take_invalidations(&mut HashMap::new());
         }
+        assert_eq!(stale, 0, "values that nobody was told of");
         assert!(told >= ROUNDS, "each round writes to keys that were read: {told}");
     });
 }
