@@ -44,7 +44,6 @@ pub fn run(options: Options) -> io::Result<()> {
     }
     .min(THREADS_MAX) as u16;
     let engine = engine(&options, threads);
-    users(engine, &options)?;
     allow_files(engine, threads);
     // The first one stays: there is one server in a process.
     let _ = engine.facts.logger.set(|text| notice!("{text}"));

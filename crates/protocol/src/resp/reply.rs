@@ -90,7 +90,7 @@ impl ReplyDecoder {
             return None;
         }
         if let Some(rest) = input.strip_prefix(b"+OK\r\n") {
-            visitor.text(Text::Simple, 1, b"OK");
+            visitor.text(Text::Simple, 1, &input[1..3]);
             visitor.span(0, input.len() - rest.len());
             return Some(input.len() - rest.len());
         }
