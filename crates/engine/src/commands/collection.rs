@@ -16,7 +16,7 @@ use crate::notify;
 use crate::reply::ReplySink;
 
 /// Elements that a negative count may ask for, which may be more than the collection has: a reply of some 100 MiB.
-const RANDOM_COUNT_MAX: u64 = 1 << 22;
+const RANDOM_COUNT_MAX: usize = 1 << 22;
 /// Elements of a scan's step without COUNT.
 const SCAN_COUNT: usize = 10;
 
@@ -179,11 +179,16 @@ pub(super) fn random_count(args: &Args<'_>, word: &str) -> Result<(usize, bool, 
     if paired && count.unsigned_abs() > i64::MAX as u64 / 2 {
         return Err(Error::err("value is out of range"));
     }
-    if count < 0 && count.unsigned_abs() > RANDOM_COUNT_MAX {
+    Ok((usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX), count < 0, paired))
+}
+
+/// Refuses a reply of more elements than there are that would be too large. A collection that is not there has none.
+pub(super) fn check_random(count: usize, repeat: bool) -> Result<(), Error> {
+    if repeat && count > RANDOM_COUNT_MAX {
         let text = format!("a reply has at most {RANDOM_COUNT_MAX} random elements");
         return Err(Error::new(ErrorCode::Limit, text));
     }
-    Ok((usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX), count < 0, paired))
+    Ok(())
 }
 
 /// A count that must not be negative.

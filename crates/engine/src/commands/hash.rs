@@ -3,7 +3,7 @@
 
 use weft_store::{Changed, FieldExpiry, HashRef, Key, parse_int};
 
-use super::collection::{random_count, scan_cursor, scan_nothing, scan_options};
+use super::collection::{check_random, random_count, scan_cursor, scan_nothing, scan_options};
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
@@ -328,6 +328,7 @@ fn hrandfield(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySi
             sink.array(0);
             return Ok(());
         };
+        check_random(count, repeat)?;
         let len = if repeat { count } else { count.min(hash.len()) };
         if with_values {
             sink.pairs(len)

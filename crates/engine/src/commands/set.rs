@@ -5,7 +5,7 @@ use weft_store::set::intersect;
 use weft_store::{Changed, Key, Object, Set, SetMut, SetRef};
 
 use super::collection::{
-    NOT_POSITIVE, key_count, positive, random_count, scan_cursor, scan_nothing, scan_options,
+    NOT_POSITIVE, check_random, key_count, positive, random_count, scan_cursor, scan_nothing, scan_options,
 };
 use crate::args::Args;
 use crate::context::Context;
@@ -237,6 +237,7 @@ fn srandmember(
             sink.array(0);
             return Ok(());
         };
+        check_random(count, repeat)?;
         sink.array(if repeat { count } else { count.min(set.len()) });
         if repeat {
             set.random_each(count, dice, |member| sink.bulk(member));

@@ -3,7 +3,7 @@
 
 use weft_store::{Changed, Key, SortedSetRef};
 
-use super::collection::{random_count, scan_cursor, scan_nothing, scan_options};
+use super::collection::{check_random, random_count, scan_cursor, scan_nothing, scan_options};
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
@@ -153,20 +153,18 @@ pub(super) fn add(
         set.announce(pairs.len(), longest);
         let mut done = Added::default();
         for &(member, score) in pairs {
-            let mut refused = false;
+            // What INCR answers: the sum, also where it equals the old score (−0 and 0 do).
+            let mut chosen = None;
             let (old, new) = set.update(member, |old| {
-                let chosen = options.choose(old, score);
-                done.no_number |= chosen.is_err();
-                let chosen = chosen.ok().flatten();
-                refused = chosen.is_none();
+                let choice = options.choose(old, score);
+                done.no_number |= choice.is_err();
+                chosen = choice.ok().flatten();
                 chosen
             });
             if done.no_number {
                 break;
             }
-            if !refused {
-                done.score = new;
-            }
+            done.score = chosen.or(done.score);
             done.added += usize::from(old.is_none() && new.is_some());
             done.updated += usize::from(old.is_some() && old != new);
             if wanted && old != new {
@@ -313,6 +311,7 @@ fn zrandmember(
             sink.array(0);
             return Ok(());
         };
+        check_random(count, repeat)?;
         let len = if repeat { count } else { count.min(set.len()) };
         if with_scores {
             sink.pairs(len)

@@ -145,9 +145,11 @@ fn may_pass(words: &[Vec<u8>]) -> bool {
     })
 }
 
-/// Whether chance decides what a command leaves behind.
+/// Whether chance decides what a command leaves behind, or which part of a collection it shows.
 fn is_chance(words: &[Vec<u8>]) -> bool {
-    words.len() == 2 && words[0].eq_ignore_ascii_case(b"SPOP")
+    let name = words[0].to_ascii_uppercase();
+    let scans = matches!(&name[..], b"HSCAN" | b"SSCAN" | b"ZSCAN");
+    words.len() == 2 && name == b"SPOP" || scans && !words.iter().any(|word| word == b"1000")
 }
 
 fn plan(groups: &[Prepared], accepted: &[Accepted], seed: u64) -> Vec<Step> {

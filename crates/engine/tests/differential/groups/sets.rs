@@ -30,7 +30,7 @@ const TEMPLATES: &[&str] = &[
     "SINTERCARD {key}# [ LIMIT {count} ]",
     "SINTERCARD {int} {key}+ [ LIMIT {int} ]",
     "2 scan: SSCAN {key} 0 COUNT 1000 [ MATCH {pattern} ]",
-    "SSCAN {key} 0 ( NOVALUES | COUNT 0 | MATCH | WHAT )",
+    "scan: SSCAN {key} 0 COUNT 1000 ( NOVALUES | COUNT 0 | MATCH | WHAT )",
     "2 OBJECT ENCODING {key}",
     "CONFIG SET set-max-intset-entries ( 0 | 2 | 512 )",
     "CONFIG SET set-max-listpack-entries ( 0 | 2 | 4 | 128 )",
