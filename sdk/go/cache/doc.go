@@ -1,0 +1,2 @@
+// Package cache is a typed cache in Redis, Valkey or Weft: batches, no stampedes, and a choice of codecs.
+package cache
