@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/rawio"
 )
 
 // ClientConn is the server's end of one connection: commands are read with Next, replies written with the methods of
@@ -40,7 +42,7 @@ type ClientConn struct {
 // NewClientConn returns a ClientConn with default [Limits] that replies in RESP3. It takes conn over: nobody else may read from or
 // write to it.
 func NewClientConn(conn net.Conn) *ClientConn {
-	c := &ClientConn{conn: conn, raw: rawConnOf(conn)}
+	c := &ClientConn{conn: conn, raw: rawio.ConnOf(conn)}
 	c.limits = Limits{}.withDefaults()
 	c.in.init(&c.limits)
 	c.sink, c.more = ioSink{conn}, &c.whole
@@ -160,7 +162,7 @@ func (c *ClientConn) fill() error {
 // readReady reads without waiting and reports false when there was nothing to read.
 func (c *ClientConn) readReady(fd uintptr) bool {
 	space := c.in.room()
-	n, again, err := rawRead(fd, space)
+	n, again, err := rawio.Read(fd, space)
 	if again {
 		c.in.release()
 		return false

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/weft-db/weft/sdk/go/internal/frame"
+	"github.com/weft-db/weft/sdk/go/internal/rawio"
 )
 
 // muxReader reads frames and runs their requests. A request that is going to wait keeps its reader, whose buffer its arguments are in, and
@@ -187,7 +188,7 @@ func (r *muxReader) interrupted(err error) error {
 // readReady reads without waiting; false waits for more, without a buffer unless a frame is half received.
 func (r *muxReader) readReady(fd uintptr) bool {
 	r.room(1)
-	n, again, err := rawRead(fd, r.buf[r.end:])
+	n, again, err := rawio.Read(fd, r.buf[r.end:])
 	if again {
 		r.release()
 		return !r.park()

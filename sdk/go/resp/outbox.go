@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/rawio"
 )
 
 type outbox struct {
@@ -42,7 +44,7 @@ type outbox struct {
 
 func (o *outbox) init(nc net.Conn, max int, timeout time.Duration, onStop func()) {
 	o.onStop = onStop
-	o.nc, o.raw, o.max, o.timeout = nc, rawConnOf(nc), max, timeout
+	o.nc, o.raw, o.max, o.timeout = nc, rawio.ConnOf(nc), max, timeout
 	o.settled.L = &o.mu
 	o.onWrite = o.writeReady
 }
@@ -135,7 +137,7 @@ func (o *outbox) try(b []byte) (int, error) {
 }
 
 func (o *outbox) writeReady(fd uintptr) bool {
-	o.partN, o.partErr = rawWrite(fd, o.part)
+	o.partN, o.partErr = rawio.Write(fd, o.part)
 	return true
 }
 

@@ -13,13 +13,15 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/rawio"
 )
 
 type serverConn struct {
 	server  *Server
 	nc      net.Conn
 	raw     syscall.RawConn
-	inquiry inquiry
+	inquiry rawio.Inquiry
 	onRead  func(fd uintptr) bool
 
 	in     parser
@@ -47,9 +49,9 @@ func (s *Server) newConn(nc net.Conn) *serverConn {
 	if s.TLSConfig != nil {
 		nc = tls.Server(nc, s.TLSConfig)
 	}
-	c := &serverConn{server: s, nc: nc, raw: rawConnOf(nc)}
+	c := &serverConn{server: s, nc: nc, raw: rawio.ConnOf(nc)}
 	if c.onRead = c.readReady; c.raw != nil {
-		c.inquiry.begin(nc, c.raw)
+		c.inquiry.Begin(nc, c.raw)
 	}
 	c.sniffing = s.RESPB == RESPBDetect
 	c.in.init(&s.limits)
@@ -190,7 +192,7 @@ func (c *serverConn) handshake() error {
 func (c *serverConn) readReady(fd uintptr) bool {
 	for {
 		space := c.in.room()
-		n, more, again, err := c.inquiry.read(fd, space)
+		n, more, again, err := c.inquiry.Read(fd, space)
 		if again {
 			c.in.release()
 			return c.park()

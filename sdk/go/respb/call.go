@@ -26,7 +26,8 @@ type call struct {
 	err      error
 	state    atomic.Int32
 	done     chan struct{} // gets one token when state becomes callDone, unless leads and there is no error
-	leads    bool          // the caller reads for itself and others; guarded by link.mu or the reader's
+	leads    bool          // the caller reads for itself and others; the reader's
+	alone    bool          // nothing else was awaited when it was sent
 	blocks   bool          // RESP3: the command may block
 	confirms int           // RESP3: pushes that stand for the reply
 	counted  int           // what it counts against InFlightMax
@@ -62,12 +63,12 @@ func (c *call) free() {
 // finish hands the call to its caller, or frees it if nobody waits any more.
 func (c *call) finish(err error) {
 	c.err = err
-	leads := c.leads
+	hand := err != nil || !c.leads // who fails a call need not be the reader, and must not look
 	if !c.state.CompareAndSwap(callWaiting, callDone) {
 		c.free()
 		return
 	}
-	if !leads || err != nil {
+	if hand {
 		c.done <- struct{}{}
 	}
 }

@@ -487,7 +487,7 @@ func TestSubscriptionSurvivesABreak(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = ch.lane.Load().link.nc.Close()
+		_ = ch.lane.Load().link.wire.nc.Close()
 		if _, err := sub.Receive(ctx); err != ErrMessagesLost {
 			t.Fatal(err)
 		}
@@ -544,7 +544,7 @@ func TestCache(t *testing.T) {
 		if _, err := cache.Do(ctx, "SET", "k", "v"); err != errNotCacheable {
 			t.Error(err)
 		}
-		_ = cache.ch.lane.Load().link.nc.Close()
+		_ = cache.ch.lane.Load().link.wire.nc.Close()
 		for s := cache.Stats(); s.Keys > 0; s = cache.Stats() {
 			if ctx.Err() != nil {
 				t.Fatal("a broken connection leaves what it cached")

@@ -187,7 +187,8 @@ func (c *Conn) dial(ctx context.Context, protocol Protocol, ch *Channel) (*link,
 		return nil, &ConnError{err}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
-	l := &link{nc: nc, conn: c, wake: make(chan struct{}, 1), dead: make(chan struct{}), nextID: 1}
+	l := &link{conn: c, wake: make(chan struct{}, 1), dead: make(chan struct{}), nextID: 1}
+	l.wire.init(nc, c.opts.PollMax)
 	err = l.hello(protocol, ch)
 	if !stop() {
 		err = errors.Join(err, context.Cause(ctx))
@@ -233,7 +234,7 @@ func (c *Conn) connect(ctx context.Context) (nc net.Conn, err error) {
 
 // hello agrees on a protocol (spec section 7.2).
 func (l *link) hello(protocol Protocol, ch *Channel) error {
-	r := resp.NewReader(l.nc)
+	r := resp.NewReader(&l.wire)
 	r.SetLimits(resp.ReaderLimits{BytesMax: l.conn.opts.ReplyBytesMax})
 	var v Value
 	if protocol != RESP3 {
@@ -297,7 +298,7 @@ func (l *link) helloCommand(ch *Channel) []string {
 
 // ask sends a command as RESP and reads its reply, passing over pushes.
 func (l *link) ask(r *resp.Reader, v *Value, words []string) error {
-	if _, err := l.nc.Write(appendRESP(nil, words)); err != nil {
+	if err := l.wire.write(appendRESP(nil, words)); err != nil {
 		return &ConnError{err}
 	}
 	for {
@@ -403,8 +404,9 @@ func (c *Conn) unblock(id int64) {
 	}
 	defer nc.Close()
 	_ = nc.SetDeadline(time.Now().Add(c.opts.DialTimeout))
-	l := &link{nc: nc, conn: c}
-	r := resp.NewReader(nc)
+	l := &link{conn: c}
+	l.wire.init(nc, 0)
+	r := resp.NewReader(&l.wire)
 	var v Value
 	if l.ask(r, &v, l.helloCommand(c.zero)) == nil && v.Err() == nil {
 		_ = l.ask(r, &v, []string{"CLIENT", "UNBLOCK", fmt.Sprint(id)}) // best effort, as the connection is

@@ -63,8 +63,9 @@ func feed(wire []byte, n int) []byte {
 	defer c.cancel()
 	c.zero = newChannel(c, ChannelOptions{})
 	c.zero.isRoot = true
-	l := &link{nc: &scriptedConn{wire, n}, conn: c, binary: true, wake: make(chan struct{}, 1), dead: make(chan struct{}),
+	l := &link{conn: c, binary: true, wake: make(chan struct{}, 1), dead: make(chan struct{}),
 		lanes: map[uint16]*lane{}, nextID: 1}
+	l.wire.init(&scriptedConn{wire, n}, 0)
 	l.limits = serverLimits{channels: 1 << 16}
 	l.in.dec, l.in.inner = frame.NewReplyDecoder(frame.DefaultLimits), frame.NewReplyDecoder(frame.DefaultLimits)
 	var calls []*call
@@ -86,7 +87,7 @@ func feed(wire []byte, n int) []byte {
 		}
 	}
 	l.writing = false
-	for l.receive() {
+	for l.receive(true) {
 	}
 	var out []byte
 	for _, k := range calls {

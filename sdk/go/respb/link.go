@@ -4,7 +4,6 @@ package respb
 
 import (
 	"context"
-	"net"
 	"runtime"
 	"sync"
 
@@ -18,7 +17,7 @@ import (
 // its own reply is there. What is still awaited then is left to the goroutine of read, which also holds the role for
 // as long as pushes are expected.
 type link struct {
-	nc     net.Conn
+	wire   wire
 	binary bool
 	conn   *Conn
 	limits serverLimits
@@ -78,7 +77,7 @@ const writerTurns = 4
 
 // begin adds a call to the lane and says which roles the caller has. l.mu is held; out has the command.
 func (l *link) begin(la *lane, c *call, n int) (write, read bool) {
-	c.lane, c.first, c.counted = la, la.seq, n
+	c.lane, c.first, c.counted, c.alone = la, la.seq, n, l.pending == 0
 	la.seq += uint32(n)
 	if la.last == nil {
 		la.first = c
@@ -147,7 +146,7 @@ func (l *link) flush() {
 			l.makeRoom()
 		}
 		l.mu.Unlock()
-		_, err := l.nc.Write(out)
+		err := l.wire.write(out)
 		l.mu.Lock()
 		if cap(out) <= keepWriteBytes {
 			l.spare = out[:0]
@@ -172,9 +171,12 @@ const keepWriteBytes = 256 << 10
 
 // complete runs the roles that begin gave to the caller and waits for the replies.
 func (l *link) complete(ctx context.Context, c *call, write, read bool) (abandoned bool) {
+	sleeps := ctx.Done() == nil
 	if read {
-		if ctx.Done() == nil {
+		polls := c.alone && l.wire.mayPoll()
+		if sleeps || polls && l.binary {
 			c.leads = true // before the reply can come: nobody reads yet
+			l.wire.polls = polls
 		} else {
 			l.giveReading()
 			read = false
@@ -183,8 +185,7 @@ func (l *link) complete(ctx context.Context, c *call, write, read bool) (abandon
 	if write {
 		l.flush()
 	}
-	if read {
-		l.lead(c)
+	if read && l.lead(c, sleeps) {
 		return false
 	}
 	return c.wait(ctx)
@@ -192,6 +193,7 @@ func (l *link) complete(ctx context.Context, c *call, write, read bool) (abandon
 
 // giveReading gives the role of reader, which the caller has, to read.
 func (l *link) giveReading() {
+	l.wire.polls = false
 	l.mu.Lock()
 	start := !l.started
 	l.started = true
@@ -262,7 +264,7 @@ func (l *link) fail(err error) {
 	zero := l.zero
 	close(l.dead)
 	l.mu.Unlock()
-	_ = l.nc.Close()
+	_ = l.wire.nc.Close()
 	for _, c := range lost {
 		c.finish(err)
 	}

@@ -34,6 +34,8 @@ const (
 	DefaultReplyBytesMax = 1 << 30
 	// DefaultSubscriptionBytesMax is how much of a channel's messages may wait to be received.
 	DefaultSubscriptionBytesMax = 1 << 20
+	// DefaultPollMax is a little more than a reply takes on the same machine, idle processors included.
+	DefaultPollMax = 50 * time.Microsecond
 	// DefaultReconnectMin and DefaultReconnectMax bound the pause between two attempts.
 	DefaultReconnectMin = 10 * time.Millisecond
 	DefaultReconnectMax = 2 * time.Second
@@ -67,6 +69,10 @@ type Options struct {
 	Reconnect Reconnect
 	// NoRetry turns off that commands that only read are sent again after the connection broke.
 	NoRetry bool
+
+	// PollMax is how long a caller who is alone on the connection looks for its reply before it sleeps. Where replies take longer it
+	// soon stops looking. Less than zero turns that off; what it saves in time it costs in processor time.
+	PollMax time.Duration
 
 	// InFlightMax, WriteBytesMax, ChannelsMax and ReplyBytesMax bound what the connection holds. The server's own limits apply as well.
 	InFlightMax   int
@@ -110,6 +116,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.DialTimeout <= 0 {
 		o.DialTimeout = DefaultDialTimeout
+	}
+	if o.PollMax == 0 {
+		o.PollMax = DefaultPollMax
 	}
 	def(&o.InFlightMax, DefaultInFlightMax)
 	def(&o.WriteBytesMax, DefaultWriteBytesMax)

@@ -28,12 +28,18 @@ const (
 	keepReadBytes  = 256 << 10
 )
 
-// lead reads, as the reader, until c has its replies.
-func (l *link) lead(c *call) {
+// lead reads, as the reader, until c has its replies. If it must not sleep it gives the role to read when polling finds nothing, and
+// returns false: the caller has to wait.
+func (l *link) lead(c *call, sleeps bool) bool {
 	for c.state.Load() == callWaiting {
-		if !l.receive() {
+		if !l.receive(sleeps) {
 			<-c.done // c has failed with all others, or is about to
-			return
+			return true
+		}
+		if !sleeps && !l.wire.polls && c.state.Load() == callWaiting {
+			c.leads = false
+			l.giveReading()
+			return false
 		}
 	}
 	if c.err != nil { // the channel was closed meanwhile
@@ -43,10 +49,11 @@ func (l *link) lead(c *call) {
 	if l.pending == 0 && l.pins == 0 || l.err != nil {
 		l.reading = false
 		l.mu.Unlock()
-		return
+		return true
 	}
 	l.mu.Unlock()
 	l.giveReading()
+	return true
 }
 
 // read is the goroutine that reads when no caller does.
@@ -58,7 +65,7 @@ func (l *link) read() {
 			return
 		}
 		for idle := false; !idle; {
-			if !l.receive() {
+			if !l.receive(true) {
 				return
 			}
 			l.mu.Lock()
@@ -71,8 +78,9 @@ func (l *link) read() {
 	}
 }
 
-// receive reads once and handles what came. It reports whether the link goes on.
-func (l *link) receive() bool {
+// receive reads once and handles what came, which is nothing if it must not sleep and nothing is there. It reports whether the link goes
+// on.
+func (l *link) receive(sleeps bool) bool {
 	if !l.binary {
 		return l.receiveRESP()
 	}
@@ -93,9 +101,12 @@ func (l *link) receive() bool {
 			in.start, in.buf = 0, fresh
 		}
 	}
-	n, err := l.nc.Read(in.buf[in.end:])
+	n, err := l.wire.read(in.buf[in.end:], sleeps)
 	in.end += n
 	if n == 0 {
+		if err == nil && !sleeps {
+			return true
+		}
 		l.fail(err)
 		return false
 	}

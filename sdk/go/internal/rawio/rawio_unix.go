@@ -1,6 +1,6 @@
 //go:build unix && !(linux && (amd64 || arm64) && !race)
 
-package resp
+package rawio
 
 // This file owns the reads and writes that do not wait. With them a connection that waits for its client holds no
 // buffer, one that was not read from is noticed before anything blocks, and a server's loop saves the read
@@ -12,20 +12,20 @@ import (
 	"syscall"
 )
 
-// inquiry would tell whether a socket has more to read; here nothing does.
-type inquiry struct{}
+// Inquiry would tell whether a socket has more to read; here nothing does.
+type Inquiry struct{}
 
-// begin prepares to ask about a connection.
-func (q *inquiry) begin(net.Conn, syscall.RawConn) {}
+// Begin prepares to ask about a connection.
+func (q *Inquiry) Begin(net.Conn, syscall.RawConn) {}
 
-// read is rawRead, and reports whether there may be more.
-func (q *inquiry) read(fd uintptr, b []byte) (n int, more, again bool, err error) {
-	n, again, err = rawRead(fd, b)
+// Read is the function Read, and reports whether there may be more.
+func (q *Inquiry) Read(fd uintptr, b []byte) (n int, more, again bool, err error) {
+	n, again, err = Read(fd, b)
 	return n, true, again, err
 }
 
-// rawRead reads what is there. again means that nothing is.
-func rawRead(fd uintptr, b []byte) (n int, again bool, err error) {
+// Read reads what is there. again means that nothing is.
+func Read(fd uintptr, b []byte) (n int, again bool, err error) {
 	for {
 		n, err = syscall.Read(int(fd), b)
 		switch {
@@ -42,8 +42,8 @@ func rawRead(fd uintptr, b []byte) (n int, again bool, err error) {
 	}
 }
 
-// rawWrite writes what the socket takes at once; after a short write it takes no more for now.
-func rawWrite(fd uintptr, b []byte) (n int, err error) {
+// Write writes what the socket takes at once; after a short write it takes no more for now.
+func Write(fd uintptr, b []byte) (n int, err error) {
 	for {
 		n, err = syscall.Write(int(fd), b)
 		switch {

@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64) && !race
 
-package resp
+package rawio
 
 // This file owns the reads and writes that do not wait, as Linux has them at the least cost:
 //
@@ -26,8 +26,8 @@ const (
 	quickBytes = 64 << 10
 )
 
-// inquiry is what recvmsg needs to tell with bytes whether there are more. It is used by one goroutine at a time.
-type inquiry struct{ msg *inquiryMessage }
+// Inquiry is what recvmsg needs to tell with bytes whether there are more. It is used by one goroutine at a time.
+type Inquiry struct{ msg *inquiryMessage }
 
 type inquiryMessage struct {
 	iov     syscall.Iovec
@@ -35,8 +35,8 @@ type inquiryMessage struct {
 	control [64]byte // holds one message of an int, and others that nobody asked for
 }
 
-// begin turns TCP_INQ on; kernels before 4.18 have none.
-func (q *inquiry) begin(nc net.Conn, raw syscall.RawConn) {
+// Begin turns TCP_INQ on; kernels before 4.18 have none.
+func (q *Inquiry) Begin(nc net.Conn, raw syscall.RawConn) {
 	if _, ok := nc.(*net.TCPConn); !ok {
 		return
 	}
@@ -54,11 +54,11 @@ func (q *inquiry) begin(nc net.Conn, raw syscall.RawConn) {
 	q.msg = m
 }
 
-// read reads what is there. more is false when that was certainly all; again means that nothing was.
-func (q *inquiry) read(fd uintptr, b []byte) (n int, more, again bool, err error) {
+// Read reads what is there. more is false when that was certainly all; again means that nothing was.
+func (q *Inquiry) Read(fd uintptr, b []byte) (n int, more, again bool, err error) {
 	m := q.msg
 	if m == nil {
-		n, again, err = rawRead(fd, b)
+		n, again, err = Read(fd, b)
 		return n, true, again, err
 	}
 	m.iov.Base = &b[0]
@@ -90,7 +90,7 @@ func (m *inquiryMessage) left() int32 {
 	return *(*int32)(unsafe.Pointer(&m.control[syscall.CmsgLen(0)]))
 }
 
-// outcome turns the error of a read that got nothing into what rawRead returns.
+// outcome turns the error of a read that got nothing into what Read returns.
 func outcome(errno syscall.Errno) (again bool, err error) {
 	switch errno {
 	case 0:
@@ -101,8 +101,8 @@ func outcome(errno syscall.Errno) (again bool, err error) {
 	return false, errno
 }
 
-// rawRead reads what is there. again means that nothing is.
-func rawRead(fd uintptr, b []byte) (n int, again bool, err error) {
+// Read reads what is there. again means that nothing is.
+func Read(fd uintptr, b []byte) (n int, again bool, err error) {
 	for {
 		got, _, errno := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 		if errno == syscall.EINTR {
@@ -116,8 +116,8 @@ func rawRead(fd uintptr, b []byte) (n int, again bool, err error) {
 	}
 }
 
-// rawWrite writes what the socket takes at once; after a short write it takes no more for now.
-func rawWrite(fd uintptr, b []byte) (n int, err error) {
+// Write writes what the socket takes at once; after a short write it takes no more for now.
+func Write(fd uintptr, b []byte) (n int, err error) {
 	if len(b) == 0 {
 		return 0, nil
 	}

@@ -1,6 +1,7 @@
 //go:build unix
 
-package resp
+// Package rawio reads from and writes to plain sockets without waiting and without what net.Conn does around it.
+package rawio
 
 // This file owns finding the descriptor under a connection.
 
@@ -9,8 +10,8 @@ import (
 	"syscall"
 )
 
-// rawConnOf returns the descriptor of a plain TCP or Unix socket, and nil for anything wrapped around one.
-func rawConnOf(nc net.Conn) syscall.RawConn {
+// ConnOf returns the descriptor of a plain TCP or Unix socket, and nil for anything wrapped around one.
+func ConnOf(nc net.Conn) syscall.RawConn {
 	var sc syscall.Conn
 	switch c := nc.(type) {
 	case *net.TCPConn:
