@@ -2,7 +2,7 @@ module github.com/weft-db/weft/sdk/go/cache/bench
 
 go 1.26.0
 
-replace github.com/weft-db/weft/sdk/go => ../../..
+replace github.com/weft-db/weft/sdk/go => ../..
 
 require (
 	github.com/planetscale/vtprotobuf v0.6.0
