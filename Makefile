@@ -132,7 +132,7 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-e2e
+test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-go-modules test-e2e
 
 .PHONY: test-rust
 test-rust:
@@ -163,6 +163,11 @@ test-go-differential:
 .PHONY: test-go-e2e
 test-go-e2e:
 	@$(STEP) test-go-e2e scripts/go-e2e
+
+# What needs somebody else's Go code is a module of its own.
+.PHONY: test-go-modules
+test-go-modules:
+	@$(STEP) test-go-modules scripts/go-modules
 
 .PHONY: test-e2e
 test-e2e:
