@@ -1,0 +1,329 @@
+package cache
+
+// This file owns Cache: making and closing it, and the calls for one key without a loader.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Cache is a cache of values of type V by keys of type K. Any number of goroutines may use it.
+type Cache[K comparable, V any] struct {
+	transport   Transport
+	codec       Codec[V]
+	options     Options[K, V]
+	keys        keys[K]
+	compressors [compressionMax + 1]Compressor
+	counters    counters
+	scratches   sync.Pool
+	local       *level[K, V] // nil without a first level
+	flights     flights[K, V]
+	refreshes   atomic.Int64 // under way
+
+	ctx        context.Context // ends with Close
+	cancel     context.CancelFunc
+	closing    sync.Mutex // guards background against Close
+	closed     bool
+	background sync.WaitGroup // goroutines that load, refresh and track
+}
+
+// New makes a cache. It does not talk to the store, except for the first level's tracking, which begins in the background.
+func New[K comparable, V any](t Transport, codec Codec[V], options Options[K, V]) (*Cache[K, V], error) {
+	if t == nil || codec == nil {
+		return nil, errors.New("cache: a Transport and a Codec are needed")
+	}
+	if err := options.setDefaults(); err != nil {
+		return nil, err
+	}
+	if !codec.ID().valid() {
+		return nil, errCodecID
+	}
+	k, err := newKeys[K](options.Prefix, options.Version)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cache[K, V]{transport: t, codec: codec, options: options, keys: k}
+	for _, each := range append(options.Compressors, options.Compressor) {
+		if each == nil {
+			continue
+		}
+		if id := each.ID(); id == CompressionNone || id > compressionMax {
+			return nil, fmt.Errorf("cache: a Compressor has the number %d; 1 to %d are possible", id, compressionMax)
+		}
+		c.compressors[each.ID()] = each
+	}
+	c.counters.observer = options.Observer
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.flights.init()
+	if options.Local != nil {
+		c.local = &level[K, V]{store: options.Local, ttl: options.LocalTTL}
+		c.track()
+	}
+	return c, nil
+}
+
+// Close ends loads and refreshes that are under way, and waits for them. The Transport is not closed.
+func (c *Cache[K, V]) Close() error {
+	c.closing.Lock()
+	c.closed = true
+	c.closing.Unlock()
+	c.cancel()
+	c.background.Wait()
+	return nil
+}
+
+// spawn runs fn on a goroutine that Close waits for. It reports false when the cache is closed.
+func (c *Cache[K, V]) spawn(fn func()) bool {
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	if c.closed {
+		return false
+	}
+	c.background.Add(1)
+	go func() { // ends with the load's timeout at the latest
+		defer c.background.Done()
+		fn()
+	}()
+	return true
+}
+
+// Stats returns what the cache has counted.
+func (c *Cache[K, V]) Stats() Stats { return c.counters.stats() }
+
+// Key returns the bytes that a key has in the store.
+func (c *Cache[K, V]) Key(key K) (string, error) {
+	b, err := c.keys.append(nil, &key)
+	return string(b), err
+}
+
+// Get returns the value of a key, also when it is stale, as GetOrLoad would refresh it. ErrMiss says that there is none, ErrNotFound that the
+// source has none; a StoreError that the store failed.
+func (c *Cache[K, V]) Get(ctx context.Context, key K) (V, error) {
+	s := c.get()
+	v, err := c.getWith(ctx, s, key)
+	c.put(s)
+	return v, err
+}
+
+func (c *Cache[K, V]) getWith(ctx context.Context, s *scratch[V], key K) (V, error) {
+	var r reading[V]
+	var err error
+	if s.key, err = c.keys.append(s.key[:0], &key); err != nil {
+		return r.value, err
+	}
+	var hash uint64
+	if c.local != nil {
+		hash = maphash.Bytes(hashSeed, s.key)
+		if e, now := c.local.get(hash, key); e != nil {
+			return c.servedLocally(e, now)
+		}
+	}
+	if err := c.fetch(ctx, s, hash, key, &r); err != nil {
+		return r.value, &StoreError{err}
+	}
+	c.count(&r)
+	switch r.state {
+	case stateValue:
+		return r.value, nil
+	case stateNegative:
+		return r.value, ErrNotFound
+	}
+	return r.value, ErrMiss
+}
+
+// servedLocally counts and returns an entry of the first level.
+func (c *Cache[K, V]) servedLocally(e *localEntry[K, V], now int64) (V, error) {
+	c.counters.add(EventLocalHit, 1)
+	if e.state == stateNegative {
+		c.counters.add(EventNegative, 1)
+		return e.value, ErrNotFound
+	}
+	if e.fresh != 0 && now >= e.fresh {
+		c.counters.add(EventStale, 1)
+	}
+	return e.value, nil
+}
+
+// count counts what was read from the store.
+func (c *Cache[K, V]) count(r *reading[V]) {
+	switch {
+	case r.state == stateMiss:
+		c.counters.add(EventMiss, 1)
+		return
+	case r.state == stateNegative:
+		c.counters.add(EventNegative, 1)
+	case r.stale:
+		c.counters.add(EventStale, 1)
+	}
+	c.counters.add(EventHit, 1)
+}
+
+// fetch reads s.key from the store into r, and into the first level.
+func (c *Cache[K, V]) fetch(ctx context.Context, s *scratch[V], hash uint64, key K, r *reading[V]) error {
+	var from stamp
+	if c.local != nil {
+		from = c.local.begin(hash)
+	}
+	op := &s.size(1)[0]
+	s.read(0, op, s.key)
+	c.transport.Do(ctx, s.ops)
+	s.done(0, op)
+	return c.take(s, op, hash, from, key, r)
+}
+
+// take makes a reading of an OpGet.
+func (c *Cache[K, V]) take(s *scratch[V], op *Op, hash uint64, from stamp, key K, r *reading[V]) error {
+	if op.Err != nil {
+		c.counters.add(EventStoreError, 1)
+		return op.Err
+	}
+	r.state = stateMiss
+	if !op.Found {
+		return nil
+	}
+	c.decode(s, op.Value, r)
+	if c.local != nil && r.state != stateMiss {
+		c.keepLocally(hash, from, key, r, c.localTTL(r.state))
+	}
+	return nil
+}
+
+// localTTL is the longest that a value which was read may stay in the first level. How long its key has left in the store is not known:
+// where changes are told the store tells of its expiry, and elsewhere LocalTTL is short.
+func (c *Cache[K, V]) localTTL(s state) time.Duration {
+	if s == stateNegative {
+		return c.options.NegativeTTL
+	}
+	return c.options.TTL
+}
+
+// keepLocally puts a reading into the first level.
+func (c *Cache[K, V]) keepLocally(hash uint64, from stamp, key K, r *reading[V], ttl time.Duration) {
+	if !c.local.live.Load() {
+		return
+	}
+	e := &localEntry[K, V]{key: key, value: r.value, state: r.state, load: r.load}
+	if r.fresh != 0 {
+		e.freshMs = r.fresh
+		e.fresh = max(ticks()+(r.fresh-time.Now().UnixMilli())*int64(time.Millisecond), 1)
+	}
+	weight := 2 * (r.bytes + len(c.keys.prefix))
+	if c.options.Weigh != nil {
+		weight = c.options.Weigh(&r.value)
+	}
+	c.local.put(hash, from, e, ttl, weight)
+}
+
+// Set stores a value.
+func (c *Cache[K, V]) Set(ctx context.Context, key K, value V, options ...CallOption) error {
+	s := c.get()
+	err := c.setWith(ctx, s, &key, &value, options)
+	c.put(s)
+	return err
+}
+
+func (c *Cache[K, V]) setWith(ctx context.Context, s *scratch[V], key *K, value *V, options []CallOption) (err error) {
+	if s.key, err = c.keys.append(s.key[:0], key); err != nil {
+		return err
+	}
+	t := c.options.terms(options)
+	if s.value, err = c.encode(s, s.value[:0], value, &t, 0, time.Now()); err != nil {
+		return err
+	}
+	return c.store(ctx, s, t.ttl, t.soft, key, value)
+}
+
+// store writes s.value at s.key. value is nil for a negative one.
+func (c *Cache[K, V]) store(ctx context.Context, s *scratch[V], ttl, soft time.Duration, key *K, value *V) error {
+	op := &s.size(1)[0]
+	*op = Op{Kind: OpSet, Key: s.key, Value: s.value, TTL: c.jitter(ttl)}
+	c.transport.Do(ctx, s.ops)
+	err := op.Err
+	c.wrote(s.key, err, key, value, len(s.value), ttl, soft)
+	if err != nil {
+		return &StoreError{err}
+	}
+	return nil
+}
+
+// wrote sees to the counts and the first level after a value was written, or may have been.
+func (c *Cache[K, V]) wrote(encoded []byte, err error, key *K, value *V, bytes int, ttl, soft time.Duration) {
+	if err != nil {
+		c.counters.add(EventStoreError, 1)
+	} else {
+		c.counters.add(EventStored, 1)
+		c.counters.add(EventBytesWritten, bytes)
+	}
+	if c.local == nil {
+		return
+	}
+	hash := maphash.Bytes(hashSeed, encoded)
+	c.local.drop(hash)
+	if err != nil || c.local.told.Load() { // this write will be told of, and would take the entry away again
+		return
+	}
+	r := reading[V]{state: stateNegative, bytes: bytes}
+	if value != nil {
+		r.state, r.value = stateValue, *value
+		if soft > 0 {
+			r.fresh = time.Now().Add(soft).UnixMilli()
+		}
+	}
+	c.keepLocally(hash, c.local.begin(hash), *key, &r, ttl)
+}
+
+// SetNotFound stores that the source has no such value, for NegativeTTL.
+func (c *Cache[K, V]) SetNotFound(ctx context.Context, key K, options ...CallOption) error {
+	t := c.options.terms(options)
+	if t.negative <= 0 {
+		return errors.New("cache: NegativeTTL is not set")
+	}
+	s := c.get()
+	defer c.put(s)
+	var err error
+	if s.key, err = c.keys.append(s.key[:0], &key); err != nil {
+		return err
+	}
+	s.value = encodeNegative(s.value[:0], c.codec.ID())
+	return c.store(ctx, s, t.negative, 0, &key, nil)
+}
+
+// Delete deletes a key. A value that somebody has loaded before and stores after it is not stored, if there are leases.
+func (c *Cache[K, V]) Delete(ctx context.Context, key K) error {
+	s := c.get()
+	defer c.put(s)
+	var err error
+	if s.key, err = c.keys.append(s.key[:0], &key); err != nil {
+		return err
+	}
+	end := len(s.key)
+	op := &s.size(1)[0]
+	*op = Op{Kind: OpDelete}
+	if c.options.LeaseTTL > 0 {
+		s.key = appendLease(s.key, s.key[:end])
+		op.Lease = s.key[end:]
+	}
+	op.Key = s.key[:end:end]
+	if c.local != nil {
+		hash := maphash.Bytes(hashSeed, op.Key)
+		c.local.drop(hash)
+		defer c.local.drop(hash)
+	}
+	c.transport.Do(ctx, s.ops)
+	if op.Err != nil {
+		c.counters.add(EventStoreError, 1)
+		return &StoreError{op.Err}
+	}
+	return nil
+}
+
+// jittered is a pause with a random half.
+func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+
+func isNoTracking(err error) bool { return errors.Is(err, ErrNoTracking) }

@@ -1,0 +1,139 @@
+package cache
+
+// This file owns single flight: who fetches or loads a key, and who waits for that.
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// flight is one fetching or loading of a key. Its table's shard guards everything but done's being closed.
+type flight[V any] struct {
+	done   chan struct{} // made by the first who waits
+	value  V
+	state  state // stateMiss until it is over without an error
+	err    error
+	over   bool
+	alone  bool // asked for with Fresh: what is cached is passed over
+	joined int  // callers that wait, or have waited
+}
+
+// flights has the flights of all keys of a cache, whether one was asked for or many.
+type flights[K comparable, V any] struct {
+	shards [32]flightShard[K, V]
+}
+
+type flightShard[K comparable, V any] struct {
+	mu         sync.Mutex
+	flying     map[K]*flight[V]
+	refreshing map[K]struct{} // keys that are being refreshed while their stale value is served
+	_          [40]byte
+}
+
+func (t *flights[K, V]) init() {
+	for i := range t.shards {
+		t.shards[i].flying = map[K]*flight[V]{}
+		t.shards[i].refreshing = map[K]struct{}{}
+	}
+}
+
+func (t *flights[K, V]) shard(hash uint64) *flightShard[K, V] {
+	return &t.shards[hash>>32%uint64(len(t.shards))]
+}
+
+// join returns the flight of a key, and whether it is new and the caller has to finish it. A caller who wants a fresh value does not
+// join one that may bring a cached one, but takes its place.
+func (t *flights[K, V]) join(hash uint64, key K, fresh bool) (f *flight[V], leads bool) {
+	s := t.shard(hash)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f = s.flying[key]; f != nil && (f.alone || !fresh) {
+		if f.done == nil {
+			f.done = make(chan struct{})
+			if f.over {
+				close(f.done)
+			}
+		}
+		f.joined++
+		return f, false
+	}
+	f = &flight[V]{alone: fresh}
+	s.flying[key] = f
+	return f, true
+}
+
+// finish hands the outcome to all who wait; the first outcome counts. The flight stays in the table until it is left.
+func (t *flights[K, V]) finish(hash uint64, f *flight[V], value V, st state, err error) {
+	s := t.shard(hash)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.over {
+		return
+	}
+	f.value, f.state, f.err, f.over = value, st, err, true
+	if f.done != nil {
+		close(f.done)
+	}
+}
+
+// leave takes a flight out of the table: who comes later begins anew.
+func (t *flights[K, V]) leave(hash uint64, key K, f *flight[V]) {
+	s := t.shard(hash)
+	s.mu.Lock()
+	if s.flying[key] == f {
+		delete(s.flying, key)
+	}
+	s.mu.Unlock()
+}
+
+// wait returns the outcome of a flight that the caller has joined, or the context's error.
+func (t *flights[K, V]) wait(ctx context.Context, f *flight[V]) (V, state, error) {
+	select {
+	case <-f.done:
+		return f.value, f.state, f.err
+	default:
+	}
+	select {
+	case <-f.done:
+		return f.value, f.state, f.err
+	case <-ctx.Done():
+		var zero V
+		return zero, stateMiss, context.Cause(ctx)
+	}
+}
+
+// watch makes a flight that the caller leads one that it can wait for.
+func (t *flights[K, V]) watch(hash uint64, f *flight[V]) {
+	s := t.shard(hash)
+	s.mu.Lock()
+	if f.done == nil {
+		f.done = make(chan struct{})
+		if f.over {
+			close(f.done)
+		}
+	}
+	s.mu.Unlock()
+}
+
+// beginRefresh reports whether the caller is to refresh the key.
+func (t *flights[K, V]) beginRefresh(hash uint64, key K) bool {
+	s := t.shard(hash)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.refreshing[key]; ok {
+		return false
+	}
+	s.refreshing[key] = struct{}{}
+	return true
+}
+
+func (t *flights[K, V]) endRefresh(hash uint64, key K) {
+	s := t.shard(hash)
+	s.mu.Lock()
+	delete(s.refreshing, key)
+	s.mu.Unlock()
+}
+
+// errLeft is the outcome of a flight whose leader was cancelled while it only read: those who waited try themselves.
+var errLeft = errors.New("cache: the caller who was reading has gone")

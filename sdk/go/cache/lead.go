@@ -1,0 +1,233 @@
+package cache
+
+// This file owns loading: leases, waiting for other processes, calling the loader, filling the store, refreshing.
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"runtime/debug"
+	"time"
+)
+
+// task is one key of a call that loads.
+type task[K comparable, V any] struct {
+	key     K
+	hash    uint64
+	flight  *flight[V] // nil for a refresh
+	encoded []byte
+	lease   []byte
+	held    bool // the lease is ours
+	read    reading[V]
+	err     error // of reading or of the lease
+	result  Result[V]
+}
+
+// tokenBytes is the length of what tells one owner of a lease from another.
+const tokenBytes = 16
+
+// Bounds of the pause between two looks at a value that another process is loading.
+const (
+	waitPauseMin = 4 * time.Millisecond
+	waitPauseMax = 200 * time.Millisecond
+)
+
+// load has tasks loaded on a goroutine of its own, finishing their flights. down says that the store does not answer. It reports false
+// when the cache is closed.
+func (c *Cache[K, V]) load(ctx context.Context, tasks []*task[K, V], load tasksLoader[K, V], t terms, down bool) bool {
+	return c.spawn(func() {
+		detached, cancel := c.detach(ctx)
+		defer cancel()
+		l := &loading[K, V]{c: c, ctx: detached, load: load, terms: t, rest: tasks}
+		defer l.end()
+		// A loader that does not heed its context must not hold its callers.
+		stop := context.AfterFunc(detached, l.late)
+		defer stop()
+		if c.options.LeaseTTL <= 0 || down {
+			l.run(tasks, !down)
+			return
+		}
+		l.withLeases()
+	})
+}
+
+// detach makes the context of a load: the caller's values, and an end of its own.
+func (c *Cache[K, V]) detach(ctx context.Context) (context.Context, context.CancelFunc) {
+	timed, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), c.options.LoadTimeout, ErrLoadTimeout)
+	stop := context.AfterFunc(c.ctx, cancel)
+	return timed, func() {
+		stop()
+		cancel()
+	}
+}
+
+// loading is one loading of several keys.
+type loading[K comparable, V any] struct {
+	c     *Cache[K, V]
+	ctx   context.Context
+	load  tasksLoader[K, V]
+	terms terms
+	token []byte
+	rest  []*task[K, V] // all, for end and late
+}
+
+// late ends the flights when time is up.
+func (l *loading[K, V]) late() {
+	var zero V
+	err := context.Cause(l.ctx)
+	if l.c.ctx.Err() != nil {
+		err = ErrClosed
+	}
+	for _, w := range l.rest {
+		l.c.flights.finish(w.hash, w.flight, zero, stateMiss, err)
+		l.c.flights.leave(w.hash, w.key, w.flight)
+	}
+}
+
+// end ends what is left of the flights, however the goroutine ends: a loader may have called runtime.Goexit.
+func (l *loading[K, V]) end() {
+	var zero V
+	for _, w := range l.rest {
+		l.c.flights.finish(w.hash, w.flight, zero, stateMiss, errGoexit)
+		l.c.flights.leave(w.hash, w.key, w.flight)
+	}
+}
+
+var errGoexit = errors.New("cache: the loader ended its goroutine")
+
+// withLeases loads what nobody else is loading, and waits for the rest.
+func (l *loading[K, V]) withLeases() {
+	c := l.c
+	l.token = newToken()
+	c.leaseKeys(l.rest)
+	waiting := l.rest
+	begun := time.Now()
+	for pause := waitPauseMin; ; pause = min(pause*3/2, waitPauseMax) {
+		bounded, cancel := c.bound(l.ctx)
+		c.acquire(bounded, waiting, l.token)
+		cancel()
+		var ours, others []*task[K, V]
+		held := false
+		for _, w := range waiting {
+			switch {
+			case w.read.state != stateMiss && !l.terms.fresh:
+				l.found(w, begun)
+			case w.held || w.err != nil: // without a lease when the store fails
+				ours, held = append(ours, w), held || w.held
+			default:
+				others = append(others, w)
+			}
+		}
+		if len(ours) > 0 {
+			l.run(ours, held)
+		}
+		if waiting = others; len(waiting) == 0 {
+			return
+		}
+		if time.Since(begun) > c.options.WaitMax {
+			c.counters.add(EventWaitedTooLong, len(waiting))
+			l.run(waiting, true)
+			return
+		}
+		if !sleep(l.ctx, jittered(pause)) {
+			return // late has ended the flights
+		}
+	}
+}
+
+// found finishes a task whose value is there, by another process or another call of this one.
+func (l *loading[K, V]) found(w *task[K, V], begun time.Time) {
+	l.c.counters.add(EventWaited, 1)
+	l.finish(w, w.read.value, w.read.state, nil)
+	l.c.flights.leave(w.hash, w.key, w.flight)
+	if w.held {
+		bounded, cancel := l.c.bound(l.ctx)
+		l.c.release(bounded, w, l.token)
+		cancel()
+	}
+}
+
+func (l *loading[K, V]) finish(w *task[K, V], v V, st state, err error) {
+	if w.flight != nil {
+		l.c.flights.finish(w.hash, w.flight, v, st, err)
+	}
+}
+
+// run loads tasks, hands the values out, and then stores them unless store is false.
+func (l *loading[K, V]) run(tasks []*task[K, V], store bool) {
+	c := l.c
+	// Once a time, since a batch of keys is loaded in one call and leases run meanwhile.
+	stop := c.renewing(l.ctx, tasks, l.token)
+	begun := time.Now()
+	err := l.call(tasks)
+	took := time.Since(begun)
+	stop()
+	c.counters.add(EventLoad, len(tasks))
+	if c.counters.observer != nil {
+		if notFound(err) {
+			err = nil
+		}
+		c.counters.observer.Load(took, len(tasks), err)
+	}
+	for _, w := range tasks {
+		switch e := w.result.Err; {
+		case e == nil:
+			l.finish(w, w.result.Value, stateValue, nil)
+		case notFound(e):
+			l.finish(w, w.result.Value, stateNegative, loadedNotFound(e))
+		default:
+			c.counters.add(EventLoadError, 1)
+			l.finish(w, w.result.Value, stateMiss, e)
+		}
+	}
+	if store && l.c.ctx.Err() == nil {
+		// Not the load's context: it may have just ended, and the value is here.
+		bounded, cancel := c.bound(context.WithoutCancel(l.ctx))
+		c.fill(bounded, tasks, l.token, &l.terms, took)
+		cancel()
+	}
+	for _, w := range tasks {
+		if w.flight != nil {
+			c.flights.leave(w.hash, w.key, w.flight)
+		}
+	}
+}
+
+// loadedNotFound keeps what a loader wrapped around ErrNotFound for those who waited.
+func loadedNotFound(err error) error {
+	if err == ErrNotFound {
+		return nil // outcome says it
+	}
+	return err
+}
+
+// call calls the loader, and makes an error of a panic.
+func (l *loading[K, V]) call(tasks []*task[K, V]) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.c.counters.add(EventLoadPanic, 1)
+			err = &PanicError{p, debug.Stack()}
+			for _, w := range tasks {
+				w.result = Result[V]{Err: err}
+			}
+		}
+	}()
+	for _, w := range tasks {
+		w.result = Result[V]{Err: errGoexit}
+	}
+	return l.load(l.ctx, tasks)
+}
+
+// recovered makes an error of a panic.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = &PanicError{p, debug.Stack()}
+	}
+}
+
+func newToken() []byte {
+	var random [tokenBytes / 2]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return hex.AppendEncode(make([]byte, 0, tokenBytes), random[:])
+}

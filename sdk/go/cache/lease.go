@@ -1,0 +1,204 @@
+package cache
+
+// This file owns the round trips of a load: reading many keys, taking and renewing leases, filling the store.
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// readTasks reads the keys of tasks, in batches.
+func (c *Cache[K, V]) readTasks(ctx context.Context, tasks []*task[K, V]) {
+	s := c.get()
+	defer c.put(s)
+	for len(tasks) > 0 {
+		n := min(len(tasks), c.options.BatchMax)
+		ops := s.size(n)
+		stamps := make([]stamp, n)
+		for i, w := range tasks[:n] {
+			s.read(i, &ops[i], w.encoded)
+			if c.local != nil {
+				stamps[i] = c.local.begin(w.hash)
+			}
+		}
+		c.transport.Do(ctx, ops)
+		for i, w := range tasks[:n] {
+			s.done(i, &ops[i])
+			w.err = c.take(s, &ops[i], w.hash, stamps[i], w.key, &w.read)
+		}
+		tasks = tasks[n:]
+	}
+}
+
+// leaseKeys makes the keys of the tasks' leases.
+func (c *Cache[K, V]) leaseKeys(tasks []*task[K, V]) {
+	var arena []byte
+	for _, w := range tasks {
+		from := len(arena)
+		arena = appendLease(arena, w.encoded)
+		w.lease = arena[from:len(arena):len(arena)]
+	}
+}
+
+// acquire tries for the leases of tasks, and reads the keys behind that: a value that was stored before the lease became free is seen.
+func (c *Cache[K, V]) acquire(ctx context.Context, tasks []*task[K, V], token []byte) {
+	s := c.get()
+	defer c.put(s)
+	for len(tasks) > 0 {
+		n := min(len(tasks), max(c.options.BatchMax/2, 1))
+		ops := s.size(2 * n)
+		stamps := make([]stamp, n)
+		for i, w := range tasks[:n] {
+			ops[2*i] = Op{Kind: OpAcquire, Key: w.encoded, Lease: w.lease, Token: token, TTL: c.options.LeaseTTL}
+			s.read(i, &ops[2*i+1], w.encoded)
+			if c.local != nil {
+				stamps[i] = c.local.begin(w.hash)
+			}
+		}
+		c.transport.Do(ctx, ops)
+		for i, w := range tasks[:n] {
+			s.done(i, &ops[2*i+1])
+			w.held = ops[2*i].Err == nil && ops[2*i].Found
+			if w.err = c.take(s, &ops[2*i+1], w.hash, stamps[i], w.key, &w.read); ops[2*i].Err != nil {
+				c.counters.add(EventStoreError, 1)
+				w.err = ops[2*i].Err
+			}
+		}
+		tasks = tasks[n:]
+	}
+}
+
+// release gives one lease back.
+func (c *Cache[K, V]) release(ctx context.Context, w *task[K, V], token []byte) {
+	s := c.get()
+	defer c.put(s)
+	op := &s.size(1)[0]
+	*op = Op{Kind: OpRelease, Key: w.encoded, Lease: w.lease, Token: token}
+	c.transport.Do(ctx, s.ops)
+	if op.Err != nil {
+		c.counters.add(EventStoreError, 1)
+	}
+	w.held = false
+}
+
+// renewing renews the leases of tasks until stop is called. A load that is over before a third of the TTL costs a timer.
+func (c *Cache[K, V]) renewing(ctx context.Context, tasks []*task[K, V], token []byte) (stop func()) {
+	var ops []Op
+	for _, w := range tasks {
+		if w.held {
+			ops = append(ops, Op{Kind: OpRenew, Key: w.encoded, Lease: w.lease, Token: token, TTL: c.options.LeaseTTL})
+		}
+	}
+	if len(ops) == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var mu sync.Mutex // held while renewing
+	var timer *time.Timer
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(c.options.LeaseTTL/3, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
+		for from := 0; from < len(ops); from += c.options.BatchMax {
+			bounded, cancel := c.bound(ctx)
+			c.transport.Do(bounded, ops[from:min(from+c.options.BatchMax, len(ops))])
+			cancel()
+		}
+		if ctx.Err() == nil {
+			timer.Reset(c.options.LeaseTTL / 3)
+		}
+	})
+	return func() {
+		cancel()
+		timer.Stop()
+		mu.Lock() // what is under way must not renew what is then released
+		defer mu.Unlock()
+	}
+}
+
+// fill stores what was loaded, or that there is nothing, and gives the leases back.
+func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], token []byte, t *terms, took time.Duration) {
+	s := c.get()
+	defer c.put(s)
+	now := time.Now()
+	for len(tasks) > 0 {
+		n := min(len(tasks), c.options.BatchMax)
+		ops := s.size(n)[:0]
+		of := make([]*task[K, V], 0, n)
+		s.value = s.value[:0]
+		ends := s.ends[:0]
+		for _, w := range tasks[:n] {
+			op := Op{Key: w.encoded, Lease: w.lease, Token: token}
+			if !c.fillOp(s, w, &op, t, took, now) {
+				continue
+			}
+			// Value is set below: the buffer may still move.
+			ops, of, ends = append(ops, op), append(of, w), append(ends, len(s.value))
+		}
+		from := 0
+		for i := range ops {
+			ops[i].Value = s.value[from:ends[i]:ends[i]]
+			from = ends[i]
+		}
+		if len(ops) > 0 {
+			c.transport.Do(ctx, ops)
+		}
+		for i := range ops {
+			c.filled(of[i], &ops[i], t)
+		}
+		s.ends = ends
+		tasks = tasks[n:]
+	}
+}
+
+// fillOp makes the operation that a loaded task needs, if it needs one, appending its value to s.value.
+func (c *Cache[K, V]) fillOp(s *scratch[V], w *task[K, V], op *Op, t *terms, took time.Duration, now time.Time) bool {
+	op.Kind = OpSet
+	if w.held {
+		op.Kind = OpFill
+	}
+	err := w.result.Err
+	switch {
+	case err == nil:
+		if s.value, err = c.encode(s, s.value, &w.result.Value, t, took, now); err == nil {
+			op.TTL = c.jitter(t.ttl)
+			return true
+		}
+		c.counters.add(EventEncodeError, 1)
+	case notFound(err) && t.negative > 0:
+		s.value = encodeNegative(s.value, c.codec.ID())
+		op.TTL = c.jitter(t.negative)
+		return true
+	case w.flight == nil && w.held && !notFound(err) && c.options.RetryPause > 0:
+		op.Kind, op.TTL = OpRenew, c.options.RetryPause // nobody tries again before that
+		return true
+	}
+	op.Kind = OpRelease
+	return w.held
+}
+
+// filled sees to the counts and the first level after an operation of fill.
+func (c *Cache[K, V]) filled(w *task[K, V], op *Op, t *terms) {
+	switch op.Kind {
+	case OpFill, OpSet:
+	default:
+		if op.Err != nil {
+			c.counters.add(EventStoreError, 1)
+		}
+		return
+	}
+	if op.Kind == OpFill && op.Err == nil && !op.Found {
+		c.counters.add(EventFillDropped, 1)
+		return
+	}
+	if w.result.Err != nil {
+		c.wrote(op.Key, op.Err, &w.key, nil, len(op.Value), t.negative, 0)
+		return
+	}
+	c.wrote(op.Key, op.Err, &w.key, &w.result.Value, len(op.Value), t.ttl, t.soft)
+}
