@@ -193,7 +193,9 @@ func (c *Cache[K, V]) setBatch(ctx context.Context, s *scratch[V], items []Item[
 		if item.TTL != 0 {
 			ttl, soft = item.TTL, 0
 		}
-		c.wrote(ops[j].Key, ops[j].Err, &item.Key, &item.Value, len(ops[j].Value), ttl, soft)
+		hash := maphash.Bytes(hashSeed, ops[j].Key)
+		c.flights.forget(hash, item.Key)
+		c.wrote(hash, ops[j].Err, &item.Key, &item.Value, len(ops[j].Value), ttl, soft)
 		if ops[j].Err != nil {
 			failed(s.ends[3*j], &StoreError{ops[j].Err})
 		}
@@ -248,23 +250,12 @@ func (c *Cache[K, V]) deleteBatch(ctx context.Context, s *scratch[V], keys []K, 
 		}
 		from = leaseEnd
 	}
-	c.dropLocally(ops)
 	c.transport.Do(ctx, ops)
-	c.dropLocally(ops)
 	for i := range ops {
+		c.changing(maphash.Bytes(hashSeed, ops[i].Key), keys[s.ends[3*i]])
 		if ops[i].Err != nil {
 			c.counters.add(EventStoreError, 1)
 			failed(s.ends[3*i], &StoreError{ops[i].Err})
 		}
-	}
-}
-
-// dropLocally drops the keys of ops from the first level.
-func (c *Cache[K, V]) dropLocally(ops []Op) {
-	if c.local == nil {
-		return
-	}
-	for i := range ops {
-		c.local.drop(maphash.Bytes(hashSeed, ops[i].Key))
 	}
 }

@@ -155,6 +155,9 @@ func (c *Cache[K, V]) count(r *reading[V]) {
 	switch {
 	case r.state == stateMiss:
 		c.counters.add(EventMiss, 1)
+		if r.why != EventMiss {
+			c.counters.add(r.why, 1)
+		}
 		return
 	case r.state == stateNegative:
 		c.counters.add(EventNegative, 1)
@@ -183,7 +186,7 @@ func (c *Cache[K, V]) take(s *scratch[V], op *Op, hash uint64, from stamp, key K
 		c.counters.add(EventStoreError, 1)
 		return op.Err
 	}
-	r.state = stateMiss
+	r.state, r.why = stateMiss, EventMiss
 	if !op.Found {
 		return nil
 	}
@@ -245,7 +248,9 @@ func (c *Cache[K, V]) store(ctx context.Context, s *scratch[V], ttl, soft time.D
 	*op = Op{Kind: OpSet, Key: s.key, Value: s.value, TTL: c.jitter(ttl)}
 	c.transport.Do(ctx, s.ops)
 	err := op.Err
-	c.wrote(s.key, err, key, value, len(s.value), ttl, soft)
+	hash := maphash.Bytes(hashSeed, s.key)
+	c.flights.forget(hash, *key)
+	c.wrote(hash, err, key, value, len(s.value), ttl, soft)
 	if err != nil {
 		return &StoreError{err}
 	}
@@ -253,7 +258,7 @@ func (c *Cache[K, V]) store(ctx context.Context, s *scratch[V], ttl, soft time.D
 }
 
 // wrote sees to the counts and the first level after a value was written, or may have been.
-func (c *Cache[K, V]) wrote(encoded []byte, err error, key *K, value *V, bytes int, ttl, soft time.Duration) {
+func (c *Cache[K, V]) wrote(hash uint64, err error, key *K, value *V, bytes int, ttl, soft time.Duration) {
 	if err != nil {
 		c.counters.add(EventStoreError, 1)
 	} else {
@@ -263,7 +268,6 @@ func (c *Cache[K, V]) wrote(encoded []byte, err error, key *K, value *V, bytes i
 	if c.local == nil {
 		return
 	}
-	hash := maphash.Bytes(hashSeed, encoded)
 	c.local.drop(hash)
 	if err != nil || c.local.told.Load() { // this write will be told of, and would take the entry away again
 		return
@@ -310,17 +314,23 @@ func (c *Cache[K, V]) Delete(ctx context.Context, key K) error {
 		op.Lease = s.key[end:]
 	}
 	op.Key = s.key[:end:end]
-	if c.local != nil {
-		hash := maphash.Bytes(hashSeed, op.Key)
-		c.local.drop(hash)
-		defer c.local.drop(hash)
-	}
+	hash := maphash.Bytes(hashSeed, op.Key)
+	c.changing(hash, key)
 	c.transport.Do(ctx, s.ops)
+	c.changing(hash, key)
 	if op.Err != nil {
 		c.counters.add(EventStoreError, 1)
 		return &StoreError{op.Err}
 	}
 	return nil
+}
+
+// changing drops a key from this process, before and after it is deleted in the store.
+func (c *Cache[K, V]) changing(hash uint64, key K) {
+	c.flights.forget(hash, key)
+	if c.local != nil {
+		c.local.drop(hash)
+	}
 }
 
 // jittered is a pause with a random half.

@@ -87,6 +87,17 @@ func (t *flights[K, V]) leave(hash uint64, key K, f *flight[V]) {
 	s.mu.Unlock()
 }
 
+// forget takes whatever flight a key has out of the table, because the key has been written: who comes later must not get what was read
+// or loaded before that.
+func (t *flights[K, V]) forget(hash uint64, key K) {
+	s := t.shard(hash)
+	s.mu.Lock()
+	if len(s.flying) > 0 {
+		delete(s.flying, key)
+	}
+	s.mu.Unlock()
+}
+
 // wait returns the outcome of a flight that the caller has joined, or the context's error.
 func (t *flights[K, V]) wait(ctx context.Context, f *flight[V]) (V, state, error) {
 	select {

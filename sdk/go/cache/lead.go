@@ -20,8 +20,9 @@ type task[K comparable, V any] struct {
 	lease   []byte
 	held    bool // the lease is ours
 	read    reading[V]
-	err     error // of reading or of the lease
-	result  Result[V]
+	err     error     // of reading or of the lease
+	loaded  Result[V] // the loading goroutine's
+	result  Result[V] // the caller's
 }
 
 // tokenBytes is the length of what tells one owner of a lease from another.
@@ -171,14 +172,17 @@ func (l *loading[K, V]) run(tasks []*task[K, V], store bool) {
 		c.counters.observer.Load(took, len(tasks), err)
 	}
 	for _, w := range tasks {
-		switch e := w.result.Err; {
+		switch e := w.loaded.Err; {
 		case e == nil:
-			l.finish(w, w.result.Value, stateValue, nil)
+			l.finish(w, w.loaded.Value, stateValue, nil)
 		case notFound(e):
-			l.finish(w, w.result.Value, stateNegative, loadedNotFound(e))
+			l.finish(w, w.loaded.Value, stateNegative, loadedNotFound(e))
 		default:
 			c.counters.add(EventLoadError, 1)
-			l.finish(w, w.result.Value, stateMiss, e)
+			l.finish(w, w.loaded.Value, stateMiss, e)
+			if w.flight != nil { // there is nothing that would have to be stored first
+				c.flights.leave(w.hash, w.key, w.flight)
+			}
 		}
 	}
 	if store && l.c.ctx.Err() == nil {
@@ -209,12 +213,12 @@ func (l *loading[K, V]) call(tasks []*task[K, V]) (err error) {
 			l.c.counters.add(EventLoadPanic, 1)
 			err = &PanicError{p, debug.Stack()}
 			for _, w := range tasks {
-				w.result = Result[V]{Err: err}
+				w.loaded = Result[V]{Err: err}
 			}
 		}
 	}()
 	for _, w := range tasks {
-		w.result = Result[V]{Err: errGoexit}
+		w.loaded = Result[V]{Err: errGoexit}
 	}
 	return l.load(l.ctx, tasks)
 }

@@ -162,10 +162,10 @@ func (c *Cache[K, V]) fillOp(s *scratch[V], w *task[K, V], op *Op, t *terms, too
 	if w.held {
 		op.Kind = OpFill
 	}
-	err := w.result.Err
+	err := w.loaded.Err
 	switch {
 	case err == nil:
-		if s.value, err = c.encode(s, s.value, &w.result.Value, t, took, now); err == nil {
+		if s.value, err = c.encode(s, s.value, &w.loaded.Value, t, took, now); err == nil {
 			op.TTL = c.jitter(t.ttl)
 			return true
 		}
@@ -196,9 +196,9 @@ func (c *Cache[K, V]) filled(w *task[K, V], op *Op, t *terms) {
 		c.counters.add(EventFillDropped, 1)
 		return
 	}
-	if w.result.Err != nil {
-		c.wrote(op.Key, op.Err, &w.key, nil, len(op.Value), t.negative, 0)
+	if w.loaded.Err != nil {
+		c.wrote(w.hash, op.Err, &w.key, nil, len(op.Value), t.negative, 0)
 		return
 	}
-	c.wrote(op.Key, op.Err, &w.key, &w.result.Value, len(op.Value), t.ttl, t.soft)
+	c.wrote(w.hash, op.Err, &w.key, &w.loaded.Value, len(op.Value), t.ttl, t.soft)
 }

@@ -272,14 +272,14 @@ func (c *Cache[K, V]) leftAll(tasks []*task[K, V]) {
 	}
 }
 
-// tasksLoader is what both kinds of loaders are made into: it sets result of each task.
+// tasksLoader is what both kinds of loaders are made into: it sets loaded of each task.
 type tasksLoader[K comparable, V any] func(ctx context.Context, tasks []*task[K, V]) error
 
 func single[K comparable, V any](load Loader[K, V]) tasksLoader[K, V] {
 	return func(ctx context.Context, tasks []*task[K, V]) error {
 		w := tasks[0]
-		w.result.Value, w.result.Err = load(ctx, w.key)
-		return w.result.Err
+		w.loaded.Value, w.loaded.Err = load(ctx, w.key)
+		return w.loaded.Err
 	}
 }
 
@@ -294,11 +294,11 @@ func many[K comparable, V any](load ManyLoader[K, V]) tasksLoader[K, V] {
 			v, ok := values[w.key]
 			switch {
 			case ok:
-				w.result = Result[V]{Value: v}
+				w.loaded = Result[V]{Value: v}
 			case err != nil:
-				w.result = Result[V]{Err: err}
+				w.loaded = Result[V]{Err: err}
 			default:
-				w.result = Result[V]{Err: ErrNotFound}
+				w.loaded = Result[V]{Err: ErrNotFound}
 			}
 		}
 		return err

@@ -27,6 +27,7 @@ type reading[V any] struct {
 	fresh int64         // milliseconds since 1970, or 0
 	load  time.Duration // how long it took to load
 	bytes int           // of the payload, decompressed
+	why   Event         // EventMiss, or why what was there is a miss
 }
 
 // scratch is what a call works in: buffers that are used again.
@@ -160,22 +161,22 @@ func (c *Cache[K, V]) jitter(d time.Duration) time.Duration {
 	return max(d.Truncate(time.Millisecond), time.Millisecond)
 }
 
-// decode reads what is stored. What cannot be read is a miss, and counted by its reason.
+// decode reads what is stored. What cannot be read is a miss, and r.why says why.
 func (c *Cache[K, V]) decode(s *scratch[V], stored []byte, r *reading[V]) {
-	r.state, r.stale, r.fresh, r.load, r.bytes = stateMiss, false, 0, 0, 0
+	r.state, r.stale, r.fresh, r.load, r.bytes, r.why = stateMiss, false, 0, 0, 0, EventMiss
 	c.counters.add(EventBytesRead, len(stored))
 	var e envelope
 	switch e.parse(stored) {
 	case corrupt:
-		c.counters.add(EventCorrupt, 1)
+		r.why = EventCorrupt
 		return
 	case foreignVersion:
-		c.counters.add(EventForeignVersion, 1)
+		r.why = EventForeignVersion
 		return
 	case intact:
 	}
 	if e.codec != c.codec.ID() {
-		c.counters.add(EventForeignCodec, 1)
+		r.why = EventForeignCodec
 		return
 	}
 	if e.kind == kindNegative {
@@ -187,27 +188,27 @@ func (c *Cache[K, V]) decode(s *scratch[V], stored []byte, r *reading[V]) {
 		compressor := c.compressors[e.compression]
 		switch {
 		case compressor == nil:
-			c.counters.add(EventForeignCodec, 1)
+			r.why = EventForeignCodec
 			return
 		case e.size > c.options.ValueBytesMax: // before anything is allocated
-			c.counters.add(EventTooLarge, 1)
+			r.why = EventTooLarge
 			return
 		}
 		var err error
 		s.plain, err = compressor.AppendDecompress(s.plain[:0], payload, e.size)
 		if err != nil || len(s.plain) != e.size {
-			c.counters.add(EventDecodeError, 1)
+			r.why = EventDecodeError
 			return
 		}
 		payload = s.plain
 	} else if len(payload) > c.options.ValueBytesMax {
-		c.counters.add(EventTooLarge, 1)
+		r.why = EventTooLarge
 		return
 	}
 	var zero V
 	s.v = zero
 	if err := guardDecode(c.codec, payload, &s.v); err != nil {
-		c.counters.add(EventDecodeError, 1)
+		r.why = EventDecodeError
 		s.v = zero
 		return
 	}
