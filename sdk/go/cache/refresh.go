@@ -48,7 +48,7 @@ func (c *Cache[K, V]) refreshNow(ctx context.Context, hash uint64, key K, seen i
 		if !w.held {
 			return // another process does it, or the store is away
 		}
-		if w.read.state != stateMiss && w.read.fresh > seen { // another has done it
+		if w.read.state != stateMiss && (w.read.fresh == 0 || w.read.fresh > seen) { // another has done it
 			bounded, cancel := c.bound(detached)
 			c.release(bounded, w, l.token)
 			cancel()
