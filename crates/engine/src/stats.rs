@@ -126,6 +126,27 @@ struct Rates {
     bytes_out: Rate,
 }
 
+/// The longest step of background work so far. A command waits for a step at most, and only where both want the same
+/// shard, so this bounds what expiry and compaction cost anybody.
+#[derive(Debug, Default)]
+pub struct LongestStep {
+    wall_ns: AtomicU64,
+    cpu_ns: AtomicU64,
+}
+
+impl LongestStep {
+    /// A step has taken so long by the wall, in which its thread was on a CPU for `cpu_ns`.
+    pub fn note(&self, wall_ns: u64, cpu_ns: u64) {
+        self.wall_ns.fetch_max(wall_ns, Relaxed);
+        self.cpu_ns.fetch_max(cpu_ns, Relaxed);
+    }
+    /// The longest by the wall and the longest by CPU time, in microseconds; they need not be the same step.
+    #[must_use]
+    pub fn us(&self) -> [u64; 2] {
+        [&self.wall_ns, &self.cpu_ns].map(|figure| figure.load(Relaxed) / 1000)
+    }
+}
+
 /// All figures.
 #[derive(Debug)]
 pub struct Stats {
@@ -141,6 +162,8 @@ pub struct Stats {
     pub output_limit_closed: AtomicU64,
     /// Most memory that was in use at once.
     pub used_peak_bytes: AtomicUsize,
+    /// Background work.
+    pub longest_step: LongestStep,
     /// By worker.
     pub workers: Box<[WorkerStats]>,
     generation: AtomicU64,
@@ -205,6 +228,7 @@ impl Stats {
             query_limit_closed: AtomicU64::new(0),
             output_limit_closed: AtomicU64::new(0),
             used_peak_bytes: AtomicUsize::new(0),
+            longest_step: LongestStep::default(),
             workers: (0..workers.max(1)).map(|_| WorkerStats::new()).collect(),
             generation: AtomicU64::new(0),
             rates: Mutex::new(Rates { sampled_ms: now_ms, ..Rates::default() }),
@@ -231,6 +255,8 @@ impl Stats {
             &self.rejected_connections,
             &self.query_limit_closed,
             &self.output_limit_closed,
+            &self.longest_step.wall_ns,
+            &self.longest_step.cpu_ns,
         ] {
             figure.store(0, Relaxed);
         }

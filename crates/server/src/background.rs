@@ -1,12 +1,15 @@
 //! Owns: the thread that does what no command waits for: expiry, ending resizes, compaction, giving memory back. Does
 //! not own: that work itself (`weft_store`).
 //!
-//! It sleeps between rounds, longer the less there was to do, so that an idle server costs next to nothing.
+//! It sleeps between rounds, longer the less there was to do, so that an idle server costs next to nothing. Each step
+//! is timed, because its length is what a command may have to wait (INFO's `background_step_max_us`); CPU time beside
+//! it, because on a busy machine the wall measures who else wanted the core.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use weft_engine::Engine;
 use weft_engine::context::Effects;
 use weft_store::expire::ExpiryStep;
@@ -55,6 +58,7 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
     while !stop.is_set() {
         let started = Instant::now();
         let mut busy = false;
+        let mut step_began = (started, cpu_ns());
         while started.elapsed() < ROUND {
             effects.begin(engine);
             let now_ms = engine.clock.now_ms();
@@ -71,6 +75,10 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
             if !effects.is_empty() {
                 engine.after_background(&mut effects);
             }
+            let step_ended = (Instant::now(), cpu_ns());
+            let wall_ns = u64::try_from((step_ended.0 - step_began.0).as_nanos()).unwrap_or(u64::MAX);
+            engine.stats.longest_step.note(wall_ns, step_ended.1 - step_began.1);
+            step_began = step_ended;
             let more = expired.expired > 0 && !expired.round_done;
             busy |= expired.expired > 0 || maintained.moved > 0 || maintained.purged_bytes > 0;
             if !more && maintained.idle {
@@ -81,4 +89,10 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
         sleep = if busy { SLEEP_MIN } else { (sleep * 2).min(SLEEP_MAX) };
         stop.wait(sleep);
     }
+}
+
+/// CPU time of this thread.
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -80,6 +80,9 @@ pub(super) fn stats(engine: &Engine, report: &mut Report, _now_ms: u64) {
         ("expired_time_cap_reached_count", "0"),
         ("expire_cycle_cpu_milliseconds", "0"),
     ]);
+    let [step_us, step_cpu_us] = stats.longest_step.us();
+    report.field("background_step_max_us", step_us);
+    report.field("background_step_max_cpu_us", step_cpu_us);
     report.field("evicted_keys", since_reset(engine, Counter::Evicted));
     report.fixed(&[("evicted_clients", "0"), ("evicted_scripts", "0")]);
     report.field("total_eviction_exceeded_time", 0);

@@ -17,6 +17,9 @@ use super::live::LiveLine;
 use super::process::Usage;
 use super::sizes::{Filler, Sizes};
 
+/// Keys from which on a server is filled over several connections.
+const MANY_KEYS: u64 = 1_000_000;
+
 /// Everything about how a case is run but the case and the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -174,7 +177,8 @@ fn phase(
 pub(crate) fn prepare(server: &Server, plan: &Plan, setup: &[Setup], stop: &AtomicBool) -> Result<()> {
     let filler = Arc::new(Filler::new(plan.sizes.max()));
     for step in setup {
-        let command = Command { label: step.argv[0].clone(), argv: step.argv.clone(), weight: 1 };
+        let label = &step.argv[0];
+        let command = Command { label: label.clone(), argv: step.argv.clone(), weight: 1 };
         let recipe = Recipe {
             protocol: server.config.protocol,
             commands: std::slice::from_ref(&command),
@@ -186,7 +190,9 @@ pub(crate) fn prepare(server: &Server, plan: &Plan, setup: &[Setup], stop: &Atom
         };
         let keys = Keys::new(Distribution::Sequential, step.times, 0, plan.seed);
         let generator = Generator::new(&recipe, keys, step.times, plan.seed)?;
-        let connection = Plan { connections: 1, channels: 1, threads: 1, reconnect: false, ..plan.clone() };
+        // Keys of their own may come in any order: with several connections the server has work while this side writes.
+        let connections = if step.times >= MANY_KEYS && label == "SET" { 8 } else { 1 };
+        let connection = Plan { connections, channels: 1, threads: 1, reconnect: false, ..plan.clone() };
         let mut fleets = Fleets::connect(server, &connection)?;
         let done = phase(&mut fleets, vec![generator], Pace::Closed, Until::Exhausted, stop, None)?;
         if let Some((text, _)) = done.counts.error_texts.first() {

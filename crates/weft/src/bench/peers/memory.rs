@@ -16,7 +16,7 @@ use super::measure::Manner;
 use super::rows;
 
 /// Sizes of values whose keys are weighed.
-const VALUE_BYTES: [usize; 5] = [8, 32, 64, 100, 256];
+pub(super) const VALUE_BYTES: [usize; 5] = [8, 32, 64, 100, 256];
 /// Bytes of a key: `key:` and twelve digits.
 const KEY_BYTES: u64 = 16;
 
@@ -76,6 +76,27 @@ fn servers(field: &Field) -> impl Iterator<Item = (usize, &Contestant)> {
     field.contestants.iter().enumerate().filter(|(_, contestant)| contestant.kind != Kind::Stub)
 }
 
+/// How a server is filled with `count` of something.
+pub(super) fn filling(count: u64, sizes: Sizes) -> Plan {
+    Plan {
+        connections: 1,
+        channels: 1,
+        pipeline: 1,
+        threads: 1,
+        requests: 0,
+        duration: None,
+        warmup: None,
+        rate: None,
+        keyspace: count,
+        distribution: Distribution::Sequential,
+        sizes,
+        seed: 1,
+        verify: false,
+        reconnect: false,
+        live: false,
+    }
+}
+
 #[expect(clippy::too_many_arguments, reason = "one call for each table, and no two of them belong together")]
 fn weigh(
     contestant: &Contestant,
@@ -89,23 +110,7 @@ fn weigh(
 ) -> Result<Weight> {
     let running = contestant.start(manner.start(index, 1, value_bytes))?;
     let count = setup.times;
-    let plan = Plan {
-        connections: 1,
-        channels: 1,
-        pipeline: 1,
-        threads: 1,
-        requests: 0,
-        duration: None,
-        warmup: None,
-        rate: None,
-        keyspace: count,
-        distribution: Distribution::Sequential,
-        sizes: Sizes::Fixed(value_bytes),
-        seed: 1,
-        verify: false,
-        reconnect: false,
-        live: false,
-    };
+    let plan = filling(count, Sizes::Fixed(value_bytes));
     let server = running.server(Protocol::Resp2);
     // A thousandth first: buffers and tables that every server needs at all are not the keys'.
     let few = Setup { times: (count / 1000).max(1), ..setup.clone() };

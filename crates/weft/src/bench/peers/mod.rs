@@ -1,19 +1,25 @@
 //! `weft peers`: Weft beside the servers that people use now, in one run. What `make bench-peers` calls.
 //!
 //! Owns the order of things and the stored results. Reading order: [`rows`] (what is measured), [`contestants`] (the
-//! servers), [`measure`] (a row), [`memory`], [`rates`], [`page`] (what is shown).
+//! servers), [`measure`] (a row), [`memory`], [`rates`], [`trial`] (what is asked of a server as a whole) with
+//! [`compaction`] and [`expiry`], [`page`] (what is shown).
 
+mod compaction;
 mod contestants;
+mod expiry;
 mod measure;
 mod memory;
 mod page;
+mod probe;
 mod rates;
 mod rows;
+mod trial;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
@@ -28,10 +34,15 @@ use self::contestants::Field;
 use self::measure::{Manner, Outcome};
 use self::memory::Weight;
 use self::rates::Rate;
+use self::trial::Trial;
 use crate::wire::results::Machine;
 
 /// Keys and collections that are weighed.
 const WEIGHED: u64 = 1_000_000;
+/// Keys, over those that are weighed, of which some expire.
+const EXPIRING_TIMES: u64 = 10;
+/// What `--parts` takes, in the order in which it is measured.
+const PARTS: &str = "table,types,rates,memory,collections,compaction,expiry,overwriting";
 
 /// Compare Weft with Valkey and Redis: CPU for each command, memory, latency; see docs/benchmarks
 #[derive(Debug, Args)]
@@ -48,9 +59,12 @@ pub(crate) struct Options {
     /// Two rounds, a tenth of the keys that are weighed, no row of ten million keys
     #[arg(long)]
     quick: bool,
-    /// Parts, with commas: table, types, rates, memory, collections
-    #[arg(long, value_name = "PARTS", default_value = "table,types,rates,memory,collections")]
+    /// Parts, with commas
+    #[arg(long, value_name = "PARTS", default_value = PARTS)]
     parts: String,
+    /// How long values are overwritten with others of random sizes; a tenth with --quick
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    overwrite_seconds: u64,
     /// Only rows whose name contains one of these, with commas: get-100, mux, zrange …
     #[arg(long, value_name = "NAMES")]
     rows: Option<String>,
@@ -97,6 +111,8 @@ struct Results {
     rates: Vec<Rate>,
     memory: Vec<Weight>,
     collections: Vec<Weight>,
+    #[serde(default)]
+    trials: Vec<Trial>,
     remarks: Vec<String>,
 }
 
@@ -138,6 +154,8 @@ fn stored(files: &[PathBuf]) -> Result<Results> {
                 *new = old;
             }
         }
+        let parts: Vec<String> = all.trials.iter().map(|trial| trial.part.clone()).collect();
+        all.trials.splice(0..0, old.trials.into_iter().filter(|trial| !parts.contains(&trial.part)));
         if all.rates.is_empty() {
             all.rates = old.rates;
         }
@@ -221,7 +239,15 @@ fn measure(options: &Options, stop: &AtomicBool) -> Result<Results> {
                 results.collections = weights;
                 results.remarks.extend(remarks);
             }
-            _ => bail!("--parts: {part:?} is none of table, types, rates, memory, collections"),
+            "compaction" => results.trials.extend(compaction::compaction(&field, &manner, weighed, stop)?),
+            "expiry" => {
+                results.trials.extend(expiry::expiry(&field, &manner, weighed * EXPIRING_TIMES, stop)?)
+            }
+            "overwriting" => {
+                let time = Duration::from_secs(options.overwrite_seconds) / if quick { 10 } else { 1 };
+                results.trials.extend(compaction::overwriting(&field, &manner, (weighed, time), stop)?);
+            }
+            _ => bail!("--parts: {part:?} is none of {}", PARTS.replace(',', ", ")),
         }
         store(options, &results)?;
     }

@@ -130,18 +130,24 @@ pub(super) fn tables(results: &Results) -> Vec<Table> {
             ));
         }
     }
+    let whole = super::trial::table(results);
+    if !whole.is_empty() {
+        tables.push(whole);
+    }
     tables
 }
 
 fn rates(results: &Results) -> Table {
     let mut table = Table::new(
-        "GET 16 B, 50 clients, at half of Valkey's peak; latencies from when a request was due, ms",
-        &["server", "workers", "a second", "p50", "p99", "p99.9", "CPU µs", "user µs"],
+        "GET 16 B, 50 clients, at a fixed rate (pipeline 1: half of Valkey's peak); latencies from when a request was \
+         due, ms",
+        &["server", "workers", "pipeline", "a second", "p50", "p99", "p99.9", "CPU µs", "user µs"],
     );
     for rate in &results.rates {
         table.row(vec![
             format!("{} {}", rate.server, rate.protocol),
             rate.workers.to_string(),
+            rate.pipeline.to_string(),
             format!("{:.0}", rate.rps.median),
             format!("{:.3}", rate.p50_ms.median),
             format!("{:.3}", rate.p99_ms.median),

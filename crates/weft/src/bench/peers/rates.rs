@@ -1,4 +1,8 @@
 //! Rows at a fixed rate: latency at half of Valkey's peak, and what a second worker costs. Owns both.
+//!
+//! User time is counted in the kernel's ticks, so that a figure of it needs many of them: a second worker is looked at
+//! with a pipeline, where half of the time is the user's, and for longer. Neither it nor the single worker beside it
+//! is pinned.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -12,14 +16,18 @@ use super::super::keys::Distribution;
 use super::super::report;
 use super::super::run::{self, Measured, Plan};
 use super::super::sizes::Sizes;
-use super::contestants::{Contestant, Field, Kind, Running};
+use super::contestants::{Contestant, Field, Kind, Running, Start};
 use super::measure::Manner;
 use crate::wire::results::Spread;
 
 /// Keys that are read.
 const KEYS: u64 = 100_000;
 /// The least that a run at a fixed rate lasts, so that its 99.9th percentile is more than a handful of requests.
-const SECONDS_MIN: u64 = 2;
+const SECONDS_MIN: u64 = 4;
+/// The pipeline of the rows about workers.
+pub(super) const WORKERS_PIPELINE: u32 = 16;
+/// Requests a second of those rows, over Valkey's peak without a pipeline: about half of what one worker serves.
+const WORKERS_RATE: f64 = 5.0;
 
 /// A server at a fixed rate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,6 +35,8 @@ pub(super) struct Rate {
     pub(super) server: String,
     pub(super) protocol: String,
     pub(super) workers: u32,
+    #[serde(default = "one")]
+    pub(super) pipeline: u32,
     /// Requests a second that were asked for.
     pub(super) rate: f64,
     pub(super) rps: Spread,
@@ -37,13 +47,18 @@ pub(super) struct Rate {
     pub(super) server_user_us: Spread,
 }
 
-/// GET of 16 bytes, 50 clients, one command each at a time.
-fn plan(manner: &Manner, rate: Option<f64>) -> Plan {
+/// Results from before there was a pipeline have none.
+fn one() -> u32 {
+    1
+}
+
+/// GET of 16 bytes, 50 clients.
+fn plan(manner: &Manner, pipeline: u32, rate: Option<f64>) -> Plan {
     let seconds = u64::from(manner.seconds).max(if rate.is_some() { SECONDS_MIN } else { 0 });
     Plan {
         connections: 50,
         channels: 1,
-        pipeline: 1,
+        pipeline,
         threads: 1,
         requests: u64::MAX,
         duration: Some(Duration::from_secs(seconds)),
@@ -63,21 +78,25 @@ fn get() -> cases::Case {
     cases::single(&["GET".to_string(), format!("key:{}", super::super::template::RANDOM)])
 }
 
-fn started(
-    contestant: &Contestant,
-    index: usize,
-    workers: u32,
-    manner: &Manner,
-    stop: &AtomicBool,
-) -> Result<Running> {
-    // Workers beyond the first need a core of their own: they are not pinned.
-    let manner = Manner { server_core: manner.server_core.filter(|_| workers == 1), ..manner.clone() };
-    let running = contestant.start(manner.start(index, workers, 16))?;
+fn started(contestant: &Contestant, start: Start, stop: &AtomicBool) -> Result<Running> {
+    let running = contestant.start(start)?;
     if contestant.kind != Kind::Stub {
         let setup = [cases::preload(KEYS)];
-        run::prepare(&running.server(Protocol::Resp2), &plan(&manner, None), &setup, stop)?;
+        let plan = super::memory::filling(KEYS, Sizes::Fixed(16));
+        run::prepare(&running.server(Protocol::Resp2), &plan, &setup, stop)?;
     }
     Ok(running)
+}
+
+/// A server that is asked in turns with others.
+struct Turn {
+    server: &'static str,
+    workers: u32,
+    running: usize,
+    protocol: Protocol,
+    pipeline: u32,
+    rate: f64,
+    rounds: Vec<Measured>,
 }
 
 /// Measures both; `remarks` hears why something is not there.
@@ -92,42 +111,55 @@ pub(super) fn rates(
         return Ok(Vec::new());
     };
     eprintln!("fixed rates");
-    let peer = started(valkey, 0, 1, manner, stop)?;
-    let peak = run::run(&peer.server(Protocol::Resp3), &plan(manner, None), &get(), stop)?.rate();
+    let peer = started(valkey, manner.start(0, 1, 16), stop)?;
+    let peak = run::run(&peer.server(Protocol::Resp3), &plan(manner, 1, None), &get(), stop)?.rate();
     let half = (peak / 2.0).round();
-    let mut turns = vec![(0, Protocol::Resp3)];
-    let mut servers = vec![(valkey.id, 1, peer)];
+    let mut turns = vec![Turn {
+        server: valkey.id,
+        workers: 1,
+        running: 0,
+        protocol: Protocol::Resp3,
+        pipeline: 1,
+        rate: half,
+        rounds: Vec::new(),
+    }];
+    let mut servers = vec![peer];
     if let Some(weft) = field.get("weft") {
-        for workers in [1, 2] {
-            let running = started(weft, servers.len(), workers, manner, stop)?;
-            turns.extend([Protocol::Resp3, Protocol::Respb].map(|protocol| (servers.len(), protocol)));
-            servers.push((weft.id, workers, running));
+        let loose = Manner { server_core: None, ..manner.clone() };
+        let deep = (WORKERS_PIPELINE, (peak * WORKERS_RATE).round());
+        for (workers, manner, (pipeline, rate)) in
+            [(1, manner, (1, half)), (1, &loose, deep), (2, &loose, deep)]
+        {
+            let running = servers.len();
+            servers.push(started(weft, manner.start(running, workers, 16), stop)?);
+            turns.extend([Protocol::Resp3, Protocol::Respb].map(|protocol| Turn {
+                server: weft.id,
+                workers,
+                running,
+                protocol,
+                pipeline,
+                rate,
+                rounds: Vec::new(),
+            }));
         }
     }
-    let mut all: Vec<Vec<Measured>> = turns.iter().map(|_| Vec::new()).collect();
     for _ in 0..manner.rounds {
-        for ((index, protocol), rounds) in turns.iter().zip(&mut all) {
-            let server = servers[*index].2.server(*protocol);
-            let measured = run::run(&server, &plan(manner, Some(half)), &get(), stop)?;
+        for turn in &mut turns {
+            let server = servers[turn.running].server(turn.protocol);
+            let plan = plan(manner, turn.pipeline, Some(turn.rate));
+            let measured = run::run(&server, &plan, &get(), stop)?;
             if let Some(trouble) = report::trouble(&measured) {
-                bail!("{}: {trouble}", servers[*index].0);
+                bail!("{}: {trouble}", turn.server);
             }
-            rounds.push(measured);
+            turn.rounds.push(measured);
         }
     }
-    turns
-        .iter()
-        .zip(&all)
-        .map(|((index, protocol), rounds)| {
-            let (server, workers, _) = &servers[*index];
-            summary(server, *workers, *protocol, half, rounds)
-        })
-        .collect()
+    turns.iter().map(summary).collect()
 }
 
-fn summary(server: &str, workers: u32, protocol: Protocol, rate: f64, rounds: &[Measured]) -> Result<Rate> {
+fn summary(turn: &Turn) -> Result<Rate> {
     let spread = |pick: &dyn Fn(&Measured) -> Option<f64>| -> Result<Spread> {
-        let values: Option<Vec<f64>> = rounds.iter().map(pick).collect();
+        let values: Option<Vec<f64>> = turn.rounds.iter().map(pick).collect();
         Ok(Spread::of(values.context("the server's process is gone")?))
     };
     let user = |measured: &Measured| {
@@ -135,10 +167,11 @@ fn summary(server: &str, workers: u32, protocol: Protocol, rate: f64, rounds: &[
         Some((after.user_ns - before.user_ns) as f64 / measured.counts.replies.max(1) as f64 / 1e3)
     };
     Ok(Rate {
-        server: server.to_string(),
-        protocol: protocol.to_string(),
-        workers,
-        rate,
+        server: turn.server.to_string(),
+        protocol: turn.protocol.to_string(),
+        workers: turn.workers,
+        pipeline: turn.pipeline,
+        rate: turn.rate,
         rps: spread(&|measured| Some(measured.rate()))?,
         p50_ms: spread(&|measured| Some(report::ms(&measured.latency, 0.5)))?,
         p99_ms: spread(&|measured| Some(report::ms(&measured.latency, 0.99)))?,
