@@ -9,8 +9,10 @@
 //! the second way, so that it is not overtaken.
 
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 use weft_store::waiters::Outcome;
 use weft_store::{Batch, Claim, Guards, Key, Op, ValueRef, Waiter};
 
@@ -18,6 +20,7 @@ use crate::args::{Args, OwnedArgs};
 use crate::context::{Context, Hold, Local};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
+use crate::extended::{self, Parsed};
 use crate::mailbox::Message;
 use crate::reply::{Output, ReplySink, Wire};
 use crate::session::{ClientInfo, Session, client_flag};
@@ -70,6 +73,8 @@ pub struct Blocked {
     db: u8,
     /// The keys in whose queues it stands.
     keys: Vec<Box<[u8]>>,
+    /// Whether its time will be up some day.
+    ends: bool,
     empty: Empty,
     wire: Wire,
     info: Arc<ClientInfo>,
@@ -102,6 +107,35 @@ impl Waits {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// What INFO tells of them: a walk over all, that copies the names of their keys.
+    pub(crate) fn figures(&self) -> WaitFigures {
+        let (mut keys, mut hear_of_end) = (HashSet::new(), HashSet::new());
+        let mut figures = WaitFigures::default();
+        for part in &self.0 {
+            for blocked in part.lock().values() {
+                figures.with_end += usize::from(blocked.ends);
+                for key in &blocked.keys {
+                    keys.insert((blocked.db, key.clone()));
+                    if blocked.hears_of_end() {
+                        hear_of_end.insert((blocked.db, key.clone()));
+                    }
+                }
+            }
+        }
+        (figures.keys, figures.keys_heard_of_end) = (keys.len(), hear_of_end.len());
+        figures
+    }
+}
+
+/// What INFO tells of waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WaitFigures {
+    /// Requests whose time will be up some day.
+    pub(crate) with_end: usize,
+    /// Keys that anybody waits for.
+    pub(crate) keys: usize,
+    /// Those of them whose end is also waited for.
+    pub(crate) keys_heard_of_end: usize,
 }
 
 /// A key that somebody wrote to while others wait for it.
@@ -113,7 +147,7 @@ pub struct Ready {
 
 /// A timeout argument: seconds, with a fraction, as milliseconds rounded up; 0 waits for ever.
 pub(crate) fn timeout_ms(context: &Context<'_, '_>, args: &Args<'_>, index: usize) -> Result<u64, Error> {
-    let seconds = args.double(index).map_err(|_| Error::err("timeout is not a float or out of range"))?;
+    let seconds = seconds(args, index).ok_or_else(|| Error::err("timeout is not a float or out of range"))?;
     let ms = (seconds * 1000.0).ceil();
     // 2^63 is a double.
     if ms >= i64::MAX as f64 {
@@ -127,6 +161,14 @@ pub(crate) fn timeout_ms(context: &Context<'_, '_>, args: &Args<'_>, index: usiz
         return Err(Error::err("timeout is out of range"));
     }
     Ok(ms)
+}
+
+/// A text of seconds may also be hexadecimal, or beyond a double.
+fn seconds(args: &Args<'_>, index: usize) -> Option<f64> {
+    args.double(index).ok().or_else(|| match extended::parse(args.bytes(index))? {
+        Parsed::Finite(number) => Some(number.to_double()),
+        Parsed::Infinite => Some(f64::INFINITY),
+    })
 }
 
 impl<'b> Context<'_, 'b> {
@@ -163,6 +205,7 @@ impl<'b> Context<'_, 'b> {
             claim,
             db: self.db,
             keys: keys.iter().map(|&key| key.into()).collect(),
+            ends: timeout_ms > 0,
             empty,
             wire: self.session.wire,
             info: Arc::clone(&self.session.info),
@@ -220,6 +263,11 @@ impl Blocked {
         names
     }
 
+    /// Whether it must hear of it when its key goes away: the group that it reads with has gone too.
+    fn hears_of_end(&self) -> bool {
+        self.args.args().spec.name == "XREADGROUP"
+    }
+
     /// Whether what a key holds now is of use to it. A list is none to BZPOPMIN, and BLPOP goes on waiting when its key
     /// becomes a string; XREADGROUP must hear of any change, since its group may be gone.
     fn wants(&self, value: Option<&ValueRef<'_>>) -> bool {
@@ -228,7 +276,7 @@ impl Blocked {
         match spec.group {
             "list" => type_name == Some("list"),
             "sorted-set" => type_name == Some("zset"),
-            "stream" => type_name == Some("stream") || spec.name == "XREADGROUP",
+            "stream" => type_name == Some("stream") || self.hears_of_end(),
             _ => true,
         }
     }
@@ -303,19 +351,26 @@ fn serve(
     let args = blocked.args.args();
     let mut sink = ReplySink::new(&mut output, blocked.wire);
     let mark = sink.mark();
-    let outcome = engine.run_handler(&mut context, &args, &mut sink);
+    let started = Instant::now();
+    // Rights may have changed while it waited.
+    let outcome = engine
+        .check_acl_of_blocked(context.session, &args, now_ms)
+        .and_then(|()| engine.run_handler(&mut context, &args, &mut sink));
     // An error does not go through `commit`: it is the answer if nobody else has ended the wait.
     if let Err(error) = outcome {
         sink.rollback(mark);
         if blocked.claim.outcome().is_none() && !blocked.claim.take(Outcome::HandOver) {
             return;
         }
+        engine.stats.workers[usize::from(context.local.worker)].error(&error);
         sink.error(&error);
     }
     if blocked.claim.outcome() != Some(Outcome::HandOver) {
         return;
     }
     note_written(&mut context, &args);
+    engine.took(&session, &args, started.elapsed(), now_ms);
+    blocked.info.commands.fetch_add(1, Relaxed);
     leave(engine, guards, blocked);
     engine.post(Message::Served(blocked.info.recipient(), output));
 }

@@ -230,10 +230,10 @@ impl<'b> Context<'_, 'b> {
 
     /// SCAN from a cursor on: about `count` keys of the session's database. Scope::Walk or Scope::World.
     pub fn scan(&mut self, cursor: Cursor, count: u64, visit: impl FnMut(&[u8], ValueRef<'_>)) -> Cursor {
-        let op = Op { db: self.db, now_ms: self.now_ms, touch: false, sink: &mut self.local.effects };
+        let mut op = Op { db: self.db, now_ms: self.now_ms, touch: false, sink: &mut self.local.effects };
         match &mut self.hold {
-            Hold::Batch(batch) => batch.scan(&op, cursor, count, visit),
-            Hold::World(_, guards) => guards.scan(&op, cursor, count, visit),
+            Hold::Batch(batch) => batch.scan(&mut op, cursor, count, visit),
+            Hold::World(_, guards) => guards.scan(&mut op, cursor, count, visit),
             Hold::Guards(_) => unreachable!("a walk does not run under the locks of some keys"),
         }
     }

@@ -180,6 +180,15 @@ impl Extended {
         Some(Self { negative: false, mantissa: mantissa as u64, exponent })
     }
 
+    /// As a double, rounded; infinite beyond its range.
+    #[must_use]
+    pub fn to_double(self) -> f64 {
+        // A power of two beyond 2^1023 is made in two steps, neither of which rounds.
+        let half = self.exponent / 2;
+        let value = self.mantissa as f64 * 2_f64.powi(half) * 2_f64.powi(self.exponent - half);
+        if self.negative { -value } else { value }
+    }
+
     /// The sum, or nothing when it is infinite.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {

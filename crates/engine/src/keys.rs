@@ -55,12 +55,25 @@ fn sort_store(args: &Args<'_>) -> Option<usize> {
     found
 }
 
+/// Where the key stands that GEORADIUS or GEORADIUSBYMEMBER writes to: of several, the last one counts.
+fn radius_store(args: &Args<'_>) -> Option<usize> {
+    let (mut at, mut found) = (5, None);
+    while at + 1 < args.len() {
+        if args.is(at, "STORE") || args.is(at, "STOREDIST") {
+            at += 1;
+            found = Some(at);
+        }
+        at += 1;
+    }
+    found
+}
+
 /// What commands do with their key whose options decide it.
 fn variable_flags(args: &Args<'_>) -> u16 {
     use key_flag::{ACCESS, OW, RO, RW, UPDATE};
     match args.spec.name {
         "SET" if (3..args.len()).any(|index| args.is(index, "GET")) => RW | ACCESS | UPDATE,
-        "SET" => OW | UPDATE,
+        "SET" | "GEORADIUS" | "GEORADIUSBYMEMBER" => OW | UPDATE,
         "BITFIELD" if !(2..args.len()).any(|index| args.is(index, "SET") || args.is(index, "INCRBY")) => {
             RO | ACCESS
         }
@@ -112,6 +125,9 @@ fn begin(begin: KeyBegin, args: &Args<'_>) -> Option<usize> {
             let index = if index < 0 { args.len() as i64 + i64::from(index) } else { i64::from(index) };
             usize::try_from(index).ok().filter(|&index| index > 0 && index < args.len())
         }
+        KeyBegin::Keyword(word @ ("STORE" | "STOREDIST"), _) => {
+            radius_store(args).filter(|&index| args.is(index - 1, word))
+        }
         KeyBegin::Keyword(word, from) if from >= 0 => {
             (from as usize..args.len()).find(|&index| args.is(index, word)).map(|index| index + 1)
         }
@@ -154,6 +170,9 @@ mod tests {
             ("SINTERCARD 9 a b", "a b"),
             ("SINTERCARD x a b", ""),
             ("BLMPOP 0 2 a b LEFT", "a b"),
+            ("GEORADIUS a 0 0 1 km STORE b STOREDIST c", "a c"),
+            ("GEORADIUS a 0 0 1 km STOREDIST b STORE c STORE", "a c"),
+            ("GEORADIUSBYMEMBER a STORE 1 km STORE STORE STORE b ASC", "a b"),
             ("EVAL s 1 a b", "a"),
             ("BITOP AND d a b", "d a b"),
             ("PING", ""),

@@ -279,6 +279,11 @@ impl Session {
     pub fn in_multi(&self) -> bool {
         self.transaction.as_ref().is_some_and(|transaction| transaction.open)
     }
+    /// The database that its next command runs in: in MULTI, after what is queued.
+    #[must_use]
+    pub fn next_db(&self) -> u8 {
+        self.transaction.as_ref().and_then(|transaction| transaction.db).unwrap_or(self.db)
+    }
     /// A RESP2 client that has subscriptions may only run a few commands.
     #[must_use]
     pub fn in_resp2_pubsub(&self) -> bool {

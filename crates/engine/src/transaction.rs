@@ -15,7 +15,9 @@ pub struct Watched {
     pub db: u8,
     /// The key.
     pub key: Box<[u8]>,
-    /// What it was when WATCH ran.
+    /// Whether it was there when WATCH ran.
+    pub there: bool,
+    /// What it was then.
     pub version: WatchVersion,
 }
 
@@ -26,6 +28,10 @@ pub struct Transaction {
     pub open: bool,
     /// A command was refused: EXEC will abort.
     pub refused: bool,
+    /// There is no room for what it would store: EXEC will say so.
+    pub no_room: bool,
+    /// The database that the next command will run in, if a queued SELECT chose one.
+    pub db: Option<u8>,
     /// The commands.
     pub queued: Vec<OwnedArgs>,
     /// What the commands take.

@@ -99,7 +99,9 @@ impl<'e> Worker<'e> {
         if !self.io.unread.is_empty() {
             return 0;
         }
-        let next = self.io.timers.peek().map_or(u64::MAX, |timer| timer.0.at_ms.saturating_sub(self.now_ms));
+        // The tick may have taken long: the time at its start would let the next timer come late by as much.
+        let left_ms = |at_ms: u64| at_ms.saturating_sub(self.engine.clock.now_ms());
+        let next = self.io.timers.peek().map_or(u64::MAX, |timer| left_ms(timer.0.at_ms));
         if self.stop_ms.is_some() { next.min(20) } else { next.min(SWEEP_MS) }
     }
 

@@ -37,6 +37,7 @@ pub(crate) struct Counters {
     totals: [AtomicI64; COUNTERS],
     keys: [AtomicI64; DATABASES_MAX],
     expiring: [AtomicI64; DATABASES_MAX],
+    with_fields: [AtomicI64; DATABASES_MAX],
 }
 
 #[inline]
@@ -58,6 +59,10 @@ impl Counters {
     pub(crate) fn add_expiring(&self, db: usize, by: i64) {
         bump(&self.expiring[db], by);
     }
+    #[inline]
+    pub(crate) fn add_with_fields(&self, db: usize, by: i64) {
+        bump(&self.with_fields[db], by);
+    }
     pub(crate) fn get(&self, counter: Counter) -> i64 {
         self.totals[counter as usize].load(Relaxed)
     }
@@ -67,9 +72,12 @@ impl Counters {
     pub(crate) fn expiring(&self, db: usize) -> i64 {
         self.expiring[db].load(Relaxed)
     }
+    pub(crate) fn with_fields(&self, db: usize) -> i64 {
+        self.with_fields[db].load(Relaxed)
+    }
     /// Two databases change places (under the world gate, so that no worker is writing).
     pub(crate) fn swap(&self, one: usize, two: usize) {
-        for counters in [&self.keys, &self.expiring] {
+        for counters in [&self.keys, &self.expiring, &self.with_fields] {
             let first = counters[one].swap(counters[two].load(Relaxed), Relaxed);
             counters[two].store(first, Relaxed);
         }

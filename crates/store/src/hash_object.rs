@@ -108,8 +108,8 @@ impl Hash {
     /// The earliest expiry of a field or something earlier; `u64::MAX` without any.
     pub(crate) fn next_due_ms(&self) -> u64 {
         match &self.0 {
-            Repr::Packed(_) => NEVER,
-            Repr::Table(dict) => dict.next_due_ms(),
+            Repr::Table(dict) if dict.expiring() > 0 => dict.next_due_ms(),
+            Repr::Packed(_) | Repr::Table(_) => NEVER,
         }
     }
     /// Removes fields whose time has come, about `max` at most, showing each.

@@ -16,7 +16,7 @@ mod walk;
 
 use crate::access::AccessMode;
 use crate::counters::{Counter, Counters, DATABASES_MAX};
-use crate::effect::{Effect, EffectSink};
+use crate::effect::Effect;
 use crate::entry::Garbage;
 use crate::entry::heap::{Env, Key};
 use crate::epoch::{Closed, Pin, WORKERS_MAX};
@@ -176,6 +176,12 @@ impl Keyspace {
     #[must_use]
     pub fn expiring(&self, db: u8) -> usize {
         let sum = self.counters.iter().map(|counters| counters.expiring(db as usize)).sum::<i64>();
+        usize::try_from(sum).unwrap_or(0)
+    }
+    /// Hashes with fields that expire.
+    #[must_use]
+    pub fn with_fields(&self, db: u8) -> usize {
+        let sum = self.counters.iter().map(|counters| counters.with_fields(db as usize)).sum::<i64>();
         usize::try_from(sum).unwrap_or(0)
     }
     /// How many want to be told of every write by [`EffectSink::wrote`](crate::EffectSink::wrote). Looked at under the
@@ -363,30 +369,31 @@ impl World<'_> {
     pub fn flush(&self, op: &mut Op<'_>) -> usize {
         let mut removed = 0;
         for id in 0..self.keyspace.shard_count() {
-            removed += ShardGuard::lock(self.keyspace, self.counters, id).clear(op.db);
+            removed += ShardGuard::lock(self.keyspace, self.counters, id).clear(op);
         }
         emit(self.keyspace, op, &Effect::Flush);
         removed
     }
-    /// SWAPDB. Watched keys of both databases count as written.
-    pub fn swap(&self, one: u8, two: u8, sink: &mut dyn EffectSink) {
+    /// SWAPDB of the operation's database with another. Watched keys of both databases count as written.
+    pub fn swap(&self, op: &mut Op<'_>, two: u8) {
+        let one = op.db;
         if one == two {
             return;
         }
         for id in 0..self.keyspace.shard_count() {
-            ShardGuard::lock(self.keyspace, self.counters, id).swap(one, two);
+            ShardGuard::lock(self.keyspace, self.counters, id).swap(op, two);
         }
         for counters in &self.keyspace.counters {
             counters.swap(one as usize, two as usize);
         }
-        emit(self.keyspace, &mut Op::new(one, 0, sink), &Effect::Swap { with: two });
+        emit(self.keyspace, op, &Effect::Swap { with: two });
     }
 }
 
 impl ShardGuard<'_> {
-    fn clear(&mut self, db: u8) -> usize {
-        let env = self.env();
-        self.touch_all(db, db);
+    fn clear(&mut self, op: &Op<'_>) -> usize {
+        let (env, db) = (self.env(), op.db);
+        self.touch_all(op, (db, db));
         let expiring = self.heap().count_expiring(db as usize);
         let removed = self.heap_mut().clear(env, db as usize);
         self.counters.add_keys(db as usize, -(removed as i64));
@@ -394,19 +401,24 @@ impl ShardGuard<'_> {
         self.forget_fields(db);
         removed
     }
-    fn swap(&mut self, one: u8, two: u8) {
-        let env = self.env();
-        self.touch_all(one, two);
-        self.touch_all(two, one);
+    fn swap(&mut self, op: &Op<'_>, two: u8) {
+        let (env, one) = (self.env(), op.db);
+        self.touch_all(op, (one, two));
+        self.touch_all(op, (two, one));
         self.heap_mut().swap(env, one as usize, two as usize);
         self.swap_fields(one, two);
     }
-    /// Counts as a write to the watched keys of `db` that are there, or in `other`: a key that was missing and stays so
-    /// does not fail a transaction.
-    fn touch_all(&mut self, db: u8, other: u8) {
-        let env = self.env();
+    /// Counts as a write to the watched keys of `db` that are there, or in `other`: a key that was missing, or whose
+    /// time had come, and stays so does not fail a transaction.
+    fn touch_all(&mut self, op: &Op<'_>, (db, other): (u8, u8)) {
+        let (env, now_ms) = (self.env(), self.time(op));
         let data = &mut *self.data;
-        let is_there = |hash| [db, other].iter().any(|&db| data.heap.has_hash(env, usize::from(db), hash));
+        let is_there = |hash| {
+            [usize::from(db), usize::from(other)].iter().any(|&db| {
+                let found = data.heap.find_hash(env, db, hash);
+                found.is_some_and(|found| data.heap.entry(db, found).expire_ms() > now_ms)
+            })
+        };
         data.watches.touch_all(db, is_there);
     }
 }

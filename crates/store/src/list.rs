@@ -10,6 +10,9 @@ mod chunk;
 use chunk::{Chunk, ChunkRef, packed_bytes};
 use std::collections::VecDeque;
 
+/// What a compact list counts besides its elements: the frame of a listpack.
+const FRAME_BYTES: usize = 7;
+
 /// When a chunk is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListLimit {
@@ -34,6 +37,12 @@ impl ListLimit {
                 Self { chunk_bytes_max: 2048 << step, chunk_count_max: u32::MAX }
             }
         }
+    }
+    /// Whether a single chunk is too small for what is to come. As Valkey has it: bytes that come count without what
+    /// is stored around them, and one element alone may be too much.
+    fn is_exceeded(self, chunk: &Chunk, bytes: usize, count: usize) -> bool {
+        chunk.packed() + FRAME_BYTES + bytes > self.chunk_bytes_max as usize
+            || chunk.count() + count > self.chunk_count_max as usize
     }
     fn fits(self, chunk: &Chunk, element: &[u8]) -> bool {
         chunk.count() == 0
@@ -166,8 +175,8 @@ impl List {
             return;
         }
         let last = chunks.pop_front().unwrap_or_default();
-        let small = last.packed() <= limit.chunk_bytes_max as usize / 2
-            && last.count() <= (limit.chunk_count_max as usize).div_ceil(2);
+        let small = last.packed() + FRAME_BYTES <= limit.chunk_bytes_max as usize / 2
+            && last.count() <= limit.chunk_count_max as usize / 2;
         if small {
             self.repr = Repr::Compact(last);
         } else {
@@ -175,10 +184,25 @@ impl List {
         }
     }
 
+    /// Makes a compact list a row of chunks if `count` more elements of `bytes` together are too much for it. What adds
+    /// several elements at once calls it before the first.
+    pub fn expect(&mut self, bytes: usize, count: usize, limit: ListLimit) {
+        if let Repr::Compact(chunk) = &self.repr
+            && limit.is_exceeded(chunk, bytes, count)
+        {
+            self.row();
+        }
+    }
+    /// Whether an element goes into chunk `at`: always if it is the only one of a list that stays compact.
+    fn has_room(&mut self, at: usize, element: &[u8], limit: ListLimit) -> bool {
+        self.expect(element.len(), 1, limit);
+        matches!(self.repr, Repr::Compact(_)) || limit.fits(self.chunk(at), element)
+    }
+
     /// Adds an element at an end: O(1) amortised.
     pub fn push(&mut self, end: End, element: &[u8], limit: ListLimit) {
         let at = if end == End::Front { 0 } else { self.chunk_count() - 1 };
-        if limit.fits(self.chunk(at), element) {
+        if self.has_room(at, element, limit) {
             self.change(at, |chunk| match end {
                 End::Front => chunk.push_front(element),
                 End::Back => chunk.push_back(element),
@@ -217,8 +241,17 @@ impl List {
         if index >= self.len {
             return false;
         }
-        self.remove_at(index, limit);
-        self.insert(index, element, limit);
+        let (at, inner) = self.locate(index);
+        self.change(at, |chunk| chunk.remove_at(chunk.offset(inner)));
+        self.len -= 1;
+        if limit.fits(self.chunk(at), element) {
+            self.change(at, |chunk| chunk.insert_at(chunk.offset(inner), element));
+            self.len += 1;
+            self.settle(at, limit);
+        } else {
+            self.settle(at, limit);
+            self.insert(index, element, limit);
+        }
         true
     }
 
@@ -232,7 +265,7 @@ impl List {
         }
         let (at, inner) = self.locate(index);
         self.len += 1;
-        if limit.fits(self.chunk(at), element) {
+        if self.has_room(at, element, limit) {
             return self.change(at, |chunk| chunk.insert_at(chunk.offset(inner), element));
         }
         if inner > 0 {
@@ -245,13 +278,6 @@ impl List {
         let mut chunk = Chunk::default();
         chunk.push_back(element);
         self.insert_chunk(if inner > 0 { at + 1 } else { at }, chunk);
-    }
-
-    fn remove_at(&mut self, index: usize, limit: ListLimit) {
-        let (at, inner) = self.locate(index);
-        self.change(at, |chunk| chunk.remove_at(chunk.offset(inner)));
-        self.len -= 1;
-        self.settle(at, limit);
     }
 
     /// Removes elements equal to `element`: `count` from the front, −`count` from the back, all for 0. Returns how

@@ -160,7 +160,7 @@ impl<'b> ShardGuard<'b> {
         self.keyspace.access_mode()
     }
     /// The operation's time, or the shard's if that is later.
-    fn time(&mut self, op: &Op<'_>) -> u64 {
+    pub(crate) fn time(&mut self, op: &Op<'_>) -> u64 {
         self.data.now_ms = self.data.now_ms.max(op.now_ms);
         self.data.now_ms
     }

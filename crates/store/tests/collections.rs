@@ -134,7 +134,7 @@ fn field_index_follows_the_keys() {
         let copy = NewValue::Object(copy);
         guards.shard(&a).set(&mut elsewhere, &a, copy, Expiry::None);
     }
-    worker.world().swap(0, 1, &mut seen);
+    worker.world().swap(&mut Op::new(0, 1004, &mut seen), 1);
     let mut cycle = ExpiryCycle::default();
     while !cycle.step(&worker.enter(), 1004, 100, &mut seen).round_done {}
     assert_eq!(keyspace.total(weft_store::Counter::ExpiredFields), 10, "five in each of two hashes");

@@ -278,7 +278,7 @@ impl Run<'_> {
         }
         if self.rng.below(60) == 0 {
             let world = self.worker.world();
-            world.swap(0, 2, &mut self.follower);
+            world.swap(&mut Op::new(0, self.now_ms, &mut self.follower), 2);
             swap(&mut self.model, 0, 2);
         }
         if self.rng.below(100) == 0 {
@@ -301,11 +301,11 @@ impl Run<'_> {
             let mut met = BTreeMap::new();
             let mut cursor = Cursor::START;
             loop {
-                let op = Op::new(db, now_ms, &mut self.follower);
+                let mut op = Op::new(db, now_ms, &mut self.follower);
                 let visit = |key: &[u8], value: ValueRef<'_>| {
                     assert!(met.insert(key.to_vec(), owned(&value)).is_none(), "met twice");
                 };
-                cursor = self.worker.enter().scan(&op, cursor, 10, visit);
+                cursor = self.worker.enter().scan(&mut op, cursor, 10, visit);
                 assert!(cursor.as_u64() < 1 << 53);
                 if cursor.is_end() {
                     break;

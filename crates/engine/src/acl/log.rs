@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Denied, Reason};
 use crate::args::Args;
-use crate::engine::Engine;
+use crate::engine::{Engine, command_id};
 use crate::error::full_name;
 use crate::session::Session;
 
@@ -108,6 +108,12 @@ impl Engine {
             (_, 0) => full_name(args.spec).into_bytes().into(),
             (_, index) => args.bytes(index).into(),
         };
+        // The line of the client names this command; that of one whose transaction runs names EXEC.
+        let is_queued = place == LogPlace::Multi && !session.in_multi();
+        let named = if is_queued { weft_protocol::table::by_name(b"EXEC") } else { Some(command_id(args)) };
+        if let Some(id) = named {
+            session.info.last_command.store(id.0, Relaxed);
+        }
         let entry = LogEntry {
             count: 1,
             reason: denied.reason,

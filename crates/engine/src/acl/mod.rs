@@ -26,7 +26,7 @@ pub use selector::{Denied, Reason, Selector};
 use crate::args::Args;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
-use crate::mailbox::{Kill, Message};
+use crate::mailbox::Kill;
 use crate::session::Session;
 
 /// SHA-256 of a password.
@@ -131,10 +131,13 @@ impl User {
     pub fn allows_channel(&self, name: &[u8], is_pattern: bool) -> bool {
         self.all || self.selectors.iter().any(|selector| selector.allows_channel(name, is_pattern))
     }
-    /// Whether the user may use every key: SORT's BY and GET make names that nothing can be checked against.
+    /// Whether the user may run this command and read every key with it: SORT's BY and GET make names that nothing can
+    /// be checked against. One selector must allow both.
     #[must_use]
-    pub fn allows_every_key(&self) -> bool {
-        self.all || self.selectors.iter().any(|selector| selector.all_keys)
+    pub fn reads_every_key(&self, args: &Args<'_>, db: u8, db_count: usize) -> bool {
+        let allows =
+            |selector: &Selector| selector.reads_every_key() && selector.check(args, db, db_count).is_ok();
+        self.all || self.selectors.iter().any(allows)
     }
     /// Whether the user may read or write a key.
     #[must_use]
@@ -286,7 +289,7 @@ impl Engine {
             return Ok(());
         }
         let count = self.keyspace.database_count();
-        let Err(denied) = session.user.check(args, session.db, count) else { return Ok(()) };
+        let Err(denied) = session.user.check(args, session.next_db(), count) else { return Ok(()) };
         self.log_denied(session, args, denied, place, (now_ms, None));
         Err(Error::new(ErrorCode::NoPerm, denied.text(&session.user, args, false)))
     }
@@ -322,6 +325,19 @@ impl Engine {
                  command is no longer allowed for the following reason: {reason}"
             ),
         ))
+    }
+
+    /// The same for a request that has waited, before it is run again.
+    pub(crate) fn check_acl_of_blocked(
+        &self,
+        session: &mut Session,
+        args: &Args<'_>,
+        now_ms: u64,
+    ) -> Result<(), Error> {
+        if session.acl_epoch != self.acl.epoch() {
+            self.refresh_user(session);
+        }
+        self.check_acl(session, args, LogPlace::TopLevel, now_ms)
     }
 
     /// Whether a session that has not authenticated must: not when the default user is open by now.
@@ -419,7 +435,7 @@ impl Engine {
             if let Some(info) = self.clients.get(who.client)
                 && info.user.lock().serial == user.serial
             {
-                self.post(Message::Kill(who, Kill::User));
+                self.kill(&info, Kill::User);
             }
         }
     }

@@ -177,14 +177,15 @@ impl Selector {
         }
         let (mut access, mut pattern) = (READ | WRITE, &rule[1..]);
         if rule[0] == b'%' {
-            let at = rule.iter().position(|byte| *byte == b'~').ok_or(RuleError::Syntax)?;
+            // Without a `~` there is an empty pattern, as in Valkey.
+            let at = rule.iter().position(|byte| *byte == b'~').unwrap_or(rule.len());
             access = match &rule[1..at] {
                 [b'R' | b'r'] => READ,
                 [b'W' | b'w'] => WRITE,
                 [b'R' | b'r', b'W' | b'w'] | [b'W' | b'w', b'R' | b'r'] => READ | WRITE,
                 _ => return Err(RuleError::Syntax),
             };
-            pattern = &rule[at + 1..];
+            pattern = rule.get(at + 1..).unwrap_or_default();
         }
         if has_spaces(pattern) {
             return Err(RuleError::Syntax);

@@ -178,6 +178,11 @@ impl Selector {
                 .any(|other| other.access & access == access && glob::matches(&other.pattern, key))
     }
 
+    /// Whether every key may be read.
+    pub(super) fn reads_every_key(&self) -> bool {
+        self.all_keys || self.keys.iter().any(|other| other.access & READ != 0 && *other.pattern == *b"*")
+    }
+
     fn check_channels(&self, args: &Args<'_>) -> Result<(), Denied> {
         let Some((places, is_pattern)) = channels(args) else { return Ok(()) };
         match places.into_iter().find(|&index| !self.allows_channel(args.bytes(index), is_pattern)) {

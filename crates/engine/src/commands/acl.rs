@@ -140,7 +140,10 @@ fn cat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
             sink.array(ids.len());
             ids.into_iter().for_each(|id| sink.bulk(full_name(id.spec()).as_bytes()));
         }
-        _ => return Err(Error::arity(args.spec)),
+        _ => {
+            let text = "unknown subcommand or wrong number of arguments for 'CAT'. Try ACL HELP.";
+            return Err(Error::err(text));
+        }
     }
     Ok(())
 }

@@ -163,6 +163,7 @@ impl Touched<'_> {
     fn tell(&self, context: &mut Context<'_, '_>, key: &Key<'_>, at: Option<u64>) {
         if !self.deleted.is_empty() {
             removed(context, key, &self.deleted);
+            context.guard(key).count_expired_fields(self.deleted.len());
             context.notify(notify::HASH, "hexpired", key);
         }
         if !self.changed.is_empty() {
@@ -413,6 +414,7 @@ fn set_fields(
         context.tell(&key, "HSETEX", || head.into_iter().chain(args.rest(first)));
     } else if !gone.is_empty() {
         removed(context, &key, &gone);
+        context.guard(&key).count_expired_fields(gone.len());
     }
     context.notify(notify::HASH, "hset", &key);
     if at.is_some() {

@@ -210,7 +210,7 @@ fn swapdb(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
         && one != two
     {
         **guards = world.guards();
-        world.swap(one, two, &mut context.local.effects);
+        world.swap(&mut Op::new(one, context.now_ms, &mut context.local.effects), two);
         // Who waits stays in its database, where there may be something now.
         context.written_all(one);
         context.written_all(two);

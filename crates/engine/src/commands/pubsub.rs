@@ -27,6 +27,7 @@ pub(super) const LIST: &[Entry] = &[
     ("PUBSUB NUMSUB", Scope::None, |context, args, sink| numsub(context, args, sink, Space::Global)),
     ("PUBSUB SHARDNUMSUB", Scope::None, |context, args, sink| numsub(context, args, sink, Space::Shard)),
     ("PUBSUB NUMPAT", Scope::None, numpat),
+    ("PUBSUB HELP", Scope::None, super::help::help),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]

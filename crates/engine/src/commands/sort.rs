@@ -179,7 +179,7 @@ fn sort(
     read_only: bool,
 ) -> Result<(), Error> {
     let mut options = Options::parse(args, read_only)?;
-    check_rights(context, &options)?;
+    check_rights(context, args, &options)?;
     let Source { mut elements, is_set } = source(context, args)?;
     if options.keeps_order {
         if is_set && options.store.is_some() {
@@ -201,7 +201,7 @@ fn sort(
 }
 
 /// What the command table cannot say: STORE's key must be allowed, and for BY and GET every key.
-fn check_rights(context: &Context<'_, '_>, options: &Options<'_>) -> Result<(), Error> {
+fn check_rights(context: &Context<'_, '_>, args: &Args<'_>, options: &Options<'_>) -> Result<(), Error> {
     let user = &context.session.user;
     if user.all {
         return Ok(());
@@ -211,7 +211,8 @@ fn check_rights(context: &Context<'_, '_>, options: &Options<'_>) -> Result<(), 
     }
     let denied =
         |what| Err(Error::err(format!("{what} option of SORT denied due to insufficient ACL permissions.")));
-    if user.allows_every_key() {
+    let db_count = context.engine.keyspace.database_count();
+    if user.reads_every_key(args, context.db, db_count) {
         return Ok(());
     }
     if options.looks_up {

@@ -66,11 +66,11 @@ fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
         let key = context.key_of(name);
         let (shard, mut op) = context.shard(&key);
         // An expired key goes now, so that its going does not count as a write later.
-        shard.exists(&mut op, &key);
+        let there = shard.exists(&mut op, &key);
         let version = room.then(|| shard.watches().add(db, key.hash())).flatten();
         let version = version.ok_or_else(|| Error::new(ErrorCode::Limit, "too many watched keys"))?;
         let transaction = context.session.transaction.get_or_insert_default();
-        transaction.watched.push(Watched { db, key: name.into(), version });
+        transaction.watched.push(Watched { db, key: name.into(), there, version });
     }
     let count = context.session.transaction.as_ref().map_or(0, |transaction| transaction.watched.len());
     context.session.info.watched.store(count as u32, Relaxed);

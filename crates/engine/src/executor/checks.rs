@@ -54,11 +54,14 @@ impl Core<'_> {
         }
         let memory = self.engine.settings.maxmemory_bytes.load(Relaxed) != 0;
         if memory
-            && spec.flags & flag::DENYOOM != 0
+            && needs_memory(spec, session)
             && let Tier::Batch(batch) = tier
             && !self.make_room(batch)
         {
-            return Err(ErrorCode::OutOfMemory.into());
+            match &mut session.transaction {
+                Some(transaction) if spec.name == "EXEC" => transaction.no_room = true,
+                _ => return Err(ErrorCode::OutOfMemory.into()),
+            }
         }
         if session.in_resp2_pubsub() {
             check_subscriber(spec)?;
@@ -80,7 +83,7 @@ impl Core<'_> {
         let until_ms = pause.until_ms.load(Relaxed);
         let writes = spec.flags & (flag::WRITE | flag::MAY_REPLICATE) != 0
             || spec.name == "EXEC"
-                && session.transaction.as_ref().is_some_and(|transaction| transaction.writes());
+                && session.transaction.as_ref().is_some_and(|transaction| transaction.has(flag::WRITE));
         let held = (writes || !pause.writes_only.load(Relaxed)) && !is_control(spec);
         (held && until_ms > self.now_ms).then_some(until_ms)
     }
@@ -105,6 +108,13 @@ impl Core<'_> {
         self.stats.error(error);
         sink.error(error);
     }
+}
+
+/// Whether a command may store more than it frees; EXEC, if any of its commands may.
+fn needs_memory(spec: &CommandSpec, session: &Session) -> bool {
+    spec.flags & flag::DENYOOM != 0
+        || spec.name == "EXEC"
+            && session.transaction.as_ref().is_some_and(|transaction| transaction.has(flag::DENYOOM))
 }
 
 /// CLIENT PAUSE must not hold the command that ends it, nor what only looks.
@@ -137,6 +147,11 @@ fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>) -> Result<Verdict,
 /// Keeps a command for EXEC.
 pub(super) fn queue(session: &mut Session, args: &Args<'_>, sink: &mut ReplySink<'_>) {
     let Some(transaction) = &mut session.transaction else { return };
+    if args.spec.name == "SELECT"
+        && let Some(db) = args.int(1).ok().and_then(|db| u8::try_from(db).ok())
+    {
+        transaction.db = Some(db);
+    }
     let owned = args.to_owned_args();
     transaction.queued_bytes += owned.memory_bytes();
     if transaction.queued_bytes > QUEUED_BYTES_MAX {

@@ -2,7 +2,6 @@
 //! after the other. Does not own: queuing.
 
 use std::sync::atomic::Ordering::Relaxed;
-use weft_protocol::table::flag;
 use weft_store::{Guards, Op};
 
 use super::{Core, Tier};
@@ -33,18 +32,25 @@ impl Core<'_> {
                 let mut guards = batch.lock_shards(self.shards(&transaction));
                 self.exec_locked(&mut transaction, Hold::Guards(&mut guards), session, sink)?;
                 if !self.local.ready.is_empty() {
-                    blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
+                    self.serve_after(&mut guards);
                 }
             }
             Tier::World(world) => {
                 let mut guards = world.guards();
                 self.exec_locked(&mut transaction, Hold::World(world, &mut guards), session, sink)?;
                 if !self.local.ready.is_empty() {
-                    blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
+                    self.serve_after(&mut guards);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Serves those who waited for what the transaction wrote. A transaction may have taken long: what it gave a short
+    /// time may be over.
+    fn serve_after(&mut self, guards: &mut Guards<'_>) {
+        self.now_ms = self.engine.clock.now_ms().max(self.now_ms);
+        blocking::serve_covered(self.engine, &mut self.local, guards, self.now_ms);
     }
 
     /// The shards of everything that a transaction names.
@@ -71,6 +77,11 @@ impl Core<'_> {
         transaction.watched.clear();
         if transaction.refused {
             return Err(ErrorCode::ExecAbort.into());
+        }
+        if transaction.no_room {
+            let text =
+                "Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'.";
+            return Err(Error::new(ErrorCode::ExecAbort, text));
         }
         if !unchanged {
             sink.null_array();
@@ -115,6 +126,8 @@ impl Core<'_> {
                 }
             }
             self.end_command((id, &args), session, &begun, (sink.errors(), sink.len()));
+            // Who tracks a key that a later command reads must not be told of this one's change.
+            self.tell_effects(session);
         }
         self.charge_inner(inner, &transaction.queued);
         Ok(())
@@ -123,11 +136,14 @@ impl Core<'_> {
     /// Looks at all watched keys and gives their watches back; says whether none was written to.
     fn give_back(&mut self, guards: &mut Guards<'_>, watched: &[Watched]) -> bool {
         let mut unchanged = true;
-        for Watched { db, key, version } in watched {
+        for Watched { db, key, there, version } in watched {
             let key = self.engine.keyspace.key(key);
             let shard = guards.shard(&key);
-            // A key whose time has come since WATCH counts as written: looking at it removes it.
-            shard.exists(&mut Op::new(*db, self.now_ms, &mut self.local.effects), &key);
+            // A key whose time has come since WATCH counts as written: looking at it removes it. One that was not there
+            // may have been replaced by one whose time had come, which is no change.
+            if *there {
+                shard.exists(&mut Op::new(*db, self.now_ms, &mut self.local.effects), &key);
+            }
             unchanged &= shard.watches().unchanged(*db, key.hash(), *version);
             shard.watches().remove(*db, key.hash());
         }
@@ -136,8 +152,8 @@ impl Core<'_> {
 }
 
 impl Transaction {
-    /// Whether any queued command writes: CLIENT PAUSE WRITE holds such an EXEC.
-    pub(crate) fn writes(&self) -> bool {
-        self.queued.iter().any(|owned| owned.args().spec.flags & flag::WRITE != 0)
+    /// Whether any queued command has this flag.
+    pub(crate) fn has(&self, flag: u32) -> bool {
+        self.queued.iter().any(|owned| owned.args().spec.flags & flag != 0)
     }
 }

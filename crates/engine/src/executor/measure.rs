@@ -86,7 +86,10 @@ impl Core<'_> {
             let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
             stats.took(ns, 1, self.measures.histograms);
             self.charged_ns = self.charged_ns.saturating_add(ns);
-            self.engine.took(session, args, took, self.now_ms);
+            // One that blocks is told of when it has ended.
+            if !session.is_waiting() {
+                self.engine.took(session, args, took, self.now_ms);
+            }
         }
     }
 

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::handler::{Handler, Scope};
 use crate::reply::{Output, ReplySink};
 use crate::requests::{Request, Requests, What};
-use crate::session::{ReplyMode, Session, Then};
+use crate::session::{ReplyMode, Session, Then, client_flag};
 use crate::stats::{WorkerStats, bump};
 
 /// Keys that one command may evict before it runs; more memory is found by the next ones.
@@ -176,13 +176,17 @@ impl<'e> Executor<'e> {
     pub fn run_owned(&mut self, postponed: &Postponed, session: &mut Session, output: &mut Output) -> bool {
         self.core.begin();
         let args = postponed.args.args();
+        session.info.set_flag(client_flag::BLOCKED, false);
         let ran = {
             let batch = self.worker.enter();
             self.core.dispatch(Tier::Batch(&batch), postponed.what, &args, session, output)
         };
         match ran {
             Ran::Done => true,
-            Ran::Paused(_) => false,
+            Ran::Paused(_) => {
+                session.info.set_flag(client_flag::BLOCKED, true);
+                false
+            }
             Ran::NeedsWorld => {
                 let world = self.worker.world();
                 self.core.dispatch(Tier::World(&world), postponed.what, &args, session, output);
@@ -263,7 +267,10 @@ impl Core<'_> {
                     return Ran::Done;
                 }
                 Ran::NeedsWorld => return Ran::NeedsWorld,
-                Ran::Paused(until_ms) => until_ms,
+                Ran::Paused(until_ms) => {
+                    lent.session.info.set_flag(client_flag::BLOCKED, true);
+                    until_ms
+                }
             }
         };
         let postponed = Postponed { what: request.what, args: args.to_owned_args(), until_ms };
@@ -284,7 +291,9 @@ impl Core<'_> {
         let mark = sink.mark();
         let ran = self.dispatch_to(tier, what, args, session, &mut sink);
         if session.reply_mode != ReplyMode::On && ran == Ran::Done {
-            sink.rollback(mark);
+            if !is_subscription(what) {
+                sink.rollback(mark);
+            }
             session.reply_mode = match session.reply_mode {
                 ReplyMode::Off => ReplyMode::Off,
                 ReplyMode::SkipNext => ReplyMode::Skip,
@@ -335,7 +344,7 @@ impl Core<'_> {
         let info = &session.info;
         info.active_ms.store(self.now_ms, Relaxed);
         info.last_command.store(id.0, Relaxed);
-        bump(&info.commands, 1);
+        bump(&info.commands, u64::from(!session.is_waiting()));
         self.after(tier, session);
         if session.caching.is_some() && !session.in_multi() && !is_client(id) {
             session.caching = None;
@@ -474,6 +483,12 @@ impl Core<'_> {
         self.engine.untrack(&session.info);
         self.engine.end_monitor(session);
     }
+}
+
+/// Whether a command is answered by pushes, which CLIENT REPLY OFF does not hold back.
+fn is_subscription(what: What) -> bool {
+    let What::Command(id) = what else { return false };
+    id.spec().name.ends_with("SUBSCRIBE")
 }
 
 /// Whether a command is CLIENT's: CLIENT CACHING holds until the next command of another kind.

@@ -73,10 +73,13 @@ pub(super) fn keyspace(engine: &Engine, report: &mut Report, _now_ms: u64) {
     report.section("Keyspace");
     for db in 0..engine.keyspace.database_count() as u8 {
         let (keys, expires) = (engine.keyspace.len(db), engine.keyspace.expiring(db));
+        let with_fields = engine.keyspace.with_fields(db);
         if keys > 0 {
             report.field(
                 &format!("db{db}"),
-                format_args!("keys={keys},expires={expires},avg_ttl=0,keys_with_volatile_items=0"),
+                format_args!(
+                    "keys={keys},expires={expires},avg_ttl=0,keys_with_volatile_items={with_fields}"
+                ),
             );
         }
     }

@@ -52,6 +52,7 @@ pub(super) fn server(engine: &Engine, report: &mut Report, now_ms: u64) {
 /// What INFO adds up over all clients.
 #[derive(Default)]
 struct Sums {
+    blocked: usize,
     tracking: usize,
     subscribed: usize,
     watching: usize,
@@ -63,6 +64,7 @@ struct Sums {
 pub(super) fn clients(engine: &Engine, report: &mut Report, now_ms: u64) {
     let mut sums = Sums::default();
     engine.clients.each(|info| {
+        sums.blocked += usize::from(info.has(client_flag::BLOCKED));
         sums.tracking += usize::from(info.has(client_flag::TRACKING));
         sums.subscribed += usize::from(info.has(client_flag::PUBSUB));
         let watched = info.watched.load(Relaxed) as usize;
@@ -71,7 +73,7 @@ pub(super) fn clients(engine: &Engine, report: &mut Report, now_ms: u64) {
         sums.input_max = sums.input_max.max(info.connection.input_bytes.load(Relaxed));
         sums.output_max = sums.output_max.max(info.connection.output_bytes.load(Relaxed));
     });
-    let blocked = engine.waits.len();
+    let waits = engine.waits.figures();
     let until_ms = engine.pause.until_ms.load(Relaxed);
     let left_ms = until_ms.saturating_sub(now_ms);
     let actions = match () {
@@ -85,14 +87,14 @@ pub(super) fn clients(engine: &Engine, report: &mut Report, now_ms: u64) {
     report.field("maxclients", engine.settings.clients_max.load(Relaxed));
     report.field("client_recent_max_input_buffer", sums.input_max);
     report.field("client_recent_max_output_buffer", sums.output_max);
-    report.field("blocked_clients", blocked);
+    report.field("blocked_clients", sums.blocked);
     report.field("tracking_clients", sums.tracking);
     report.field("pubsub_clients", sums.subscribed);
     report.field("watching_clients", sums.watching);
-    report.field("clients_in_timeout_table", blocked);
+    report.field("clients_in_timeout_table", waits.with_end);
     report.field("total_watched_keys", sums.watched);
-    report.field("total_blocking_keys", blocked);
-    report.field("total_blocking_keys_on_nokey", 0);
+    report.field("total_blocking_keys", waits.keys);
+    report.field("total_blocking_keys_on_nokey", waits.keys_heard_of_end);
     report.field("paused_reason", if left_ms == 0 { "none" } else { "client_pause" });
     report.field("paused_actions", actions);
     report.field("paused_timeout_milliseconds", left_ms);

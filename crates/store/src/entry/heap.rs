@@ -163,15 +163,6 @@ impl Heap {
         Some(Found { pos, tagged: seen? })
     }
 
-    /// Whether there is a key of this hash. Hashes the keys that look like it.
-    pub(crate) fn has_hash(&self, env: Env<'_>, db: usize, hash: u64) -> bool {
-        let found = self.tables[db].find(hash, |tagged| {
-            // SAFETY: pointers in the table are live entries (invariant).
-            env.hasher.hash(unsafe { Entry::new(tagged.entry()) }.key()) == hash
-        });
-        found.is_some()
-    }
-
     /// The entry that was found.
     #[inline]
     pub(crate) fn entry(&self, db: usize, found: Found) -> Entry<'_> {

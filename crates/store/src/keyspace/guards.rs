@@ -110,7 +110,7 @@ impl<'b> Guards<'b> {
     /// SCAN behind the closed gate, where every shard may be touched.
     pub fn scan(
         &mut self,
-        op: &Op<'_>,
+        op: &mut Op<'_>,
         cursor: Cursor,
         count: u64,
         mut visit: impl FnMut(&[u8], ValueRef<'_>),

@@ -81,7 +81,7 @@ impl Batch<'_> {
     /// a time.
     pub fn scan(
         &self,
-        op: &Op<'_>,
+        op: &mut Op<'_>,
         cursor: Cursor,
         count: u64,
         mut visit: impl FnMut(&[u8], ValueRef<'_>),

@@ -108,17 +108,30 @@ fn limit_is_exact() {
     assert_eq!(list.encoding(), "listpack");
     list.push(End::Back, b"x", limit);
     assert_eq!(list.encoding(), "quicklist");
-    for _ in 0..2 {
+    for encoding in ["quicklist"; 3] {
+        assert_eq!(list.encoding(), encoding);
         list.pop(End::Back, limit, |_| ());
     }
     assert_eq!(list.encoding(), "listpack");
-    let bytes = ListLimit { chunk_bytes_max: 2 * 18, chunk_count_max: u32::MAX };
+    list.expect(0, 2, limit);
+    assert_eq!(list.encoding(), "listpack", "one element and two to come");
+    list.expect(0, 3, limit);
+    assert_eq!(list.encoding(), "quicklist", "one element and three to come");
+    let bytes = ListLimit { chunk_bytes_max: 7 + 18 + 16, chunk_count_max: u32::MAX };
     let mut list = List::default();
     list.push(End::Front, &[b'k'; 16], bytes);
     list.push(End::Front, &[b'k'; 16], bytes);
     assert_eq!(list.encoding(), "listpack");
     list.push(End::Front, b"", bytes);
     assert_eq!(list.encoding(), "quicklist");
+    let mut list = List::default();
+    list.push(End::Front, &[b'k'; 34], bytes);
+    assert_eq!(list.encoding(), "listpack");
+    list.set(0, &[b'k'; 35], bytes);
+    assert_eq!(list.encoding(), "listpack");
+    let mut list = List::default();
+    list.push(End::Front, &[b'k'; 35], bytes);
+    assert_eq!(list.encoding(), "quicklist", "one element alone");
 }
 
 #[test]

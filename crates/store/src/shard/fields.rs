@@ -45,15 +45,24 @@ impl ShardGuard<'_> {
     fn move_fields(&mut self, db: u8, hash: u64, before: u64, after: u64) {
         let place = self.data.fields.place(db);
         place.remove(&(before, hash));
-        if after != u64::MAX {
+        let (had, has) = (before != u64::MAX, after != u64::MAX);
+        self.counters.add_with_fields(db as usize, i64::from(has) - i64::from(had));
+        if has {
             place.insert((after, hash));
             self.keyspace.shard(self.id).next_expiry_ms.fetch_min(after, Relaxed);
         }
     }
 
+    /// Counts fields that a command removed because it gave them a time that has come.
+    pub fn count_expired_fields(&self, count: usize) {
+        self.counters.add(Counter::ExpiredFields, count as i64);
+    }
+
     /// FLUSHDB.
     pub(crate) fn forget_fields(&mut self, db: u8) {
-        self.data.fields.place(db).clear();
+        let place = self.data.fields.place(db);
+        self.counters.add_with_fields(db as usize, -(place.len() as i64));
+        place.clear();
     }
     /// SWAPDB.
     pub(crate) fn swap_fields(&mut self, one: u8, two: u8) {

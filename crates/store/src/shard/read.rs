@@ -109,20 +109,28 @@ impl ShardGuard<'_> {
         })
     }
 
-    /// One bucket of SCAN from a position on, expired keys left out (not removed). Returns the next position, or
-    /// nothing at the shard's end. About 6 keys, of which each costs a cache line or two.
+    /// One bucket of SCAN from a position on; expired keys are removed. Returns the next position, or nothing at the
+    /// shard's end. About 6 keys, of which each costs a cache line or two.
     pub fn scan(
         &mut self,
-        op: &Op<'_>,
+        op: &mut Op<'_>,
         from: u32,
         mut visit: impl FnMut(&[u8], ValueRef<'_>),
     ) -> Option<u32> {
         let now_ms = self.time(op);
-        self.data.heap.scan(self.env(), op.db as usize, from, |entry, _| {
+        let mut expired: Vec<Vec<u8>> = Vec::new();
+        let next = self.data.heap.scan(self.env(), op.db as usize, from, |entry, _| {
             if entry.expire_ms() > now_ms {
                 visit(entry.key(), entry.value());
+            } else {
+                expired.push(entry.key().to_vec());
             }
-        })
+        });
+        for key in expired {
+            // Seeing an expired key removes it.
+            self.live(op, &self.keyspace.key(&key));
+        }
+        next
     }
 
     /// A key of this shard by chance, unless none is found in a bounded search. `pick` sees up to 7 keys; the last

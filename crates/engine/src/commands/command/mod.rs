@@ -93,10 +93,9 @@ fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         }
         _ => return Err(ErrorCode::Syntax.into()),
     };
-    let with_subcommands = args.len() > 2;
     sink.deferred();
     for id in served(engine) {
-        let subs = table::subcommands(id).filter(|&sub| with_subcommands && engine.serves(sub));
+        let subs = table::subcommands(id).filter(|&sub| engine.serves(sub));
         for id in std::iter::once(id).chain(subs).filter(|&id| filter(id)) {
             sink.bulk(full_name(id.spec()).as_bytes());
         }

@@ -51,6 +51,9 @@ fn push(
     let limit = limit(context);
     let (shard, mut op) = context.shard(&key);
     let len = shard.change_list(&mut op, &key, create, |list| {
+        if args.len() > 3 {
+            list.expect(args.rest(2).map(<[u8]>::len).sum(), args.len() - 2, limit);
+        }
         args.rest(2).for_each(|element| list.push(end, element, limit));
         Changed::yes(list.len())
     })?;
@@ -73,7 +76,11 @@ pub(super) fn lset(
     let (index, limit) = (args.int(2)?, limit(context));
     let (shard, mut op) = context.shard(&key);
     let set = shard.change_list(&mut op, &key, false, |list| match place(index, list.len()) {
-        Some(index) => Changed::yes(list.set(index, args.bytes(3), limit)),
+        Some(index) => {
+            // Counted as if nothing were taken away for it, as Valkey does.
+            list.expect(args.bytes(3).len(), 1, limit);
+            Changed::yes(list.set(index, args.bytes(3), limit))
+        }
         None => Changed::no(false),
     })?;
     if set != Some(true) {

@@ -1,0 +1,255 @@
+//! What Valkey's own unit tests, run against Weft, have shown to differ: the same cases, small enough to run always.
+
+mod support;
+
+use support::{Bench, show};
+use weft_engine::reply::Protocol;
+
+const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
+
+/// The field of INFO, as a number.
+fn info(bench: &mut Bench, client: u32, section: &str, field: &str) -> i64 {
+    let text = bench.text(client, &format!("INFO {section}"));
+    let line = text.split(['\n', '\r']).find_map(|line| line.strip_prefix(&format!("{field}:")));
+    line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{field} in {text}"))
+}
+
+#[test]
+fn the_last_store_of_georadius_counts_and_is_locked() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let a = bench.connect(protocol);
+        bench.text(a, "GEOADD src 0 0 m");
+        for command in [
+            "GEORADIUS src 0 0 1 km STORE a STORE b",
+            "GEORADIUS src 0 0 1 km STOREDIST a STORE b",
+            "GEORADIUS src 0 0 1 km STORE STORE STOREDIST b",
+            "GEORADIUSBYMEMBER src m 1 km STORE a STORE b",
+        ] {
+            assert_eq!(bench.text(a, command), "1", "{command}");
+            assert_eq!(bench.text(a, "EXISTS a STORE"), "0", "{command}");
+            assert_eq!(bench.text(a, "DEL b"), "1", "{command}");
+        }
+        let keys = bench.text(a, "COMMAND GETKEYSANDFLAGS GEORADIUS src 0 0 1 km STORE a STORE b");
+        assert_eq!(keys.matches("access").count(), 1, "a key that is only written: {keys}");
+    }
+}
+
+#[test]
+fn one_large_element_makes_a_quicklist() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    let large = "x".repeat(8186);
+    bench.text(a, &format!("RPUSH fits {}", &large[1..]));
+    bench.text(a, &format!("RPUSH alone {large}"));
+    bench.text(a, "RPUSH set a");
+    bench.text(a, &format!("LSET set 0 {large}"));
+    bench.text(a, "CONFIG SET list-max-listpack-size 3");
+    bench.text(a, "RPUSH replaced a b c");
+    bench.text(a, "LSET replaced 0 x");
+    bench.text(a, "RPUSH popped a b c d");
+    bench.text(a, "RPOP popped 2");
+    for (key, encoding) in [
+        ("fits", "listpack"),
+        ("alone", "quicklist"),
+        ("set", "quicklist"),
+        ("replaced", "quicklist"),
+        ("popped", "quicklist"),
+    ] {
+        assert_eq!(bench.text(a, &format!("OBJECT ENCODING {key}")), encoding, "{key}");
+    }
+    assert_eq!(bench.text(a, "LRANGE replaced 0 -1"), "[x b c]");
+    bench.text(a, "RPOP popped");
+    assert_eq!(bench.text(a, "OBJECT ENCODING popped"), "listpack");
+}
+
+#[test]
+fn timeouts_are_read_as_long_doubles() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    for timeout in ["0x7FFFFFFFFFFFFF", "1e400", "inf"] {
+        let reply = bench.text(a, &format!("BLPOP k {timeout}"));
+        assert_eq!(reply, "-ERR timeout is out of range", "{timeout}");
+    }
+    for timeout in ["nan", "0x", "1 "] {
+        let reply = show(&bench.run_args(a, &[b"BLPOP", b"k", timeout.as_bytes()])[0]);
+        assert_eq!(reply, "-ERR timeout is not a float or out of range", "{timeout}");
+    }
+    assert!(bench.run(a, "BLPOP k 0x1").is_empty() && bench.is_waiting(a));
+}
+
+#[test]
+fn info_counts_waits_by_key() {
+    let mut bench = Bench::new();
+    let (a, b, c) =
+        (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    bench.text(c, "XGROUP CREATE s g $ MKSTREAM");
+    bench.run(a, "BLPOP k l 0");
+    bench.run(b, "XREADGROUP GROUP g c BLOCK 1000 STREAMS s >");
+    for (field, expected) in [
+        ("blocked_clients", 2),
+        ("clients_in_timeout_table", 1),
+        ("total_blocking_keys", 3),
+        ("total_blocking_keys_on_nokey", 1),
+    ] {
+        assert_eq!(info(&mut bench, c, "clients", field), expected, "{field}");
+    }
+}
+
+#[test]
+fn what_blocks_is_logged_and_counted_when_it_ends() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    bench.text(b, "CONFIG SET slowlog-log-slower-than 0");
+    bench.text(b, "SLOWLOG RESET");
+    bench.run(a, "BLPOP k 0");
+    assert!(!bench.text(b, "SLOWLOG GET -1").contains("BLPOP"));
+    bench.text(b, "RPUSH k v");
+    assert!(bench.text(b, "SLOWLOG GET -1").contains("BLPOP"));
+}
+
+#[test]
+fn rights_that_are_gone_end_a_wait() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    bench.text(b, "ACL SETUSER u on nopass +@all ~*");
+    bench.text(a, "AUTH u x");
+    bench.run(a, "BLPOP k 0");
+    bench.text(b, "ACL SETUSER u resetkeys");
+    assert_eq!(bench.text(b, "RPUSH k v"), "1");
+    let replies = bench.take(a);
+    assert_eq!(replies.iter().map(show).collect::<Vec<_>>(), ["-NOPERM No permissions to access a key"]);
+    assert_eq!(bench.text(b, "LLEN k"), "1");
+}
+
+#[test]
+fn exec_without_room_says_so() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        bench.text(b, "SET other v");
+        bench.text(a, "MULTI");
+        bench.text(a, "SET k v");
+        bench.text(b, "CONFIG SET maxmemory 1");
+        let reply = bench.text(a, "EXEC");
+        assert!(reply.starts_with("-EXECABORT Transaction discarded because of: OOM"), "{reply}");
+        bench.text(a, "MULTI");
+        bench.text(a, "GET k");
+        assert_eq!(bench.text(a, "EXEC"), "[nil]", "what stores nothing needs no room");
+    }
+}
+
+#[test]
+fn a_key_read_behind_its_change_is_not_told_of_it() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    bench.text(a, "CLIENT TRACKING ON");
+    for command in ["MULTI", "SET k v", "GET k"] {
+        bench.text(a, command);
+    }
+    assert_eq!(bench.run(a, "EXEC").len(), 1, "its reply and no push");
+    assert_eq!(bench.run(a, "SET k w").len(), 2, "the key is tracked");
+}
+
+#[test]
+fn swapdb_of_expired_keys_is_no_change() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    bench.text(a, "SET x v PX 1");
+    bench.pass(5);
+    for command in ["SELECT 1", "WATCH x", "SWAPDB 0 1", "MULTI", "PING"] {
+        bench.text(a, command);
+    }
+    assert_eq!(bench.text(a, "EXEC"), "[PONG]");
+}
+
+#[test]
+fn scan_removes_what_has_expired() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    bench.text(a, "SET stays v");
+    bench.text(a, "SET goes v PX 1");
+    bench.pass(5);
+    bench.text(a, "SCAN 0 COUNT 1000");
+    assert_eq!(bench.text(a, "DBSIZE"), "1");
+}
+
+#[test]
+fn hashes_with_fields_that_expire_are_counted() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    let mut counted = |command: &str| {
+        bench.text(a, command);
+        let text = bench.text(a, "INFO keyspace");
+        text.split("keys_with_volatile_items=").nth(1).map_or(0, |rest| {
+            rest.trim_end().split(['\r', '\n']).next().and_then(|count| count.parse().ok()).unwrap_or(-1)
+        })
+    };
+    assert_eq!(counted("HSET h f v"), 0);
+    assert_eq!(counted("HEXPIRE h 100 FIELDS 1 f"), 1);
+    assert_eq!(counted("HSETEX g EX 100 FIELDS 1 f v"), 2);
+    assert_eq!(counted("HPERSIST h FIELDS 1 f"), 1);
+    assert_eq!(counted("RENAME g h"), 1);
+    assert_eq!(counted("COPY h i"), 2);
+    assert_eq!(counted("SET h v"), 1);
+    assert_eq!(counted("HEXPIRE i 0 FIELDS 1 f"), 0);
+    assert_eq!(info(&mut bench, a, "stats", "expired_fields"), 1);
+    bench.text(a, "HSETEX g EX 100 FIELDS 1 f v");
+    bench.text(a, "FLUSHDB");
+    bench.text(a, "HSETEX g EX 100 FIELDS 1 f v");
+    assert!(bench.text(a, "INFO keyspace").contains("keys_with_volatile_items=1"));
+}
+
+#[test]
+fn replies_off_holds_no_confirmation_of_a_subscription_back() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    bench.run(a, "CLIENT REPLY OFF");
+    assert_eq!(bench.run(a, "SUBSCRIBE c").len(), 1);
+    assert!(bench.run(a, "PING").is_empty());
+}
+
+#[test]
+fn rights_are_those_of_the_database_that_multi_selects() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    bench.text(a, "ACL SETUSER u on nopass (db=0 +@all -@read ~*) (db=2 +@all -@write ~*)");
+    bench.text(b, "AUTH u x");
+    for (command, reply) in [
+        ("MULTI", "OK"),
+        ("SET k v", "QUEUED"),
+        ("SELECT 2", "QUEUED"),
+        ("GET k", "QUEUED"),
+        ("EXEC", "[OK OK nil]"),
+    ] {
+        assert_eq!(bench.text(b, command), reply, "{command}");
+    }
+}
+
+#[test]
+fn sort_by_other_keys_needs_one_selector_that_reads_all() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    bench.text(a, "RPUSH l 1");
+    bench.text(a, "ACL SETUSER u on nopass (+sort ~l %W~*) (+get ~*)");
+    bench.text(b, "AUTH u x");
+    assert!(bench.text(b, "SORT l BY v*").starts_with("-ERR BY option of SORT denied"));
+    bench.text(a, "ACL SETUSER u (+sort ~l %R~*)");
+    assert_eq!(bench.text(b, "SORT l BY v*"), "[1]");
+    bench.text(a, "ACL SETUSER w on nopass %RW +@all");
+    assert_eq!(
+        bench.text(a, "ACL DRYRUN w GET \u{1}"),
+        "User w has no permissions to access the '\u{1}' key"
+    );
+}
+
+#[test]
+fn a_client_without_its_channel_is_gone_at_once() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    bench.text(a, "ACL SETUSER u on nopass +@all &c");
+    bench.text(b, "AUTH u x");
+    bench.run(b, "SUBSCRIBE c");
+    bench.text(a, "ACL SETUSER u resetchannels");
+    assert_eq!(bench.text(a, "CLIENT LIST").matches("id=").count(), 1);
+}
