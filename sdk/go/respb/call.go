@@ -35,16 +35,12 @@ type call struct {
 
 var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
 
-// newCall returns a call of n commands.
-func newCall(n int) *call {
+// newCall returns a call of one command.
+func newCall() *call {
 	c := calls.Get().(*call)
 	c.state.Store(callWaiting)
 	c.one[0].Kind = 0
-	if n == 1 {
-		c.values = c.one[:]
-	} else {
-		c.values = make([]Value, n)
-	}
+	c.values = c.one[:]
 	return c
 }
 

@@ -243,7 +243,7 @@ func exchange[T string | []byte](ctx context.Context, ch *Channel, args []T) (*c
 		if err != nil {
 			return nil, err
 		}
-		c := newCall(1)
+		c := newCall()
 		err, sent := exchangeOn(ctx, la, c, args)
 		if err == nil {
 			return c, nil

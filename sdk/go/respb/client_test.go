@@ -617,3 +617,39 @@ func TestCloseEndsEverything(t *testing.T) {
 		}
 	})
 }
+
+// TestLentPipeline sends arguments that are lent, mixed with others, into values that are used again.
+func TestLentPipeline(t *testing.T) {
+	for name, p := range protocols {
+		t.Run(name, func(t *testing.T) {
+			ctx := testContext(t)
+			c := dial(t, serve(t, &resp.Server{Handler: newStore().handler()}), Options{Protocol: p})
+			pipe := c.Pipeline()
+			var values []Value
+			for round := range 3 {
+				pipe.Reset()
+				want := fmt.Sprint("value ", round)
+				first := pipe.Set("a", want)
+				pipe.LendMany([][]byte{[]byte("SET"), []byte("b"), []byte(want + want)}, [][]byte{[]byte("GET"), []byte("a")})
+				last := pipe.Lend([]byte("GET"), []byte("b"))
+				none := pipe.Get("nothing")
+				var err error
+				if values, err = pipe.ExecInto(ctx, values); err != nil {
+					t.Fatal(err)
+				}
+				if len(values) != 5 || string(values[2].Data) != want {
+					t.Error(values)
+				}
+				if got, err := first.Get(); err != nil || got != "OK" {
+					t.Error(got, err)
+				}
+				if got, err := none.Get(); err != ErrNil {
+					t.Error(got, err)
+				}
+				if got, err := last.Get(); err != nil || string(got.Data) != want+want {
+					t.Error(got, err)
+				}
+			}
+		})
+	}
+}

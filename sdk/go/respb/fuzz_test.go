@@ -79,7 +79,7 @@ func feed(wire []byte, n int) []byte {
 			panic(err)
 		}
 		for range 3 {
-			k := newCall(1)
+			k := newCall()
 			l.mu.Lock()
 			l.begin(la, k, 1)
 			l.mu.Unlock()

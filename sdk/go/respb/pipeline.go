@@ -14,7 +14,8 @@ import (
 type Pipeline struct {
 	ch     *Channel
 	data   []byte
-	ends   []int // of each argument in data
+	ends   []int    // of each argument in data
+	lent   [][]byte // the arguments, once there are any that are lent
 	counts []int // arguments of each command
 	values []Value
 	err    error
@@ -33,7 +34,36 @@ func (p *Pipeline) Do(args ...string) *Result[Value] {
 	return &Result[Value]{p, len(p.counts) - 1, asValue}
 }
 
+// Lend adds a command whose arguments are lent until Exec has returned: they are encoded into what is sent, and copied nowhere else.
+func (p *Pipeline) Lend(args ...[]byte) *Result[Value] {
+	p.LendMany(args)
+	return &Result[Value]{p, len(p.counts) - 1, asValue}
+}
+
+// LendMany is Lend for several commands, whose replies are then found by ExecInto.
+func (p *Pipeline) LendMany(commands ...[][]byte) {
+	if len(p.ends) > 0 { // what came before was copied
+		from := 0
+		for _, end := range p.ends {
+			p.lent = append(p.lent, p.data[from:end:end])
+			from = end
+		}
+		p.data, p.ends = nil, nil
+	}
+	for _, args := range commands {
+		p.lent = append(p.lent, args...)
+		p.counts = append(p.counts, len(args))
+	}
+}
+
 func (p *Pipeline) add(args []string) {
+	if len(p.lent) > 0 {
+		for _, arg := range args {
+			p.lent = append(p.lent, []byte(arg))
+		}
+		p.counts = append(p.counts, len(args))
+		return
+	}
 	for _, arg := range args {
 		p.data = append(p.data, arg...)
 		p.ends = append(p.ends, len(p.data))
@@ -43,21 +73,30 @@ func (p *Pipeline) add(args []string) {
 
 // Reset empties the pipeline, so that it can be used again; Results of before are void.
 func (p *Pipeline) Reset() {
-	p.data, p.ends, p.counts, p.values, p.err, p.done = p.data[:0], p.ends[:0], p.counts[:0], nil, nil, false
+	clear(p.lent)
+	p.data, p.ends, p.counts, p.lent, p.values, p.err, p.done = p.data[:0], p.ends[:0], p.counts[:0], p.lent[:0], nil, nil, false
 }
 
 // Exec sends the commands and waits for all replies, which are the caller's. The error says that replies are missing; an error reply is
 // found in its Value or Result. A pipeline that broke off is never sent again by itself.
-func (p *Pipeline) Exec(ctx context.Context) ([]Value, error) {
+func (p *Pipeline) Exec(ctx context.Context) ([]Value, error) { return p.ExecInto(ctx, nil) }
+
+// ExecInto is Exec into values that are used again with their memory. After an error they are not the caller's any more: replies may
+// still be written to them.
+func (p *Pipeline) ExecInto(ctx context.Context, values []Value) ([]Value, error) {
 	if len(p.counts) == 0 {
 		return nil, nil
 	}
+	if cap(values) < len(p.counts) {
+		values = append(values[:cap(values)], make([]Value, len(p.counts)-cap(values))...)
+	}
+	values = values[:len(p.counts)]
 	for attempt := 0; ; attempt++ {
 		la, err := p.ch.ready(ctx)
 		if err != nil {
 			return nil, p.fail(err)
 		}
-		values, err, sent := p.try(ctx, la)
+		err, sent := p.try(ctx, la, values)
 		if err == nil {
 			p.values, p.done = values, true
 			return values, nil
@@ -76,12 +115,16 @@ func (p *Pipeline) fail(err error) error {
 
 // run is Exec on a lane that is not the channel's yet.
 func (p *Pipeline) run(ctx context.Context, la *lane) ([]Value, error) {
-	values, err, _ := p.try(ctx, la)
+	values := make([]Value, len(p.counts))
+	err, _ := p.try(ctx, la, values)
 	return values, err
 }
 
 // argv returns the arguments of the next command and how many ends it took.
 func (p *Pipeline) argv(scratch [][]byte, at, count int) [][]byte {
+	if len(p.lent) > 0 {
+		return p.lent[at : at+count : at+count]
+	}
 	from := 0
 	if at > 0 {
 		from = p.ends[at-1]
@@ -94,12 +137,14 @@ func (p *Pipeline) argv(scratch [][]byte, at, count int) [][]byte {
 	return scratch
 }
 
-func (p *Pipeline) try(ctx context.Context, la *lane) (values []Value, err error, sent bool) {
+// try sends the commands once, and has their replies written to values.
+func (p *Pipeline) try(ctx context.Context, la *lane, values []Value) (err error, sent bool) {
 	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx), false
+		return context.Cause(ctx), false
 	}
 	n := len(p.counts)
-	c := newCall(n)
+	c := newCall()
+	c.values, values[0].Kind = values, 0
 	l := la.link
 	l.mu.Lock()
 	if l.pending >= l.conn.opts.InFlightMax || len(l.out) >= l.conn.opts.WriteBytesMax {
@@ -124,23 +169,16 @@ func (p *Pipeline) try(ctx context.Context, la *lane) (values []Value, err error
 		l.out = l.out[:min(from, len(l.out))]
 		l.mu.Unlock()
 		c.free()
-		return nil, err, false
+		return err, false
 	}
 	write, read := l.begin(la, c, n)
 	l.mu.Unlock()
 	if l.complete(ctx, c, write, read) {
-		return nil, context.Cause(ctx), true
+		return context.Cause(ctx), true
 	}
-	values, err = c.values, c.err
-	if n == 1 {
-		values = []Value{c.one[0]}
-		c.one[0] = Value{}
-	}
+	err = c.err
 	c.free()
-	if err != nil {
-		return nil, err, true
-	}
-	return values, nil, true
+	return err, true
 }
 
 // ErrTxAborted is returned by ExecTx when a watched key was changed.

@@ -173,7 +173,7 @@ func (ch *Channel) resubscribe(ctx context.Context, la *lane) error {
 		}
 		la.setWindow(ch.window())
 		la.pin()
-		c := newCall(1)
+		c := newCall()
 		if err, _ := exchangeOn(ctx, la, c, append([]string{subscribeWords[kind]}, names...)); err != nil {
 			return err
 		}

@@ -43,8 +43,15 @@ var ErrWrongType = errors.New("memory: the key holds another kind of value")
 // Advance moves the clock on.
 func (s *Store) Advance(d time.Duration) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.shift += d
+	keys := make([]string, 0, len(s.entries))
+	for key := range s.entries {
+		keys = append(keys, key)
+	}
+	s.mu.Unlock()
+	for _, key := range keys {
+		s.expire(key)
+	}
 }
 
 // Fault has f called before each operation, outside any lock; its error fails the operation. It may wait, and nil takes it away.
@@ -184,9 +191,24 @@ func (s *Store) find(key string) (entry, bool) {
 	return e, ok
 }
 
+// expire tells of a key that has come to its end.
+func (s *Store) expire(key string) {
+	s.mu.Lock()
+	_, before := s.entries[key]
+	_, there := s.find(key)
+	tell := s.tell(key)
+	s.mu.Unlock()
+	if before && !there {
+		tell()
+	}
+}
+
 func (s *Store) store(key string, e entry, ttl time.Duration) {
 	if ttl > 0 {
 		e.expires = s.now().Add(ttl)
+		if len(s.trackers) > 0 {
+			time.AfterFunc(ttl, func() { s.expire(key) })
+		}
 	}
 	if s.entries == nil {
 		s.entries = map[string]entry{}
@@ -279,6 +301,10 @@ func (s *Store) lease(op *cache.Op, key string) (changed string) {
 }
 
 func (s *Store) hash(op *cache.Op, key string, e entry, there bool) (changed string) {
+	if op.Kind != cache.OpHashGet && (len(op.Fields) == 0 || len(op.Fields)%2 != 0) {
+		op.Err = errors.New("memory: a hash needs fields")
+		return ""
+	}
 	if there && e.hash == nil && op.Kind != cache.OpHashSet {
 		op.Err = ErrWrongType
 		return ""

@@ -1,0 +1,229 @@
+// Package servers starts the servers that the tests of a cache talk to: Debian's redis-server, alone and three as a cluster, and weft serve.
+package servers
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weft-db/weft/sdk/go/resp"
+)
+
+// startWait bounds how long a server may take to start. It is never a pause.
+const startWait = 30 * time.Second
+
+// Server is a running server, or several that are a cluster.
+type Server struct {
+	Name    string
+	Addrs   []string
+	Cluster bool
+	procs   []*process
+}
+
+// process is one of them.
+type process struct {
+	path string
+	args []string
+	dir  string
+	addr string
+	cmd  *exec.Cmd
+}
+
+// All starts what there is: redis, a cluster of redis, and weft if WEFT_BIN names it.
+func All(t testing.TB) []*Server {
+	t.Helper()
+	var all []*Server
+	if s := Redis(t); s != nil {
+		all = append(all, s, Cluster(t))
+	}
+	if s := Weft(t); s != nil {
+		all = append(all, s)
+	}
+	if len(all) == 0 {
+		t.Skip("neither redis-server is installed nor is WEFT_BIN set")
+	}
+	return all
+}
+
+// Redis starts redis-server, or returns nil where it is not installed.
+func Redis(t testing.TB) *Server {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Log("redis-server is not installed; Debian has it in redis-server")
+		return nil
+	}
+	port := ports(t, 1)[0]
+	s := &Server{Name: "redis"}
+	s.start(t, path, port, "--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", port)
+	return s
+}
+
+// Weft starts weft serve, or returns nil where WEFT_BIN does not say what that is.
+func Weft(t testing.TB) *Server {
+	t.Helper()
+	path := os.Getenv("WEFT_BIN")
+	if path == "" {
+		t.Log("WEFT_BIN is not set: not against weft serve")
+		return nil
+	}
+	port := ports(t, 1)[0]
+	s := &Server{Name: "weft"}
+	s.start(t, path, port, "serve", "--bind", "127.0.0.1", "--port", port)
+	return s
+}
+
+// Cluster starts three redis-servers that share the slots.
+func Cluster(t testing.TB) *Server {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Log("redis-server is not installed; Debian has it in redis-server")
+		return nil
+	}
+	const nodes = 3
+	s := &Server{Name: "cluster", Cluster: true}
+	all := ports(t, 2*nodes)
+	for i := range nodes {
+		s.start(t, path, all[i], "--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", all[i], "--cluster-enabled", "yes",
+			"--cluster-port", all[nodes+i], "--cluster-node-timeout", "5000")
+	}
+	const slots = 16384
+	for i, addr := range s.Addrs {
+		from, to := i*slots/nodes, (i+1)*slots/nodes-1
+		Command(t, addr, "CLUSTER", "ADDSLOTSRANGE", fmt.Sprint(from), fmt.Sprint(to))
+		Command(t, addr, "CLUSTER", "SET-CONFIG-EPOCH", fmt.Sprint(i+1))
+		if i > 0 {
+			host, port, _ := net.SplitHostPort(addr)
+			Command(t, s.Addrs[0], "CLUSTER", "MEET", host, port, all[nodes+i])
+		}
+	}
+	for _, addr := range s.Addrs {
+		until(t, "the cluster", func() bool {
+			info := Command(t, addr, "CLUSTER", "INFO")
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
+		})
+	}
+	return s
+}
+
+// ports returns free ports. All are held until all are known, so that they differ.
+func ports(t testing.TB, n int) []string {
+	t.Helper()
+	var all []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		all = append(all, port)
+	}
+	return all
+}
+
+func (s *Server) start(t testing.TB, path, port string, args ...string) {
+	t.Helper()
+	p := &process{path: path, args: args, dir: t.TempDir(), addr: "127.0.0.1:" + port}
+	s.procs, s.Addrs = append(s.procs, p), append(s.Addrs, p.addr)
+	t.Cleanup(p.kill)
+	p.run(t)
+}
+
+func (p *process) run(t testing.TB) {
+	t.Helper()
+	p.cmd = exec.Command(p.path, p.args...)
+	p.cmd.Dir = p.dir
+	log, err := os.Create(filepath.Join(p.dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, p.path, func() bool {
+		nc, err := net.DialTimeout("tcp", p.addr, time.Second)
+		if err == nil {
+			_ = nc.Close()
+		}
+		return err == nil
+	})
+}
+
+func (p *process) kill() {
+	if p.cmd != nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+		p.cmd = nil
+	}
+}
+
+// Kill ends the server without a word.
+func (s *Server) Kill() {
+	for _, p := range s.procs {
+		p.kill()
+	}
+}
+
+// Restart starts it again at the same address, empty.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	for _, p := range s.procs {
+		p.run(t)
+	}
+}
+
+// Freeze stops the server's process, which keeps its connections, and Thaw lets it go on.
+func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
+
+// Thaw is the opposite of Freeze.
+func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	for _, p := range s.procs {
+		_ = p.cmd.Process.Signal(sig)
+	}
+}
+
+// Command sends a command to a server and returns its reply as text.
+func Command(t testing.TB, addr string, words ...string) string {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	text := fmt.Sprintf("*%d\r\n", len(words))
+	for _, word := range words {
+		text += fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
+	}
+	if _, err := nc.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	var v resp.Value
+	if err := resp.NewReader(nc).Read(&v); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Err(); err != nil {
+		t.Fatalf("%v: %v", words, err)
+	}
+	return string(v.Data)
+}
+
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(startWait); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s did not start", what)
+		}
+	}
+}

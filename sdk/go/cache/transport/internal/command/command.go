@@ -1,0 +1,155 @@
+// Package command makes commands of a cache's operations, for all transports that talk to a server, and knows what to do where there are
+// no scripts.
+package command
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-db/weft/sdk/go/cache"
+)
+
+// The scripts. KEYS[1] is the lease or the hash.
+const (
+	scriptFill = "if redis.call('GET',KEYS[1])~=ARGV[1] then return 0 end " +
+		"if ARGV[3]=='0' then redis.call('SET',KEYS[2],ARGV[2]) else redis.call('SET',KEYS[2],ARGV[2],'PX',ARGV[3]) end " +
+		"redis.call('DEL',KEYS[1]) return 1"
+	scriptRelease = "if redis.call('GET',KEYS[1])~=ARGV[1] then return 0 end redis.call('DEL',KEYS[1]) return 1"
+	scriptRenew   = "if redis.call('GET',KEYS[1])~=ARGV[1] then return 0 end redis.call('PEXPIRE',KEYS[1],ARGV[2]) return 1"
+	scriptHashSet = "redis.call('DEL',KEYS[1]) redis.call('HSET',KEYS[1],unpack(ARGV,2)) " +
+		"if ARGV[1]~='0' then redis.call('PEXPIRE',KEYS[1],ARGV[1]) end return 1"
+	scriptHashUpdate = "if redis.call('EXISTS',KEYS[1])==0 then return 0 end redis.call('HSET',KEYS[1],unpack(ARGV)) return 1"
+)
+
+// HashFieldsMax bounds the names and values of one hash: scripts unpack them on Lua's stack.
+const HashFieldsMax = 4000
+
+// Scripted reports whether an operation is a script.
+func Scripted(k cache.OpKind) bool {
+	switch k {
+	case cache.OpFill, cache.OpRelease, cache.OpRenew, cache.OpHashSet, cache.OpHashUpdate:
+		return true
+	}
+	return false
+}
+
+// ErrFields says that a hash has too many fields, or none.
+var ErrFields = errors.New("cache: a hash needs 1 to 2000 fields")
+
+// Check refuses what no server could do.
+func Check(op *cache.Op) error {
+	switch op.Kind {
+	case cache.OpHashSet, cache.OpHashUpdate:
+		if n := len(op.Fields); n == 0 || n%2 != 0 || n > HashFieldsMax {
+			return ErrFields
+		}
+	case cache.OpHashGet:
+		if len(op.Fields) > HashFieldsMax {
+			return ErrFields
+		}
+	case cache.OpGet, cache.OpSet, cache.OpDelete, cache.OpAcquire, cache.OpFill, cache.OpRelease, cache.OpRenew:
+	default:
+		return errKind
+	}
+	return nil
+}
+
+var errKind = errors.New("cache: no such operation")
+
+var (
+	wordGet, wordSet, wordDel    = []byte("GET"), []byte("SET"), []byte("DEL")
+	wordNX, wordPX               = []byte("NX"), []byte("PX")
+	wordEval, wordOne, wordTwo   = []byte("EVAL"), []byte("1"), []byte("2")
+	wordHMGet, wordHGetAll       = []byte("HMGET"), []byte("HGETALL")
+	wordHSet, wordPExpire        = []byte("HSET"), []byte("PEXPIRE")
+	wordMulti, wordExec          = []byte("MULTI"), []byte("EXEC")
+	wordWatch, wordUnwatch       = []byte("WATCH"), []byte("UNWATCH")
+	wordExists, wordZero         = []byte("EXISTS"), []byte("0")
+	fill, release, renew         = []byte(scriptFill), []byte(scriptRelease), []byte(scriptRenew)
+	scriptedHSet, scriptedUpdate = []byte(scriptHashSet), []byte(scriptHashUpdate)
+)
+
+// Builder makes arguments. It is used again and again: what it has made is void with the next Reset.
+type Builder struct {
+	args   [][]byte
+	digits []byte
+}
+
+// Reset forgets what was made.
+func (b *Builder) Reset() { b.args, b.digits = b.args[:0], b.digits[:0] }
+
+// number returns a duration in milliseconds as text.
+func (b *Builder) number(d time.Duration) []byte {
+	if d <= 0 {
+		return wordZero
+	}
+	from := len(b.digits)
+	b.digits = strconv.AppendInt(b.digits, max(d.Milliseconds(), 1), 10)
+	return b.digits[from:len(b.digits):len(b.digits)]
+}
+
+// Args returns the command that an operation is, with a script where it needs one.
+func (b *Builder) Args(op *cache.Op) [][]byte {
+	from := len(b.args)
+	switch op.Kind {
+	case cache.OpGet:
+		b.args = append(b.args, wordGet, op.Key)
+	case cache.OpSet:
+		b.args = append(b.args, wordSet, op.Key, op.Value)
+		if op.TTL > 0 {
+			b.args = append(b.args, wordPX, b.number(op.TTL))
+		}
+	case cache.OpDelete:
+		b.args = append(b.args, wordDel, op.Key)
+		if op.Lease != nil {
+			b.args = append(b.args, op.Lease)
+		}
+	case cache.OpAcquire:
+		b.args = append(b.args, wordSet, op.Lease, op.Token, wordNX, wordPX, b.number(op.TTL))
+	case cache.OpFill:
+		b.args = append(b.args, wordEval, fill, wordTwo, op.Lease, op.Key, op.Token, op.Value, b.number(op.TTL))
+	case cache.OpRelease:
+		b.args = append(b.args, wordEval, release, wordOne, op.Lease, op.Token)
+	case cache.OpRenew:
+		b.args = append(b.args, wordEval, renew, wordOne, op.Lease, op.Token, b.number(op.TTL))
+	case cache.OpHashSet:
+		b.args = append(append(b.args, wordEval, scriptedHSet, wordOne, op.Key, b.number(op.TTL)), op.Fields...)
+	case cache.OpHashUpdate:
+		b.args = append(append(b.args, wordEval, scriptedUpdate, wordOne, op.Key), op.Fields...)
+	case cache.OpHashGet:
+		if len(op.Fields) == 0 {
+			b.args = append(b.args, wordHGetAll, op.Key)
+			break
+		}
+		b.args = append(append(b.args, wordHMGet, op.Key), op.Fields...)
+	}
+	return b.args[from:len(b.args):len(b.args)]
+}
+
+// Scripts remembers whether a server has scripts. The zero value asks.
+type Scripts struct{ none atomic.Int64 }
+
+// askAgain is how long it is remembered that there are none: servers are replaced.
+const askAgain = time.Minute
+
+// Missing reports whether scripts are known not to be there.
+func (s *Scripts) Missing() bool {
+	at := s.none.Load()
+	return at != 0 && time.Since(time.Unix(0, at)) < askAgain
+}
+
+// Learn looks at the error of a script, and reports whether it says that there are none, or none for this user.
+func (s *Scripts) Learn(err error) bool {
+	if err == nil {
+		return false
+	}
+	text := strings.ToLower(err.Error())
+	if !strings.Contains(text, "unknown command") && !strings.Contains(text, "noperm") || !strings.Contains(text, "eval") {
+		return false
+	}
+	s.none.Store(time.Now().UnixNano())
+	return true
+}
