@@ -1,0 +1,234 @@
+// Package goredis is the transport of a cache over go-redis: one server, Sentinel, a cluster, or a ring.
+//
+// Set ContextTimeoutEnabled in the client's options: otherwise go-redis waits for its own ReadTimeout and retries whatever the context says,
+// and so does a cache's StoreTimeout.
+package goredis
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weft-db/weft/sdk/go/cache"
+	"github.com/weft-db/weft/sdk/go/cache/track"
+	"github.com/weft-db/weft/sdk/go/cache/transport/internal/command"
+)
+
+// Transport runs a cache's operations on a client, which stays the caller's.
+type Transport struct {
+	client  redis.UniversalClient
+	scripts command.Scripts
+}
+
+// New makes a transport of a *redis.Client, *redis.ClusterClient, or what else is a UniversalClient.
+func New(client redis.UniversalClient) *Transport { return &Transport{client: client} }
+
+// errNoWatch says that a store without scripts is no single server.
+var errNoWatch = errors.New("goredis: the store has no EVAL, and WATCH needs a *redis.Client")
+
+// Do is that of a cache.Transport.
+func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
+	if len(ops) == 1 && !command.Scripted(ops[0].Kind) {
+		op := &ops[0]
+		if op.Err = command.Check(op); op.Err == nil {
+			take(op, queue(ctx, t.client, op, nil))
+		}
+		return
+	}
+	missing := t.scripts.Missing()
+	pipe := t.client.Pipeline()
+	commands := make([]redis.Cmder, len(ops))
+	var guarded []*cache.Op
+	var b command.Builder
+	for i := range ops {
+		op := &ops[i]
+		switch op.Err = command.Check(op); {
+		case op.Err != nil:
+		case missing && command.Scripted(op.Kind):
+			guarded = append(guarded, op)
+		default:
+			commands[i] = queue(ctx, pipe, op, &b)
+		}
+	}
+	if pipe.Len() > 0 {
+		_, _ = pipe.Exec(ctx) // each command has its own error
+	}
+	for i, c := range commands {
+		if c == nil {
+			continue
+		}
+		if command.Scripted(ops[i].Kind) && t.scripts.Learn(c.Err()) {
+			guarded = append(guarded, &ops[i])
+			continue
+		}
+		take(&ops[i], c)
+	}
+	if len(guarded) > 0 {
+		t.guarded(ctx, guarded)
+	}
+}
+
+// queue sends an operation, or adds it to a pipeline.
+func queue(ctx context.Context, to redis.Cmdable, op *cache.Op, b *command.Builder) redis.Cmder {
+	switch op.Kind {
+	case cache.OpGet:
+		return to.Get(ctx, string(op.Key))
+	case cache.OpSet:
+		return to.Set(ctx, string(op.Key), op.Value, op.TTL)
+	case cache.OpDelete:
+		if op.Lease != nil {
+			return to.Del(ctx, string(op.Key), string(op.Lease))
+		}
+		return to.Del(ctx, string(op.Key))
+	case cache.OpAcquire:
+		return to.SetNX(ctx, string(op.Lease), op.Token, op.TTL)
+	case cache.OpHashGet:
+		if len(op.Fields) == 0 {
+			return to.HGetAll(ctx, string(op.Key))
+		}
+		names := make([]string, len(op.Fields))
+		for i, name := range op.Fields {
+			names[i] = string(name)
+		}
+		return to.HMGet(ctx, string(op.Key), names...)
+	}
+	c := redis.NewCmd(ctx, boxed(b.Args(op))...)
+	_ = to.(redis.Pipeliner).Process(ctx, c) // scripts come here in pipelines only
+	return c
+}
+
+// boxed makes arguments of bytes what go-redis takes. The first is the name, which it looks at.
+func boxed(args [][]byte) []any {
+	all := make([]any, len(args))
+	for i, arg := range args {
+		all[i] = arg
+	}
+	all[0] = string(args[0])
+	return all
+}
+
+// take makes the result of an operation of its command.
+func take(op *cache.Op, c redis.Cmder) {
+	op.Found = false
+	if op.Err = c.Err(); op.Err != nil {
+		if op.Err == redis.Nil {
+			op.Err = nil
+		}
+		return
+	}
+	switch c := c.(type) {
+	case *redis.StringCmd:
+		op.Found = true
+		op.Value = append(op.Value, c.Val()...)
+	case *redis.StatusCmd:
+		op.Found = true
+	case *redis.BoolCmd:
+		op.Found = c.Val()
+	case *redis.IntCmd:
+		op.Found = c.Val() > 0
+	case *redis.SliceCmd:
+		op.Values = op.Values[:0]
+		for _, each := range c.Val() {
+			text, ok := each.(string)
+			if !ok {
+				op.Values = append(op.Values, nil)
+				continue
+			}
+			op.Found = true
+			op.Values = append(op.Values, append([]byte{}, text...))
+		}
+	case *redis.MapStringStringCmd:
+		op.Values = op.Values[:0]
+		for name, value := range c.Val() {
+			op.Values = append(op.Values, []byte(name), []byte(value))
+		}
+		op.Found = len(c.Val()) > 0
+	case *redis.Cmd:
+		n, err := c.Int64()
+		op.Found, op.Err = n > 0, err
+	}
+}
+
+// session is a connection as command.Watched needs it.
+type session struct{ conn *redis.Conn }
+
+func (s session) Pipeline(ctx context.Context, commands [][][]byte) ([]command.Reply, error) {
+	pipe := s.conn.Pipeline()
+	for _, args := range commands {
+		pipe.Do(ctx, boxed(args)...)
+	}
+	done, err := pipe.Exec(ctx)
+	replies := make([]command.Reply, len(done))
+	for i, each := range done {
+		c := each.(*redis.Cmd)
+		r := &replies[i]
+		switch r.Err = c.Err(); {
+		case r.Err == redis.Nil:
+			r.Nil, r.Err = true, nil
+		case r.Err != nil:
+			var reply redis.Error
+			if !errors.As(r.Err, &reply) {
+				return nil, r.Err
+			}
+		default:
+			switch v := c.Val().(type) {
+			case string:
+				r.Data = []byte(v)
+			case int64:
+				r.Int = v
+			}
+		}
+	}
+	if len(done) < len(commands) {
+		return nil, err
+	}
+	return replies, nil
+}
+
+// guarded runs operations with WATCH on a connection that nobody else uses meanwhile.
+func (t *Transport) guarded(ctx context.Context, ops []*cache.Op) {
+	client, ok := t.client.(*redis.Client)
+	if !ok {
+		for _, op := range ops {
+			op.Err = errNoWatch
+		}
+		return
+	}
+	conn := client.Conn()
+	command.Watched(ctx, session{conn}, ops)
+	if ctx.Err() != nil { // it must not go back to the pool with a watch
+		_ = conn.Do(context.WithoutCancel(ctx), "UNWATCH").Err()
+	}
+	_ = conn.Close()
+}
+
+// Track is that of a cache.Tracker.
+func (t *Transport) Track(ctx context.Context, prefix string, events cache.TrackEvents) error {
+	switch c := t.client.(type) {
+	case *redis.Client:
+		return track.Start(ctx, prefix, events, track.Nodes(node(c)))
+	case *redis.ClusterClient:
+		return track.Start(ctx, prefix, events, func(ctx context.Context) ([]track.Node, error) {
+			var mu sync.Mutex
+			var nodes []track.Node
+			err := c.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
+				mu.Lock()
+				defer mu.Unlock()
+				nodes = append(nodes, node(master))
+				return nil
+			})
+			return nodes, err
+		})
+	}
+	return cache.ErrNoTracking
+}
+
+// node says how a client reaches its server; its dialer sees to TLS.
+func node(c *redis.Client) track.Node {
+	o := c.Options()
+	return track.Node{Network: o.Network, Addr: o.Addr, Username: o.Username, Password: o.Password,
+		Dialer: func(ctx context.Context) (net.Conn, error) { return o.Dialer(ctx, o.Network, o.Addr) }}
+}

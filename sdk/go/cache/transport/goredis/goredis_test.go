@@ -1,0 +1,23 @@
+package goredis_test
+
+// This file owns the test of the transport with servers.
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weft-db/weft/sdk/go/cache"
+	"github.com/weft-db/weft/sdk/go/cache/transport/goredis"
+	"github.com/weft-db/weft/sdk/go/cache/transport/transporttest"
+)
+
+func TestServers(t *testing.T) {
+	transporttest.RunServers(t, func(t *testing.T, addrs []string, cluster bool) cache.Transport {
+		client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: addrs, IsClusterMode: cluster, ContextTimeoutEnabled: true,
+			DialTimeout: time.Second, MaxRetries: 1})
+		t.Cleanup(func() { _ = client.Close() })
+		return goredis.New(client)
+	})
+}

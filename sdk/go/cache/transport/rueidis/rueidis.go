@@ -1,0 +1,216 @@
+// Package rueidis is the transport of a cache over rueidis: one server, Sentinel, or a cluster.
+package rueidis
+
+import (
+	"context"
+	"net"
+
+	"github.com/redis/rueidis"
+
+	"github.com/weft-db/weft/sdk/go/cache"
+	"github.com/weft-db/weft/sdk/go/cache/track"
+	"github.com/weft-db/weft/sdk/go/cache/transport/internal/command"
+)
+
+// Transport runs a cache's operations on a client, which stays the caller's.
+type Transport struct {
+	client  rueidis.Client
+	option  rueidis.ClientOption
+	scripts command.Scripts
+}
+
+// New makes a transport of a client. The option is the one that the client was made with: tracking needs connections of its own.
+func New(client rueidis.Client, option rueidis.ClientOption) *Transport {
+	return &Transport{client: client, option: option}
+}
+
+// Do is that of a cache.Transport.
+func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
+	if len(ops) == 1 && !command.Scripted(ops[0].Kind) {
+		op := &ops[0]
+		if op.Err = command.Check(op); op.Err == nil {
+			r := t.client.Do(ctx, t.build(op, nil))
+			take(op, &r)
+		}
+		return
+	}
+	missing := t.scripts.Missing()
+	commands := make(rueidis.Commands, 0, len(ops))
+	of := make([]*cache.Op, 0, len(ops))
+	var guarded []*cache.Op
+	var b command.Builder
+	for i := range ops {
+		op := &ops[i]
+		switch op.Err = command.Check(op); {
+		case op.Err != nil:
+		case missing && command.Scripted(op.Kind):
+			guarded = append(guarded, op)
+		default:
+			commands, of = append(commands, t.build(op, &b)), append(of, op)
+		}
+	}
+	if len(commands) > 0 {
+		results := t.client.DoMulti(ctx, commands...)
+		for i := range results {
+			if command.Scripted(of[i].Kind) && t.scripts.Learn(results[i].Error()) {
+				guarded = append(guarded, of[i])
+				continue
+			}
+			take(of[i], &results[i])
+		}
+	}
+	if len(guarded) > 0 {
+		t.guarded(ctx, guarded)
+	}
+}
+
+// build makes the command of an operation. Everything is copied: a command may outlive its context.
+func (t *Transport) build(op *cache.Op, b *command.Builder) rueidis.Completed {
+	switch op.Kind {
+	case cache.OpGet:
+		return t.client.B().Get().Key(string(op.Key)).Build()
+	case cache.OpSet:
+		set := t.client.B().Set().Key(string(op.Key)).Value(string(op.Value))
+		if op.TTL > 0 {
+			return set.PxMilliseconds(op.TTL.Milliseconds()).Build()
+		}
+		return set.Build()
+	case cache.OpDelete:
+		del := t.client.B().Del().Key(string(op.Key))
+		if op.Lease != nil {
+			return del.Key(string(op.Lease)).Build()
+		}
+		return del.Build()
+	case cache.OpAcquire:
+		return t.client.B().Set().Key(string(op.Lease)).Value(string(op.Token)).Nx().PxMilliseconds(op.TTL.Milliseconds()).Build()
+	case cache.OpHashGet:
+		if len(op.Fields) == 0 {
+			return t.client.B().Hgetall().Key(string(op.Key)).Build()
+		}
+		return t.client.B().Hmget().Key(string(op.Key)).Field(texts(op.Fields)...).Build()
+	}
+	words := texts(b.Args(op)) // EVAL, script, number of keys, keys, arguments
+	keys := 3 + int(words[2][0]-'0')
+	return t.client.B().Eval().Script(words[1]).Numkeys(int64(keys - 3)).Key(words[3:keys]...).Arg(words[keys:]...).Build()
+}
+
+func texts(args [][]byte) []string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = string(arg)
+	}
+	return words
+}
+
+// take makes the result of an operation of its reply.
+func take(op *cache.Op, r *rueidis.RedisResult) {
+	op.Found = false
+	if op.Err = r.Error(); op.Err != nil {
+		if rueidis.IsRedisNil(op.Err) {
+			op.Err = nil
+		}
+		return
+	}
+	switch op.Kind {
+	case cache.OpGet:
+		text, err := r.ToString()
+		if op.Err = err; err == nil {
+			op.Found = true
+			op.Value = append(op.Value, text...)
+		}
+	case cache.OpSet, cache.OpAcquire:
+		op.Found = true
+	case cache.OpHashGet:
+		takeHash(op, r)
+	default:
+		n, err := r.AsInt64()
+		op.Found, op.Err = n > 0, err
+	}
+}
+
+func takeHash(op *cache.Op, r *rueidis.RedisResult) {
+	op.Values = op.Values[:0]
+	if len(op.Fields) == 0 {
+		pairs, err := r.AsStrMap()
+		for name, value := range pairs {
+			op.Values = append(op.Values, []byte(name), []byte(value))
+		}
+		op.Found, op.Err = len(pairs) > 0, err
+		return
+	}
+	values, err := r.ToArray()
+	op.Err = err
+	for i := range values {
+		if values[i].IsNil() {
+			op.Values = append(op.Values, nil)
+			continue
+		}
+		text, err := values[i].ToString()
+		if err != nil {
+			op.Err = err
+			return
+		}
+		op.Found = true
+		op.Values = append(op.Values, append([]byte{}, text...))
+	}
+}
+
+// session is a connection as command.Watched needs it.
+type session struct{ client rueidis.DedicatedClient }
+
+func (s session) Pipeline(ctx context.Context, commands [][][]byte) ([]command.Reply, error) {
+	all := make(rueidis.Commands, len(commands))
+	for i, args := range commands {
+		words := texts(args)
+		all[i] = s.client.B().Arbitrary(words[0]).Args(words[1:]...).Build()
+	}
+	results := s.client.DoMulti(ctx, all...)
+	replies := make([]command.Reply, len(results))
+	for i := range results {
+		r := &replies[i]
+		m, err := results[i].ToMessage()
+		switch {
+		case rueidis.IsRedisNil(err):
+			r.Nil = true
+		case err != nil:
+			if _, ok := rueidis.IsRedisErr(err); !ok {
+				return nil, err
+			}
+			r.Err = err
+		case m.IsInt64():
+			r.Int, r.Err = m.ToInt64()
+		case m.IsString():
+			text, err := m.ToString()
+			r.Data, r.Err = []byte(text), err
+		}
+	}
+	return replies, nil
+}
+
+// guarded runs operations with WATCH on a connection that nobody else uses meanwhile.
+func (t *Transport) guarded(ctx context.Context, ops []*cache.Op) {
+	client, release := t.client.Dedicate()
+	defer release()
+	command.Watched(ctx, session{client}, ops)
+	if ctx.Err() != nil { // it must not go back to the pool with a watch
+		client.Close()
+	}
+}
+
+// Track is that of a cache.Tracker.
+func (t *Transport) Track(ctx context.Context, prefix string, events cache.TrackEvents) error {
+	return track.Start(ctx, prefix, events, func(context.Context) ([]track.Node, error) {
+		var nodes []track.Node
+		for addr := range t.client.Nodes() {
+			n := track.Node{Addr: addr, TLSConfig: t.option.TLSConfig, Username: t.option.Username, Password: t.option.Password}
+			if dial := t.option.DialCtxFn; dial != nil {
+				n.TLSConfig = nil // it sees to that
+				n.Dialer = func(ctx context.Context) (net.Conn, error) {
+					return dial(ctx, addr, &t.option.Dialer, t.option.TLSConfig)
+				}
+			}
+			nodes = append(nodes, n)
+		}
+		return nodes, nil
+	})
+}
