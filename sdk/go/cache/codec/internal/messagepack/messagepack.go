@@ -14,62 +14,97 @@ var (
 	errByte     = errors.New("messagepack: 0xc1 begins no value")
 )
 
-// shape says how a value continues behind its first byte.
-type shape struct {
-	length  uint8 // bytes of a big-endian length or count
-	fixed   uint8 // bytes of content besides
-	perUnit uint8 // what the length counts: 0 nothing, else one of the units
+// head is what a first byte says: the bytes of the value without its elements, and the number of those; or, for a value with a length
+// behind the first byte, how many bytes that has and what it counts.
+type head struct {
+	size     uint8 // including the first byte; 0 where there is no such value
+	elements uint8
+	length   uint8 // bytes of a big-endian length, included in size
+	counts   uint8
 }
 
 const (
-	unitBytes  = 1
-	unitArrays = 2
-	unitMaps   = 3
+	countsBytes  = 0
+	countsArrays = 1 // so many elements
+	countsMaps   = 2 // twice so many
 )
 
-// shapes are those of the first bytes from 0xc0 to 0xdf.
-var shapes = [32]shape{
-	0x04: {1, 0, unitBytes}, 0x05: {2, 0, unitBytes}, 0x06: {4, 0, unitBytes}, // bin
-	0x07: {1, 1, unitBytes}, 0x08: {2, 1, unitBytes}, 0x09: {4, 1, unitBytes}, // ext, with its type
-	0x0a: {0, 4, 0}, 0x0b: {0, 8, 0}, // float
-	0x0c: {0, 1, 0}, 0x0d: {0, 2, 0}, 0x0e: {0, 4, 0}, 0x0f: {0, 8, 0}, // uint
-	0x10: {0, 1, 0}, 0x11: {0, 2, 0}, 0x12: {0, 4, 0}, 0x13: {0, 8, 0}, // int
-	0x14: {0, 2, 0}, 0x15: {0, 3, 0}, 0x16: {0, 5, 0}, 0x17: {0, 9, 0}, 0x18: {0, 17, 0}, // fixext
-	0x19: {1, 0, unitBytes}, 0x1a: {2, 0, unitBytes}, 0x1b: {4, 0, unitBytes}, // str
-	0x1c: {2, 0, unitArrays}, 0x1d: {4, 0, unitArrays}, 0x1e: {2, 0, unitMaps}, 0x1f: {4, 0, unitMaps},
-}
+// heads are those of all first bytes.
+var heads = func() (h [256]head) {
+	for b := range h {
+		switch {
+		case b < 0x80 || b >= 0xe0: // a small integer
+			h[b] = head{size: 1}
+		case b < 0x90:
+			h[b] = head{size: 1, elements: uint8(2 * (b & 0x0f))}
+		case b < 0xa0:
+			h[b] = head{size: 1, elements: uint8(b & 0x0f)}
+		case b < 0xc0:
+			h[b] = head{size: uint8(1 + b&0x1f)}
+		}
+	}
+	h[0xc0], h[0xc2], h[0xc3] = head{size: 1}, head{size: 1}, head{size: 1} // nil, false, true
+	for i, n := range []uint8{1, 2, 4} {
+		h[0xc4+i] = head{size: 1 + n, length: n}     // bin
+		h[0xc7+i] = head{size: 1 + n + 1, length: n} // ext, with its type
+		h[0xd9+i] = head{size: 1 + n, length: n}     // str
+	}
+	for i, n := range []uint8{2, 4} {
+		h[0xdc+i] = head{size: 1 + n, length: n, counts: countsArrays}
+		h[0xde+i] = head{size: 1 + n, length: n, counts: countsMaps}
+	}
+	for i := range 4 {
+		h[0xcc+i], h[0xd0+i] = head{size: 1 + 1<<i}, head{size: 1 + 1<<i} // uint, int
+	}
+	h[0xca], h[0xcb] = head{size: 5}, head{size: 9} // float
+	for i := range 5 {
+		h[0xd4+i] = head{size: 2 + 1<<i} // fixext
+	}
+	return h
+}()
 
 // Check returns nil if data is exactly one value, and nothing in it is longer than the data.
 func Check(data []byte) error {
 	var small [16]uint64
 	open := small[:0] // what is still missing of the arrays and maps around
 	left := uint64(1)
+	at := 0
 	for {
 		for left == 0 {
 			if len(open) == 0 {
-				if len(data) > 0 {
+				switch {
+				case at < len(data):
 					return errTrailing
+				case at > len(data):
+					return errShort
 				}
 				return nil
 			}
 			left, open = open[len(open)-1], open[:len(open)-1]
 		}
 		left--
-		if len(data) == 0 {
+		if at >= len(data) {
 			return errShort
 		}
-		size, elements, err := head(data)
-		if err != nil {
-			return err
+		h := &heads[data[at]]
+		elements := uint64(h.elements)
+		if h.length != 0 {
+			n, err := length(data[at:], h)
+			if err != nil {
+				return err
+			}
+			if h.counts == countsBytes {
+				at += n
+			}
+			elements = uint64(n) * uint64(h.counts)
+		} else if h.size == 0 {
+			return errByte
 		}
-		if size > uint64(len(data)) {
-			return errShort
-		}
-		data = data[size:]
+		at += int(h.size)
 		if elements == 0 {
 			continue
 		}
-		if elements > uint64(len(data)) { // each takes a byte at least
+		if at > len(data) || elements > uint64(len(data)-at) { // each takes a byte at least
 			return errShort
 		}
 		if len(open) == DepthMax {
@@ -80,35 +115,17 @@ func Check(data []byte) error {
 	}
 }
 
-// head returns the bytes of the value that data begins with, without its elements, and their number.
-func head(data []byte) (size, elements uint64, err error) {
-	first := data[0]
-	switch {
-	case first < 0x80 || first >= 0xe0: // a small integer
-		return 1, 0, nil
-	case first < 0x90:
-		return 1, 2 * uint64(first&0x0f), nil
-	case first < 0xa0:
-		return 1, uint64(first & 0x0f), nil
-	case first < 0xc0:
-		return 1 + uint64(first&0x1f), 0, nil
-	case first == 0xc1:
-		return 0, 0, errByte
-	}
-	s := shapes[first-0xc0]
-	size = 1 + uint64(s.length) + uint64(s.fixed)
-	if s.perUnit == 0 {
-		return size, 0, nil
-	}
-	if len(data) < 1+int(s.length) {
-		return 0, 0, errShort
+// length returns the length behind a first byte. It is at most what data has.
+func length(data []byte, h *head) (int, error) {
+	if len(data) < 1+int(h.length) {
+		return 0, errShort
 	}
 	var n uint64
-	for _, b := range data[1 : 1+s.length] {
+	for _, b := range data[1 : 1+h.length] {
 		n = n<<8 | uint64(b)
 	}
-	if s.perUnit == unitBytes {
-		return size + n, 0, nil
+	if n > uint64(len(data)) {
+		return 0, errShort
 	}
-	return size, n * uint64(s.perUnit-unitBytes), nil
+	return int(n), nil
 }

@@ -70,3 +70,16 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkCheck(b *testing.B) {
+	data := []byte{0xde, 0, 25}
+	for range 25 {
+		data = append(data, "\xa5field\xcb\x01\x02\x03\x04\x05\x06\x07\x08"...)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := Check(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package main
+
+func (r *report) write(name string) error { return nil }
