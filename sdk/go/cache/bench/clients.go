@@ -140,6 +140,7 @@ type ownClient struct {
 	conn     *respb.Conn
 	pipeline *respb.Pipeline
 	value    respb.Value
+	values   []respb.Value
 	args     [][]byte
 }
 
@@ -195,14 +196,14 @@ func (c *ownClient) setPipelined(ctx context.Context, s subject, keys []string) 
 		if err != nil {
 			return err
 		}
-		p.Do("SET", key, string(data), "PX", string(wordTTL))
+		p.Lend(wordSet, []byte(key), data, wordPX, wordTTL)
 	}
-	values, err := p.Exec(ctx)
-	if err != nil {
+	var err error
+	if c.values, err = p.ExecInto(ctx, c.values); err != nil {
 		return err
 	}
-	for i := range values {
-		if err := values[i].Err(); err != nil {
+	for i := range c.values {
+		if err := c.values[i].Err(); err != nil {
 			return err
 		}
 	}
@@ -220,15 +221,15 @@ func (c *ownClient) getPipelined(ctx context.Context, s subject, keys []string) 
 	for _, key := range keys {
 		p.Do(name, key)
 	}
-	values, err := p.Exec(ctx)
-	if err != nil {
+	var err error
+	if c.values, err = p.ExecInto(ctx, c.values); err != nil {
 		return err
 	}
-	for i := range values {
+	for i := range c.values {
 		if hash {
-			err = h.pairs(&values[i], i)
-		} else if err = values[i].Err(); err == nil {
-			err = s.decode(values[i].Data, i)
+			err = h.pairs(&c.values[i], i)
+		} else if err = c.values[i].Err(); err == nil {
+			err = s.decode(c.values[i].Data, i)
 		}
 		if err != nil {
 			return err

@@ -91,7 +91,8 @@ func (h *hash[T]) payload() (float64, error) {
 	return float64(sum) / float64(len(h.current)), nil
 }
 
-func (h *hash[T]) kit(t cache.Transport, prefix string) (kit, error) { return newHashKit(h, t, prefix) }
+// kit is nil: a struct as a hash is another type of the kit.
+func (h *hash[T]) kit(cache.Transport, string) (kit, error) { return nil, nil }
 
 // flatten calls visit for each field of a struct.
 func flatten(v reflect.Value, prefix string, visit func(name, value string)) {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/weft-db/weft/sdk/go/cache"
 )
@@ -16,6 +17,52 @@ type kit interface {
 	getMany(ctx context.Context) error
 }
 
-func (s *typed[T]) kit(t cache.Transport, prefix string) (kit, error) { return nil, nil }
+func (s *typed[T]) kit(t cache.Transport, prefix string) (kit, error) {
+	if t == nil {
+		return nil, nil
+	}
+	c, err := cache.New(t, s.codec, cache.Options[string, T]{Prefix: prefix, Version: 1, TTL: lifetime})
+	if err != nil {
+		return nil, err
+	}
+	k := &typedKit[T]{subject: s, cache: c, items: make([]cache.Item[string, T], batch)}
+	for i := range batch {
+		k.keys = append(k.keys, fmt.Sprintf("%05d", i))
+	}
+	return k, nil
+}
 
-func newHashKit[T any](h *hash[T], t cache.Transport, prefix string) (kit, error) { return nil, nil }
+// typedKit is a cache without a first level, and nothing that a loader needs.
+type typedKit[T any] struct {
+	subject *typed[T]
+	cache   *cache.Cache[string, T]
+	keys    []string
+	items   []cache.Item[string, T]
+}
+
+func (k *typedKit[T]) set(ctx context.Context, i int) error {
+	return k.cache.Set(ctx, k.keys[i], k.subject.current[i])
+}
+
+func (k *typedKit[T]) get(ctx context.Context, i int) (err error) {
+	k.subject.slots[i], err = k.cache.Get(ctx, k.keys[i])
+	return err
+}
+
+func (k *typedKit[T]) setMany(ctx context.Context) error {
+	for i := range k.items {
+		k.items[i] = cache.Item[string, T]{Key: k.keys[i], Value: k.subject.current[i]}
+	}
+	return k.cache.SetMany(ctx, k.items)
+}
+
+func (k *typedKit[T]) getMany(ctx context.Context) error {
+	results := k.cache.GetMany(ctx, k.keys)
+	for i := range results {
+		if results[i].Err != nil {
+			return results[i].Err
+		}
+		k.subject.slots[i] = results[i].Value
+	}
+	return nil
+}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -36,7 +37,7 @@ func main() {
 	flag.StringVar(&c.redis, "redis", "redis-server", "redis-server")
 	flag.StringVar(&c.weft, "weft", "weft", "weft")
 	flag.IntVar(&c.serverCore, "server-core", 0, "the core of the servers; -1 for any")
-	flag.IntVar(&c.clientCore, "client-core", 1, "the core of this program; -1 for any")
+	flag.IntVar(&c.clientCore, "client-core", 0, "the core of this program; -1 for any")
 	flag.IntVar(&c.rounds, "rounds", 40, "how often each row takes its turn")
 	only := flag.String("only", "", "regular expression: only rows whose name SHAPE/CODEC/OP/TARGET/MODE matches")
 	flag.StringVar(&c.json, "json", "../../../../docs/benchmarks/data/go-cache.json", "file of the raw figures")
@@ -75,21 +76,31 @@ func (c *config) run() error {
 
 // sectionNames are in the order in which they run: what is measured, then what only is counted.
 func sectionNames() []string {
-	names := []string{"codecs", "local"}
-	for _, s := range shapes {
-		names = append(names, s)
-	}
+	names := append([]string{"codecs", "local"}, shapes...)
+	names = append(names, placements...)
 	for _, s := range shapes {
 		names = append(names, callsPrefix+s)
 	}
 	return append(names, "profiles")
 }
 
+// placements are sections that measure JSON with servers and client elsewhere: on a core each, and wherever the kernel puts them.
+var placements = []string{"apart", "anywhere"}
+
 // callsPrefix names the sections that count system calls. While they are counted each costs more, so nothing is timed there.
 const callsPrefix = "calls-"
 
 func (c *config) runSection() error {
 	shape, counting := strings.CutPrefix(c.section, callsPrefix)
+	placement := ""
+	if slices.Contains(placements, c.section) {
+		placement = c.section
+		c.only = regexp.MustCompile("^(small|large)/" + regexp.QuoteMeta(codecJSON) + "/")
+		c.serverCore, c.clientCore = -1, -1
+		if c.section == "apart" {
+			c.serverCore, c.clientCore = 0, 1
+		}
+	}
 	again, err := prepare(c.clientCore, counting)
 	if err != nil || again {
 		return err
@@ -101,7 +112,7 @@ func (c *config) runSection() error {
 	if err != nil {
 		return err
 	}
-	r.describe(c)
+	r.describe(c, placement)
 	switch c.section {
 	case "codecs":
 		err = c.measureCodecs(r)
@@ -109,8 +120,14 @@ func (c *config) runSection() error {
 		err = c.measureLocal(r)
 	case "profiles":
 		err = c.measureProfiles(r)
+	case "apart", "anywhere":
+		for _, shape := range []string{"small", "large"} {
+			if err == nil {
+				err = c.measureShape(r, shape, placement, false)
+			}
+		}
 	default:
-		err = c.measureShape(r, shape, counting)
+		err = c.measureShape(r, shape, "", counting)
 	}
 	if err != nil {
 		return err

@@ -35,28 +35,34 @@ const (
 
 // row is what is measured of one contestant. Times and counts are per item.
 type row struct {
-	Shape   string  `json:"shape"`
-	Codec   string  `json:"codec"`
-	Op      string  `json:"op"`
-	Target  string  `json:"target"`
-	Mode    string  `json:"mode"`
-	Items   int     `json:"items"`
-	Nanos   float64 `json:"ns"`
-	P10     float64 `json:"ns_p10"`
-	P90     float64 `json:"ns_p90"`
-	Ratio   float64 `json:"of_first"` // the median of each round's time over that of the group's first contestant
-	Bytes   float64 `json:"b_op"`
-	Allocs  float64 `json:"allocs_op"`
-	Payload float64 `json:"payload"`
-	CPU     float64 `json:"cpu_ns"`
-	CPUUse  float64 `json:"cpu_use"`
-	Server  float64 `json:"server_cpu_ns"`
+	Shape  string `json:"shape"`
+	Codec  string `json:"codec"`
+	Op     string `json:"op"`
+	Target string `json:"target"`
+	Mode   string `json:"mode"`
+	// Placement is where servers and client were, if not on the usual cores.
+	Placement string  `json:"placement,omitempty"`
+	Items     int     `json:"items"`
+	Nanos     float64 `json:"ns"`
+	P10       float64 `json:"ns_p10"`
+	P90       float64 `json:"ns_p90"`
+	Ratio     float64 `json:"of_first"` // the median of each round's time over that of the group's first contestant
+	Bytes     float64 `json:"b_op"`
+	Allocs    float64 `json:"allocs_op"`
+	Payload   float64 `json:"payload"`
+	CPU       float64 `json:"cpu_ns"`
+	CPUUse    float64 `json:"cpu_use"`
+	Server    float64 `json:"server_cpu_ns"`
 	// Calls are the system calls of the client: all, read, write, epoll_pwait, futex. A section of its own counts them.
 	Calls *[5]float64 `json:"calls,omitempty"`
 }
 
 func (r *row) key() string {
-	return r.Shape + "/" + r.Codec + "/" + r.Op + "/" + r.Target + "/" + r.Mode
+	key := r.Shape + "/" + r.Codec + "/" + r.Op + "/" + r.Target + "/" + r.Mode
+	if r.Placement != "" {
+		key += "/" + r.Placement
+	}
+	return key
 }
 
 // contestant is one row while it is measured.
@@ -163,7 +169,7 @@ func quantile(values []float64, q float64) float64 {
 }
 
 // measureShape measures all codecs with structs of one shape.
-func (c *config) measureShape(r *report, shape string, counting bool) error {
+func (c *config) measureShape(r *report, shape, placement string, counting bool) error {
 	subjects := subjectsOf(shape)
 	if subjects == nil {
 		return fmt.Errorf("there is no section %s", shape)
@@ -187,6 +193,7 @@ func (c *config) measureShape(r *report, shape string, counting bool) error {
 				}
 			}
 			for _, p := range group {
+				p.row.Placement = placement
 				p.finish(group[0], counting)
 				r.add(&p.row)
 			}

@@ -39,10 +39,12 @@ var libraries = []string{
 }
 
 // describe notes the machine and the versions.
-func (r *report) describe(c *config) {
+func (r *report) describe(c *config, placement string) {
 	r.Machine, r.Cores, r.Kernel, r.Go = cpuModel(), machineCores(), kernel(), runtime.Version()
 	r.Redis, r.Weft = firstLine(c.redis, "--version"), firstLine(c.weft, "--version")
-	r.Placement = fmt.Sprintf("servers on core %d, client on core %d, GOMAXPROCS %d", c.serverCore, c.clientCore, runtime.GOMAXPROCS(0))
+	if placement == "" {
+		r.Placement = fmt.Sprintf("servers on core %d, client on core %d, GOMAXPROCS %d", c.serverCore, c.clientCore, runtime.GOMAXPROCS(0))
+	}
 	if !strings.HasPrefix(c.section, callsPrefix) {
 		r.Rounds = c.rounds
 	}

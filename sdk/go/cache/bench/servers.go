@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/weft-db/weft/sdk/go/cache"
+	weftstore "github.com/weft-db/weft/sdk/go/cache/transport/weft"
 	"github.com/weft-db/weft/sdk/go/respb"
 )
 
@@ -127,11 +128,12 @@ func (c *config) open(ctx context.Context) (b *bed, err error) {
 		t.flush = func(ctx context.Context) error { return rdb.FlushAll(ctx).Err() }
 		b.targets = append(b.targets, t)
 	}
-	if b.conn, err = respb.Dial(ctx, respb.Options{Addr: weft.addr, Protocol: respb.RESPB}); err != nil {
+	options := respb.Options{Addr: weft.addr, Protocol: respb.RESPB}
+	if b.conn, err = respb.Dial(ctx, options); err != nil {
 		return b, err
 	}
 	own := &ownClient{conn: b.conn, pipeline: b.conn.Pipeline()}
-	b.targets = append(b.targets, &target{name: targetWeftOwn, server: weft, client: own, flush: own.flush})
+	b.targets = append(b.targets, &target{name: targetWeftOwn, server: weft, client: own, flush: own.flush, transport: weftstore.New(b.conn, options)})
 	return b, nil
 }
 
