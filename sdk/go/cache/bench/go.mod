@@ -37,6 +37,7 @@ require (
 	github.com/weft-db/weft/sdk/go/cache/codec/msgpack v0.0.0
 	github.com/weft-db/weft/sdk/go/cache/codec/protobuf v0.0.0
 	github.com/weft-db/weft/sdk/go/cache/codec/sonic v0.0.0
+	github.com/weft-db/weft/sdk/go/cache/transport/goredis v0.0.0
 )
 
 replace github.com/weft-db/weft/sdk/go/cache/codec/goccy => ../codec/goccy
@@ -48,3 +49,5 @@ replace github.com/weft-db/weft/sdk/go/cache/codec/msgpack => ../codec/msgpack
 replace github.com/weft-db/weft/sdk/go/cache/codec/cbor => ../codec/cbor
 
 replace github.com/weft-db/weft/sdk/go/cache/codec/protobuf => ../codec/protobuf
+
+replace github.com/weft-db/weft/sdk/go/cache/transport/goredis => ../transport/goredis

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/weft-db/weft/sdk/go/cache"
+	goredisstore "github.com/weft-db/weft/sdk/go/cache/transport/goredis"
 	weftstore "github.com/weft-db/weft/sdk/go/cache/transport/weft"
 	"github.com/weft-db/weft/sdk/go/respb"
 )
@@ -124,7 +125,7 @@ func (c *config) open(ctx context.Context) (b *bed, err error) {
 	for _, t := range []*target{{name: targetRedis, server: peer}, {name: targetWeft, server: weft}} {
 		rdb := redis.NewClient(&redis.Options{Addr: t.server.addr})
 		b.redis = append(b.redis, rdb)
-		t.client = &goRedis{rdb}
+		t.client, t.transport = &goRedis{rdb}, goredisstore.New(rdb)
 		t.flush = func(ctx context.Context) error { return rdb.FlushAll(ctx).Err() }
 		b.targets = append(b.targets, t)
 	}
