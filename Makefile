@@ -3,6 +3,7 @@
 # BUILD=debug|release   how `run` and `test` build. Without it `run` takes release; `test` takes debug, which checks overflow.
 # FUZZ_SECONDS=20       how long `fuzz-smoke` runs each target.
 # QUICK=1               `bench-peers` takes fewer rounds; PEERS_FLAGS hands it further flags (`weft peers --help`).
+# BENCH_FLAGS           further flags for `bench-cache`, such as `-sections small,large`.
 # VERBOSE=1             `test` and `check` show the output of every step, not only of those that fail.
 
 SHELL := /bin/bash
@@ -76,6 +77,12 @@ bench-peers: ## Weft beside Valkey and Redis: CPU for each command, memory, late
 .PHONY: bench-decode
 bench-decode: ## nanoseconds per command, RESP beside RESPB
 	cargo bench --locked --package weft-protocol --bench decode
+
+.PHONY: bench-cache
+bench-cache: ## the Go cache kit: codecs, batches, memory, system calls; writes docs/benchmarks (as root, about 6 minutes)
+	cargo build --locked --release --package weft
+	cd sdk/go/cache/bench && go build -o $(CARGO_TARGET_DIR)/cache-bench .
+	cd sdk/go/cache/bench && $(CARGO_TARGET_DIR)/cache-bench -weft $(CARGO_TARGET_DIR)/release/weft $(BENCH_FLAGS)
 
 .PHONY: gen
 gen: ## write everything that is generated from spec/

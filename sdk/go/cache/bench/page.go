@@ -44,7 +44,7 @@ func (r *report) write(name string) error {
 			return err
 		}
 	}
-	return os.WriteFile(name, []byte(p.String()), 0o644)
+	return os.WriteFile(name, []byte(wrap(p.String())), 0o644)
 }
 
 // find returns a row, an empty one if it was not measured.

@@ -41,7 +41,8 @@ var libraries = []string{
 // describe notes the machine and the versions.
 func (r *report) describe(c *config, placement string) {
 	r.Machine, r.Cores, r.Kernel, r.Go = cpuModel(), machineCores(), kernel(), runtime.Version()
-	r.Redis, r.Weft = firstLine(c.redis, "--version"), firstLine(c.weft, "--version")
+	r.Redis, _, _ = strings.Cut(firstLine(c.redis, "--version"), " sha")
+	r.Weft = firstLine(c.weft, "--version")
 	if placement == "" {
 		r.Placement = fmt.Sprintf("servers on core %d, client on core %d, GOMAXPROCS %d", c.serverCore, c.clientCore, runtime.GOMAXPROCS(0))
 	}

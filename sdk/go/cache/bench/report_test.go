@@ -82,3 +82,20 @@ func TestNumber(t *testing.T) {
 		}
 	}
 }
+
+func TestWrap(t *testing.T) {
+	long := strings.Repeat("word ", 40)
+	got := wrap("# " + long + "\n\n" + long + "\n- " + long + "\n- item\n\n| " + long + "|\n```\n" + long + "\n```\nend\n")
+	for _, line := range strings.Split(got, "\n") {
+		prose := !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "|") && !strings.HasSuffix(line, " ")
+		if prose && len(line) > lineCharsMax {
+			t.Errorf("%d characters: %s", len(line), line)
+		}
+	}
+	if !strings.Contains(got, "\n  word") || !strings.HasSuffix(got, "```\nend\n") || !strings.Contains(got, "\n- item\n\n|") {
+		t.Errorf("%s", got)
+	}
+	if again := wrap(got); again != got {
+		t.Errorf("breaking again changes\n%s\nto\n%s", got, again)
+	}
+}

@@ -15,9 +15,9 @@ import (
 // Bounds of what the suite tries.
 const (
 	// flipsMax is the number of bits of one value that are flipped, each on its own. They are spread evenly.
-	flipsMax = 4096
+	flipsMax = 1024
 	// truncationsMax is the number of lengths that one value is cut to.
-	truncationsMax = 1024
+	truncationsMax = 256
 	// damagedBytesMax is the longest encoding that is damaged: longer values add nothing but time.
 	damagedBytesMax = 16 << 10
 	// allocatedBytesMax and allocatedPerByteMax bound what decoding damaged bytes may allocate: libraries begin with buffers of
