@@ -111,11 +111,9 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K) (V, error) {
 	return v, err
 }
 
-func (c *Cache[K, V]) getWith(ctx context.Context, s *scratch[V], key K) (V, error) {
-	var r reading[V]
-	var err error
+func (c *Cache[K, V]) getWith(ctx context.Context, s *scratch[V], key K) (v V, err error) {
 	if s.key, err = c.keys.append(s.key[:0], &key); err != nil {
-		return r.value, err
+		return v, err
 	}
 	var hash uint64
 	if c.local != nil {
@@ -124,17 +122,18 @@ func (c *Cache[K, V]) getWith(ctx context.Context, s *scratch[V], key K) (V, err
 			return c.servedLocally(e, now)
 		}
 	}
+	var r reading[V]
 	if err := c.fetch(ctx, s, hash, key, &r); err != nil {
-		return r.value, &StoreError{err}
+		return v, &StoreError{err}
 	}
 	c.count(&r)
 	switch r.state {
 	case stateValue:
 		return r.value, nil
 	case stateNegative:
-		return r.value, ErrNotFound
+		return v, ErrNotFound
 	}
-	return r.value, ErrMiss
+	return v, ErrMiss
 }
 
 // servedLocally counts and returns an entry of the first level.
@@ -218,7 +217,8 @@ func (c *Cache[K, V]) keepLocally(hash uint64, from stamp, key K, r *reading[V],
 	}
 	weight := 2 * (r.bytes + len(c.keys.prefix))
 	if c.options.Weigh != nil {
-		weight = c.options.Weigh(&r.value)
+		v := r.value // so that only this way puts one on the heap
+		weight = c.options.Weigh(&v)
 	}
 	c.local.put(hash, from, e, ttl, weight)
 }

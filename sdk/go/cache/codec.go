@@ -1,9 +1,10 @@
 package cache
 
-// This file owns the interface of codecs, their numbers, and the two that need no library: Raw and JSON.
+// This file owns the interface of codecs, their numbers, and those that need no library.
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -122,6 +123,30 @@ var newline = []byte("\n")
 
 // Decode sets *v from JSON.
 func (JSON[V]) Decode(data []byte, v *V) error { return json.Unmarshal(data, v) }
+
+// Binary is the codec of types with the methods of encoding.BinaryMarshaler and BinaryUnmarshaler, such as netip.Addr and what gob
+// prefers. Where there is an AppendBinary it is used.
+type Binary[V any, P interface {
+	*V
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
+}] struct{}
+
+// ID is CodecBinary.
+func (Binary[V, P]) ID() CodecID { return CodecBinary }
+
+// AppendEncode appends v by its own methods.
+func (Binary[V, P]) AppendEncode(dst []byte, v V) ([]byte, error) {
+	p := P(&v)
+	if a, ok := any(p).(encoding.BinaryAppender); ok {
+		return a.AppendBinary(dst)
+	}
+	data, err := p.MarshalBinary()
+	return append(dst, data...), err
+}
+
+// Decode sets *v by its own method.
+func (Binary[V, P]) Decode(data []byte, v *V) error { return P(v).UnmarshalBinary(data) }
 
 // CodecFunc makes a codec of two functions.
 type CodecFunc[V any] struct {

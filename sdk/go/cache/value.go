@@ -150,13 +150,16 @@ func (c *Cache[K, V]) freshEnd(t *terms) time.Duration {
 	return 0
 }
 
-// jitter takes the random part off a TTL. What the store gets is whole milliseconds, and at least one.
-func (c *Cache[K, V]) jitter(d time.Duration) time.Duration {
+// jitter takes the random part off a TTL.
+func (c *Cache[K, V]) jitter(d time.Duration) time.Duration { return jittering(d, c.options.Jitter) }
+
+// jittering takes a random part of up to a fraction off a TTL. What the store gets is whole milliseconds, and at least one.
+func jittering(d time.Duration, fraction float64) time.Duration {
 	if d <= 0 {
 		return 0
 	}
-	if c.options.Jitter > 0 {
-		d -= time.Duration(rand.Float64() * c.options.Jitter * float64(d))
+	if fraction > 0 {
+		d -= time.Duration(rand.Float64() * fraction * float64(d))
 	}
 	return max(d.Truncate(time.Millisecond), time.Millisecond)
 }

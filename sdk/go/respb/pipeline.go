@@ -16,7 +16,7 @@ type Pipeline struct {
 	data   []byte
 	ends   []int    // of each argument in data
 	lent   [][]byte // the arguments, once there are any that are lent
-	counts []int // arguments of each command
+	counts []int    // arguments of each command
 	values []Value
 	err    error
 	done   bool

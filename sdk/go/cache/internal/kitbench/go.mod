@@ -1,0 +1,24 @@
+module github.com/weft-db/weft/sdk/go/cache/internal/kitbench
+
+go 1.26.0
+
+require github.com/weft-db/weft/sdk/go v0.0.0
+
+require (
+	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/rueidis v1.0.79
+	github.com/weft-db/weft/sdk/go/cache/transport/goredis v0.0.0
+	github.com/weft-db/weft/sdk/go/cache/transport/rueidis v0.0.0
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+)
+
+replace (
+	github.com/weft-db/weft/sdk/go => ../../..
+	github.com/weft-db/weft/sdk/go/cache/transport/goredis => ../../transport/goredis
+	github.com/weft-db/weft/sdk/go/cache/transport/rueidis => ../../transport/rueidis
+)

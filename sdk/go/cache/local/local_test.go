@@ -1,0 +1,166 @@
+package local_test
+
+// This file owns the tests of the first level: its bound, its policy, and what a hit costs.
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-db/weft/sdk/go/cache"
+	"github.com/weft-db/weft/sdk/go/cache/local"
+	"github.com/weft-db/weft/sdk/go/cache/transport/memory"
+)
+
+type user struct {
+	ID   int64
+	Name string
+}
+
+func newCache(t testing.TB, store *memory.Store, bytesMax int64) (*cache.Cache[int64, *user], *local.Store) {
+	t.Helper()
+	l, err := local.New(bytesMax)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	c, err := cache.New(store, cache.JSON[*user]{}, cache.Options[int64, *user]{Prefix: "user", TTL: time.Hour, Local: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c, l
+}
+
+// hit gets a key until the first level has it.
+func hit(t testing.TB, c *cache.Cache[int64, *user], key int64) {
+	t.Helper()
+	ctx := context.Background()
+	for end := time.Now().Add(10 * time.Second); ; {
+		before := c.Stats()
+		if _, err := c.Get(ctx, key); err != nil {
+			t.Fatal(err)
+		}
+		after := c.Stats()
+		if after.Of(cache.EventLocalHit) > before.Of(cache.EventLocalHit) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("no hit in the first level")
+		}
+	}
+}
+
+// TestBound fills the first level with more than it may hold.
+func TestBound(t *testing.T) {
+	const bytesMax = 64 << 10
+	ctx := context.Background()
+	store := &memory.Store{}
+	c, l := newCache(t, store, bytesMax)
+	for i := range int64(1000) {
+		if err := c.Set(ctx, i, &user{i, strings.Repeat("x", 100)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hit(t, c, 0)
+	for i := range int64(1000) {
+		if v, err := c.Get(ctx, i); err != nil || v.ID != i {
+			t.Fatal(v, err)
+		}
+	}
+	for end := time.Now().Add(10 * time.Second); l.Bytes() > bytesMax; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(l.Bytes(), "bytes")
+		}
+	}
+	if n := l.Len(); n < 20 || n > 400 {
+		t.Error(n, "entries")
+	}
+}
+
+// TestScan has a few keys be asked for often, and then very many once each: the few stay. The policy counts only once it is full.
+func TestScan(t *testing.T) {
+	ctx := context.Background()
+	c, _ := newCache(t, &memory.Store{}, 256<<10)
+	const often, once = 100, 20000
+	for i := range int64(often + once) {
+		if err := c.Set(ctx, i, &user{i, "name"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range int64(once / 4) {
+		if _, err := c.Get(ctx, often+i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 {
+		for i := range int64(often) {
+			if _, err := c.Get(ctx, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i := range int64(once * 3 / 4) {
+		if _, err := c.Get(ctx, often+once/4+i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := c.Stats()
+	for i := range int64(often) {
+		if _, err := c.Get(ctx, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := c.Stats()
+	if hits := after.Of(cache.EventLocalHit) - before.Of(cache.EventLocalHit); hits < often*8/10 {
+		t.Errorf("%d of %d are left after a scan", hits, often)
+	}
+}
+
+func TestHitsDoNotAllocate(t *testing.T) {
+	ctx := context.Background()
+	c, _ := newCache(t, &memory.Store{}, 1<<20)
+	if err := c.Set(ctx, 1, &user{1, "Ann"}); err != nil {
+		t.Fatal(err)
+	}
+	hit(t, c, 1)
+	if n := testing.AllocsPerRun(1000, func() {
+		if v, err := c.Get(ctx, 1); err != nil || v.ID != 1 {
+			t.Error(v, err)
+		}
+	}); n != 0 {
+		t.Errorf("a hit allocates %v times", n)
+	}
+	load := func(context.Context, int64) (*user, error) { return nil, fmt.Errorf("loaded") }
+	if n := testing.AllocsPerRun(1000, func() {
+		if v, err := c.GetOrLoad(ctx, 1, load); err != nil || v.ID != 1 {
+			t.Error(v, err)
+		}
+	}); n != 0 {
+		t.Errorf("a hit with a loader allocates %v times", n)
+	}
+}
+
+func BenchmarkHit(b *testing.B) {
+	ctx := context.Background()
+	c, _ := newCache(b, &memory.Store{}, 64<<20)
+	const n = 1000
+	for i := range int64(n) {
+		if err := c.Set(ctx, i, &user{i, "Ann"}); err != nil {
+			b.Fatal(err)
+		}
+		hit(b, c, i)
+	}
+	b.ReportAllocs()
+	i := int64(0)
+	for b.Loop() {
+		if i++; i == n {
+			i = 0
+		}
+		if v, err := c.Get(ctx, i); err != nil || v.ID != i {
+			b.Fatal(v, err)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package cache_test
+
+// This file owns the tests of the first level: what it serves, and when it may not.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weft-db/weft/sdk/go/cache"
+	"github.com/weft-db/weft/sdk/go/cache/transport/memory"
+)
+
+// locally gets a key until the first level has it, and returns it.
+func locally(ctx context.Context, t *testing.T, c *cache.Cache[int64, user], key int64) user {
+	t.Helper()
+	var v user
+	until(t, "a hit in the first level", func() bool {
+		before := c.Stats()
+		var err error
+		if v, err = c.Get(ctx, key); err != nil {
+			t.Fatal(err)
+		}
+		after := c.Stats()
+		return after.Of(cache.EventLocalHit) > before.Of(cache.EventLocalHit)
+	})
+	return v
+}
+
+func withLocal(l cache.Local) func(o *options) { return func(o *options) { o.Local = l } }
+
+func TestLocalIsInvalidated(t *testing.T) {
+	ctx := testContext(t)
+	store := &memory.Store{}
+	near, far := newCache(t, store, withLocal(&mapLocal{})), newCache(t, store)
+	_ = far.Set(ctx, 1, user{1, "a"})
+	if v := locally(ctx, t, near, 1); v.Name != "a" {
+		t.Error(v)
+	}
+	trips := store.Trips()
+	if _, err := near.Get(ctx, 1); err != nil || store.Trips() != trips {
+		t.Error("a hit in the first level went to the store", err)
+	}
+	if r := near.GetMany(ctx, []int64{1}); r[0].Value.Name != "a" || store.Trips() != trips {
+		t.Error(r)
+	}
+	if r := near.GetOrLoadMany(ctx, []int64{1}, nil); r[0].Value.Name != "a" || store.Trips() != trips {
+		t.Error(r)
+	}
+	_ = far.Set(ctx, 1, user{1, "b"})
+	if v, err := near.Get(ctx, 1); err != nil || v.Name != "b" {
+		t.Error(v, err)
+	}
+	locally(ctx, t, near, 1)
+	_ = far.Delete(ctx, 1)
+	if _, err := near.Get(ctx, 1); err != cache.ErrMiss {
+		t.Error(err)
+	}
+	_ = far.Set(ctx, 1, user{1, "c"})
+	locally(ctx, t, near, 1)
+	store.FlushAll()
+	if _, err := near.Get(ctx, 1); err != cache.ErrMiss {
+		t.Error(err)
+	}
+	// Its own writes.
+	_ = near.Set(ctx, 1, user{1, "d"})
+	if v := locally(ctx, t, near, 1); v.Name != "d" {
+		t.Error(v)
+	}
+	if err := near.DeleteMany(ctx, []int64{1}); err != nil {
+		t.Error(err)
+	}
+	if _, err := near.Get(ctx, 1); err != cache.ErrMiss {
+		t.Error(err)
+	}
+}
+
+// TestLocalWithoutConnection has the tracking break: nothing of the first level is believed until it is back, and nothing of before then.
+func TestLocalWithoutConnection(t *testing.T) {
+	ctx := testContext(t)
+	store := &memory.Store{}
+	c := newCache(t, store, withLocal(&mapLocal{}))
+	_ = c.Set(ctx, 1, user{1, "a"})
+	locally(ctx, t, c, 1)
+	store.Break()
+	for range 3 {
+		trips := store.Trips()
+		if _, err := c.Get(ctx, 1); err != nil || store.Trips() == trips {
+			t.Error("served from a first level that hears nothing", err)
+		}
+	}
+	store.Mend()
+	trips := store.Trips()
+	if _, err := c.Get(ctx, 1); err != nil || store.Trips() == trips {
+		t.Error("served what was kept before the break", err)
+	}
+	locally(ctx, t, c, 1)
+}
+
+// TestLocalWithoutTracking has a transport that cannot tell of changes: what is kept is at most LocalTTL old.
+func TestLocalWithoutTracking(t *testing.T) {
+	ctx := testContext(t)
+	store := &memory.Store{}
+	far := newCache(t, store)
+	c := newCache(t, untracked{store}, withLocal(&mapLocal{}), func(o *options) { o.LocalTTL = 50 * time.Millisecond })
+	_ = c.Set(ctx, 1, user{1, "own"})
+	trips := store.Trips()
+	if v, err := c.Get(ctx, 1); err != nil || v.Name != "own" || store.Trips() != trips {
+		t.Error("what was just written is not in the first level", v, err)
+	}
+	_ = far.Set(ctx, 1, user{1, "other"})
+	until(t, "the end of LocalTTL", func() bool { v, err := c.Get(ctx, 1); return err == nil && v.Name == "other" })
+}
+
+// TestLocalRace has readers keep what they have read while a writer writes: what stays is what was written last.
+func TestLocalRace(t *testing.T) {
+	ctx := testContext(t)
+	store := &memory.Store{}
+	near, far := newCache(t, store, withLocal(&mapLocal{})), newCache(t, store)
+	for round := range 200 {
+		var all sync.WaitGroup
+		for range 4 {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				for range 20 {
+					if _, err := near.Get(ctx, 1); err != nil && err != cache.ErrMiss {
+						t.Error(err)
+					}
+				}
+			}()
+		}
+		want := fmt.Sprint(round)
+		if err := far.Set(ctx, 1, user{1, want}); err != nil {
+			t.Fatal(err)
+		}
+		// The store has told of it before Set returns: from here on nobody may see anything older.
+		if v, err := near.Get(ctx, 1); err != nil || v.Name != want {
+			t.Fatalf("round %s: %v, %v", want, v, err)
+		}
+		all.Wait()
+		if v, err := near.Get(ctx, 1); err != nil || v.Name != want {
+			t.Fatalf("round %s, later: %v, %v", want, v, err)
+		}
+	}
+}
+
+// TestLocalIsShared has two caches with the same keys and other types share a first level.
+func TestLocalIsShared(t *testing.T) {
+	ctx := testContext(t)
+	store, l := &memory.Store{}, &mapLocal{}
+	users := newCache(t, store, withLocal(l))
+	names, err := cache.New(&memory.Store{}, cache.RawString{}, cache.Options[int64, string]{Prefix: "user", Version: 1, TTL: time.Minute, Local: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer names.Close()
+	for range 3 {
+		_ = users.Set(ctx, 1, user{1, "Ann"})
+		_ = names.Set(ctx, 1, "Bob")
+		for range 3 {
+			if v, err := users.Get(ctx, 1); err != nil || v.Name != "Ann" {
+				t.Error(v, err)
+			}
+			if v, err := names.Get(ctx, 1); err != nil || v != "Bob" {
+				t.Error(v, err)
+			}
+		}
+	}
+}
+
+// TestLocalStale has the first level hold a value beyond its soft end: it is served, and refreshed.
+func TestLocalStale(t *testing.T) {
+	ctx := testContext(t)
+	store := &memory.Store{}
+	c := newCache(t, store, withLocal(&mapLocal{}))
+	var loads atomic.Int64
+	_ = c.Set(ctx, 1, user{1, "old"}, cache.TTL(time.Minute), cache.SoftTTL(20*time.Millisecond))
+	locally(ctx, t, c, 1)
+	fail := func(context.Context, int64) (user, error) { return user{}, errors.New("loaded") }
+	if v, err := c.GetOrLoad(ctx, 1, fail); err != nil || v.Name != "old" {
+		t.Error(v, err)
+	}
+	until(t, "a stale hit in the first level", func() bool {
+		_, _ = c.Get(ctx, 1)
+		s := c.Stats()
+		return s.Of(cache.EventStale) > 0
+	})
+	until(t, "the refresh", func() bool {
+		v, err := c.GetOrLoad(ctx, 1, named("new", &loads))
+		return err == nil && v.Name == "new"
+	})
+}
