@@ -105,6 +105,13 @@ func (c *Cache[K, V]) Key(key K) (string, error) {
 // Get returns the value of a key, also when it is stale, as GetOrLoad would refresh it. ErrMiss says that there is none, ErrNotFound that the
 // source has none; a StoreError that the store failed.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (V, error) {
+	if c.local != nil {
+		if hash, ok := c.keys.hash(&key); ok {
+			if e, now := c.local.get(hash, key); e != nil {
+				return c.servedLocally(e, now)
+			}
+		}
+	}
 	s := c.get()
 	v, err := c.getWith(ctx, s, key)
 	c.put(s)

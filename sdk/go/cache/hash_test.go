@@ -149,7 +149,7 @@ func TestForeignHash(t *testing.T) {
 		if _, err := h.Get(ctx, "k"); err != cache.ErrMiss {
 			t.Error(each.fields, err)
 		}
-		if _, err := h.GetFields(ctx, "k", "age", "tags"); err != cache.ErrMiss {
+		if _, err := h.GetFields(ctx, "k", "name", "age", "tags"); err != cache.ErrMiss {
 			t.Error(each.fields, err)
 		}
 		after := h.Stats()

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"reflect"
 	"strconv"
 	"unsafe"
@@ -102,19 +103,38 @@ func (k *keys[K]) append(dst []byte, key *K) ([]byte, error) {
 		copied := *key // so that only this way puts a key on the heap
 		dst = escape(any(&copied).(KeyAppender).AppendKey(dst), from, false)
 	} else {
-		for i := range k.parts {
-			if i > 0 {
-				dst = append(dst, ':')
-			}
-			// The type of K has this part at this offset: compile walked it.
-			dst = k.parts[i].append(dst, unsafe.Add(unsafe.Pointer(key), k.parts[i].offset), len(k.parts) > 1)
-		}
+		dst = k.appendParts(dst, key)
 	}
 	if len(dst)-start > KeyBytesMax {
 		return dst[:start], ErrKeyTooLong
 	}
 	return dst, nil
 }
+
+// appendParts is append behind the prefix for keys without a method of their own. Nothing in it escapes.
+func (k *keys[K]) appendParts(dst []byte, key *K) []byte {
+	for i := range k.parts {
+		if i > 0 {
+			dst = append(dst, ':')
+		}
+		// The type of K has this part at this offset: compile walked it.
+		dst = k.parts[i].append(dst, unsafe.Add(unsafe.Pointer(key), k.parts[i].offset), len(k.parts) > 1)
+	}
+	return dst
+}
+
+// hash is the hash of the whole key's bytes, made on the stack where it can be.
+func (k *keys[K]) hash(key *K) (hash uint64, ok bool) {
+	if k.appender || len(k.prefix) > keyStackBytes/2 {
+		return 0, false
+	}
+	var stack [keyStackBytes]byte
+	b := k.appendParts(append(stack[:0], k.prefix...), key)
+	return maphash.Bytes(hashSeed, b), len(b) <= KeyBytesMax
+}
+
+// keyStackBytes is room for most keys.
+const keyStackBytes = 128
 
 func (p *keyPart) append(dst []byte, at unsafe.Pointer, several bool) []byte {
 	switch p.kind {

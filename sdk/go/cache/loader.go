@@ -25,9 +25,16 @@ type ManyLoader[K comparable, V any] func(ctx context.Context, missing []K) (map
 // A failure of the store never fails the call: then it loads. Callers who waited together get the same value, and must not
 // change what it points to.
 func (c *Cache[K, V]) GetOrLoad(ctx context.Context, key K, load Loader[K, V], options ...CallOption) (V, error) {
+	t := c.options.terms(options)
+	if c.local != nil && !t.fresh {
+		if hash, ok := c.keys.hash(&key); ok {
+			if e, now := c.local.get(hash, key); e != nil {
+				return c.hitLocally(ctx, hash, key, e, now, load, t)
+			}
+		}
+	}
 	s := c.get()
 	defer c.put(s)
-	t := c.options.terms(options)
 	var err error
 	if s.key, err = c.keys.append(s.key[:0], &key); err != nil {
 		return loadUncached(ctx, key, load)
@@ -35,10 +42,7 @@ func (c *Cache[K, V]) GetOrLoad(ctx context.Context, key K, load Loader[K, V], o
 	hash := maphash.Bytes(hashSeed, s.key)
 	if c.local != nil && !t.fresh {
 		if e, now := c.local.get(hash, key); e != nil {
-			if e.fresh != 0 && c.early(e.fresh-now, e.load) {
-				c.refresh(ctx, hash, key, e.freshMs, single(load), t)
-			}
-			return c.servedLocally(e, now)
+			return c.hitLocally(ctx, hash, key, e, now, load, t)
 		}
 	}
 	for {
@@ -55,6 +59,14 @@ func (c *Cache[K, V]) GetOrLoad(ctx context.Context, key K, load Loader[K, V], o
 		}
 		return outcome(v, st, err)
 	}
+}
+
+// hitLocally serves an entry of the first level, and has it refreshed if that is due.
+func (c *Cache[K, V]) hitLocally(ctx context.Context, hash uint64, key K, e *localEntry[K, V], now int64, load Loader[K, V], t terms) (V, error) {
+	if e.fresh != 0 && c.early(e.fresh-now, e.load) {
+		c.refresh(ctx, hash, key, e.freshMs, single(load), t)
+	}
+	return c.servedLocally(e, now)
 }
 
 // outcome is what a caller gets of a flight.

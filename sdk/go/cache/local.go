@@ -29,6 +29,48 @@ var begun = time.Now()
 // ticks are nanoseconds of the monotonic clock.
 func ticks() int64 { return int64(time.Since(begun)) }
 
+// coarse is a clock for hits, since asking the real one costs as much as everything else. It is kept by a goroutine that ends when nobody
+// has asked for a while, and about coarseStep behind.
+var coarse struct {
+	now     atomic.Int64 // ticks; 0: ask the real one
+	asked   atomic.Bool
+	running atomic.Bool
+}
+
+// Bounds of the coarse clock.
+const (
+	coarseStep  = 2 * time.Millisecond
+	coarseSteps = 100 // without being asked, after which it ends
+)
+
+func coarseTicks() int64 {
+	now := coarse.now.Load()
+	if now != 0 {
+		if !coarse.asked.Load() {
+			coarse.asked.Store(true)
+		}
+		return now
+	}
+	if coarse.running.CompareAndSwap(false, true) {
+		go keepCoarse() // ends when nobody has asked for coarseSteps
+	}
+	return ticks()
+}
+
+func keepCoarse() {
+	ticker := time.NewTicker(coarseStep)
+	defer ticker.Stop()
+	for idle := 0; idle < coarseSteps; idle++ {
+		coarse.now.Store(ticks())
+		<-ticker.C
+		if coarse.asked.Swap(false) {
+			idle = 0
+		}
+	}
+	coarse.now.Store(0)
+	coarse.running.Store(false)
+}
+
 // entryBytes is about what an entry costs beyond key and value: itself, and its place in the Local.
 const entryBytes = 160
 
@@ -84,7 +126,7 @@ func (l *level[K, V]) get(hash uint64, key K) (*localEntry[K, V], int64) {
 	if !ok || e.level != l || e.epoch != l.epoch.Load() || e.key != key {
 		return nil, 0
 	}
-	now := ticks()
+	now := coarseTicks()
 	if now >= e.until {
 		return nil, 0
 	}

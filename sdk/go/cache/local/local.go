@@ -41,7 +41,7 @@ func (s *Store) Get(hash uint64) (any, bool) {
 
 // Set keeps an entry, unless the policy thinks that others are worth more.
 func (s *Store) Set(hash uint64, entry any, bytes int) {
-	s.entries.Set(hash, kept{entry, uint32(min(max(bytes, 1), math.MaxUint32))})
+	s.entries.Set(hash, kept{entry, uint32(min(uint64(max(bytes, 1)), math.MaxUint32))})
 }
 
 // Delete drops an entry.

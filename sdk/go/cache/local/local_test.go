@@ -80,43 +80,39 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestScan has a few keys be asked for often, and then very many once each: the few stay. The policy counts only once it is full.
+// TestScan has a few keys be asked for again and again, and between that more keys once each than there is room for: a policy of the least
+// recently used would have none of the few left each time.
 func TestScan(t *testing.T) {
 	ctx := context.Background()
-	c, _ := newCache(t, &memory.Store{}, 256<<10)
-	const often, once = 100, 20000
-	for i := range int64(often + once) {
+	c, _ := newCache(t, &memory.Store{}, 256<<10) // about 1,100 entries
+	const often, rounds, once = 100, 30, 2000
+	for i := range int64(often + rounds*once) {
 		if err := c.Set(ctx, i, &user{i, "name"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for i := range int64(once / 4) {
-		if _, err := c.Get(ctx, often+i); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 20 {
+	hits := int64(0)
+	for round := range int64(rounds) {
+		before := c.Stats()
 		for i := range int64(often) {
 			if _, err := c.Get(ctx, i); err != nil {
 				t.Fatal(err)
 			}
 		}
-	}
-	for i := range int64(once * 3 / 4) {
-		if _, err := c.Get(ctx, often+once/4+i); err != nil {
-			t.Fatal(err)
+		after := c.Stats()
+		if round >= rounds/2 {
+			hits += after.Of(cache.EventLocalHit) - before.Of(cache.EventLocalHit)
+		}
+		for i := range int64(once) {
+			if _, err := c.Get(ctx, often+round*once+i); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	before := c.Stats()
-	for i := range int64(often) {
-		if _, err := c.Get(ctx, i); err != nil {
-			t.Fatal(err)
-		}
+	if hits < often*rounds/2/2 {
+		t.Errorf("%d of %d hits in spite of scans", hits, often*rounds/2)
 	}
-	after := c.Stats()
-	if hits := after.Of(cache.EventLocalHit) - before.Of(cache.EventLocalHit); hits < often*8/10 {
-		t.Errorf("%d of %d are left after a scan", hits, often)
-	}
+	t.Logf("%d of %d hits in spite of scans", hits, often*rounds/2)
 }
 
 func TestHitsDoNotAllocate(t *testing.T) {
