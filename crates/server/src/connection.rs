@@ -5,7 +5,7 @@
 //! back to the worker when it has been sent.
 
 use rustix::fd::OwnedFd;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{SendFlags, send};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use weft_store::Keyspace;
 
 use crate::channels::Channels;
 use crate::limits::{SENT_BYTES_MAX, SLICES_MAX};
+use crate::poll::{Backend, Poll, borrowed};
 
 /// Who is at the other end.
 pub(crate) enum Peer {
@@ -160,19 +161,23 @@ impl Connection {
     }
 
     /// Receives into a buffer. `None` when there is nothing now; 0 at the end of the stream.
-    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
+    pub(crate) fn receive(&mut self, poll: &mut Backend, index: u32, buffer: &mut [u8]) -> Option<usize> {
         let room = buffer.len();
-        let result = recv(&self.fd, buffer, RecvFlags::empty()).map(|(len, _)| len);
+        let result = poll.receive(borrowed(&self.fd), u64::from(index), buffer);
         self.received(result, room)
     }
 
     /// Receives behind what is pending, into memory that grows with what has come.
-    pub(crate) fn receive_pending(&mut self, len_max: usize) -> Option<usize> {
+    pub(crate) fn receive_pending(
+        &mut self,
+        poll: &mut Backend,
+        index: u32,
+        len_max: usize,
+    ) -> Option<usize> {
         let before = self.pending.len();
         self.pending.reserve(len_max.max(before / 2));
         let room = self.pending.capacity() - before;
-        let result = recv(&self.fd, rustix::buffer::spare_capacity(&mut self.pending), RecvFlags::empty());
-        let result = result.map(|_| self.pending.len() - before);
+        let result = poll.receive_behind(borrowed(&self.fd), u64::from(index), &mut self.pending);
         self.received(result, room)
     }
 

@@ -13,11 +13,12 @@
 //! | `io` | a worker's connections and buffers, as the executor's host |
 //! | `connection` | one connection: socket, input, output, whose it is |
 //! | `channels` | RESPB: channels, queues, credit, slices |
-//! | `poll` | epoll behind a small trait |
+//! | `poll` | waiting and receiving behind a small trait: epoll, io_uring |
+//! | `sys` | memory shared with the kernel: the only `unsafe` code |
 //! | `background` | expiry and maintenance |
 //! | `limits` | every named limit |
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod background;
 mod channels;
@@ -30,6 +31,8 @@ pub mod options;
 mod poll;
 mod signals;
 mod start;
+#[allow(unsafe_code)]
+mod sys;
 mod worker;
 
 pub use options::{Options, OptionsError};
@@ -50,6 +53,7 @@ use weft_engine::Engine;
 use weft_engine::mailbox::Message;
 
 use listener::{Acceptor, Inbox, Listener};
+use poll::{Backend, Way};
 use worker::Worker;
 
 /// Where a server listens, and with how many threads.
@@ -63,6 +67,8 @@ pub struct Listen {
     pub backlog: i32,
     /// Workers; the engine was made for as many.
     pub threads: u16,
+    /// `io-backend`: `epoll`, `io_uring`, or `auto` for the better one.
+    pub io_backend: String,
 }
 
 /// A server that listens and does not run yet.
@@ -88,8 +94,11 @@ impl<'e> Server<'e> {
         let names = listeners.iter().map(Listener::name).collect();
         let count = Arc::new(AtomicU32::new(0));
         let inboxes: Vec<_> = (0..listen.threads).map(|_| Arc::new(Inbox::new(Arc::clone(&count)))).collect();
+        let polls = backends(&listen.io_backend, listen.threads)?;
+        *engine.facts.io_backend.write() = polls.0.name();
+        let workers = inboxes.iter().zip(polls.1).enumerate();
         let workers =
-            inboxes.iter().enumerate().map(|(id, inbox)| Worker::new(engine, id as u16, Arc::clone(inbox)));
+            workers.map(|(id, (inbox, poll))| Worker::new(engine, id as u16, Arc::clone(inbox), poll));
         Ok(Self {
             workers: workers.collect::<Result<_, _>>()?,
             acceptor: Acceptor::new(engine, listeners, inboxes, count)?,
@@ -135,6 +144,18 @@ impl<'e> Server<'e> {
             results.into_iter().chain([accepted]).collect()
         })
     }
+}
+
+/// What each worker waits with. Where io_uring is asked for and not to be had, epoll does the same.
+fn backends(wanted: &str, count: u16) -> std::io::Result<(Way, Vec<Backend>)> {
+    let all = |way| (0..count).map(|_| Backend::new(way)).collect::<std::io::Result<Vec<_>>>();
+    if wanted == Way::Uring.name() {
+        match all(Way::Uring) {
+            Ok(polls) => return Ok((Way::Uring, polls)),
+            Err(error) => warning!("io-backend is epoll: io_uring is not to be had here ({error})"),
+        }
+    }
+    Ok((Way::Epoll, all(Way::Epoll)?))
 }
 
 fn cannot_listen(what: &str, error: &std::io::Error) -> std::io::Error {

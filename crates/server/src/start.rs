@@ -161,7 +161,7 @@ fn listen(options: &Options, threads: u16) -> io::Result<Listen> {
     if tcp.is_empty() && unix.is_none() {
         return Err(io::Error::other("nothing to listen on: set a port, or a unixsocket"));
     }
-    Ok(Listen { tcp, unix, backlog: options.tcp_backlog, threads })
+    Ok(Listen { tcp, unix, backlog: options.tcp_backlog, threads, io_backend: options.io_backend.clone() })
 }
 
 fn address(name: &str, port: u16) -> io::Result<SocketAddr> {

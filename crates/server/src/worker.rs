@@ -27,7 +27,7 @@ use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
 use crate::limits::SWEEP_MS;
 use crate::listener::Inbox;
-use crate::poll::{Epoll, Poll, Ready, borrowed};
+use crate::poll::{Backend, Poll, Ready, borrowed};
 
 /// A worker.
 pub(crate) struct Worker<'e> {
@@ -36,7 +36,7 @@ pub(crate) struct Worker<'e> {
     executor: Executor<'e>,
     requests: Requests,
     io: Io,
-    poll: Epoll,
+    poll: Backend,
     inbox: Arc<Inbox>,
     messages: Vec<Message>,
     now_ms: u64,
@@ -46,8 +46,7 @@ pub(crate) struct Worker<'e> {
 }
 
 impl<'e> Worker<'e> {
-    pub(crate) fn new(engine: &'e Engine, id: u16, inbox: Arc<Inbox>) -> io::Result<Self> {
-        let poll = Epoll::new()?;
+    pub(crate) fn new(engine: &'e Engine, id: u16, inbox: Arc<Inbox>, poll: Backend) -> io::Result<Self> {
         let waker = poll.waker();
         inbox.set_waker(waker.clone());
         engine.mailbox(id).set_waker(move || waker.wake());
@@ -215,9 +214,12 @@ impl<'e> Worker<'e> {
         if unsent == 0 {
             let output = std::mem::take(&mut connection.output);
             self.io.give_back(output);
-        } else if self.exceeds_output(index, unsent) {
-            self.engine.stats.output_limit_closed.fetch_add(1, Relaxed);
-            failed = true;
+        } else {
+            self.poll.await_room(u64::from(index));
+            if self.exceeds_output(index, unsent) {
+                self.engine.stats.output_limit_closed.fetch_add(1, Relaxed);
+                failed = true;
+            }
         }
         if failed || done {
             self.io.kill(index);
@@ -228,6 +230,7 @@ impl<'e> Worker<'e> {
     fn set_reading(&mut self, index: u32, read: bool) {
         let Some(connection) = self.io.get(index) else { return };
         connection.reading = read;
+        self.poll.set_reading(u64::from(index), read);
         if read && connection.unread {
             self.io.unread.push(index);
         }
@@ -237,7 +240,7 @@ impl<'e> Worker<'e> {
     fn bury(&mut self) {
         while let Some(index) = self.io.dead.pop() {
             let Some(connection) = self.io.slots[index as usize].take() else { continue };
-            self.poll.remove(borrowed(&connection.fd));
+            self.poll.remove(borrowed(&connection.fd), u64::from(index));
             match connection.peer {
                 Peer::Resp(single) => self.executor.disconnect(single.session),
                 Peer::Respb(channels) => {

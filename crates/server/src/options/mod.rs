@@ -46,6 +46,8 @@ pub struct Options {
     pub unixsocketperm: Option<u32>,
     /// `threads`: workers; 0 for as many as there are cores.
     pub threads: usize,
+    /// `io-backend`.
+    pub io_backend: String,
     /// `databases`.
     pub databases: usize,
     /// `pidfile`.
@@ -84,6 +86,7 @@ impl Options {
             unixsocket: path("unixsocket"),
             unixsocketperm: Some(values.get("unixsocketperm").u32()).filter(|mode| *mode != 0),
             threads: size("threads"),
+            io_backend: text("io-backend"),
             databases: size("databases"),
             pidfile: path("pidfile"),
             dir: path("dir").filter(|dir| dir.as_os_str() != "."),

@@ -40,7 +40,7 @@ impl Worker<'_> {
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
         self.io.arena[start..start + tail].copy_from_slice(&connection.pending);
         let room = &mut self.io.arena[start + tail..start + tail + RECEIVE_BYTES];
-        match connection.receive(room) {
+        match connection.receive(&mut self.poll, index, room) {
             None => {}
             Some(0) => self.end_of_stream(index),
             Some(len) => {
@@ -56,7 +56,7 @@ impl Worker<'_> {
     /// A large request arrives: into the connection's own buffer.
     fn receive_own(&mut self, index: u32) {
         let Some(connection) = self.io.get(index) else { return };
-        match connection.receive_pending(RECEIVE_BYTES) {
+        match connection.receive_pending(&mut self.poll, index, RECEIVE_BYTES) {
             None => {}
             Some(0) => self.end_of_stream(index),
             Some(len) => {
@@ -69,7 +69,7 @@ impl Worker<'_> {
     /// The client waits: what it sends meanwhile is kept, up to a bound.
     fn receive_waiting(&mut self, index: u32) {
         let Some(connection) = self.io.get(index) else { return };
-        match connection.receive_pending(RECEIVE_BYTES) {
+        match connection.receive_pending(&mut self.poll, index, RECEIVE_BYTES) {
             None => {}
             Some(0) => self.end_of_stream(index),
             Some(len) => {

@@ -21,10 +21,7 @@ pub(super) const LIST: &[Directive] = &[
     switch("mptcp", "no").at_start().only(&["no"], "Weft does not serve Multipath TCP"),
     int("socket-mark-id", (0, u32::MAX as i64), "0").at_start().only(&["0"], "Weft does not mark packets"),
     int("threads", (0, 1024), "0").at_start().server(),
-    word("io-backend", &["auto", "epoll", "io_uring"], "auto")
-        .at_start()
-        .only(&["auto", "epoll"], "Weft has no io_uring yet")
-        .server(),
+    word("io-backend", &["auto", "epoll", "io_uring"], "auto").at_start().server(),
     switch("protected-mode", "yes").acts(|e, v| e.settings.protected_mode.store(v.is_on(), Relaxed)),
     // Connections.
     int("maxclients", (1, u32::MAX as i64), "10000")

@@ -36,6 +36,8 @@ pub(super) struct Contestant {
     pub(super) program: PathBuf,
     /// What the program says its version is.
     pub(super) version: String,
+    /// Flags of its own.
+    pub(super) flags: &'static [&'static str],
 }
 
 /// The contestants by the names that `scripts/peers` gives them.
@@ -66,6 +68,7 @@ impl Field {
                 kind: Kind::Weft,
                 program: own.clone(),
                 version,
+                flags: &[],
             });
         } else {
             field.absent.push("weft serve: this program has no server".to_string());
@@ -74,18 +77,38 @@ impl Field {
             match path(name) {
                 Some(program) => {
                     let version = version(&program);
-                    field.contestants.push(Contestant { id, kind: Kind::Redis, program, version });
+                    field.contestants.push(Contestant {
+                        id,
+                        kind: Kind::Redis,
+                        program,
+                        version,
+                        flags: &[],
+                    });
                 }
                 None => field.absent.push(format!("{name}: scripts/peers says why")),
             }
         }
         let version = "counts requests, copies a reply".to_string();
-        field.contestants.push(Contestant { id: "stub", kind: Kind::Stub, program: own, version });
+        field.contestants.push(Contestant {
+            id: "stub",
+            kind: Kind::Stub,
+            program: own,
+            version,
+            flags: &[],
+        });
         field.valkey_benchmark = path("valkey-benchmark");
         if field.valkey_benchmark.is_none() {
             field.absent.push("valkey-benchmark: the RESP columns are left out".to_string());
         }
         Ok(field)
+    }
+
+    /// Weft by each way of waiting for sockets.
+    pub(super) fn backends(&self) -> Field {
+        let Some(weft) = self.get("weft") else { return Field::default() };
+        let way = |id, flags| Contestant { id, flags, ..weft.clone() };
+        let epoll = way("epoll", &["--io-backend", "epoll"]);
+        Field { contestants: vec![epoll, way("io_uring", &["--io-backend", "io_uring"])], ..Field::default() }
     }
 
     pub(super) fn get(&self, id: &str) -> Option<&Contestant> {
@@ -157,6 +180,7 @@ impl Contestant {
                 .args(["--io-threads", &threads, "--maxclients", "20000", "--dir"])
                 .arg(&folder),
         };
+        command.args(self.flags);
         let log = File::create(folder.join("log")).context("the server's log")?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).current_dir(&folder);
         let child =

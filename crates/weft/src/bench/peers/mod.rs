@@ -42,7 +42,8 @@ const WEIGHED: u64 = 1_000_000;
 /// Keys, over those that are weighed, of which some expire.
 const EXPIRING_TIMES: u64 = 10;
 /// What `--parts` takes, in the order in which it is measured.
-const PARTS: &str = "table,types,rates,memory,collections,compaction,expiry,overwriting";
+const PARTS: &str =
+    "table,types,rates,memory,collections,compaction,expiry,overwriting,backends,backend-rates";
 
 /// Compare Weft with Valkey and Redis: CPU for each command, memory, latency; see docs/benchmarks
 #[derive(Debug, Args)]
@@ -113,6 +114,10 @@ struct Results {
     collections: Vec<Weight>,
     #[serde(default)]
     trials: Vec<Trial>,
+    #[serde(default)]
+    backends: Vec<Outcome>,
+    #[serde(default)]
+    backend_rates: Vec<Rate>,
     remarks: Vec<String>,
 }
 
@@ -158,6 +163,10 @@ fn stored(files: &[PathBuf]) -> Result<Results> {
         all.trials.splice(0..0, old.trials.into_iter().filter(|trial| !parts.contains(&trial.part)));
         if all.rates.is_empty() {
             all.rates = old.rates;
+        }
+        all.backends = merged(old.backends, all.backends);
+        if all.backend_rates.is_empty() {
+            all.backend_rates = old.backend_rates;
         }
     }
     Ok(all)
@@ -220,38 +229,56 @@ fn measure(options: &Options, stop: &AtomicBool) -> Result<Results> {
         named && !(quick && row.keys > 1_000_000)
     };
     for part in options.parts.split(',') {
-        let weighed = if quick { WEIGHED / 10 } else { WEIGHED };
-        match part {
-            "table" | "types" => {
-                let rows = if part == "table" { rows::table() } else { rows::types() };
-                for row in rows.iter().filter(|row| chosen(row)) {
-                    eprintln!("{}", row.label);
-                    let outcome = measure::row(&field, row, &manner, stop).with_context(|| row.label)?;
-                    let into = if part == "table" { &mut results.table } else { &mut results.types };
-                    into.push(outcome);
-                    store(options, &results)?;
-                }
-            }
-            "rates" => results.rates = rates::rates(&field, &manner, &mut results.remarks, stop)?,
-            "memory" => results.memory = memory::keys(&field, &manner, weighed, stop)?,
-            "collections" => {
-                let (weights, remarks) = memory::collections(&field, &manner, weighed, stop)?;
-                results.collections = weights;
-                results.remarks.extend(remarks);
-            }
-            "compaction" => results.trials.extend(compaction::compaction(&field, &manner, weighed, stop)?),
-            "expiry" => {
-                results.trials.extend(expiry::expiry(&field, &manner, weighed * EXPIRING_TIMES, stop)?)
-            }
-            "overwriting" => {
-                let time = Duration::from_secs(options.overwrite_seconds) / if quick { 10 } else { 1 };
-                results.trials.extend(compaction::overwriting(&field, &manner, (weighed, time), stop)?);
-            }
-            _ => bail!("--parts: {part:?} is none of {}", PARTS.replace(',', ", ")),
-        }
+        measure_part(part, &mut results, (&field, &manner), (options, &chosen), stop)?;
         store(options, &results)?;
     }
     Ok(results)
+}
+
+fn measure_part(
+    part: &str,
+    results: &mut Results,
+    (field, manner): (&Field, &Manner),
+    (options, chosen): (&Options, &impl Fn(&rows::Row) -> bool),
+    stop: &AtomicBool,
+) -> Result<()> {
+    let weighed = if options.quick { WEIGHED / 10 } else { WEIGHED };
+    match part {
+        "table" | "types" | "backends" => {
+            let backends = field.backends();
+            let (rows, field) = match part {
+                "table" => (rows::table(), field),
+                "types" => (rows::types(), field),
+                _ => (rows::backends(), &backends),
+            };
+            for row in rows.iter().filter(|row| chosen(row)) {
+                eprintln!("{}", row.label);
+                let outcome = measure::row(field, row, manner, stop).with_context(|| row.label)?;
+                match part {
+                    "table" => results.table.push(outcome),
+                    "types" => results.types.push(outcome),
+                    _ => results.backends.push(outcome),
+                }
+                store(options, results)?;
+            }
+        }
+        "rates" => results.rates = rates::rates(field, manner, &mut results.remarks, stop)?,
+        "backend-rates" => results.backend_rates = rates::backends(&field.backends(), manner, stop)?,
+        "memory" => results.memory = memory::keys(field, manner, weighed, stop)?,
+        "collections" => {
+            let (weights, remarks) = memory::collections(field, manner, weighed, stop)?;
+            results.collections = weights;
+            results.remarks.extend(remarks);
+        }
+        "compaction" => results.trials.extend(compaction::compaction(field, manner, weighed, stop)?),
+        "expiry" => results.trials.extend(expiry::expiry(field, manner, weighed * EXPIRING_TIMES, stop)?),
+        "overwriting" => {
+            let time = Duration::from_secs(options.overwrite_seconds) / if options.quick { 10 } else { 1 };
+            results.trials.extend(compaction::overwriting(field, manner, (weighed, time), stop)?);
+        }
+        _ => bail!("--parts: {part:?} is none of {}", PARTS.replace(',', ", ")),
+    }
+    Ok(())
 }
 
 /// After each row and part, so that what took minutes is not lost with what comes later.

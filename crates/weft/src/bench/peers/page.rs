@@ -113,7 +113,15 @@ pub(super) fn tables(results: &Results) -> Vec<Table> {
         }));
     }
     if !results.rates.is_empty() {
-        tables.push(rates(results));
+        let title = "GET 16 B, 50 clients, at a fixed rate (pipeline 1: half of Valkey's peak); latencies from when a \
+                     request was due, ms";
+        tables.push(rates(title, &results.rates));
+    }
+    if !results.backends.is_empty() {
+        tables.push(backends(&results.backends));
+    }
+    if !results.backend_rates.is_empty() {
+        tables.push(rates("The same at half of epoll's peak: latencies, ms", &results.backend_rates));
     }
     for (title, weights) in [
         ("Memory: bytes over key and value, by resident growth / by used_memory", &results.memory),
@@ -137,13 +145,31 @@ pub(super) fn tables(results: &Results) -> Vec<Table> {
     tables
 }
 
-fn rates(results: &Results) -> Table {
+/// Ways of waiting for sockets.
+fn backends(outcomes: &[Outcome]) -> Table {
     let mut table = Table::new(
-        "GET 16 B, 50 clients, at a fixed rate (pipeline 1: half of Valkey's peak); latencies from when a request was \
-         due, ms",
+        "Weft by io_uring and by epoll: server CPU, µs a command, and io_uring over epoll (95 % confidence)",
+        &["case", "epoll RESP3", "io_uring RESP3", "ratio", "epoll RESPB", "io_uring RESPB", "ratio"],
+    );
+    for outcome in outcomes {
+        let mut cells = vec![outcome.label.clone()];
+        for client in [Client::WeftResp3, Client::WeftRespb] {
+            let pair = ["epoll", "io_uring"].map(|server| outcome.cell(server, client));
+            cells.extend(pair.map(|cell| number(cell.map(|cell| cell.server_cpu_us.median), 3)));
+            let [epoll, uring] = pair.map(|cell| cell.map(|cell| &cell.server_cpu_us.rounds));
+            cells.push(ratio_text(uring.zip(epoll).and_then(|(uring, epoll)| ratio(uring, epoll))));
+        }
+        table.row(cells);
+    }
+    table
+}
+
+fn rates(title: &str, rates: &[super::rates::Rate]) -> Table {
+    let mut table = Table::new(
+        title,
         &["server", "workers", "pipeline", "a second", "p50", "p99", "p99.9", "CPU µs", "user µs"],
     );
-    for rate in &results.rates {
+    for rate in rates {
         table.row(vec![
             format!("{} {}", rate.server, rate.protocol),
             rate.workers.to_string(),
