@@ -231,6 +231,8 @@ impl<L: Load> Run<'_, L> {
         let patience_ns = patience.map_or(u64::MAX, |time| time.as_nanos() as u64);
         let (mut progress_ns, mut tick_ns, mut stopped_ns) = (0, TICK.as_nanos() as u64, None);
         let mut received = 0;
+        // Whether the sockets were looked at since the patience ended: this thread may be what was late.
+        let mut looked = false;
         let mut events = Vec::with_capacity(EVENTS_MAX);
         self.begin();
         loop {
@@ -245,11 +247,13 @@ impl<L: Load> Run<'_, L> {
             self.start_due();
             self.flush_dirty();
             if self.counts.received_bytes != received || self.due == 0 {
-                (received, progress_ns) = (self.counts.received_bytes, self.now_ns);
+                (received, progress_ns, looked) = (self.counts.received_bytes, self.now_ns, false);
             }
-            if let Some(ended) = self.ended(progress_ns, patience_ns, stopped_ns) {
+            let late = self.now_ns - progress_ns > patience_ns;
+            if let Some(ended) = self.ended(late && looked, stopped_ns) {
                 return Ok(ended);
             }
+            looked = late;
             if self.now_ns >= tick_ns {
                 tick_ns = self.now_ns + TICK.as_nanos() as u64;
                 self.load.tick(&self.counts);
@@ -258,7 +262,7 @@ impl<L: Load> Run<'_, L> {
             match epoll::wait(
                 &self.fleet.epoll,
                 rustix::buffer::spare_capacity(&mut events),
-                Some(&self.sleep(end_ns)),
+                Some(&if late { Timespec { tv_sec: 0, tv_nsec: 0 } } else { self.sleep(end_ns) }),
             ) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(connect::system(error)),
@@ -283,7 +287,7 @@ impl<L: Load> Run<'_, L> {
         self.now_ns = self.started.elapsed().as_nanos() as u64;
     }
 
-    fn ended(&mut self, progress_ns: u64, patience_ns: u64, stopped_ns: Option<u64>) -> Option<Ended> {
+    fn ended(&mut self, stalled: bool, stopped_ns: Option<u64>) -> Option<Ended> {
         if self.due == 0 && self.exhausted {
             return Some(Ended::Done);
         }
@@ -292,7 +296,7 @@ impl<L: Load> Run<'_, L> {
             return Some(Ended::Lost);
         }
         let stopped = stopped_ns.is_some_and(|at| self.now_ns - at > STOP_PATIENCE.as_nanos() as u64);
-        if stopped || self.now_ns - progress_ns > patience_ns {
+        if stopped || stalled {
             self.counts.lost += self.due;
             return Some(if stopped { Ended::Stopped } else { Ended::Stalled });
         }

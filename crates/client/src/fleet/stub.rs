@@ -30,7 +30,7 @@ const LISTENER: u64 = u64::MAX;
 /// How often the end is looked for.
 const TICK_NS: i64 = 50_000_000;
 /// How long a client may not read before its connection is closed.
-const SEND_PATIENCE_S: i64 = 5;
+const SEND_PATIENCE_S: i64 = 30;
 
 /// What goes wrong, after so many commands on all connections together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,7 +275,12 @@ impl Peer {
     fn can_send(&self) -> bool {
         let mut polled = [PollFd::new(&self.socket, PollFlags::OUT)];
         let patience = Timespec { tv_sec: SEND_PATIENCE_S, tv_nsec: 0 };
-        poll(&mut polled, Some(&patience)).is_ok_and(|count| count > 0)
+        loop {
+            match poll(&mut polled, Some(&patience)) {
+                Err(Errno::INTR) => {}
+                outcome => return outcome.is_ok_and(|count| count > 0),
+            }
+        }
     }
 }
 
