@@ -342,6 +342,12 @@ func (r *muxReader) refuse(err error, in []byte) {
 	} else {
 		c.reason = err
 	}
+	// The error is the last frame, wherever the stream was cut: what was closed in this batch goes before it.
+	o := &c.out
+	o.mu.Lock()
+	r.out = append(r.out, r.m.lateCloses...)
+	r.m.lateCloses = nil
+	o.mu.Unlock()
 	w := frame.ReplyWriter{Out: r.out, Channel: channel}
 	frame.WriteError(&w, "ERR ", text)
 	r.out = w.Out
