@@ -244,18 +244,8 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Resolve { source, .. } | Error::Connect { source, .. } => Some(&**source),
-            Error::Io(source) => Some(&**source),
-            Error::Lost(source) | Error::OutcomeUnknown(source) | Error::TransactionLost(source) => {
-                Some(&**source)
-            }
-            _ => None,
-        }
-    }
-}
+// No `source`: what lies beneath is part of the text, and who prints a chain of sources would print it twice.
+impl std::error::Error for Error {}
 
 impl From<WireError> for Error {
     fn from(error: WireError) -> Self {

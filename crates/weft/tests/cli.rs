@@ -210,6 +210,18 @@ fn scripts_are_run() {
 }
 
 #[test]
+fn a_server_without_scripts_is_told_of() {
+    let server = Server::weft(&[]);
+    let folder = Folder::new();
+    let script = folder.file("s.lua", b"return 1");
+    for protocol in ["-2", "-3", "-4"] {
+        let output = run(&["cli", protocol, "-s", &server.socket, "--eval", &script], b"");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("no command EVAL"), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn trouble_is_told_with_status_1() {
     if let Some(server) = Server::redis(&["--requirepass", "secret"]) {
         let output = run(&["cli", "-s", &server.socket, "-4", "-a", "secret", "PING"], b"");

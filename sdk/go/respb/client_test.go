@@ -650,6 +650,44 @@ func TestLentPipeline(t *testing.T) {
 					t.Error(got, err)
 				}
 			}
+			pipe.Reset()
+			pipe.Lend([]byte("GET"), []byte("a"))
+			pipe.Passthrough([]byte("*2\r\n$3\r\nGET\r\n$1\r\nb\r\n"))
+			tx, err := pipe.ExecTx(ctx)
+			if err != nil || len(tx) != 2 || string(tx[0].Data) != "GET a" || string(tx[1].Data) != "GET b" {
+				t.Error(tx, err)
+			}
+		})
+	}
+}
+
+// TestPassthrough: a command that is RESP already is sent as it is, between others.
+func TestPassthrough(t *testing.T) {
+	for name, protocol := range protocols {
+		t.Run(name, func(t *testing.T) {
+			addr := serve(t, &resp.Server{Handler: newStore().mux(), RESPB: resp.RESPBDetect})
+			c := dial(t, addr, Options{Protocol: protocol})
+			p := c.Pipeline()
+			p.Do("SET", "k", "v")
+			got := p.Passthrough([]byte("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"))
+			missing := p.Passthrough([]byte("*1\r\n$7\r\nNOTHERE\r\n"))
+			p.Do("ECHO", "x")
+			values, err := p.Exec(testContext(t))
+			if err != nil || len(values) != 4 || string(values[3].Data) != "x" {
+				t.Fatal(values, err)
+			}
+			if v, err := got.Get(); err != nil || string(v.Data) != "v" {
+				t.Fatal(v, err)
+			}
+			var reply *Error
+			if _, err := missing.Get(); !errors.As(err, &reply) {
+				t.Fatal(err)
+			}
+			p.Reset()
+			p.Passthrough([]byte("PING\r\n"))
+			if _, err := p.Exec(testContext(t)); !errors.Is(err, ErrCommand) {
+				t.Fatal(err)
+			}
 		})
 	}
 }

@@ -343,3 +343,20 @@ func appendCommand[T string | []byte](l *link, dst []byte, id uint16, argv []T) 
 	}
 	return dst, nil
 }
+
+// appendPassthrough appends a command that is RESP already, unless it is none or passes the server's limit.
+func appendPassthrough(l *link, dst []byte, id uint16, command []byte) ([]byte, error) {
+	if len(command) == 0 || command[0] != '*' {
+		return dst, ErrCommand
+	}
+	if !l.binary {
+		return append(dst, command...), nil
+	}
+	if n := int64(len(command)) + passthroughHead; n > l.limits.frame {
+		return dst, &LimitError{"frame_bytes", l.limits.frame, n}
+	}
+	return frame.AppendPassthrough(dst, id, command), nil
+}
+
+// passthroughHead is what a passthrough frame has before the command.
+const passthroughHead = 8

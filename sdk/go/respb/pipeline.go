@@ -3,6 +3,7 @@ package respb
 // This file owns pipelines: several commands sent as one, and transactions.
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -16,7 +17,7 @@ type Pipeline struct {
 	data   []byte
 	ends   []int    // of each argument in data
 	lent   [][]byte // the arguments, once there are any that are lent
-	counts []int    // arguments of each command
+	counts []int    // arguments of each command; 0 for one that is RESP already, whose bytes stand for one
 	values []Value
 	err    error
 	done   bool
@@ -54,6 +55,20 @@ func (p *Pipeline) LendMany(commands ...[][]byte) {
 		p.lent = append(p.lent, args...)
 		p.counts = append(p.counts, len(args))
 	}
+}
+
+// Passthrough adds a command that is already encoded as RESP, an array of bulk strings; its bytes are copied and sent as they are,
+// over RESPB in a frame of their own. It is for programs that have such bytes, as proxies and other clients do. Over RESP3 it is not for
+// (un)subscribing, and a context that ends does not end what blocks.
+func (p *Pipeline) Passthrough(command []byte) *Result[Value] {
+	if len(p.lent) > 0 {
+		p.lent = append(p.lent, bytes.Clone(command))
+	} else {
+		p.data = append(p.data, command...)
+		p.ends = append(p.ends, len(p.data))
+	}
+	p.counts = append(p.counts, 0)
+	return &Result[Value]{p, len(p.counts) - 1, asValue}
 }
 
 func (p *Pipeline) add(args []string) {
@@ -156,8 +171,13 @@ func (p *Pipeline) try(ctx context.Context, la *lane, values []Value) (err error
 	from, at := len(l.out), 0
 	var scratch [][]byte
 	for i := 0; i < n && err == nil; i++ {
-		scratch = p.argv(scratch, at, p.counts[i])
-		at += p.counts[i]
+		count := max(p.counts[i], 1)
+		scratch = p.argv(scratch, at, count)
+		at += count
+		if p.counts[i] == 0 {
+			l.out, err = appendPassthrough(l, l.out, la.id, scratch[0])
+			continue
+		}
 		l.out, err = appendCommand(l, l.out, la.id, scratch)
 		if err == nil && !l.binary {
 			if err = plainKind(c, scratch); err == nil && c.confirms > 0 && n > 1 {
@@ -189,6 +209,10 @@ var ErrTxAborted = errors.New("respb: the transaction was not executed, a watche
 func (p *Pipeline) ExecTx(ctx context.Context) ([]Value, error) {
 	tx := &Pipeline{ch: p.ch}
 	tx.add([]string{"MULTI"})
+	if len(p.lent) > 0 {
+		tx.LendMany() // MULTI becomes one of those
+		tx.lent = append(tx.lent, p.lent...)
+	}
 	tx.data = append(tx.data, p.data...)
 	for _, end := range p.ends {
 		tx.ends = append(tx.ends, end+len("MULTI"))

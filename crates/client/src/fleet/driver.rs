@@ -66,6 +66,17 @@ struct Client {
     closed: bool,
 }
 
+/// Replies to one client that stand one behind the other in what was received.
+#[derive(Clone, Copy, Debug, Default)]
+struct Streak {
+    channel: u16,
+    /// The request of its batch that the first of them answers.
+    request: u32,
+    /// How many it is due.
+    room: u32,
+    count: u32,
+}
+
 /// Connections to a server, driven by the thread that calls [`run`](Self::run).
 #[derive(Debug)]
 pub struct Fleet {
@@ -464,29 +475,36 @@ impl<L: Load> Run<'_, L> {
             None => (self.fleet.spare_decoder(), 0),
         };
         let mut at = 0;
+        let mut streak = self.streak(first, 0);
         while at < bytes.len() {
             let rest = &bytes[at..];
             // Values are handed out while a frame is read, so that its channel is looked at before.
-            let client = match rest {
-                [_, _, high, low, ..] if muxed => first + u32::from(u16::from_be_bytes([*high, *low])),
-                _ => first,
-            };
-            let state = self.fleet.clients.get(client as usize).copied().unwrap_or_default();
-            let request = state.size - state.left + state.fresh;
+            if let [_, _, high, low, ..] = *rest
+                && muxed
+                && streak.channel != u16::from_be_bytes([high, low])
+            {
+                self.end_streak(first, &mut streak);
+                streak = self.streak(first, u16::from_be_bytes([high, low]));
+            }
             let mut seen = Seen {
                 counts: &mut self.counts,
                 load: self.load,
-                values: self.values && request < state.size,
-                client,
-                request,
+                values: self.values && streak.count < streak.room,
+                client: first + u32::from(streak.channel),
+                request: streak.request + streak.count,
                 part,
             };
             let front = decoder.front(rest, &mut seen);
             part = seen.part;
             match front {
-                Front::Reply { len, channel } => {
+                Front::Reply { len, channel } if channel == streak.channel && streak.count < streak.room => {
                     (at, part) = (at + len, 0);
-                    self.answered(first, channel)?;
+                    streak.count += 1;
+                }
+                Front::Reply { channel, .. } => {
+                    self.end_streak(first, &mut streak);
+                    self.is_open(channel)?;
+                    return Err("a reply that nobody had asked for".to_string());
                 }
                 Front::Other { len, push } => {
                     (at, part) = (at + len, 0);
@@ -494,35 +512,61 @@ impl<L: Load> Run<'_, L> {
                 }
                 Front::Close { len, channel } => {
                     (at, part) = (at + len, 0);
+                    self.end_streak(first, &mut streak);
                     self.close_channel(first, channel)?;
+                    streak = self.streak(first, channel);
                 }
                 Front::Incomplete => {
+                    self.end_streak(first, &mut streak);
                     let partial = Partial { decoder, bytes: rest.to_vec(), part };
                     self.fleet.connections[index].partial = Some(partial);
                     return Ok(());
                 }
-                Front::Invalid(error) => return Err(format!("not a reply: {error}")),
+                Front::Invalid(error) => {
+                    self.end_streak(first, &mut streak);
+                    return Err(format!("not a reply: {error}"));
+                }
             }
         }
+        self.end_streak(first, &mut streak);
         self.fleet.spare = Some(decoder);
         Ok(())
     }
 
+    /// What is known of a channel whose replies follow. One that is not open is due none.
     #[inline]
-    fn answered(&mut self, first: u32, channel: u16) -> Result<(), String> {
-        if u32::from(channel) >= self.fleet.channels {
-            return Err(format!("a frame for channel {channel}, which is not open"));
+    fn streak(&self, first: u32, channel: u16) -> Streak {
+        let mut streak = Streak { channel, ..Streak::default() };
+        if u32::from(channel) < self.fleet.channels {
+            let state = &self.fleet.clients[(first + u32::from(channel)) as usize];
+            streak.room = state.left - state.fresh;
+            streak.request = state.size - streak.room;
         }
-        let client = first + u32::from(channel);
+        streak
+    }
+
+    /// Notes the replies of a streak.
+    #[inline]
+    fn end_streak(&mut self, first: u32, streak: &mut Streak) {
+        let count = std::mem::take(&mut streak.count);
+        if count == 0 {
+            return;
+        }
+        streak.room -= count;
+        streak.request += count;
+        let client = first + u32::from(streak.channel);
         let state = &mut self.fleet.clients[client as usize];
-        if state.fresh >= state.left {
-            return Err("a reply that nobody had asked for".to_string());
-        }
         if state.fresh == 0 {
             self.touched.push(client);
         }
-        state.fresh += 1;
-        Ok(())
+        state.fresh += count;
+    }
+
+    fn is_open(&self, channel: u16) -> Result<(), String> {
+        if u32::from(channel) < self.fleet.channels {
+            return Ok(());
+        }
+        Err(format!("a frame for channel {channel}, which is not open"))
     }
 
     /// Tells the load who was answered; those that have all their answers go on.
@@ -577,9 +621,7 @@ impl<L: Load> Run<'_, L> {
     }
 
     fn close_channel(&mut self, first: u32, channel: u16) -> Result<(), String> {
-        if u32::from(channel) >= self.fleet.channels {
-            return Err(format!("a frame for channel {channel}, which is not open"));
-        }
+        self.is_open(channel)?;
         self.counts.closed += 1;
         self.drop_client(first + u32::from(channel));
         Ok(())

@@ -82,7 +82,8 @@ impl ReplyDecoder {
         }
     }
 
-    /// Straight code for the commonest replies that are there as a whole: a bulk of up to [`STRAIGHT_MAX`] bytes, OK.
+    /// Straight code for the commonest replies that are there as a whole: a bulk of up to [`STRAIGHT_MAX`] bytes, OK,
+    /// null, small numbers.
     /// It leaves no state. What it does not take, good or bad, is read as everything else is.
     #[inline]
     fn whole(&self, input: &[u8], visitor: &mut impl ReplyVisitor) -> Option<usize> {
@@ -103,7 +104,7 @@ impl ReplyDecoder {
             [b'$', a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', d @ b'0'..=b'9', b'\r', b'\n', ..] => {
                 (digits([a, b, c, d]), 7)
             }
-            _ => return None,
+            _ => return small(input, visitor),
         };
         let [bytes @ .., b'\r', b'\n'] = input.get(start..start + len + 2)? else { return None };
         visitor.text(Text::Bulk, start, bytes);
@@ -294,6 +295,27 @@ impl ReplyDecoder {
         self.advance(next);
         Ok(complete)
     }
+}
+
+/// The part of the straight code for replies without bytes: null, and integers of up to three digits.
+#[inline]
+fn small(input: &[u8], visitor: &mut impl ReplyVisitor) -> Option<usize> {
+    let (number, len) = match *input {
+        [b'$', b'-', b'1', b'\r', b'\n', ..] => (None, 5),
+        [b'_', b'\r', b'\n', ..] => (None, 3),
+        [b':', a @ b'0'..=b'9', b'\r', b'\n', ..] => (Some(digits([a])), 4),
+        [b':', a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => (Some(digits([a, b])), 5),
+        [b':', a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b'\r', b'\n', ..] => {
+            (Some(digits([a, b, c])), 6)
+        }
+        _ => return None,
+    };
+    match number {
+        Some(number) => visitor.int(number as i64),
+        None => visitor.null(false),
+    }
+    visitor.span(0, len);
+    Some(len)
 }
 
 fn digits<const N: usize>(digits: [u8; N]) -> usize {

@@ -146,12 +146,20 @@ const PAIRS: [[u8; 2]; 100] = {
 /// Writes a number below 10¹² with leading zeros.
 #[inline]
 pub(super) fn write_digits(out: &mut [u8; STAMP_BYTES], number: u64) {
-    let (high, low) = ((number / 1_000_000) as u32, (number % 1_000_000) as u32);
-    for (half, at) in [(high, 0), (low, 6)] {
-        out[at..at + 2].copy_from_slice(&PAIRS[(half / 10_000 % 100) as usize]);
-        out[at + 2..at + 4].copy_from_slice(&PAIRS[(half / 100 % 100) as usize]);
-        out[at + 4..at + 6].copy_from_slice(&PAIRS[(half % 100) as usize]);
+    // Most key spaces are smaller than a million.
+    if number < 1_000_000 {
+        out[..6].copy_from_slice(b"000000");
+    } else {
+        write_half(&mut out[..6], (number / 1_000_000) as u32);
     }
+    write_half(&mut out[6..], (number % 1_000_000) as u32);
+}
+
+#[inline]
+fn write_half(out: &mut [u8], half: u32) {
+    out[..2].copy_from_slice(&PAIRS[(half / 10_000 % 100) as usize]);
+    out[2..4].copy_from_slice(&PAIRS[(half / 100 % 100) as usize]);
+    out[4..6].copy_from_slice(&PAIRS[(half % 100) as usize]);
 }
 
 #[cfg(test)]
