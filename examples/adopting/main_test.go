@@ -1,5 +1,7 @@
 package main
 
+// This file owns the test that every step runs and loses nothing.
+
 import (
 	"context"
 	"errors"
