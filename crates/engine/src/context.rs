@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::table::CommandSpec;
 use weft_store::{
-    Batch, Claim, Cursor, Effect, EffectSink, Garbage, Guards, Key, Op, ShardGuard, ValueRef, World, XorShift,
+    Ahead, Batch, Claim, Cursor, Effect, EffectSink, Garbage, Guards, Key, Op, ShardGuard, ValueRef, World,
+    XorShift,
 };
 
 use crate::args::Args;
@@ -72,14 +73,19 @@ pub struct Effects {
     /// Keys that were changed in the present command, and whether by themselves. Of all databases: who tracks is told
     /// of a key by its name.
     pub(crate) changed: Vec<(Box<[u8]>, bool)>,
+    /// How many of them those who have read them were told of.
+    pub(crate) told: usize,
     /// All keys of a database may have changed.
     pub(crate) flushed: bool,
+    /// What the next requests will look for.
+    pub(crate) ahead: Ahead,
 }
 
 impl Effects {
     /// Before a batch: looks at what is wanted.
     pub fn begin(&mut self, engine: &Engine) {
         self.classes = engine.settings.notify_flags.load(Relaxed);
+        self.ahead = Ahead::default();
     }
     /// Before a command: looks at whether a key that it does not find is told as missed. It is, but for writes that
     /// look for the key they are about to write; those that do so by reading it stand here.
@@ -124,6 +130,10 @@ impl EffectSink for Effects {
     #[inline]
     fn wants(&self) -> bool {
         self.is_wanted()
+    }
+    #[inline]
+    fn ahead(&self) -> Ahead {
+        self.ahead
     }
     #[inline]
     fn wrote(&mut self, key: &[u8]) {

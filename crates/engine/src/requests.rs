@@ -6,7 +6,7 @@
 
 use weft_protocol::respb::Frame;
 use weft_protocol::table::{self, CommandId, CommandSpec};
-use weft_store::Keyspace;
+use weft_store::{Ahead, Keyspace};
 
 use crate::args::{Args, Slot, Slots, Texts};
 use crate::{keys, traits};
@@ -307,6 +307,32 @@ impl Requests {
         self.list.push(request);
         self.open = self.slots.list.len();
         is_barrier
+    }
+
+    /// What the two requests behind one will look for, if they are of the same client and about the same key. `before`:
+    /// the answer for the request before it, if that was the one before. Costs two comparisons where they are not.
+    #[inline]
+    pub(crate) fn ahead(&self, at: usize, bytes: &[u8], keyspace: &Keyspace, before: Ahead) -> Ahead {
+        let [this, next, rest @ ..] = &self.list[at..] else { return Ahead::default() };
+        let is_like = |other: &Request| other.hash == this.hash && other.connection == this.connection;
+        if this.hash == 0 || !is_like(next) {
+            return Ahead::default();
+        }
+        let near = if before.far == 0 { self.member(next, bytes, keyspace) } else { before.far };
+        let far = rest.first().filter(|far| is_like(far)).map_or(0, |far| self.member(far, bytes, keyspace));
+        Ahead { near, far }
+    }
+    /// The hash of the member that a request looks for; 0 for none.
+    fn member(&self, request: &Request, bytes: &[u8], keyspace: &Keyspace) -> u64 {
+        let What::Command(id) = request.what else { return 0 };
+        let place = match traits::of(id) {
+            traits if traits & traits::MEMBER_SECOND != 0 => 2,
+            traits if traits & traits::MEMBER_THIRD != 0 => 3,
+            _ => return 0,
+        };
+        let texts = Texts::default();
+        let args = self.args(request, bytes, &texts);
+        if place < args.len() { keyspace.key(args.bytes(place)).hash() } else { 0 }
     }
 
     /// The arguments of a request. `bytes` is what was given when it ended.

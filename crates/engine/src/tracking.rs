@@ -231,10 +231,19 @@ impl Engine {
             self.invalidate_all();
         }
         self.broadcast(&effects.changed, by);
-        for (key, by_itself) in effects.changed.drain(..) {
-            let clients = self.tracking.take(&key);
-            self.invalidate(&key, &clients, by.filter(|_| !by_itself));
+        self.invalidate_tracked(effects, by);
+        effects.changed.clear();
+        effects.told = 0;
+    }
+
+    /// Tells those who have read a changed key. Who asked for prefixes is told of all changes of a transaction
+    /// together.
+    pub(crate) fn invalidate_tracked(&self, effects: &mut Effects, by: Option<u64>) {
+        for (key, by_itself) in &effects.changed[effects.told..] {
+            let clients = self.tracking.take(key);
+            self.invalidate(key, &clients, by.filter(|_| !by_itself));
         }
+        effects.told = effects.changed.len();
     }
 
     fn invalidate(&self, key: &[u8], clients: &[u64], by: Option<u64>) {

@@ -15,6 +15,11 @@ pub const KEYS: u8 = 1 << 3;
 /// Its first argument is its only key.
 pub const ONE_KEY: u8 = 1 << 4;
 
+/// Its second argument, behind the key, is a member or field that it looks for.
+pub const MEMBER_SECOND: u8 = 1 << 5;
+/// Its third argument is.
+pub const MEMBER_THIRD: u8 = 1 << 6;
+
 static TRAITS: LazyLock<Box<[u8]>> = LazyLock::new(|| COMMANDS.iter().map(of_spec).collect());
 
 /// The traits of all commands, by id.
@@ -53,6 +58,18 @@ fn of_spec(spec: &CommandSpec) -> u8 {
     {
         traits |= ONE_KEY;
     }
+    if traits & ONE_KEY != 0 && root {
+        traits |= match (spec.group, spec.name) {
+            (_, "ZADD" | "ZINCRBY") => MEMBER_THIRD,
+            ("set", "SADD" | "SREM" | "SISMEMBER")
+            | ("sorted-set", "ZREM" | "ZSCORE" | "ZRANK" | "ZREVRANK")
+            | (
+                "hash",
+                "HSET" | "HSETNX" | "HGET" | "HDEL" | "HEXISTS" | "HINCRBY" | "HINCRBYFLOAT" | "HSTRLEN",
+            ) => MEMBER_SECOND,
+            _ => 0,
+        };
+    }
     traits
 }
 
@@ -66,6 +83,9 @@ mod tests {
         let of_name = |name: &str| of(table::by_name(name.as_bytes()).expect("a command"));
         assert_eq!(of_name("GET"), QUICK | KEYS | ONE_KEY);
         assert_eq!(of_name("SET"), QUICK | KEYS | ONE_KEY);
+        assert_eq!(of_name("SADD"), QUICK | KEYS | ONE_KEY | MEMBER_SECOND);
+        assert_eq!(of_name("HGET") & MEMBER_SECOND, MEMBER_SECOND);
+        assert_eq!(of_name("ZADD") & MEMBER_THIRD, MEMBER_THIRD);
         assert_eq!(of_name("MGET"), QUICK | KEYS);
         assert_eq!(of_name("BLPOP"), BARRIER | KEYS);
         assert_eq!(of_name("CLIENT"), CONTAINER);

@@ -149,6 +149,13 @@ fn a_key_read_behind_its_change_is_not_told_of_it() {
     }
     assert_eq!(bench.run(a, "EXEC").len(), 1, "its reply and no push");
     assert_eq!(bench.run(a, "SET k w").len(), 2, "the key is tracked");
+    bench.text(a, "CLIENT TRACKING OFF");
+    bench.text(a, "CLIENT TRACKING ON BCAST PREFIX k");
+    for command in ["MULTI", "SET k1 v", "SET k2 v"] {
+        bench.text(a, command);
+    }
+    let replies = bench.run(a, "EXEC");
+    assert_eq!(replies.len(), 2, "one push for all keys of the transaction: {replies:?}");
 }
 
 #[test]
@@ -252,4 +259,44 @@ fn a_client_without_its_channel_is_gone_at_once() {
     bench.run(b, "SUBSCRIBE c");
     bench.text(a, "ACL SETUSER u resetchannels");
     assert_eq!(bench.text(a, "CLIENT LIST").matches("id=").count(), 1);
+}
+
+#[test]
+fn errors_are_counted_where_they_belong() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    for command in ["SET k v", "MULTI", "INCR k", "EXEC"] {
+        bench.text(a, command);
+    }
+    let text = bench.text(a, "INFO commandstats");
+    let failed = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(&format!("cmdstat_{name}:"))).expect("called");
+        line.trim_end().rsplit('=').next().map(str::to_owned)
+    };
+    assert_eq!((failed("exec").as_deref(), failed("incr").as_deref()), (Some("0"), Some("1")));
+    bench.run(b, "BLPOP l 0");
+    let id = bench.session(b).id();
+    bench.text(a, &format!("CLIENT UNBLOCK {id} ERROR"));
+    assert!(bench.text(a, "INFO errorstats").contains("errorstat_UNBLOCKED:count=1"));
+}
+
+#[test]
+fn reading_makes_room_too() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    bench.text(a, "SET k v");
+    bench.text(a, "CONFIG SET maxmemory-policy allkeys-lru maxmemory 1");
+    bench.text(a, "GET other");
+    assert_eq!(bench.text(a, "DBSIZE"), "0");
+}
+
+#[test]
+fn a_missing_destination_is_told_once() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    bench.text(a, "CONFIG SET notify-keyspace-events Em");
+    bench.text(a, "PFADD h a");
+    bench.text(a, "PSUBSCRIBE __keyevent@*");
+    let replies: Vec<String> = bench.run(a, "PFMERGE m h").iter().map(show).collect();
+    assert_eq!(replies.iter().filter(|reply| reply.contains("keymiss")).count(), 1, "{replies:?}");
 }

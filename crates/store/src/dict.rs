@@ -19,11 +19,14 @@ mod records;
 #[cfg(test)]
 mod tests;
 
+use crate::ahead::Ahead;
 use crate::clock::Rng;
 use crate::hash::KeyHasher;
 use crate::leb;
+use crate::prefetch;
 use crate::reaper::Backing;
-use crate::table::array::Tagged;
+use crate::table::array::{Array, Tagged};
+use crate::table::head::Home;
 use crate::table::{Facts, Pos, Table};
 pub(crate) use records::Handle;
 use records::Records;
@@ -71,6 +74,17 @@ pub(crate) struct Dict {
     next_due_ms: u64,
     /// The position from which on records have not moved to the new generation yet.
     moving: Option<u32>,
+    /// How much may be free before records move.
+    waste: Waste,
+}
+
+/// How much of the memory of records may be free before they move together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waste {
+    /// Half as much as the records: hashes and sets.
+    Little,
+    /// Twice as much: sorted sets, where each record that moves is looked up in the tree.
+    Much,
 }
 
 fn tag(handle: Handle, marked: bool) -> Tagged {
@@ -130,6 +144,31 @@ fn write(out: &mut [u8], valued: bool, key: &[u8], value: &[u8], expire_ms: u64)
     }
 }
 
+/// The table's home, which knows the records that its slots name.
+struct Owner<'o> {
+    backing: Backing<'o>,
+    records: &'o Records,
+}
+
+impl Home for Owner<'_> {
+    #[inline]
+    fn ask_for(&self, entry: Tagged) {
+        prefetch::line(self.records.bytes(untag(entry)).as_ptr());
+    }
+    fn publish(&self, main: Option<&Array>, next: Option<&Array>) {
+        self.backing.publish(main, next);
+    }
+    fn advance(&self, migrated: u32) {
+        self.backing.advance(migrated);
+    }
+    fn retire(&self, array: Array) {
+        self.backing.retire(array);
+    }
+    fn array(&self, step: u8) -> Array {
+        self.backing.array(step)
+    }
+}
+
 /// What the table must know of a record.
 #[inline]
 fn facts<'d>(records: &'d Records, hasher: &'d KeyHasher, valued: bool) -> impl Fn(Tagged) -> Facts + 'd {
@@ -140,7 +179,7 @@ fn facts<'d>(records: &'d Records, hasher: &'d KeyHasher, valued: bool) -> impl 
 }
 
 impl Dict {
-    pub(crate) fn new(valued: bool, backing: Backing<'_>) -> Self {
+    pub(crate) fn new(valued: bool, waste: Waste, backing: Backing<'_>) -> Self {
         Self {
             table: Table::new(0),
             records: Records::new(),
@@ -148,6 +187,7 @@ impl Dict {
             valued,
             next_due_ms: NEVER,
             moving: None,
+            waste,
         }
     }
     pub(crate) const fn len(&self) -> usize {
@@ -181,6 +221,31 @@ impl Dict {
         let pos = self.table.find(hash, |tagged| read(&self.records, self.valued, tagged).key == key)?;
         Some(Spot { pos, hash, handle: untag(self.table.at(pos)) })
     }
+    /// Asks for what the next look-ups will touch.
+    #[inline]
+    pub(crate) fn look_ahead(&self, ahead: Ahead) {
+        if ahead.near != 0 {
+            // Looks at tags only: no key is equal.
+            let _ = self.table.find(ahead.near, |tagged| {
+                self.prefetch(untag(tagged));
+                false
+            });
+        }
+        if ahead.far != 0 {
+            self.table.prefetch(ahead.far);
+        }
+    }
+    /// Asks for a record of up to two lines.
+    #[inline]
+    pub(crate) fn prefetch(&self, handle: Handle) {
+        let start = self.records.bytes(handle).as_ptr();
+        prefetch::line(start);
+        prefetch::line(start.wrapping_add(48));
+    }
+    /// Asks for the bucket of a record.
+    pub(crate) fn prefetch_bucket(&self, handle: Handle) {
+        self.table.prefetch(self.hasher.hash(self.record(handle).key));
+    }
     /// The record of a key.
     #[inline]
     pub(crate) fn get(&self, key: &[u8]) -> Option<Record<'_>> {
@@ -201,7 +266,12 @@ impl Dict {
         self.next_due_ms = self.next_due_ms.min(expire_ms);
         let Self { table, records, hasher, valued, .. } = self;
         let facts = facts(records, hasher, *valued);
-        table.insert((hasher.hash(key), expire_ms), tag(handle, expires), &facts, &backing);
+        table.insert(
+            (hasher.hash(key), expire_ms),
+            tag(handle, expires),
+            &facts,
+            &Owner { backing, records },
+        );
         handle
     }
 
@@ -239,11 +309,19 @@ impl Dict {
         self.replace(spot, &value, expire_ms);
     }
 
+    /// Takes the record of a handle without an expiry out.
+    pub(crate) fn remove_handle(&mut self, handle: Handle, backing: Backing<'_>) {
+        let hash = self.hasher.hash(self.record(handle).key);
+        if let Some(pos) = self.table.find_pointer(hash, tag(handle, false)) {
+            self.remove(Spot { pos, hash, handle }, backing);
+        }
+    }
+
     /// Takes a record out.
     pub(crate) fn remove(&mut self, spot: Spot, backing: Backing<'_>) {
         let len = self.at(spot).len;
         let Self { table, records, hasher, valued, .. } = self;
-        table.remove(spot.pos, spot.hash, &facts(records, hasher, *valued), &backing);
+        table.remove(spot.pos, spot.hash, &facts(records, hasher, *valued), &Owner { backing, records });
         records.free(spot.handle, len);
         if self.table.marked() == 0 {
             self.next_due_ms = NEVER;
@@ -255,7 +333,7 @@ impl Dict {
     pub(crate) fn tidy(&mut self, mut moved: impl FnMut(&Self, Handle, Handle)) {
         let buckets = match self.moving {
             Some(_) => MOVE_BUCKETS,
-            None if self.records.wasteful() => {
+            None if self.records.is_wasteful(self.waste) => {
                 let small = self.records.live_bytes() <= MOVE_AT_ONCE_BYTES;
                 self.records.turn();
                 self.moving = Some(0);
@@ -286,9 +364,7 @@ impl Dict {
             }
             let record = read(&self.records, self.valued, tagged);
             let (len, expire_ms) = (record.len, record.expire_ms);
-            let copy = self.records.bytes(old)[..len].to_vec();
-            let new = self.records.alloc(len);
-            self.records.bytes_mut(new)[..len].copy_from_slice(&copy);
+            let new = self.records.copy(old, len);
             let pos = self.table.find_pointer(hash, tagged).expect("the scan has just met it");
             self.table.replace(pos, tag(new, tagged.marked()), expire_ms);
             moved(self, old, new);
@@ -384,6 +460,7 @@ impl Dict {
             valued: self.valued,
             next_due_ms: self.next_due_ms,
             moving: self.moving,
+            waste: self.waste,
         }
     }
 

@@ -5,6 +5,7 @@
 //! sequence is one counter for the keyspace: a transaction's effects need not be adjacent, but whoever holds all its
 //! locks gets numbers that no conflicting write can come between.
 
+use crate::ahead::Ahead;
 use crate::value::ValueRef;
 
 /// Why a key went away.
@@ -87,6 +88,10 @@ pub trait EffectSink {
     /// [listeners](crate::Keyspace::write_listeners), no sequence is drawn and nothing is emitted.
     fn wants(&self) -> bool {
         true
+    }
+    /// What the next requests will look for in the collection that this one is about.
+    fn ahead(&self) -> Ahead {
+        Ahead::default()
     }
     /// A key was written to in any way: for those who need to know that and no more. Comes before the effect, also
     /// when nobody [wants](Self::wants) effects, but only while the keyspace has

@@ -21,9 +21,10 @@
 //! | HTTL, HEXPIRETIME … | [`HashRef::expire_ms`] |
 //! | RESTORE, loading | [`HashMut::new`] with [`crate::Keyspace::backing`] |
 
+use crate::ahead::Ahead;
 use crate::choice::{Selection, better_walk, index_below, roll_distinct};
 use crate::clock::Rng;
-use crate::dict::{Dict, NEVER, Record};
+use crate::dict::{Dict, NEVER, Record, Waste};
 use crate::packed::{COUNT_MAX, Packed, PackedRef};
 use crate::reaper::Backing;
 
@@ -73,6 +74,13 @@ impl Default for Repr {
 }
 
 impl Hash {
+    /// Asks for what the next look-ups in a large one will touch.
+    #[inline]
+    pub(crate) fn look_ahead(&self, ahead: Ahead) {
+        if let Repr::Table(dict) = &self.0 {
+            dict.look_ahead(ahead);
+        }
+    }
     /// To read it, with every field visible: [`HashRef::at`] hides those whose time has come.
     #[must_use]
     pub fn view(&self) -> HashRef<'_> {
@@ -464,7 +472,7 @@ impl<'a> HashMut<'a> {
     /// The table, made from the compact form if need be: at most `COUNT_MAX` elements, as many as the limits let in.
     fn table(&mut self) -> &mut Dict {
         if let Repr::Packed(packed) = &self.hash.0 {
-            let mut dict = Dict::new(true, self.backing);
+            let mut dict = Dict::new(true, Waste::Little, self.backing);
             let pairs = HashRef { view: View::Packed(packed.as_ref()), now_ms: 0 };
             pairs.iter().for_each(|(field, value)| {
                 dict.insert(field, value, NEVER, self.backing);

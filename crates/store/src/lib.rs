@@ -19,6 +19,7 @@
 //! | [`reaper`] | what takes long to free |
 //! | [`expire`], [`evict`], [`maintain`] | background work, in bounded steps |
 //! | [`effect`] | what the store tells others |
+//! | [`ahead`] | what the next requests will look for |
 //! | [`watch`], [`waiters`] | WATCH and blocking |
 //!
 //! # A command, from the engine's side
@@ -68,6 +69,7 @@
 #![deny(unsafe_code, unsafe_op_in_unsafe_fn)]
 
 pub mod access;
+pub mod ahead;
 mod choice;
 pub mod clock;
 pub mod counters;
@@ -102,6 +104,7 @@ pub mod waiters;
 pub mod watch;
 
 pub use access::AccessMode;
+pub use ahead::Ahead;
 pub use clock::{Clock, ManualClock, Rng, SystemClock, XorShift};
 pub use counters::{Counter, DATABASES_MAX};
 pub use effect::{Cause, Effect, EffectSink, NoEffects};

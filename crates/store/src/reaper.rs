@@ -4,7 +4,7 @@
 use crate::entry::Garbage;
 use crate::hash::KeyHasher;
 use crate::sync::{Mutex, lock};
-use crate::table::array::Array;
+use crate::table::array::{Array, Tagged};
 use crate::table::head::Home;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -82,7 +82,8 @@ pub struct Backing<'k> {
 }
 
 impl Home for Backing<'_> {
-    const POINTERS: bool = false;
+    // Names of records, which only their dictionary knows.
+    fn ask_for(&self, _: Tagged) {}
     fn publish(&self, _: Option<&Array>, _: Option<&Array>) {}
     fn advance(&self, _: u32) {}
     fn retire(&self, array: Array) {

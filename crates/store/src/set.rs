@@ -20,9 +20,10 @@
 
 mod ints;
 
+use crate::ahead::Ahead;
 use crate::choice::{Selection, better_walk, index_below, roll_distinct};
 use crate::clock::Rng;
-use crate::dict::{Dict, NEVER, Record};
+use crate::dict::{Dict, NEVER, Record, Waste};
 use crate::entry::PackedKind;
 use crate::packed::{COUNT_MAX, Packed, PackedRef};
 use crate::reaper::Backing;
@@ -96,6 +97,13 @@ impl Deref for Member<'_> {
 }
 
 impl Set {
+    /// Asks for what the next look-ups in a large one will touch.
+    #[inline]
+    pub(crate) fn look_ahead(&self, ahead: Ahead) {
+        if let Repr::Table(dict) = &self.0 {
+            dict.look_ahead(ahead);
+        }
+    }
     /// To read it.
     #[must_use]
     pub fn view(&self) -> SetRef<'_> {
@@ -350,7 +358,7 @@ impl<'a> SetMut<'a> {
             } else if members <= entries_max {
                 Repr::Packed(Packed::default())
             } else {
-                Repr::Table(Box::new(Dict::new(false, self.backing)))
+                Repr::Table(Box::new(Dict::new(false, Waste::Little, self.backing)))
             };
             return;
         }
@@ -438,7 +446,7 @@ impl<'a> SetMut<'a> {
     /// The table, made from another form if need be: at most `COUNT_MAX` members, as many as the limits let in.
     fn table(&mut self) -> &mut Dict {
         if !matches!(self.set.0, Repr::Table(_)) {
-            let mut dict = Dict::new(false, self.backing);
+            let mut dict = Dict::new(false, Waste::Little, self.backing);
             self.set.view().iter().for_each(|member| {
                 dict.insert(&member, b"", NEVER, self.backing);
             });

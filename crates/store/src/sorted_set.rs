@@ -26,9 +26,10 @@
 mod score;
 mod tree;
 
+use crate::ahead::Ahead;
 use crate::choice::{Selection, better_walk, index_below, roll_distinct};
 use crate::clock::Rng;
-use crate::dict::{Dict, NEVER, Record};
+use crate::dict::{Dict, NEVER, Record, Waste};
 use crate::packed::{COUNT_MAX, Packed, PackedRef};
 use crate::reaper::Backing;
 use std::cmp::Ordering;
@@ -154,6 +155,13 @@ fn order_in(dict: &Dict, item: Item, target: Scored<'_>) -> Ordering {
 }
 
 impl SortedSet {
+    /// Asks for what the next look-ups in a large one will touch.
+    #[inline]
+    pub(crate) fn look_ahead(&self, ahead: Ahead) {
+        if let Repr::Large(large) = &self.0 {
+            large.dict.look_ahead(ahead);
+        }
+    }
     /// To read it.
     #[must_use]
     pub fn view(&self) -> SortedSetRef<'_> {
@@ -504,11 +512,13 @@ impl<'a> SortedSetMut<'a> {
                 score
             }
             Repr::Large(large) => {
-                let score = score_of(&large.dict.get(member)?);
+                let spot = large.dict.find(member)?;
+                let score = score_of(&large.dict.at(spot));
                 let target = Scored { member, score };
                 let Large { dict, tree } = &mut **large;
                 tree.remove(|item| order_in(dict, item, target).is_le());
-                large.remove_record(member, self.backing);
+                dict.remove(spot, self.backing);
+                large.tidy();
                 Some(score)
             }
         }
@@ -527,9 +537,10 @@ impl<'a> SortedSetMut<'a> {
             Repr::Large(large) => {
                 for _ in 0..count {
                     let Some(item) = large.tree.remove_at(ranks.start) else { break };
-                    let member = large.dict.record(item.handle).key.to_vec();
-                    taken(Scored { member: &member, score: item.score });
-                    large.remove_record(&member, self.backing);
+                    taken(Scored { member: large.dict.record(item.handle).key, score: item.score });
+                    large.dict.remove_handle(item.handle, self.backing);
+                    large.tidy();
+                    large.look_ahead(ranks.start > 0);
                 }
             }
         }
@@ -538,7 +549,7 @@ impl<'a> SortedSetMut<'a> {
     /// The large form, made from the compact one if need be: at most `COUNT_MAX` elements, as many as limits let in.
     fn large(&mut self) -> &mut Large {
         if let Repr::Packed(packed) = &self.set.0 {
-            let mut large = Large { dict: Dict::new(true, self.backing), tree: Tree::new() };
+            let mut large = Large { dict: Dict::new(true, Waste::Much, self.backing), tree: Tree::new() };
             pairs(packed.as_ref()).for_each(|pair| large.insert(pair, self.backing));
             self.set.0 = Repr::Large(Box::new(large));
         }
@@ -599,10 +610,18 @@ impl Large {
         tree.insert(Item { score, handle }, |item| order_in(dict, item, pair).is_lt());
         (Some(old), Some(score))
     }
-    /// Removes a record whose element has left the tree; moves others if that pays.
-    fn remove_record(&mut self, member: &[u8], backing: Backing<'_>) {
-        let Some(spot) = self.dict.find(member) else { return };
-        self.dict.remove(spot, backing);
+    /// Asks for what taking the next elements from an end will touch: the record of one that is some way off, and the
+    /// bucket of a nearer one, whose record has come meanwhile.
+    fn look_ahead(&self, last: bool) {
+        if let Some(handle) = self.tree.near_end(last, 4) {
+            self.dict.prefetch(handle);
+        }
+        if let Some(handle) = self.tree.near_end(last, 2) {
+            self.dict.prefetch_bucket(handle);
+        }
+    }
+    /// After a removal: moves records if that pays.
+    fn tidy(&mut self) {
         let Self { dict, tree } = self;
         dict.tidy(|dict, _, new| {
             let pair = scored(dict.record(new));

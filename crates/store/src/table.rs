@@ -17,6 +17,7 @@ mod resize;
 mod scan;
 
 use crate::hash::{position_of, tag_of};
+use crate::prefetch;
 use array::{Array, Place, SLOTS, Tagged, home, step_for};
 pub(crate) use drain::Drain;
 use head::Home;
@@ -108,6 +109,17 @@ impl Table {
         let array = if in_next { self.next.as_ref()? } else { main };
         let place = array.find(position, tag_of(hash), equal)?;
         Some(Pos { in_next, place })
+    }
+
+    /// Asks for the bucket in which a hash would be found.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        let position = position_of(hash);
+        let array = if self.moved(position) { &self.next } else { &self.main };
+        if let Some(array) = array {
+            let bucket = array.bucket(home(position, array.count()));
+            prefetch::line(std::ptr::from_ref(bucket).cast());
+        }
     }
 
     /// The pointer at `pos`.

@@ -94,6 +94,13 @@ impl Context<'_, '_> {
         !shard.exists(&mut op, key)
     }
 
+    /// Tells of `del` if the key has gone with what was taken out of it. Looks only if anybody wants to know.
+    pub(super) fn notify_if_gone(&mut self, key: &Key<'_>) {
+        if self.engine.settings.notify_flags.load(Relaxed) & notify::GENERIC != 0 && self.is_gone(key) {
+            self.notify(notify::GENERIC, "del", key);
+        }
+    }
+
     /// Lends the worker's dice together with the rest of the context.
     pub(super) fn with_dice<R>(&mut self, work: impl FnOnce(&mut Self, &mut XorShift) -> R) -> R {
         let mut dice = self.local.rng.clone();

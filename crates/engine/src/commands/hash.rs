@@ -155,9 +155,7 @@ fn remove_fields(
     if !gone.is_empty() {
         removed(context, &key, &gone);
         context.notify(notify::HASH, "hdel", &key);
-        if context.is_gone(&key) {
-            context.notify(notify::GENERIC, "del", &key);
-        }
+        context.notify_if_gone(&key);
     }
     Ok(gone.len())
 }

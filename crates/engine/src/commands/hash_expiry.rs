@@ -414,17 +414,15 @@ fn set_fields(
         context.tell(&key, "HSETEX", || head.into_iter().chain(args.rest(first)));
     } else if !gone.is_empty() {
         removed(context, &key, &gone);
-        context.guard(&key).count_expired_fields(gone.len());
     }
     context.notify(notify::HASH, "hset", &key);
     if at.is_some() {
         context.notify(notify::HASH, "hexpire", &key);
     }
     if expired {
+        context.guard(&key).count_expired_fields((args.len() - first) / 2);
         context.notify(notify::HASH, "hexpired", &key);
-        if context.is_gone(&key) {
-            context.notify(notify::GENERIC, "del", &key);
-        }
+        context.notify_if_gone(&key);
     }
     Ok(())
 }

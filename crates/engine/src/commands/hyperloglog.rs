@@ -126,17 +126,22 @@ fn pfcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
 fn pfmerge(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let mut union = Union::default();
     let mut dense = false;
-    for name in args.rest(1) {
+    // What the destination holds: it is looked at once, as a missing key is told of once.
+    let mut own = None;
+    for (place, name) in args.rest(1).enumerate() {
         let key = context.key_of(name);
         with_hll(context, &key, |bytes| {
             let Some(bytes) = bytes else { return Ok(()) };
+            if place == 0 {
+                own = Some(bytes.to_vec());
+            }
             dense |= hll::is_dense(bytes);
             union.add(bytes)
         })??;
     }
     let key = context.key(args, 1);
     let max = sparse_bytes_max(context);
-    let mut bytes = with_hll(context, &key, |bytes| bytes.map_or_else(hll::create, <[u8]>::to_vec))?;
+    let mut bytes = own.unwrap_or_else(hll::create);
     union.write_into(&mut bytes, dense, max)?;
     put_bytes(context, &key, bytes, Expiry::Keep);
     context.notify(notify::STRING, "pfadd", &key);

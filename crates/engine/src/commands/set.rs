@@ -74,9 +74,7 @@ fn remove<'a>(
     if !gone.is_empty() {
         context.tell(key, "SREM", || gone.iter().copied());
         context.notify(notify::SET, "srem", key);
-        if context.is_gone(key) {
-            context.notify(notify::GENERIC, "del", key);
-        }
+        context.notify_if_gone(key);
     }
     Ok(gone)
 }
@@ -208,9 +206,7 @@ fn pop_some(
     })?;
     context.tell(key, "SREM", || gone.iter().map(Vec::as_slice));
     context.notify(notify::SET, "spop", key);
-    if context.is_gone(key) {
-        context.notify(notify::GENERIC, "del", key);
-    }
+    context.notify_if_gone(key);
     Ok(())
 }
 

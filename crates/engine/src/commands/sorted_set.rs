@@ -123,6 +123,10 @@ fn zadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         return Err(ErrorCode::Syntax.into());
     }
     options.check(left / 2)?;
+    if left == 2 {
+        let pair = (args.bytes(first + 1), args.double(first)?);
+        return add(context, args, sink, (options, &[pair]));
+    }
     let pairs = pairs(args, first)?;
     add(context, args, sink, (options, &pairs))
 }
@@ -214,9 +218,7 @@ pub(super) fn removed<'m, I: IntoIterator<Item = &'m [u8]>>(
 ) {
     context.tell(key, "ZREM", members);
     context.notify(notify::ZSET, event, key);
-    if context.is_gone(key) {
-        context.notify(notify::GENERIC, "del", key);
-    }
+    context.notify_if_gone(key);
 }
 
 fn zcard(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {

@@ -28,6 +28,16 @@ enum End {
     Max,
 }
 
+impl End {
+    /// What is told of taking from it.
+    const fn event(self) -> &'static str {
+        match self {
+            Self::Min => "zpopmin",
+            Self::Max => "zpopmax",
+        }
+    }
+}
+
 /// What was taken.
 type Taken = Vec<(Vec<u8>, f64)>;
 
@@ -55,8 +65,7 @@ fn take(context: &mut Context<'_, '_>, key: &Key<'_>, end: End, count: usize) ->
         taken.reverse();
     }
     if !taken.is_empty() {
-        let event = if end == End::Min { "zpopmin" } else { "zpopmax" };
-        removed(context, key, event, || taken.iter().map(|(member, _)| member.as_slice()));
+        removed(context, key, end.event(), || taken.iter().map(|(member, _)| member.as_slice()));
     }
     Ok(taken)
 }
@@ -80,21 +89,49 @@ fn pop(
     }
     let count = if args.len() == 3 { Some(positive(args, 2, NOT_POSITIVE)?) } else { None };
     let key = context.key(args, 1);
-    let taken = take(context, &key, end, count.unwrap_or(1))?;
+    let Some(count) = count else { return pop_one(context, &key, sink, end) };
+    let taken = take(context, &key, end, count)?;
     if taken.is_empty() {
         sink.array(0);
-    } else if count.is_some() {
-        sink.pairs(taken.len());
     } else {
-        // One without a count is flat, also where pairs are not.
-        sink.array(2);
+        sink.pairs(taken.len());
     }
     for (member, score) in &taken {
-        if count.is_some() {
-            sink.pair();
-        }
+        sink.pair();
         sink.bulk(member);
         sink.double(*score);
+    }
+    Ok(())
+}
+
+/// Takes one member into the reply, which is flat, also where pairs are not: without a copy unless somebody is told.
+fn pop_one(
+    context: &mut Context<'_, '_>,
+    key: &Key<'_>,
+    sink: &mut ReplySink<'_>,
+    end: End,
+) -> Result<(), Error> {
+    let limits = context.sorted_set_limits();
+    let (shard, mut op) = context.shard(key);
+    let wanted = op.sink.wants();
+    let mut member = Vec::new();
+    let taken = shard.change_sorted_set(&mut op, key, false, limits, |set| {
+        let len = set.view().len();
+        let rank = if end == End::Min { 0 } else { len.saturating_sub(1) };
+        sink.array(if len == 0 { 0 } else { 2 });
+        let count = set.remove_ranks(rank..rank + 1, |element| {
+            sink.bulk(element.member);
+            sink.double(element.score);
+            if wanted {
+                member.extend_from_slice(element.member);
+            }
+        });
+        Changed { result: count > 0, changed: count > 0 }
+    })?;
+    match taken {
+        None => sink.array(0),
+        Some(true) => removed(context, key, end.event(), || [member.as_slice()]),
+        Some(false) => {}
     }
     Ok(())
 }

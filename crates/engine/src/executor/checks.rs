@@ -53,10 +53,11 @@ impl Core<'_> {
             self.engine.check_acl(session, args, LogPlace::of(session), self.now_ms)?;
         }
         let memory = self.engine.settings.maxmemory_bytes.load(Relaxed) != 0;
+        // Any command makes room, as in Valkey: a limit that was lowered is kept also by who only reads.
         if memory
-            && needs_memory(spec, session)
             && let Tier::Batch(batch) = tier
             && !self.make_room(batch)
+            && needs_memory(spec, session)
         {
             match &mut session.transaction {
                 Some(transaction) if spec.name == "EXEC" => transaction.no_room = true,

@@ -127,7 +127,7 @@ impl Core<'_> {
             }
             self.end_command((id, &args), session, &begun, (sink.errors(), sink.len()));
             // Who tracks a key that a later command reads must not be told of this one's change.
-            self.tell_effects(session);
+            self.engine.invalidate_tracked(&mut self.local.effects, Some(session.id()));
         }
         self.charge_inner(inner, &transaction.queued);
         Ok(())

@@ -54,6 +54,13 @@ pub(super) struct Begun {
     output_bytes: usize,
 }
 
+impl Begun {
+    /// Errors of its sink before it.
+    pub(super) const fn errors(&self) -> u32 {
+        self.errors
+    }
+}
+
 impl Core<'_> {
     /// A command is about to run. `errors` and `output_bytes`: of its sink, so far.
     #[inline]

@@ -254,6 +254,8 @@ impl Core<'_> {
     ) -> Ran {
         let (connection, channel) = (request.connection, request.channel);
         let Some(lent) = host.lend(connection, channel) else { return Ran::Done };
+        let before = self.local.effects.ahead;
+        self.local.effects.ahead = requests.ahead(self.at, lent.bytes, &self.engine.keyspace, before);
         let texts = Texts::default();
         let args = requests.args(request, lent.bytes, &texts);
         let until_ms = if lent.session.is_waiting() {
@@ -334,13 +336,17 @@ impl Core<'_> {
         }
         let begun = self.begin_command(id, sink.errors(), sink.len());
         let outcome = self.run_locked(tier, handler, args, session, sink);
+        let failed = outcome.is_err();
         if let Err(error) = outcome {
             sink.rollback(mark);
             self.stats.error(&error);
             sink.error(&error);
         }
         self.engine.monitor(session, args, self.now_ms);
-        self.end_command((id, args), session, &begun, (sink.errors(), sink.len()));
+        // Errors of a transaction's commands are theirs.
+        let errors =
+            if matches!(handler.scope, Scope::Exec) && !failed { begun.errors() } else { sink.errors() };
+        self.end_command((id, args), session, &begun, (errors, sink.len()));
         let info = &session.info;
         info.active_ms.store(self.now_ms, Relaxed);
         info.last_command.store(id.0, Relaxed);

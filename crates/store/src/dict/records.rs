@@ -10,9 +10,11 @@
 //! | large | generation | chunk        | unit       |
 //! +-------+------------+--------------+------------+
 //! ```
-//! **Generations.** When free lists hold more than half as much as the records, the dictionary copies its records one
+//! **Generations.** When free lists hold too much beside the records ([`Waste`]), the dictionary copies its records one
 //! after the other into chunks of the other generation, and the old chunks go when the last one has moved. A collection
 //! beyond 8 GiB puts the rest into allocations of their own.
+
+use super::Waste;
 
 /// Bytes of a unit.
 const UNIT: usize = 8;
@@ -219,13 +221,29 @@ impl Records {
         if handle.0 & LARGE != 0 { old == len } else { old.div_ceil(UNIT) == len.div_ceil(UNIT) }
     }
 
+    /// Copies a record of `len` bytes of the old generation into the present one.
+    pub(crate) fn copy(&mut self, old: Handle, len: usize) -> Handle {
+        let new = self.alloc(len);
+        if new.0 & LARGE != 0 {
+            let bytes = self.bytes(old)[..len].to_vec();
+            self.bytes_mut(new)[..len].copy_from_slice(&bytes);
+            return new;
+        }
+        let [one, two] = &mut self.generations;
+        let (from, to) = if self.current == 1 { (one, two) } else { (two, one) };
+        to.slice_mut(new.0)[..len].copy_from_slice(&from.slice(old.0)[..len]);
+        new
+    }
+
     /// Whether so much is free that the records should move together.
-    pub(crate) fn wasteful(&self) -> bool {
+    pub(crate) fn is_wasteful(&self, waste: Waste) -> bool {
         let arena = &self.generations[self.current];
-        let waste = arena.touched_units - arena.live_units;
-        self.generations[1 - self.current].chunks.is_empty()
-            && waste * UNIT >= WASTE_BYTES_MIN
-            && waste * 2 > arena.live_units
+        let free = arena.touched_units - arena.live_units;
+        let is_much = match waste {
+            Waste::Little => free * 2 > arena.live_units,
+            Waste::Much => free > arena.live_units * 2,
+        };
+        self.generations[1 - self.current].chunks.is_empty() && free * UNIT >= WASTE_BYTES_MIN && is_much
     }
     /// Bytes of the records in chunks of the present generation.
     pub(crate) const fn live_bytes(&self) -> usize {

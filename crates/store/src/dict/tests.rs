@@ -83,7 +83,7 @@ fn behaves_like_a_map() {
         println!("seed {seed}");
         let ground = Ground::new(seed);
         let mut rng = XorShift::new(seed);
-        let (mut dict, mut model) = (Dict::new(true, ground.backing()), Model::new());
+        let (mut dict, mut model) = (Dict::new(true, Waste::Little, ground.backing()), Model::new());
         for round in 0..24 {
             for _ in 0..600 {
                 step(&mut dict, &mut model, &mut rng, &ground, round % 4 < 2);
@@ -111,7 +111,7 @@ fn behaves_like_a_map() {
 #[test]
 fn memory_comes_back_after_removals() {
     let ground = Ground::new(1);
-    let mut dict = Dict::new(false, ground.backing());
+    let mut dict = Dict::new(false, Waste::Little, ground.backing());
     let name = |number: u32| format!("member:{number:09}").into_bytes();
     for number in 0..100_000 {
         dict.insert(&name(number), b"", NEVER, ground.backing());
@@ -134,7 +134,7 @@ fn scan_meets_what_stays() {
         println!("seed {seed}");
         let ground = Ground::new(seed);
         let mut rng = XorShift::new(seed);
-        let mut dict = Dict::new(false, ground.backing());
+        let mut dict = Dict::new(false, Waste::Little, ground.backing());
         let stable: BTreeSet<Vec<u8>> = (0..700).map(|number| format!("s{number}").into_bytes()).collect();
         stable.iter().for_each(|key| {
             dict.insert(key, b"", NEVER, ground.backing());
@@ -170,7 +170,7 @@ fn every_record_is_as_likely() {
     let ground = Ground::new(3);
     let mut rng = XorShift::new(3);
     for len in [1_u32, 5, 40, 130] {
-        let mut dict = Dict::new(false, ground.backing());
+        let mut dict = Dict::new(false, Waste::Little, ground.backing());
         for number in 0..len {
             dict.insert(&number.to_le_bytes(), b"", NEVER, ground.backing());
         }

@@ -182,9 +182,12 @@ impl ShardGuard<'_> {
         self.purge_fields(op, key);
         let now_ms = self.time(op);
         let create = create.then_some((|| Object::Hash(Hash::default())) as fn() -> Object);
-        let backing = self.keyspace.backing();
+        let (backing, ahead) = (self.keyspace.backing(), op.sink.ahead());
         self.change_object(op, key, create, |object| match object {
-            Object::Hash(hash) => Ok(change(&mut HashMut::new(hash, limits, backing).at(now_ms))),
+            Object::Hash(hash) => Ok({
+                hash.look_ahead(ahead);
+                change(&mut HashMut::new(hash, limits, backing).at(now_ms))
+            }),
             _ => Err(WrongType),
         })
     }
@@ -199,9 +202,12 @@ impl ShardGuard<'_> {
         change: impl FnOnce(&mut SetMut<'_>) -> Changed<R>,
     ) -> Result<Option<R>, WrongType> {
         let create = create.then_some((|| Object::Set(Set::default())) as fn() -> Object);
-        let backing = self.keyspace.backing();
+        let (backing, ahead) = (self.keyspace.backing(), op.sink.ahead());
         self.change_object(op, key, create, |object| match object {
-            Object::Set(set) => Ok(change(&mut SetMut::new(set, limits, backing))),
+            Object::Set(set) => Ok({
+                set.look_ahead(ahead);
+                change(&mut SetMut::new(set, limits, backing))
+            }),
             _ => Err(WrongType),
         })
     }
@@ -216,9 +222,12 @@ impl ShardGuard<'_> {
         change: impl FnOnce(&mut SortedSetMut<'_>) -> Changed<R>,
     ) -> Result<Option<R>, WrongType> {
         let create = create.then_some((|| Object::SortedSet(SortedSet::default())) as fn() -> Object);
-        let backing = self.keyspace.backing();
+        let (backing, ahead) = (self.keyspace.backing(), op.sink.ahead());
         self.change_object(op, key, create, |object| match object {
-            Object::SortedSet(set) => Ok(change(&mut SortedSetMut::new(set, limits, backing))),
+            Object::SortedSet(set) => Ok({
+                set.look_ahead(ahead);
+                change(&mut SortedSetMut::new(set, limits, backing))
+            }),
             _ => Err(WrongType),
         })
     }

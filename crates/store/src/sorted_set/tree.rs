@@ -9,6 +9,7 @@
 //! Nodes are merged with a neighbour when they fall below a quarter and both together fill three quarters at most.
 
 use crate::dict::Handle;
+use crate::prefetch;
 
 /// Elements of a leaf.
 const LEAF_MAX: usize = 42;
@@ -113,6 +114,11 @@ impl Leaf {
     const fn len(&self) -> usize {
         self.len as usize
     }
+    /// Asks for all of its lines at once: a search through them would wait for one after the other.
+    fn prefetch(&self) {
+        let start = std::ptr::from_ref(self).cast::<u8>();
+        (0..size_of::<Self>()).step_by(64).for_each(|at| prefetch::line(start.wrapping_add(at)));
+    }
     const fn at(&self, place: usize) -> Item {
         Item { score: self.scores[place], handle: Handle(self.handles[place]) }
     }
@@ -184,7 +190,13 @@ impl Inner {
     fn count(&self) -> usize {
         self.heads().iter().map(|head| head.count as usize).sum()
     }
-    /// Writes down anew what a child is.
+    /// Writes down anew what begins a child, which has got so many elements more.
+    fn adjust(&mut self, index: usize, more: i32) {
+        let Item { score, handle } = self.child(index).first();
+        let count = self.heads[index].count.wrapping_add_signed(more);
+        self.heads[index] = Head { score, handle: handle.0, count };
+    }
+    /// Writes down anew what a child is: its elements are counted by its children.
     fn refresh(&mut self, index: usize) {
         self.heads[index] = self.child(index).head();
     }
@@ -228,7 +240,7 @@ impl Inner {
             drop(self.remove(index));
             return;
         }
-        self.refresh(index);
+        self.adjust(index, -1);
         let child = self.child(index);
         if child.len() * 4 >= child.max() {
             return;
@@ -259,6 +271,13 @@ impl Node {
             Self::Inner(_) => INNER_MAX,
         }
     }
+    /// Its first element.
+    fn first(&self) -> Item {
+        match self {
+            Self::Leaf(leaf) => leaf.at(0),
+            Self::Inner(inner) => inner.heads[0].item(),
+        }
+    }
     fn head(&self) -> Head {
         match self {
             Self::Leaf(leaf) => {
@@ -279,6 +298,7 @@ impl Node {
     fn insert(&mut self, seek: &mut impl Seek, item: Item, nodes: &mut Nodes) -> Option<Self> {
         match self {
             Self::Leaf(leaf) => {
+                leaf.prefetch();
                 let place = seek.place(leaf);
                 if leaf.len() < LEAF_MAX {
                     leaf.insert(place, item);
@@ -303,9 +323,11 @@ impl Node {
             }
             Self::Inner(inner) => {
                 let index = seek.child(inner.heads());
-                let more = inner.child_mut(index).insert(seek, item, nodes);
+                let Some(more) = inner.child_mut(index).insert(seek, item, nodes) else {
+                    inner.adjust(index, 1);
+                    return None;
+                };
                 inner.refresh(index);
-                let more = more?;
                 if inner.len() < INNER_MAX {
                     inner.insert(index + 1, more);
                     return None;
@@ -326,6 +348,7 @@ impl Node {
     fn remove(&mut self, seek: &mut impl Seek, nodes: &mut Nodes) -> Option<Item> {
         match self {
             Self::Leaf(leaf) => {
+                leaf.prefetch();
                 let place = seek.place(leaf);
                 (place < leaf.len()).then(|| leaf.remove(place))
             }
@@ -354,7 +377,7 @@ impl Node {
             Self::Inner(inner) => {
                 let index = seek.child(inner.heads());
                 let found = inner.child_mut(index).set_handle(seek, handle);
-                inner.refresh(index);
+                inner.adjust(index, 0);
                 found
             }
         }
@@ -427,6 +450,19 @@ impl Tree {
     pub(super) fn set_handle(&mut self, holds: impl FnMut(Item) -> bool, handle: Handle) {
         let found = self.root.set_handle(&mut LastThat(holds), handle);
         debug_assert!(found);
+    }
+    /// The handles of some elements from an end, counted from there; those of the leaf at that end only.
+    pub(super) fn near_end(&self, last: bool, place: usize) -> Option<Handle> {
+        let mut node = &self.root;
+        loop {
+            match node {
+                Node::Leaf(leaf) => {
+                    let place = if last { leaf.len().checked_sub(place + 1)? } else { place };
+                    return (place < leaf.len()).then(|| leaf.at(place).handle);
+                }
+                Node::Inner(inner) => node = inner.child(if last { inner.len() - 1 } else { 0 }),
+            }
+        }
     }
     /// How many elements there are before the first for which `before` does not hold.
     pub(super) fn count(&self, before: impl FnMut(Item) -> bool) -> usize {

@@ -5,7 +5,7 @@
 //! length that belong together. The array is only ever read as atomics, and entry pointers found in it are prefetched,
 //! never followed.
 
-use super::array::{Array, Bucket, STEP_MAX, buckets_of, home, matches, passed, slot_of};
+use super::array::{Array, Bucket, STEP_MAX, Tagged, buckets_of, home, matches, passed, slot_of};
 use crate::epoch::{Domain, Pin};
 use crate::hash::{position_of, tag_of};
 use crate::prefetch;
@@ -30,8 +30,12 @@ pub(crate) struct Head {
 /// A table must be used with one and the same home all its life: an array that was published in one place and retired
 /// in another could be freed under a reader.
 pub(crate) trait Home {
-    /// Whether the table's slots hold addresses, which may be prefetched, or names of another kind.
-    const POINTERS: bool = true;
+    /// Asks for what a slot stands for, before its bucket moves. A slot holds an address, or a name that the home
+    /// knows.
+    #[inline]
+    fn ask_for(&self, entry: Tagged) {
+        prefetch::line(entry.entry().as_ptr());
+    }
     /// Makes these the arrays that prefetchers see.
     fn publish(&self, main: Option<&Array>, next: Option<&Array>);
     /// Tells prefetchers how far a resize is.

@@ -9,7 +9,6 @@ use super::array::{Array, Tagged, home, passed};
 use super::head::Home;
 use super::{Facts, Table, WRITE_MOVES_BUCKETS, grow_load, slots, step_for_len};
 use crate::hash::{position_of, tag_of};
-use crate::prefetch;
 
 /// Arrays up to this many buckets are moved at once: at most 112 entries, about 5 µs.
 const AT_ONCE_BUCKETS: u32 = 16;
@@ -89,8 +88,8 @@ impl Table {
         let (Some(main), Some(mut next)) = (self.main.take(), self.next.take()) else { return true };
         let end = main.count().min(self.migrated.saturating_add(buckets));
         while self.migrated < end {
-            if H::POINTERS && self.migrated + 1 < main.count() {
-                ask_for_entries(&main, self.migrated + 1);
+            if self.migrated + 1 < main.count() {
+                main.bucket(self.migrated + 1).occupied().for_each(|(_, entry)| owner.ask_for(entry));
             }
             move_bucket(&main, &mut next, self.migrated, facts);
             self.migrated += 1;
@@ -106,12 +105,6 @@ impl Table {
         owner.retire(main);
         self.main = Some(next);
         true
-    }
-}
-
-fn ask_for_entries(array: &Array, bucket: u32) {
-    for (_, entry) in array.bucket(bucket).occupied() {
-        prefetch::line(entry.entry().as_ptr());
     }
 }
 

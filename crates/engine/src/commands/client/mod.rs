@@ -244,6 +244,9 @@ fn unblock(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     };
     let id = args.int(2)?;
     let ended = u64::try_from(id).is_ok_and(|id| end_other(context.engine, id, end));
+    if ended && end == End::Error {
+        context.engine.stats.workers[usize::from(context.local.worker)].error(&ErrorCode::Unblocked.into());
+    }
     sink.int(i64::from(ended));
     Ok(())
 }

@@ -83,10 +83,21 @@ fn gather(bits: u64) -> u32 {
     (0..32).fold(0, |value, place| value | ((bits >> (2 * place) & 1) as u32) << place)
 }
 
+/// A score that is no position as the number that Valkey takes it for: C leaves the conversion open, x86 wraps negative
+/// numbers around and makes 2^63 or 0 of what is beyond 64 bits.
+fn unsigned(score: f64) -> u64 {
+    const TOP: u64 = 1 << 63;
+    let signed = |score: f64| {
+        let fits = (-(TOP as f64)..TOP as f64).contains(&score);
+        if fits { score as i64 as u64 } else { TOP }
+    };
+    if score < TOP as f64 { signed(score) } else { signed(score - TOP as f64) ^ TOP }
+}
+
 impl Hash {
     /// From a score.
     pub(super) fn from_score(score: f64) -> Self {
-        let bits = score as u64;
+        let bits = unsigned(score);
         Self { lat: gather(bits), lon: gather(bits >> 1), step: STEP_MAX }
     }
     /// All bits, latitude lowest.
@@ -309,6 +320,24 @@ pub(super) fn text_of(point: Point) -> [u8; 11] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scores_that_are_no_positions() {
+        for (score, bits) in [
+            (0.0, 0),
+            (4503599627370495.0, 4503599627370495),
+            (-1.0, u64::MAX),
+            (-0.5, 0),
+            (9223372036854775808.0, 1 << 63),
+            (18446744073709551616.0, 0),
+            (f64::INFINITY, 0),
+            (f64::NEG_INFINITY, 1 << 63),
+            (-1e300, 1 << 63),
+            (1e300, 0),
+        ] {
+            assert_eq!(unsigned(score), bits, "{score}");
+        }
+    }
 
     const PALERMO: Point = Point { lon: 13.361_389, lat: 38.115_556 };
     const CATANIA: Point = Point { lon: 15.087_269, lat: 37.502_669 };

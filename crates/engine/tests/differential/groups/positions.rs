@@ -23,6 +23,7 @@ const TEMPLATES: &[&str] = &[
     "GEOSEARCHSTORE {key} {key} FROMMEMBER {element} BYBOX {size} {size} {unit} [ WITHDIST ]",
     "exact: GEORADIUS {key} {lon} {lat} {size} {unit} < ASC [ WITHDIST ] [ WITHCOORD ] [ COUNT {count} ] >",
     "GEORADIUS {key} {lon} {lat} {size} {unit} ASC ( STORE | STOREDIST ) {key}",
+    "GEORADIUS {key} {lon} {lat} {size} {unit} STORE {key} ASC ( STORE | STOREDIST ) {key}",
     "exact: GEORADIUS_RO {key} {lon} {lat} {size} {unit} < ASC [ WITHHASH ] >",
     "GEORADIUS_RO {key} {lon} {lat} {size} {unit} STORE {key}",
     "exact: GEORADIUSBYMEMBER {key} {element} {size} {unit} ASC",

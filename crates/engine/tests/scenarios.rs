@@ -1,0 +1,286 @@
+//! Owns: `conformance/scenarios/commands`: each command in its normal, its edge and its error forms, over RESP2, RESP3
+//! and RESPB, and the check that no command that is served lacks one. Does not own: replies whose form differs with the
+//! protocol (vectors, and the tests of each group), random arguments (`differential`).
+//!
+//! A scenario is commands, one a line, each followed by its reply, which is indented. The reply is its values in order,
+//! without the brackets of arrays, maps and sets, so that it is one for all protocols; what is not printable is `\xHH`,
+//! nothing at all is `(nothing)`, and `*` stands for any. The replies were recorded from Valkey 9.1.2.
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use support::Bench;
+use weft_engine::blocking::End;
+use weft_engine::reply::Protocol;
+use weft_protocol::Reply;
+use weft_protocol::table::{self, COMMANDS, CommandId};
+
+const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
+
+/// Served commands without a scenario, and where they are tested instead.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("ACL HELP", "the lines of HELP are Weft's own"),
+    ("CLIENT HELP", "the lines of HELP are Weft's own"),
+    ("COMMAND HELP", "the lines of HELP are Weft's own"),
+    ("COMMANDLOG HELP", "the lines of HELP are Weft's own"),
+    ("CONFIG HELP", "the lines of HELP are Weft's own"),
+    ("LATENCY HELP", "the lines of HELP are Weft's own"),
+    ("MEMORY HELP", "the lines of HELP are Weft's own"),
+    ("MODULE HELP", "the lines of HELP are Weft's own"),
+    ("OBJECT HELP", "the lines of HELP are Weft's own"),
+    ("PUBSUB HELP", "the lines of HELP are Weft's own"),
+    ("SLOWLOG HELP", "the lines of HELP are Weft's own"),
+    ("XGROUP HELP", "the lines of HELP are Weft's own"),
+    ("XINFO HELP", "the lines of HELP are Weft's own"),
+    ("ACL CAT", "what is served decides: tests/acl.rs"),
+    ("ACL GENPASS", "random: tests/acl.rs"),
+    ("ACL GETUSER", "tests/acl.rs"),
+    ("ACL LIST", "tests/acl.rs"),
+    ("ACL LOAD", "needs a file: tests/acl.rs"),
+    ("ACL SAVE", "needs a file: tests/acl.rs"),
+    ("CLIENT INFO", "tests/clients.rs"),
+    ("CLIENT KILL", "needs another client: tests/clients.rs"),
+    ("CLIENT LIST", "tests/clients.rs"),
+    ("CLIENT REPLY", "not over RESPB: tests/clients.rs"),
+    ("COMMAND", "the table: crates/weft/tests, conformance of the table"),
+    ("COMMAND COUNT", "what is served decides"),
+    ("COMMAND OPCODES", "Weft's own: tests/clients.rs"),
+    ("CONFIG REWRITE", "needs a file: tests/config.rs"),
+    ("DEBUG", "off unless it is allowed: tests/logs.rs"),
+    ("HELLO", "changes the protocol: tests/clients.rs"),
+    ("INFO", "tests/info.rs"),
+    ("LATENCY DOCTOR", "the text is Weft's own: tests/logs.rs"),
+    ("LATENCY GRAPH", "needs an event: tests/logs.rs"),
+    ("LATENCY HISTOGRAM", "tests/logs.rs"),
+    ("LOLWUT", "the picture is Weft's own"),
+    ("MEMORY DOCTOR", "the text is Weft's own"),
+    ("MEMORY MALLOC-STATS", "the text is Weft's own"),
+    ("MEMORY STATS", "figures of the store: tests/info.rs"),
+    ("MODULE LIST", "Weft has none: Valkey names its engine of scripts"),
+    ("MONITOR", "never ends: tests/logs.rs, tests/e2e"),
+    ("QUIT", "ends the connection: tests/e2e"),
+    ("RESET", "changes the protocol: tests/clients.rs"),
+    ("SHUTDOWN", "ends the server: crates/weft/tests/serve.rs"),
+    ("TIME", "the clock: tests/e2e"),
+    ("AUTH", "tests/acl.rs, tests/e2e"),
+    ("BGREWRITEAOF", "refused: docs/compatibility.md"),
+    ("BGSAVE", "refused: docs/compatibility.md"),
+    ("SAVE", "refused: docs/compatibility.md"),
+    ("FAILOVER", "refused: there are no replicas"),
+    ("OBJECT FREQ", "needs an LFU policy: tests/maxmemory.rs"),
+];
+
+/// The words of a line: blanks separate, quotes hold together, `\xHH` is a byte.
+fn words(line: &str) -> Vec<Vec<u8>> {
+    let (mut all, mut at) = (Vec::new(), 0);
+    let bytes = line.as_bytes();
+    while at < bytes.len() {
+        let mut word = Vec::new();
+        match bytes[at] {
+            b' ' => {
+                at += 1;
+                continue;
+            }
+            b'"' => {
+                at += 1;
+                while bytes[at] != b'"' {
+                    if bytes[at] == b'\\' {
+                        word.push(u8::from_str_radix(&line[at + 2..at + 4], 16).expect("two digits"));
+                        at += 4;
+                    } else {
+                        word.push(bytes[at]);
+                        at += 1;
+                    }
+                }
+                at += 1;
+            }
+            _ => {
+                let end = line[at..].find(' ').map_or(line.len(), |len| at + len);
+                word.extend_from_slice(&bytes[at..end]);
+                at = end;
+            }
+        }
+        all.push(word);
+    }
+    all
+}
+
+fn leaf(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return "\"\"".into();
+    }
+    let show = |byte: &u8| match byte {
+        33..=126 if *byte != b'\\' => char::from(*byte).to_string(),
+        _ => format!("\\x{byte:02x}"),
+    };
+    bytes.iter().map(show).collect()
+}
+
+/// The values of a reply in order.
+fn leaves(reply: &Reply, all: &mut Vec<String>) {
+    match reply {
+        Reply::Simple(bytes) | Reply::Bulk(bytes) | Reply::BigNumber(bytes) | Reply::Verbatim(_, bytes) => {
+            all.push(leaf(bytes));
+        }
+        Reply::Error(bytes) => all.push(format!("-{}", String::from_utf8_lossy(bytes))),
+        Reply::Int(value) => all.push(value.to_string()),
+        Reply::Double(value) => {
+            let mut buffer = [0; weft_protocol::number::DOUBLE_TEXT_MAX];
+            all.push(leaf(weft_protocol::number::double_text(*value, &mut buffer)));
+        }
+        Reply::Bool(value) => all.push(u8::from(*value).to_string()),
+        Reply::Null | Reply::NullArray => all.push("nil".into()),
+        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
+            items.iter().for_each(|item| leaves(item, all));
+        }
+        Reply::Map(pairs) => pairs.iter().for_each(|(key, value)| {
+            leaves(key, all);
+            leaves(value, all);
+        }),
+        other => all.push(format!("{other:?}")),
+    }
+}
+
+/// Whether a reply is the one that is expected. Doubles have other digits in RESP2, but the same value.
+fn is_same(got: &str, expected: &str) -> bool {
+    let number = |text: &str| text.parse::<f64>().ok();
+    let same = |(one, two): (&str, &str)| one == two || number(one).is_some() && number(one) == number(two);
+    weft_engine::glob::matches(expected.as_bytes(), got.as_bytes())
+        || got == expected
+        || got.split(' ').count() == expected.split(' ').count()
+            && got.split(' ').zip(expected.split(' ')).all(same)
+}
+
+fn run(bench: &mut Bench, client: u32, words: &[Vec<u8>]) -> String {
+    let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+    let mut replies = bench.run_args(client, &words);
+    if replies.is_empty() && bench.is_waiting(client) {
+        replies = bench.end_wait(client, End::Timeout);
+    }
+    let mut all = Vec::new();
+    replies.iter().for_each(|reply| leaves(reply, &mut all));
+    if all.is_empty() { "(nothing)".into() } else { all.join(" ") }
+}
+
+/// Each scenario: its name, and its commands with their replies.
+fn scenarios() -> Vec<(String, Vec<(String, String)>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/scenarios/commands");
+    let mut all = Vec::new();
+    for file in std::fs::read_dir(folder).expect("the folder is there") {
+        let path = file.expect("readable").path();
+        if path.extension().is_none_or(|end| end != "txt") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("readable");
+        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let mut steps: Vec<(String, String)> = Vec::new();
+        for line in lines {
+            match line.strip_prefix("    ") {
+                Some(reply) => steps.last_mut().expect("a command comes before its reply").1 = reply.into(),
+                None => steps.push((line.into(), String::new())),
+            }
+        }
+        all.push((path.file_stem().expect("a name").to_string_lossy().into_owned(), steps));
+    }
+    all.sort();
+    assert!(all.len() >= 10);
+    all
+}
+
+fn full_name(id: CommandId) -> String {
+    let spec = id.spec();
+    spec.container
+        .map_or(spec.name.to_owned(), |container| format!("{} {}", container.spec().name, spec.name))
+}
+
+fn served(bench: &Bench) -> Vec<CommandId> {
+    (0..COMMANDS.len() as u16).map(CommandId).filter(|id| bench.engine.serves(*id)).collect()
+}
+
+/// The command that words are for.
+fn command(words: &[Vec<u8>]) -> Option<CommandId> {
+    let id = table::by_name(&words[0])?;
+    let sub = words.get(1).and_then(|name| {
+        table::subcommands(id).find(|sub| name.eq_ignore_ascii_case(sub.spec().name.as_bytes()))
+    });
+    Some(sub.unwrap_or(id))
+}
+
+#[test]
+fn scenarios_answer_alike_over_each_protocol() {
+    let mut wrong = Vec::new();
+    for (name, steps) in scenarios() {
+        for protocol in ALL {
+            let mut bench = Bench::new();
+            let client = bench.connect(protocol);
+            for (line, expected) in &steps {
+                let got = run(&mut bench, client, &words(line));
+                if !is_same(&got, expected) {
+                    wrong.push(format!(
+                        "{name}, {protocol:?}: {line}\n  got      {got}\n  expected {expected}"
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} replies differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_command_has_a_scenario() {
+    let bench = Bench::new();
+    let mut answered: BTreeSet<u16> = BTreeSet::new();
+    for (_, steps) in scenarios() {
+        let is_error = |reply: &str| {
+            reply
+                .strip_prefix('-')
+                .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
+        };
+        let good = steps.iter().filter(|(_, reply)| !is_error(reply));
+        answered.extend(good.filter_map(|(line, _)| command(&words(line))).map(|id| id.0));
+    }
+    // What a server that is no cluster and has no modules refuses, whatever the arguments.
+    let refused = |name: &str| {
+        ["CLUSTER ", "MODULE "].iter().any(|start| name.starts_with(start))
+            || name == "ASKING"
+            || name == "CLUSTERSCAN"
+    };
+    let elsewhere: BTreeMap<&str, &str> = ELSEWHERE.iter().copied().collect();
+    let served = served(&bench);
+    let missing: Vec<String> = served
+        .iter()
+        .filter(|id| !answered.contains(&id.0) && !elsewhere.contains_key(full_name(**id).as_str()))
+        .filter(|id| !refused(&full_name(**id)))
+        .map(|id| full_name(*id))
+        .collect();
+    assert!(missing.is_empty(), "no scenario has these answer anything but an error: {missing:?}");
+    let names: BTreeSet<String> = served.iter().map(|id| full_name(*id)).collect();
+    let stale: Vec<&&str> = elsewhere.keys().filter(|name| !names.contains(**name)).collect();
+    assert!(stale.is_empty(), "not served: {stale:?}");
+    println!("{} commands are served, {} with a scenario", served.len(), served.len() - elsewhere.len());
+}
+
+#[test]
+fn every_command_refuses_a_wrong_number_of_arguments() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let client = bench.connect(protocol);
+        for id in served(&bench) {
+            let spec = id.spec();
+            let arity = spec.arity;
+            let count = if arity > 0 { arity as usize + 1 } else { arity.unsigned_abs() as usize - 1 };
+            let name = full_name(id);
+            let mut words: Vec<Vec<u8>> = name.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+            if count < words.len() || spec.name == "DEBUG" {
+                continue;
+            }
+            words.resize(count, b"1".to_vec());
+            let got = run(&mut bench, client, &words);
+            let shown = name.to_ascii_lowercase().replace(' ', "|");
+            let expected = format!("-ERR wrong number of arguments for '{shown}' command");
+            assert_eq!(got, expected, "{protocol:?}: {name} with {count} words");
+        }
+    }
+}
