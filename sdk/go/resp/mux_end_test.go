@@ -4,6 +4,7 @@ package resp
 
 import (
 	"crypto/tls"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -51,6 +52,37 @@ func TestRESPBHalfClose(t *testing.T) {
 	for {
 		if _, err := c.next(); err != nil {
 			break // what waits ends with the connection
+		}
+	}
+}
+
+// TestWireErrorIsTheLastFrame: it comes on its frame's channel if that is open, otherwise on channel 0, behind everything else, however
+// the stream was cut.
+func TestWireErrorIsTheLastFrame(t *testing.T) {
+	const wrong = "\x00)ERR Protocol error: unknown opcode 0x3030"
+	addr := startServer(t, &Server{Handler: echoMux(), RESPB: RESPBDetect})
+	for request, want := range map[string]string{
+		"\x03\x00\x00\x05\x30\x30\x00\x05": "\x83\x04\x00\x05PONG\x80\x01\x00\x05" + wrong,
+		"\x03\x00\x00\x00\x30\x30\x00\x05": "\x83\x04\x00\x00PONG\x80\x01\x00\x00" + wrong,
+		// QUIT closes its channel.
+		"\x03\x04\x00\x05\x30\x30\x00\x05": "\x80\x00\x00\x05\xff\x01\x00\x05\x00\x00\x00\x00\x80\x01\x00\x00" + wrong,
+	} {
+		for _, cut := range []int{8, 4, 3} {
+			nc, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for rest := request; rest != ""; {
+				n := min(cut, len(rest))
+				if _, err := io.WriteString(nc, rest[:n]); err != nil {
+					t.Fatal(err)
+				}
+				rest = rest[n:]
+			}
+			if got, err := io.ReadAll(nc); err != nil || string(got) != want {
+				t.Errorf("%q: %q, %v; want %q", request, got, err, want)
+			}
+			_ = nc.Close()
 		}
 	}
 }

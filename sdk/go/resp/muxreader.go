@@ -342,11 +342,15 @@ func (r *muxReader) refuse(err error, in []byte) {
 	} else {
 		c.reason = err
 	}
+	ch := r.m.find(channel)
 	// The error is the last frame, wherever the stream was cut: what was closed in this batch goes before it.
 	o := &c.out
 	o.mu.Lock()
 	r.out = append(r.out, r.m.lateCloses...)
 	r.m.lateCloses = nil
+	if ch == nil || ch.state != channelOpen {
+		channel = 0
+	}
 	o.mu.Unlock()
 	w := frame.ReplyWriter{Out: r.out, Channel: channel}
 	frame.WriteError(&w, "ERR ", text)
