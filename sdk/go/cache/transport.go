@@ -15,7 +15,8 @@ type Transport interface {
 	// Do runs the operations and sets the results of each: Err when that one failed. It returns when all are decided or the context
 	// has ended.
 	//
-	// They leave together: one pipelined batch, or one for each node of a cluster. Operations on keys of one slot run in their order.
+	// They leave together: one pipelined batch, or one for each node of a cluster. Operations on keys of one slot run in their order, but
+	// OpFill, OpRelease, OpRenew, OpHashSet and OpHashUpdate may run behind the others.
 	Do(ctx context.Context, ops []Op)
 }
 
