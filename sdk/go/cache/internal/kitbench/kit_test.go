@@ -206,7 +206,7 @@ func bareRueidis(c rueidis.Client) way {
 	}
 }
 
-func kit(b *testing.B, tr cache.Transport) way {
+func kit(b testing.TB, tr cache.Transport) way {
 	c, err := cache.New(tr, rowCodec{}, cache.Options[int, row]{Prefix: "kit", TTL: life})
 	if err != nil {
 		b.Fatal(err)
@@ -241,8 +241,28 @@ func kit(b *testing.B, tr cache.Transport) way {
 	}
 }
 
-// BenchmarkKit has the way as part of the name, for benchstat -col /by. The server is that of WEFT_ADDR, or redis-server, started here.
-func BenchmarkKit(b *testing.B) {
+// call runs an operation for the i-th time.
+func (w way) call(ctx context.Context, op string, i int) error {
+	switch op {
+	case "Set":
+		return w.set(ctx, i%rows)
+	case "Get":
+		return w.get(ctx, i%rows)
+	case "SetMany":
+		return w.setMany(ctx, i*batch%rows)
+	default:
+		return w.getMany(ctx, i*batch%rows)
+	}
+}
+
+type namedWay struct {
+	client, by string
+	way        way
+}
+
+// allWays connects each client, and returns it bare and with the kit, with all rows stored. The server is that of WEFT_ADDR, or
+// redis-server, started here.
+func allWays(b testing.TB) (ways []namedWay, done func()) {
 	ctx := context.Background()
 	addr := os.Getenv("WEFT_ADDR")
 	if addr == "" {
@@ -253,55 +273,48 @@ func BenchmarkKit(b *testing.B) {
 		addr = s.Addrs[0]
 	}
 	gr := redis.NewClient(&redis.Options{Addr: addr})
-	defer gr.Close()
 	option := rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true, ForceSingleClient: true}
 	ru, err := rueidis.NewClient(option)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer ru.Close()
 	options := respb.Options{Addr: addr}
 	rb, err := respb.Dial(ctx, options)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer rb.Close()
-	b.Logf("respb speaks %v (1 RESPB, 2 RESP3)", rb.Protocol())
-	ways := []struct {
-		client, by string
-		way        way
-	}{
+	ways = []namedWay{
 		{"go-redis", "bare", bareGoRedis(gr)}, {"go-redis", "kit", kit(b, goredis.New(gr))},
 		{"rueidis", "bare", bareRueidis(ru)}, {"rueidis", "kit", kit(b, viarueidis.New(ru, option))},
 		{"respb", "bare", bareRespb(rb)}, {"respb", "kit", kit(b, weft.New(rb, options))},
 	}
+	for _, w := range ways[:2] { // all have the same keys
+		for i := range rows {
+			if err := w.way.set(ctx, i); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	return ways, func() {
+		_, _ = gr.Close(), rb.Close()
+		ru.Close()
+	}
+}
+
+// BenchmarkKit has the way as part of the name, for benchstat -col /by.
+func BenchmarkKit(b *testing.B) {
+	ctx := context.Background()
+	ways, done := allWays(b)
+	defer done()
 	for _, op := range []string{"Set", "Get", "SetMany", "GetMany"} {
 		for _, w := range ways {
 			b.Run(fmt.Sprintf("op=%s/client=%s/by=%s", op, w.client, w.by), func(b *testing.B) {
 				b.ReportAllocs()
-				run(b, func(i int) error {
-					switch op {
-					case "Set":
-						return w.way.set(ctx, i%rows)
-					case "Get":
-						return w.way.get(ctx, i%rows)
-					case "SetMany":
-						return w.way.setMany(ctx, i*batch%rows)
-					default:
-						return w.way.getMany(ctx, i*batch%rows)
-					}
-				})
+				run(b, func(i int) error { return w.way.call(ctx, op, i) })
 				if op == "SetMany" || op == "GetMany" {
 					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*batch), "ns/item")
 				}
 			})
-			if op == "Set" { // for Get
-				for i := range rows {
-					if err := w.way.set(ctx, i); err != nil {
-						b.Fatal(err)
-					}
-				}
-			}
 		}
 	}
 }

@@ -34,13 +34,13 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 	if len(ops) == 1 && !command.Scripted(ops[0].Kind) {
 		op := &ops[0]
 		if op.Err = command.Check(op); op.Err == nil {
-			take(op, queue(ctx, t.client, op, nil))
+			take(op, queue(ctx, t.client, op, string(op.Key), nil))
 		}
 		return
 	}
 	missing := t.scripts.Missing()
 	pipe := t.client.Pipeline()
-	commands := make([]redis.Cmder, len(ops))
+	commands, keys := make([]redis.Cmder, len(ops)), command.Keys(ops)
 	var guarded []*cache.Op
 	var b command.Builder
 	for i := range ops {
@@ -50,7 +50,7 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 		case missing && command.Scripted(op.Kind):
 			guarded = append(guarded, op)
 		default:
-			commands[i] = queue(ctx, pipe, op, &b)
+			commands[i] = queue(ctx, pipe, op, keys[i], &b)
 		}
 	}
 	if pipe.Len() > 0 {
@@ -72,28 +72,28 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 }
 
 // queue sends an operation, or adds it to a pipeline.
-func queue(ctx context.Context, to redis.Cmdable, op *cache.Op, b *command.Builder) redis.Cmder {
+func queue(ctx context.Context, to redis.Cmdable, op *cache.Op, key string, b *command.Builder) redis.Cmder {
 	switch op.Kind {
 	case cache.OpGet:
-		return to.Get(ctx, string(op.Key))
+		return to.Get(ctx, key)
 	case cache.OpSet:
-		return to.Set(ctx, string(op.Key), op.Value, op.TTL)
+		return to.Set(ctx, key, op.Value, op.TTL)
 	case cache.OpDelete:
 		if op.Lease != nil {
-			return to.Del(ctx, string(op.Key), string(op.Lease))
+			return to.Del(ctx, key, string(op.Lease))
 		}
-		return to.Del(ctx, string(op.Key))
+		return to.Del(ctx, key)
 	case cache.OpAcquire:
 		return to.SetNX(ctx, string(op.Lease), op.Token, op.TTL)
 	case cache.OpHashGet:
 		if len(op.Fields) == 0 {
-			return to.HGetAll(ctx, string(op.Key))
+			return to.HGetAll(ctx, key)
 		}
 		names := make([]string, len(op.Fields))
 		for i, name := range op.Fields {
 			names[i] = string(name)
 		}
-		return to.HMGet(ctx, string(op.Key), names...)
+		return to.HMGet(ctx, key, names...)
 	}
 	c := redis.NewCmd(ctx, boxed(b.Args(op))...)
 	_ = to.(redis.Pipeliner).Process(ctx, c) // scripts come here in pipelines only

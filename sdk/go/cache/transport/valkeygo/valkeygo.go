@@ -29,14 +29,14 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 	if len(ops) == 1 && !command.Scripted(ops[0].Kind) {
 		op := &ops[0]
 		if op.Err = command.Check(op); op.Err == nil {
-			r := t.client.Do(ctx, t.build(op, nil))
+			r := t.client.Do(ctx, t.build(op, string(op.Key), nil))
 			take(op, &r)
 		}
 		return
 	}
 	missing := t.scripts.Missing()
 	commands := make(valkey.Commands, 0, len(ops))
-	of := make([]*cache.Op, 0, len(ops))
+	of, keys := make([]*cache.Op, 0, len(ops)), command.Keys(ops)
 	var guarded []*cache.Op
 	var b command.Builder
 	for i := range ops {
@@ -46,7 +46,7 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 		case missing && command.Scripted(op.Kind):
 			guarded = append(guarded, op)
 		default:
-			commands, of = append(commands, t.build(op, &b)), append(of, op)
+			commands, of = append(commands, t.build(op, keys[i], &b)), append(of, op)
 		}
 	}
 	if len(commands) > 0 {
@@ -65,18 +65,18 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 }
 
 // build makes the command of an operation. Everything is copied: a command may outlive its context.
-func (t *Transport) build(op *cache.Op, b *command.Builder) valkey.Completed {
+func (t *Transport) build(op *cache.Op, key string, b *command.Builder) valkey.Completed {
 	switch op.Kind {
 	case cache.OpGet:
-		return t.client.B().Get().Key(string(op.Key)).Build()
+		return t.client.B().Get().Key(key).Build()
 	case cache.OpSet:
-		set := t.client.B().Set().Key(string(op.Key)).Value(string(op.Value))
+		set := t.client.B().Set().Key(key).Value(string(op.Value))
 		if op.TTL > 0 {
 			return set.PxMilliseconds(op.TTL.Milliseconds()).Build()
 		}
 		return set.Build()
 	case cache.OpDelete:
-		del := t.client.B().Del().Key(string(op.Key))
+		del := t.client.B().Del().Key(key)
 		if op.Lease != nil {
 			return del.Key(string(op.Lease)).Build()
 		}
@@ -85,13 +85,13 @@ func (t *Transport) build(op *cache.Op, b *command.Builder) valkey.Completed {
 		return t.client.B().Set().Key(string(op.Lease)).Value(string(op.Token)).Nx().PxMilliseconds(op.TTL.Milliseconds()).Build()
 	case cache.OpHashGet:
 		if len(op.Fields) == 0 {
-			return t.client.B().Hgetall().Key(string(op.Key)).Build()
+			return t.client.B().Hgetall().Key(key).Build()
 		}
-		return t.client.B().Hmget().Key(string(op.Key)).Field(texts(op.Fields)...).Build()
+		return t.client.B().Hmget().Key(key).Field(texts(op.Fields)...).Build()
 	}
 	words := texts(b.Args(op)) // EVAL, script, number of keys, keys, arguments
-	keys := 3 + int(words[2][0]-'0')
-	return t.client.B().Eval().Script(words[1]).Numkeys(int64(keys - 3)).Key(words[3:keys]...).Arg(words[keys:]...).Build()
+	to := 3 + int(words[2][0]-'0')
+	return t.client.B().Eval().Script(words[1]).Numkeys(int64(to - 3)).Key(words[3:to]...).Arg(words[to:]...).Build()
 }
 
 func texts(args [][]byte) []string {
