@@ -125,11 +125,11 @@ func LargeValues() []Large {
 	return values
 }
 
-// NestedValues have no items, 5, 10 and, once, 10,000.
+// NestedValues have no items, 5, 10 and, once, 2,000.
 func NestedValues() []Nested {
 	small := SmallValues()[:12]
 	var values []Nested
-	for i, n := range []int{0, 5, 10, 10, 1, 10_000} {
+	for i, n := range []int{0, 5, 10, 10, 1, 2_000} {
 		v := Nested{Small: small[i]}
 		for j := range n {
 			v.Items = append(v.Items, Item{Article: at(Texts()[:12], i+j), Count: at(integers, i+j)})
