@@ -22,6 +22,7 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/cloudwego/base64x v0.1.6 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
+	github.com/maypok86/otter/v2 v2.4.0 // indirect
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
@@ -37,6 +38,7 @@ require (
 	github.com/weft-db/weft/sdk/go/cache/codec/msgpack v0.0.0
 	github.com/weft-db/weft/sdk/go/cache/codec/protobuf v0.0.0
 	github.com/weft-db/weft/sdk/go/cache/codec/sonic v0.0.0
+	github.com/weft-db/weft/sdk/go/cache/local v0.0.0
 	github.com/weft-db/weft/sdk/go/cache/transport/goredis v0.0.0
 )
 
@@ -51,3 +53,5 @@ replace github.com/weft-db/weft/sdk/go/cache/codec/cbor => ../codec/cbor
 replace github.com/weft-db/weft/sdk/go/cache/codec/protobuf => ../codec/protobuf
 
 replace github.com/weft-db/weft/sdk/go/cache/transport/goredis => ../transport/goredis
+
+replace github.com/weft-db/weft/sdk/go/cache/local => ../local

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/weft-db/weft/sdk/go/cache"
 	"github.com/weft-db/weft/sdk/go/cache/bench/fixture"
 	"github.com/weft-db/weft/sdk/go/cache/codec/codectest"
 	"github.com/weft-db/weft/sdk/go/respb"
@@ -90,9 +89,6 @@ func (h *hash[T]) payload() (float64, error) {
 	}
 	return float64(sum) / float64(len(h.current)), nil
 }
-
-// kit is nil: a struct as a hash is another type of the kit.
-func (h *hash[T]) kit(cache.Transport, string) (kit, error) { return nil, nil }
 
 // flatten calls visit for each field of a struct.
 func flatten(v reflect.Value, prefix string, visit func(name, value string)) {

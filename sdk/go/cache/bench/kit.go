@@ -18,24 +18,42 @@ type kit interface {
 }
 
 func (s *typed[T]) kit(t cache.Transport, prefix string) (kit, error) {
-	if t == nil {
-		return nil, nil
-	}
 	c, err := cache.New(t, s.codec, cache.Options[string, T]{Prefix: prefix, Version: 1, TTL: lifetime})
 	if err != nil {
 		return nil, err
 	}
+	return newKit(s, c), nil
+}
+
+// kit keeps structs as hashes: MULTI, DEL, HSET, PEXPIRE and EXEC for each that is written.
+func (h *hash[T]) kit(t cache.Transport, prefix string) (kit, error) {
+	c, err := cache.NewHash[string, T](t, cache.HashOptions{Prefix: prefix, Version: 1, TTL: lifetime})
+	if err != nil {
+		return nil, err
+	}
+	return newKit(h.typed, c), nil
+}
+
+// store is what a Cache and a Hash have in common.
+type store[T any] interface {
+	Set(ctx context.Context, key string, value T, options ...cache.CallOption) error
+	Get(ctx context.Context, key string) (T, error)
+	SetMany(ctx context.Context, items []cache.Item[string, T], options ...cache.CallOption) error
+	GetMany(ctx context.Context, keys []string) cache.Results[T]
+}
+
+func newKit[T any](s *typed[T], c store[T]) kit {
 	k := &typedKit[T]{subject: s, cache: c, items: make([]cache.Item[string, T], batch)}
 	for i := range batch {
 		k.keys = append(k.keys, fmt.Sprintf("%05d", i))
 	}
-	return k, nil
+	return k
 }
 
 // typedKit is a cache without a first level, and nothing that a loader needs.
 type typedKit[T any] struct {
 	subject *typed[T]
-	cache   *cache.Cache[string, T]
+	cache   store[T]
 	keys    []string
 	items   []cache.Item[string, T]
 }

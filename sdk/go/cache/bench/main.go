@@ -71,6 +71,9 @@ func (c *config) run() error {
 	if err != nil {
 		return err
 	}
+	if err := r.save(c.json); err != nil { // in the form that versions are compared in, whoever has merged it
+		return err
+	}
 	return r.write(c.page)
 }
 

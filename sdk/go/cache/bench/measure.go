@@ -222,15 +222,13 @@ func (c *config) group(ctx context.Context, b *bed, s subject, shape, op string)
 			if err := p.arm(ctx, target, op, fmt.Sprintf("kit%d%d", t, m)); err != nil {
 				return nil, err
 			}
-			if p.run != nil {
-				group = append(group, p)
-			}
+			group = append(group, p)
 		}
 	}
 	return group, nil
 }
 
-// arm sets what the contestant runs, and stores what it reads. run stays nil where there is nothing to run.
+// arm sets what the contestant runs, and stores what it reads.
 func (p *contestant) arm(ctx context.Context, t *target, op, prefix string) error {
 	s, keys, get := p.subject, p.keys, op == opGet
 	var set, read func(ctx context.Context) error
@@ -250,7 +248,7 @@ func (p *contestant) arm(ctx context.Context, t *target, op, prefix string) erro
 		read = func(ctx context.Context) error { return t.client.getMany(ctx, s, keys) }
 	default:
 		k, err := s.kit(t.transport, prefix)
-		if err != nil || k == nil {
+		if err != nil {
 			return err
 		}
 		one := func(f func(ctx context.Context, i int) error) func(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime/pprof"
 	"time"
 )
@@ -97,6 +98,11 @@ func (p *contestant) profile(ctx context.Context, name string) (*profile, error)
 		top = top[i:]
 	}
 	return &profile{
-		p.row.Shape, p.row.Codec, p.row.Op, p.row.Target, p.row.Mode, float64(wall) / float64(batches*batch), string(top),
+		p.row.Shape, p.row.Codec, p.row.Op, p.row.Target, p.row.Mode, float64(wall) / float64(batches*batch), plainNames(string(top)),
 	}, nil
 }
+
+// typeArguments are those of instances, which spell out whole structs.
+var typeArguments = regexp.MustCompile(`\[go\.shape\..*\]`)
+
+func plainNames(top string) string { return typeArguments.ReplaceAllString(top, "[…]") }

@@ -65,7 +65,7 @@ type subject interface {
 	check(generation, n int) error
 	// payload is the mean length of an encoded value.
 	payload() (float64, error)
-	// kit makes a cache with the codec, nil if the kit has none.
+	// kit makes a cache with the codec.
 	kit(t cache.Transport, prefix string) (kit, error)
 }
 
