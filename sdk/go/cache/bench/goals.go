@@ -49,7 +49,7 @@ func (p *page) goal(name, target string, limit float64, of func(shape, codec, op
 		var all []float64
 		for _, shape := range shapes {
 			for _, codec := range codecNames {
-				if r := of(shape, codec, op); r != 0 {
+				if r := of(shape, codec, op); r != 0 && codec != codecHash {
 					all = append(all, r)
 				}
 			}
