@@ -42,6 +42,11 @@ impl Engine {
 
     /// Shows a command of a client that has run: EXEC stands behind what it ran.
     #[inline]
+    pub(crate) fn is_monitored(&self) -> bool {
+        self.monitors.count.load(Relaxed) != 0
+    }
+    /// Shows a command to those who watch.
+    #[inline]
     pub(crate) fn monitor(&self, session: &Session, args: &Args<'_>, now_ms: u64) {
         if self.monitors.count.load(Relaxed) != 0 && args.spec.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0
         {

@@ -4,6 +4,7 @@
 //! The server decodes into a batch, from several connections if several have something, and runs it; up to
 //! [`BATCH_MAX`] requests are enough to hide the cache misses of their keys behind each other.
 
+use weft_protocol::resp::Shape;
 use weft_protocol::respb::Frame;
 use weft_protocol::table::{self, CommandId, CommandSpec};
 use weft_store::{Ahead, Keyspace};
@@ -62,23 +63,72 @@ pub fn is_container(id: CommandId) -> bool {
     traits::of(id) & traits::CONTAINER != 0
 }
 
-/// A name of up to 16 bytes as one number, and the command that it was: most requests have the name of the one before.
+/// A short name and the command that it was: most requests have the name of the one before.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
-    name: u128,
-    len: usize,
+    name: Packed,
     id: CommandId,
 }
 
-/// The bytes of a short name as a number.
+/// Shapes of requests that are remembered, by what they begin with.
+const SHAPES: usize = 8;
+
+/// The place of a shape: most clients send few kinds of requests, again and again.
 #[inline]
-fn packed(name: &[u8]) -> Option<u128> {
-    if name.len() > 16 {
-        return None;
+fn place(head: &[u8; 16]) -> usize {
+    let [_, arguments, _, _, _, len, _, _, one, two, three, ..] = *head;
+    let word = u32::from_le_bytes([arguments ^ len << 4, one, two, three]);
+    (word.wrapping_mul(0x9E37_79B1) >> 29) as usize % SHAPES
+}
+
+/// A name of 1 to 16 bytes in two words: its first and its last bytes, which overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packed {
+    head: u64,
+    tail: u64,
+    len: usize,
+}
+
+impl Packed {
+    #[inline]
+    fn of(name: &[u8]) -> Option<Self> {
+        let len = name.len();
+        let (head, tail) = match len {
+            8..=16 => (u64::from_ne_bytes(*name.first_chunk()?), u64::from_ne_bytes(*name.last_chunk()?)),
+            4..=7 => (
+                u64::from(u32::from_ne_bytes(*name.first_chunk()?)),
+                u64::from(u32::from_ne_bytes(*name.last_chunk()?)),
+            ),
+            1..=3 => (u64::from(name[0]), u64::from(name[len / 2]) << 8 | u64::from(name[len - 1])),
+            _ => return None,
+        };
+        Some(Self { head, tail, len })
     }
-    let mut bytes = [0; 16];
-    bytes[..name.len()].copy_from_slice(name);
-    Some(u128::from_ne_bytes(bytes))
+}
+
+/// Whose request it is, in the worker's own numbering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The connection.
+    pub connection: u32,
+    /// RESPB channel; 0 elsewhere.
+    pub channel: u16,
+    /// Its database when the request was decoded: for prefetching, so that any will do.
+    pub db: u8,
+}
+
+/// What a request can be run as without its handler, where nothing else is to be asked (`crate::executor`'s straight
+/// way).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Straight {
+    /// Nothing.
+    No,
+    /// GET of one key.
+    Get,
+    /// SET of one key, without options.
+    Set,
+    /// PING without a message.
+    Ping,
 }
 
 /// One request.
@@ -88,8 +138,12 @@ pub struct Request {
     pub connection: u32,
     /// RESPB channel; 0 elsewhere.
     pub channel: u16,
+    /// See [`Origin::db`].
+    pub(crate) db: u8,
     /// Whether the slots begin with the command's name.
     named: bool,
+    /// How it can be run without its handler.
+    pub(crate) straight: Straight,
     /// Option bits of a typed layout.
     options: u16,
     /// What it asks for.
@@ -119,15 +173,32 @@ impl Request {
 }
 
 /// A batch.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Requests {
+    /// Of all commands.
+    traits: &'static [u8],
     slots: Slots,
     list: Vec<Request>,
     /// Where the slots of the request begin that is being decoded.
     open: usize,
     recent: Option<Recent>,
+    shapes: [Option<(Shape, CommandId)>; SHAPES],
     /// Hashes of the keys behind the first of requests with several, for prefetching.
     more: Vec<u64>,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self {
+            traits: traits::all(),
+            slots: Slots::default(),
+            list: Vec::new(),
+            open: 0,
+            recent: None,
+            shapes: [None; SHAPES],
+            more: Vec::new(),
+        }
+    }
 }
 
 impl Requests {
@@ -153,11 +224,10 @@ impl Requests {
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
-    /// The hashes of all keys of a request, as far as they are prefetched.
-    pub(crate) fn hashes(&self, request: &Request) -> impl Iterator<Item = u64> + '_ {
-        let (start, end) = request.more;
-        let first = (request.hash != 0).then_some(request.hash);
-        first.into_iter().chain(self.more[start as usize..end as usize].iter().copied())
+    /// The hashes of a request's keys behind its first, as far as they are prefetched.
+    #[inline]
+    pub(crate) fn more_hashes(&self, request: &Request) -> &[u64] {
+        &self.more[request.more.0 as usize..request.more.1 as usize]
     }
     /// Whether prefetching helps: there is more than one key to wait for.
     pub(crate) fn has_many_keys(&self) -> bool {
@@ -192,41 +262,67 @@ impl Requests {
     /// The request is whole: RESP, its name being its first argument. `bytes` is what the host will lend, `frame_at`
     /// its frame in it. Says whether it is a barrier: nothing behind it may be decoded before it has run.
     #[inline]
-    pub fn end_resp(
-        &mut self,
-        keyspace: &Keyspace,
-        connection: u32,
-        (bytes, frame_at): (&[u8], usize),
-    ) -> bool {
-        self.end_named(keyspace, (connection, 0), (bytes, frame_at))
+    pub fn end_resp(&mut self, keyspace: &Keyspace, client: Origin, from: (&[u8], usize)) -> bool {
+        let packed = self.slot(0, from).and_then(Packed::of);
+        match (self.recent, packed) {
+            (Some(recent), Some(packed)) if recent.name == packed => {
+                self.learn(recent.id, from);
+                self.end(keyspace, client, from, (What::Command(recent.id), true))
+            }
+            _ => self.end_named(keyspace, client, from),
+        }
     }
 
-    fn end_named(
+    /// Takes requests that begin as others did, as most do: their command and the number of their arguments are known.
+    /// Stops at the first that does not or is not whole, and says where. Only between requests, with a decoder that
+    /// [would read them straight](weft_protocol::resp::RequestDecoder::is_straight).
+    #[inline]
+    pub fn repeat_resp(
         &mut self,
         keyspace: &Keyspace,
-        client: (u32, u16),
-        (bytes, frame_at): (&[u8], usize),
-    ) -> bool {
-        let slot = |index: usize| match self.slots.list.get(self.open + index) {
-            Some(&Slot::Frame { offset, len }) => Some(&bytes[frame_at + offset as usize..][..len as usize]),
-            Some(&Slot::Side { offset, len }) => Some(&self.slots.side[offset as usize..][..len as usize]),
-            _ => None,
-        };
-        let name = slot(0).unwrap_or_default();
-        let name_packed = packed(name);
-        let what = match self.recent {
-            Some(recent) if Some(recent.name) == name_packed && recent.len == name.len() => {
-                What::within(recent.id, slot(1))
-            }
-            _ => {
-                let id = table::by_name(name);
-                let remember = |id| Some(Recent { name: name_packed?, len: name.len(), id });
-                let what = id.map_or(What::UnknownCommand, |id| What::within(id, slot(1)));
-                self.recent = id.and_then(remember);
-                what
-            }
-        };
-        self.end(keyspace, client, (bytes, frame_at), what, true)
+        client: Origin,
+        (bytes, mut at): (&[u8], usize),
+    ) -> usize {
+        while self.list.len() < BATCH_MAX
+            && let Some(head) = bytes[at..].first_chunk()
+            && let Some((shape, id)) = self.shapes[place(head)]
+        {
+            let Some(len) = shape.decode(&bytes[at..], &mut self.slots) else {
+                self.drop_open();
+                break;
+            };
+            self.end(keyspace, client, (bytes, at), (What::Command(id), true));
+            at += len;
+        }
+        at
+    }
+
+    #[inline(never)]
+    fn end_named(&mut self, keyspace: &Keyspace, client: Origin, from: (&[u8], usize)) -> bool {
+        let name = self.slot(0, from).unwrap_or_default();
+        let what = What::of(name, self.slot(1, from));
+        if let What::Command(id) = what
+            && id.spec().container.is_none()
+            && !is_container(id)
+        {
+            // Of a container the first argument decides, each time anew.
+            self.recent = Packed::of(name).map(|name| Recent { name, id });
+            self.learn(id, from);
+        }
+        self.end(keyspace, client, from, (what, true))
+    }
+
+    /// Remembers the shape of the request that is being decoded.
+    #[inline]
+    fn learn(&mut self, id: CommandId, (bytes, frame_at): (&[u8], usize)) {
+        let frame = bytes.get(frame_at..).unwrap_or_default();
+        if let Some(head) = frame.first_chunk()
+            && self.shapes[place(head)].is_none_or(|(shape, _)| !shape.fits(head))
+            && traits::of(id) & traits::BARRIER == 0
+            && let Some(shape) = Shape::of(frame, self.slots.list.len() - self.open)
+        {
+            self.shapes[place(head)] = Some((shape, id));
+        }
     }
 
     /// The request is whole: RESPB.
@@ -234,79 +330,128 @@ impl Requests {
     pub fn end_respb(
         &mut self,
         keyspace: &Keyspace,
-        (connection, channel): (u32, u16),
+        client: Origin,
         frame: Frame<'_>,
-        (bytes, frame_at): (&[u8], usize),
+        from: (&[u8], usize),
     ) -> bool {
-        let client = (connection, channel);
-        let id = match frame {
-            Frame::Unknown { opcode } => {
-                return self.end(keyspace, client, (bytes, frame_at), What::UnknownFrame(opcode), true);
-            }
-            _ => frame.command(),
+        let what = match frame {
+            Frame::Unknown { opcode } => (What::UnknownFrame(opcode), true),
+            _ => match frame.command() {
+                Some(id) if self.traits[usize::from(id.0)] & traits::CONTAINER == 0 => {
+                    (What::Command(id), false)
+                }
+                Some(id) => (What::within(id, self.slot(0, from)), false),
+                None => return self.end_named(keyspace, client, from),
+            },
         };
-        let Some(id) = id else { return self.end_named(keyspace, client, (bytes, frame_at)) };
-        let first = match self.slots.list.get(self.open) {
-            Some(&Slot::Frame { offset, len }) => Some(&bytes[frame_at + offset as usize..][..len as usize]),
-            _ => None,
-        };
-        self.end(keyspace, client, (bytes, frame_at), What::within(id, first), false)
+        self.end(keyspace, client, from, what)
     }
 
+    /// The bytes of a slot of the request that is being decoded.
+    #[inline]
+    fn slot<'a>(&'a self, index: usize, (bytes, frame_at): (&'a [u8], usize)) -> Option<&'a [u8]> {
+        match *self.slots.list.get(self.open + index)? {
+            Slot::Frame { offset, len } => Some(&bytes[frame_at + offset as usize..][..len as usize]),
+            Slot::Side { offset, len } => Some(&self.slots.side[offset as usize..][..len as usize]),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
     fn end(
         &mut self,
         keyspace: &Keyspace,
-        (connection, channel): (u32, u16),
+        client: Origin,
         (bytes, frame_at): (&[u8], usize),
-        what: What,
-        named: bool,
+        (what, named): (What, bool),
     ) -> bool {
         let slots = (self.open as u32, self.slots.list.len() as u32);
         let options = std::mem::take(&mut self.slots.options);
-        let mut request = Request {
-            connection,
-            channel,
+        let traits = match what {
+            What::Command(id) => self.traits[usize::from(id.0)],
+            _ => 0,
+        };
+        let name = usize::from(named);
+        let (mut key_at, mut hash, mut more) = (0, 0, (0, 0));
+        if traits & traits::ONE_KEY != 0
+            && let Some(&Slot::Frame { offset, len }) = self.slots.list.get(self.open + name)
+        {
+            let key = &bytes[frame_at + offset as usize..][..len as usize];
+            (key_at, hash) = (1, keyspace.key(key).hash());
+        } else if traits & traits::KEYS != 0 {
+            (key_at, hash, more) = self.find_keys(keyspace, (what, options, named), &bytes[frame_at..]);
+        }
+        let straight = match traits & traits::STRAIGHT {
+            0 => Straight::No,
+            kind => self.straight(kind, (name, options)),
+        };
+        self.list.push(Request {
+            connection: client.connection,
+            channel: client.channel,
+            db: client.db,
             named,
+            straight,
             options,
             what,
             slots,
             frame_at,
-            hash: 0,
-            key_at: 0,
-            more: (0, 0),
-        };
-        let mut is_barrier = false;
-        if let What::Command(id) = what {
-            let traits = traits::of(id);
-            is_barrier = traits & traits::BARRIER != 0;
-            if traits & traits::KEYS != 0 {
-                let texts = Texts::default();
-                let mut more = std::mem::take(&mut self.more);
-                let start = more.len();
-                let args = self.args(&request, bytes, &texts);
-                let mut first = None;
-                if traits & traits::ONE_KEY != 0 {
-                    first = (args.len() > 1).then_some(1);
-                } else {
-                    keys::each(&args, |index| match first {
-                        None => first = Some(index),
-                        Some(_) if more.len() < MORE_KEYS_MAX => {
-                            more.push(keyspace.key(args.bytes(index)).hash());
-                        }
-                        Some(_) => {}
-                    });
-                }
-                if let Some(index) = first {
-                    request.hash = keyspace.key(args.bytes(index)).hash();
-                    request.key_at = u16::try_from(index).unwrap_or(0);
-                }
-                request.more = (start as u32, more.len() as u32);
-                self.more = more;
-            }
-        }
-        self.list.push(request);
+            hash,
+            key_at,
+            more,
+        });
         self.open = self.slots.list.len();
-        is_barrier
+        traits & traits::BARRIER != 0
+    }
+
+    /// How the request that is being decoded can be run without its handler; its arguments are bytes of its frame.
+    #[inline]
+    fn straight(&self, kind: u8, (name, options): (usize, u16)) -> Straight {
+        match (kind, self.slots.list.get(self.open + name..)) {
+            (traits::STRAIGHT_GET, Some([Slot::Frame { .. }])) => Straight::Get,
+            (traits::STRAIGHT_SET, Some([Slot::Frame { .. }, Slot::Frame { .. }])) if options == 0 => {
+                Straight::Set
+            }
+            (traits::STRAIGHT_PING, Some([])) => Straight::Ping,
+            _ => Straight::No,
+        }
+    }
+
+    /// The keys of a request that has several, or one that is not its first argument: where the first stands, its hash,
+    /// and where the hashes of the others are.
+    #[inline(never)]
+    fn find_keys(
+        &mut self,
+        keyspace: &Keyspace,
+        (what, options, named): (What, u16, bool),
+        frame: &[u8],
+    ) -> (u16, u64, (u32, u32)) {
+        let texts = Texts::default();
+        let slots = (&self.slots.list[self.open..], named, options);
+        let args = Args::new(what.spec(), slots, (frame, &self.slots.side, &texts));
+        let (start, mut first) = (self.more.len(), None);
+        keys::each(&args, |index| {
+            let hash = || keyspace.key(args.bytes(index)).hash();
+            match first {
+                None => first = Some((index, hash())),
+                Some(_) if self.more.len() < MORE_KEYS_MAX => self.more.push(hash()),
+                Some(_) => {}
+            }
+        });
+        let (index, hash) = first.unwrap_or_default();
+        (u16::try_from(index).unwrap_or(0), hash, (start as u32, self.more.len() as u32))
+    }
+
+    /// An argument that lies in the request's frame, which the first of a [straight](Straight) request do. `bytes` is
+    /// what was given when it ended.
+    #[inline]
+    pub(crate) fn framed<'a>(&self, request: &Request, index: usize, bytes: &'a [u8]) -> &'a [u8] {
+        match self.slots.list.get(request.slots.0 as usize + usize::from(request.named) + index) {
+            Some(&Slot::Frame { offset, len }) => {
+                bytes.get(request.frame_at + offset as usize..).and_then(|rest| rest.get(..len as usize))
+            }
+            _ => None,
+        }
+        .unwrap_or_default()
     }
 
     /// What the two requests behind one will look for, if they are of the same client and about the same key. `before`:

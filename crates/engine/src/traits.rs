@@ -1,41 +1,49 @@
-//! Owns: what the hot path asks of a command, one byte each, computed once from the table. Does not own: the table.
+//! Owns: what the hot path asks of a command, two bytes each, computed once from the table. Does not own: the table.
 
 use std::sync::LazyLock;
 use weft_protocol::table::{COMMANDS, CommandId, CommandSpec, KeyBegin, KeyFind, flag, key_flag};
 
 /// Nothing behind the command may be decoded before it has run: it may change how bytes are read, or block, or end the
 /// connection.
-pub const BARRIER: u8 = 1 << 0;
+pub const BARRIER: u16 = 1 << 0;
 /// It has subcommands.
-pub const CONTAINER: u8 = 1 << 1;
+pub const CONTAINER: u16 = 1 << 1;
 /// It always takes about the same short time: it shares its batch's time and is not timed by itself.
-pub const QUICK: u8 = 1 << 2;
+pub const QUICK: u16 = 1 << 2;
 /// It has keys.
-pub const KEYS: u8 = 1 << 3;
+pub const KEYS: u16 = 1 << 3;
 /// Its first argument is its only key.
-pub const ONE_KEY: u8 = 1 << 4;
+pub const ONE_KEY: u16 = 1 << 4;
+/// It has a straight way in the executor, if its arguments allow it: one of the three that follow.
+pub const STRAIGHT: u16 = STRAIGHT_GET | STRAIGHT_SET | STRAIGHT_PING;
+/// GET.
+pub const STRAIGHT_GET: u16 = 1 << 7;
+/// SET.
+pub const STRAIGHT_SET: u16 = 1 << 8;
+/// PING.
+pub const STRAIGHT_PING: u16 = 1 << 9;
 
 /// Its second argument, behind the key, is a member or field that it looks for.
-pub const MEMBER_SECOND: u8 = 1 << 5;
+pub const MEMBER_SECOND: u16 = 1 << 5;
 /// Its third argument is.
-pub const MEMBER_THIRD: u8 = 1 << 6;
+pub const MEMBER_THIRD: u16 = 1 << 6;
 
-static TRAITS: LazyLock<Box<[u8]>> = LazyLock::new(|| COMMANDS.iter().map(of_spec).collect());
+static TRAITS: LazyLock<Box<[u16]>> = LazyLock::new(|| COMMANDS.iter().map(of_spec).collect());
 
 /// The traits of all commands, by id.
 #[must_use]
-pub fn all() -> &'static [u8] {
+pub fn all() -> &'static [u16] {
     &TRAITS
 }
 
 /// The traits of a command.
 #[inline]
 #[must_use]
-pub fn of(id: CommandId) -> u8 {
+pub fn of(id: CommandId) -> u16 {
     TRAITS[usize::from(id.0)]
 }
 
-fn of_spec(spec: &CommandSpec) -> u8 {
+fn of_spec(spec: &CommandSpec) -> u16 {
     let root = spec.container.is_none();
     let barriers = ["HELLO", "AUTH", "RESET", "QUIT", "EXEC", "MONITOR", "SHUTDOWN", "SYNC", "PSYNC"];
     let mut traits = 0;
@@ -71,6 +79,12 @@ fn of_spec(spec: &CommandSpec) -> u8 {
         };
     }
     traits
+        | match spec.name {
+            "GET" if root => STRAIGHT_GET,
+            "SET" if root => STRAIGHT_SET,
+            "PING" if root => STRAIGHT_PING,
+            _ => 0,
+        }
 }
 
 #[cfg(test)]
@@ -81,8 +95,8 @@ mod tests {
     #[test]
     fn traits_follow_from_the_table() {
         let of_name = |name: &str| of(table::by_name(name.as_bytes()).expect("a command"));
-        assert_eq!(of_name("GET"), QUICK | KEYS | ONE_KEY);
-        assert_eq!(of_name("SET"), QUICK | KEYS | ONE_KEY);
+        assert_eq!(of_name("GET"), QUICK | KEYS | ONE_KEY | STRAIGHT_GET);
+        assert_eq!(of_name("SET"), QUICK | KEYS | ONE_KEY | STRAIGHT_SET);
         assert_eq!(of_name("SADD"), QUICK | KEYS | ONE_KEY | MEMBER_SECOND);
         assert_eq!(of_name("HGET") & MEMBER_SECOND, MEMBER_SECOND);
         assert_eq!(of_name("ZADD") & MEMBER_THIRD, MEMBER_THIRD);

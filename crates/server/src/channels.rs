@@ -16,6 +16,7 @@ use weft_engine::config::Settings;
 use weft_engine::reply::{Protocol, Wire};
 use weft_engine::respb;
 use weft_engine::session::{ConnectionInfo, Session};
+use weft_engine::requests::Origin;
 use weft_engine::{Postponed, Requests};
 use weft_protocol::respb::{Control, Frame, RequestDecoder};
 use weft_protocol::{Limits, Malformed, Outcome};
@@ -248,8 +249,11 @@ impl Channels {
                     None => continue,
                 }
             }
-            match self.table.get_mut(channel) {
-                Some(Place::Open(open)) => open.requests = open.requests.wrapping_add(1),
+            let db = match self.table.get_mut(channel) {
+                Some(Place::Open(open)) => {
+                    open.requests = open.requests.wrapping_add(1);
+                    open.session.db
+                }
                 Some(Place::Closing) => {
                     requests.drop_open();
                     *at += len;
@@ -265,10 +269,11 @@ impl Channels {
                     }
                     return Stop::Control;
                 }
-            }
+            };
             let frame_at = *at;
             *at += len;
-            if requests.end_respb(keyspace, (index, channel), frame, (bytes, frame_at)) {
+            let client = Origin { connection: index, channel, db };
+            if requests.end_respb(keyspace, client, frame, (bytes, frame_at)) {
                 return Stop::Barrier;
             }
             if requests.is_full() {

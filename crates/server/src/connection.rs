@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weft_engine::args::Slot;
 use weft_engine::config::Settings;
 use weft_engine::reply::Output;
+use weft_engine::requests::Origin;
 use weft_engine::session::{ConnectionInfo, Session};
 use weft_engine::{Postponed, Requests};
 use weft_protocol::{Limits, Malformed, Outcome, resp};
@@ -313,7 +314,14 @@ impl Single {
         {
             return stop;
         }
+        let client = Origin { connection: index, channel: 0, db: self.session.db };
         loop {
+            if self.decoder.is_straight() && !requests.is_open() {
+                *at = requests.repeat_resp(keyspace, client, (bytes, *at));
+                if requests.is_full() {
+                    return Stop::Full;
+                }
+            }
             match self.decoder.decode(&bytes[*at..], requests.visitor()) {
                 Outcome::Complete(frame) => {
                     let frame_at = *at;
@@ -321,7 +329,7 @@ impl Single {
                     if frame.arguments == 0 {
                         continue;
                     }
-                    if requests.end_resp(keyspace, index, (bytes, frame_at)) {
+                    if requests.end_resp(keyspace, client, (bytes, frame_at)) {
                         return Stop::Barrier;
                     }
                     if requests.is_full() {

@@ -133,15 +133,6 @@ fn touch(connection: &mut Connection, index: u32, touched: &mut Vec<u32>, spare:
 
 impl Host for Io {
     #[inline]
-    fn db(&self, connection: u32, channel: u16) -> u8 {
-        match self.slots.get(connection as usize).and_then(|slot| slot.as_deref()).map(|place| &place.peer) {
-            Some(Peer::Resp(single)) => single.session.db,
-            Some(Peer::Respb(channels)) => channels.get(channel).map_or(0, |open| open.session.db),
-            None => 0,
-        }
-    }
-
-    #[inline]
     fn lend(&mut self, index: u32, channel: u16) -> Option<Lent<'_>> {
         let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return None };
         if connection.life != Life::Open {

@@ -250,12 +250,14 @@ impl Keyspace {
             directory: &self.directory,
             pages: &self.pages,
             hasher: &self.hasher,
-            first_head: shard as usize * self.databases,
+            first_head: shard as usize,
+            heads_stride: self.shards.len(),
         }
     }
     #[inline]
     fn head_of(&self, db: u8, hash: u64) -> usize {
-        shard_of(hash, self.mask) as usize * self.databases + db as usize
+        // Those of one database, mostly the only one, lie together.
+        db as usize * self.shards.len() + shard_of(hash, self.mask) as usize
     }
 }
 

@@ -88,7 +88,7 @@ impl Core<'_> {
             return Ok(());
         }
         sink.array(transaction.queued.len());
-        let inner = self.begin_inner();
+        let outer = self.begin_inner();
         for owned in &transaction.queued {
             let args = owned.args();
             let hold = match &mut hold {
@@ -129,7 +129,7 @@ impl Core<'_> {
             // Who tracks a key that a later command reads must not be told of this one's change.
             self.engine.invalidate_tracked(&mut self.local.effects, Some(session.id()));
         }
-        self.charge_inner(inner, &transaction.queued);
+        self.charge_inner(outer);
         Ok(())
     }
 

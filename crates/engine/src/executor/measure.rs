@@ -9,13 +9,11 @@ use std::time::Instant;
 use weft_protocol::table::CommandId;
 
 use super::Core;
-use crate::args::{Args, OwnedArgs};
+use crate::args::Args;
 use crate::command_log::LogKind;
 use crate::config::Settings;
-use crate::engine::command_id;
-use crate::requests::{BATCH_MAX, Request};
 use crate::session::Session;
-use crate::stats::{CommandStats, bump};
+use crate::stats::bump;
 use crate::traits;
 
 /// A threshold of the slow log below which quick commands may reach it: they are timed then.
@@ -26,11 +24,11 @@ pub(super) struct Measures {
     /// `latency-tracking`.
     histograms: bool,
     /// Quick commands are timed too.
-    every: bool,
+    pub(super) every: bool,
     /// Requests of so many bytes may be for the log.
-    request_bytes: usize,
+    pub(super) request_bytes: usize,
     /// Replies of so many bytes are for the log.
-    reply_bytes: usize,
+    pub(super) reply_bytes: usize,
 }
 
 impl Measures {
@@ -80,7 +78,6 @@ impl Core<'_> {
     ) {
         let stats = &self.stats.by_command[usize::from(id.0)];
         bump(&self.stats.commands, 1);
-        bump(&stats.calls, 1);
         if errors > begun.errors {
             bump(&stats.failed, 1);
         }
@@ -88,70 +85,70 @@ impl Core<'_> {
         if reply_bytes >= self.measures.reply_bytes || args.bytes_max() >= self.measures.request_bytes {
             self.engine.was_large(session, args, reply_bytes, self.now_ms);
         }
-        if let Some(timed) = begun.timed {
-            let took = timed.elapsed();
-            let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-            stats.took(ns, 1, self.measures.histograms);
-            self.charged_ns = self.charged_ns.saturating_add(ns);
-            // One that blocks is told of when it has ended.
-            if !session.is_waiting() {
-                self.engine.took(session, args, took, self.now_ms);
-            }
+        let Some(timed) = begun.timed else { return self.ran(id) };
+        bump(&stats.calls, 1);
+        let took = timed.elapsed();
+        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        stats.took(ns, 1, self.measures.histograms);
+        self.charged_ns = self.charged_ns.saturating_add(ns);
+        // One that blocks is told of when it has ended.
+        if !session.is_waiting() {
+            self.engine.took(session, args, took, self.now_ms);
+        }
+    }
+
+    /// A quick command has run. Its time is known when the batch is over.
+    #[inline]
+    pub(super) fn ran(&mut self, id: CommandId) {
+        bump(&self.stats.by_command[usize::from(id.0)].calls, 1);
+        // Neighbours are mostly alike.
+        match self.quick.last_mut() {
+            Some((last, times)) if *last == id => *times += 1,
+            _ => self.quick.push((id, 1)),
         }
     }
 
     /// Commands of a transaction are about to run, whose time is EXEC's too.
-    pub(super) fn begin_inner(&self) -> (Instant, u64) {
-        (Instant::now(), self.charged_ns)
+    pub(super) fn begin_inner(&mut self) -> Outer {
+        Outer {
+            started: Instant::now(),
+            charged_ns: self.charged_ns,
+            quick: std::mem::take(&mut self.quick),
+        }
     }
     /// They have run: quick ones share what the others have not taken. To the batch all of it is EXEC's time.
-    pub(super) fn charge_inner(&mut self, (started, charged_ns): (Instant, u64), queued: &[OwnedArgs]) {
-        let others_ns = self.charged_ns - charged_ns;
-        self.charged_ns = charged_ns;
-        if self.measures.every {
-            return;
-        }
-        let total_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let quick = || queued.iter().map(|owned| command_id(&owned.args())).filter(|id| is_quick(*id));
-        let Some(share) = total_ns.saturating_sub(others_ns).checked_div(quick().count() as u64) else {
-            return;
-        };
-        for id in quick() {
-            self.stats.by_command[usize::from(id.0)].took(share, 1, self.measures.histograms);
+    pub(super) fn charge_inner(&mut self, outer: Outer) {
+        self.charge(outer.started, self.charged_ns - outer.charged_ns);
+        (self.charged_ns, self.quick) = (outer.charged_ns, outer.quick);
+    }
+
+    /// A batch is over.
+    #[inline]
+    pub(super) fn charge_batch(&mut self, started: Instant) {
+        if !self.quick.is_empty() {
+            self.charge(started, self.charged_ns);
         }
     }
 
-    /// Quick commands share the batch's time, less what others were charged with: two looks at the clock for up to 64
-    /// commands rather than 128.
-    pub(super) fn charge(&mut self, list: &[Request], started: Instant) {
-        if self.measures.every {
-            return;
-        }
+    /// Quick commands share the time since `started`, less what others were charged with: two looks at the clock for
+    /// up to 64 commands rather than 128.
+    fn charge(&self, started: Instant, others_ns: u64) {
         let total_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let has_run = |at: usize| self.not_run & 1 << (at % BATCH_MAX) == 0;
-        let quick = |(at, request): (usize, &Request)| {
-            request.command().filter(|id| is_quick(*id) && has_run(at)).map(|id| usize::from(id.0))
-        };
-        let count = list.iter().enumerate().filter_map(quick).count() as u64;
-        let Some(share) = total_ns.saturating_sub(self.charged_ns).checked_div(count) else { return };
-        // Neighbours are mostly alike, and then counted at once.
-        let (mut last, mut times) = (None, 0);
-        for id in list.iter().enumerate().filter_map(quick).map(Some).chain([None]) {
-            if let Some(last) = last.filter(|_| id != last) {
-                let stats: &CommandStats = &self.stats.by_command[last];
-                stats.took(share, times, self.measures.histograms);
-                times = 0;
-            }
-            (last, times) = (id, times + 1);
+        let count = self.quick.iter().map(|&(_, times)| u64::from(times)).sum();
+        let Some(share) = total_ns.saturating_sub(others_ns).checked_div(count) else { return };
+        for &(id, times) in &self.quick {
+            let stats = &self.stats.by_command[usize::from(id.0)];
+            stats.took(share, u64::from(times), self.measures.histograms);
         }
-    }
-    /// The present request was queued or refused: it takes no share of the batch's time.
-    pub(super) const fn has_not_run(&mut self) {
-        self.not_run |= 1 << (self.at % BATCH_MAX);
     }
 }
 
-const _: () = assert!(BATCH_MAX == u64::BITS as usize, "a bit for each request of a batch");
+/// What a batch stood at when a transaction's commands began.
+pub(super) struct Outer {
+    started: Instant,
+    charged_ns: u64,
+    quick: Vec<(CommandId, u32)>,
+}
 
 /// Whether a command always takes about the same short time.
 #[inline]

@@ -155,6 +155,16 @@ impl<'a> ReplySink<'a> {
         }
         self.end();
     }
+    /// `PONG`, PING's answer.
+    #[inline]
+    pub fn pong(&mut self) {
+        if self.is_respb() {
+            self.respb_simple(b"PONG")
+        } else {
+            self.out.bytes.extend_from_slice(b"+PONG\r\n")
+        }
+        self.end();
+    }
     /// A status.
     pub fn simple(&mut self, text: &str) {
         if self.is_respb() {

@@ -11,6 +11,7 @@ use weft_engine::blocking::End;
 use weft_engine::mailbox::{Address, Kill, Message};
 use weft_engine::reply::{Output, Protocol, ReplySink, Wire};
 use weft_engine::session::{ConnectionInfo, Session};
+use weft_engine::requests::Origin;
 use weft_engine::{Engine, Executor, Host, Lent, Postponed, Requests, Setup};
 pub(crate) use weft_protocol::Reply;
 use weft_protocol::{Limits, Outcome, resp, respb};
@@ -50,9 +51,6 @@ struct Clients {
 }
 
 impl Host for Clients {
-    fn db(&self, connection: u32, _channel: u16) -> u8 {
-        self.list.get(&connection).map_or(0, |client| client.session.db)
-    }
     fn lend(&mut self, connection: u32, _channel: u16) -> Option<Lent<'_>> {
         let client = self.list.get_mut(&connection)?;
         Some(Lent { session: &mut client.session, output: &mut client.output, bytes: &client.bytes })
@@ -115,14 +113,14 @@ impl Bench {
             let Outcome::Complete(frame) = decoder.decode(&bytes, requests.visitor()) else {
                 panic!("a whole frame")
             };
-            requests.end_respb(&self.engine.keyspace, (client, 0), frame.frame, (&bytes, 0));
+            requests.end_respb(&self.engine.keyspace, Origin { connection: client, channel: 0, db: 0 }, frame.frame, (&bytes, 0));
         } else {
             resp::encode::request(None, &weft_protocol::request::Texts(words), &mut bytes);
             let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
             let Outcome::Complete(_) = decoder.decode(&bytes, requests.visitor()) else {
                 panic!("a whole request")
             };
-            requests.end_resp(&self.engine.keyspace, client, (&bytes, 0));
+            requests.end_resp(&self.engine.keyspace, Origin { connection: client, channel: 0, db: 0 }, (&bytes, 0));
         }
         self.clients.list.get_mut(&client).expect("a client").bytes = bytes;
         self.executor.run(&requests, &mut self.clients);

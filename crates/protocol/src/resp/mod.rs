@@ -8,7 +8,9 @@ pub mod encode_reply;
 pub mod inline;
 pub mod reply;
 pub mod request;
+mod shape;
 
 pub use encode_reply::{ReplyWriter, Version};
 pub use reply::ReplyDecoder;
 pub use request::{RequestDecoder, RequestFrame};
+pub use shape::Shape;

@@ -71,6 +71,14 @@ impl RequestDecoder {
         }
     }
 
+    /// Whether the decoder is between requests, and its limits are above everything that straight code reads: then a
+    /// [`Shape`](super::Shape) may be tried.
+    #[must_use]
+    #[inline]
+    pub const fn is_straight(&self) -> bool {
+        self.straight
+    }
+
     /// Decodes the request at the start of `input` if it is a whole array of few and short arguments; otherwise
     /// [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is straight code
     /// without a call in it, so that a loop over a full buffer keeps its state, and the visitor's, in registers.
@@ -86,12 +94,7 @@ impl RequestDecoder {
         let (arguments, mut rest) = short_length(b'*', input)?;
         let mut left = arguments;
         while left > 0 {
-            let bulk = short_length(b'$', rest).filter(|_| args.has_room()).and_then(|(len, body)| {
-                // One comparison for the bytes and their line end.
-                let (bytes, behind) = body.split_at_checked(len + 2)?;
-                (bytes[len..] == *b"\r\n").then(|| (&bytes[..len], behind))
-            });
-            let Some((bytes, behind)) = bulk else {
+            let Some((bytes, behind)) = short_bulk(rest).filter(|_| args.has_room()) else {
                 self.stop(input.len() - rest.len(), arguments, left);
                 return None;
             };
@@ -233,6 +236,15 @@ const fn is_roomy(limits: &Limits) -> bool {
     limits.arguments_max >= STRAIGHT_MAX
         && limits.argument_bytes_max >= STRAIGHT_MAX
         && limits.frame_bytes_max as u64 >= requests_bytes_max
+}
+
+/// A bulk of up to four digits of bytes that is whole, and what follows it.
+#[inline(always)]
+pub(super) fn short_bulk(input: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, body) = short_length(b'$', input)?;
+    // One comparison for the bytes and their line end.
+    let (bytes, behind) = body.split_at_checked(len + 2)?;
+    (bytes[len..] == *b"\r\n").then(|| (&bytes[..len], behind))
 }
 
 /// A line of `kind`, up to four digits and CR LF, read from one word; the number and what follows the line.

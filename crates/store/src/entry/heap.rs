@@ -55,13 +55,14 @@ pub(crate) struct Env<'k> {
     pub(crate) directory: &'k Directory,
     pub(crate) pages: &'k PageSource,
     pub(crate) hasher: &'k KeyHasher,
-    /// The head of database 0 of this shard; the others follow.
+    /// The head of database 0 of this shard; that of the next database is `heads_stride` on.
     pub(crate) first_head: usize,
+    pub(crate) heads_stride: usize,
 }
 
 impl<'k> Env<'k> {
     const fn home(self, db: usize) -> Published<'k> {
-        Published { directory: self.directory, index: self.first_head + db }
+        Published { directory: self.directory, index: self.first_head + db * self.heads_stride }
     }
 }
 
@@ -168,8 +169,8 @@ impl Heap {
     pub(crate) fn entry(&self, db: usize, found: Found) -> Entry<'_> {
         debug_assert!(self.tables[db].at(found.pos) == found.tagged);
         // SAFETY: `found` is used before the next change (all changes take it by `&mut self` and give a new one), so
-        // the pointer is still in the table, hence a live entry; it stays for the borrow of self.
-        unsafe { Entry::new(self.tables[db].at(found.pos).entry()) }
+        // its pointer is still in the table, hence a live entry; it stays for the borrow of self.
+        unsafe { Entry::new(found.tagged.entry()) }
     }
 
     fn alloc(&mut self, bytes: usize, env: Env<'_>) -> NonNull<u8> {
@@ -269,8 +270,8 @@ impl Heap {
     /// Replaces an inline string by another that fits into the same class of memory, everything else staying. Says
     /// whether it could: SET's most frequent case, without taking the entry apart.
     #[inline]
-    pub(crate) fn rewrite_text(&mut self, db: usize, found: Found, text: &[u8], clock: u32) -> bool {
-        let at = self.tables[db].at(found.pos).entry();
+    pub(crate) fn rewrite_text(&mut self, found: Found, text: &[u8], clock: u32) -> bool {
+        let at = found.tagged.entry();
         // SAFETY: a pointer in the table is a live entry, and `&mut self` keeps everyone else away; `text` is from
         // outside this heap for the same reason.
         unsafe { rewrite_inline(at, text, clock) }

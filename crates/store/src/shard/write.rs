@@ -124,7 +124,7 @@ impl ShardGuard<'_> {
         if let (Some(found), NewValue::Bytes(text), None) = (found, &value, packed)
             && old_expire_ms == expire_ms
             && !raw
-            && self.heap_mut().rewrite_text(db, found, text, clock)
+            && self.heap_mut().rewrite_text(found, text, clock)
         {
             self.wrote(op, key);
             return (Garbage::Nothing, false);
