@@ -202,8 +202,9 @@ impl Connection {
         }
     }
 
-    /// Sends what waits, with one call where the socket takes it. `Err` when the peer is gone.
-    pub(crate) fn send(&mut self) -> Result<(), ()> {
+    /// Sends what waits, with one call where the socket takes it; how many bytes it took. `Err` when the peer is gone.
+    pub(crate) fn send(&mut self) -> Result<u64, ()> {
+        let mut all = 0;
         while self.sent < self.output.len() {
             let result = if self.output.pins.is_empty() {
                 send(&self.fd, &self.output.bytes[self.sent..], SendFlags::NOSIGNAL)
@@ -215,8 +216,7 @@ impl Connection {
             match result {
                 Ok(len) => {
                     self.sent += len;
-                    let bytes_out = &self.info.bytes_out;
-                    bytes_out.store(bytes_out.load(Relaxed) + len as u64, Relaxed);
+                    all += len as u64;
                 }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::WOULDBLOCK) => break,
@@ -228,7 +228,7 @@ impl Connection {
         {
             self.sent = self.output.consume(self.sent);
         }
-        Ok(())
+        Ok(all)
     }
 
     /// Decodes requests from `bytes`, beginning at `at`, which moves on. `bytes` is what the connection lends for them.
@@ -320,6 +320,9 @@ impl Single {
                 *at = requests.repeat_resp(keyspace, client, (bytes, *at));
                 if requests.is_full() {
                     return Stop::Full;
+                }
+                if *at == bytes.len() {
+                    return Stop::Incomplete;
                 }
             }
             match self.decoder.decode(&bytes[*at..], requests.visitor()) {

@@ -130,8 +130,9 @@ impl Listener {
                 Ok((fd, info, true))
             }
             Self::Tcp(..) => {
-                tune(&fd, engine);
                 let peer = peer.and_then(ip);
+                let here = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
+                tune(&fd, engine, here);
                 let local = rustix::net::getsockname(&fd).ok().and_then(ip);
                 let text =
                     |address: Option<SocketAddr>| address.map_or_else(|| "?:0".into(), |it| it.to_string());
@@ -141,7 +142,6 @@ impl Listener {
                     fd: fd.as_raw_fd(),
                     ..ConnectionInfo::default()
                 };
-                let here = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
                 Ok((fd, info, here))
             }
         }
@@ -161,8 +161,12 @@ fn ip(address: SocketAddrAny) -> Option<SocketAddr> {
 }
 
 /// Options of an accepted socket. None is needed for it to work.
-fn tune(fd: &OwnedFd, engine: &Engine) {
+fn tune(fd: &OwnedFd, engine: &Engine, here: bool) {
     let _ = sockopt::set_tcp_nodelay(fd, true);
+    if here {
+        // Nothing is lost or shared on the loopback; where the system's choice is BBR, its pacing costs 4 % of a GET.
+        let _ = sockopt::set_tcp_congestion(fd, "reno");
+    }
     let keepalive_s = engine.settings.keepalive_s.load(Relaxed);
     if keepalive_s > 0 {
         let idle = Duration::from_secs(u64::from(keepalive_s));

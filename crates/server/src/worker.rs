@@ -19,13 +19,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rustix::fd::OwnedFd;
 use weft_engine::mailbox::{Address, Message};
-use weft_engine::reply::Wire;
+use weft_engine::reply::{Output, Wire};
 use weft_engine::session::ConnectionInfo;
 use weft_engine::{Engine, Executor, Requests};
 
 use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
-use crate::limits::SWEEP_MS;
+use crate::limits::{OWN_OUTPUT_BYTES_MAX, SWEEP_MS};
 use crate::listener::Inbox;
 use crate::poll::{Backend, Poll, Ready, borrowed};
 
@@ -187,9 +187,12 @@ impl<'e> Worker<'e> {
             return;
         }
         let mut failed = false;
-        let before = connection.info.bytes_out.load(Relaxed);
+        let mut sent = 0;
         loop {
-            failed |= connection.send().is_err();
+            match connection.send() {
+                Ok(bytes) => sent += bytes,
+                Err(()) => failed = true,
+            }
             let unsent = connection.unsent();
             if unsent == 0 {
                 connection.output.clear();
@@ -205,15 +208,18 @@ impl<'e> Worker<'e> {
                 break;
             }
         }
-        let sent = connection.info.bytes_out.load(Relaxed) - before;
         if sent > 0 {
+            connection.info.bytes_out.store(connection.info.bytes_out.load(Relaxed) + sent, Relaxed);
             self.engine.stats.workers[usize::from(self.id)].traffic.sent(sent);
         }
         let unsent = connection.unsent();
         let done = unsent == 0 && connection.life == Life::Closing;
         if unsent == 0 {
-            let output = std::mem::take(&mut connection.output);
-            self.io.give_back(output);
+            // A small buffer stays until the connection has been idle for a while (`sweep`).
+            if connection.output.bytes.capacity() > OWN_OUTPUT_BYTES_MAX {
+                let output = std::mem::take(&mut connection.output);
+                self.io.give_back(output);
+            }
         } else {
             self.poll.await_room(u64::from(index));
             if self.exceeds_output(index, unsent) {
@@ -269,6 +275,9 @@ impl<'e> Worker<'e> {
                 connection.partial = Vec::new();
             }
             let idle_ms = self.now_ms.saturating_sub(connection.active_ms);
+            if idle_ms >= SWEEP_MS && connection.output.is_empty() && connection.output.bytes.capacity() > 0 {
+                connection.output = Output::default();
+            }
             let exempt = match &connection.peer {
                 Peer::Resp(single) => single.session.is_waiting() || single.session.subscriptions.is_some(),
                 Peer::Respb(channels) => channels.numbers().iter().any(|&number| {

@@ -112,6 +112,7 @@ impl Worker<'_> {
     /// Decodes and runs what lies between two places of the connection's source, and keeps what is not whole.
     fn feed(&mut self, index: u32, start: usize, end: usize) {
         let mut at = start;
+        let in_arena = self.io.get(index).is_some_and(|connection| connection.source == Source::Arena);
         loop {
             let stop = self.decode(index, &mut at, end);
             match stop {
@@ -136,7 +137,9 @@ impl Worker<'_> {
                 break;
             }
         }
-        self.keep(index, at, end);
+        if at < end || !in_arena {
+            self.keep(index, at, end);
+        }
     }
 
     fn decode(&mut self, index: u32, at: &mut usize, end: usize) -> Stop {
