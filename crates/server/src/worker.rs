@@ -179,7 +179,7 @@ impl<'e> Worker<'e> {
         self.io.touched = touched;
     }
 
-    fn send(&mut self, index: u32) {
+    pub(super) fn send(&mut self, index: u32) {
         self.settle(index);
         let Some(connection) = self.io.get(index) else { return };
         connection.touched = false;

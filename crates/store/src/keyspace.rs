@@ -319,10 +319,10 @@ impl<'w> Batch<'w> {
         self.keyspace.directory.prefetch_bucket(&self.pin, self.keyspace.head_of(db, hash), hash);
     }
     /// Asks for the entries that the tags in the bucket point out: stage two, some 10 commands after stage one, no
-    /// lock.
+    /// lock. `whole`: the value is wanted too, not only whether there is one.
     #[inline]
-    pub fn prefetch_entry(&self, db: u8, hash: u64) {
-        self.keyspace.directory.prefetch_entry(&self.pin, self.keyspace.head_of(db, hash), hash);
+    pub fn prefetch_entry(&self, db: u8, hash: u64, whole: bool) {
+        self.keyspace.directory.prefetch_entry(&self.pin, self.keyspace.head_of(db, hash), hash, whole);
     }
     /// Locks the shard of one key. Never lock a second shard while holding a guard from here: use [`Batch::lock_keys`].
     #[inline]

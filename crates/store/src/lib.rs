@@ -32,7 +32,7 @@
 //! let batch = worker.enter();
 //! let key = keyspace.key(b"greeting");
 //! batch.prefetch_bucket(0, key.hash());
-//! batch.prefetch_entry(0, key.hash());
+//! batch.prefetch_entry(0, key.hash(), true);
 //!
 //! let mut sink = NoEffects;
 //! let mut op = Op::new(0, 1_700_000_000_000, &mut sink);

@@ -151,7 +151,7 @@ impl Run<'_> {
         let named = self.keyspace.key(&key);
         let batch = self.worker.enter();
         batch.prefetch_bucket(db, named.hash());
-        batch.prefetch_entry(db, named.hash());
+        batch.prefetch_entry(db, named.hash(), true);
         let mut op = Op::new(db, self.now_ms, &mut self.follower);
         let mut shard = batch.lock(&named);
         match choice {
@@ -433,7 +433,7 @@ fn prefetch_races_with_resizes() {
                     number += 1;
                     let hash = keyspace.key(&number.to_ne_bytes()).hash();
                     batch.prefetch_bucket((number % 3) as u8, hash);
-                    batch.prefetch_entry((number % 3) as u8, hash);
+                    batch.prefetch_entry((number % 3) as u8, hash, number % 2 == 0);
                 }
             }
         });

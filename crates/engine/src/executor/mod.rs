@@ -238,8 +238,10 @@ fn prefetch(batch: &Batch<'_>, requests: &Requests) {
         requests.more_hashes(request).iter().for_each(|&hash| batch.prefetch_bucket(request.db, hash));
     }
     for request in keyed() {
-        batch.prefetch_entry(request.db, request.hash);
-        requests.more_hashes(request).iter().for_each(|&hash| batch.prefetch_entry(request.db, hash));
+        let more = requests.more_hashes(request);
+        let whole = request.straight != Straight::No || !more.is_empty();
+        batch.prefetch_entry(request.db, request.hash, whole);
+        more.iter().for_each(|&hash| batch.prefetch_entry(request.db, hash, whole));
     }
 }
 

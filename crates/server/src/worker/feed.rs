@@ -9,7 +9,7 @@ use weft_protocol::respb::frame;
 use super::Worker;
 use crate::channels::{Channels, RespbLimits};
 use crate::connection::{Connection, Life, Peer, Source, Stop};
-use crate::limits::{RECEIVE_BYTES, TAIL_BYTES_MAX, WAITING_INPUT_BYTES_MAX};
+use crate::limits::{RECEIVE_BYTES, SEND_EARLY_BYTES, TAIL_BYTES_MAX, WAITING_INPUT_BYTES_MAX};
 
 /// The answer to HTTP while it is not served.
 const HTTP_ANSWER: &[u8] =
@@ -117,7 +117,10 @@ impl Worker<'_> {
             let stop = self.decode(index, &mut at, end);
             match stop {
                 Stop::Incomplete => break,
-                Stop::Full => self.run_batch(),
+                Stop::Full => {
+                    self.run_batch();
+                    self.send_early(index);
+                }
                 Stop::Barrier => {
                     self.run_batch();
                     self.after_barrier(index);
@@ -196,6 +199,18 @@ impl Worker<'_> {
         self.set_reading(index, true);
         if has_input {
             self.feed_own(index);
+        }
+    }
+
+    /// Sends what a batch has made for one connection if it is much: while it is in the cache, and so that the next
+    /// connection uses the same memory.
+    fn send_early(&mut self, index: u32) {
+        if self.io.get(index).is_some_and(|connection| connection.unsent() >= SEND_EARLY_BYTES) {
+            self.send(index);
+            // It stands in the list of those that are sent to at the end.
+            if let Some(connection) = self.io.get(index) {
+                connection.touched = true;
+            }
         }
     }
 

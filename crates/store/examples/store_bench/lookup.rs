@@ -73,7 +73,7 @@ fn prefetch<'a>(keyspace: &Keyspace, batch: &Batch<'_>, names: &'a [[u8; 16]]) -
     let keys: Vec<Key<'a>> = names.iter().map(|name| keyspace.key(name)).collect();
     if names.len() > 1 {
         keys.iter().for_each(|key| batch.prefetch_bucket(0, key.hash()));
-        keys.iter().for_each(|key| batch.prefetch_entry(0, key.hash()));
+        keys.iter().for_each(|key| batch.prefetch_entry(0, key.hash(), true));
     }
     keys
 }

@@ -107,6 +107,12 @@ fn facts(hasher: &KeyHasher) -> impl Fn(Tagged) -> Facts + '_ {
     }
 }
 
+/// What the table holds of an entry. What takes the same class of memory has the same size in it.
+#[inline]
+fn tagged(entry: NonNull<u8>, expires: bool, bytes: usize) -> Tagged {
+    Tagged::new(entry, expires).with_bytes(class_of(bytes) * 8)
+}
+
 /// Whether two keys are equal: most are 8 to 16 bytes long, and two overlapping words then do without a call.
 #[inline]
 fn same(one: &[u8], two: &[u8]) -> bool {
@@ -220,7 +226,7 @@ impl Heap {
         self.owned_bytes += owned_bytes(&draft.value);
         // SAFETY: the memory is fresh and large enough.
         unsafe { draft.write(at) };
-        let tagged = Tagged::new(at, expires);
+        let tagged = tagged(at, expires, bytes);
         let before = self.tables[db].bytes();
         let pos = self.tables[db].insert((hash, expire_ms), tagged, &facts(env.hasher), &env.home(db));
         self.table_bytes = self.table_bytes + self.tables[db].bytes() - before;
@@ -251,7 +257,7 @@ impl Heap {
                 garbage
             };
             self.owned_bytes -= garbage.memory_bytes();
-            let tagged = Tagged::new(old, expires);
+            let tagged = tagged(old, expires, bytes);
             if tagged != found.tagged || expires {
                 self.tables[db].replace(found.pos, tagged, expire_ms);
             }
@@ -260,7 +266,7 @@ impl Heap {
         let at = self.alloc(bytes, env);
         // SAFETY: the memory is fresh and large enough.
         unsafe { draft.write(at) };
-        let tagged = Tagged::new(at, expires);
+        let tagged = tagged(at, expires, bytes);
         self.tables[db].replace(found.pos, tagged, expire_ms);
         // SAFETY: the table now refers to the new entry, and nothing to the old one.
         let garbage = unsafe { self.dispose(old, env) };
@@ -411,7 +417,7 @@ impl Heap {
             at.copy_from_nonoverlapping(old, old_bytes);
             set_inline_len(at, len);
         }
-        let tagged = Tagged::new(at, found.expires());
+        let tagged = tagged(at, found.expires(), bytes);
         // The hint was noted when the expiry was set, and covers the group whichever pointer stands there.
         self.tables[db].replace(found.pos, tagged, u64::MAX);
         // SAFETY: the table refers to the copy now; the old inline entry owns nothing out of line.

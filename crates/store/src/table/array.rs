@@ -43,8 +43,11 @@ pub(crate) const ARRAY_ALIGN: usize = 128;
 /// The largest size step: 4·2^30 buckets, beyond the 32-bit position.
 pub(crate) const STEP_MAX: u8 = 120;
 
-/// A pointer to an entry, 8-aligned, with one bit of the table's own: the mark, which says that the entry has an
-/// expiry.
+/// The bits of a pointer that tell its entry's size.
+const SIZE: usize = 3 << 1;
+
+/// A pointer to an entry, 8-aligned, with bits of the table's own: the mark, which says that the entry has an expiry, and
+/// two that say about how many cache lines it takes, so that it can be prefetched whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tagged(NonNull<u8>);
 
@@ -54,6 +57,28 @@ impl Tagged {
     pub(crate) fn new(entry: NonNull<u8>, marked: bool) -> Self {
         debug_assert_eq!(entry.as_ptr() as usize & 7, 0);
         Self(entry.map_addr(|address| address | usize::from(marked)))
+    }
+    /// The same for an entry of so many bytes; what takes the same class of memory has the same.
+    #[inline]
+    pub(crate) fn with_bytes(self, bytes: usize) -> Self {
+        let size = match bytes {
+            0..=112 => 0,
+            113..=256 => 1 << 1,
+            257..=640 => 2 << 1,
+            _ => SIZE,
+        };
+        Self(self.0.map_addr(|address| address | size))
+    }
+    /// The same with the size of another.
+    #[inline]
+    pub(crate) fn with_size_of(self, other: Self) -> Self {
+        let size = other.0.as_ptr() as usize & SIZE;
+        Self(self.0.map_addr(|address| address | size))
+    }
+    /// Cache lines behind the first two that the entry takes, at most.
+    #[inline]
+    pub(crate) fn more_lines(self) -> usize {
+        [0, 3, 9, 16][(self.0.as_ptr() as usize & SIZE) >> 1]
     }
     /// The pointer without the mark.
     #[inline]

@@ -146,29 +146,33 @@ impl Directory {
     }
 
     /// Stage two: reads the bucket and asks for the entries whose tag fits, and for the next bucket if keys have passed
-    /// this one. An entry of up to 56 bytes may lie across two lines, so two are asked for.
+    /// this one. An entry of up to 56 bytes may lie across two lines, so two are asked for; of a larger one all if the
+    /// `whole` is wanted, up to 1 KiB.
     #[inline]
-    pub(crate) fn prefetch_entry(&self, pin: &Pin<'_, Array>, index: usize, hash: u64) {
+    pub(crate) fn prefetch_entry(&self, pin: &Pin<'_, Array>, index: usize, hash: u64, whole: bool) {
         self.domain.assert_own(pin);
         let Some((first, second)) = self.first_bucket(pin, index, hash) else { return };
         let meta = first.meta();
-        prefetch_matches(first, meta, tag_of(hash));
+        prefetch_matches(first, meta, tag_of(hash), whole);
         if passed(meta)
             && let Some(second) = second
         {
-            prefetch_matches(second, second.meta(), tag_of(hash));
+            prefetch_matches(second, second.meta(), tag_of(hash), whole);
         }
     }
 }
 
 #[inline]
-fn prefetch_matches(bucket: &Bucket, meta: u64, tag: u8) {
+fn prefetch_matches(bucket: &Bucket, meta: u64, tag: u8, whole: bool) {
     let mut matched = matches(meta, tag);
     while matched != 0 {
         if let Some(entry) = bucket.slot(slot_of(matched)) {
             let address = entry.entry().as_ptr();
             prefetch::line(address);
             prefetch::line(address.wrapping_add(48));
+            if whole {
+                (0..entry.more_lines()).for_each(|line| prefetch::far_line(address.wrapping_add(112 + 64 * line)));
+            }
         }
         matched &= matched - 1;
     }

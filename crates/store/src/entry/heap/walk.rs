@@ -143,8 +143,9 @@ impl Heap {
                 let (hash, _) = facts(Tagged::new(new, false));
                 let moved = tables.iter_mut().any(|table| {
                     let Some(pos) = table.find_pointer(hash, Tagged::new(old, false)) else { return false };
-                    let marked = table.at(pos).marked();
-                    table.replace(pos, Tagged::new(new, marked), u64::MAX);
+                    let before = table.at(pos);
+                    let moved = Tagged::new(new, before.marked()).with_size_of(before);
+                    table.replace(pos, moved, u64::MAX);
                     true
                 });
                 assert!(moved, "every entry is in a table");
