@@ -8,8 +8,8 @@ use std::thread;
 use weft_engine::mailbox::{Address, Message};
 use weft_engine::push::Push;
 use weft_engine::reply::{Output, Protocol, Wire};
-use weft_engine::session::{ConnectionInfo, Session};
 use weft_engine::requests::Origin;
+use weft_engine::session::{ConnectionInfo, Session};
 use weft_engine::{Engine, Executor, Host, Lent, Postponed, Requests, Setup};
 use weft_protocol::{Limits, Outcome, resp};
 use weft_store::{Config, Keyspace, Rng, SystemClock, XorShift};
@@ -58,7 +58,11 @@ impl Worker {
         else {
             panic!("a whole request")
         };
-        requests.end_resp(&self.executor.engine().keyspace, Origin { connection: 0, channel: 0, db: 0 }, (&bytes, 0));
+        requests.end_resp(
+            &self.executor.engine().keyspace,
+            Origin { connection: 0, channel: 0, db: 0 },
+            (&bytes, 0),
+        );
         self.client.bytes = bytes;
         self.executor.run(&requests, &mut self.client);
         let reply = String::from_utf8(self.client.output.to_vec()).expect("text");

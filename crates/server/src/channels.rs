@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use weft_engine::config::Settings;
 use weft_engine::reply::{Protocol, Wire};
+use weft_engine::requests::Origin;
 use weft_engine::respb;
 use weft_engine::session::{ConnectionInfo, Session};
-use weft_engine::requests::Origin;
 use weft_engine::{Postponed, Requests};
 use weft_protocol::respb::{Control, Frame, RequestDecoder};
 use weft_protocol::{Limits, Malformed, Outcome};

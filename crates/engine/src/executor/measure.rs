@@ -110,11 +110,7 @@ impl Core<'_> {
 
     /// Commands of a transaction are about to run, whose time is EXEC's too.
     pub(super) fn begin_inner(&mut self) -> Outer {
-        Outer {
-            started: Instant::now(),
-            charged_ns: self.charged_ns,
-            quick: std::mem::take(&mut self.quick),
-        }
+        Outer { started: Instant::now(), charged_ns: self.charged_ns, quick: std::mem::take(&mut self.quick) }
     }
     /// They have run: quick ones share what the others have not taken. To the batch all of it is EXEC's time.
     pub(super) fn charge_inner(&mut self, outer: Outer) {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use weft_engine::blocking::End;
 use weft_engine::mailbox::{Address, Kill, Message};
 use weft_engine::reply::{Output, Protocol, ReplySink, Wire};
-use weft_engine::session::{ConnectionInfo, Session};
 use weft_engine::requests::Origin;
+use weft_engine::session::{ConnectionInfo, Session};
 use weft_engine::{Engine, Executor, Host, Lent, Postponed, Requests, Setup};
 pub(crate) use weft_protocol::Reply;
 use weft_protocol::{Limits, Outcome, resp, respb};
@@ -113,14 +113,23 @@ impl Bench {
             let Outcome::Complete(frame) = decoder.decode(&bytes, requests.visitor()) else {
                 panic!("a whole frame")
             };
-            requests.end_respb(&self.engine.keyspace, Origin { connection: client, channel: 0, db: 0 }, frame.frame, (&bytes, 0));
+            requests.end_respb(
+                &self.engine.keyspace,
+                Origin { connection: client, channel: 0, db: 0 },
+                frame.frame,
+                (&bytes, 0),
+            );
         } else {
             resp::encode::request(None, &weft_protocol::request::Texts(words), &mut bytes);
             let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
             let Outcome::Complete(_) = decoder.decode(&bytes, requests.visitor()) else {
                 panic!("a whole request")
             };
-            requests.end_resp(&self.engine.keyspace, Origin { connection: client, channel: 0, db: 0 }, (&bytes, 0));
+            requests.end_resp(
+                &self.engine.keyspace,
+                Origin { connection: client, channel: 0, db: 0 },
+                (&bytes, 0),
+            );
         }
         self.clients.list.get_mut(&client).expect("a client").bytes = bytes;
         self.executor.run(&requests, &mut self.clients);

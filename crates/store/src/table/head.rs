@@ -171,7 +171,8 @@ fn prefetch_matches(bucket: &Bucket, meta: u64, tag: u8, whole: bool) {
             prefetch::line(address);
             prefetch::line(address.wrapping_add(48));
             if whole {
-                (0..entry.more_lines()).for_each(|line| prefetch::far_line(address.wrapping_add(112 + 64 * line)));
+                (0..entry.more_lines())
+                    .for_each(|line| prefetch::far_line(address.wrapping_add(112 + 64 * line)));
             }
         }
         matched &= matched - 1;
