@@ -10,8 +10,11 @@
 //!
 //! **Invariant of the gate.** The same with the `closed` flag: either the closer sees the pin and waits, or the worker
 //! sees the flag and goes back out. Waiting workers block on the gate's mutex, which the closer holds.
+//!
+//! **A batch alone.** A worker that is the only one to run commands closes the gate for the length of a batch, unless
+//! somebody is inside or waits to come in: then nobody is held up, and the batch is an ordinary one.
 
-use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, fence, lock, yield_now};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, fence, lock, try_lock, yield_now};
 
 /// The most workers that a keyspace may have: each costs a slot, and closing the gate looks at all.
 pub const WORKERS_MAX: usize = 1024;
@@ -30,6 +33,10 @@ pub(crate) struct Domain<T> {
     epoch: AtomicU64,
     closed: AtomicBool,
     gate: Mutex<()>,
+    /// Workers that found the gate closed and are not in yet.
+    waiting: AtomicU64,
+    /// Slots that have ever been taken: those behind them are idle.
+    joined: AtomicU64,
     slots: Box<[Slot]>,
     limbo: Mutex<Vec<(u64, T)>>,
 }
@@ -53,6 +60,8 @@ impl<T> Domain<T> {
             epoch: AtomicU64::new(1),
             closed: AtomicBool::new(false),
             gate: Mutex::new(()),
+            waiting: AtomicU64::new(0),
+            joined: AtomicU64::new(0),
             slots: (0..workers.clamp(1, WORKERS_MAX)).map(|_| slot()).collect(),
             limbo: Mutex::new(Vec::new()),
         }
@@ -60,7 +69,9 @@ impl<T> Domain<T> {
 
     /// Takes a free slot for a worker's lifetime.
     pub(crate) fn join(&self) -> Option<usize> {
-        self.slots.iter().position(|slot| !slot.taken.swap(true, Ordering::AcqRel))
+        let slot = self.slots.iter().position(|slot| !slot.taken.swap(true, Ordering::AcqRel))?;
+        self.joined.fetch_max(slot as u64 + 1, Ordering::AcqRel);
+        Some(slot)
     }
 
     /// Gives a slot back.
@@ -72,15 +83,47 @@ impl<T> Domain<T> {
     pub(crate) fn enter(&self, slot: usize) -> Pin<'_, T> {
         let pin = &self.slots[slot].pin;
         debug_assert_eq!(pin.load(Ordering::Relaxed), IDLE, "a worker runs one batch at a time");
+        if self.try_enter(pin) {
+            return Pin { domain: self, slot };
+        }
+        self.waiting.fetch_add(1, Ordering::AcqRel);
         loop {
-            pin.store(self.epoch.load(Ordering::Acquire), Ordering::Relaxed);
-            fence(Ordering::SeqCst);
-            if !self.closed.load(Ordering::Acquire) {
+            drop(lock(&self.gate));
+            if self.try_enter(pin) {
+                self.waiting.fetch_sub(1, Ordering::AcqRel);
                 return Pin { domain: self, slot };
             }
-            pin.store(IDLE, Ordering::Release);
-            drop(lock(&self.gate));
         }
+    }
+
+    /// Goes in unless the gate is closed.
+    #[inline]
+    fn try_enter(&self, pin: &AtomicU64) -> bool {
+        pin.store(self.epoch.load(Ordering::Acquire), Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if !self.closed.load(Ordering::Acquire) {
+            return true;
+        }
+        pin.store(IDLE, Ordering::Release);
+        false
+    }
+
+    /// Starts a batch and closes the gate behind it, if nobody else is inside or waits to be: never waits for others to
+    /// leave. The slot must be idle.
+    pub(crate) fn enter_alone(&self, slot: usize) -> (Pin<'_, T>, Option<Closed<'_, T>>) {
+        let pin = self.enter(slot);
+        if self.waiting.load(Ordering::Acquire) != 0 {
+            return (pin, None);
+        }
+        let Some(gate) = try_lock(&self.gate) else { return (pin, None) };
+        self.closed.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let joined = self.joined.load(Ordering::Acquire) as usize;
+        let is_inside = |(at, other): (usize, &Slot)| at != slot && other.pin.load(Ordering::Acquire) != IDLE;
+        // Dropping it opens the gate again.
+        let closed = Closed { domain: self, _gate: gate };
+        let alone = !self.slots[..joined].iter().enumerate().any(is_inside);
+        (pin, alone.then_some(closed))
     }
 
     /// Closes the gate and waits until every batch has ended: at most as long as the longest batch. The caller must not
@@ -179,6 +222,36 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_alone_gives_way() {
+        let domain = Domain::<()>::new(2);
+        let (one, two) = (domain.join().unwrap(), domain.join().unwrap());
+        let inside = std::sync::atomic::AtomicUsize::new(0);
+        let alone = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                for _ in 0..500 {
+                    let _pin = domain.enter(two);
+                    inside.fetch_add(1, Ordering::SeqCst);
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                }
+            });
+            // It must not keep the other out by coming back at once, again and again.
+            while !other.is_finished() {
+                let (_pin, closed) = domain.enter_alone(one);
+                if closed.is_some() {
+                    assert_eq!(inside.load(Ordering::SeqCst), 0);
+                    alone.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        });
+        let (pin, closed) = domain.enter_alone(one);
+        assert!(closed.is_some(), "nobody is there");
+        drop((pin, closed));
+        let _inside = domain.enter(two);
+        assert!(domain.enter_alone(one).1.is_none(), "somebody is");
+    }
+
+    #[test]
     fn gate_excludes_batches() {
         let domain = Domain::<()>::new(3);
         let counter = std::sync::atomic::AtomicUsize::new(0);
@@ -245,6 +318,49 @@ mod loom_tests {
             reader.join().expect("the reader does not panic");
             domain.collect();
             assert!(freed[0].load(Ordering::Relaxed), "without pins everything is freed");
+        });
+    }
+
+    #[test]
+    fn two_who_would_be_alone_are_not() {
+        loom::model(|| {
+            let domain = Arc::new(Domain::<()>::new(2));
+            let slots = [domain.join().expect("a slot"), domain.join().expect("a slot")];
+            let busy = Arc::new(AtomicBool::new(false));
+            let run = |domain: &Domain<()>, slot: usize, busy: &AtomicBool| {
+                if let (_pin, Some(_closed)) = domain.enter_alone(slot) {
+                    assert!(!busy.swap(true, Ordering::Relaxed), "two at once");
+                    busy.store(false, Ordering::Relaxed);
+                }
+            };
+            let other = {
+                let (domain, busy) = (domain.clone(), busy.clone());
+                loom::thread::spawn(move || run(&domain, slots[1], &busy))
+            };
+            run(&domain, slots[0], &busy);
+            other.join().expect("the other does not panic");
+        });
+    }
+
+    #[test]
+    fn a_batch_alone_excludes_others() {
+        loom::model(|| {
+            let domain = Arc::new(Domain::<()>::new(2));
+            let slots = [domain.join().expect("a slot"), domain.join().expect("a slot")];
+            let busy = Arc::new(AtomicBool::new(false));
+            let other = {
+                let (domain, busy) = (domain.clone(), busy.clone());
+                loom::thread::spawn(move || {
+                    let _pin = domain.enter(slots[1]);
+                    assert!(!busy.swap(true, Ordering::Relaxed), "two at once");
+                    busy.store(false, Ordering::Relaxed);
+                })
+            };
+            if let (_pin, Some(_closed)) = domain.enter_alone(slots[0]) {
+                assert!(!busy.swap(true, Ordering::Relaxed), "two at once");
+                busy.store(false, Ordering::Relaxed);
+            }
+            other.join().expect("the other does not panic");
         });
     }
 

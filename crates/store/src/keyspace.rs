@@ -272,9 +272,21 @@ impl<'k> Worker<'k> {
     #[inline]
     pub fn enter(&mut self) -> Batch<'_> {
         let pin = self.keyspace.directory.domain.enter(self.slot);
+        self.batch(pin, None)
+    }
+    /// Starts a batch that has the keyspace to itself if nobody else is in a batch now, and an ordinary one otherwise.
+    /// Others wait until it ends, so this is for keyspaces whose commands all run on one worker. Costs some 30 ns more
+    /// than [`Worker::enter`] and saves a lock for each key.
+    #[inline]
+    pub fn enter_alone(&mut self) -> Batch<'_> {
+        let (pin, alone) = self.keyspace.directory.domain.enter_alone(self.slot);
+        self.batch(pin, alone)
+    }
+    fn batch<'w>(&'w self, pin: Pin<'w, Array>, alone: Option<Closed<'w, Array>>) -> Batch<'w> {
         Batch {
             keyspace: self.keyspace,
             counters: &self.keyspace.counters[self.slot],
+            alone,
             pin,
             _one_thread: PhantomData,
         }
@@ -306,6 +318,8 @@ impl Drop for Worker<'_> {
 pub struct Batch<'w> {
     keyspace: &'w Keyspace,
     counters: &'w Counters,
+    /// The proof that no other worker is in a batch, if none is.
+    alone: Option<Closed<'w, Array>>,
     pin: Pin<'w, Array>,
     /// Not shared between threads: the counters have one writer.
     _one_thread: PhantomData<Cell<()>>,
@@ -332,7 +346,13 @@ impl<'w> Batch<'w> {
     /// Locks a shard by number.
     #[inline]
     pub fn lock_shard(&self, shard: u32) -> ShardGuard<'_> {
-        ShardGuard::lock(self.keyspace, self.counters, shard)
+        ShardGuard::open(self.keyspace, self.counters, shard, self.alone.as_ref())
+    }
+    /// Guards without a list, if the batch has the keyspace to itself: any shard may be touched.
+    #[inline]
+    #[must_use]
+    pub fn guards_alone(&self) -> Option<Guards<'_>> {
+        self.alone.as_ref().map(|proof| Guards::alone(self.keyspace, self.counters, proof))
     }
     /// Locks one shard, as [`Guards`].
     #[inline]
@@ -345,6 +365,9 @@ impl<'w> Batch<'w> {
     }
     /// Locks these shards, each once, in ascending order.
     pub fn lock_shards(&self, shards: impl IntoIterator<Item = u32>) -> Guards<'_> {
+        if let Some(guards) = self.guards_alone() {
+            return guards;
+        }
         Guards::lock(self.keyspace, self.counters, shards)
     }
     /// The keyspace.
@@ -371,7 +394,7 @@ impl World<'_> {
     pub fn flush(&self, op: &mut Op<'_>) -> usize {
         let mut removed = 0;
         for id in 0..self.keyspace.shard_count() {
-            removed += ShardGuard::lock(self.keyspace, self.counters, id).clear(op);
+            removed += ShardGuard::open(self.keyspace, self.counters, id, None).clear(op);
         }
         emit(self.keyspace, op, &Effect::Flush);
         removed
@@ -383,7 +406,7 @@ impl World<'_> {
             return;
         }
         for id in 0..self.keyspace.shard_count() {
-            ShardGuard::lock(self.keyspace, self.counters, id).swap(op, two);
+            ShardGuard::open(self.keyspace, self.counters, id, None).swap(op, two);
         }
         for counters in &self.keyspace.counters {
             counters.swap(one as usize, two as usize);

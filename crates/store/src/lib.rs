@@ -82,6 +82,8 @@ pub mod evict;
 pub mod expire;
 pub mod hash;
 pub mod hash_object;
+#[allow(unsafe_code)]
+mod held;
 pub mod keyspace;
 mod leb;
 pub mod list;

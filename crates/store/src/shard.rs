@@ -13,13 +13,15 @@ use crate::clock::XorShift;
 use crate::counters::{Counter, Counters};
 use crate::effect::{Cause, Effect, EffectSink};
 use crate::entry::heap::{Env, Found, Heap, Key};
+use crate::epoch::Closed;
+use crate::held::{Held, Hold};
 use crate::keyspace::Keyspace;
 use crate::prefetch;
+use crate::table::array::Array;
 use crate::waiters::Waiters;
 use crate::watch::Watches;
 use fields::FieldIndex;
 pub use object::Changed;
-use parking_lot::{Mutex, MutexGuard};
 pub use read::KeyInfo;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub use text::{NumberError, WrongType};
@@ -45,7 +47,7 @@ pub(crate) struct ShardData {
 /// A shard, on cache lines of its own.
 #[repr(align(128))]
 pub(crate) struct Shard {
-    data: Mutex<ShardData>,
+    data: Held<ShardData>,
     /// No key of the shard expires before this. Written under the lock, read by the expiry cycle without it.
     pub(crate) next_expiry_ms: AtomicU64,
     /// Where the tables of the shard's heap stand.
@@ -64,7 +66,7 @@ impl Shard {
             scratch: Vec::new(),
         };
         let tables_address = data.heap.tables_address();
-        Self { data: Mutex::new(data), next_expiry_ms: AtomicU64::new(u64::MAX), tables_address }
+        Self { data: Held::new(data), next_expiry_ms: AtomicU64::new(u64::MAX), tables_address }
     }
     /// Asks for what a look-up reads before it comes to the bucket: the lock with its neighbours, and the table.
     #[inline]
@@ -106,13 +108,24 @@ pub struct ShardGuard<'b> {
     pub(crate) keyspace: &'b Keyspace,
     pub(crate) counters: &'b Counters,
     id: u32,
-    pub(crate) data: MutexGuard<'b, ShardData>,
+    pub(crate) data: Hold<'b, ShardData>,
     used_before: usize,
 }
 
 impl<'b> ShardGuard<'b> {
-    pub(crate) fn lock(keyspace: &'b Keyspace, counters: &'b Counters, id: u32) -> Self {
-        let data = keyspace.shard(id).data.lock();
+    /// Takes a shard: its lock, or without it for who proves that he has the keyspace to himself.
+    #[inline]
+    pub(crate) fn open(
+        keyspace: &'b Keyspace,
+        counters: &'b Counters,
+        id: u32,
+        alone: Option<&'b Closed<'b, Array>>,
+    ) -> Self {
+        let held = &keyspace.shard(id).data;
+        let data = match alone {
+            Some(proof) => held.alone(proof),
+            None => held.lock(),
+        };
         let used_before = data.heap.used_bytes();
         Self { keyspace, counters, id, data, used_before }
     }

@@ -23,6 +23,14 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
 }
 
+/// Locks a mutex unless somebody has it.
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    #[cfg(loom)]
+    return mutex.try_lock().ok();
+    #[cfg(not(loom))]
+    mutex.try_lock()
+}
+
 /// Lets another thread run while waiting for a flag that it will clear within one batch.
 pub(crate) fn yield_now() {
     #[cfg(loom)]

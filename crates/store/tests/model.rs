@@ -433,7 +433,7 @@ fn prefetch_races_with_resizes() {
                     number += 1;
                     let hash = keyspace.key(&number.to_ne_bytes()).hash();
                     batch.prefetch_bucket((number % 3) as u8, hash);
-                    batch.prefetch_entry((number % 3) as u8, hash, number % 2 == 0);
+                    batch.prefetch_entry((number % 3) as u8, hash, number.is_multiple_of(2));
                 }
             }
         });

@@ -14,6 +14,9 @@ pub(super) fn guards<'b>(keyspace: &Keyspace, batch: &'b Batch<'_>, args: &Args<
     if traits::of(command_id(args)) & traits::ONE_KEY != 0 {
         return batch.lock_one(keyspace.shard_of(&args.key(keyspace, 1)));
     }
+    if let Some(guards) = batch.guards_alone() {
+        return guards;
+    }
     let mut first = None;
     let mut more = Vec::new();
     keys::each(args, |index| {

@@ -31,6 +31,9 @@ use crate::stats::{WorkerStats, bump};
 /// Keys that one command may evict before it runs; more memory is found by the next ones.
 const EVICTIONS_PER_COMMAND_MAX: usize = 64;
 
+/// Requests that are worth having the keyspace to oneself for.
+const ALONE_MIN: usize = 4;
+
 /// A request's client, as its connection lends it.
 pub struct Lent<'h> {
     /// The session.
@@ -85,6 +88,8 @@ pub(crate) enum Tier<'x> {
 /// A worker's executor.
 pub struct Executor<'e> {
     worker: Worker<'e>,
+    /// It is the only one that runs commands.
+    runs_alone: bool,
     core: Core<'e>,
 }
 
@@ -119,6 +124,7 @@ impl<'e> Executor<'e> {
         };
         Some(Self {
             worker: engine.keyspace.worker()?,
+            runs_alone: engine.stats.workers.len() == 1,
             core: Core {
                 engine,
                 local,
@@ -152,7 +158,8 @@ impl<'e> Executor<'e> {
         let mut at = 0;
         while at < list.len() {
             {
-                let batch = self.worker.enter();
+                let alone = self.runs_alone && list.len() - at >= ALONE_MIN;
+                let batch = if alone { self.worker.enter_alone() } else { self.worker.enter() };
                 if at == 0 && requests.has_many_keys() {
                     prefetch(&batch, requests);
                 }

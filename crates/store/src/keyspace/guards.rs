@@ -3,8 +3,11 @@
 use super::walk::{Cursor, walk};
 use super::{Counters, Keyspace};
 use crate::entry::heap::Key;
+use crate::epoch::Closed;
 use crate::shard::{Op, ShardGuard};
+use crate::table::array::Array;
 use crate::value::ValueRef;
+use std::cell::OnceCell;
 
 /// Locked shards, each once. `execute_locked(guards, …)` of every command takes one of these, whether it runs alone, in
 /// EXEC, in a script or in replay.
@@ -21,6 +24,26 @@ enum Held<'b> {
     Many(Vec<ShardGuard<'b>>),
     /// Behind the closed gate: locked when first used, in any order, since nobody else locks anything.
     World(Vec<ShardGuard<'b>>),
+    /// In a batch that is alone: the shard that was used last, and those that views look at.
+    Alone { proof: &'b Closed<'b, Array>, current: Option<ShardGuard<'b>>, viewed: Viewed<'b> },
+}
+
+/// Shards that are looked at together: a list that grows while it is lent.
+#[derive(Default)]
+struct Viewed<'b>(OnceCell<Box<(ShardGuard<'b>, Viewed<'b>)>>);
+
+impl<'b> Viewed<'b> {
+    /// The guard of a shard, made if it is not there.
+    fn shard(&self, id: u32, make: impl FnOnce() -> ShardGuard<'b>) -> &ShardGuard<'b> {
+        let mut place = self;
+        while let Some(entry) = place.0.get() {
+            if entry.0.id() == id {
+                return &entry.0;
+            }
+            place = &entry.1;
+        }
+        &place.0.get_or_init(|| Box::new((make(), Viewed::default()))).0
+    }
 }
 
 impl<'b> Guards<'b> {
@@ -33,12 +56,12 @@ impl<'b> Guards<'b> {
         let first = shards.next();
         let second = shards.next();
         let held = match (first, second) {
-            (Some(only), None) => Held::One(ShardGuard::lock(keyspace, counters, only)),
+            (Some(only), None) => Held::One(ShardGuard::open(keyspace, counters, only, None)),
             (first, second) => {
                 let mut ids: Vec<u32> = first.into_iter().chain(second).chain(shards).collect();
                 ids.sort_unstable();
                 ids.dedup();
-                Held::Many(ids.into_iter().map(|id| ShardGuard::lock(keyspace, counters, id)).collect())
+                Held::Many(ids.into_iter().map(|id| ShardGuard::open(keyspace, counters, id, None)).collect())
             }
         };
         Self { keyspace, counters, held }
@@ -46,6 +69,15 @@ impl<'b> Guards<'b> {
     #[inline]
     pub(super) const fn one(guard: ShardGuard<'b>) -> Self {
         Self { keyspace: guard.keyspace, counters: guard.counters, held: Held::One(guard) }
+    }
+    #[inline]
+    pub(super) const fn alone(
+        keyspace: &'b Keyspace,
+        counters: &'b Counters,
+        proof: &'b Closed<'b, Array>,
+    ) -> Self {
+        let held = Held::Alone { proof, current: None, viewed: Viewed(OnceCell::new()) };
+        Self { keyspace, counters, held }
     }
     pub(super) const fn world(keyspace: &'b Keyspace, counters: &'b Counters) -> Self {
         Self { keyspace, counters, held: Held::World(Vec::new()) }
@@ -72,10 +104,19 @@ impl<'b> Guards<'b> {
             }
             Held::World(guards) => {
                 let at = guards.binary_search_by_key(&id, ShardGuard::id).unwrap_or_else(|at| {
-                    guards.insert(at, ShardGuard::lock(keyspace, counters, id));
+                    guards.insert(at, ShardGuard::open(keyspace, counters, id, None));
                     at
                 });
                 Some(&mut guards[at])
+            }
+            Held::Alone { proof, current, viewed } => {
+                if current.as_ref().is_none_or(|guard| guard.id() != id) {
+                    // Given up first: the shard may be among them.
+                    *viewed = Viewed::default();
+                    *current = None;
+                    *current = Some(ShardGuard::open(keyspace, counters, id, Some(proof)));
+                }
+                current.as_mut()
             }
         };
         found.expect("a command uses the keys that it has declared")
@@ -92,18 +133,23 @@ impl<'b> Guards<'b> {
             Held::Many(guards) | Held::World(guards) => {
                 guards.binary_search_by_key(&id, ShardGuard::id).ok().map(|at| &guards[at])
             }
+            Held::Alone { current: Some(guard), .. } if guard.id() == id => Some(guard),
+            Held::Alone { proof, viewed, .. } => {
+                let make = || ShardGuard::open(self.keyspace, self.counters, id, Some(proof));
+                Some(viewed.shard(id, make))
+            }
         };
         found.expect("a command uses the keys that it has declared").view(db, key)
     }
 
-    /// Whether a key's shard is among the locked ones (always, behind the gate).
+    /// Whether a key's shard is among the locked ones (always behind the gate, and in a batch that is alone).
     #[must_use]
     pub fn covers(&self, key: &Key<'_>) -> bool {
         let id = self.keyspace.shard_of(key);
         match &self.held {
             Held::One(guard) => guard.id() == id,
             Held::Many(guards) => guards.binary_search_by_key(&id, ShardGuard::id).is_ok(),
-            Held::World(_) => true,
+            Held::World(_) | Held::Alone { .. } => true,
         }
     }
 
@@ -130,6 +176,7 @@ impl<'b> Guards<'b> {
         match &mut self.held {
             Held::One(guard) => guard.settle(),
             Held::Many(guards) | Held::World(guards) => guards.iter_mut().for_each(ShardGuard::settle),
+            Held::Alone { current, .. } => current.iter_mut().for_each(ShardGuard::settle),
         }
     }
 
