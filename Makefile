@@ -147,7 +147,8 @@ test-rust:
 
 .PHONY: test-instructions
 test-instructions:
-	@$(STEP) test-instructions cargo test --locked --release --package weft-protocol --test instructions
+	@$(STEP) test-instructions cargo test --locked --release --package weft-protocol \
+		--package weft-engine --test instructions
 
 .PHONY: test-c
 test-c:

@@ -117,6 +117,8 @@ pub struct Args<'a> {
     /// Where the key stands whose hash is known; 0 for none.
     key_at: u16,
     key_hash: u64,
+    /// The hashes of the keys behind it, as far as they are known.
+    more_hashes: &'a [u64],
 }
 
 impl<'a> Args<'a> {
@@ -129,13 +131,29 @@ impl<'a> Args<'a> {
         (frame, side, texts): (&'a [u8], &'a [u8], &'a Texts),
     ) -> Self {
         let texts = Some(texts);
-        Self { spec, slots, frame, side, texts, shift: usize::from(!named), options, key_at: 0, key_hash: 0 }
+        let shift = usize::from(!named);
+        Self { spec, slots, frame, side, texts, shift, options, key_at: 0, key_hash: 0, more_hashes: &[] }
     }
     /// The same, with the hash of one key that has been computed before.
     #[inline]
     #[must_use]
     pub fn with_key(self, key_at: u16, key_hash: u64) -> Self {
         Self { key_at, key_hash, ..self }
+    }
+    /// The same, with the hashes of further keys.
+    #[inline]
+    #[must_use]
+    pub const fn with_more(self, more_hashes: &'a [u64]) -> Self {
+        Self { more_hashes, ..self }
+    }
+    /// Key number `at` of the command, counted from 0, which is argument `index`, with its hash.
+    #[inline]
+    #[must_use]
+    pub fn nth_key(&self, keyspace: &Keyspace, at: usize, index: usize) -> Key<'a> {
+        match at.checked_sub(1).and_then(|more| self.more_hashes.get(more)) {
+            Some(&hash) => keyspace.key_with_hash(self.bytes(index), hash),
+            None => self.key(keyspace, index),
+        }
     }
     /// A key argument with its hash.
     #[inline]
@@ -331,7 +349,18 @@ impl OwnedArgs {
     #[must_use]
     pub fn args(&self) -> Args<'_> {
         let (spec, slots, frame) = (self.spec, &*self.slots, &*self.frame);
-        Args { spec, slots, frame, side: b"", texts: None, shift: 0, options: 0, key_at: 0, key_hash: 0 }
+        Args {
+            spec,
+            slots,
+            frame,
+            side: b"",
+            texts: None,
+            shift: 0,
+            options: 0,
+            key_at: 0,
+            key_hash: 0,
+            more_hashes: &[],
+        }
     }
     /// Memory that it takes.
     #[must_use]

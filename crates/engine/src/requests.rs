@@ -15,8 +15,10 @@ use crate::{keys, traits};
 /// Requests in a batch at most.
 pub const BATCH_MAX: usize = 64;
 
-/// Keys behind the first that a batch prefetches: what they need fits into the second-level cache.
+/// Keys behind the first of a request that a batch prefetches: what they need fits into the second-level cache.
 const MORE_KEYS_MAX: usize = 1024;
+/// Such keys from which on a batch is full: what they and the first ones need still fits into the first-level cache.
+const MORE_KEYS_FULL: usize = 64;
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug)]
@@ -217,7 +219,7 @@ impl Requests {
     /// Whether no further request should be decoded before the batch has run.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.list.len() >= BATCH_MAX
+        self.list.len() >= BATCH_MAX || self.more.len() >= MORE_KEYS_FULL
     }
     /// Whether there is none.
     #[must_use]
@@ -283,7 +285,7 @@ impl Requests {
         client: Origin,
         (bytes, mut at): (&[u8], usize),
     ) -> usize {
-        while self.list.len() < BATCH_MAX
+        while !self.is_full()
             && let Some(head) = bytes[at..].first_chunk()
             && let Some((shape, id)) = self.shapes[place(head)]
         {
@@ -492,5 +494,6 @@ impl Requests {
             (frame, &self.slots.side, texts),
         )
         .with_key(request.key_at, request.hash)
+        .with_more(self.more_hashes(request))
     }
 }

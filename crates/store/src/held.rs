@@ -7,8 +7,8 @@
 //! that it is, where a lock would hang.
 
 use crate::epoch::Closed;
-use parking_lot::lock_api::RawMutex as _;
 use parking_lot::RawMutex;
+use parking_lot::lock_api::RawMutex as _;
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};

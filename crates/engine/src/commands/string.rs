@@ -202,8 +202,8 @@ fn set_for(
 
 fn mget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     sink.array(args.len() - 1);
-    for name in args.rest(1) {
-        let key = context.key_of(name);
+    for index in 1..args.len() {
+        let key = args.nth_key(&context.engine.keyspace, index - 1, index);
         let (shard, mut op) = context.shard(&key);
         match shard.get(&mut op, &key) {
             // What is no string is null too.
@@ -251,8 +251,9 @@ fn all_hold(
 }
 
 fn put_pairs(context: &mut Context<'_, '_>, args: &Args<'_>, pairs: std::ops::Range<usize>, expiry: Expiry) {
-    for index in pairs.step_by(2) {
-        put(context, &context.key(args, index), args.bytes(index + 1), expiry);
+    for (at, index) in pairs.step_by(2).enumerate() {
+        let key = args.nth_key(&context.engine.keyspace, at, index);
+        put(context, &key, args.bytes(index + 1), expiry);
     }
 }
 

@@ -1,8 +1,8 @@
-//! Owns: the straight way of what most requests are: GET, SET without options, PING, for clients of which nothing special
-//! is to be asked. Does not own: what these commands mean where anything is special: that is their handlers'.
+//! Owns: the straight way of what most requests are: GET, SET without options, PING, for clients of which nothing
+//! special is to be asked. Does not own: what these commands mean where anything is special: that is their handlers'.
 //!
-//! What [`Core::check`](super::Core) asks of every request is asked once for the neighbouring requests of one client, and
-//! what follows every command is counted for all of them together. A request takes its handler's way when
+//! What [`Core::check`](super::Core) asks of every request is asked once for the neighbouring requests of one client,
+//! and what follows every command is counted for all of them together. A request takes its handler's way when
 //! [`Core::is_plain`] says so or the straight way meets something that it does not do; it has then changed nothing.
 
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,5 +1,5 @@
 //! Owns: recognising requests that begin as another did: `*3\r\n$3\r\nSET\r\n`. Does not own: everything else that a
-//! request may be (`super::request`), whose judgement it shares: what it takes, that takes too, with the same arguments.
+//! request may be (`super::request`): what is taken here is taken there too, with the same arguments.
 
 use super::request::short_bulk;
 use crate::request::ArgVisitor;
@@ -59,8 +59,8 @@ impl Shape {
         self.arguments as usize
     }
 
-    /// The request at the start of `input` if it has this shape and is whole; its length. Otherwise nothing, and what the
-    /// visitor has of it is void. Needs 16 bytes of input, so that the last request of a buffer may be left to the
+    /// The request at the start of `input` if it has this shape and is whole; its length. Otherwise nothing, and what
+    /// the visitor has of it is void. Needs 16 bytes of input, so that the last request of a buffer may be left to the
     /// decoder.
     #[inline(always)]
     pub fn decode(&self, input: &[u8], args: &mut impl ArgVisitor) -> Option<usize> {

@@ -46,8 +46,8 @@ pub(crate) const STEP_MAX: u8 = 120;
 /// The bits of a pointer that tell its entry's size.
 const SIZE: usize = 3 << 1;
 
-/// A pointer to an entry, 8-aligned, with bits of the table's own: the mark, which says that the entry has an expiry, and
-/// two that say about how many cache lines it takes, so that it can be prefetched whole.
+/// A pointer to an entry, 8-aligned, with bits of the table's own: the mark, which says that the entry has an expiry,
+/// and two that say about how many cache lines it takes, so that it can be prefetched whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tagged(NonNull<u8>);
 

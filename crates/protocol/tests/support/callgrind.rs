@@ -1,0 +1,84 @@
+//! Owns: counting an example's instructions for each command with callgrind, and judging the counts. Does not own: what
+//! the examples do, the tables of counts.
+//!
+//! A count may be at most a tenth above its baseline and never above its ceiling. Instructions do not depend on the
+//! machine's load, as time does; they do depend on the compiler, which `rust-toolchain.toml` pins. When code gets
+//! faster, the baseline is lowered in the same commit.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What a count may be above its baseline.
+const GROWTH_MAX: f64 = 1.10;
+/// Repeats of the two runs whose difference is counted: what comes before and after decoding is the same in both.
+const REPEATS: [u64; 2] = [1, 3];
+
+/// Says what is wrong with a count, if something is.
+pub(crate) fn judge(workload: &str, count: f64, baseline: f64, ceiling: f64) -> Option<String> {
+    if count > ceiling {
+        return Some(format!("{workload}: {count:.1} instructions per command, the ceiling is {ceiling}"));
+    }
+    let most = baseline * GROWTH_MAX;
+    (count > most).then(|| {
+        format!("{workload}: {count:.1} instructions per command, more than {most:.1}, the baseline and 10 %")
+    })
+}
+
+/// An example, built by the test so that it cannot be stale.
+fn build(package: &str, example: &str) -> PathBuf {
+    let build = ["build", "--quiet", "--release", "--package", package, "--example", example];
+    let status = Command::new(env!("CARGO")).args(build).status().expect("cargo runs");
+    assert!(status.success(), "the example {example} does not build");
+    // This test is target/release/deps/instructions-….
+    let me = std::env::current_exe().expect("a test has a path");
+    let release = me.ancestors().nth(2).expect("a test is two folders deep");
+    release.join("examples").join(example)
+}
+
+/// Instructions of one run, commands that it took.
+fn run(example: &Path, workload: &str, repeats: u64) -> (u64, u64) {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(example)
+        .args([workload, &repeats.to_string()])
+        .output()
+        .expect("valgrind counts the instructions and is not installed: apt-get install valgrind, or make packages");
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr).into_owned());
+    assert!(output.status.success(), "valgrind failed on {workload}:\n{stderr}");
+    let commands = stdout.split(' ').next().and_then(|text| text.parse().ok());
+    let collected = stderr.lines().find_map(|line| line.split_once("Collected : "));
+    let instructions = collected.and_then(|(_, text)| text.trim().parse().ok());
+    match (instructions, commands) {
+        (Some(instructions), Some(commands)) => (instructions, commands),
+        _ => panic!("cannot read what {workload} printed:\n{stdout}\n{stderr}"),
+    }
+}
+
+/// Instructions per command.
+fn count(example: &Path, workload: &str) -> f64 {
+    let [few, many] = REPEATS.map(|repeats| run(example, workload, repeats));
+    (many.0 - few.0) as f64 / (many.1 - few.1) as f64
+}
+
+/// Counts every workload of a table and says which costs too much.
+///
+/// # Panics
+/// When one does, or valgrind or the example cannot be run.
+pub(crate) fn check(package: &str, example: &str, table: &str) {
+    let table: Value = serde_json::from_str(table).expect("the table is JSON");
+    let example = build(package, example);
+    let mut wrong = Vec::new();
+    for (workload, row) in table.as_object().expect("the table is an object") {
+        let number = |name: &str| row[name].as_f64().expect("baseline and ceiling are numbers");
+        let (baseline, ceiling) = (number("baseline"), number("ceiling"));
+        let count = count(&example, workload);
+        println!(
+            "{workload:<12} {count:>7.1} instructions per command, baseline {baseline}, ceiling {ceiling}"
+        );
+        wrong.extend(judge(workload, count, baseline, ceiling));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
