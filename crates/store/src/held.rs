@@ -1,10 +1,10 @@
-//! Owns: access to what a shard's lock protects: by taking the lock, or without it by whoever has the keyspace to himself.
-//! Does not own: what is protected, how somebody comes to be alone (`crate::epoch`).
+//! Owns: access to what a shard's lock protects: by taking the lock, or without it by whoever has the keyspace to
+//! himself. Does not own: what is protected, how somebody comes to be alone (`crate::epoch`).
 //!
-//! A lock and its release are two atomic operations that the processor must finish before it goes on, a sixth of a GET.
-//! A batch that is alone (see [`Domain::enter_alone`](crate::epoch::Domain::enter_alone)) needs none: everybody else who
-//! could come to the data waits outside. A plain flag is left, so that taking the same shard twice is seen as the mistake
-//! that it is, where a lock would hang.
+//! A lock and its release are two atomic operations that the processor must finish before it goes on, a sixth of a
+//! GET. A batch that is alone (see [`Domain::enter_alone`](crate::epoch::Domain::enter_alone)) needs none: everybody
+//! else who could come to the data waits outside. A plain flag is left, so that taking the same shard twice is seen as
+//! the mistake that it is, where a lock would hang.
 
 use crate::epoch::Closed;
 use parking_lot::RawMutex;
@@ -24,8 +24,8 @@ pub(crate) struct Held<T> {
 
 // SAFETY: the data is reached through a `Hold` only. One made by `lock` excludes others made so; one made by `alone`
 // comes with a proof that no other thread is in a batch, hence that none has or makes a hold, for as long as it lives;
-// and within its thread `busy` lets only one be made at a time. So there is one user at a time, on any thread: `T: Send`
-// is enough, as for a mutex.
+// and within its thread `busy` lets only one be made at a time. So there is one user at a time, on any thread:
+// `T: Send` is enough, as for a mutex.
 unsafe impl<T: Send> Sync for Held<T> {}
 
 /// Exclusive access to the data.
