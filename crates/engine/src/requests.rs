@@ -178,7 +178,7 @@ impl Request {
 #[derive(Debug)]
 pub struct Requests {
     /// Of all commands.
-    traits: &'static [u8],
+    traits: &'static [u16],
     slots: Slots,
     list: Vec<Request>,
     /// Where the slots of the request begin that is being decoded.
@@ -407,7 +407,7 @@ impl Requests {
 
     /// How the request that is being decoded can be run without its handler; its arguments are bytes of its frame.
     #[inline]
-    fn straight(&self, kind: u8, (name, options): (usize, u16)) -> Straight {
+    fn straight(&self, kind: u16, (name, options): (usize, u16)) -> Straight {
         match (kind, self.slots.list.get(self.open + name..)) {
             (traits::STRAIGHT_GET, Some([Slot::Frame { .. }])) => Straight::Get,
             (traits::STRAIGHT_SET, Some([Slot::Frame { .. }, Slot::Frame { .. }])) if options == 0 => {

@@ -24,7 +24,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::handler::{Handler, Scope};
 use crate::reply::{Output, ReplySink};
-use crate::requests::{BATCH_MAX, Request, Requests, Straight, What};
+use crate::requests::{BATCH_MAX, Requests, Straight, What};
 use crate::session::{ReplyMode, Session, Then, client_flag};
 use crate::stats::{WorkerStats, bump};
 
@@ -171,15 +171,15 @@ impl<'e> Executor<'e> {
                             continue;
                         }
                     }
-                    if self.core.request(Tier::Batch(&batch), requests, request, host) == Ran::NeedsWorld {
+                    if self.core.request(Tier::Batch(&batch), requests, at, host) == Ran::NeedsWorld {
                         break;
                     }
                     at += 1;
                 }
             }
-            if let Some(request) = list.get(at) {
+            if at < list.len() {
                 let world = self.worker.world();
-                self.core.request(Tier::World(&world), requests, request, host);
+                self.core.request(Tier::World(&world), requests, at, host);
                 at += 1;
             }
         }
@@ -264,17 +264,12 @@ impl Core<'_> {
         self.is_calm = !self.measures.every && !self.local.effects.has_classes();
     }
 
-    fn request(
-        &mut self,
-        tier: Tier<'_>,
-        requests: &Requests,
-        request: &Request,
-        host: &mut impl Host,
-    ) -> Ran {
+    fn request(&mut self, tier: Tier<'_>, requests: &Requests, at: usize, host: &mut impl Host) -> Ran {
+        let request = &requests.list()[at];
         let (connection, channel) = (request.connection, request.channel);
         let Some(lent) = host.lend(connection, channel) else { return Ran::Done };
         let before = self.local.effects.ahead;
-        self.local.effects.ahead = requests.ahead(self.at, lent.bytes, &self.engine.keyspace, before);
+        self.local.effects.ahead = requests.ahead(at, lent.bytes, &self.engine.keyspace, before);
         let texts = Texts::default();
         let args = requests.args(request, lent.bytes, &texts);
         let until_ms = if lent.session.is_waiting() {
