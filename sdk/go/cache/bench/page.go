@@ -145,7 +145,7 @@ func (p *page) modes() {
 		}
 	}
 	p.spread()
-	p.say("\nSo the seed's lesson holds: one by one the choice of a codec moves a cache by a tenth or two, batched it decides.\n")
+	p.say("\nSo the seed's lesson holds: one by one the round trip hides most of what a codec costs, in batches the codec decides.\n")
 }
 
 // spread says how far codecs lie apart, one by one and batched: the seed's lesson, in our figures.
