@@ -137,6 +137,36 @@ impl Bench {
         self.take(client)
     }
 
+    /// Runs commands of several RESP clients as one batch, each client's behind the other's, and gives every client's
+    /// replies. None of the commands is a barrier, and all fit into a batch.
+    pub(crate) fn run_batch(&mut self, lists: &[(u32, Vec<String>)]) -> Vec<Vec<Reply>> {
+        let mut requests = Requests::default();
+        for (client, commands) in lists {
+            let mut bytes = Vec::new();
+            for command in commands {
+                let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
+                resp::encode::request(None, &weft_protocol::request::Texts(&words), &mut bytes);
+            }
+            let origin = Origin { connection: *client, channel: 0, db: 0 };
+            let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
+            let mut at = 0;
+            loop {
+                at = requests.repeat_resp(&self.engine.keyspace, origin, (&bytes, at));
+                assert!(!requests.is_full(), "the commands fit into a batch");
+                let Outcome::Complete(frame) = decoder.decode(&bytes[at..], requests.visitor()) else {
+                    break;
+                };
+                assert!(!requests.end_resp(&self.engine.keyspace, origin, (&bytes, at)), "no barrier");
+                at += frame.len;
+            }
+            assert_eq!(at, bytes.len(), "every command is whole");
+            self.clients.list.get_mut(client).expect("a client").bytes = bytes;
+        }
+        self.executor.run(&requests, &mut self.clients);
+        self.deliver();
+        lists.iter().map(|(client, _)| self.take(*client)).collect()
+    }
+
     /// Runs a command and gives its one reply.
     pub(crate) fn one(&mut self, client: u32, command: &str) -> Reply {
         let mut replies = self.run(client, command);

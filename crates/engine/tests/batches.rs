@@ -1,0 +1,75 @@
+//! A batch answers what its requests answer one by one: known shapes, the straight way of GET, SET and PING, the
+//! keyspace taken without locks, hashes computed ahead. Two servers get the same commands, one of them in batches.
+
+mod support;
+
+use support::{Bench, show};
+use weft_engine::reply::Protocol;
+use weft_store::{Rng, XorShift};
+
+/// Commands on keys that are strings, numbers, lists or nothing, with and without an expiry.
+fn command(rng: &mut XorShift) -> String {
+    let key = format!("key:{}", rng.below(6));
+    let other = format!("key:{}", rng.below(6));
+    let value =
+        ["v", "12", "a longer value of two lines and more", "-7"][rng.below(4) as usize].replace(' ', "_");
+    match rng.below(22) {
+        0..=4 => format!("GET {key}"),
+        5..=8 => format!("SET {key} {value}"),
+        9 => format!("set {key} {value}"),
+        10 => format!("SET {key} {value} PX {}", 1 + rng.below(40)),
+        11 => "PING".into(),
+        12 => format!("PING {value}"),
+        13 => format!("INCR {key}"),
+        14 => format!("LPUSH {key} {value}"),
+        15 => format!("MGET {key} {other} missing {key}"),
+        16 => format!("MSET {key} {value} {other} {value}"),
+        17 => format!("DEL {key}"),
+        18 => format!("SELECT {}", rng.below(2)),
+        19 => format!("SINTER {key} {other}"),
+        20 => format!("GET {key} {other}"),
+        _ => format!("APPEND {key} {value}"),
+    }
+}
+
+/// What INFO counts of the commands, without their times.
+fn counts(bench: &mut Bench, client: u32) -> Vec<String> {
+    let info = bench.text(client, "INFO commandstats");
+    let of_line = |line: &str| {
+        let (name, fields) = line.split_once(':')?;
+        let of = |field: &str| fields.split(',').find(|it| it.starts_with(field)).map(str::to_owned);
+        Some(format!("{name} {:?} {:?}", of("calls="), of("failed_calls=")))
+    };
+    info.split("\\r\\n")
+        .chain(info.lines())
+        .filter_map(of_line)
+        .filter(|line| !line.contains("info"))
+        .collect()
+}
+
+#[test]
+fn a_batch_answers_what_its_requests_answer_one_by_one() {
+    let seed = std::env::var("WEFT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(20_261_121);
+    println!("seed {seed} (WEFT_SEED)");
+    let mut rng = XorShift::new(seed);
+    let (mut single, mut batched) = (Bench::new(), Bench::new());
+    let clients = [0; 3].map(|_| (single.connect(Protocol::Resp3), batched.connect(Protocol::Resp3)));
+    for round in 0..400 {
+        let lists: Vec<Vec<String>> =
+            clients.iter().map(|_| (0..rng.below(16)).map(|_| command(&mut rng)).collect()).collect();
+        let together: Vec<(u32, Vec<String>)> =
+            clients.iter().zip(&lists).map(|(client, list)| (client.1, list.clone())).collect();
+        let answers = batched.run_batch(&together);
+        for ((client, list), answers) in clients.iter().zip(&lists).zip(answers) {
+            assert_eq!(answers.len(), list.len(), "round {round}: every command has one answer: {list:?}");
+            for (command, answer) in list.iter().zip(answers) {
+                let alone = single.text(client.0, command);
+                assert_eq!(show(&answer), alone, "round {round}, {command} of {list:?}");
+            }
+        }
+        let passed = u64::from(rng.below(10));
+        single.pass(passed);
+        batched.pass(passed);
+    }
+    assert_eq!(counts(&mut batched, clients[0].1), counts(&mut single, clients[0].0));
+}
