@@ -105,10 +105,6 @@ impl Effects {
     pub fn is_wanted(&self) -> bool {
         self.classes & (notify::EXPIRED | notify::EVICTED | notify::HASH) != 0
     }
-    /// Whether keyspace notifications of any class are wanted.
-    pub(crate) const fn has_classes(&self) -> bool {
-        self.classes != 0
-    }
     /// Whether nothing has happened that somebody waits for.
     #[must_use]
     pub fn is_empty(&self) -> bool {

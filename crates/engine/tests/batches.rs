@@ -73,3 +73,16 @@ fn a_batch_answers_what_its_requests_answer_one_by_one() {
     }
     assert_eq!(counts(&mut batched, clients[0].1), counts(&mut single, clients[0].0));
 }
+
+/// What one request of a batch sets up holds for the next.
+#[test]
+fn a_batch_sees_what_it_has_set_up_itself() {
+    let mut bench = Bench::new();
+    let (client, listener) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    bench.run(listener, "SUBSCRIBE __keyevent@0__:set");
+    let commands = ["SET a 1", "CONFIG SET notify-keyspace-events KEA", "SET a 2", "GET a", "SET b 3"];
+    bench.run_batch(&[(client, commands.map(str::to_owned).to_vec())]);
+    let told: Vec<String> = bench.run(listener, "PING").iter().map(show).collect();
+    let sets = told.iter().filter(|push| push.contains("keyevent@0__:set")).count();
+    assert_eq!(sets, 2, "both SETs behind CONFIG SET are told of: {told:?}");
+}

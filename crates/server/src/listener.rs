@@ -164,7 +164,7 @@ fn ip(address: SocketAddrAny) -> Option<SocketAddr> {
 fn tune(fd: &OwnedFd, engine: &Engine, here: bool) {
     let _ = sockopt::set_tcp_nodelay(fd, true);
     if here {
-        // Nothing is lost or shared on the loopback; where the system's choice is BBR, its pacing costs 4 % of a GET.
+        // Nothing is lost or shared on the loopback; where the system's choice is BBR, its pacing only costs.
         let _ = sockopt::set_tcp_congestion(fd, "reno");
     }
     let keepalive_s = engine.settings.keepalive_s.load(Relaxed);

@@ -106,8 +106,6 @@ pub(crate) struct Core<'e> {
     charged_ns: u64,
     /// The quick commands that have run in the present batch, and how often each.
     quick: Vec<(CommandId, u32)>,
-    /// Nothing is set up that concerns every command: see [`straight`].
-    is_calm: bool,
     measures: measure::Measures,
 }
 
@@ -134,7 +132,6 @@ impl<'e> Executor<'e> {
                 now_ms: engine.clock.now_ms(),
                 charged_ns: 0,
                 quick: Vec::with_capacity(BATCH_MAX),
-                is_calm: false,
                 measures: measure::Measures::new(&engine.settings),
             },
         })
@@ -261,7 +258,6 @@ impl Core<'_> {
         self.engine.stats.begin(self.stats);
         self.measures = measure::Measures::new(&self.engine.settings);
         self.local.effects.begin(self.engine);
-        self.is_calm = !self.measures.every && !self.local.effects.has_classes();
     }
 
     fn request(&mut self, tier: Tier<'_>, requests: &Requests, at: usize, host: &mut impl Host) -> Ran {

@@ -68,7 +68,7 @@ impl Core<'_> {
     #[inline]
     fn is_plain(&self, session: &Session) -> bool {
         let engine = self.engine;
-        self.is_calm
+        !self.measures.every
             && session.acl_epoch == engine.acl.epoch()
             && session.authenticated
             && session.user.all
@@ -79,7 +79,16 @@ impl Core<'_> {
             && session.reply_mode == ReplyMode::On
             && session.info.flags.load(Relaxed) & (client_flag::TRACKING | client_flag::NO_TOUCH) == 0
             && engine.pause.until_ms.load(Relaxed) == 0
+            && engine.settings.notify_flags.load(Relaxed) == 0
+            && self.has_room()
             && !engine.is_monitored()
+    }
+
+    /// Whether nothing is to be evicted.
+    #[inline]
+    fn has_room(&self) -> bool {
+        let limit = self.engine.settings.maxmemory_bytes.load(Relaxed);
+        limit == 0 || self.engine.keyspace.used_bytes() <= limit
     }
 
     /// Runs one request. `false`: its handler must, and nothing has been changed.
