@@ -1,9 +1,10 @@
 //! Owns: access to what a shard's lock protects: by taking the lock, or without it by whoever has the keyspace to
 //! himself. Does not own: what is protected, how somebody comes to be alone (`crate::epoch`).
 //!
-//! A lock and its release are two atomic operations that the processor must finish before it goes on. A batch that is alone (see [`Domain::enter_alone`](crate::epoch::Domain::enter_alone)) needs none: everybody
-//! else who could come to the data waits outside. A plain flag is left, so that taking the same shard twice is seen as
-//! the mistake that it is, where a lock would hang.
+//! A lock and its release are two atomic operations that the processor must finish before it goes on. A batch that is
+//! alone (see [`Domain::enter_alone`](crate::epoch::Domain::enter_alone)) needs none: everybody else who could come to
+//! the data waits outside. A plain flag is left, so that taking the same shard twice is seen as the mistake that it is,
+//! where a lock would hang.
 
 use crate::epoch::Closed;
 use parking_lot::RawMutex;
