@@ -17,6 +17,8 @@ endif
 
 FUZZ_SECONDS ?= 20
 export VERBOSE ?=
+# A registry that does not answer for a moment is no reason for a build to fail.
+export CARGO_NET_RETRY ?= 10
 # Absolute, because some steps run in other folders.
 export CARGO_TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export STEPS_DIR := $(CARGO_TARGET_DIR)/steps
@@ -39,6 +41,7 @@ run: ## build and start the server on port 6379; ARGS="--port 7000 …" gives it
 
 .PHONY: test
 test: packages ## run every check and test, and print a summary
+	@scripts/fetch
 	@rm -rf "$(STEPS_DIR)"
 	@status=0; $(MAKE) -k check-steps test-steps || status=$$?; $(STEP) --summary || status=1; exit $$status
 

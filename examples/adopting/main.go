@@ -11,11 +11,16 @@ import (
 	"fmt"
 	"log"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weft-db/weft/sdk/go/respb"
 )
+
+// patience is how long go-redis waits for a reply. It would ask again when that is over, and a view that is counted twice is no view that
+// was counted: it does not ask again.
+const patience = 4 * time.Minute
 
 // step is one form of the program.
 type step struct {
@@ -25,7 +30,7 @@ type step struct {
 
 var steps = []step{
 	{"go-redis, RESP3", func(_ context.Context, addr string, workers int) (shop, error) {
-		return redisShop{redis.NewClient(&redis.Options{Addr: addr, PoolSize: workers})}, nil
+		return redisShop{redis.NewClient(&redis.Options{Addr: addr, PoolSize: workers, MaxRetries: -1, ReadTimeout: patience, WriteTimeout: patience})}, nil
 	}},
 	{"passthrough", func(ctx context.Context, addr string, workers int) (shop, error) {
 		conn, err := respb.Dial(ctx, respb.Options{Addr: addr, Protocol: respb.RESPB})
@@ -71,7 +76,7 @@ func (s overRESPB) close() {
 
 // passthroughShop is the program as it was but for the dialer.
 func passthroughShop(conn *respb.Conn, workers int) overRESPB {
-	db := redis.NewClient(&redis.Options{Dialer: dialer(conn), PoolSize: workers})
+	db := redis.NewClient(&redis.Options{Dialer: dialer(conn), PoolSize: workers, MaxRetries: -1, ReadTimeout: patience, WriteTimeout: patience})
 	return overRESPB{redisShop{db}, conn}
 }
 

@@ -66,7 +66,7 @@ func startServer(path string) (*server, error) {
 		return nil, err
 	}
 	s := &server{cmd, addr}
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		nc, err := net.Dial("tcp", addr)
 		if err == nil {
 			_ = nc.Close()
@@ -200,7 +200,7 @@ func (p *plan) load(ctx context.Context, s shop, long time.Duration, t *turn) er
 			var mine []time.Duration
 			bought := 0
 			var err error
-			for now := time.Now(); err == nil && now.Before(end); {
+			for now := time.Now(); err == nil && (len(mine) == 0 || now.Before(end)); { // at least once
 				if random.IntN(buyOneIn) == 0 {
 					err = s.buy(ctx, worker, random.IntN(items))
 					bought++

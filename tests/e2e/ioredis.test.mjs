@@ -9,7 +9,8 @@ const port = Number(process.env.WEFT_PORT);
 let redis;
 
 before(async () => {
-  redis = new Redis({ port });
+  // It gives up connecting after ten seconds, and a request after twenty new connections: not what is tested.
+  redis = new Redis({ port, connectTimeout: 240_000, maxRetriesPerRequest: null });
   await redis.flushall();
 });
 after(() => redis.disconnect());
@@ -45,7 +46,7 @@ test("publish and subscribe", async () => {
 
 test("blocking", async () => {
   const blocked = redis.duplicate();
-  const popped = blocked.blpop("list", 20);
+  const popped = blocked.blpop("list", 240);
   while ((await redis.info("clients")).includes("blocked_clients:0")) await new Promise(setImmediate);
   await redis.rpush("list", "x");
   assert.deepEqual(await popped, ["list", "x"]);

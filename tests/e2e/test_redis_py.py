@@ -5,7 +5,7 @@ import threading
 import unittest
 
 import redis
-from server import Server
+from server import REPLY_SECONDS, Server
 
 
 class RedisPy(unittest.TestCase):
@@ -20,7 +20,9 @@ class RedisPy(unittest.TestCase):
         assert cls.server.stop() == 0
 
     def setUp(self):
-        self.client = redis.Redis(port=self.server.port, protocol=self.protocol, decode_responses=True)
+        # redis-py gives up after five seconds and tries again, which counts twice: not what is tested.
+        patience = {"socket_timeout": 2 * REPLY_SECONDS, "socket_connect_timeout": REPLY_SECONDS}
+        self.client = redis.Redis(port=self.server.port, protocol=self.protocol, decode_responses=True, **patience)
         self.addCleanup(self.client.close)
         self.client.flushall()
 
@@ -74,17 +76,17 @@ class RedisPy(unittest.TestCase):
         pubsub = self.client.pubsub()
         pubsub.subscribe("news")
         pubsub.psubscribe("n*")
-        kinds = [pubsub.get_message(timeout=10)["type"] for _ in range(2)]
+        kinds = [pubsub.get_message(timeout=REPLY_SECONDS)["type"] for _ in range(2)]
         self.assertEqual(kinds, ["subscribe", "psubscribe"])
         self.assertEqual(self.client.publish("news", "hello"), 2)
-        got = [pubsub.get_message(timeout=10) for _ in range(2)]
+        got = [pubsub.get_message(timeout=REPLY_SECONDS) for _ in range(2)]
         self.assertEqual([message["type"] for message in got], ["message", "pmessage"])
         self.assertEqual({message["data"] for message in got}, {"hello"})
         pubsub.close()
 
     def test_blocking(self):
         got = []
-        thread = threading.Thread(target=lambda: got.append(self.client.blpop(["a", "b"], timeout=20)))
+        thread = threading.Thread(target=lambda: got.append(self.client.blpop(["a", "b"], timeout=REPLY_SECONDS)))
         thread.start()
         while not any(other["cmd"] == "blpop" for other in self.client.client_list()):
             pass

@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from server import PROGRAM, REPLY_SECONDS, Closed, Server, Wire, request
+from server import PORT_TAKEN, PROGRAM, REPLY_SECONDS, Closed, Server, Wire, request
 
 
 class BadInput(unittest.TestCase):
@@ -164,9 +164,14 @@ class Limits(unittest.TestCase):
                     self.fail("the subscriber was not cut")
 
     def test_an_idle_client_is_closed(self):
-        with Server("--timeout", "1") as server, server.connect() as wire:
-            self.assertEqual(wire.call("PING"), "+PONG")
+        with Server() as server, server.connect() as wire, server.connect() as subscriber:
+            self.assertEqual(subscriber.call("SUBSCRIBE", "c"), ["subscribe", "c", 1])
+            # Set by the client itself: its time begins with the reply, however late that comes.
+            self.assertEqual(wire.call("CONFIG", "SET", "timeout", "1"), "+OK")
             self.assertEqual(wire.until_closed(), b"")
+            # Those that wait for messages are not idle.
+            subscriber.send(request("PING"))
+            self.assertEqual(subscriber.reply(), ["pong", ""])
 
 
 class Many(unittest.TestCase):
@@ -236,7 +241,7 @@ class End(unittest.TestCase):
             words = [PROGRAM, "serve", "--port", str(server.port), "--bind", "127.0.0.1"]
             second = subprocess.run(words, capture_output=True, timeout=REPLY_SECONDS, check=False)
             self.assertEqual(second.returncode, 1)
-            self.assertIn(b"another port with --port", second.stderr)
+            self.assertIn(PORT_TAKEN.encode(), second.stderr)
 
     def test_killed_clients_leak_nothing(self):
         with Server() as server, server.connect() as watcher:

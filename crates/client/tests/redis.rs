@@ -14,7 +14,7 @@ use weft_client::{
 };
 
 const BOTH: [Protocol; 2] = [Protocol::Resp2, Protocol::Resp3];
-const LONG: Option<Duration> = Some(Duration::from_secs(20));
+const LONG: Option<Duration> = Some(support::LONG);
 
 fn config(server: &Server, protocol: Protocol) -> Config {
     Config::new("127.0.0.1", server.port).with_protocol(protocol).with_timeouts(Timeouts::all(LONG))
@@ -215,20 +215,50 @@ fn monitor_lines_are_pushes() {
 
 #[test]
 fn times_are_kept() {
-    let Some(server) = Server::start(&["--enable-debug-command", "yes"]) else { return };
-    let short = Some(Duration::from_millis(40));
+    let Some(mut server) = Server::start(&["--enable-debug-command", "yes"]) else { return };
+    let short = Duration::from_millis(40);
     let mut connection = connect(&server, Protocol::Resp3);
-    connection.set_reply_timeout(short);
-    // A blocking command has its own time and the reply's.
-    let started = Instant::now();
-    assert_eq!(connection.command(&["BLPOP", "none", "0.1"]).unwrap(), Reply::Null);
-    assert!(started.elapsed() >= Duration::from_millis(100));
-    assert_eq!(connection.receive_push(short).unwrap(), None);
-    // A server that is stopped by a command, and answers after the time.
-    connection.send(&["DEBUG", "SLEEP", "0.2"]).unwrap();
+    // A push that does not come is waited for as long as was said, and the connection goes on.
+    assert_eq!(connection.receive_push(Some(short)).unwrap(), None);
+    // A server that is stopped by a command, for longer than any machine takes to run this: the reply is late.
+    connection.set_reply_timeout(Some(short));
+    connection.send(&["DEBUG", "SLEEP", "3600"]).unwrap();
     let late = connection.receive();
-    assert!(matches!(late, Err(Error::Timeout(Waiting::Reply, _))), "{late:?}");
+    assert!(matches!(late, Err(Error::Timeout(Waiting::Reply, limit)) if limit == short), "{late:?}");
     assert!(matches!(connection.command(&["PING"]), Err(Error::Finished)));
+    server.stop();
+}
+
+#[test]
+fn a_blocking_command_has_its_own_time_besides_the_replys() {
+    let Some(mut server) = Server::start(&["--enable-debug-command", "yes"]) else { return };
+    // A reply that comes: the limit leaves room for a stalled machine, and the block alone is longer than it.
+    let (limit, block) = (Duration::from_secs(2), Duration::from_millis(2500));
+    let mut connection = connect(&server, Protocol::Resp3);
+    let mut patient = connect(&server, Protocol::Resp3);
+    connection.set_reply_timeout(Some(limit));
+    let started = Instant::now();
+    connection.send(&["BLPOP", "none", "2.5"]).unwrap();
+    match connection.receive() {
+        Ok(reply) => assert_eq!(reply, Reply::Null),
+        // The machine has stalled for longer than the limit: at least the sum was waited for.
+        Err(Error::Timeout(Waiting::Reply, both)) => assert_eq!(both, limit + block),
+        other => panic!("{other:?}"),
+    }
+    assert!(started.elapsed() >= block);
+    // One that does not come: the limit that ended the wait is the sum.
+    let short = Duration::from_millis(40);
+    let mut connection = connect(&server, Protocol::Resp3);
+    connection.set_reply_timeout(Some(short));
+    patient.send(&["DEBUG", "SLEEP", "3600"]).unwrap();
+    patient.flush().unwrap();
+    let started = Instant::now();
+    connection.send(&["BLPOP", "none", "0.1"]).unwrap();
+    let late = connection.receive();
+    let sum = short + Duration::from_millis(100);
+    assert!(matches!(late, Err(Error::Timeout(Waiting::Reply, limit)) if limit == sum), "{late:?}");
+    assert!(started.elapsed() >= sum);
+    server.stop();
 }
 
 #[test]
@@ -317,7 +347,7 @@ fn a_pool_lends_what_is_in_order() {
     connect(&server, Protocol::Resp3).command(&["CLIENT", "KILL", "TYPE", "normal"]).unwrap();
     assert_eq!(pool.get().unwrap().query::<String>(&["PING"]).unwrap(), "PONG");
     // Those who wait get what is given back.
-    let bounds = PoolConfig { size_max: 2, wait: Duration::from_secs(20), ..PoolConfig::default() };
+    let bounds = PoolConfig { size_max: 2, wait: support::LONG, ..PoolConfig::default() };
     let pool = Pool::new(config(&server, Protocol::Resp3), bounds);
     std::thread::scope(|scope| {
         for _ in 0..8 {

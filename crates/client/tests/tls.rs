@@ -12,7 +12,7 @@ use std::time::Duration;
 use support::Server;
 use weft_client::{Config, Connection, Error, Protocol, Reply, Timeouts, TlsConfig};
 
-const LONG: Option<Duration> = Some(Duration::from_secs(20));
+const LONG: Option<Duration> = Some(support::LONG);
 
 /// A folder with `ca.pem`, `cert.pem` and `key.pem` for localhost; none, with a line that says so, without openssl.
 struct Certificates(PathBuf);
@@ -64,19 +64,15 @@ fn text(path: &Path) -> &str {
 fn commands_and_pipelines_under_tls() {
     let Some(certificates) = Certificates::make() else { return };
     let [ca, cert, key] = ["ca.pem", "cert.pem", "key.pem"].map(|name| certificates.path(name));
-    let tls_port = support::free_port();
-    let port_text = tls_port.to_string();
-    let options = [
-        "--tls-port",
-        &port_text,
-        "--tls-cert-file",
-        text(&cert),
-        "--tls-key-file",
-        text(&key),
-        "--tls-ca-cert-file",
-        text(&ca),
-    ];
-    let Some(server) = Server::start(&options) else { return };
+    let files =
+        ["--tls-cert-file", text(&cert), "--tls-key-file", text(&key), "--tls-ca-cert-file", text(&ca)];
+    let Some(server) = Server::start_with(|| {
+        let tls_port = support::free_port().to_string();
+        ["--tls-port", &tls_port].into_iter().chain(files).map(String::from).collect()
+    }) else {
+        return;
+    };
+    let tls_port = &server.options[1];
     let mut config = Config::from_url(&format!("rediss://localhost:{tls_port}")).unwrap();
     config = config.with_timeouts(Timeouts::all(LONG));
     let settings = TlsConfig {

@@ -22,13 +22,17 @@ fn slow_commands_are_logged() {
     bench.text(a, "CONFIG SET slowlog-log-slower-than 10000");
     bench.run(a, "PING");
     assert_eq!(bench.text(a, "DEBUG SLEEP 0.02"), "OK");
-    let entries = array(bench.one(a, "SLOWLOG GET"));
-    assert_eq!(entries.len(), 1);
-    let entry = array(entries[0].clone());
-    assert_eq!(entry.len(), 6);
-    assert_eq!((show(&entry[0]), show(&entry[1])), ("0".into(), "1700000000".into()));
-    assert!(show(&entry[2]).parse::<u64>().expect("a number") >= 20_000);
-    assert_eq!(show(&entry[3]), "[DEBUG SLEEP 0.02]");
+    bench.text(a, "CONFIG SET slowlog-log-slower-than -1");
+    let entries: Vec<_> = array(bench.one(a, "SLOWLOG GET")).into_iter().map(array).collect();
+    // On a machine that stalls, others may be slow too, but only what was slow is logged.
+    let us = |entry: &[Reply]| show(&entry[2]).parse::<u64>().expect("a number");
+    assert!(entries.iter().all(|entry| entry.len() == 6 && us(entry) >= 10_000), "{entries:?}");
+    let slept: Vec<_> =
+        entries.iter().filter(|entry| show(&entry[3]) == "[DEBUG SLEEP 0.02]").collect();
+    assert_eq!(slept.len(), 1, "{entries:?}");
+    assert_eq!(show(&slept[0][1]), "1700000000");
+    assert!(us(slept[0]) >= 20_000);
+    assert_eq!(show(&entries[entries.len() - 1][0]), "0", "the first is number 0");
     assert_eq!(bench.text(a, "SLOWLOG RESET"), "OK");
     assert_eq!(bench.text(a, "SLOWLOG LEN"), "0");
     // Everything, quick commands too, the newest first, and at most so many.
@@ -109,13 +113,16 @@ fn latency_is_watched() {
     assert!(bench.text(a, "LATENCY DOCTOR").contains("is not watched"));
     bench.text(a, "CONFIG SET latency-monitor-threshold 10");
     bench.run(a, "DEBUG SLEEP 0.02");
+    // From here on nothing is added, wherever the machine stalls. It may have stalled when the threshold was set.
+    bench.text(a, "CONFIG SET latency-monitor-threshold 1000000");
     let samples = array(array(bench.one(a, "LATENCY HISTORY command")).remove(0));
     assert_eq!(show(&samples[0]), "1700000000");
     assert!(show(&samples[1]).parse::<u64>().expect("a number") >= 20);
     let latest = array(array(bench.one(a, "LATENCY LATEST")).remove(0));
-    assert_eq!((latest.len(), show(&latest[0]), show(&latest[5])), (6, "command".into(), "1".into()));
+    assert_eq!((latest.len(), show(&latest[0])), (6, "command".into()));
+    assert!(["1", "2"].contains(&show(&latest[5]).as_str()), "{latest:?}");
     assert!(bench.text(a, "LATENCY GRAPH command").starts_with("command - high "));
-    assert!(bench.text(a, "LATENCY DOCTOR").contains("1. command: 1 latency spikes"));
+    assert!(bench.text(a, "LATENCY DOCTOR").contains("1. command: "));
     assert_eq!(bench.text(a, "LATENCY GRAPH none"), "-ERR No samples available for event 'none'");
     assert_eq!(bench.text(a, "LATENCY HISTORY none"), "[]");
     assert_eq!(bench.text(a, "LATENCY RESET none COMMAND"), "1");

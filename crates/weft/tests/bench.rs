@@ -255,6 +255,8 @@ fn trouble_ends_with_counts_and_status_1() {
         (Trouble::Twice(300), "what is no reply"),
         (Trouble::Errors(300), "errors: \"ERR trouble\""),
     ] {
+        // Short only where waiting is what is tested.
+        let silent = matches!(trouble, Trouble::FallsSilent(_) | Trouble::StopsReading(_));
         for protocol in ["-2", "-4"] {
             let peer = Peer::start(trouble);
             let args = [
@@ -269,9 +271,13 @@ fn trouble_ends_with_counts_and_status_1() {
                 "-c",
                 "5",
                 "--timeout",
-                "0.3",
+                if silent { "0.5" } else { "240" },
             ];
-            let output = run(&args, b"");
+            let mut output = run(&args, b"");
+            // Where the patience is short, a stalled machine may take longer to say hello.
+            while silent && output.stdout.is_empty() && stderr(&output).contains("in time") {
+                output = run(&args, b"");
+            }
             let told = stderr(&output);
             assert_eq!(output.status.code(), Some(1), "{trouble:?} {protocol} {told}");
             assert!(told.contains(word), "{trouble:?} {protocol}: {told}");
@@ -330,7 +336,8 @@ fn a_delay_is_added_to_every_round_trip() {
     let args = ["bench", "-p", &peer.port, "-t", "ping", "-n", "20", "-c", "2", "--delay", "10", "--json"];
     let value = json(&args);
     let p50 = value["tests"][0]["latency_ms"]["p50"].as_f64().unwrap();
-    assert!((10.0..200.0).contains(&p50), "{p50}");
+    // A stalled machine adds to it; ten seconds it would be if the delay were taken for seconds.
+    assert!((10.0..10_000.0).contains(&p50), "{p50}");
 }
 
 #[test]

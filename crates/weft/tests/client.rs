@@ -102,13 +102,19 @@ fn channels_are_clients_of_their_own() {
         Reply::Error(text) => assert!(text.starts_with(b"CANCELLED"), "{}", String::from_utf8_lossy(&text)),
         other => panic!("{other:?}"),
     }
-    // A reply that is not waited for is not taken for another's.
-    one.set_reply_timeout(Some(Duration::from_millis(20)));
+    // One that blocks without a limit is waited for, whatever a reply may take otherwise.
     one.command(&["SELECT", "0"]).unwrap();
+    one.set_reply_timeout(Some(Duration::from_millis(1)));
     one.send(&["BLPOP", "none", "0"]).unwrap();
+    one.flush().unwrap();
+    while !two.query::<String>(&["CLIENT", "LIST"]).unwrap().contains("cmd=blpop") {}
+    let pushed = std::thread::scope(|scope| {
+        let one = scope.spawn(|| one.receive());
+        two.command(&["RPUSH", "none", "x"]).unwrap();
+        one.join().unwrap()
+    });
+    assert_eq!(pushed.unwrap(), Reply::Array(vec![bulk("none"), bulk("x")]));
     one.set_reply_timeout(Some(LONG));
-    two.command(&["RPUSH", "none", "x"]).unwrap();
-    assert_eq!(one.receive().unwrap(), Reply::Array(vec![bulk("none"), bulk("x")]));
     // Killed by its id.
     let id: i64 = one.query(&["CLIENT", "ID"]).unwrap();
     two.command(&["CLIENT", "KILL", "ID", &id.to_string()]).unwrap();

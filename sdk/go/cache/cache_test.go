@@ -13,12 +13,11 @@ import (
 	"time"
 
 	"github.com/weft-db/weft/sdk/go/cache"
-	"github.com/weft-db/weft/sdk/go/cache/transport/memory"
 )
 
 func TestGetSetDelete(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	c := newCache(t, store)
 	if _, err := c.Get(ctx, 1); err != cache.ErrMiss {
 		t.Error(err)
@@ -54,7 +53,7 @@ func TestGetSetDelete(t *testing.T) {
 
 func TestTTLs(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	c := newCache(t, store, func(o *options) { o.Jitter = 0.5 })
 	left := func(key int64) time.Duration {
 		name, err := c.Key(key)
@@ -96,7 +95,7 @@ func TestTTLs(t *testing.T) {
 
 func TestMany(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	c := newCache(t, store, func(o *options) { o.BatchMax = 64 })
 	var items []cache.Item[int64, user]
 	var keys []int64
@@ -139,7 +138,7 @@ func TestMany(t *testing.T) {
 // TestManyPartially has some keys of a batch fail: the others are well.
 func TestManyPartially(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	c := newCache(t, store)
 	broken := errors.New("broken")
 	store.Fault(func(_ context.Context, op *cache.Op) error {
@@ -175,7 +174,7 @@ func TestManyPartially(t *testing.T) {
 // TestForeignBytes has what the cache did not write at its key: each is a miss, counted by its reason.
 func TestForeignBytes(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	c := newCache(t, store)
 	if err := c.Set(ctx, 1, user{1, "Ann"}); err != nil {
 		t.Fatal(err)
@@ -247,7 +246,7 @@ func (f fakeCompressor) AppendDecompress(dst, src []byte, size int) ([]byte, err
 
 func TestCompression(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	asked := 0
 	make := func(change func(o *cache.Options[string, string])) *cache.Cache[string, string] {
 		o := cache.Options[string, string]{Prefix: "text", TTL: time.Minute, Compressor: fakeCompressor{&asked}, CompressMin: 100}
@@ -300,7 +299,7 @@ func TestCompression(t *testing.T) {
 // TestBadCodec has a codec fail and panic, both ways.
 func TestBadCodec(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	refused := errors.New("refused")
 	var acts atomic.Value // also used by what is stored in the background
 	acts.Store("")
@@ -354,7 +353,7 @@ func TestBadCodec(t *testing.T) {
 }
 
 func TestOptionsThatAreRefused(t *testing.T) {
-	store := &memory.Store{}
+	store := newStore()
 	for _, o := range []options{
 		{TTL: time.Minute},
 		{Prefix: "p"},
@@ -374,7 +373,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 }
 
 func TestCancelledContext(t *testing.T) {
-	store := &memory.Store{}
+	store := newStore()
 	c := newCache(t, store)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

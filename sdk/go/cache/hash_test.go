@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/weft-db/weft/sdk/go/cache"
-	"github.com/weft-db/weft/sdk/go/cache/transport/memory"
 )
 
 type base struct {
@@ -51,7 +50,7 @@ func newHash(t *testing.T, store cache.Transport) *cache.Hash[string, profile] {
 
 func TestHash(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	h := newHash(t, store)
 	if _, err := h.Get(ctx, "ann"); err != cache.ErrMiss {
 		t.Error(err)
@@ -105,7 +104,7 @@ func TestHash(t *testing.T) {
 
 func TestHashMany(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	h := newHash(t, store)
 	items := []cache.Item[string, profile]{{Key: "a", Value: profile{Name: "a"}}, {Key: "b", Value: profile{Name: "b"}, TTL: time.Second}}
 	if err := h.SetMany(ctx, items); err != nil {
@@ -125,7 +124,7 @@ func TestHashMany(t *testing.T) {
 // TestForeignHash has a hash that another program wrote, and one with a field that cannot be read.
 func TestForeignHash(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	h := newHash(t, store)
 	put := func(fields ...string) {
 		var all [][]byte
@@ -168,7 +167,7 @@ func TestForeignHash(t *testing.T) {
 }
 
 func TestHashTypesThatAreRefused(t *testing.T) {
-	store := &memory.Store{}
+	store := newStore()
 	o := cache.HashOptions{Prefix: "p", TTL: time.Minute}
 	if _, err := cache.NewHash[int, int](store, o); err == nil {
 		t.Error("int was taken")

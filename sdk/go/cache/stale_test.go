@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/weft-db/weft/sdk/go/cache"
-	"github.com/weft-db/weft/sdk/go/cache/transport/memory"
 )
 
 // named is a loader that counts.
@@ -41,7 +40,7 @@ func stale(ctx context.Context, t *testing.T, c *cache.Cache[int64, user], key i
 // TestStaleIsServed has many ask for a stale value: all get it at once, and one refresh brings the new one.
 func TestStaleIsServed(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	var loads atomic.Int64
 	release := make(chan struct{})
 	slow := func(ctx context.Context, key int64) (user, error) {
@@ -76,7 +75,7 @@ func TestStaleIsServed(t *testing.T) {
 // TestRefreshFails has the source fail while a stale value is there: it is served on, and the source is not asked again at once.
 func TestRefreshFails(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	c := newCache(t, store)
 	stale(ctx, t, c, 1)
 	var loads atomic.Int64
@@ -105,7 +104,7 @@ func TestRefreshFails(t *testing.T) {
 
 func TestNegative(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	c := newCache(t, store)
 	var loads atomic.Int64
 	none := func(context.Context, int64) (user, error) {
@@ -137,9 +136,9 @@ func TestNegative(t *testing.T) {
 // TestEarlyRefresh has values that took long to load be refreshed before their end, by chance, and others not.
 func TestEarlyRefresh(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	var loads atomic.Int64
-	c := newCache(t, store, func(o *options) { o.EarlyRefresh, o.TTL = 1, time.Minute })
+	c := newCache(t, store, func(o *options) { o.EarlyRefresh, o.TTL = 1, 24*time.Hour })
 	if _, err := c.GetOrLoad(ctx, 1, named("quick", &loads)); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +170,7 @@ func TestEarlyRefresh(t *testing.T) {
 
 func TestFresh(t *testing.T) {
 	ctx := testContext(t)
-	store := &memory.Store{}
+	store := newStore()
 	c := newCache(t, store)
 	var loads atomic.Int64
 	_ = c.Set(ctx, 1, user{1, "old"})

@@ -214,14 +214,19 @@ func TestReadDeadlineCanBeResumed(t *testing.T) {
 	defer peer.Close()
 	conn := NewClientConn(server)
 	defer conn.Close()
-	go func() { _, _ = io.WriteString(peer, "*2\r\n$4\r\nECHO\r\n$5\r\nhe") }()
+	late := make(chan struct{})
+	go func() { // ends with the reads below
+		_, _ = io.WriteString(peer, "*2\r\n$4\r\nECHO\r\n$5\r\nhe")
+		<-late
+		_, _ = io.WriteString(peer, "llo\r\n")
+	}()
 	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Millisecond))
 	var timeout net.Error
 	if _, err := conn.Next(); !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Fatal(err)
 	}
 	_ = conn.SetReadDeadline(time.Time{})
-	go func() { _, _ = io.WriteString(peer, "llo\r\n") }()
+	close(late)
 	if args, err := conn.Next(); err != nil || string(args[1]) != "hello" {
 		t.Fatal(args, err)
 	}

@@ -16,7 +16,10 @@ import (
 )
 
 // testWait bounds everything a test waits for; it is never a pause.
-const testWait = 20 * time.Second
+const testWait = 240 * time.Second
+
+// idleTries is how often a client with a short idle timeout is tried: on a machine that stalls its time may be over before it is heard.
+const idleTries = 100
 
 // pipeConn is the server's end of a connection in memory: Next reads from in, replies gather in out.
 type pipeConn struct {

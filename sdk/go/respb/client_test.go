@@ -281,7 +281,7 @@ func TestReconnect(t *testing.T) {
 		}
 		addr := l.Addr().String()
 		serveOn(t, server, l)
-		c := dial(t, addr, Options{Protocol: p, DB: 3, Name: "main", Reconnect: Reconnect{Attempts: 50, Max: 20 * time.Millisecond}})
+		c := dial(t, addr, Options{Protocol: p, DB: 3, Name: "main", Reconnect: Reconnect{Attempts: 10_000, Max: 20 * time.Millisecond}})
 		ch, err := c.Channel(ctx, ChannelOptions{DB: 7, Name: "side"})
 		if err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 )
 
 // testWait bounds everything a test waits for; it is never a pause.
-const testWait = 20 * time.Second
+const testWait = 240 * time.Second
 
 func testContext(t testing.TB) context.Context {
 	t.Helper()

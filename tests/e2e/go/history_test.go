@@ -22,7 +22,16 @@ const (
 	operations      = 40
 	defaultRounds   = 12
 	checkTimeoutMax = 60 * time.Second
+	// What must come is waited for so long: never reached when all is well.
+	waitMax = 240 * time.Second
 )
+
+// options are those of a client that sends nothing twice: go-redis gives up on a reply after three seconds and asks again, which would count
+// an INCR twice on a machine that stalls.
+func options(port string, protocol int) *redis.Options {
+	return &redis.Options{Addr: "127.0.0.1:" + port, Protocol: protocol, MaxRetries: -1, DialTimeout: waitMax, ReadTimeout: waitMax,
+		WriteTimeout: waitMax, PoolTimeout: waitMax}
+}
 
 // What a client asked for.
 type input struct {
@@ -149,7 +158,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	ctx := context.Background()
 	pool := make([]*redis.Client, clients)
 	for at := range pool {
-		pool[at] = redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port, Protocol: 2 + at%2})
+		pool[at] = redis.NewClient(options(port, 2+at%2))
 		defer pool[at].Close()
 	}
 	checked, committed := 0, 0
@@ -227,7 +236,7 @@ func TestGoRedis(t *testing.T) {
 	}
 	ctx := context.Background()
 	for _, protocol := range []int{2, 3} {
-		client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port, Protocol: protocol})
+		client := redis.NewClient(options(port, protocol))
 		must := func(err error) {
 			t.Helper()
 			if err != nil {
@@ -259,7 +268,7 @@ func TestGoRedis(t *testing.T) {
 		}
 		must(subscriber.Close())
 		popped := make(chan []string)
-		go func() { popped <- client.BLPop(ctx, 20*time.Second, "list").Val() }()
+		go func() { popped <- client.BLPop(ctx, waitMax, "list").Val() }()
 		must(client.RPush(ctx, "list", "x").Err())
 		if got := <-popped; len(got) != 2 || got[1] != "x" {
 			t.Fatalf("%v", got)

@@ -9,12 +9,17 @@ use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// How long a test waits for what must come: never reached when all is well, however busy the machine is.
+pub const LONG: Duration = Duration::from_secs(240);
 
 /// A Redis server on a port of its own, which ends with the value.
 pub struct Server {
     child: Child,
     pub port: u16,
     pub socket: PathBuf,
+    pub options: Vec<String>,
     dir: PathBuf,
 }
 
@@ -26,9 +31,13 @@ pub fn free_port() -> u16 {
 impl Server {
     /// None, with a line that says so, where no server is installed.
     pub fn start(options: &[&str]) -> Option<Server> {
+        Self::start_with(|| options.iter().map(|option| option.to_string()).collect())
+    }
+
+    /// The same with options that are made anew for each try, as those with a port of their own must be.
+    pub fn start_with(options: impl Fn() -> Vec<String>) -> Option<Server> {
         for _ in 0..5 {
-            let port = free_port();
-            match Self::start_at(port, options) {
+            match Self::start_at(free_port(), options()) {
                 Ok(Some(server)) => return Some(server),
                 Ok(None) => continue,
                 Err(error) => {
@@ -41,7 +50,7 @@ impl Server {
     }
 
     /// None when the port is taken.
-    pub fn start_at(port: u16, options: &[&str]) -> std::io::Result<Option<Server>> {
+    fn start_at(port: u16, options: Vec<String>) -> std::io::Result<Option<Server>> {
         let dir = std::env::temp_dir().join(format!("weft-client-{}-{port}", std::process::id()));
         std::fs::create_dir_all(&dir)?;
         let socket = dir.join("redis.sock");
@@ -49,7 +58,7 @@ impl Server {
             .args(["--port", &port.to_string(), "--save", "", "--daemonize", "no"])
             .arg("--unixsocket")
             .arg(&socket)
-            .args(options)
+            .args(&options)
             .current_dir(&dir)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -62,7 +71,7 @@ impl Server {
             {
                 // Whatever it says later is read and forgotten, so that it never blocks on its output.
                 std::thread::spawn(move || lines.lines().count());
-                return Ok(Some(Server { child, port, socket, dir }));
+                return Ok(Some(Server { child, port, socket, options, dir }));
             }
             line.clear();
         }

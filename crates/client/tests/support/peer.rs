@@ -3,15 +3,13 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use weft_client::{Config, Protocol, Reply, Timeouts};
 use weft_protocol::request::{ArgList, Decoded};
 use weft_protocol::respb::{Control, Frame, ReplyWriter, RequestDecoder};
 use weft_protocol::{Limits, Outcome, resp};
 
-/// How long a test waits for what must come: never reached when all is well.
-pub const LONG: Duration = Duration::from_secs(20);
+pub use super::LONG;
 
 /// One accepted connection.
 pub struct Peer {

@@ -22,7 +22,7 @@ const EVENTS: &str = "AKEn";
 /// Commands that are sent to the server together at most.
 const BATCH_MAX: usize = 100;
 /// How long a client may take to be seen waiting.
-const WAIT_SEEN: Duration = Duration::from_secs(5);
+const WAIT_SEEN: Duration = Duration::from_secs(240);
 
 /// A command of a round.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use weft_client::{Config, Connection, Protocol, Timeouts};
 use super::{Folder, weft};
 
 /// How long what must come is waited for.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(240);
 
 /// A server, which ends with the value.
 pub(crate) struct Server {

@@ -14,6 +14,9 @@ import (
 	"github.com/weft-db/weft/sdk/go/cache/transport/memory"
 )
 
+// testWait bounds everything that a test waits for; it is never a pause.
+const testWait = 240 * time.Second
+
 type user struct {
 	ID   int64
 	Name string
@@ -26,7 +29,7 @@ func newCache(t testing.TB, store *memory.Store, bytesMax int64) (*cache.Cache[i
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	c, err := cache.New(store, cache.JSON[*user]{}, cache.Options[int64, *user]{Prefix: "user", TTL: time.Hour, Local: l})
+	c, err := cache.New(store, cache.JSON[*user]{}, cache.Options[int64, *user]{Prefix: "user", TTL: 24 * time.Hour, Local: l})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +41,7 @@ func newCache(t testing.TB, store *memory.Store, bytesMax int64) (*cache.Cache[i
 func hit(t testing.TB, c *cache.Cache[int64, *user], key int64) {
 	t.Helper()
 	ctx := context.Background()
-	for end := time.Now().Add(10 * time.Second); ; {
+	for end := time.Now().Add(testWait); ; {
 		before := c.Stats()
 		if _, err := c.Get(ctx, key); err != nil {
 			t.Fatal(err)
@@ -70,7 +73,7 @@ func TestBound(t *testing.T) {
 			t.Fatal(v, err)
 		}
 	}
-	for end := time.Now().Add(10 * time.Second); l.Bytes() > bytesMax; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(testWait); l.Bytes() > bytesMax; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(l.Bytes(), "bytes")
 		}

@@ -46,7 +46,7 @@ func TestRun(t *testing.T) {
 	server := &resp.Server{Handler: m}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	if err := run(ctx, l.Addr().String(), 2000); err != nil {
 		t.Error(err)

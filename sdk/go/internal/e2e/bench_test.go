@@ -48,7 +48,7 @@ func kvAddr(t testing.TB) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(testWait); ; time.Sleep(10 * time.Millisecond) {
 		nc, err := net.Dial("tcp", addr)
 		if err == nil {
 			_ = nc.Close()

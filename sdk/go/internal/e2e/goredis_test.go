@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -18,9 +17,10 @@ func TestGoRedis(t *testing.T) {
 	for _, proto := range []int{2, 3} {
 		t.Run(fmt.Sprint("RESP", proto), func(t *testing.T) {
 			host, port := start(t)
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), testWait)
 			defer cancel()
-			options := &redis.Options{Addr: host + ":" + port, Password: "secret", Protocol: proto, ClientName: "e2e"}
+			options := &redis.Options{Addr: host + ":" + port, Password: "secret", Protocol: proto, ClientName: "e2e",
+				DialTimeout: testWait, ReadTimeout: testWait, WriteTimeout: testWait}
 			c := redis.NewClient(options)
 			defer c.Close()
 			talk(ctx, t, c)

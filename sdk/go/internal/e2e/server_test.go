@@ -14,6 +14,9 @@ import (
 	"github.com/weft-db/weft/sdk/go/resp"
 )
 
+// testWait bounds everything that a test waits for; it is never a pause.
+const testWait = 240 * time.Second
+
 // start serves what the tests of this package call, on an ephemeral port, and returns where.
 func start(t *testing.T) (host, port string) {
 	t.Helper()
@@ -64,7 +67,7 @@ func start(t *testing.T) (host, port string) {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testWait)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil {
 			t.Error(err)

@@ -18,8 +18,23 @@ import (
 	"github.com/weft-db/weft/sdk/go/respb"
 )
 
-// startServer starts a server as a child and returns its address.
+// startServer starts a server as a child and returns its address. A port that was free may be taken by the time the server has it: then it
+// ends, and another is tried.
 func startServer(t testing.TB, bin string, args ...string) string {
+	t.Helper()
+	for range 4 {
+		if addr, err := tryServer(t, bin, args...); err == nil {
+			return addr
+		}
+	}
+	addr, err := tryServer(t, bin, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+func tryServer(t testing.TB, bin string, args ...string) (string, error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,21 +53,31 @@ func startServer(t testing.TB, bin string, args ...string) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-ended
 		_ = log.Close()
 	})
-	for until := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(testWait); ; {
 		nc, err := net.Dial("tcp", addr)
 		if err == nil {
 			_ = nc.Close()
-			return addr
+			return addr, nil
 		}
-		if time.Now().After(until) {
-			out, _ := os.ReadFile(log.Name())
-			t.Fatalf("%s does not listen: %v\n%s", bin, err, out)
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Millisecond):
+			if time.Now().Before(until) {
+				continue
+			}
 		}
+		out, _ := os.ReadFile(log.Name())
+		return "", fmt.Errorf("%s does not listen: %w\n%s", bin, err, out)
 	}
 }
 
@@ -60,7 +85,7 @@ func startServer(t testing.TB, bin string, args ...string) string {
 func servers(t *testing.T, f func(ctx context.Context, t *testing.T, addr string, p respb.Protocol)) {
 	sub := func(name, addr string, p respb.Protocol) {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), testWait)
 			defer cancel()
 			f(ctx, t, addr, p)
 		})
@@ -250,7 +275,7 @@ func TestRespbBlockingAndCancel(t *testing.T) {
 			}
 			go func() {
 				defer ch.Close()
-				v, err := ch.Blpop(ctx, []string{fmt.Sprint("list", i)}, 30)
+				v, err := ch.Blpop(ctx, []string{fmt.Sprint("list", i)}, testWait.Seconds())
 				if err == nil && (len(v) != 2 || v[1] != "x") {
 					err = fmt.Errorf("got %q", v)
 				}

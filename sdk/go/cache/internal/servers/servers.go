@@ -16,7 +16,7 @@ import (
 )
 
 // startWait bounds how long a server may take to start. It is never a pause.
-const startWait = 30 * time.Second
+const startWait = 240 * time.Second
 
 // Server is a running server, or several that are a cluster.
 type Server struct {
@@ -33,6 +33,8 @@ type process struct {
 	dir  string
 	addr string
 	cmd  *exec.Cmd
+	// ended is closed when it has.
+	ended chan struct{}
 }
 
 // All starts what there is: redis, a cluster of redis, and weft if WEFT_BIN names it.
@@ -59,10 +61,10 @@ func Redis(t testing.TB) *Server {
 		t.Log("redis-server is not installed; Debian has it in redis-server")
 		return nil
 	}
-	port := ports(t, 1)[0]
-	s := &Server{Name: "redis"}
-	s.start(t, path, port, "--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", port)
-	return s
+	return open(t, "redis", func(s *Server) error {
+		port := ports(t, 1)[0]
+		return s.start(t, path, port, "--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", port)
+	})
 }
 
 // Weft starts weft serve, or returns nil where WEFT_BIN does not say what that is.
@@ -73,10 +75,10 @@ func Weft(t testing.TB) *Server {
 		t.Log("WEFT_BIN is not set: not against weft serve")
 		return nil
 	}
-	port := ports(t, 1)[0]
-	s := &Server{Name: "weft"}
-	s.start(t, path, port, "serve", "--bind", "127.0.0.1", "--port", port)
-	return s
+	return open(t, "weft", func(s *Server) error {
+		port := ports(t, 1)[0]
+		return s.start(t, path, port, "serve", "--bind", "127.0.0.1", "--port", port)
+	})
 }
 
 // Cluster starts three redis-servers that share the slots.
@@ -88,12 +90,18 @@ func Cluster(t testing.TB) *Server {
 		return nil
 	}
 	const nodes = 3
-	s := &Server{Name: "cluster", Cluster: true}
-	all := ports(t, 2*nodes)
-	for i := range nodes {
-		s.start(t, path, all[i], "--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", all[i], "--cluster-enabled", "yes",
-			"--cluster-port", all[nodes+i], "--cluster-node-timeout", "5000")
-	}
+	var all []string
+	s := open(t, "cluster", func(s *Server) error {
+		s.Cluster = true
+		all = ports(t, 2*nodes)
+		for i := range nodes {
+			if err := s.start(t, path, all[i], "--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", all[i],
+				"--cluster-enabled", "yes", "--cluster-port", all[nodes+i], "--cluster-node-timeout", "60000"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	const slots = 16384
 	for i, addr := range s.Addrs {
 		from, to := i*slots/nodes, (i+1)*slots/nodes-1
@@ -129,15 +137,32 @@ func ports(t testing.TB, n int) []string {
 	return all
 }
 
-func (s *Server) start(t testing.TB, path, port string, args ...string) {
+// open starts what f starts. A port that was free may be taken by the time a server has it: then that ends, and others are tried.
+func open(t testing.TB, name string, f func(s *Server) error) *Server {
+	t.Helper()
+	for tries := 5; ; tries-- {
+		s := &Server{Name: name}
+		err := f(s)
+		if err == nil {
+			return s
+		}
+		s.Kill()
+		if tries == 1 {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (s *Server) start(t testing.TB, path, port string, args ...string) error {
 	t.Helper()
 	p := &process{path: path, args: args, dir: t.TempDir(), addr: "127.0.0.1:" + port}
 	s.procs, s.Addrs = append(s.procs, p), append(s.Addrs, p.addr)
 	t.Cleanup(p.kill)
-	p.run(t)
+	return p.run(t)
 }
 
-func (p *process) run(t testing.TB) {
+// run starts the process and waits until it listens. It is an error when it ends instead.
+func (p *process) run(t testing.TB) error {
 	t.Helper()
 	p.cmd = exec.Command(p.path, p.args...)
 	p.cmd.Dir = p.dir
@@ -150,19 +175,35 @@ func (p *process) run(t testing.TB) {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	p.ended = make(chan struct{})
+	go func(cmd *exec.Cmd, ended chan struct{}) {
+		_ = cmd.Wait()
+		close(ended)
+	}(p.cmd, p.ended)
+	listens, ended := false, false
 	until(t, p.path, func() bool {
-		nc, err := net.DialTimeout("tcp", p.addr, time.Second)
-		if err == nil {
+		nc, err := net.DialTimeout("tcp", p.addr, startWait)
+		if listens = err == nil; listens {
 			_ = nc.Close()
 		}
-		return err == nil
+		select {
+		case <-p.ended:
+			ended = true
+		default:
+		}
+		return listens || ended
 	})
+	if ended {
+		said, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("%s has ended:\n%s", p.path, said)
+	}
+	return nil
 }
 
 func (p *process) kill() {
 	if p.cmd != nil {
 		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait()
+		<-p.ended
 		p.cmd = nil
 	}
 }
@@ -178,7 +219,9 @@ func (s *Server) Kill() {
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	for _, p := range s.procs {
-		p.run(t)
+		if err := p.run(t); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -15,8 +15,9 @@ import (
 
 func TestServers(t *testing.T) {
 	transporttest.RunServers(t, func(t *testing.T, addrs []string, cluster bool) cache.Transport {
+		// The contexts bound what is waited for. What is sent again when the client has lost patience would be done twice.
 		client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: addrs, IsClusterMode: cluster, ContextTimeoutEnabled: true,
-			DialTimeout: time.Second, MaxRetries: 1})
+			DialTimeout: time.Minute, ReadTimeout: 4 * time.Minute, WriteTimeout: 4 * time.Minute, MaxRetries: 1})
 		t.Cleanup(func() { _ = client.Close() })
 		return goredis.New(client)
 	})

@@ -27,10 +27,10 @@ func Trouble(t *testing.T, server *servers.Server, tr cache.Transport) {
 	s := &suite{tr, "trouble:"}
 	c := s.newCache(t, func(o *cache.Options[int, record]) { o.StoreTimeout = 200 * time.Millisecond; o.Local = &local{} })
 	next := 0
+	// Who has a loader waits for StoreTimeout a few times and not for the server: that would be the end of ctx, and the test.
 	load := func(what string) {
 		t.Helper()
 		next++
-		begun := time.Now()
 		v, err := c.GetOrLoad(ctx, next, func(_ context.Context, key int) (record, error) { return record{key, what}, nil })
 		if err != nil || v != (record{next, what}) {
 			t.Errorf("%s: %v, %v", what, v, err)
@@ -46,9 +46,6 @@ func Trouble(t *testing.T, server *servers.Server, tr cache.Transport) {
 			if r := results[i]; r.Err != nil || r.Value != (record{key, what}) {
 				t.Errorf("%s: %v", what, r)
 			}
-		}
-		if took := time.Since(begun); took > 10*time.Second {
-			t.Errorf("%s: it took %v", what, took)
 		}
 	}
 	well := func() {

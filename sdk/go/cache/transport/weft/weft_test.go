@@ -16,7 +16,7 @@ import (
 
 func open(t *testing.T, addr string, p respb.Protocol) cache.Transport {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	tr, err := weft.Dial(ctx, respb.Options{Addr: addr, Protocol: p})
 	if err != nil {
