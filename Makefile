@@ -159,11 +159,11 @@ test-c:
 
 .PHONY: test-go
 test-go:
-	@cd sdk/go && ../../$(STEP) test-go go test -v -count=1 ./...
+	@cd sdk/go && ../../$(STEP) test-go go test -v -timeout=60m -count=1 ./...
 
 .PHONY: test-go-race
 test-go-race:
-	@cd sdk/go && ../../$(STEP) test-go-race go test -v -race -count=1 ./...
+	@cd sdk/go && ../../$(STEP) test-go-race go test -v -race -timeout=60m -count=1 ./...
 
 # Against the Rust decoders, through the C library.
 .PHONY: test-go-differential

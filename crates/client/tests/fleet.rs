@@ -89,7 +89,16 @@ impl Same {
                 resp::encode::request(None, args.as_slice(), &mut bytes);
             }
         }
-        Same { bytes, frames, batches, answered: 0, values: 0, slowest_ns: 0, due: Vec::new(), order: Vec::new() }
+        Same {
+            bytes,
+            frames,
+            batches,
+            answered: 0,
+            values: 0,
+            slowest_ns: 0,
+            due: Vec::new(),
+            order: Vec::new(),
+        }
     }
 }
 
@@ -260,8 +269,7 @@ fn a_run_ends_when_its_time_is_over() {
     let mut fleet = Fleet::connect(&peer.config(Protocol::Respb), 1, 8).unwrap();
     let mut load = Same::new(Protocol::Respb, &["GET", "key"], 1, u64::MAX);
     let (began, time) = (Instant::now(), Duration::from_millis(100));
-    let counts =
-        fleet.run(&mut load, Pace::Closed, Until::Elapsed(time), &AtomicBool::new(false)).unwrap();
+    let counts = fleet.run(&mut load, Pace::Closed, Until::Elapsed(time), &AtomicBool::new(false)).unwrap();
     assert!(counts.ended == Ended::Done && counts.replies > 0 && began.elapsed() >= time, "{counts:?}");
 }
 

@@ -27,8 +27,7 @@ fn slow_commands_are_logged() {
     // On a machine that stalls, others may be slow too, but only what was slow is logged.
     let us = |entry: &[Reply]| show(&entry[2]).parse::<u64>().expect("a number");
     assert!(entries.iter().all(|entry| entry.len() == 6 && us(entry) >= 10_000), "{entries:?}");
-    let slept: Vec<_> =
-        entries.iter().filter(|entry| show(&entry[3]) == "[DEBUG SLEEP 0.02]").collect();
+    let slept: Vec<_> = entries.iter().filter(|entry| show(&entry[3]) == "[DEBUG SLEEP 0.02]").collect();
     assert_eq!(slept.len(), 1, "{entries:?}");
     assert_eq!(show(&slept[0][1]), "1700000000");
     assert!(us(slept[0]) >= 20_000);

@@ -1,7 +1,7 @@
 //! A request that arrives byte by byte costs its bytes once: ten times the arguments take about ten times as long.
 //!
-//! Owns the measurement. It is CPU time of the thread, which does not run while a busy machine keeps the thread waiting.
-//! Quadratic time would show as a hundredfold; the bound leaves room for caches that hold the tenth only.
+//! Owns the measurement. It is CPU time of the thread, which stands still while a busy machine keeps the thread
+//! waiting. Quadratic time would show as a hundredfold; the bound leaves room for caches that hold the tenth only.
 
 use std::time::Duration;
 

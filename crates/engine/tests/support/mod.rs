@@ -137,6 +137,26 @@ impl Bench {
         self.take(client)
     }
 
+    /// Runs a RESP command and gives what the clock says that running it took, and the bytes of its reply.
+    pub(crate) fn cost(&mut self, client: u32, words: &[&[u8]], clock: fn() -> u64) -> (u64, Vec<u8>) {
+        let (mut bytes, mut requests) = (Vec::new(), Requests::default());
+        resp::encode::request(None, &weft_protocol::request::Texts(words), &mut bytes);
+        let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
+        let Outcome::Complete(_) = decoder.decode(&bytes, requests.visitor()) else {
+            panic!("a whole request")
+        };
+        let origin = Origin { connection: client, channel: 0, db: 0 };
+        requests.end_resp(&self.engine.keyspace, origin, (&bytes, 0));
+        self.clients.list.get_mut(&client).expect("a client").bytes = bytes;
+        let begun = clock();
+        self.executor.run(&requests, &mut self.clients);
+        let took = clock() - begun;
+        let output = &mut self.clients.list.get_mut(&client).expect("a client").output;
+        let reply = output.to_vec();
+        output.clear();
+        (took, reply)
+    }
+
     /// Runs commands of several RESP clients as one batch, each client's behind the other's, and gives every client's
     /// replies. None of the commands is a barrier, and all fit into a batch.
     pub(crate) fn run_batch(&mut self, lists: &[(u32, Vec<String>)]) -> Vec<Vec<Reply>> {
