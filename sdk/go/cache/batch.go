@@ -98,7 +98,7 @@ func (c *Cache[K, V]) getBatch(ctx context.Context, s *scratch[V], keys []K, res
 		from = end
 	}
 	c.transport.Do(ctx, ops)
-	var r reading[V]
+	var t tally
 	next := 0
 	for i := range results {
 		if results[i].Err != errAsked {
@@ -110,26 +110,30 @@ func (c *Cache[K, V]) getBatch(ctx context.Context, s *scratch[V], keys []K, res
 			hash, begun = s.hashes[next], s.stamps[next]
 		}
 		s.done(next, &ops[next])
-		results[i].Value, results[i].Err = c.resultOf(s, &ops[next], hash, begun, keys[i], &r)
+		c.result(s, &ops[next], hash, begun, keys[i], &results[i], &t)
 		next++
 	}
+	c.counters.tell(&t)
 }
 
 // errAsked marks the results that the store has to give.
 var errAsked = errors.New("cache: asked for")
 
-func (c *Cache[K, V]) resultOf(s *scratch[V], op *Op, hash uint64, begun stamp, key K, r *reading[V]) (v V, err error) {
-	if err := c.take(s, op, hash, begun, key, r); err != nil {
-		return v, &StoreError{err}
+// result makes a result of what was read.
+func (c *Cache[K, V]) result(s *scratch[V], op *Op, hash uint64, begun stamp, key K, to *Result[V], t *tally) {
+	if err := c.take(s, op, hash, begun, key, &s.r, t); err != nil {
+		to.Err = &StoreError{err}
+		return
 	}
-	c.count(r)
-	switch r.state {
+	c.count(&s.r, t)
+	switch s.r.state {
 	case stateValue:
-		return r.value, nil
+		to.Value, to.Err = s.r.value, nil
 	case stateNegative:
-		return v, ErrNotFound
+		to.Err = ErrNotFound
+	default:
+		to.Err = ErrMiss
 	}
-	return v, ErrMiss
 }
 
 // SetMany stores items, each with its TTL. It returns nil, or a ManyError that says which failed.
@@ -156,7 +160,8 @@ func (c *Cache[K, V]) SetMany(ctx context.Context, items []Item[K, V], options .
 func (c *Cache[K, V]) setBatch(ctx context.Context, s *scratch[V], items []Item[K, V], t terms, failed func(i int, err error)) {
 	now := time.Now()
 	s.key, s.value, s.ends = s.key[:0], s.value[:0], s.ends[:0]
-	ops := s.size(len(items))[:0]
+	ops := s.size(len(items))
+	stored := 0
 	for i := range items {
 		item := &items[i]
 		each := t
@@ -174,10 +179,11 @@ func (c *Cache[K, V]) setBatch(ctx context.Context, s *scratch[V], items []Item[
 			continue
 		}
 		// Key and Value are set below: the buffers may still move.
-		ops = append(ops, Op{Kind: OpSet, TTL: c.jitter(each.ttl)})
+		ops[stored].Kind, ops[stored].TTL = OpSet, c.jitter(each.ttl)
+		stored++
 		s.ends = append(s.ends, i, len(s.key), len(s.value))
 	}
-	if len(ops) == 0 {
+	if ops = ops[:stored]; stored == 0 {
 		return
 	}
 	keyFrom, valueFrom := 0, 0
@@ -187,6 +193,7 @@ func (c *Cache[K, V]) setBatch(ctx context.Context, s *scratch[V], items []Item[
 		keyFrom, valueFrom = keyEnd, valueEnd
 	}
 	c.transport.Do(ctx, ops)
+	var counted tally
 	for j := range ops {
 		item := &items[s.ends[3*j]]
 		ttl, soft := t.ttl, t.soft
@@ -195,11 +202,12 @@ func (c *Cache[K, V]) setBatch(ctx context.Context, s *scratch[V], items []Item[
 		}
 		hash := maphash.Bytes(hashSeed, ops[j].Key)
 		c.flights.forget(hash, item.Key)
-		c.wrote(hash, ops[j].Err, &item.Key, &item.Value, len(ops[j].Value), ttl, soft)
+		c.wrote(hash, ops[j].Err, &item.Key, &item.Value, len(ops[j].Value), ttl, soft, &counted)
 		if ops[j].Err != nil {
 			failed(s.ends[3*j], &StoreError{ops[j].Err})
 		}
 	}
+	c.counters.tell(&counted)
 }
 
 // DeleteMany deletes keys. It returns nil, or a ManyError that says which failed.
@@ -244,7 +252,7 @@ func (c *Cache[K, V]) deleteBatch(ctx context.Context, s *scratch[V], keys []K, 
 	ops, from := s.size(len(s.ends)/3), 0
 	for i := range ops {
 		end, leaseEnd := s.ends[3*i+1], s.ends[3*i+2]
-		ops[i] = Op{Kind: OpDelete, Key: s.key[from:end:end]}
+		ops[i].Kind, ops[i].Key = OpDelete, s.key[from:end:end]
 		if leaseEnd > end {
 			ops[i].Lease = s.key[end:leaseEnd:leaseEnd]
 		}

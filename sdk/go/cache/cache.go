@@ -129,14 +129,18 @@ func (c *Cache[K, V]) getWith(ctx context.Context, s *scratch[V], key K) (v V, e
 			return c.servedLocally(e, now)
 		}
 	}
-	var r reading[V]
-	if err := c.fetch(ctx, s, hash, key, &r); err != nil {
+	var t tally
+	err = c.fetch(ctx, s, hash, key, &s.r, &t)
+	if err == nil {
+		c.count(&s.r, &t)
+	}
+	c.counters.tell(&t)
+	if err != nil {
 		return v, &StoreError{err}
 	}
-	c.count(&r)
-	switch r.state {
+	switch s.r.state {
 	case stateValue:
-		return r.value, nil
+		return s.r.value, nil
 	case stateNegative:
 		return v, ErrNotFound
 	}
@@ -157,7 +161,7 @@ func (c *Cache[K, V]) servedLocally(e *localEntry[K, V], now int64) (V, error) {
 }
 
 // count counts what was read from the store.
-func (c *Cache[K, V]) count(r *reading[V]) {
+func (c *Cache[K, V]) count(r *reading[V], t *tally) {
 	switch {
 	case r.state == stateMiss:
 		c.counters.add(EventMiss, 1)
@@ -170,11 +174,11 @@ func (c *Cache[K, V]) count(r *reading[V]) {
 	case r.stale:
 		c.counters.add(EventStale, 1)
 	}
-	c.counters.add(EventHit, 1)
+	t.hits++
 }
 
-// fetch reads s.key from the store into r, and into the first level.
-func (c *Cache[K, V]) fetch(ctx context.Context, s *scratch[V], hash uint64, key K, r *reading[V]) error {
+// fetch reads s.key from the store into r, which is on the heap, and into the first level.
+func (c *Cache[K, V]) fetch(ctx context.Context, s *scratch[V], hash uint64, key K, r *reading[V], t *tally) error {
 	var from stamp
 	if c.local != nil {
 		from = c.local.begin(hash)
@@ -183,19 +187,20 @@ func (c *Cache[K, V]) fetch(ctx context.Context, s *scratch[V], hash uint64, key
 	s.read(0, op, s.key)
 	c.transport.Do(ctx, s.ops)
 	s.done(0, op)
-	return c.take(s, op, hash, from, key, r)
+	return c.take(s, op, hash, from, key, r, t)
 }
 
-// take makes a reading of an OpGet.
-func (c *Cache[K, V]) take(s *scratch[V], op *Op, hash uint64, from stamp, key K, r *reading[V]) error {
+// take makes a reading of an OpGet, a miss when that failed.
+func (c *Cache[K, V]) take(s *scratch[V], op *Op, hash uint64, from stamp, key K, r *reading[V], t *tally) error {
+	*r = reading[V]{why: EventMiss}
 	if op.Err != nil {
 		c.counters.add(EventStoreError, 1)
 		return op.Err
 	}
-	r.state, r.why = stateMiss, EventMiss
 	if !op.Found {
 		return nil
 	}
+	t.read += len(op.Value)
 	c.decode(s, op.Value, r)
 	if c.local != nil && r.state != stateMiss {
 		c.keepLocally(hash, from, key, r, c.localTTL(r.state))
@@ -252,12 +257,14 @@ func (c *Cache[K, V]) setWith(ctx context.Context, s *scratch[V], key *K, value 
 // store writes s.value at s.key. value is nil for a negative one.
 func (c *Cache[K, V]) store(ctx context.Context, s *scratch[V], ttl, soft time.Duration, key *K, value *V) error {
 	op := &s.size(1)[0]
-	*op = Op{Kind: OpSet, Key: s.key, Value: s.value, TTL: c.jitter(ttl)}
+	op.Kind, op.Key, op.Value, op.TTL = OpSet, s.key, s.value, c.jitter(ttl)
 	c.transport.Do(ctx, s.ops)
 	err := op.Err
 	hash := maphash.Bytes(hashSeed, s.key)
 	c.flights.forget(hash, *key)
-	c.wrote(hash, err, key, value, len(s.value), ttl, soft)
+	var t tally
+	c.wrote(hash, err, key, value, len(s.value), ttl, soft, &t)
+	c.counters.tell(&t)
 	if err != nil {
 		return &StoreError{err}
 	}
@@ -265,12 +272,12 @@ func (c *Cache[K, V]) store(ctx context.Context, s *scratch[V], ttl, soft time.D
 }
 
 // wrote sees to the counts and the first level after a value was written, or may have been.
-func (c *Cache[K, V]) wrote(hash uint64, err error, key *K, value *V, bytes int, ttl, soft time.Duration) {
+func (c *Cache[K, V]) wrote(hash uint64, err error, key *K, value *V, bytes int, ttl, soft time.Duration, t *tally) {
 	if err != nil {
 		c.counters.add(EventStoreError, 1)
 	} else {
-		c.counters.add(EventStored, 1)
-		c.counters.add(EventBytesWritten, bytes)
+		t.stored++
+		t.written += bytes
 	}
 	if c.local == nil {
 		return
@@ -315,7 +322,7 @@ func (c *Cache[K, V]) Delete(ctx context.Context, key K) error {
 	}
 	end := len(s.key)
 	op := &s.size(1)[0]
-	*op = Op{Kind: OpDelete}
+	op.Kind = OpDelete
 	if c.options.LeaseTTL > 0 {
 		s.key = appendLease(s.key, s.key[:end])
 		op.Lease = s.key[end:]

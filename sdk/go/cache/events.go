@@ -95,6 +95,20 @@ func (c *counters) add(e Event, n int) {
 	}
 }
 
+// tally is what a batch counts for nearly every key. It is told once, since an atomic addition for each key is felt.
+type tally struct{ hits, read, stored, written int }
+
+func (c *counters) tell(t *tally) {
+	for _, each := range [...]struct {
+		event Event
+		n     int
+	}{{EventHit, t.hits}, {EventBytesRead, t.read}, {EventStored, t.stored}, {EventBytesWritten, t.written}} {
+		if each.n > 0 {
+			c.add(each.event, each.n)
+		}
+	}
+}
+
 func (c *counters) stats() (s Stats) {
 	for i := range s {
 		s[i] = c.counts[i].Load()

@@ -12,6 +12,8 @@ import (
 func (c *Cache[K, V]) readTasks(ctx context.Context, tasks []*task[K, V]) {
 	s := c.get()
 	defer c.put(s)
+	var t tally
+	defer func() { c.counters.tell(&t) }()
 	for len(tasks) > 0 {
 		n := min(len(tasks), c.options.BatchMax)
 		ops := s.size(n)
@@ -25,7 +27,7 @@ func (c *Cache[K, V]) readTasks(ctx context.Context, tasks []*task[K, V]) {
 		c.transport.Do(ctx, ops)
 		for i, w := range tasks[:n] {
 			s.done(i, &ops[i])
-			w.err = c.take(s, &ops[i], w.hash, stamps[i], w.key, &w.read)
+			w.err = c.take(s, &ops[i], w.hash, stamps[i], w.key, &w.read, &t)
 		}
 		tasks = tasks[n:]
 	}
@@ -45,6 +47,8 @@ func (c *Cache[K, V]) leaseKeys(tasks []*task[K, V]) {
 func (c *Cache[K, V]) acquire(ctx context.Context, tasks []*task[K, V], token []byte) {
 	s := c.get()
 	defer c.put(s)
+	var t tally
+	defer func() { c.counters.tell(&t) }()
 	for len(tasks) > 0 {
 		n := min(len(tasks), max(c.options.BatchMax/2, 1))
 		ops := s.size(2 * n)
@@ -60,7 +64,7 @@ func (c *Cache[K, V]) acquire(ctx context.Context, tasks []*task[K, V], token []
 		for i, w := range tasks[:n] {
 			s.done(i, &ops[2*i+1])
 			w.held = ops[2*i].Err == nil && ops[2*i].Found
-			if w.err = c.take(s, &ops[2*i+1], w.hash, stamps[i], w.key, &w.read); ops[2*i].Err != nil {
+			if w.err = c.take(s, &ops[2*i+1], w.hash, stamps[i], w.key, &w.read, &t); ops[2*i].Err != nil {
 				c.counters.add(EventStoreError, 1)
 				w.err = ops[2*i].Err
 			}
@@ -148,9 +152,11 @@ func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], token []byt
 		if len(ops) > 0 {
 			c.transport.Do(ctx, ops)
 		}
+		var counted tally
 		for i := range ops {
-			c.filled(of[i], &ops[i], t)
+			c.filled(of[i], &ops[i], t, &counted)
 		}
+		c.counters.tell(&counted)
 		s.ends = ends
 		tasks = tasks[n:]
 	}
@@ -183,7 +189,7 @@ func (c *Cache[K, V]) fillOp(s *scratch[V], w *task[K, V], op *Op, t *terms, too
 }
 
 // filled sees to the counts and the first level after an operation of fill.
-func (c *Cache[K, V]) filled(w *task[K, V], op *Op, t *terms) {
+func (c *Cache[K, V]) filled(w *task[K, V], op *Op, t *terms, counted *tally) {
 	switch op.Kind {
 	case OpFill, OpSet:
 	default:
@@ -197,8 +203,8 @@ func (c *Cache[K, V]) filled(w *task[K, V], op *Op, t *terms) {
 		return
 	}
 	if w.loaded.Err != nil {
-		c.wrote(w.hash, op.Err, &w.key, nil, len(op.Value), t.negative, 0)
+		c.wrote(w.hash, op.Err, &w.key, nil, len(op.Value), t.negative, 0, counted)
 		return
 	}
-	c.wrote(w.hash, op.Err, &w.key, &w.loaded.Value, len(op.Value), t.ttl, t.soft)
+	c.wrote(w.hash, op.Err, &w.key, &w.loaded.Value, len(op.Value), t.ttl, t.soft, counted)
 }

@@ -480,6 +480,9 @@ func TestStoreInTrouble(t *testing.T) {
 			if stats.Of(cache.EventStoreError) == 0 || stats.Of(cache.EventLoad) != 3 {
 				t.Error(stats)
 			}
+			if stats.Of(cache.EventHit) != 0 || stats.Of(cache.EventMiss) != 3 {
+				t.Errorf("%d hits, %d misses", stats.Of(cache.EventHit), stats.Of(cache.EventMiss))
+			}
 		})
 	}
 }

@@ -93,22 +93,25 @@ func (c *Cache[K, V]) leadOne(ctx context.Context, s *scratch[V], hash uint64, k
 			c.flights.leave(hash, key, f)
 		}
 	}()
-	var r reading[V]
+	s.r = reading[V]{}
+	r := &s.r
 	var err error
 	if !t.fresh {
+		var counted tally
 		bounded, cancel := c.bound(ctx)
-		err = c.fetch(bounded, s, hash, key, &r)
+		err = c.fetch(bounded, s, hash, key, r, &counted)
 		cancel()
 		if err != nil && ctx.Err() != nil {
 			return r.value, context.Cause(ctx)
 		}
-		c.count(&r)
+		c.count(r, &counted)
+		c.counters.tell(&counted)
 	}
 	if r.state != stateMiss {
 		left = false
 		c.flights.finish(hash, f, r.value, r.state, nil)
 		c.flights.leave(hash, key, f)
-		c.refreshIfDue(ctx, hash, key, &r, single(load), t)
+		c.refreshIfDue(ctx, hash, key, r, single(load), t)
 		return outcome(r.value, r.state, nil)
 	}
 	c.flights.watch(hash, f)
@@ -254,6 +257,7 @@ func (c *Cache[K, V]) leadMany(ctx context.Context, own []*task[K, V], load Many
 	c.readTasks(bounded, own)
 	cancel()
 	gone := ctx.Err() != nil
+	var counted tally
 	for _, w := range own {
 		switch {
 		case w.err != nil && gone:
@@ -261,10 +265,10 @@ func (c *Cache[K, V]) leadMany(ctx context.Context, own []*task[K, V], load Many
 			c.leftAll([]*task[K, V]{w})
 		case w.read.state == stateMiss:
 			down = down || w.err != nil
-			c.count(&w.read)
+			c.count(&w.read, &counted)
 			missing = append(missing, w)
 		default:
-			c.count(&w.read)
+			c.count(&w.read, &counted)
 			c.flights.finish(w.hash, w.flight, w.read.value, w.read.state, nil)
 			c.flights.leave(w.hash, w.key, w.flight)
 			w.result.Value, w.result.Err = outcome(w.read.value, w.read.state, nil)
@@ -272,6 +276,7 @@ func (c *Cache[K, V]) leadMany(ctx context.Context, own []*task[K, V], load Many
 		}
 	}
 	left = nil
+	c.counters.tell(&counted)
 	return missing, down
 }
 

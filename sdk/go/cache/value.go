@@ -33,12 +33,12 @@ type reading[V any] struct {
 // scratch is what a call works in: buffers that are used again.
 type scratch[V any] struct {
 	ops   []Op
-	reads [][]byte // what the ops of a batch read into
-	key   []byte   // keys, leases and tokens of all ops
-	value []byte   // encoded values of all ops
-	ends  []int    // of the keys
-	plain []byte   // a payload before it is compressed, or after
-	v     V        // what is decoded into: a codec's pointer would put it on the heap
+	reads [][]byte   // what the ops of a batch read into
+	key   []byte     // keys, leases and tokens of all ops
+	value []byte     // encoded values of all ops
+	ends  []int      // of the keys
+	plain []byte     // a payload before it is compressed, or after
+	r     reading[V] // what is decoded into: a codec's pointer would put it on the heap
 	// With a first level, of each key that is asked for.
 	hashes []uint64
 	stamps []stamp
@@ -77,21 +77,24 @@ func (c *Cache[K, V]) put(s *scratch[V]) {
 	if cap(s.ops) > 2*keepOps || cap(s.ends) > 4*keepOps {
 		return
 	}
+	var zero V
+	s.r.value = zero
 	c.scratches.Put(s)
 }
 
-// size makes room for n ops.
+// size makes room for n ops, and clears them.
 func (s *scratch[V]) size(n int) []Op {
 	s.ops = slices.Grow(s.ops[:0], n)[:n]
+	clear(s.ops)
 	return s.ops
 }
 
-// read makes op a get of a key, into the buffer with a number.
+// read makes op, which is clear, a get of a key, into the buffer with a number.
 func (s *scratch[V]) read(i int, op *Op, key []byte) {
 	for i >= len(s.reads) {
 		s.reads = append(s.reads, nil)
 	}
-	*op = Op{Kind: OpGet, Key: key, Value: s.reads[i][:0]}
+	op.Kind, op.Key, op.Value = OpGet, key, s.reads[i][:0]
 }
 
 // done keeps the buffer that an op has read into.
@@ -164,10 +167,8 @@ func jittering(d time.Duration, fraction float64) time.Duration {
 	return max(d.Truncate(time.Millisecond), time.Millisecond)
 }
 
-// decode reads what is stored. What cannot be read is a miss, and r.why says why.
+// decode reads what is stored into r, which is on the heap. What cannot be read is a miss, and r.why says why.
 func (c *Cache[K, V]) decode(s *scratch[V], stored []byte, r *reading[V]) {
-	r.state, r.stale, r.fresh, r.load, r.bytes, r.why = stateMiss, false, 0, 0, 0, EventMiss
-	c.counters.add(EventBytesRead, len(stored))
 	var e envelope
 	switch e.parse(stored) {
 	case corrupt:
@@ -208,15 +209,12 @@ func (c *Cache[K, V]) decode(s *scratch[V], stored []byte, r *reading[V]) {
 		r.why = EventTooLarge
 		return
 	}
-	var zero V
-	s.v = zero
-	if err := guardDecode(c.codec, payload, &s.v); err != nil {
-		r.why = EventDecodeError
-		s.v = zero
+	if err := guardDecode(c.codec, payload, &r.value); err != nil {
+		var zero V
+		r.value, r.why = zero, EventDecodeError
 		return
 	}
-	r.value, r.state, r.bytes = s.v, stateValue, len(payload)
-	s.v = zero
+	r.state, r.bytes = stateValue, len(payload)
 	if e.kind == kindTimed {
 		r.fresh, r.load = e.fresh, e.load
 		r.stale = time.Now().UnixMilli() >= e.fresh

@@ -5,9 +5,11 @@ package kitbench
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"testing"
 	"time"
@@ -260,6 +262,9 @@ type namedWay struct {
 	way        way
 }
 
+// alone is the WEFT_ADDR of no server: clients talk to a map in their own process, so that what is timed is their own work and the kit's.
+const alone = "alone"
+
 // allWays connects each client, and returns it bare and with the kit, with all rows stored. The server is that of WEFT_ADDR, or
 // redis-server, started here.
 func allWays(b testing.TB) (ways []namedWay, done func()) {
@@ -272,21 +277,35 @@ func allWays(b testing.TB) (ways []namedWay, done func()) {
 		}
 		addr = s.Addrs[0]
 	}
-	gr := redis.NewClient(&redis.Options{Addr: addr})
+	ofRedis := &redis.Options{Addr: addr}
 	option := rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true, ForceSingleClient: true}
-	ru, err := rueidis.NewClient(option)
-	if err != nil {
-		b.Fatal(err)
+	if addr == alone {
+		store := &instantStore{values: map[string][]byte{}}
+		ofRedis.Dialer = func(context.Context, string, string) (net.Conn, error) { return store.dial(), nil }
+		option.InitAddress[0] = "alone:1"
+		option.DialCtxFn = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return store.dial(), nil }
 	}
-	options := respb.Options{Addr: addr}
-	rb, err := respb.Dial(ctx, options)
+	gr := redis.NewClient(ofRedis)
+	ru, err := rueidis.NewClient(option)
 	if err != nil {
 		b.Fatal(err)
 	}
 	ways = []namedWay{
 		{"go-redis", "bare", bareGoRedis(gr)}, {"go-redis", "kit", kit(b, goredis.New(gr))},
 		{"rueidis", "bare", bareRueidis(ru)}, {"rueidis", "kit", kit(b, viarueidis.New(ru, option))},
-		{"respb", "bare", bareRespb(rb)}, {"respb", "kit", kit(b, weft.New(rb, options))},
+	}
+	done = func() {
+		_ = gr.Close()
+		ru.Close()
+	}
+	if addr != alone { // which does not speak RESPB
+		options := respb.Options{Addr: addr}
+		rb, err := respb.Dial(ctx, options)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = rb.Close() })
+		ways = append(ways, namedWay{"respb", "bare", bareRespb(rb)}, namedWay{"respb", "kit", kit(b, weft.New(rb, options))})
 	}
 	for _, w := range ways[:2] { // all have the same keys
 		for i := range rows {
@@ -295,10 +314,7 @@ func allWays(b testing.TB) (ways []namedWay, done func()) {
 			}
 		}
 	}
-	return ways, func() {
-		_, _ = gr.Close(), rb.Close()
-		ru.Close()
-	}
+	return ways, done
 }
 
 // BenchmarkKit has the way as part of the name, for benchstat -col /by.

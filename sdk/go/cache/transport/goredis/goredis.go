@@ -1,5 +1,8 @@
 // Package goredis is the transport of a cache over go-redis: one server, Sentinel, a cluster, or a ring.
 //
+// Batches over a *redis.Client use their commands again, which makes them faster than pipelines by hand. A hook of the client sees them as any
+// others, and must not keep them: see [KeepCommands].
+//
 // Set ContextTimeoutEnabled in the client's options: otherwise go-redis waits for its own ReadTimeout and retries whatever the context says,
 // and so does a cache's StoreTimeout.
 package goredis
@@ -21,10 +24,26 @@ import (
 type Transport struct {
 	client  redis.UniversalClient
 	scripts command.Scripts
+	lends   bool
+	idle    sync.Pool // *lent
 }
 
+// Option changes a Transport.
+type Option func(*Transport)
+
+// KeepCommands is for a client with a hook that keeps commands after it has returned, such as one that logs them on another goroutine.
+// Otherwise batches over a *redis.Client use their commands again.
+func KeepCommands() Option { return func(t *Transport) { t.lends = false } }
+
 // New makes a transport of a *redis.Client, *redis.ClusterClient, or what else is a UniversalClient.
-func New(client redis.UniversalClient) *Transport { return &Transport{client: client} }
+func New(client redis.UniversalClient, options ...Option) *Transport {
+	t := &Transport{client: client}
+	_, t.lends = client.(*redis.Client) // others remember the slot of a command, or send on goroutines of their own
+	for _, o := range options {
+		o(t)
+	}
+	return t
+}
 
 // errNoWatch says that a store without scripts is no single server.
 var errNoWatch = errors.New("goredis: the store has no EVAL, and WATCH needs a *redis.Client")
@@ -34,70 +53,55 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 	if len(ops) == 1 && !command.Scripted(ops[0].Kind) {
 		op := &ops[0]
 		if op.Err = command.Check(op); op.Err == nil {
-			take(op, queue(ctx, t.client, op, string(op.Key), nil))
+			m := maker{ctx: ctx, args: make([]any, 0, setArgs), keys: command.TextOf(ops, false)}
+			c := m.command(op)
+			_ = t.client.Process(ctx, c) // the command has the error
+			take(op, c)
 		}
 		return
 	}
 	missing := t.scripts.Missing()
-	pipe := t.client.Pipeline()
-	commands, keys := make([]redis.Cmder, len(ops)), command.Keys(ops)
+	m := t.newMaker(ctx, ops)
+	commands := m.room(len(ops))
 	var guarded []*cache.Op
-	var b command.Builder
 	for i := range ops {
 		op := &ops[i]
 		switch op.Err = command.Check(op); {
 		case op.Err != nil:
+			m.skip(op)
 		case missing && command.Scripted(op.Kind):
+			m.skip(op)
 			guarded = append(guarded, op)
 		default:
-			commands[i] = queue(ctx, pipe, op, keys[i], &b)
+			commands = append(commands, m.command(op))
 		}
 	}
-	if pipe.Len() > 0 {
+	if len(commands) > 0 {
+		pipe := t.client.Pipeline()
+		_ = pipe.BatchProcess(ctx, commands...)
 		_, _ = pipe.Exec(ctx) // each command has its own error
 	}
-	for i, c := range commands {
-		if c == nil {
+	next := 0
+	for i := range ops {
+		op := &ops[i]
+		if op.Err != nil || missing && command.Scripted(op.Kind) {
 			continue
 		}
-		if command.Scripted(ops[i].Kind) && t.scripts.Learn(c.Err()) {
-			guarded = append(guarded, &ops[i])
+		c := commands[next]
+		next++
+		if command.Scripted(op.Kind) && t.scripts.Learn(c.Err()) {
+			guarded = append(guarded, op)
 			continue
 		}
-		take(&ops[i], c)
+		take(op, c)
+	}
+	if m.lent != nil {
+		m.lent.all = commands
+		t.giveBack(m.lent)
 	}
 	if len(guarded) > 0 {
 		t.guarded(ctx, guarded)
 	}
-}
-
-// queue sends an operation, or adds it to a pipeline.
-func queue(ctx context.Context, to redis.Cmdable, op *cache.Op, key string, b *command.Builder) redis.Cmder {
-	switch op.Kind {
-	case cache.OpGet:
-		return to.Get(ctx, key)
-	case cache.OpSet:
-		return to.Set(ctx, key, op.Value, op.TTL)
-	case cache.OpDelete:
-		if op.Lease != nil {
-			return to.Del(ctx, key, string(op.Lease))
-		}
-		return to.Del(ctx, key)
-	case cache.OpAcquire:
-		return to.SetNX(ctx, string(op.Lease), op.Token, op.TTL)
-	case cache.OpHashGet:
-		if len(op.Fields) == 0 {
-			return to.HGetAll(ctx, key)
-		}
-		names := make([]string, len(op.Fields))
-		for i, name := range op.Fields {
-			names[i] = string(name)
-		}
-		return to.HMGet(ctx, key, names...)
-	}
-	c := redis.NewCmd(ctx, boxed(b.Args(op))...)
-	_ = to.(redis.Pipeliner).Process(ctx, c) // scripts come here in pipelines only
-	return c
 }
 
 // boxed makes arguments of bytes what go-redis takes. The first is the name, which it looks at.

@@ -4,6 +4,8 @@ package valkeygo
 import (
 	"context"
 	"net"
+	"strconv"
+	"time"
 
 	"github.com/valkey-io/valkey-go"
 
@@ -29,34 +31,42 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 	if len(ops) == 1 && !command.Scripted(ops[0].Kind) {
 		op := &ops[0]
 		if op.Err = command.Check(op); op.Err == nil {
-			r := t.client.Do(ctx, t.build(op, string(op.Key), nil))
+			m := maker{b: t.client.B(), text: command.TextOf(ops, true)}
+			r := t.client.Do(ctx, m.command(op))
 			take(op, &r)
 		}
 		return
 	}
 	missing := t.scripts.Missing()
-	commands := make(valkey.Commands, 0, len(ops))
-	of, keys := make([]*cache.Op, 0, len(ops)), command.Keys(ops)
+	commands, m := make(valkey.Commands, 0, len(ops)), maker{b: t.client.B(), text: command.TextOf(ops, true)}
 	var guarded []*cache.Op
-	var b command.Builder
 	for i := range ops {
 		op := &ops[i]
 		switch op.Err = command.Check(op); {
 		case op.Err != nil:
+			m.skip(op)
 		case missing && command.Scripted(op.Kind):
+			m.skip(op)
 			guarded = append(guarded, op)
 		default:
-			commands, of = append(commands, t.build(op, keys[i], &b)), append(of, op)
+			commands = append(commands, m.command(op))
 		}
 	}
 	if len(commands) > 0 {
 		results := t.client.DoMulti(ctx, commands...)
-		for i := range results {
-			if command.Scripted(of[i].Kind) && t.scripts.Learn(results[i].Error()) {
-				guarded = append(guarded, of[i])
+		next := 0
+		for i := range ops {
+			op := &ops[i]
+			if op.Err != nil || missing && command.Scripted(op.Kind) {
 				continue
 			}
-			take(of[i], &results[i])
+			r := &results[next]
+			next++
+			if command.Scripted(op.Kind) && t.scripts.Learn(r.Error()) {
+				guarded = append(guarded, op)
+				continue
+			}
+			take(op, r)
 		}
 	}
 	if len(guarded) > 0 {
@@ -64,34 +74,61 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 	}
 }
 
-// build makes the command of an operation. Everything is copied: a command may outlive its context.
-func (t *Transport) build(op *cache.Op, key string, b *command.Builder) valkey.Completed {
+// maker makes commands. Everything in them is copied: a command may outlive its context.
+type maker struct {
+	b       valkey.Builder
+	text    command.Text
+	builder command.Builder
+
+	ttl    time.Duration // that millis is
+	millis string
+}
+
+// skip passes over an operation that becomes no command.
+func (m *maker) skip(op *cache.Op) {
+	m.text.Cut(len(op.Key))
+	if op.Kind == cache.OpSet {
+		m.text.Cut(len(op.Value))
+	}
+}
+
+// px returns a time to live in milliseconds. Most operations of a batch have the same.
+func (m *maker) px(ttl time.Duration) string {
+	if m.millis == "" || m.ttl != ttl {
+		m.ttl, m.millis = ttl, strconv.FormatInt(ttl.Milliseconds(), 10)
+	}
+	return m.millis
+}
+
+// command returns the command that an operation is.
+func (m *maker) command(op *cache.Op) valkey.Completed {
+	key := m.text.Cut(len(op.Key))
 	switch op.Kind {
 	case cache.OpGet:
-		return t.client.B().Get().Key(key).Build()
+		return m.b.Get().Key(key).Build()
 	case cache.OpSet:
-		set := t.client.B().Set().Key(key).Value(string(op.Value))
+		value := m.text.Cut(len(op.Value))
 		if op.TTL > 0 {
-			return set.PxMilliseconds(op.TTL.Milliseconds()).Build()
+			return m.b.Arbitrary("SET").Keys(key).Args(value, "PX", m.px(op.TTL)).Build()
 		}
-		return set.Build()
+		return m.b.Set().Key(key).Value(value).Build()
 	case cache.OpDelete:
-		del := t.client.B().Del().Key(key)
+		del := m.b.Del().Key(key)
 		if op.Lease != nil {
 			return del.Key(string(op.Lease)).Build()
 		}
 		return del.Build()
 	case cache.OpAcquire:
-		return t.client.B().Set().Key(string(op.Lease)).Value(string(op.Token)).Nx().PxMilliseconds(op.TTL.Milliseconds()).Build()
+		return m.b.Set().Key(string(op.Lease)).Value(string(op.Token)).Nx().PxMilliseconds(op.TTL.Milliseconds()).Build()
 	case cache.OpHashGet:
 		if len(op.Fields) == 0 {
-			return t.client.B().Hgetall().Key(key).Build()
+			return m.b.Hgetall().Key(key).Build()
 		}
-		return t.client.B().Hmget().Key(key).Field(texts(op.Fields)...).Build()
+		return m.b.Hmget().Key(key).Field(texts(op.Fields)...).Build()
 	}
-	words := texts(b.Args(op)) // EVAL, script, number of keys, keys, arguments
+	words := texts(m.builder.Args(op)) // EVAL, script, number of keys, keys, arguments
 	to := 3 + int(words[2][0]-'0')
-	return t.client.B().Eval().Script(words[1]).Numkeys(int64(to - 3)).Key(words[3:to]...).Arg(words[to:]...).Build()
+	return m.b.Eval().Script(words[1]).Numkeys(int64(to - 3)).Key(words[3:to]...).Arg(words[to:]...).Build()
 }
 
 func texts(args [][]byte) []string {

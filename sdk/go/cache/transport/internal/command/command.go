@@ -91,22 +91,33 @@ func (b *Builder) number(d time.Duration) []byte {
 	return b.digits[from:len(b.digits):len(b.digits)]
 }
 
-// Keys returns the keys of operations as strings, which share one piece of memory: two allocations instead of one for each.
-func Keys(ops []cache.Op) []string {
+// Text is the keys, and the values to set, of a batch as strings, which share one piece of memory: one allocation instead of one for each.
+type Text struct{ rest string }
+
+// TextOf copies what the operations have lent; values only if they are asked for.
+func TextOf(ops []cache.Op, values bool) Text {
 	size := 0
 	for i := range ops {
 		size += len(ops[i].Key)
+		if values && ops[i].Kind == cache.OpSet {
+			size += len(ops[i].Value)
+		}
 	}
 	var all strings.Builder
 	all.Grow(size)
 	for i := range ops {
 		all.Write(ops[i].Key)
+		if values && ops[i].Kind == cache.OpSet {
+			all.Write(ops[i].Value)
+		}
 	}
-	keys, rest := make([]string, len(ops)), all.String()
-	for i := range ops {
-		keys[i], rest = rest[:len(ops[i].Key)], rest[len(ops[i].Key):]
-	}
-	return keys
+	return Text{all.String()}
+}
+
+// Cut takes the next piece off: of each operation, in their order, its key, and its value if that was asked for.
+func (t *Text) Cut(length int) (piece string) {
+	piece, t.rest = t.rest[:length], t.rest[length:]
+	return piece
 }
 
 // Args returns the command that an operation is, with a script where it needs one.
