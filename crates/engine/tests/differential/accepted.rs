@@ -5,13 +5,17 @@
 //! so that lines that nobody needs any more are seen. Inside EXEC a line counts for the command that was queued.
 //!
 //! Where a difference would go on to other commands, both replies are `not run`: then the command is left out
-//! of the rounds.
+//! of the rounds. Where it would only after some reply of Weft's, the server's is `ends the round`: nothing behind that
+//! reply is compared.
 
 use std::cell::Cell;
 use weft_engine::glob;
 
 /// In place of replies: the command is not run.
 const NOT_RUN: &str = "not run";
+
+/// In place of the server's reply: the round ends.
+const ENDS_ROUND: &str = "ends the round";
 
 /// One line.
 pub(crate) struct Accepted {
@@ -63,6 +67,20 @@ pub(crate) fn accepts(list: &[Accepted], command: &str, ours: &str, theirs: &str
         accepted.used.set(accepted.used.get() + 1);
     }
     found.is_some()
+}
+
+/// Whether a round ends with a reply of Weft's.
+pub(crate) fn ends_round(list: &[Accepted], command: &str, ours: &str) -> bool {
+    let ends = list.iter().find(|accepted| {
+        let [_, for_command, for_ours, theirs] = accepted.fields;
+        theirs == ENDS_ROUND
+            && glob::matches_nocase(for_command.as_bytes(), command.as_bytes())
+            && glob::matches(for_ours.as_bytes(), ours.as_bytes())
+    });
+    if let Some(accepted) = ends {
+        accepted.used.set(accepted.used.get() + 1);
+    }
+    ends.is_some()
 }
 
 /// What was needed, for the end of a run.

@@ -3,14 +3,14 @@
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use weft_engine::reply::Protocol;
 use weft_protocol::Reply;
 
-use crate::accepted::{self, Accepted, accepts};
+use crate::accepted::{self, Accepted, accepts, ends_round};
 use crate::compare::{Rule, show};
-use crate::server::{Connection, Server};
+use crate::server::{Connection, Patience, Server};
 use crate::support::Bench;
 
 /// Clients of a round. One more compares the states, and another hears the keyspace events.
@@ -21,8 +21,6 @@ const LISTENER: usize = CLIENTS + 1;
 const EVENTS: &str = "AKEn";
 /// Commands that are sent to the server together at most.
 const BATCH_MAX: usize = 100;
-/// How long a client may take to be seen waiting.
-const WAIT_SEEN: Duration = Duration::from_secs(240);
 
 /// A command of a round.
 #[derive(Clone, Debug)]
@@ -203,7 +201,10 @@ impl Pair {
         self.bench.run_args(self.clients[LISTENER].ours, &listen);
         self.clients[LISTENER].theirs.ask(&listen);
         for step in steps {
-            self.step(step)?;
+            let reply = self.step(step)?;
+            if reply.is_some_and(|reply| ends_round(&self.accepted, &command(&step.words), &show(&reply))) {
+                return self.catch_up();
+            }
         }
         self.catch_up()?;
         for at in 0..CLIENTS {
@@ -258,6 +259,7 @@ impl Pair {
             self.bench.disconnect(client.ours);
             assert!(self.admin.receive().is_some(), "CLIENT KILL");
         }
+        self.bench.maintain();
     }
 
     /// Both see the same time.
@@ -361,8 +363,8 @@ impl Pair {
     /// Sees to it that a client that waits on our side waits on the server too.
     fn see_waiting(&mut self, at: usize) -> Result<(), Difference> {
         let id = self.clients[at].id.to_string();
-        let until = Instant::now() + WAIT_SEEN;
-        while Instant::now() < until {
+        let mut patience = Patience::new();
+        while patience.lasts() {
             let Reply::Bulk(line) = self.admin.ask(&[b"CLIENT", b"LIST", b"ID", id.as_bytes()]) else {
                 break;
             };

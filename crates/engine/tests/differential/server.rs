@@ -2,17 +2,39 @@
 //! own: what is asked.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weft_protocol::reply::ReplyBuilder;
 use weft_protocol::{Limits, Outcome, Reply, resp};
 
 /// How long a reply may take before it counts as missing: longer than a busy machine keeps the server waiting.
-const REPLY_WAIT: Duration = Duration::from_secs(240);
+const REPLY_WAIT: Duration = Duration::from_secs(60);
+/// How long one look for something may last. A longer one means that this process stood still, and counts as this.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// A time limit that counts only while this process runs: where it is frozen together with the server, for longer than
+/// the limit, the reply is still to come.
+pub(crate) struct Patience {
+    left: Duration,
+    seen: Instant,
+}
+
+impl Patience {
+    pub(crate) fn new() -> Self {
+        Self { left: REPLY_WAIT, seen: Instant::now() }
+    }
+    /// Whether some of it is left.
+    pub(crate) fn lasts(&mut self) -> bool {
+        let passed = self.seen.elapsed().min(LOOK);
+        self.seen = Instant::now();
+        self.left = self.left.saturating_sub(passed);
+        !self.left.is_zero()
+    }
+}
 
 /// A running server.
 pub(crate) struct Server {
@@ -78,7 +100,7 @@ impl Server {
     /// A connection that speaks RESP2 or RESP3.
     pub(crate) fn connect(&self, protocol: u8) -> Connection {
         let stream = UnixStream::connect(self.folder.join("s")).expect("the server listens");
-        stream.set_read_timeout(Some(REPLY_WAIT)).expect("a time limit");
+        stream.set_read_timeout(Some(LOOK)).expect("a time limit");
         let mut connection = Connection { stream, bytes: Vec::new(), at: 0 };
         if protocol == 3 {
             let hello = connection.ask(&[b"HELLO", b"3"]);
@@ -119,12 +141,17 @@ impl Connection {
     /// The next reply, if it is there already.
     pub(crate) fn try_receive(&mut self) -> Option<Reply> {
         self.stream.set_nonblocking(true).expect("a socket");
-        let reply = self.receive();
+        let reply = self.receive_while(|| false);
         self.stream.set_nonblocking(false).expect("a socket");
         reply
     }
     /// The next reply; nothing when it does not come in time.
     pub(crate) fn receive(&mut self) -> Option<Reply> {
+        let mut patience = Patience::new();
+        self.receive_while(|| patience.lasts())
+    }
+    /// The next reply; nothing when there is none and `goes_on` says no.
+    fn receive_while(&mut self, mut goes_on: impl FnMut() -> bool) -> Option<Reply> {
         loop {
             let mut builder = ReplyBuilder::new();
             match resp::ReplyDecoder::new(Limits::DEFAULT).decode(&self.bytes[self.at..], &mut builder) {
@@ -141,6 +168,11 @@ impl Connection {
             }
             let mut part = [0; 65536];
             match self.stream.read(&mut part) {
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                    if !goes_on() {
+                        return None;
+                    }
+                }
                 Ok(0) | Err(_) => return None,
                 Ok(len) => self.bytes.extend_from_slice(&part[..len]),
             }

@@ -15,7 +15,7 @@ use weft_engine::session::{ConnectionInfo, Session};
 use weft_engine::{Engine, Executor, Host, Lent, Postponed, Requests, Setup};
 pub(crate) use weft_protocol::Reply;
 use weft_protocol::{Limits, Outcome, resp, respb};
-use weft_store::{Config, KeyHasher, Keyspace, ManualClock};
+use weft_store::{Config, KeyHasher, Keyspace, Maintenance, ManualClock};
 
 /// The time at which tests begin.
 pub(crate) const START_MS: u64 = 1_700_000_000_000;
@@ -210,6 +210,13 @@ impl Bench {
     pub(crate) fn disconnect(&mut self, client: u32) {
         let client = self.clients.list.remove(&client).expect("a client");
         self.executor.disconnect(client.session);
+    }
+
+    /// What the server's background thread does while no command runs: what FLUSHALL left is freed.
+    pub(crate) fn maintain(&self) {
+        let mut worker = self.engine.keyspace.worker().expect("a place for one more");
+        let mut maintenance = Maintenance::default();
+        while !maintenance.step(&worker.enter()).idle {}
     }
 
     /// Time passes.

@@ -1,4 +1,5 @@
-//! SORT. Orders that are nobody's, a set's own and that of ties under ALPHA with BY, are left out.
+//! SORT. Orders that are nobody's, a set's own and that of ties under ALPHA with BY, are left out; so is who waits for a
+//! list: Valkey does not serve him when STORE writes one over a key of another type, Weft does.
 
 use super::{Group, no_places};
 
@@ -20,5 +21,4 @@ const TEMPLATES: &[&str] = &[
     "2 SORT_RO {key} < [ ALPHA ] [ DESC ] [ LIMIT {index} {count} ] [ GET # ] >",
     "SORT_RO {key} STORE {key}",
     "LRANGE {key} 0 -1",
-    "BLPOP {key} 0",
 ];
