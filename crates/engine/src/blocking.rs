@@ -362,7 +362,11 @@ fn serve(
         if blocked.claim.outcome().is_none() && !blocked.claim.take(Outcome::HandOver) {
             return;
         }
-        engine.stats.workers[usize::from(context.local.worker)].error(&error);
+        let stats = &engine.stats.workers[usize::from(context.local.worker)];
+        stats.error(&error);
+        if let Some(id) = weft_protocol::table::by_name(args.spec.name.as_bytes()) {
+            stats.by_command[usize::from(id.0)].failed.fetch_add(1, Relaxed);
+        }
         sink.error(&error);
     }
     if blocked.claim.outcome() != Some(Outcome::HandOver) {

@@ -1,7 +1,11 @@
 //! Owns: glob patterns as KEYS, SCAN, PSUBSCRIBE and CONFIG GET take them. Does not own: who is asked.
 //!
 //! `*` any bytes, `?` one byte, `[a-c]` and `[^a-c]` a class, `\` takes the next byte as it is. The time is at most the
-//! product of the two lengths: a failed match goes back to the last `*` only.
+//! product of the two lengths: a failed match goes back to the last `*` only. As in Valkey, nothing matches a pattern
+//! with more than a thousand `*` that something stands behind.
+
+/// Stars with something behind them that a match may have passed.
+const STARS_MAX: usize = 1000;
 
 /// Whether `text` matches `pattern`.
 #[must_use]
@@ -19,11 +23,18 @@ fn matches_by(pattern: &[u8], text: &[u8], same: impl Fn(u8, u8) -> bool + Copy)
     let (mut at, mut place) = (0, 0);
     // Where to go on when a match fails: behind the last `*`, one byte of text later.
     let mut retry: Option<(usize, usize)> = None;
+    let mut stars = 0;
     loop {
         if let Some(&byte) = pattern.get(at) {
             if byte == b'*' {
-                retry = Some((at + 1, place));
                 at += 1;
+                match pattern.get(at) {
+                    None => return true,
+                    Some(b'*') => continue,
+                    Some(_) if stars == STARS_MAX => return false,
+                    Some(_) => stars += 1,
+                }
+                retry = Some((at, place));
                 continue;
             }
             if let Some(&next) = text.get(place)
@@ -98,6 +109,9 @@ mod tests {
         for (pattern, text, expected) in [
             ("*", "", true),
             ("*", "any", true),
+            ("a**", "any", true),
+            ("a**y", "any", true),
+            ("a**x", "any", false),
             ("a*c", "abbc", true),
             ("a*c", "abbd", false),
             ("h?llo", "hello", true),

@@ -34,6 +34,18 @@ pub fn each_with_flags(args: &Args<'_>, mut visit: impl FnMut(usize, u16)) {
     }
 }
 
+/// Whether a command announces more keys than it has arguments.
+pub fn are_too_few(args: &Args<'_>) -> bool {
+    args.spec.key_specs.iter().any(|spec| {
+        let (Some(begin), KeyFind::Count { at, first, .. }) = (begin(spec.begin, args), spec.find) else {
+            return false;
+        };
+        let left = args.len() as i64 - (begin as i64 + i64::from(first));
+        let at = usize::try_from(begin as i64 + i64::from(at)).ok().filter(|at| *at < args.len());
+        at.and_then(|at| args.int(at).ok()).is_some_and(|count| count > left)
+    })
+}
+
 /// Where the key stands that SORT writes to: the table cannot say it, since the word may be the value of an option.
 fn sort_store(args: &Args<'_>) -> Option<usize> {
     if args.spec.name != "SORT" {

@@ -41,6 +41,7 @@ pub mod config;
 pub mod context;
 pub mod engine;
 pub mod error;
+pub mod eviction;
 pub mod executor;
 pub mod extended;
 pub mod glob;

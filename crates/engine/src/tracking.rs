@@ -22,6 +22,7 @@ use crate::engine::Engine;
 use crate::keys;
 use crate::mailbox::Message;
 use crate::push::Push;
+use crate::reply::ReplySink;
 use crate::session::{ClientInfo, Session, client_flag};
 
 /// Parts of the table, each with a lock of its own.
@@ -242,6 +243,28 @@ impl Engine {
         for (key, by_itself) in &effects.changed[effects.told..] {
             let clients = self.tracking.take(key);
             self.invalidate(key, &clients, by.filter(|_| !by_itself));
+        }
+        effects.told = effects.changed.len();
+    }
+
+    /// As [`invalidate_tracked`](Self::invalidate_tracked) for keys that went by themselves, before `session` gets its
+    /// reply: what concerns itself goes into its output there and then.
+    pub(crate) fn invalidate_before_reply(
+        &self,
+        effects: &mut Effects,
+        session: &Session,
+        sink: &mut ReplySink<'_>,
+    ) {
+        let info = &session.info;
+        let at_once = info.redirect.load(Relaxed) == 0 && info.protocol.load(Relaxed) > 2;
+        let tracks = at_once && !info.has(client_flag::BCAST);
+        for (key, _) in &effects.changed[effects.told..] {
+            let mut clients = self.tracking.take(key);
+            if tracks && clients.contains(&info.id) {
+                clients.retain(|client| *client != info.id);
+                Push::Invalidate(Some(vec![key.clone()])).write(sink);
+            }
+            self.invalidate(key, &clients, None);
         }
         effects.told = effects.changed.len();
     }

@@ -184,7 +184,8 @@ fn debug_is_for_those_who_may() {
     assert_eq!(bench.text(a, "DEBUG STRINGMATCH-LEN 10 a*a"), "1");
     assert_eq!(bench.text(a, "DEBUG QUICKLIST-PACKED-THRESHOLD 200b"), "OK");
     assert!(bench.text(a, "DEBUG QUICKLIST-PACKED-THRESHOLD 5gb").starts_with("-ERR argument must"));
-    assert!(bench.text(a, "DEBUG RELOAD").starts_with("-ERR Weft has no snapshots"));
+    assert!(bench.text(a, "DEBUG RELOAD NOSAVE").starts_with("-ERR Weft has no snapshots"));
+    assert!(bench.text(a, "DEBUG RELOAD OTHER").starts_with("-ERR DEBUG RELOAD only supports"));
     assert!(bench.text(a, "DEBUG SEGFAULT").starts_with("-ERR Weft does not crash"));
     assert_eq!(bench.text(a, "DEBUG OBJECT k"), "-ERR no such key");
     bench.run(a, "SET k 123");

@@ -4,6 +4,7 @@ mod support;
 
 use support::{Bench, show};
 use weft_engine::reply::Protocol;
+use weft_store::Counter;
 
 const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
@@ -299,4 +300,225 @@ fn a_missing_destination_is_told_once() {
     bench.text(a, "PSUBSCRIBE __keyevent@*");
     let replies: Vec<String> = bench.run(a, "PFMERGE m h").iter().map(show).collect();
     assert_eq!(replies.iter().filter(|reply| reply.contains("keymiss")).count(), 1, "{replies:?}");
+}
+
+#[test]
+fn a_pause_is_one_of_expiry_and_eviction_too() {
+    for mode in ["WRITE", "ALL"] {
+        let mut bench = Bench::new();
+        let a = bench.connect(Protocol::Resp2);
+        bench.text(a, "SET goes v PX 10");
+        bench.text(a, "HSETEX h PX 10 FIELDS 1 f v");
+        for command in ["MULTI", &format!("CLIENT PAUSE 1000 {mode}")] {
+            bench.text(a, command);
+        }
+        bench.pass(20);
+        for command in
+            ["GET goes", "EXISTS goes", "TTL goes", "HGET h f", "HLEN h", "RANDOMKEY", "DBSIZE", "KEYS g*"]
+        {
+            bench.text(a, command);
+        }
+        let key = "nil 0 -2 nil 0";
+        let reply = bench.text(a, "EXEC");
+        assert!(reply == format!("[OK {key} goes 2 []]") || reply == format!("[OK {key} h 2 []]"), "{reply}");
+        let count = |bench: &Bench, counter| bench.engine.keyspace.total(counter);
+        assert_eq!(count(&bench, Counter::Expired), 0, "{mode}");
+        bench.text(a, "CLIENT UNPAUSE");
+        assert_eq!(bench.text(a, "EXISTS goes"), "0");
+        assert_eq!(bench.text(a, "HLEN h"), "0");
+        assert_eq!(bench.text(a, "DBSIZE"), "0");
+        assert_eq!(count(&bench, Counter::Expired), 1, "{mode}");
+
+        for command in ["MULTI", "SET k v", "CONFIG SET maxmemory-policy allkeys-random maxmemory 1"] {
+            bench.text(a, command);
+        }
+        bench.text(a, &format!("CLIENT PAUSE 1000 {mode}"));
+        assert_eq!(bench.text(a, "EXEC"), "[OK OK OK]");
+        bench.text(a, "AUTH default x");
+        assert_eq!(count(&bench, Counter::Evicted), 0, "{mode}");
+        bench.pass(1001);
+        bench.text(a, "AUTH default x");
+        assert_eq!(count(&bench, Counter::Evicted), 1, "{mode}");
+    }
+}
+
+#[test]
+fn what_is_written_in_a_pause_replaces_what_has_expired() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    bench.text(a, "SET k v PX 10");
+    bench.text(a, "SADD s m");
+    bench.text(a, "PEXPIRE s 10");
+    for command in
+        ["MULTI", "CLIENT PAUSE 1000 WRITE", "GET k", "APPEND k new", "SADD s n", "SMEMBERS s", "DBSIZE"]
+    {
+        bench.text(a, command);
+    }
+    bench.pass(20);
+    assert_eq!(bench.text(a, "EXEC"), "[OK nil 3 1 [n] 2]");
+}
+
+#[test]
+fn what_was_evicted_is_told_before_the_reply() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    for command in ["SETEX k 1000 v", "CLIENT TRACKING ON", "GET k"] {
+        bench.text(a, command);
+    }
+    bench.text(b, "CLIENT TRACKING ON");
+    bench.text(b, "GET k");
+    bench.text(b, "CONFIG SET maxmemory-policy volatile-random maxmemory 1");
+    let replies: Vec<String> = bench.run(a, "GET k").iter().map(show).collect();
+    assert_eq!(replies.len(), 2, "{replies:?}");
+    assert!(replies[0].contains("invalidate") && replies[1] == "nil", "{replies:?}");
+    let told: Vec<String> = bench.take(b).iter().map(show).collect();
+    assert!(told.len() == 1 && told[0].contains("invalidate"), "{told:?}");
+}
+
+#[test]
+fn a_wait_that_ends_with_an_error_counts_as_failed() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    bench.text(b, "XGROUP CREATE s g $ MKSTREAM");
+    bench.run(a, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >");
+    bench.text(b, "XGROUP DESTROY s g");
+    assert!(show(&bench.take(a)[0]).starts_with("-NOGROUP"));
+    let text = bench.text(b, "INFO commandstats");
+    let line = text.lines().find(|line| line.starts_with("cmdstat_xreadgroup:")).expect("called");
+    assert!(line.contains("calls=1,") && line.trim_end().ends_with("failed_calls=1"), "{line}");
+}
+
+#[test]
+fn a_reload_keeps_what_can_be_seen() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    bench.allow_debug();
+    for command in [
+        "SET text v EX 1000",
+        "SET int 12345",
+        "RPUSH list a b c",
+        "SADD ints 1 2 3",
+        "SADD set x y",
+        "ZADD zset 1 a 2.5 b",
+        "HSET hash f v",
+        "HSETEX fields EX 1000 FIELDS 1 f v",
+        "XADD stream 1-1 f v",
+        "XGROUP CREATE stream g 0",
+        "XREADGROUP GROUP g c STREAMS stream >",
+        "PFADD hll a b c",
+        "SELECT 3",
+        "SET other v",
+        "SELECT 0",
+    ] {
+        bench.text(a, command);
+    }
+    let keys = ["text", "int", "list", "ints", "set", "zset", "hash", "fields", "stream", "hll"];
+    let seen = |bench: &mut Bench| {
+        let mut seen = vec![bench.text(a, "DEBUG DIGEST"), bench.text(a, "HPEXPIRETIME fields FIELDS 1 f")];
+        seen.push(bench.text(a, "XPENDING stream g"));
+        for key in keys {
+            seen.push(bench.text(a, &format!("OBJECT ENCODING {key}")));
+            seen.push(bench.text(a, &format!("PEXPIRETIME {key}")));
+        }
+        seen
+    };
+    let before = seen(&mut bench);
+    assert_eq!(bench.text(a, "DEBUG RELOAD"), "OK");
+    assert_eq!(seen(&mut bench), before);
+    bench.text(a, "CONFIG SET list-max-listpack-size 2 set-max-intset-entries 2");
+    assert_eq!(bench.text(a, "DEBUG RELOAD"), "OK");
+    assert_eq!(bench.text(a, "OBJECT ENCODING list"), "quicklist", "by the limits of now");
+    assert_eq!(bench.text(a, "OBJECT ENCODING ints"), "hashtable");
+}
+
+#[test]
+fn patterns_with_a_thousand_stars_match_nothing() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    bench.text(a, &format!("SET {} v", "a".repeat(3000)));
+    assert_eq!(bench.text(a, &format!("KEYS {}", "*?".repeat(1001))), "[]");
+    assert_ne!(bench.text(a, &format!("KEYS {}", "*?".repeat(1000))), "[]");
+    assert_ne!(bench.text(a, &format!("KEYS {}*", "*?".repeat(1000))), "[]");
+}
+
+#[test]
+fn a_refused_value_is_named_as_it_was_given() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    for (command, name, why) in [
+        ("CONFIG SET SLOWLOG-MAX-LEN x", "slowlog-max-len", "argument couldn't be parsed into an integer"),
+        (
+            "CONFIG SET hash-max-listpack-value 9223372036854775808",
+            "hash-max-listpack-value",
+            "argument must be between 0 and 9223372036854775807 inclusive",
+        ),
+        (
+            "CONFIG SET hash-max-listpack-value 18446744073709551616",
+            "hash-max-listpack-value",
+            "argument must be a memory value",
+        ),
+    ] {
+        let text = format!("-ERR CONFIG SET failed (possibly related to argument '{name}') - {why}");
+        assert_eq!(bench.text(a, command), text, "{command}");
+    }
+}
+
+#[test]
+fn zincrby_takes_an_option_for_one() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let a = bench.connect(protocol);
+        assert_eq!(bench.text(a, "ZINCRBY z NX 1"), "-ERR syntax error");
+        assert_eq!(bench.text(a, "ZINCRBY z x 1"), "-ERR value is not a valid float");
+    }
+}
+
+#[test]
+fn a_reader_hears_of_another_type_when_a_stream_begins_anew() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    bench.text(b, "XADD c 16-0 f v");
+    bench.run(a, "XREAD BLOCK 0 STREAMS c d $ $");
+    for command in ["SET d v", "DEL c"] {
+        bench.text(b, command);
+        assert!(bench.is_waiting(a), "{command}");
+    }
+    bench.text(b, "XADD c 2-0 f v");
+    let replies: Vec<String> = bench.take(a).iter().map(show).collect();
+    assert_eq!(replies, ["-WRONGTYPE Operation against a key holding the wrong kind of value"]);
+}
+
+#[test]
+fn a_pause_of_all_holds_another_pause_but_not_its_end() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    bench.text(a, "CLIENT PAUSE 1000 ALL");
+    assert!(bench.run(b, "CLIENT PAUSE 10 WRITE").is_empty());
+    assert!(bench.run(a, "INFO server").is_empty());
+    let c = bench.connect(Protocol::Resp2);
+    assert_eq!(bench.text(c, "CLIENT UNPAUSE"), "OK");
+    assert_eq!(bench.text(c, "PING"), "PONG");
+}
+
+#[test]
+fn commands_tell_of_keys_and_flags_as_valkey_does() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    assert_eq!(
+        bench.text(a, "COMMAND GETKEYS LMPOP 5 a LEFT"),
+        "-ERR Invalid arguments specified for command"
+    );
+    assert_eq!(bench.text(a, "COMMAND GETKEYS LMPOP 1 a LEFT"), "[a]");
+    assert!(!bench.text(a, "COMMAND INFO publish").contains("may_replicate"));
+    assert!(bench.text(a, "ACL CAT").contains("scripting"));
+    for (command, reply) in [
+        ("FAILOVER", "-ERR FAILOVER requires connected replicas."),
+        ("FAILOVER ABORT", "-ERR No failover in progress."),
+        ("FAILOVER TIMEOUT x", "-ERR value is not an integer or out of range"),
+        ("FAILOVER TIMEOUT 0", "-ERR FAILOVER timeout must be greater than 0"),
+        ("FAILOVER TO h", "-ERR syntax error"),
+        ("FAILOVER TO h 1 TIMEOUT 1 FORCE", "-ERR FAILOVER requires connected replicas."),
+    ] {
+        assert_eq!(bench.text(a, command), reply, "{command}");
+    }
 }

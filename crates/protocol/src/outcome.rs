@@ -102,7 +102,7 @@ malformed! {
     /// RESP: the line after `$` has no end.
     BulkLine = "bulk-line", "Protocol error: too big bulk count string";
     /// RESP: the bytes of a bulk are not followed by CR LF.
-    BulkEnd = "bulk-end", "Protocol error: expected CRLF after bulk";
+    BulkEnd = "bulk-end", "Protocol error: invalid CRLF in request";
     /// RESP: an inline command longer than the limit.
     InlineTooLong = "inline-too-long", "Protocol error: too big inline request";
     /// RESP: an inline command with a quote that is not closed, or not followed by a blank.

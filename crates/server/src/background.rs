@@ -1,5 +1,5 @@
-//! Owns: the thread that does what no command waits for: expiry, ending resizes, compaction, giving memory back. Does
-//! not own: that work itself (`weft_store`).
+//! Owns: the thread that does what no command waits for: expiry, eviction, ending resizes, compaction, giving memory
+//! back. Does not own: that work itself (`weft_store`).
 //!
 //! It sleeps between rounds, longer the less there was to do, so that an idle server costs next to nothing. Each step
 //! is timed, because its length is what a command may have to wait (INFO's `background_step_max_us`); CPU time beside
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use weft_engine::Engine;
 use weft_engine::context::Effects;
+use weft_engine::eviction::Eviction;
 use weft_store::expire::ExpiryStep;
 use weft_store::{ExpiryCycle, Maintenance};
 
@@ -54,6 +55,7 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
     let Some(mut worker) = engine.keyspace.worker() else { return };
     let mut expiry = ExpiryCycle::default();
     let mut maintenance = Maintenance::default();
+    let mut eviction = Eviction::new(engine.clock.now_ms());
     let mut effects = Effects::default();
     let mut sleep = SLEEP_MIN;
     while !stop.is_set() {
@@ -63,15 +65,18 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
         while started.elapsed() < ROUND {
             effects.begin(engine);
             let now_ms = engine.clock.now_ms();
-            let (expired, maintained) = {
+            let (expired, room, maintained) = {
                 let batch = worker.enter();
-                let active = engine.settings.active_expire.load(Relaxed);
+                let active =
+                    engine.settings.active_expire.load(Relaxed) && !engine.keyspace.keeps_expired(now_ms);
                 let expired = if active {
                     expiry.step(&batch, now_ms, EXPIRE_KEYS_PER_STEP, &mut effects)
                 } else {
                     ExpiryStep { round_done: true, ..ExpiryStep::default() }
                 };
-                (expired, maintenance.step(&batch))
+                // A limit that was lowered is kept also when no command comes.
+                let room = eviction.make_room(engine, &batch, now_ms, &mut effects);
+                (expired, room, maintenance.step(&batch))
             };
             if !effects.is_empty() {
                 engine.after_background(&mut effects);
@@ -80,8 +85,11 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
             let wall_ns = u64::try_from((step_ended.0 - step_began.0).as_nanos()).unwrap_or(u64::MAX);
             engine.stats.longest_step.note(wall_ns, step_ended.1 - step_began.1);
             step_began = step_ended;
-            let more = expired.expired > 0 && !expired.round_done;
-            busy |= expired.expired > 0 || maintained.moved > 0 || maintained.purged_bytes > 0;
+            let more = expired.expired > 0 && !expired.round_done || room.evicted > 0;
+            busy |= expired.expired > 0
+                || room.evicted > 0
+                || maintained.moved > 0
+                || maintained.purged_bytes > 0;
             if !more && maintained.idle {
                 break;
             }

@@ -341,7 +341,8 @@ impl Single {
                 }
                 Outcome::Incomplete { .. } => return Stop::Incomplete,
                 Outcome::Invalid(error) => {
-                    return Stop::Invalid(error.kind, bytes.get(*at + error.offset).copied());
+                    let rest = bytes.get(*at + error.offset..).unwrap_or_default();
+                    return Stop::Invalid(as_valkey_says(error.kind, rest), rest.first().copied());
                 }
             }
         }
@@ -373,4 +374,11 @@ impl Single {
         self.detected = true;
         None
     }
+}
+
+/// A length line whose CR has no LF behind it is that to Valkey, whatever the number is.
+fn as_valkey_says(kind: Malformed, rest: &[u8]) -> Malformed {
+    let is_length = matches!(kind, Malformed::MultibulkLength | Malformed::BulkLength);
+    let behind = rest.iter().position(|&byte| byte == b'\r').and_then(|at| rest.get(at + 1));
+    if is_length && behind.is_some_and(|&byte| byte != b'\n') { Malformed::BulkEnd } else { kind }
 }

@@ -72,6 +72,8 @@ pub struct Keyspace {
     sequence: AtomicU64,
     access: AtomicU32,
     write_listeners: AtomicU32,
+    /// Until when what has expired is kept.
+    expiry_paused_until_ms: AtomicU64,
 }
 
 impl Keyspace {
@@ -96,6 +98,7 @@ impl Keyspace {
             sequence: AtomicU64::new(0),
             access: AtomicU32::new(0),
             write_listeners: AtomicU32::new(0),
+            expiry_paused_until_ms: AtomicU64::new(0),
             hasher: config.hasher,
         }
     }
@@ -183,6 +186,16 @@ impl Keyspace {
     pub fn with_fields(&self, db: u8) -> usize {
         let sum = self.counters.iter().map(|counters| counters.with_fields(db as usize)).sum::<i64>();
         usize::try_from(sum).unwrap_or(0)
+    }
+    /// Until this time what has expired cannot be seen but is not removed by reading it, so that nothing changes.
+    /// Writing removes it. 0 ends the pause.
+    pub fn pause_expiry(&self, until_ms: u64) {
+        self.expiry_paused_until_ms.store(until_ms, Ordering::Relaxed);
+    }
+    /// Whether expiry is paused.
+    #[must_use]
+    pub fn keeps_expired(&self, now_ms: u64) -> bool {
+        now_ms < self.expiry_paused_until_ms.load(Ordering::Relaxed)
     }
     /// How many want to be told of every write by [`EffectSink::wrote`](crate::EffectSink::wrote). Looked at under the
     /// lock of the key: who counts himself in and locks a key then is told of every later write to it.

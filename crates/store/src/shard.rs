@@ -182,13 +182,25 @@ impl<'b> ShardGuard<'b> {
     #[inline]
     pub(crate) fn live(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Found> {
         let found = self.data.heap.find(op.db as usize, key)?;
-        if found.expires() { self.live_expiring(op, key, found) } else { Some(found) }
+        if found.expires() { self.live_expiring(op, key, found, false) } else { Some(found) }
+    }
+
+    /// As [`live`](Self::live), for what only reads: while expiry is paused, a key that has expired is not found and
+    /// stays.
+    #[inline]
+    pub(crate) fn visible(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Found> {
+        let found = self.data.heap.find(op.db as usize, key)?;
+        if found.expires() { self.live_expiring(op, key, found, true) } else { Some(found) }
     }
 
     /// Out of line, so that keys without an expiry pay one test for it.
     #[inline(never)]
-    fn live_expiring(&mut self, op: &mut Op<'_>, key: &Key<'_>, found: Found) -> Option<Found> {
-        if self.data.heap.entry(op.db as usize, found).expire_ms() <= self.time(op) {
+    fn live_expiring(&mut self, op: &mut Op<'_>, key: &Key<'_>, found: Found, reads: bool) -> Option<Found> {
+        let now_ms = self.time(op);
+        if self.data.heap.entry(op.db as usize, found).expire_ms() <= now_ms {
+            if reads && self.keyspace.keeps_expired(now_ms) {
+                return None;
+            }
             let garbage = self.remove_found(op, key, found, Cause::Expired);
             self.keyspace.discard(garbage);
             return None;

@@ -120,9 +120,9 @@ fn save(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
 fn cat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     match args.len() {
         2 => {
-            // Categories of modules count only if something of them is served.
+            // Categories of modules count only if something of them is served; that of scripts is always known.
             let ids = (0..COMMANDS.len() as u16).map(CommandId).filter(|&id| context.engine.serves(id));
-            let served = ids.fold(0, |all, id| all | id.spec().acl);
+            let served = ids.fold(acl::SCRIPTING, |all, id| all | id.spec().acl);
             let names: Vec<&str> =
                 acl::NAMES.iter().filter(|(bit, _)| served & bit != 0).map(|(_, name)| *name).collect();
             sink.array(names.len());

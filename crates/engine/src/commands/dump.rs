@@ -1,7 +1,7 @@
 //! Owns: DUMP and RESTORE. Does not own: the format (`crate::rdb`).
 
 use weft_store::hash_object::HashRef;
-use weft_store::{AccessMode, Digits, Expiry, ObjectRef, ValueRef};
+use weft_store::{AccessMode, Digits, Expiry, NewValue, ObjectRef, ValueRef};
 
 use crate::args::Args;
 use crate::context::Context;
@@ -106,6 +106,33 @@ impl Options {
     }
 }
 
+/// A payload's value; `text` keeps what it borrows.
+fn load<'t>(context: &Context<'_, '_>, payload: &[u8], text: &'t mut Vec<u8>) -> Result<NewValue<'t>, Error> {
+    let mut loader = Loader::new(context.engine);
+    read_payload(payload, &mut loader).map_err(|error| match error {
+        PayloadError::VersionOrChecksum => Error::err("DUMP payload version or checksum are wrong"),
+        PayloadError::Malformed => Error::err("Bad data format"),
+    })?;
+    loader.finish(text).ok_or_else(|| Error::err("Bad data format"))
+}
+
+/// Writes a key out and reads it back, with its expiry and its last use.
+pub(super) fn reload(context: &mut Context<'_, '_>, name: &[u8]) -> Result<(), Error> {
+    let key = context.key_of(name);
+    let (shard, mut op) = context.shard(&key);
+    let (expire_ms, info) = (shard.expire_ms(&mut op, &key).flatten(), shard.info(&mut op, &key));
+    let (Some(info), Some(value)) = (info, shard.peek(&mut op, &key)) else { return Ok(()) };
+    let bytes = payload(&value);
+    let mut text = Vec::new();
+    let value = load(context, &bytes, &mut text)?;
+    let (shard, mut op) = context.shard(&key);
+    let garbage = shard.remove(&mut op, &key);
+    shard.set(&mut op, &key, value, expire_ms.map_or(Expiry::None, Expiry::At));
+    shard.set_access(&mut op, &key, info.idle_s, info.frequency);
+    context.discard(garbage.unwrap_or_default());
+    Ok(())
+}
+
 fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let options = Options::parse(args)?;
     let key = context.key(args, 1);
@@ -115,13 +142,8 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     }
     let ttl_ms = args.int(2)?;
     let ttl_ms = u64::try_from(ttl_ms).map_err(|_| Error::err("Invalid TTL value, must be >= 0"))?;
-    let mut loader = Loader::new(context.engine);
-    read_payload(args.bytes(3), &mut loader).map_err(|error| match error {
-        PayloadError::VersionOrChecksum => Error::err("DUMP payload version or checksum are wrong"),
-        PayloadError::Malformed => Error::err("Bad data format"),
-    })?;
     let mut text = Vec::new();
-    let value = loader.finish(&mut text).ok_or_else(|| Error::err("Bad data format"))?;
+    let value = load(context, args.bytes(3), &mut text)?;
     let expiry = match ttl_ms {
         0 => Expiry::None,
         ttl_ms if options.absolute => Expiry::At(ttl_ms),

@@ -132,6 +132,10 @@ fn zadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 }
 
 fn zincrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    // Valkey reads ZADD's options here too, and finds no pair behind them.
+    if ["NX", "XX", "GT", "LT", "CH", "INCR"].iter().any(|name| args.is(2, name)) {
+        return Err(ErrorCode::Syntax.into());
+    }
     let pairs = pairs(args, 2)?;
     add(context, args, sink, (Options { incr: true, ..Options::default() }, &pairs))
 }

@@ -3,7 +3,7 @@
 
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
 use crate::session::client_flag;
@@ -106,11 +106,33 @@ fn replicaof(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 }
 
 fn failover(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Result<(), Error> {
-    Err(Error::err(if args.len() == 2 && args.is(1, "ABORT") {
-        "No failover in progress."
-    } else {
-        "FAILOVER requires connected replicas."
-    }))
+    if args.len() == 2 && args.is(1, "ABORT") {
+        return Err(Error::err("No failover in progress."));
+    }
+    check_failover(args)?;
+    Err(Error::err("FAILOVER requires connected replicas."))
+}
+
+/// The arguments of FAILOVER are read before it is seen that there is no replica.
+fn check_failover(args: &Args<'_>) -> Result<(), Error> {
+    let (mut at, mut to, mut force, mut timeout) = (1, false, false, false);
+    while at < args.len() {
+        let more = args.len() - at - 1;
+        if !timeout && more >= 1 && args.is(at, "TIMEOUT") {
+            if args.int(at + 1)? <= 0 {
+                return Err(Error::err("FAILOVER timeout must be greater than 0"));
+            }
+            (timeout, at) = (true, at + 2);
+        } else if !to && more >= 2 && args.is(at, "TO") {
+            args.int(at + 2)?;
+            (to, at) = (true, at + 3);
+        } else if !force && args.is(at, "FORCE") {
+            (force, at) = (true, at + 1);
+        } else {
+            return Err(ErrorCode::Syntax.into());
+        }
+    }
+    Ok(())
 }
 
 fn monitor(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {

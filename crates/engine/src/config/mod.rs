@@ -141,7 +141,7 @@ impl Engine {
             }
             wanted.push((at, values.0[at].clone()));
         }
-        for ((at, new), (_, text)) in wanted.iter_mut().zip(pairs) {
+        for ((at, new), (name, text)) in wanted.iter_mut().zip(pairs) {
             let directive = &DIRECTIVES[*at];
             let words: Vec<&[u8]> = if directive.kind.takes_many() && !text.is_empty() {
                 text.split(|byte| *byte == b' ').collect()
@@ -149,7 +149,7 @@ impl Engine {
                 vec![text]
             };
             *new = value::parse(directive, &words, new)
-                .map_err(|why| error(directive.name.as_bytes(), Some(why)))?;
+                .map_err(|why| error(&name.to_ascii_lowercase(), Some(why)))?;
         }
         self.apply(&mut values, &wanted)
     }

@@ -123,8 +123,15 @@ fn parse_one(kind: Kind, word: &[u8]) -> Result<Value, Refusal> {
         }
         Kind::Memory { min, max } => {
             let signed = if min < 0 { weft_store::parse_int(word) } else { None };
-            let number = bytes(word).or(signed).ok_or("argument must be a memory value")?;
-            in_range(number, min, max).map(Value::number)
+            let number = match bytes(word).or(signed) {
+                Some(number) => in_range(number, min, max)?,
+                // Valkey reads 64 bits before it looks at the range.
+                None if weft_store::parse_int(word).is_none() && is_u64(word) => {
+                    return Err(format!("argument must be between {min} and {max} inclusive").into());
+                }
+                None => return Err("argument must be a memory value".into()),
+            };
+            Ok(Value::number(number))
         }
         Kind::MemoryOrPercent => memory_or_percent(word),
         Kind::Enum(all) => {
@@ -151,6 +158,11 @@ fn parse_one(kind: Kind, word: &[u8]) -> Result<Value, Refusal> {
         }
         _ => Err("wrong number of arguments".into()),
     }
+}
+
+fn is_u64(word: &[u8]) -> bool {
+    word.iter().all(u8::is_ascii_digit)
+        && std::str::from_utf8(word).is_ok_and(|word| word.parse::<u64>().is_ok())
 }
 
 fn in_range(number: i64, min: i64, max: i64) -> Result<i64, Refusal> {

@@ -118,10 +118,9 @@ fn needs_memory(spec: &CommandSpec, session: &Session) -> bool {
             && session.transaction.as_ref().is_some_and(|transaction| transaction.has(flag::DENYOOM))
 }
 
-/// CLIENT PAUSE must not hold the command that ends it, nor what only looks.
+/// CLIENT PAUSE must not hold the command that ends it, nor what comes before it and behind it on a connection.
 fn is_control(spec: &CommandSpec) -> bool {
-    let root = spec.container.map_or(spec.name, |container| container.spec().name);
-    matches!(root, "CLIENT" | "INFO" | "MULTI" | "DISCARD" | "QUIT" | "RESET" | "AUTH" | "HELLO")
+    matches!(spec.name, "UNPAUSE" | "QUIT" | "RESET" | "AUTH" | "HELLO")
 }
 
 /// The number of arguments, the name included.

@@ -14,22 +14,19 @@ pub(crate) use checks::check_arity;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weft_protocol::table::CommandId;
-use weft_store::evict::Outcome as Eviction;
-use weft_store::{Batch, Evictor, Policy, Worker, World, XorShift};
+use weft_store::{Batch, Worker, World, XorShift};
 
 use crate::args::{Args, OwnedArgs, Texts};
 use crate::blocking::{self, End};
 use crate::context::{Context, Effects, Hold, Local};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::eviction::Eviction;
 use crate::handler::{Handler, Scope};
 use crate::reply::{Output, ReplySink};
 use crate::requests::{BATCH_MAX, Requests, Straight, What};
 use crate::session::{ReplyMode, Session, Then, client_flag};
 use crate::stats::{WorkerStats, bump};
-
-/// Keys that one command may evict before it runs; more memory is found by the next ones.
-const EVICTIONS_PER_COMMAND_MAX: usize = 64;
 
 /// Requests that are worth having the keyspace to oneself for.
 const ALONE_MIN: usize = 4;
@@ -98,9 +95,9 @@ pub(crate) struct Core<'e> {
     pub(crate) engine: &'e Engine,
     pub(crate) local: Local,
     stats: &'e WorkerStats,
-    evictor: Evictor,
-    /// The policy that the evictor's candidates are for.
-    evicting_by: Policy,
+    eviction: Eviction,
+    /// Keys were evicted for the present command.
+    evicted: bool,
     now_ms: u64,
     /// Nanoseconds of the present batch that commands have been charged with one by one.
     charged_ns: u64,
@@ -127,8 +124,8 @@ impl<'e> Executor<'e> {
                 engine,
                 local,
                 stats: &engine.stats.workers[usize::from(worker)],
-                evictor: Evictor::new(seed ^ 0x5bd1),
-                evicting_by: Policy::NoEviction,
+                eviction: Eviction::new(seed ^ 0x5bd1),
+                evicted: false,
                 now_ms: engine.clock.now_ms(),
                 charged_ns: 0,
                 quick: Vec::with_capacity(BATCH_MAX),
@@ -324,8 +321,11 @@ impl Core<'_> {
         session: &mut Session,
         sink: &mut ReplySink<'_>,
     ) -> Ran {
-        let mark = sink.mark();
         let checked = self.check(tier, what, args, session);
+        if self.evicted {
+            self.tell_evicted(session, sink);
+        }
+        let mark = sink.mark();
         let (id, handler) = match checked {
             Ok(checks::Verdict::Run(id, handler)) => (id, handler),
             Ok(checks::Verdict::Queue) => {
@@ -470,29 +470,19 @@ impl Core<'_> {
 
     /// Evicts until there is room, if there is a limit. Says whether a command that needs memory may run.
     fn make_room(&mut self, batch: &Batch<'_>) -> bool {
-        let settings = &self.engine.settings;
-        let limit = settings.maxmemory_bytes.load(Relaxed);
-        if limit == 0 || self.engine.keyspace.used_bytes() <= limit {
-            return true;
+        let room = self.eviction.make_room(self.engine, batch, self.now_ms, &mut self.local.effects);
+        self.evicted |= room.evicted > 0;
+        room.is_there
+    }
+
+    /// Before its own reply a client is told of what was evicted: the reply may come from a key that it has cached, and
+    /// is gone.
+    #[cold]
+    fn tell_evicted(&mut self, session: &Session, sink: &mut ReplySink<'_>) {
+        self.evicted = false;
+        if session.info.has(client_flag::TRACKING) && session.reply_mode == ReplyMode::On {
+            self.engine.invalidate_before_reply(&mut self.local.effects, session, sink);
         }
-        let (policy, samples) = (settings.policy(), settings.maxmemory_samples.load(Relaxed) as usize);
-        if policy != self.evicting_by {
-            self.evictor.reset();
-            self.evicting_by = policy;
-        }
-        let threshold_ms = settings.latency_threshold_ms.load(Relaxed);
-        let watched = (threshold_ms != 0).then(Instant::now);
-        let (outcome, _) = self.evictor.evict_until(
-            batch,
-            (policy, samples),
-            (limit, EVICTIONS_PER_COMMAND_MAX),
-            self.now_ms,
-            &mut self.local.effects,
-        );
-        if let Some(watched) = watched {
-            self.engine.event_took("eviction-cycle", watched.elapsed(), threshold_ms, self.now_ms);
-        }
-        outcome != Eviction::Nothing
     }
 
     fn release(&mut self, batch: &Batch<'_>, session: &mut Session) {

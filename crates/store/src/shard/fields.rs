@@ -82,6 +82,9 @@ impl ShardGuard<'_> {
             return;
         }
         let now_ms = self.time(op);
+        if self.keyspace.keeps_expired(now_ms) {
+            return;
+        }
         for _ in 0..ROUNDS_MAX {
             let Some(found) = self.live(op, key) else { return };
             if self.due_of(op.db as usize, found) > now_ms {

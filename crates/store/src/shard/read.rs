@@ -43,7 +43,7 @@ impl ShardGuard<'_> {
     /// GET: the value, counted as a hit or miss and, with `op.touch`, as an access.
     #[inline]
     pub fn get(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<ValueRef<'_>> {
-        let Some(found) = self.live(op, key) else {
+        let Some(found) = self.visible(op, key) else {
             self.counters.add(Counter::Misses, 1);
             op.sink.missed(op.db, key.bytes);
             return None;
@@ -61,7 +61,7 @@ impl ShardGuard<'_> {
     /// The value for a command that goes on to write: no hit, no miss, no access.
     #[inline]
     pub fn peek(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<ValueRef<'_>> {
-        let found = self.live(op, key)?;
+        let found = self.visible(op, key)?;
         Some(self.heap().entry(op.db as usize, found).value())
     }
 
@@ -72,19 +72,19 @@ impl ShardGuard<'_> {
 
     /// EXISTS.
     pub fn exists(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> bool {
-        self.live(op, key).is_some()
+        self.visible(op, key).is_some()
     }
 
     /// The absolute expiry: `None` without a key, `Some(None)` without an expiry.
     pub fn expire_ms(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Option<u64>> {
-        let found = self.live(op, key)?;
+        let found = self.visible(op, key)?;
         let expire_ms = self.heap().entry(op.db as usize, found).expire_ms();
         Some((expire_ms != u64::MAX).then_some(expire_ms))
     }
 
     /// OBJECT and MEMORY USAGE, without counting an access.
     pub fn info(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<KeyInfo> {
-        let found = self.live(op, key)?;
+        let found = self.visible(op, key)?;
         let mode = self.mode();
         let entry = self.heap().entry(op.db as usize, found);
         let (encoding, owned) = match entry.value() {
@@ -128,15 +128,20 @@ impl ShardGuard<'_> {
         });
         for key in expired {
             // Seeing an expired key removes it.
-            self.live(op, &self.keyspace.key(&key));
+            self.visible(op, &self.keyspace.key(&key));
         }
         next
     }
 
     /// A key of this shard by chance, unless none is found in a bounded search. `pick` sees up to 7 keys; the last
-    /// counts.
+    /// counts. While expiry is paused and no other key is found, one that has expired is better than none.
     pub fn random_key<R>(&mut self, op: &Op<'_>, mut pick: impl FnMut(&[u8]) -> R) -> Option<R> {
         let now_ms = self.time(op);
+        let found = self.random_key_at(op, now_ms, &mut pick);
+        let again = found.is_none() && self.keyspace.keeps_expired(now_ms);
+        if again { self.random_key_at(op, 0, &mut pick) } else { found }
+    }
+    fn random_key_at<R>(&mut self, op: &Op<'_>, now_ms: u64, pick: &mut impl FnMut(&[u8]) -> R) -> Option<R> {
         let data = &mut *self.data;
         let (position, skip) = (data.rng.next_u64() as u32, data.rng.below(7));
         let mut picked = None;

@@ -8,7 +8,7 @@ var texts = map[string]string{
 	"expected-bulk":             "Protocol error: expected '$'",
 	"bulk-length":               "Protocol error: invalid bulk length",
 	"bulk-line":                 "Protocol error: too big bulk count string",
-	"bulk-end":                  "Protocol error: expected CRLF after bulk",
+	"bulk-end":                  "Protocol error: invalid CRLF in request",
 	"too-many-arguments":        "Protocol error: too many arguments",
 	"unauthenticated-arguments": "Protocol error: unauthenticated multibulk length",
 	"argument-too-long":         "Protocol error: invalid bulk length",

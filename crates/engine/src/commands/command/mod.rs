@@ -127,7 +127,7 @@ fn getkeys(
     let inner = owned.args();
     let mut found = Vec::new();
     keys::each_with_flags(&inner, |index, flags| found.push((index, flags)));
-    if found.is_empty() && spec.flags & flag::NO_MANDATORY_KEYS == 0 {
+    if found.is_empty() && spec.flags & flag::NO_MANDATORY_KEYS == 0 || keys::are_too_few(&inner) {
         return Err(Error::err("Invalid arguments specified for command"));
     }
     sink.array(found.len());
@@ -167,7 +167,8 @@ fn write_info(engine: &Engine, id: CommandId, sink: &mut ReplySink<'_>) {
 
 /// Flags that servers keep to themselves are left out.
 fn shown_flags(spec: &CommandSpec) -> u32 {
-    spec.flags & !(flag::ONLY_SENTINEL | flag::SENTINEL | flag::PROTECTED)
+    let inner = flag::MAY_REPLICATE | flag::TOUCHES_ARBITRARY_KEYS | flag::ALL_DBS;
+    spec.flags & !(flag::ONLY_SENTINEL | flag::SENTINEL | flag::PROTECTED | inner)
 }
 
 fn write_names(names: &[(u32, &str)], bits: u32, prefix: &str, sink: &mut ReplySink<'_>) {

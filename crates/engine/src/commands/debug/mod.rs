@@ -15,7 +15,7 @@ use std::time::Duration;
 use weft_store::{AccessMode, Cursor, Digits, Expiry, NewValue, ValueRef};
 
 use super::config::is_allowed;
-use super::help;
+use super::{dump, help};
 use crate::args::Args;
 use crate::config::value::bytes;
 use crate::context::Context;
@@ -50,8 +50,8 @@ const SUBCOMMANDS: &[(&str, usize, usize, Run)] = &[
     ("PROTOCOL", 1, 1, protocol),
     ("QUICKLIST", 1, 2, quicklist),
     ("QUICKLIST-PACKED-THRESHOLD", 1, 1, packed_threshold),
-    ("RELOAD", 0, usize::MAX, no_reload),
-    ("LOADAOF", 0, 0, no_reload),
+    ("RELOAD", 0, 3, reload),
+    ("LOADAOF", 0, 0, no_log),
     ("SDSLEN", 1, 1, sdslen),
     ("SET-ACTIVE-EXPIRE", 1, 1, set_active_expire),
     ("SLEEP", 1, 1, sleep),
@@ -74,7 +74,7 @@ const SUBCOMMANDS: &[(&str, usize, usize, Run)] = &[
 ];
 
 fn is_about_keys(args: &Args<'_>) -> bool {
-    ["DIGEST", "DIGEST-VALUE", "LISTPACK", "OBJECT", "POPULATE", "QUICKLIST", "SDSLEN"]
+    ["DIGEST", "DIGEST-VALUE", "LISTPACK", "OBJECT", "POPULATE", "QUICKLIST", "RELOAD", "SDSLEN"]
         .iter()
         .any(|name| args.is(1, name))
 }
@@ -109,8 +109,41 @@ fn no_crash(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Out
     Err(Error::err("Weft does not crash on request; SHUTDOWN stops it, a signal kills it"))
 }
 
-fn no_reload(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
-    Err(Error::err("Weft has no snapshots and no append-only file yet: there is nothing to load from"))
+fn no_log(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+    Err(Error::err("Weft has no append-only file yet: there is nothing to load from"))
+}
+
+/// Every key is written as DUMP writes it and read back, one after the other: what a restart with a snapshot does to
+/// encodings, expiries and groups, without the file. So NOSAVE, which reads an older one, is refused.
+fn reload(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+    for index in 2..args.len() {
+        if args.is(index, "NOSAVE") {
+            return Err(Error::err(
+                "Weft has no snapshots yet: there is nothing to load from but what is in memory",
+            ));
+        }
+        if !args.is(index, "MERGE") && !args.is(index, "NOFLUSH") {
+            return Err(Error::err("DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options."));
+        }
+    }
+    let own = context.db;
+    for db in 0..context.engine.keyspace.database_count() as u8 {
+        context.db = db;
+        // Writing back moves entries, so the names come first.
+        let (mut names, mut cursor) = (Vec::new(), Cursor::START);
+        loop {
+            cursor = context.scan(cursor, SCAN_STEP, |key, _| names.push(key.to_vec()));
+            if cursor.is_end() {
+                break;
+            }
+        }
+        for name in names {
+            dump::reload(context, &name)?;
+        }
+    }
+    context.db = own;
+    sink.ok();
+    Ok(())
 }
 
 fn sleep(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
@@ -232,7 +265,15 @@ fn object(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
         }
     });
     if let Some(len) = list.filter(|_| info.encoding == "quicklist") {
-        text.push_str(&format!(" ql_nodes:1 ql_avg_node:{len}.00 ql_compressed:0"));
+        let settings = &context.engine.settings;
+        let fill = settings.list_max_listpack_size.load(Relaxed);
+        let compressed = u8::from(settings.list_compress_depth.load(Relaxed) != 0);
+        let fields =
+            format!(" ql_nodes:1 ql_avg_node:{len}.00 ql_listpack_max:{fill} ql_compressed:{compressed}");
+        text.push_str(&fields);
+        if let Some(len) = serialized {
+            text.push_str(&format!(" ql_uncompressed_size:{len}"));
+        }
     }
     sink.simple(&text);
     Ok(())

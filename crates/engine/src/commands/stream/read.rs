@@ -165,13 +165,13 @@ pub(super) fn xread(
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
     let request = Request::parse(args, false)?;
-    let (waiting, mut other_type) = (context.claim.is_some(), false);
+    let (waiting, mut other_type, mut begun_anew) = (context.claim.is_some(), false, false);
     let mut after = Vec::with_capacity(request.streams);
     let mut served = Vec::new();
     for index in 0..request.streams {
         let key = context.key_of(request.key(args, index));
         let stream = match find(context, &key) {
-            // A waiter hears of something else at a key only when there is something to read at another.
+            // A waiter hears of something else at a key only when another has got an entry.
             Err(_) if waiting => {
                 other_type = true;
                 None
@@ -198,9 +198,11 @@ pub(super) fn xread(
         if last.is_some_and(|last| last.id > id) {
             served.push(index);
         }
+        // Its ids only grow: this is another stream than the one that was waited for.
+        begun_anew |= waiting && log.is_some_and(|log| log.last_id() < id);
         after.push(id);
     }
-    if served.is_empty() {
+    if served.is_empty() && !(other_type && begun_anew) {
         return block_or_null(context, args, sink, &request, Some(&after));
     }
     if other_type {
