@@ -19,6 +19,8 @@ pub const BATCH_MAX: usize = 64;
 const MORE_KEYS_MAX: usize = 1024;
 /// Such keys from which on a batch is full: what they and the first ones need still fits into the first-level cache.
 const MORE_KEYS_FULL: usize = 64;
+/// Keys of a request that goes straight, at most: it is not timed by itself.
+const STRAIGHT_KEYS_MAX: usize = 32;
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +133,17 @@ pub(crate) enum Straight {
     Set,
     /// PING without a message.
     Ping,
+    /// MGET of a few keys.
+    MGet,
+    /// MSET of a few keys.
+    MSet,
+}
+
+impl Straight {
+    /// Whether it looks at nothing but the values of its keys.
+    pub(crate) const fn reads(self) -> bool {
+        matches!(self, Self::Get | Self::MGet)
+    }
 }
 
 /// One request.
@@ -160,6 +173,8 @@ pub struct Request {
     key_at: u16,
     /// The hashes of its further keys.
     more: (u32, u32),
+    /// Keys of the requests before it that are prefetched.
+    pub(crate) keys_before: u32,
 }
 
 impl Request {
@@ -187,6 +202,8 @@ pub struct Requests {
     shapes: [Option<(Shape, CommandId)>; SHAPES],
     /// Hashes of the keys behind the first of requests with several, for prefetching.
     more: Vec<u64>,
+    /// Keys that are prefetched.
+    keys: u32,
 }
 
 impl Default for Requests {
@@ -199,6 +216,7 @@ impl Default for Requests {
             recent: None,
             shapes: [None; SHAPES],
             more: Vec::new(),
+            keys: 0,
         }
     }
 }
@@ -209,6 +227,7 @@ impl Requests {
         self.slots.clear();
         self.list.clear();
         self.more.clear();
+        self.keys = 0;
         self.open = 0;
     }
     /// The requests.
@@ -230,6 +249,12 @@ impl Requests {
     #[inline]
     pub(crate) fn more_hashes(&self, request: &Request) -> &[u64] {
         &self.more[request.more.0 as usize..request.more.1 as usize]
+    }
+    /// The hashes of the keys of a request whose first argument is one.
+    #[inline]
+    pub(crate) fn hashes(&self, request: &Request) -> impl Iterator<Item = u64> + Clone + '_ {
+        let (first, more) = (request.hash, self.more_hashes(request));
+        std::iter::once(first).chain(more.iter().copied())
     }
     /// Whether prefetching helps: there is more than one key to wait for.
     pub(crate) fn has_many_keys(&self) -> bool {
@@ -375,18 +400,29 @@ impl Requests {
         };
         let name = usize::from(named);
         let (mut key_at, mut hash, mut more) = (0, 0, (0, 0));
+        let keys_before = self.keys;
+        let mut straight = match traits & traits::STRAIGHT {
+            0 => Straight::No,
+            kind => self.straight(kind, (name, options)),
+        };
         if traits & traits::ONE_KEY != 0
             && let Some(&Slot::Frame { offset, len }) = self.slots.list.get(self.open + name)
         {
             let key = &bytes[frame_at + offset as usize..][..len as usize];
             (key_at, hash) = (1, keyspace.key(key).hash());
+            self.keys += 1;
         } else if traits & traits::KEYS != 0 {
-            (key_at, hash, more) = self.find_keys(keyspace, (what, options, named), &bytes[frame_at..]);
+            let several = match straight {
+                Straight::MGet => self.every_key(keyspace, (name, 1), &bytes[frame_at..]),
+                Straight::MSet => self.every_key(keyspace, (name, 2), &bytes[frame_at..]),
+                _ => None,
+            };
+            (key_at, hash, more) = several.unwrap_or_else(|| {
+                straight = Straight::No;
+                self.find_keys(keyspace, (what, options, named), &bytes[frame_at..])
+            });
+            self.keys += u32::from(hash != 0) + (more.1 - more.0);
         }
-        let straight = match traits & traits::STRAIGHT {
-            0 => Straight::No,
-            kind => self.straight(kind, (name, options)),
-        };
         self.list.push(Request {
             connection: client.connection,
             channel: client.channel,
@@ -400,6 +436,7 @@ impl Requests {
             hash,
             key_at,
             more,
+            keys_before,
         });
         self.open = self.slots.list.len();
         traits & traits::BARRIER != 0
@@ -414,8 +451,40 @@ impl Requests {
                 Straight::Set
             }
             (traits::STRAIGHT_PING, Some([])) => Straight::Ping,
+            (traits::STRAIGHT_MGET, Some(keys)) if (1..=STRAIGHT_KEYS_MAX).contains(&keys.len()) => {
+                Straight::MGet
+            }
+            (traits::STRAIGHT_MSET, Some(pairs))
+                if (1..=STRAIGHT_KEYS_MAX).contains(&(pairs.len() / 2)) && pairs.len().is_multiple_of(2) =>
+            {
+                Straight::MSet
+            }
             _ => Straight::No,
         }
+    }
+
+    /// The keys of a request each of whose arguments is one, or each second of whose is; as [`Self::find_keys`] gives
+    /// them. Nothing if an argument is no piece of the frame.
+    #[inline]
+    fn every_key(
+        &mut self,
+        keyspace: &Keyspace,
+        (name, step): (usize, usize),
+        frame: &[u8],
+    ) -> Option<(u16, u64, (u32, u32))> {
+        let start = self.more.len();
+        let slots = self.slots.list.get(self.open + name..)?;
+        if !slots.iter().all(|slot| matches!(slot, Slot::Frame { .. })) {
+            return None;
+        }
+        let keys = slots.iter().step_by(step).filter_map(|slot| match *slot {
+            Slot::Frame { offset, len } => frame.get(offset as usize..)?.get(..len as usize),
+            _ => None,
+        });
+        let mut hashes = keys.map(|key| keyspace.key(key).hash());
+        let first = hashes.next()?;
+        self.more.extend(hashes);
+        Some((1, first, (start as u32, self.more.len() as u32)))
     }
 
     /// The keys of a request that has several, or one that is not its first argument: where the first stands, its hash,

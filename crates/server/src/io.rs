@@ -145,13 +145,16 @@ impl Host for Io {
         };
         let output = &mut connection.output;
         match &mut connection.peer {
-            Peer::Resp(single) => Some(Lent { session: &mut single.session, output, bytes }),
+            Peer::Resp(single) => {
+                Some(Lent { session: &mut single.session, output, bytes, shared_bytes: usize::MAX })
+            }
             Peer::Respb(channels) => {
                 if let Some(full) = channels.lend(channel, output) {
                     self.aftermath.push(Aftermath::OutputFull(index, full));
                 }
+                let shared_bytes = channels.shared_bytes(channel, output);
                 let session = &mut channels.get_mut(channel)?.session;
-                Some(Lent { session, output, bytes })
+                Some(Lent { session, output, bytes, shared_bytes })
             }
         }
     }

@@ -18,6 +18,7 @@
 //! modified in place, which OBJECT ENCODING shows.
 
 pub(crate) mod heap;
+pub(crate) mod sight;
 
 use crate::hash_object::HashRef;
 use crate::list::ListRef;

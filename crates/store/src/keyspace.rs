@@ -6,7 +6,8 @@
 //! 1. [`Worker::enter`] starts a [`Batch`]: one store and one fence.
 //! 2. For each command, [`Keyspace::key`] hashes its key and [`Batch::prefetch_bucket`] asks for the bucket; then, for
 //!    each, [`Batch::prefetch_entry`] asks for the entries that the tags point out. Neither takes a lock.
-//! 3. Each command locks its shards ([`Batch::lock`], [`Batch::lock_keys`]) and runs on the guards.
+//! 3. A command that only reads strings takes what was seen then, if it is still there ([`Batch::read`]); any other
+//!    locks its shards ([`Batch::lock`], [`Batch::lock_keys`]) and runs on the guards.
 //! 4. Dropping the batch ends it. Locks do not outlive it, which the borrow checker sees to.
 //!
 //! A command that cannot name its keys ends the batch and takes [`Worker::world`], which waits until nobody is in one.
@@ -18,6 +19,7 @@ use crate::access::AccessMode;
 use crate::counters::{Counter, Counters, DATABASES_MAX};
 use crate::effect::Effect;
 use crate::entry::Garbage;
+use crate::entry::sight::{Sights, Sole};
 use crate::entry::heap::{Env, Key};
 use crate::epoch::{Closed, Pin, WORKERS_MAX};
 use crate::hash::{KeyHasher, SHARDS_MAX, shard_of};
@@ -25,7 +27,8 @@ use crate::reaper::{Backing, Reaper};
 use crate::shard::{Op, Shard, ShardGuard, emit};
 use crate::slab::pages::{PageSource, PageStats};
 use crate::table::array::Array;
-use crate::table::head::Directory;
+use crate::table::head::{Directory, prefetch_entry};
+use crate::value::ValueRef;
 pub use guards::Guards;
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -136,7 +139,7 @@ impl Keyspace {
     /// A handle for a worker thread; `None` when all are out.
     #[must_use]
     pub fn worker(&self) -> Option<Worker<'_>> {
-        self.directory.domain.join().map(|slot| Worker { keyspace: self, slot })
+        self.directory.domain.join().map(|slot| Worker { keyspace: self, slot, sights: Sights::default() })
     }
 
     /// A counter's sum over all workers: one cache line each.
@@ -278,6 +281,7 @@ impl Keyspace {
 pub struct Worker<'k> {
     keyspace: &'k Keyspace,
     slot: usize,
+    sights: Sights,
 }
 
 impl<'k> Worker<'k> {
@@ -285,7 +289,7 @@ impl<'k> Worker<'k> {
     #[inline]
     pub fn enter(&mut self) -> Batch<'_> {
         let pin = self.keyspace.directory.domain.enter(self.slot);
-        self.batch(pin, None)
+        Self::batch((self.keyspace, self.slot), &mut self.sights, pin, None)
     }
     /// Starts a batch that has the keyspace to itself if nobody else is in a batch now, and an ordinary one otherwise.
     /// Others wait until it ends, so this is for keyspaces whose commands all run on one worker. Costs some 30 ns more
@@ -293,12 +297,19 @@ impl<'k> Worker<'k> {
     #[inline]
     pub fn enter_alone(&mut self) -> Batch<'_> {
         let (pin, alone) = self.keyspace.directory.domain.enter_alone(self.slot);
-        self.batch(pin, alone)
+        Self::batch((self.keyspace, self.slot), &mut self.sights, pin, alone)
     }
-    fn batch<'w>(&'w self, pin: Pin<'w, Array>, alone: Option<Closed<'w, Array>>) -> Batch<'w> {
+    fn batch<'w>(
+        (keyspace, slot): (&'w Keyspace, usize),
+        sights: &'w mut Sights,
+        pin: Pin<'w, Array>,
+        alone: Option<Closed<'w, Array>>,
+    ) -> Batch<'w> {
+        sights.clear();
         Batch {
-            keyspace: self.keyspace,
-            counters: &self.keyspace.counters[self.slot],
+            keyspace,
+            counters: &keyspace.counters[slot],
+            sights,
             alone,
             pin,
             _one_thread: PhantomData,
@@ -331,6 +342,8 @@ impl Drop for Worker<'_> {
 pub struct Batch<'w> {
     keyspace: &'w Keyspace,
     counters: &'w Counters,
+    /// What the prefetches of this batch have seen.
+    sights: &'w mut Sights,
     /// The proof that no other worker is in a batch, if none is.
     alone: Option<Closed<'w, Array>>,
     pin: Pin<'w, Array>,
@@ -339,17 +352,79 @@ pub struct Batch<'w> {
 }
 
 impl<'w> Batch<'w> {
-    /// Asks for the bucket of a key's hash: stage one, no lock.
+    /// Asks for the bucket of a key's hash: stage one, no lock. What is seen of the key on the way is known by how many
+    /// were asked for before it in this batch. `reads`: it is for [`Batch::read`], which needs no more than the entry.
     #[inline]
-    pub fn prefetch_bucket(&self, db: u8, hash: u64) {
-        self.keyspace.shard(shard_of(hash, self.keyspace.mask)).prefetch(db);
-        self.keyspace.directory.prefetch_bucket(&self.pin, self.keyspace.head_of(db, hash), hash);
+    pub fn prefetch_bucket(&mut self, db: u8, hash: u64, reads: bool) {
+        if !(reads && self.alone.is_some()) {
+            self.keyspace.shard(shard_of(hash, self.keyspace.mask)).prefetch(db);
+        }
+        let head = self.keyspace.head_of(db, hash);
+        self.keyspace.directory.prefetch_bucket(&self.pin, self.sights, (head, hash));
     }
-    /// Asks for the entries that the tags in the bucket point out: stage two, some 10 commands after stage one, no
-    /// lock. `whole`: the value is wanted too, not only whether there is one.
+    /// Asks for the entries that the tags in the bucket of sight number `at` point out: stage two, some 10 commands
+    /// after stage one, no lock. `whole`: the value is wanted too, not only whether there is one.
     #[inline]
-    pub fn prefetch_entry(&self, db: u8, hash: u64, whole: bool) {
-        self.keyspace.directory.prefetch_entry(&self.pin, self.keyspace.head_of(db, hash), hash, whole);
+    pub fn prefetch_entry(&mut self, at: usize, hash: u64, whole: bool) {
+        prefetch_entry(&self.pin, self.sights, at, hash, whole);
+    }
+    /// GET without a search: reads the value that stage two has seen as number `at`, if it still stands there, is the
+    /// key's and has no expiry; where `read` gives something, counts a hit and an access. Only under LRU. `None` says
+    /// nothing about the key.
+    #[inline]
+    pub fn read<R>(
+        &mut self,
+        at: usize,
+        key: &Key<'_>,
+        now_ms: u64,
+        read: impl FnOnce(&ValueRef<'_>) -> Option<R>,
+    ) -> Option<R> {
+        let mode = self.keyspace.access_mode();
+        if !self.sights.is_found(at) || mode != AccessMode::Lru {
+            return None;
+        }
+        // Alone, nobody can hold the shard: a guard borrows the batch.
+        let sole = match &self.alone {
+            Some(proof) => Sole::Alone(proof),
+            None => Sole::Locked(self.keyspace.shard(self.keyspace.shard_of(key)).hold(None)),
+        };
+        let read = self.sights.read((at, key.bytes), &sole, mode.fresh(now_ms), read);
+        if read.is_some() {
+            self.counters.add(Counter::Hits, 1);
+        }
+        read
+    }
+    /// SET without a search: writes a string that is no number over the one that stage two has seen as number `at`, if
+    /// that still stands there, is the key's, has no expiry and has room, and nobody waits for a key of the shard or is to
+    /// be told; counts a write. `false` says nothing about the key, and nothing has changed.
+    #[inline]
+    pub fn rewrite(&mut self, at: usize, op: &mut Op<'_>, key: &Key<'_>, text: &[u8]) -> bool {
+        let mode = self.keyspace.access_mode();
+        if !self.sights.is_found(at)
+            || mode != AccessMode::Lru
+            || op.sink.wants()
+            || self.keyspace.write_listeners().load(Ordering::Relaxed) != 0
+        {
+            return false;
+        }
+        let mut hold = self.keyspace.shard(self.keyspace.shard_of(key)).hold(self.alone.as_ref());
+        if hold.is_awaited() || !self.sights.rewrite((at, key.bytes), &mut hold, mode.fresh(op.now_ms), text) {
+            return false;
+        }
+        hold.rewrote(op.db, key.hash);
+        self.counters.add(Counter::Writes, 1);
+        true
+    }
+    /// Whether somebody waits for a key of this one's shard.
+    #[inline]
+    #[must_use]
+    pub fn is_awaited(&self, key: &Key<'_>) -> bool {
+        self.keyspace.shard(self.keyspace.shard_of(key)).hold(self.alone.as_ref()).is_awaited()
+    }
+    /// Whether no other worker can come between the commands of this batch.
+    #[must_use]
+    pub const fn is_alone(&self) -> bool {
+        self.alone.is_some()
     }
     /// Locks the shard of one key. Never lock a second shard while holding a guard from here: use [`Batch::lock_keys`].
     #[inline]

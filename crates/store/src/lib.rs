@@ -29,10 +29,10 @@
 //!
 //! let keyspace = Keyspace::new(Config::default());
 //! let mut worker = keyspace.worker().expect("workers are left");
-//! let batch = worker.enter();
+//! let mut batch = worker.enter();
 //! let key = keyspace.key(b"greeting");
-//! batch.prefetch_bucket(0, key.hash());
-//! batch.prefetch_entry(0, key.hash(), true);
+//! batch.prefetch_bucket(0, key.hash(), false);
+//! batch.prefetch_entry(0, key.hash(), true); // of the first key that was asked for
 //!
 //! let mut sink = NoEffects;
 //! let mut op = Op::new(0, 1_700_000_000_000, &mut sink);

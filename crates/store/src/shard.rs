@@ -44,6 +44,19 @@ pub(crate) struct ShardData {
     scratch: Vec<u8>,
 }
 
+impl ShardData {
+    /// Whether somebody waits for a key of the shard.
+    #[inline]
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.waiters.is_empty()
+    }
+    /// A string of the shard was written over, in its place.
+    #[inline]
+    pub(crate) fn rewrote(&mut self, db: u8, hash: u64) {
+        self.watches.touch(db, hash);
+    }
+}
+
 /// A shard, on cache lines of its own.
 #[repr(align(128))]
 pub(crate) struct Shard {
@@ -67,6 +80,14 @@ impl Shard {
         };
         let tables_address = data.heap.tables_address();
         Self { data: Held::new(data), next_expiry_ms: AtomicU64::new(u64::MAX), tables_address }
+    }
+    /// Holds the shard: by its lock, or without it for who proves that he has the keyspace to himself.
+    #[inline]
+    pub(crate) fn hold<'h>(&'h self, alone: Option<&'h Closed<'h, Array>>) -> Hold<'h, ShardData> {
+        match alone {
+            Some(proof) => self.data.alone(proof),
+            None => self.data.lock(),
+        }
     }
     /// Asks for what a look-up reads before it comes to the bucket: the lock with its neighbours, and the table.
     #[inline]
@@ -121,11 +142,7 @@ impl<'b> ShardGuard<'b> {
         id: u32,
         alone: Option<&'b Closed<'b, Array>>,
     ) -> Self {
-        let held = &keyspace.shard(id).data;
-        let data = match alone {
-            Some(proof) => held.alone(proof),
-            None => held.lock(),
-        };
+        let data = keyspace.shard(id).hold(alone);
         let used_before = data.heap.used_bytes();
         Self { keyspace, counters, id, data, used_before }
     }

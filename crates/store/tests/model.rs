@@ -149,9 +149,9 @@ impl Run<'_> {
         let at = self.now_ms + 1 + u64::from(self.rng.below(5000));
         let name = (db, key.clone());
         let named = self.keyspace.key(&key);
-        let batch = self.worker.enter();
-        batch.prefetch_bucket(db, named.hash());
-        batch.prefetch_entry(db, named.hash(), true);
+        let mut batch = self.worker.enter();
+        batch.prefetch_bucket(db, named.hash(), false);
+        batch.prefetch_entry(0, named.hash(), true);
         let mut op = Op::new(db, self.now_ms, &mut self.follower);
         let mut shard = batch.lock(&named);
         match choice {
@@ -428,12 +428,12 @@ fn prefetch_races_with_resizes() {
             let mut worker = keyspace.worker().unwrap();
             let mut number = 0_u64;
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                let batch = worker.enter();
-                for _ in 0..64 {
+                let mut batch = worker.enter();
+                for at in 0..64 {
                     number += 1;
                     let hash = keyspace.key(&number.to_ne_bytes()).hash();
-                    batch.prefetch_bucket((number % 3) as u8, hash);
-                    batch.prefetch_entry((number % 3) as u8, hash, number.is_multiple_of(2));
+                    batch.prefetch_bucket((number % 3) as u8, hash, number.is_multiple_of(3));
+                    batch.prefetch_entry(at, hash, number.is_multiple_of(2));
                 }
             }
         });

@@ -39,12 +39,14 @@ pub struct Lent<'h> {
     pub output: &'h mut Output,
     /// The bytes that the connection's requests of this batch point into.
     pub bytes: &'h [u8],
+    /// Bytes that neighbouring requests of the client may write before it must be lent again.
+    pub shared_bytes: usize,
 }
 
 /// The connections of a worker, as the executor needs them.
 pub trait Host {
     /// The client of a request; nothing when it has been closed meanwhile, and the request is void. Called right
-    /// before a request runs: once for each, or once for several neighbours of one RESP client.
+    /// before a request runs: once for each, or once for several neighbours of one client that write little.
     fn lend(&mut self, connection: u32, channel: u16) -> Option<Lent<'_>>;
     /// The request cannot run yet: its session waits, or CLIENT PAUSE holds it. It is to be [run](Executor::run_owned)
     /// later, behind those of the same client that were postponed before it.
@@ -153,13 +155,13 @@ impl<'e> Executor<'e> {
         while at < list.len() {
             {
                 let alone = self.runs_alone && list.len() - at >= ALONE_MIN;
-                let batch = if alone { self.worker.enter_alone() } else { self.worker.enter() };
+                let mut batch = if alone { self.worker.enter_alone() } else { self.worker.enter() };
                 if at == 0 && requests.has_many_keys() {
-                    prefetch(&batch, requests);
+                    prefetch(&mut batch, requests);
                 }
                 while let Some(request) = list.get(at) {
                     if request.straight != Straight::No {
-                        let ran = self.core.straight(&batch, requests, &list[at..], host);
+                        let ran = self.core.straight(&mut batch, requests, &list[at..], host);
                         at += ran;
                         if ran > 0 {
                             continue;
@@ -232,17 +234,23 @@ impl<'e> Executor<'e> {
 
 /// The two passes before the requests run. Costs some 2 ns a key; each saves up to two cache misses of 80 ns.
 #[inline]
-fn prefetch(batch: &Batch<'_>, requests: &Requests) {
+fn prefetch(batch: &mut Batch<'_>, requests: &Requests) {
     let keyed = || requests.list().iter().filter(|request| request.hash != 0);
     for request in keyed() {
-        batch.prefetch_bucket(request.db, request.hash);
-        requests.more_hashes(request).iter().for_each(|&hash| batch.prefetch_bucket(request.db, hash));
+        let reads = request.straight.reads();
+        batch.prefetch_bucket(request.db, request.hash, reads);
+        requests.more_hashes(request).iter().for_each(|&hash| batch.prefetch_bucket(request.db, hash, reads));
     }
+    let mut at = 0;
     for request in keyed() {
         let more = requests.more_hashes(request);
         let whole = request.straight != Straight::No || !more.is_empty();
-        batch.prefetch_entry(request.db, request.hash, whole);
-        more.iter().for_each(|&hash| batch.prefetch_entry(request.db, hash, whole));
+        batch.prefetch_entry(at, request.hash, whole);
+        at += 1;
+        for &hash in more {
+            batch.prefetch_entry(at, hash, whole);
+            at += 1;
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Owns: the straight way of what most requests are: GET, SET without options, PING, for clients of which nothing
-//! special is to be asked. Does not own: what these commands mean where anything is special: that is their handlers'.
+//! Owns: the straight way of what most requests are: GET, SET without options, MGET, MSET, PING, for clients of which
+//! nothing special is to be asked. Does not own: what these commands mean where anything is special: that is their handlers'.
 //!
 //! What [`Core::check`](super::Core) asks of every request is asked once for the neighbouring requests of one client,
 //! and what follows every command is counted for all of them together. A request takes its handler's way when
@@ -8,15 +8,18 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use weft_protocol::table::CommandId;
-use weft_store::{Batch, Expiry, Garbage, NewValue, Op, ValueRef};
+use weft_store::{Batch, Expiry, Garbage, Key, NewValue, Op, ValueRef};
 
 use super::{Core, Host, Lent};
 use crate::args::Texts;
 use crate::error::{Error, ErrorCode};
-use crate::reply::{Protocol, ReplySink};
+use crate::reply::ReplySink;
 use crate::requests::{Request, Requests, Straight};
 use crate::session::{ReplyMode, Session, client_flag};
 use crate::stats::bump;
+
+/// What any reply but a long string may take, with its header.
+const REPLY_BYTES_MIN: usize = 64;
 
 /// What the requests of one client that ran straight are counted as, when the next client's turn comes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +32,7 @@ impl Core<'_> {
     /// Runs requests from the front of `list` as long as they go straight, and says how many.
     pub(super) fn straight(
         &mut self,
-        batch: &Batch<'_>,
+        batch: &mut Batch<'_>,
         requests: &Requests,
         list: &[Request],
         host: &mut impl Host,
@@ -42,19 +45,21 @@ impl Core<'_> {
                 break;
             }
             let mut run = Run::default();
-            let from = at;
-            // RESPB counts the output of each request by itself.
-            let is_shared = lent.session.wire.protocol != Protocol::Respb;
+            let (from, end) = (at, lent.output.len().saturating_add(lent.shared_bytes));
+            // The first may write as much as it likes.
+            let mut room = usize::MAX;
             while let Some(request) = list.get(at)
                 && request.straight != Straight::No
                 && (request.connection, request.channel) == (connection, channel)
-                && (is_shared || at == from)
-                && self.run_straight(batch, requests, request, &mut lent)
+                && self.run_straight(batch, requests, request, &mut lent, room)
             {
                 run.requests += 1;
                 run.last = request.command();
                 run.last.inspect(|&id| self.ran(id));
                 at += 1;
+                if end != usize::MAX {
+                    room = end.saturating_sub(lent.output.len());
+                }
             }
             self.end_run(lent.session, run);
             if at == from {
@@ -91,56 +96,188 @@ impl Core<'_> {
         limit == 0 || self.engine.keyspace.used_bytes() <= limit
     }
 
-    /// Runs one request. `false`: its handler must, and nothing has been changed.
+    /// Runs one request whose reply may take `room` bytes. `false`: its handler must, or it must come first among the
+    /// requests of its client; and nothing has been changed.
     #[inline]
     fn run_straight(
         &mut self,
-        batch: &Batch<'_>,
+        batch: &mut Batch<'_>,
         requests: &Requests,
         request: &Request,
         lent: &mut Lent<'_>,
+        room: usize,
     ) -> bool {
-        let keyspace = &self.engine.keyspace;
-        let mut sink = ReplySink::new(lent.output, lent.session.wire);
-        if request.straight == Straight::Ping {
-            sink.pong();
-            return true;
+        if room < REPLY_BYTES_MIN {
+            return false;
         }
-        let key = keyspace.key_with_hash(requests.framed(request, 0, lent.bytes), request.hash);
+        match request.straight {
+            Straight::Get => self.get(batch, requests, request, lent, room),
+            Straight::Set => self.set(batch, requests, request, lent),
+            Straight::Ping => {
+                ReplySink::new(lent.output, lent.session.wire).pong();
+                true
+            }
+            // What is one command to others must not be several.
+            Straight::MGet if batch.is_alone() && room == usize::MAX => {
+                self.get_many(batch, requests, request, lent);
+                true
+            }
+            Straight::MSet if batch.is_alone() => self.set_many(batch, requests, request, lent),
+            Straight::MGet | Straight::MSet | Straight::No => false,
+        }
+    }
+
+    #[inline]
+    fn get(
+        &mut self,
+        batch: &mut Batch<'_>,
+        requests: &Requests,
+        request: &Request,
+        lent: &mut Lent<'_>,
+        room: usize,
+    ) -> bool {
+        let key = self.engine.keyspace.key_with_hash(requests.framed(request, 0, lent.bytes), request.hash);
         let db = lent.session.db;
-        let mut op = Op::new(db, self.now_ms, &mut self.local.effects);
-        let mut guard = batch.lock(&key);
-        if request.straight == Straight::Get {
-            let before = sink.len();
+        let mut sink = ReplySink::new(lent.output, lent.session.wire);
+        let before = sink.len();
+        let short = |value: &ValueRef<'_>| match value {
+            ValueRef::Bytes(bytes) if bytes.len() <= room - REPLY_BYTES_MIN => Some(sink.value(value)),
+            _ => None,
+        };
+        // A sight is of the database that the client had when the request came.
+        let seen = request.db == db
+            && batch.read(request.keys_before as usize, &key, self.now_ms, short).is_some();
+        if !seen {
+            if room != usize::MAX {
+                return false;
+            }
+            let mut op = Op::new(db, self.now_ms, &mut self.local.effects);
+            let mut guard = batch.lock(&key);
             match guard.get(&mut op, &key) {
                 None => sink.null(),
                 Some(ValueRef::Object(_)) => {
                     drop(guard);
                     self.wrong_type(request, &mut sink);
                 }
-                Some(value) => {
-                    sink.value(&value);
-                    let bytes = sink.len() - before;
-                    if bytes >= self.measures.reply_bytes {
-                        drop(guard);
-                        self.tell_large(requests, request, lent, bytes);
-                    }
-                }
+                Some(value) => sink.value(&value),
             }
-            return true;
         }
+        let bytes = sink.len() - before;
+        if bytes >= self.measures.reply_bytes {
+            self.tell_large(requests, request, lent, bytes);
+        }
+        true
+    }
+
+    #[inline]
+    fn set(
+        &mut self,
+        batch: &mut Batch<'_>,
+        requests: &Requests,
+        request: &Request,
+        lent: &mut Lent<'_>,
+    ) -> bool {
+        let key = self.engine.keyspace.key_with_hash(requests.framed(request, 0, lent.bytes), request.hash);
         let value = requests.framed(request, 1, lent.bytes);
         if key.bytes().len().max(value.len()) >= self.measures.request_bytes
             || self.engine.settings.maxmemory_bytes.load(Relaxed) != 0
-            || !guard.waiters().is_empty()
         {
             return false;
         }
-        let (garbage, _) = guard.set(&mut op, &key, NewValue::string(value), Expiry::None);
+        let seen = (request.db == lent.session.db).then_some(request.keys_before as usize);
+        let is_set = self.put(batch, lent.session.db, &key, value, seen);
+        if is_set {
+            ReplySink::new(lent.output, lent.session.wire).ok();
+        }
+        is_set
+    }
+
+    /// Sets a key, unless somebody waits for one of its shard.
+    #[inline]
+    fn put(
+        &mut self,
+        batch: &mut Batch<'_>,
+        db: u8,
+        key: &Key<'_>,
+        value: &[u8],
+        seen: Option<usize>,
+    ) -> bool {
+        let value = NewValue::string(value);
+        let mut op = Op::new(db, self.now_ms, &mut self.local.effects);
+        if let (NewValue::Bytes(text), Some(at)) = (&value, seen)
+            && batch.rewrite(at, &mut op, key, text)
+        {
+            return true;
+        }
+        let mut guard = batch.lock(key);
+        if !guard.waiters().is_empty() {
+            return false;
+        }
+        let (garbage, _) = guard.set(&mut op, key, value, Expiry::None);
         if !matches!(garbage, Garbage::Nothing) {
             self.local.garbage.push(garbage);
         }
-        sink.ok();
+        true
+    }
+
+    fn get_many(
+        &mut self,
+        batch: &mut Batch<'_>,
+        requests: &Requests,
+        request: &Request,
+        lent: &mut Lent<'_>,
+    ) {
+        let db = lent.session.db;
+        let mut sink = ReplySink::new(lent.output, lent.session.wire);
+        let before = sink.len();
+        sink.array(1 + requests.more_hashes(request).len());
+        for (index, hash) in requests.hashes(request).enumerate() {
+            let key = self.engine.keyspace.key_with_hash(requests.framed(request, index, lent.bytes), hash);
+            let at = request.keys_before as usize + index;
+            let seen = request.db == db
+                && batch.read(at, &key, self.now_ms, |value| Some(sink.value(value))).is_some();
+            if seen {
+                continue;
+            }
+            let mut op = Op::new(db, self.now_ms, &mut self.local.effects);
+            match batch.lock(&key).get(&mut op, &key) {
+                // What is no string is null too.
+                Some(value) => sink.value(&value),
+                None => sink.null(),
+            }
+        }
+        let bytes = sink.len() - before;
+        if bytes >= self.measures.reply_bytes {
+            self.tell_large(requests, request, lent, bytes);
+        }
+    }
+
+    fn set_many(
+        &mut self,
+        batch: &mut Batch<'_>,
+        requests: &Requests,
+        request: &Request,
+        lent: &mut Lent<'_>,
+    ) -> bool {
+        let keyspace = &self.engine.keyspace;
+        let pair = |(index, hash): (usize, u64)| {
+            let key = keyspace.key_with_hash(requests.framed(request, 2 * index, lent.bytes), hash);
+            (key, requests.framed(request, 2 * index + 1, lent.bytes))
+        };
+        let pairs = || requests.hashes(request).enumerate().map(pair);
+        let limit = self.measures.request_bytes;
+        if self.engine.settings.maxmemory_bytes.load(Relaxed) != 0
+            || pairs().any(|(key, value)| key.bytes().len().max(value.len()) >= limit || batch.is_awaited(&key))
+        {
+            return false;
+        }
+        let db = lent.session.db;
+        let is_set = pairs().enumerate().all(|(index, (key, value))| {
+            let seen = (request.db == db).then_some(request.keys_before as usize + index);
+            self.put(batch, db, &key, value, seen)
+        });
+        debug_assert!(is_set, "nobody can have begun to wait meanwhile");
+        ReplySink::new(lent.output, lent.session.wire).ok();
         true
     }
 

@@ -53,7 +53,15 @@ struct Clients {
 impl Host for Clients {
     fn lend(&mut self, connection: u32, _channel: u16) -> Option<Lent<'_>> {
         let client = self.list.get_mut(&connection)?;
-        Some(Lent { session: &mut client.session, output: &mut client.output, bytes: &client.bytes })
+        let respb = client.session.wire.protocol == weft_engine::reply::Protocol::Respb;
+        // A little for RESPB, so that neighbours are lent together and by themselves.
+        let shared_bytes = if respb { 200 } else { usize::MAX };
+        Some(Lent {
+            session: &mut client.session,
+            output: &mut client.output,
+            bytes: &client.bytes,
+            shared_bytes,
+        })
     }
     fn postpone(&mut self, connection: u32, _channel: u16, request: Postponed) {
         self.postponed.push((connection, request));

@@ -47,6 +47,15 @@ impl Channels {
         full
     }
 
+    /// What a channel may write, by one request or several, and be [settled](Self::settle) with a glance.
+    #[inline]
+    pub(crate) fn shared_bytes(&self, channel: u16, output: &Output) -> usize {
+        if self.get(channel).is_some_and(|open| open.flow.is_some()) {
+            return 0;
+        }
+        FRAGMENT_BYTES.min(SHARED_OUTPUT_BYTES_MAX.saturating_sub(output.len()))
+    }
+
     /// After a request has run: looks at what it wrote. Gives the channel if its output limit is exceeded.
     #[inline]
     pub(crate) fn settle(&mut self, output: &mut Output) -> Option<u16> {

@@ -69,18 +69,19 @@ pub(crate) fn run(keys: u64, operations: usize) {
 }
 
 /// Hashes the names and, for more than one, asks for buckets and then for entries.
-fn prefetch<'a>(keyspace: &Keyspace, batch: &Batch<'_>, names: &'a [[u8; 16]]) -> Vec<Key<'a>> {
+fn prefetch<'a>(keyspace: &Keyspace, batch: &mut Batch<'_>, names: &'a [[u8; 16]]) -> Vec<Key<'a>> {
     let keys: Vec<Key<'a>> = names.iter().map(|name| keyspace.key(name)).collect();
     if names.len() > 1 {
-        keys.iter().for_each(|key| batch.prefetch_bucket(0, key.hash()));
-        keys.iter().for_each(|key| batch.prefetch_entry(0, key.hash(), true));
+        keys.iter().for_each(|key| batch.prefetch_bucket(0, key.hash(), false));
+        let mut sights = 0..;
+        keys.iter().zip(&mut sights).for_each(|(key, at)| batch.prefetch_entry(at, key.hash(), true));
     }
     keys
 }
 
 /// Not inlined, so that callgrind counts it by name.
 #[inline(never)]
-fn gets(keyspace: &Keyspace, batch: &Batch<'_>, names: &[[u8; 16]]) -> usize {
+fn gets(keyspace: &Keyspace, batch: &mut Batch<'_>, names: &[[u8; 16]]) -> usize {
     let mut reply = [0_u8; 16];
     let mut right = 0;
     let mut sink = NoEffects;
@@ -96,7 +97,7 @@ fn gets(keyspace: &Keyspace, batch: &Batch<'_>, names: &[[u8; 16]]) -> usize {
 }
 
 #[inline(never)]
-fn sets(keyspace: &Keyspace, batch: &Batch<'_>, names: &[[u8; 16]]) -> usize {
+fn sets(keyspace: &Keyspace, batch: &mut Batch<'_>, names: &[[u8; 16]]) -> usize {
     let mut sink = NoEffects;
     let mut op = Op::new(0, 2000, &mut sink);
     for key in &prefetch(keyspace, batch, names) {

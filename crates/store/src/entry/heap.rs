@@ -115,7 +115,7 @@ fn tagged(entry: NonNull<u8>, expires: bool, bytes: usize) -> Tagged {
 
 /// Whether two keys are equal: most are 8 to 16 bytes long, and two overlapping words then do without a call.
 #[inline]
-fn same(one: &[u8], two: &[u8]) -> bool {
+pub(super) fn same(one: &[u8], two: &[u8]) -> bool {
     if one.len() != two.len() {
         return false;
     }

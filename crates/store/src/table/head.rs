@@ -6,6 +6,7 @@
 //! never followed.
 
 use super::array::{Array, Bucket, STEP_MAX, Tagged, buckets_of, home, matches, passed, slot_of};
+use crate::entry::sight::Sights;
 use crate::epoch::{Domain, Pin};
 use crate::hash::{position_of, tag_of};
 use crate::prefetch;
@@ -105,14 +106,14 @@ impl Directory {
         }
     }
 
-    /// The bucket in which the search for `hash` starts.
+    /// The bucket in which the search for `hash` starts, and whether another one lies behind it.
     #[inline]
     fn first_bucket<'p>(
         &'p self,
         _pin: &'p Pin<'_, Array>,
         index: usize,
         hash: u64,
-    ) -> Option<(&'p Bucket, Option<&'p Bucket>)> {
+    ) -> Option<(&'p Bucket, bool)> {
         let head = &self.heads[index];
         let position = position_of(hash);
         let mut word = head.main.load(Ordering::Acquire);
@@ -131,51 +132,76 @@ impl Directory {
         // this directory, hence is retired to this directory's domain only, which frees it after every pin that could
         // have seen it is gone; the caller holds such a pin for `'p`.
         let first = unsafe { &*base.add(at as usize) };
-        // SAFETY: as above; the index is below the count.
-        let second = (at + 1 < count).then(|| unsafe { &*base.add(at as usize + 1) });
-        Some((first, second))
+        Some((first, at + 1 < count))
     }
 
-    /// Stage one: asks for the bucket of `hash`.
+    /// Stage one: asks for the bucket of `hash`, and remembers it as the next sight.
     #[inline]
-    pub(crate) fn prefetch_bucket(&self, pin: &Pin<'_, Array>, index: usize, hash: u64) {
+    pub(crate) fn prefetch_bucket(
+        &self,
+        pin: &Pin<'_, Array>,
+        sights: &mut Sights,
+        (index, hash): (usize, u64),
+    ) {
         self.domain.assert_own(pin);
-        if let Some((first, _)) = self.first_bucket(pin, index, hash) {
-            prefetch::line(std::ptr::from_ref(first).cast());
+        let bucket = self.first_bucket(pin, index, hash);
+        if let Some((bucket, _)) = bucket {
+            prefetch::line(std::ptr::from_ref(bucket).cast());
         }
+        sights.push(bucket);
     }
+}
 
-    /// Stage two: reads the bucket and asks for the entries whose tag fits, and for the next bucket if keys have passed
-    /// this one. An entry of up to 56 bytes may lie across two lines, so two are asked for; of a larger one all if the
-    /// `whole` is wanted, up to 1 KiB.
-    #[inline]
-    pub(crate) fn prefetch_entry(&self, pin: &Pin<'_, Array>, index: usize, hash: u64, whole: bool) {
-        self.domain.assert_own(pin);
-        let Some((first, second)) = self.first_bucket(pin, index, hash) else { return };
-        let meta = first.meta();
-        prefetch_matches(first, meta, tag_of(hash), whole);
-        if passed(meta)
-            && let Some(second) = second
-        {
-            prefetch_matches(second, second.meta(), tag_of(hash), whole);
+/// Stage two: reads a bucket that was asked for under this pin and asks for the entries whose tag fits, or for those of
+/// the next bucket if none does and keys have passed this one; the first that fits is remembered. An entry of up to 56
+/// bytes may lie across two lines, so two are asked for; of a larger one all if the `whole` is wanted, up to 1 KiB.
+#[inline]
+pub(crate) fn prefetch_entry(_pin: &Pin<'_, Array>, sights: &mut Sights, at: usize, hash: u64, whole: bool) {
+    // SAFETY: sights are forgotten when a batch begins, so the bucket was given under the pin of this one, which is
+    // borrowed for longer than the bucket is used.
+    let Some(bucket) = (unsafe { sights.bucket(at) }) else { return };
+    let meta = bucket.meta();
+    let mut matched = matches(meta, tag_of(hash));
+    if matched == 0 {
+        if passed(meta) {
+            prefetch_passed(sights, at, hash, whole);
         }
+        return;
+    }
+    let slot = slot_of(matched);
+    if let Some(entry) = bucket.slot(slot) {
+        prefetch_lines(entry, whole);
+        sights.found(at, slot, entry);
+    }
+    matched &= matched - 1;
+    while matched != 0 {
+        bucket.slot(slot_of(matched)).into_iter().for_each(|entry| prefetch_lines(entry, whole));
+        matched &= matched - 1;
+    }
+}
+
+/// The same for a key that has passed its bucket: it is mostly in the next.
+#[cold]
+fn prefetch_passed(sights: &mut Sights, at: usize, hash: u64, whole: bool) {
+    // SAFETY: as above.
+    let Some(bucket) = (unsafe { sights.go_on(at) }) else { return };
+    let matched = matches(bucket.meta(), tag_of(hash));
+    if matched != 0
+        && let slot = slot_of(matched)
+        && let Some(entry) = bucket.slot(slot)
+    {
+        prefetch_lines(entry, whole);
+        sights.found(at, slot, entry);
     }
 }
 
 #[inline]
-fn prefetch_matches(bucket: &Bucket, meta: u64, tag: u8, whole: bool) {
-    let mut matched = matches(meta, tag);
-    while matched != 0 {
-        if let Some(entry) = bucket.slot(slot_of(matched)) {
-            let address = entry.entry().as_ptr();
-            prefetch::line(address);
-            prefetch::line(address.wrapping_add(48));
-            if whole {
-                (0..entry.more_lines())
-                    .for_each(|line| prefetch::far_line(address.wrapping_add(112 + 64 * line)));
-            }
-        }
-        matched &= matched - 1;
+fn prefetch_lines(entry: Tagged, whole: bool) {
+    let address = entry.entry().as_ptr();
+    prefetch::line(address);
+    prefetch::line(address.wrapping_add(48));
+    if whole {
+        (0..entry.more_lines()).for_each(|line| prefetch::far_line(address.wrapping_add(112 + 64 * line)));
     }
 }
 

@@ -1,0 +1,147 @@
+//! Owns: what a batch has seen of its requests' entries while it prefetched them, so that a read need not search again.
+//! Does not own: prefetching itself (`crate::table::head`), what a read answers.
+//!
+//! **Why it is sound.** A sight remembers a slot of a published array and the pointer that stood there. The array stays
+//! allocated for as long as the batch is pinned. Whoever frees an entry has taken its pointer out of its slot before
+//! (the invariant of `super::heap`; moving buckets and draining tables clear slots as well), so with the shard held, a
+//! slot in which the same pointer still stands is a live entry of the shard. It may be another key's by now: keys are
+//! compared.
+
+use super::{Entry, rewrite_inline};
+use super::heap::same;
+use crate::epoch::Closed;
+use crate::held::Hold;
+use crate::shard::ShardData;
+use crate::table::array::{Array, Bucket, Tagged};
+use crate::value::ValueRef;
+use std::ptr::NonNull;
+
+/// What was seen of one key.
+#[derive(Clone, Copy)]
+struct Sight {
+    bucket: *const Bucket,
+    /// Whether another bucket of the array lies behind it.
+    has_next: bool,
+    /// What stood in `slot`; nothing where no tag fitted.
+    entry: Option<Tagged>,
+    slot: u8,
+}
+
+/// What a batch has seen, in the order in which it asked for buckets. Kept by the worker for its memory, and empty
+/// between batches.
+#[derive(Default)]
+pub(crate) struct Sights {
+    list: Vec<Sight>,
+}
+
+// SAFETY: the pointers are used in the batch alone that made them, and by the one thread that it is bound to.
+unsafe impl Send for Sights {}
+
+impl Sights {
+    /// Forgets everything: another batch begins.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+    }
+    /// Remembers the bucket in which the search for the next key starts, or that there is none.
+    #[inline]
+    pub(crate) fn push(&mut self, bucket: Option<(&Bucket, bool)>) {
+        let (bucket, has_next) =
+            bucket.map_or((std::ptr::null(), false), |(bucket, has_next)| (std::ptr::from_ref(bucket), has_next));
+        self.list.push(Sight { bucket, has_next, entry: None, slot: 0 });
+    }
+    /// The bucket of sight number `at`.
+    ///
+    /// # Safety
+    /// The bucket was given under a pin that is still there, and `'p` ends before it does.
+    #[inline]
+    pub(crate) unsafe fn bucket<'p>(&self, at: usize) -> Option<&'p Bucket> {
+        // SAFETY: it came from a reference, and by the contract the array is still allocated.
+        unsafe { self.list.get(at)?.bucket.as_ref() }
+    }
+    /// Goes on to the bucket behind the one of sight number `at`, if there is one.
+    ///
+    /// # Safety
+    /// As for [`Sights::bucket`].
+    pub(crate) unsafe fn go_on<'p>(&mut self, at: usize) -> Option<&'p Bucket> {
+        let sight = self.list.get_mut(at).filter(|sight| sight.has_next)?;
+        sight.has_next = false;
+        // SAFETY: the array has a bucket behind this one.
+        sight.bucket = unsafe { sight.bucket.add(1) };
+        // SAFETY: by the contract the array is still allocated.
+        unsafe { sight.bucket.as_ref() }
+    }
+    /// Remembers the entry that stood in a slot of the sight's bucket.
+    #[inline]
+    pub(crate) fn found(&mut self, at: usize, slot: usize, entry: Tagged) {
+        let sight = &mut self.list[at];
+        (sight.slot, sight.entry) = (slot as u8, Some(entry));
+    }
+    /// Whether there is anything to look at: asked before a lock is taken for it.
+    #[inline]
+    pub(crate) fn is_found(&self, at: usize) -> bool {
+        self.list.get(at).is_some_and(|sight| sight.entry.is_some_and(|entry| !entry.marked()))
+    }
+
+    /// Reads the value of sight number `at`, if its entry is still there, has no expiry and is the key's; notes the
+    /// access. `sole` is for the key's shard, in the keyspace and the batch that the sight is of.
+    #[inline]
+    pub(crate) fn read<R>(
+        &self,
+        (at, key): (usize, &[u8]),
+        _sole: &Sole<'_>,
+        clock: u32,
+        read: impl FnOnce(&ValueRef<'_>) -> Option<R>,
+    ) -> Option<R> {
+        let at = self.live(at, key)?;
+        // SAFETY: it is live, and stays so until the end of this function: `read` has the value only, and cannot reach
+        // the batch, which is borrowed.
+        let entry = unsafe { Entry::new(at) };
+        let read = read(&entry.value());
+        if read.is_some() {
+            entry.set_clock(clock);
+        }
+        read
+    }
+
+    /// The entry of sight number `at`, if it is still there, has no expiry and is the key's. Only with the key's shard
+    /// held.
+    #[inline]
+    fn live(&self, at: usize, key: &[u8]) -> Option<NonNull<u8>> {
+        let sight = self.list.get(at)?;
+        let entry = sight.entry.filter(|entry| !entry.marked())?;
+        // SAFETY: the batch is pinned, so the array is allocated (module comment).
+        let bucket = unsafe { sight.bucket.as_ref()? };
+        if bucket.slot(usize::from(sight.slot)) != Some(entry) {
+            return None;
+        }
+        // SAFETY: the slot still refers to it and the shard is held, so it is live (module comment).
+        let is_hers = same(unsafe { Entry::new(entry.entry()) }.key(), key);
+        is_hers.then_some(entry.entry())
+    }
+
+    /// Writes another short string over the one of sight number `at`, if its entry is still there, has no expiry, is the
+    /// key's and has room; notes the access. Says whether it did. `sole` is for the key's shard, in the keyspace and the
+    /// batch that the sight is of.
+    #[inline]
+    pub(crate) fn rewrite(
+        &self,
+        (at, key): (usize, &[u8]),
+        _sole: &mut Hold<'_, ShardData>,
+        clock: u32,
+        text: &[u8],
+    ) -> bool {
+        let Some(entry) = self.live(at, key) else { return false };
+        // SAFETY: it is live (module comment), and the shard is held and borrowed alone, so nobody else refers to it;
+        // `text` is from outside, since the store lends nothing while the batch is borrowed.
+        unsafe { rewrite_inline(entry, text, clock) }
+    }
+}
+
+/// How somebody has a shard to himself.
+pub(crate) enum Sole<'h> {
+    /// By having the keyspace.
+    Alone(#[expect(dead_code, reason = "it is there as a proof")] &'h Closed<'h, Array>),
+    /// By its lock.
+    Locked(#[expect(dead_code, reason = "it is there as a proof")] Hold<'h, ShardData>),
+}

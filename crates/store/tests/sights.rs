@@ -1,0 +1,128 @@
+//! What a batch has seen while it prefetched, against a plain map: whatever happens to the keys behind it, a sight gives
+//! the key's present value or nothing. The seed is printed.
+// Helpers outside #[test] functions are still tests.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use weft_store::{
+    Config, Expiry, KeyHasher, Keyspace, NewValue, NoEffects, Op, Rng, ValueRef, Worker, XorShift,
+};
+
+const KEYS: u32 = 400;
+const NOW_MS: u64 = 1_700_000_000_000;
+
+type Model = BTreeMap<(u8, u32), Vec<u8>>;
+
+fn name(number: u32) -> Vec<u8> {
+    // Short and long ones, so that both ways of comparing are used.
+    if number.is_multiple_of(3) { format!("key:{number:030}").into() } else { format!("k{number}").into() }
+}
+
+fn text(rng: &mut XorShift) -> Vec<u8> {
+    let len = [3, 16, 17, 40, 700, 6000][rng.below(6) as usize];
+    (0..len).map(|_| b'a' + rng.below(26) as u8).collect()
+}
+
+fn bytes(value: &ValueRef<'_>) -> Vec<u8> {
+    value.as_bytes(&mut weft_store::Digits::default()).unwrap().to_vec()
+}
+
+/// One batch: sights of many keys, then commands to some, and reads through the sights between them.
+fn run(worker: &mut Worker<'_>, alone: bool, rng: &mut XorShift, model: &mut Model) -> (usize, usize) {
+    let keyspace = worker.keyspace();
+    let mut batch = if alone { worker.enter_alone() } else { worker.enter() };
+    let looked_for: Vec<(u8, u32)> = (0..64).map(|_| (rng.below(2) as u8, rng.below(KEYS))).collect();
+    for &(db, number) in &looked_for {
+        let reads = rng.below(2) == 0;
+        batch.prefetch_bucket(db, keyspace.key(&name(number)).hash(), reads);
+    }
+    for (at, &(_, number)) in looked_for.iter().enumerate() {
+        batch.prefetch_entry(at, keyspace.key(&name(number)).hash(), rng.below(2) == 0);
+    }
+    let (mut read, mut written) = (0, 0);
+    for _ in 0..200 {
+        let at = rng.below(64) as usize;
+        let (db, number) = looked_for[at];
+        let bytes_of_key = name(number);
+        let key = keyspace.key(&bytes_of_key);
+        let mut sink = NoEffects;
+        let mut op = Op::new(db, NOW_MS, &mut sink);
+        match rng.below(10) {
+            0 => {
+                let removed = batch.lock(&key).remove(&mut op, &key);
+                assert_eq!(removed.is_some(), model.remove(&(db, number)).is_some());
+            }
+            1 => {
+                let (value, expires) = (text(rng), rng.below(3) == 0);
+                let expiry = if expires { Expiry::At(NOW_MS + 5) } else { Expiry::None };
+                batch.lock(&key).set(&mut op, &key, NewValue::string(&value), expiry);
+                model.insert((db, number), value);
+            }
+            2 => {
+                // Others come and go, so that tables grow and shrink.
+                for other in 0..40 {
+                    let bytes = name(KEYS + other);
+                    let other_key = keyspace.key(&bytes);
+                    let mut shard = batch.lock(&other_key);
+                    if rng.below(2) == 0 {
+                        shard.set(&mut op, &other_key, NewValue::string(b"x"), Expiry::None);
+                    } else {
+                        shard.remove(&mut op, &other_key);
+                    }
+                }
+            }
+            3..=5 => {
+                let value = text(rng);
+                if batch.rewrite(at, &mut op, &key, &value) {
+                    assert!(model.insert((db, number), value).is_some(), "only what is there is written over");
+                    written += 1;
+                }
+            }
+            _ => {
+                let seen = batch.read(at, &key, NOW_MS, |value| Some(bytes(value)));
+                if let Some(seen) = seen {
+                    assert_eq!(Some(&seen), model.get(&(db, number)), "key {number} of database {db}");
+                    read += 1;
+                }
+            }
+        }
+        let there = batch.lock(&key).get(&mut op, &key).map(|value| bytes(&value));
+        assert_eq!(there.as_ref(), model.get(&(db, number)), "key {number} of database {db}");
+    }
+    (read, written)
+}
+
+#[test]
+fn a_sight_gives_what_is_there_or_nothing() {
+    let seed = std::env::var("WEFT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(11);
+    println!("seed {seed} (WEFT_SEED)");
+    let mut rng = XorShift::new(seed);
+    let config = Config { shards: 4, hasher: KeyHasher::with_seed(seed), seed, ..Config::default() };
+    let keyspace = Keyspace::new(config);
+    let mut worker = keyspace.worker().unwrap();
+    let mut model = Model::new();
+    let (mut read, mut written) = (0, 0);
+    for round in 0..400 {
+        let (more_read, more_written) = run(&mut worker, round % 2 == 0, &mut rng, &mut model);
+        read += more_read;
+        written += more_written;
+    }
+    assert!(read > 2000 && written > 300, "sights are good for something: {read} read, {written} written");
+}
+
+#[test]
+fn a_sight_is_forgotten_with_its_batch() {
+    let keyspace = Keyspace::new(Config::default());
+    let mut worker = keyspace.worker().unwrap();
+    let key = keyspace.key(b"key");
+    let mut sink = NoEffects;
+    let mut op = Op::new(0, NOW_MS, &mut sink);
+    let mut batch = worker.enter();
+    batch.lock(&key).set(&mut op, &key, NewValue::string(b"value"), Expiry::None);
+    batch.prefetch_bucket(0, key.hash(), true);
+    batch.prefetch_entry(0, key.hash(), true);
+    assert!(batch.read(0, &key, NOW_MS, |_| Some(())).is_some());
+    assert!(batch.read(1, &key, NOW_MS, |_| Some(())).is_none());
+    drop(batch);
+    assert!(worker.enter().read(0, &key, NOW_MS, |_| Some(())).is_none());
+}
