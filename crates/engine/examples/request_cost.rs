@@ -29,7 +29,12 @@ struct Client {
 
 impl Host for Client {
     fn lend(&mut self, _: u32, _: u16) -> Option<Lent<'_>> {
-        Some(Lent { session: &mut self.session, output: &mut self.output, bytes: &self.bytes, shared_bytes: usize::MAX })
+        Some(Lent {
+            session: &mut self.session,
+            output: &mut self.output,
+            bytes: &self.bytes,
+            shared_bytes: usize::MAX,
+        })
     }
     fn postpone(&mut self, _: u32, _: u16, request: Postponed) {
         panic!("nothing is to wait: {request:?}")

@@ -140,6 +140,23 @@ pub(crate) enum Straight {
 }
 
 impl Straight {
+    /// How a request of these traits, arguments and options can be run without its handler: none of its arguments but
+    /// pieces of its frame.
+    #[inline(always)]
+    fn of(traits: u16, args: &[Slot], options: u16) -> Self {
+        match (traits & traits::STRAIGHT, args) {
+            (traits::STRAIGHT_GET, [Slot::Frame { .. }]) => Self::Get,
+            (traits::STRAIGHT_SET, [Slot::Frame { .. }, Slot::Frame { .. }]) if options == 0 => Self::Set,
+            (traits::STRAIGHT_PING, []) => Self::Ping,
+            (traits::STRAIGHT_MGET, keys) if (1..=STRAIGHT_KEYS_MAX).contains(&keys.len()) => Self::MGet,
+            (traits::STRAIGHT_MSET, pairs)
+                if (1..=STRAIGHT_KEYS_MAX).contains(&(pairs.len() / 2)) && pairs.len().is_multiple_of(2) =>
+            {
+                Self::MSet
+            }
+            _ => Self::No,
+        }
+    }
     /// Whether it looks at nothing but the values of its keys.
     pub(crate) const fn reads(self) -> bool {
         matches!(self, Self::Get | Self::MGet)
@@ -312,8 +329,9 @@ impl Requests {
     ) -> usize {
         while !self.is_full()
             && let Some(head) = bytes[at..].first_chunk()
-            && let Some((shape, id)) = self.shapes[place(head)]
+            && let Some((shape, id)) = &self.shapes[place(head)]
         {
+            let id = *id;
             let Some(len) = shape.decode(&bytes[at..], &mut self.slots) else {
                 self.drop_open();
                 break;
@@ -401,12 +419,13 @@ impl Requests {
         let name = usize::from(named);
         let (mut key_at, mut hash, mut more) = (0, 0, (0, 0));
         let keys_before = self.keys;
-        let mut straight = match traits & traits::STRAIGHT {
-            0 => Straight::No,
-            kind => self.straight(kind, (name, options)),
-        };
+        let mut straight = Straight::No;
+        let args = self.slots.list.get(self.open + name..).unwrap_or_default();
+        if traits & traits::STRAIGHT != 0 {
+            straight = Straight::of(traits, args, options);
+        }
         if traits & traits::ONE_KEY != 0
-            && let Some(&Slot::Frame { offset, len }) = self.slots.list.get(self.open + name)
+            && let Some(&Slot::Frame { offset, len }) = args.first()
         {
             let key = &bytes[frame_at + offset as usize..][..len as usize];
             (key_at, hash) = (1, keyspace.key(key).hash());
@@ -440,27 +459,6 @@ impl Requests {
         });
         self.open = self.slots.list.len();
         traits & traits::BARRIER != 0
-    }
-
-    /// How the request that is being decoded can be run without its handler; its arguments are bytes of its frame.
-    #[inline]
-    fn straight(&self, kind: u16, (name, options): (usize, u16)) -> Straight {
-        match (kind, self.slots.list.get(self.open + name..)) {
-            (traits::STRAIGHT_GET, Some([Slot::Frame { .. }])) => Straight::Get,
-            (traits::STRAIGHT_SET, Some([Slot::Frame { .. }, Slot::Frame { .. }])) if options == 0 => {
-                Straight::Set
-            }
-            (traits::STRAIGHT_PING, Some([])) => Straight::Ping,
-            (traits::STRAIGHT_MGET, Some(keys)) if (1..=STRAIGHT_KEYS_MAX).contains(&keys.len()) => {
-                Straight::MGet
-            }
-            (traits::STRAIGHT_MSET, Some(pairs))
-                if (1..=STRAIGHT_KEYS_MAX).contains(&(pairs.len() / 2)) && pairs.len().is_multiple_of(2) =>
-            {
-                Straight::MSet
-            }
-            _ => Straight::No,
-        }
     }
 
     /// The keys of a request each of whose arguments is one, or each second of whose is; as [`Self::find_keys`] gives

@@ -11,8 +11,9 @@ use weft_store::{Rng, XorShift};
 fn command(rng: &mut XorShift) -> String {
     let key = format!("key:{}", rng.below(6));
     let other = format!("key:{}", rng.below(6));
-    let value =
-        ["v", "12", "a longer value of two lines and more", "-7"][rng.below(4) as usize].replace(' ', "_");
+    let value = ["v", "12", &"a_longer_value_of_two_lines_".repeat(3), "-7", &"long".repeat(60)]
+        [rng.below(5) as usize]
+        .to_owned();
     match rng.below(22) {
         0..=4 => format!("GET {key}"),
         5..=8 => format!("SET {key} {value}"),
@@ -34,6 +35,10 @@ fn command(rng: &mut XorShift) -> String {
 
 /// What INFO counts of the commands, without their times.
 fn counts(bench: &mut Bench, client: u32) -> Vec<String> {
+    let stats = bench.text(client, "INFO stats");
+    let looked_up = |line: &&str| line.starts_with("keyspace_hits:") || line.starts_with("keyspace_misses:");
+    let looked_up: Vec<String> =
+        stats.split("\\r\\n").chain(stats.lines()).filter(looked_up).map(str::to_owned).collect();
     let info = bench.text(client, "INFO commandstats");
     let of_line = |line: &str| {
         let (name, fields) = line.split_once(':')?;
@@ -44,6 +49,7 @@ fn counts(bench: &mut Bench, client: u32) -> Vec<String> {
         .chain(info.lines())
         .filter_map(of_line)
         .filter(|line| !line.contains("info"))
+        .chain(looked_up)
         .collect()
 }
 
@@ -53,10 +59,11 @@ fn a_batch_answers_what_its_requests_answer_one_by_one() {
     println!("seed {seed} (WEFT_SEED)");
     let mut rng = XorShift::new(seed);
     let (mut single, mut batched) = (Bench::new(), Bench::new());
-    let clients = [0; 3].map(|_| (single.connect(Protocol::Resp3), batched.connect(Protocol::Resp3)));
+    let clients = [Protocol::Resp3, Protocol::Respb, Protocol::Resp2, Protocol::Respb]
+        .map(|protocol| (single.connect(protocol), batched.connect(protocol)));
     for round in 0..400 {
         let lists: Vec<Vec<String>> =
-            clients.iter().map(|_| (0..rng.below(16)).map(|_| command(&mut rng)).collect()).collect();
+            clients.iter().map(|_| (0..rng.below(15)).map(|_| command(&mut rng)).collect()).collect();
         let together: Vec<(u32, Vec<String>)> =
             clients.iter().zip(&lists).map(|(client, list)| (client.1, list.clone())).collect();
         let answers = batched.run_batch(&together);

@@ -88,6 +88,15 @@ struct Queue {
     bytes: usize,
 }
 
+/// Neighbouring requests of one channel.
+#[derive(Clone, Copy)]
+struct Run {
+    channel: u16,
+    /// The channel's database.
+    db: u8,
+    requests: u32,
+}
+
 struct Held {
     postponed: Postponed,
     cancelled: bool,
@@ -220,9 +229,33 @@ impl Channels {
     pub(crate) fn decode(
         &mut self,
         index: u32,
-        (bytes, at): (&[u8], &mut usize),
+        from: (&[u8], &mut usize),
         requests: &mut Requests,
         keyspace: &Keyspace,
+    ) -> Stop {
+        let mut run = None;
+        let stop = self.decode_runs(index, from, (requests, keyspace), &mut run);
+        self.end_run(run);
+        stop
+    }
+
+    /// Counts the requests of a run.
+    fn end_run(&mut self, run: Option<Run>) {
+        if let Some(run) = run
+            && let Some(open) = self.get_mut(run.channel)
+        {
+            open.requests = open.requests.wrapping_add(run.requests);
+        }
+    }
+
+    /// Does what [`Self::decode`] does, and leaves the last run to be counted.
+    #[inline]
+    fn decode_runs(
+        &mut self,
+        index: u32,
+        (bytes, at): (&[u8], &mut usize),
+        (requests, keyspace): (&mut Requests, &Keyspace),
+        run: &mut Option<Run>,
     ) -> Stop {
         loop {
             let rest = &bytes[*at..];
@@ -235,10 +268,15 @@ impl Channels {
                     return Stop::InvalidOn(channel, error.kind, head(rest));
                 }
             };
-            if std::mem::take(&mut self.fresh) && is_zero_stream(rest) {
-                return Stop::InvalidOn(0, Malformed::ZeroStream, [0; 8]);
+            if self.fresh {
+                self.fresh = false;
+                if is_zero_stream(rest) {
+                    return Stop::InvalidOn(0, Malformed::ZeroStream, [0; 8]);
+                }
             }
             if let Frame::Control(control) = frame {
+                // It may be about what has been counted.
+                self.end_run(run.take());
                 let stop = self.control(channel, control);
                 // Only a WINDOW for a channel that is to be opened first is decoded again.
                 if stop != Some(Stop::Barrier) {
@@ -249,17 +287,22 @@ impl Channels {
                     None => continue,
                 }
             }
-            let db = match self.table.get_mut(channel) {
-                Some(Place::Open(open)) => {
-                    open.requests = open.requests.wrapping_add(1);
-                    open.session.db
+            let db = match (&mut *run, self.table.get(channel)) {
+                (Some(run), _) if run.channel == channel => {
+                    run.requests += 1;
+                    run.db
                 }
-                Some(Place::Closing) => {
+                (_, Some(Place::Open(open))) => {
+                    let db = open.session.db;
+                    self.end_run(run.replace(Run { channel, db, requests: 1 }));
+                    db
+                }
+                (_, Some(Place::Closing)) => {
                     requests.drop_open();
                     *at += len;
                     continue;
                 }
-                None => {
+                (_, None) => {
                     requests.drop_open();
                     if self.open >= self.channels_max() {
                         *at += len;

@@ -261,6 +261,16 @@ impl<'a> Entry<'a> {
             }
         }
     }
+    /// The value, which is mostly a short string.
+    #[inline(always)]
+    pub(crate) fn text_or_value(self) -> ValueRef<'a> {
+        let header = self.header();
+        if header.kind() as u8 == Kind::Inline as u8 {
+            ValueRef::Bytes(self.inline(header))
+        } else {
+            self.value()
+        }
+    }
     #[inline]
     fn inline(self, header: Header) -> &'a [u8] {
         self.bytes(header.key_at() + self.key_len(header), header.value_len())

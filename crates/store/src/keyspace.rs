@@ -19,8 +19,8 @@ use crate::access::AccessMode;
 use crate::counters::{Counter, Counters, DATABASES_MAX};
 use crate::effect::Effect;
 use crate::entry::Garbage;
-use crate::entry::sight::{Sights, Sole};
 use crate::entry::heap::{Env, Key};
+use crate::entry::sight::{Sights, Sole};
 use crate::epoch::{Closed, Pin, WORKERS_MAX};
 use crate::hash::{KeyHasher, SHARDS_MAX, shard_of};
 use crate::reaper::{Backing, Reaper};
@@ -306,14 +306,7 @@ impl<'k> Worker<'k> {
         alone: Option<Closed<'w, Array>>,
     ) -> Batch<'w> {
         sights.clear();
-        Batch {
-            keyspace,
-            counters: &keyspace.counters[slot],
-            sights,
-            alone,
-            pin,
-            _one_thread: PhantomData,
-        }
+        Batch { keyspace, counters: &keyspace.counters[slot], sights, alone, pin, _one_thread: PhantomData }
     }
     /// Closes the gate: waits until every other worker has ended its batch, and keeps new ones out. For FLUSHALL,
     /// SWAPDB, KEYS and scripts with undeclared keys.
@@ -369,34 +362,34 @@ impl<'w> Batch<'w> {
         prefetch_entry(&self.pin, self.sights, at, hash, whole);
     }
     /// GET without a search: reads the value that stage two has seen as number `at`, if it still stands there, is the
-    /// key's and has no expiry; where `read` gives something, counts a hit and an access. Only under LRU. `None` says
-    /// nothing about the key.
+    /// key's and has no expiry, and counts a hit and an access unless `read` says that it wants another way. Only under
+    /// LRU. `false` says nothing about the key.
     #[inline]
-    pub fn read<R>(
+    pub fn read(
         &mut self,
         at: usize,
         key: &Key<'_>,
         now_ms: u64,
-        read: impl FnOnce(&ValueRef<'_>) -> Option<R>,
-    ) -> Option<R> {
+        read: impl FnOnce(&ValueRef<'_>) -> bool,
+    ) -> bool {
         let mode = self.keyspace.access_mode();
         if !self.sights.is_found(at) || mode != AccessMode::Lru {
-            return None;
+            return false;
         }
         // Alone, nobody can hold the shard: a guard borrows the batch.
         let sole = match &self.alone {
             Some(proof) => Sole::Alone(proof),
             None => Sole::Locked(self.keyspace.shard(self.keyspace.shard_of(key)).hold(None)),
         };
-        let read = self.sights.read((at, key.bytes), &sole, mode.fresh(now_ms), read);
-        if read.is_some() {
+        let is_read = self.sights.read((at, key.bytes), &sole, mode.fresh(now_ms), read);
+        if is_read {
             self.counters.add(Counter::Hits, 1);
         }
-        read
+        is_read
     }
     /// SET without a search: writes a string that is no number over the one that stage two has seen as number `at`, if
-    /// that still stands there, is the key's, has no expiry and has room, and nobody waits for a key of the shard or is to
-    /// be told; counts a write. `false` says nothing about the key, and nothing has changed.
+    /// that still stands there, is the key's, has no expiry and has room, and nobody waits for a key of the shard or is
+    /// to be told; counts a write. `false` says nothing about the key, and nothing has changed.
     #[inline]
     pub fn rewrite(&mut self, at: usize, op: &mut Op<'_>, key: &Key<'_>, text: &[u8]) -> bool {
         let mode = self.keyspace.access_mode();
@@ -408,7 +401,8 @@ impl<'w> Batch<'w> {
             return false;
         }
         let mut hold = self.keyspace.shard(self.keyspace.shard_of(key)).hold(self.alone.as_ref());
-        if hold.is_awaited() || !self.sights.rewrite((at, key.bytes), &mut hold, mode.fresh(op.now_ms), text) {
+        if hold.is_awaited() || !self.sights.rewrite((at, key.bytes), &mut hold, mode.fresh(op.now_ms), text)
+        {
             return false;
         }
         hold.rewrote(op.db, key.hash);

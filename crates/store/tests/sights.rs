@@ -1,5 +1,5 @@
-//! What a batch has seen while it prefetched, against a plain map: whatever happens to the keys behind it, a sight gives
-//! the key's present value or nothing. The seed is printed.
+//! What a batch has seen while it prefetched, against a plain map: whatever happens to the keys behind it, a sight
+//! gives the key's present value or nothing. The seed is printed.
 // Helpers outside #[test] functions are still tests.
 #![allow(clippy::unwrap_used)]
 
@@ -74,13 +74,20 @@ fn run(worker: &mut Worker<'_>, alone: bool, rng: &mut XorShift, model: &mut Mod
             3..=5 => {
                 let value = text(rng);
                 if batch.rewrite(at, &mut op, &key, &value) {
-                    assert!(model.insert((db, number), value).is_some(), "only what is there is written over");
+                    assert!(
+                        model.insert((db, number), value).is_some(),
+                        "only what is there is written over"
+                    );
                     written += 1;
                 }
             }
             _ => {
-                let seen = batch.read(at, &key, NOW_MS, |value| Some(bytes(value)));
-                if let Some(seen) = seen {
+                let mut seen = Vec::new();
+                let take = |value: &ValueRef<'_>| {
+                    seen = bytes(value);
+                    true
+                };
+                if batch.read(at, &key, NOW_MS, take) {
                     assert_eq!(Some(&seen), model.get(&(db, number)), "key {number} of database {db}");
                     read += 1;
                 }
@@ -121,8 +128,9 @@ fn a_sight_is_forgotten_with_its_batch() {
     batch.lock(&key).set(&mut op, &key, NewValue::string(b"value"), Expiry::None);
     batch.prefetch_bucket(0, key.hash(), true);
     batch.prefetch_entry(0, key.hash(), true);
-    assert!(batch.read(0, &key, NOW_MS, |_| Some(())).is_some());
-    assert!(batch.read(1, &key, NOW_MS, |_| Some(())).is_none());
+    assert!(batch.read(0, &key, NOW_MS, |_| true));
+    assert!(!batch.read(0, &key, NOW_MS, |_| false), "whoever reads wants another way");
+    assert!(!batch.read(1, &key, NOW_MS, |_| true));
     drop(batch);
-    assert!(worker.enter().read(0, &key, NOW_MS, |_| Some(())).is_none());
+    assert!(!worker.enter().read(0, &key, NOW_MS, |_| true));
 }

@@ -85,7 +85,7 @@ impl Core<'_> {
         if reply_bytes >= self.measures.reply_bytes || args.bytes_max() >= self.measures.request_bytes {
             self.engine.was_large(session, args, reply_bytes, self.now_ms);
         }
-        let Some(timed) = begun.timed else { return self.ran(id) };
+        let Some(timed) = begun.timed else { return self.ran(id, 1) };
         bump(&stats.calls, 1);
         let took = timed.elapsed();
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -97,14 +97,14 @@ impl Core<'_> {
         }
     }
 
-    /// A quick command has run. Its time is known when the batch is over.
+    /// A quick command has run, so many times. Its time is known when the batch is over.
     #[inline]
-    pub(super) fn ran(&mut self, id: CommandId) {
-        bump(&self.stats.by_command[usize::from(id.0)].calls, 1);
+    pub(super) fn ran(&mut self, id: CommandId, times: u32) {
+        bump(&self.stats.by_command[usize::from(id.0)].calls, u64::from(times));
         // Neighbours are mostly alike.
         match self.quick.last_mut() {
-            Some((last, times)) if *last == id => *times += 1,
-            _ => self.quick.push((id, 1)),
+            Some((last, before)) if *last == id => *before += times,
+            _ => self.quick.push((id, times)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Owns: the straight way of what most requests are: GET, SET without options, MGET, MSET, PING, for clients of which
-//! nothing special is to be asked. Does not own: what these commands mean where anything is special: that is their handlers'.
+//! nothing special is to be asked. Does not own: what these commands mean where anything is special: that is their
+//! handlers'.
 //!
 //! What [`Core::check`](super::Core) asks of every request is asked once for the neighbouring requests of one client,
 //! and what follows every command is counted for all of them together. A request takes its handler's way when
@@ -26,6 +27,8 @@ const REPLY_BYTES_MIN: usize = 64;
 struct Run {
     requests: u64,
     last: Option<CommandId>,
+    /// How often the last one, without another between.
+    times: u32,
 }
 
 impl Core<'_> {
@@ -54,14 +57,17 @@ impl Core<'_> {
                 && self.run_straight(batch, requests, request, &mut lent, room)
             {
                 run.requests += 1;
-                run.last = request.command();
-                run.last.inspect(|&id| self.ran(id));
+                if run.last != request.command() {
+                    self.count(&mut run);
+                    run.last = request.command();
+                }
+                run.times += 1;
                 at += 1;
                 if end != usize::MAX {
                     room = end.saturating_sub(lent.output.len());
                 }
             }
-            self.end_run(lent.session, run);
+            self.end_run(lent.session, &mut run);
             if at == from {
                 break;
             }
@@ -141,12 +147,18 @@ impl Core<'_> {
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
         let before = sink.len();
         let short = |value: &ValueRef<'_>| match value {
-            ValueRef::Bytes(bytes) if bytes.len() <= room - REPLY_BYTES_MIN => Some(sink.value(value)),
-            _ => None,
+            ValueRef::Bytes(bytes) if bytes.len() <= room - REPLY_BYTES_MIN => {
+                sink.bulk(bytes);
+                true
+            }
+            ValueRef::Int(_) => {
+                sink.value(value);
+                true
+            }
+            _ => false,
         };
         // A sight is of the database that the client had when the request came.
-        let seen = request.db == db
-            && batch.read(request.keys_before as usize, &key, self.now_ms, short).is_some();
+        let seen = request.db == db && batch.read(request.keys_before as usize, &key, self.now_ms, short);
         if !seen {
             if room != usize::MAX {
                 return false;
@@ -234,9 +246,11 @@ impl Core<'_> {
         for (index, hash) in requests.hashes(request).enumerate() {
             let key = self.engine.keyspace.key_with_hash(requests.framed(request, index, lent.bytes), hash);
             let at = request.keys_before as usize + index;
-            let seen = request.db == db
-                && batch.read(at, &key, self.now_ms, |value| Some(sink.value(value))).is_some();
-            if seen {
+            let write = |value: &ValueRef<'_>| {
+                sink.value(value);
+                true
+            };
+            if request.db == db && batch.read(at, &key, self.now_ms, write) {
                 continue;
             }
             let mut op = Op::new(db, self.now_ms, &mut self.local.effects);
@@ -267,7 +281,8 @@ impl Core<'_> {
         let pairs = || requests.hashes(request).enumerate().map(pair);
         let limit = self.measures.request_bytes;
         if self.engine.settings.maxmemory_bytes.load(Relaxed) != 0
-            || pairs().any(|(key, value)| key.bytes().len().max(value.len()) >= limit || batch.is_awaited(&key))
+            || pairs()
+                .any(|(key, value)| key.bytes().len().max(value.len()) >= limit || batch.is_awaited(&key))
         {
             return false;
         }
@@ -281,9 +296,19 @@ impl Core<'_> {
         true
     }
 
+    /// Counts the last commands of a run, which were the same.
+    #[inline]
+    fn count(&mut self, run: &mut Run) {
+        if let Some(id) = run.last {
+            self.ran(id, run.times);
+        }
+        run.times = 0;
+    }
+
     /// What follows the requests of one client.
     #[inline]
-    fn end_run(&mut self, session: &Session, run: Run) {
+    fn end_run(&mut self, session: &Session, run: &mut Run) {
+        self.count(run);
         let Some(last) = run.last else { return };
         bump(&self.stats.commands, run.requests);
         let info = &session.info;

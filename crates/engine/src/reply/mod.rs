@@ -159,7 +159,7 @@ impl<'a> ReplySink<'a> {
     #[inline]
     pub fn pong(&mut self) {
         if self.is_respb() {
-            self.respb_simple(b"PONG")
+            self.respb_pong()
         } else {
             self.out.bytes.extend_from_slice(b"+PONG\r\n")
         }

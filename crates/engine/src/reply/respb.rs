@@ -34,6 +34,16 @@ impl ReplySink<'_> {
         self.begin(kind::OK);
     }
 
+    /// `PONG`, in one piece where it is the whole reply.
+    #[inline]
+    pub(super) fn respb_pong(&mut self) {
+        if !self.at_top() {
+            return self.respb_simple(b"PONG");
+        }
+        let [c1, c0] = self.wire.channel.to_be_bytes();
+        self.out.bytes.extend_from_slice(&[SHORT_SIMPLE, 4, c1, c0, b'P', b'O', b'N', b'G']);
+    }
+
     pub(super) fn respb_simple(&mut self, text: &[u8]) {
         match (self.at_top(), text.len()) {
             (_, 2) if text == b"OK" => self.begin(kind::OK),

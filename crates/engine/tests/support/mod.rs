@@ -165,17 +165,29 @@ impl Bench {
         (took, reply)
     }
 
-    /// Runs commands of several RESP clients as one batch, each client's behind the other's, and gives every client's
+    /// Runs commands of several clients as one batch, each client's behind the other's, and gives every client's
     /// replies. None of the commands is a barrier, and all fit into a batch.
     pub(crate) fn run_batch(&mut self, lists: &[(u32, Vec<String>)]) -> Vec<Vec<Reply>> {
         let mut requests = Requests::default();
         for (client, commands) in lists {
+            let wire = self.clients.list[client].session.wire;
+            let respb = wire.protocol == Protocol::Respb;
             let mut bytes = Vec::new();
             for command in commands {
                 let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
-                resp::encode::request(None, &weft_protocol::request::Texts(&words), &mut bytes);
+                if respb {
+                    respb::encode::RequestWriter::new(&mut bytes, 0)
+                        .command(&words, respb::encode::Mode::Exact);
+                } else {
+                    resp::encode::request(None, &weft_protocol::request::Texts(&words), &mut bytes);
+                }
             }
-            let origin = Origin { connection: *client, channel: 0, db: 0 };
+            let origin = Origin { connection: *client, channel: 0, db: self.clients.list[client].session.db };
+            if respb {
+                self.decode_respb(origin, &bytes, &mut requests);
+                self.clients.list.get_mut(client).expect("a client").bytes = bytes;
+                continue;
+            }
             let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
             let mut at = 0;
             loop {
@@ -193,6 +205,18 @@ impl Bench {
         self.executor.run(&requests, &mut self.clients);
         self.deliver();
         lists.iter().map(|(client, _)| self.take(*client)).collect()
+    }
+
+    fn decode_respb(&self, origin: Origin, bytes: &[u8], requests: &mut Requests) {
+        let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
+        let mut at = 0;
+        while at < bytes.len() {
+            let Outcome::Complete(frame) = decoder.decode(&bytes[at..], requests.visitor()) else {
+                panic!("a whole frame")
+            };
+            requests.end_respb(&self.engine.keyspace, origin, frame.frame, (bytes, at));
+            at += frame.len;
+        }
     }
 
     /// Runs a command and gives its one reply.

@@ -42,9 +42,12 @@ pub(crate) fn run(keys: u64, operations: usize) {
                     for name in &mut names {
                         write_key(name, u64::from(rng.below(keys as u32)));
                     }
-                    let batch = worker.enter();
-                    *checked +=
-                        if set { sets(&keyspace, &batch, &names) } else { gets(&keyspace, &batch, &names) };
+                    let mut batch = worker.enter();
+                    *checked += if set {
+                        sets(&keyspace, &mut batch, &names)
+                    } else {
+                        gets(&keyspace, &mut batch, &names)
+                    };
                 }
                 (cpu() - started).as_nanos() as f64 / operations as f64
             };

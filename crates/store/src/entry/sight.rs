@@ -7,8 +7,8 @@
 //! slot in which the same pointer still stands is a live entry of the shard. It may be another key's by now: keys are
 //! compared.
 
-use super::{Entry, rewrite_inline};
 use super::heap::same;
+use super::{Entry, rewrite_inline};
 use crate::epoch::Closed;
 use crate::held::Hold;
 use crate::shard::ShardData;
@@ -46,8 +46,8 @@ impl Sights {
     /// Remembers the bucket in which the search for the next key starts, or that there is none.
     #[inline]
     pub(crate) fn push(&mut self, bucket: Option<(&Bucket, bool)>) {
-        let (bucket, has_next) =
-            bucket.map_or((std::ptr::null(), false), |(bucket, has_next)| (std::ptr::from_ref(bucket), has_next));
+        let (bucket, has_next) = bucket
+            .map_or((std::ptr::null(), false), |(bucket, has_next)| (std::ptr::from_ref(bucket), has_next));
         self.list.push(Sight { bucket, has_next, entry: None, slot: 0 });
     }
     /// The bucket of sight number `at`.
@@ -84,24 +84,25 @@ impl Sights {
     }
 
     /// Reads the value of sight number `at`, if its entry is still there, has no expiry and is the key's; notes the
-    /// access. `sole` is for the key's shard, in the keyspace and the batch that the sight is of.
+    /// access unless `read` says that it wants another way. `sole` is for the key's shard, in the keyspace and the
+    /// batch that the sight is of.
     #[inline]
-    pub(crate) fn read<R>(
+    pub(crate) fn read(
         &self,
         (at, key): (usize, &[u8]),
         _sole: &Sole<'_>,
         clock: u32,
-        read: impl FnOnce(&ValueRef<'_>) -> Option<R>,
-    ) -> Option<R> {
-        let at = self.live(at, key)?;
+        read: impl FnOnce(&ValueRef<'_>) -> bool,
+    ) -> bool {
+        let Some(at) = self.live(at, key) else { return false };
         // SAFETY: it is live, and stays so until the end of this function: `read` has the value only, and cannot reach
         // the batch, which is borrowed.
         let entry = unsafe { Entry::new(at) };
-        let read = read(&entry.value());
-        if read.is_some() {
+        let is_read = read(&entry.text_or_value());
+        if is_read {
             entry.set_clock(clock);
         }
-        read
+        is_read
     }
 
     /// The entry of sight number `at`, if it is still there, has no expiry and is the key's. Only with the key's shard
@@ -120,9 +121,9 @@ impl Sights {
         is_hers.then_some(entry.entry())
     }
 
-    /// Writes another short string over the one of sight number `at`, if its entry is still there, has no expiry, is the
-    /// key's and has room; notes the access. Says whether it did. `sole` is for the key's shard, in the keyspace and the
-    /// batch that the sight is of.
+    /// Writes another short string over the one of sight number `at`, if its entry is still there, has no expiry, is
+    /// the key's and has room; notes the access. Says whether it did. `sole` is for the key's shard, in the keyspace
+    /// and the batch that the sight is of.
     #[inline]
     pub(crate) fn rewrite(
         &self,
