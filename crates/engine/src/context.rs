@@ -82,10 +82,14 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Before a batch: looks at what is wanted.
+    /// Before something else than the last one's requests: what is wanted, and nothing ahead.
     pub fn begin(&mut self, engine: &Engine) {
-        self.classes = engine.settings.notify_flags.load(Relaxed);
         self.ahead = Ahead::default();
+        self.look_at_settings(engine);
+    }
+    /// Looks at what is wanted.
+    pub fn look_at_settings(&mut self, engine: &Engine) {
+        self.classes = engine.settings.notify_flags.load(Relaxed);
     }
     /// Before a command: looks at whether a key that it does not find is told as missed. It is, but for writes that
     /// look for the key they are about to write; those that do so by reading it stand here.
@@ -172,6 +176,8 @@ pub enum Hold<'a, 'b> {
     Batch(&'a Batch<'b>),
     /// The shards of the command's keys.
     Guards(&'a mut Guards<'b>),
+    /// The shard of the command's one key.
+    Key(&'a mut ShardGuard<'b>),
     /// Everything: nobody else is in a batch. Shards are locked as they are touched.
     World(&'b World<'b>, &'a mut Guards<'b>),
 }
@@ -217,6 +223,10 @@ impl<'b> Context<'_, 'b> {
         let touch = !self.session.info.has(client_flag::NO_TOUCH);
         let op = Op { db: self.db, now_ms: self.now_ms, touch, sink: &mut self.local.effects };
         let guard = match &mut self.hold {
+            Hold::Key(guard) => {
+                assert!(guard.is_of(key), "a command uses the keys that it has declared");
+                &mut **guard
+            }
             Hold::Guards(guards) | Hold::World(_, guards) => guards.shard(key),
             Hold::Batch(_) => {
                 unreachable!("a command that touches keys has its scope in the table of handlers")
@@ -244,7 +254,9 @@ impl<'b> Context<'_, 'b> {
         match &mut self.hold {
             Hold::Batch(batch) => batch.scan(&mut op, cursor, count, visit),
             Hold::World(_, guards) => guards.scan(&mut op, cursor, count, visit),
-            Hold::Guards(_) => unreachable!("a walk does not run under the locks of some keys"),
+            Hold::Guards(_) | Hold::Key(_) => {
+                unreachable!("a walk does not run under the locks of some keys")
+            }
         }
     }
 

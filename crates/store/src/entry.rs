@@ -449,6 +449,7 @@ pub(crate) enum ValueMut<'a> {
 ///
 /// # Safety
 /// `at` is a live entry that nobody else refers to for `'a`.
+#[inline]
 pub(crate) unsafe fn value_mut<'a>(at: NonNull<u8>) -> ValueMut<'a> {
     // SAFETY: by the contract; only used to read the header here.
     let entry = unsafe { Entry::<'a>::new(at) };

@@ -355,6 +355,11 @@ impl<'w> Batch<'w> {
         let head = self.keyspace.head_of(db, hash);
         self.keyspace.directory.prefetch_bucket(&self.pin, self.sights, (head, hash));
     }
+    /// Counts a key whose bucket has just been asked for: nothing of it is seen.
+    #[inline]
+    pub fn pass_bucket(&mut self) {
+        self.sights.push(None);
+    }
     /// Asks for the entries that the tags in the bucket of sight number `at` point out: stage two, some 10 commands
     /// after stage one, no lock. `whole`: the value is wanted too, not only whether there is one.
     #[inline]

@@ -153,6 +153,13 @@ impl<'b> ShardGuard<'b> {
         self.id
     }
 
+    /// Whether a key is in this shard.
+    #[inline]
+    #[must_use]
+    pub fn is_of(&self, key: &Key<'_>) -> bool {
+        self.keyspace.shard_of(key) == self.id
+    }
+
     /// This shard's watched keys.
     pub fn watches(&mut self) -> &mut Watches {
         &mut self.data.watches

@@ -153,7 +153,9 @@ impl Context<'_, '_> {
                 let mut ids = (start..shards).chain(0..start);
                 ids.find_map(|id| guards.shard_by_id(id).random_key(&op, <[u8]>::to_vec))
             }
-            Hold::Guards(_) => unreachable!("a walk does not run under the locks of some keys"),
+            Hold::Guards(_) | Hold::Key(_) => {
+                unreachable!("a walk does not run under the locks of some keys")
+            }
         }
     }
 }

@@ -94,7 +94,7 @@ impl Core<'_> {
             let hold = match &mut hold {
                 Hold::Guards(guards) => Hold::Guards(guards),
                 Hold::World(world, guards) => Hold::World(world, guards),
-                Hold::Batch(_) => return Ok(()),
+                Hold::Batch(_) | Hold::Key(_) => return Ok(()),
             };
             let db = session.db;
             let id = command_id(&args);

@@ -81,10 +81,7 @@ impl Core<'_> {
         if errors > begun.errors {
             bump(&stats.failed, 1);
         }
-        let reply_bytes = output_bytes.saturating_sub(begun.output_bytes);
-        if reply_bytes >= self.measures.reply_bytes || args.bytes_max() >= self.measures.request_bytes {
-            self.engine.was_large(session, args, reply_bytes, self.now_ms);
-        }
+        self.note_large(session, args, output_bytes.saturating_sub(begun.output_bytes));
         let Some(timed) = begun.timed else { return self.ran(id, 1) };
         bump(&stats.calls, 1);
         let took = timed.elapsed();
@@ -94,6 +91,14 @@ impl Core<'_> {
         // One that blocks is told of when it has ended.
         if !session.is_waiting() {
             self.engine.took(session, args, took, self.now_ms);
+        }
+    }
+
+    /// A command has run whose request or reply may be for the logs of large ones.
+    #[inline]
+    pub(super) fn note_large(&self, session: &Session, args: &Args<'_>, reply_bytes: usize) {
+        if reply_bytes >= self.measures.reply_bytes || args.bytes_max() >= self.measures.request_bytes {
+            self.engine.was_large(session, args, reply_bytes, self.now_ms);
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod checks;
 mod exec;
+mod lane;
 mod locks;
 mod measure;
 mod straight;
@@ -13,7 +14,7 @@ mod straight;
 pub(crate) use checks::check_arity;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
-use weft_protocol::table::CommandId;
+use weft_protocol::table::{CommandId, flag};
 use weft_store::{Batch, Worker, World, XorShift};
 
 use crate::args::{Args, OwnedArgs, Texts};
@@ -106,6 +107,8 @@ pub(crate) struct Core<'e> {
     /// The quick commands that have run in the present batch, and how often each.
     quick: Vec<(CommandId, u32)>,
     measures: measure::Measures,
+    /// How the lane runs commands, by id.
+    plans: Box<[Option<lane::Plan>]>,
 }
 
 impl<'e> Executor<'e> {
@@ -132,6 +135,7 @@ impl<'e> Executor<'e> {
                 charged_ns: 0,
                 quick: Vec::with_capacity(BATCH_MAX),
                 measures: measure::Measures::new(&engine.settings),
+                plans: lane::Plan::all(engine),
             },
         })
     }
@@ -162,6 +166,12 @@ impl<'e> Executor<'e> {
                 while let Some(request) = list.get(at) {
                     if request.straight != Straight::No {
                         let ran = self.core.straight(&mut batch, requests, &list[at..], host);
+                        at += ran;
+                        if ran > 0 {
+                            continue;
+                        }
+                    } else if self.core.plan(request).is_some() {
+                        let ran = self.core.lane(&batch, requests, at, host);
                         at += ran;
                         if ran > 0 {
                             continue;
@@ -236,9 +246,16 @@ impl<'e> Executor<'e> {
 #[inline]
 fn prefetch(batch: &mut Batch<'_>, requests: &Requests) {
     let keyed = || requests.list().iter().filter(|request| request.hash != 0);
+    let mut before = 0;
     for request in keyed() {
         let reads = request.straight.reads();
-        batch.prefetch_bucket(request.db, request.hash, reads);
+        // In a deep pipeline neighbours are often about the same key.
+        if request.hash == before && request.straight == Straight::No {
+            batch.pass_bucket();
+        } else {
+            batch.prefetch_bucket(request.db, request.hash, reads);
+        }
+        before = request.hash;
         requests.more_hashes(request).iter().for_each(|&hash| batch.prefetch_bucket(request.db, hash, reads));
     }
     let mut at = 0;
@@ -261,8 +278,14 @@ impl Core<'_> {
         self.charged_ns = 0;
         self.quick.clear();
         self.engine.stats.begin(self.stats);
-        self.measures = measure::Measures::new(&self.engine.settings);
         self.local.effects.begin(self.engine);
+        self.measures = measure::Measures::new(&self.engine.settings);
+    }
+
+    /// What is read from the settings for many commands at once: before a batch, and behind what may have changed them.
+    fn look_at_settings(&mut self) {
+        self.measures = measure::Measures::new(&self.engine.settings);
+        self.local.effects.look_at_settings(self.engine);
     }
 
     fn request(&mut self, tier: Tier<'_>, requests: &Requests, at: usize, host: &mut impl Host) -> Ran {
@@ -368,6 +391,9 @@ impl Core<'_> {
         info.last_command.store(id.0, Relaxed);
         bump(&info.commands, u64::from(!session.is_waiting()));
         self.after(tier, session);
+        if id.spec().flags & flag::ADMIN != 0 || matches!(handler.scope, Scope::Exec) {
+            self.look_at_settings();
+        }
         if session.caching.is_some() && !session.in_multi() && !is_client(id) {
             session.caching = None;
         }

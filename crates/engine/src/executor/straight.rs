@@ -77,7 +77,7 @@ impl Core<'_> {
 
     /// Whether nothing is to be asked before a request of this client runs, and nobody is to be told of it.
     #[inline]
-    fn is_plain(&self, session: &Session) -> bool {
+    pub(super) fn is_plain(&self, session: &Session) -> bool {
         let engine = self.engine;
         !self.measures.every
             && session.acl_epoch == engine.acl.epoch()
@@ -97,7 +97,7 @@ impl Core<'_> {
 
     /// Whether nothing is to be evicted.
     #[inline]
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         let limit = self.engine.settings.maxmemory_bytes.load(Relaxed);
         limit == 0 || self.engine.keyspace.used_bytes() <= limit
     }

@@ -26,33 +26,32 @@ pub enum NumberError {
 impl ShardGuard<'_> {
     /// INCRBY: in place when the key holds an integer.
     pub fn increment(&mut self, op: &mut Op<'_>, key: &Key<'_>, by: i64) -> Result<i64, NumberError> {
-        let old = match self.peek(op, key) {
-            None => 0,
-            Some(ValueRef::Int(number)) => number,
-            Some(ValueRef::Object(_)) => return Err(NumberError::WrongType),
-            Some(ValueRef::Bytes(bytes)) => parse_int(bytes).ok_or(NumberError::NotAnInteger)?,
-            Some(ValueRef::Shared(_)) => return Err(NumberError::NotAnInteger),
+        let Some(found) = self.live(op, key) else {
+            self.set(op, key, NewValue::Int(by), Expiry::None);
+            return Ok(by);
         };
-        let new = old.checked_add(by).ok_or(NumberError::Overflow)?;
-        if !self.replace_int(op, key, new) {
-            self.set(op, key, NewValue::Int(new), Expiry::Keep);
-        }
-        Ok(new)
-    }
-
-    /// Replaces an integer by another, 8 bytes in place. Says whether the key held one.
-    fn replace_int(&mut self, op: &mut Op<'_>, key: &Key<'_>, new: i64) -> bool {
-        let Some(found) = self.live(op, key) else { return false };
         let (now_ms, mode, db) = (self.time(op), self.mode(), op.db as usize);
         let data = &mut *self.data;
+        let sum = |old: i64| old.checked_add(by).ok_or(NumberError::Overflow);
+        let new = match data.heap.value_mut(db, found) {
+            ValueMut::Int(number) => {
+                *number = sum(*number)?;
+                *number
+            }
+            ValueMut::Bytes(bytes) => {
+                let new = sum(parse_int(bytes).ok_or(NumberError::NotAnInteger)?)?;
+                self.set(op, key, NewValue::Int(new), Expiry::Keep);
+                return Ok(new);
+            }
+            ValueMut::Shared(_) => return Err(NumberError::NotAnInteger),
+            ValueMut::Object(_) | ValueMut::Packed => return Err(NumberError::WrongType),
+        };
         let entry = data.heap.entry(db, found);
         entry.set_clock(mode.touched(entry.clock(), now_ms, &mut data.rng));
         let expire_ms = found.expires().then(|| entry.expire_ms());
-        let ValueMut::Int(number) = data.heap.value_mut(db, found) else { return false };
-        *number = new;
         self.wrote(op, key);
         emit(self.keyspace, op, &Effect::Set { key: key.bytes, value: ValueRef::Int(new), expire_ms });
-        true
+        Ok(new)
     }
 
     /// APPEND: returns the new length.

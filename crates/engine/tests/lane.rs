@@ -1,0 +1,275 @@
+//! The lane of commands with one key answers, changes and counts what the full way does, whatever state the server and
+//! its clients are in. Two servers get the same commands: one in batches, as they come from deep pipelines; the other one
+//! by one, with the latency monitor on, which times every command and so keeps all of them out of the lane.
+
+mod support;
+
+use support::{Bench, Reply, show};
+use weft_engine::reply::Protocol;
+use weft_store::{Rng, XorShift};
+
+const ROUNDS: usize = 600;
+/// Commands of one client in a batch.
+const COMMANDS_MAX: u32 = 16;
+
+fn pick<'w>(rng: &mut XorShift, words: &[&'w str]) -> &'w str {
+    words[rng.below(words.len() as u32) as usize]
+}
+
+/// Commands with one key, mostly on a key of the right type.
+fn command(rng: &mut XorShift) -> String {
+    let kind = pick(rng, &["number", "list", "set", "hash", "zset", "stream"]);
+    let key_of = if rng.below(12) == 0 { pick(rng, &["number", "list", "set", "missing"]) } else { kind };
+    let key = format!("{key_of}:{}", rng.below(3));
+    let member = pick(rng, &["a", "b", "12", "-7", "1.5", "a_member_of_more_than_a_word"]);
+    let value = pick(
+        rng,
+        &["v", "12", "0", "a_value_of_more_than_sixty-four_bytes,_so_that_no_listpack_takes_it_any_more"],
+    );
+    match (kind, rng.below(6)) {
+        ("number", 0) => format!("INCR {key}"),
+        ("number", 1) => format!("DECRBY {key} {member}"),
+        ("number", 2) => format!("APPEND {key} {value}"),
+        ("number", 3) => format!("SET {key} {member} PX {}", 1 + rng.below(30)),
+        ("number", 4) => format!("INCRBY {key} 9223372036854775807"),
+        ("number", _) => format!("STRLEN {key}"),
+        ("list", 0 | 1) => format!("LPUSH {key} {value}"),
+        ("list", 2) => format!("RPUSH {key} {member} {value}"),
+        ("list", 3) => format!("RPOP {key}"),
+        ("list", 4) => format!("LPOP {key} 2"),
+        ("list", _) => format!("LLEN {key}"),
+        ("set", 0 | 1) => format!("SADD {key} {member}"),
+        ("set", 2) => format!("SADD {key} {member} {value}"),
+        ("set", 3) => format!("SREM {key} {member}"),
+        ("set", 4) => format!("SPOP {key}"),
+        ("set", _) => format!("SISMEMBER {key} {member}"),
+        ("hash", 0 | 1) => format!("HSET {key} {member} {value}"),
+        ("hash", 2) => format!("HINCRBY {key} {member} 3"),
+        ("hash", 3) => format!("HDEL {key} {member}"),
+        ("hash", 4) => format!("HPEXPIRE {key} {} FIELDS 1 {member}", 1 + rng.below(30)),
+        ("hash", _) => format!("HGET {key} {member}"),
+        ("zset", 0 | 1) => format!("ZADD {key} {} {member}", rng.below(9)),
+        ("zset", 2) => format!("ZADD {key} GT CH {member} {value}"),
+        ("zset", 3) => format!("ZPOPMIN {key}"),
+        ("zset", 4) => format!("ZINCRBY {key} 1.25 {member}"),
+        ("zset", _) => format!("ZREM {key} {member}"),
+        (_, 0 | 1) => format!("XADD {key} * {member} {value}"),
+        (_, 2) => format!("XADD {key} 5-{} {member} {value}", rng.below(9)),
+        (_, 3) => format!("XDEL {key} 5-1"),
+        (_, 4) => format!("XADD {key} MAXLEN 2 * {member} {value}"),
+        (_, _) => format!("XLEN {key}"),
+    }
+}
+
+/// What else may stand in a batch: wrong numbers of arguments, other ways, and what changes the client or the server.
+fn other(rng: &mut XorShift, client: usize) -> String {
+    match rng.below(26) {
+        0 => "INCR".into(),
+        1 => "SADD set:0".into(),
+        2 => "HSET hash:0 a".into(),
+        3 => "GET number:0".into(),
+        4 => "SET number:1 5".into(),
+        5 => "DEL number:0 list:0 set:0".into(),
+        6 => format!("PEXPIRE {}:0 {}", pick(rng, &["list", "set", "zset"]), 1 + rng.below(20)),
+        7 => "MULTI".into(),
+        8 => "DISCARD".into(),
+        9 => "WATCH number:0 set:1".into(),
+        10 => "UNWATCH".into(),
+        11 => format!("SELECT {}", rng.below(2)),
+        // A SKIP in front of MULTI's commands would leave the two servers' answers without their order.
+        12 => "CLIENT REPLY SKIP".into(),
+        13 => "CLIENT NO-TOUCH ON".into(),
+        14 => "CLIENT NO-TOUCH OFF".into(),
+        15 => "CLIENT TRACKING ON".into(),
+        16 => "CLIENT TRACKING OFF".into(),
+        17 => "CONFIG SET notify-keyspace-events KEA".into(),
+        18 => "CONFIG SET notify-keyspace-events Enm".into(),
+        19 => "CONFIG SET notify-keyspace-events _".replace('_', ""),
+        20 => "CONFIG SET maxmemory 1".into(),
+        21 => "CONFIG SET maxmemory 0".into(),
+        22 if client == 2 => "ACL SETUSER default -sadd -hset %R~* ~number:* ~list:*".into(),
+        23 if client == 2 => "ACL SETUSER default allcommands allkeys".into(),
+        _ => "PING".into(),
+    }
+}
+
+/// Replies and pushes, each in their order: in a batch, pushes come behind the replies.
+#[derive(Default, Debug, PartialEq)]
+struct Heard {
+    replies: Vec<String>,
+    pushes: Vec<String>,
+}
+
+impl Heard {
+    fn add(&mut self, replies: &[Reply]) {
+        for reply in replies {
+            let list = if matches!(reply, Reply::Push(_)) { &mut self.pushes } else { &mut self.replies };
+            list.push(show(reply));
+        }
+    }
+}
+
+/// A server with the clients of the test.
+struct Server {
+    bench: Bench,
+    clients: [u32; 3],
+    /// Hears of events.
+    listener: u32,
+    /// Waits for lists and sorted sets.
+    waiting: u32,
+    /// Has rights whatever happens to the default user.
+    admin: u32,
+}
+
+impl Server {
+    fn new(full_way: bool) -> Self {
+        let mut bench = Bench::new();
+        let clients = [0; 3].map(|_| bench.connect(Protocol::Resp3));
+        let [listener, waiting, admin] = [0; 3].map(|_| bench.connect(Protocol::Resp3));
+        bench.text(admin, "ACL SETUSER admin on nopass allcommands allkeys allchannels");
+        bench.run(admin, "AUTH admin x");
+        bench.run(waiting, "AUTH admin x");
+        bench.run(listener, "PSUBSCRIBE __key*");
+        bench.run(
+            admin,
+            &format!("CONFIG SET latency-monitor-threshold {}", if full_way { 1_000_000_000 } else { 0 }),
+        );
+        bench.run(admin, "CONFIG SET commandlog-reply-larger-than 60");
+        bench.run(admin, "CONFIG SET commandlog-request-larger-than 80");
+        Self { bench, clients, listener, waiting, admin }
+    }
+
+    /// What is the same on both servers, whatever way the commands went.
+    fn state(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let info = self.bench.text(self.admin, "INFO everything");
+        let is_counted = |line: &str| {
+            [
+                "cmdstat_",
+                "errorstat_",
+                "expired_",
+                "keyspace_",
+                "db0",
+                "db1",
+                "total_commands",
+                "total_error",
+                "used_memory:",
+            ]
+            .iter()
+            .any(|head| line.starts_with(head))
+        };
+        for line in info.lines().filter(|line| is_counted(line) && !line.starts_with("cmdstat_info")) {
+            // But for their times.
+            let fields = line.split(',').filter(|field| !field.contains("usec"));
+            let name =
+                if line.starts_with("cmdstat") { line.split(':').next().unwrap_or_default() } else { "" };
+            lines.push(name.to_owned() + &fields.collect::<Vec<_>>().join(","));
+        }
+        for command in ["COMMANDLOG LEN large-reply", "COMMANDLOG LEN large-request", "CLIENT LIST"] {
+            lines.push(self.bench.text(self.admin, command));
+        }
+        lines
+    }
+}
+
+/// What happens between two batches, on both servers.
+fn between(rng: &mut XorShift, server: &Server) -> Option<(u32, String)> {
+    let client = server.clients[rng.below(3) as usize];
+    let command = match rng.below(14) {
+        0 => "EXEC".to_owned(),
+        1 | 2 if !server.bench.is_waiting(server.waiting) => {
+            let command = ["BLPOP list:0 list:1 0", "BZPOPMIN zset:0 0", "BLMPOP 0 1 list:2 LEFT COUNT 2"];
+            return Some((server.waiting, pick(rng, &command).to_owned()));
+        }
+        3 => return Some((server.admin, "ACL SETUSER default allcommands allkeys".into())),
+        4 => {
+            let room = server.bench.engine.keyspace.used_bytes() + rng.below(600) as usize;
+            return Some((server.admin, format!("CONFIG SET maxmemory {room}")));
+        }
+        5 | 6 => return Some((server.admin, "CONFIG SET maxmemory 0".into())),
+        7 | 8 => return Some((server.admin, "CONFIG SET notify-keyspace-events ".into())),
+        9 => "DISCARD".into(),
+        10 | 11 => "CLIENT TRACKING OFF".into(),
+        12 => return Some((server.admin, "FLUSHALL".into())),
+        _ => return None,
+    };
+    Some((client, command))
+}
+
+#[test]
+fn the_lane_does_what_the_full_way_does() {
+    let seed = std::env::var("WEFT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(20_261_122);
+    println!("seed {seed} (WEFT_SEED)");
+    let mut rng = XorShift::new(seed);
+    let (mut single, mut batched) = (Server::new(true), Server::new(false));
+    assert_eq!(single.clients, batched.clients);
+    for round in 0..ROUNDS {
+        let lists: Vec<(u32, Vec<String>)> = (0..3)
+            .map(|at| {
+                let mut list = Vec::new();
+                for _ in 0..rng.below(COMMANDS_MAX) {
+                    list.push(if rng.below(24) == 0 { other(&mut rng, at) } else { command(&mut rng) });
+                }
+                (batched.clients[at], list)
+            })
+            .collect();
+        let together = batched.bench.run_batch(&lists);
+        let (mut heard, mut expected): (Vec<Heard>, Vec<Heard>) = Default::default();
+        for replies in &together {
+            let mut one = Heard::default();
+            one.add(replies);
+            heard.push(one);
+        }
+        for (client, list) in &lists {
+            let mut one = Heard::default();
+            list.iter().for_each(|command| one.add(&single.bench.run(*client, command)));
+            expected.push(one);
+        }
+        for (at, client) in single.clients.into_iter().enumerate() {
+            // Pushes that another client's commands brought.
+            expected[at].add(&single.bench.take(client));
+            heard[at].add(&batched.bench.take(client));
+        }
+        for client in [single.listener, single.waiting] {
+            let mut pair = [Heard::default(), Heard::default()];
+            pair[0].add(&batched.bench.take(client));
+            pair[1].add(&single.bench.take(client));
+            let [one, other] = pair;
+            heard.push(one);
+            expected.push(other);
+        }
+        assert_eq!(heard, expected, "round {round} of seed {seed}: {lists:?}");
+        if let Some((client, command)) = between(&mut rng, &batched) {
+            let answers = [&mut batched, &mut single]
+                .map(|server| server.bench.run(client, &command).iter().map(show).collect::<Vec<_>>());
+            assert_eq!(answers[0], answers[1], "behind round {round} of seed {seed}, {command}");
+        }
+        let passed = u64::from(rng.below(6));
+        single.bench.pass(passed);
+        batched.bench.pass(passed);
+        if round % 20 == 0 {
+            assert_eq!(batched.state(), single.state(), "behind round {round} of seed {seed}");
+        }
+    }
+}
+
+/// The lane is left out where every command is to be timed by itself.
+#[test]
+fn a_slow_log_of_everything_has_every_command() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    bench.run(client, "CONFIG SET slowlog-log-slower-than 0");
+    let commands: Vec<String> = (0..20).map(|at| format!("SADD set member:{at}")).collect();
+    bench.run_batch(&[(client, commands)]);
+    let log = bench.text(client, "SLOWLOG GET 100");
+    assert_eq!(log.matches("SADD set member:").count(), 20, "{log}");
+}
+
+#[test]
+fn who_monitors_sees_every_command() {
+    let mut bench = Bench::new();
+    let (client, monitor) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    bench.run(monitor, "MONITOR");
+    bench.run_batch(&[(client, (0..20).map(|at| format!("LPUSH list {at}")).collect())]);
+    assert_eq!(bench.take(monitor).len(), 20);
+}
