@@ -56,7 +56,9 @@ fn main() {
     let (wire, command) = workload.split_once('-').expect(usage);
     let protocol = if wire == "respb" { Protocol::Respb } else { Protocol::Resp2 };
 
-    let keyspace = Keyspace::new(Config { shards: 256, ..Config::default() });
+    // The same key for every run, so that runs count the same.
+    let hasher = weft_store::KeyHasher::with_seed(7);
+    let keyspace = Keyspace::new(Config { shards: 256, hasher, ..Config::default() });
     let setup = Setup { keyspace, clock: Box::new(SystemClock), workers: 1 };
     let engine: &Engine = Box::leak(Box::new(Engine::new(setup)));
     let address = Address { worker: 0, channel: 0, connection: 0 };

@@ -214,6 +214,15 @@ impl<'a> Args<'a> {
     #[inline]
     #[must_use]
     pub fn bytes(&self, index: usize) -> &'a [u8] {
+        // Nearly all are.
+        if let Some(&Slot::Frame { offset, len }) = self.slots.get(index.wrapping_sub(self.shift)) {
+            return &self.frame[offset as usize..][..len as usize];
+        }
+        self.bytes_elsewhere(index)
+    }
+
+    #[inline(never)]
+    fn bytes_elsewhere(&self, index: usize) -> &'a [u8] {
         match self.get(index) {
             Some(Arg::Bytes(bytes)) => bytes,
             Some(Arg::Keyword(word)) => word.as_bytes(),

@@ -6,6 +6,12 @@
 /// be zero.
 #[must_use]
 pub fn parse_double(text: &[u8]) -> Option<f64> {
+    // Most are whole numbers, and those of up to 15 digits are exact.
+    if text.len() <= 15
+        && let Some(value) = weft_store::parse_int(text)
+    {
+        return Some(value as f64);
+    }
     let text = std::str::from_utf8(text).ok()?;
     // Rust's parser takes the same forms, and `nan`.
     let value = text.parse::<f64>().ok().filter(|value| !value.is_nan())?;

@@ -539,14 +539,15 @@ impl Requests {
     /// The hash of the member that a request looks for; 0 for none.
     fn member(&self, request: &Request, bytes: &[u8], keyspace: &Keyspace) -> u64 {
         let What::Command(id) = request.what else { return 0 };
-        let place = match traits::of(id) {
-            traits if traits & traits::MEMBER_SECOND != 0 => 2,
-            traits if traits & traits::MEMBER_THIRD != 0 => 3,
+        let behind_the_key = match self.traits[usize::from(id.0)] {
+            traits if traits & traits::MEMBER_SECOND != 0 => 1,
+            traits if traits & traits::MEMBER_THIRD != 0 => 2,
             _ => return 0,
         };
-        let texts = Texts::default();
-        let args = self.args(request, bytes, &texts);
-        if place < args.len() { keyspace.key(args.bytes(place)).hash() } else { 0 }
+        match self.framed(request, behind_the_key, bytes) {
+            [] => 0,
+            member => keyspace.key(member).hash(),
+        }
     }
 
     /// The arguments of a request. `bytes` is what was given when it ended.

@@ -61,6 +61,18 @@ pub(crate) struct Spot {
     pos: Pos,
     hash: u64,
     pub(crate) handle: Handle,
+    /// Bytes of the whole record, and of its value, which is the end of it.
+    len: u32,
+    value_len: u32,
+    expires: bool,
+}
+
+impl Spot {
+    fn new(pos: Pos, hash: u64, tagged: Tagged, record: &Record<'_>) -> Self {
+        // Both fit: a value is at most 512 MiB.
+        let (len, value_len) = (record.len as u32, record.value.len() as u32);
+        Self { pos, hash, handle: untag(tagged), len, value_len, expires: tagged.marked() }
+    }
 }
 
 /// See the module's comment.
@@ -217,9 +229,28 @@ impl Dict {
     /// Finds a key: a line of the table, then the record's.
     #[inline]
     pub(crate) fn find(&self, key: &[u8]) -> Option<Spot> {
+        self.find_record(key).map(|(spot, _)| spot)
+    }
+    /// The same with the record.
+    #[inline]
+    pub(crate) fn find_record(&self, key: &[u8]) -> Option<(Spot, Record<'_>)> {
         let hash = self.hasher.hash(key);
-        let pos = self.table.find(hash, |tagged| read(&self.records, self.valued, tagged).key == key)?;
-        Some(Spot { pos, hash, handle: untag(self.table.at(pos)) })
+        let mut seen = None;
+        let pos = self.table.find(hash, |tagged| {
+            let record = read(&self.records, self.valued, tagged);
+            let equal = record.key == key;
+            if equal {
+                seen = Some((tagged, record));
+            }
+            equal
+        })?;
+        seen.map(|(tagged, record)| (Spot::new(pos, hash, tagged, &record), record))
+    }
+    /// Whether a key is there.
+    #[inline]
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        let equal = |tagged| read(&self.records, self.valued, tagged).key == key;
+        self.table.find(self.hasher.hash(key), equal).is_some()
     }
     /// Asks for what the next look-ups will touch.
     #[inline]
@@ -249,7 +280,7 @@ impl Dict {
     /// The record of a key.
     #[inline]
     pub(crate) fn get(&self, key: &[u8]) -> Option<Record<'_>> {
-        self.find(key).map(|spot| self.at(spot))
+        self.find_record(key).map(|(_, record)| record)
     }
 
     /// Adds a record whose key is not there.
@@ -277,6 +308,11 @@ impl Dict {
 
     /// Gives the record at `spot` another value and expiry: in place when it takes as many units.
     pub(crate) fn replace(&mut self, spot: Spot, value: &[u8], expire_ms: u64) -> Handle {
+        let len = spot.len as usize;
+        if expire_ms == NEVER && !spot.expires && value.len() == spot.value_len as usize {
+            self.records.bytes_mut(spot.handle)[len - value.len()..len].copy_from_slice(value);
+            return spot.handle;
+        }
         let old = self.at(spot);
         let (old_len, expires) = (old.len, expire_ms != NEVER);
         let len = record_bytes(self.valued, old.key.len(), value.len(), expires);
@@ -311,15 +347,16 @@ impl Dict {
 
     /// Takes the record of a handle without an expiry out.
     pub(crate) fn remove_handle(&mut self, handle: Handle, backing: Backing<'_>) {
-        let hash = self.hasher.hash(self.record(handle).key);
-        if let Some(pos) = self.table.find_pointer(hash, tag(handle, false)) {
-            self.remove(Spot { pos, hash, handle }, backing);
+        let (tagged, record) = (tag(handle, false), self.record(handle));
+        let hash = self.hasher.hash(record.key);
+        if let Some(pos) = self.table.find_pointer(hash, tagged) {
+            self.remove(Spot::new(pos, hash, tagged, &record), backing);
         }
     }
 
     /// Takes a record out.
     pub(crate) fn remove(&mut self, spot: Spot, backing: Backing<'_>) {
-        let len = self.at(spot).len;
+        let len = spot.len as usize;
         let Self { table, records, hasher, valued, .. } = self;
         table.remove(spot.pos, spot.hash, &facts(records, hasher, *valued), &Owner { backing, records });
         records.free(spot.handle, len);
@@ -401,8 +438,14 @@ impl Dict {
 
     /// A record by chance, each equally likely.
     pub(crate) fn random(&self, rng: &mut dyn Rng) -> Option<Record<'_>> {
-        let tagged = self.table.random(rng, ROLLS_MAX)?;
+        let (_, tagged) = self.table.random(rng, ROLLS_MAX)?;
         Some(read(&self.records, self.valued, tagged))
+    }
+    /// The same with its place.
+    pub(crate) fn random_spot(&self, rng: &mut dyn Rng) -> Option<(Spot, Record<'_>)> {
+        let (pos, tagged) = self.table.random(rng, ROLLS_MAX)?;
+        let record = read(&self.records, self.valued, tagged);
+        Some((Spot::new(pos, self.hasher.hash(record.key), tagged, &record), record))
     }
 
     /// Removes records whose time has come, up to about `max` (a group of at most 224 is always finished), showing
@@ -438,11 +481,11 @@ impl Dict {
             });
             self.table.set_group_hint(group, rest);
             for tagged in due.drain(..) {
-                let key = read(&self.records, self.valued, tagged).key;
-                gone(key);
-                let hash = self.hasher.hash(key);
+                let record = read(&self.records, self.valued, tagged);
+                gone(record.key);
+                let hash = self.hasher.hash(record.key);
                 let Some(pos) = self.table.find_pointer(hash, tagged) else { continue };
-                self.remove(Spot { pos, hash, handle: untag(tagged) }, backing);
+                self.remove(Spot::new(pos, hash, tagged, &record), backing);
                 removed += 1;
             }
             start = number + 1;

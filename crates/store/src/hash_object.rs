@@ -414,15 +414,15 @@ impl<'a> HashMut<'a> {
         }
         let (backing, now_ms) = (self.backing, self.now_ms);
         let dict = self.table();
-        let found = dict.find(field);
-        let old_ms = found.map_or(now_ms, |spot| dict.at(spot).expire_ms);
+        let found = dict.find_record(field).map(|(spot, record)| (spot, record.expire_ms));
+        let old_ms = found.map_or(now_ms, |(_, expire_ms)| expire_ms);
         let is_new = old_ms <= now_ms;
         let expire_ms = match expiry {
             FieldExpiry::Keep if !is_new => old_ms,
             FieldExpiry::None | FieldExpiry::Keep => NEVER,
             FieldExpiry::At(at) => at,
         };
-        if let Some(spot) = found {
+        if let Some((spot, _)) = found {
             dict.replace(spot, value, expire_ms);
             dict.tidy(|_, _, _| ());
         } else {

@@ -206,7 +206,7 @@ impl<'a> SetRef<'a> {
         match self.0 {
             View::Ints(ints) => parse_int(member).is_some_and(|value| ints.find(value).is_ok()),
             View::Packed(packed) => packed.find(member, 1).is_some(),
-            View::Table(dict) => dict.find(member).is_some(),
+            View::Table(dict) => dict.contains(member),
         }
     }
     /// The members: integers ascending, a few in the order in which they came, many in none.
@@ -400,7 +400,7 @@ impl<'a> SetMut<'a> {
         }
         let backing = self.backing;
         let dict = self.table();
-        if dict.find(member).is_some() {
+        if dict.contains(member) {
             return false;
         }
         dict.insert(member, b"", NEVER, backing);
@@ -425,6 +425,13 @@ impl<'a> SetMut<'a> {
     }
     /// Removes a member by chance after showing it to `taken`.
     pub fn pop<R>(&mut self, rng: &mut dyn Rng, taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        if let Repr::Table(dict) = &mut self.set.0 {
+            let (spot, record) = dict.random_spot(rng)?;
+            let result = taken(record.key);
+            dict.remove(spot, self.backing);
+            dict.tidy(|_, _, _| ());
+            return Some(result);
+        }
         let member = self.set.view().random(rng)?.to_vec();
         self.remove(&member);
         Some(taken(&member))

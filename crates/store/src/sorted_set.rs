@@ -512,8 +512,8 @@ impl<'a> SortedSetMut<'a> {
                 score
             }
             Repr::Large(large) => {
-                let spot = large.dict.find(member)?;
-                let score = score_of(&large.dict.at(spot));
+                let (spot, record) = large.dict.find_record(member)?;
+                let score = score_of(&record);
                 let target = Scored { member, score };
                 let Large { dict, tree } = &mut **large;
                 tree.remove(|item| order_in(dict, item, target).is_le());
@@ -591,14 +591,14 @@ impl Large {
         choose: impl FnOnce(Option<f64>) -> Option<f64>,
         backing: Backing<'_>,
     ) -> (Option<f64>, Option<f64>) {
-        let Some(spot) = self.dict.find(member) else {
+        let Some((spot, old)) = self.dict.find_record(member).map(|(spot, record)| (spot, score_of(&record)))
+        else {
             let new = choose(None);
             if let Some(score) = new {
                 self.insert(Scored { member, score }, backing);
             }
             return (None, new);
         };
-        let old = score_of(&self.dict.at(spot));
         let chosen = choose(Some(old)).filter(|score| *score != old);
         let Some(score) = chosen else { return (Some(old), Some(old)) };
         debug_assert!(!score.is_nan());
@@ -613,10 +613,11 @@ impl Large {
     /// Asks for what taking the next elements from an end will touch: the record of one that is some way off, and the
     /// bucket of a nearer one, whose record has come meanwhile.
     fn look_ahead(&self, last: bool) {
-        if let Some(handle) = self.tree.near_end(last, 4) {
+        let [near, far] = self.tree.near_end(last, [2, 4]);
+        if let Some(handle) = far {
             self.dict.prefetch(handle);
         }
-        if let Some(handle) = self.tree.near_end(last, 2) {
+        if let Some(handle) = near {
             self.dict.prefetch_bucket(handle);
         }
     }

@@ -371,6 +371,18 @@ pub fn parse_int(bytes: &[u8]) -> Option<i64> {
     if negative { 0_i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
 }
 
+/// The digits of 00 to 99, one behind the other.
+static PAIRS: [u8; 200] = {
+    let mut pairs = [0; 200];
+    let mut at = 0;
+    while at < 100 {
+        pairs[2 * at] = b'0' + (at / 10) as u8;
+        pairs[2 * at + 1] = b'0' + (at % 10) as u8;
+        at += 1;
+    }
+    pairs
+};
+
 /// Room for the decimal digits of an i64.
 #[derive(Debug, Default, Clone)]
 pub struct Digits([u8; 20]);
@@ -386,13 +398,16 @@ impl Digits {
     pub fn write(&mut self, value: i64) -> &[u8] {
         let mut left = value.unsigned_abs();
         let mut at = self.0.len();
-        loop {
+        // Two digits for each division.
+        while left >= 10 {
+            at -= 2;
+            let pair = (left % 100) as usize * 2;
+            self.0[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+            left /= 100;
+        }
+        if left > 0 || value == 0 {
             at -= 1;
-            self.0[at] = b'0' + (left % 10) as u8;
-            left /= 10;
-            if left == 0 {
-                break;
-            }
+            self.0[at] = b'0' + left as u8;
         }
         if value < 0 {
             at -= 1;

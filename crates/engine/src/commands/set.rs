@@ -149,16 +149,24 @@ fn spop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     }
     let count = if args.len() == 3 { Some(positive(args, 2, NOT_POSITIVE)?) } else { None };
     let key = context.key(args, 1);
+    let Some(count) = count else {
+        if pop_some(context, &key, 1, sink)? == 0 {
+            sink.null();
+        }
+        return Ok(());
+    };
     let (shard, mut op) = context.shard(&key);
     let len = match shard.peek(&mut op, &key) {
         None => 0,
         Some(value) => value.as_set().ok_or(ErrorCode::WrongType)?.len(),
     };
-    match count {
-        None if len == 0 => sink.null(),
-        Some(count) if len == 0 || count == 0 => sink.set(0),
-        Some(count) if count >= len => pop_all(context, &key, sink)?,
-        count => pop_some(context, &key, count, sink)?,
+    if len == 0 || count == 0 {
+        sink.set(0);
+    } else if count >= len {
+        pop_all(context, &key, sink)?;
+    } else {
+        sink.set(count);
+        pop_some(context, &key, count, sink)?;
     }
     Ok(())
 }
@@ -177,37 +185,39 @@ fn pop_all(context: &mut Context<'_, '_>, key: &Key<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-/// SPOP of fewer than there are; one without a count, which answers no set.
+/// Takes up to `count` members into the reply, one by one. Says how many there were.
 fn pop_some(
     context: &mut Context<'_, '_>,
     key: &Key<'_>,
-    count: Option<usize>,
+    count: usize,
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
-    if let Some(count) = count {
-        sink.set(count);
-    }
+) -> Result<usize, Error> {
     let limits = context.set_limits();
     let mut gone: Vec<Vec<u8>> = Vec::new();
-    context.with_dice(|context, dice| {
+    let popped = context.with_dice(|context, dice| {
         let (shard, mut op) = context.shard(key);
         let wanted = op.sink.wants();
         shard.change_set(&mut op, key, false, limits, |set| {
-            for _ in 0..count.unwrap_or(1) {
-                set.pop(dice, |member| {
+            let pop = |_: &usize| {
+                let taken = |member: &[u8]| {
                     sink.bulk(member);
                     if wanted {
                         gone.push(member.to_vec());
                     }
-                });
-            }
-            Changed::yes(())
+                };
+                set.pop(dice, taken).is_some()
+            };
+            let popped = (0..count).take_while(pop).count();
+            Changed { result: popped, changed: popped > 0 }
         })
     })?;
-    context.tell(key, "SREM", || gone.iter().map(Vec::as_slice));
-    context.notify(notify::SET, "spop", key);
-    context.notify_if_gone(key);
-    Ok(())
+    let popped = popped.unwrap_or(0);
+    if popped > 0 {
+        context.tell(key, "SREM", || gone.iter().map(Vec::as_slice));
+        context.notify(notify::SET, "spop", key);
+        context.notify_if_gone(key);
+    }
+    Ok(popped)
 }
 
 fn srandmember(

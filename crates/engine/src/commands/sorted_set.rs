@@ -66,6 +66,10 @@ impl Options {
     /// Reads them from argument 2 on. Returns them with the place of the first score.
     fn parse(args: &Args<'_>) -> (Self, usize) {
         let mut all = Self::default();
+        // No option begins as nearly all scores do.
+        if let [b'0'..=b'9' | b'-' | b'+' | b'.', ..] = args.bytes(2) {
+            return (all, 2);
+        }
         for at in 2..args.len() {
             match () {
                 () if args.is(at, "NX") => all.nx = true,

@@ -10,7 +10,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use weft_protocol::table::{COMMANDS, CommandId, flag};
-use weft_store::Batch;
+use weft_store::{Ahead, Batch};
 
 use super::{Core, Host, Lent};
 use crate::args::{Args, Texts};
@@ -33,6 +33,8 @@ pub(super) struct Plan {
     arity: i16,
     /// Whether others may wait for what it does.
     writes: bool,
+    /// Whether it looks for a member, so that its neighbours' can be asked for meanwhile.
+    looks: bool,
 }
 
 impl Plan {
@@ -48,7 +50,8 @@ impl Plan {
                 && spec.container.is_none()
                 && matches!(handler.scope, Scope::Keys);
             let writes = spec.flags & flag::WRITE != 0;
-            takes.then_some(Self { run: handler.run, arity: spec.arity, writes })
+            let looks = traits & (traits::MEMBER_SECOND | traits::MEMBER_THIRD) != 0;
+            takes.then_some(Self { run: handler.run, arity: spec.arity, writes, looks })
         };
         (0..COMMANDS.len()).map(of).collect()
     }
@@ -105,7 +108,10 @@ impl Core<'_> {
             && let Some((id, plan)) = self.plan(request)
         {
             let before = self.local.effects.ahead;
-            self.local.effects.ahead = requests.ahead(at, bytes, &self.engine.keyspace, before);
+            self.local.effects.ahead = match plan.looks {
+                true => requests.ahead(at, bytes, &self.engine.keyspace, before),
+                false => Ahead::default(),
+            };
             let args = requests.args(request, bytes, &texts);
             if !plan.takes(args.len())
                 || !self.has_room()

@@ -452,13 +452,15 @@ impl Tree {
         debug_assert!(found);
     }
     /// The handles of some elements from an end, counted from there; those of the leaf at that end only.
-    pub(super) fn near_end(&self, last: bool, place: usize) -> Option<Handle> {
+    pub(super) fn near_end<const N: usize>(&self, last: bool, places: [usize; N]) -> [Option<Handle>; N] {
         let mut node = &self.root;
         loop {
             match node {
                 Node::Leaf(leaf) => {
-                    let place = if last { leaf.len().checked_sub(place + 1)? } else { place };
-                    return (place < leaf.len()).then(|| leaf.at(place).handle);
+                    return places.map(|place| {
+                        let place = if last { leaf.len().checked_sub(place + 1)? } else { place };
+                        (place < leaf.len()).then(|| leaf.at(place).handle)
+                    });
                 }
                 Node::Inner(inner) => node = inner.child(if last { inner.len() - 1 } else { 0 }),
             }

@@ -1,7 +1,7 @@
 //! Owns: walking a table: in hash order for SCAN, at random for RANDOMKEY and eviction, by expiry hint for the expiry
 //! cycle. Does not own: what the visitors do with an entry.
 
-use super::array::{Array, GROUP_BUCKETS, SLOTS, Tagged, first_position, home, passed};
+use super::array::{Array, GROUP_BUCKETS, Place, SLOTS, Tagged, first_position, home, passed};
 use super::{Pos, Table};
 use crate::clock::Rng;
 use crate::hash::position_of;
@@ -80,23 +80,26 @@ impl Table {
 
     /// An entry by chance, each equally likely: rolls for a slot until it is a full one, which at the loads kept here
     /// takes 2 rolls, and 8 in a table of few entries. After `rolls_max` it takes the next full one.
-    pub(crate) fn random(&self, rng: &mut dyn Rng, rolls_max: u32) -> Option<Tagged> {
+    pub(crate) fn random(&self, rng: &mut dyn Rng, rolls_max: u32) -> Option<(Pos, Tagged)> {
         let main = self.main.as_ref().filter(|_| self.len > 0)?;
         let buckets = main.count() + self.next.as_ref().map_or(0, Array::count);
         let bucket_at = |at: u32| match &self.next {
-            Some(next) if at >= main.count() => next.bucket(at - main.count()),
-            _ => main.bucket(at),
+            Some(next) if at >= main.count() => (true, at - main.count(), next.bucket(at - main.count())),
+            _ => (false, at, main.bucket(at)),
         };
         for _ in 0..rolls_max {
-            let bucket = bucket_at(rng.below(buckets));
-            if let Some(entry) = bucket.slot(rng.below(SLOTS as u32) as usize) {
-                return Some(entry);
+            let (in_next, at, bucket) = bucket_at(rng.below(buckets));
+            let slot = rng.below(SLOTS as u32) as u8;
+            if let Some(entry) = bucket.slot(usize::from(slot)) {
+                return Some((Pos { in_next, place: Place { bucket: at, slot } }, entry));
             }
         }
         let start = rng.below(buckets);
-        (0..buckets)
-            .find_map(|step| bucket_at((start + step) % buckets).occupied().next())
-            .map(|(_, entry)| entry)
+        (0..buckets).find_map(|step| {
+            let (in_next, at, bucket) = bucket_at((start + step) % buckets);
+            let (slot, entry) = bucket.occupied().next()?;
+            Some((Pos { in_next, place: Place { bucket: at, slot: slot as u8 } }, entry))
+        })
     }
 
     /// The earliest expiry of any entry or something earlier; `u64::MAX` when no entry has one.

@@ -152,12 +152,12 @@ pub(super) fn xadd(
     };
     let (id, trimmed) = outcome?;
     reply_id(sink, id);
-    let mut text = [0; ID_TEXT_BYTES_MAX];
-    let mut arguments = vec![id.write(&mut text)];
     if context.local.effects.is_wanted() {
+        let mut text = [0; ID_TEXT_BYTES_MAX];
+        let mut arguments = vec![id.write(&mut text)];
         arguments.extend(args.rest(at + 1));
+        tell(context, &key, "XADD", &arguments);
     }
-    tell(context, &key, "XADD", &arguments);
     context.notify(notify::STREAM, "xadd", &key);
     if trimmed > 0 {
         tell_trim(context, &key)?;
