@@ -1,6 +1,6 @@
 //! The lane of commands with one key answers, changes and counts what the full way does, whatever state the server and
-//! its clients are in. Two servers get the same commands: one in batches, as they come from deep pipelines; the other one
-//! by one, with the latency monitor on, which times every command and so keeps all of them out of the lane.
+//! its clients are in. Two servers get the same commands: one in batches, as they come from deep pipelines; the other
+//! one by one, with the latency monitor on, which times every command and so keeps all of them out of the lane.
 
 mod support;
 

@@ -132,7 +132,7 @@ impl Hash {
             Repr::Packed(_) => 0,
             Repr::Table(dict) => {
                 let removed = dict.expire_due(now_ms, max, backing, gone);
-                dict.tidy(|_, _, _| ());
+                dict.tidy();
                 removed
             }
         }
@@ -424,7 +424,7 @@ impl<'a> HashMut<'a> {
         };
         if let Some((spot, _)) = found {
             dict.replace(spot, value, expire_ms);
-            dict.tidy(|_, _, _| ());
+            dict.tidy();
         } else {
             dict.insert(field, value, expire_ms, backing);
         }
@@ -445,7 +445,7 @@ impl<'a> HashMut<'a> {
                 let record = dict.at(spot);
                 let result = (record.expire_ms > self.now_ms).then(|| taken(record.value));
                 dict.remove(spot, self.backing);
-                dict.tidy(|_, _, _| ());
+                dict.tidy();
                 result
             }
         }
@@ -466,7 +466,7 @@ impl<'a> HashMut<'a> {
             return false;
         };
         dict.set_expire_ms(spot, expire_ms.unwrap_or(NEVER));
-        dict.tidy(|_, _, _| ());
+        dict.tidy();
         true
     }
     /// The table, made from the compact form if need be: at most `COUNT_MAX` elements, as many as the limits let in.

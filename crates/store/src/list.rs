@@ -7,11 +7,15 @@
 
 mod chunk;
 
+use crate::entry::PACKED_BYTES_MAX;
 use chunk::{Chunk, ChunkRef, packed_bytes};
 use std::collections::VecDeque;
 
 /// What a compact list counts besides its elements: the frame of a listpack.
 const FRAME_BYTES: usize = 7;
+
+/// No limit: for a list that is compact already and stays so.
+const COMPACT: ListLimit = ListLimit { chunk_bytes_max: u32::MAX, chunk_count_max: u32::MAX };
 
 /// When a chunk is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +88,7 @@ pub enum End {
 
 impl Default for List {
     fn default() -> Self {
-        Self { repr: Repr::Compact(Chunk::default()), len: 0, chunk_bytes: 0 }
+        Self { repr: Repr::Compact(Chunk::bare()), len: 0, chunk_bytes: 0 }
     }
 }
 
@@ -150,8 +154,11 @@ impl List {
         self.chunk_bytes = self.chunk_bytes + chunk.capacity() - before;
         result
     }
-    /// The row of chunks, made from the single one if need be.
+    /// The row of chunks, made from the single one if need be. None of them is bare.
     fn row(&mut self) -> &mut VecDeque<Chunk> {
+        if matches!(self.repr, Repr::Compact(_)) {
+            self.change(0, Chunk::fill_in);
+        }
         if let Repr::Compact(chunk) = &mut self.repr {
             self.repr = Repr::Chunked(VecDeque::from([std::mem::take(chunk)]));
         }
@@ -196,7 +203,18 @@ impl List {
     /// Whether an element goes into chunk `at`: always if it is the only one of a list that stays compact.
     fn has_room(&mut self, at: usize, element: &[u8], limit: ListLimit) -> bool {
         self.expect(element.len(), 1, limit);
+        self.fill_in_for(element);
         matches!(self.repr, Repr::Compact(_)) || limit.fits(self.chunk(at), element)
+    }
+
+    /// Before an element comes: what becomes too large for an entry is bare no longer.
+    fn fill_in_for(&mut self, element: &[u8]) {
+        if let Repr::Compact(chunk) = &self.repr
+            && chunk.is_bare()
+            && chunk.bytes() + packed_bytes(element.len()) > PACKED_BYTES_MAX
+        {
+            self.change(0, Chunk::fill_in);
+        }
     }
 
     /// Adds an element at an end: O(1) amortised.
@@ -242,6 +260,7 @@ impl List {
             return false;
         }
         let (at, inner) = self.locate(index);
+        self.fill_in_for(element);
         self.change(at, |chunk| chunk.remove_at(chunk.offset(inner)));
         self.len -= 1;
         if limit.fits(self.chunk(at), element) {
@@ -367,9 +386,12 @@ impl List {
         self.iter_from(0)
     }
 
-    /// The elements of a compact list, packed.
+    /// The elements of a compact list that is bare.
     pub(crate) fn packed(&self) -> Option<&[u8]> {
-        if let Repr::Compact(chunk) = &self.repr { Some(chunk.elements()) } else { None }
+        match &self.repr {
+            Repr::Compact(chunk) if chunk.is_bare() => Some(chunk.elements()),
+            _ => None,
+        }
     }
     /// A compact list, from what [`List::packed`] gave.
     pub(crate) fn from_packed(bytes: Vec<u8>) -> Self {
@@ -405,7 +427,11 @@ impl<'a> ListRef<'a> {
     #[must_use]
     pub fn duplicate(self) -> List {
         match self.row {
-            Row::Compact(chunk) => List::from_packed(chunk.elements().to_vec()),
+            Row::Compact(_) => {
+                let mut list = List::default();
+                self.iter().for_each(|element| list.push(End::Back, element, COMPACT));
+                list
+            }
             Row::Chunked(chunks) => {
                 let chunks = chunks.clone();
                 let chunk_bytes = chunks.iter().map(Chunk::capacity).sum();
@@ -506,10 +532,18 @@ impl<'a> ListRef<'a> {
     /// The elements backwards, from the last one before `end` on.
     pub fn iter_back_from(self, end: usize) -> impl Iterator<Item = &'a [u8]> {
         let end = end.min(self.len);
+        // A bare chunk is walked over once, not once for each element.
+        let mut bare: Option<Vec<&'a [u8]>> = match self.row {
+            Row::Compact(chunk) if chunk.is_bare() => Some(self.iter_from(0).take(end).collect()),
+            _ => None,
+        };
         let (mut at, inner) = if end > 0 { self.locate(end - 1) } else { (0, 0) };
         let mut offset =
             if end > 0 { self.chunk(at).offset(inner + 1) } else { self.chunk(0).first_offset() };
         std::iter::from_fn(move || {
+            if let Some(elements) = &mut bare {
+                return elements.pop();
+            }
             loop {
                 if let Some((element, start)) = self.chunk(at).element_before(offset) {
                     offset = start;

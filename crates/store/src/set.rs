@@ -418,7 +418,7 @@ impl<'a> SetMut<'a> {
             Repr::Table(dict) => {
                 let Some(spot) = dict.find(member) else { return false };
                 dict.remove(spot, self.backing);
-                dict.tidy(|_, _, _| ());
+                dict.tidy();
                 true
             }
         }
@@ -429,7 +429,7 @@ impl<'a> SetMut<'a> {
             let (spot, record) = dict.random_spot(rng)?;
             let result = taken(record.key);
             dict.remove(spot, self.backing);
-            dict.tidy(|_, _, _| ());
+            dict.tidy();
             return Some(result);
         }
         let member = self.set.view().random(rng)?.to_vec();

@@ -121,6 +121,8 @@ enum Repr {
 struct Large {
     dict: Dict,
     tree: Tree,
+    /// While records move to a new generation: elements from the last one on that have.
+    moved: usize,
 }
 
 impl std::fmt::Debug for Large {
@@ -225,7 +227,8 @@ impl<'a> SortedSetRef<'a> {
         SortedSet(match self.0 {
             View::Packed(packed) => Repr::Packed(Packed::from_bytes(packed.bytes().to_vec())),
             View::Large(large) => {
-                Repr::Large(Box::new(Large { dict: large.dict.duplicate(), tree: large.tree.clone() }))
+                let (dict, tree) = (large.dict.duplicate(), large.tree.clone());
+                Repr::Large(Box::new(Large { dict, tree, moved: large.moved }))
             }
         })
     }
@@ -515,7 +518,7 @@ impl<'a> SortedSetMut<'a> {
                 let (spot, record) = large.dict.find_record(member)?;
                 let score = score_of(&record);
                 let target = Scored { member, score };
-                let Large { dict, tree } = &mut **large;
+                let Large { dict, tree, .. } = &mut **large;
                 tree.remove(|item| order_in(dict, item, target).is_le());
                 dict.remove(spot, self.backing);
                 large.tidy();
@@ -549,7 +552,8 @@ impl<'a> SortedSetMut<'a> {
     /// The large form, made from the compact one if need be: at most `COUNT_MAX` elements, as many as limits let in.
     fn large(&mut self) -> &mut Large {
         if let Repr::Packed(packed) = &self.set.0 {
-            let mut large = Large { dict: Dict::new(true, Waste::Much, self.backing), tree: Tree::new() };
+            let dict = Dict::new(true, Waste::Much, self.backing);
+            let mut large = Large { dict, tree: Tree::new(), moved: 0 };
             pairs(packed.as_ref()).for_each(|pair| large.insert(pair, self.backing));
             self.set.0 = Repr::Large(Box::new(large));
         }
@@ -582,7 +586,7 @@ fn insert_packed(packed: &mut Packed, pair: Scored<'_>) {
 impl Large {
     fn insert(&mut self, pair: Scored<'_>, backing: Backing<'_>) {
         let handle = self.dict.insert(pair.member, &pair.score.to_le_bytes(), NEVER, backing);
-        let Self { dict, tree } = self;
+        let Self { dict, tree, .. } = self;
         tree.insert(Item { score: pair.score, handle }, |item| order_in(dict, item, pair).is_lt());
     }
     fn update(
@@ -602,7 +606,7 @@ impl Large {
         let chosen = choose(Some(old)).filter(|score| *score != old);
         let Some(score) = chosen else { return (Some(old), Some(old)) };
         debug_assert!(!score.is_nan());
-        let Self { dict, tree } = self;
+        let Self { dict, tree, .. } = self;
         tree.remove(|item| order_in(dict, item, Scored { member, score: old }).is_le());
         // The same length, so the record stays where it is.
         let handle = dict.replace(spot, &score.to_le_bytes(), NEVER);
@@ -621,13 +625,25 @@ impl Large {
             self.dict.prefetch_bucket(handle);
         }
     }
-    /// After a removal: moves records if that pays.
+    /// After a removal: moves records if that pays, those of one leaf. From the last one on, since most are taken from
+    /// the front; what removals from the end make it pass over is met in the next round.
     fn tidy(&mut self) {
-        let Self { dict, tree } = self;
-        dict.tidy(|dict, _, new| {
-            let pair = scored(dict.record(new));
-            tree.set_handle(|item| order_in(dict, item, pair).is_le(), new);
-        });
+        let Self { dict, tree, moved } = self;
+        let Some(at_once) = dict.moves() else { return };
+        loop {
+            if dict.has_moved() {
+                *moved = 0;
+                return;
+            }
+            if *moved >= tree.len() {
+                *moved = 0;
+            }
+            let rank = tree.len() - 1 - *moved;
+            *moved += 1 + tree.change_handles(rank, |handles| dict.move_records(handles));
+            if !at_once {
+                return;
+            }
+        }
     }
 }
 

@@ -49,12 +49,21 @@ pub(crate) struct Table {
     marked: usize,
     /// 0 to 15: delays this table's growth, to spread resizes over time.
     jitter: u8,
+    /// It shrinks when fewer than one slot in so many is taken.
+    shrinks_at: u8,
 }
 
 impl Table {
     /// An empty table without memory of its own.
     pub(crate) const fn new(jitter: u8) -> Self {
-        Self { main: None, next: None, migrated: 0, len: 0, marked: 0, jitter: jitter & 15 }
+        let jitter = jitter & 15;
+        Self { main: None, next: None, migrated: 0, len: 0, marked: 0, jitter, shrinks_at: 2 }
+    }
+    /// The same table, which shrinks at a quarter rather than at half: what is taken out one by one until nothing is
+    /// left moves a third of its entries on the way rather than each one and a half times.
+    pub(crate) const fn slow_to_shrink(mut self) -> Self {
+        self.shrinks_at = 4;
+        self
     }
     /// Entries.
     pub(crate) const fn len(&self) -> usize {

@@ -1,11 +1,11 @@
-//! Owns: the lane of commands with one key, for clients of which nothing special is to be asked: from the request to its
-//! handler, under the one lock that it needs. Does not own: what commands do, which clients are plain
+//! Owns: the lane of commands with one key, for clients of which nothing special is to be asked: from the request to
+//! its handler, under the one lock that it needs. Does not own: what commands do, which clients are plain
 //! ([`Core::is_plain`]), GET, SET and PING (`super::straight`).
 //!
 //! [`Core::check`](super::Core) and what stands around a handler ask some thirty questions of every request. Here those
 //! about the client are asked once for its neighbouring requests, those about the command were answered when the
-//! executor was made ([`Plan`]), and what is left is asked of the key: does anybody wait for it. A request that the lane
-//! does not take goes the full way, and nothing has been changed.
+//! executor was made ([`Plan`]), and what is left is asked of the key: does anybody wait for it. A request that the
+//! lane does not take goes the full way, and nothing has been changed.
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -245,9 +245,9 @@ impl Records {
         };
         self.generations[1 - self.current].chunks.is_empty() && free * UNIT >= WASTE_BYTES_MIN && is_much
     }
-    /// Bytes of the records in chunks of the present generation.
-    pub(crate) const fn live_bytes(&self) -> usize {
-        self.generations[self.current].live_units * UNIT
+    /// Bytes of the records in chunks of the old generation.
+    pub(crate) const fn old_live_bytes(&self) -> usize {
+        self.generations[1 - self.current].live_units * UNIT
     }
     /// Begins a new generation: from now on records are allocated there.
     pub(crate) const fn turn(&mut self) {

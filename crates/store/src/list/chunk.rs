@@ -9,8 +9,10 @@
 //! +-----+---------------------------------------+-------------------+
 //! ```
 //! `size` counts the length and the bytes before it; its last byte comes first when read from the end. An element of up
-//! to 126 bytes costs 2 bytes. The gap makes pushes at the front O(1) amortised: it is widened by up to
-//! [`GAP_BYTES_MAX`] at a time, and what pops leave behind is closed when it is more than half of the buffer.
+//! to 126 bytes costs 2 bytes. A *bare* chunk leaves `size` out, and is walked over from the front only: a short list
+//! inside its entry, where each byte counts and a walk is short. The gap makes pushes at the front O(1) amortised: it
+//! is widened by up to [`GAP_BYTES_MAX`] at a time, and what pops leave behind is closed when it is more than half of
+//! the buffer.
 
 /// The most room made in front at once.
 const GAP_BYTES_MAX: usize = 512;
@@ -22,6 +24,9 @@ pub(super) struct Chunk {
     buf: Vec<u8>,
     start: u32,
     count: u32,
+    /// Bytes of the sizes that a bare chunk leaves out.
+    left_out: u32,
+    bare: bool,
 }
 
 /// A chunk, to be read.
@@ -30,12 +35,13 @@ pub(super) struct ChunkRef<'a> {
     buf: &'a [u8],
     start: u32,
     count: u32,
+    bare: bool,
 }
 
 impl<'a> ChunkRef<'a> {
-    /// Elements that stand alone. Counts them: a walk.
+    /// Bare elements that stand alone. Counts them: a walk.
     pub(super) fn of_elements(buf: &'a [u8]) -> Self {
-        let mut chunk = Self { buf, start: 0, count: 0 };
+        let mut chunk = Self { buf, start: 0, count: 0, bare: true };
         let mut at = 0;
         while let Some((_, next)) = chunk.element(at) {
             at = next;
@@ -46,9 +52,8 @@ impl<'a> ChunkRef<'a> {
     pub(super) const fn count(self) -> usize {
         self.count as usize
     }
-    /// The elements alone.
-    pub(super) fn elements(self) -> &'a [u8] {
-        &self.buf[self.start as usize..]
+    pub(super) const fn is_bare(self) -> bool {
+        self.bare
     }
     /// The element at a byte offset: its bytes, and the offset after it.
     pub(super) fn element(self, at: usize) -> Option<(&'a [u8], usize)> {
@@ -57,12 +62,23 @@ impl<'a> ChunkRef<'a> {
         }
         let (len, head) = read_length(&self.buf[at..]);
         let size = head + len;
-        Some((&self.buf[at + head..at + size], at + size + varint_bytes(size)))
+        let tail = if self.bare { 0 } else { varint_bytes(size) };
+        Some((&self.buf[at + head..at + size], at + size + tail))
     }
     /// The element before a byte offset: its bytes, and its own offset.
     pub(super) fn element_before(self, at: usize) -> Option<(&'a [u8], usize)> {
         if at <= self.start as usize {
             return None;
+        }
+        if self.bare {
+            let mut start = self.first_offset();
+            loop {
+                let (element, next) = self.element(start)?;
+                if next >= at {
+                    return Some((element, start));
+                }
+                start = next;
+            }
         }
         let (size, tail) = read_size_back(&self.buf[..at]);
         let start = at - tail - size;
@@ -77,7 +93,7 @@ impl<'a> ChunkRef<'a> {
     }
     /// The offset of element `index`, from the nearer end. `index` may be the count: the end.
     pub(super) fn offset(self, index: usize) -> usize {
-        if index * 2 <= self.count() {
+        if self.bare || index * 2 <= self.count() {
             let mut at = self.first_offset();
             for _ in 0..index {
                 at = self.element(at).map_or(at, |(_, next)| next);
@@ -140,23 +156,63 @@ fn write_varint(out: &mut [u8], mut value: usize) {
     }
 }
 
-/// Writes an element over `out`, which has exactly its packed size.
+/// Writes an element over `out`, which has exactly its packed size, or that without the size behind.
 fn write_element(out: &mut [u8], element: &[u8]) {
     let head = varint_bytes(element.len());
     let size = head + element.len();
     write_varint(&mut out[..head], element.len());
     out[head..size].copy_from_slice(element);
-    write_varint(&mut out[size..], size);
-    out[size..].reverse();
+    if out.len() > size {
+        write_varint(&mut out[size..], size);
+        out[size..].reverse();
+    }
+}
+
+/// Bytes of the size behind an element.
+const fn tail_bytes(len: usize) -> usize {
+    varint_bytes(varint_bytes(len) + len)
 }
 
 impl Chunk {
     pub(super) const fn count(&self) -> usize {
         self.count as usize
     }
-    /// Bytes of the elements.
-    pub(super) const fn packed(&self) -> usize {
+    /// An empty chunk that is bare.
+    pub(super) const fn bare() -> Self {
+        Self { buf: Vec::new(), start: 0, count: 0, left_out: 0, bare: true }
+    }
+    pub(super) const fn is_bare(&self) -> bool {
+        self.bare
+    }
+    /// Bytes that the elements take.
+    pub(super) const fn bytes(&self) -> usize {
         self.buf.len() - self.start as usize
+    }
+    /// Bytes that the elements take, or would take if the chunk were not bare.
+    pub(super) const fn packed(&self) -> usize {
+        self.bytes() + self.left_out as usize
+    }
+    /// Bytes that an element is about to take here, the left-out ones being counted.
+    fn count_in(&mut self, len: usize) -> usize {
+        self.count += 1;
+        if self.bare {
+            self.left_out += tail_bytes(len) as u32;
+            return packed_bytes(len) - tail_bytes(len);
+        }
+        packed_bytes(len)
+    }
+    /// Makes a bare chunk one that can be walked over from both sides.
+    pub(super) fn fill_in(&mut self) {
+        if !self.bare {
+            return;
+        }
+        let mut full = Self { buf: Vec::with_capacity(self.packed()), ..Self::default() };
+        let mut at = self.first_offset();
+        while let Some((element, next)) = self.element(at) {
+            full.push_back(element);
+            at = next;
+        }
+        *self = full;
     }
     /// Bytes allocated.
     pub(super) const fn capacity(&self) -> usize {
@@ -167,19 +223,18 @@ impl Chunk {
         self.insert_at(self.buf.len(), element);
     }
     pub(super) fn push_front(&mut self, element: &[u8]) {
-        let need = packed_bytes(element.len());
+        let need = self.count_in(element.len());
         if (self.start as usize) < need {
-            let gap = need + (self.packed() / 2).min(GAP_BYTES_MAX);
+            let gap = need + (self.bytes() / 2).min(GAP_BYTES_MAX);
             self.move_start(gap);
         }
         self.start -= need as u32;
         let start = self.start as usize;
         write_element(&mut self.buf[start..start + need], element);
-        self.count += 1;
     }
     /// Moves the elements so that they start at `gap`.
     fn move_start(&mut self, gap: usize) {
-        let (start, packed) = (self.start as usize, self.packed());
+        let (start, packed) = (self.start as usize, self.bytes());
         if gap > start {
             self.buf.resize(gap + packed, 0);
         }
@@ -189,7 +244,7 @@ impl Chunk {
     }
 
     pub(super) fn as_ref(&self) -> ChunkRef<'_> {
-        ChunkRef { buf: &self.buf, start: self.start, count: self.count }
+        ChunkRef { buf: &self.buf, start: self.start, count: self.count, bare: self.bare }
     }
     /// See [`ChunkRef::element`].
     pub(super) fn element(&self, at: usize) -> Option<(&[u8], usize)> {
@@ -214,10 +269,16 @@ impl Chunk {
     pub(super) fn elements(&self) -> &[u8] {
         &self.buf[self.start as usize..]
     }
-    /// Takes over a buffer of elements alone. Counts them: a walk.
+    /// Takes over a buffer of bare elements alone. Counts them: a walk.
     pub(super) fn from_elements(buf: Vec<u8>) -> Self {
-        let count = ChunkRef::of_elements(&buf).count;
-        Self { buf, start: 0, count }
+        let mut chunk = Self { buf, ..Self::bare() };
+        let mut at = 0;
+        while let Some((element, next)) = chunk.element(at) {
+            chunk.left_out += tail_bytes(element.len()) as u32;
+            chunk.count += 1;
+            at = next;
+        }
+        chunk
     }
     /// The buffer, to be used again.
     pub(super) fn into_buffer(self) -> Vec<u8> {
@@ -226,7 +287,7 @@ impl Chunk {
 
     /// Inserts before the element at offset `at`.
     pub(super) fn insert_at(&mut self, at: usize, element: &[u8]) {
-        let need = packed_bytes(element.len());
+        let need = self.count_in(element.len());
         let end = self.buf.len();
         if end == self.buf.capacity() || end + need > self.buf.capacity() {
             // A quarter more, not double: a compact list should stay compact.
@@ -235,7 +296,6 @@ impl Chunk {
         self.buf.resize(end + need, 0);
         self.buf.copy_within(at..end, at + need);
         write_element(&mut self.buf[at..at + need], element);
-        self.count += 1;
     }
     /// Removes the element at offset `at`.
     pub(super) fn remove_at(&mut self, at: usize) {
@@ -246,6 +306,14 @@ impl Chunk {
     /// Removes `count` elements that lie in `from..to`.
     pub(super) fn remove_span(&mut self, from: usize, to: usize, count: usize) {
         self.count -= count as u32;
+        let mut at = from;
+        while self.bare
+            && at < to
+            && let Some((element, next)) = self.element(at)
+        {
+            self.left_out -= tail_bytes(element.len()) as u32;
+            at = next;
+        }
         if from == self.start as usize {
             self.start = to as u32;
         } else {
@@ -254,7 +322,7 @@ impl Chunk {
         self.tighten();
     }
     fn tighten(&mut self) {
-        let packed = self.packed();
+        let packed = self.bytes();
         if packed == 0 {
             self.start = 0;
             self.buf.clear();
@@ -265,14 +333,15 @@ impl Chunk {
             self.buf.shrink_to(2 * self.buf.len());
         }
     }
-    /// Cuts off the elements from offset `at` (the one numbered `index`) on, as a chunk of their own.
+    /// Cuts off the elements from offset `at` (the one numbered `index`) on, as a chunk of their own. No bare one is cut.
     pub(super) fn split_off(&mut self, at: usize, index: usize) -> Self {
+        debug_assert!(!self.bare);
         let buf = self.buf[at..].to_vec();
         let count = self.count - index as u32;
         self.buf.truncate(at);
         self.count = index as u32;
         self.tighten();
-        Self { buf, start: 0, count }
+        Self { buf, count, ..Self::default() }
     }
     /// Gives back the spare memory.
     pub(super) fn fit(&mut self) {

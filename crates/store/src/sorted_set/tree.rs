@@ -365,20 +365,20 @@ impl Node {
         }
     }
 
-    fn set_handle(&mut self, seek: &mut impl Seek, handle: Handle) -> bool {
+    /// Lends the handles of the leaf where `seek` goes. Returns the place in it.
+    fn change_handles(&mut self, seek: &mut impl Seek, change: impl FnOnce(&mut [u32])) -> usize {
         match self {
             Self::Leaf(leaf) => {
-                let place = seek.place(leaf);
-                if place < leaf.len() {
-                    leaf.handles[place] = handle.0;
-                }
-                place < leaf.len()
+                leaf.prefetch();
+                let (place, len) = (seek.place(leaf), leaf.len());
+                change(&mut leaf.handles[..len]);
+                place
             }
             Self::Inner(inner) => {
                 let index = seek.child(inner.heads());
-                let found = inner.child_mut(index).set_handle(seek, handle);
-                inner.adjust(index, 0);
-                found
+                let place = inner.child_mut(index).change_handles(seek, change);
+                inner.heads[index].handle = inner.child(index).first().handle.0;
+                place
             }
         }
     }
@@ -446,10 +446,10 @@ impl Tree {
         }
         Some(item)
     }
-    /// Gives the last element for which `holds` does another handle.
-    pub(super) fn set_handle(&mut self, holds: impl FnMut(Item) -> bool, handle: Handle) {
-        let found = self.root.set_handle(&mut LastThat(holds), handle);
-        debug_assert!(found);
+    /// Lends the handles of all elements in the leaf of a rank, to be changed for others of the same elements. Returns
+    /// how many of them stand before that rank.
+    pub(super) fn change_handles(&mut self, rank: usize, change: impl FnOnce(&mut [u32])) -> usize {
+        self.root.change_handles(&mut ByRank(rank), change)
     }
     /// The handles of some elements from an end, counted from there; those of the leaf at that end only.
     pub(super) fn near_end<const N: usize>(&self, last: bool, places: [usize; N]) -> [Option<Handle>; N] {

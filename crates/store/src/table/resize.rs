@@ -4,6 +4,7 @@
 //! - n old buckets take at most n/2 writes. Growth starts at 6.33 n entries at most, so 6.33 n + n/2 < 7 n even if
 //!   every new key falls into the part that has not moved; the new array has 7 · 1.14 n slots.
 //! - A shrink starts below 3.5 n entries and goes to at least 3.5 n · 4/3 = 4.67 n slots; 3.5 n + n/2 < 4.67 n.
+//!   One that waits for a quarter: 1.75 n, 2.33 n slots, and 1.75 n + n/2 < 2.33 n.
 
 use super::array::{Array, Tagged, home, passed};
 use super::head::Home;
@@ -46,7 +47,9 @@ impl Table {
 
     fn wants_shrink(&self) -> bool {
         self.main.as_ref().is_some_and(|main| {
-            self.len * 2 < slots(main) && main.step() > 0 && step_for_len(self.len) < main.step()
+            self.len * usize::from(self.shrinks_at) < slots(main)
+                && main.step() > 0
+                && step_for_len(self.len) < main.step()
         })
     }
 

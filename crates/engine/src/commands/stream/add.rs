@@ -18,10 +18,21 @@ const TRIM_ENTRIES_DEFAULT: u64 = 10_000;
 /// And never more than these.
 const TRIM_ENTRIES_MAX: u64 = 1_000_000;
 
-/// Names and values of XADD from a place on.
-fn pairs<'a>(args: &Args<'a>, from: usize) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone {
-    let args = *args;
-    (from..args.len()).step_by(2).map(move |index| (args.bytes(index), args.bytes(index + 1)))
+/// Pairs that are gathered without an allocation.
+const FEW_PAIRS: usize = 8;
+
+/// Calls `add` with the names and values of XADD from a place on, gathered since they are gone through several times.
+fn with_pairs<'a, R>(args: &Args<'a>, from: usize, add: impl FnOnce(&[(&'a [u8], &'a [u8])]) -> R) -> R {
+    let pair = |at: usize| (args.bytes(at), args.bytes(at + 1));
+    let places = (from..args.len()).step_by(2);
+    let mut few: [(&[u8], &[u8]); FEW_PAIRS] = [Default::default(); FEW_PAIRS];
+    match few.get_mut(..places.len()) {
+        Some(few) => {
+            few.iter_mut().zip(places).for_each(|(to, at)| *to = pair(at));
+            add(few)
+        }
+        None => add(&places.map(pair).collect::<Vec<_>>()),
+    }
 }
 
 /// `stream-node-max-bytes` and `stream-node-max-entries`.
@@ -142,7 +153,9 @@ pub(super) fn xadd(
     let (shard, mut op) = context.shard(&key);
     let outcome = shard.change_stream(&mut op, &key, !options.no_create, |stream| {
         let log = stream.log_mut();
-        let added = append(log, want, now_ms, |log, id| log.append(id, pairs(args, at + 1), limit));
+        let added = append(log, want, now_ms, |log, id| {
+            with_pairs(args, at + 1, |pairs| log.append(id, pairs.iter().copied(), limit))
+        });
         let trimmed = if added.is_ok() { trim.map_or(0, |trim| log.trim(trim)) } else { 0 };
         Changed { changed: added.is_ok(), result: added.map(|id| (id, trimmed)) }
     })?;
