@@ -19,7 +19,7 @@ use crate::context::{Context, Hold};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::handler::{Run, Scope};
-use crate::reply::{Mark, Protocol, ReplySink};
+use crate::reply::{Mark, ReplySink};
 use crate::requests::{Request, Requests, What};
 use crate::session::{Session, Then};
 use crate::stats::bump;
@@ -91,12 +91,14 @@ impl Core<'_> {
     ) -> usize {
         let list = requests.list();
         let (connection, channel) = (list[from].connection, list[from].channel);
-        let Some(Lent { session, output, bytes }) = host.lend(connection, channel) else { return 0 };
+        let Some(Lent { session, output, bytes, shared_bytes }) = host.lend(connection, channel) else {
+            return 0;
+        };
         if !self.is_plain(session) {
             return 0;
         }
-        // RESPB counts the output of each request by itself.
-        let most = if session.wire.protocol == Protocol::Respb { 1 } else { list.len() - from };
+        // What a reply takes is not known before.
+        let most = if shared_bytes == usize::MAX { list.len() - from } else { 1 };
         let mut sink = ReplySink::new(output, session.wire);
         let texts = Texts::default();
         let mut at = from;
