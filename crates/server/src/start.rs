@@ -79,6 +79,7 @@ fn engine(options: &Options, threads: u16) -> &'static Engine {
         databases: options.databases,
         shards: SHARDS_PER_WORKER * usize::from(threads),
         workers: usize::from(threads) + OTHER_WORKERS,
+        huge_pages: options.huge_pages,
         ..Config::default()
     });
     let engine = Engine::new(Setup { keyspace, clock: Box::new(SystemClock), workers: threads });

@@ -48,8 +48,7 @@ pub struct Config {
     pub hasher: KeyHasher,
     /// Seed of what is random in shards: sampling, spread of resizes.
     pub seed: u64,
-    /// Put full regions into huge pages: lookups in a large keyspace cost 15 to 20 % less, memory stays the same; but
-    /// single maintenance steps take up to 4 ms (outside all locks), so only where maintenance has a thread of its own.
+    /// Let [`Keyspace::collapse`] put full regions into huge pages.
     pub huge_pages: bool,
 }
 
@@ -221,6 +220,12 @@ impl Keyspace {
     #[must_use]
     pub const fn backing(&self) -> Backing<'_> {
         Backing { hasher: &self.hasher, reaper: &self.reaper }
+    }
+    /// Puts one region of memory that is full, or nearly, into a huge page, if that is configured: lookups in a keyspace
+    /// of millions cost a fifth to a third less. Says whether it did; that takes 0.3 to 4 ms, in which only those wait
+    /// who fault in the region. To be called outside batches, by a thread of its own, when there is nothing else to do.
+    pub fn collapse(&self) -> bool {
+        self.pages.is_huge() && (self.pages.collapse_dense() || self.directory.runs.collapse_dense())
     }
     /// Drops what a deleted value owned: at once if that is quick, else in the steps of maintenance. The caller need
     /// not have given up its locks: at most 20 µs.

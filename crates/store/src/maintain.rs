@@ -39,7 +39,7 @@ pub struct MaintenanceStep {
 
 impl Maintenance {
     /// One step: one shard under its lock for at most about 100 µs, and now and then, outside it, pages back to the
-    /// operating system (up to 0.5 ms) or a region into a huge page (if configured; up to 4 ms).
+    /// operating system (up to 0.5 ms).
     pub fn step(&mut self, batch: &Batch<'_>) -> MaintenanceStep {
         let keyspace = batch.keyspace();
         let shards = keyspace.shard_count();
@@ -67,8 +67,7 @@ impl Maintenance {
         if self.steps.is_multiple_of(PURGE_EVERY) || self.idle == shards {
             step.purged_bytes = keyspace.pages.purge(PURGE_REGIONS) + keyspace.directory.runs.purge();
             keyspace.directory.domain.collect();
-            let collapsed = keyspace.pages.collapse_dense();
-            if step.purged_bytes > 0 || collapsed {
+            if step.purged_bytes > 0 {
                 self.idle = 0;
             }
         }

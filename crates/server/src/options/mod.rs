@@ -50,6 +50,8 @@ pub struct Options {
     pub io_backend: String,
     /// `databases`.
     pub databases: usize,
+    /// `huge-pages`.
+    pub huge_pages: bool,
     /// `pidfile`.
     pub pidfile: Option<PathBuf>,
     /// `dir`: the folder to work in.
@@ -88,6 +90,7 @@ impl Options {
             threads: size("threads"),
             io_backend: text("io-backend"),
             databases: size("databases"),
+            huge_pages: values.get("huge-pages").is_on(),
             pidfile: path("pidfile"),
             dir: path("dir").filter(|dir| dir.as_os_str() != "."),
             aclfile: path("aclfile"),

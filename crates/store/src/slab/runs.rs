@@ -26,6 +26,12 @@ const KEEP_PAGES: usize = 4;
 /// Pages in the holes of one region at which they go back at once, without waiting for maintenance: about 20 µs.
 const HOLE_PAGES_MAX: usize = 48;
 
+/// A region with at most so many free units may become a huge page, for which it takes the memory of its holes: few
+/// arrays fill a region to the last unit.
+const HUGE_FREE_UNITS_MAX: usize = REGION_UNITS / 6;
+/// Pages in the holes of a huge page at which it is broken up and they go back.
+const HUGE_HOLE_PAGES_MAX: usize = REGION_BYTES / PAGE_BYTES / 4;
+
 struct Region {
     base: NonNull<u8>,
     /// Bit set: the unit is used.
@@ -36,6 +42,10 @@ struct Region {
     /// No free run is longer than this.
     longest: usize,
     purged_before: bool,
+    /// Asked to be one huge page.
+    collapsed: bool,
+    /// Nothing has been taken or given since the last look.
+    quiet: bool,
 }
 
 // SAFETY: a region's memory belongs to whoever holds its runs; the struct itself is behind the source's mutex.
@@ -50,11 +60,13 @@ struct Inner {
     regions: Vec<Region>,
     /// The region that was purged last; the next is before it.
     purge_at: usize,
+    /// Where the search for dense regions goes on.
+    dense_at: usize,
 }
 
 impl RunSource {
     pub(crate) fn new() -> Self {
-        Self { inner: Mutex::new(Inner { regions: Vec::new(), purge_at: 0 }) }
+        Self { inner: Mutex::new(Inner { regions: Vec::new(), purge_at: 0, dense_at: 0 }) }
     }
 
     /// A zeroed run of `bytes`, aligned to a unit: the first hole that is long enough.
@@ -89,7 +101,7 @@ impl RunSource {
             region.set(at, units, false);
             region.free_units += units;
             region.longest = REGION_UNITS;
-            if region.idle_pages() > HOLE_PAGES_MAX {
+            if region.idle_pages() > if region.collapsed { HUGE_HOLE_PAGES_MAX } else { HOLE_PAGES_MAX } {
                 region.purge();
             }
         }
@@ -104,7 +116,7 @@ impl RunSource {
         let spare = source.regions.len() > 1;
         let Some(region) = source.regions.get_mut(at) else { return 0 };
         let idle = region.idle_pages();
-        if idle <= KEEP_PAGES {
+        if idle <= if region.collapsed { HUGE_HOLE_PAGES_MAX } else { KEEP_PAGES } {
             return 0;
         }
         if region.free_units < REGION_UNITS || !spare {
@@ -115,6 +127,31 @@ impl RunSource {
         // SAFETY: no unit of the region is used, and it is out of the list.
         unsafe { os::unmap(region.base) };
         idle * PAGE_BYTES
+    }
+
+    /// Looks at the next region and puts it into a huge page if it is nearly full and has been left alone for a round, as
+    /// [`PageSource::collapse_dense`](super::pages::PageSource::collapse_dense) does. Returns whether one was.
+    pub(crate) fn collapse_dense(&self) -> bool {
+        let base = {
+            let mut source = lock(&self.inner);
+            let at = if source.dense_at < source.regions.len() { source.dense_at } else { 0 };
+            source.dense_at = at + 1;
+            let Some(region) = source.regions.get_mut(at) else { return false };
+            let was_quiet = std::mem::replace(&mut region.quiet, true);
+            if region.collapsed || !was_quiet || region.free_units > HUGE_FREE_UNITS_MAX {
+                return false;
+            }
+            region.collapsed = true;
+            // The next purge breaks it up.
+            region.purged_before = false;
+            for page in 0..REGION_UNITS / PAGE_UNITS {
+                region.touched[page * PAGE_UNITS / 64] |= 1 << (page * PAGE_UNITS % 64);
+            }
+            region.base
+        };
+        // Outside the lock: nobody who needs a run waits for the copy.
+        os::collapse(base);
+        true
     }
 
     /// Pages with memory behind them.
@@ -135,6 +172,8 @@ impl Region {
             free_units: REGION_UNITS,
             longest: REGION_UNITS,
             purged_before: false,
+            collapsed: false,
+            quiet: false,
         }
     }
 
@@ -180,6 +219,7 @@ impl Region {
         REGION_UNITS
     }
     fn set(&mut self, at: usize, units: usize, used: bool) {
+        self.quiet = false;
         for unit in at..at + units {
             let bit = 1 << (unit % 64);
             debug_assert_eq!(self.used[unit / 64] & bit == 0, used);
@@ -204,6 +244,7 @@ impl Region {
     }
     fn purge(&mut self) -> usize {
         let mut purged = 0;
+        self.collapsed = false;
         for word in 0..WORDS {
             let mut idle = self.idle_word(word);
             self.touched[word] &= !idle;
@@ -266,6 +307,10 @@ mod tests {
                 }
                 if step % 100 == 0 {
                     source.purge();
+                }
+                if step % 7 == 0 {
+                    // Twice in a row, so that all regions are looked at twice without a change between.
+                    (0..16).for_each(|_| _ = source.collapse_dense());
                 }
             }
             for (run, bytes, _) in live {

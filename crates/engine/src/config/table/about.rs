@@ -65,6 +65,7 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
             ("maxmemory-samples", "keys that are compared to find one to evict"),
             ("lfu-log-factor", "how much use it takes to raise a key's frequency"),
             ("lfu-decay-time", "minutes after which an unused key's frequency falls"),
+            ("huge-pages", "put memory that is full into huge pages, in the background"),
             ("databases", "databases, at most 16"),
         ],
     ),

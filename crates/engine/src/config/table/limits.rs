@@ -55,6 +55,7 @@ pub(super) const LIST: &[Directive] = &[
         e.settings.maxmemory_policy.store(number as u32, Relaxed);
         set_access_mode(e);
     }),
+    switch("huge-pages", "yes").at_start().server(),
     int("maxmemory-samples", (1, 64), "5").acts(|e, v| e.settings.maxmemory_samples.store(v.u32(), Relaxed)),
     int("maxmemory-eviction-tenacity", (0, 100), "10")
         .acts(|e, v| e.settings.maxmemory_tenacity.store(v.u32(), Relaxed)),
