@@ -39,10 +39,10 @@ impl Stop {
         *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
     }
-    fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.flag.load(Relaxed)
     }
-    fn wait(&self, time: Duration) {
+    pub(crate) fn wait(&self, time: Duration) {
         let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
         if !*stopped {
             let _ = self.changed.wait_timeout(stopped, time);
@@ -91,8 +91,6 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
                 || maintained.moved > 0
                 || maintained.purged_bytes > 0;
             if !more && maintained.idle {
-                // Nobody waits for this: no lock is held, and no batch.
-                busy |= engine.keyspace.collapse();
                 break;
             }
         }

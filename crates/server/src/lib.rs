@@ -16,6 +16,7 @@
 //! | `poll` | waiting and receiving behind a small trait: epoll, io_uring |
 //! | `sys` | memory shared with the kernel: the only `unsafe` code |
 //! | `background` | expiry and maintenance |
+//! | `huge` | full memory into huge pages |
 //! | `limits` | every named limit |
 
 #![deny(unsafe_code)]
@@ -23,6 +24,7 @@
 mod background;
 mod channels;
 mod connection;
+mod huge;
 mod io;
 mod limits;
 mod listener;
@@ -132,6 +134,9 @@ impl<'e> Server<'e> {
             }
             let background = named("weft-background".into());
             background.spawn_scoped(scope, || background::run(engine, &stop))?;
+            if engine.keyspace.has_huge_pages() {
+                named("weft-huge-pages".into()).spawn_scoped(scope, || huge::run(engine, &stop))?;
+            }
             let accepted = acceptor.run(signals::is_stop_requested);
             drop(acceptor);
             engine.post_all(|| Message::Stop);

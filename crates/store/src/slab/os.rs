@@ -76,16 +76,14 @@ mod imp {
     }
 
     /// Asks the kernel to put a region into one huge page now, copying it: 0.3 to 4 ms, during which nobody waits who
-    /// does not fault in it. Refusals are ignored: it is only faster.
-    pub(crate) fn collapse(base: NonNull<u8>) {
+    /// does not fault in it. Says whether it did.
+    pub(crate) fn collapse(base: NonNull<u8>) -> bool {
         advise_huge(base, true);
         #[cfg(target_os = "linux")]
         // SAFETY: the advice does not change what memory contains, whatever is mapped there by now.
-        unsafe {
-            libc::madvise(base.as_ptr().cast(), REGION_BYTES, libc::MADV_COLLAPSE);
-        }
+        return unsafe { libc::madvise(base.as_ptr().cast(), REGION_BYTES, libc::MADV_COLLAPSE) == 0 };
         #[cfg(not(target_os = "linux"))]
-        let _ = base;
+        false
     }
 
     /// Gives pages back; they read as zero afterwards. `first` says that the region was whole until now: it leaves huge
@@ -133,7 +131,9 @@ mod imp {
         // SAFETY: the layout has a size above 0.
         NonNull::new(unsafe { alloc_zeroed(layout()) }).unwrap_or_else(|| handle_alloc_error(layout()))
     }
-    pub(crate) fn collapse(_: NonNull<u8>) {}
+    pub(crate) fn collapse(_: NonNull<u8>) -> bool {
+        true
+    }
     pub(crate) unsafe fn discard(_: NonNull<u8>, _: usize, _: usize, _: bool) {}
     pub(crate) unsafe fn unmap(base: NonNull<u8>) {
         // SAFETY: by the contract, `base` came from `map`.

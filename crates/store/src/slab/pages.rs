@@ -66,6 +66,17 @@ struct Inner {
     dense_at: usize,
 }
 
+/// What became of a region that was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collapse {
+    /// It is not full, or a huge page already, or there is none.
+    Nothing,
+    /// It is a huge page now.
+    Done,
+    /// The kernel has refused: it has none, or is not to have any.
+    Refused,
+}
+
 /// The page source of one keyspace.
 pub(crate) struct PageSource {
     inner: Mutex<Inner>,
@@ -204,22 +215,27 @@ impl PageSource {
     /// Looks at the next region and puts it into a huge page if it is nearly full: a random lookup then misses the TLB
     /// once, not with a walk over page tables that are themselves not cached (15 to 30 % at 10 million keys), and no
     /// memory is added since all of it is in use. A region that empties later goes back to small pages when it is
-    /// purged. Returns whether one was.
-    pub(crate) fn collapse_dense(&self) -> bool {
+    /// purged.
+    pub(crate) fn collapse_dense(&self) -> Collapse {
         let base = {
             let mut inner = lock(&self.inner);
             let at = if inner.dense_at < inner.regions.len() { inner.dense_at } else { 0 };
             inner.dense_at = at + 1;
-            let Some(Some(region)) = inner.regions.get_mut(at) else { return false };
+            let Some(Some(region)) = inner.regions.get_mut(at) else { return Collapse::Nothing };
             if region.collapsed || region.purged_before || region.free_pages > SPARE_PAGES_HUGE_MAX {
-                return false;
+                return Collapse::Nothing;
             }
             region.collapsed = true;
             region.base
         };
         // Outside the lock: nobody who needs a span waits for the copy.
-        os::collapse(base);
-        true
+        if os::collapse(base) {
+            return Collapse::Done;
+        }
+        let mut inner = lock(&self.inner);
+        let region = inner.regions.iter_mut().flatten().find(|region| region.base == base);
+        region.into_iter().for_each(|region| region.collapsed = false);
+        Collapse::Refused
     }
 
     /// Pages in use and kept.

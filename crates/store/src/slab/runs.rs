@@ -7,6 +7,7 @@
 //! system.
 
 use super::os::{self, PAGE_BYTES, REGION_BYTES};
+use super::pages::Collapse;
 use crate::sync::{Mutex, lock};
 use std::ptr::NonNull;
 
@@ -130,30 +131,39 @@ impl RunSource {
     }
 
     /// Looks at the next region and puts it into a huge page if it is nearly full and has been left alone for a round, as
-    /// [`PageSource::collapse_dense`](super::pages::PageSource::collapse_dense) does. Returns whether one was.
-    pub(crate) fn collapse_dense(&self) -> bool {
+    /// [`PageSource::collapse_dense`](super::pages::PageSource::collapse_dense) does.
+    pub(crate) fn collapse_dense(&self) -> Collapse {
         let base = {
             let mut source = lock(&self.inner);
             let at = if source.dense_at < source.regions.len() { source.dense_at } else { 0 };
             source.dense_at = at + 1;
-            let Some(region) = source.regions.get_mut(at) else { return false };
+            let Some(region) = source.regions.get_mut(at) else { return Collapse::Nothing };
             let was_quiet = std::mem::replace(&mut region.quiet, true);
             if region.collapsed || !was_quiet || region.free_units > HUGE_FREE_UNITS_MAX {
-                return false;
+                return Collapse::Nothing;
             }
+            region.base
+        };
+        // Outside the lock: nobody who needs a run waits for the copy.
+        if !os::collapse(base) {
+            return Collapse::Refused;
+        }
+        let mut source = lock(&self.inner);
+        if let Some(region) = source.regions.iter_mut().find(|region| region.base == base) {
             region.collapsed = true;
             // The next purge breaks it up.
             region.purged_before = false;
             for page in 0..REGION_UNITS / PAGE_UNITS {
                 region.touched[page * PAGE_UNITS / 64] |= 1 << (page * PAGE_UNITS % 64);
             }
-            region.base
-        };
-        // Outside the lock: nobody who needs a run waits for the copy.
-        os::collapse(base);
-        true
+        }
+        Collapse::Done
     }
 
+    /// Regions mapped.
+    pub(crate) fn regions(&self) -> usize {
+        lock(&self.inner).regions.len()
+    }
     /// Pages with memory behind them.
     pub(crate) fn touched_bytes(&self) -> usize {
         let regions = &lock(&self.inner).regions;
