@@ -14,8 +14,8 @@ use crate::background::Stop;
 
 /// The nicest that a thread can be.
 const NICE_MAX: i32 = 19;
-/// Rest between two regions, in times of what the last one took, and at least: a tenth of a core.
-const REST_FACTOR: u32 = 10;
+/// Rest between two regions, in times of what the last one took, and at least: a third of a core.
+const REST_FACTOR: u32 = 2;
 const REST_MIN: Duration = Duration::from_millis(5);
 /// After a round that has found none, or when the kernel has none to give.
 const IDLE: Duration = Duration::from_secs(1);

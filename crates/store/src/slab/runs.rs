@@ -130,8 +130,8 @@ impl RunSource {
         idle * PAGE_BYTES
     }
 
-    /// Looks at the next region and puts it into a huge page if it is nearly full and has been left alone for a round, as
-    /// [`PageSource::collapse_dense`](super::pages::PageSource::collapse_dense) does.
+    /// Looks at the next region and puts it into a huge page if it is nearly full and has been left alone for a round,
+    /// as [`PageSource::collapse_dense`](super::pages::PageSource::collapse_dense) does.
     pub(crate) fn collapse_dense(&self) -> Collapse {
         let base = {
             let mut source = lock(&self.inner);
