@@ -333,7 +333,7 @@ impl Chunk {
             self.buf.shrink_to(2 * self.buf.len());
         }
     }
-    /// Cuts off the elements from offset `at` (the one numbered `index`) on, as a chunk of their own. No bare one is cut.
+    /// Cuts off the elements from offset `at` (the one numbered `index`) on, as a chunk of their own. Not bare ones.
     pub(super) fn split_off(&mut self, at: usize, index: usize) -> Self {
         debug_assert!(!self.bare);
         let buf = self.buf[at..].to_vec();
