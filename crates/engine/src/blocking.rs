@@ -11,7 +11,7 @@
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::Instant;
 use weft_store::waiters::Outcome;
 use weft_store::{Batch, Claim, Guards, Key, Op, ValueRef, Waiter};
@@ -24,6 +24,7 @@ use crate::extended::{self, Parsed};
 use crate::mailbox::Message;
 use crate::reply::{Output, ReplySink, Wire};
 use crate::session::{ClientInfo, Session, client_flag};
+use crate::stats::bump;
 
 /// Parts of the registry of waits, each with a lock of its own.
 const PARTS: usize = 64;
@@ -65,6 +66,13 @@ pub struct Wait {
     shared: Arc<Blocked>,
 }
 
+impl Wait {
+    /// As others know it.
+    pub(crate) fn shared(&self) -> Arc<Blocked> {
+        Arc::clone(&self.shared)
+    }
+}
+
 /// A blocked request, as others know it.
 #[derive(Debug)]
 pub struct Blocked {
@@ -78,7 +86,16 @@ pub struct Blocked {
     empty: Empty,
     wire: Wire,
     info: Arc<ClientInfo>,
+    /// How it counts when it has ended: [`RAN`], [`FAILED`] or [`REFUSED`].
+    counts_as: AtomicU8,
 }
+
+/// A call.
+const RAN: u8 = 0;
+/// A call that has answered an error.
+const FAILED: u8 = 1;
+/// No call: the rights that it began with are gone.
+const REFUSED: u8 = 2;
 
 /// All blocked requests, by the id of their client.
 #[derive(Debug)]
@@ -209,6 +226,7 @@ impl<'b> Context<'_, 'b> {
             empty,
             wire: self.session.wire,
             info: Arc::clone(&self.session.info),
+            counts_as: AtomicU8::new(RAN),
         });
         self.engine.waits.part(self.session.id()).lock().insert(self.session.id(), Arc::clone(&shared));
         self.session.info.set_flag(client_flag::BLOCKED, true);
@@ -254,6 +272,15 @@ impl<'b> Context<'_, 'b> {
 }
 
 impl Blocked {
+    pub(crate) const fn claim(&self) -> &Claim {
+        &self.claim
+    }
+    pub(crate) const fn wire(&self) -> Wire {
+        self.wire
+    }
+    pub(crate) const fn info(&self) -> &Arc<ClientInfo> {
+        &self.info
+    }
     /// All keys that its command names, also those that it does not wait for (BLMOVE's destination): their shards must
     /// be locked while it runs.
     fn named(&self) -> Vec<&[u8]> {
@@ -353,20 +380,17 @@ fn serve(
     let mark = sink.mark();
     let started = Instant::now();
     // Rights may have changed while it waited.
-    let outcome = engine
-        .check_acl_of_blocked(context.session, &args, now_ms)
-        .and_then(|()| engine.run_handler(&mut context, &args, &mut sink));
+    let outcome = engine.check_acl_of_blocked(context.session, &args, now_ms);
+    let counts_as = if outcome.is_err() { REFUSED } else { FAILED };
+    let outcome = outcome.and_then(|()| engine.run_handler(&mut context, &args, &mut sink));
     // An error does not go through `commit`: it is the answer if nobody else has ended the wait.
     if let Err(error) = outcome {
         sink.rollback(mark);
         if blocked.claim.outcome().is_none() && !blocked.claim.take(Outcome::HandOver) {
             return;
         }
-        let stats = &engine.stats.workers[usize::from(context.local.worker)];
-        stats.error(&error);
-        if let Some(id) = weft_protocol::table::by_name(args.spec.name.as_bytes()) {
-            stats.by_command[usize::from(id.0)].failed.fetch_add(1, Relaxed);
-        }
+        engine.stats.workers[usize::from(context.local.worker)].error(&error);
+        blocked.counts_as.store(counts_as, Relaxed);
         sink.error(&error);
     }
     if blocked.claim.outcome() != Some(Outcome::HandOver) {
@@ -444,6 +468,7 @@ pub(crate) fn end_own(
         return false;
     }
     forget(engine, batch, &wait.shared);
+    count(engine, &wait.shared);
     session.info.set_flag(client_flag::BLOCKED, false);
     write_end(&mut ReplySink::new(output, session.wire), wait.shared.empty, end);
     true
@@ -476,5 +501,18 @@ pub(crate) fn end_other(engine: &Engine, client: u64, end: End) -> bool {
 pub(crate) fn served(engine: &Engine, batch: &Batch<'_>, session: &mut Session) {
     let Some(wait) = session.wait.take() else { return };
     forget(engine, batch, &wait.shared);
+    count(engine, &wait.shared);
     session.info.set_flag(client_flag::BLOCKED, false);
+}
+
+/// A command that blocks is counted when its wait has ended. On its session's own worker.
+fn count(engine: &Engine, blocked: &Blocked) {
+    let Some(id) = weft_protocol::table::by_name(blocked.args.args().spec.name.as_bytes()) else { return };
+    let worker = &engine.stats.workers[usize::from(blocked.info.address.worker)];
+    let stats = &worker.by_command[usize::from(id.0)];
+    let counts_as = blocked.counts_as.load(Relaxed);
+    let unblocked = blocked.claim.outcome() == Some(Outcome::Cancelled);
+    bump(&stats.calls, u64::from(counts_as != REFUSED));
+    bump(&stats.failed, u64::from(counts_as == FAILED));
+    bump(&stats.rejected, u64::from(counts_as == REFUSED || unblocked));
 }

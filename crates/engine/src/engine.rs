@@ -9,6 +9,7 @@ use weft_store::{Clock, Keyspace};
 use crate::acl::{Acl, User};
 use crate::args::Args;
 use crate::blocking::Waits;
+use crate::carrier::Carrier;
 use crate::clients::Clients;
 use crate::command_log::CommandLogs;
 use crate::config::{Config, Settings};
@@ -67,6 +68,8 @@ pub struct Engine {
     pub tracking: Tracking,
     /// MONITOR.
     pub monitors: Monitors,
+    /// Who takes the keys of MIGRATE away.
+    pub carrier: Carrier,
     mailboxes: Box<[Mailbox]>,
     handlers: Handlers,
 }
@@ -113,6 +116,7 @@ impl Engine {
             acl: Acl::default(),
             tracking: Tracking::default(),
             monitors: Monitors::default(),
+            carrier: Carrier::default(),
         }
     }
 

@@ -104,6 +104,11 @@ impl Error {
     pub fn new(code: ErrorCode, text: impl Into<Cow<'static, str>>) -> Self {
         Self { code, text: text.into(), prefix: None }
     }
+    /// An error with another prefix than that of a kind.
+    #[must_use]
+    pub fn with_prefix(prefix: &str, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { prefix: Some(prefix.into()), ..Self::err(text) }
+    }
     /// The prefix that the reply begins with.
     #[must_use]
     pub fn prefix(&self) -> &str {

@@ -34,6 +34,7 @@
 pub mod acl;
 pub mod args;
 pub mod blocking;
+pub mod carrier;
 pub mod clients;
 pub mod command_log;
 mod commands;

@@ -15,13 +15,15 @@
 //! | `channels` | RESPB: channels, queues, credit, slices |
 //! | `poll` | waiting and receiving behind a small trait: epoll, io_uring |
 //! | `sys` | memory shared with the kernel: the only `unsafe` code |
-//! | `background` | expiry and maintenance |
+//! | `background` | expiry, eviction and maintenance |
 //! | `huge` | full memory into huge pages |
+//! | `carrier` | sending the keys of MIGRATE |
 //! | `limits` | every named limit |
 
 #![deny(unsafe_code)]
 
 mod background;
+mod carrier;
 mod channels;
 mod connection;
 mod huge;

@@ -14,7 +14,7 @@ use weft_store::{Config, Keyspace, SystemClock};
 
 use crate::log::{self, Log};
 use crate::options::Options;
-use crate::{Listen, Server, notice, warning};
+use crate::{Listen, Server, carrier, notice, warning};
 
 /// Threads besides the workers that work on the keyspace: the one in the background, and room for one more.
 const OTHER_WORKERS: usize = 4;
@@ -57,6 +57,7 @@ pub fn run(options: Options) -> io::Result<()> {
     users(engine, &options)?;
     let listen = listen(&options, threads)?;
     let server = Server::new(engine, &listen)?;
+    carrier::start(engine)?;
     let pidfile = options.pidfile.as_deref().map(|path| fs::write(path, format!("{}\n", std::process::id())));
     if let Some(Err(error)) = pidfile {
         warning!("cannot write the pidfile: {error}");

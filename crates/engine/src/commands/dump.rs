@@ -1,9 +1,10 @@
 //! Owns: DUMP and RESTORE. Does not own: the format (`crate::rdb`).
 
 use weft_store::hash_object::HashRef;
-use weft_store::{AccessMode, Digits, Expiry, NewValue, ObjectRef, ValueRef};
+use weft_store::{AccessMode, Digits, Expiry, Key, NewValue, ObjectRef, ValueRef};
 
 use crate::args::Args;
+use crate::carrier::Item;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
@@ -22,6 +23,14 @@ fn dump(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         None => sink.null(),
     }
     Ok(())
+}
+
+/// A key as MIGRATE sends it.
+pub(crate) fn item(context: &mut Context<'_, '_>, key: &Key<'_>) -> Option<Item> {
+    let (shard, mut op) = context.shard(key);
+    let expire_ms = shard.expire_ms(&mut op, key)?;
+    let payload = payload(&shard.peek(&mut op, key)?);
+    Some(Item { key: key.bytes().into(), payload, expire_ms })
 }
 
 /// The payload of a value.

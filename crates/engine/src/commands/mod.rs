@@ -37,7 +37,7 @@ mod command;
 mod config;
 mod connection;
 mod debug;
-mod dump;
+pub(crate) mod dump;
 pub(crate) mod expiry;
 mod generic;
 mod geo;
@@ -50,6 +50,7 @@ mod lcs;
 mod list;
 mod logs;
 mod memory;
+mod migrate;
 pub(crate) mod number;
 mod object;
 mod pubsub;
@@ -91,6 +92,7 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     list::LIST,
     logs::LIST,
     memory::LIST,
+    migrate::LIST,
     number::LIST,
     object::LIST,
     pubsub::LIST,

@@ -1,0 +1,158 @@
+//! Owns: MIGRATE's way between its two halves: what is to be sent, and what follows here when it has arrived. Does not
+//! own: sending it (the server's thread does), the command's arguments (`crate::commands::migrate`).
+//!
+//! The client waits like one that is blocked, so no worker does. Its keys are not locked meanwhile: what has been
+//! changed since it was sent stays here, and the client is told.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use weft_store::waiters::Outcome;
+use weft_store::{Batch, Key};
+
+use crate::blocking::{self, Blocked};
+use crate::commands::dump;
+use crate::context::{Context, Effects, Hold, Local};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::mailbox::Message;
+use crate::reply::{Output, ReplySink};
+
+/// Sends a cargo away, without waiting for it.
+pub type Send = Box<dyn Fn(Cargo) + std::marker::Send + Sync>;
+
+/// Who takes cargoes; nobody in an engine without a server.
+#[derive(Default)]
+pub struct Carrier(OnceLock<Send>);
+
+impl std::fmt::Debug for Carrier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Carrier").field("is_set", &self.0.get().is_some()).finish()
+    }
+}
+
+impl Carrier {
+    /// Set once, before the first client.
+    pub fn set(&self, send: Send) {
+        // A second one would be a second server on one engine.
+        let _ = self.0.set(send);
+    }
+    pub(crate) fn get(&self) -> Option<&Send> {
+        self.0.get()
+    }
+}
+
+/// One key of a cargo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Its name.
+    pub key: Box<[u8]>,
+    /// Its value as DUMP gives it.
+    pub payload: Vec<u8>,
+    /// When it expires.
+    pub expire_ms: Option<u64>,
+}
+
+/// What a MIGRATE sends. There is at most one for each client, who waits for it.
+#[derive(Debug)]
+pub struct Cargo {
+    /// The target.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// For connecting, and for each read and write.
+    pub timeout: Duration,
+    /// AUTH's arguments: a password, or a user and a password; none for no AUTH.
+    pub credentials: Vec<Vec<u8>>,
+    /// The database there.
+    pub target_db: i64,
+    /// REPLACE.
+    pub replace: bool,
+    /// COPY: the keys stay.
+    pub copy: bool,
+    /// The keys.
+    pub items: Vec<Item>,
+    pub(crate) db: u8,
+    pub(crate) wait: Arc<Blocked>,
+}
+
+/// How a cargo has fared.
+#[derive(Debug, Default)]
+pub struct Arrival {
+    /// For each key whether the target has it.
+    pub arrived: Vec<bool>,
+    /// The error that the client is told, with its prefix.
+    pub error: Option<(&'static str, String)>,
+}
+
+impl Engine {
+    /// The second half of a MIGRATE: takes away what has arrived and answers the client. On a thread of its own, with
+    /// its own place in the keyspace and its own `local`.
+    pub fn unload(&self, cargo: &Cargo, arrival: Arrival, batch: &Batch<'_>, local: &mut Local) {
+        // Who was unblocked, cancelled or closed keeps its keys.
+        if !cargo.wait.claim().take(Outcome::HandOver) {
+            return;
+        }
+        let now_ms = self.clock.now_ms();
+        let wire = cargo.wait.wire();
+        let mut output = Output::default();
+        let mut session = self.stand_in(cargo.wait.info(), wire, cargo.db);
+        local.effects.begin(self);
+        let keys: Vec<Key<'_>> = cargo.items.iter().map(|item| self.keyspace.key(&item.key)).collect();
+        let mut guards = batch.lock_keys(&keys);
+        let mut changed = false;
+        {
+            let mut context = Context {
+                engine: self,
+                session: &mut session,
+                local,
+                now_ms,
+                db: cargo.db,
+                may_block: false,
+                claim: None,
+                hold: Hold::Guards(&mut guards),
+            };
+            let arrived = cargo.items.iter().zip(&keys).zip(&arrival.arrived);
+            for ((item, key), _) in arrived.filter(|(_, arrived)| **arrived && !cargo.copy) {
+                if dump::item(&mut context, key).as_ref() == Some(item) {
+                    context.delete(key);
+                    context.written(key);
+                } else {
+                    changed = true;
+                }
+            }
+        }
+        let mut sink = ReplySink::new(&mut output, wire);
+        match arrival.error {
+            Some((prefix, text)) => sink.error(&Error::with_prefix(prefix, text)),
+            None if changed => sink.error(&Error::with_prefix("TRYAGAIN", CHANGED)),
+            None => sink.ok(),
+        }
+        if !local.ready.is_empty() {
+            blocking::serve_covered(self, local, &mut guards, now_ms);
+        }
+        drop(guards);
+        blocking::serve_rest(self, local, batch, now_ms);
+        self.after_background(&mut local.effects);
+        local.garbage.drain(..).for_each(|garbage| self.keyspace.discard(garbage));
+        self.post(Message::Served(cargo.wait.info().recipient(), output));
+    }
+}
+
+/// What a client is told whose key has been changed while it was on its way.
+const CHANGED: &str = "A key was changed while it was sent: it stays here, and the target has it as it was";
+
+impl Local {
+    /// For a thread that is no worker.
+    #[must_use]
+    pub fn of_thread(seed: u64) -> Self {
+        Self {
+            rng: weft_store::XorShift::new(seed),
+            garbage: Vec::new(),
+            ready: std::collections::VecDeque::new(),
+            effects: Effects::default(),
+            worker: 0,
+        }
+    }
+}
