@@ -522,3 +522,33 @@ fn commands_tell_of_keys_and_flags_as_valkey_does() {
         assert_eq!(bench.text(a, command), reply, "{command}");
     }
 }
+
+#[test]
+fn a_wait_counts_when_it_has_ended() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let counted = |bench: &mut Bench| {
+        let text = bench.text(b, "INFO commandstats");
+        let line = text.lines().find(|line| line.starts_with("cmdstat_blpop:")).unwrap_or_default();
+        let figure = |name: &str| {
+            let rest = line.split(&format!("{name}=")).nth(1).unwrap_or("0");
+            rest.split([',', '\r']).next().and_then(|figure| figure.parse::<u64>().ok())
+        };
+        [figure("calls"), figure("rejected_calls"), figure("failed_calls")].map(|figure| figure.unwrap_or(99))
+    };
+    bench.run(a, "BLPOP k 0");
+    assert_eq!(counted(&mut bench), [0, 0, 0]);
+    bench.text(b, "RPUSH k v");
+    assert_eq!(counted(&mut bench), [1, 0, 0]);
+    bench.run(a, "BLPOP k 0");
+    let id = bench.session(a).id();
+    bench.text(b, &format!("CLIENT UNBLOCK {id} ERROR"));
+    assert_eq!(counted(&mut bench), [2, 1, 0]);
+    bench.text(b, "CONFIG RESETSTAT");
+    bench.text(b, "ACL SETUSER default -blpop");
+    bench.text(b, "ACL SETUSER default +blpop");
+    bench.run(a, "BLPOP k 0");
+    bench.text(b, "ACL SETUSER default -blpop");
+    bench.text(b, "RPUSH k v");
+    assert_eq!(counted(&mut bench), [0, 1, 0]);
+}

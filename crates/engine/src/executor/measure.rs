@@ -83,7 +83,8 @@ impl Core<'_> {
         }
         self.note_large(session, args, output_bytes.saturating_sub(begun.output_bytes));
         let Some(timed) = begun.timed else { return self.ran(id, 1) };
-        bump(&stats.calls, 1);
+        // One that blocks is counted when its wait has ended.
+        bump(&stats.calls, u64::from(!session.is_waiting()));
         let took = timed.elapsed();
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         stats.took(ns, 1, self.measures.histograms);

@@ -187,6 +187,11 @@ impl Worker<'_> {
         } else {
             connection.pending.extend_from_slice(&self.io.arena[at..end]);
         }
+        // The decoder has the limit of the connection's beginning, and looks at one request.
+        if connection.pending.len() > self.engine.settings.query_bytes_max.load(Relaxed) {
+            self.engine.stats.query_limit_closed.fetch_add(1, Relaxed);
+            self.close_after_output(index);
+        }
     }
 
     /// Goes on with a connection whose wait has ended: with the requests that were held, then with its input.
