@@ -225,6 +225,16 @@ impl Engine {
         }
     }
 
+    /// Takes keys out until there are no more than `tracking-table-max-keys`, which has become less.
+    pub(crate) fn trim_tracked(&self) {
+        let max = self.settings.tracking_keys_max.load(Relaxed);
+        while max > 0 && self.tracking.key_count() > max {
+            let start = self.tracking.key_count();
+            let Some((key, clients)) = self.tracking.take_any(start, b"") else { return };
+            self.invalidate(&key, &clients, None);
+        }
+    }
+
     /// Tells those who track of what has changed. `by`: the client that changed it, if one did.
     #[cold]
     pub(crate) fn invalidate_changed(&self, effects: &mut Effects, by: Option<u64>) {

@@ -552,3 +552,14 @@ fn a_wait_counts_when_it_has_ended() {
     bench.text(b, "RPUSH k v");
     assert_eq!(counted(&mut bench), [0, 1, 0]);
 }
+
+#[test]
+fn a_smaller_table_of_tracked_keys_is_so_at_once() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp2));
+    bench.text(a, "CLIENT TRACKING ON");
+    bench.run(a, "MGET x y z");
+    bench.text(b, "CONFIG SET tracking-table-max-keys 1");
+    assert_eq!(bench.take(a).len(), 2);
+    assert_eq!(info(&mut bench, b, "stats", "tracking_total_keys"), 1);
+}

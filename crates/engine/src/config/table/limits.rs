@@ -88,7 +88,10 @@ pub(super) const LIST: &[Directive] = &[
     int("active-expire-effort", (1, 10), "1").acts(|e, v| e.settings.expire_effort.store(v.u32(), Relaxed)),
     Directive::new("notify-keyspace-events", Kind::Events, "")
         .acts(|e, v| e.settings.notify_flags.store(v.u32(), Relaxed)),
-    size!("tracking-table-max-keys", ANY, "1000000", tracking_keys_max),
+    int("tracking-table-max-keys", (0, ANY), "1000000").acts(|e, v| {
+        e.settings.tracking_keys_max.store(v.size(), Relaxed);
+        e.trim_tracked();
+    }),
     switch("import-mode", "no").only(&["no"], "Weft does not import from another server yet"),
     // Sizes of values and of their compact encodings.
     bytes!("proto-max-bulk-len", (1 << 20, ANY), "536870912", string_bytes_max),
