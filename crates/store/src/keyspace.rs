@@ -33,6 +33,7 @@ use crate::value::ValueRef;
 pub use guards::Guards;
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub use walk::Cursor;
 
@@ -498,14 +499,24 @@ impl World<'_> {
     pub fn guards(&self) -> Guards<'_> {
         Guards::world(self.keyspace, self.counters)
     }
-    /// FLUSHDB: makes a database empty. The tables are set aside in constant time for each shard, and their entries are
-    /// freed by maintenance, a few at a time. Returns how many keys there were.
-    pub fn flush(&self, op: &mut Op<'_>) -> usize {
+    /// FLUSHDB and FLUSHALL: makes databases empty. The tables are set aside in constant time for each shard, and their
+    /// entries are freed by maintenance, a few at a time. Returns how many keys there were. Each shard is locked once,
+    /// and databases without keys are passed over: 1,024 shards of 16 databases took over a millisecond.
+    pub fn flush(&self, op: &mut Op<'_>, dbs: RangeInclusive<u8>) -> usize {
         let mut removed = 0;
-        for id in 0..self.keyspace.shard_count() {
-            removed += ShardGuard::open(self.keyspace, self.counters, id, None).clear(op);
+        let filled: Vec<u8> = dbs.clone().filter(|&db| !self.keyspace.is_empty(db)).collect();
+        let shards = if filled.is_empty() { 0 } else { self.keyspace.shard_count() };
+        for id in 0..shards {
+            let mut guard = ShardGuard::open(self.keyspace, self.counters, id, None);
+            for &db in &filled {
+                op.db = db;
+                removed += guard.clear(op);
+            }
         }
-        emit(self.keyspace, op, &Effect::Flush);
+        for db in dbs {
+            op.db = db;
+            emit(self.keyspace, op, &Effect::Flush);
+        }
         removed
     }
     /// SWAPDB of the operation's database with another. Watched keys of both databases count as written.

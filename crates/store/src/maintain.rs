@@ -8,8 +8,9 @@ use crate::keyspace::Batch;
 const RESIZE_BUCKETS: u32 = 64;
 /// Buckets of a flushed table freed under one lock: about 50 µs.
 const DRAIN_BUCKETS: u32 = 64;
-/// Pieces of 64 KiB of deleted collections freed in one step, outside the lock: about 100 µs.
-const REAP_CHUNKS: usize = 16;
+/// Pieces of 64 KiB of deleted collections freed in one step, outside the lock: about 100 µs where their memory is in
+/// the cache, a few times that where it is not.
+const REAP_CHUNKS: usize = 4;
 /// Entries moved out of sparse spans under one lock: about 25 µs.
 const COMPACT_ENTRIES: usize = 64;
 /// Regions whose free pages are given back in one step: each up to some 100 µs in the kernel.
@@ -37,26 +38,44 @@ pub struct MaintenanceStep {
     pub idle: bool,
 }
 
+/// What the part of a step under the lock of a shard has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockedStep {
+    /// Entries moved by compaction.
+    pub moved: usize,
+    /// Whether anything was done.
+    pub worked: bool,
+}
+
 impl Maintenance {
     /// One step: one shard under its lock for at most about 100 µs, and now and then, outside it, pages back to the
     /// operating system (up to 0.5 ms).
     pub fn step(&mut self, batch: &Batch<'_>) -> MaintenanceStep {
+        let locked = self.step_under_lock(batch);
+        self.step_outside(batch, locked)
+    }
+
+    /// The part of a step that holds a shard: what a command may have to wait for.
+    pub fn step_under_lock(&mut self, batch: &Batch<'_>) -> LockedStep {
+        let keyspace = batch.keyspace();
+        let mut guard = batch.lock_shard(self.at & (keyspace.shard_count() - 1));
+        let env = guard.env();
+        let heap = guard.heap_mut();
+        let mut locked = LockedStep { moved: 0, worked: heap.advance_resize(env, RESIZE_BUCKETS) };
+        locked.worked |= heap.drain(env, DRAIN_BUCKETS, |garbage| keyspace.discard(garbage));
+        if !locked.worked {
+            locked.moved = heap.compact(env, COMPACT_ENTRIES);
+            locked.worked = locked.moved > 0;
+        }
+        locked
+    }
+
+    /// The part that holds nothing.
+    pub fn step_outside(&mut self, batch: &Batch<'_>, locked: LockedStep) -> MaintenanceStep {
         let keyspace = batch.keyspace();
         let shards = keyspace.shard_count();
-        let mut step = MaintenanceStep::default();
-        let mut worked;
-        {
-            let mut guard = batch.lock_shard(self.at & (shards - 1));
-            let env = guard.env();
-            let heap = guard.heap_mut();
-            worked = heap.advance_resize(env, RESIZE_BUCKETS);
-            worked |= heap.drain(env, DRAIN_BUCKETS, |garbage| keyspace.discard(garbage));
-            if !worked {
-                step.moved = heap.compact(env, COMPACT_ENTRIES);
-                worked = step.moved > 0;
-            }
-        }
-        worked |= keyspace.reaper().step(REAP_CHUNKS);
+        let mut step = MaintenanceStep { moved: locked.moved, ..MaintenanceStep::default() };
+        let worked = keyspace.reaper().step(REAP_CHUNKS) | locked.worked;
         self.steps = self.steps.wrapping_add(1);
         if worked {
             self.idle = 0;

@@ -283,7 +283,7 @@ impl Run<'_> {
         }
         if self.rng.below(100) == 0 {
             let world = self.worker.world();
-            let removed = world.flush(&mut Op::new(1, self.now_ms, &mut self.follower));
+            let removed = world.flush(&mut Op::new(1, self.now_ms, &mut self.follower), 1..=1);
             assert_eq!(removed, self.model.keys().filter(|(db, _)| *db == 1).count());
             self.model.retain(|(db, _), _| *db != 1);
         }

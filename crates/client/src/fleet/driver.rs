@@ -25,6 +25,10 @@ const EVENTS_MAX: usize = 512;
 const RECEIVE_BYTES: usize = 256 << 10;
 /// How often a load is told what was counted, and how long the loop sleeps at most.
 const TICK: Duration = Duration::from_millis(100);
+/// When nothing has come for too long, the sockets are waited for so many times more before the server counts as
+/// stalled. Several short waits: a machine that stands still as a whole spends one of them.
+const LAST_LOOKS: u32 = 5;
+const LAST_LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// How long answers are waited for when somebody has asked for the end.
 const STOP_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -242,8 +246,9 @@ impl<L: Load> Run<'_, L> {
         let patience_ns = patience.map_or(u64::MAX, |time| time.as_nanos() as u64);
         let (mut progress_ns, mut tick_ns, mut stopped_ns) = (0, TICK.as_nanos() as u64, None);
         let mut received = 0;
-        // Whether the sockets were looked at since the patience ended: this thread may be what was late.
-        let mut looked = false;
+        // How often the sockets were looked at since the patience ended: this thread may be what was late, or the whole
+        // machine, so that the server needs a moment too.
+        let mut looks = 0;
         let mut events = Vec::with_capacity(EVENTS_MAX);
         self.begin();
         loop {
@@ -258,13 +263,13 @@ impl<L: Load> Run<'_, L> {
             self.start_due();
             self.flush_dirty();
             if self.counts.received_bytes != received || self.due == 0 {
-                (received, progress_ns, looked) = (self.counts.received_bytes, self.now_ns, false);
+                (received, progress_ns, looks) = (self.counts.received_bytes, self.now_ns, 0);
             }
             let late = self.now_ns - progress_ns > patience_ns;
-            if let Some(ended) = self.ended(late && looked, stopped_ns) {
+            if let Some(ended) = self.ended(late && looks >= LAST_LOOKS, stopped_ns) {
                 return Ok(ended);
             }
-            looked = late;
+            looks += u32::from(late);
             if self.now_ns >= tick_ns {
                 tick_ns = self.now_ns + TICK.as_nanos() as u64;
                 self.load.tick(&self.counts);
@@ -273,7 +278,7 @@ impl<L: Load> Run<'_, L> {
             match epoll::wait(
                 &self.fleet.epoll,
                 rustix::buffer::spare_capacity(&mut events),
-                Some(&if late { Timespec { tv_sec: 0, tv_nsec: 0 } } else { self.sleep(end_ns) }),
+                Some(&if late { LAST_LOOK } else { self.sleep(end_ns) }),
             ) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(connect::system(error)),

@@ -189,15 +189,13 @@ fn check_flush(args: &Args<'_>) -> Result<(), Error> {
 }
 
 fn flush(context: &mut Context<'_, '_>, dbs: std::ops::RangeInclusive<u8>) {
-    for db in dbs {
-        let op = &mut Op::new(db, context.now_ms, &mut context.local.effects);
-        if let Hold::World(world, guards) = &mut context.hold {
-            // The flush locks every shard itself.
-            **guards = world.guards();
-            world.flush(op);
-        }
-        context.written_all(db);
+    if let Hold::World(world, guards) = &mut context.hold {
+        // The flush locks every shard itself.
+        **guards = world.guards();
+        let op = &mut Op::new(*dbs.start(), context.now_ms, &mut context.local.effects);
+        world.flush(op, dbs.clone());
     }
+    dbs.for_each(|db| context.written_all(db));
 }
 
 fn swapdb(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {

@@ -105,7 +105,10 @@ pub(super) fn backends() -> Vec<Row> {
     let mut rows: Vec<Row> = table()
         .into_iter()
         .filter(|row| {
-            matches!(row.id, "get-1" | "set-1" | "get-16" | "get-100" | "set-100" | "set-1k" | "mux")
+            matches!(
+                row.id,
+                "get-1" | "set-1" | "get-16" | "get-100" | "set-100" | "get-1k" | "set-1k" | "mux"
+            )
         })
         .collect();
     let set = rows.iter().find(|row| row.id == "set-100").cloned();
