@@ -20,8 +20,8 @@ use std::ptr::NonNull;
 #[derive(Clone, Copy)]
 struct Sight {
     bucket: *const Bucket,
-    /// Whether another bucket of the array lies behind it.
-    has_next: bool,
+    /// Buckets of the array that lie behind it and may be looked at.
+    left: u8,
     /// What stood in `slot`; nothing where no tag fitted.
     entry: Option<Tagged>,
     slot: u8,
@@ -45,10 +45,10 @@ impl Sights {
     }
     /// Remembers the bucket in which the search for the next key starts, or that there is none.
     #[inline]
-    pub(crate) fn push(&mut self, bucket: Option<(&Bucket, bool)>) {
-        let (bucket, has_next) = bucket
-            .map_or((std::ptr::null(), false), |(bucket, has_next)| (std::ptr::from_ref(bucket), has_next));
-        self.list.push(Sight { bucket, has_next, entry: None, slot: 0 });
+    pub(crate) fn push(&mut self, bucket: Option<(&Bucket, u8)>) {
+        let (bucket, left) =
+            bucket.map_or((std::ptr::null(), 0), |(bucket, left)| (std::ptr::from_ref(bucket), left));
+        self.list.push(Sight { bucket, left, entry: None, slot: 0 });
     }
     /// The bucket of sight number `at`.
     ///
@@ -64,8 +64,8 @@ impl Sights {
     /// # Safety
     /// As for [`Sights::bucket`].
     pub(crate) unsafe fn go_on<'p>(&mut self, at: usize) -> Option<&'p Bucket> {
-        let sight = self.list.get_mut(at).filter(|sight| sight.has_next)?;
-        sight.has_next = false;
+        let sight = self.list.get_mut(at).filter(|sight| sight.left > 0)?;
+        sight.left -= 1;
         // SAFETY: the array has a bucket behind this one.
         sight.bucket = unsafe { sight.bucket.add(1) };
         // SAFETY: by the contract the array is still allocated.

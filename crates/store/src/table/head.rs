@@ -14,6 +14,9 @@ use crate::slab::runs::RunSource;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+/// Buckets behind the key's own in which a prefetch looks for it: with one, as before, 6 % of the look-ups still had to
+/// search, each of them two waits for memory in a large keyspace.
+const PASSED_BUCKETS_MAX: u32 = 4;
 const STEP_BITS: usize = 0x7f;
 const _: () = assert!(STEP_MAX as usize <= STEP_BITS && super::array::ARRAY_ALIGN == STEP_BITS + 1);
 
@@ -106,14 +109,14 @@ impl Directory {
         }
     }
 
-    /// The bucket in which the search for `hash` starts, and whether another one lies behind it.
+    /// The bucket in which the search for `hash` starts, and how many more may be looked at.
     #[inline]
     fn first_bucket<'p>(
         &'p self,
         _pin: &'p Pin<'_, Array>,
         index: usize,
         hash: u64,
-    ) -> Option<(&'p Bucket, bool)> {
+    ) -> Option<(&'p Bucket, u8)> {
         let head = &self.heads[index];
         let position = position_of(hash);
         let mut word = head.main.load(Ordering::Acquire);
@@ -132,7 +135,7 @@ impl Directory {
         // this directory, hence is retired to this directory's domain only, which frees it after every pin that could
         // have seen it is gone; the caller holds such a pin for `'p`.
         let first = unsafe { &*base.add(at as usize) };
-        Some((first, at + 1 < count))
+        Some((first, (count - 1 - at).min(PASSED_BUCKETS_MAX) as u8))
     }
 
     /// Stage one: asks for the bucket of `hash`, and remembers it as the next sight.
@@ -182,18 +185,24 @@ pub(crate) fn prefetch_entry(_pin: &Pin<'_, Array>, sights: &mut Sights, at: usi
     }
 }
 
-/// The same for a key that has passed its bucket: it is mostly in the next.
+/// The same for a key that has passed its bucket: it is mostly in the next, or soon behind.
 #[cold]
 fn prefetch_passed(sights: &mut Sights, at: usize, hash: u64, whole: bool) {
     // SAFETY: as above.
-    let Some(bucket) = (unsafe { sights.go_on(at) }) else { return };
-    let matched = matches(bucket.meta(), tag_of(hash));
-    if matched != 0
-        && let slot = slot_of(matched)
-        && let Some(entry) = bucket.slot(slot)
-    {
-        prefetch_lines(entry, whole);
-        sights.found(at, slot, entry);
+    while let Some(bucket) = unsafe { sights.go_on(at) } {
+        let meta = bucket.meta();
+        let matched = matches(meta, tag_of(hash));
+        if matched != 0 {
+            let slot = slot_of(matched);
+            if let Some(entry) = bucket.slot(slot) {
+                prefetch_lines(entry, whole);
+                sights.found(at, slot, entry);
+            }
+            return;
+        }
+        if !passed(meta) {
+            return;
+        }
     }
 }
 
