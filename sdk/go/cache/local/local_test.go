@@ -4,6 +4,7 @@ package local_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -152,14 +153,22 @@ func BenchmarkHit(b *testing.B) {
 		}
 		hit(b, c, i)
 	}
-	b.ReportAllocs()
-	i := int64(0)
-	for b.Loop() {
-		if i++; i == n {
-			i = 0
-		}
-		if v, err := c.Get(ctx, i); err != nil || v.ID != i {
-			b.Fatal(v, err)
-		}
+	load := func(context.Context, int64) (*user, error) { return nil, errors.New("it was there") }
+	for name, call := range map[string]func(i int64) (*user, error){
+		"Get":       func(i int64) (*user, error) { return c.Get(ctx, i) },
+		"GetOrLoad": func(i int64) (*user, error) { return c.GetOrLoad(ctx, i, load) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			i := int64(0)
+			for b.Loop() {
+				if i++; i == n {
+					i = 0
+				}
+				if v, err := call(i); err != nil || v.ID != i {
+					b.Fatal(v, err)
+				}
+			}
+		})
 	}
 }

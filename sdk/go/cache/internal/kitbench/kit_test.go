@@ -61,6 +61,7 @@ const (
 type way struct {
 	set, get         func(ctx context.Context, i int) error
 	setMany, getMany func(ctx context.Context, from int) error // batch rows
+	cache            *cache.Cache[int, row]                    // of the kit
 }
 
 func check(i int, got row, err error) error {
@@ -217,7 +218,8 @@ func kit(b testing.TB, tr cache.Transport) way {
 	items, keys := make([]cache.Item[int, row], batch), make([]int, batch)
 	var results cache.Results[row]
 	return way{
-		set: func(ctx context.Context, i int) error { return c.Set(ctx, i, rowOf(i)) },
+		cache: c,
+		set:   func(ctx context.Context, i int) error { return c.Set(ctx, i, rowOf(i)) },
 		get: func(ctx context.Context, i int) error {
 			v, err := c.Get(ctx, i)
 			return check(i, v, err)
@@ -340,5 +342,25 @@ func run(b *testing.B, f func(i int) error) {
 		if err := f(i); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkGetOrLoad hits in the store; the first level's is in the module cache/local. The loader is never called.
+func BenchmarkGetOrLoad(b *testing.B) {
+	ctx := context.Background()
+	ways, done := allWays(b)
+	defer done()
+	load := func(context.Context, int) (row, error) { return row{}, errors.New("it was there") }
+	for _, w := range ways {
+		if w.way.cache == nil {
+			continue
+		}
+		b.Run("client="+w.client, func(b *testing.B) {
+			b.ReportAllocs()
+			run(b, func(i int) error {
+				v, err := w.way.cache.GetOrLoad(ctx, i%rows, load)
+				return check(i%rows, v, err)
+			})
+		})
 	}
 }

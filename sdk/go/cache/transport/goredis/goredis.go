@@ -26,6 +26,9 @@ type Transport struct {
 	scripts command.Scripts
 	lends   bool
 	idle    sync.Pool // *lent
+
+	single       bool // a pipeline goes to one server
+	transactions command.Transactions
 }
 
 // Option changes a Transport.
@@ -38,7 +41,8 @@ func KeepCommands() Option { return func(t *Transport) { t.lends = false } }
 // New makes a transport of a *redis.Client, *redis.ClusterClient, or what else is a UniversalClient.
 func New(client redis.UniversalClient, options ...Option) *Transport {
 	t := &Transport{client: client}
-	_, t.lends = client.(*redis.Client) // others remember the slot of a command, or send on goroutines of their own
+	_, t.single = client.(*redis.Client)
+	t.lends = t.single // others remember the slot of a command, or send on goroutines of their own
 	for _, o := range options {
 		o(t)
 	}
@@ -53,7 +57,7 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 	if len(ops) == 1 && !command.Scripted(ops[0].Kind) {
 		op := &ops[0]
 		if op.Err = command.Check(op); op.Err == nil {
-			m := maker{ctx: ctx, args: make([]any, 0, setArgs), keys: command.TextOf(ops, false)}
+			m := maker{ctx: ctx, keys: command.TextOf(ops, false)}
 			c := m.command(op)
 			_ = t.client.Process(ctx, c) // the command has the error
 			take(op, c)
@@ -63,12 +67,16 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 	missing := t.scripts.Missing()
 	m := t.newMaker(ctx, ops)
 	commands := m.room(len(ops))
-	var guarded []*cache.Op
+	together := t.single && !t.transactions.Missing()
+	var guarded, hashes []*cache.Op
 	for i := range ops {
 		op := &ops[i]
 		switch op.Err = command.Check(op); {
 		case op.Err != nil:
 			m.skip(op)
+		case together && op.Kind == cache.OpHashSet:
+			m.skip(op)
+			hashes = append(hashes, op)
 		case missing && command.Scripted(op.Kind):
 			m.skip(op)
 			guarded = append(guarded, op)
@@ -84,7 +92,7 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 	next := 0
 	for i := range ops {
 		op := &ops[i]
-		if op.Err != nil || missing && command.Scripted(op.Kind) {
+		if op.Err != nil || together && op.Kind == cache.OpHashSet || missing && command.Scripted(op.Kind) {
 			continue
 		}
 		c := commands[next]
@@ -101,6 +109,9 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 	}
 	if len(guarded) > 0 {
 		t.guarded(ctx, guarded)
+	}
+	if len(hashes) > 0 {
+		command.Again(ctx, t, command.Replace(ctx, session{t.client}, &t.transactions, hashes))
 	}
 }
 
@@ -156,20 +167,35 @@ func take(op *cache.Op, c redis.Cmder) {
 	}
 }
 
-// session is a connection as command.Watched needs it.
-type session struct{ conn *redis.Conn }
+// session is a connection as command.Watched needs it, or a client of one server as command.Replace does.
+type session struct {
+	to interface{ Pipeline() redis.Pipeliner }
+}
 
 func (s session) Pipeline(ctx context.Context, commands [][][]byte) ([]command.Reply, error) {
-	pipe := s.conn.Pipeline()
+	n := 0
 	for _, args := range commands {
-		pipe.Do(ctx, boxed(args)...)
+		n += len(args)
 	}
-	done, err := pipe.Exec(ctx)
-	replies := make([]command.Reply, len(done))
-	for i, each := range done {
-		c := each.(*redis.Cmd)
+	words, args := make([]word, 0, n), make([]any, 0, n) // which do not move
+	made, all := make([]redis.Cmd, len(commands)), make([]redis.Cmder, len(commands))
+	for i, command := range commands {
+		from := len(args)
+		args = append(args, string(command[0]))
+		for _, arg := range command[1:] {
+			words = append(words, arg)
+			args = append(args, &words[len(words)-1])
+		}
+		made[i] = *redis.NewCmd(ctx, args[from:len(args):len(args)]...)
+		all[i] = &made[i]
+	}
+	pipe := s.to.Pipeline()
+	_ = pipe.BatchProcess(ctx, all...)
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	replies := make([]command.Reply, len(made))
+	for i := range made {
 		r := &replies[i]
-		switch r.Err = c.Err(); {
+		switch r.Err = made[i].Err(); {
 		case r.Err == redis.Nil:
 			r.Nil, r.Err = true, nil
 		case r.Err != nil:
@@ -178,16 +204,19 @@ func (s session) Pipeline(ctx context.Context, commands [][][]byte) ([]command.R
 				return nil, r.Err
 			}
 		default:
-			switch v := c.Val().(type) {
+			switch v := made[i].Val().(type) {
 			case string:
 				r.Data = []byte(v)
 			case int64:
 				r.Int = v
+			case []any:
+				for j := range v {
+					if err, ok := v[j].(error); ok {
+						r.SetErr(j, len(v), err)
+					}
+				}
 			}
 		}
-	}
-	if len(done) < len(commands) {
-		return nil, err
 	}
 	return replies, nil
 }

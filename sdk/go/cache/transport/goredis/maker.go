@@ -124,24 +124,28 @@ func (m *maker) command(op *cache.Op) redis.Cmder {
 	return redis.NewCmd(m.ctx, boxed(m.builder.Args(op))...)
 }
 
-func (m *maker) get(key string) *redis.StringCmd {
+func (m *maker) get(key string) redis.Cmder {
+	if cap(m.gets) == 0 {
+		return redis.NewStringCmd(m.ctx, "get", key)
+	}
 	from := len(m.args)
 	m.args = append(m.args, "get", key)
-	if cap(m.gets) == 0 {
-		return redis.NewStringCmd(m.ctx, m.cut(from)...)
-	}
 	m.gets = append(m.gets, *redis.NewStringCmd(m.ctx, m.cut(from)...))
 	return &m.gets[len(m.gets)-1]
 }
 
-func (m *maker) set(op *cache.Op, key string) *redis.StatusCmd {
+func (m *maker) set(op *cache.Op, key string) redis.Cmder {
+	switch {
+	case cap(m.sets) > 0:
+	case op.TTL > 0:
+		return redis.NewStatusCmd(m.ctx, "set", key, op.Value, "px", m.ttl(op.TTL))
+	default:
+		return redis.NewStatusCmd(m.ctx, "set", key, op.Value)
+	}
 	from := len(m.args)
 	m.args = append(m.args, "set", key, op.Value)
 	if op.TTL > 0 {
 		m.args = append(m.args, "px", m.ttl(op.TTL))
-	}
-	if cap(m.sets) == 0 {
-		return redis.NewStatusCmd(m.ctx, m.cut(from)...)
 	}
 	m.sets = append(m.sets, *redis.NewStatusCmd(m.ctx, m.cut(from)...))
 	return &m.sets[len(m.sets)-1]

@@ -19,11 +19,14 @@ type Transport struct {
 	client  rueidis.Client
 	option  rueidis.ClientOption
 	scripts command.Scripts
+
+	single       bool // not a cluster
+	transactions command.Transactions
 }
 
 // New makes a transport of a client. The option is the one that the client was made with: tracking needs connections of its own.
 func New(client rueidis.Client, option rueidis.ClientOption) *Transport {
-	return &Transport{client: client, option: option}
+	return &Transport{client: client, option: option, single: client.Mode() != rueidis.ClientModeCluster}
 }
 
 // Do is that of a cache.Transport.
@@ -39,12 +42,16 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 	}
 	missing := t.scripts.Missing()
 	commands, m := make(rueidis.Commands, 0, len(ops)), maker{b: t.client.B(), text: command.TextOf(ops, true)}
-	var guarded []*cache.Op
+	together := t.single && !t.transactions.Missing()
+	var guarded, hashes []*cache.Op
 	for i := range ops {
 		op := &ops[i]
 		switch op.Err = command.Check(op); {
 		case op.Err != nil:
 			m.skip(op)
+		case together && op.Kind == cache.OpHashSet:
+			m.skip(op)
+			hashes = append(hashes, op)
 		case missing && command.Scripted(op.Kind):
 			m.skip(op)
 			guarded = append(guarded, op)
@@ -57,7 +64,7 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 		next := 0
 		for i := range ops {
 			op := &ops[i]
-			if op.Err != nil || missing && command.Scripted(op.Kind) {
+			if op.Err != nil || together && op.Kind == cache.OpHashSet || missing && command.Scripted(op.Kind) {
 				continue
 			}
 			r := &results[next]
@@ -71,6 +78,9 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 	}
 	if len(guarded) > 0 {
 		t.guarded(ctx, guarded)
+	}
+	if len(hashes) > 0 {
+		command.Again(ctx, t, command.Replace(ctx, session{t.client}, &t.transactions, hashes))
 	}
 }
 
@@ -193,7 +203,12 @@ func takeHash(op *cache.Op, r *rueidis.RedisResult) {
 }
 
 // session is a connection as command.Watched needs it.
-type session struct{ client rueidis.DedicatedClient }
+type session struct {
+	client interface {
+		B() rueidis.Builder
+		DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult
+	}
+}
 
 func (s session) Pipeline(ctx context.Context, commands [][][]byte) ([]command.Reply, error) {
 	all := make(rueidis.Commands, len(commands))
@@ -219,6 +234,14 @@ func (s session) Pipeline(ctx context.Context, commands [][][]byte) ([]command.R
 		case m.IsString():
 			text, err := m.ToString()
 			r.Data, r.Err = []byte(text), err
+		case m.IsArray():
+			elems, err := m.ToArray()
+			r.Err = err
+			for j := range elems {
+				if err := elems[j].Error(); err != nil && !rueidis.IsRedisNil(err) {
+					r.SetErr(j, len(elems), err)
+				}
+			}
 		}
 	}
 	return replies, nil

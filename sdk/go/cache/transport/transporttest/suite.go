@@ -54,7 +54,7 @@ func Run(t *testing.T, tr cache.Transport) {
 		run  func(t *testing.T)
 	}{
 		{"Strings", s.strings}, {"Bytes", s.bytes}, {"TTL", s.ttl}, {"Leases", s.leases}, {"LeasesExpire", s.leasesExpire},
-		{"Contention", s.contention}, {"Hashes", s.hashes}, {"Batch", s.batch}, {"ErrorsByKey", s.errorsByKey}, {"Lent", s.lent},
+		{"Contention", s.contention}, {"Hashes", s.hashes}, {"ManyHashes", s.manyHashes}, {"Batch", s.batch}, {"ErrorsByKey", s.errorsByKey}, {"Lent", s.lent},
 		{"Cancelled", s.cancelled}, {"Concurrent", s.concurrent}, {"Cache", s.cache}, {"Stampede", s.stampede}, {"Tracking", s.tracking},
 	} {
 		t.Run(test.name, test.run)
@@ -278,6 +278,57 @@ func (s *suite) hashes(t *testing.T) {
 	if s.tr.Do(testContext(t), ops); ops[0].Err == nil {
 		t.Error("a hash without fields was stored")
 	}
+}
+
+// manyHashes replaces more hashes than leave as one, among other operations; each gets what is its own.
+func (s *suite) manyHashes(t *testing.T) {
+	ctx := testContext(t)
+	const n = 300
+	for round := range 2 {
+		var ops []cache.Op
+		for i := range n {
+			fields := [][]byte{[]byte("number"), fmt.Append(nil, i), []byte("round"), fmt.Append(nil, round)}
+			if round == 0 {
+				fields = append(fields, []byte("old"), nil)
+			}
+			ops = append(ops, cache.Op{Kind: cache.OpHashSet, Key: s.key(fmt.Sprint("many", i)), Fields: fields, TTL: time.Minute})
+			if i%100 == 0 {
+				ops = append(ops, cache.Op{Kind: cache.OpSet, Key: s.key(fmt.Sprint("between", i)), Value: []byte("v"), TTL: time.Minute})
+			}
+		}
+		s.tr.Do(ctx, ops)
+		for i := range ops {
+			if ops[i].Err != nil {
+				t.Fatal(round, i, ops[i].Err)
+			}
+		}
+		ops = ops[:0]
+		for i := range n {
+			ops = append(ops, cache.Op{Kind: cache.OpHashGet, Key: s.key(fmt.Sprint("many", i)),
+				Fields: [][]byte{[]byte("number"), []byte("round"), []byte("old")}})
+		}
+		s.tr.Do(ctx, ops)
+		for i := range ops {
+			v := ops[i].Values
+			if ops[i].Err != nil || len(v) != 3 || string(v[0]) != fmt.Sprint(i) || string(v[1]) != fmt.Sprint(round) || (v[2] != nil) != (round == 0) {
+				t.Fatalf("%d, %d: %q, %v", round, i, v, ops[i].Err)
+			}
+		}
+	}
+	// What is of another type is replaced, and not updated.
+	s.do(t, cache.Op{Kind: cache.OpSet, Key: s.key("many0"), Value: []byte("v"), TTL: time.Minute})
+	ops := []cache.Op{
+		{Kind: cache.OpHashUpdate, Key: s.key("many0"), Fields: [][]byte{[]byte("number"), []byte("1")}},
+		{Kind: cache.OpHashUpdate, Key: s.key("many1"), Fields: [][]byte{[]byte("number"), []byte("2")}},
+	}
+	s.tr.Do(ctx, ops)
+	if ops[0].Err == nil || ops[0].Found {
+		t.Error("a string was updated as a hash:", ops[0].Found)
+	}
+	if ops[1].Err != nil || !ops[1].Found {
+		t.Error(ops[1].Found, ops[1].Err)
+	}
+	s.do(t, cache.Op{Kind: cache.OpHashSet, Key: s.key("many0"), Fields: [][]byte{[]byte("number"), []byte("3")}, TTL: time.Minute})
 }
 
 // batch has a thousand operations of all kinds leave together; those on one key run in their order.

@@ -24,6 +24,8 @@ type Transport struct {
 	scripts command.Scripts
 	works   sync.Pool // *work
 
+	transactions command.Transactions
+
 	mu       sync.Mutex
 	sessions []*respb.Channel // idle, for WATCH
 }
@@ -38,6 +40,7 @@ type work struct {
 	values  []respb.Value
 	one     respb.Value
 	guarded []*cache.Op
+	hashes  []*cache.Op
 }
 
 // keepValueBytes is how large a reply's buffer may be to be kept for another.
@@ -91,7 +94,7 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 		w = &work{pipe: t.conn.Pipeline()}
 	}
 	w.builder.Reset()
-	w.guarded = w.guarded[:0]
+	w.guarded, w.hashes = w.guarded[:0], w.hashes[:0]
 	if len(ops) == 1 && !command.Scripted(ops[0].Kind) {
 		t.one(ctx, w, &ops[0])
 	} else {
@@ -128,11 +131,13 @@ func (t *Transport) one(ctx context.Context, w *work, op *cache.Op) {
 // many runs operations as one pipeline. Where there are no scripts, those that need one are run behind it.
 func (t *Transport) many(ctx context.Context, w *work, ops []cache.Op) {
 	w.pipe.Reset()
-	missing := t.scripts.Missing()
+	missing, together := t.scripts.Missing(), !t.transactions.Missing()
 	for i := range ops {
 		op := &ops[i]
 		switch op.Err = command.Check(op); {
 		case op.Err != nil:
+		case together && op.Kind == cache.OpHashSet:
+			w.hashes = append(w.hashes, op)
 		case missing && command.Scripted(op.Kind):
 			w.guarded = append(w.guarded, op)
 		default:
@@ -155,7 +160,7 @@ func (t *Transport) many(ctx context.Context, w *work, ops []cache.Op) {
 		next := 0
 		for i := range ops {
 			op := &ops[i]
-			if op.Err != nil || missing && command.Scripted(op.Kind) {
+			if op.Err != nil || together && op.Kind == cache.OpHashSet || missing && command.Scripted(op.Kind) {
 				continue
 			}
 			v := &values[next]
@@ -171,6 +176,9 @@ func (t *Transport) many(ctx context.Context, w *work, ops []cache.Op) {
 	}
 	if len(w.guarded) > 0 {
 		t.guarded(ctx, w.guarded)
+	}
+	if len(w.hashes) > 0 {
+		command.Again(ctx, t, command.Replace(ctx, session{w.pipe, &w.values}, &t.transactions, w.hashes))
 	}
 }
 
@@ -206,20 +214,32 @@ func take(op *cache.Op, v *respb.Value) {
 	}
 }
 
-// session is a channel as command.Watched needs it.
-type session struct{ ch *respb.Channel }
+// session is a pipeline as command.Watched and command.Replace need it. The pipelines of the connection leave in one piece: a transaction that
+// needs no look before needs no channel of its own.
+type session struct {
+	pipe   *respb.Pipeline
+	values *[]respb.Value // used again
+}
 
 func (s session) Pipeline(ctx context.Context, commands [][][]byte) ([]command.Reply, error) {
-	p := s.ch.Pipeline()
-	p.LendMany(commands...)
-	values, err := p.Exec(ctx)
+	s.pipe.Reset()
+	s.pipe.LendMany(commands...)
+	values, err := s.pipe.ExecInto(ctx, *s.values)
+	s.pipe.Reset()
 	if err != nil {
+		*s.values = nil // replies may still come
 		return nil, err
 	}
+	*s.values = values
 	replies := make([]command.Reply, len(values))
 	for i := range values {
-		v := &values[i]
-		replies[i] = command.Reply{Nil: v.Kind == resp.Null, Data: v.Data, Int: v.Int, Err: v.Err()}
+		v, r := &values[i], &replies[i]
+		*r = command.Reply{Nil: v.Kind == resp.Null, Data: v.Data, Int: v.Int, Err: v.Err()}
+		for j := range v.Elems {
+			if err := v.Elems[j].Err(); err != nil {
+				r.SetErr(j, len(v.Elems), err)
+			}
+		}
 	}
 	return replies, nil
 }
@@ -237,7 +257,8 @@ func (t *Transport) guarded(ctx context.Context, ops []*cache.Op) {
 		}
 		return
 	}
-	command.Watched(ctx, session{ch}, ops)
+	var values []respb.Value
+	command.Watched(ctx, session{ch.Pipeline(), &values}, ops)
 	// A channel whose commands have failed may be anywhere in a transaction.
 	if slices.ContainsFunc(ops, func(op *cache.Op) bool { return op.Err != nil }) {
 		_ = ch.Close()

@@ -159,26 +159,37 @@ func (b *Builder) Args(op *cache.Op) [][]byte {
 }
 
 // Scripts remembers whether a server has scripts. The zero value asks.
-type Scripts struct{ none atomic.Int64 }
+type Scripts struct{ absence }
+
+// Learn looks at the error of a script, and reports whether it says that there are none, or none for this user.
+func (s *Scripts) Learn(err error) bool { return s.learn(err, "eval") }
+
+// Transactions remembers whether a server, or what stands in front of it, has transactions. The zero value asks.
+type Transactions struct{ absence }
+
+// Learn looks at the reply to MULTI, and reports whether it says that there are none, or none for this user.
+func (t *Transactions) Learn(err error) bool { return t.learn(err, "multi") }
+
+// absence remembers when a command was not there.
+type absence struct{ at atomic.Int64 }
 
 // askAgain is how long it is remembered that there are none: servers are replaced.
 const askAgain = time.Minute
 
-// Missing reports whether scripts are known not to be there.
-func (s *Scripts) Missing() bool {
-	at := s.none.Load()
+// Missing reports whether they are known not to be there.
+func (a *absence) Missing() bool {
+	at := a.at.Load()
 	return at != 0 && time.Since(time.Unix(0, at)) < askAgain
 }
 
-// Learn looks at the error of a script, and reports whether it says that there are none, or none for this user.
-func (s *Scripts) Learn(err error) bool {
+func (a *absence) learn(err error, name string) bool {
 	if err == nil {
 		return false
 	}
 	text := strings.ToLower(err.Error())
-	if !strings.Contains(text, "unknown command") && !strings.Contains(text, "noperm") || !strings.Contains(text, "eval") {
+	if !strings.Contains(text, "unknown command") && !strings.Contains(text, "noperm") || !strings.Contains(text, name) {
 		return false
 	}
-	s.none.Store(time.Now().UnixNano())
+	a.at.Store(time.Now().UnixNano())
 	return true
 }

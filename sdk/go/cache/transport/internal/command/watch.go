@@ -1,6 +1,6 @@
 package command
 
-// This file owns what takes the place of scripts: WATCH, a look, MULTI, EXEC.
+// This file owns transactions: several hashes replaced as one, and WATCH, a look, MULTI, EXEC in place of scripts.
 
 import (
 	"bytes"
@@ -16,12 +16,51 @@ type Reply struct {
 	Data []byte // of a bulk string
 	Int  int64
 	Err  error
+	Errs []error // of an array's elements; nil if none is one
+}
+
+// SetErr says that the i-th of n elements is an error.
+func (r *Reply) SetErr(i, n int, err error) {
+	if r.Errs == nil {
+		r.Errs = make([]error, n)
+	}
+	r.Errs[i] = err
 }
 
 // Session is a connection, or a channel, that nobody else uses meanwhile.
 type Session interface {
 	// Pipeline sends commands together and returns their replies; the error says that some are missing.
 	Pipeline(ctx context.Context, commands [][][]byte) ([]Reply, error)
+}
+
+// replaceMax bounds the hashes that are replaced as one: the server serves nobody else meanwhile.
+const replaceMax = 128
+
+// Replace runs OpHashSet operations as transactions of many, one behind the other, in place of a script for each. It returns those that are
+// still to be done, because there are no transactions.
+func Replace(ctx context.Context, s Session, t *Transactions, ops []*cache.Op) (rest []*cache.Op) {
+	for ; len(ops) > 0; ops = ops[min(replaceMax, len(ops)):] {
+		replies := transact(ctx, s, ops[:min(replaceMax, len(ops))])
+		if len(replies) > 0 && t.Learn(replies[0].Err) {
+			return ops
+		}
+	}
+	return nil
+}
+
+// Again runs operations by a transport that has just learnt that it has to run them in another way.
+func Again(ctx context.Context, t cache.Transport, ops []*cache.Op) {
+	if len(ops) == 0 {
+		return
+	}
+	copies := make([]cache.Op, len(ops))
+	for i, op := range ops {
+		copies[i] = *op
+	}
+	t.Do(ctx, copies)
+	for i, op := range ops {
+		*op = copies[i]
+	}
 }
 
 // watchTries bounds how often an operation whose keys change under its hands is tried. Each time somebody else has got on.
@@ -80,12 +119,10 @@ func watchedTogether(ctx context.Context, s Session, ops []*cache.Op) (aborted [
 		}
 		seen = seen[1:]
 	}
-	var b Builder
-	commands := [][][]byte{{wordMulti}}
 	var taking []*cache.Op
 	for _, op := range ops {
 		if op.Kind == cache.OpHashSet {
-			commands, taking = append(commands, b.change(op)...), append(taking, op)
+			taking = append(taking, op)
 			continue
 		}
 		look := &seen[0]
@@ -96,54 +133,94 @@ func watchedTogether(ctx context.Context, s Session, ops []*cache.Op) (aborted [
 		case op.Kind == cache.OpHashUpdate && look.Int == 0, op.Kind != cache.OpHashUpdate && !bytes.Equal(look.Data, op.Token):
 			op.Found = false
 		default:
-			commands, taking = append(commands, b.change(op)...), append(taking, op)
+			taking = append(taking, op)
 		}
 	}
-	commands = append(commands, [][]byte{wordExec})
 	if len(taking) == 0 {
-		commands = [][][]byte{{wordUnwatch}}
-	}
-	replies, err := s.Pipeline(ctx, commands)
-	if err != nil {
-		return fail(err)
-	}
-	last := replies[len(replies)-1]
-	if len(taking) == 0 {
+		if _, err := s.Pipeline(ctx, [][][]byte{{wordUnwatch}}); err != nil {
+			return fail(err)
+		}
 		return nil
 	}
-	if last.Nil {
+	if replies := transact(ctx, s, taking); len(replies) > 0 && replies[len(replies)-1].Nil {
 		return taking
-	}
-	for _, op := range taking {
-		op.Err = last.Err
-		for i := range replies[:len(replies)-1] { // what was refused says more than EXECABORT
-			if last.Err != nil && replies[i].Err != nil {
-				op.Err = replies[i].Err
-				break
-			}
-		}
-		op.Found = op.Err == nil
 	}
 	return nil
 }
 
-// change returns what an operation does once it has been found to be in order.
-func (b *Builder) change(op *cache.Op) [][][]byte {
+// wordsMax is how many words an operation's commands have at most, without its fields: DEL, key, HSET, key, PEXPIRE, key, time.
+const wordsMax = 7
+
+// transact runs operations as one transaction, and sets their results unless EXEC says that a watched key was changed. It returns the replies,
+// if all are there.
+func transact(ctx context.Context, s Session, ops []*cache.Op) []Reply {
+	words := 0
+	for _, op := range ops {
+		words += len(op.Fields) + wordsMax
+	}
+	b := Builder{args: make([][]byte, 0, words)}
+	ends := make([]int, len(ops)) // of each operation's commands
+	commands := make([][][]byte, 1, 2+3*len(ops))
+	commands[0] = [][]byte{wordMulti}
+	for i, op := range ops {
+		commands = b.change(commands, op)
+		ends[i] = len(commands) - 1
+	}
+	replies, err := s.Pipeline(ctx, append(commands, [][]byte{wordExec}))
+	if err != nil {
+		for _, op := range ops {
+			op.Err = err
+		}
+		return nil
+	}
+	last := &replies[len(replies)-1]
+	if last.Nil {
+		return replies
+	}
+	refused := last.Err
+	for i := 0; i < len(replies)-1 && last.Err != nil; i++ { // what was refused says more than EXECABORT
+		if replies[i].Err != nil {
+			refused = replies[i].Err
+			break
+		}
+	}
+	from := 0
+	for i, op := range ops {
+		op.Err = refused
+		for ; from < ends[i]; from++ {
+			if from < len(last.Errs) && last.Errs[from] != nil && op.Err == nil {
+				op.Err = last.Errs[from]
+			}
+		}
+		op.Found = op.Err == nil
+	}
+	return replies
+}
+
+// change appends what an operation does once it has been found to be in order.
+func (b *Builder) change(to [][][]byte, op *cache.Op) [][][]byte {
 	switch op.Kind {
 	case cache.OpFill:
 		set := cache.Op{Kind: cache.OpSet, Key: op.Key, Value: op.Value, TTL: op.TTL}
-		return [][][]byte{b.Args(&set), {wordDel, op.Lease}}
+		return append(to, b.Args(&set), b.words(wordDel, op.Lease))
 	case cache.OpRelease:
-		return [][][]byte{{wordDel, op.Lease}}
+		return append(to, b.words(wordDel, op.Lease))
 	case cache.OpRenew:
-		return [][][]byte{{wordPExpire, op.Lease, b.number(op.TTL)}}
+		return append(to, b.words(wordPExpire, op.Lease, b.number(op.TTL)))
 	case cache.OpHashSet:
-		all := [][][]byte{{wordDel, op.Key}, append([][]byte{wordHSet, op.Key}, op.Fields...)}
+		to = append(to, b.words(wordDel, op.Key), b.words(wordHSet, op.Key, op.Fields...))
 		if op.TTL > 0 {
-			all = append(all, [][]byte{wordPExpire, op.Key, b.number(op.TTL)})
+			to = append(to, b.words(wordPExpire, op.Key, b.number(op.TTL)))
 		}
-		return all
+		return to
 	default: // OpHashUpdate
-		return [][][]byte{append([][]byte{wordHSet, op.Key}, op.Fields...)}
+		return append(to, b.words(wordHSet, op.Key, op.Fields...))
 	}
+}
+
+// words returns a command.
+func (b *Builder) words(name, key []byte, rest ...[]byte) [][]byte {
+	from := len(b.args)
+	b.args = append(append(b.args, name, key), rest...)
+	return b.args[from:len(b.args):len(b.args)]
 }
