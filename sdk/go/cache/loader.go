@@ -20,7 +20,8 @@ type Loader[K comparable, V any] func(ctx context.Context, key K) (V, error)
 type ManyLoader[K comparable, V any] func(ctx context.Context, missing []K) (map[K]V, error)
 
 // GetOrLoad returns the value of a key, loading it if it is not cached. Of all who ask for a key at the same time, in this process and
-// in others, one loads. A stale value is returned at once, and refreshed in the background.
+// in others, one loads. A stale value is returned at once, and refreshed in the background. What was loaded is returned
+// while it is being stored: a Get right behind it may still miss.
 //
 // A failure of the store never fails the call: then it loads. Callers who waited together get the same value, and must not
 // change what it points to.

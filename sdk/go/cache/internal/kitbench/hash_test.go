@@ -1,7 +1,7 @@
 package kitbench
 
-// This file owns what hashes in batches cost: structs of five fields, through the kit and with HSET and PEXPIRE in a pipeline by hand, which
-// neither takes old fields away nor is atomic.
+// This file owns what hashes in batches cost: structs of five fields, through the kit and with HSET and PEXPIRE in a
+// pipeline by hand, which neither takes old fields away nor is atomic.
 
 import (
 	"context"

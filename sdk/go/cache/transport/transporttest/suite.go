@@ -54,8 +54,9 @@ func Run(t *testing.T, tr cache.Transport) {
 		run  func(t *testing.T)
 	}{
 		{"Strings", s.strings}, {"Bytes", s.bytes}, {"TTL", s.ttl}, {"Leases", s.leases}, {"LeasesExpire", s.leasesExpire},
-		{"Contention", s.contention}, {"Hashes", s.hashes}, {"ManyHashes", s.manyHashes}, {"Batch", s.batch}, {"ErrorsByKey", s.errorsByKey}, {"Lent", s.lent},
-		{"Cancelled", s.cancelled}, {"Concurrent", s.concurrent}, {"Cache", s.cache}, {"Stampede", s.stampede}, {"Tracking", s.tracking},
+		{"Contention", s.contention}, {"Hashes", s.hashes}, {"ManyHashes", s.manyHashes}, {"Batch", s.batch},
+		{"ErrorsByKey", s.errorsByKey}, {"Lent", s.lent}, {"Cancelled", s.cancelled}, {"Concurrent", s.concurrent},
+		{"Cache", s.cache}, {"Stampede", s.stampede}, {"Tracking", s.tracking},
 	} {
 		t.Run(test.name, test.run)
 	}
@@ -291,9 +292,11 @@ func (s *suite) manyHashes(t *testing.T) {
 			if round == 0 {
 				fields = append(fields, []byte("old"), nil)
 			}
-			ops = append(ops, cache.Op{Kind: cache.OpHashSet, Key: s.key(fmt.Sprint("many", i)), Fields: fields, TTL: time.Minute})
+			key := s.key(fmt.Sprint("many", i))
+			ops = append(ops, cache.Op{Kind: cache.OpHashSet, Key: key, Fields: fields, TTL: time.Minute})
 			if i%100 == 0 {
-				ops = append(ops, cache.Op{Kind: cache.OpSet, Key: s.key(fmt.Sprint("between", i)), Value: []byte("v"), TTL: time.Minute})
+				key := s.key(fmt.Sprint("between", i))
+				ops = append(ops, cache.Op{Kind: cache.OpSet, Key: key, Value: []byte("v"), TTL: time.Minute})
 			}
 		}
 		s.tr.Do(ctx, ops)
@@ -310,8 +313,11 @@ func (s *suite) manyHashes(t *testing.T) {
 		s.tr.Do(ctx, ops)
 		for i := range ops {
 			v := ops[i].Values
-			if ops[i].Err != nil || len(v) != 3 || string(v[0]) != fmt.Sprint(i) || string(v[1]) != fmt.Sprint(round) || (v[2] != nil) != (round == 0) {
+			if ops[i].Err != nil || len(v) != 3 {
 				t.Fatalf("%d, %d: %q, %v", round, i, v, ops[i].Err)
+			}
+			if string(v[0]) != fmt.Sprint(i) || string(v[1]) != fmt.Sprint(round) || (v[2] != nil) != (round == 0) {
+				t.Fatalf("%d, %d: %q", round, i, v)
 			}
 		}
 	}
@@ -328,7 +334,8 @@ func (s *suite) manyHashes(t *testing.T) {
 	if ops[1].Err != nil || !ops[1].Found {
 		t.Error(ops[1].Found, ops[1].Err)
 	}
-	s.do(t, cache.Op{Kind: cache.OpHashSet, Key: s.key("many0"), Fields: [][]byte{[]byte("number"), []byte("3")}, TTL: time.Minute})
+	fields := [][]byte{[]byte("number"), []byte("3")}
+	s.do(t, cache.Op{Kind: cache.OpHashSet, Key: s.key("many0"), Fields: fields, TTL: time.Minute})
 }
 
 // batch has a thousand operations of all kinds leave together; those on one key run in their order.

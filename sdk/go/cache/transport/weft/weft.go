@@ -214,8 +214,8 @@ func take(op *cache.Op, v *respb.Value) {
 	}
 }
 
-// session is a pipeline as command.Watched and command.Replace need it. The pipelines of the connection leave in one piece: a transaction that
-// needs no look before needs no channel of its own.
+// session is a pipeline as command.Watched and command.Replace need it. The pipelines of the connection leave in one
+// piece: a transaction that needs no look before needs no channel of its own.
 type session struct {
 	pipe   *respb.Pipeline
 	values *[]respb.Value // used again

@@ -164,11 +164,25 @@ type Scripts struct{ absence }
 // Learn looks at the error of a script, and reports whether it says that there are none, or none for this user.
 func (s *Scripts) Learn(err error) bool { return s.learn(err, "eval") }
 
-// Transactions remembers whether a server, or what stands in front of it, has transactions. The zero value asks.
+// Transactions remembers whether a server, or what stands in front of it, has transactions of several keys. The zero
+// value asks.
 type Transactions struct{ absence }
 
-// Learn looks at the reply to MULTI, and reports whether it says that there are none, or none for this user.
-func (t *Transactions) Learn(err error) bool { return t.learn(err, "multi") }
+// Learn looks at what a transaction was refused with, and reports whether it says that there are none, none for this
+// user, or none of several keys because the server is a node of a cluster.
+func (t *Transactions) Learn(err error) bool {
+	if err == nil {
+		return false
+	}
+	text := strings.ToLower(err.Error())
+	for _, start := range []string{"crossslot", "moved ", "ask "} {
+		if strings.HasPrefix(text, start) {
+			t.remember()
+			return true
+		}
+	}
+	return t.learn(err, "multi") || t.learn(err, "exec")
+}
 
 // absence remembers when a command was not there.
 type absence struct{ at atomic.Int64 }
@@ -187,9 +201,12 @@ func (a *absence) learn(err error, name string) bool {
 		return false
 	}
 	text := strings.ToLower(err.Error())
-	if !strings.Contains(text, "unknown command") && !strings.Contains(text, "noperm") || !strings.Contains(text, name) {
+	none := strings.Contains(text, "unknown command") || strings.Contains(text, "noperm")
+	if !none || !strings.Contains(text, name) {
 		return false
 	}
-	a.at.Store(time.Now().UnixNano())
+	a.remember()
 	return true
 }
+
+func (a *absence) remember() { a.at.Store(time.Now().UnixNano()) }

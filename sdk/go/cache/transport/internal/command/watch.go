@@ -36,14 +36,19 @@ type Session interface {
 // replaceMax bounds the hashes that are replaced as one: the server serves nobody else meanwhile.
 const replaceMax = 128
 
-// Replace runs OpHashSet operations as transactions of many, one behind the other, in place of a script for each. It returns those that are
-// still to be done, because there are no transactions.
+// Replace runs OpHashSet operations as transactions of many, one behind the other, in place of a script for each. It
+// returns those that are still to be done, because there are no transactions of several keys.
 func Replace(ctx context.Context, s Session, t *Transactions, ops []*cache.Op) (rest []*cache.Op) {
-	for ; len(ops) > 0; ops = ops[min(replaceMax, len(ops)):] {
-		replies := transact(ctx, s, ops[:min(replaceMax, len(ops))])
-		if len(replies) > 0 && t.Learn(replies[0].Err) {
+	for len(ops) > 0 {
+		n := min(replaceMax, len(ops))
+		_, refused := transact(ctx, s, ops[:n], n)
+		if t.Learn(refused) {
 			return ops
 		}
+		if refused != nil && n > 1 { // of one key, maybe, which is no error of the others
+			transact(ctx, s, ops[:n], 1)
+		}
+		ops = ops[n:]
 	}
 	return nil
 }
@@ -142,43 +147,64 @@ func watchedTogether(ctx context.Context, s Session, ops []*cache.Op) (aborted [
 		}
 		return nil
 	}
-	if replies := transact(ctx, s, taking); len(replies) > 0 && replies[len(replies)-1].Nil {
+	if aborted, _ := transact(ctx, s, taking, len(taking)); aborted {
 		return taking
 	}
 	return nil
 }
 
-// wordsMax is how many words an operation's commands have at most, without its fields: DEL, key, HSET, key, PEXPIRE, key, time.
+// wordsMax is how many words an operation's commands have at most, without its fields: DEL, key, HSET, key, PEXPIRE,
+// key, time.
 const wordsMax = 7
 
-// transact runs operations as one transaction, and sets their results unless EXEC says that a watched key was changed. It returns the replies,
-// if all are there.
-func transact(ctx context.Context, s Session, ops []*cache.Op) []Reply {
+// transact runs operations as transactions of so many each, all in one round trip, and sets their results. Of the last
+// transaction it returns whether a watched key was changed, which sets nothing, and what the server refused it with.
+func transact(ctx context.Context, s Session, ops []*cache.Op, each int) (aborted bool, refused error) {
 	words := 0
 	for _, op := range ops {
 		words += len(op.Fields) + wordsMax
 	}
 	b := Builder{args: make([][]byte, 0, words)}
-	ends := make([]int, len(ops)) // of each operation's commands
-	commands := make([][][]byte, 1, 2+3*len(ops))
-	commands[0] = [][]byte{wordMulti}
+	counts := make([]int, len(ops)) // of each operation's commands
+	commands := make([][][]byte, 0, 3*len(ops)+2*(len(ops)+each-1)/each)
 	for i, op := range ops {
+		if i%each == 0 {
+			commands = append(commands, [][]byte{wordMulti})
+		}
+		before := len(commands)
 		commands = b.change(commands, op)
-		ends[i] = len(commands) - 1
+		counts[i] = len(commands) - before
+		if i%each == each-1 || i == len(ops)-1 {
+			commands = append(commands, [][]byte{wordExec})
+		}
 	}
-	replies, err := s.Pipeline(ctx, append(commands, [][]byte{wordExec}))
+	replies, err := s.Pipeline(ctx, commands)
 	if err != nil {
 		for _, op := range ops {
 			op.Err = err
 		}
-		return nil
+		return false, nil
 	}
-	last := &replies[len(replies)-1]
-	if last.Nil {
-		return replies
+	for len(ops) > 0 {
+		group := ops[:min(each, len(ops))]
+		size := 2 // MULTI and EXEC
+		for i := range group {
+			size += counts[i]
+		}
+		aborted, refused = settle(group, counts, replies[:size])
+		ops, counts, replies = ops[len(group):], counts[len(group):], replies[size:]
 	}
-	refused := last.Err
-	for i := 0; i < len(replies)-1 && last.Err != nil; i++ { // what was refused says more than EXECABORT
+	return aborted, refused
+}
+
+// settle sets the results of one transaction.
+func settle(ops []*cache.Op, counts []int, replies []Reply) (aborted bool, refused error) {
+	exec := &replies[len(replies)-1]
+	if exec.Nil {
+		return true, nil
+	}
+	refused = exec.Err
+	for i := 0; i < len(replies)-1 && exec.Err != nil; i++ { // what was refused says more than EXECABORT
 		if replies[i].Err != nil {
 			refused = replies[i].Err
 			break
@@ -187,14 +213,14 @@ func transact(ctx context.Context, s Session, ops []*cache.Op) []Reply {
 	from := 0
 	for i, op := range ops {
 		op.Err = refused
-		for ; from < ends[i]; from++ {
-			if from < len(last.Errs) && last.Errs[from] != nil && op.Err == nil {
-				op.Err = last.Errs[from]
+		for to := from + counts[i]; from < to; from++ {
+			if from < len(exec.Errs) && exec.Errs[from] != nil && op.Err == nil {
+				op.Err = exec.Errs[from]
 			}
 		}
 		op.Found = op.Err == nil
 	}
-	return replies
+	return false, refused
 }
 
 // change appends what an operation does once it has been found to be in order.
