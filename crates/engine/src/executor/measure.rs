@@ -82,8 +82,8 @@ impl Core<'_> {
             bump(&stats.failed, 1);
         }
         self.note_large(session, args, output_bytes.saturating_sub(begun.output_bytes));
-        let Some(timed) = begun.timed else { return self.ran(id, 1) };
         // One that blocks is counted when its wait has ended.
+        let Some(timed) = begun.timed else { return self.ran(id, u32::from(!session.is_waiting())) };
         bump(&stats.calls, u64::from(!session.is_waiting()));
         let took = timed.elapsed();
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);

@@ -1,7 +1,7 @@
 //! Owns: the calls to the operating system for memory: aligned regions, pages back, regions back, huge pages. Does not
 //! own: anything mapped. Under Miri, which has neither aligned mmap nor madvise, the allocator stands in.
 
-pub(crate) use imp::{collapse, discard, map, map_bytes, unmap, unmap_bytes};
+pub(crate) use imp::{collapse, discard, discard_bytes, map, map_bytes, unmap, unmap_bytes};
 
 /// Bytes and alignment of a region: a huge page.
 pub(crate) const REGION_BYTES: usize = 2 << 20;
@@ -28,6 +28,15 @@ mod imp {
     pub(crate) unsafe fn unmap_bytes(base: NonNull<u8>, bytes: usize) {
         // SAFETY: by the contract.
         unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
+    }
+
+    /// Gives pages of such a mapping back; they read as zero afterwards.
+    ///
+    /// # Safety
+    /// The range is whole pages of a mapping of `map_bytes`, and nobody relies on what is in them.
+    pub(crate) unsafe fn discard_bytes(base: NonNull<u8>, offset: usize, bytes: usize) {
+        // SAFETY: by the contract.
+        unsafe { libc::madvise(base.add(offset).as_ptr().cast(), bytes, libc::MADV_DONTNEED) };
     }
 
     /// Maps one zeroed, aligned region. Without `huge`, the kernel may not make it a huge page.
@@ -126,6 +135,10 @@ mod imp {
     pub(crate) unsafe fn unmap_bytes(base: NonNull<u8>, bytes: usize) {
         // SAFETY: by the contract, `base` came from `map_bytes` with this length.
         unsafe { dealloc(base.as_ptr(), page_layout(bytes)) }
+    }
+    pub(crate) unsafe fn discard_bytes(base: NonNull<u8>, offset: usize, bytes: usize) {
+        // SAFETY: by the contract.
+        unsafe { base.add(offset).write_bytes(0, bytes) };
     }
     pub(crate) fn map(_huge: bool) -> NonNull<u8> {
         // SAFETY: the layout has a size above 0.

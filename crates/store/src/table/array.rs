@@ -28,6 +28,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 /// Larger arrays that are in no run have pages of their own.
 const PAGES_BYTES_MIN: usize = 512 << 10;
+/// Buckets whose memory goes back together: 256 KiB, some 20 µs.
+const PIECE_BUCKETS: u32 = 4096;
 /// Slots in a bucket.
 pub(crate) const SLOTS: usize = 7;
 /// `passed` at its limit: it no longer counts exactly.
@@ -357,6 +359,24 @@ impl Array {
     /// Empties a slot of an array that is being thrown away, without counting.
     pub(super) fn forget(&self, bucket: u32, slot: usize) {
         self.bucket(bucket).clear(slot);
+    }
+
+    /// Bucket `end` has been reached by who empties the array from the front: gives the memory of the last
+    /// [`PIECE_BUCKETS`] back if they are behind it, since all of a large array at once would take the kernel
+    /// milliseconds. `counted`: others may still stand behind, or have passed it, so it must be seen to be empty.
+    pub(super) fn give_back(&self, end: u32, counted: bool) {
+        if !matches!(self.source, Source::Pages) || end == 0 || !end.is_multiple_of(PIECE_BUCKETS) {
+            return;
+        }
+        let start = end - PIECE_BUCKETS;
+        if counted && (start..end).any(|bucket| self.bucket(bucket).meta() != 0) {
+            return;
+        }
+        let (offset, bytes) =
+            (start as usize * size_of::<Bucket>(), PIECE_BUCKETS as usize * size_of::<Bucket>());
+        // SAFETY: the range is whole pages of the mapping (a piece is 256 KiB). Its buckets hold nothing and count
+        // nothing, or nobody will look at them again; as zeros they are empty buckets, which is what they are.
+        unsafe { os::discard_bytes(self.buckets.cast(), offset, bytes) }
     }
 
     fn count_passed(&self, first: u32, end: u32, up: bool) {

@@ -32,6 +32,7 @@ impl Drain {
                     take(entry);
                 }
                 self.at += 1;
+                array.give_back(self.at, false);
             } else {
                 self.at = 0;
                 self.arrays.pop().into_iter().for_each(|array| owner.retire(array));

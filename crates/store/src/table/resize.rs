@@ -96,6 +96,7 @@ impl Table {
             }
             move_bucket(&main, &mut next, self.migrated, facts);
             self.migrated += 1;
+            main.give_back(self.migrated, true);
         }
         if self.migrated < main.count() {
             owner.advance(self.migrated);
