@@ -1,6 +1,6 @@
 //! Owns: the lane of commands with one key, for clients of which nothing special is to be asked: from the request to
 //! its handler, under the one lock that it needs. Does not own: what commands do, which clients are plain
-//! ([`Core::is_plain`]), GET, SET and PING (`super::straight`).
+//! ([`Core::is_plain`]), GET, SET, MGET, MSET and PING (`super::straight`).
 //!
 //! [`Core::check`](super::Core) and what stands around a handler ask some thirty questions of every request. Here those
 //! about the client are asked once for its neighbouring requests, those about the command were answered when the
@@ -130,7 +130,7 @@ impl Core<'_> {
         }
         if let Some(last) = last {
             self.ran(last, alike);
-            self.end_lane(session, (at - from) as u64, last);
+            self.end_neighbours(session, (at - from) as u64, last);
         }
         at - from
     }
@@ -198,9 +198,9 @@ impl Core<'_> {
         }
     }
 
-    /// What follows the requests of one client.
+    /// What follows the neighbouring requests of one client, in the lane or on the straight way.
     #[inline]
-    fn end_lane(&mut self, session: &Session, requests: u64, last: CommandId) {
+    pub(super) fn end_neighbours(&mut self, session: &Session, requests: u64, last: CommandId) {
         bump(&self.stats.commands, requests);
         let info = &session.info;
         info.active_ms.store(self.now_ms, Relaxed);

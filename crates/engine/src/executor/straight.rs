@@ -309,14 +309,9 @@ impl Core<'_> {
     #[inline]
     fn end_run(&mut self, session: &Session, run: &mut Run) {
         self.count(run);
-        let Some(last) = run.last else { return };
-        bump(&self.stats.commands, run.requests);
-        let info = &session.info;
-        info.active_ms.store(self.now_ms, Relaxed);
-        info.last_command.store(last.0, Relaxed);
-        bump(&info.commands, run.requests);
-        self.tell_effects(session);
-        self.drop_garbage();
+        if let Some(last) = run.last {
+            self.end_neighbours(session, run.requests, last);
+        }
     }
 
     #[cold]

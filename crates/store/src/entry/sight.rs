@@ -27,8 +27,8 @@ struct Sight {
     slot: u8,
 }
 
-/// What a batch has seen, in the order in which it asked for buckets. Kept by the worker for its memory, and empty
-/// between batches.
+/// What a batch has seen, in the order in which it asked for buckets. Kept by the worker for its memory; the next batch
+/// begins by forgetting it.
 #[derive(Default)]
 pub(crate) struct Sights {
     list: Vec<Sight>,
