@@ -153,6 +153,36 @@ fn several_sets() {
 }
 
 #[test]
+fn a_zero_has_a_sign_where_scores_are_doubles() {
+    script(&[
+        ("CONFIG SET zset-max-listpack-entries 0", "OK"),
+        ("ZADD minus -0 m", "1"),
+        ("ZADD plus 0 m", "1"),
+        ("ZADD minus CH 0 m", "0"),
+        ("ZINCRBY minus 0 m", "0"),
+        ("ZSCORE minus m", "-0"),
+        ("ZADD plus CH -0 m", "0"),
+        ("ZSCORE plus m", "0"),
+        ("ZUNIONSTORE to 2 minus plus", "1"),
+        ("ZSCORE to m", "0"),
+        ("ZUNIONSTORE to 2 plus minus", "1"),
+        ("ZSCORE to m", "0"),
+        ("ZINTERSTORE to 2 minus plus", "1"),
+        ("ZSCORE to m", "0"),
+        ("ZUNIONSTORE to 2 minus minus", "1"),
+        ("ZSCORE to m", "-0"),
+        ("ZUNIONSTORE to 2 minus plus AGGREGATE MIN", "1"),
+        ("ZSCORE to m", "-0"),
+        ("ZUNIONSTORE to 2 plus minus AGGREGATE MIN", "1"),
+        ("ZSCORE to m", "0"),
+        ("ZUNIONSTORE to 2 minus plus AGGREGATE MAX", "1"),
+        ("ZSCORE to m", "-0"),
+        ("ZUNIONSTORE to 2 plus minus AGGREGATE MAX", "1"),
+        ("ZSCORE to m", "0"),
+    ]);
+}
+
+#[test]
 fn ends_are_taken() {
     script(&[
         ("ZADD z 1 a 2 b 3 c 4 d", "4"),

@@ -469,8 +469,9 @@ impl<'a> SortedSetMut<'a> {
     pub fn add(&mut self, member: &[u8], score: f64) -> bool {
         self.update(member, |_| Some(score)).0.is_none()
     }
-    /// Shows the member's score, if it has one, and sets the one that `choose` gives; with none, nothing changes.
-    /// Returns the score before and the one after. O(log n).
+    /// Shows the member's score, if it has one, and sets the one that `choose` gives; with none, nothing changes. −0
+    /// and 0 are two scores here: whoever holds them for one gives none. Returns the score before and the one after.
+    /// O(log n).
     pub fn update(
         &mut self,
         member: &[u8],
@@ -484,7 +485,7 @@ impl<'a> SortedSetMut<'a> {
             });
             let Some(new) = choose(old) else { return (old, old) };
             debug_assert!(!new.is_nan());
-            if old == Some(new) {
+            if old.is_some_and(|old| same(old, new)) {
                 return (old, old);
             }
             let SortedSetLimits { entries_max, value_bytes_max } = self.limits;
@@ -564,6 +565,11 @@ impl<'a> SortedSetMut<'a> {
     }
 }
 
+/// Whether two scores are the same to the bit.
+fn same(one: f64, other: f64) -> bool {
+    one.to_bits() == other.to_bits()
+}
+
 /// Puts an element that is not there in its place.
 fn insert_packed(packed: &mut Packed, pair: Scored<'_>) {
     let view = packed.as_ref();
@@ -603,7 +609,7 @@ impl Large {
             }
             return (None, new);
         };
-        let chosen = choose(Some(old)).filter(|score| *score != old);
+        let chosen = choose(Some(old)).filter(|&score| !same(score, old));
         let Some(score) = chosen else { return (Some(old), Some(old)) };
         debug_assert!(!score.is_nan());
         let Self { dict, tree, .. } = self;

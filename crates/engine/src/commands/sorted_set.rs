@@ -171,7 +171,8 @@ pub(super) fn add(
                 let choice = options.choose(old, score);
                 done.no_number |= choice.is_err();
                 chosen = choice.ok().flatten();
-                chosen
+                // An equal score leaves the old one, −0 where 0 was given too.
+                chosen.filter(|&score| old != Some(score))
             });
             if done.no_number {
                 break;

@@ -42,8 +42,10 @@ impl Aggregate {
     fn join(self, one: f64, two: f64) -> f64 {
         match self {
             Self::Sum => number_or_zero(one + two),
-            Self::Min => one.min(two),
-            Self::Max => one.max(two),
+            // Of −0 and 0 the one that came first.
+            Self::Min if two < one => two,
+            Self::Max if two > one => two,
+            Self::Min | Self::Max => one,
         }
     }
 }

@@ -52,9 +52,13 @@ const DOUBLES: [&str; 20] = [
     "abc",
     "17.000000000000001",
 ];
-/// Seconds for a relative time: nothing that could pass while a round runs.
+/// Seconds for a relative time: nothing that could pass while a round runs. Those that are times differ in what is left
+/// of them by `APART`.
 const SECONDS: [&str; 8] =
-    ["1000", "5000", "100000", "0", "-1", "9223372036854775807", "9223372036854775", "soon"];
+    ["1000", "5000", "99900", "0", "-1", "9223372036854775807", "9223372036854775", "soon"];
+/// What is added to a relative time, in seconds, for each that the round had before. Of the same time twice GT and LT
+/// would tell whether a millisecond has passed in between, which one server may see and the other not.
+const APART: u64 = 300;
 /// Absolute seconds: long past or far away.
 const UNIX: [&str; 8] =
     ["1", "5", "4102444800", "4102444801", "5000000000", "0", "-5", "9223372036854775807"];
@@ -78,7 +82,11 @@ const ODD: [&str; 14] = [
 const PATTERNS: [&str; 10] = ["*", "a*", "?", "[a-c]", "[^a]", "*e*", "", "\\a", "[", "[b-]*"];
 
 /// Chance from a seed: the same seed gives the same round.
-pub(crate) struct Dice(XorShift);
+pub(crate) struct Dice {
+    rng: XorShift,
+    /// Relative times that were given.
+    times: u64,
+}
 
 impl Dice {
     pub(crate) fn new(seed: u64) -> Self {
@@ -86,11 +94,11 @@ impl Dice {
         (0..8).for_each(|_| {
             rng.next_u64();
         });
-        Self(rng)
+        Self { rng, times: 0 }
     }
     /// A number below `bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
-        self.0.below(bound as u32) as usize
+        self.rng.below(bound as u32) as usize
     }
     /// One time in `times`.
     pub(crate) fn one_in(&mut self, times: usize) -> bool {
@@ -121,11 +129,8 @@ impl Dice {
             "count" if self.one_in(6) => self.pick(&INTS).into(),
             "count" => self.below(5).to_string().into(),
             "double" => self.pick(&DOUBLES).into(),
-            "seconds" => self.pick(&SECONDS).into(),
-            "milliseconds" => {
-                let seconds = self.pick(&SECONDS);
-                if seconds.ends_with("000") { format!("{seconds}000").into() } else { seconds.into() }
-            }
+            "seconds" => self.relative(1),
+            "milliseconds" => self.relative(1000),
             "unix" => self.pick(&UNIX).into(),
             "later" => self.pick(&["4102444800", "5000000000"]).into(),
             "unix-ms" => {
@@ -139,6 +144,17 @@ impl Dice {
         })
     }
 
+    /// A relative time that is new to the round; `unit` is how many make a second.
+    fn relative(&mut self, unit: u64) -> Vec<u8> {
+        let text = self.pick(&SECONDS);
+        let Ok(seconds @ 1..=9_223_372_036_854_775) = text.parse::<u64>() else { return text.into() };
+        self.times += 1;
+        let later = self.times * APART * unit;
+        // The largest is at the edge of what is a time in milliseconds, and none in seconds.
+        let time = if seconds < 1_000_000 { seconds * unit + later } else { seconds - later };
+        time.to_string().into()
+    }
+
     /// A string: an element, a number, something random, or something long.
     fn value(&mut self) -> Vec<u8> {
         match self.below(12) {
@@ -149,5 +165,26 @@ impl Dice {
             4 if self.one_in(4) => vec![b'l'; 100 + self.below(9000)],
             _ => self.pick(&ELEMENTS).into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_times_of_a_round_lie_apart() {
+        let mut dice = Dice::new(7);
+        let mut all: Vec<u64> = Vec::new();
+        for at in 0..2000 {
+            let name = if at % 2 == 0 { "seconds" } else { "milliseconds" };
+            let text = String::from_utf8(dice.place(name).unwrap()).unwrap();
+            let time = text.parse().ok().filter(|time| (1..=9_223_372_036_854_775).contains(time));
+            all.extend(
+                time.map(|time: u64| if name == "seconds" { time.saturating_mul(1000) } else { time }),
+            );
+        }
+        all.sort_unstable();
+        assert!(all.len() > 500 && all.windows(2).all(|pair| pair[1] - pair[0] >= 100_000), "{all:?}");
     }
 }
