@@ -1,9 +1,9 @@
 //! Owns: the sorted set type: members with scores, in order of score and, where those are equal, of bytes. Does not
 //! own: keys, the algebra of many sets, NaN (which never comes in: the command refuses it).
 //!
-//! Compact (`listpack`) while it is small: members and scores in turn in one buffer, in order. Then (`skiplist`, the
-//! name that Valkey gives it) a dictionary of members with their scores, and a tree of scores that counts ([`tree`]).
-//! It never goes back.
+//! Compact (`listpack`) while it is small: members and scores in one buffer, in order ([`compact`]). Then (`skiplist`,
+//! the name that Valkey gives it) a dictionary of members with their scores, and a tree of scores that counts
+//! ([`tree`]). It never goes back.
 //!
 //! Everything about ranges goes through ranks: [`SortedSetRef::ranks_by_score`] and [`SortedSetRef::ranks_by_lex`] turn
 //! a range into ranks in O(log n), whose length is a count, on which offset and limit are arithmetic, and which
@@ -23,6 +23,7 @@
 //! | ZPOPMIN, ZPOPMAX, ZMPOP, ZREMRANGEBY… | [`SortedSetMut::remove_ranks`] |
 //! | RESTORE, loading | [`SortedSetMut::new`] with [`crate::Keyspace::backing`] |
 
+mod compact;
 mod score;
 mod tree;
 
@@ -30,8 +31,8 @@ use crate::ahead::Ahead;
 use crate::choice::{Selection, better_walk, index_below, roll_distinct};
 use crate::clock::Rng;
 use crate::dict::{Dict, NEVER, Record, Waste};
-use crate::packed::{COUNT_MAX, Packed, PackedRef};
 use crate::reaper::Backing;
+use compact::{COUNT_MAX, Compact, CompactRef, Pairs};
 use std::cmp::Ordering;
 use std::ops::Range;
 use tree::{Item, Tree};
@@ -113,7 +114,7 @@ pub struct SortedSet(Repr);
 
 #[derive(Debug)]
 enum Repr {
-    Packed(Packed),
+    Compact(Compact),
     Large(Box<Large>),
 }
 
@@ -133,7 +134,7 @@ impl std::fmt::Debug for Large {
 
 impl Default for Repr {
     fn default() -> Self {
-        Self::Packed(Packed::default())
+        Self::Compact(Compact::default())
     }
 }
 
@@ -168,7 +169,7 @@ impl SortedSet {
     #[must_use]
     pub fn view(&self) -> SortedSetRef<'_> {
         SortedSetRef(match &self.0 {
-            Repr::Packed(packed) => View::Packed(packed.as_ref()),
+            Repr::Compact(compact) => View::Compact(compact.as_ref()),
             Repr::Large(large) => View::Large(large),
         })
     }
@@ -176,22 +177,22 @@ impl SortedSet {
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         match &self.0 {
-            Repr::Packed(packed) => packed.capacity(),
+            Repr::Compact(compact) => compact.capacity(),
             Repr::Large(large) => size_of::<Large>() + large.dict.memory_bytes() + large.tree.memory_bytes(),
         }
     }
     pub(crate) const fn from_packed(bytes: Vec<u8>) -> Self {
-        Self(Repr::Packed(Packed::from_bytes(bytes)))
+        Self(Repr::Compact(Compact::from_bytes(bytes)))
     }
     pub(crate) fn packed(&self) -> Option<&[u8]> {
-        if let Repr::Packed(packed) = &self.0 { Some(packed.bytes()) } else { None }
+        if let Repr::Compact(compact) = &self.0 { Some(compact.bytes()) } else { None }
     }
     pub(crate) fn into_buffer(self) -> Vec<u8> {
-        if let Repr::Packed(packed) = self.0 { packed.into_bytes() } else { Vec::new() }
+        if let Repr::Compact(compact) = self.0 { compact.into_bytes() } else { Vec::new() }
     }
     pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
         match &mut self.0 {
-            Repr::Packed(_) => true,
+            Repr::Compact(_) => true,
             // A chunk of records is as large as 128 leaves.
             Repr::Large(large) => large.tree.free_step(chunks * 128) && large.dict.free_step(chunks),
         }
@@ -204,28 +205,19 @@ pub struct SortedSetRef<'a>(View<'a>);
 
 #[derive(Clone, Copy, Debug)]
 enum View<'a> {
-    Packed(PackedRef<'a>),
+    Compact(CompactRef<'a>),
     Large(&'a Large),
-}
-
-/// The elements of a compact form.
-fn pairs<'a>(packed: PackedRef<'a>) -> impl Iterator<Item = Scored<'a>> + use<'a> {
-    let mut elements = packed.iter();
-    std::iter::from_fn(move || {
-        let member = elements.next()?;
-        Some(Scored { member, score: score::read(elements.next()?) })
-    })
 }
 
 impl<'a> SortedSetRef<'a> {
     pub(crate) fn packed(bytes: &'a [u8]) -> Self {
-        Self(View::Packed(PackedRef::from(bytes)))
+        Self(View::Compact(CompactRef::from(bytes)))
     }
     /// A copy, for COPY: memory is copied as it stands.
     #[must_use]
     pub fn duplicate(self) -> SortedSet {
         SortedSet(match self.0 {
-            View::Packed(packed) => Repr::Packed(Packed::from_bytes(packed.bytes().to_vec())),
+            View::Compact(compact) => Repr::Compact(Compact::from_bytes(compact.bytes().to_vec())),
             View::Large(large) => {
                 let (dict, tree) = (large.dict.duplicate(), large.tree.clone());
                 Repr::Large(Box::new(Large { dict, tree, moved: large.moved }))
@@ -236,7 +228,7 @@ impl<'a> SortedSetRef<'a> {
     #[must_use]
     pub fn len(self) -> usize {
         match self.0 {
-            View::Packed(packed) => packed.count() / 2,
+            View::Compact(compact) => compact.count(),
             View::Large(large) => large.tree.len(),
         }
     }
@@ -249,7 +241,7 @@ impl<'a> SortedSetRef<'a> {
     #[must_use]
     pub const fn encoding(self) -> &'static str {
         match self.0 {
-            View::Packed(_) => "listpack",
+            View::Compact(_) => "listpack",
             View::Large(_) => "skiplist",
         }
     }
@@ -257,10 +249,7 @@ impl<'a> SortedSetRef<'a> {
     #[must_use]
     pub fn score(self, member: &[u8]) -> Option<f64> {
         match self.0 {
-            View::Packed(packed) => {
-                let (_, at) = packed.element(packed.find(member, 2)?)?;
-                packed.element(at).map(|(bytes, _)| score::read(bytes))
-            }
+            View::Compact(compact) => compact.find(member).map(|(_, score)| score),
             View::Large(large) => large.dict.get(member).map(|record| score_of(&record)),
         }
     }
@@ -268,7 +257,8 @@ impl<'a> SortedSetRef<'a> {
     #[must_use]
     pub fn rank(self, member: &[u8]) -> Option<(usize, f64)> {
         match self.0 {
-            View::Packed(packed) => pairs(packed)
+            View::Compact(compact) => compact
+                .iter()
                 .enumerate()
                 .find(|(_, pair)| pair.member == member)
                 .map(|(rank, pair)| (rank, pair.score)),
@@ -282,7 +272,7 @@ impl<'a> SortedSetRef<'a> {
     /// How many elements come before the first for which `before` does not hold.
     fn count_while(self, before: impl Fn(Scored<'_>) -> bool) -> usize {
         match self.0 {
-            View::Packed(packed) => pairs(packed).take_while(|pair| before(*pair)).count(),
+            View::Compact(compact) => compact.iter().take_while(|pair| before(*pair)).count(),
             View::Large(large) => large.tree.count(|item| {
                 before(Scored { member: large.dict.record(item.handle).key, score: item.score })
             }),
@@ -291,7 +281,7 @@ impl<'a> SortedSetRef<'a> {
     /// As [`Self::count_while`], for what does not look at members.
     fn count_scores_while(self, before: impl Fn(f64) -> bool) -> usize {
         match self.0 {
-            View::Packed(packed) => pairs(packed).take_while(|pair| before(pair.score)).count(),
+            View::Compact(compact) => compact.iter().take_while(|pair| before(pair.score)).count(),
             View::Large(large) => large.tree.count(|item| before(item.score)),
         }
     }
@@ -314,10 +304,8 @@ impl<'a> SortedSetRef<'a> {
     pub fn iter(self, ranks: Range<usize>) -> Elements<'a> {
         let count = ranks.end.min(self.len()).saturating_sub(ranks.start);
         Elements(match self.0 {
-            View::Packed(packed) => {
-                let offset = packed.walk_from(packed.first()).nth(ranks.start * 2);
-                let at = offset.map_or(packed.len(), |(at, _)| at);
-                Source::Packed { packed, at, left: count }
+            View::Compact(compact) => {
+                Source::Compact { pairs: compact.iter_from(compact.offset(ranks.start)), left: count }
             }
             View::Large(large) => Source::Large {
                 dict: &large.dict,
@@ -330,8 +318,8 @@ impl<'a> SortedSetRef<'a> {
         let end = ranks.end.min(self.len());
         let count = end.saturating_sub(ranks.start);
         Elements(match self.0 {
-            View::Packed(packed) => {
-                Source::Back(pairs(packed).skip(ranks.start).take(count).collect::<Vec<_>>())
+            View::Compact(compact) => {
+                Source::Back(compact.iter().skip(ranks.start).take(count).collect::<Vec<_>>())
             }
             View::Large(large) => Source::Large {
                 dict: &large.dict,
@@ -342,8 +330,8 @@ impl<'a> SortedSetRef<'a> {
     /// Visits elements from a cursor on; returns the next cursor, 0 at the end. A compact set is shown whole.
     pub fn scan(self, cursor: u64, count: usize, mut visit: impl FnMut(Scored<'a>)) -> u64 {
         match self.0 {
-            View::Packed(packed) => {
-                pairs(packed).for_each(visit);
+            View::Compact(compact) => {
+                compact.iter().for_each(visit);
                 0
             }
             View::Large(large) => large.dict.scan(cursor, count, |record| visit(scored(record))),
@@ -352,8 +340,8 @@ impl<'a> SortedSetRef<'a> {
     /// Visits `count` elements by chance, each time any of them.
     pub fn random_each(self, count: usize, rng: &mut dyn Rng, mut visit: impl FnMut(Scored<'a>)) {
         match self.0 {
-            View::Packed(packed) => {
-                let all: Vec<_> = pairs(packed).collect();
+            View::Compact(compact) => {
+                let all: Vec<_> = compact.iter().collect();
                 if !all.is_empty() {
                     (0..count).for_each(|_| visit(all[index_below(rng, all.len())]));
                 }
@@ -390,9 +378,8 @@ impl<'a> SortedSetRef<'a> {
 pub struct Elements<'a>(Source<'a>);
 
 enum Source<'a> {
-    Packed {
-        packed: PackedRef<'a>,
-        at: usize,
+    Compact {
+        pairs: Pairs<'a>,
         left: usize,
     },
     /// Of a compact form backwards: the last one first from the end.
@@ -407,12 +394,9 @@ impl<'a> Iterator for Elements<'a> {
     type Item = Scored<'a>;
     fn next(&mut self) -> Option<Scored<'a>> {
         match &mut self.0 {
-            Source::Packed { packed, at, left } => {
+            Source::Compact { pairs, left } => {
                 *left = left.checked_sub(1)?;
-                let (member, next) = packed.element(*at)?;
-                let (bytes, next) = packed.element(next)?;
-                *at = next;
-                Some(Scored { member, score: score::read(bytes) })
+                pairs.next()
             }
             Source::Back(pairs) => pairs.pop(),
             Source::Large { dict, walk } => {
@@ -452,18 +436,14 @@ impl<'a> SortedSetMut<'a> {
     pub fn settle(&mut self) {
         let view = self.set.view();
         let SortedSetLimits { entries_max, value_bytes_max } = self.limits;
-        if view.len() > entries_max.min(COUNT_MAX / 2)
+        if view.len() > entries_max.min(COUNT_MAX)
             || view.iter(0..view.len()).any(|element| element.member.len() > value_bytes_max)
         {
             return;
         }
-        let mut packed = Packed::default();
-        let mut buffer = [0; score::BYTES_MAX];
-        for element in view.iter(0..view.len()) {
-            packed.push(element.member);
-            packed.push(score::write(element.score, &mut buffer));
-        }
-        self.set.0 = Repr::Packed(packed);
+        let mut compact = Compact::default();
+        view.iter(0..view.len()).for_each(|element| compact.push(element));
+        self.set.0 = Repr::Compact(compact);
     }
     /// Adds a member or gives it another score. Says whether it is new.
     pub fn add(&mut self, member: &[u8], score: f64) -> bool {
@@ -477,25 +457,22 @@ impl<'a> SortedSetMut<'a> {
         member: &[u8],
         choose: impl FnOnce(Option<f64>) -> Option<f64>,
     ) -> (Option<f64>, Option<f64>) {
-        if let Repr::Packed(packed) = &mut self.set.0 {
-            let found = packed.as_ref().find(member, 2);
-            let old = found.and_then(|at| {
-                let (_, next) = packed.as_ref().element(at)?;
-                packed.as_ref().element(next).map(|(bytes, _)| score::read(bytes))
-            });
+        if let Repr::Compact(compact) = &mut self.set.0 {
+            let found = compact.as_ref().find(member);
+            let old = found.map(|(_, score)| score);
             let Some(new) = choose(old) else { return (old, old) };
             debug_assert!(!new.is_nan());
             if old.is_some_and(|old| same(old, new)) {
                 return (old, old);
             }
             let SortedSetLimits { entries_max, value_bytes_max } = self.limits;
-            let fits = member.len() <= value_bytes_max
-                && packed.as_ref().count() / 2 < entries_max.min(COUNT_MAX / 2);
-            if let Some(at) = found {
-                packed.remove(at, 2);
-                insert_packed(packed, Scored { member, score: new });
+            let fits =
+                member.len() <= value_bytes_max && compact.as_ref().count() < entries_max.min(COUNT_MAX);
+            if let Some((at, _)) = found {
+                compact.remove(at, 1);
+                compact.insert(Scored { member, score: new });
             } else if fits {
-                insert_packed(packed, Scored { member, score: new });
+                compact.insert(Scored { member, score: new });
             } else {
                 let backing = self.backing;
                 self.large().insert(Scored { member, score: new }, backing);
@@ -508,12 +485,10 @@ impl<'a> SortedSetMut<'a> {
     /// Removes a member. Returns its score.
     pub fn remove(&mut self, member: &[u8]) -> Option<f64> {
         match &mut self.set.0 {
-            Repr::Packed(packed) => {
-                let at = packed.as_ref().find(member, 2)?;
-                let (_, next) = packed.as_ref().element(at)?;
-                let score = packed.as_ref().element(next).map(|(bytes, _)| score::read(bytes));
-                packed.remove(at, 2);
-                score
+            Repr::Compact(compact) => {
+                let (at, score) = compact.as_ref().find(member)?;
+                compact.remove(at, 1);
+                Some(score)
             }
             Repr::Large(large) => {
                 let (spot, record) = large.dict.find_record(member)?;
@@ -531,13 +506,12 @@ impl<'a> SortedSetMut<'a> {
     pub fn remove_ranks(&mut self, ranks: Range<usize>, mut taken: impl FnMut(Scored<'_>)) -> usize {
         let count = ranks.end.min(self.set.view().len()).saturating_sub(ranks.start);
         match &mut self.set.0 {
-            Repr::Packed(packed) if count > 0 => {
-                pairs(packed.as_ref()).skip(ranks.start).take(count).for_each(taken);
-                let view = packed.as_ref();
-                let at = view.walk_from(view.first()).nth(ranks.start * 2).map_or(view.len(), |(at, _)| at);
-                packed.remove(at, count * 2);
+            Repr::Compact(compact) if count > 0 => {
+                let at = compact.as_ref().offset(ranks.start);
+                compact.as_ref().iter_from(at).take(count).for_each(taken);
+                compact.remove(at, count);
             }
-            Repr::Packed(_) => {}
+            Repr::Compact(_) => {}
             Repr::Large(large) => {
                 for _ in 0..count {
                     let Some(item) = large.tree.remove_at(ranks.start) else { break };
@@ -552,15 +526,15 @@ impl<'a> SortedSetMut<'a> {
     }
     /// The large form, made from the compact one if need be: at most `COUNT_MAX` elements, as many as limits let in.
     fn large(&mut self) -> &mut Large {
-        if let Repr::Packed(packed) = &self.set.0 {
+        if let Repr::Compact(compact) = &self.set.0 {
             let dict = Dict::new(true, Waste::Much, self.backing);
             let mut large = Large { dict, tree: Tree::new(), moved: 0 };
-            pairs(packed.as_ref()).for_each(|pair| large.insert(pair, self.backing));
+            compact.as_ref().iter().for_each(|pair| large.insert(pair, self.backing));
             self.set.0 = Repr::Large(Box::new(large));
         }
         match &mut self.set.0 {
             Repr::Large(large) => large,
-            Repr::Packed(_) => unreachable!("made large just now"),
+            Repr::Compact(_) => unreachable!("made large just now"),
         }
     }
 }
@@ -568,25 +542,6 @@ impl<'a> SortedSetMut<'a> {
 /// Whether two scores are the same to the bit.
 fn same(one: f64, other: f64) -> bool {
     one.to_bits() == other.to_bits()
-}
-
-/// Puts an element that is not there in its place.
-fn insert_packed(packed: &mut Packed, pair: Scored<'_>) {
-    let view = packed.as_ref();
-    let mut at = view.first();
-    while let Some((member, next)) = view.element(at)
-        && let Some((bytes, next)) = view.element(next)
-    {
-        if order(Scored { member, score: score::read(bytes) }, pair).is_gt() {
-            break;
-        }
-        at = next;
-    }
-    let mut buffer = [0; score::BYTES_MAX];
-    let bytes = score::write(pair.score, &mut buffer);
-    packed.insert(at, pair.member);
-    let after = packed.as_ref().element(at).map_or(at, |(_, next)| next);
-    packed.insert(after, bytes);
 }
 
 impl Large {
