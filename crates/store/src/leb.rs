@@ -7,6 +7,13 @@ const BYTES_MAX: usize = 5;
 /// The length at the head of `bytes`, and the bytes it takes.
 #[inline]
 pub(crate) fn read(bytes: &[u8]) -> (usize, usize) {
+    match bytes.first() {
+        Some(&byte) if byte < 128 => (byte as usize, 1),
+        _ => read_long(bytes),
+    }
+}
+
+fn read_long(bytes: &[u8]) -> (usize, usize) {
     let mut value = 0;
     for (at, &byte) in bytes.iter().enumerate().take(BYTES_MAX) {
         value |= ((byte & 127) as usize) << (7 * at);

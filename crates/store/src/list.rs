@@ -529,6 +529,33 @@ impl<'a> ListRef<'a> {
         })
     }
 
+    /// Shows up to `count` elements from `index` on: what [`Self::iter_from`] gives, for half of the time.
+    #[inline]
+    pub fn visit(self, index: usize, count: usize, mut visit: impl FnMut(&'a [u8])) {
+        let mut left = count.min(self.len.saturating_sub(index));
+        if left == 0 {
+            return;
+        }
+        let (mut at, inner) = self.locate(index);
+        let mut offset = self.chunk(at).offset(inner);
+        loop {
+            let chunk = self.chunk(at);
+            while let Some((element, next)) = chunk.element(offset) {
+                visit(element);
+                left -= 1;
+                if left == 0 {
+                    return;
+                }
+                offset = next;
+            }
+            at += 1;
+            if at >= self.chunk_count() {
+                return;
+            }
+            offset = self.chunk(at).first_offset();
+        }
+    }
+
     /// The elements backwards, from the last one before `end` on.
     pub fn iter_back_from(self, end: usize) -> impl Iterator<Item = &'a [u8]> {
         let end = end.min(self.len);

@@ -32,6 +32,7 @@ impl<'a> PackedRef<'a> {
         self.0
     }
     /// The element at a byte offset, and the offset after it.
+    #[inline]
     pub(crate) fn element(self, at: usize) -> Option<(&'a [u8], usize)> {
         let rest = self.0.get(at..).filter(|rest| !rest.is_empty())?;
         let (len, head) = leb::read(rest);

@@ -9,7 +9,8 @@
 //! | command | calls |
 //! |---|---|
 //! | SISMEMBER, SMISMEMBER, SCARD | [`SetRef::contains`], [`SetRef::len`] |
-//! | SMEMBERS, SUNION, SDIFF | [`SetRef::iter`], [`SetRef::contains`] |
+//! | SMEMBERS | [`SetRef::visit`] |
+//! | SUNION, SDIFF | [`SetRef::iter`], [`SetRef::contains`] |
 //! | SINTER, SINTERCARD | [`intersect`] |
 //! | SRANDMEMBER | [`SetRef::random_each`] (negative count), [`SetRef::random_distinct`] |
 //! | SSCAN | [`SetRef::scan`] |
@@ -216,6 +217,20 @@ impl<'a> SetRef<'a> {
             View::Packed(packed) => Source::Packed(packed, packed.first()),
             View::Table(dict) => Source::Table(Box::new(dict.iter())),
         })
+    }
+    /// Shows the members that [`Self::iter`] gives, for half of the time.
+    #[inline]
+    pub fn visit(self, mut visit: impl FnMut(&[u8])) {
+        match self.0 {
+            View::Packed(packed) => {
+                let mut at = packed.first();
+                while let Some((member, next)) = packed.element(at) {
+                    visit(member);
+                    at = next;
+                }
+            }
+            _ => self.iter().for_each(|member| visit(&member)),
+        }
     }
     /// Visits members from a cursor on; returns the next cursor, 0 at the end. A set that is no table is shown whole.
     pub fn scan(self, cursor: u64, count: usize, mut visit: impl FnMut(&[u8])) -> u64 {

@@ -7,13 +7,13 @@
 //!
 //! Everything about ranges goes through ranks: [`SortedSetRef::ranks_by_score`] and [`SortedSetRef::ranks_by_lex`] turn
 //! a range into ranks in O(log n), whose length is a count, on which offset and limit are arithmetic, and which
-//! [`SortedSetRef::iter`] and [`SortedSetRef::iter_back`] walk.
+//! [`SortedSetRef::visit`], [`SortedSetRef::iter`] and [`SortedSetRef::iter_back`] walk.
 //!
 //! | command | calls |
 //! |---|---|
 //! | ZSCORE, ZMSCORE, ZCARD | [`SortedSetRef::score`], [`SortedSetRef::len`] |
 //! | ZRANK, ZREVRANK | [`SortedSetRef::rank`]; the reverse one is `len − 1 − rank` |
-//! | ZRANGE…, ZREVRANGE… | `ranks_by_score`, `ranks_by_lex` or indexes; [`SortedSetRef::iter`], `iter_back` |
+//! | ZRANGE…, ZREVRANGE… | `ranks_by_score`, `ranks_by_lex` or indexes; [`SortedSetRef::visit`] |
 //! | ZCOUNT, ZLEXCOUNT | the length of `ranks_by_score`, `ranks_by_lex` |
 //! | ZRANDMEMBER | [`SortedSetRef::random_each`] (negative count), [`SortedSetRef::random_distinct`] |
 //! | ZSCAN | [`SortedSetRef::scan`] |
@@ -402,6 +402,32 @@ impl<'a> Iterator for Elements<'a> {
             Source::Large { dict, walk } => {
                 let item = walk.next()?;
                 Some(Scored { member: dict.record(item.handle).key, score: item.score })
+            }
+        }
+    }
+}
+
+impl<'a> SortedSetRef<'a> {
+    /// Shows the elements of some ranks, ascending or descending: what [`Self::iter`] and [`Self::iter_back`] give, for
+    /// half of the time. Ranks beyond the end are left out.
+    #[inline]
+    pub fn visit(self, ranks: Range<usize>, back: bool, mut visit: impl FnMut(Scored<'a>)) {
+        match self.0 {
+            View::Compact(compact) if !back => {
+                let left = ranks.end.min(compact.count()).saturating_sub(ranks.start);
+                let mut at = compact.offset(ranks.start);
+                for _ in 0..left {
+                    let Some((pair, next)) = compact.at(at) else { return };
+                    visit(pair);
+                    at = next;
+                }
+            }
+            View::Compact(_) => self.iter_back(ranks).for_each(visit),
+            View::Large(Large { dict, tree, .. }) => {
+                let ask = |handle| dict.prefetch(handle);
+                tree.visit(ranks, back, ask, |item| {
+                    visit(Scored { member: dict.record(item.handle).key, score: item.score });
+                });
             }
         }
     }

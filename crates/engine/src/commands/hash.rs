@@ -214,27 +214,34 @@ fn hgetall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         sink.map(0);
         return Ok(());
     };
-    sink.map(hash.len());
-    for (field, value) in hash.iter() {
-        sink.bulk(field);
-        sink.bulk(value);
-    }
+    sink.map_of_bulks(hash.len(), |out| {
+        hash.visit(|field, value| {
+            out.push(field);
+            out.push(value);
+        });
+    });
     Ok(())
 }
 
 fn hkeys(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
     let hash = read(context, &key)?;
-    sink.array(hash.map_or(0, HashRef::len));
-    hash.into_iter().flat_map(HashRef::iter).for_each(|(field, _)| sink.bulk(field));
+    sink.array_of_bulks(hash.map_or(0, HashRef::len), |out| {
+        if let Some(hash) = hash {
+            hash.visit(|field, _| out.push(field));
+        }
+    });
     Ok(())
 }
 
 fn hvals(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
     let hash = read(context, &key)?;
-    sink.array(hash.map_or(0, HashRef::len));
-    hash.into_iter().flat_map(HashRef::iter).for_each(|(_, value)| sink.bulk(value));
+    sink.array_of_bulks(hash.map_or(0, HashRef::len), |out| {
+        if let Some(hash) = hash {
+            hash.visit(|_, value| out.push(value));
+        }
+    });
     Ok(())
 }
 

@@ -257,8 +257,11 @@ fn srandmember(
 fn smembers(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
     let set = read(context, &key)?;
-    sink.set(set.map_or(0, SetRef::len));
-    set.into_iter().flat_map(SetRef::iter).for_each(|member| sink.bulk(&member));
+    sink.set_of_bulks(set.map_or(0, SetRef::len), |out| {
+        if let Some(set) = set {
+            set.visit(|member| out.push(member));
+        }
+    });
     Ok(())
 }
 

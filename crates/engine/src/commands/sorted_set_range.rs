@@ -221,18 +221,16 @@ fn range(
     };
     let ranks = request.ranks(set);
     if request.with_scores {
-        sink.pairs(ranks.len())
-    } else {
-        sink.array(ranks.len())
-    }
-    for element in if request.reverse { set.iter_back(ranks) } else { set.iter(ranks) } {
-        if request.with_scores {
+        sink.pairs(ranks.len());
+        set.visit(ranks, request.reverse, |element| {
             sink.pair();
             sink.bulk(element.member);
             sink.double(element.score);
-        } else {
-            sink.bulk(element.member);
-        }
+        });
+    } else {
+        sink.array_of_bulks(ranks.len(), |out| {
+            set.visit(ranks, request.reverse, |element| out.push(element.member));
+        });
     }
     Ok(())
 }

@@ -12,13 +12,16 @@
 //! | `pairs(n)`, then `pair()` before each | array of 2n | array of n arrays of 2 | as RESP3 |
 //! | `map_of_arrays(n)`, then `entry()` before each | array of n arrays of 2 | map | map |
 //! | `push(n)` | array | push | push |
+//! | `array_of_bulks(n)` and its like | array of n bulks at once | the same | the same |
 //! | `double`, `bool`, `big_number`, `verbatim` | bulk, 1 or 0, bulk, bulk | themselves | themselves |
 //! | `null`, `null_array` | `$-1`, `*-1` | `_` | null |
 
+mod bulks;
 mod output;
 mod resp;
 mod respb;
 
+pub use bulks::Bulks;
 pub use output::{Output, PIN_BYTES_MIN, Pin};
 use weft_store::{Digits, SharedBytes, ValueRef};
 
@@ -350,17 +353,22 @@ impl<'a> ReplySink<'a> {
     }
 
     fn aggregate(&mut self, kind: Kind, len: usize, elements: usize) {
-        match self.wire.protocol {
-            Protocol::Respb => self.respb_aggregate(kind, len),
-            Protocol::Resp3 => self.resp_int(kind.resp3(), len as i64),
-            Protocol::Resp2 => self.resp_int(b'*', elements as i64),
-        }
+        self.head_of(kind, len, elements);
         if elements == 0 {
             return self.end();
         }
         // RESP needs to count elements only inside a deferred aggregate.
         if self.is_respb() || !self.out.open.is_empty() {
             self.out.open.push(Open { elements: elements as u64, deferred: None });
+        }
+    }
+
+    /// The header of an aggregate.
+    fn head_of(&mut self, kind: Kind, len: usize, elements: usize) {
+        match self.wire.protocol {
+            Protocol::Respb => self.respb_aggregate(kind, len),
+            Protocol::Resp3 => self.resp_int(kind.resp3(), len as i64),
+            Protocol::Resp2 => self.resp_int(b'*', elements as i64),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Owns: how values are written in RESP2 and RESP3. Does not own: which of the two (`super`).
 
 use super::ReplySink;
+use super::bulks::append;
 use weft_protocol::number::{DOUBLE_TEXT_MAX, double_text};
 
 impl ReplySink<'_> {
@@ -27,7 +28,7 @@ impl ReplySink<'_> {
     pub(super) fn resp_bulk(&mut self, bytes: &[u8]) {
         self.out.bytes.reserve(bytes.len() + 16);
         self.resp_int(b'$', bytes.len() as i64);
-        self.out.bytes.extend_from_slice(bytes);
+        append(&mut self.out.bytes, bytes);
         self.out.bytes.extend_from_slice(b"\r\n");
     }
 

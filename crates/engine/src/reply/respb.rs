@@ -1,6 +1,7 @@
 //! Owns: how values are written in RESPB, each in its shortest form (spec section 5.4). Does not own: control frames
 //! and the splitting of frames, which are the server's.
 
+use super::bulks::append;
 use super::{Kind, ReplySink};
 use weft_protocol::respb::frame::{SHORT_BULK, SHORT_SIMPLE, SMALL_INT, TAG_BULK_FIRST, TAG_INT_FIRST, kind};
 
@@ -121,7 +122,7 @@ impl ReplySink<'_> {
     pub(super) fn respb_bulk(&mut self, bytes: &[u8]) {
         self.out.bytes.reserve(bytes.len() + 8);
         self.respb_bulk_head(bytes.len());
-        self.out.bytes.extend_from_slice(bytes);
+        append(&mut self.out.bytes, bytes);
     }
 
     pub(super) fn respb_verbatim(&mut self, format: [u8; 3], bytes: &[u8]) {

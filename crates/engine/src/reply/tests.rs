@@ -48,6 +48,39 @@ fn the_same_calls_on_every_wire() {
 }
 
 #[test]
+fn byte_strings_in_a_row_are_those_one_by_one() {
+    let all: Vec<u8> = (0..=255).cycle().take(300).collect();
+    let lengths = (0..=130).chain([200, 256, 300]);
+    let strings: Vec<&[u8]> = lengths.map(|len| &all[300 - len..]).collect();
+    for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
+        for count in [0, 1, 2, 40, strings.len() / 2] {
+            let in_a_row = |sink: &mut ReplySink<'_>| {
+                let fill = |out: &mut Bulks<'_>| strings[..count].iter().for_each(|bytes| out.push(bytes));
+                sink.deferred();
+                sink.array_of_bulks(count, fill);
+                sink.set_of_bulks(count, fill);
+                sink.map_of_bulks(count, |out| strings[..2 * count].iter().for_each(|bytes| out.push(bytes)));
+                sink.close();
+                sink.array_of_bulks(strings.len(), |out| strings.iter().for_each(|bytes| out.push(bytes)));
+            };
+            let one_by_one = |sink: &mut ReplySink<'_>| {
+                sink.deferred();
+                sink.array(count);
+                strings[..count].iter().for_each(|bytes| sink.bulk(bytes));
+                sink.set(count);
+                strings[..count].iter().for_each(|bytes| sink.bulk(bytes));
+                sink.map(count);
+                strings[..2 * count].iter().for_each(|bytes| sink.bulk(bytes));
+                sink.close();
+                sink.array(strings.len());
+                strings.iter().for_each(|bytes| sink.bulk(bytes));
+            };
+            assert_eq!(written(protocol, in_a_row), written(protocol, one_by_one), "{protocol:?} {count}");
+        }
+    }
+}
+
+#[test]
 fn large_values_are_pinned_where_they_belong() {
     let value = SharedBytes::new(vec![b'x'; PIN_BYTES_MIN]);
     for protocol in [Protocol::Resp2, Protocol::Respb] {

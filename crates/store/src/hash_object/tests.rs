@@ -24,6 +24,9 @@ fn check(hash: &Hash, model: &Model, now_ms: u64) {
     let view = hash.view().at(now_ms);
     let expected = live(model, now_ms);
     let all: BTreeMap<_, _> = view.iter().map(|(field, value)| (field.to_vec(), value.to_vec())).collect();
+    let mut visited = BTreeMap::new();
+    view.visit(|field, value| assert_eq!(visited.insert(field.to_vec(), value.to_vec()), None));
+    assert_eq!(visited, all);
     assert_eq!(all, expected);
     assert_eq!(view.len(), expected.len());
     let mut scanned = BTreeMap::new();

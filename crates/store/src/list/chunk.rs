@@ -14,6 +14,8 @@
 //! is widened by up to [`GAP_BYTES_MAX`] at a time, and what pops leave behind is closed when it is more than half of
 //! the buffer.
 
+use crate::leb;
+
 /// The most room made in front at once.
 const GAP_BYTES_MAX: usize = 512;
 /// The longest LEB128 of a length: 5 bytes say 2^35 − 1.
@@ -56,11 +58,10 @@ impl<'a> ChunkRef<'a> {
         self.bare
     }
     /// The element at a byte offset: its bytes, and the offset after it.
+    #[inline]
     pub(super) fn element(self, at: usize) -> Option<(&'a [u8], usize)> {
-        if at >= self.buf.len() {
-            return None;
-        }
-        let (len, head) = read_length(&self.buf[at..]);
+        let rest = self.buf.get(at..).filter(|rest| !rest.is_empty())?;
+        let (len, head) = leb::read(rest);
         let size = head + len;
         let tail = if self.bare { 0 } else { varint_bytes(size) };
         Some((&self.buf[at + head..at + size], at + size + tail))
@@ -82,7 +83,7 @@ impl<'a> ChunkRef<'a> {
         }
         let (size, tail) = read_size_back(&self.buf[..at]);
         let start = at - tail - size;
-        let (len, head) = read_length(&self.buf[start..]);
+        let (len, head) = leb::read(&self.buf[start..]);
         Some((&self.buf[start + head..start + head + len], start))
     }
     pub(super) const fn first_offset(self) -> usize {
@@ -109,18 +110,6 @@ impl<'a> ChunkRef<'a> {
     }
 }
 
-/// The length at the head of an element and the bytes it takes.
-fn read_length(bytes: &[u8]) -> (usize, usize) {
-    let mut value = 0;
-    for (at, &byte) in bytes.iter().enumerate().take(VARINT_BYTES_MAX) {
-        value |= ((byte & 127) as usize) << (7 * at);
-        if byte < 128 {
-            return (value, at + 1);
-        }
-    }
-    (value, VARINT_BYTES_MAX)
-}
-
 fn read_size_back(bytes: &[u8]) -> (usize, usize) {
     let mut value = 0;
     for (at, &byte) in bytes.iter().rev().enumerate().take(VARINT_BYTES_MAX) {
@@ -132,6 +121,7 @@ fn read_size_back(bytes: &[u8]) -> (usize, usize) {
     (value, VARINT_BYTES_MAX)
 }
 
+#[inline]
 const fn varint_bytes(value: usize) -> usize {
     let mut bytes = 1;
     let mut left = value >> 7;

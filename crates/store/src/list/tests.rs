@@ -59,7 +59,13 @@ fn step(list: &mut List, model: &mut VecDeque<Vec<u8>>, rng: &mut XorShift, limi
             let kept = model.iter().skip(index / 4).take(end.saturating_sub(index / 4)).cloned();
             *model = kept.collect();
         }
-        20 => assert!(list.iter_from(index).eq(model.iter().skip(index).map(Vec::as_slice))),
+        20 => {
+            assert!(list.iter_from(index).eq(model.iter().skip(index).map(Vec::as_slice)));
+            let count = index / 2 + 1;
+            let mut seen = Vec::new();
+            list.view().visit(index, count, |element| seen.push(element.to_vec()));
+            assert!(seen.iter().eq(model.iter().skip(index).take(count)));
+        }
         _ => assert_eq!(list.get(index), model.get(index).map(Vec::as_slice)),
     }
 }

@@ -22,6 +22,9 @@ fn check(set: &Set, model: &Model) {
     assert_eq!(view.len(), model.len());
     let all: Vec<Vec<u8>> = view.iter().map(|member| member.to_vec()).collect();
     assert_eq!(all.iter().cloned().collect::<Model>(), *model);
+    let mut visited = Vec::new();
+    view.visit(|member| visited.push(member.to_vec()));
+    assert_eq!(visited, all);
     if view.is_ints() {
         assert!(all.iter().map(|member| parse_int(member).unwrap()).is_sorted());
     }

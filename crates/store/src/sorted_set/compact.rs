@@ -51,13 +51,8 @@ impl<'a> CompactRef<'a> {
     }
     #[inline]
     fn place(self, at: usize) -> Option<Place<'a>> {
-        let first = *self.0.get(at)?;
-        let (len, start) = if first < 128 {
-            (first as usize, at + 1)
-        } else {
-            let (len, head) = leb::read(&self.0[at..]);
-            (len, at + head)
-        };
+        let (len, head) = leb::read(self.0.get(at..).filter(|rest| !rest.is_empty())?);
+        let start = at + head;
         let score_at = start + len;
         let member = self.0.get(start..score_at)?;
         let next = score_at + score::size(*self.0.get(score_at)?);

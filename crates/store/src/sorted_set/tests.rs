@@ -18,6 +18,12 @@ fn owned<'a>(elements: impl Iterator<Item = Scored<'a>>) -> Vec<(Vec<u8>, f64)> 
     elements.map(|element| (element.member.to_vec(), element.score)).collect()
 }
 
+fn visited(view: SortedSetRef<'_>, ranks: Range<usize>, back: bool) -> Vec<(Vec<u8>, f64)> {
+    let mut seen = Vec::new();
+    view.visit(ranks, back, |element| seen.push((element.member.to_vec(), element.score)));
+    seen
+}
+
 fn score(rng: &mut XorShift) -> f64 {
     match rng.below(12) {
         0 => f64::INFINITY,
@@ -51,12 +57,17 @@ fn check(set: &SortedSet, model: &Model, rng: &mut XorShift) {
     let mut backwards = owned(view.iter_back(0..usize::MAX));
     backwards.reverse();
     assert_eq!(backwards, all);
+    assert_eq!(visited(view, 0..usize::MAX, false), all);
+    let reversed: Vec<_> = all.iter().rev().cloned().collect();
+    assert_eq!(visited(view, 0..usize::MAX, true), reversed);
     for _ in 0..5 {
         let start = rng.below(all.len() as u32 + 2) as usize;
         let end = start + rng.below(20) as usize;
         let expected = all[start.min(all.len())..end.min(all.len())].to_vec();
         assert_eq!(owned(view.iter(start..end)), expected);
+        assert_eq!(visited(view, start..end, false), expected);
         let mut backwards = owned(view.iter_back(start..end));
+        assert_eq!(visited(view, start..end, true), backwards);
         backwards.reverse();
         assert_eq!(backwards, expected);
     }

@@ -10,9 +10,12 @@
 
 use crate::dict::Handle;
 use crate::prefetch;
+use std::ops::Range;
 
 /// Elements of a leaf.
 const LEAF_MAX: usize = 42;
+/// Elements whose members are asked for before they are shown.
+const ASK_AHEAD: usize = 10;
 /// Children of an inner node.
 const INNER_MAX: usize = 31;
 
@@ -491,6 +494,44 @@ impl Tree {
         let mut walk = Walk::new(&self.root, rank.min(self.len));
         std::iter::from_fn(move || walk.back())
     }
+    /// Shows the elements of some ranks, forwards or backwards. `ask` is told of each a while before, so that what its
+    /// handle names can be asked for.
+    pub(super) fn visit(
+        &self,
+        ranks: Range<usize>,
+        back: bool,
+        ask: impl Fn(Handle),
+        mut visit: impl FnMut(Item),
+    ) {
+        let end = ranks.end.min(self.len);
+        let mut left = end.saturating_sub(ranks.start);
+        let mut walk = Walk::new(&self.root, if back { end } else { ranks.start.min(self.len) });
+        while left > 0 {
+            let leaf_end = if back { 0 } else { walk.leaf.len() };
+            if walk.place == leaf_end && walk.turn(!back).is_none() {
+                return;
+            }
+            walk.ask_for_next(!back);
+            let (leaf, place) = (walk.leaf, walk.place);
+            let places = if back {
+                place.saturating_sub(left)..place
+            } else {
+                place..leaf.len().min(place.saturating_add(left))
+            };
+            let (first, count) = (places.start, places.len());
+            // The nth of them in the order in which they are shown.
+            let nth = |n: usize| if back { first + count - 1 - n } else { first + n };
+            (0..count.min(ASK_AHEAD)).for_each(|n| ask(leaf.at(nth(n)).handle));
+            for n in 0..count {
+                if n + ASK_AHEAD < count {
+                    ask(leaf.at(nth(n + ASK_AHEAD)).handle);
+                }
+                visit(leaf.at(nth(n)));
+            }
+            walk.place = if back { first } else { first + count };
+            left -= count;
+        }
+    }
     /// Frees up to `leaves` leaves from the end of a tree that nobody uses any more. Returns whether that was all.
     pub(super) fn free_step(&mut self, leaves: usize) -> bool {
         for _ in 0..leaves {
@@ -571,6 +612,16 @@ impl<'t> Walk<'t> {
                     node = inner.child(index);
                 }
             }
+        }
+    }
+    /// Asks for the leaf that comes next, if it has the same parent.
+    fn ask_for_next(&self, forward: bool) {
+        let Some((inner, index)) = self.path.last() else { return };
+        let next = if forward { *index + 1 } else { index.wrapping_sub(1) };
+        if next < inner.len()
+            && let Node::Leaf(leaf) = inner.child(next)
+        {
+            leaf.prefetch();
         }
     }
     fn back(&mut self) -> Option<Item> {

@@ -45,8 +45,9 @@ pub(super) fn lrange(
         return Ok(());
     };
     let span = span(start, end, list.len());
-    sink.array(span.len());
-    list.iter_from(span.start).take(span.len()).for_each(|element| sink.bulk(element));
+    sink.array_of_bulks(span.len(), |out| {
+        list.visit(span.start, span.len(), |element| out.push(element));
+    });
     Ok(())
 }
 

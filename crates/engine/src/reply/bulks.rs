@@ -1,0 +1,121 @@
+//! Owns: aggregates of byte strings and nothing else (what LRANGE, SMEMBERS, HGETALL and ZRANGE answer), whose elements
+//! are written without what each value by itself asks: the protocol, what is open, room for every piece. Does not own:
+//! the form of a byte string alone (`super::resp`, `super::respb`).
+
+use super::{Kind, ReplySink};
+use weft_protocol::respb::frame::{TAG_BULK_FIRST, kind};
+
+/// Lengths whose RESP header stands ready.
+const READY_MAX: usize = 99;
+/// Bytes of a header that stands ready, as far as it has two digits.
+const READY_BYTES: usize = 8;
+/// `\r\n$12\r\n` for each length: the end of what comes before, and the header.
+const READY: [[u8; READY_BYTES]; READY_MAX + 1] = {
+    let mut ready = [*b"\r\n$0\r\n\0\0"; READY_MAX + 1];
+    let mut len = 0;
+    while len <= READY_MAX {
+        let digits = (b'0' + (len / 10) as u8, b'0' + (len % 10) as u8);
+        ready[len] = match len {
+            0..10 => [b'\r', b'\n', b'$', digits.1, b'\r', b'\n', 0, 0],
+            _ => [b'\r', b'\n', b'$', digits.0, digits.1, b'\r', b'\n', 0],
+        };
+        len += 1;
+    }
+    ready
+};
+
+/// Appends bytes, short ones without a call: two pieces of a fixed length, the second over the end of the first.
+#[inline]
+pub(super) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
+    #[inline]
+    fn pieces<const N: usize>(out: &mut Vec<u8>, bytes: &[u8]) {
+        let (Some(first), Some(last)) = (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) else { return };
+        out.extend_from_slice(first);
+        out.truncate(out.len() - (2 * N - bytes.len()));
+        out.extend_from_slice(last);
+    }
+    match bytes.len() {
+        16..=32 => pieces::<16>(out, bytes),
+        8..16 => pieces::<8>(out, bytes),
+        4..8 => pieces::<4>(out, bytes),
+        _ => out.extend_from_slice(bytes),
+    }
+}
+
+/// Takes the byte strings of an aggregate, one after the other.
+#[derive(Debug)]
+pub struct Bulks<'s> {
+    out: &'s mut Vec<u8>,
+    is_respb: bool,
+    /// Still to come.
+    left: usize,
+}
+
+impl Bulks<'_> {
+    /// The next byte string.
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) {
+        debug_assert!(self.left > 0, "no more are announced");
+        self.left = self.left.wrapping_sub(1);
+        let out = &mut *self.out;
+        // With room for the pieces of a short one, and all that surrounds any.
+        out.reserve(bytes.len() + 32);
+        if self.is_respb {
+            match bytes.len() {
+                len @ 0..=0x7F => out.push(TAG_BULK_FIRST | len as u8),
+                len => {
+                    out.push(kind::BULK);
+                    // A value is at most `proto-max-bulk-len`, which is below 4 GiB.
+                    out.extend_from_slice(&(len as u32).to_be_bytes());
+                }
+            }
+        } else if let Some(ready) = READY.get(bytes.len()) {
+            out.extend_from_slice(ready);
+            out.truncate(out.len() - if bytes.len() < 10 { 2 } else { 1 });
+        } else {
+            let mut digits = itoa::Buffer::new();
+            out.extend_from_slice(b"\r\n$");
+            out.extend_from_slice(digits.format(bytes.len()).as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        append(out, bytes);
+    }
+}
+
+impl ReplySink<'_> {
+    /// An array of `len` byte strings, all of which `fill` gives.
+    #[inline]
+    pub fn array_of_bulks(&mut self, len: usize, fill: impl FnOnce(&mut Bulks<'_>)) {
+        self.bulks(Kind::Array, len, len, fill);
+    }
+    /// A set of them.
+    #[inline]
+    pub fn set_of_bulks(&mut self, len: usize, fill: impl FnOnce(&mut Bulks<'_>)) {
+        self.bulks(Kind::Set, len, len, fill);
+    }
+    /// A map of `len` pairs: key and value in turn.
+    #[inline]
+    pub fn map_of_bulks(&mut self, len: usize, fill: impl FnOnce(&mut Bulks<'_>)) {
+        self.bulks(Kind::Map, len, 2 * len, fill);
+    }
+
+    #[inline]
+    fn bulks(&mut self, kind: Kind, len: usize, elements: usize, fill: impl FnOnce(&mut Bulks<'_>)) {
+        self.head_of(kind, len, elements);
+        let is_respb = self.is_respb();
+        if elements > 0 {
+            let out = &mut self.out.bytes;
+            if !is_respb {
+                // Each element begins with the line end of what stands before it.
+                out.truncate(out.len() - 2);
+            }
+            let mut bulks = Bulks { out, is_respb, left: elements };
+            fill(&mut bulks);
+            debug_assert_eq!(bulks.left, 0, "more are announced");
+            if !is_respb {
+                self.out.bytes.extend_from_slice(b"\r\n");
+            }
+        }
+        self.end();
+    }
+}
