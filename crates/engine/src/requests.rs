@@ -74,6 +74,16 @@ struct Recent {
     id: CommandId,
 }
 
+/// What a request is that begins as another did.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    shape: Shape,
+    id: CommandId,
+    /// How it can be run without its handler: [`Straight::Get`] or [`Straight::Set`], or [`Straight::No`] for all that
+    /// must be looked at each time.
+    straight: Straight,
+}
+
 /// Shapes of requests that are remembered, by what they begin with.
 const SHAPES: usize = 8;
 
@@ -163,15 +173,27 @@ impl Straight {
     }
 }
 
+/// A piece of a request's frame.
+#[derive(Clone, Copy, Debug, Default)]
+struct Piece {
+    offset: u32,
+    len: u32,
+}
+
+impl Piece {
+    /// Its bytes.
+    #[inline(always)]
+    fn of(self, frame_at: usize, bytes: &[u8]) -> &[u8] {
+        let at = frame_at + self.offset as usize;
+        bytes.get(at..at + self.len as usize).unwrap_or_default()
+    }
+}
+
 /// One request.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// The connection, in the worker's own numbering.
-    pub connection: u32,
-    /// RESPB channel; 0 elsewhere.
-    pub channel: u16,
-    /// See [`Origin::db`].
-    pub(crate) db: u8,
+    /// Whose it is.
+    pub client: Origin,
     /// Whether the slots begin with the command's name.
     named: bool,
     /// How it can be run without its handler.
@@ -186,6 +208,8 @@ pub struct Request {
     pub frame_at: usize,
     /// The hash of its first key, for prefetching; 0 for none.
     pub hash: u64,
+    /// Where its first key lies, if that is its first argument and a piece of the frame.
+    key: Piece,
     /// Where its first key stands; 0 for none.
     key_at: u16,
     /// The hashes of its further keys.
@@ -216,7 +240,7 @@ pub struct Requests {
     /// Where the slots of the request begin that is being decoded.
     open: usize,
     recent: Option<Recent>,
-    shapes: [Option<(Shape, CommandId)>; SHAPES],
+    shapes: [Option<Known>; SHAPES],
     /// Hashes of the keys behind the first of requests with several, for prefetching.
     more: Vec<u64>,
     /// Keys that are prefetched.
@@ -329,14 +353,19 @@ impl Requests {
     ) -> usize {
         while !self.is_full()
             && let Some(head) = bytes[at..].first_chunk()
-            && let Some((shape, id)) = &self.shapes[place(head)]
+            && let Some(Known { shape, id, straight }) = &self.shapes[place(head)]
         {
-            let id = *id;
+            let (id, straight) = (*id, *straight);
             let Some(len) = shape.decode(&bytes[at..], &mut self.slots) else {
                 self.drop_open();
                 break;
             };
-            self.end(keyspace, client, (bytes, at), (What::Command(id), true));
+            match straight {
+                Straight::No => {
+                    self.end(keyspace, client, (bytes, at), (What::Command(id), true));
+                }
+                straight => self.end_known(keyspace, client, (bytes, at), (id, straight)),
+            }
             at += len;
         }
         at
@@ -362,11 +391,53 @@ impl Requests {
     fn learn(&mut self, id: CommandId, (bytes, frame_at): (&[u8], usize)) {
         let frame = bytes.get(frame_at..).unwrap_or_default();
         if let Some(head) = frame.first_chunk()
-            && self.shapes[place(head)].is_none_or(|(shape, _)| !shape.fits(head))
+            && self.shapes[place(head)].is_none_or(|known| !known.shape.fits(head))
             && traits::of(id) & traits::BARRIER == 0
             && let Some(shape) = Shape::of(frame, self.slots.list.len() - self.open)
         {
-            self.shapes[place(head)] = Some((shape, id));
+            let args = self.slots.list.get(self.open + 1..).unwrap_or_default();
+            let straight = match Straight::of(traits::of(id), args, 0) {
+                straight @ (Straight::Get | Straight::Set) => straight,
+                _ => Straight::No,
+            };
+            self.shapes[place(head)] = Some(Known { shape, id, straight });
+        }
+    }
+
+    /// The request is whole, and like one that was GET or SET of one key: as [`Self::end`] would have it.
+    #[inline(always)]
+    fn end_known(
+        &mut self,
+        keyspace: &Keyspace,
+        client: Origin,
+        (bytes, frame_at): (&[u8], usize),
+        (id, straight): (CommandId, Straight),
+    ) {
+        let key = self.framed_key(self.open + 1);
+        let hash = keyspace.key(key.of(frame_at, bytes)).hash();
+        self.list.push(Request {
+            client,
+            named: true,
+            straight,
+            options: 0,
+            what: What::Command(id),
+            slots: (self.open as u32, self.slots.list.len() as u32),
+            frame_at,
+            hash,
+            key,
+            key_at: 1,
+            more: (0, 0),
+            keys_before: self.keys,
+        });
+        self.keys += 1;
+        self.open = self.slots.list.len();
+    }
+    /// Where a slot's bytes lie that is a piece of the frame.
+    #[inline(always)]
+    fn framed_key(&self, slot: usize) -> Piece {
+        match self.slots.list.get(slot) {
+            Some(&Slot::Frame { offset, len }) => Piece { offset, len },
+            _ => Piece::default(),
         }
     }
 
@@ -417,7 +488,7 @@ impl Requests {
             _ => 0,
         };
         let name = usize::from(named);
-        let (mut key_at, mut hash, mut more) = (0, 0, (0, 0));
+        let (mut key, mut key_at, mut hash, mut more) = (Piece::default(), 0, 0, (0, 0));
         let keys_before = self.keys;
         let mut straight = Straight::No;
         let args = self.slots.list.get(self.open + name..).unwrap_or_default();
@@ -427,8 +498,8 @@ impl Requests {
         if traits & traits::ONE_KEY != 0
             && let Some(&Slot::Frame { offset, len }) = args.first()
         {
-            let key = &bytes[frame_at + offset as usize..][..len as usize];
-            (key_at, hash) = (1, keyspace.key(key).hash());
+            key = Piece { offset, len };
+            (key_at, hash) = (1, keyspace.key(key.of(frame_at, bytes)).hash());
             self.keys += 1;
         } else if traits & traits::KEYS != 0 {
             let several = match straight {
@@ -443,9 +514,7 @@ impl Requests {
             self.keys += u32::from(hash != 0) + (more.1 - more.0);
         }
         self.list.push(Request {
-            connection: client.connection,
-            channel: client.channel,
-            db: client.db,
+            client,
             named,
             straight,
             options,
@@ -453,6 +522,7 @@ impl Requests {
             slots,
             frame_at,
             hash,
+            key,
             key_at,
             more,
             keys_before,
@@ -510,6 +580,11 @@ impl Requests {
         (u16::try_from(index).unwrap_or(0), hash, (start as u32, self.more.len() as u32))
     }
 
+    /// The key of a request that goes straight and has one.
+    #[inline(always)]
+    pub(crate) fn key<'a>(&self, request: &Request, bytes: &'a [u8]) -> &'a [u8] {
+        request.key.of(request.frame_at, bytes)
+    }
     /// An argument that lies in the request's frame, which the first of a [straight](Straight) request do. `bytes` is
     /// what was given when it ended.
     #[inline]
@@ -528,7 +603,8 @@ impl Requests {
     #[inline]
     pub(crate) fn ahead(&self, at: usize, bytes: &[u8], keyspace: &Keyspace, before: Ahead) -> Ahead {
         let [this, next, rest @ ..] = &self.list[at..] else { return Ahead::default() };
-        let is_like = |other: &Request| other.hash == this.hash && other.connection == this.connection;
+        let is_like =
+            |other: &Request| other.hash == this.hash && other.client.connection == this.client.connection;
         if this.hash == 0 || !is_like(next) {
             return Ahead::default();
         }

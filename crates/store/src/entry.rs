@@ -118,6 +118,16 @@ impl Header {
     const fn is_text(self) -> bool {
         self.0 & 15 == Kind::Inline as u64
     }
+    /// Whether it is a short string without expiry, and its key's length in the header: what most entries are.
+    #[inline]
+    const fn is_plain(self) -> bool {
+        self.0 & (15 | EXPIRY | LONG) == Kind::Inline as u64
+    }
+    /// Where the value of a plain entry begins.
+    #[inline]
+    const fn plain_value_at(self) -> usize {
+        HEADER_BYTES + (self.0 >> 48) as usize
+    }
     /// Whether the value is inside the entry: any kind but those with a word.
     #[inline]
     const fn is_inline(self) -> bool {
@@ -261,15 +271,16 @@ impl<'a> Entry<'a> {
             }
         }
     }
-    /// The value, which is mostly a short string.
+    /// The value if the key is `key`; both lie where they do in most entries, or are looked for.
     #[inline(always)]
-    pub(crate) fn text_or_value(self) -> ValueRef<'a> {
+    pub(crate) fn value_of(self, key: &[u8]) -> Option<ValueRef<'a>> {
         let header = self.header();
-        if header.kind() as u8 == Kind::Inline as u8 {
-            ValueRef::Bytes(self.inline(header))
-        } else {
-            self.value()
+        if header.is_plain() {
+            let value_at = header.plain_value_at();
+            return heap::same(self.bytes(HEADER_BYTES, value_at - HEADER_BYTES), key)
+                .then(|| ValueRef::Bytes(self.bytes(value_at, header.value_len())));
         }
+        heap::same(self.key(), key).then(|| self.value())
     }
     #[inline]
     fn inline(self, header: Header) -> &'a [u8] {
@@ -504,7 +515,8 @@ pub(crate) unsafe fn rewrite_inline(at: NonNull<u8>, text: &[u8], clock: u32) ->
     if !header.is_text() || text.len() > INLINE_BYTES_MAX {
         return false;
     }
-    let value_at = header.key_at() + entry.key_len(header);
+    let value_at =
+        if header.is_plain() { header.plain_value_at() } else { header.key_at() + entry.key_len(header) };
     if class_of(value_at + header.value_len()) != class_of(value_at + text.len()) {
         return false;
     }

@@ -401,12 +401,13 @@ impl<'w> Batch<'w> {
         read: impl FnOnce(&ValueRef<'_>) -> bool,
     ) -> bool {
         let mode = self.keyspace.access_mode();
-        if !self.sights.is_found(at) || mode != AccessMode::Lru {
+        if mode != AccessMode::Lru {
             return false;
         }
         // Alone, nobody can hold the shard: a guard borrows the batch.
         let sole = match &self.alone {
             Some(proof) => Sole::Alone(proof),
+            None if !self.sights.is_found(at) => return false,
             None => Sole::Locked(self.keyspace.shard(self.keyspace.shard_of(key)).hold(None)),
         };
         let is_read = self.sights.read((at, key.bytes), &sole, mode.fresh(now_ms), read);

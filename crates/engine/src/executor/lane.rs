@@ -90,7 +90,7 @@ impl Core<'_> {
         host: &mut impl Host,
     ) -> usize {
         let list = requests.list();
-        let (connection, channel) = (list[from].connection, list[from].channel);
+        let (connection, channel) = (list[from].client.connection, list[from].client.channel);
         let Some(Lent { session, output, bytes, shared_bytes }) = host.lend(connection, channel) else {
             return 0;
         };
@@ -106,7 +106,7 @@ impl Core<'_> {
         let (mut alike, mut last) = (0, None);
         while at - from < most
             && let Some(request) = list.get(at)
-            && (request.connection, request.channel) == (connection, channel)
+            && (request.client.connection, request.client.channel) == (connection, channel)
             && let Some((id, plan)) = self.plan(request)
         {
             let before = self.local.effects.ahead;

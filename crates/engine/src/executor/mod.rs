@@ -253,10 +253,13 @@ fn prefetch(batch: &mut Batch<'_>, requests: &Requests) {
         if request.hash == before && request.straight == Straight::No {
             batch.pass_bucket();
         } else {
-            batch.prefetch_bucket(request.db, request.hash, reads);
+            batch.prefetch_bucket(request.client.db, request.hash, reads);
         }
         before = request.hash;
-        requests.more_hashes(request).iter().for_each(|&hash| batch.prefetch_bucket(request.db, hash, reads));
+        requests
+            .more_hashes(request)
+            .iter()
+            .for_each(|&hash| batch.prefetch_bucket(request.client.db, hash, reads));
     }
     let mut at = 0;
     for request in keyed() {
@@ -290,7 +293,7 @@ impl Core<'_> {
 
     fn request(&mut self, tier: Tier<'_>, requests: &Requests, at: usize, host: &mut impl Host) -> Ran {
         let request = &requests.list()[at];
-        let (connection, channel) = (request.connection, request.channel);
+        let (connection, channel) = (request.client.connection, request.client.channel);
         let Some(lent) = host.lend(connection, channel) else { return Ran::Done };
         let before = self.local.effects.ahead;
         self.local.effects.ahead = requests.ahead(at, lent.bytes, &self.engine.keyspace, before);

@@ -42,7 +42,7 @@ impl Core<'_> {
     ) -> usize {
         let mut at = 0;
         while let Some(first) = list.get(at).filter(|request| request.straight != Straight::No) {
-            let (connection, channel) = (first.connection, first.channel);
+            let (connection, channel) = (first.client.connection, first.client.channel);
             let Some(mut lent) = host.lend(connection, channel) else { break };
             if !self.is_plain(lent.session) {
                 break;
@@ -53,7 +53,7 @@ impl Core<'_> {
             let mut room = usize::MAX;
             while let Some(request) = list.get(at)
                 && request.straight != Straight::No
-                && (request.connection, request.channel) == (connection, channel)
+                && (request.client.connection, request.client.channel) == (connection, channel)
                 && self.run_straight(batch, requests, request, &mut lent, room)
             {
                 run.requests += 1;
@@ -142,7 +142,7 @@ impl Core<'_> {
         lent: &mut Lent<'_>,
         room: usize,
     ) -> bool {
-        let key = self.engine.keyspace.key_with_hash(requests.framed(request, 0, lent.bytes), request.hash);
+        let key = self.engine.keyspace.key_with_hash(requests.key(request, lent.bytes), request.hash);
         let db = lent.session.db;
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
         let before = sink.len();
@@ -158,7 +158,8 @@ impl Core<'_> {
             _ => false,
         };
         // A sight is of the database that the client had when the request came.
-        let seen = request.db == db && batch.read(request.keys_before as usize, &key, self.now_ms, short);
+        let seen =
+            request.client.db == db && batch.read(request.keys_before as usize, &key, self.now_ms, short);
         if !seen {
             if room != usize::MAX {
                 return false;
@@ -189,14 +190,14 @@ impl Core<'_> {
         request: &Request,
         lent: &mut Lent<'_>,
     ) -> bool {
-        let key = self.engine.keyspace.key_with_hash(requests.framed(request, 0, lent.bytes), request.hash);
+        let key = self.engine.keyspace.key_with_hash(requests.key(request, lent.bytes), request.hash);
         let value = requests.framed(request, 1, lent.bytes);
         if key.bytes().len().max(value.len()) >= self.measures.request_bytes
             || self.engine.settings.maxmemory_bytes.load(Relaxed) != 0
         {
             return false;
         }
-        let seen = (request.db == lent.session.db).then_some(request.keys_before as usize);
+        let seen = (request.client.db == lent.session.db).then_some(request.keys_before as usize);
         let is_set = self.put(batch, lent.session.db, &key, value, seen);
         if is_set {
             ReplySink::new(lent.output, lent.session.wire).ok();
@@ -250,7 +251,7 @@ impl Core<'_> {
                 sink.value(value);
                 true
             };
-            if request.db == db && batch.read(at, &key, self.now_ms, write) {
+            if request.client.db == db && batch.read(at, &key, self.now_ms, write) {
                 continue;
             }
             let mut op = Op::new(db, self.now_ms, &mut self.local.effects);
@@ -288,7 +289,7 @@ impl Core<'_> {
         }
         let db = lent.session.db;
         let is_set = pairs().enumerate().all(|(index, (key, value))| {
-            let seen = (request.db == db).then_some(request.keys_before as usize + index);
+            let seen = (request.client.db == db).then_some(request.keys_before as usize + index);
             self.put(batch, db, &key, value, seen)
         });
         debug_assert!(is_set, "nobody can have begun to wait meanwhile");

@@ -6,7 +6,7 @@ use weft_protocol::number::{DOUBLE_TEXT_MAX, double_text};
 
 impl ReplySink<'_> {
     /// `:12\r\n`, `$12\r\n`, `*12\r\n`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn resp_int(&mut self, kind: u8, value: i64) {
         let out = &mut self.out.bytes;
         if let 0..=9 = value {
@@ -24,7 +24,7 @@ impl ReplySink<'_> {
         out.extend_from_slice(b"\r\n");
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn resp_bulk(&mut self, bytes: &[u8]) {
         self.out.bytes.reserve(bytes.len() + 16);
         self.resp_int(b'$', bytes.len() as i64);

@@ -118,7 +118,7 @@ impl ReplySink<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn respb_bulk(&mut self, bytes: &[u8]) {
         self.out.bytes.reserve(bytes.len() + 8);
         self.respb_bulk_head(bytes.len());

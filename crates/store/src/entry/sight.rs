@@ -94,31 +94,26 @@ impl Sights {
         clock: u32,
         read: impl FnOnce(&ValueRef<'_>) -> bool,
     ) -> bool {
-        let Some(at) = self.live(at, key) else { return false };
+        let Some(at) = self.live(at) else { return false };
         // SAFETY: it is live, and stays so until the end of this function: `read` has the value only, and cannot reach
         // the batch, which is borrowed.
         let entry = unsafe { Entry::new(at) };
-        let is_read = read(&entry.text_or_value());
+        let is_read = entry.value_of(key).is_some_and(|value| read(&value));
         if is_read {
             entry.set_clock(clock);
         }
         is_read
     }
 
-    /// The entry of sight number `at`, if it is still there, has no expiry and is the key's. Only with the key's shard
-    /// held.
+    /// The entry of sight number `at`, if it is still there and has no expiry. It is live when the shard is held of the
+    /// key that the sight is of.
     #[inline]
-    fn live(&self, at: usize, key: &[u8]) -> Option<NonNull<u8>> {
+    fn live(&self, at: usize) -> Option<NonNull<u8>> {
         let sight = self.list.get(at)?;
         let entry = sight.entry.filter(|entry| !entry.marked())?;
         // SAFETY: the batch is pinned, so the array is allocated (module comment).
         let bucket = unsafe { sight.bucket.as_ref()? };
-        if bucket.slot(usize::from(sight.slot)) != Some(entry) {
-            return None;
-        }
-        // SAFETY: the slot still refers to it and the shard is held, so it is live (module comment).
-        let is_hers = same(unsafe { Entry::new(entry.entry()) }.key(), key);
-        is_hers.then_some(entry.entry())
+        (bucket.slot(usize::from(sight.slot)) == Some(entry)).then(|| entry.entry())
     }
 
     /// Writes another short string over the one of sight number `at`, if its entry is still there, has no expiry, is
@@ -132,9 +127,13 @@ impl Sights {
         clock: u32,
         text: &[u8],
     ) -> bool {
-        let Some(entry) = self.live(at, key) else { return false };
-        // SAFETY: it is live (module comment), and the shard is held and borrowed alone, so nobody else refers to it;
-        // `text` is from outside, since the store lends nothing while the batch is borrowed.
+        let Some(entry) = self.live(at) else { return false };
+        // SAFETY: the slot still refers to it and the shard is held, so it is live (module comment).
+        if !same(unsafe { Entry::new(entry) }.key(), key) {
+            return false;
+        }
+        // SAFETY: it is live, and the shard is held and borrowed alone, so nobody else refers to it; `text` is from
+        // outside, since the store lends nothing while the batch is borrowed.
         unsafe { rewrite_inline(entry, text, clock) }
     }
 }

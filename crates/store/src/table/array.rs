@@ -80,7 +80,8 @@ impl Tagged {
     /// Cache lines behind the first two that the entry takes, at most.
     #[inline]
     pub(crate) fn more_lines(self) -> usize {
-        [0, 3, 9, 16][(self.0.as_ptr() as usize & SIZE) >> 1]
+        static LINES: [u8; 4] = [0, 3, 9, 16];
+        usize::from(LINES[(self.0.as_ptr() as usize & SIZE) >> 1])
     }
     /// The pointer without the mark.
     #[inline]
