@@ -83,7 +83,8 @@ pub(crate) struct Connection {
     pub(crate) life: Life,
     /// Stands in the list of those whose output is to be sent.
     pub(crate) touched: bool,
-    pub(crate) active_ms: u64,
+    /// When it brought something last, on its worker's clock.
+    pub(crate) active_us: u64,
     /// When an output above the soft limit was first seen.
     pub(crate) over_soft_ms: u64,
 }
@@ -133,7 +134,7 @@ impl Connection {
         fd: OwnedFd,
         info: Arc<ConnectionInfo>,
         (session, limits): (Session, Limits),
-        now_ms: u64,
+        now_us: u64,
     ) -> Self {
         let decoder = resp::RequestDecoder::new(limits);
         let single = Single { session, decoder, detected: false, queue: VecDeque::new() };
@@ -151,7 +152,7 @@ impl Connection {
             ended: false,
             life: Life::Open,
             touched: false,
-            active_ms: now_ms,
+            active_us: now_us,
             over_soft_ms: 0,
         }
     }

@@ -32,6 +32,7 @@ mod limits;
 mod listener;
 pub mod log;
 pub mod options;
+mod pace;
 mod poll;
 mod signals;
 mod start;

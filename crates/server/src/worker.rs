@@ -16,6 +16,7 @@ mod messages;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 use rustix::fd::OwnedFd;
 use weft_engine::mailbox::{Address, Message};
@@ -27,6 +28,7 @@ use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
 use crate::limits::{OWN_OUTPUT_BYTES_MAX, SWEEP_MS};
 use crate::listener::Inbox;
+use crate::pace::Pace;
 use crate::poll::{Backend, Poll, Ready, borrowed};
 
 /// A worker.
@@ -39,7 +41,11 @@ pub(crate) struct Worker<'e> {
     poll: Backend,
     inbox: Arc<Inbox>,
     messages: Vec<Message>,
+    pace: Pace,
     now_ms: u64,
+    /// The time of this tick on a clock that is never set, from when the worker began.
+    now_us: u64,
+    began: Instant,
     swept_ms: u64,
     /// The server stops at this time at the latest.
     stop_ms: Option<u64>,
@@ -63,7 +69,10 @@ impl<'e> Worker<'e> {
             poll,
             inbox,
             messages: Vec::new(),
+            pace: Pace::new(),
             now_ms,
+            now_us: 0,
+            began: Instant::now(),
             swept_ms: now_ms,
             stop_ms: None,
         })
@@ -71,10 +80,14 @@ impl<'e> Worker<'e> {
 
     /// Runs until the server stops.
     pub(crate) fn run(&mut self) -> io::Result<()> {
+        crate::pace::prepare();
         let mut ready = Vec::new();
         loop {
+            self.pause();
             self.poll.wait(self.timeout_ms(), &mut ready)?;
             self.now_ms = self.engine.clock.now_ms();
+            self.now_us = micros(self.began);
+            self.pace.looked(self.now_us, ready.len());
             self.take_messages();
             self.accept();
             self.read_more();
@@ -91,6 +104,17 @@ impl<'e> Worker<'e> {
             if self.is_over() {
                 return Ok(());
             }
+        }
+    }
+
+    /// Lets requests gather when the worker is faster than many clients.
+    fn pause(&mut self) {
+        let interval_us = u64::from(self.engine.settings.poll_interval_us.load(Relaxed));
+        if interval_us == 0 || !self.io.unread.is_empty() || self.stop_ms.is_some() {
+            return;
+        }
+        if let Some(moment) = self.pace.moment(interval_us, || micros(self.began)) {
+            crate::pace::sleep(moment);
         }
     }
 
@@ -124,7 +148,7 @@ impl<'e> Worker<'e> {
             return self.inbox.closed();
         }
         let limits = crate::connection::limits(&session, &self.engine.settings);
-        let connection = Box::new(Connection::new(fd, info, (session, limits), self.now_ms));
+        let connection = Box::new(Connection::new(fd, info, (session, limits), self.now_us));
         match self.io.slots.get_mut(index as usize) {
             Some(slot) => *slot = Some(connection),
             None => self.io.slots.push(Some(connection)),
@@ -274,7 +298,7 @@ impl<'e> Worker<'e> {
             if connection.partial.is_empty() && connection.partial.capacity() > 0 {
                 connection.partial = Vec::new();
             }
-            let idle_ms = self.now_ms.saturating_sub(connection.active_ms);
+            let idle_ms = self.now_us.saturating_sub(connection.active_us) / 1000;
             if idle_ms >= SWEEP_MS && connection.output.is_empty() && connection.output.bytes.capacity() > 0 {
                 connection.output = Output::default();
             }
@@ -320,4 +344,9 @@ impl<'e> Worker<'e> {
             }
         }
     }
+}
+
+fn micros(since: Instant) -> u64 {
+    let passed = since.elapsed();
+    passed.as_secs() * 1_000_000 + u64::from(passed.subsec_micros())
 }

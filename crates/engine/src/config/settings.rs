@@ -95,6 +95,8 @@ settings! {
     /// `latency-tracking`: histograms of each command's time.
     latency_tracking: AtomicBool = true,
 
+    /// `poll-interval-us`: the least time between two looks at the sockets of many clients; 0 for none.
+    poll_interval_us: AtomicU32 = 100,
     /// `maxclients`: connections.
     clients_max: AtomicU32 = 10_000,
     /// `timeout`: seconds after which an idle client is closed; 0 for never.

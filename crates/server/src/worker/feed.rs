@@ -22,9 +22,10 @@ impl Worker<'_> {
         if self.requests.is_empty() {
             self.io.arena_used = 0;
         }
-        let now_ms = self.now_ms;
+        let now_us = self.now_us;
         let Some(connection) = self.io.get(index) else { return };
-        connection.active_ms = now_ms;
+        let cycle_us = now_us - std::mem::replace(&mut connection.active_us, now_us);
+        self.pace.heard(cycle_us);
         if !connection.may_go_on() {
             return self.receive_waiting(index);
         }

@@ -16,6 +16,10 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
             ("protected-mode", "without a password, serve clients of this machine only"),
             ("threads", "workers; 0 is one for each core"),
             ("io-backend", "how sockets are waited for"),
+            (
+                "poll-interval-us",
+                "while many clients are busy, microseconds between two looks at their sockets, at least; 0 for none",
+            ),
         ],
     ),
     (

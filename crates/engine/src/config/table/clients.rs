@@ -22,6 +22,8 @@ pub(super) const LIST: &[Directive] = &[
     int("socket-mark-id", (0, u32::MAX as i64), "0").at_start().only(&["0"], "Weft does not mark packets"),
     int("threads", (0, 1024), "0").at_start().server(),
     word("io-backend", &["auto", "epoll", "io_uring"], "auto").at_start().server(),
+    int("poll-interval-us", (0, 1000), "100")
+        .acts(|e, v| e.settings.poll_interval_us.store(v.u32(), Relaxed)),
     switch("protected-mode", "yes").acts(|e, v| e.settings.protected_mode.store(v.is_on(), Relaxed)),
     // Connections.
     int("maxclients", (1, u32::MAX as i64), "10000")
