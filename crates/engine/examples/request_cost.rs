@@ -41,6 +41,7 @@ impl Host for Client {
             shared_bytes: usize::MAX,
         })
     }
+    fn outgrew(&mut self, _: u32, _: u16, _: weft_engine::reply::OutputPlace) {}
     fn postpone(&mut self, _: u32, _: u16, request: Postponed) {
         panic!("nothing is to wait: {request:?}")
     }

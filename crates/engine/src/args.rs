@@ -13,6 +13,10 @@ use weft_store::{Key, Keyspace};
 
 use crate::error::{Error, ErrorCode};
 
+/// What an argument takes more as RESP than in its own form, at most: the digits of a number or the letters of a
+/// keyword, and the lines around them.
+const TYPED_BYTES_MAX: usize = 48;
+
 /// One argument as a decoder handed it out. 24 bytes.
 #[derive(Clone, Copy, Debug)]
 pub enum Slot {
@@ -313,11 +317,12 @@ impl<'a> Args<'a> {
         (from..self.len().max(from)).map(|index| self.bytes(index))
     }
 
-    /// Bytes that the request has, or more: whatever lies behind it in the same buffer counts too. Costs nothing.
+    /// Bytes that the request would have as RESP, or more: whatever lies behind it in the same buffer counts too, and
+    /// typed arguments as if all were of the longest. Costs nothing.
     #[inline]
     #[must_use]
     pub(crate) const fn bytes_max(&self) -> usize {
-        self.frame.len() + self.side.len()
+        self.frame.len() + self.side.len() + self.len() * TYPED_BYTES_MAX
     }
     /// Bytes that the request has, or would have, as RESP.
     #[must_use]

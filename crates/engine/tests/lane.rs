@@ -36,7 +36,7 @@ fn command(rng: &mut XorShift) -> String {
         ("list", 0 | 1) => format!("LPUSH {key} {value}"),
         ("list", 2) => format!("RPUSH {key} {member} {value}"),
         ("list", 3) => format!("RPOP {key}"),
-        ("list", 4) => format!("LPOP {key} 2"),
+        ("list", 4) => format!("LPOP {key} {}", 1 + rng.below(8)),
         ("list", _) => format!("LLEN {key}"),
         ("set", 0 | 1) => format!("SADD {key} {member}"),
         ("set", 2) => format!("SADD {key} {member} {value}"),
@@ -124,7 +124,8 @@ struct Server {
 impl Server {
     fn new(full_way: bool) -> Self {
         let mut bench = Bench::new();
-        let clients = [0; 3].map(|_| bench.connect(Protocol::Resp3));
+        let protocols = [Protocol::Resp3, Protocol::Respb, Protocol::Resp2];
+        let clients = protocols.map(|protocol| bench.connect(protocol));
         let [listener, waiting, admin] = [0; 3].map(|_| bench.connect(Protocol::Resp3));
         bench.text(admin, "ACL SETUSER admin on nopass allcommands allkeys allchannels");
         bench.run(admin, "AUTH admin x");

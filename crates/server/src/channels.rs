@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use weft_engine::config::Settings;
-use weft_engine::reply::{Protocol, Wire};
+use weft_engine::reply::{OutputPlace, Protocol, Wire};
 use weft_engine::requests::Origin;
 use weft_engine::respb;
 use weft_engine::session::{ConnectionInfo, Session};
@@ -146,9 +146,7 @@ pub(crate) struct Channels {
 #[derive(Clone, Copy, Debug)]
 struct Lent {
     channel: u16,
-    bytes: usize,
-    pins: usize,
-    len: usize,
+    from: OutputPlace,
 }
 
 impl Channels {

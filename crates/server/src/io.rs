@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use weft_engine::reply::Output;
+use weft_engine::reply::{Output, OutputPlace};
 use weft_engine::session::Session;
 use weft_engine::{Host, Lent, Postponed};
 
@@ -156,6 +156,15 @@ impl Host for Io {
                 let session = &mut channels.get_mut(channel)?.session;
                 Some(Lent { session, output, bytes, shared_bytes })
             }
+        }
+    }
+
+    #[cold]
+    fn outgrew(&mut self, index: u32, channel: u16, from: OutputPlace) {
+        if let Some(Some(connection)) = self.slots.get_mut(index as usize)
+            && let Peer::Respb(channels) = &mut connection.peer
+        {
+            channels.lent_from(channel, from);
         }
     }
 

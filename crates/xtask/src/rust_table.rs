@@ -115,7 +115,9 @@ pub fn index(commands: &[Command]) -> String {
     }
     let mut out = String::from(HEADER);
     out.push_str("use super::Shape;\n");
-    out.push_str("use super::Shape::{Empty, L, LSB, S, SB, SBO, SI, SII, SL, SLSB, SS, Walked};\n\n");
+    out.push_str(
+        "use super::Shape::{Empty, L, LSB, S, SB, SBO, SI, SII, SL, SLSB, SO, SOLDS, SS, SSLSB, Walked};\n\n",
+    );
     let _ = writeln!(out, "pub(super) const NONE: u16 = {NONE};");
     let longest = commands.iter().map(|command| command.name.len()).max().unwrap_or(0);
     let _ = writeln!(out, "pub(super) const NAME_MAX: usize = {longest};\n");
@@ -230,7 +232,7 @@ fn constant(command: &Command) -> String {
 
 /// The decoder's fast path for a layout, by the name of `table::Shape`.
 fn shape(fields: &[Field]) -> &'static str {
-    use FieldType::{Blob32, I64, List16, Opts8, Str16};
+    use FieldType::{Blob32, F64, I64, List16, Opts8, Str16};
     if fields.iter().any(|field| field.token.is_some()) {
         return "Walked";
     }
@@ -254,6 +256,9 @@ fn shape(fields: &[Field]) -> &'static str {
         ([Str16, List16], Some([Str16])) => "SL",
         ([List16], Some([Str16, Blob32])) => "LSB",
         ([Str16, List16], Some([Str16, Blob32])) => "SLSB",
+        ([Str16, Opts8], _) => "SO",
+        ([Str16, Opts8, List16], Some([F64, Str16])) => "SOLDS",
+        ([Str16, Str16, List16], Some([Str16, Blob32])) => "SSLSB",
         _ => "Walked",
     }
 }

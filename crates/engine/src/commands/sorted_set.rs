@@ -1,6 +1,7 @@
 //! Owns: the commands of sorted sets about single members. Does not own: ranges (`sorted_set_range`), taking from the
 //! ends (`sorted_set_pop`), several sets (`sorted_set_algebra`), the structure (`weft_store::sorted_set`).
 
+use weft_protocol::Arg;
 use weft_store::{Changed, Key, SortedSetRef};
 
 use super::collection::{check_random, random_count, scan_cursor, scan_nothing, scan_options};
@@ -67,7 +68,9 @@ impl Options {
     fn parse(args: &Args<'_>) -> (Self, usize) {
         let mut all = Self::default();
         // No option begins as nearly all scores do.
-        if let [b'0'..=b'9' | b'-' | b'+' | b'.', ..] = args.bytes(2) {
+        let first = args.get(2);
+        if let Some(Arg::Bytes([b'0'..=b'9' | b'-' | b'+' | b'.', ..]) | Arg::Double(_) | Arg::Int(_)) = first
+        {
             return (all, 2);
         }
         for at in 2..args.len() {

@@ -97,14 +97,15 @@ impl Core<'_> {
         if !self.is_plain(session) {
             return 0;
         }
-        // What a reply takes is not known before.
-        let most = if shared_bytes == usize::MAX { list.len() - from } else { 1 };
         let mut sink = ReplySink::new(output, session.wire);
+        // What a reply takes is not known before, so it is seen behind it.
+        let end = sink.len().saturating_add(shared_bytes);
+        let mut outgrown = None;
         let texts = Texts::default();
         let mut at = from;
         // Neighbours are mostly alike: they are counted when another command comes.
         let (mut alike, mut last) = (0, None);
-        while at - from < most
+        while outgrown.is_none()
             && let Some(request) = list.get(at)
             && (request.client.connection, request.client.channel) == (connection, channel)
             && let Some((id, plan)) = self.plan(request)
@@ -115,6 +116,7 @@ impl Core<'_> {
                 false => Ahead::default(),
             };
             let args = requests.args(request, bytes, &texts);
+            let place = sink.place();
             if !plan.takes(args.len())
                 || !self.has_room()
                 || !self.run_in_lane(batch, (id, plan), &args, session, &mut sink)
@@ -127,10 +129,14 @@ impl Core<'_> {
             }
             alike += 1;
             at += 1;
+            outgrown = (sink.len() > end).then_some(place);
         }
         if let Some(last) = last {
             self.ran(last, alike);
             self.end_neighbours(session, (at - from) as u64, last);
+        }
+        if let Some(place) = outgrown {
+            host.outgrew(connection, channel, place);
         }
         at - from
     }

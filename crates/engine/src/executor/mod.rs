@@ -24,7 +24,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::eviction::Eviction;
 use crate::handler::{Handler, Scope};
-use crate::reply::{Output, ReplySink};
+use crate::reply::{Output, OutputPlace, ReplySink};
 use crate::requests::{BATCH_MAX, Requests, Straight, What};
 use crate::session::{ReplyMode, Session, Then, client_flag};
 use crate::stats::{WorkerStats, bump};
@@ -49,6 +49,9 @@ pub trait Host {
     /// The client of a request; nothing when it has been closed meanwhile, and the request is void. Called right
     /// before a request runs: once for each, or once for several neighbours of one client that write little.
     fn lend(&mut self, connection: u32, channel: u16) -> Option<Lent<'_>>;
+    /// The last of the requests that a client was lent for has written more than its neighbours may share; the others
+    /// have not. Its reply begins at `from`, and is looked at by itself.
+    fn outgrew(&mut self, connection: u32, channel: u16, from: OutputPlace);
     /// The request cannot run yet: its session waits, or CLIENT PAUSE holds it. It is to be [run](Executor::run_owned)
     /// later, behind those of the same client that were postponed before it.
     fn postpone(&mut self, connection: u32, channel: u16, request: Postponed);

@@ -22,7 +22,7 @@ mod resp;
 mod respb;
 
 pub use bulks::Bulks;
-pub use output::{Output, PIN_BYTES_MIN, Pin};
+pub use output::{Output, OutputPlace, PIN_BYTES_MIN, Pin};
 use weft_store::{Digits, SharedBytes, ValueRef};
 
 use crate::error::{Error, ErrorCode};
@@ -103,6 +103,12 @@ impl<'a> ReplySink<'a> {
     /// Later values are written for another protocol: HELLO answers in the one it chose.
     pub fn set_protocol(&mut self, protocol: Protocol) {
         self.wire.protocol = protocol;
+    }
+    /// Where in the output the next value will begin.
+    #[inline]
+    #[must_use]
+    pub fn place(&self) -> OutputPlace {
+        self.out.end()
     }
     /// Bytes of the output so far: for limits on a reply's size.
     #[must_use]

@@ -15,6 +15,17 @@ pub struct Pin {
     pub value: SharedBytes,
 }
 
+/// Where in an output something begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputPlace {
+    /// Plain bytes before it.
+    pub bytes: usize,
+    /// Large values before it.
+    pub pins: usize,
+    /// Bytes of both.
+    pub len: usize,
+}
+
 /// Replies and pushes of one connection, not yet sent.
 #[derive(Debug, Default)]
 pub struct Output {
@@ -40,6 +51,12 @@ impl Output {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.bytes.is_empty() && self.pins.is_empty()
+    }
+    /// Where what comes next will begin.
+    #[inline]
+    #[must_use]
+    pub const fn end(&self) -> OutputPlace {
+        OutputPlace { bytes: self.bytes.len(), pins: self.pins.len(), len: self.len() }
     }
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {

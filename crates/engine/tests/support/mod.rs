@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use weft_engine::blocking::End;
 use weft_engine::mailbox::{Address, Kill, Message};
-use weft_engine::reply::{Output, Protocol, ReplySink, Wire};
+use weft_engine::reply::{Output, OutputPlace, Protocol, ReplySink, Wire};
 use weft_engine::requests::Origin;
 use weft_engine::session::{ConnectionInfo, Session};
 use weft_engine::{Engine, Executor, Host, Lent, Postponed, Requests, Setup};
@@ -48,20 +48,55 @@ struct Client {
 struct Clients {
     list: HashMap<u32, Client>,
     postponed: Vec<(u32, Postponed)>,
+    /// Who is lent, and from where on he writes.
+    lent: Option<(u32, OutputPlace)>,
+}
+
+/// What RESPB clients may write by neighbouring requests: a little, so that some are lent together and some alone.
+const SHARED_BYTES: usize = 200;
+
+impl Clients {
+    /// Sees to it that who was lent has written little, or one reply.
+    fn settle(&mut self) {
+        let Some((connection, from)) = self.lent.take() else { return };
+        let Some(client) = self.list.get(&connection) else { return };
+        if client.session.wire.protocol != Protocol::Respb || client.output.len() <= from.len + SHARED_BYTES {
+            return;
+        }
+        let written = client.output.to_vec().split_off(from.len);
+        let (mut at, mut replies) = (0, 0);
+        let mut builder = weft_protocol::reply::ReplyBuilder::new();
+        while at < written.len() {
+            let mut decoder = weft_protocol::respb::ReplyDecoder::new(Limits::DEFAULT);
+            let Outcome::Complete(frame) = decoder.decode(&written[at..], &mut builder) else {
+                panic!("a reply begins where it is said to")
+            };
+            replies += usize::from(!matches!(builder.take(), Some(Reply::Push(_))));
+            at += frame.len;
+        }
+        assert_eq!(replies, 1, "{} bytes", written.len());
+    }
 }
 
 impl Host for Clients {
     fn lend(&mut self, connection: u32, _channel: u16) -> Option<Lent<'_>> {
+        self.settle();
         let client = self.list.get_mut(&connection)?;
         let respb = client.session.wire.protocol == weft_engine::reply::Protocol::Respb;
-        // A little for RESPB, so that neighbours are lent together and by themselves.
-        let shared_bytes = if respb { 200 } else { usize::MAX };
+        let shared_bytes = if respb { SHARED_BYTES } else { usize::MAX };
+        self.lent = Some((connection, client.output.end()));
         Some(Lent {
             session: &mut client.session,
             output: &mut client.output,
             bytes: &client.bytes,
             shared_bytes,
         })
+    }
+    fn outgrew(&mut self, connection: u32, _channel: u16, from: OutputPlace) {
+        let (lent, begun) = self.lent.take().expect("somebody is lent");
+        assert_eq!(lent, connection);
+        assert!(from.len <= begun.len + SHARED_BYTES, "what stands before is little");
+        self.lent = Some((connection, from));
     }
     fn postpone(&mut self, connection: u32, _channel: u16, request: Postponed) {
         self.postponed.push((connection, request));
@@ -141,6 +176,7 @@ impl Bench {
         }
         self.clients.list.get_mut(&client).expect("a client").bytes = bytes;
         self.executor.run(&requests, &mut self.clients);
+        self.clients.settle();
         self.deliver();
         self.take(client)
     }
@@ -203,6 +239,7 @@ impl Bench {
             self.clients.list.get_mut(client).expect("a client").bytes = bytes;
         }
         self.executor.run(&requests, &mut self.clients);
+        self.clients.settle();
         self.deliver();
         lists.iter().map(|(client, _)| self.take(*client)).collect()
     }

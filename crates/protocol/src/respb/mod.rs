@@ -7,6 +7,7 @@ pub mod encode;
 pub mod encode_reply;
 pub mod frame;
 mod module;
+mod plain;
 pub mod reply;
 pub mod request;
 mod walk;

@@ -5,6 +5,7 @@
 
 use super::frame::{self, Control, HEADER_LEN, LONG_HEADER_LEN};
 use super::module::{self, Long};
+use super::plain;
 use super::walk::Walk;
 use crate::limits::Limits;
 use crate::outcome::{Malformed, Outcome, Step, Stop};
@@ -115,8 +116,8 @@ impl RequestDecoder {
         }
     }
 
-    /// Decodes the frame at the start of `input` if it is a whole module frame of a common layout or a whole ARGV
-    /// frame; otherwise [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is
+    /// Decodes the frame at the start of `input` if it is a whole module frame of a common layout, a whole ARGV frame, or
+    /// one of the core layouts of `plain`; otherwise [`decode`](Self::decode) must be called next, with the same bytes and the same visitor. It is
     /// straight code too; in [`decode_whole`](Self::decode_whole) it would take registers from the frames that are
     /// far more common, so a loop over a full buffer calls that first and this behind it.
     #[inline(always)]
@@ -132,6 +133,10 @@ impl RequestDecoder {
         let (long, frame) = match self.shapes[usize::from(u16::from_ne_bytes([o1, o0]))] {
             Shape::Module => module::module(input, args)?,
             Shape::Argv => module::argv(input, args)?,
+            shape @ (Shape::SO | Shape::SOLDS | Shape::SSLSB) => {
+                let len = plain::fields(shape, input, args)?;
+                (Long::Done(len), Frame::Core(u16::from_be_bytes([o1, o0])))
+            }
             _ => return None,
         };
         let channel = u16::from_be_bytes([c1, c0]);
@@ -304,6 +309,7 @@ enum Straight {
 fn straight(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Straight {
     match shape {
         Shape::Walked | Shape::L | Shape::Module | Shape::Argv => Straight::No,
+        Shape::SO | Shape::SOLDS | Shape::SSLSB => Straight::No,
         Shape::Empty => Straight::Done(HEADER_LEN),
         Shape::LSB => pairs(visible, HEADER_LEN, None, args),
         Shape::SL | Shape::SLSB => match str16(visible, HEADER_LEN) {

@@ -1,7 +1,7 @@
 // Generated from spec/commands by `cargo xtask gen`. Do not edit.
 
 use super::Shape;
-use super::Shape::{Empty, L, LSB, S, SB, SBO, SI, SII, SL, SLSB, SS, Walked};
+use super::Shape::{Empty, L, LSB, S, SB, SBO, SI, SII, SL, SLSB, SO, SOLDS, SS, SSLSB, Walked};
 
 pub(super) const NONE: u16 = 65535;
 pub(super) const NAME_MAX: usize = 24;
@@ -137,27 +137,27 @@ pub(super) const CORE: [u16; 2048] = [
     65535, 65535, 65535, 65535, 65535, 65535, 65535, 65535, 65535, 65535, 65535, 65535, 65535, 65535, 65535, 65535,
 ];
 pub(super) const SHAPES: [Shape; 2048] = [
-    S, SBO, SB, S, SI, S, Walked, SII, SB, S, SI, SS, L, LSB, LSB, Walked,
+    S, SBO, SB, S, SI, S, SO, SII, SB, S, SI, SS, L, LSB, LSB, Walked,
     Walked, SB, Walked, S, SII, Walked, SB, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
-    SL, SL, Walked, Walked, S, SII, SI, Walked, Walked, SII, Walked, SL, SL, SS, Walked, Walked,
+    SL, SL, SO, SO, S, SII, SI, Walked, Walked, SII, Walked, SL, SL, SS, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
-    SL, SL, S, SS, S, Walked, Walked, L, SL, L, SL, L, SL, Walked, Walked, Walked,
+    SL, SL, S, SS, S, SO, SO, L, SL, L, SL, L, SL, Walked, Walked, Walked,
     SL, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
-    Walked, SL, S, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, SS, SL, SII,
+    SOLDS, SL, S, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, SS, SL, SII,
+    Walked, Walked, Walked, SO, SO, Walked, Walked, SO, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
+    Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
+    Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
+    SLSB, SS, SLSB, SL, S, SL, SS, Walked, Walked, S, S, S, Walked, SS, Walked, SO,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
-    SLSB, SS, SLSB, SL, S, SL, SS, Walked, Walked, S, S, S, Walked, SS, Walked, Walked,
-    Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
-    Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
-    Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
-    Walked, SI, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
+    Walked, SI, SO, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     SL, L, SL, SS, Empty, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
@@ -165,7 +165,7 @@ pub(super) const SHAPES: [Shape; 2048] = [
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
-    Walked, S, Walked, Walked, Walked, Walked, SL, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
+    SSLSB, S, Walked, Walked, Walked, Walked, SL, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
@@ -189,7 +189,7 @@ pub(super) const SHAPES: [Shape; 2048] = [
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
-    Walked, Empty, Empty, Empty, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
+    Walked, Empty, Empty, Empty, SO, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,
     Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked, Walked,

@@ -206,6 +206,12 @@ pub enum Shape {
     LSB,
     /// `str16 list16(str16 blob32)` without a count
     SLSB,
+    /// `str16 opts8`, where the common case has no bit set
+    SO,
+    /// `str16 opts8 list16(f64 str16)` without a count, where the common case has no bit set
+    SOLDS,
+    /// `str16 str16 list16(str16 blob32)` without a count
+    SSLSB,
     /// No layout of its own: the opcode that all commands of modules share, whose shape follows from what is behind it.
     Module,
     /// No layout of a command: ARGV.

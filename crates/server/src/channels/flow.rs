@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use weft_engine::reply::Output;
+use weft_engine::reply::{Output, OutputPlace};
 use weft_protocol::respb::Control;
 use weft_protocol::respb::frame::LONG_HEADER_LEN;
 
@@ -42,9 +42,13 @@ impl Channels {
     #[inline]
     pub(crate) fn lend(&mut self, channel: u16, output: &mut Output) -> Option<u16> {
         let full = self.settle(output);
-        self.lent =
-            Some(Lent { channel, bytes: output.bytes.len(), pins: output.pins.len(), len: output.len() });
+        self.lent = Some(Lent { channel, from: output.end() });
         full
+    }
+
+    /// After requests have run: what was written before this place has been seen to be little.
+    pub(crate) fn lent_from(&mut self, channel: u16, from: OutputPlace) {
+        self.lent = Some(Lent { channel, from });
     }
 
     /// What a channel may write, by one request or several, and be [settled](Self::settle) with a glance.
@@ -60,7 +64,7 @@ impl Channels {
     #[inline]
     pub(crate) fn settle(&mut self, output: &mut Output) -> Option<u16> {
         let lent = self.lent.take()?;
-        let written = output.len() - lent.len;
+        let written = output.len() - lent.from.len;
         let plain = self.get(lent.channel).is_none_or(|open| open.flow.is_none());
         let small = written <= FRAGMENT_BYTES || !self.fragments();
         if written == 0 || plain && small && output.len() <= SHARED_OUTPUT_BYTES_MAX {
@@ -72,7 +76,7 @@ impl Channels {
     #[cold]
     fn settle_slowly(&mut self, lent: Lent, written: usize, output: &mut Output) -> Option<u16> {
         let (fragments, limit) = (self.fragments(), self.limits.output_bytes);
-        let lags = lent.len > SHARED_OUTPUT_BYTES_MAX;
+        let lags = lent.from.len > SHARED_OUTPUT_BYTES_MAX;
         let open = self.get_mut(lent.channel)?;
         let flow = open.flow.get_or_insert_default();
         let sliced = fragments && written > FRAGMENT_BYTES;
@@ -83,7 +87,7 @@ impl Channels {
         }
         flow.bytes += written;
         let (was_empty, bytes) = (flow.frames.is_empty(), flow.bytes);
-        flow.frames.push_back(output.split_off(lent.bytes, lent.pins));
+        flow.frames.push_back(output.split_off(lent.from.bytes, lent.from.pins));
         self.queued_bytes += written;
         if was_empty {
             self.turns.push_back(lent.channel);
