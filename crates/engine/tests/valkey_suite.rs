@@ -563,3 +563,53 @@ fn a_smaller_table_of_tracked_keys_is_so_at_once() {
     assert_eq!(bench.take(a).len(), 2);
     assert_eq!(info(&mut bench, b, "stats", "tracking_total_keys"), 1);
 }
+
+#[test]
+fn an_exec_that_is_refused_ends_the_transaction() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        let aborted =
+            "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command";
+        assert_eq!(bench.text(a, "EXEC x"), aborted);
+        for command in ["SET k v", "WATCH k", "MULTI", "SET k w"] {
+            bench.text(a, command);
+        }
+        assert_eq!(bench.text(a, "EXEC x"), aborted);
+        assert_eq!(bench.text(a, "EXEC"), "-ERR EXEC without MULTI");
+        bench.text(b, "SET k other");
+        bench.text(a, "MULTI");
+        assert_eq!(bench.text(a, "EXEC"), "[]", "the key is not watched any more");
+
+        bench.text(b, "ACL SETUSER default -exec");
+        bench.text(a, "MULTI");
+        let denied = "NOPERM User default has no permissions to run the 'exec' command";
+        let text = format!("-EXECABORT Transaction discarded because of: {denied}");
+        assert_eq!(bench.text(a, "EXEC"), text);
+        bench.text(b, "ACL SETUSER default +exec");
+        assert_eq!(bench.text(a, "EXEC"), "-ERR EXEC without MULTI");
+    }
+}
+
+#[test]
+fn odd_arguments_are_refused_in_valkeys_words() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let a = bench.connect(protocol);
+        let wrong = |sub: &str| {
+            format!("-ERR unknown subcommand or wrong number of arguments for '{sub}'. Try PUBSUB HELP.")
+        };
+        assert_eq!(bench.text(a, "PUBSUB CHANNELS a b"), wrong("CHANNELS"));
+        assert_eq!(bench.text(a, "PUBSUB SHARDCHANNELS a b"), wrong("SHARDCHANNELS"));
+        for command in ["SCAN -0", "SCAN +0", "SCAN 00", "HSCAN k -0", "SSCAN k +0", "ZSCAN k 000"] {
+            assert_eq!(bench.text(a, command), "[0 []]", "{command}");
+        }
+        for command in ["SCAN -1", "SCAN -", "SCAN", "HSCAN k ++0", "SSCAN k 0x", "ZSCAN k -7"] {
+            assert!(bench.text(a, command).starts_with("-ERR"), "{command}");
+        }
+        for count in ["4294967296", "9223372036854775807"] {
+            let command = format!("GEOSEARCH g BYPOLYGON {count} 0 0 1 1 2 2");
+            assert_eq!(bench.text(a, &command), "-ERR invalid number of vertices");
+        }
+    }
+}

@@ -128,8 +128,7 @@ impl ScanOptions<'_> {
 
 /// A scan's cursor: argument 2.
 pub(super) fn scan_cursor(args: &Args<'_>) -> Result<u64, Error> {
-    let text = std::str::from_utf8(args.bytes(2)).ok();
-    text.and_then(|text| text.parse().ok()).ok_or_else(|| Error::err("invalid cursor"))
+    super::keyspace::cursor(args, 2)
 }
 
 /// A scan's options, behind the cursor. `names_only` is the option of the type: `NOVALUES`, `NOSCORES` or none.

@@ -63,3 +63,11 @@ fn one(argument: &Argument) -> String {
     let text = token.map_or(repeated.clone(), |token| format!("{token} {repeated}"));
     if argument.optional { format!("[{text}]") } else { text }
 }
+
+/// The answer to a subcommand with too many arguments or unknown options.
+pub(crate) fn subcommand_syntax(args: &Args<'_>) -> Error {
+    let container = args.spec.container.map_or("", |container| container.spec().name);
+    let sub = args.bytes(1);
+    let sub = String::from_utf8_lossy(&sub[..sub.len().min(128)]);
+    Error::err(format!("unknown subcommand or wrong number of arguments for '{sub}'. Try {container} HELP."))
+}

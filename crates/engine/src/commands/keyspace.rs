@@ -70,13 +70,16 @@ fn type_argument(args: &Args<'_>, index: usize) -> Result<&'static str, Error> {
     })
 }
 
-/// A cursor argument, in the forms that C's `strtoull` reads.
+/// A cursor argument, in the forms that C's `strtoull` reads; a negative one, which that reads too, is none.
 pub(crate) fn cursor(args: &Args<'_>, index: usize) -> Result<u64, Error> {
-    let bytes = args.bytes(index);
-    let text = std::str::from_utf8(bytes).ok().map(str::trim_ascii_start);
-    let digits = text.map(|text| text.strip_prefix('+').unwrap_or(text));
-    let value = digits.filter(|digits| !digits.starts_with('+')).and_then(|digits| digits.parse().ok());
-    value.ok_or_else(|| Error::err("invalid cursor"))
+    let text = args.bytes(index).trim_ascii_start();
+    let digits = match text {
+        [b'+', digits @ ..] => digits,
+        [b'-', zeros @ ..] if zeros.iter().all(|&byte| byte == b'0') => zeros,
+        digits => digits,
+    };
+    let value = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'));
+    value.and_then(|digits| digits.parse().ok()).ok_or_else(|| Error::err("invalid cursor"))
 }
 
 fn scan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {

@@ -5,6 +5,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::help::subcommand_syntax;
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::Error;
@@ -170,6 +171,9 @@ fn channels(
     sink: &mut ReplySink<'_>,
     space: Space,
 ) -> Result<(), Error> {
+    if args.len() > 3 {
+        return Err(subcommand_syntax(args));
+    }
     let pattern = (args.len() > 2).then(|| args.bytes(2));
     let names = context.engine.pubsub.channels(space, pattern);
     sink.array(names.len());

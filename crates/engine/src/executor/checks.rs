@@ -5,6 +5,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::table::{CommandId, CommandSpec, flag};
+use weft_store::Batch;
 
 use super::{Core, Tier};
 use crate::acl::LogPlace;
@@ -92,13 +93,18 @@ impl Core<'_> {
     /// Answers an error instead of running a request; inside MULTI the transaction is lost.
     pub(super) fn refuse(
         &mut self,
+        tier: Tier<'_>,
         what: What,
-        _args: &Args<'_>,
         session: &mut Session,
-        error: &Error,
+        mut error: Error,
         sink: &mut ReplySink<'_>,
     ) {
-        if let Some(transaction) = &mut session.transaction
+        if let (What::Command(id), Tier::Batch(batch)) = (what, tier)
+            && id.spec().name == "EXEC"
+        {
+            error = abort(error);
+            end_transaction(batch, session);
+        } else if let Some(transaction) = &mut session.transaction
             && transaction.open
         {
             transaction.refused = true;
@@ -106,8 +112,23 @@ impl Core<'_> {
         if let What::Command(id) = what {
             bump(&self.stats.by_command[usize::from(id.0)].rejected, 1);
         }
-        self.stats.error(error);
-        sink.error(error);
+        self.stats.error(&error);
+        sink.error(&error);
+    }
+}
+
+/// What EXEC answers when it is refused itself.
+fn abort(error: Error) -> Error {
+    let prefix = if error.prefix() == "ERR" { String::new() } else { format!("{} ", error.prefix()) };
+    Error::new(ErrorCode::ExecAbort, format!("Transaction discarded because of: {prefix}{}", error.text))
+}
+
+/// Ends MULTI and WATCH as DISCARD does.
+fn end_transaction(batch: &Batch<'_>, session: &mut Session) {
+    if let Some(mut transaction) = session.transaction.take() {
+        transaction.unwatch(batch);
+        session.tell_queued(None);
+        session.info.watched.store(0, Relaxed);
     }
 }
 

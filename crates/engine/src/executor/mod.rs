@@ -371,7 +371,7 @@ impl Core<'_> {
             }
             Ok(checks::Verdict::Pause(until_ms)) => return Ran::Paused(until_ms),
             Err(error) => {
-                self.refuse(what, args, session, &error, sink);
+                self.refuse(tier, what, session, error, sink);
                 self.tell_effects(session);
                 return Ran::Done;
             }

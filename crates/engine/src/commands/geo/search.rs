@@ -78,7 +78,8 @@ fn rectangle(args: &Args<'_>, at: usize) -> Result<(Shape, f64), Error> {
 
 /// A polygon, and how many arguments it takes.
 fn polygon(args: &Args<'_>, at: usize) -> Result<((Shape, f64), usize), Error> {
-    let corners = args.int(at).map_err(|_| Error::err("invalid number of vertices"))?;
+    let corners = args.int(at).ok().and_then(|corners| i32::try_from(corners).ok());
+    let corners = corners.ok_or_else(|| Error::err("invalid number of vertices"))?;
     let corners = usize::try_from(corners).unwrap_or(0);
     if corners < 3 || (args.len() - at - 1) / 2 < corners {
         return Err(Error::err("GEOSEARCH BYPOLYGON must have at least 3 vertices"));

@@ -4,9 +4,10 @@ use weft_store::stream::Group;
 use weft_store::{Changed, Key, StreamId};
 
 use super::read::{find_group, tell_consumer, tell_position};
-use super::{any_id, end_id, find, reply_id, shown, start_id, strict_id, subcommand_syntax, tell};
+use super::{any_id, end_id, find, reply_id, shown, start_id, strict_id, tell};
 use crate::args::Args;
 use crate::commands::help;
+use crate::commands::help::subcommand_syntax;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::notify;

@@ -4,9 +4,10 @@ use weft_store::StreamId;
 use weft_store::stream::{Group, Log, Pending, Stream};
 
 use super::group::no_group_for_key;
-use super::{find, reply_entry, reply_id, subcommand_syntax};
+use super::{find, reply_entry, reply_id};
 use crate::args::Args;
 use crate::commands::help;
+use crate::commands::help::subcommand_syntax;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::reply::ReplySink;

@@ -23,7 +23,6 @@ use weft_protocol::table::Opcode;
 use weft_store::stream::{Entry, ID_TEXT_BYTES_MAX, Stream};
 use weft_store::{Effect, Key, ObjectRef, StreamId, ValueRef};
 
-use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler;
@@ -177,14 +176,6 @@ fn find<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<&'
 /// Bytes in the text of an error.
 fn shown(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
-}
-
-/// The answer to a subcommand with too many arguments or unknown options.
-fn subcommand_syntax(args: &Args<'_>) -> Error {
-    let container = args.spec.container.map_or("", |container| container.spec().name);
-    let sub = args.bytes(1);
-    let sub = shown(&sub[..sub.len().min(128)]);
-    Error::err(format!("unknown subcommand or wrong number of arguments for '{sub}'. Try {container} HELP."))
 }
 
 /// Tells the effects stream of a change in a stream: a command and its arguments without the key.
