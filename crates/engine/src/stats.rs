@@ -77,6 +77,22 @@ impl Traffic {
     }
 }
 
+/// The rounds of one worker's loop, each from when it wakes until it waits again.
+#[derive(Debug, Default)]
+pub struct Ticks {
+    count: AtomicU64,
+    time_ns: AtomicU64,
+}
+
+impl Ticks {
+    /// So many rounds have passed, of which the last one took so long. Only the worker itself calls this, and not for
+    /// every round: a look at the clock is one part in a hundred of a round with one command.
+    pub fn passed(&self, rounds: u64, last_ns: u64) {
+        bump(&self.count, rounds);
+        bump(&self.time_ns, last_ns.saturating_mul(rounds));
+    }
+}
+
 /// One worker's figures, on cache lines of their own.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -87,6 +103,8 @@ pub struct WorkerStats {
     pub errors: AtomicU64,
     /// Its sockets.
     pub traffic: Traffic,
+    /// Its loop.
+    pub ticks: Ticks,
     /// By command.
     pub by_command: Box<[CommandStats]>,
     /// Error replies by [`ErrorCode`].
@@ -124,6 +142,8 @@ struct Rates {
     commands: Rate,
     bytes_in: Rate,
     bytes_out: Rate,
+    ticks: Rate,
+    tick_ns: Rate,
 }
 
 /// The longest step of background work so far. A command waits for a step at most, and only where both want the same
@@ -169,7 +189,7 @@ pub struct Stats {
     generation: AtomicU64,
     rates: Mutex<Rates>,
     /// The keyspace's counters when the present generation began.
-    pub(crate) keyspace_base: [AtomicU64; 5],
+    pub(crate) keyspace_base: [AtomicU64; 6],
     /// Cleared by RESETSTAT, so that the next sample begins anew.
     fresh: AtomicBool,
 }
@@ -186,6 +206,7 @@ impl WorkerStats {
             commands: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             traffic: Traffic::default(),
+            ticks: Ticks::default(),
             by_command: COMMANDS.iter().map(|_| CommandStats::default()).collect(),
             by_error: std::array::from_fn(|_| AtomicU64::new(0)),
             by_prefix: Mutex::default(),
@@ -204,7 +225,8 @@ impl WorkerStats {
     }
     fn clear(&self) {
         let traffic = self.traffic.figures();
-        for figure in [&self.commands, &self.errors].into_iter().chain(traffic).chain(&self.by_error) {
+        let others = [&self.commands, &self.errors, &self.ticks.count, &self.ticks.time_ns];
+        for figure in others.into_iter().chain(traffic).chain(&self.by_error) {
             figure.store(0, Relaxed);
         }
         for command in &self.by_command {
@@ -283,6 +305,22 @@ impl Stats {
         }
         sum
     }
+    /// Rounds of the workers' loops, and how long they took, in nanoseconds.
+    #[must_use]
+    pub fn ticks(&self) -> [u64; 2] {
+        let figures = self
+            .current()
+            .map(|worker| [worker.ticks.count.load(Relaxed), worker.ticks.time_ns.load(Relaxed)]);
+        figures.fold([0; 2], |[count, ns], [more, more_ns]| [count + more, ns + more_ns])
+    }
+    /// How long all commands took, in nanoseconds.
+    #[must_use]
+    pub fn command_ns(&self) -> u64 {
+        let worker = |worker: &WorkerStats| -> u64 {
+            worker.by_command.iter().map(|command| command.time_ns.load(Relaxed)).sum()
+        };
+        self.current().map(worker).sum()
+    }
     /// Error replies.
     #[must_use]
     pub fn errors(&self) -> u64 {
@@ -344,11 +382,21 @@ impl Stats {
         let [bytes_in, bytes_out, ..] = self.traffic();
         rates.bytes_in.sample(bytes_in, passed_ms);
         rates.bytes_out.sample(bytes_out, passed_ms);
+        let [ticks, tick_ns] = self.ticks();
+        rates.ticks.sample(ticks, passed_ms);
+        rates.tick_ns.sample(tick_ns, passed_ms);
     }
     /// Commands, bytes received and bytes sent per second.
     #[must_use]
     pub fn rates(&self) -> [u64; 3] {
         let rates = self.rates.lock();
         [rates.commands.per_second(), rates.bytes_in.per_second(), rates.bytes_out.per_second()]
+    }
+    /// Rounds of the workers' loops per second, and how many nanoseconds one took.
+    #[must_use]
+    pub fn tick_rates(&self) -> [u64; 2] {
+        let rates = self.rates.lock();
+        let per_second = rates.ticks.per_second();
+        [per_second, rates.tick_ns.per_second() / per_second.max(1)]
     }
 }

@@ -162,6 +162,53 @@ fn rates_are_sampled() {
 }
 
 #[test]
+fn rounds_of_the_loop_are_added_up() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    bench.text(a, "CONFIG RESETSTAT");
+    bench.engine.sample(bench.clock_ms());
+    for _ in 0..20 {
+        bench.engine.stats.workers[0].ticks.passed(10, 5_000);
+        bench.pass(100);
+        bench.engine.sample(bench.clock_ms());
+    }
+    let text = info(&mut bench, a, "stats");
+    for (name, value) in [
+        ("eventloop_cycles", "200"),
+        ("eventloop_duration_sum", "1000"),
+        ("instantaneous_eventloop_cycles_per_sec", "100"),
+        ("instantaneous_eventloop_duration_usec", "5"),
+    ] {
+        assert_eq!(field(&text, name), value, "{name}");
+    }
+    bench.text(a, "DEBUG SLEEP 0");
+    let took: u64 =
+        field(&info(&mut bench, a, "stats"), "eventloop_duration_cmd_sum").parse().expect("a number");
+    assert!(took > 0, "commands took no time");
+}
+
+#[test]
+fn values_that_are_freed_later_are_counted() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    for key in ["one", "two"] {
+        for start in (0..20_000).step_by(1000) {
+            let members: Vec<String> = (start..start + 1000).map(|at| format!("member-{at}")).collect();
+            bench.text(a, &format!("SADD {key} {}", members.join(" ")));
+        }
+    }
+    bench.text(a, "SADD small a b c");
+    bench.text(a, "UNLINK one two small");
+    let text = info(&mut bench, a, "memory");
+    assert_eq!((field(&text, "lazyfree_pending_objects"), field(&text, "lazyfreed_objects")), ("2", "0"));
+    bench.maintain();
+    let text = info(&mut bench, a, "memory");
+    assert_eq!((field(&text, "lazyfree_pending_objects"), field(&text, "lazyfreed_objects")), ("0", "2"));
+    bench.text(a, "CONFIG RESETSTAT");
+    assert_eq!(field(&info(&mut bench, a, "memory"), "lazyfreed_objects"), "0");
+}
+
+#[test]
 fn who_is_there() {
     let mut bench = Bench::new();
     let clients: Vec<u32> = (0..3).map(|_| bench.connect(Protocol::Resp3)).collect();

@@ -47,6 +47,9 @@ pub(crate) struct Worker<'e> {
     now_us: u64,
     began: Instant,
     swept_ms: u64,
+    /// When a round was last timed, and how many have passed since.
+    timed_ms: u64,
+    untimed_ticks: u64,
     /// The server stops at this time at the latest.
     stop_ms: Option<u64>,
 }
@@ -74,6 +77,8 @@ impl<'e> Worker<'e> {
             now_us: 0,
             began: Instant::now(),
             swept_ms: now_ms,
+            timed_ms: 0,
+            untimed_ticks: 0,
             stop_ms: None,
         })
     }
@@ -101,6 +106,7 @@ impl<'e> Worker<'e> {
             if self.now_ms.saturating_sub(self.swept_ms) >= SWEEP_MS {
                 self.sweep();
             }
+            self.count_tick();
             if self.is_over() {
                 return Ok(());
             }
@@ -115,6 +121,17 @@ impl<'e> Worker<'e> {
         }
         if let Some(moment) = self.pace.moment(interval_us, || micros(self.began)) {
             crate::pace::sleep(moment);
+        }
+    }
+
+    /// Counts a round of the loop. Of those of a millisecond one is timed, and speaks for those since the last such one.
+    fn count_tick(&mut self) {
+        self.untimed_ticks += 1;
+        if self.now_ms != self.timed_ms {
+            let took_us = micros(self.began).saturating_sub(self.now_us);
+            let ticks = &self.engine.stats.workers[usize::from(self.id)].ticks;
+            ticks.passed(self.untimed_ticks, took_us * 1000);
+            (self.timed_ms, self.untimed_ticks) = (self.now_ms, 0);
         }
     }
 

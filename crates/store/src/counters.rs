@@ -26,9 +26,11 @@ pub enum Counter {
     Writes,
     /// Fields of hashes removed because their time had come.
     ExpiredFields,
+    /// Deleted values that maintenance has freed (`lazyfreed_objects`).
+    LazyFreed,
 }
 
-const COUNTERS: usize = 7;
+const COUNTERS: usize = 8;
 
 /// One worker's counters.
 #[derive(Default)]

@@ -250,10 +250,15 @@ impl Keyspace {
     pub fn discard(&self, garbage: Garbage) {
         self.reaper.discard(garbage);
     }
-    /// Memory of deleted values that maintenance has yet to free (`lazyfree_pending` in bytes).
+    /// Memory of deleted values that maintenance has yet to free.
     #[must_use]
     pub fn discarded_bytes(&self) -> usize {
         self.reaper.pending_bytes()
+    }
+    /// How many they are (`lazyfree_pending_objects`).
+    #[must_use]
+    pub fn discarded_objects(&self) -> usize {
+        self.reaper.pending_objects()
     }
     pub(crate) const fn reaper(&self) -> &Reaper {
         &self.reaper
@@ -437,6 +442,11 @@ impl<'w> Batch<'w> {
         hold.rewrote(op.db, key.hash);
         self.counters.add(Counter::Writes, 1);
         true
+    }
+    pub(crate) fn count_freed(&self, objects: usize) {
+        if objects > 0 {
+            self.counters.add(Counter::LazyFreed, objects as i64);
+        }
     }
     /// Whether somebody waits for a key of this one's shard.
     #[inline]

@@ -75,7 +75,9 @@ impl Maintenance {
         let keyspace = batch.keyspace();
         let shards = keyspace.shard_count();
         let mut step = MaintenanceStep { moved: locked.moved, ..MaintenanceStep::default() };
-        let worked = keyspace.reaper().step(REAP_CHUNKS) | locked.worked;
+        let reaped = keyspace.reaper().step(REAP_CHUNKS);
+        batch.count_freed(reaped.objects);
+        let worked = reaped.worked | locked.worked;
         self.steps = self.steps.wrapping_add(1);
         if worked {
             self.idle = 0;

@@ -26,6 +26,16 @@ enum Thing {
 pub(crate) struct Reaper {
     queue: Mutex<VecDeque<Thing>>,
     bytes: AtomicUsize,
+    objects: AtomicUsize,
+}
+
+/// What a step has done.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Reaped {
+    /// Something was there.
+    pub(crate) worked: bool,
+    /// Deleted values that are gone now.
+    pub(crate) objects: usize,
 }
 
 impl Reaper {
@@ -34,6 +44,7 @@ impl Reaper {
         if queue.len() >= QUEUE_MAX {
             return Some(thing);
         }
+        self.objects.fetch_add(usize::from(matches!(thing, Thing::Garbage(_))), Relaxed);
         queue.push_back(thing);
         self.bytes.fetch_add(bytes, Relaxed);
         None
@@ -49,9 +60,14 @@ impl Reaper {
     pub(crate) fn pending_bytes(&self) -> usize {
         self.bytes.load(Relaxed)
     }
-    /// Frees up to `chunks` pieces of about 64 KiB. Returns whether anything was there.
-    pub(crate) fn step(&self, chunks: usize) -> bool {
-        let Some(thing) = lock(&self.queue).pop_front() else { return false };
+    /// Deleted values that wait to be freed.
+    pub(crate) fn pending_objects(&self) -> usize {
+        self.objects.load(Relaxed)
+    }
+    /// Frees up to `chunks` pieces of about 64 KiB.
+    pub(crate) fn step(&self, chunks: usize) -> Reaped {
+        let Some(thing) = lock(&self.queue).pop_front() else { return Reaped::default() };
+        let mut reaped = Reaped { worked: true, objects: 0 };
         match thing {
             Thing::Array(array) => {
                 self.bytes.fetch_sub(array.bytes(), Relaxed);
@@ -64,12 +80,14 @@ impl Reaper {
                 self.bytes.fetch_sub(before.saturating_sub(after), Relaxed);
                 if done {
                     drop(garbage);
+                    self.objects.fetch_sub(1, Relaxed);
+                    reaped.objects = 1;
                 } else {
                     lock(&self.queue).push_back(Thing::Garbage(garbage));
                 }
             }
         }
-        true
+        reaped
     }
 }
 

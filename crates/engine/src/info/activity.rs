@@ -124,15 +124,13 @@ pub(super) fn stats(engine: &Engine, report: &mut Report, _now_ms: u64) {
     ]);
     report.field("client_query_buffer_limit_disconnections", load(&stats.query_limit_closed));
     report.field("client_output_buffer_limit_disconnections", load(&stats.output_limit_closed));
-    report.fixed(&[
-        ("reply_buffer_shrinks", "0"),
-        ("reply_buffer_expands", "0"),
-        ("eventloop_cycles", "0"),
-        ("eventloop_duration_sum", "0"),
-        ("eventloop_duration_cmd_sum", "0"),
-        ("instantaneous_eventloop_cycles_per_sec", "0"),
-        ("instantaneous_eventloop_duration_usec", "0"),
-    ]);
+    report.fixed(&[("reply_buffer_shrinks", "0"), ("reply_buffer_expands", "0")]);
+    let ([ticks, tick_ns], [per_second, each_ns]) = (stats.ticks(), stats.tick_rates());
+    report.field("eventloop_cycles", ticks);
+    report.field("eventloop_duration_sum", tick_ns / 1000);
+    report.field("eventloop_duration_cmd_sum", stats.command_ns() / 1000);
+    report.field("instantaneous_eventloop_cycles_per_sec", per_second);
+    report.field("instantaneous_eventloop_duration_usec", each_ns / 1000);
     report.field("acl_access_denied_auth", denials(Reason::Auth));
     report.field("acl_access_denied_cmd", denials(Reason::Command));
     report.field("acl_access_denied_key", denials(Reason::Key));

@@ -11,8 +11,14 @@ use crate::error::full_name;
 use crate::number::parse_double;
 
 /// Counters of the keyspace that RESETSTAT sets back.
-pub(super) const KEYSPACE_COUNTERS: [Counter; 5] =
-    [Counter::Hits, Counter::Misses, Counter::Expired, Counter::Evicted, Counter::ExpiredFields];
+pub(super) const KEYSPACE_COUNTERS: [Counter; 6] = [
+    Counter::Hits,
+    Counter::Misses,
+    Counter::Expired,
+    Counter::Evicted,
+    Counter::ExpiredFields,
+    Counter::LazyFreed,
+];
 
 /// A counter of the keyspace, without what was before RESETSTAT.
 pub(super) fn since_reset(engine: &Engine, counter: Counter) -> u64 {

@@ -1,7 +1,9 @@
 //! Owns: the sections Server, Clients, Memory and CPU.
 
 use std::sync::atomic::Ordering::Relaxed;
+use weft_store::Counter;
 
+use super::commands::since_reset;
 use super::process::{Cpu, Memory, OS};
 use super::{Report, VERSION, human, ratio};
 use crate::REDIS_VERSION;
@@ -211,8 +213,8 @@ pub(super) fn memory(engine: &Engine, report: &mut Report, _now_ms: u64) {
         ("mem_overhead_db_hashtable_rehashing", "0"),
         ("active_defrag_running", "0"),
     ]);
-    report.field("lazyfree_pending_objects", 0);
-    report.field("lazyfreed_objects", 0);
+    report.field("lazyfree_pending_objects", engine.keyspace.discarded_objects());
+    report.field("lazyfreed_objects", since_reset(engine, Counter::LazyFreed));
     report.field("table_limbo_bytes", engine.keyspace.limbo_bytes());
     report.field("table_resident_human", human(figures.table_bytes));
 }
