@@ -124,7 +124,7 @@ impl<'e> Worker<'e> {
         }
     }
 
-    /// Counts a round of the loop. Of those of a millisecond one is timed, and speaks for those since the last such one.
+    /// Counts a round of the loop. Of those of a millisecond one is timed, for all since the last such one.
     fn count_tick(&mut self) {
         self.untimed_ticks += 1;
         if self.now_ms != self.timed_ms {
