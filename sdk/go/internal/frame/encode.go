@@ -29,7 +29,7 @@ func AppendRequest[T string | []byte](dst []byte, channel uint16, argv []T, mode
 }
 
 // appendStraight appends the layouts that most requests have: byte strings and integers, then perhaps a list of byte strings to the
-// end, or no options. It appends nothing and reports false when the matcher has to look.
+// end, or no options, or one that is a keyword and an integer. It appends nothing and reports false when the matcher has to look.
 func appendStraight[T string | []byte](dst []byte, channel uint16, argv []T, mode Mode) ([]byte, bool) {
 	if len(argv) == 0 {
 		return dst, false
@@ -48,6 +48,12 @@ func appendStraight[T string | []byte](dst []byte, channel uint16, argv []T, mod
 		switch {
 		case f.Kind == Opts8 && i == len(fields)-1 && next == len(argv):
 			return append(dst, 0), true
+		case f.Kind == Opts8 && i == len(fields)-1 && next == len(argv)-2:
+			bit, v, ok := oneNumber(f, argv[next], argv[next+1], mode)
+			if !ok {
+				return dst[:from], false
+			}
+			return append64(append(dst, 1<<bit), uint64(v)), true
 		case f.Kind == List16 && i == len(fields)-1:
 			n := len(argv) - next
 			if f.Counted || len(f.Items) != 1 || f.Items[0].Kind != Str16 || n < max(1, f.Min) || n > math.MaxUint16 {
@@ -82,6 +88,22 @@ func appendStraight[T string | []byte](dst []byte, channel uint16, argv []T, mod
 		return dst[:from], false
 	}
 	return dst, true
+}
+
+// oneNumber returns which bit the only option of a command is, and its integer, if it has just that: SET key value PX 1000.
+func oneNumber[T string | []byte](f *Field, word, number T, mode Mode) (bit int, v int64, ok bool) {
+	for i := range f.Bits {
+		b := &f.Bits[i]
+		if len(b.Token) == 0 || len(b.Token[0]) != len(word) || string(word) != b.Token[0] && (mode == Exact || !equalFold(word, b.Token[0])) {
+			continue
+		}
+		if len(b.Token) != 1 || len(b.Fields) != 1 || b.Fields[0].Kind != I64 || f.checkBits(1<<i) != "" {
+			return 0, 0, false
+		}
+		v, ok = ParseInt(number)
+		return i, v, ok
+	}
+	return 0, 0, false
 }
 
 // AppendArgv appends an ARGV frame.
@@ -171,9 +193,32 @@ type opcode struct {
 // nameMax is more than the longest name of a command.
 const nameMax = 32
 
+// near has commands by place, so that most are found without a hash. The first of a place has it, and opcodes begin with what is used most.
+var near = func() (places [1 << 8]struct {
+	name string
+	op   opcode
+}) {
+	for i := range core {
+		if name := core[i].Name; name != "" {
+			if at := &places[place(name)]; at.name == "" {
+				at.name, at.op = name, opcode{layout: &core[i], core: uint16(i)}
+			}
+		}
+	}
+	return places
+}()
+
+// place is where near has a name, which is not empty.
+func place[T string | []byte](name T) uint8 {
+	return name[0]*3 ^ name[len(name)/3]*7 ^ name[len(name)-1]*29 ^ uint8(len(name))<<5
+}
+
 func find[T string | []byte](name T, mode Mode) (opcode, bool) {
-	if len(name) > nameMax {
+	if len(name) > nameMax || len(name) == 0 {
 		return opcode{}, false
+	}
+	if at := &near[place(name)]; string(name) == at.name {
+		return at.op, true
 	}
 	var room [nameMax]byte
 	key := room[:copy(room[:], name)]
