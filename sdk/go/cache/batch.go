@@ -109,8 +109,8 @@ func (c *Cache[K, V]) getBatch(ctx context.Context, s *scratch[V], keys []K, res
 		if c.local != nil {
 			hash, begun = s.hashes[next], s.stamps[next]
 		}
-		s.done(next, &ops[next])
 		c.result(s, &ops[next], hash, begun, keys[i], &results[i], &t)
+		s.done(next, &ops[next])
 		next++
 	}
 	c.counters.tell(&t)
@@ -200,8 +200,11 @@ func (c *Cache[K, V]) setBatch(ctx context.Context, s *scratch[V], items []Item[
 		if item.TTL != 0 {
 			ttl, soft = item.TTL, 0
 		}
-		hash := maphash.Bytes(hashSeed, ops[j].Key)
-		c.flights.forget(hash, item.Key)
+		var hash uint64
+		if c.local != nil || !c.flights.none() {
+			hash = maphash.Bytes(hashSeed, ops[j].Key)
+			c.flights.forget(hash, item.Key)
+		}
 		c.wrote(hash, ops[j].Err, &item.Key, &item.Value, len(ops[j].Value), ttl, soft, &counted)
 		if ops[j].Err != nil {
 			failed(s.ends[3*j], &StoreError{ops[j].Err})

@@ -26,8 +26,10 @@ type Cache[K comparable, V any] struct {
 	flights     flights[K, V]
 	refreshes   atomic.Int64 // under way
 
-	ctx        context.Context // ends with Close
-	cancel     context.CancelFunc
+	ctx            context.Context // ends with Close
+	cancel         context.CancelFunc
+	cheapDeadlines bool // see DeadlineHeeder
+
 	closing    sync.Mutex // guards background against Close
 	closed     bool
 	background sync.WaitGroup // goroutines that load, refresh and track
@@ -61,6 +63,7 @@ func New[K comparable, V any](t Transport, codec Codec[V], options Options[K, V]
 	c.counters.observer = options.Observer
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.flights.init()
+	_, c.cheapDeadlines = t.(DeadlineHeeder)
 	if options.Local != nil {
 		c.local = &level[K, V]{store: options.Local, ttl: options.LocalTTL}
 		c.track()
@@ -186,8 +189,9 @@ func (c *Cache[K, V]) fetch(ctx context.Context, s *scratch[V], hash uint64, key
 	op := &s.size(1)[0]
 	s.read(0, op, s.key)
 	c.transport.Do(ctx, s.ops)
+	err := c.take(s, op, hash, from, key, r, t)
 	s.done(0, op)
-	return c.take(s, op, hash, from, key, r, t)
+	return err
 }
 
 // take makes a reading of an OpGet, a miss when that failed.
@@ -260,8 +264,11 @@ func (c *Cache[K, V]) store(ctx context.Context, s *scratch[V], ttl, soft time.D
 	op.Kind, op.Key, op.Value, op.TTL = OpSet, s.key, s.value, c.jitter(ttl)
 	c.transport.Do(ctx, s.ops)
 	err := op.Err
-	hash := maphash.Bytes(hashSeed, s.key)
-	c.flights.forget(hash, *key)
+	var hash uint64
+	if c.local != nil || !c.flights.none() {
+		hash = maphash.Bytes(hashSeed, s.key)
+		c.flights.forget(hash, *key)
+	}
 	var t tally
 	c.wrote(hash, err, key, value, len(s.value), ttl, soft, &t)
 	c.counters.tell(&t)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 )
 
 // flight is one fetching or loading of a key. Its table's shard guards everything but done's being closed.
@@ -21,6 +22,7 @@ type flight[V any] struct {
 
 // flights has the flights of all keys of a cache, whether one was asked for or many.
 type flights[K comparable, V any] struct {
+	flying atomic.Int64 // no fewer than there are
 	shards [32]flightShard[K, V]
 }
 
@@ -43,8 +45,8 @@ func (t *flights[K, V]) shard(hash uint64) *flightShard[K, V] {
 }
 
 // join returns the flight of a key, and whether it is new and the caller has to finish it. A caller who wants a fresh value does not
-// join one that may bring a cached one, but takes its place.
-func (t *flights[K, V]) join(hash uint64, key K, fresh bool) (f *flight[V], leads bool) {
+// join one that may bring a cached one, but takes its place. A spare flight, if there is one, is used for it.
+func (t *flights[K, V]) join(hash uint64, key K, fresh bool, spare **flight[V]) (f *flight[V], leads bool) {
 	s := t.shard(hash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +60,14 @@ func (t *flights[K, V]) join(hash uint64, key K, fresh bool) (f *flight[V], lead
 		f.joined++
 		return f, false
 	}
-	f = &flight[V]{alone: fresh}
+	if f == nil {
+		t.flying.Add(1)
+	}
+	if f = *spare; f == nil {
+		f = &flight[V]{}
+	}
+	*spare = nil
+	f.alone = fresh
 	s.flying[key] = f
 	return f, true
 }
@@ -77,23 +86,50 @@ func (t *flights[K, V]) finish(hash uint64, f *flight[V], value V, st state, err
 	}
 }
 
+// land is finish and leave. It reports whether nobody has joined, and so nobody ever will: then the flight is as good as new.
+func (t *flights[K, V]) land(hash uint64, key K, f *flight[V], value V, st state) (spare bool) {
+	s := t.shard(hash)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flying[key] == f {
+		delete(s.flying, key)
+		t.flying.Add(-1)
+	}
+	if f.joined == 0 && !f.over && f.done == nil {
+		*f = flight[V]{}
+		return true
+	}
+	if !f.over {
+		f.value, f.state, f.over = value, st, true
+		if f.done != nil {
+			close(f.done)
+		}
+	}
+	return false
+}
+
 // leave takes a flight out of the table: who comes later begins anew.
 func (t *flights[K, V]) leave(hash uint64, key K, f *flight[V]) {
 	s := t.shard(hash)
 	s.mu.Lock()
 	if s.flying[key] == f {
 		delete(s.flying, key)
+		t.flying.Add(-1)
 	}
 	s.mu.Unlock()
 }
+
+// none reports that there is nothing to forget.
+func (t *flights[K, V]) none() bool { return t.flying.Load() == 0 }
 
 // forget takes whatever flight a key has out of the table, because the key has been written: who comes later must not get what was read
 // or loaded before that.
 func (t *flights[K, V]) forget(hash uint64, key K) {
 	s := t.shard(hash)
 	s.mu.Lock()
-	if len(s.flying) > 0 {
+	if _, there := s.flying[key]; there {
 		delete(s.flying, key)
+		t.flying.Add(-1)
 	}
 	s.mu.Unlock()
 }

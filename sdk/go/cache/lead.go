@@ -105,9 +105,9 @@ func (l *loading[K, V]) withLeases() {
 	waiting := l.rest
 	begun := time.Now()
 	for pause := waitPauseMin; ; pause = min(pause*3/2, waitPauseMax) {
-		bounded, cancel := c.bound(l.ctx)
+		bounded, bound := c.bound(l.ctx)
 		c.acquire(bounded, waiting, l.token)
-		cancel()
+		bound.end()
 		var ours, others []*task[K, V]
 		held := false
 		for _, w := range waiting {
@@ -143,9 +143,9 @@ func (l *loading[K, V]) found(w *task[K, V], begun time.Time) {
 	l.finish(w, w.read.value, w.read.state, nil)
 	l.c.flights.leave(w.hash, w.key, w.flight)
 	if w.held {
-		bounded, cancel := l.c.bound(l.ctx)
+		bounded, bound := l.c.bound(l.ctx)
 		l.c.release(bounded, w, l.token)
-		cancel()
+		bound.end()
 	}
 }
 
@@ -187,9 +187,9 @@ func (l *loading[K, V]) run(tasks []*task[K, V], store bool) {
 	}
 	if store && l.c.ctx.Err() == nil {
 		// Not the load's context: it may have just ended, and the value is here.
-		bounded, cancel := c.bound(context.WithoutCancel(l.ctx))
+		bounded, bound := c.bound(context.WithoutCancel(l.ctx))
 		c.fill(bounded, tasks, l.token, &l.terms, took)
-		cancel()
+		bound.end()
 	}
 	for _, w := range tasks {
 		if w.flight != nil {

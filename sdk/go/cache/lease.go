@@ -26,8 +26,8 @@ func (c *Cache[K, V]) readTasks(ctx context.Context, tasks []*task[K, V]) {
 		}
 		c.transport.Do(ctx, ops)
 		for i, w := range tasks[:n] {
-			s.done(i, &ops[i])
 			w.err = c.take(s, &ops[i], w.hash, stamps[i], w.key, &w.read, &t)
+			s.done(i, &ops[i])
 		}
 		tasks = tasks[n:]
 	}
@@ -62,12 +62,12 @@ func (c *Cache[K, V]) acquire(ctx context.Context, tasks []*task[K, V], token []
 		}
 		c.transport.Do(ctx, ops)
 		for i, w := range tasks[:n] {
-			s.done(i, &ops[2*i+1])
 			w.held = ops[2*i].Err == nil && ops[2*i].Found
 			if w.err = c.take(s, &ops[2*i+1], w.hash, stamps[i], w.key, &w.read, &t); ops[2*i].Err != nil {
 				c.counters.add(EventStoreError, 1)
 				w.err = ops[2*i].Err
 			}
+			s.done(i, &ops[2*i+1])
 		}
 		tasks = tasks[n:]
 	}
@@ -109,9 +109,9 @@ func (c *Cache[K, V]) renewing(ctx context.Context, tasks []*task[K, V], token [
 			return
 		}
 		for from := 0; from < len(ops); from += c.options.BatchMax {
-			bounded, cancel := c.bound(ctx)
+			bounded, bound := c.bound(ctx)
 			c.transport.Do(bounded, ops[from:min(from+c.options.BatchMax, len(ops))])
-			cancel()
+			bound.end()
 		}
 		if ctx.Err() == nil {
 			timer.Reset(c.options.LeaseTTL / 3)

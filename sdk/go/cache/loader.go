@@ -9,6 +9,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/deadline"
 )
 
 // Loader loads one value from the source. ErrNotFound says that there is none. Its context has the values of the caller's and ends with
@@ -47,7 +49,7 @@ func (c *Cache[K, V]) GetOrLoad(ctx context.Context, key K, load Loader[K, V], o
 		}
 	}
 	for {
-		f, leads := c.flights.join(hash, key, t.fresh)
+		f, leads := c.flights.join(hash, key, t.fresh, &s.flight)
 		if leads {
 			return c.leadOne(ctx, s, hash, key, f, load, t)
 		}
@@ -99,9 +101,9 @@ func (c *Cache[K, V]) leadOne(ctx context.Context, s *scratch[V], hash uint64, k
 	var err error
 	if !t.fresh {
 		var counted tally
-		bounded, cancel := c.bound(ctx)
+		bounded, bound := c.bound(ctx)
 		err = c.fetch(bounded, s, hash, key, r, &counted)
-		cancel()
+		bound.end()
 		if err != nil && ctx.Err() != nil {
 			return r.value, context.Cause(ctx)
 		}
@@ -110,9 +112,12 @@ func (c *Cache[K, V]) leadOne(ctx context.Context, s *scratch[V], hash uint64, k
 	}
 	if r.state != stateMiss {
 		left = false
-		c.flights.finish(hash, f, r.value, r.state, nil)
-		c.flights.leave(hash, key, f)
-		c.refreshIfDue(ctx, hash, key, r, single(load), t)
+		if c.flights.land(hash, key, f, r.value, r.state) {
+			s.flight = f
+		}
+		if r.fresh != 0 {
+			c.refreshIfDue(ctx, hash, key, r, single(load), t)
+		}
 		return outcome(r.value, r.state, nil)
 	}
 	c.flights.watch(hash, f)
@@ -125,15 +130,36 @@ func (c *Cache[K, V]) leadOne(ctx context.Context, s *scratch[V], hash uint64, k
 	return outcome(v, st, err)
 }
 
-// bound gives the context of a round trip that a load depends on an end.
-func (c *Cache[K, V]) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+// bound gives the context of a round trip that a load depends on an end. Its second result has to be ended.
+func (c *Cache[K, V]) bound(ctx context.Context) (context.Context, bounding) {
 	if c.options.StoreTimeout <= 0 {
-		return ctx, func() {}
+		return ctx, bounding{}
 	}
-	if end, ok := ctx.Deadline(); ok && time.Until(end) <= c.options.StoreTimeout {
-		return ctx, func() {}
+	now := time.Now()
+	if end, ok := ctx.Deadline(); ok && end.Sub(now) <= c.options.StoreTimeout {
+		return ctx, bounding{}
 	}
-	return context.WithTimeout(ctx, c.options.StoreTimeout)
+	if c.cheapDeadlines {
+		d := deadline.New(ctx, now.Add(c.options.StoreTimeout))
+		return d, bounding{deadline: d}
+	}
+	ctx, cancel := context.WithDeadline(ctx, now.Add(c.options.StoreTimeout))
+	return ctx, bounding{cancel: cancel}
+}
+
+// bounding is what bound has made.
+type bounding struct {
+	deadline *deadline.Context
+	cancel   context.CancelFunc
+}
+
+func (b bounding) end() {
+	switch {
+	case b.deadline != nil:
+		b.deadline.End()
+	case b.cancel != nil:
+		b.cancel()
+	}
 }
 
 // early reports whether to refresh a value now that stays fresh for left nanoseconds and took so long to load: always behind that, and
@@ -207,9 +233,10 @@ func (c *Cache[K, V]) servedManyLocally(ctx context.Context, wanted []*task[K, V
 // waiting for those of others, so that two calls never wait for each other.
 func (c *Cache[K, V]) getOrLoadOnce(ctx context.Context, wanted []*task[K, V], load ManyLoader[K, V], t terms) (again []*task[K, V]) {
 	var own, others []*task[K, V]
+	var spare *flight[V] // there is none
 	for _, w := range wanted {
 		var leads bool
-		if w.flight, leads = c.flights.join(w.hash, w.key, t.fresh); leads {
+		if w.flight, leads = c.flights.join(w.hash, w.key, t.fresh, &spare); leads {
 			own = append(own, w)
 		} else {
 			others = append(others, w)
@@ -254,9 +281,9 @@ func (c *Cache[K, V]) leadMany(ctx context.Context, own []*task[K, V], load Many
 	}
 	left := own // by a panic of the transport
 	defer func() { c.leftAll(left) }()
-	bounded, cancel := c.bound(ctx)
+	bounded, bound := c.bound(ctx)
 	c.readTasks(bounded, own)
-	cancel()
+	bound.end()
 	gone := ctx.Err() != nil
 	var counted tally
 	for _, w := range own {

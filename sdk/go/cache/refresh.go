@@ -42,16 +42,16 @@ func (c *Cache[K, V]) refreshNow(ctx context.Context, hash uint64, key K, seen i
 		l.token = newToken()
 		alone := []*task[K, V]{w}
 		c.leaseKeys(alone)
-		bounded, cancel := c.bound(detached)
+		bounded, bound := c.bound(detached)
 		c.acquire(bounded, alone, l.token)
-		cancel()
+		bound.end()
 		if !w.held {
 			return // another process does it, or the store is away
 		}
 		if w.read.state != stateMiss && (w.read.fresh == 0 || w.read.fresh > seen) { // another has done it
-			bounded, cancel := c.bound(detached)
+			bounded, bound := c.bound(detached)
 			c.release(bounded, w, l.token)
-			cancel()
+			bound.end()
 			return
 		}
 	}

@@ -24,7 +24,8 @@ type Transport interface {
 type OpKind uint8
 
 const (
-	// OpGet appends the value at Key to Value, and sets Found. (GET)
+	// OpGet appends the value at Key to Value, and sets Found. Where Value is empty it may set it to memory of its own instead, which does
+	// not change any more, and sets Lent. (GET, MGET)
 	OpGet OpKind = iota + 1
 	// OpSet stores Value at Key for TTL, without end if that is 0. (SET, SET PX)
 	OpSet
@@ -52,6 +53,7 @@ const (
 type Op struct {
 	Kind   OpKind
 	Found  bool
+	Lent   bool // Value is not the caller's
 	Key    []byte
 	Lease  []byte
 	Token  []byte
@@ -67,6 +69,13 @@ type Tracker interface {
 	// Track calls Invalidate for each key with the prefix that is written by anybody, and Flush when it cannot say any more what has been
 	// written. It returns when messages flow, and goes on until the context ends; a connection that breaks is opened again.
 	Track(ctx context.Context, prefix string, events TrackEvents) error
+}
+
+// DeadlineHeeder is a Transport that heeds the deadline of a context without asking for its Done, if it can. The cache then bounds its round
+// trips with contexts that make a timer and a channel only when they are asked.
+type DeadlineHeeder interface {
+	// HeedsDeadlines does nothing.
+	HeedsDeadlines()
 }
 
 // TrackEvents are what a [Tracker] calls, one at a time for each node. They do not block.

@@ -42,6 +42,7 @@ type scratch[V any] struct {
 	// With a first level, of each key that is asked for.
 	hashes []uint64
 	stamps []stamp
+	flight *flight[V] // a spare one
 }
 
 // Bounds of what is kept for another call.
@@ -97,8 +98,14 @@ func (s *scratch[V]) read(i int, op *Op, key []byte) {
 	op.Kind, op.Key, op.Value = OpGet, key, s.reads[i][:0]
 }
 
-// done keeps the buffer that an op has read into.
-func (s *scratch[V]) done(i int, op *Op) { s.reads[i] = op.Value }
+// done keeps the buffer that an op has read into, when what it has read has been decoded.
+func (s *scratch[V]) done(i int, op *Op) {
+	if op.Lent {
+		op.Value = nil // a scratch must not hold it any longer
+		return
+	}
+	s.reads[i] = op.Value
+}
 
 // encode appends v to dst as it is stored.
 func (c *Cache[K, V]) encode(s *scratch[V], dst []byte, v *V, t *terms, load time.Duration, now time.Time) ([]byte, error) {
@@ -164,7 +171,7 @@ func jittering(d time.Duration, fraction float64) time.Duration {
 	if fraction > 0 {
 		d -= time.Duration(rand.Float64() * fraction * float64(d))
 	}
-	return max(d.Truncate(time.Millisecond), time.Millisecond)
+	return max(d/time.Millisecond, 1) * time.Millisecond
 }
 
 // decode reads what is stored into r, which is on the heap. What cannot be read is a miss, and r.why says why.

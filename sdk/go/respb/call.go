@@ -6,6 +6,9 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/deadline"
 )
 
 // States of a call. Whoever moves it away from waiting decides: the reader that the caller gets the replies, or the caller that nobody does.
@@ -31,6 +34,7 @@ type call struct {
 	blocks   bool          // RESP3: the command may block
 	confirms int           // RESP3: pushes that stand for the reply
 	counted  int           // what it counts against InFlightMax
+	timer    *time.Timer   // for deadlines
 }
 
 var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
@@ -69,23 +73,55 @@ func (c *call) finish(err error) {
 	}
 }
 
+// waitOrEnd reports that the replies are there, and not that the context has ended.
+func (c *call) waitOrEnd(ctx context.Context) bool {
+	d, ok := ctx.(*deadline.Context)
+	if !ok {
+		end := ctx.Done()
+		if end == nil {
+			<-c.done
+			return true
+		}
+		select {
+		case <-c.done:
+			return true
+		case <-end:
+			return false
+		}
+	}
+	at, _ := d.Deadline()
+	if c.timer == nil {
+		c.timer = time.NewTimer(time.Until(at))
+	} else {
+		c.timer.Reset(time.Until(at))
+	}
+	replied := false
+	select {
+	case <-c.done:
+		replied = true
+	case <-d.Parent().Done():
+	case <-c.timer.C:
+		return false
+	}
+	if !c.timer.Stop() {
+		select { // it must not end the next
+		case <-c.timer.C:
+		default:
+		}
+	}
+	return replied
+}
+
 // wait returns when the replies are there, or gives the call up with the context. After an error the call is not the caller's any more
 // if abandoned is true.
 func (c *call) wait(ctx context.Context) (abandoned bool) {
-	end := ctx.Done()
-	if end == nil {
-		<-c.done
-		return false
-	}
 	select {
 	case <-c.done:
 		return false
 	default:
 	}
-	select {
-	case <-c.done:
+	if c.waitOrEnd(ctx) {
 		return false
-	case <-end:
 	}
 	l, lane, first, n := c.lane.link, c.lane, c.first, len(c.values)
 	blocks := c.blocks

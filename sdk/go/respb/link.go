@@ -171,7 +171,10 @@ const keepWriteBytes = 256 << 10
 
 // complete runs the roles that begin gave to the caller and waits for the replies.
 func (l *link) complete(ctx context.Context, c *call, write, read bool) (abandoned bool) {
-	sleeps := ctx.Done() == nil
+	sleeps := false
+	if _, ends := ctx.Deadline(); !ends {
+		sleeps = ctx.Done() == nil
+	}
 	if read {
 		polls := c.alone && l.wire.mayPoll()
 		if sleeps || polls && l.binary {

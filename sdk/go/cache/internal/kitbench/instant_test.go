@@ -43,7 +43,7 @@ func (c *instant) Write(p []byte) (int, error) {
 		c.in = append(c.in, p...)
 		data = c.in
 	}
-	var words [8][]byte
+	var words [1 + batch][]byte
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
 	for {
@@ -59,8 +59,8 @@ func (c *instant) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// command takes a whole command off data; words beyond the eighth are dropped.
-func command(data []byte, words *[8][]byte) (n int, rest []byte, ok bool) {
+// command takes a whole command off data; words beyond what fits are dropped.
+func command(data []byte, words *[1 + batch][]byte) (n int, rest []byte, ok bool) {
 	n, rest, ok = header(data, '*')
 	for i := 0; i < n && ok; i++ {
 		var size int
@@ -89,13 +89,12 @@ func header(data []byte, mark byte) (n int, rest []byte, ok bool) {
 func (c *instant) reply(words [][]byte) {
 	switch name := words[0]; {
 	case len(name) == 3 && name[0]|32 == 'g':
-		v, ok := c.store.values[string(words[1])]
-		if !ok {
-			c.out = append(c.out, "$-1\r\n"...)
-			return
+		c.value(words[1])
+	case len(name) == 4 && name[0]|32 == 'm':
+		c.out = append(strconv.AppendInt(append(c.out, '*'), int64(len(words)-1), 10), "\r\n"...)
+		for _, key := range words[1:] {
+			c.value(key)
 		}
-		c.out = strconv.AppendInt(append(c.out, '$'), int64(len(v)), 10)
-		c.out = append(append(append(c.out, "\r\n"...), v...), "\r\n"...)
 	case len(name) == 3 && name[0]|32 == 's':
 		key := words[1]
 		c.store.values[string(key)] = append(c.store.values[string(key)][:0], words[2]...)
@@ -105,6 +104,16 @@ func (c *instant) reply(words [][]byte) {
 	default:
 		c.out = append(c.out, "+OK\r\n"...)
 	}
+}
+
+func (c *instant) value(key []byte) {
+	v, ok := c.store.values[string(key)]
+	if !ok {
+		c.out = append(c.out, "$-1\r\n"...)
+		return
+	}
+	c.out = strconv.AppendInt(append(c.out, '$'), int64(len(v)), 10)
+	c.out = append(append(append(c.out, "\r\n"...), v...), "\r\n"...)
 }
 
 func (c *instant) Read(p []byte) (int, error) {

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -29,6 +30,7 @@ type Transport struct {
 
 	single       bool // a pipeline goes to one server
 	transactions command.Transactions
+	reads        command.Reads
 }
 
 // Option changes a Transport.
@@ -64,6 +66,55 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 		}
 		return
 	}
+	if t.single {
+		t.reads.Run(ctx, ops, t.mget, t.run)
+		return
+	}
+	t.run(ctx, ops)
+}
+
+// mget reads keys of one server.
+func (t *Transport) mget(ctx context.Context, ops []cache.Op) {
+	m := t.newMaker(ctx, ops)
+	var some [4]*redis.StringSliceCmd // mostly enough
+	commands := some[:0]
+	pipe := t.client.Pipeline()
+	for part := range slices.Chunk(ops, command.ReadsMax) {
+		c := redis.NewStringSliceCmd(ctx, m.mget(part)...)
+		commands = append(commands, c)
+		_ = pipe.Process(ctx, c)
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	for _, c := range commands {
+		part := ops[:min(len(ops), command.ReadsMax)]
+		ops = ops[len(part):]
+		values, err := c.Result()
+		if err == nil && len(values) != len(part) {
+			err = command.ErrReply
+		}
+		if err != nil {
+			if redisErr := redis.Error(nil); errors.As(err, &redisErr) {
+				t.reads.Refused()
+				continue
+			}
+			for i := range part {
+				part[i].Err = err
+			}
+			continue
+		}
+		for i, text := range values {
+			if text != "" { // which is nil here as well
+				command.Give(&part[i], text)
+			}
+		}
+	}
+	if m.lent != nil {
+		t.giveBack(m.lent)
+	}
+}
+
+// run runs operations as one batch of commands.
+func (t *Transport) run(ctx context.Context, ops []cache.Op) {
 	missing := t.scripts.Missing()
 	m := t.newMaker(ctx, ops)
 	commands := m.room(len(ops))
@@ -111,7 +162,7 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 		t.guarded(ctx, guarded)
 	}
 	if len(hashes) > 0 {
-		command.Again(ctx, t, command.Replace(ctx, session{t.client}, &t.transactions, hashes))
+		command.Again(ctx, t.run, command.Replace(ctx, session{t.client}, &t.transactions, hashes))
 	}
 }
 
@@ -136,8 +187,7 @@ func take(op *cache.Op, c redis.Cmder) {
 	}
 	switch c := c.(type) {
 	case *redis.StringCmd:
-		op.Found = true
-		op.Value = append(op.Value, c.Val()...)
+		command.Give(op, c.Val())
 	case *redis.StatusCmd:
 		op.Found = true
 	case *redis.BoolCmd:

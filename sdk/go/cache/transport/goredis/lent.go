@@ -5,6 +5,7 @@ package goredis
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +20,7 @@ type lent struct {
 	sets []set
 	used struct{ gets, sets int }
 	all  []redis.Cmder // of the batch
+	args []any         // of MGETs
 
 	digits []byte        // of all times to live
 	ttl    time.Duration // that millis is
@@ -83,6 +85,8 @@ func (t *Transport) giveBack(l *lent) {
 	l.digits, l.ttl = l.digits[:0], 0
 	clear(l.all)
 	l.all = l.all[:0]
+	clear(l.args)
+	l.args = l.args[:0]
 	if len(l.gets) <= lentMax && len(l.sets) <= lentMax {
 		t.idle.Put(l)
 	}
@@ -94,6 +98,19 @@ func (l *lent) get(op *cache.Op) redis.Cmder {
 	g.key = op.Key
 	g.cmd.SetErr(nil)
 	return &g.cmd
+}
+
+// mget returns the arguments of MGET, which are the keys of the GETs that it stands for.
+func (l *lent) mget(ops []cache.Op) []any {
+	from := len(l.args)
+	l.args = append(slices.Grow(l.args, 1+len(ops)), "mget")
+	for i := range ops {
+		g := &l.gets[l.used.gets]
+		l.used.gets++
+		g.key = ops[i].Key
+		l.args = append(l.args, &g.key)
+	}
+	return l.args[from:len(l.args):len(l.args)]
 }
 
 func (l *lent) set(op *cache.Op) redis.Cmder {

@@ -124,6 +124,19 @@ func (m *maker) command(op *cache.Op) redis.Cmder {
 	return redis.NewCmd(m.ctx, boxed(m.builder.Args(op))...)
 }
 
+// mget returns the arguments that read the keys of some operations.
+func (m *maker) mget(ops []cache.Op) []any {
+	if m.lent != nil {
+		return m.lent.mget(ops)
+	}
+	from := len(m.args)
+	m.args = append(slices.Grow(m.args, 1+len(ops)), "mget")
+	for i := range ops {
+		m.args = append(m.args, m.keys.Cut(len(ops[i].Key)))
+	}
+	return m.cut(from)
+}
+
 func (m *maker) get(key string) redis.Cmder {
 	if cap(m.gets) == 0 {
 		return redis.NewStringCmd(m.ctx, "get", key)

@@ -4,7 +4,9 @@ package rueidis
 import (
 	"context"
 	"net"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -19,14 +21,63 @@ type Transport struct {
 	client  rueidis.Client
 	option  rueidis.ClientOption
 	scripts command.Scripts
+	keeps   bool      // commands are not used again
+	rooms   sync.Pool // *room
 
 	single       bool // not a cluster
 	transactions command.Transactions
+	reads        command.Reads
 }
 
+// Option changes a Transport.
+type Option func(*Transport)
+
+// KeepCommands is for a client with a hook that keeps the words of commands after it has returned, such as one that logs them on another
+// goroutine. Otherwise batches use the memory of their words again when all replies are there.
+func KeepCommands() Option { return func(t *Transport) { t.keeps = true } }
+
 // New makes a transport of a client. The option is the one that the client was made with: tracking needs connections of its own.
-func New(client rueidis.Client, option rueidis.ClientOption) *Transport {
-	return &Transport{client: client, option: option, single: client.Mode() != rueidis.ClientModeCluster}
+func New(client rueidis.Client, option rueidis.ClientOption, options ...Option) *Transport {
+	t := &Transport{client: client, option: option, single: client.Mode() != rueidis.ClientModeCluster}
+	for _, o := range options {
+		o(t)
+	}
+	return t
+}
+
+// room is where the commands of a batch are made.
+type room struct {
+	text     []byte
+	keys     []string // of an MGET
+	commands rueidis.Commands
+}
+
+// Bounds of a room that is kept for another batch.
+const (
+	keepTextBytes = 256 << 10
+	keepCommands  = 4 << 10
+)
+
+func (t *Transport) borrow() *room {
+	if r, _ := t.rooms.Get().(*room); r != nil {
+		return r
+	}
+	return &room{}
+}
+
+// giveBack keeps a room for another batch, unless somebody may still look at what is in it: a command that has failed may not have been sent
+// yet.
+func (t *Transport) giveBack(r *room, results []rueidis.RedisResult) {
+	if t.keeps || cap(r.text) > keepTextBytes || cap(r.commands) > keepCommands {
+		return
+	}
+	for i := range results {
+		if results[i].NonRedisError() != nil {
+			return
+		}
+	}
+	r.commands = r.commands[:0] // they are the client's again
+	t.rooms.Put(r)
 }
 
 // Do is that of a cache.Transport.
@@ -40,8 +91,63 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 		}
 		return
 	}
+	if t.single {
+		t.reads.Run(ctx, ops, t.mget, t.run)
+		return
+	}
+	t.run(ctx, ops)
+}
+
+// mget reads keys of one server.
+func (t *Transport) mget(ctx context.Context, ops []cache.Op) {
+	m := t.borrow()
+	var text command.Text
+	text, m.text = command.TextIn(m.text, ops, false)
+	m.keys = slices.Grow(m.keys[:0], len(ops))
+	for i := range ops {
+		m.keys = append(m.keys, text.Cut(len(ops[i].Key)))
+	}
+	for part := range slices.Chunk(m.keys, command.ReadsMax) {
+		m.commands = append(m.commands, t.client.B().Mget().Key(part...).Build())
+	}
+	results := t.client.DoMulti(ctx, m.commands...)
+	defer t.giveBack(m, results)
+	for i := range results {
+		r := &results[i]
+		part := ops[:min(len(ops), command.ReadsMax)]
+		ops = ops[len(part):]
+		values, err := r.ToArray()
+		if err == nil && len(values) != len(part) {
+			err = command.ErrReply
+		}
+		if err != nil {
+			if _, refused := rueidis.IsRedisErr(err); refused {
+				t.reads.Refused()
+				continue
+			}
+			for i := range part {
+				part[i].Err = err
+			}
+			continue
+		}
+		for i := range values {
+			if !values[i].IsNil() {
+				var text string
+				if text, part[i].Err = values[i].ToString(); part[i].Err == nil {
+					command.Give(&part[i], text)
+				}
+			}
+		}
+	}
+}
+
+// run runs operations as one batch of commands.
+func (t *Transport) run(ctx context.Context, ops []cache.Op) {
 	missing := t.scripts.Missing()
-	commands, m := make(rueidis.Commands, 0, len(ops)), maker{b: t.client.B(), text: command.TextOf(ops, true)}
+	in := t.borrow()
+	m := maker{b: t.client.B(), single: t.single}
+	m.text, in.text = command.TextIn(in.text, ops, true)
+	commands := slices.Grow(in.commands, len(ops))
 	together := t.single && !t.transactions.Missing()
 	var guarded, hashes []*cache.Op
 	for i := range ops {
@@ -75,12 +181,14 @@ func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
 			}
 			take(op, r)
 		}
+		in.commands = commands
+		t.giveBack(in, results)
 	}
 	if len(guarded) > 0 {
 		t.guarded(ctx, guarded)
 	}
 	if len(hashes) > 0 {
-		command.Again(ctx, t, command.Replace(ctx, session{t.client}, &t.transactions, hashes))
+		command.Again(ctx, t.run, command.Replace(ctx, session{t.client}, &t.transactions, hashes))
 	}
 }
 
@@ -89,6 +197,9 @@ type maker struct {
 	b       rueidis.Builder
 	text    command.Text
 	builder command.Builder
+
+	single bool // one server: a batch goes where its first command goes
+	led    bool // by a command with a slot, which the others need not have
 
 	ttl    time.Duration // that millis is
 	millis string
@@ -115,10 +226,18 @@ func (m *maker) command(op *cache.Op) rueidis.Completed {
 	key := m.text.Cut(len(op.Key))
 	switch op.Kind {
 	case cache.OpGet:
+		if m.led {
+			return m.b.Arbitrary("GET", key).ReadOnly()
+		}
+		m.led = m.single
 		return m.b.Get().Key(key).Build()
 	case cache.OpSet:
 		value := m.text.Cut(len(op.Value))
 		if op.TTL > 0 {
+			if m.led {
+				return m.b.Arbitrary("SET", key, value, "PX", m.px(op.TTL)).Build()
+			}
+			m.led = m.single
 			return m.b.Arbitrary("SET").Keys(key).Args(value, "PX", m.px(op.TTL)).Build()
 		}
 		return m.b.Set().Key(key).Value(value).Build()
@@ -162,8 +281,7 @@ func take(op *cache.Op, r *rueidis.RedisResult) {
 	case cache.OpGet:
 		text, err := r.ToString()
 		if op.Err = err; err == nil {
-			op.Found = true
-			op.Value = append(op.Value, text...)
+			command.Give(op, text)
 		}
 	case cache.OpSet, cache.OpAcquire:
 		op.Found = true

@@ -55,7 +55,7 @@ func Run(t *testing.T, tr cache.Transport) {
 	}{
 		{"Strings", s.strings}, {"Bytes", s.bytes}, {"TTL", s.ttl}, {"Leases", s.leases}, {"LeasesExpire", s.leasesExpire},
 		{"Contention", s.contention}, {"Hashes", s.hashes}, {"ManyHashes", s.manyHashes}, {"Batch", s.batch},
-		{"ErrorsByKey", s.errorsByKey}, {"Lent", s.lent}, {"Cancelled", s.cancelled}, {"Concurrent", s.concurrent},
+		{"ErrorsByKey", s.errorsByKey}, {"ManyReads", s.manyReads}, {"Lent", s.lent}, {"Cancelled", s.cancelled}, {"Concurrent", s.concurrent},
 		{"Cache", s.cache}, {"Stampede", s.stampede}, {"Tracking", s.tracking},
 	} {
 		t.Run(test.name, test.run)
@@ -401,6 +401,62 @@ func (s *suite) errorsByKey(t *testing.T) {
 	one := []cache.Op{{Kind: cache.OpGet, Key: s.key("wrong")}}
 	if s.tr.Do(testContext(t), one); one[0].Err == nil {
 		t.Error("no error")
+	}
+}
+
+// manyReads reads batches often enough for a transport to have found another way for them, and then some of other types and of none.
+func (s *suite) manyReads(t *testing.T) {
+	ctx := testContext(t)
+	const n = 600
+	var ops []cache.Op
+	for i := range n {
+		key, value := s.key(fmt.Sprint("reads", i)), fmt.Append(nil, "value ", i)
+		ops = append(ops, cache.Op{Kind: cache.OpSet, Key: key, Value: value, TTL: time.Minute})
+	}
+	s.tr.Do(ctx, ops)
+	large := bytes.Repeat([]byte("large"), 40<<10)
+	s.do(t, cache.Op{Kind: cache.OpSet, Key: s.key("reads7"), Value: large, TTL: time.Minute})
+	for round := range 60 {
+		switch round {
+		case 40:
+			s.do(t, cache.Op{Kind: cache.OpDelete, Key: s.key("reads300")})
+			s.do(t, cache.Op{Kind: cache.OpHashSet, Key: s.key("reads2"), Fields: [][]byte{[]byte("f"), []byte("v")}, TTL: time.Minute})
+			s.do(t, cache.Op{Kind: cache.OpSet, Key: s.key("reads3"), TTL: time.Minute})
+		case 41:
+			s.do(t, cache.Op{Kind: cache.OpDelete, Key: s.key("reads2")})
+		}
+		ops = ops[:1+round*17%n]
+		for i := range ops {
+			ops[i] = cache.Op{Kind: cache.OpGet, Key: s.key(fmt.Sprint("reads", i)), Value: ops[i].Value[:0]}
+			if ops[i].Value == nil || round%2 == 1 {
+				ops[i].Value = make([]byte, 0, 8)
+			}
+		}
+		if round == 40 || round == 41 {
+			for i := len(ops); i < n; i++ {
+				ops = append(ops, cache.Op{Kind: cache.OpGet, Key: s.key(fmt.Sprint("reads", i))})
+			}
+		}
+		s.tr.Do(ctx, ops)
+		for i := range ops {
+			op, want, fails := &ops[i], fmt.Append(nil, "value ", i), false
+			switch {
+			case i == 7:
+				want = large
+			case round >= 40 && i == 3:
+				want = nil
+			case round == 40 && i == 2:
+				want, fails = nil, true
+			case round >= 40 && (i == 300 || i == 2):
+				want = nil
+			}
+			if found := want != nil || round >= 40 && i == 3; op.Found != found || !bytes.Equal(op.Value, want) || (op.Err != nil) != fails {
+				t.Fatalf("round %d: %q is %.20q, found %v, %v", round, op.Key, op.Value, op.Found, op.Err)
+			}
+			if op.Lent { // a next round must not write there
+				op.Value = nil
+			}
+		}
 	}
 }
 

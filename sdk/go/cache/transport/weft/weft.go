@@ -25,6 +25,7 @@ type Transport struct {
 	works   sync.Pool // *work
 
 	transactions command.Transactions
+	reads        command.Reads
 
 	mu       sync.Mutex
 	sessions []*respb.Channel // idle, for WATCH
@@ -87,21 +88,78 @@ func (t *Transport) Track(ctx context.Context, prefix string, events cache.Track
 		TLSConfig: t.options.TLSConfig, Username: t.options.Username, Password: t.options.Password}))
 }
 
+// HeedsDeadlines is that of a cache.DeadlineHeeder.
+func (t *Transport) HeedsDeadlines() {}
+
 // Do is that of a cache.Transport.
 func (t *Transport) Do(ctx context.Context, ops []cache.Op) {
+	if len(ops) == 1 && !command.Scripted(ops[0].Kind) {
+		w := t.borrowWork()
+		t.one(ctx, w, &ops[0])
+		t.giveBackWork(w)
+		return
+	}
+	t.reads.Run(ctx, ops, t.mget, t.run)
+}
+
+// run runs operations as one pipeline.
+func (t *Transport) run(ctx context.Context, ops []cache.Op) {
+	w := t.borrowWork()
+	t.many(ctx, w, ops)
+	t.giveBackWork(w)
+}
+
+func (t *Transport) borrowWork() *work {
 	w, _ := t.works.Get().(*work)
 	if w == nil {
 		w = &work{pipe: t.conn.Pipeline()}
 	}
 	w.builder.Reset()
 	w.guarded, w.hashes = w.guarded[:0], w.hashes[:0]
-	if len(ops) == 1 && !command.Scripted(ops[0].Kind) {
-		t.one(ctx, w, &ops[0])
-	} else {
-		t.many(ctx, w, ops)
-	}
+	return w
+}
+
+func (t *Transport) giveBackWork(w *work) {
 	w.trim()
 	t.works.Put(w)
+}
+
+// mget reads keys.
+func (t *Transport) mget(ctx context.Context, ops []cache.Op) {
+	w := t.borrowWork()
+	defer t.giveBackWork(w)
+	w.pipe.Reset()
+	for part := range slices.Chunk(ops, command.ReadsMax) {
+		w.pipe.LendMany(w.builder.MGet(part))
+	}
+	values, err := w.pipe.ExecInto(ctx, w.values)
+	w.pipe.Reset()
+	if err != nil {
+		for i := range ops {
+			ops[i].Err = err
+		}
+		w.values = nil // replies may still come
+		return
+	}
+	w.values = values
+	for i := range values {
+		v, part := &values[i], ops[:min(len(ops), command.ReadsMax)]
+		ops = ops[len(part):]
+		switch {
+		case v.Err() != nil:
+			t.reads.Refused()
+		case len(v.Elems) != len(part):
+			for j := range part {
+				part[j].Err = command.ErrReply
+			}
+		default:
+			for j := range v.Elems {
+				if e := &v.Elems[j]; e.Kind != resp.Null {
+					take(&part[j], e)
+				}
+			}
+		}
+	}
 }
 
 // trim drops buffers that have become large.
@@ -110,8 +168,14 @@ func (w *work) trim() {
 		w.one = respb.Value{}
 	}
 	for i := range w.values {
-		if cap(w.values[i].Data) > keepValueBytes || cap(w.values[i].Elems) > 64 {
+		if cap(w.values[i].Data) > keepValueBytes || cap(w.values[i].Elems) > command.ReadsMax {
 			w.values[i] = respb.Value{}
+			continue
+		}
+		for j := range w.values[i].Elems {
+			if e := &w.values[i].Elems[j]; cap(e.Data) > keepValueBytes {
+				*e = respb.Value{}
+			}
 		}
 	}
 }
@@ -178,7 +242,7 @@ func (t *Transport) many(ctx context.Context, w *work, ops []cache.Op) {
 		t.guarded(ctx, w.guarded)
 	}
 	if len(w.hashes) > 0 {
-		command.Again(ctx, t, command.Replace(ctx, session{w.pipe, &w.values}, &t.transactions, w.hashes))
+		command.Again(ctx, t.run, command.Replace(ctx, session{w.pipe, &w.values}, &t.transactions, w.hashes))
 	}
 }
 

@@ -4,10 +4,12 @@ package command
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/weft-db/weft/sdk/go/cache"
 )
@@ -57,12 +59,16 @@ func Check(op *cache.Op) error {
 	return nil
 }
 
+// ErrReply says that a server answered something else than it was asked.
+var ErrReply = errors.New("cache: the store's reply has not the form that it should have")
+
 var errKind = errors.New("cache: no such operation")
 
 var (
 	wordGet, wordSet, wordDel    = []byte("GET"), []byte("SET"), []byte("DEL")
 	wordNX, wordPX               = []byte("NX"), []byte("PX")
 	wordEval, wordOne, wordTwo   = []byte("EVAL"), []byte("1"), []byte("2")
+	wordMGet                     = []byte("MGET")
 	wordHMGet, wordHGetAll       = []byte("HMGET"), []byte("HGETALL")
 	wordHSet, wordPExpire        = []byte("HSET"), []byte("PEXPIRE")
 	wordMulti, wordExec          = []byte("MULTI"), []byte("EXEC")
@@ -76,19 +82,25 @@ var (
 type Builder struct {
 	args   [][]byte
 	digits []byte
+	last   time.Duration // that millis is
+	millis []byte
 }
 
 // Reset forgets what was made.
-func (b *Builder) Reset() { b.args, b.digits = b.args[:0], b.digits[:0] }
+func (b *Builder) Reset() { b.args, b.digits, b.last = b.args[:0], b.digits[:0], 0 }
 
-// number returns a duration in milliseconds as text.
+// number returns a duration in milliseconds as text. Most of a batch are the same.
 func (b *Builder) number(d time.Duration) []byte {
 	if d <= 0 {
 		return wordZero
 	}
+	if d == b.last {
+		return b.millis
+	}
 	from := len(b.digits)
 	b.digits = strconv.AppendInt(b.digits, max(d.Milliseconds(), 1), 10)
-	return b.digits[from:len(b.digits):len(b.digits)]
+	b.last, b.millis = d, b.digits[from:len(b.digits):len(b.digits)]
+	return b.millis
 }
 
 // Text is the keys, and the values to set, of a batch as strings, which share one piece of memory: one allocation instead of one for each.
@@ -96,6 +108,12 @@ type Text struct{ rest string }
 
 // TextOf copies what the operations have lent; values only if they are asked for.
 func TextOf(ops []cache.Op, values bool) Text {
+	text, _ := TextIn(nil, ops, values)
+	return text
+}
+
+// TextIn is TextOf in memory that is used again. The Text, and every piece of it, is void with the next.
+func TextIn(room []byte, ops []cache.Op, values bool) (Text, []byte) {
 	size := 0
 	for i := range ops {
 		size += len(ops[i].Key)
@@ -103,15 +121,14 @@ func TextOf(ops []cache.Op, values bool) Text {
 			size += len(ops[i].Value)
 		}
 	}
-	var all strings.Builder
-	all.Grow(size)
+	room = slices.Grow(room[:0], size)
 	for i := range ops {
-		all.Write(ops[i].Key)
+		room = append(room, ops[i].Key...)
 		if values && ops[i].Kind == cache.OpSet {
-			all.Write(ops[i].Value)
+			room = append(room, ops[i].Value...)
 		}
 	}
-	return Text{all.String()}
+	return Text{unsafe.String(unsafe.SliceData(room), len(room))}, room
 }
 
 // Cut takes the next piece off: of each operation, in their order, its key, and its value if that was asked for.
@@ -154,6 +171,16 @@ func (b *Builder) Args(op *cache.Op) [][]byte {
 			break
 		}
 		b.args = append(append(b.args, wordHMGet, op.Key), op.Fields...)
+	}
+	return b.args[from:len(b.args):len(b.args)]
+}
+
+// MGet returns the command that reads the keys of operations.
+func (b *Builder) MGet(ops []cache.Op) [][]byte {
+	from := len(b.args)
+	b.args = append(slices.Grow(b.args, 1+len(ops)), wordMGet)
+	for i := range ops {
+		b.args = append(b.args, ops[i].Key)
 	}
 	return b.args[from:len(b.args):len(b.args)]
 }

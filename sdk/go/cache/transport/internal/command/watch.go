@@ -53,8 +53,8 @@ func Replace(ctx context.Context, s Session, t *Transactions, ops []*cache.Op) (
 	return nil
 }
 
-// Again runs operations by a transport that has just learnt that it has to run them in another way.
-func Again(ctx context.Context, t cache.Transport, ops []*cache.Op) {
+// Again runs operations that a transport has just learnt it has to run in another way.
+func Again(ctx context.Context, do func(context.Context, []cache.Op), ops []*cache.Op) {
 	if len(ops) == 0 {
 		return
 	}
@@ -62,7 +62,7 @@ func Again(ctx context.Context, t cache.Transport, ops []*cache.Op) {
 	for i, op := range ops {
 		copies[i] = *op
 	}
-	t.Do(ctx, copies)
+	do(ctx, copies)
 	for i, op := range ops {
 		*op = copies[i]
 	}
