@@ -1,5 +1,7 @@
 package deadline
 
+// This file owns the tests of the context.
+
 import (
 	"context"
 	"errors"
