@@ -371,7 +371,7 @@ func (p *page) method() {
 		"  four batches of 100. Before each turn of writing the generation changes.\n" +
 		"- Every value that was read is compared with what was written, after each turn and outside the clock. What was written is read back\n" +
 		"  and compared after the first two turns and the last. A difference ends the run.\n" +
-		"- B/op and allocs/op come from the runtime's counters over 200 items, before the turns.\n" +
+		"- B/op and allocs/op come from the runtime's counters over 200 items, before the turns. The kit reads with GETs then; while the\n  batches of the turns are found whole they leave as MGET.\n" +
 		"- By hand means the library's plain function (`json.Marshal`, `msgpack.Marshal`, `MarshalMsg(nil)`, `proto.Marshal`, …) and the\n" +
 		"  client's plain call; over respb the pipeline and the buffer of replies are used again, as its documentation shows. CBOR writes\n" +
 		"  times as text, since its default loses what is below a second.\n" +

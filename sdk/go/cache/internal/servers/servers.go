@@ -81,6 +81,9 @@ func Weft(t testing.TB) *Server {
 	})
 }
 
+// nodeTimeoutMillis is how long nodes of a cluster believe in each other: longer than a machine that runs tests may stand still.
+const nodeTimeoutMillis = "1800000"
+
 // Cluster starts three redis-servers that share the slots.
 func Cluster(t testing.TB) *Server {
 	t.Helper()
@@ -96,7 +99,7 @@ func Cluster(t testing.TB) *Server {
 		all = ports(t, 2*nodes)
 		for i := range nodes {
 			if err := s.start(t, path, all[i], "--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", all[i],
-				"--cluster-enabled", "yes", "--cluster-port", all[nodes+i], "--cluster-node-timeout", "60000"); err != nil {
+				"--cluster-enabled", "yes", "--cluster-port", all[nodes+i], "--cluster-node-timeout", nodeTimeoutMillis); err != nil {
 				return err
 			}
 		}
