@@ -41,6 +41,8 @@ const LARGE: u64 = 1_000_000;
 /// How often a kind with few elements is measured again that breaks a bound: what the machine does to one measurement
 /// it does not do to all.
 const MORE_ROUNDS: usize = 2;
+/// Commands that are shown with their numbers.
+const SHOWN: usize = 6;
 /// Elements of a command that only prepares.
 const TOGETHER: u64 = 500;
 /// Keys that one step of expiry removes, as `weft-server` has it.
@@ -326,6 +328,15 @@ fn longest_of_all(rounds: &[Vec<u32>]) -> u64 {
     (0..first.len()).map(least).max().map_or(0, u64::from)
 }
 
+/// The longest commands of a round, each with its number: the same numbers in each round are the server's, others the
+/// machine's.
+fn longest(times: &[u32]) -> String {
+    let mut places: Vec<usize> = (0..times.len()).collect();
+    places.sort_unstable_by_key(|&at| std::cmp::Reverse(times[at]));
+    let shown = places.iter().take(SHOWN).map(|&at| format!("#{at} {:.3}", f64::from(times[at]) / 1e6));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is a number")))
 }
@@ -370,6 +381,11 @@ fn measure((kind, name): (Kind, &str), elements: u64, rounds: usize) -> Vec<Row>
         steps[round][1] = server.settle();
         server.line("FLUSHALL");
         server.settle();
+    }
+    if is_large {
+        for (what, rounds) in [("grows", &grown), ("shrinks", &shrunk)] {
+            rounds.iter().for_each(|times| println!("{name} {what}, the longest: {}", longest(times)));
+        }
     }
     let least = |which: usize, times: &[Vec<u32>]| {
         let steps = steps.iter().map(|steps| steps[which]).reduce(|one, other| one.merge(other, u64::min));
