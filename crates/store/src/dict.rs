@@ -352,9 +352,15 @@ impl Dict {
         self.replace(spot, &value, expire_ms);
     }
 
-    /// Takes the record of a handle without an expiry out.
-    pub(crate) fn remove_handle(&mut self, handle: Handle, backing: Backing<'_>) {
+    /// Takes the record of a handle without an expiry out, after showing it.
+    pub(crate) fn remove_handle(
+        &mut self,
+        handle: Handle,
+        backing: Backing<'_>,
+        show: impl FnOnce(Record<'_>),
+    ) {
         let (tagged, record) = (tag(handle, false), self.record(handle));
+        show(record);
         let hash = self.hasher.hash(record.key);
         if let Some(pos) = self.table.find_pointer(hash, tagged) {
             self.remove(Spot::new(pos, hash, tagged, &record), backing);

@@ -541,8 +541,9 @@ impl<'a> SortedSetMut<'a> {
             Repr::Large(large) => {
                 for _ in 0..count {
                     let Some(item) = large.tree.remove_at(ranks.start) else { break };
-                    taken(Scored { member: large.dict.record(item.handle).key, score: item.score });
-                    large.dict.remove_handle(item.handle, self.backing);
+                    large.dict.remove_handle(item.handle, self.backing, |record| {
+                        taken(Scored { member: record.key, score: item.score });
+                    });
                     large.tidy();
                     large.look_ahead(ranks.start > 0);
                 }

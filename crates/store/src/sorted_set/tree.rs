@@ -26,9 +26,11 @@ pub(super) struct Item {
     pub(super) handle: Handle,
 }
 
+/// Elements stand from `start` on, so that taking the first one moves none: ZPOPMIN empties a set so.
 #[derive(Clone)]
 struct Leaf {
     len: u16,
+    start: u16,
     scores: [f64; LEAF_MAX],
     handles: [u32; LEAF_MAX],
 }
@@ -112,7 +114,7 @@ impl Head {
 
 impl Leaf {
     const fn empty() -> Self {
-        Self { len: 0, scores: [0.0; LEAF_MAX], handles: [0; LEAF_MAX] }
+        Self { len: 0, start: 0, scores: [0.0; LEAF_MAX], handles: [0; LEAF_MAX] }
     }
     const fn len(&self) -> usize {
         self.len as usize
@@ -122,8 +124,24 @@ impl Leaf {
         let start = std::ptr::from_ref(self).cast::<u8>();
         (0..size_of::<Self>()).step_by(64).for_each(|at| prefetch::line(start.wrapping_add(at)));
     }
+    #[inline]
     const fn at(&self, place: usize) -> Item {
-        Item { score: self.scores[place], handle: Handle(self.handles[place]) }
+        let at = self.start as usize + place;
+        Item { score: self.scores[at], handle: Handle(self.handles[at]) }
+    }
+    /// The handles of all.
+    fn handles_mut(&mut self) -> &mut [u32] {
+        let start = self.start as usize;
+        &mut self.handles[start..start + self.len as usize]
+    }
+    /// Moves all to the front.
+    fn pack(&mut self) {
+        let (start, end) = (self.start as usize, self.start as usize + self.len());
+        if start > 0 {
+            self.scores.copy_within(start..end, 0);
+            self.handles.copy_within(start..end, 0);
+            self.start = 0;
+        }
     }
     fn partition(&self, holds: &mut impl FnMut(Item) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len());
@@ -138,22 +156,39 @@ impl Leaf {
         low
     }
     fn insert(&mut self, place: usize, item: Item) {
-        let len = self.len();
-        self.scores.copy_within(place..len, place + 1);
-        self.handles.copy_within(place..len, place + 1);
-        self.scores[place] = item.score;
-        self.handles[place] = item.handle.0;
+        let at = if place == 0 && self.start > 0 {
+            self.start -= 1;
+            self.start as usize
+        } else {
+            if self.start as usize + self.len() == LEAF_MAX {
+                self.pack();
+            }
+            let (at, end) = (self.start as usize + place, self.start as usize + self.len());
+            self.scores.copy_within(at..end, at + 1);
+            self.handles.copy_within(at..end, at + 1);
+            at
+        };
+        self.scores[at] = item.score;
+        self.handles[at] = item.handle.0;
         self.len += 1;
     }
     fn remove(&mut self, place: usize) -> Item {
         let item = self.at(place);
-        let len = self.len();
-        self.scores.copy_within(place + 1..len, place);
-        self.handles.copy_within(place + 1..len, place);
+        if place == 0 {
+            self.start += 1;
+        } else {
+            let (at, end) = (self.start as usize + place, self.start as usize + self.len());
+            self.scores.copy_within(at + 1..end, at);
+            self.handles.copy_within(at + 1..end, at);
+        }
         self.len -= 1;
+        if self.len == 0 {
+            self.start = 0;
+        }
         item
     }
     fn split_off(&mut self, from: usize) -> Self {
+        self.pack();
         let mut right = Self::empty();
         let moved = self.len() - from;
         right.scores[..moved].copy_from_slice(&self.scores[from..self.len()]);
@@ -163,9 +198,10 @@ impl Leaf {
         right
     }
     fn append(&mut self, other: &Self) {
-        let (len, more) = (self.len(), other.len());
-        self.scores[len..len + more].copy_from_slice(&other.scores[..more]);
-        self.handles[len..len + more].copy_from_slice(&other.handles[..more]);
+        self.pack();
+        let (len, more, start) = (self.len(), other.len(), other.start as usize);
+        self.scores[len..len + more].copy_from_slice(&other.scores[start..start + more]);
+        self.handles[len..len + more].copy_from_slice(&other.handles[start..start + more]);
         self.len += other.len;
     }
 }
@@ -284,7 +320,8 @@ impl Node {
     fn head(&self) -> Head {
         match self {
             Self::Leaf(leaf) => {
-                Head { score: leaf.scores[0], handle: leaf.handles[0], count: u32::from(leaf.len) }
+                let Item { score, handle } = leaf.at(0);
+                Head { score, handle: handle.0, count: u32::from(leaf.len) }
             }
             Self::Inner(inner) => Head { count: inner.count() as u32, ..inner.heads[0] },
         }
@@ -373,8 +410,8 @@ impl Node {
         match self {
             Self::Leaf(leaf) => {
                 leaf.prefetch();
-                let (place, len) = (seek.place(leaf), leaf.len());
-                change(&mut leaf.handles[..len]);
+                let place = seek.place(leaf);
+                change(leaf.handles_mut());
                 place
             }
             Self::Inner(inner) => {
@@ -651,7 +688,7 @@ fn check(node: &Node, nodes: &mut Nodes, root: bool) {
     match node {
         Node::Leaf(leaf) => {
             nodes.leaves += 1;
-            assert!(leaf.scores[..leaf.len()].is_sorted());
+            assert!(leaf.scores[leaf.start as usize..][..leaf.len()].is_sorted());
         }
         Node::Inner(inner) => {
             nodes.inners += 1;
