@@ -11,8 +11,8 @@
 //! ```text
 //! WEFT_HOLDS_ELEMENTS=10000000 cargo test --release -p weft-engine --test holds -- --nocapture
 //! WEFT_HOLDS_KINDS=hash,list   these only
-//! WEFT_HOLDS_ROUNDS=3          what breaks the bound is measured again, and the least of so many rounds counts, command
-//!                              by command, instead of one
+//! WEFT_HOLDS_ROUNDS=3          what breaks the bound is measured again, up to so many times, and the least of a
+//!                              command's times counts: a machine shared with others takes milliseconds at random
 //! ```
 //!
 //! prints the table of docs/benchmarks/server.md, in milliseconds, and asserts its bound of one for what somebody may
