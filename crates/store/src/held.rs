@@ -41,6 +41,12 @@ impl<T> Held<T> {
         Self { lock: RawMutex::INIT, busy: AtomicBool::new(false), data: UnsafeCell::new(data) }
     }
 
+    /// Where the lock stands, for prefetching.
+    #[inline]
+    pub(crate) fn lock_address(&self) -> *const u8 {
+        std::ptr::from_ref(&self.lock).cast()
+    }
+
     /// Waits for the lock.
     #[inline]
     pub(crate) fn lock(&self) -> Hold<'_, T> {

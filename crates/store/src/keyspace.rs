@@ -28,7 +28,7 @@ use crate::shard::{Op, Shard, ShardGuard, emit};
 pub use crate::slab::pages::Collapse;
 use crate::slab::pages::{PageSource, PageStats};
 use crate::table::array::Array;
-use crate::table::head::{Directory, prefetch_entry};
+use crate::table::head::{Directory, prefetch_entry, prefetch_passed};
 use crate::value::ValueRef;
 pub use guards::Guards;
 use std::cell::Cell;
@@ -375,24 +375,34 @@ pub struct Batch<'w> {
 impl<'w> Batch<'w> {
     /// Asks for the bucket of a key's hash: stage one, no lock. What is seen of the key on the way is known by how many
     /// were asked for before it in this batch. `reads`: it is for [`Batch::read`], which needs no more than the entry.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch_bucket(&mut self, db: u8, hash: u64, reads: bool) {
-        if !(reads && self.alone.is_some()) {
-            self.keyspace.shard(shard_of(hash, self.keyspace.mask)).prefetch(db);
+        let keyspace = self.keyspace;
+        let shard = shard_of(hash, keyspace.mask);
+        match (reads, self.alone.is_some()) {
+            (true, true) => {}
+            (true, false) => keyspace.shard(shard).prefetch_lock(),
+            (false, _) => keyspace.shard(shard).prefetch(db),
         }
-        let head = self.keyspace.head_of(db, hash);
-        self.keyspace.directory.prefetch_bucket(&self.pin, self.sights, (head, hash));
+        let head = keyspace.head_of(db, hash);
+        keyspace.directory.prefetch_bucket(&self.pin, self.sights, (shard, head, hash));
     }
     /// Counts a key whose bucket has just been asked for: nothing of it is seen.
     #[inline]
     pub fn pass_bucket(&mut self) {
-        self.sights.push(None);
+        self.sights.push(0, None);
     }
     /// Asks for the entries that the tags in the bucket of sight number `at` point out: stage two, some 10 commands
     /// after stage one, no lock. `whole`: the value is wanted too, not only whether there is one.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch_entry(&mut self, at: usize, hash: u64, whole: bool) {
         prefetch_entry(&self.pin, self.sights, at, hash, whole);
+    }
+    /// Goes on with those that stage two did not find where they belong, as they stand in another bucket: stage three,
+    /// once for all.
+    #[inline]
+    pub fn prefetch_passed(&mut self) {
+        prefetch_passed(&self.pin, self.sights);
     }
     /// GET without a search: reads the value that stage two has seen as number `at`, if it still stands there, is the
     /// key's and has no expiry, and counts a hit and an access unless `read` says that it wants another way. Only under
@@ -409,13 +419,14 @@ impl<'w> Batch<'w> {
         if mode != AccessMode::Lru {
             return false;
         }
+        let shard = self.keyspace.shard_of(key);
         // Alone, nobody can hold the shard: a guard borrows the batch.
         let sole = match &self.alone {
             Some(proof) => Sole::Alone(proof),
             None if !self.sights.is_found(at) => return false,
-            None => Sole::Locked(self.keyspace.shard(self.keyspace.shard_of(key)).hold(None)),
+            None => Sole::Locked(self.keyspace.shard(shard).hold(None)),
         };
-        let is_read = self.sights.read((at, key.bytes), &sole, mode.fresh(now_ms), read);
+        let is_read = self.sights.read((at, key), (shard, &sole), mode.fresh(now_ms), read);
         if is_read {
             self.counters.add(Counter::Hits, 1);
         }
@@ -434,8 +445,10 @@ impl<'w> Batch<'w> {
         {
             return false;
         }
-        let mut hold = self.keyspace.shard(self.keyspace.shard_of(key)).hold(self.alone.as_ref());
-        if hold.is_awaited() || !self.sights.rewrite((at, key.bytes), &mut hold, mode.fresh(op.now_ms), text)
+        let shard = self.keyspace.shard_of(key);
+        let mut hold = self.keyspace.shard(shard).hold(self.alone.as_ref());
+        if hold.is_awaited()
+            || !self.sights.rewrite((at, key), (shard, &mut hold), mode.fresh(op.now_ms), text)
         {
             return false;
         }

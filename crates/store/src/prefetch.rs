@@ -18,7 +18,26 @@ pub(crate) fn line(address: *const u8) {
     let _ = address;
 }
 
-/// The same into the second-level cache: for what is too much, over a batch, for the first.
+/// The same for a line that is about to be written, and that another core may have written last: the core then has it to
+/// itself when the write comes.
+#[inline(always)]
+pub(crate) fn line_to_write(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: PREFETCHW has no effect on the architectural state, whatever the address; a processor that does not know
+    // it passes it over.
+    unsafe {
+        std::arch::asm!("prefetchw [{0}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prfm pstl1keep, [{0}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = address;
+}
+
+/// As [`line`], into the second-level cache: for what is too much, over a batch, for the first.
 #[inline(always)]
 pub(crate) fn far_line(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -89,6 +89,11 @@ impl Shard {
             None => self.data.lock(),
         }
     }
+    /// Asks for the lock, for whoever takes it and needs nothing else of the shard.
+    #[inline]
+    pub(crate) fn prefetch_lock(&self) {
+        prefetch::line_to_write(self.data.lock_address());
+    }
     /// Asks for what a look-up reads before it comes to the bucket: the lock with its neighbours, and the table.
     #[inline]
     pub(crate) fn prefetch(&self, db: u8) {
@@ -96,6 +101,7 @@ impl Shard {
         for line in 0..size_of::<Self>() / LINE_BYTES {
             prefetch::line(shard.wrapping_add(line * LINE_BYTES));
         }
+        self.prefetch_lock();
         let table = self.tables_address + usize::from(db) * Heap::TABLE_BYTES;
         prefetch::line(std::ptr::without_provenance(table));
         prefetch::line(std::ptr::without_provenance(table + Heap::TABLE_BYTES - 1));

@@ -435,6 +435,7 @@ fn prefetch_races_with_resizes() {
                     batch.prefetch_bucket((number % 3) as u8, hash, number.is_multiple_of(3));
                     batch.prefetch_entry(at, hash, number.is_multiple_of(2));
                 }
+                batch.prefetch_passed();
             }
         });
         let mut worker = keyspace.worker().unwrap();

@@ -275,6 +275,7 @@ fn prefetch(batch: &mut Batch<'_>, requests: &Requests) {
             at += 1;
         }
     }
+    batch.prefetch_passed();
 }
 
 impl Core<'_> {

@@ -7,12 +7,13 @@
 //! slot in which the same pointer still stands is a live entry of the shard. It may be another key's by now: keys are
 //! compared.
 
-use super::heap::same;
+use super::heap::{Key, same};
 use super::{Entry, rewrite_inline};
 use crate::epoch::Closed;
+use crate::hash::tag_of;
 use crate::held::Hold;
 use crate::shard::ShardData;
-use crate::table::array::{Array, Bucket, Tagged};
+use crate::table::array::{Array, Bucket, Tagged, matches, slot_of};
 use crate::value::ValueRef;
 use std::ptr::NonNull;
 
@@ -20,6 +21,8 @@ use std::ptr::NonNull;
 #[derive(Clone, Copy)]
 struct Sight {
     bucket: *const Bucket,
+    /// The shard that the array belongs to.
+    shard: u32,
     /// Buckets of the array that lie behind it and may be looked at.
     left: u8,
     /// What stood in `slot`; nothing where no tag fitted.
@@ -32,6 +35,17 @@ struct Sight {
 #[derive(Default)]
 pub(crate) struct Sights {
     list: Vec<Sight>,
+    /// Sights that have gone on to the next bucket, which has been asked for and not looked at.
+    passed: Vec<Passed>,
+}
+
+/// A key that has passed the bucket in which it belongs.
+#[derive(Clone, Copy)]
+pub(crate) struct Passed {
+    pub(crate) at: usize,
+    pub(crate) hash: u64,
+    /// See [`crate::Batch::prefetch_entry`].
+    pub(crate) whole: bool,
 }
 
 // SAFETY: the pointers are used in the batch alone that made them, and by the one thread that it is bound to.
@@ -42,13 +56,24 @@ impl Sights {
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.list.clear();
+        self.passed.clear();
+    }
+    /// Remembers a sight that is to be looked at again when its bucket has come.
+    #[inline]
+    pub(crate) fn push_passed(&mut self, passed: Passed) {
+        self.passed.push(passed);
+    }
+    /// Takes out the last of those.
+    #[inline]
+    pub(crate) fn pop_passed(&mut self) -> Option<Passed> {
+        self.passed.pop()
     }
     /// Remembers the bucket in which the search for the next key starts, or that there is none.
     #[inline]
-    pub(crate) fn push(&mut self, bucket: Option<(&Bucket, u8)>) {
+    pub(crate) fn push(&mut self, shard: u32, bucket: Option<(&Bucket, u8)>) {
         let (bucket, left) =
             bucket.map_or((std::ptr::null(), 0), |(bucket, left)| (std::ptr::from_ref(bucket), left));
-        self.list.push(Sight { bucket, left, entry: None, slot: 0 });
+        self.list.push(Sight { bucket, shard, left, entry: None, slot: 0 });
     }
     /// The bucket of sight number `at`.
     ///
@@ -84,32 +109,77 @@ impl Sights {
     }
 
     /// Reads the value of sight number `at`, if its entry is still there, has no expiry and is the key's; notes the
-    /// access unless `read` says that it wants another way. `sole` is for the key's shard, in the keyspace and the
-    /// batch that the sight is of.
+    /// access unless `read` says that it wants another way. `sole` is for `shard`, in the keyspace and the batch that
+    /// the sight is of.
     #[inline]
     pub(crate) fn read(
         &self,
-        (at, key): (usize, &[u8]),
-        _sole: &Sole<'_>,
+        (at, key): (usize, &Key<'_>),
+        (shard, _sole): (u32, &Sole<'_>),
         clock: u32,
         read: impl FnOnce(&ValueRef<'_>) -> bool,
     ) -> bool {
-        let Some(at) = self.live(at) else { return false };
+        let Some(entry) = self.live(at, shard) else { return false };
         // SAFETY: it is live, and stays so until the end of this function: `read` has the value only, and cannot reach
         // the batch, which is borrowed.
-        let entry = unsafe { Entry::new(at) };
-        let is_read = entry.value_of(key).is_some_and(|value| read(&value));
+        let entry = unsafe { Entry::new(entry) };
+        let Some(value) = entry.value_of(key.bytes()) else {
+            return self.read_other((at, shard), key, clock, read);
+        };
+        let is_read = read(&value);
         if is_read {
             entry.set_clock(clock);
         }
         is_read
     }
 
-    /// The entry of sight number `at`, if it is still there and has no expiry. It is live when the shard is held of the
-    /// key that the sight is of.
+    /// The same for an entry whose tag is also another's that stands before it.
+    #[cold]
+    #[inline(never)]
+    fn read_other(
+        &self,
+        sight: (usize, u32),
+        key: &Key<'_>,
+        clock: u32,
+        read: impl FnOnce(&ValueRef<'_>) -> bool,
+    ) -> bool {
+        let Some(other) = self.other(sight, key) else { return false };
+        // SAFETY: as in `read`.
+        let entry = unsafe { Entry::new(other) };
+        let is_read = read(&entry.value());
+        if is_read {
+            entry.set_clock(clock);
+        }
+        is_read
+    }
+
+    /// The key's entry in the bucket of sight number `at`, if its tag is also another's that stands before it, and it
+    /// has no expiry. Only with `shard` held.
+    #[cold]
+    #[inline(never)]
+    fn other(&self, (at, shard): (usize, u32), key: &Key<'_>) -> Option<NonNull<u8>> {
+        let sight = self.list.get(at).filter(|sight| sight.shard == shard)?;
+        // SAFETY: the batch is pinned, so the array is allocated (module comment).
+        let bucket = unsafe { sight.bucket.as_ref()? };
+        let mut matched = matches(bucket.meta(), tag_of(key.hash()));
+        while matched != 0 {
+            if let Some(entry) = bucket.slot(slot_of(matched)).filter(|entry| !entry.marked()) {
+                // SAFETY: a slot refers to it and the shard is held, so it is live (module comment).
+                let found = unsafe { Entry::new(entry.entry()) };
+                if same(found.key(), key.bytes()) {
+                    return Some(entry.entry());
+                }
+            }
+            matched &= matched - 1;
+        }
+        None
+    }
+
+    /// The entry of sight number `at`, if it is of `shard`, is still there and has no expiry. It is live when that
+    /// shard is held.
     #[inline]
-    fn live(&self, at: usize) -> Option<NonNull<u8>> {
-        let sight = self.list.get(at)?;
+    fn live(&self, at: usize, shard: u32) -> Option<NonNull<u8>> {
+        let sight = self.list.get(at).filter(|sight| sight.shard == shard)?;
         let entry = sight.entry.filter(|entry| !entry.marked())?;
         // SAFETY: the batch is pinned, so the array is allocated (module comment).
         let bucket = unsafe { sight.bucket.as_ref()? };
@@ -117,20 +187,21 @@ impl Sights {
     }
 
     /// Writes another short string over the one of sight number `at`, if its entry is still there, has no expiry, is
-    /// the key's and has room; notes the access. Says whether it did. `sole` is for the key's shard, in the keyspace
-    /// and the batch that the sight is of.
+    /// the key's and has room; notes the access. Says whether it did. `sole` is for `shard`, in the keyspace and the
+    /// batch that the sight is of.
     #[inline]
     pub(crate) fn rewrite(
         &self,
-        (at, key): (usize, &[u8]),
-        _sole: &mut Hold<'_, ShardData>,
+        (at, key): (usize, &Key<'_>),
+        (shard, _sole): (u32, &mut Hold<'_, ShardData>),
         clock: u32,
         text: &[u8],
     ) -> bool {
-        let Some(entry) = self.live(at) else { return false };
+        let Some(mut entry) = self.live(at, shard) else { return false };
         // SAFETY: the slot still refers to it and the shard is held, so it is live (module comment).
-        if !same(unsafe { Entry::new(entry) }.key(), key) {
-            return false;
+        if !same(unsafe { Entry::new(entry) }.key(), key.bytes()) {
+            let Some(other) = self.other((at, shard), key) else { return false };
+            entry = other;
         }
         // SAFETY: it is live, and the shard is held and borrowed alone, so nobody else refers to it; `text` is from
         // outside, since the store lends nothing while the batch is borrowed.

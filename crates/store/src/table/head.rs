@@ -6,7 +6,7 @@
 //! never followed.
 
 use super::array::{Array, Bucket, STEP_MAX, Tagged, buckets_of, home, matches, passed, slot_of};
-use crate::entry::sight::Sights;
+use crate::entry::sight::{Passed, Sights};
 use crate::epoch::{Domain, Pin};
 use crate::hash::{position_of, tag_of};
 use crate::prefetch;
@@ -144,7 +144,7 @@ impl Directory {
         &self,
         pin: &Pin<'_, Array>,
         sights: &mut Sights,
-        (index, hash): (usize, u64),
+        (shard, index, hash): (u32, usize, u64),
     ) {
         if cfg!(debug_assertions) {
             self.domain.assert_own(pin);
@@ -153,14 +153,14 @@ impl Directory {
         if let Some((bucket, _)) = bucket {
             prefetch::line(std::ptr::from_ref(bucket).cast());
         }
-        sights.push(bucket);
+        sights.push(shard, bucket);
     }
 }
 
 /// Stage two: reads a bucket that was asked for under this pin and asks for the entries whose tag fits, or for those of
 /// the next bucket if none does and keys have passed this one; the first that fits is remembered. An entry of up to 56
 /// bytes may lie across two lines, so two are asked for; of a larger one all if the `whole` is wanted, up to 1 KiB.
-#[inline]
+#[inline(always)]
 pub(crate) fn prefetch_entry(_pin: &Pin<'_, Array>, sights: &mut Sights, at: usize, hash: u64, whole: bool) {
     // SAFETY: sights are forgotten when a batch begins, so the bucket was given under the pin of this one, which is
     // borrowed for longer than the bucket is used.
@@ -169,7 +169,7 @@ pub(crate) fn prefetch_entry(_pin: &Pin<'_, Array>, sights: &mut Sights, at: usi
     let mut matched = matches(meta, tag_of(hash));
     if matched == 0 {
         if passed(meta) {
-            prefetch_passed(sights, at, hash, whole);
+            pass_on(sights, Passed { at, hash, whole });
         }
         return;
     }
@@ -185,11 +185,30 @@ pub(crate) fn prefetch_entry(_pin: &Pin<'_, Array>, sights: &mut Sights, at: usi
     }
 }
 
-/// The same for a key that has passed its bucket: it is mostly in the next, or soon behind.
+/// Asks for the bucket behind, which stage three looks at.
 #[cold]
-fn prefetch_passed(sights: &mut Sights, at: usize, hash: u64, whole: bool) {
+#[inline(never)]
+fn pass_on(sights: &mut Sights, passed: Passed) {
     // SAFETY: as above.
-    while let Some(bucket) = unsafe { sights.go_on(at) } {
+    if let Some(next) = unsafe { sights.go_on(passed.at) } {
+        prefetch::line(std::ptr::from_ref(next).cast());
+        sights.push_passed(passed);
+    }
+}
+
+/// Stage three: the same for keys that have passed their buckets. They are mostly in the next, which stage two has asked
+/// for, or soon behind.
+#[inline]
+pub(crate) fn prefetch_passed(_pin: &Pin<'_, Array>, sights: &mut Sights) {
+    while let Some(passed) = sights.pop_passed() {
+        go_on(sights, passed);
+    }
+}
+
+fn go_on(sights: &mut Sights, Passed { at, hash, whole }: Passed) {
+    // SAFETY: as above.
+    let mut next = unsafe { sights.bucket(at) };
+    while let Some(bucket) = next {
         let meta = bucket.meta();
         let matched = matches(meta, tag_of(hash));
         if matched != 0 {
@@ -203,6 +222,8 @@ fn prefetch_passed(sights: &mut Sights, at: usize, hash: u64, whole: bool) {
         if !passed(meta) {
             return;
         }
+        // SAFETY: as above.
+        next = unsafe { sights.go_on(at) };
     }
 }
 
