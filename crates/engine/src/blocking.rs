@@ -11,7 +11,7 @@
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use weft_store::waiters::Outcome;
 use weft_store::{Batch, Claim, Guards, Key, Op, ValueRef, Waiter};
@@ -67,6 +67,10 @@ pub struct Wait {
 }
 
 impl Wait {
+    /// It has run for so long before it waited.
+    pub(crate) fn spent(&self, ns: u64) {
+        self.shared.spent_ns.store(ns, Relaxed);
+    }
     /// As others know it.
     pub(crate) fn shared(&self) -> Arc<Blocked> {
         Arc::clone(&self.shared)
@@ -88,6 +92,8 @@ pub struct Blocked {
     info: Arc<ClientInfo>,
     /// How it counts when it has ended: [`RAN`], [`FAILED`] or [`REFUSED`].
     counts_as: AtomicU8,
+    /// How long it ran before it waited. Counted with it.
+    spent_ns: AtomicU64,
 }
 
 /// A call.
@@ -227,6 +233,7 @@ impl<'b> Context<'_, 'b> {
             wire: self.session.wire,
             info: Arc::clone(&self.session.info),
             counts_as: AtomicU8::new(RAN),
+            spent_ns: AtomicU64::new(0),
         });
         self.engine.waits.part(self.session.id()).lock().insert(self.session.id(), Arc::clone(&shared));
         self.session.info.set_flag(client_flag::BLOCKED, true);
@@ -513,6 +520,10 @@ fn count(engine: &Engine, blocked: &Blocked) {
     let counts_as = blocked.counts_as.load(Relaxed);
     let unblocked = blocked.claim.outcome() == Some(Outcome::Cancelled);
     bump(&stats.calls, u64::from(counts_as != REFUSED));
+    let spent_ns = blocked.spent_ns.load(Relaxed);
+    if counts_as != REFUSED && spent_ns > 0 {
+        stats.took(spent_ns, 1, engine.settings.latency_tracking.load(Relaxed));
+    }
     bump(&stats.failed, u64::from(counts_as == FAILED));
     bump(&stats.rejected, u64::from(counts_as == REFUSED || unblocked));
 }

@@ -187,6 +187,10 @@ fn databases_are_checked() {
     assert_eq!(bench.text(u, "SWAPDB 0 1"), denied);
     assert_eq!(bench.text(u, "MOVE k 1"), denied);
     assert_eq!(bench.text(u, "FLUSHALL"), denied);
+    for options in ["DB 1", "REPLACE DB 1", "DB 3 DB 1", "DB 1 DB 3", "DB 3 REPLACE DB 2 DB 3"] {
+        assert_eq!(bench.text(u, &format!("COPY k to {options}")), denied, "{options}");
+    }
+    assert_eq!(bench.text(u, "COPY k DB DB 3"), "1");
     assert_eq!(bench.text(u, "SELECT 3"), "OK");
     assert_eq!(bench.text(u, "GET k"), "nil");
 }

@@ -551,6 +551,10 @@ fn a_wait_counts_when_it_has_ended() {
     bench.text(b, "ACL SETUSER default -blpop");
     bench.text(b, "RPUSH k v");
     assert_eq!(counted(&mut bench), [0, 1, 0]);
+    assert!(
+        bench.text(b, "INFO commandstats").contains("cmdstat_blpop:calls=0,usec=0,"),
+        "what it took is no call's"
+    );
 }
 
 #[test]
@@ -612,4 +616,29 @@ fn odd_arguments_are_refused_in_valkeys_words() {
             assert_eq!(bench.text(a, &command), "-ERR invalid number of vertices");
         }
     }
+}
+
+#[test]
+fn restore_can_be_told_to_trust_more() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    bench.allow_debug();
+    let refused = "-ERR DUMP payload version or checksum are wrong";
+    let later = b"\x00\x03\x62\x61\x72\xde\x00\x0fYUza\xd3\xec\xe0";
+    let broken = b"\x00\x03\x62\x61\x72\x0a\x00\x00\x00\x00\x00\x00\x00\x00\x00";
+    let restore = |bench: &mut Bench, payload: &[u8]| {
+        show(&bench.run_args(a, &[b"RESTORE", b"foo", b"0", payload, b"REPLACE"])[0])
+    };
+    assert_eq!(restore(&mut bench, later), refused);
+    bench.text(a, "CONFIG SET rdb-version-check relaxed");
+    assert_eq!(restore(&mut bench, later), "OK");
+    assert_eq!(bench.text(a, "GET foo"), "bar");
+    assert_eq!(restore(&mut bench, broken), refused, "of a known version, with a wrong checksum");
+    bench.text(a, "CONFIG SET rdb-version-check strict");
+    assert_eq!(restore(&mut bench, later), refused);
+    bench.text(a, "DEBUG SET-SKIP-CHECKSUM-VALIDATION 1");
+    assert_eq!(restore(&mut bench, broken), "OK");
+    assert_eq!(restore(&mut bench, later), refused);
+    bench.text(a, "DEBUG SET-SKIP-CHECKSUM-VALIDATION 0");
+    assert_eq!(restore(&mut bench, broken), refused);
 }

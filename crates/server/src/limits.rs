@@ -16,6 +16,8 @@ pub(crate) const SPARE_OUTPUTS_MAX: usize = 64;
 pub(crate) const SPARE_OUTPUT_BYTES_MAX: usize = 256 << 10;
 /// Output of one connection that is sent before the tick is over.
 pub(crate) const SEND_EARLY_BYTES: usize = 16 << 10;
+/// What a client that has not authenticated, though it must, may leave unread: errors, which cost it nothing to cause.
+pub(crate) const UNAUTHENTICATED_OUTPUT_BYTES_MAX: usize = 1 << 10;
 /// An output buffer that a connection keeps between requests; a larger one goes back to its worker at once.
 pub(crate) const OWN_OUTPUT_BYTES_MAX: usize = 1 << 10;
 /// What a slow socket has taken is let go of when it is as much as this.

@@ -52,6 +52,25 @@ fn expect(stream: &mut UnixStream, expected: &[u8]) {
 }
 
 #[test]
+fn who_has_not_authenticated_cannot_pile_up_replies() {
+    let server = Server::weft(&["--threads", "1", "--requirepass", "secret"]);
+    let mut stream = connect(&server);
+    let part = resp(&["PING"]).repeat(4096);
+    // Four times what sockets hold: without a limit the server would take it all.
+    let refused = (0..1024).any(|_| stream.write_all(&part).is_err());
+    assert!(refused, "the server has taken {} bytes of a client that reads nothing", 1024 * part.len());
+
+    let mut friend = connect(&server);
+    friend
+        .write_all(&[resp(&["GET", "k"]), resp(&["AUTH", "secret"]), resp(&["PING"]).repeat(50_000)].concat())
+        .unwrap();
+    friend.shutdown(Shutdown::Write).unwrap();
+    let text = rest(friend);
+    assert!(text.starts_with("-NOAUTH Authentication required.\r\n+OK\r\n+PONG"), "{}", &text[..80]);
+    assert_eq!(text.matches("+PONG").count(), 50_000);
+}
+
+#[test]
 fn a_half_closed_socket_gets_all_its_answers() {
     for server in servers() {
         let mut stream = connect(&server);

@@ -2,7 +2,7 @@
 //! codecs (`../src`), which need no engine.
 
 use weft_engine::hyperloglog as hll;
-use weft_engine::rdb::{Collect, read_payload, seal, write_stream};
+use weft_engine::rdb::{Collect, Trust, read_payload, seal, write_stream};
 use weft_store::{Stream, StreamId};
 
 /// Versions that mean different kinds.
@@ -53,12 +53,12 @@ pub fn dump(data: &[u8]) {
     let Some((&first, value)) = data.split_first() else { return };
     let version = VERSIONS[usize::from(first) % VERSIONS.len()];
     let mut counted = Counted::default();
-    let outcome = read_payload(&seal(value.to_vec(), version), &mut counted);
+    let outcome = read_payload(&seal(value.to_vec(), version), Trust::default(), &mut counted);
     assert!(counted.bytes <= value.len() * OUT_PER_BYTE_MAX, "{} bytes", counted.bytes);
     let Some(stream) = counted.stream.filter(|_| outcome.is_ok()) else { return };
     assert!(stream.memory_bytes() <= 4096 + value.len() * OUT_PER_BYTE_MAX * 4, "{}", stream.memory_bytes());
     let mut again = Counted::default();
-    read_payload(&write_stream(&stream), &mut again).expect("what is written can be read");
+    read_payload(&write_stream(&stream), Trust::default(), &mut again).expect("what is written can be read");
     let again = again.stream.expect("a stream stays one");
     let entries = |stream: &Stream| {
         let all = stream.log().range(StreamId::MIN, StreamId::MAX);

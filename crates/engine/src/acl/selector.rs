@@ -229,9 +229,20 @@ fn named_databases(args: &Args<'_>) -> Vec<usize> {
         "SELECT" => vec![1],
         "SWAPDB" => vec![1, 2],
         "MOVE" => vec![2],
-        "COPY" => {
-            (3..args.len()).find(|&index| args.is(index, "DB")).map(|index| index + 1).into_iter().collect()
-        }
+        "COPY" => copy_databases(args),
         _ => Vec::new(),
     }
+}
+
+/// Every database that COPY's options name: the last one counts, and of those before it a user may not learn either.
+fn copy_databases(args: &Args<'_>) -> Vec<usize> {
+    let (mut found, mut at) = (Vec::new(), 3);
+    while at < args.len() {
+        if args.is(at, "DB") && at + 1 < args.len() {
+            at += 1;
+            found.push(at);
+        }
+        at += 1;
+    }
+    found
 }

@@ -1,5 +1,6 @@
 //! Owns: DUMP and RESTORE. Does not own: the format (`crate::rdb`).
 
+use std::sync::atomic::Ordering::Relaxed;
 use weft_store::hash_object::HashRef;
 use weft_store::{AccessMode, Digits, Expiry, Key, NewValue, ObjectRef, ValueRef};
 
@@ -10,7 +11,7 @@ use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::rdb::load::Loader;
-use crate::rdb::{PayloadError, Writer, read_payload, write_stream};
+use crate::rdb::{PayloadError, Trust, Writer, read_payload, write_stream};
 use crate::reply::ReplySink;
 
 pub(super) const LIST: &[Entry] = &[("DUMP", Scope::Keys, dump), ("RESTORE", Scope::Keys, restore)];
@@ -118,7 +119,12 @@ impl Options {
 /// A payload's value; `text` keeps what it borrows.
 fn load<'t>(context: &Context<'_, '_>, payload: &[u8], text: &'t mut Vec<u8>) -> Result<NewValue<'t>, Error> {
     let mut loader = Loader::new(context.engine);
-    read_payload(payload, &mut loader).map_err(|error| match error {
+    let settings = &context.engine.settings;
+    let trust = Trust {
+        any_version: settings.any_rdb_version.load(Relaxed),
+        any_checksum: settings.any_checksum.load(Relaxed),
+    };
+    read_payload(payload, trust, &mut loader).map_err(|error| match error {
         PayloadError::VersionOrChecksum => Error::err("DUMP payload version or checksum are wrong"),
         PayloadError::Malformed => Error::err("Bad data format"),
     })?;

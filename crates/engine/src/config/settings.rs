@@ -73,6 +73,10 @@ settings! {
     expire_effort: AtomicU32 = 1,
     /// DEBUG SET-ACTIVE-EXPIRE: whether keys expire without being looked at.
     active_expire: AtomicBool = true,
+    /// `rdb-version-check relaxed`: RESTORE takes what a newer server has written.
+    any_rdb_version: AtomicBool = false,
+    /// DEBUG SET-SKIP-CHECKSUM-VALIDATION: RESTORE does not look at the checksum.
+    any_checksum: AtomicBool = false,
     /// `hz`: how often a second background work is done.
     hz: AtomicU32 = 10,
     /// `lazyfree-lazy-user-flush`: FLUSHALL without SYNC or ASYNC does not wait for memory to be freed.

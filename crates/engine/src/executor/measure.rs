@@ -84,15 +84,16 @@ impl Core<'_> {
         self.note_large(session, args, output_bytes.saturating_sub(begun.output_bytes));
         // One that blocks is counted when its wait has ended.
         let Some(timed) = begun.timed else { return self.ran(id, u32::from(!session.is_waiting())) };
-        bump(&stats.calls, u64::from(!session.is_waiting()));
         let took = timed.elapsed();
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        stats.took(ns, 1, self.measures.histograms);
         self.charged_ns = self.charged_ns.saturating_add(ns);
-        // One that blocks is told of when it has ended.
-        if !session.is_waiting() {
-            self.engine.took(session, args, took, self.now_ms);
+        // The logs are told of one that blocks when it has ended.
+        if let Some(wait) = &session.wait {
+            return wait.spent(ns);
         }
+        bump(&stats.calls, 1);
+        stats.took(ns, 1, self.measures.histograms);
+        self.engine.took(session, args, took, self.now_ms);
     }
 
     /// A command has run whose request or reply may be for the logs of large ones.

@@ -40,7 +40,7 @@ impl Collect for Read {
 
 fn read(payload: &[u8]) -> Result<Read, PayloadError> {
     let mut into = Read::default();
-    read_payload(payload, &mut into).map(|()| into)
+    read_payload(payload, Trust::default(), &mut into).map(|()| into)
 }
 
 fn texts() -> Vec<Vec<u8>> {

@@ -15,6 +15,7 @@ use super::Worker;
 use crate::channels::{Pending, close};
 use crate::connection::{Life, Peer};
 use crate::io::{Aftermath, Timer, reason};
+use crate::limits::UNAUTHENTICATED_OUTPUT_BYTES_MAX;
 
 impl Worker<'_> {
     /// Sees to everything that the last batch has left.
@@ -248,10 +249,14 @@ impl Worker<'_> {
         let settings = &self.engine.settings;
         let now_ms = self.now_ms;
         let Some(connection) = self.io.get(index) else { return false };
-        let subscriber = match &connection.peer {
-            Peer::Resp(single) => single.session.subscriptions.is_some(),
-            Peer::Respb(_) => false,
+        let (subscriber, authenticated) = match &connection.peer {
+            Peer::Resp(single) => (single.session.subscriptions.is_some(), single.session.authenticated),
+            Peer::Respb(channels) => (false, channels.authenticated),
         };
+        if !authenticated && settings.auth_required.load(Relaxed) && unsent > UNAUTHENTICATED_OUTPUT_BYTES_MAX
+        {
+            return true;
+        }
         let (hard_bytes, soft_bytes, soft_s) = if subscriber {
             let (hard, soft) = (&settings.output_pubsub_hard_bytes, &settings.output_pubsub_soft_bytes);
             (hard.load(Relaxed), soft.load(Relaxed), settings.output_pubsub_soft_s.load(Relaxed))

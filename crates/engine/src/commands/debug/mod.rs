@@ -54,6 +54,7 @@ const SUBCOMMANDS: &[(&str, usize, usize, Run)] = &[
     ("LOADAOF", 0, 0, no_log),
     ("SDSLEN", 1, 1, sdslen),
     ("SET-ACTIVE-EXPIRE", 1, 1, set_active_expire),
+    ("SET-SKIP-CHECKSUM-VALIDATION", 1, 1, set_skip_checksum),
     ("SLEEP", 1, 1, sleep),
     ("STRINGMATCH-LEN", 2, 2, stringmatch_len),
     ("STRUCTSIZE", 0, 0, structsize),
@@ -158,6 +159,12 @@ fn sleep(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> 
 
 fn set_active_expire(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
     context.engine.settings.active_expire.store(args.int(2)? != 0, Relaxed);
+    sink.ok();
+    Ok(())
+}
+
+fn set_skip_checksum(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+    context.engine.settings.any_checksum.store(args.int(2)? != 0, Relaxed);
     sink.ok();
     Ok(())
 }
@@ -444,6 +451,8 @@ fn debug_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
         "SET-ACTIVE-EXPIRE <0|1>",
         "    Setting it to 0 disables expiring keys in background when they are not",
         "    accessed. Setting it to 1 reenables back the default.",
+        "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
+        "    Take what RESTORE gets also with a wrong checksum, or not.",
         "SLEEP <seconds>",
         "    Stop the worker for <seconds>. Decimals allowed.",
         "STRUCTSIZE",

@@ -74,7 +74,8 @@ pub(super) const LIST: &[Directive] = &[
     switch("rdbchecksum", "yes").at_start(),
     switch("rdb-del-sync-files", "no"),
     switch("rdb-save-incremental-fsync", "yes"),
-    word("rdb-version-check", &["strict", "relaxed"], "strict"),
+    word("rdb-version-check", &["strict", "relaxed"], "strict")
+        .acts(|e, v| e.settings.any_rdb_version.store(*v.text == *b"relaxed", Relaxed)),
     int("rdb-key-save-delay", (-INT - 1, INT), "0").hidden(),
     int("key-load-delay", (-INT - 1, INT), "0").hidden(),
     int("loading-process-events-interval-bytes", (1024, INT), "2097152").hidden(),
