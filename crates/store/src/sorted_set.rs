@@ -521,7 +521,7 @@ impl<'a> SortedSetMut<'a> {
                 let score = score_of(&record);
                 let target = Scored { member, score };
                 let Large { dict, tree, .. } = &mut **large;
-                tree.remove(|item| order_in(dict, item, target).is_le());
+                tree.remove(score, |item| order_in(dict, item, target).is_le());
                 dict.remove(spot, self.backing);
                 large.tidy();
                 Some(score)
@@ -595,7 +595,9 @@ impl Large {
         let Some(score) = chosen else { return (Some(old), Some(old)) };
         debug_assert!(!score.is_nan());
         let Self { dict, tree, .. } = self;
-        tree.remove(|item| order_in(dict, item, Scored { member, score: old }).is_le());
+        // Both leaves are asked for before either is searched.
+        tree.ask_for(score);
+        tree.remove(old, |item| order_in(dict, item, Scored { member, score: old }).is_le());
         // The same length, so the record stays where it is.
         let handle = dict.replace(spot, &score.to_le_bytes(), NEVER);
         let pair = Scored { member, score };

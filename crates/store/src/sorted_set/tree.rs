@@ -93,20 +93,45 @@ impl<P: FnMut(Item) -> bool> Seek for FirstNot<P> {
         heads.partition_point(|head| (self.0)(head.item())).saturating_sub(1)
     }
     fn place(&mut self, leaf: &Leaf) -> usize {
-        leaf.partition(&mut self.0)
+        leaf.partition(0, &mut self.0)
     }
 }
 
-/// To the last element for which the predicate holds.
-struct LastThat<P>(P);
+/// To where an element of a score stands or belongs. The scores alone are searched; the predicate, which holds for all
+/// elements before the place, decides only among equal scores.
+struct ToScore<P> {
+    score: f64,
+    before: P,
+    /// To the element itself, for which the predicate holds too; else to the first for which it does not.
+    is_there: bool,
+}
 
-impl<P: FnMut(Item) -> bool> Seek for LastThat<P> {
+impl<P: FnMut(Item) -> bool> Seek for ToScore<P> {
     fn child(&mut self, heads: &[Head]) -> usize {
-        heads.partition_point(|head| (self.0)(head.item())).saturating_sub(1)
+        let below = below(heads.iter().map(|head| head.score), self.score);
+        let is_tied = heads.get(below).is_some_and(|head| head.score == self.score);
+        let tied = if is_tied { &heads[below..] } else { &[] };
+        (below + tied.partition_point(|head| (self.before)(head.item()))).saturating_sub(1)
     }
     fn place(&mut self, leaf: &Leaf) -> usize {
-        leaf.partition(&mut self.0).checked_sub(1).unwrap_or(leaf.len())
+        let scores = leaf.scores();
+        let below = below(scores.iter().copied(), self.score);
+        let is_tied = |at: usize| scores.get(at).is_some_and(|score| *score == self.score);
+        match (self.is_there, is_tied(below)) {
+            // The only one of its score.
+            (true, true) if !is_tied(below + 1) => below,
+            (true, _) => leaf.partition(below, &mut self.before).checked_sub(1).unwrap_or(leaf.len()),
+            (false, true) => leaf.partition(below, &mut self.before),
+            (false, false) => below,
+        }
     }
+}
+
+/// How many of some scores are below one. All are looked at: that is no branch to be guessed wrong, and their lines
+/// come together.
+#[inline]
+fn below(scores: impl Iterator<Item = f64>, score: f64) -> usize {
+    scores.map(|other| usize::from(other < score)).sum()
 }
 
 impl Head {
@@ -146,8 +171,12 @@ impl Leaf {
             self.start = 0;
         }
     }
-    fn partition(&self, holds: &mut impl FnMut(Item) -> bool) -> usize {
-        let (mut low, mut high) = (0, self.len());
+    fn scores(&self) -> &[f64] {
+        &self.scores[self.start as usize..][..self.len()]
+    }
+    /// The first place from `low` on for whose element the predicate does not hold.
+    fn partition(&self, mut low: usize, holds: &mut impl FnMut(Item) -> bool) -> usize {
+        let mut high = self.len();
         while low < high {
             let middle = low.midpoint(high);
             if holds(self.at(middle)) {
@@ -453,9 +482,10 @@ impl Tree {
     pub(super) const fn memory_bytes(&self) -> usize {
         self.nodes.leaves * size_of::<Leaf>() + self.nodes.inners * size_of::<Inner>()
     }
-    /// Inserts before the first element for which `before` does not hold.
+    /// Inserts before the first element for which `before` does not hold; it is asked only about equal scores.
     pub(super) fn insert(&mut self, item: Item, before: impl FnMut(Item) -> bool) {
-        if let Some(right) = self.root.insert(&mut FirstNot(before), item, &mut self.nodes) {
+        let mut seek = ToScore { score: item.score, before, is_there: false };
+        if let Some(right) = self.root.insert(&mut seek, item, &mut self.nodes) {
             let mut inner = Inner::empty();
             let left = std::mem::replace(&mut self.root, Node::Leaf(Box::new(Leaf::empty())));
             inner.insert(0, left);
@@ -465,9 +495,23 @@ impl Tree {
         }
         self.len += 1;
     }
-    /// Removes the last element for which `holds` does.
-    pub(super) fn remove(&mut self, holds: impl FnMut(Item) -> bool) -> Option<Item> {
-        self.remove_by(&mut LastThat(holds))
+    /// Removes the last element for which `holds` does, which is there and has this score; it is asked only about equal
+    /// scores.
+    pub(super) fn remove(&mut self, score: f64, holds: impl FnMut(Item) -> bool) -> Option<Item> {
+        self.remove_by(&mut ToScore { score, before: holds, is_there: true })
+    }
+    /// Asks for the leaf where a score belongs.
+    pub(super) fn ask_for(&self, score: f64) {
+        let mut node = &self.root;
+        loop {
+            match node {
+                Node::Leaf(leaf) => return leaf.prefetch(),
+                Node::Inner(inner) => {
+                    let below = below(inner.heads().iter().map(|head| head.score), score);
+                    node = inner.child(below.saturating_sub(1));
+                }
+            }
+        }
     }
     /// Removes the element of a rank.
     pub(super) fn remove_at(&mut self, rank: usize) -> Option<Item> {
