@@ -218,6 +218,9 @@ func (s *Server) Kill() {
 	}
 }
 
+// KillNode ends one of several nodes.
+func (s *Server) KillNode(i int) { s.procs[i].kill() }
+
 // Restart starts it again at the same address, empty.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()

@@ -148,6 +148,9 @@ func (t *Transport) run(ctx context.Context, ops []cache.Op) {
 		}
 		c := commands[next]
 		next++
+		if !t.single {
+			revive(c)
+		}
 		if command.Scripted(op.Kind) && t.scripts.Learn(c.Err()) {
 			guarded = append(guarded, op)
 			continue
@@ -174,6 +177,34 @@ func boxed(args [][]byte) []any {
 	}
 	all[0] = string(args[0])
 	return all
+}
+
+// revive takes the error off a command that has its reply. When a node of a cluster cannot be reached until the context ends, go-redis gives
+// that error to all commands of the batch that have none, and so to those that the other nodes have answered.
+func revive(c redis.Cmder) {
+	if err := c.Err(); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		return
+	}
+	answered := false
+	switch c := c.(type) {
+	case *redis.StringCmd:
+		answered = c.Val() != ""
+	case *redis.StatusCmd:
+		answered = c.Val() != ""
+	case *redis.BoolCmd:
+		answered = c.Val()
+	case *redis.IntCmd:
+		answered = c.Val() != 0
+	case *redis.SliceCmd:
+		answered = c.Val() != nil
+	case *redis.MapStringStringCmd:
+		answered = c.Val() != nil
+	case *redis.Cmd:
+		answered = c.Val() != nil
+	}
+	if answered {
+		c.SetErr(nil)
+	}
 }
 
 // take makes the result of an operation of its command.

@@ -56,7 +56,7 @@ func Run(t *testing.T, tr cache.Transport) {
 		{"Strings", s.strings}, {"Bytes", s.bytes}, {"TTL", s.ttl}, {"Leases", s.leases}, {"LeasesExpire", s.leasesExpire},
 		{"Contention", s.contention}, {"Hashes", s.hashes}, {"ManyHashes", s.manyHashes}, {"Batch", s.batch},
 		{"ErrorsByKey", s.errorsByKey}, {"ManyReads", s.manyReads}, {"Lent", s.lent}, {"Cancelled", s.cancelled}, {"Concurrent", s.concurrent},
-		{"Cache", s.cache}, {"Stampede", s.stampede}, {"Tracking", s.tracking},
+		{"Cache", s.cache}, {"Damaged", s.damaged}, {"Stampede", s.stampede}, {"Tracking", s.tracking},
 	} {
 		t.Run(test.name, test.run)
 	}
