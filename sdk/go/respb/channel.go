@@ -24,7 +24,7 @@ type Channel struct {
 
 	lane atomic.Pointer[lane] // nil: to be opened
 
-	mu      sync.Mutex // one opens at a time
+	opening chan struct{} // has room for who opens: one at a time
 	closed  atomic.Bool
 	watched sync.Mutex // guards subs and cache
 	subs    *Subscription
@@ -32,7 +32,7 @@ type Channel struct {
 }
 
 func newChannel(c *Conn, opts ChannelOptions) *Channel {
-	ch := &Channel{conn: c, opts: opts}
+	ch := &Channel{conn: c, opts: opts, opening: make(chan struct{}, 1)}
 	ch.Commands.ch = ch
 	return ch
 }
@@ -61,8 +61,12 @@ func (ch *Channel) ready(ctx context.Context) (*lane, error) {
 
 // open makes the channel's lane and gives it back what the channel is: user, database, name, tracking, subscriptions.
 func (ch *Channel) open(ctx context.Context, attempts int) (*lane, error) {
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
+	select { // whoever opens may have more time than this caller
+	case ch.opening <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-ch.opening }()
 	if la := ch.lane.Load(); la != nil {
 		return la, nil
 	}

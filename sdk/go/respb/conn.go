@@ -38,13 +38,7 @@ type zero = Channel
 
 // Dial connects, authenticates and agrees on a protocol.
 func Dial(ctx context.Context, opts Options) (*Conn, error) {
-	opts.setDefaults()
-	c := &Conn{opts: opts, links: map[*link]struct{}{}}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.zero = newChannel(c, ChannelOptions{
-		DB: opts.DB, OnPush: opts.OnPush, Name: opts.Name, Username: opts.Username, Password: opts.Password,
-	})
-	c.zero.isRoot = true
+	c := New(opts)
 	if _, err := c.zero.open(ctx, 1); err != nil {
 		_ = c.Close()
 		return nil, err
@@ -52,7 +46,20 @@ func Dial(ctx context.Context, opts Options) (*Conn, error) {
 	return c, nil
 }
 
-// Protocol returns what the connection speaks: RESPB or RESP3.
+// New is Dial without connecting: the first command does that, as it does after a break. It is for programs that have to start without the
+// server too. Reconnect must not be disabled.
+func New(opts Options) *Conn {
+	opts.setDefaults()
+	c := &Conn{opts: opts, links: map[*link]struct{}{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.zero = newChannel(c, ChannelOptions{
+		DB: opts.DB, OnPush: opts.OnPush, Name: opts.Name, Username: opts.Username, Password: opts.Password,
+	})
+	c.zero.isRoot = true
+	return c
+}
+
+// Protocol returns what the connection speaks: RESPB or RESP3. Before the first connection it is RESPB.
 func (c *Conn) Protocol() Protocol {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -58,6 +58,13 @@ func Dial(ctx context.Context, options respb.Options) (*Transport, error) {
 	return t, nil
 }
 
+// Open is Dial without connecting: the first operation does that. It is for programs that have to start without the store too.
+func Open(options respb.Options) *Transport {
+	t := New(respb.New(options), options)
+	t.owned = true
+	return t
+}
+
 // New makes a transport of a connection, which stays the caller's. The options are those that it was made with: tracking needs a
 // connection of its own.
 func New(conn *respb.Conn, options respb.Options) *Transport {
