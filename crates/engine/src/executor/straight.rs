@@ -243,24 +243,26 @@ impl Core<'_> {
         let db = lent.session.db;
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
         let before = sink.len();
-        sink.array(1 + requests.more_hashes(request).len());
-        for (index, hash) in requests.hashes(request).enumerate() {
-            let key = self.engine.keyspace.key_with_hash(requests.framed(request, index, lent.bytes), hash);
-            let at = request.keys_before as usize + index;
-            let write = |value: &ValueRef<'_>| {
-                sink.value(value);
-                true
-            };
-            if request.client.db == db && batch.read(at, &key, self.now_ms, write) {
-                continue;
+        let bytes = lent.bytes;
+        sink.array_of_bulks(1 + requests.more_hashes(request).len(), |row| {
+            for (index, hash) in requests.hashes(request).enumerate() {
+                let key = self.engine.keyspace.key_with_hash(requests.framed(request, index, bytes), hash);
+                let at = request.keys_before as usize + index;
+                let write = |value: &ValueRef<'_>| {
+                    row.value(value);
+                    true
+                };
+                if request.client.db == db && batch.read(at, &key, self.now_ms, write) {
+                    continue;
+                }
+                let mut op = Op::new(db, self.now_ms, &mut self.local.effects);
+                match batch.lock(&key).get(&mut op, &key) {
+                    // What is no string is null too.
+                    Some(value) => row.value(&value),
+                    None => row.null(),
+                }
             }
-            let mut op = Op::new(db, self.now_ms, &mut self.local.effects);
-            match batch.lock(&key).get(&mut op, &key) {
-                // What is no string is null too.
-                Some(value) => sink.value(&value),
-                None => sink.null(),
-            }
-        }
+        });
         let bytes = sink.len() - before;
         if bytes >= self.measures.reply_bytes {
             self.tell_large(requests, request, lent, bytes);

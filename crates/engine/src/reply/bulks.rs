@@ -1,9 +1,11 @@
-//! Owns: aggregates of byte strings and nothing else (what LRANGE, SMEMBERS, HGETALL and ZRANGE answer), whose elements
-//! are written without what each value by itself asks: the protocol, what is open, room for every piece. Does not own:
-//! the form of a byte string alone (`super::resp`, `super::respb`).
+//! Owns: aggregates of byte strings and nulls and nothing else (what LRANGE, SMEMBERS, HGETALL, ZRANGE and MGET answer),
+//! whose elements are written without what each value by itself asks: the protocol, what is open, room for every piece.
+//! Does not own: the form of a byte string alone (`super::resp`, `super::respb`).
 
-use super::{Kind, ReplySink};
+use super::output::PIN_BYTES_MIN;
+use super::{Kind, Output, Protocol, ReplySink};
 use weft_protocol::respb::frame::{TAG_BULK_FIRST, kind};
+use weft_store::{Digits, SharedBytes, ValueRef};
 
 /// Lengths whose RESP header stands ready.
 const READY_MAX: usize = 99;
@@ -25,7 +27,7 @@ const READY: [[u8; READY_BYTES]; READY_MAX + 1] = {
 };
 
 /// Appends bytes, short ones without a call: two pieces of a fixed length, the second over the end of the first.
-#[inline]
+#[inline(always)]
 pub(super) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     #[inline]
     fn pieces<const N: usize>(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -45,40 +47,86 @@ pub(super) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
 /// Takes the byte strings of an aggregate, one after the other.
 #[derive(Debug)]
 pub struct Bulks<'s> {
-    out: &'s mut Vec<u8>,
-    is_respb: bool,
+    out: &'s mut Output,
+    protocol: Protocol,
     /// Still to come.
     left: usize,
 }
 
 impl Bulks<'_> {
     /// The next byte string.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, bytes: &[u8]) {
+        self.count();
+        // With room for the pieces of a short one, and all that surrounds any.
+        self.out.bytes.reserve(bytes.len() + 32);
+        self.head(bytes.len());
+        append(&mut self.out.bytes, bytes);
+    }
+    /// A string as a store has it, or null for what is none.
+    #[inline(always)]
+    pub fn value(&mut self, value: &ValueRef<'_>) {
+        match value {
+            ValueRef::Bytes(bytes) => self.push(bytes),
+            value => self.other_value(value),
+        }
+    }
+    #[inline(never)]
+    fn other_value(&mut self, value: &ValueRef<'_>) {
+        match value {
+            ValueRef::Int(number) => self.push(Digits::default().write(*number)),
+            ValueRef::Shared(bytes) => self.shared(bytes),
+            _ => self.null(),
+        }
+    }
+    /// A large byte string: sent from where it is.
+    fn shared(&mut self, value: &SharedBytes) {
+        let bytes = value.as_slice();
+        if bytes.len() < PIN_BYTES_MIN {
+            return self.push(bytes);
+        }
+        self.count();
+        self.head(bytes.len());
+        self.out.pin(value.clone());
+    }
+    /// Nothing.
+    #[inline]
+    pub fn null(&mut self) {
+        self.count();
+        self.out.bytes.extend_from_slice(match self.protocol {
+            Protocol::Respb => &[kind::NULL],
+            Protocol::Resp3 => b"\r\n_",
+            Protocol::Resp2 => b"\r\n$-1",
+        });
+    }
+
+    #[inline]
+    fn count(&mut self) {
         debug_assert!(self.left > 0, "no more are announced");
         self.left = self.left.wrapping_sub(1);
-        let out = &mut *self.out;
-        // With room for the pieces of a short one, and all that surrounds any.
-        out.reserve(bytes.len() + 32);
-        if self.is_respb {
-            match bytes.len() {
-                len @ 0..=0x7F => out.push(TAG_BULK_FIRST | len as u8),
-                len => {
+    }
+    /// All of a byte string that stands before its bytes.
+    #[inline(always)]
+    fn head(&mut self, len: usize) {
+        let out = &mut self.out.bytes;
+        if self.protocol == Protocol::Respb {
+            match len {
+                0..=0x7F => out.push(TAG_BULK_FIRST | len as u8),
+                _ => {
                     out.push(kind::BULK);
                     // A value is at most `proto-max-bulk-len`, which is below 4 GiB.
                     out.extend_from_slice(&(len as u32).to_be_bytes());
                 }
             }
-        } else if let Some(ready) = READY.get(bytes.len()) {
+        } else if let Some(ready) = READY.get(len) {
             out.extend_from_slice(ready);
-            out.truncate(out.len() - if bytes.len() < 10 { 2 } else { 1 });
+            out.truncate(out.len() - if len < 10 { 2 } else { 1 });
         } else {
             let mut digits = itoa::Buffer::new();
             out.extend_from_slice(b"\r\n$");
-            out.extend_from_slice(digits.format(bytes.len()).as_bytes());
+            out.extend_from_slice(digits.format(len).as_bytes());
             out.extend_from_slice(b"\r\n");
         }
-        append(out, bytes);
     }
 }
 
@@ -104,12 +152,12 @@ impl ReplySink<'_> {
         self.head_of(kind, len, elements);
         let is_respb = self.is_respb();
         if elements > 0 {
-            let out = &mut self.out.bytes;
             if !is_respb {
                 // Each element begins with the line end of what stands before it.
-                out.truncate(out.len() - 2);
+                let len = self.out.bytes.len();
+                self.out.bytes.truncate(len - 2);
             }
-            let mut bulks = Bulks { out, is_respb, left: elements };
+            let mut bulks = Bulks { out: &mut *self.out, protocol: self.wire.protocol, left: elements };
             fill(&mut bulks);
             debug_assert_eq!(bulks.left, 0, "more are announced");
             if !is_respb {

@@ -81,6 +81,41 @@ fn byte_strings_in_a_row_are_those_one_by_one() {
 }
 
 #[test]
+fn values_in_a_row_are_those_one_by_one() {
+    let (large, short) = (SharedBytes::new(vec![b'x'; PIN_BYTES_MIN]), SharedBytes::new(vec![b'y'; 100]));
+    let values = [
+        Some(ValueRef::Bytes(b"text")),
+        Some(ValueRef::Int(-12)),
+        None,
+        Some(ValueRef::Shared(&large)),
+        Some(ValueRef::Shared(&short)),
+        Some(ValueRef::Shared(&large)),
+        None,
+    ];
+    for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
+        for count in 0..=values.len() {
+            let (mut row, mut single) = (Output::default(), Output::default());
+            let wire = Wire { protocol, channel: 3 };
+            ReplySink::new(&mut row, wire).array_of_bulks(count, |out| {
+                values[..count].iter().for_each(|value| match value {
+                    Some(value) => out.value(value),
+                    None => out.null(),
+                });
+            });
+            let mut sink = ReplySink::new(&mut single, wire);
+            sink.array(count);
+            values[..count].iter().for_each(|value| match value {
+                Some(value) => sink.value(value),
+                None => sink.null(),
+            });
+            assert_eq!(row.bytes, single.bytes, "{protocol:?} {count}");
+            let places = |output: &Output| output.pins.iter().map(|pin| pin.at).collect::<Vec<_>>();
+            assert_eq!(places(&row), places(&single), "{protocol:?} {count}");
+        }
+    }
+}
+
+#[test]
 fn large_values_are_pinned_where_they_belong() {
     let value = SharedBytes::new(vec![b'x'; PIN_BYTES_MIN]);
     for protocol in [Protocol::Resp2, Protocol::Respb] {
