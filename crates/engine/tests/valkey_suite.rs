@@ -642,3 +642,28 @@ fn restore_can_be_told_to_trust_more() {
     bench.text(a, "DEBUG SET-SKIP-CHECKSUM-VALIDATION 0");
     assert_eq!(restore(&mut bench, broken), refused);
 }
+
+#[test]
+fn channels_are_subscribed_to_inside_exec() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    for command in ["MULTI", "SUBSCRIBE c", "PUBLISH c m"] {
+        bench.text(a, command);
+    }
+    let replies: Vec<String> = bench.run(a, "EXEC").iter().map(show).collect();
+    assert_eq!(replies, ["[[subscribe c 1] 1]", "[message c m]"]);
+}
+
+#[test]
+fn who_watches_has_nothing_to_do_with_keys() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    bench.text(a, "MONITOR");
+    for command in ["GET k", "SET k v", "PUBLISH c m"] {
+        let replies: Vec<String> = bench.run(a, command).iter().map(show).collect();
+        assert_eq!(replies, ["-ERR Replica can't interact with the keyspace"], "{command}");
+    }
+    assert!(bench.run(a, "PING").iter().any(|reply| show(reply) == "PONG"));
+    bench.run(a, "RESET");
+    assert_eq!(bench.text(a, "GET k"), "nil");
+}

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorCode, full_name};
 use crate::handler::Handler;
 use crate::reply::ReplySink;
 use crate::requests::What;
-use crate::session::Session;
+use crate::session::{Session, client_flag};
 use crate::stats::bump;
 use crate::transaction::QUEUED_BYTES_MAX;
 
@@ -64,6 +64,9 @@ impl Core<'_> {
                 Some(transaction) if spec.name == "EXEC" => transaction.no_room = true,
                 _ => return Err(ErrorCode::OutOfMemory.into()),
             }
+        }
+        if session.info.has(client_flag::MONITOR) {
+            check_monitor(spec)?;
         }
         if session.in_resp2_pubsub() {
             check_subscriber(spec)?;
@@ -184,6 +187,15 @@ pub(super) fn queue(session: &mut Session, args: &Args<'_>, sink: &mut ReplySink
     let queued = (transaction.queued.len(), transaction.queued_bytes);
     session.tell_queued(Some(queued));
     sink.simple("QUEUED");
+}
+
+/// Who watches what others run has nothing to do with keys: that would be mixed with the lines that it is sent.
+#[cold]
+fn check_monitor(spec: &CommandSpec) -> Result<(), Error> {
+    if spec.flags & (flag::READONLY | flag::WRITE | flag::MAY_REPLICATE) == 0 {
+        return Ok(());
+    }
+    Err(Error::err("Replica can't interact with the keyspace"))
 }
 
 fn check_subscriber(spec: &CommandSpec) -> Result<(), Error> {
