@@ -18,8 +18,8 @@ pub(crate) fn line(address: *const u8) {
     let _ = address;
 }
 
-/// The same for a line that is about to be written, and that another core may have written last: the core then has it to
-/// itself when the write comes.
+/// The same for a line that is about to be written, and that another core may have written last: the core then has it
+/// to itself when the write comes.
 #[inline(always)]
 pub(crate) fn line_to_write(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -1,6 +1,6 @@
-//! Owns: aggregates of byte strings and nulls and nothing else (what LRANGE, SMEMBERS, HGETALL, ZRANGE and MGET answer),
-//! whose elements are written without what each value by itself asks: the protocol, what is open, room for every piece.
-//! Does not own: the form of a byte string alone (`super::resp`, `super::respb`).
+//! Owns: aggregates of byte strings and nulls and nothing else (what LRANGE, SMEMBERS, HGETALL, ZRANGE and MGET
+//! answer), whose elements are written without what each value by itself asks: the protocol, what is open, room for
+//! every piece. Does not own: the form of a byte string alone (`super::resp`, `super::respb`).
 
 use super::output::PIN_BYTES_MIN;
 use super::{Kind, Output, Protocol, ReplySink};

@@ -196,8 +196,8 @@ fn pass_on(sights: &mut Sights, passed: Passed) {
     }
 }
 
-/// Stage three: the same for keys that have passed their buckets. They are mostly in the next, which stage two has asked
-/// for, or soon behind.
+/// Stage three: the same for keys that have passed their buckets. They are mostly in the next, which stage two has
+/// asked for, or soon behind.
 #[inline]
 pub(crate) fn prefetch_passed(_pin: &Pin<'_, Array>, sights: &mut Sights) {
     while let Some(passed) = sights.pop_passed() {
