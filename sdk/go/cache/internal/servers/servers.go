@@ -18,6 +18,9 @@ import (
 // startWait bounds how long a server may take to start. It is never a pause.
 const startWait = 240 * time.Second
 
+// stopWait bounds how long a frozen process may take to stop; the test that froze it then fails by itself.
+const stopWait = 60 * time.Second
+
 // Server is a running server, or several that are a cluster.
 type Server struct {
 	Name    string
@@ -231,8 +234,33 @@ func (s *Server) Restart(t testing.TB) {
 	}
 }
 
-// Freeze stops the server's process, which keeps its connections, and Thaw lets it go on.
-func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
+// Freeze stops the server's process, which keeps its connections, and Thaw lets it go on. When it returns, every thread has stopped.
+func (s *Server) Freeze() {
+	s.signal(syscall.SIGSTOP)
+	// The signal is only sent by now: on a busy machine a thread may still serve for a while.
+	deadline := time.Now().Add(stopWait)
+	for _, p := range s.procs {
+		for !hasStopped(p.cmd.Process.Pid) && time.Now().Before(deadline) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// hasStopped says whether all threads of a process have stopped; true also where the system does not tell.
+func hasStopped(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if err != nil {
+			continue // it has ended
+		}
+		// The state follows the name, which stands in brackets and may hold any.
+		if end := strings.LastIndex(string(stat), ") "); end < 0 || !strings.HasPrefix(string(stat[end+2:]), "T") {
+			return false
+		}
+	}
+	return true
+}
 
 // Thaw is the opposite of Freeze.
 func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
