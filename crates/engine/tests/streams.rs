@@ -55,13 +55,17 @@ fn a_reader_waits_for_what_comes_after_now() {
 
 #[test]
 fn a_reader_hears_of_another_type_when_it_wakes() {
-    let mut bench = Bench::new();
-    let (reader, writer) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
-    assert!(bench.run(reader, "XREAD BLOCK 0 STREAMS s other $ $").is_empty());
-    bench.text(writer, "SET other x");
-    bench.text(writer, "XADD s 1-1 a 1");
-    let error = "-WRONGTYPE Operation against a key holding the wrong kind of value";
-    assert_eq!(bench.take(reader).iter().map(support::show).collect::<Vec<_>>(), [error]);
+    // Also when what woke it is gone again.
+    for add in ["XADD s 1-1 a 1", "XADD s MAXLEN 0 1-1 a 1"] {
+        let mut bench = Bench::new();
+        let (reader, writer) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+        assert!(bench.run(reader, "XREAD BLOCK 0 STREAMS s other $ $").is_empty());
+        bench.text(writer, "SET other x");
+        assert!(bench.is_waiting(reader));
+        bench.text(writer, add);
+        let error = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+        assert_eq!(bench.take(reader).iter().map(support::show).collect::<Vec<_>>(), [error], "{add}");
+    }
 }
 
 #[test]

@@ -165,7 +165,7 @@ pub(super) fn xread(
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
     let request = Request::parse(args, false)?;
-    let (waiting, mut other_type, mut begun_anew) = (context.claim.is_some(), false, false);
+    let (waiting, mut other_type, mut moved) = (context.claim.is_some(), false, false);
     let mut after = Vec::with_capacity(request.streams);
     let mut served = Vec::new();
     for index in 0..request.streams {
@@ -198,11 +198,11 @@ pub(super) fn xread(
         if last.is_some_and(|last| last.id > id) {
             served.push(index);
         }
-        // Its ids only grow: this is another stream than the one that was waited for.
-        begun_anew |= waiting && log.is_some_and(|log| log.last_id() < id);
+        // Something was added, even if it is gone again; or, since ids only grow, it is another stream than before.
+        moved |= waiting && log.is_some_and(|log| log.last_id() != id);
         after.push(id);
     }
-    if served.is_empty() && !(other_type && begun_anew) {
+    if served.is_empty() && !(other_type && moved) {
         return block_or_null(context, args, sink, &request, Some(&after));
     }
     if other_type {
