@@ -91,7 +91,12 @@ func NodeGone(t *testing.T, server *servers.Server, tr cache.Transport) {
 func Trouble(t *testing.T, server *servers.Server, tr cache.Transport) {
 	ctx := testContext(t)
 	s := &suite{tr, "trouble:"}
-	c := s.newCache(t, func(o *cache.Options[int, record]) { o.StoreTimeout = 200 * time.Millisecond; o.Local = &local{} })
+	c := s.newCache(t, func(o *cache.Options[int, record]) {
+		o.StoreTimeout = 200 * time.Millisecond
+		// A lease that was granted when nobody waited for it any more holds the next load up for so long.
+		o.LeaseTTL = time.Second
+		o.Local = &local{}
+	})
 	next := 0
 	// Who has a loader waits for StoreTimeout a few times and not for the server: that would be the end of ctx, and the test.
 	load := func(what string) {
