@@ -116,6 +116,32 @@ fn moves_that_wait() {
     }
 }
 
+/// Valkey leaves this client waiting as long as there is a list, also when more is pushed.
+#[test]
+fn a_list_that_sort_stores_over_another_type_serves_who_waits() {
+    for protocol in ALL {
+        for (wait, expected) in [
+            ("BLPOP k 0", "[k 1]"),
+            ("BLMOVE k d LEFT LEFT 0", "1"),
+            ("BLMPOP 0 1 k LEFT COUNT 5", "[k [1 2]]"),
+            ("BRPOPLPUSH k d 0", "2"),
+        ] {
+            for before in [None, Some("SET k v"), Some("SADD k v")] {
+                let mut bench = Bench::new();
+                let (waiter, writer) = (bench.connect(protocol), bench.connect(protocol));
+                bench.text(writer, "RPUSH s 2 1");
+                assert!(bench.run(waiter, wait).is_empty());
+                if let Some(before) = before {
+                    bench.text(writer, before);
+                }
+                assert_eq!(bench.text(writer, "SORT s STORE k"), "2");
+                let got: Vec<_> = bench.take(waiter).iter().map(show).collect();
+                assert_eq!(got, [expected], "{protocol:?} {wait} {before:?}");
+            }
+        }
+    }
+}
+
 /// Keys are served in the order in which a transaction wrote to them.
 #[test]
 fn a_transaction_serves_in_the_order_of_its_writes() {

@@ -265,13 +265,11 @@ fn store(
     } else {
         let value = NewValue::Object(Box::new(Object::List(list)));
         let (shard, mut op) = context.shard(&key);
-        let (garbage, is_new) = shard.set(&mut op, &key, value, Expiry::None);
+        let (garbage, _) = shard.set(&mut op, &key, value, Expiry::None);
         context.discard(garbage);
         context.notify(notify::LIST, "sortstore", &key);
-        // As in Valkey, who waits for a list hears of one where there was no key.
-        if is_new {
-            context.written(&key);
-        }
+        // The table does not name this key.
+        context.written(&key);
     }
     sink.count(len);
 }

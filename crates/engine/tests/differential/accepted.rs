@@ -6,7 +6,8 @@
 //!
 //! Where a difference would go on to other commands, both replies are `not run`: then the command is left out
 //! of the rounds. Where it would only after some reply of Weft's, the server's is `ends the round`: nothing behind that
-//! reply is compared.
+//! reply is compared. Where a command serves a client that the server leaves waiting, Weft's is `serves` and the
+//! server's `waits`, and the round ends too.
 
 use std::cell::Cell;
 use weft_engine::glob;
@@ -16,6 +17,12 @@ const NOT_RUN: &str = "not run";
 
 /// In place of the server's reply: the round ends.
 const ENDS_ROUND: &str = "ends the round";
+
+/// In place of Weft's reply: the command serves a client that waits.
+pub(crate) const SERVES: &str = "serves";
+
+/// In place of a reply: there is none, because the client waits for a key.
+pub(crate) const WAITS: &str = "waits";
 
 /// One line.
 pub(crate) struct Accepted {

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weft_engine::reply::Protocol;
 use weft_protocol::Reply;
 
-use crate::accepted::{self, Accepted, accepts, ends_round};
+use crate::accepted::{self, Accepted, SERVES, WAITS, accepts, ends_round};
 use crate::compare::{Rule, show};
 use crate::server::{Connection, Patience, Server};
 use crate::support::Bench;
@@ -114,6 +114,10 @@ pub(crate) struct Pair {
     clients: Vec<Client>,
     /// What a client has run here and not yet there.
     batch: Vec<(Step, Vec<Reply>)>,
+    /// What the last transaction ran.
+    executed: Vec<Step>,
+    /// An accepted difference has come that goes on to what follows: the round ends.
+    over: bool,
     /// The keyspace events of the round, each with the command that it comes from.
     events: Vec<(Step, Reply)>,
     /// How many were compared.
@@ -162,6 +166,8 @@ impl Pair {
             accepted,
             clients: Vec::new(),
             batch: Vec::new(),
+            executed: Vec::new(),
+            over: false,
             events: Vec::new(),
             events_compared: 0,
             commands: 0,
@@ -202,7 +208,9 @@ impl Pair {
         self.clients[LISTENER].theirs.ask(&listen);
         for step in steps {
             let reply = self.step(step)?;
-            if reply.is_some_and(|reply| ends_round(&self.accepted, &command(&step.words), &show(&reply))) {
+            if self.over
+                || reply.is_some_and(|reply| ends_round(&self.accepted, &command(&step.words), &show(&reply)))
+            {
                 return self.catch_up();
             }
         }
@@ -250,6 +258,7 @@ impl Pair {
     fn end(&mut self) {
         self.batch.clear();
         self.events.clear();
+        self.over = false;
         let clients = std::mem::take(&mut self.clients);
         let ids: Vec<String> = clients.iter().map(|client| client.id.to_string()).collect();
         let kills: Vec<Vec<&[u8]>> =
@@ -291,6 +300,14 @@ impl Pair {
             for reply in self.bench.take(self.clients[other].ours) {
                 self.catch_up()?;
                 let waiting = self.clients[other].waiting.take();
+                if let Some(waiting) = &waiting
+                    && self.is_waiting_there(other)
+                {
+                    self.over = self.may_leave_waiting(step);
+                    let ours = format!("serves {waiting}: {}", show(&reply));
+                    let difference = Difference { step: Some(step.clone()), ours, theirs: WAITS.into() };
+                    return if self.over { Ok(given) } else { Err(difference) };
+                }
                 let step = waiting.unwrap_or_else(|| step.clone());
                 self.meet(other, &step, &reply)?;
             }
@@ -322,8 +339,8 @@ impl Pair {
 
     /// Compares a reply of Weft with the server's next one to the same client.
     fn meet(&mut self, at: usize, step: &Step, ours: &Reply) -> Result<(), Difference> {
+        let theirs = self.answer(at);
         let client = &mut self.clients[at];
-        let theirs = client.theirs.receive();
         let queued = match ours {
             Reply::Simple(text) if text == b"QUEUED" => {
                 client.queued.push(step.clone());
@@ -336,6 +353,7 @@ impl Pair {
             }
             _ => Vec::new(),
         };
+        self.executed.clone_from(&queued);
         let agree = match (&theirs, ours) {
             (Some(Reply::Array(theirs)), Reply::Array(ours))
                 if queued.len() == ours.len() && ends_multi(step) =>
@@ -350,8 +368,45 @@ impl Pair {
         if agree {
             return Ok(());
         }
-        let (ours, theirs) = (show(ours), theirs.as_ref().map_or("no reply".into(), show));
+        let none = if self.is_waiting_there(at) { WAITS } else { "no reply" };
+        let (ours, theirs) = (show(ours), theirs.as_ref().map_or(none.into(), show));
         Err(Difference { step: Some(step.clone()), ours, theirs })
+    }
+
+    /// The server's next reply to a client. Nothing when there is none in time, and soon when the client waits there.
+    fn answer(&mut self, at: usize) -> Option<Reply> {
+        let mut patience = Patience::new();
+        loop {
+            let reply = self.clients[at].theirs.look();
+            if reply.is_some() {
+                return reply;
+            }
+            if self.is_waiting_there(at) {
+                // What the server had for a client before it waited is sent when it answers somebody else again.
+                self.admin.ask(&[b"PING"]);
+                return self.clients[at].theirs.try_receive();
+            }
+            if !patience.lasts() {
+                return None;
+            }
+        }
+    }
+
+    /// Whether a client waits for a key on the server, now. Who is served is so together with the command that serves
+    /// him, so that this is certain behind the reply to that command.
+    fn is_waiting_there(&mut self, at: usize) -> bool {
+        let id = self.clients[at].id.to_string();
+        let Reply::Bulk(line) = self.admin.ask(&[b"CLIENT", b"LIST", b"ID", id.as_bytes()]) else {
+            return false;
+        };
+        let flags = line.split(|&byte| byte == b' ').find_map(|word| word.strip_prefix(b"flags="));
+        flags.is_some_and(|flags| flags.contains(&b'b'))
+    }
+
+    /// Whether a command, or a transaction with it, may serve somebody who waits on the server.
+    fn may_leave_waiting(&self, step: &Step) -> bool {
+        let ran = if ends_multi(step) { &self.executed[..] } else { std::slice::from_ref(step) };
+        ran.iter().any(|step| accepts(&self.accepted, &command(&step.words), SERVES, WAITS))
     }
 
     /// Whether two replies are the same, or differ as they are meant to.
@@ -362,19 +417,14 @@ impl Pair {
 
     /// Sees to it that a client that waits on our side waits on the server too.
     fn see_waiting(&mut self, at: usize) -> Result<(), Difference> {
-        let id = self.clients[at].id.to_string();
         let mut patience = Patience::new();
         while patience.lasts() {
-            let Reply::Bulk(line) = self.admin.ask(&[b"CLIENT", b"LIST", b"ID", id.as_bytes()]) else {
-                break;
-            };
-            let flags = line.split(|&byte| byte == b' ').find_map(|word| word.strip_prefix(b"flags="));
-            if flags.is_some_and(|flags| flags.contains(&b'b')) {
+            if self.is_waiting_there(at) {
                 return Ok(());
             }
             if let Some(reply) = self.clients[at].theirs.try_receive() {
                 let step = self.clients[at].waiting.clone();
-                return Err(Difference { step, ours: "waits".into(), theirs: show(&reply) });
+                return Err(Difference { step, ours: WAITS.into(), theirs: show(&reply) });
             }
         }
         Err(Difference::other("a client waits here and is not seen waiting on the server"))

@@ -14,7 +14,8 @@ use weft_protocol::{Limits, Outcome, Reply, resp};
 /// How long a reply may take before it counts as missing: longer than a busy machine keeps the server waiting.
 const REPLY_WAIT: Duration = Duration::from_secs(60);
 /// How long one look for something may last. A longer one means that this process stood still, and counts as this.
-const LOOK: Duration = Duration::from_millis(500);
+/// Short, since a client that waits on the server by mistake costs one for each try to make its round shorter.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A time limit that counts only while this process runs: where it is frozen together with the server, for longer than
 /// the limit, the reply is still to come.
@@ -144,6 +145,10 @@ impl Connection {
         let reply = self.receive_while(|| false);
         self.stream.set_nonblocking(false).expect("a socket");
         reply
+    }
+    /// The next reply; nothing when it does not come in one look.
+    pub(crate) fn look(&mut self) -> Option<Reply> {
+        self.receive_while(|| false)
     }
     /// The next reply; nothing when it does not come in time.
     pub(crate) fn receive(&mut self) -> Option<Reply> {

@@ -1,5 +1,4 @@
-//! SORT. Orders that are nobody's, a set's own and that of ties under ALPHA with BY, are left out. So is who waits for
-//! a list: Valkey does not serve him when STORE writes one over a key of another type, Weft does.
+//! SORT. Orders that are nobody's, a set's own and that of ties under ALPHA with BY, are left out.
 
 use super::{Group, no_places};
 
