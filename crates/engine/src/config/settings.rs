@@ -100,7 +100,7 @@ settings! {
     latency_tracking: AtomicBool = true,
 
     /// `poll-interval-us`: the least time between two looks at the sockets of many clients; 0 for none.
-    poll_interval_us: AtomicU32 = 100,
+    poll_interval_us: AtomicU32 = 150,
     /// `maxclients`: connections.
     clients_max: AtomicU32 = 10_000,
     /// `timeout`: seconds after which an idle client is closed; 0 for never.

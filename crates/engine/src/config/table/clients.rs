@@ -22,7 +22,7 @@ pub(super) const LIST: &[Directive] = &[
     int("socket-mark-id", (0, u32::MAX as i64), "0").at_start().only(&["0"], "Weft does not mark packets"),
     int("threads", (0, 1024), "0").at_start().server(),
     word("io-backend", &["auto", "epoll", "io_uring"], "auto").at_start().server(),
-    int("poll-interval-us", (0, 1000), "100")
+    int("poll-interval-us", (0, 1000), "150")
         .acts(|e, v| e.settings.poll_interval_us.store(v.u32(), Relaxed)),
     switch("protected-mode", "yes").acts(|e, v| e.settings.protected_mode.store(v.is_on(), Relaxed)),
     // Connections.
