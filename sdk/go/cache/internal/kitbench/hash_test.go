@@ -6,19 +6,10 @@ package kitbench
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/rueidis"
-
 	"github.com/weft-db/weft/sdk/go/cache"
-	"github.com/weft-db/weft/sdk/go/cache/internal/servers"
-	"github.com/weft-db/weft/sdk/go/cache/transport/goredis"
-	viarueidis "github.com/weft-db/weft/sdk/go/cache/transport/rueidis"
-	"github.com/weft-db/weft/sdk/go/cache/transport/weft"
-	"github.com/weft-db/weft/sdk/go/respb"
 )
 
 type person struct {
@@ -33,35 +24,17 @@ func personOf(i int) person {
 	return person{int64(i), "somebody", 1.5, true, time.Unix(1_700_000_000, 0).UTC()}
 }
 
-// BenchmarkHash stores and reads batches of hashes, against the server of WEFT_ADDR or redis-server.
+// BenchmarkHash stores and reads batches of hashes.
 func BenchmarkHash(b *testing.B) {
 	ctx := context.Background()
-	addr := os.Getenv("WEFT_ADDR")
-	if addr == "" {
-		s := servers.Redis(b)
-		if s == nil {
-			b.Skip("WEFT_ADDR is not set and redis-server is not installed")
-		}
-		addr = s.Addrs[0]
+	c := connect(b)
+	if c.respb == nil {
+		b.Skip("what is no server has no hashes")
 	}
-	gr := redis.NewClient(&redis.Options{Addr: addr})
-	defer gr.Close()
-	option := rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true, ForceSingleClient: true}
-	ru, err := rueidis.NewClient(option)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer ru.Close()
-	options := respb.Options{Addr: addr}
-	rb, err := respb.Dial(ctx, options)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer rb.Close()
 
 	b.Run("op=SetMany/client=go-redis/by=bare", func(b *testing.B) {
 		run(b, func(i int) error {
-			p := gr.Pipeline()
+			p := c.redis.Pipeline()
 			for j := range batch {
 				v := personOf(j)
 				key := fmt.Sprint("bare:h:", i*batch%rows+j)
@@ -73,11 +46,8 @@ func BenchmarkHash(b *testing.B) {
 		})
 		perItem(b)
 	})
-	for _, via := range []struct {
-		client string
-		tr     cache.Transport
-	}{{"go-redis", goredis.New(gr)}, {"rueidis", viarueidis.New(ru, option)}, {"respb", weft.New(rb, options)}} {
-		h, err := cache.NewHash[int, person](via.tr, cache.HashOptions{Prefix: "hash", TTL: life})
+	for _, via := range c.kits {
+		h, err := cache.NewHash[int, person](via.transport, cache.HashOptions{Prefix: "hash", TTL: life})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -5,12 +5,9 @@ package kitbench
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"testing"
 	"time"
 
@@ -18,10 +15,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/weft-db/weft/sdk/go/cache"
-	"github.com/weft-db/weft/sdk/go/cache/internal/servers"
-	"github.com/weft-db/weft/sdk/go/cache/transport/goredis"
-	viarueidis "github.com/weft-db/weft/sdk/go/cache/transport/rueidis"
-	"github.com/weft-db/weft/sdk/go/cache/transport/weft"
 	"github.com/weft-db/weft/sdk/go/respb"
 )
 
@@ -264,66 +257,30 @@ type namedWay struct {
 	way        way
 }
 
-// alone is the WEFT_ADDR of no server: clients talk to a map in their own process, so that what is timed is their own work and the kit's.
-const alone = "alone"
-
-// allWays connects each client, and returns it bare and with the kit, with all rows stored. The server is that of WEFT_ADDR, or
-// redis-server, started here.
-func allWays(b testing.TB) (ways []namedWay, done func()) {
-	ctx := context.Background()
-	addr := os.Getenv("WEFT_ADDR")
-	if addr == "" {
-		s := servers.Redis(b)
-		if s == nil {
-			b.Skip("WEFT_ADDR is not set and redis-server is not installed")
-		}
-		addr = s.Addrs[0]
+// allWays connects each client, and returns it bare and with the kit, one behind the other, with all rows stored.
+func allWays(b testing.TB) (ways []namedWay) {
+	c := connect(b)
+	bare := []way{bareGoRedis(c.redis), bareRueidis(c.rueidis)}
+	if c.respb != nil {
+		bare = append(bare, bareRespb(c.respb))
 	}
-	ofRedis := &redis.Options{Addr: addr}
-	option := rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true, ForceSingleClient: true}
-	if addr == alone {
-		store := &instantStore{values: map[string][]byte{}}
-		ofRedis.Dialer = func(context.Context, string, string) (net.Conn, error) { return store.dial(), nil }
-		option.InitAddress[0] = "alone:1"
-		option.DialCtxFn = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return store.dial(), nil }
-	}
-	gr := redis.NewClient(ofRedis)
-	ru, err := rueidis.NewClient(option)
-	if err != nil {
-		b.Fatal(err)
-	}
-	ways = []namedWay{
-		{"go-redis", "bare", bareGoRedis(gr)}, {"go-redis", "kit", kit(b, goredis.New(gr))},
-		{"rueidis", "bare", bareRueidis(ru)}, {"rueidis", "kit", kit(b, viarueidis.New(ru, option))},
-	}
-	done = func() {
-		_ = gr.Close()
-		ru.Close()
-	}
-	if addr != alone { // which does not speak RESPB
-		options := respb.Options{Addr: addr}
-		rb, err := respb.Dial(ctx, options)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { _ = rb.Close() })
-		ways = append(ways, namedWay{"respb", "bare", bareRespb(rb)}, namedWay{"respb", "kit", kit(b, weft.New(rb, options))})
+	for i, k := range c.kits {
+		ways = append(ways, namedWay{k.client, "bare", bare[i]}, namedWay{k.client, "kit", kit(b, k.transport)})
 	}
 	for _, w := range ways[:2] { // all have the same keys
 		for i := range rows {
-			if err := w.way.set(ctx, i); err != nil {
+			if err := w.way.set(context.Background(), i); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
-	return ways, done
+	return ways
 }
 
 // BenchmarkKit has the way as part of the name, for benchstat -col /by.
 func BenchmarkKit(b *testing.B) {
 	ctx := context.Background()
-	ways, done := allWays(b)
-	defer done()
+	ways := allWays(b)
 	for _, op := range []string{"Set", "Get", "SetMany", "GetMany"} {
 		for _, w := range ways {
 			b.Run(fmt.Sprintf("op=%s/client=%s/by=%s", op, w.client, w.by), func(b *testing.B) {
@@ -348,8 +305,7 @@ func run(b *testing.B, f func(i int) error) {
 // BenchmarkGetOrLoad hits in the store; the first level's is in the module cache/local. The loader is never called.
 func BenchmarkGetOrLoad(b *testing.B) {
 	ctx := context.Background()
-	ways, done := allWays(b)
-	defer done()
+	ways := allWays(b)
 	load := func(context.Context, int) (row, error) { return row{}, errors.New("it was there") }
 	for _, w := range ways {
 		if w.way.cache == nil {

@@ -19,8 +19,7 @@ func TestPairs(t *testing.T) {
 	if err != nil {
 		t.Skip("PAIRS is not set to a number of rounds")
 	}
-	ways, done := allWays(t)
-	defer done()
+	ways := allWays(t)
 	ctx := context.Background()
 	one := map[string]float64{}
 	fmt.Printf("%-8s %-8s %12s %12s %8s\n", "op", "client", "bare ns/item", "kit ns/item", "ratio")
