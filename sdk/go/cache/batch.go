@@ -109,7 +109,7 @@ func (c *Cache[K, V]) getBatch(ctx context.Context, s *scratch[V], keys []K, res
 		if c.local != nil {
 			hash, begun = s.hashes[next], s.stamps[next]
 		}
-		c.result(s, &ops[next], hash, begun, keys[i], &results[i], &t)
+		c.result(ctx, s, &ops[next], hash, begun, keys[i], &results[i], &t)
 		s.done(next, &ops[next])
 		next++
 	}
@@ -120,8 +120,8 @@ func (c *Cache[K, V]) getBatch(ctx context.Context, s *scratch[V], keys []K, res
 var errAsked = errors.New("cache: asked for")
 
 // result makes a result of what was read.
-func (c *Cache[K, V]) result(s *scratch[V], op *Op, hash uint64, begun stamp, key K, to *Result[V], t *tally) {
-	if err := c.take(s, op, hash, begun, key, &s.r, t); err != nil {
+func (c *Cache[K, V]) result(ctx context.Context, s *scratch[V], op *Op, hash uint64, begun stamp, key K, to *Result[V], t *tally) {
+	if err := c.take(ctx, s, op, hash, begun, key, &s.r, t); err != nil {
 		to.Err = &StoreError{err}
 		return
 	}
@@ -205,7 +205,7 @@ func (c *Cache[K, V]) setBatch(ctx context.Context, s *scratch[V], items []Item[
 			hash = maphash.Bytes(hashSeed, ops[j].Key)
 			c.flights.forget(hash, item.Key)
 		}
-		c.wrote(hash, ops[j].Err, &item.Key, &item.Value, len(ops[j].Value), ttl, soft, &counted)
+		c.wrote(ctx, hash, ops[j].Err, &item.Key, &item.Value, len(ops[j].Value), ttl, soft, &counted)
 		if ops[j].Err != nil {
 			failed(s.ends[3*j], &StoreError{ops[j].Err})
 		}
@@ -265,7 +265,7 @@ func (c *Cache[K, V]) deleteBatch(ctx context.Context, s *scratch[V], keys []K, 
 	for i := range ops {
 		c.changing(maphash.Bytes(hashSeed, ops[i].Key), keys[s.ends[3*i]])
 		if ops[i].Err != nil {
-			c.counters.add(EventStoreError, 1)
+			c.counters.failed(ctx)
 			failed(s.ends[3*i], &StoreError{ops[i].Err})
 		}
 	}

@@ -133,7 +133,7 @@ func (c *Cache[K, V]) getWith(ctx context.Context, s *scratch[V], key K) (v V, e
 		}
 	}
 	var t tally
-	err = c.fetch(ctx, s, hash, key, &s.r, &t)
+	err = c.fetch(ctx, ctx, s, hash, key, &s.r, &t)
 	if err == nil {
 		c.count(&s.r, &t)
 	}
@@ -180,25 +180,25 @@ func (c *Cache[K, V]) count(r *reading[V], t *tally) {
 	t.hits++
 }
 
-// fetch reads s.key from the store into r, which is on the heap, and into the first level.
-func (c *Cache[K, V]) fetch(ctx context.Context, s *scratch[V], hash uint64, key K, r *reading[V], t *tally) error {
+// fetch reads s.key from the store into r, which is on the heap, and into the first level. within is ctx, or what bound has made of it.
+func (c *Cache[K, V]) fetch(ctx, within context.Context, s *scratch[V], hash uint64, key K, r *reading[V], t *tally) error {
 	var from stamp
 	if c.local != nil {
 		from = c.local.begin(hash)
 	}
 	op := &s.size(1)[0]
 	s.read(0, op, s.key)
-	c.transport.Do(ctx, s.ops)
-	err := c.take(s, op, hash, from, key, r, t)
+	c.transport.Do(within, s.ops)
+	err := c.take(ctx, s, op, hash, from, key, r, t)
 	s.done(0, op)
 	return err
 }
 
-// take makes a reading of an OpGet, a miss when that failed.
-func (c *Cache[K, V]) take(s *scratch[V], op *Op, hash uint64, from stamp, key K, r *reading[V], t *tally) error {
+// take makes a reading of an OpGet, a miss when that failed. ctx is the caller's.
+func (c *Cache[K, V]) take(ctx context.Context, s *scratch[V], op *Op, hash uint64, from stamp, key K, r *reading[V], t *tally) error {
 	*r = reading[V]{why: EventMiss}
 	if op.Err != nil {
-		c.counters.add(EventStoreError, 1)
+		c.counters.failed(ctx)
 		return op.Err
 	}
 	if !op.Found {
@@ -270,7 +270,7 @@ func (c *Cache[K, V]) store(ctx context.Context, s *scratch[V], ttl, soft time.D
 		c.flights.forget(hash, *key)
 	}
 	var t tally
-	c.wrote(hash, err, key, value, len(s.value), ttl, soft, &t)
+	c.wrote(ctx, hash, err, key, value, len(s.value), ttl, soft, &t)
 	c.counters.tell(&t)
 	if err != nil {
 		return &StoreError{err}
@@ -279,9 +279,9 @@ func (c *Cache[K, V]) store(ctx context.Context, s *scratch[V], ttl, soft time.D
 }
 
 // wrote sees to the counts and the first level after a value was written, or may have been.
-func (c *Cache[K, V]) wrote(hash uint64, err error, key *K, value *V, bytes int, ttl, soft time.Duration, t *tally) {
+func (c *Cache[K, V]) wrote(ctx context.Context, hash uint64, err error, key *K, value *V, bytes int, ttl, soft time.Duration, t *tally) {
 	if err != nil {
-		c.counters.add(EventStoreError, 1)
+		c.counters.failed(ctx)
 	} else {
 		t.stored++
 		t.written += bytes
@@ -340,7 +340,7 @@ func (c *Cache[K, V]) Delete(ctx context.Context, key K) error {
 	c.transport.Do(ctx, s.ops)
 	c.changing(hash, key)
 	if op.Err != nil {
-		c.counters.add(EventStoreError, 1)
+		c.counters.failed(ctx)
 		return &StoreError{op.Err}
 	}
 	return nil

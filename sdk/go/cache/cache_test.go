@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -397,4 +398,70 @@ func TestCancelledContext(t *testing.T) {
 	if !errors.Is(r[0].Err, context.Canceled) {
 		t.Error(r)
 	}
+	if err := c.SetMany(ctx, []cache.Item[int64, user]{{Key: 1}, {Key: 2}}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := c.DeleteMany(ctx, []int64{1, 2}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	// Which is no fault of the store.
+	expect(t, c, map[cache.Event]int64{cache.EventCancelled: 10, cache.EventOutOfTime: 0, cache.EventStoreError: 0})
+}
+
+// TestWhoseFaultItIs has a store that hangs: given up because the caller did not wait, it counts as another event than what the cache's own
+// StoreTimeout ends, or what the store refuses.
+func TestWhoseFaultItIs(t *testing.T) {
+	store := newStore()
+	ctx := testContext(t)
+	c := newCache(t, store, func(o *options) { o.StoreTimeout, o.LeaseTTL = time.Millisecond, cache.Off })
+	h := newHash(t, store)
+	store.Fault(func(ctx context.Context, _ *cache.Op) error { <-ctx.Done(); return ctx.Err() })
+	early := func() context.Context {
+		over, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
+		t.Cleanup(cancel)
+		return over
+	}
+	if _, err := c.Get(early(), 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	load := func(context.Context, int64) (user, error) { return user{1, "loaded"}, nil }
+	if _, err := c.GetOrLoad(early(), 1, load); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	expect(t, c, map[cache.Event]int64{cache.EventOutOfTime: 2, cache.EventCancelled: 0, cache.EventStoreError: 0})
+	if v, err := c.GetOrLoad(ctx, 1, load); err != nil || v.Name != "loaded" {
+		t.Error(v, err)
+	}
+	expect(t, c, map[cache.Event]int64{cache.EventOutOfTime: 2, cache.EventCancelled: 0, cache.EventStoreError: 1})
+
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := h.Get(cancelled, "ann"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := h.SetFields(early(), "ann", profile{}, "name"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	refused := errors.New("refused")
+	store.Fault(func(context.Context, *cache.Op) error { return refused })
+	if err := h.Delete(ctx, "ann"); !errors.Is(err, refused) {
+		t.Error(err)
+	}
+	expect(t, h, map[cache.Event]int64{cache.EventOutOfTime: 1, cache.EventCancelled: 1, cache.EventStoreError: 1})
+}
+
+// lateContext is one whose deadline is over, and whose timer has not fired yet.
+type lateContext struct{ context.Context }
+
+func (lateContext) Deadline() (time.Time, bool) { return time.Now().Add(-time.Nanosecond), true }
+
+// TestDeadlineBeforeItsTimer has a client see that the deadline is over before the context says so.
+func TestDeadlineBeforeItsTimer(t *testing.T) {
+	store := newStore()
+	c := newCache(t, store)
+	store.Fault(func(context.Context, *cache.Op) error { return os.ErrDeadlineExceeded })
+	if _, err := c.Get(lateContext{testContext(t)}, 1); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error(err)
+	}
+	expect(t, c, map[cache.Event]int64{cache.EventOutOfTime: 1, cache.EventStoreError: 0})
 }

@@ -3,6 +3,7 @@ package cache
 // This file owns what a cache counts, and who is told.
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 )
@@ -27,7 +28,9 @@ const (
 	EventRefreshSkipped              // a refresh was not begun, since RefreshMax were running
 	EventStored                      // a value was stored
 	EventFillDropped                 // a loaded value was not stored: its key was deleted meanwhile, or the lease was lost
-	EventStoreError                  // an operation of the store failed
+	EventStoreError                  // an operation of the store failed, or took longer than StoreTimeout
+	EventCancelled                   // an operation of the store was given up because the caller's context was cancelled
+	EventOutOfTime                   // an operation of the store was given up because the caller's own deadline was over
 	EventCorrupt                     // a stored value was truncated or its checksum was wrong; it also counts as a miss
 	EventForeignVersion              // a stored value had a format that is not known; also a miss
 	EventForeignCodec                // a stored value had another codec or an unknown compression; also a miss
@@ -44,7 +47,7 @@ const (
 
 var eventNames = [eventCount]string{
 	"hit", "local_hit", "miss", "stale", "negative", "coalesced", "waited", "waited_too_long", "load", "load_error", "load_panic", "refresh",
-	"refresh_skipped", "stored", "fill_dropped", "store_error", "corrupt", "foreign_version", "foreign_codec", "decode_error", "encode_error", "too_large",
+	"refresh_skipped", "stored", "fill_dropped", "store_error", "cancelled", "out_of_time", "corrupt", "foreign_version", "foreign_codec", "decode_error", "encode_error", "too_large",
 	"invalidated", "flushed", "bytes_read", "bytes_written",
 }
 
@@ -92,6 +95,26 @@ func (c *counters) add(e Event, n int) {
 	c.counts[e].Add(int64(n))
 	if c.observer != nil {
 		c.observer.Count(e, n)
+	}
+}
+
+// failed counts an operation that failed. ctx is whose operation it is: the caller's context, without the cache's own StoreTimeout. What
+// ends it is no fault of the store, though a deadline may be over because the store is slow.
+func (c *counters) failed(ctx context.Context) {
+	err := ctx.Err()
+	if err == nil {
+		// A client may have looked at the deadline itself, a moment before the context's timer has fired.
+		if at, ok := ctx.Deadline(); ok && !time.Now().Before(at) {
+			err = context.DeadlineExceeded
+		}
+	}
+	switch err {
+	case nil:
+		c.add(EventStoreError, 1)
+	case context.DeadlineExceeded:
+		c.add(EventOutOfTime, 1)
+	default:
+		c.add(EventCancelled, 1)
 	}
 }
 

@@ -131,16 +131,16 @@ func (h *Hash[K, V]) read(ctx context.Context, keys []K, names [][]byte, of []*h
 			h.transport.Do(ctx, ops)
 		}
 		for j := range ops {
-			results[at[j]] = h.result(&ops[j], of)
+			results[at[j]] = h.result(ctx, &ops[j], of)
 		}
 	}
 	return results
 }
 
 // result makes a struct of what was read.
-func (h *Hash[K, V]) result(op *Op, of []*hashField) (r Result[V]) {
+func (h *Hash[K, V]) result(ctx context.Context, op *Op, of []*hashField) (r Result[V]) {
 	if op.Err != nil {
-		h.counters.add(EventStoreError, 1)
+		h.counters.failed(ctx)
 		return Result[V]{Err: &StoreError{op.Err}}
 	}
 	miss := func(why Event) Result[V] {
@@ -259,7 +259,7 @@ func (h *Hash[K, V]) write(ctx context.Context, ops []Op, at []int, errs []error
 	h.transport.Do(ctx, ops)
 	for j := range ops {
 		if ops[j].Err != nil {
-			h.counters.add(EventStoreError, 1)
+			h.counters.failed(ctx)
 			errs[at[j]] = &StoreError{ops[j].Err}
 			continue
 		}
@@ -288,7 +288,7 @@ func (h *Hash[K, V]) Delete(ctx context.Context, keys ...K) error {
 		h.transport.Do(ctx, ops)
 		for i := range ops {
 			if ops[i].Err != nil {
-				h.counters.add(EventStoreError, 1)
+				h.counters.failed(ctx)
 				errs[from+i], failed = &StoreError{ops[i].Err}, true
 			}
 		}

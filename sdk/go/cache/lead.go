@@ -105,9 +105,7 @@ func (l *loading[K, V]) withLeases() {
 	waiting := l.rest
 	begun := time.Now()
 	for pause := waitPauseMin; ; pause = min(pause*3/2, waitPauseMax) {
-		bounded, bound := c.bound(l.ctx)
-		c.acquire(bounded, waiting, l.token)
-		bound.end()
+		c.acquire(l.ctx, waiting, l.token)
 		var ours, others []*task[K, V]
 		held := false
 		for _, w := range waiting {
@@ -143,9 +141,7 @@ func (l *loading[K, V]) found(w *task[K, V], begun time.Time) {
 	l.finish(w, w.read.value, w.read.state, nil)
 	l.c.flights.leave(w.hash, w.key, w.flight)
 	if w.held {
-		bounded, bound := l.c.bound(l.ctx)
-		l.c.release(bounded, w, l.token)
-		bound.end()
+		l.c.release(l.ctx, w, l.token)
 	}
 }
 
@@ -187,9 +183,7 @@ func (l *loading[K, V]) run(tasks []*task[K, V], store bool) {
 	}
 	if store && l.c.ctx.Err() == nil {
 		// Not the load's context: it may have just ended, and the value is here.
-		bounded, bound := c.bound(context.WithoutCancel(l.ctx))
-		c.fill(bounded, tasks, l.token, &l.terms, took)
-		bound.end()
+		c.fill(context.WithoutCancel(l.ctx), tasks, l.token, &l.terms, took)
 	}
 	for _, w := range tasks {
 		if w.flight != nil {

@@ -1,6 +1,7 @@
 package cache
 
-// This file owns the round trips of a load: reading many keys, taking and renewing leases, filling the store.
+// This file owns the round trips of a load: reading many keys, taking and renewing leases, filling the store. StoreTimeout bounds each of
+// them as a whole, however many batches it takes: a store that hangs must not cost its callers one StoreTimeout for each.
 
 import (
 	"context"
@@ -10,6 +11,8 @@ import (
 
 // readTasks reads the keys of tasks, in batches.
 func (c *Cache[K, V]) readTasks(ctx context.Context, tasks []*task[K, V]) {
+	within, bound := c.bound(ctx)
+	defer bound.end()
 	s := c.get()
 	defer c.put(s)
 	var t tally
@@ -24,9 +27,9 @@ func (c *Cache[K, V]) readTasks(ctx context.Context, tasks []*task[K, V]) {
 				stamps[i] = c.local.begin(w.hash)
 			}
 		}
-		c.transport.Do(ctx, ops)
+		c.transport.Do(within, ops)
 		for i, w := range tasks[:n] {
-			w.err = c.take(s, &ops[i], w.hash, stamps[i], w.key, &w.read, &t)
+			w.err = c.take(ctx, s, &ops[i], w.hash, stamps[i], w.key, &w.read, &t)
 			s.done(i, &ops[i])
 		}
 		tasks = tasks[n:]
@@ -45,6 +48,8 @@ func (c *Cache[K, V]) leaseKeys(tasks []*task[K, V]) {
 
 // acquire tries for the leases of tasks, and reads the keys behind that: a value that was stored before the lease became free is seen.
 func (c *Cache[K, V]) acquire(ctx context.Context, tasks []*task[K, V], token []byte) {
+	within, bound := c.bound(ctx)
+	defer bound.end()
 	s := c.get()
 	defer c.put(s)
 	var t tally
@@ -60,11 +65,11 @@ func (c *Cache[K, V]) acquire(ctx context.Context, tasks []*task[K, V], token []
 				stamps[i] = c.local.begin(w.hash)
 			}
 		}
-		c.transport.Do(ctx, ops)
+		c.transport.Do(within, ops)
 		for i, w := range tasks[:n] {
 			w.held = ops[2*i].Err == nil && ops[2*i].Found
-			if w.err = c.take(s, &ops[2*i+1], w.hash, stamps[i], w.key, &w.read, &t); ops[2*i].Err != nil {
-				c.counters.add(EventStoreError, 1)
+			if w.err = c.take(ctx, s, &ops[2*i+1], w.hash, stamps[i], w.key, &w.read, &t); ops[2*i].Err != nil {
+				c.counters.failed(ctx)
 				w.err = ops[2*i].Err
 			}
 			s.done(i, &ops[2*i+1])
@@ -75,13 +80,15 @@ func (c *Cache[K, V]) acquire(ctx context.Context, tasks []*task[K, V], token []
 
 // release gives one lease back.
 func (c *Cache[K, V]) release(ctx context.Context, w *task[K, V], token []byte) {
+	within, bound := c.bound(ctx)
+	defer bound.end()
 	s := c.get()
 	defer c.put(s)
 	op := &s.size(1)[0]
 	*op = Op{Kind: OpRelease, Key: w.encoded, Lease: w.lease, Token: token}
-	c.transport.Do(ctx, s.ops)
+	c.transport.Do(within, s.ops)
 	if op.Err != nil {
-		c.counters.add(EventStoreError, 1)
+		c.counters.failed(ctx)
 	}
 	w.held = false
 }
@@ -113,9 +120,15 @@ func (c *Cache[K, V]) renewing(ctx context.Context, tasks []*task[K, V], token [
 			c.transport.Do(bounded, ops[from:min(from+c.options.BatchMax, len(ops))])
 			bound.end()
 		}
-		if ctx.Err() == nil {
-			timer.Reset(c.options.LeaseTTL / 3)
+		if ctx.Err() != nil { // also what was given up because of that
+			return
 		}
+		for i := range ops {
+			if ops[i].Err != nil {
+				c.counters.failed(ctx)
+			}
+		}
+		timer.Reset(c.options.LeaseTTL / 3)
 	})
 	return func() {
 		cancel()
@@ -127,6 +140,8 @@ func (c *Cache[K, V]) renewing(ctx context.Context, tasks []*task[K, V], token [
 
 // fill stores what was loaded, or that there is nothing, and gives the leases back.
 func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], token []byte, t *terms, took time.Duration) {
+	within, bound := c.bound(ctx)
+	defer bound.end()
 	s := c.get()
 	defer c.put(s)
 	now := time.Now()
@@ -150,11 +165,11 @@ func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], token []byt
 			from = ends[i]
 		}
 		if len(ops) > 0 {
-			c.transport.Do(ctx, ops)
+			c.transport.Do(within, ops)
 		}
 		var counted tally
 		for i := range ops {
-			c.filled(of[i], &ops[i], t, &counted)
+			c.filled(ctx, of[i], &ops[i], t, &counted)
 		}
 		c.counters.tell(&counted)
 		s.ends = ends
@@ -189,12 +204,12 @@ func (c *Cache[K, V]) fillOp(s *scratch[V], w *task[K, V], op *Op, t *terms, too
 }
 
 // filled sees to the counts and the first level after an operation of fill.
-func (c *Cache[K, V]) filled(w *task[K, V], op *Op, t *terms, counted *tally) {
+func (c *Cache[K, V]) filled(ctx context.Context, w *task[K, V], op *Op, t *terms, counted *tally) {
 	switch op.Kind {
 	case OpFill, OpSet:
 	default:
 		if op.Err != nil {
-			c.counters.add(EventStoreError, 1)
+			c.counters.failed(ctx)
 		}
 		return
 	}
@@ -203,8 +218,8 @@ func (c *Cache[K, V]) filled(w *task[K, V], op *Op, t *terms, counted *tally) {
 		return
 	}
 	if w.loaded.Err != nil {
-		c.wrote(w.hash, op.Err, &w.key, nil, len(op.Value), t.negative, 0, counted)
+		c.wrote(ctx, w.hash, op.Err, &w.key, nil, len(op.Value), t.negative, 0, counted)
 		return
 	}
-	c.wrote(w.hash, op.Err, &w.key, &w.loaded.Value, len(op.Value), t.ttl, t.soft, counted)
+	c.wrote(ctx, w.hash, op.Err, &w.key, &w.loaded.Value, len(op.Value), t.ttl, t.soft, counted)
 }

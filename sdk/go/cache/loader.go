@@ -102,7 +102,7 @@ func (c *Cache[K, V]) leadOne(ctx context.Context, s *scratch[V], hash uint64, k
 	if !t.fresh {
 		var counted tally
 		bounded, bound := c.bound(ctx)
-		err = c.fetch(bounded, s, hash, key, r, &counted)
+		err = c.fetch(ctx, bounded, s, hash, key, r, &counted)
 		bound.end()
 		if err != nil && ctx.Err() != nil {
 			return r.value, context.Cause(ctx)
@@ -281,9 +281,7 @@ func (c *Cache[K, V]) leadMany(ctx context.Context, own []*task[K, V], load Many
 	}
 	left := own // by a panic of the transport
 	defer func() { c.leftAll(left) }()
-	bounded, bound := c.bound(ctx)
-	c.readTasks(bounded, own)
-	bound.end()
+	c.readTasks(ctx, own)
 	gone := ctx.Err() != nil
 	var counted tally
 	for _, w := range own {

@@ -13,7 +13,7 @@ const (
 	DefaultLeaseTTL = 3 * time.Second
 	// DefaultLoadTimeout bounds a load.
 	DefaultLoadTimeout = 30 * time.Second
-	// DefaultStoreTimeout bounds each round trip to the store that a load depends on.
+	// DefaultStoreTimeout bounds each step of a load that the store has a part in.
 	DefaultStoreTimeout = time.Second
 	// DefaultRetryPause is how long a refresh that failed is not tried again, by any process.
 	DefaultRetryPause = time.Second
@@ -57,7 +57,8 @@ type Options[K comparable, V any] struct {
 	WaitMax time.Duration
 	// LoadTimeout ends the loader's context, and the wait of its callers.
 	LoadTimeout time.Duration
-	// StoreTimeout bounds each round trip to the store of calls that have a loader. Other calls have their context's end only.
+	// StoreTimeout bounds each step of calls that have a loader: reading, taking leases, storing, each with all of its keys. Other calls
+	// have their context's end only.
 	StoreTimeout time.Duration
 	// RetryPause is how long a refresh that failed is not tried again.
 	RetryPause time.Duration

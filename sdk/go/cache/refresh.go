@@ -42,16 +42,12 @@ func (c *Cache[K, V]) refreshNow(ctx context.Context, hash uint64, key K, seen i
 		l.token = newToken()
 		alone := []*task[K, V]{w}
 		c.leaseKeys(alone)
-		bounded, bound := c.bound(detached)
-		c.acquire(bounded, alone, l.token)
-		bound.end()
+		c.acquire(detached, alone, l.token)
 		if !w.held {
 			return // another process does it, or the store is away
 		}
 		if w.read.state != stateMiss && (w.read.fresh == 0 || w.read.fresh > seen) { // another has done it
-			bounded, bound := c.bound(detached)
-			c.release(bounded, w, l.token)
-			bound.end()
+			c.release(detached, w, l.token)
 			return
 		}
 	}
