@@ -166,6 +166,9 @@ pub(crate) struct WaitFigures {
 pub struct Ready {
     db: u8,
     key: Box<[u8]>,
+    /// What stands there now came with this write, or was added to. Only readers of streams ask: they hear of another
+    /// type at one of their keys when something has come to another, and not before.
+    arrived: bool,
 }
 
 /// A timeout argument: seconds, with a fraction, as milliseconds rounded up; 0 waits for ever.
@@ -261,8 +264,12 @@ impl<'b> Context<'_, 'b> {
     /// As [`written`](Self::written), in another database than the session's: MOVE, COPY.
     #[inline]
     pub fn written_in(&mut self, db: u8, key: &Key<'_>) {
+        self.ready(db, key, || true);
+    }
+    #[inline]
+    fn ready(&mut self, db: u8, key: &Key<'_>, arrived: impl FnOnce() -> bool) {
         if !self.guard(key).waiters().is_empty() {
-            self.local.ready.push_back(Ready { db, key: key.bytes().into() });
+            self.local.ready.push_back(Ready { db, key: key.bytes().into(), arrived: arrived() });
         }
     }
     /// Notes all keys of a database that anybody waits for: SWAPDB, FLUSHALL. Only with the world.
@@ -273,7 +280,7 @@ impl<'b> Context<'_, 'b> {
         }
         for id in 0..self.engine.keyspace.shard_count() {
             let keys = guards.shard_by_id(id).waiters().keys(db);
-            self.local.ready.extend(keys.into_iter().map(|key| Ready { db, key }));
+            self.local.ready.extend(keys.into_iter().map(|key| Ready { db, key, arrived: true }));
         }
     }
 }
@@ -303,14 +310,14 @@ impl Blocked {
     }
 
     /// Whether what a key holds now is of use to it. A list is none to BZPOPMIN, and BLPOP goes on waiting when its key
-    /// becomes a string; XREADGROUP must hear of any change, since its group may be gone.
-    fn wants(&self, value: Option<&ValueRef<'_>>) -> bool {
+    /// becomes a string; XREAD asks for what has come, XREADGROUP must hear of any change, since its group may be gone.
+    fn wants(&self, value: Option<&ValueRef<'_>>, arrived: bool) -> bool {
         let spec = self.args.args().spec;
         let type_name = value.map(ValueRef::type_name);
         match spec.group {
             "list" => type_name == Some("list"),
             "sorted-set" => type_name == Some("zset"),
-            "stream" => type_name == Some("stream") || self.hears_of_end(),
+            "stream" => arrived && type_name == Some("stream") || self.hears_of_end(),
             _ => true,
         }
     }
@@ -332,7 +339,7 @@ pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Gua
             continue;
         }
         for blocked in blocked {
-            serve(engine, local, guards, &blocked, (&key, now_ms));
+            serve(engine, local, guards, &blocked, (&key, ready.arrived, now_ms));
         }
     }
     local.ready = rest;
@@ -349,7 +356,7 @@ pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, 
             let keys: Vec<Key<'_>> =
                 blocked.named().into_iter().map(|key| engine.keyspace.key(key)).collect();
             let mut guards = batch.lock_keys(&keys);
-            serve(engine, local, &mut guards, &blocked, (&key, now_ms));
+            serve(engine, local, &mut guards, &blocked, (&key, ready.arrived, now_ms));
         }
     }
 }
@@ -361,13 +368,13 @@ fn serve(
     local: &mut Local,
     guards: &mut Guards<'_>,
     blocked: &Arc<Blocked>,
-    (key, now_ms): (&Key<'_>, u64),
+    (key, arrived, now_ms): (&Key<'_>, bool, u64),
 ) {
     if blocked.claim.outcome().is_some() {
         return;
     }
     let mut op = Op { db: blocked.db, now_ms, touch: false, sink: &mut local.effects };
-    if !blocked.wants(guards.shard(key).peek(&mut op, key).as_ref()) {
+    if !blocked.wants(guards.shard(key).peek(&mut op, key).as_ref(), arrived) {
         return;
     }
     let mut output = Output::default();
@@ -417,8 +424,18 @@ pub(crate) fn note_written(context: &mut Context<'_, '_>, args: &Args<'_>) {
     }
     crate::keys::each(args, |index| {
         let key = context.key(args, index);
-        context.written(&key);
+        context.ready(context.db, &key, || brings(args));
     });
+}
+
+/// Whether a write command adds to what stands at its keys, or puts something there. Those that do so only sometimes,
+/// or to one of their keys, say it themselves.
+fn brings(args: &Args<'_>) -> bool {
+    match args.spec.group {
+        "stream" => args.spec.name == "XADD",
+        "generic" => args.spec.name == "RESTORE",
+        _ => true,
+    }
 }
 
 /// Takes a wait whose claim is spent out of the queues that the guards cover; its places elsewhere are dropped when

@@ -53,18 +53,62 @@ fn a_reader_waits_for_what_comes_after_now() {
     }
 }
 
+/// A reader hears that one of its keys has another type when something comes to the other one.
 #[test]
 fn a_reader_hears_of_another_type_when_it_wakes() {
-    // Also when what woke it is gone again.
-    for add in ["XADD s 1-1 a 1", "XADD s MAXLEN 0 1-1 a 1"] {
-        let mut bench = Bench::new();
-        let (reader, writer) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
-        assert!(bench.run(reader, "XREAD BLOCK 0 STREAMS s other $ $").is_empty());
-        bench.text(writer, "SET other x");
-        assert!(bench.is_waiting(reader));
-        bench.text(writer, add);
-        let error = "-WRONGTYPE Operation against a key holding the wrong kind of value";
-        assert_eq!(bench.take(reader).iter().map(support::show).collect::<Vec<_>>(), [error], "{add}");
+    let cases: [(&[&str], &[&str], bool); 16] = [
+        (&[], &["XADD s 1-1 a 1"], true),
+        // Also when what came is gone again, is not what was asked for, or is a stream without entries.
+        (&[], &["XADD s MAXLEN 0 1-1 a 1"], true),
+        (&["XADD s 3-1 a 1"], &["XADD s 4-1 a 1"], true),
+        (&["XADD s 3-1 a 1"], &["XADD s 5-0 a 1"], true),
+        (&[], &["XGROUP CREATE s g $ MKSTREAM"], true),
+        (&["XGROUP CREATE from g $ MKSTREAM"], &["RENAME from s"], true),
+        (&["XGROUP CREATE from g $ MKSTREAM"], &["COPY from s"], true),
+        (
+            &["XGROUP CREATE from g $ MKSTREAM"],
+            &["SELECT 1", "XGROUP CREATE s g $ MKSTREAM", "MOVE s 0"],
+            true,
+        ),
+        (&["XGROUP CREATE s g $ MKSTREAM"], &["XGROUP DESTROY s g"], true),
+        // What changes a stream brings nothing.
+        (
+            &["XGROUP CREATE s g $ MKSTREAM"],
+            &["XGROUP CREATE s h $ MKSTREAM", "XGROUP CREATECONSUMER s g c"],
+            false,
+        ),
+        (
+            &["XGROUP CREATE s g $ MKSTREAM"],
+            &["XGROUP DESTROY s h", "XGROUP SETID s g 7", "XSETID s 9-0"],
+            false,
+        ),
+        (&["XADD s 3-1 a 1", "XADD s 3-2 a 1"], &["XDEL s 3-1", "XTRIM s MAXLEN 0"], false),
+        (&["XADD s 3-1 a 1"], &["EXPIRE s 100", "PERSIST s", "XGROUP CREATE s g 0"], false),
+        (
+            &["XADD s 3-1 a 1", "XGROUP CREATE s g 0"],
+            &["XREADGROUP GROUP g c STREAMS s >", "XACK s g 3-1"],
+            false,
+        ),
+        (&["XADD s 3-1 a 1", "XADD from 1-1 a 1"], &["COPY from s", "RENAMENX from s", "COPY s to"], false),
+        (&["XADD s 3-1 a 1"], &["SELECT 1", "XADD s 1-1 a 1", "SELECT 0", "MOVE s 1"], false),
+    ];
+    for (before, after, hears) in cases {
+        for keys in ["s other 5-0 0", "other s 0 5-0"] {
+            let mut bench = Bench::new();
+            let (reader, writer) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+            before.iter().for_each(|command| drop(bench.text(writer, command)));
+            assert!(bench.run(reader, &format!("XREAD BLOCK 0 STREAMS {keys}")).is_empty());
+            bench.text(writer, "SET other x");
+            assert!(bench.is_waiting(reader));
+            for command in after {
+                let reply = bench.text(writer, command);
+                assert!(!reply.starts_with('-'), "{command}: {reply}");
+            }
+            let error = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+            let expected: &[&str] = if hears { &[error] } else { &[] };
+            let got: Vec<_> = bench.take(reader).iter().map(support::show).collect();
+            assert_eq!(got, expected, "{before:?} {after:?} {keys}");
+        }
     }
 }
 

@@ -95,6 +95,7 @@ fn rename_key(context: &mut Context<'_, '_>, args: &Args<'_>, only_free: bool) -
     let (shard, mut op) = context.shard(&to);
     let garbage = shard.put(&mut op, &to, content);
     context.discard(garbage);
+    context.written(&to);
     context.notify(notify::GENERIC, "rename_from", &from);
     context.notify(notify::GENERIC, "rename_to", &to);
     Ok(true)

@@ -64,9 +64,10 @@ pub(super) fn create(
 ) -> Result<(), Error> {
     let (create, entries_read) = options(args, true)?;
     let (key, name) = (context.key(args, 2), args.bytes(3));
-    let last_id = match find(context, &key)? {
+    let (last_id, is_new) = match find(context, &key)? {
         None if !create => return Err(key_required()),
-        stream => stream.map_or(StreamId::MIN, |stream| stream.log().last_id()),
+        None => (StreamId::MIN, true),
+        Some(stream) => (stream.log().last_id(), false),
     };
     if args.len() > 8 {
         return Err(subcommand_syntax(args));
@@ -86,6 +87,9 @@ pub(super) fn create(
     tell(context, &key, "XGROUP", &arguments);
     tell_position(context, &key, name, (id, entries_read));
     context.notify(notify::STREAM, "xgroup-create", &key);
+    if is_new {
+        context.written(&key);
+    }
     sink.ok();
     Ok(())
 }
@@ -144,6 +148,8 @@ pub(super) fn destroy(
     if removed.is_some() {
         tell(context, &key, "XGROUP", &[b"DESTROY", name]);
         context.notify(notify::STREAM, "xgroup-destroy", &key);
+        // As in Valkey, where this is for those who read with the group.
+        context.written(&key);
     }
     sink.int(i64::from(removed.is_some()));
     Ok(())

@@ -165,20 +165,11 @@ pub(super) fn xread(
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
     let request = Request::parse(args, false)?;
-    let (waiting, mut other_type, mut moved) = (context.claim.is_some(), false, false);
     let mut after = Vec::with_capacity(request.streams);
     let mut served = Vec::new();
     for index in 0..request.streams {
         let key = context.key_of(request.key(args, index));
-        let stream = match find(context, &key) {
-            // A waiter hears of something else at a key only when another has got an entry.
-            Err(_) if waiting => {
-                other_type = true;
-                None
-            }
-            stream => stream?,
-        };
-        let log = stream.map(weft_store::Stream::log);
+        let log = find(context, &key)?.map(weft_store::Stream::log);
         let id = match request.id(args, index) {
             b"$" => log.map_or(StreamId::MIN, Log::last_id),
             b"+" => match log.filter(|log| !log.is_empty()) {
@@ -198,15 +189,10 @@ pub(super) fn xread(
         if last.is_some_and(|last| last.id > id) {
             served.push(index);
         }
-        // Something was added, even if it is gone again; or, since ids only grow, it is another stream than before.
-        moved |= waiting && log.is_some_and(|log| log.last_id() != id);
         after.push(id);
     }
-    if served.is_empty() && !(other_type && moved) {
+    if served.is_empty() {
         return block_or_null(context, args, sink, &request, Some(&after));
-    }
-    if other_type {
-        return Err(ErrorCode::WrongType.into());
     }
     if !context.commit() {
         return Ok(());
