@@ -112,6 +112,51 @@ fn a_reader_hears_of_another_type_when_it_wakes() {
     }
 }
 
+/// What changes groups and counters counts as a write, but is no change of the stream for who watches or caches it.
+#[test]
+fn groups_are_not_watched() {
+    let changes = |bench: &mut Bench, client| {
+        let info = bench.text(client, "INFO persistence");
+        let line = info.lines().find(|line| line.starts_with("rdb_changes_since_last_save:"));
+        line.expect("INFO has the field").to_owned()
+    };
+    for (command, is_change) in [
+        ("XGROUP CREATE s h $", false),
+        ("XGROUP CREATE s h $ MKSTREAM", false),
+        ("XGROUP SETID s g 0", false),
+        ("XGROUP CREATECONSUMER s g d", false),
+        ("XGROUP DELCONSUMER s g c", false),
+        ("XGROUP DESTROY s g", false),
+        ("XREADGROUP GROUP g c STREAMS s >", false),
+        ("XREADGROUP GROUP g d STREAMS s 0", false),
+        ("XACK s g 3-0", false),
+        ("XCLAIM s g d 0 3-0", false),
+        ("XAUTOCLAIM s g d 0 0", false),
+        ("XSETID s 9-0", false),
+        ("XADD s 5-0 a 1", true),
+        ("XADD s MAXLEN 0 5-0 a 1", true),
+        ("XDEL s 3-0", true),
+        ("XTRIM s MAXLEN 1", true),
+        ("XGROUP CREATE new g $ MKSTREAM", true),
+    ] {
+        let mut bench = Bench::new();
+        let (reader, writer) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp2));
+        for before in ["XADD s 3-0 a 1", "XADD s 4-0 a 1", "XGROUP CREATE s g 0"] {
+            bench.text(writer, before);
+        }
+        bench.text(writer, "XREADGROUP GROUP g c COUNT 1 STREAMS s >");
+        bench.text(reader, "CLIENT TRACKING ON BCAST");
+        bench.text(reader, "WATCH s new");
+        let before = changes(&mut bench, writer);
+        let reply = bench.text(writer, command);
+        assert!(!reply.starts_with('-'), "{command}: {reply}");
+        assert_ne!(changes(&mut bench, writer), before, "{command}");
+        assert_eq!(!bench.take(reader).is_empty(), is_change, "{command}");
+        bench.text(reader, "MULTI");
+        assert_eq!(bench.text(reader, "EXEC"), if is_change { "nil" } else { "[]" }, "{command}");
+    }
+}
+
 #[test]
 fn consumers_of_a_group_are_served_in_turn() {
     let mut bench = Bench::new();

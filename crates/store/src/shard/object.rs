@@ -3,6 +3,7 @@
 //! handler emits.
 
 use super::{Op, ShardGuard, WrongType};
+use crate::counters::Counter;
 use crate::effect::{Cause, NoEffects};
 use crate::entry::heap::{Found, Key};
 use crate::entry::{Draft, ValueMut};
@@ -168,6 +169,24 @@ impl ShardGuard<'_> {
             Object::Stream(stream) => Ok(change(stream)),
             _ => Err(WrongType),
         })
+    }
+
+    /// As [`ShardGuard::change_stream`], for what stands beside the entries: groups, counters. A change counts as a
+    /// write, but as in Valkey it ends no WATCH and invalidates nothing that a client has cached.
+    pub fn change_beside_entries<R>(
+        &mut self,
+        op: &mut Op<'_>,
+        key: &Key<'_>,
+        change: impl FnOnce(&mut Stream) -> Changed<R>,
+    ) -> Result<Option<R>, WrongType> {
+        let done = self.change_stream(op, key, false, |stream| {
+            let Changed { result, changed } = change(stream);
+            Changed::no((result, changed))
+        })?;
+        if matches!(done, Some((_, true))) {
+            self.counters.add(Counter::Writes, 1);
+        }
+        Ok(done.map(|(result, _)| result))
     }
 
     /// [`ShardGuard::change_object`] for hashes. Fields whose time has come are removed first.

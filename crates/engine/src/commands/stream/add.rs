@@ -285,7 +285,8 @@ pub(super) fn xsetid(
         at += 2;
     }
     let key = context.key(args, 1);
-    let outcome = change(context, &key, |stream| {
+    let (shard, mut op) = context.shard(&key);
+    let outcome = shard.change_beside_entries(&mut op, &key, |stream| {
         let outcome = set_id(stream.log_mut(), id, entries_added, max_deleted_id);
         Changed { changed: outcome.is_ok(), result: outcome }
     })?;

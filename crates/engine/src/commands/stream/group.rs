@@ -1,7 +1,7 @@
 //! Owns: XGROUP, XACK, XPENDING. Does not own: reading for a group, claiming.
 
 use weft_store::stream::Group;
-use weft_store::{Changed, Key, StreamId};
+use weft_store::{Changed, Key, Stream, StreamId};
 
 use super::read::{find_group, tell_consumer, tell_position};
 use super::{any_id, end_id, find, reply_id, shown, start_id, strict_id, tell};
@@ -74,10 +74,15 @@ pub(super) fn create(
     }
     let id = if args.bytes(4) == b"$" { last_id } else { strict_id(args.bytes(4))? };
     let (shard, mut op) = context.shard(&key);
-    let created = shard.change_stream(&mut op, &key, create, |stream| {
+    let add = |stream: &mut Stream| {
         let created = stream.create_group(name, Group::new(id, entries_read));
         Changed { result: created, changed: created }
-    })?;
+    };
+    let created = if is_new {
+        shard.change_stream(&mut op, &key, true, add)?
+    } else {
+        shard.change_beside_entries(&mut op, &key, add)?
+    };
     if created != Some(true) {
         return Err(ErrorCode::BusyGroup.into());
     }
@@ -125,7 +130,7 @@ fn change<R: Default>(
     change: impl FnOnce(&mut Group) -> Changed<R>,
 ) -> Result<R, Error> {
     let (shard, mut op) = context.shard(key);
-    let result = shard.change_stream(&mut op, key, false, |stream| match stream.group_mut(name) {
+    let result = shard.change_beside_entries(&mut op, key, |stream| match stream.group_mut(name) {
         Some((_, mut group)) => change(&mut group),
         None => Changed::no(R::default()),
     })?;
@@ -140,7 +145,7 @@ pub(super) fn destroy(
     let (key, name) = (context.key(args, 2), args.bytes(3));
     find(context, &key)?.ok_or_else(key_required)?;
     let (shard, mut op) = context.shard(&key);
-    let removed = shard.change_stream(&mut op, &key, false, |stream| {
+    let removed = shard.change_beside_entries(&mut op, &key, |stream| {
         let removed = stream.remove_group(name);
         Changed { changed: removed.is_some(), result: removed }
     })?;

@@ -349,7 +349,7 @@ fn read_one(
     let (now_ms, wanted) = (context.now_ms, context.local.effects.is_wanted());
     let mut deliveries = Vec::new();
     let (shard, mut op) = context.shard(key);
-    let result = shard.change_stream(&mut op, key, false, |stream| {
+    let result = shard.change_beside_entries(&mut op, key, |stream| {
         let Some((log, mut group)) = stream.group_mut(group_name) else { return Changed::no(None) };
         let (consumer, is_new) = group.find_or_create_consumer(consumer_name, now_ms);
         group.consumer_mut(consumer).seen_ms = now_ms;
