@@ -166,8 +166,8 @@ pub(crate) struct WaitFigures {
 pub struct Ready {
     db: u8,
     key: Box<[u8]>,
-    /// What stands there now came with this write, or was added to. Only readers of streams ask: they hear of another
-    /// type at one of their keys when something has come to another, and not before.
+    /// What stands there now came with this write, or was added to. Only readers of streams ask, who hear of another
+    /// type at one of their keys when something has come to another: where there is no stream it says nothing.
     arrived: bool,
 }
 
@@ -428,14 +428,10 @@ pub(crate) fn note_written(context: &mut Context<'_, '_>, args: &Args<'_>) {
     });
 }
 
-/// Whether a write command adds to what stands at its keys, or puts something there. Those that do so only sometimes,
-/// or to one of their keys, say it themselves.
+/// Whether a write command adds to the stream at its keys, or puts one there. Those that do so only sometimes, or at
+/// one of their keys, say it themselves.
 fn brings(args: &Args<'_>) -> bool {
-    match args.spec.group {
-        "stream" => args.spec.name == "XADD",
-        "generic" => args.spec.name == "RESTORE",
-        _ => true,
-    }
+    matches!(args.spec.name, "XADD" | "RESTORE")
 }
 
 /// Takes a wait whose claim is spent out of the queues that the guards cover; its places elsewhere are dropped when

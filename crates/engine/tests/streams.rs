@@ -56,7 +56,7 @@ fn a_reader_waits_for_what_comes_after_now() {
 /// A reader hears that one of its keys has another type when something comes to the other one.
 #[test]
 fn a_reader_hears_of_another_type_when_it_wakes() {
-    let cases: [(&[&str], &[&str], bool); 16] = [
+    let cases: [(&[&str], &[&str], bool); 17] = [
         (&[], &["XADD s 1-1 a 1"], true),
         // Also when what came is gone again, is not what was asked for, or is a stream without entries.
         (&[], &["XADD s MAXLEN 0 1-1 a 1"], true),
@@ -71,7 +71,8 @@ fn a_reader_hears_of_another_type_when_it_wakes() {
             true,
         ),
         (&["XGROUP CREATE s g $ MKSTREAM"], &["XGROUP DESTROY s g"], true),
-        // What changes a stream brings nothing.
+        // What changes a stream brings nothing, nor does what leaves it alone.
+        (&["XADD s 3-1 a 1"], &["RPOPLPUSH none s", "SMOVE none s x"], false),
         (
             &["XGROUP CREATE s g $ MKSTREAM"],
             &["XGROUP CREATE s h $ MKSTREAM", "XGROUP CREATECONSUMER s g c"],

@@ -667,3 +667,33 @@ fn who_watches_has_nothing_to_do_with_keys() {
     bench.run(a, "RESET");
     assert_eq!(bench.text(a, "GET k"), "nil");
 }
+
+#[test]
+fn a_write_counts_once() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    let mut changes = info(&mut bench, a, "persistence", "rdb_changes_since_last_save");
+    for (command, expected) in [
+        ("SETBIT b 0 0", 1),
+        ("SETBIT b 0 0", 0),
+        ("SETBIT b 0 1", 1),
+        ("SETBIT b 90 0", 1),
+        ("BITFIELD f SET i5 0 0", 1),
+        ("BITFIELD f SET i5 0 0", 0),
+        ("BITFIELD f SET i5 90 0", 1),
+        ("BITFIELD g INCRBY i5 0 1", 1),
+        ("SETRANGE s 3 x", 1),
+        ("SETRANGE s 3 x", 1),
+        ("APPEND t x", 1),
+        ("APPEND t x", 1),
+        ("SWAPDB 0 1", 1),
+        ("FLUSHDB", 0),
+        ("FLUSHALL", 5),
+    ] {
+        let reply = bench.text(a, command);
+        assert!(!reply.starts_with('-'), "{command}: {reply}");
+        let before = changes;
+        changes = info(&mut bench, a, "persistence", "rdb_changes_since_last_save");
+        assert_eq!(changes - before, expected, "{command}");
+    }
+}

@@ -537,6 +537,7 @@ impl World<'_> {
                 removed += guard.clear(op);
             }
         }
+        self.counters.add(Counter::Writes, removed as i64);
         for db in dbs {
             op.db = db;
             emit(self.keyspace, op, &Effect::Flush);
@@ -555,6 +556,7 @@ impl World<'_> {
         for counters in &self.keyspace.counters {
             counters.swap(one as usize, two as usize);
         }
+        self.counters.add(Counter::Writes, 1);
         emit(self.keyspace, op, &Effect::Swap { with: two });
     }
 }

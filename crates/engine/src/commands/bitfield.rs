@@ -180,7 +180,7 @@ fn bitfield(
     }
     sink.array(operations.len());
     for operation in &operations {
-        match run(context, &key, operation)? {
+        match run(context, &key, operation, grows)? {
             Some((answer, differs)) => {
                 sink.int(answer);
                 changed |= operation.kind != Kind::Get && (grows || differs);
@@ -194,11 +194,13 @@ fn bitfield(
     Ok(())
 }
 
-/// Runs one operation: what it answers, and whether the stored value is another now.
+/// Runs one operation: what it answers, and whether the stored value is another now. `counted`: the command has written
+/// already.
 fn run(
     context: &mut Context<'_, '_>,
     key: &Key<'_>,
     operation: &Operation,
+    counted: bool,
 ) -> Result<Option<(i64, bool)>, Error> {
     let at = (operation.offset >> 3) as usize;
     let window = with_string(context, key, |bytes| window(bytes.unwrap_or_default(), at))?;
@@ -213,7 +215,12 @@ fn run(
         let touched = (operation.offset & 7) as usize + operation.width.bits as usize;
         let from = 16 - WINDOW_BYTES;
         let (shard, mut op) = context.shard(key);
-        shard.set_range(&mut op, key, at, &bytes[from..from + touched.div_ceil(8)])?;
+        let bytes = &bytes[from..from + touched.div_ceil(8)];
+        if counted {
+            shard.write_more(&mut op, key, at, bytes)?;
+        } else {
+            shard.set_range(&mut op, key, at, bytes)?;
+        }
     }
     Ok(Some((answer as i64, new != old)))
 }

@@ -286,19 +286,25 @@ pub(super) fn intset(packed: &[u8]) -> Result<impl Iterator<Item = i64>, Malform
 }
 
 /// The pairs of a zipmap, which hashes were before version 2.6: count, then length and name, length, spare, value and
-/// the spare bytes. A length is a byte, or 254 and 4 bytes.
+/// the spare bytes. A length is a byte, or 254 and 4 bytes where it is that large: another is refused, as in Valkey. So
+/// is a wrong count; 254 stands for one that was not kept.
 pub(super) fn zipmap<'a>(
     packed: &'a [u8],
     mut pair: impl FnMut(&'a [u8], &'a [u8]) -> Result<(), Malformed>,
 ) -> Result<(), Malformed> {
-    let (_, body) = packed.split_first().ok_or(Malformed)?;
+    const LARGE: u8 = 254;
+    let (&count, body) = packed.split_first().ok_or(Malformed)?;
     let (&LISTPACK_END, body) = body.split_last().ok_or(Malformed)? else { return Err(Malformed) };
     let mut cursor = Cursor::new(body);
     let length = |cursor: &mut Cursor<'a>| match cursor.byte()? {
         255 => Err(Malformed),
-        254 => Ok(u32::from_le_bytes(cursor.array()?) as usize),
+        LARGE => {
+            let length = u32::from_le_bytes(cursor.array()?);
+            if length < u32::from(LARGE) { Err(Malformed) } else { Ok(length as usize) }
+        }
         length => Ok(usize::from(length)),
     };
+    let mut pairs = 0_usize;
     while !cursor.is_empty() {
         let len = length(&mut cursor)?;
         let name = cursor.take(len)?;
@@ -307,8 +313,9 @@ pub(super) fn zipmap<'a>(
         let value = cursor.take(len)?;
         cursor.take(spare.into())?;
         pair(name, value)?;
+        pairs += 1;
     }
-    Ok(())
+    if count == LARGE || usize::from(count) == pairs { Ok(()) } else { Err(Malformed) }
 }
 
 #[cfg(test)]
@@ -336,6 +343,27 @@ mod tests {
         for cut in 0..packed.len().min(2000) {
             assert!(Listpack::new(&packed[..cut]).is_err());
         }
+    }
+
+    #[test]
+    fn a_zipmap_has_one_form() {
+        let read = |packed: &[u8]| {
+            let mut pairs = Vec::new();
+            let read = zipmap(packed, |name, value| {
+                pairs.push([name, value].map(<[u8]>::to_vec));
+                Ok(())
+            });
+            read.map(|()| pairs)
+        };
+        let abc = [b"abc".to_vec(), b"def".to_vec()];
+        assert_eq!(read(b"\x01\x03abc\x03\x01def!\xff").unwrap(), std::slice::from_ref(&abc));
+        assert_eq!(read(b"\xfe\x03abc\x03\0def\xff").unwrap(), [abc]);
+        // A count that is wrong, a name and a value whose lengths are longer than they need be.
+        assert!(read(b"\x02\x03abc\x03\0def\xff").is_err());
+        assert!(read(b"\x01\xfe\x03\0\0\0abc\x03\0def\xff").is_err());
+        assert!(read(b"\x01\x03abc\xfe\x03\0\0\0\0def\xff").is_err());
+        let large = [&b"\x01\xfe\xfe\0\0\0"[..], &[b'x'; 254], b"\0\0\xff"].concat();
+        assert_eq!(read(&large).unwrap()[0][0].len(), 254);
     }
 
     #[test]

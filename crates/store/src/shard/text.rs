@@ -74,15 +74,30 @@ impl ShardGuard<'_> {
         offset: usize,
         bytes: &[u8],
     ) -> Result<usize, WrongType> {
-        if !self.exists(op, key) {
-            self.set(op, key, NewValue::Bytes(b""), Expiry::None);
+        if self.exists(op, key) {
+            return self.write_at(op, key, offset, bytes);
         }
-        self.write_at(op, key, offset, bytes)
+        self.set(op, key, NewValue::Bytes(b""), Expiry::None);
+        self.write_more(op, key, offset, bytes)
     }
 
-    /// Writes into an existing string. Bytes that a reply still holds are copied first (the reader's stay as they
-    /// were).
+    /// Writes into an existing string.
     fn write_at(
+        &mut self,
+        op: &mut Op<'_>,
+        key: &Key<'_>,
+        offset: usize,
+        bytes: &[u8],
+    ) -> Result<usize, WrongType> {
+        let len = self.write_more(op, key, offset, bytes)?;
+        self.wrote(op, key);
+        Ok(len)
+    }
+
+    /// More bytes of a write to an existing string that has been counted and told under this lock. Bytes that a reply
+    /// still holds are copied first (the reader's stay as they were).
+    #[inline]
+    pub fn write_more(
         &mut self,
         op: &mut Op<'_>,
         key: &Key<'_>,
@@ -99,7 +114,6 @@ impl ShardGuard<'_> {
         let len = old.max(offset + bytes.len());
         let target = data.heap.lengthen(env, db, found, len);
         target[offset..offset + bytes.len()].copy_from_slice(bytes);
-        self.wrote(op, key);
         emit(self.keyspace, op, &Effect::Write { key: key.bytes, offset, bytes });
         Ok(len)
     }
