@@ -33,7 +33,6 @@ type call struct {
 	alone    bool          // nothing else was awaited when it was sent
 	blocks   bool          // RESP3: the command may block
 	confirms int           // RESP3: pushes that stand for the reply
-	counted  int           // what it counts against InFlightMax
 	timer    *time.Timer   // for deadlines
 }
 

@@ -65,19 +65,21 @@ type lane struct {
 	pinned bool
 
 	// Credit (spec section 9.2), for a lane with subscriptions.
-	window int
-	owed   int // bytes that may be given back as credit
+	window  int
+	owed    int // bytes that may be given back as credit
+	advance int // bytes that were given back for messages in slices before they were received
 
 	// The reader's.
 	slices []byte // of a reply in FRAGMENT frames
+	sliced int    // bytes of those frames
 }
 
-// writersTurns bounds how often a caller writes for others before another goroutine has to.
+// writerTurns bounds how often a caller writes for others before another goroutine has to.
 const writerTurns = 4
 
 // begin adds a call to the lane and says which roles the caller has. l.mu is held; out has the command.
 func (l *link) begin(la *lane, c *call, n int) (write, read bool) {
-	c.lane, c.first, c.counted, c.alone = la, la.seq, n, l.pending == 0
+	c.lane, c.first, c.alone = la, la.seq, l.pending == 0
 	la.seq += uint32(n)
 	if la.last == nil {
 		la.first = c

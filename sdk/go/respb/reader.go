@@ -236,7 +236,8 @@ func (l *link) slice(la *lane, f frame.ReplyFrame) error {
 		return fmt.Errorf("a reply of more than %d bytes", l.conn.opts.ReplyBytesMax)
 	}
 	la.slices = append(la.slices, f.Control.Slice...)
-	if la.window > 0 {
+	la.sliced += f.Len
+	if la.window > 0 { // at once: a message may be larger than the window
 		l.mu.Lock()
 		la.consumed(f.Len)
 		l.mu.Unlock()
@@ -244,16 +245,21 @@ func (l *link) slice(la *lane, f frame.ReplyFrame) error {
 	if !f.Control.Last {
 		return nil
 	}
-	whole := la.slices
-	la.slices = nil
+	whole, cost := la.slices, la.sliced
+	la.slices, la.sliced = nil, 0
 	inner, values, err := l.in.inner.Decode(whole, nil)
 	if err != nil || inner.Len != len(whole) || inner.Channel != la.id || inner.Opcode > frame.ReplyLast {
 		return errors.New("slices that are no whole reply: bad-control")
 	}
 	if inner.Push {
+		l.mu.Lock()
+		if la.window > 0 {
+			la.advance += cost
+		}
+		l.mu.Unlock()
 		var v Value
 		fill(&v, values, whole)
-		la.ch.pushed(la, &v, 0)
+		la.ch.pushed(la, &v, cost)
 		return nil
 	}
 	l.mu.Lock()
@@ -302,9 +308,12 @@ func (l *link) closedByServer(la *lane, f frame.ReplyFrame) {
 }
 
 // consumed counts n bytes of credit that may be given back, and gives them back when it is worth a frame. link.mu is held, and the
-// frame leaves with the next write; if nobody writes, a goroutine does.
+// frame leaves with the next write; if nobody writes, a goroutine does. What was given in advance for a message is kept back from what
+// follows, until somebody has received it.
 func (la *lane) consumed(n int) {
-	la.owed += n
+	kept := min(n, la.advance)
+	la.advance -= kept
+	la.owed += n - kept
 	if la.owed < la.window/2 {
 		return
 	}

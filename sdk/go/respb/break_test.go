@@ -1,0 +1,304 @@
+package respb
+
+// This file owns the tests of connections that break: what is sent again, what is not, and that everybody hears of it.
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
+	"github.com/weft-db/weft/sdk/go/resp"
+)
+
+var soon = Reconnect{Min: time.Millisecond, Max: time.Millisecond}
+
+// TestSentAgain: what only reads is sent again over a new connection, and nothing else; with NoRetry not even that.
+func TestSentAgain(t *testing.T) {
+	for _, each := range []struct {
+		name    string
+		words   []string
+		noRetry bool
+		again   bool
+	}{
+		{"reads", []string{"GET", "k"}, false, true},
+		{"writes", []string{"SET", "k", "v"}, false, false},
+		{"blocks", []string{"XREAD", "BLOCK", "0", "STREAMS", "s", "$"}, false, false},
+		{"unknown", []string{"NOSUCHCOMMAND", "k"}, false, false},
+		{"NoRetry", []string{"GET", "k"}, true, false},
+	} {
+		t.Run(each.name, func(t *testing.T) {
+			ctx := testContext(t)
+			s, c := newScript(t, Options{NoRetry: each.noRetry, Reconnect: soon})
+			got := goDo(ctx, c.zero, each.words...)
+			p := s.accept()
+			p.expect(each.words...)
+			_ = p.nc.Close()
+			if each.again {
+				p = s.accept()
+				p.expect(each.words...)
+				p.text(0, "found")
+				(<-got).is(t, "found")
+				return
+			}
+			(<-got).lost(t)
+			got = goDo(ctx, c.zero, "PING") // the next is the first on its connection
+			p = s.accept()
+			p.expect("PING")
+			p.text(0, "PONG")
+			(<-got).is(t, "PONG")
+		})
+	}
+}
+
+// TestPipelineIsNotSentAgain: a pipeline that broke off may have taken effect, even if it only reads.
+func TestPipelineIsNotSentAgain(t *testing.T) {
+	ctx := testContext(t)
+	s, c := newScript(t, Options{Reconnect: soon})
+	ended := make(chan error, 1)
+	go func() {
+		pipe := c.Pipeline()
+		pipe.Get("a")
+		pipe.Get("b")
+		_, err := pipe.Exec(ctx)
+		ended <- err
+	}()
+	p := s.accept()
+	p.expect("GET", "a")
+	p.expect("GET", "b")
+	p.text(0, "only the first")
+	_ = p.nc.Close()
+	var lost *ConnError
+	if err := <-ended; !errors.As(err, &lost) {
+		t.Error(err)
+	}
+	got := goDo(ctx, c.zero, "PING")
+	p = s.accept()
+	p.expect("PING")
+	p.text(0, "PONG")
+	(<-got).is(t, "PONG")
+}
+
+// mute is a connection that lets nothing be written once it is broken, and of which reading goes on.
+type mute struct {
+	net.Conn
+	broken atomic.Bool
+}
+
+func (m *mute) Write(b []byte) (int, error) {
+	if m.broken.Load() {
+		return 0, errors.New("the cable is cut")
+	}
+	return m.Conn.Write(b)
+}
+
+// TestWriteFails: who could not be sent hears of it, and does not wait for a reply.
+func TestWriteFails(t *testing.T) {
+	addr := serve(t, &resp.Server{Handler: newStore().handler()})
+	both(t, func(t *testing.T, p Protocol) {
+		ctx := testContext(t)
+		m := &mute{}
+		c := dial(t, addr, Options{Protocol: p, Reconnect: Reconnect{Disabled: true}, Dialer: func(ctx context.Context) (nc net.Conn, err error) {
+			m.Conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+			return m, err
+		}})
+		if _, err := c.Do(ctx, "PING"); err != nil {
+			t.Fatal(err)
+		}
+		m.broken.Store(true)
+		for range 2 {
+			(<-goDo(ctx, c.zero, "PING")).lost(t)
+		}
+	})
+}
+
+// TestLargeRequest is more than a socket takes at once.
+func TestLargeRequest(t *testing.T) {
+	both(t, func(t *testing.T, p Protocol) {
+		c := dial(t, serve(t, &resp.Server{Handler: newStore().handler()}), Options{Protocol: p})
+		want := strings.Repeat("0123456789abcdef", 1<<19) // 8 MiB
+		if v, err := c.Do(testContext(t), "ECHO", want); err != nil || string(v.Data) != want {
+			t.Error(len(v.Data), err)
+		}
+	})
+}
+
+// TestServerBreaksTheRules: bytes that are no reply, and replies that answer nothing, end the connection, and who waits on any channel hears of
+// it.
+func TestServerBreaksTheRules(t *testing.T) {
+	for name, bytes := range map[string][]byte{
+		"no frame":      {0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0},
+		"no reply":      frame.AppendArgv(nil, 0, []string{"PING"}), // what only clients send
+		"one too many":  nil,
+		"half a reply":  frame.AppendControl(nil, 0, frame.Fragment, frame.Control{Last: true, Slice: []byte{0x80}}),
+		"for a channel": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := testContext(t)
+			p, c := connected(t, Options{Reconnect: Reconnect{Disabled: true}})
+			ch, err := c.Channel(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			onZero, onOther := goDo(ctx, c.zero, "ECHO", "a"), (<-chan outcome)(nil)
+			p.expect("ECHO", "a")
+			onOther = goDo(ctx, ch, "ECHO", "b")
+			p.expect("ECHO", "b")
+			switch name {
+			case "one too many":
+				p.text(0, "a", "nobody's")
+				<-onZero
+			case "for a channel":
+				p.text(ch.ID(), "b", "nobody's")
+				<-onOther
+			default:
+				_, _ = p.nc.Write(bytes)
+			}
+			if name != "one too many" {
+				(<-onZero).lost(t)
+			}
+			if name != "for a channel" {
+				(<-onOther).lost(t)
+			}
+			if _, err := c.Do(ctx, "PING"); err == nil {
+				t.Error("the connection goes on")
+			}
+		})
+	}
+}
+
+// TestReadsOnly says which commands may be sent twice.
+func TestReadsOnly(t *testing.T) {
+	for line, want := range map[string]bool{
+		"GET k": true, "get k": true, "MGET a b": true, "XRANGE s - +": true, "SET k v": false, "INCR k": false, "XREAD STREAMS s $": false,
+		"BLPOP l 0": false, "NOSUCHCOMMAND": false, strings.Repeat("G", 33): false,
+	} {
+		if got := readsOnly(strings.Fields(line)); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+}
+
+// TestRepliesAreTheCallers: what a call has returned does not change with later ones.
+func TestRepliesAreTheCallers(t *testing.T) {
+	both(t, func(t *testing.T, p Protocol) {
+		ctx := testContext(t)
+		c := dial(t, serve(t, &resp.Server{Handler: newStore().handler()}), Options{Protocol: p})
+		var kept []Value
+		for _, word := range []string{"aaaa", "bbbb", "cccc"} {
+			v, err := c.Do(ctx, "ECHO", word)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, v)
+		}
+		pipe := c.Pipeline()
+		var values []Value
+		for _, word := range []string{"dddd", "eeee"} {
+			pipe.Reset()
+			r := pipe.Do("ECHO", word)
+			var err error
+			if values, err = pipe.ExecInto(ctx, values); err != nil {
+				t.Fatal(err)
+			}
+			v, err := r.Get()
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, v)
+		}
+		for i, want := range []string{"aaaa", "bbbb", "cccc", "dddd", "eeee"} {
+			if string(kept[i].Data) != want {
+				t.Errorf("%d: %q, want %q", i, kept[i].Data, want)
+			}
+		}
+	})
+}
+
+// TestACallForgets: nothing of one call is seen by the next that has its memory.
+func TestACallForgets(t *testing.T) {
+	c := newCall()
+	c.leads, c.blocks, c.confirms, c.got, c.err = true, true, 3, 1, ErrClosed
+	c.one[0] = Value{Kind: resp.Array, Data: make([]byte, 10, keepBytes+1)}
+	c.values = make([]Value, 3)
+	c.free()
+	if c.leads || c.blocks || c.confirms != 0 || c.got != 0 || c.err != nil || c.values != nil || c.lane != nil || c.next != nil {
+		t.Errorf("kept: %+v", c)
+	}
+	if cap(c.one[0].Data) > keepBytes {
+		t.Error("a large buffer is kept")
+	}
+}
+
+// TestTransactionsThatFail: one whose watched key was changed, and one with a command that was refused.
+func TestTransactionsThatFail(t *testing.T) {
+	both(t, func(t *testing.T, p Protocol) {
+		ctx := testContext(t)
+		refused := resp.Errorf("ERR", "no such thing")
+		m := resp.NewMux()
+		m.HandleFunc("MULTI", 1, func(s *resp.Session, _ *resp.Request) error { return s.WriteOK() })
+		m.HandleFunc("GET", 2, func(s *resp.Session, r *resp.Request) error {
+			if r.String(1) == "bad" {
+				s.Data = true
+				return refused
+			}
+			return s.WriteStatusString("QUEUED")
+		})
+		m.HandleFunc("EXEC", 1, func(s *resp.Session, _ *resp.Request) error {
+			if s.Data != nil {
+				s.Data = nil
+				return resp.Errorf("EXECABORT", "discarded")
+			}
+			return s.WriteNullArray()
+		})
+		c := dial(t, serve(t, &resp.Server{Handler: m}), Options{Protocol: p})
+		pipe := c.Pipeline()
+		r := pipe.Get("k")
+		if _, err := pipe.ExecTx(ctx); err != ErrTxAborted {
+			t.Error(err)
+		}
+		if _, err := r.Get(); err != ErrTxAborted {
+			t.Error(err)
+		}
+		pipe.Reset()
+		r = pipe.Get("k")
+		pipe.Get("bad")
+		if _, err := r.Get(); err != ErrNotExecuted {
+			t.Error(err)
+		}
+		var reply *Error
+		if _, err := pipe.ExecTx(ctx); !errors.As(err, &reply) || reply.Prefix != "ERR" {
+			t.Error(err)
+		}
+		pipe.Reset()
+		if r = pipe.Get("k"); pipe.Len() != 1 {
+			t.Error(pipe.Len())
+		}
+		if _, err := r.Get(); err != ErrNotExecuted {
+			t.Error("the outcome of before Reset:", err)
+		}
+	})
+}
+
+// TestPointers tells null from the empty string.
+func TestPointers(t *testing.T) {
+	v := Value{Kind: resp.Array, Elems: []Value{{Kind: resp.Bulk, Data: []byte("v")}, {Kind: resp.Null}, {Kind: resp.Bulk}}}
+	all, err := asPointers(&v)
+	if err != nil || len(all) != 3 || all[0] == nil || *all[0] != "v" || all[1] != nil || all[2] == nil || *all[2] != "" {
+		t.Error(all, err)
+	}
+	v.Elems[1] = Value{Kind: resp.ErrorLine, Data: []byte("ERR broken")}
+	var reply *Error
+	if _, err := asPointers(&v); !errors.As(err, &reply) {
+		t.Error(err)
+	}
+	texts, err := asStrings(&Value{Kind: resp.Array, Elems: []Value{{Kind: resp.Null}, {Kind: resp.Integer, Int: 5}}})
+	if err != nil || !slices.Equal(texts, []string{"", "5"}) {
+		t.Error(texts, err)
+	}
+}
