@@ -188,6 +188,24 @@ fn prefixes_are_broadcast() {
     }
 }
 
+/// Its connection may still be there for a while when somebody else runs a command.
+#[test]
+fn who_has_quit_is_gone() {
+    let mut bench = Bench::new();
+    let (a, b, c) =
+        (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp2));
+    let id = bench.session(b).id();
+    bench.text(b, "SUBSCRIBE news");
+    bench.text(a, &format!("CLIENT TRACKING on REDIRECT {id}"));
+    bench.text(a, "GET k");
+    assert_eq!(bench.text(b, "QUIT"), "OK");
+    assert_eq!(bench.text(c, "SET k 1"), "OK");
+    assert_eq!(got(&mut bench, a), [format!(">[tracking-redir-broken {id}]")]);
+    assert!(got(&mut bench, b).is_empty());
+    assert_eq!(bench.text(c, "PUBLISH news x"), "0");
+    assert_eq!(bench.text(c, &format!("CLIENT LIST ID {id}")), "");
+}
+
 #[test]
 fn invalidations_go_to_another_client() {
     let mut bench = Bench::new();

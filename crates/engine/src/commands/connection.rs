@@ -56,8 +56,13 @@ fn select(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
+/// For others the client is gone before it reads the answer: whose invalidations went to it, who publishes.
 fn quit(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    context.session.then = Then::Close;
+    let (engine, session) = (context.engine, &mut *context.session);
+    engine.unsubscribe_all(session);
+    engine.untrack(&session.info);
+    engine.clients.leave(session.id());
+    session.then = Then::Close;
     sink.ok();
     Ok(())
 }
