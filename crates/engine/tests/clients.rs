@@ -299,3 +299,15 @@ fn the_table_of_commands_is_told() {
         );
     }
 }
+
+#[test]
+fn hello_tells_of_the_zone_that_is_set() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let a = bench.connect(protocol);
+        assert!(!bench.text(a, "HELLO 3").contains("zone"));
+        bench.text(a, "CONFIG SET availability-zone z1");
+        let told = bench.text(a, "HELLO 3");
+        assert!(told.contains("modules:[] availability_zone:z1"), "{told}");
+    }
+}

@@ -197,12 +197,13 @@ fn hello(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
         session.then = Then::SwitchToRespb;
     }
     let limits = respb::Limits::of(&context.engine.settings);
-    answer_hello(session, (over_respb || hello.respb).then_some(&limits), sink);
+    let zone = context.engine.config.text("availability-zone");
+    answer_hello(session, &zone, (over_respb || hello.respb).then_some(&limits), sink);
     Ok(())
 }
 
-fn answer_hello(session: &Session, limits: Option<&respb::Limits>, sink: &mut ReplySink<'_>) {
-    sink.map(7 + usize::from(limits.is_some()));
+fn answer_hello(session: &Session, zone: &[u8], limits: Option<&respb::Limits>, sink: &mut ReplySink<'_>) {
+    sink.map(7 + usize::from(!zone.is_empty()) + usize::from(limits.is_some()));
     let mut entry = |key: &str, value: &str| {
         sink.bulk(key.as_bytes());
         sink.bulk(value.as_bytes());
@@ -222,6 +223,10 @@ fn answer_hello(session: &Session, limits: Option<&respb::Limits>, sink: &mut Re
     entry("role", "master");
     sink.bulk(b"modules");
     sink.array(0);
+    if !zone.is_empty() {
+        sink.bulk(b"availability_zone");
+        sink.bulk(zone);
+    }
     let Some(limits) = limits else { return };
     sink.bulk(b"respb");
     sink.map(4);

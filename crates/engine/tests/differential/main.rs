@@ -160,9 +160,13 @@ fn may_pass(words: &[Vec<u8>]) -> bool {
     })
 }
 
-/// Whether chance decides what a command leaves behind, or which part of a collection it shows.
+/// Whether chance decides what a command leaves behind, or which part of a collection it shows. BY without a star
+/// leaves a set in the order of its table.
 fn is_chance(words: &[Vec<u8>]) -> bool {
     let name = words[0].to_ascii_uppercase();
+    if name == b"SORT" || name == b"SORT_RO" {
+        return words.windows(2).any(|pair| pair[0].eq_ignore_ascii_case(b"BY") && !pair[1].contains(&b'*'));
+    }
     let scans = matches!(&name[..], b"HSCAN" | b"SSCAN" | b"ZSCAN");
     words.len() == 2 && name == b"SPOP" || scans && !words.iter().any(|word| word == b"1000")
 }
@@ -323,6 +327,12 @@ fn weft_and_a_server_agree() {
     );
     accepted::report(&pair.accepted);
     assert!(kinds.is_empty(), "differences: {kinds:#?}");
+}
+
+#[test]
+fn the_order_of_a_table_is_left_out() {
+    let chance = |command: &str| is_chance(&command.split(' ').map(Into::into).collect::<Vec<_>>());
+    assert!(chance("SORT k by x DESC") && chance("sort_ro k LIMIT 0 1 BY ") && !chance("SORT k BY *->f"));
 }
 
 #[test]
