@@ -7,7 +7,7 @@
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use weft_protocol::table::{COMMANDS, CommandId};
 
 use crate::error::{Error, ErrorCode};
@@ -180,6 +180,10 @@ pub struct Stats {
     pub query_limit_closed: AtomicU64,
     /// Clients closed because they did not read what was sent.
     pub output_limit_closed: AtomicU64,
+    /// Threads that drive workers.
+    pub active_threads: AtomicU32,
+    /// How often workers have gone from one thread to another.
+    pub thread_handovers: AtomicU64,
     /// Most memory that was in use at once.
     pub used_peak_bytes: AtomicUsize,
     /// Background work.
@@ -249,6 +253,8 @@ impl Stats {
             rejected_connections: AtomicU64::new(0),
             query_limit_closed: AtomicU64::new(0),
             output_limit_closed: AtomicU64::new(0),
+            active_threads: AtomicU32::new(u32::from(workers)),
+            thread_handovers: AtomicU64::new(0),
             used_peak_bytes: AtomicUsize::new(0),
             longest_step: LongestStep::default(),
             workers: (0..workers.max(1)).map(|_| WorkerStats::new()).collect(),
@@ -259,6 +265,11 @@ impl Stats {
         }
     }
 
+    /// Whether one thread runs the batches of all workers, so that they seldom meet anybody.
+    #[inline]
+    pub(crate) fn one_thread(&self) -> bool {
+        self.active_threads.load(Relaxed) == 1
+    }
     /// A worker begins a batch: its figures are of the present generation from here on.
     #[inline]
     pub(crate) fn begin(&self, worker: &WorkerStats) {

@@ -8,7 +8,9 @@
 //! | module | owns |
 //! |---|---|
 //! | `listener` | listening, accepting, handing connections to workers in turn |
-//! | `worker` | a worker's loop: wait, receive, decode, run, send |
+//! | `crew` | which thread drives which workers, and the loop |
+//! | `pace` | how long requests of busy clients gather |
+//! | `worker` | a worker's tick: receive, decode, run, send |
 //! | `worker::feed`, `worker::aftermath`, `worker::messages` | bytes to requests; what follows them; what others send |
 //! | `io` | a worker's connections and buffers, as the executor's host |
 //! | `connection` | one connection: socket, input, output, whose it is |
@@ -26,6 +28,7 @@ mod background;
 mod carrier;
 mod channels;
 mod connection;
+mod crew;
 mod huge;
 mod io;
 mod limits;
@@ -53,10 +56,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::time::Instant;
 
 use weft_engine::Engine;
 use weft_engine::mailbox::Message;
 
+use crew::Crew;
 use listener::{Acceptor, Inbox, Listener};
 use poll::{Backend, Way};
 use worker::Worker;
@@ -101,9 +106,10 @@ impl<'e> Server<'e> {
         let inboxes: Vec<_> = (0..listen.threads).map(|_| Arc::new(Inbox::new(Arc::clone(&count)))).collect();
         let polls = backends(&listen.io_backend, listen.threads)?;
         *engine.facts.io_backend.write() = polls.0.name();
+        let began = Instant::now();
         let workers = inboxes.iter().zip(polls.1).enumerate();
         let workers =
-            workers.map(|(id, (inbox, poll))| Worker::new(engine, id as u16, Arc::clone(inbox), poll));
+            workers.map(|(id, (inbox, poll))| Worker::new(engine, id as u16, Arc::clone(inbox), poll, began));
         Ok(Self {
             workers: workers.collect::<Result<_, _>>()?,
             acceptor: Acceptor::new(engine, listeners, inboxes, count)?,
@@ -129,11 +135,14 @@ impl<'e> Server<'e> {
         let Self { engine, workers, mut acceptor, .. } = self;
         signals::install(acceptor.waker())?;
         let stop = background::Stop::default();
+        let count = workers.len();
+        let crew = Crew::new(engine, workers);
         std::thread::scope(|scope| {
             let named = |name: String| std::thread::Builder::new().name(name);
             let mut threads = Vec::new();
-            for (id, mut worker) in workers.into_iter().enumerate() {
-                threads.push(named(format!("weft-worker-{id}")).spawn_scoped(scope, move || worker.run())?);
+            for id in 0..count {
+                let crew = &crew;
+                threads.push(named(format!("weft-worker-{id}")).spawn_scoped(scope, move || crew.drive(id))?);
             }
             let background = named("weft-background".into());
             background.spawn_scoped(scope, || background::run(engine, &stop))?;
@@ -156,7 +165,7 @@ impl<'e> Server<'e> {
 
 /// What each worker waits with. Where io_uring is asked for and not to be had, epoll does the same.
 fn backends(wanted: &str, count: u16) -> std::io::Result<(Way, Vec<Backend>)> {
-    let all = |way| (0..count).map(|_| Backend::new(way)).collect::<std::io::Result<Vec<_>>>();
+    let all = |way| (0..count).map(|worker| Backend::new(way, worker)).collect::<std::io::Result<Vec<_>>>();
     if wanted == Way::Uring.name() {
         match all(Way::Uring) {
             Ok(polls) => return Ok((Way::Uring, polls)),

@@ -194,7 +194,7 @@ impl<'e> Acceptor<'e> {
         inboxes: Vec<Arc<Inbox>>,
         count: Arc<AtomicU32>,
     ) -> io::Result<Self> {
-        let poll = Epoll::new()?;
+        let poll = Epoll::new(0)?;
         for (at, listener) in listeners.iter().enumerate() {
             poll.add_listener(listener.fd(), at as u64)?;
         }
@@ -211,7 +211,10 @@ impl<'e> Acceptor<'e> {
         while !stop() {
             self.poll.wait(1000, &mut ready)?;
             for event in &ready {
-                self.accept_from(event.token as usize);
+                // Not the waker.
+                if (event.place as usize) < self.listeners.len() {
+                    self.accept_from(event.place as usize);
+                }
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Owns: when a worker whose clients are busy waits a moment before it looks at its sockets again. Does not own: the
-//! loop (`crate::worker`), waiting for sockets (`crate::poll`).
+//! Owns: when a thread whose clients are busy waits a moment before it looks at its sockets again. Does not own: the
+//! loop (`crate::crew`), waiting for sockets (`crate::poll`).
 //!
 //! A worker that is faster than its clients finds one or two requests each time it looks: with 50 clients that send a
 //! command a round trip as fast as their core allows, it looks for every other command and falls asleep for every
@@ -72,11 +72,27 @@ enum Phase {
     Rest(u32),
 }
 
-/// When a worker looks at its sockets.
+/// The time between two requests of a connection, on the average over a worker's.
+#[derive(Debug, Default)]
+pub(crate) struct Cycles {
+    /// Times [`WEIGHT`].
+    sum_us: u64,
+}
+
+impl Cycles {
+    /// A connection has brought something, so long after it did so before.
+    #[inline]
+    pub(crate) fn heard(&mut self, cycle_us: u64) {
+        self.sum_us = self.sum_us - self.sum_us / WEIGHT + cycle_us.min(CYCLE_US_MAX);
+    }
+    pub(crate) const fn average_us(&self) -> u64 {
+        self.sum_us / WEIGHT
+    }
+}
+
+/// When a thread looks at its sockets.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// The average time between two requests of a connection, times [`WEIGHT`].
-    cycles_us: u64,
     /// When the worker looked last.
     looked_us: u64,
     phase: Phase,
@@ -91,7 +107,6 @@ pub(crate) struct Pace {
 impl Pace {
     pub(crate) const fn new() -> Self {
         Self {
-            cycles_us: 0,
             looked_us: 0,
             phase: Phase::Sample { looks: 0, waits: 0 },
             sampled_us: None,
@@ -125,15 +140,15 @@ impl Pace {
         self.next_rest = (self.next_rest * 2).min(REST_LOOKS_MAX);
     }
 
-    /// A connection has brought something, so long after it did so before.
-    #[inline]
-    pub(crate) fn heard(&mut self, cycle_us: u64) {
-        self.cycles_us = self.cycles_us - self.cycles_us / WEIGHT + cycle_us.min(CYCLE_US_MAX);
-    }
-
-    /// How long to wait before the next look, which is to come `interval_us` after the last one.
-    pub(crate) fn moment(&mut self, interval_us: u64, now_us: impl FnOnce() -> u64) -> Option<Duration> {
-        let own_us = (self.cycles_us / WEIGHT).saturating_sub(CYCLE_WAY_US);
+    /// How long to wait before the next look, which is to come `interval_us` after the last one, when a connection
+    /// brings something every `cycle_us`.
+    pub(crate) fn moment(
+        &mut self,
+        interval_us: u64,
+        cycle_us: u64,
+        now_us: impl FnOnce() -> u64,
+    ) -> Option<Duration> {
+        let own_us = cycle_us.saturating_sub(CYCLE_WAY_US);
         let interval_us = interval_us.min(own_us / CYCLE_SHARE);
         if interval_us < INTERVAL_US_MIN {
             return None;
@@ -164,6 +179,7 @@ mod tests {
     /// Clients and a clock.
     struct World {
         pace: Pace,
+        cycles: Cycles,
         now_us: u64,
         moments: u32,
     }
@@ -171,14 +187,14 @@ mod tests {
     impl World {
         /// Connections that bring something every `cycle_us`.
         fn new(cycle_us: u64) -> Self {
-            let mut pace = Pace::new();
-            (0..1000).for_each(|_| pace.heard(cycle_us));
-            Self { pace, now_us: 1000, moments: 0 }
+            let mut cycles = Cycles::default();
+            (0..1000).for_each(|_| cycles.heard(cycle_us));
+            Self { pace: Pace::new(), cycles, now_us: 1000, moments: 0 }
         }
         /// One look that takes `wait_us` and brings `at_once`, or `gathered` after a moment, and 5 µs of work.
         fn look(&mut self, wait_us: u64, at_once: usize, gathered: usize) -> Option<Duration> {
             let now_us = self.now_us;
-            let moment = self.pace.moment(INTERVAL_US, || now_us);
+            let moment = self.pace.moment(INTERVAL_US, self.cycles.average_us(), || now_us);
             self.now_us += moment.map_or(wait_us, |moment| moment.as_micros() as u64);
             self.pace.looked(self.now_us, if moment.is_some() { gathered } else { at_once });
             self.moments += u32::from(moment.is_some());
@@ -210,9 +226,10 @@ mod tests {
     #[test]
     fn zero_is_off_and_nothing_is_known_at_first() {
         let mut pace = World::new(400).pace;
-        assert!((0..100).all(|_| pace.moment(0, || 0).is_none()));
+        assert!((0..100).all(|_| pace.moment(0, 400, || 0).is_none()));
+        let cycle_us = Cycles::default().average_us();
         let mut pace = Pace::new();
-        assert!((0..100).all(|_| pace.moment(INTERVAL_US, || 0).is_none()));
+        assert!((0..100).all(|_| pace.moment(INTERVAL_US, cycle_us, || 0).is_none()));
     }
 
     #[test]
@@ -227,8 +244,8 @@ mod tests {
     #[test]
     fn long_silence_is_not_taken_for_a_rhythm_for_long() {
         let mut world = World::new(u64::MAX);
-        assert!(world.pace.cycles_us <= CYCLE_US_MAX * WEIGHT);
-        (0..100).for_each(|_| world.pace.heard(30));
+        assert!(world.cycles.average_us() <= CYCLE_US_MAX);
+        (0..100).for_each(|_| world.cycles.heard(30));
         (0..1000).for_each(|_| assert_eq!(world.look(1, 1, 9), None));
     }
 

@@ -16,10 +16,13 @@ use uring::Uring;
 /// Events taken from the kernel at once.
 const EVENTS_MAX: usize = 256;
 
-/// A socket that something can be done with.
+/// A socket that something can be done with, or a waker that was used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
-    pub(crate) token: u64,
+    /// The worker that it is for.
+    pub(crate) worker: u16,
+    /// The token of the connection, which is a place; [`WAKE`] of the waker.
+    pub(crate) place: u32,
     pub(crate) readable: bool,
     pub(crate) writable: bool,
     /// The peer will send no more.
@@ -81,11 +84,23 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    pub(crate) fn new(way: Way) -> io::Result<Self> {
+    pub(crate) fn new(way: Way, worker: u16) -> io::Result<Self> {
         Ok(match way {
-            Way::Epoll => Self::Epoll(Epoll::new()?),
-            Way::Uring => Self::Uring(Box::new(Uring::new()?)),
+            Way::Epoll => Self::Epoll(Epoll::new(worker)?),
+            Way::Uring => Self::Uring(Box::new(Uring::new(worker)?)),
         })
+    }
+    pub(crate) const fn epoll(&self) -> Option<&Epoll> {
+        match self {
+            Self::Epoll(epoll) => Some(epoll),
+            Self::Uring(_) => None,
+        }
+    }
+    pub(crate) const fn epoll_mut(&mut self) -> Option<&mut Epoll> {
+        match self {
+            Self::Epoll(epoll) => Some(epoll),
+            Self::Uring(_) => None,
+        }
     }
 }
 
@@ -143,32 +158,68 @@ impl Waker {
     }
 }
 
-/// epoll.
+/// epoll. Several workers of one thread wait with the instance of one of them.
 pub(crate) struct Epoll {
-    epoll: OwnedFd,
+    /// The instance in use: its own, or the one of another worker.
+    epoll: Arc<OwnedFd>,
+    own: Arc<OwnedFd>,
     wake: Waker,
+    worker: u16,
 }
 
-/// The token of the waker.
-const WAKE: u64 = u64::MAX;
+/// What stands for the waker where a connection's place stands in a token: no place is that large.
+const WAKE: u32 = u32::MAX;
+
+/// The events of a connection. Each is told of once.
+const EVENTS: EventFlags =
+    EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
 impl Epoll {
-    pub(crate) fn new() -> io::Result<Self> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+    pub(crate) fn new(worker: u16) -> io::Result<Self> {
+        let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
         let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Self { epoll, wake: Waker(Arc::new(wake)) })
+        let poll = Self { own: Arc::clone(&epoll), epoll, wake: Waker(Arc::new(wake)), worker };
+        poll.watch_waker()?;
+        Ok(poll)
+    }
+    /// An event that carries no more than that somebody was woken: each use of the waker is one, nothing is read.
+    fn watch_waker(&self) -> io::Result<()> {
+        let token = self.token(u64::from(WAKE));
+        Ok(epoll::add(&self.epoll, &self.wake.0, token, EventFlags::IN | EventFlags::ET)?)
+    }
+    fn token(&self, token: u64) -> EventData {
+        EventData::new_u64(u64::from(self.worker) << 32 | token)
     }
     /// Watches a socket that listens: told of as long as somebody waits to be accepted.
     pub(crate) fn add_listener(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), EventFlags::IN)?)
     }
+    /// Waits with another one's instance from now on, or with its own again. Every socket is told of anew, so that
+    /// nothing is lost that happens meanwhile.
+    pub(crate) fn move_to<'s>(
+        &mut self,
+        other: Option<&Self>,
+        sockets: impl Iterator<Item = (BorrowedFd<'s>, u64)>,
+    ) -> io::Result<()> {
+        let to = Arc::clone(other.map_or(&self.own, |other| &other.epoll));
+        if Arc::ptr_eq(&to, &self.epoll) {
+            return Ok(());
+        }
+        let from = std::mem::replace(&mut self.epoll, to);
+        // What is not there need not be taken away.
+        let _ = epoll::delete(&from, &self.wake.0);
+        self.watch_waker()?;
+        for (fd, token) in sockets {
+            let _ = epoll::delete(&from, fd);
+            epoll::add(&self.epoll, fd, self.token(token), EVENTS)?;
+        }
+        Ok(())
+    }
 }
 
 impl Poll for Epoll {
     fn add(&mut self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), flags)?)
+        Ok(epoll::add(&self.epoll, fd, self.token(token), EVENTS)?)
     }
     fn remove(&mut self, fd: BorrowedFd<'_>, _: u64) {
         // A socket that is about to be closed leaves epoll by that too.
@@ -207,13 +258,10 @@ impl Poll for Epoll {
         };
         for event in events {
             let token = event.data.u64();
-            if token == WAKE {
-                let _ = rustix::io::read(&*self.wake.0, &mut [0_u8; 8]);
-                continue;
-            }
             let flags = event.flags;
             ready.push(Ready {
-                token,
+                worker: (token >> 32) as u16,
+                place: token as u32,
                 readable: flags.contains(EventFlags::IN),
                 writable: flags.contains(EventFlags::OUT),
                 ended: flags.intersects(EventFlags::RDHUP | EventFlags::HUP),

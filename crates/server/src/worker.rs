@@ -1,13 +1,12 @@
-//! Owns: a worker's loop: wait, receive, decode, run, send. Does not own: what a connection is (`crate::connection`),
-//! commands.
+//! Owns: what a worker does in a tick: receive, decode, run, send. Does not own: the loop and the thread
+//! (`crate::crew`), what a connection is (`crate::connection`), commands.
 //!
-//! One tick:
+//! One tick, after a look at sockets, the mailbox and the next timer:
 //!
-//! 1. Wait for sockets, for the mailbox, for the next timer.
-//! 2. Receive from every socket that is readable, once each, into the arena, and decode. A batch runs when it is full,
+//! 1. Receive from every socket that is readable, once each, into the arena, and decode. A batch runs when it is full,
 //!    when a request is a barrier, and when all sockets have been read: the requests of many connections run together.
-//! 3. Send the output of every connection that has some, one call each.
-//! 4. Take away connections that have ended.
+//! 2. Send the output of every connection that has some, one call each.
+//! 3. Take away connections that have ended.
 
 mod aftermath;
 mod feed;
@@ -28,8 +27,8 @@ use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
 use crate::limits::{OWN_OUTPUT_BYTES_MAX, SWEEP_MS};
 use crate::listener::Inbox;
-use crate::pace::Pace;
-use crate::poll::{Backend, Poll, Ready, borrowed};
+use crate::pace::Cycles;
+use crate::poll::{Backend, Poll, Ready, Waker, borrowed};
 
 /// A worker.
 pub(crate) struct Worker<'e> {
@@ -41,9 +40,13 @@ pub(crate) struct Worker<'e> {
     poll: Backend,
     inbox: Arc<Inbox>,
     messages: Vec<Message>,
-    pace: Pace,
+    /// What the last look at the sockets has brought.
+    ready: Vec<Ready>,
+    /// A look has brought something, and there was no tick since.
+    has_news: bool,
+    cycles: Cycles,
     now_ms: u64,
-    /// The time of this tick on a clock that is never set, from when the worker began.
+    /// The time of this tick on a clock that is never set, from when the server began.
     now_us: u64,
     began: Instant,
     swept_ms: u64,
@@ -52,10 +55,17 @@ pub(crate) struct Worker<'e> {
     untimed_ticks: u64,
     /// The server stops at this time at the latest.
     stop_ms: Option<u64>,
+    is_over: bool,
 }
 
 impl<'e> Worker<'e> {
-    pub(crate) fn new(engine: &'e Engine, id: u16, inbox: Arc<Inbox>, poll: Backend) -> io::Result<Self> {
+    pub(crate) fn new(
+        engine: &'e Engine,
+        id: u16,
+        inbox: Arc<Inbox>,
+        poll: Backend,
+        began: Instant,
+    ) -> io::Result<Self> {
         let waker = poll.waker();
         inbox.set_waker(waker.clone());
         engine.mailbox(id).set_waker(move || waker.wake());
@@ -72,55 +82,111 @@ impl<'e> Worker<'e> {
             poll,
             inbox,
             messages: Vec::new(),
-            pace: Pace::new(),
+            ready: Vec::new(),
+            has_news: false,
+            cycles: Cycles::default(),
             now_ms,
             now_us: 0,
-            began: Instant::now(),
+            began,
             swept_ms: now_ms,
             timed_ms: 0,
             untimed_ticks: 0,
             stop_ms: None,
+            is_over: false,
         })
     }
 
-    /// Runs until the server stops.
-    pub(crate) fn run(&mut self) -> io::Result<()> {
-        crate::pace::prepare();
-        let mut ready = Vec::new();
-        loop {
-            self.pause();
-            self.poll.wait(self.timeout_ms(), &mut ready)?;
-            self.now_ms = self.engine.clock.now_ms();
-            self.now_us = micros(self.began);
-            self.pace.looked(self.now_us, ready.len());
-            self.take_messages();
-            self.accept();
-            self.read_more();
-            for event in &ready {
-                self.event(*event);
-            }
-            self.run_batch();
-            self.fire_timers();
-            self.send_all();
-            self.bury();
-            if self.now_ms.saturating_sub(self.swept_ms) >= SWEEP_MS {
-                self.sweep();
-            }
-            self.count_tick();
-            if self.is_over() {
-                return Ok(());
-            }
-        }
+    /// Waits for something to do.
+    pub(crate) fn look(&mut self, timeout_ms: u64) -> io::Result<()> {
+        self.has_news = true;
+        self.poll.wait(timeout_ms, &mut self.ready)
     }
 
-    /// Lets requests gather when the worker is faster than many clients.
-    fn pause(&mut self) {
-        let interval_us = u64::from(self.engine.settings.poll_interval_us.load(Relaxed));
-        if interval_us == 0 || !self.io.unread.is_empty() || self.stop_ms.is_some() {
-            return;
+    /// Does what the last look has brought and what the time brings.
+    pub(crate) fn tick(&mut self, now_ms: u64, now_us: u64) -> bool {
+        (self.now_ms, self.now_us) = (now_ms, now_us);
+        self.has_news = false;
+        self.take_messages();
+        self.accept();
+        self.read_more();
+        let ready = std::mem::take(&mut self.ready);
+        for event in &ready {
+            self.event(*event);
         }
-        if let Some(moment) = self.pace.moment(interval_us, || micros(self.began)) {
-            crate::pace::sleep(moment);
+        self.ready = ready;
+        self.ready.clear();
+        self.run_batch();
+        self.fire_timers();
+        self.send_all();
+        self.bury();
+        if self.now_ms.saturating_sub(self.swept_ms) >= SWEEP_MS {
+            self.sweep();
+        }
+        self.count_tick();
+        self.is_over = self.has_stopped();
+        self.is_over
+    }
+
+    /// Takes what a look has brought, for many workers, so that each is told of its own.
+    pub(crate) fn take_news(&mut self) -> Vec<Ready> {
+        self.has_news = false;
+        std::mem::take(&mut self.ready)
+    }
+    pub(crate) fn tell(&mut self, event: Ready) {
+        self.has_news = true;
+        self.ready.push(event);
+    }
+    /// How many sockets have something.
+    pub(crate) fn news_len(&self) -> usize {
+        self.ready.len()
+    }
+    /// Whether there is anything for a tick to do.
+    pub(crate) fn is_due(&self, now_ms: u64) -> bool {
+        self.has_news
+            || !self.io.unread.is_empty()
+            || self.stop_ms.is_some()
+            || self.io.timers.peek().is_some_and(|timer| timer.0.at_ms <= now_ms)
+            || now_ms.saturating_sub(self.swept_ms) >= SWEEP_MS
+    }
+    /// Whether nothing is lost when the next look comes a moment later.
+    pub(crate) fn may_pause(&self) -> bool {
+        self.io.unread.is_empty() && self.stop_ms.is_none()
+    }
+    /// The average time between two requests of a connection.
+    pub(crate) fn cycle_us(&self) -> u64 {
+        self.cycles.average_us()
+    }
+    /// The time since the server began.
+    pub(crate) fn clock_us(&self) -> u64 {
+        micros(self.began)
+    }
+    pub(crate) fn waker(&self) -> Waker {
+        self.poll.waker()
+    }
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stop_ms.is_some()
+    }
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+    pub(crate) fn id(&self) -> u16 {
+        self.id
+    }
+
+    /// Whether it can wait together with others.
+    pub(crate) fn can_wait_with_others(&self) -> bool {
+        self.poll.epoll().is_some()
+    }
+    /// From now on a look of another worker brings what this one's would; or its own looks do again.
+    pub(crate) fn wait_with(&mut self, other: Option<&Self>) -> io::Result<()> {
+        let other = other.and_then(|other| other.poll.epoll());
+        let sockets = self.io.slots.iter().zip(0..).filter_map(|(slot, index)| {
+            let connection = slot.as_ref()?;
+            Some((borrowed(&connection.fd), index))
+        });
+        match self.poll.epoll_mut() {
+            Some(poll) => poll.move_to(other, sockets),
+            None => Ok(()),
         }
     }
 
@@ -135,7 +201,8 @@ impl<'e> Worker<'e> {
         }
     }
 
-    fn timeout_ms(&self) -> u64 {
+    /// How long the next look may wait.
+    pub(crate) fn timeout_ms(&self) -> u64 {
         if !self.io.unread.is_empty() {
             return 0;
         }
@@ -173,9 +240,13 @@ impl<'e> Worker<'e> {
     }
 
     fn event(&mut self, event: Ready) {
-        // A token is the place of a connection. Those that end leave it at the end of a tick only, so an event of this
-        // tick is never for a successor.
-        let index = event.token as u32;
+        // What is for a worker that has left this thread, its new thread is told of too.
+        if event.worker != self.id {
+            return;
+        }
+        // Connections that end leave their places at the end of a tick only, so an event of this tick is never for a
+        // successor.
+        let index = event.place;
         let Some(connection) = self.io.get(index) else { return };
         connection.unread |= event.readable || event.ended;
         connection.ended |= event.ended;
@@ -338,7 +409,7 @@ impl<'e> Worker<'e> {
     }
 
     /// Whether a stopping worker has nothing left to send, or no more time.
-    fn is_over(&mut self) -> bool {
+    fn has_stopped(&mut self) -> bool {
         let Some(stop_ms) = self.stop_ms else { return false };
         let waits = self.io.slots.iter().flatten().any(|connection| connection.unsent() > 0);
         if waits && self.now_ms < stop_ms {

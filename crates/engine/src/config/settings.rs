@@ -101,6 +101,8 @@ settings! {
 
     /// `poll-interval-us`: the least time between two looks at the sockets of many clients; 0 for none.
     poll_interval_us: AtomicU32 = 150,
+    /// `threads-always-active`: each worker has its own thread, however little there is to do.
+    threads_always_active: AtomicBool = false,
     /// `maxclients`: connections.
     clients_max: AtomicU32 = 10_000,
     /// `timeout`: seconds after which an idle client is closed; 0 for never.

@@ -91,8 +91,6 @@ pub(crate) enum Tier<'x> {
 /// A worker's executor.
 pub struct Executor<'e> {
     worker: Worker<'e>,
-    /// It is the only one that runs commands.
-    runs_alone: bool,
     core: Core<'e>,
 }
 
@@ -127,7 +125,6 @@ impl<'e> Executor<'e> {
         };
         Some(Self {
             worker: engine.keyspace.worker()?,
-            runs_alone: engine.stats.workers.len() == 1,
             core: Core {
                 engine,
                 local,
@@ -161,7 +158,7 @@ impl<'e> Executor<'e> {
         let mut at = 0;
         while at < list.len() {
             {
-                let alone = self.runs_alone && list.len() - at >= ALONE_MIN;
+                let alone = self.core.engine.stats.one_thread() && list.len() - at >= ALONE_MIN;
                 let mut batch = if alone { self.worker.enter_alone() } else { self.worker.enter() };
                 if at == 0 && requests.has_many_keys() {
                     prefetch(&mut batch, requests);

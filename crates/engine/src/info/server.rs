@@ -45,6 +45,8 @@ pub(super) fn server(engine: &Engine, report: &mut Report, now_ms: u64) {
     );
     report.fixed(&[("io_threads_active", "0")]);
     report.field("worker_threads", engine.worker_count());
+    report.field("worker_threads_active", engine.stats.active_threads.load(Relaxed));
+    report.field("worker_thread_handovers", engine.stats.thread_handovers.load(Relaxed));
     report.field("availability_zone", String::from_utf8_lossy(&engine.config.text("availability-zone")));
     for (at, listener) in facts.listeners.read().iter().enumerate() {
         report.field(&format!("listener{at}"), listener);

@@ -72,6 +72,7 @@ struct Slot {
 /// io_uring.
 pub(crate) struct Uring {
     ring: Ring,
+    worker: u16,
     wake: Waker,
     enabled: bool,
     wakes: bool,
@@ -84,10 +85,11 @@ pub(crate) struct Uring {
 
 impl Uring {
     /// Fails where the kernel has no io_uring, an old one, or does not allow it.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub(crate) fn new(worker: u16) -> io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         Ok(Self {
             ring: Ring::new()?,
+            worker,
             wake: Waker(Arc::new(wake)),
             enabled: false,
             wakes: false,
@@ -146,6 +148,7 @@ impl Uring {
 
     fn completed(&mut self, completion: Completion, ready: &mut Vec<Ready>) {
         let Completion { user_data, result, more, lease } = completion;
+        let worker = self.worker;
         let (place, generation) = (user_data as u32, (user_data >> 32) as u32 & GENERATION_MASK);
         let kind = (user_data >> 56) as u8;
         if kind == Kind::Wake as u8 {
@@ -160,7 +163,7 @@ impl Uring {
             return;
         };
         let mut event =
-            Ready { token: u64::from(place), readable: false, writable: false, ended: false, broken: false };
+            Ready { worker, place, readable: false, writable: false, ended: false, broken: false };
         if kind == Kind::Room as u8 {
             slot.room = Standing::Not;
             slot.wants_room = false;

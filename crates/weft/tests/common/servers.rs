@@ -1,9 +1,9 @@
 //! Real servers for tests: Debian's redis-server, and `weft serve`, each on a socket in a folder of its own.
 
 use std::io::{BufRead as _, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weft_client::{Config, Connection, Protocol, Timeouts};
 
@@ -79,6 +79,19 @@ impl Server {
 
     pub(crate) fn connect(&self, protocol: Protocol) -> Connection {
         Connection::connect(&self.config(protocol)).expect("the server takes a connection")
+    }
+
+    /// Waits for the server to end by itself.
+    #[allow(dead_code, reason = "not every test asks a server to stop")]
+    pub(crate) fn exit(mut self) -> ExitStatus {
+        let began = Instant::now();
+        loop {
+            match self.child.try_wait().expect("a child can be asked for") {
+                Some(status) => return status,
+                None => assert!(began.elapsed() < LONG, "the server does not end"),
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// The flags of the protocols that it speaks.

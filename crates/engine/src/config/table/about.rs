@@ -15,6 +15,10 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
             ("tcp-backlog", "connections that may wait to be accepted"),
             ("protected-mode", "without a password, serve clients of this machine only"),
             ("threads", "workers; 0 is one for each core"),
+            (
+                "threads-always-active",
+                "a thread for each worker at any time, and not one for several while that is enough",
+            ),
             ("io-backend", "how sockets are waited for"),
             (
                 "poll-interval-us",

@@ -21,6 +21,8 @@ pub(super) const LIST: &[Directive] = &[
     switch("mptcp", "no").at_start().only(&["no"], "Weft does not serve Multipath TCP"),
     int("socket-mark-id", (0, u32::MAX as i64), "0").at_start().only(&["0"], "Weft does not mark packets"),
     int("threads", (0, 1024), "0").at_start().server(),
+    switch("threads-always-active", "no")
+        .acts(|e, v| e.settings.threads_always_active.store(v.is_on(), Relaxed)),
     word("io-backend", &["auto", "epoll", "io_uring"], "auto").at_start().server(),
     int("poll-interval-us", (0, 1000), "150")
         .acts(|e, v| e.settings.poll_interval_us.store(v.u32(), Relaxed)),
