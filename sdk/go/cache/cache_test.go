@@ -465,3 +465,72 @@ func TestDeadlineBeforeItsTimer(t *testing.T) {
 	}
 	expect(t, c, map[cache.Event]int64{cache.EventOutOfTime: 1, cache.EventStoreError: 0})
 }
+
+// lending is a transport whose store lends the memory of what it has read.
+type lending map[string]string
+
+// lent is what it has lent.
+var lent [][]byte
+
+func (l lending) Do(_ context.Context, ops []cache.Op) {
+	for i := range ops {
+		op := &ops[i]
+		text, ok := l[string(op.Key)]
+		if op.Found = ok; ok {
+			op.Value, op.Lent = []byte(text)[:len(text):len(text)], true
+			lent = append(lent, op.Value)
+		}
+	}
+}
+
+// TestLentMemoryIsNotWrittenTo reads from a transport that lends, and then from one that appends to what it is given.
+func TestLentMemoryIsNotWrittenTo(t *testing.T) {
+	ctx := testContext(t)
+	store := newStore()
+	writer, err := cache.New(store, cache.RawString{}, cache.Options[string, string]{Prefix: "lent", TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	from := lending{}
+	for _, word := range []string{"first", "other"} {
+		if err := writer.Set(ctx, word, word); err != nil {
+			t.Fatal(err)
+		}
+		stored, _ := store.Value("lent:v0:" + word)
+		from["lent:v0:"+word] = string(stored)
+	}
+	lent = nil
+	turns := 0
+	c, err := cache.New(transportFunc(func(ctx context.Context, ops []cache.Op) {
+		if turns++; turns%2 == 1 {
+			from.Do(ctx, ops)
+		} else {
+			store.Do(ctx, ops)
+		}
+	}), cache.RawString{}, cache.Options[string, string]{Prefix: "lent", TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for range 4 {
+		for _, word := range []string{"first", "other", "first"} {
+			if v, err := c.Get(ctx, word); err != nil || v != word {
+				t.Error(v, err)
+			}
+			if r := c.GetMany(ctx, []string{word, "other"}); r[0].Value != word || r[1].Value != "other" {
+				t.Error(r)
+			}
+		}
+	}
+	for _, b := range lent {
+		if text := string(b); text != from["lent:v0:first"] && text != from["lent:v0:other"] {
+			t.Errorf("lent memory has become %q", text)
+		}
+	}
+}
+
+// transportFunc is a transport of a function.
+type transportFunc func(ctx context.Context, ops []cache.Op)
+
+func (f transportFunc) Do(ctx context.Context, ops []cache.Op) { f(ctx, ops) }

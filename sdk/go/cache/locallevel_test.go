@@ -198,3 +198,73 @@ func TestLocalStale(t *testing.T) {
 		return err == nil && v.Name == "new"
 	})
 }
+
+// collide is a first level in which all keys have the same place.
+type collide struct{ mapLocal }
+
+func (l *collide) Get(uint64) (any, bool)         { return l.mapLocal.Get(0) }
+func (l *collide) Set(_ uint64, entry any, n int) { l.mapLocal.Set(0, entry, n) }
+func (l *collide) Delete(uint64)                  { l.mapLocal.Delete(0) }
+
+// TestLocalCollisions: keys with the same hash do not get each other's values.
+func TestLocalCollisions(t *testing.T) {
+	ctx := testContext(t)
+	c := newCache(t, newStore(), withLocal(&collide{}))
+	for key := range int64(3) {
+		if err := c.Set(ctx, key, user{key, "own"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		for key := range int64(3) {
+			if v, err := c.Get(ctx, key); err != nil || v.ID != key {
+				t.Error(key, v, err)
+			}
+		}
+		if r := c.GetMany(ctx, []int64{2, 1, 0}); r[0].Value.ID != 2 || r[1].Value.ID != 1 || r[2].Value.ID != 0 {
+			t.Error(r)
+		}
+	}
+}
+
+// TestLocalKeepsTheSoftEnd of what is written, by one and by many, each with its own.
+func TestLocalKeepsTheSoftEnd(t *testing.T) {
+	ctx := testContext(t)
+	store := newStore()
+	soft := func(o *options) { o.TTL, o.SoftTTL, o.LocalTTL = 2*time.Hour, time.Hour, time.Hour }
+	c := newCache(t, untracked{store}, withLocal(&mapLocal{}), soft)
+	items := []cache.Item[int64, user]{{Key: 2}, {Key: 3, TTL: 2 * time.Hour}}
+	if err := errors.Join(c.Set(ctx, 1, user{}), c.SetMany(ctx, items)); err != nil {
+		t.Fatal(err)
+	}
+	trips := store.Trips()
+	for key := range int64(3) {
+		if _, err := c.Get(ctx, key+1); err != nil {
+			t.Error(err)
+		}
+	}
+	if store.Trips() != trips {
+		t.Error("what was just written is not in the first level")
+	}
+	expect(t, c, map[cache.Event]int64{cache.EventLocalHit: 3, cache.EventStale: 0})
+	// An item with a TTL of its own has no soft end, neither here nor in the store.
+	over := []cache.Item[int64, user]{{Key: 4}, {Key: 5, TTL: time.Hour}}
+	if err := c.SetMany(ctx, over, cache.SoftTTL(time.Nanosecond)); err != nil {
+		t.Fatal(err)
+	}
+	far := newCache(t, store)
+	until(t, "the soft end of the first", func() bool {
+		_, _ = c.Get(ctx, 4)
+		_, _ = far.Get(ctx, 4)
+		s, f := c.Stats(), far.Stats()
+		return s.Of(cache.EventStale) > 0 && f.Of(cache.EventStale) > 0
+	})
+	was, wasFar := c.Stats(), far.Stats()
+	_, err := c.Get(ctx, 5)
+	_, errFar := far.Get(ctx, 5)
+	if err := errors.Join(err, errFar); err != nil {
+		t.Error(err)
+	}
+	expect(t, c, map[cache.Event]int64{cache.EventStale: was.Of(cache.EventStale)})
+	expect(t, far, map[cache.Event]int64{cache.EventStale: wasFar.Of(cache.EventStale)})
+}

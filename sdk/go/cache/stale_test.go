@@ -182,3 +182,64 @@ func TestFresh(t *testing.T) {
 		until(t, "the fill", func() bool { v, _ := c.Get(ctx, 1); return v.Name == name })
 	}
 }
+
+// TestRefreshMax has one refresh run and no more: what is over that is counted, and tried again when there is room.
+func TestRefreshMax(t *testing.T) {
+	ctx := testContext(t)
+	c := newCache(t, newStore(), func(o *options) { o.RefreshMax = 1 })
+	stale(ctx, t, c, 1)
+	stale(ctx, t, c, 2)
+	loading, release := make(chan struct{}), make(chan struct{})
+	_, err := c.GetOrLoad(ctx, 1, func(_ context.Context, key int64) (user, error) {
+		close(loading)
+		<-release
+		return user{key, "new"}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-loading
+	var loads atomic.Int64
+	for range 3 {
+		if v, err := c.GetOrLoad(ctx, 2, named("new", &loads)); err != nil || v.Name != "old" {
+			t.Error(v, err)
+		}
+	}
+	expect(t, c, map[cache.Event]int64{cache.EventRefresh: 1, cache.EventRefreshSkipped: 3})
+	close(release)
+	until(t, "the second refresh", func() bool {
+		v, err := c.GetOrLoad(ctx, 2, named("new", &loads))
+		return err == nil && v.Name == "new"
+	})
+	if loads.Load() != 1 {
+		t.Error(loads.Load(), "loads")
+	}
+}
+
+// TestRefreshedByAnother has another process refresh a value while this one takes the lease for it: nothing is loaded, and the lease is given
+// back.
+func TestRefreshedByAnother(t *testing.T) {
+	ctx := testContext(t)
+	store := newStore()
+	a, b := newCache(t, store), newCache(t, store)
+	stale(ctx, t, a, 1)
+	var once sync.Once
+	var released atomic.Int64
+	store.Fault(func(_ context.Context, op *cache.Op) error {
+		switch op.Kind {
+		case cache.OpAcquire:
+			once.Do(func() { _ = b.Set(ctx, 1, user{1, "theirs"}, cache.TTL(time.Minute), cache.SoftTTL(50*time.Second)) })
+		case cache.OpRelease:
+			released.Add(1)
+		}
+		return nil
+	})
+	var loads atomic.Int64
+	if v, err := a.GetOrLoad(ctx, 1, named("ours", &loads)); err != nil || v.Name != "old" {
+		t.Error(v, err)
+	}
+	until(t, "the lease's release", func() bool { return released.Load() == 1 && len(store.Keys("{")) == 0 })
+	if v, err := a.Get(ctx, 1); err != nil || v.Name != "theirs" || loads.Load() != 0 {
+		t.Error(v, err, loads.Load())
+	}
+}

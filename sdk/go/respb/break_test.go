@@ -302,3 +302,22 @@ func TestPointers(t *testing.T) {
 		t.Error(texts, err)
 	}
 }
+
+// TestReplyBeforeTheEnd has a reply and what breaks the rules come together: whoever reads for itself gets its reply.
+func TestReplyBeforeTheEnd(t *testing.T) {
+	for name, ctx := range map[string]context.Context{"reads itself": context.Background(), "may give up": testContext(t)} {
+		t.Run(name, func(t *testing.T) {
+			p, c := connected(t, Options{Reconnect: Reconnect{Disabled: true}})
+			got := goDo(ctx, c.zero, "ECHO", "a")
+			p.expect("ECHO", "a")
+			p.text(0, "a", "nobody's") // one write, and so one read
+			select {
+			case o := <-got:
+				o.is(t, "a")
+			case <-time.After(testWait):
+				t.Fatal("who has its reply waits for ever")
+			}
+			until(t, "the end of the connection", func() bool { return c.zero.lane.Load() == nil })
+		})
+	}
+}

@@ -33,7 +33,10 @@ const (
 func (l *link) lead(c *call, sleeps bool) bool {
 	for c.state.Load() == callWaiting {
 		if !l.receive(sleeps) {
-			<-c.done // c has failed with all others, or is about to
+			// c has failed with all others, or is about to: unless its reply came in front of what has ended the link.
+			if c.state.Load() != callDone || c.err != nil {
+				<-c.done
+			}
 			return true
 		}
 		if !sleeps && !l.wire.polls && c.state.Load() == callWaiting {

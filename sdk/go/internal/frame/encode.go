@@ -92,12 +92,19 @@ func appendStraight[T string | []byte](dst []byte, channel uint16, argv []T, mod
 
 // oneNumber returns which bit the only option of a command is, and its integer, if it has just that: SET key value PX 1000.
 func oneNumber[T string | []byte](f *Field, word, number T, mode Mode) (bit int, v int64, ok bool) {
+	if len(word) == 0 {
+		return 0, 0, false
+	}
 	for i := range f.Bits {
 		b := &f.Bits[i]
-		if len(b.Token) == 0 || len(b.Token[0]) != len(word) || string(word) != b.Token[0] && (mode == Exact || !equalFold(word, b.Token[0])) {
+		if len(b.Token) == 0 || len(b.Token[0]) != len(word) || b.Token[0][0] != word[0]&^0x20 && b.Token[0][0] != word[0] {
 			continue
 		}
-		if len(b.Token) != 1 || len(b.Fields) != 1 || b.Fields[0].Kind != I64 || f.checkBits(1<<i) != "" {
+		if string(word) != b.Token[0] && (mode == Exact || !equalFold(word, b.Token[0])) {
+			continue
+		}
+		// A bit that is alone excludes none, and may need none but itself: the rest of what checkBits looks at.
+		if len(b.Token) != 1 || len(b.Fields) != 1 || b.Fields[0].Kind != I64 || b.Requires&^(1<<i) != 0 {
 			return 0, 0, false
 		}
 		v, ok = ParseInt(number)

@@ -63,6 +63,16 @@ var heads = func() (h [256]head) {
 	return h
 }()
 
+// plain are the sizes of values that a first byte says all about, and 0 for the other first bytes. Nearly all values are such.
+var plain = func() (sizes [256]uint8) {
+	for b, h := range heads {
+		if h.length == 0 && h.elements == 0 {
+			sizes[b] = h.size
+		}
+	}
+	return sizes
+}()
+
 // Check returns nil if data is exactly one value, and nothing in it is longer than the data.
 func Check(data []byte) error {
 	var small [16]uint64
@@ -81,6 +91,20 @@ func Check(data []byte) error {
 				return nil
 			}
 			left, open = open[len(open)-1], open[:len(open)-1]
+		}
+		for left > 0 && at < len(data) {
+			b := data[at]
+			if b&0xe0 == 0xa0 { // a short string, as names are: sooner known than looked up
+				at += 1 + int(b&0x1f)
+			} else if n := plain[b]; n != 0 {
+				at += int(n)
+			} else {
+				break
+			}
+			left--
+		}
+		if left == 0 {
+			continue
 		}
 		left--
 		if at >= len(data) {

@@ -120,3 +120,28 @@ func TestReplaceMissing(t *testing.T) {
 		t.Error("out of memory is taken for no transactions")
 	}
 }
+
+// holder is a session whose store has one lease, and which aborts transactions.
+type holder struct {
+	held   string
+	aborts int
+	seen   []string // names of commands
+}
+
+func (h *holder) Pipeline(_ context.Context, commands [][][]byte) ([]Reply, error) {
+	replies := make([]Reply, len(commands))
+	for i, c := range commands {
+		name := string(c[0])
+		h.seen = append(h.seen, name)
+		switch {
+		case name == "GET" && h.held == "":
+			replies[i].Nil = true
+		case name == "GET":
+			replies[i].Data = []byte(h.held)
+		case name == "EXEC" && h.aborts > 0:
+			h.aborts--
+			replies[i].Nil = true
+		}
+	}
+	return replies, nil
+}
