@@ -278,18 +278,22 @@ func (h *Hash[K, V]) Delete(ctx context.Context, keys ...K) error {
 	failed := false
 	for from := 0; from < len(keys); from += DefaultBatchMax {
 		to := min(from+DefaultBatchMax, len(keys))
-		ops := make([]Op, to-from)
-		for i := range ops {
-			ops[i].Kind = OpDelete
-			if ops[i].Key, errs[from+i] = h.keys.append(nil, &keys[from+i]); errs[from+i] != nil {
-				return errs[from+i]
+		ops, at := make([]Op, 0, to-from), make([]int, 0, to-from)
+		for i := from; i < to; i++ {
+			encoded, err := h.keys.append(nil, &keys[i])
+			if err != nil {
+				errs[i], failed = err, true
+				continue
 			}
+			ops, at = append(ops, Op{Kind: OpDelete, Key: encoded}), append(at, i)
 		}
-		h.transport.Do(ctx, ops)
-		for i := range ops {
-			if ops[i].Err != nil {
+		if len(ops) > 0 {
+			h.transport.Do(ctx, ops)
+		}
+		for j := range ops {
+			if ops[j].Err != nil {
 				h.counters.failed(ctx)
-				errs[from+i], failed = &StoreError{ops[i].Err}, true
+				errs[at[j]], failed = &StoreError{ops[j].Err}, true
 			}
 		}
 	}

@@ -3,9 +3,11 @@ package cache_test
 // This file owns the tests of structs as hashes.
 
 import (
+	"errors"
 	"math"
 	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,5 +185,25 @@ func TestHashTypesThatAreRefused(t *testing.T) {
 	}
 	if _, err := cache.NewHash[int, profile](store, cache.HashOptions{Prefix: "p"}); err == nil {
 		t.Error("no TTL was taken")
+	}
+}
+
+// TestHashDeleteByKey has one of several keys be too long: the others are deleted, and the error says which.
+func TestHashDeleteByKey(t *testing.T) {
+	ctx := testContext(t)
+	store := newStore()
+	h := newHash(t, store)
+	for _, key := range []string{"ann", "bob"} {
+		if err := h.Set(ctx, key, profile{Name: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := h.Delete(ctx, "ann", strings.Repeat("x", cache.KeyBytesMax), "bob")
+	var many *cache.ManyError
+	if !errors.As(err, &many) || many.Errs[0] != nil || many.Errs[1] != cache.ErrKeyTooLong || many.Errs[2] != nil {
+		t.Error(err)
+	}
+	if left := store.Keys(""); len(left) != 0 {
+		t.Error(left, "are left")
 	}
 }

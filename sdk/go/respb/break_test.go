@@ -321,3 +321,26 @@ func TestReplyBeforeTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestBrokenLinksAreForgotten, also those that only channels have used.
+func TestBrokenLinksAreForgotten(t *testing.T) {
+	ctx := testContext(t)
+	c := dial(t, serve(t, &resp.Server{Handler: newStore().handler()}), Options{Protocol: RESPB, Reconnect: soon})
+	ch, err := c.Channel(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		l := ch.lane.Load().link
+		l.fail(errors.New("broken by the test"))
+		if _, err := ch.Do(ctx, "PING"); err != nil {
+			t.Fatal(err)
+		}
+		c.mu.Lock()
+		n, there := len(c.links), c.shared == ch.lane.Load().link
+		c.mu.Unlock()
+		if n != 1 || !there {
+			t.Error(n, "links are known, the channel's among them:", there)
+		}
+	}
+}

@@ -106,6 +106,7 @@ func (c *Cache) Do(ctx context.Context, args ...string) (Value, error) {
 		k = &cachedKey{replies: map[string]Value{}}
 		c.keys[key] = k
 		c.order = append(c.order, key)
+		c.tidyOrder()
 	}
 	// A change that is told while the command is on its way may be older or newer than its reply: then the reply is not kept.
 	if k.asked == 0 {
@@ -162,8 +163,11 @@ func (c *Cache) evict() {
 			c.drop(key, k)
 		}
 	}
+}
+
+// tidyOrder takes keys that are gone out of order: they pile up when they are not kept, or invalidated and not evicted. c.mu is held.
+func (c *Cache) tidyOrder() {
 	if len(c.order) > 2*len(c.keys)+64 {
-		// Keys that are gone pile up when they are invalidated and not evicted.
 		kept := make([]string, 0, len(c.keys))
 		seen := make(map[string]struct{}, len(c.keys))
 		for _, key := range c.order {

@@ -180,7 +180,7 @@ func (ch *Channel) drop(la *lane, err error) {
 // broken is called when a lane has ended by itself.
 func (ch *Channel) broken(la *lane, err error) {
 	ch.lane.CompareAndSwap(la, nil)
-	if la.id == 0 || !la.link.binary {
+	if la.id == 0 { // the server has closed channel 0: nothing new goes over this link
 		ch.conn.forget(la.link)
 	}
 	ch.watched.Lock()

@@ -391,7 +391,7 @@ func (l *link) add(ch *Channel) (*lane, error) {
 	return la, nil
 }
 
-// forget is called when a link is broken.
+// forget is called when a link is broken, or of no use for new channels.
 func (c *Conn) forget(l *link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

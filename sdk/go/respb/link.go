@@ -270,6 +270,7 @@ func (l *link) fail(err error) {
 	close(l.dead)
 	l.mu.Unlock()
 	_ = l.wire.nc.Close()
+	l.conn.forget(l)
 	for _, c := range lost {
 		c.finish(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"testing"
 
@@ -407,7 +406,43 @@ func TestCacheForgetsFailures(t *testing.T) {
 	if s := cache.Stats(); s.Keys != 0 || s.Bytes != 0 {
 		t.Errorf("%+v", s)
 	}
-	if order := slices.Clone(cache.order); len(order) > 64 {
-		t.Error(order)
+}
+
+// TestCacheOrderIsBounded: keys that are never kept do not pile up.
+func TestCacheOrderIsBounded(t *testing.T) {
+	ctx := testContext(t)
+	m := resp.NewMux()
+	m.HandleFunc("CLIENT", -2, func(s *resp.Session, _ *resp.Request) error { return s.WriteOK() })
+	m.HandleFunc("GET", 2, func(s *resp.Session, _ *resp.Request) error { return resp.Errorf("WRONGTYPE", "no string") })
+	c := dial(t, serve(t, &resp.Server{Handler: m}), Options{Protocol: RESPB})
+	cache, err := c.Cache(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		if _, err := cache.Get(ctx, fmt.Sprint("k", i)); err == nil {
+			t.Fatal("no error")
+		}
+	}
+	if len(cache.order) > 100 || len(cache.keys) != 0 {
+		t.Error(len(cache.order), "places of", len(cache.keys), "keys")
+	}
+}
+
+// TestSubscribingAgainFails: a name that was subscribed before stays so when a later call for it fails.
+func TestSubscribingAgainFails(t *testing.T) {
+	p, c := connected(t, Options{})
+	ch, sub := subscribed(t, p, c, 1000)
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := ch.Subscribe(over, "news", "more"); err != context.Canceled {
+		t.Error(err)
+	}
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	_, news := sub.names[0]["news"]
+	_, more := sub.names[0]["more"]
+	if !news || more {
+		t.Error("subscribed to news:", news, "and to more:", more)
 	}
 }

@@ -76,9 +76,13 @@ func (ch *Channel) subscribe(ctx context.Context, kind int, names []string) (*Su
 	la.setWindow(ch.window())
 	la.pin()
 	// Noted first: a break between the two subscribes once more than needed.
+	var added []string
 	s.mu.Lock()
 	for _, name := range names {
-		s.names[kind][name] = struct{}{}
+		if _, had := s.names[kind][name]; !had {
+			s.names[kind][name] = struct{}{}
+			added = append(added, name)
+		}
 	}
 	s.mu.Unlock()
 	c, err := exchange(ctx, ch, append([]string{subscribeWords[kind]}, names...))
@@ -87,7 +91,7 @@ func (ch *Channel) subscribe(ctx context.Context, kind int, names []string) (*Su
 		c.free()
 	}
 	if err != nil {
-		s.forget(kind, names)
+		s.forget(kind, added)
 		return nil, err
 	}
 	return s, nil

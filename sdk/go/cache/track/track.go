@@ -179,7 +179,12 @@ func (t *tracker) look(ctx context.Context) {
 
 // run listens, and connects again, until the context ends.
 func (l *listener) run() {
-	defer l.cancel()
+	defer func() {
+		l.cancel()
+		if l.nc != nil { // the context ended before anybody listened
+			_ = l.nc.Close()
+		}
+	}()
 	for failures := 0; l.ctx.Err() == nil; {
 		if l.nc == nil {
 			if err := l.connect(l.ctx); err != nil {
