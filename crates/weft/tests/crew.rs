@@ -96,6 +96,7 @@ fn workers_change_threads_and_clients_do_not_notice() {
     hears.ask(&["SUBSCRIBE", "news"], "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
     let spread = AtomicBool::new(false);
     let phase = Barrier::new(CLIENTS + 1);
+    let mut longest = Duration::ZERO;
     thread::scope(|scope| {
         for name in 0..CLIENTS {
             let mut client = Client::new(&server);
@@ -137,12 +138,12 @@ fn workers_change_threads_and_clients_do_not_notice() {
                 asks.ask(&["PUBLISH", "news", "one"], ":1\r\n");
                 hears.expect("*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$3\r\none\r\n");
             }
-            // A worker that is not woken sees its messages when it looks for other reasons, once a second.
-            assert!(began.elapsed() < AT_ONCE, "messages to another worker come late: {:?}", began.elapsed());
+            longest = longest.max(began.elapsed());
             phase.wait();
             assert!(asks.info("worker_thread_handovers") >= 5 * (turn + 1));
         }
-    });
+    }); // A worker that is not woken sees its messages when it looks for other reasons, once a second.
+    assert!(longest < AT_ONCE, "messages to another worker come late: {longest:?}");
 }
 
 #[test]
