@@ -16,14 +16,16 @@
 //! moved.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::time::{ClockId, clock_gettime};
 use weft_engine::Engine;
 
-use crate::pace::Pace;
-use crate::poll::Waker;
+use crate::limits::SWEEP_MS;
+use crate::pace::{Cycles, Pace};
+use crate::poll::{Ready, Waker};
+use crate::signals;
 use crate::worker::Worker;
 
 /// A window in which a thread's load is taken, at least. The last tick and the wait behind it may make it longer.
@@ -40,6 +42,9 @@ const CALM_PERCENT: u32 = 40;
 /// How long two threads are calm before one of them gives its workers back, at first and at most.
 const CALM_US_MIN: u64 = 500_000;
 const CALM_US_MAX: u64 = 32_000_000;
+/// A thread has weighed itself at most this long ago, when it is not in a tick that takes long: no wait is longer than
+/// [`SWEEP_MS`].
+const FRESH_US: u64 = SWEEP_MS * 1100;
 /// Giving workers away so soon after they were given back proves that giving back was wrong.
 const REGRET_US: u64 = 10_000_000;
 
@@ -60,6 +65,8 @@ pub(crate) struct Crew<'e> {
 struct Post {
     /// Its load of late.
     busy_percent: AtomicU32,
+    /// When that was found.
+    weighed_us: AtomicU64,
     /// Somebody has given it workers.
     is_given: AtomicBool,
 }
@@ -77,12 +84,14 @@ struct State<'e> {
 /// A thread's place.
 #[derive(Default)]
 struct Seat<'e> {
-    /// Which thread its workers are from; none has given any to the first one, nor to those that sleep.
+    /// Which thread its workers are from. Without one it sleeps, or is the first.
     giver: Option<usize>,
     /// Workers on their way to it.
     given: Vec<Worker<'e>>,
     /// What wakes it when it waits for its sockets.
     waker: Option<Waker>,
+    /// The thread has ended before its time.
+    is_gone: bool,
 }
 
 impl<'e> Crew<'e> {
@@ -118,10 +127,12 @@ impl<'e> Crew<'e> {
     pub(crate) fn drive(&self, thread: usize) -> io::Result<()> {
         crate::pace::prepare();
         let mut driver = Driver::new(self, thread);
-        while driver.has_workers()? {
-            driver.round()?;
+        let result = driver.run();
+        if result.is_err() {
+            // A server that has lost a thread would go on accepting clients that nobody answers.
+            signals::request_stop();
         }
-        Ok(())
+        result
     }
 
     fn state(&self) -> MutexGuard<'_, State<'e>> {
@@ -154,10 +165,14 @@ struct Driver<'c, 'e> {
     thread: usize,
     /// They wait with the epoll of the first one.
     workers: Vec<Worker<'e>>,
+    /// What a look has brought, while it is handed out.
+    news: Vec<Ready>,
     /// Where each worker stands in them.
     places: Box<[usize]>,
     giver: Option<usize>,
     pace: Pace,
+    /// Of the connections of all its workers.
+    cycles: Cycles,
     /// The beginning of the present window, and the thread's CPU time then.
     window_us: u64,
     window_cpu_us: u64,
@@ -172,6 +187,8 @@ impl<'c, 'e> Driver<'c, 'e> {
             crew,
             thread,
             workers: Vec::new(),
+            news: Vec::new(),
+            cycles: Cycles::default(),
             places: crew.posts.iter().map(|_| 0).collect(),
             giver: None,
             pace: Pace::new(),
@@ -180,6 +197,14 @@ impl<'c, 'e> Driver<'c, 'e> {
             load: Load::default(),
             calm_since_us: 0,
         }
+    }
+
+    /// Until all workers are over.
+    fn run(&mut self) -> io::Result<()> {
+        while self.has_workers()? {
+            self.round()?;
+        }
+        Ok(())
     }
 
     fn post(&self) -> &'c Post {
@@ -204,7 +229,6 @@ impl<'c, 'e> Driver<'c, 'e> {
                     self.calm_since_us = self.window_us;
                 }
                 self.workers.extend(given);
-                state.seats[self.thread].waker = Some(self.workers[0].waker());
                 drop(state);
                 return self.gather().map(|()| true);
             }
@@ -222,6 +246,7 @@ impl<'c, 'e> Driver<'c, 'e> {
             self.places[usize::from(worker.id())] = place;
         }
         let Some((first, others)) = self.workers.split_first_mut() else { return Ok(()) };
+        self.crew.state().seats[self.thread].waker = Some(first.waker());
         first.wait_with(None)?;
         others.iter_mut().try_for_each(|other| other.wait_with(Some(first)))
     }
@@ -237,22 +262,22 @@ impl<'c, 'e> Driver<'c, 'e> {
         let now_us = first.clock_us();
         self.pace.looked(now_us, brought);
         let is_over = if self.workers.len() == 1 {
-            self.workers[0].tick(now_ms, now_us)
+            self.workers[0].tick(now_ms, now_us, &mut self.cycles)
         } else {
             self.tick_each(now_ms, now_us)
         };
         if is_over {
             self.bury()?;
         } else if self.crew.posts.len() > 1 && now_us - self.window_us >= WINDOW_US {
-            self.weigh(now_us);
+            self.weigh();
         }
         Ok(())
     }
 
     /// A tick of each worker of which the look has brought something, or whose time has come.
-    fn tick_each(&mut self, now_ms: u64, now_us: u64) -> bool {
-        let mut news = self.workers[0].take_news();
-        for event in news.drain(..) {
+    fn tick_each(&mut self, now_ms: u64, mut now_us: u64) -> bool {
+        self.workers[0].swap_news(&mut self.news);
+        for event in self.news.drain(..) {
             // A worker that has left takes no event of another one.
             let place = self.places[usize::from(event.worker)];
             if let Some(worker) = self.workers.get_mut(place) {
@@ -262,7 +287,8 @@ impl<'c, 'e> Driver<'c, 'e> {
         let mut is_over = false;
         for worker in &mut self.workers {
             if worker.is_due(now_ms) {
-                is_over |= worker.tick(now_ms, now_us);
+                is_over |= worker.tick(now_ms, now_us, &mut self.cycles);
+                now_us = worker.clock_us();
             }
         }
         is_over
@@ -274,7 +300,7 @@ impl<'c, 'e> Driver<'c, 'e> {
         if interval_us == 0 || !self.workers.iter().all(|worker| worker.may_pause()) {
             return;
         }
-        let cycle_us = self.workers.iter().map(|worker| worker.cycle_us()).max().unwrap_or(0);
+        let cycle_us = self.cycles.average_us();
         if let Some(moment) = self.pace.moment(interval_us, cycle_us, || self.workers[0].clock_us()) {
             crate::pace::sleep(moment);
         }
@@ -290,11 +316,13 @@ impl<'c, 'e> Driver<'c, 'e> {
     }
 
     /// A window is over: this thread may have too much to do, or so little that it can be done without it.
-    fn weigh(&mut self, now_us: u64) {
-        let cpu_us = cpu_us();
+    fn weigh(&mut self) {
+        // The tick that ended the window belongs to it, by both clocks.
+        let (now_us, cpu_us) = (self.workers[0].clock_us(), cpu_us());
         let busy_percent = self.load.after(cpu_us - self.window_cpu_us, now_us - self.window_us);
         (self.window_us, self.window_cpu_us) = (now_us, cpu_us);
         self.post().busy_percent.store(busy_percent, Relaxed);
+        self.post().weighed_us.store(now_us, Relaxed);
         let always = self.crew.is_always_active();
         if self.workers.iter().any(|worker| worker.is_stopping()) {
             return;
@@ -303,8 +331,10 @@ impl<'c, 'e> Driver<'c, 'e> {
             self.give_half(now_us);
         }
         let Some(giver) = self.giver else { return };
-        let together = busy_percent + self.crew.posts[giver].busy_percent.load(Relaxed);
-        if always || together >= CALM_PERCENT {
+        let post = &self.crew.posts[giver];
+        let together = busy_percent + post.busy_percent.load(Relaxed);
+        let is_stuck = now_us.saturating_sub(post.weighed_us.load(Relaxed)) > FRESH_US;
+        if always || is_stuck || together >= CALM_PERCENT {
             self.calm_since_us = now_us;
         } else {
             self.give_back(giver, now_us);
@@ -315,45 +345,52 @@ impl<'c, 'e> Driver<'c, 'e> {
     fn give_half(&mut self, now_us: u64) {
         let crew = self.crew;
         let mut state = crew.state();
-        let sleeps =
-            |(thread, seat): (usize, &Seat<'_>)| (thread > 0 && seat.giver.is_none()).then_some(thread);
+        let sleeps = |(thread, seat): (usize, &Seat<'_>)| {
+            (thread > 0 && seat.giver.is_none() && !seat.is_gone).then_some(thread)
+        };
         let Some(to) = state.seats.iter().enumerate().find_map(sleeps) else { return };
         let given = self.workers.split_off(self.workers.len().div_ceil(2));
         // Taken, since what follows is not to be regretted twice.
         if let Some(returned_us) = state.returned_us.take()
             && !crew.is_always_active()
         {
-            let is_regretted = now_us - returned_us < REGRET_US;
+            let is_regretted = now_us.saturating_sub(returned_us) < REGRET_US;
             state.calm_us = if is_regretted { (state.calm_us * 2).min(CALM_US_MAX) } else { CALM_US_MIN };
         }
         state.seats[to].giver = Some(self.thread);
-        crew.engine.stats.active_threads.fetch_add(1, Relaxed);
         crew.give(&mut state, to, given);
+        crew.engine.stats.active_threads.fetch_add(1, Relaxed);
     }
 
-    /// Gives all workers back, if that is due and nobody has any of this thread.
+    /// Gives all workers back, if that is due, nobody has any of this thread, and none are on their way to it.
     fn give_back(&mut self, giver: usize, now_us: u64) {
         let crew = self.crew;
         let mut state = crew.state();
         let has_lent = state.seats.iter().any(|seat| seat.giver == Some(self.thread));
-        if has_lent || now_us - self.calm_since_us < state.calm_us {
+        let is_given = !state.seats[self.thread].given.is_empty();
+        let is_due = now_us.saturating_sub(self.calm_since_us) >= state.calm_us;
+        if has_lent || is_given || !is_due || state.seats[giver].is_gone {
             return;
         }
         let given = std::mem::take(&mut self.workers);
         state.returned_us = Some(now_us);
         state.seats[self.thread].giver = None;
         self.post().busy_percent.store(0, Relaxed);
-        crew.engine.stats.active_threads.fetch_sub(1, Relaxed);
         crew.give(&mut state, giver, given);
+        crew.engine.stats.active_threads.fetch_sub(1, Relaxed);
     }
 }
 
 impl Drop for Driver<'_, '_> {
     fn drop(&mut self) {
-        // A thread that ends in an error or a panic does not keep the others from ending.
-        if !self.workers.is_empty() {
-            self.crew.ended(self.workers.len());
-        }
+        // A thread that ends in an error does not keep the others from ending: what it drives, and what is on its way
+        // to it, is over, and nothing more is given to it.
+        let mut state = self.crew.state();
+        let given = std::mem::take(&mut state.seats[self.thread].given);
+        state.left -= self.workers.len() + given.len();
+        state.seats[self.thread].is_gone = true;
+        drop(state);
+        self.crew.changed.notify_all();
     }
 }
 
@@ -365,8 +402,8 @@ struct Load {
 }
 
 impl Load {
-    /// Per cent, after another window. A window ends with the first wait that ends behind [`WINDOW_US`]: what is much
-    /// longer than that has waited for the rest, which is one look back for each.
+    /// Per cent, after another window. The first round that ends behind [`WINDOW_US`] closes it, so a long window is some
+    /// work and one long wait. The work counts first, and gives the figure; then the wait.
     fn after(&mut self, cpu_us: u64, wall_us: u64) -> u32 {
         let worked_us = wall_us.min(cpu_us.max(WINDOW_US));
         self.pass(cpu_us, worked_us);
@@ -413,5 +450,63 @@ mod tests {
         assert_eq!(load.after(2 * MEMORY_US, 20 * MEMORY_US), 100);
         assert_eq!(load.after(0, WINDOW_US), 0);
         assert_eq!(load.after(0, 0), 0);
+    }
+
+    /// A crew of workers that wait with epoll.
+    fn crew(workers: u16) -> Crew<'static> {
+        let keyspace = weft_store::Keyspace::new(weft_store::Config {
+            shards: 16,
+            workers: usize::from(workers),
+            ..weft_store::Config::default()
+        });
+        let clock = Box::new(weft_store::SystemClock);
+        let engine: &Engine =
+            Box::leak(Box::new(Engine::new(weft_engine::Setup { keyspace, clock, workers })));
+        let began = std::time::Instant::now();
+        let worker = |id| {
+            let poll = crate::poll::Backend::new(crate::poll::Way::Epoll, id).expect("there is epoll");
+            Worker::new(engine, id, std::sync::Arc::default(), poll, began).expect("there is a place for it")
+        };
+        Crew::new(engine, (0..workers).map(worker).collect())
+    }
+
+    #[test]
+    fn workers_on_their_way_to_a_thread_keep_it_from_giving_back() {
+        let crew = crew(4);
+        let mut drivers: Vec<_> = (0..4).map(|thread| Driver::new(&crew, thread)).collect();
+        let active = || crew.engine.stats.active_threads.load(Relaxed);
+        let later_us = CALM_US_MAX + 10 * REGRET_US;
+        assert!(drivers[0].has_workers().expect("sockets can be moved"));
+        drivers[0].give_half(1);
+        assert!(drivers[1].has_workers().expect("sockets can be moved"));
+        drivers[1].give_half(1);
+        assert!(drivers[2].has_workers().expect("sockets can be moved"));
+        assert_eq!((active(), drivers[2].workers.len()), (3, 1));
+
+        drivers[1].give_back(0, later_us);
+        assert_eq!(drivers[1].workers.len(), 1, "it has lent one");
+        drivers[2].give_back(1, later_us);
+        drivers[1].give_back(0, later_us);
+        assert_eq!(drivers[1].workers.len(), 1, "one is on its way back to it");
+        assert!(drivers[1].has_workers().expect("sockets can be moved"));
+        drivers[1].give_back(0, later_us);
+        assert!(drivers[0].has_workers().expect("sockets can be moved"));
+        assert_eq!((active(), drivers[0].workers.len()), (1, 4));
+    }
+
+    #[test]
+    fn a_thread_that_ends_takes_with_it_what_is_on_its_way_to_it() {
+        let crew = crew(4);
+        let mut first = Driver::new(&crew, 0);
+        assert!(first.has_workers().expect("sockets can be moved"));
+        first.give_half(1);
+        drop(Driver::new(&crew, 1));
+        assert_eq!(crew.state().left, 2);
+        first.give_half(1);
+        assert!(crew.state().seats[1].given.is_empty(), "nothing is given to a thread that is gone");
+        drop(first);
+        // The half of the rest went to the next one that slept.
+        drop(Driver::new(&crew, 2));
+        assert_eq!(crew.state().left, 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Owns: when a thread whose clients are busy waits a moment before it looks at its sockets again. Does not own: the
 //! loop (`crate::crew`), waiting for sockets (`crate::poll`).
 //!
-//! A worker that is faster than its clients finds one or two requests each time it looks: with 50 clients that send a
+//! A thread that is faster than its clients finds one or two requests each time it looks: with 50 clients that send a
 //! command a round trip as fast as their core allows, it looks for every other command and falls asleep for every
 //! fourteenth. Each look costs a tenth of a command, each sleep half of one and in a virtual machine up to five, and a
 //! client pays for waking it. So looks are a moment apart, and bring more (ADR 0021).
@@ -9,9 +9,9 @@
 //! What keeps it from costing anybody time:
 //!
 //! - The time between two looks is at most half of the time between two requests of a connection, less what a request
-//!   takes of it in any case. A client alone, or a few, see no difference; nor does a worker that is busy for that long
+//!   takes of it in any case. A client alone, or a few, see no difference; nor does a thread that is busy for that long
 //!   anyway.
-//! - Every now and then looks follow each other at once, and the worker counts how often it had to wait. Where that is
+//! - Every now and then looks follow each other at once, and the thread counts how often it had to wait. Where that is
 //!   often, clients are not busy, and there are no moments.
 //! - When a moment has brought fewer than [`GATHERED_MIN`] connections, none follows for a while, and if that repeats
 //!   itself, for longer.
@@ -61,7 +61,7 @@ pub(crate) fn sleep(moment: Duration) {
     let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: i64::from(moment.subsec_nanos()) });
 }
 
-/// What a worker does at present.
+/// What a thread does at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// It looks as often as it can, and counts how often it has to wait.
@@ -72,8 +72,8 @@ enum Phase {
     Rest(u32),
 }
 
-/// The time between two requests of a connection, on the average over a worker's.
-#[derive(Debug, Default)]
+/// The time between two requests of a connection, on the average over a thread's.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cycles {
     /// Times [`WEIGHT`].
     sum_us: u64,
@@ -93,7 +93,7 @@ impl Cycles {
 /// When a thread looks at its sockets.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// When the worker looked last.
+    /// When the thread looked last.
     looked_us: u64,
     phase: Phase,
     /// When the look began that is in a sample.

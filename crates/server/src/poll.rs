@@ -195,15 +195,16 @@ impl Epoll {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), EventFlags::IN)?)
     }
     /// Waits with another one's instance from now on, or with its own again. Every socket is told of anew, so that
-    /// nothing is lost that happens meanwhile.
+    /// nothing is lost that happens meanwhile. Gives those of which it cannot be told any more.
     pub(crate) fn move_to<'s>(
         &mut self,
         other: Option<&Self>,
         sockets: impl Iterator<Item = (BorrowedFd<'s>, u64)>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Vec<u64>> {
+        let mut lost = Vec::new();
         let to = Arc::clone(other.map_or(&self.own, |other| &other.epoll));
         if Arc::ptr_eq(&to, &self.epoll) {
-            return Ok(());
+            return Ok(lost);
         }
         let from = std::mem::replace(&mut self.epoll, to);
         // What is not there need not be taken away.
@@ -211,9 +212,11 @@ impl Epoll {
         self.watch_waker()?;
         for (fd, token) in sockets {
             let _ = epoll::delete(&from, fd);
-            epoll::add(&self.epoll, fd, self.token(token), EVENTS)?;
+            if epoll::add(&self.epoll, fd, self.token(token), EVENTS).is_err() {
+                lost.push(token);
+            }
         }
-        Ok(())
+        Ok(lost)
     }
 }
 

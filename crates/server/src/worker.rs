@@ -1,7 +1,7 @@
 //! Owns: what a worker does in a tick: receive, decode, run, send. Does not own: the loop and the thread
 //! (`crate::crew`), what a connection is (`crate::connection`), commands.
 //!
-//! One tick, after a look at sockets, the mailbox and the next timer:
+//! One tick, after a look at the sockets:
 //!
 //! 1. Receive from every socket that is readable, once each, into the arena, and decode. A batch runs when it is full,
 //!    when a request is a barrier, and when all sockets have been read: the requests of many connections run together.
@@ -102,9 +102,11 @@ impl<'e> Worker<'e> {
         self.poll.wait(timeout_ms, &mut self.ready)
     }
 
-    /// Does what the last look has brought and what the time brings.
-    pub(crate) fn tick(&mut self, now_ms: u64, now_us: u64) -> bool {
+    /// Does what the last look has brought and what the time brings. `cycles` are those of the thread. Says whether the
+    /// worker has stopped.
+    pub(crate) fn tick(&mut self, now_ms: u64, now_us: u64, cycles: &mut Cycles) -> bool {
         (self.now_ms, self.now_us) = (now_ms, now_us);
+        self.cycles = *cycles;
         self.has_news = false;
         self.take_messages();
         self.accept();
@@ -123,14 +125,15 @@ impl<'e> Worker<'e> {
             self.sweep();
         }
         self.count_tick();
+        *cycles = self.cycles;
         self.is_over = self.has_stopped();
         self.is_over
     }
 
-    /// Takes what a look has brought, for many workers, so that each is told of its own.
-    pub(crate) fn take_news(&mut self) -> Vec<Ready> {
+    /// Takes what a look has brought for many workers, so that each can be told of its own. Both lists keep their memory.
+    pub(crate) fn swap_news(&mut self, news: &mut Vec<Ready>) {
         self.has_news = false;
-        std::mem::take(&mut self.ready)
+        std::mem::swap(&mut self.ready, news);
     }
     pub(crate) fn tell(&mut self, event: Ready) {
         self.has_news = true;
@@ -151,10 +154,6 @@ impl<'e> Worker<'e> {
     /// Whether nothing is lost when the next look comes a moment later.
     pub(crate) fn may_pause(&self) -> bool {
         self.io.unread.is_empty() && self.stop_ms.is_none()
-    }
-    /// The average time between two requests of a connection.
-    pub(crate) fn cycle_us(&self) -> u64 {
-        self.cycles.average_us()
     }
     /// The time since the server began.
     pub(crate) fn clock_us(&self) -> u64 {
@@ -184,10 +183,12 @@ impl<'e> Worker<'e> {
             let connection = slot.as_ref()?;
             Some((borrowed(&connection.fd), index))
         });
-        match self.poll.epoll_mut() {
-            Some(poll) => poll.move_to(other, sockets),
-            None => Ok(()),
+        let Some(poll) = self.poll.epoll_mut() else { return Ok(()) };
+        for place in poll.move_to(other, sockets)? {
+            self.io.kill(place as u32);
+            self.has_news = true;
         }
+        Ok(())
     }
 
     /// Counts a round of the loop. Of those of a millisecond one is timed, for all since the last such one.

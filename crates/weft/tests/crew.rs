@@ -24,6 +24,10 @@ const TURNS: usize = 3;
 const MESSAGES: usize = 40;
 const AT_ONCE: Duration = Duration::from_secs(5);
 
+/// A large value, and how often it is asked for.
+const LARGE: usize = 1 << 20;
+const LARGES: usize = 16;
+
 struct Client(UnixStream);
 
 impl Client {
@@ -73,6 +77,17 @@ impl Client {
     }
 }
 
+/// Ends the test when a thread of it fails: the others would wait for it for ever.
+struct EndsAll;
+
+impl Drop for EndsAll {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            std::process::exit(101);
+        }
+    }
+}
+
 /// Writes and reads what nobody else does, many at a time.
 fn keep_busy(client: &mut Client, name: usize, turn: usize) {
     let mut requests = Vec::new();
@@ -94,14 +109,20 @@ fn workers_change_threads_and_clients_do_not_notice() {
     let mut waits = Client::new(&server);
     let mut hears = Client::new(&server);
     hears.ask(&["SUBSCRIBE", "news"], "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    let _ends = EndsAll;
     let spread = AtomicBool::new(false);
     let phase = Barrier::new(CLIENTS + 1);
     let mut longest = Duration::ZERO;
+    // More than sockets hold is owed to a client that reads nothing while workers are moved.
+    let mut slow = Client::new(&server);
+    slow.ask(&["SET", "large", &"x".repeat(LARGE)], "+OK\r\n");
+    slow.0.write_all(&resp(&["GET", "large"]).repeat(LARGES)).unwrap();
     thread::scope(|scope| {
         for name in 0..CLIENTS {
             let mut client = Client::new(&server);
             let (spread, phase) = (&spread, &phase);
             scope.spawn(move || {
+                let _ends = EndsAll;
                 for turn in 0..TURNS {
                     phase.wait();
                     // At least once while all threads have their workers.
@@ -140,9 +161,11 @@ fn workers_change_threads_and_clients_do_not_notice() {
             }
             longest = longest.max(began.elapsed());
             phase.wait();
-            assert!(asks.info("worker_thread_handovers") >= 5 * (turn + 1));
+            assert!(asks.info("worker_thread_handovers") >= 6 * (turn + 1));
         }
-    }); // A worker that is not woken sees its messages when it looks for other reasons, once a second.
+    });
+    slow.expect(&format!("${LARGE}\r\n{}\r\n", "x".repeat(LARGE)).repeat(LARGES));
+    // A worker that is not woken sees its messages when it looks for other reasons, once a second.
     assert!(longest < AT_ONCE, "messages to another worker come late: {longest:?}");
 }
 
@@ -155,6 +178,7 @@ fn a_busy_thread_gives_workers_away_and_gets_them_back() {
     let mut push = vec!["RPUSH", "list"];
     push.extend(numbers.iter().map(String::as_str));
     asks.ask(&push, ":20000\r\n");
+    let _ends = EndsAll;
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -179,6 +203,25 @@ fn a_server_stops_however_its_workers_are_spread() {
         }
         assert_eq!(clients[0].info("worker_threads_active"), if always == "yes" { 3 } else { 1 });
         clients[0].send(&["SHUTDOWN"]);
+        for client in &mut clients {
+            assert_eq!(client.0.read(&mut [0; 16]).unwrap(), 0, "the connection is closed");
+        }
+        assert!(server.exit().success());
+    }
+}
+
+#[test]
+fn a_server_stops_while_workers_are_handed_over() {
+    for turn in 0..8 {
+        let server = Server::weft(&["--threads", "4"]);
+        let mut clients: Vec<_> = (0..8).map(|_| Client::new(&server)).collect();
+        for client in &mut clients {
+            client.ask(&["PING"], "+PONG\r\n");
+        }
+        for way in ["yes", "no"].iter().cycle().take(turn + 1) {
+            clients[0].ask(&["CONFIG", "SET", "threads-always-active", way], "+OK\r\n");
+        }
+        clients[turn].send(&["SHUTDOWN"]);
         for client in &mut clients {
             assert_eq!(client.0.read(&mut [0; 16]).unwrap(), 0, "the connection is closed");
         }
