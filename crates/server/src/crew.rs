@@ -402,8 +402,8 @@ struct Load {
 }
 
 impl Load {
-    /// Per cent, after another window. The first round that ends behind [`WINDOW_US`] closes it, so a long window is some
-    /// work and one long wait. The work counts first, and gives the figure; then the wait.
+    /// Per cent, after another window. The first round that ends behind [`WINDOW_US`] closes it, so a long window is
+    /// some work and one long wait. The work counts first, and gives the figure; then the wait.
     fn after(&mut self, cpu_us: u64, wall_us: u64) -> u32 {
         let worked_us = wall_us.min(cpu_us.max(WINDOW_US));
         self.pass(cpu_us, worked_us);

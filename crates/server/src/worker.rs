@@ -130,7 +130,8 @@ impl<'e> Worker<'e> {
         self.is_over
     }
 
-    /// Takes what a look has brought for many workers, so that each can be told of its own. Both lists keep their memory.
+    /// Takes what a look has brought for many workers, so that each can be told of its own. Both lists keep their
+    /// memory.
     pub(crate) fn swap_news(&mut self, news: &mut Vec<Ready>) {
         self.has_news = false;
         std::mem::swap(&mut self.ready, news);
