@@ -60,11 +60,10 @@ func connected(t *testing.T, opts Options) (*peer, *Conn) {
 
 // peer is the server's end of one connection.
 type peer struct {
-	t    *testing.T
-	nc   net.Conn
-	dec  *frame.RequestDecoder
-	in   []byte
-	sent int // requests that next has returned, of all channels
+	t   *testing.T
+	nc  net.Conn
+	dec *frame.RequestDecoder
+	in  []byte
 }
 
 // request is a frame from the client: the words of a command, or a control frame.
