@@ -135,6 +135,11 @@ impl<'e> Crew<'e> {
         result
     }
 
+    /// A thread could not be started.
+    pub(crate) fn do_without(&self, thread: usize) {
+        drop(Driver::new(self, thread));
+    }
+
     fn state(&self) -> MutexGuard<'_, State<'e>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -500,13 +505,13 @@ mod tests {
         let mut first = Driver::new(&crew, 0);
         assert!(first.has_workers().expect("sockets can be moved"));
         first.give_half(1);
-        drop(Driver::new(&crew, 1));
+        crew.do_without(1);
         assert_eq!(crew.state().left, 2);
         first.give_half(1);
         assert!(crew.state().seats[1].given.is_empty(), "nothing is given to a thread that is gone");
         drop(first);
         // The half of the rest went to the next one that slept.
-        drop(Driver::new(&crew, 2));
+        crew.do_without(2);
         assert_eq!(crew.state().left, 0);
     }
 }

@@ -140,16 +140,22 @@ impl<'e> Server<'e> {
         std::thread::scope(|scope| {
             let named = |name: String| std::thread::Builder::new().name(name);
             let mut threads = Vec::new();
-            for id in 0..count {
+            let started = (0..count).try_for_each(|id| {
                 let crew = &crew;
-                threads.push(named(format!("weft-worker-{id}")).spawn_scoped(scope, move || crew.drive(id))?);
-            }
-            let background = named("weft-background".into());
-            background.spawn_scoped(scope, || background::run(engine, &stop))?;
-            if engine.keyspace.has_huge_pages() {
-                named("weft-huge-pages".into()).spawn_scoped(scope, || huge::run(engine, &stop))?;
-            }
-            let accepted = acceptor.run(signals::is_stop_requested);
+                let thread = named(format!("weft-worker-{id}"));
+                threads.push(thread.spawn_scoped(scope, move || crew.drive(id))?);
+                Ok(())
+            });
+            // Whoever gives a thread of the rest something would wait for it for ever.
+            (threads.len()..count).for_each(|id| crew.do_without(id));
+            let started = started.and_then(|()| {
+                named("weft-background".into()).spawn_scoped(scope, || background::run(engine, &stop))?;
+                if engine.keyspace.has_huge_pages() {
+                    named("weft-huge-pages".into()).spawn_scoped(scope, || huge::run(engine, &stop))?;
+                }
+                Ok(())
+            });
+            let accepted = started.and_then(|()| acceptor.run(signals::is_stop_requested));
             drop(acceptor);
             engine.post_all(|| Message::Stop);
             let results = threads.into_iter().map(|thread| match thread.join() {
