@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
 use weft_engine::Engine;
 use weft_engine::context::Effects;
 use weft_engine::eviction::Eviction;
 use weft_store::expire::ExpiryStep;
 use weft_store::{ExpiryCycle, Maintenance};
+
+use crate::clock::cpu_ns;
 
 /// Keys that one step of expiry removes, and up to 287 more (`ExpiryCycle::step`): with 512 a step was 1.3 ms in a
 /// keyspace of 10 million keys, where nearly every one of them is a miss of all caches.
@@ -98,10 +99,4 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
         sleep = if busy { SLEEP_MIN } else { (sleep * 2).min(SLEEP_MAX) };
         stop.wait(sleep);
     }
-}
-
-/// CPU time of this thread.
-fn cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -19,9 +19,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use rustix::time::{ClockId, clock_gettime};
 use weft_engine::Engine;
 
+use crate::clock::cpu_ns;
 use crate::limits::SWEEP_MS;
 use crate::pace::{Cycles, Pace};
 use crate::poll::{Ready, Waker};
@@ -229,7 +229,7 @@ impl<'c, 'e> Driver<'c, 'e> {
             if !given.is_empty() {
                 if self.workers.is_empty() {
                     self.window_us = given[0].clock_us();
-                    self.window_cpu_us = cpu_us();
+                    self.window_cpu_us = cpu_ns() / 1000;
                     self.load = Load::default();
                     self.calm_since_us = self.window_us;
                 }
@@ -323,7 +323,7 @@ impl<'c, 'e> Driver<'c, 'e> {
     /// A window is over: this thread may have too much to do, or so little that it can be done without it.
     fn weigh(&mut self) {
         // The tick that ended the window belongs to it, by both clocks.
-        let (now_us, cpu_us) = (self.workers[0].clock_us(), cpu_us());
+        let (now_us, cpu_us) = (self.workers[0].clock_us(), cpu_ns() / 1000);
         let busy_percent = self.load.after(cpu_us - self.window_cpu_us, now_us - self.window_us);
         (self.window_us, self.window_cpu_us) = (now_us, cpu_us);
         self.post().busy_percent.store(busy_percent, Relaxed);
@@ -422,12 +422,6 @@ impl Load {
         let weight_us = wall_us.min(MEMORY_US);
         self.share = (self.share * (MEMORY_US - weight_us) + share * weight_us) / MEMORY_US;
     }
-}
-
-/// CPU time of this thread.
-fn cpu_us() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000
 }
 
 #[cfg(test)]

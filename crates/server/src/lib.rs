@@ -18,6 +18,7 @@
 //! | `poll` | waiting and receiving behind a small trait: epoll, io_uring |
 //! | `sys` | memory shared with the kernel: the only `unsafe` code |
 //! | `background` | expiry, eviction and maintenance |
+//! | `clock` | how long something took, by the wall and on a CPU |
 //! | `huge` | full memory into huge pages |
 //! | `carrier` | sending the keys of MIGRATE |
 //! | `limits` | every named limit |
@@ -27,6 +28,7 @@
 mod background;
 mod carrier;
 mod channels;
+mod clock;
 mod connection;
 mod crew;
 mod huge;

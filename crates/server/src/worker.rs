@@ -23,6 +23,7 @@ use weft_engine::reply::{Output, Wire};
 use weft_engine::session::ConnectionInfo;
 use weft_engine::{Engine, Executor, Requests};
 
+use crate::clock::micros;
 use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
 use crate::limits::{OWN_OUTPUT_BYTES_MAX, SWEEP_MS};
@@ -434,9 +435,4 @@ impl<'e> Worker<'e> {
             }
         }
     }
-}
-
-fn micros(since: Instant) -> u64 {
-    let passed = since.elapsed();
-    passed.as_secs() * 1_000_000 + u64::from(passed.subsec_micros())
 }
