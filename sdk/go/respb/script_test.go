@@ -73,6 +73,19 @@ type request struct {
 	words           []string
 }
 
+// agree answers HELLO: RESPB, with a command table that is too old for anything but ARGV.
+func agree(nc net.Conn) error {
+	w := resp.NewWriter(nc)
+	_ = w.WriteMapHeader(1)
+	_ = w.WriteString("respb")
+	_ = w.WriteMapHeader(2)
+	_ = w.WriteString("table")
+	_ = w.WriteInt(0)
+	_ = w.WriteString("version")
+	_ = w.WriteInt(1)
+	return w.Flush()
+}
+
 // accept takes the next connection and agrees on RESPB, with a command table that is too old for anything but ARGV.
 func (s *script) accept() *peer {
 	s.t.Helper()
@@ -92,15 +105,7 @@ func greet(t *testing.T, nc net.Conn) *peer {
 	if hello, err := resp.NewClientConn(nc).Next(); err != nil || !strings.EqualFold(string(hello[0]), "HELLO") {
 		t.Fatal(hello, err)
 	}
-	w := resp.NewWriter(nc)
-	_ = w.WriteMapHeader(1)
-	_ = w.WriteString("respb")
-	_ = w.WriteMapHeader(2)
-	_ = w.WriteString("table")
-	_ = w.WriteInt(0)
-	_ = w.WriteString("version")
-	_ = w.WriteInt(1)
-	if err := w.Flush(); err != nil {
+	if err := agree(nc); err != nil {
 		t.Fatal(err)
 	}
 	return &peer{t: t, nc: nc, dec: frame.NewRequestDecoder(frame.DefaultLimits)}

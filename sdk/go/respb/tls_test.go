@@ -37,15 +37,7 @@ func TestOlderTable(t *testing.T) {
 		if n, _ := nc.Read(b[:]); n == 0 {
 			return
 		}
-		w := resp.NewWriter(nc)
-		_ = w.WriteMapHeader(1)
-		_ = w.WriteString("respb")
-		_ = w.WriteMapHeader(2)
-		_ = w.WriteString("table")
-		_ = w.WriteInt(0)
-		_ = w.WriteString("version")
-		_ = w.WriteInt(1)
-		_ = w.Flush()
+		_ = agree(nc)
 		if n, _ := nc.Read(b[:]); n < 4 {
 			return
 		}
