@@ -41,14 +41,15 @@ type channel struct {
 	special atomic.Bool // not simply open: see settle
 
 	// The rest is guarded by m.c.out.mu.
-	state   int
-	busy    bool // a request runs apart from the reader; later ones queue
-	ended   bool // the session's hooks have run or are being run
-	reason  error
-	running uint32 // number of the request that runs, while cancel is set
-	cancel  context.CancelCauseFunc
-	queue   []queued
-	queued  int // bytes in queue
+	state     int
+	busy      bool // a request runs apart from the reader; later ones queue
+	ended     bool // the session's hooks have run or are being run
+	reason    error
+	running   uint32                  // number of the request that runs, while busy
+	cancel    context.CancelCauseFunc // set while it waits
+	cancelled bool                    // the client has cancelled it
+	queue     []queued
+	queued    int // bytes in queue
 
 	hold      bool // pushes wait for the end of the running command
 	releasing bool // those that waited are being sent

@@ -388,6 +388,46 @@ func TestRESPBBlocking(t *testing.T) {
 	c.expect("5 CLOSE 0 ", "5 new")
 }
 
+// A CANCEL right behind its command finds it, however the goroutines of the connection come to run.
+func TestRESPBCancelAtOnce(t *testing.T) {
+	c := dialMux(t, startServer(t, &Server{Handler: muxMux(make(chan string))}))
+	for seq := range uint32(2000) {
+		wire, _ := frame.AppendRequest(nil, 1, []string{"BLPOP", "a", "0"}, frame.Fold)
+		c.write(frame.AppendControl(wire, 1, frame.Cancel, frame.Control{Sequence: seq}))
+		c.expect("1 -CANCELLED the client cancelled the command")
+	}
+}
+
+// A CANCEL reaches a command that was queued and runs, but does not wait yet; not one that comes after it.
+func TestRESPBCancelBeforeWaiting(t *testing.T) {
+	gate, begun, goOn := make(chan string), make(chan bool), make(chan bool)
+	mux := muxMux(gate)
+	mux.HandleFunc("LATE", 1, func(s *Session, r *Request) error {
+		select {
+		case begun <- true:
+			<-goOn
+		case <-t.Context().Done(): // the test has failed
+		}
+		<-r.Context().Done()
+		return context.Cause(r.Context())
+	})
+	c := dialMux(t, startServer(t, &Server{Handler: mux}))
+	c.send("1 BLPOP a 0", "1 LATE", "1 LATE", "1 BLPOP b 0", "2 PING")
+	c.expect("2 PONG") // they are queued
+	gate <- "go"
+	c.expect("1 a go")
+	for seq := range uint32(2) {
+		<-begun
+		c.control(1, frame.Cancel, frame.Control{Sequence: seq + 1})
+		c.send("2 PING")
+		c.expect("2 PONG") // the CANCEL has been read
+		goOn <- true
+		c.expect("1 -CANCELLED the client cancelled the command")
+	}
+	gate <- "last"
+	c.expect("1 b last")
+}
+
 // TestRESPBConnectionEndsWhileBlocked: the context ends with the connection, and Shutdown finds nothing left.
 func TestRESPBConnectionEndsWhileBlocked(t *testing.T) {
 	c := dialMux(t, startServer(t, &Server{Handler: muxMux(make(chan string))}))

@@ -433,8 +433,11 @@ func (m *muxConn) cancel(ch *channel, seq uint32) {
 	}
 	m.c.out.mu.Lock()
 	defer m.c.out.mu.Unlock()
-	if ch.cancel != nil && ch.running == seq {
-		ch.cancel(ErrCancelled)
+	if ch.busy && ch.running == seq {
+		ch.cancelled = true // for one that was queued and has not come to wait yet
+		if ch.cancel != nil {
+			ch.cancel(ErrCancelled)
+		}
 		return
 	}
 	for i := range ch.queue {
@@ -451,7 +454,8 @@ func (r *muxReader) wait() context.Context {
 	o := &m.c.out
 	ctx, cancel := context.WithCancelCause(ch.sess.Context())
 	if !r.away {
-		r.handOver()
+		next := r.handOver()
+		defer func() { go next.loop() }() // ends with the connection or hands over in turn; done tells
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -462,16 +466,19 @@ func (r *muxReader) wait() context.Context {
 	m.waits[ch] = struct{}{}
 	ch.hold = false
 	ch.releaseLate()
-	if ch.state != channelOpen {
+	switch {
+	case ch.state != channelOpen:
 		cancel(net.ErrClosed)
-	} else if m.stopping != nil {
+	case m.stopping != nil:
 		cancel(m.stopping)
+	case ch.cancelled:
+		cancel(ErrCancelled)
 	}
 	return ctx
 }
 
-// handOver sends what was answered so far and starts a reader for what comes.
-func (r *muxReader) handOver() {
+// handOver sends what was answered so far and returns a reader for what comes, to be started when a CANCEL finds the request.
+func (r *muxReader) handOver() *muxReader {
 	m, ch := r.m, r.ch
 	c := m.c
 	sess := ch.sess
@@ -495,7 +502,7 @@ func (r *muxReader) handOver() {
 	c.count(m.endBatch())
 	c.deadline.active()
 	r.away = true
-	go next.loop() // ends with the connection or hands over in turn; done tells
+	return next
 }
 
 // finishAway sends the reply of a request that has waited and runs what queued behind it.
@@ -510,8 +517,6 @@ func (r *muxReader) finishAway() {
 		}
 		r.next(q)
 	}
-	ch.sess.buf = nil
-	releaseBlock(&ch.sess.block)
 	r.buf, r.start, r.end = nil, 0, 0
 	r.release()
 	ch.endIfOver()
@@ -544,10 +549,18 @@ func (r *muxReader) reply() bool {
 		ch.closeLocked(closeDone, "", nil)
 	}
 	if ch.state != channelOpen || o.err != nil || sess.closing {
-		ch.busy = false
+		ch.idle()
 		return false
 	}
 	return true
+}
+
+// idle ends the running of requests apart from the reader, whose session it is again from then on. out.mu is held.
+func (ch *channel) idle() {
+	ch.sess.buf = nil
+	releaseBlock(&ch.sess.block)
+	ch.busy, ch.queue, ch.queued = false, nil, 0
+	ch.settle()
 }
 
 // pop takes the next request out of the queue; when there is none the channel is the reader's again.
@@ -556,16 +569,16 @@ func (r *muxReader) pop() (queued, bool) {
 	o := &r.m.c.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	ch.cancelled = false
 	if len(ch.queue) == 0 || ch.state != channelOpen {
-		ch.busy, ch.queue = false, nil
-		ch.settle()
+		ch.idle()
 		return queued{}, false
 	}
 	q := ch.queue[0]
 	ch.queue[0] = queued{}
 	ch.queue = ch.queue[1:]
 	ch.queued -= len(q.frame)
-	ch.hold = true
+	ch.running, ch.cancelled, ch.hold = q.sequence, q.cancelled, true
 	return q, true
 }
 
