@@ -5,7 +5,7 @@
 //! [`BATCH_MAX`] requests are enough to hide the cache misses of their keys behind each other.
 
 use weft_protocol::resp::Shape;
-use weft_protocol::respb::Frame;
+use weft_protocol::respb::{self, Frame, Payload};
 use weft_protocol::table::{self, CommandId, CommandSpec};
 use weft_store::{Ahead, Keyspace};
 
@@ -301,6 +301,10 @@ impl Requests {
     pub(crate) fn has_many_keys(&self) -> bool {
         self.list.len() > 1 || !self.more.is_empty()
     }
+    /// Whether every request has one key that is prefetched.
+    pub(crate) fn has_one_key_each(&self) -> bool {
+        self.more.is_empty() && self.keys as usize == self.list.len()
+    }
     /// The visitor to decode the next request with.
     #[inline]
     pub fn visitor(&mut self) -> &mut Slots {
@@ -364,7 +368,7 @@ impl Requests {
                 Straight::No => {
                     self.end(keyspace, client, (bytes, at), (What::Command(id), true));
                 }
-                straight => self.end_known(keyspace, client, (bytes, at), (id, straight)),
+                straight => self.end_known(keyspace, client, (bytes, at), (id, straight, true)),
             }
             at += len;
         }
@@ -404,6 +408,41 @@ impl Requests {
         }
     }
 
+    /// Takes frames of one client that are GET, SET without options, or PING, as most are. Stops at the first that is
+    /// another, or not whole, and says where.
+    #[inline]
+    pub fn repeat_respb(
+        &mut self,
+        keyspace: &Keyspace,
+        client: Origin,
+        (bytes, mut at): (&[u8], usize),
+        decoder: &respb::RequestDecoder,
+    ) -> usize {
+        let slot = |piece: respb::Piece| Slot::Frame { offset: piece.offset, len: piece.len };
+        while !self.is_full()
+            && let Some(frame) = decoder.plain(&bytes[at..])
+            && frame.channel == client.channel
+            && let Some(id) = table::by_opcode(frame.opcode)
+        {
+            match (self.traits[usize::from(id.0)] & traits::STRAIGHT, frame.payload) {
+                (traits::STRAIGHT_GET, Payload::Key(key)) => {
+                    self.slots.list.push(slot(key));
+                    self.end_known(keyspace, client, (bytes, at), (id, Straight::Get, false));
+                }
+                (traits::STRAIGHT_SET, Payload::Pair(key, value)) => {
+                    self.slots.list.extend([slot(key), slot(value)]);
+                    self.end_known(keyspace, client, (bytes, at), (id, Straight::Set, false));
+                }
+                (traits::STRAIGHT_PING, Payload::Empty) => {
+                    self.end(keyspace, client, (bytes, at), (What::Command(id), false));
+                }
+                _ => break,
+            }
+            at += frame.len;
+        }
+        at
+    }
+
     /// The request is whole, and like one that was GET or SET of one key: as [`Self::end`] would have it.
     #[inline(always)]
     fn end_known(
@@ -411,13 +450,13 @@ impl Requests {
         keyspace: &Keyspace,
         client: Origin,
         (bytes, frame_at): (&[u8], usize),
-        (id, straight): (CommandId, Straight),
+        (id, straight, named): (CommandId, Straight, bool),
     ) {
-        let key = self.framed_key(self.open + 1);
+        let key = self.framed_key(self.open + usize::from(named));
         let hash = keyspace.key(key.of(frame_at, bytes)).hash();
         self.list.push(Request {
             client,
-            named: true,
+            named,
             straight,
             options: 0,
             what: What::Command(id),

@@ -246,6 +246,17 @@ impl Channels {
         }
     }
 
+    /// The run of the channel that the next frame is for, if it is open: the one there is, or one that begins.
+    #[inline]
+    fn run_of<'r>(&mut self, next: &[u8], run: &'r mut Option<Run>) -> Option<&'r mut Run> {
+        let channel = u16::from_be_bytes(*next.get(2..)?.first_chunk()?);
+        if run.as_ref().is_none_or(|run| run.channel != channel) {
+            let db = self.get(channel).filter(|_| !self.fresh)?.session.db;
+            self.end_run(run.replace(Run { channel, db, requests: 0 }));
+        }
+        run.as_mut()
+    }
+
     /// Does what [`Self::decode`] does, and leaves the last run to be counted.
     #[inline]
     fn decode_runs(
@@ -256,6 +267,16 @@ impl Channels {
         run: &mut Option<Run>,
     ) -> Stop {
         loop {
+            let rest = &bytes[*at..];
+            if let Some(run) = self.run_of(rest, run) {
+                let before = requests.list().len();
+                let client = Origin { connection: index, channel: run.channel, db: run.db };
+                *at = requests.repeat_respb(keyspace, client, (bytes, *at), &self.decoder);
+                run.requests += (requests.list().len() - before) as u32;
+                if requests.is_full() {
+                    return Stop::Full;
+                }
+            }
             let rest = &bytes[*at..];
             let (len, channel, frame) = match self.decoder.decode(rest, requests.visitor()) {
                 Outcome::Complete(frame) => (frame.len, frame.channel, frame.frame),

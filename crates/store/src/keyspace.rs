@@ -432,6 +432,15 @@ impl<'w> Batch<'w> {
         }
         is_read
     }
+    /// [`Batch::read`] for many keys, with what it asks each time asked once. Nothing if the batch does not have the
+    /// keyspace to itself.
+    #[inline]
+    pub fn reads(&mut self, now_ms: u64) -> Option<Reads<'_>> {
+        let mode = self.keyspace.access_mode();
+        let proof = self.alone.as_ref().filter(|_| mode == AccessMode::Lru)?;
+        let (sights, sole, counters) = (&*self.sights, Sole::Alone(proof), self.counters);
+        Some(Reads { sights, sole, counters, mask: self.keyspace.mask, clock: mode.fresh(now_ms), hits: 0 })
+    }
     /// SET without a search: writes a string that is no number over the one that stage two has seen as number `at`, if
     /// that still stands there, is the key's, has no expiry and has room, and nobody waits for a key of the shard or is
     /// to be told; counts a write. `false` says nothing about the key, and nothing has changed.
@@ -508,6 +517,35 @@ impl<'w> Batch<'w> {
     #[must_use]
     pub const fn keyspace(&self) -> &'w Keyspace {
         self.keyspace
+    }
+}
+
+/// Reads of a batch that has the keyspace to itself.
+pub struct Reads<'b> {
+    sights: &'b Sights,
+    sole: Sole<'b>,
+    counters: &'b Counters,
+    mask: u32,
+    clock: u32,
+    /// Not counted yet.
+    hits: i64,
+}
+
+impl Reads<'_> {
+    /// The string that stage two has seen as number `at`, if it still stands there, is the key's, has no expiry and is
+    /// shorter than `short_max`; counts a hit and an access. Nothing says nothing about the key.
+    #[inline(always)]
+    pub fn short(&mut self, at: usize, key: &Key<'_>, short_max: usize) -> Option<&[u8]> {
+        let shard = shard_of(key.hash(), self.mask);
+        let text = self.sights.short((at, key), (shard, &self.sole), self.clock, short_max)?;
+        self.hits += 1;
+        Some(text)
+    }
+}
+
+impl Drop for Reads<'_> {
+    fn drop(&mut self) {
+        self.counters.add(Counter::Hits, self.hits);
     }
 }
 

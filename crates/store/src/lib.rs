@@ -117,7 +117,7 @@ pub use evict::{Evictor, Policy};
 pub use expire::ExpiryCycle;
 pub use hash::{KeyHasher, SHARDS_MAX};
 pub use hash_object::{Field, FieldExpiry, Hash, HashLimits, HashMut, HashRef};
-pub use keyspace::{Batch, Collapse, Config, Cursor, Guards, Keyspace, Worker, World};
+pub use keyspace::{Batch, Collapse, Config, Cursor, Guards, Keyspace, Reads, Worker, World};
 pub use list::{End, List, ListLimit, ListRef};
 pub use maintain::Maintenance;
 pub use reaper::Backing;

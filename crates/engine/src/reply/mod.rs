@@ -256,6 +256,12 @@ impl<'a> ReplySink<'a> {
         }
         self.end();
     }
+    /// A byte string of fewer than 256 bytes that is a whole reply.
+    #[inline(always)]
+    pub(crate) fn short_bulk(&mut self, bytes: &[u8]) {
+        debug_assert!(self.at_top() && bytes.len() < 256);
+        if self.is_respb() { self.respb_short_bulk(bytes) } else { self.resp_bulk(bytes) }
+    }
     /// A large byte string: sent from where it is.
     pub fn bulk_shared(&mut self, value: &SharedBytes) {
         let bytes = value.as_slice();

@@ -125,6 +125,14 @@ impl ReplySink<'_> {
         append(&mut self.out.bytes, bytes);
     }
 
+    /// A bulk whose length fits into the header, at the top.
+    #[inline(always)]
+    pub(super) fn respb_short_bulk(&mut self, bytes: &[u8]) {
+        self.out.bytes.reserve(bytes.len() + 32);
+        self.head(SHORT_BULK, bytes.len() as u8);
+        append(&mut self.out.bytes, bytes);
+    }
+
     pub(super) fn respb_verbatim(&mut self, format: [u8; 3], bytes: &[u8]) {
         self.begin(kind::VERBATIM);
         self.out.bytes.extend_from_slice(&format);

@@ -16,4 +16,4 @@ pub use encode::{Mode, RequestWriter};
 pub use encode_reply::ReplyWriter;
 pub use frame::{Control, HEADER_LEN};
 pub use reply::{ReplyDecoder, ReplyFrame};
-pub use request::{Frame, RequestDecoder, RequestFrame};
+pub use request::{Frame, Payload, Piece, Plain, RequestDecoder, RequestFrame};

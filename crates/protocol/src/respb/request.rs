@@ -46,6 +46,39 @@ pub enum Frame<'a> {
     },
 }
 
+/// A whole frame of one of the plainest layouts, which the commonest commands have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plain {
+    /// Bytes of the frame.
+    pub len: usize,
+    /// The channel it is for.
+    pub channel: u16,
+    /// Its opcode, below those of modules.
+    pub opcode: u16,
+    /// What is in it.
+    pub payload: Payload,
+}
+
+/// The payload of a [`Plain`] frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// Nothing.
+    Empty,
+    /// `str16`: where it lies in the frame.
+    Key(Piece),
+    /// `str16 blob32 opts8` without an option.
+    Pair(Piece, Piece),
+}
+
+/// A piece of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it begins.
+    pub offset: u32,
+    /// Its bytes.
+    pub len: u32,
+}
+
 impl Frame<'_> {
     /// The command of a typed frame.
     pub fn command(&self) -> Option<CommandId> {
@@ -204,6 +237,31 @@ impl RequestDecoder {
             }
             Straight::No => None,
         }
+    }
+
+    /// The frame at the start of `input` if it is whole and one of the plainest; otherwise
+    /// [`decode`](Self::decode) must be called next, with the same bytes. For a loop that keeps what it knows of the
+    /// commonest commands: nothing is handed out, so that nothing is lost where it wants none of this frame.
+    #[inline(always)]
+    pub fn plain(&self, input: &[u8]) -> Option<Plain> {
+        let [o1, o0, c1, c0, l1, l0] = *input.first_chunk::<KEY_AT>()?;
+        let (channel, opcode) = (u16::from_be_bytes([c1, c0]), u16::from_be_bytes([o1, o0]));
+        let key = Piece { offset: KEY_AT as u32, len: u32::from(u16::from_be_bytes([l1, l0])) };
+        let key_end = KEY_AT + key.len as usize;
+        let (len, payload) = match self.shapes[usize::from(u16::from_ne_bytes([o1, o0]))] {
+            Shape::S => (key_end, Payload::Key(key)),
+            Shape::SBO => {
+                let len = u32::from_be_bytes(*input.get(key_end..key_end + 4)?.first_chunk()?);
+                let end = (key_end + 5).saturating_add(len as usize);
+                if end > self.visible_max || *input.get(end - 1)? != 0 {
+                    return None;
+                }
+                (end, Payload::Pair(key, Piece { offset: key_end as u32 + 4, len }))
+            }
+            Shape::Empty => (HEADER_LEN, Payload::Empty),
+            _ => return None,
+        };
+        (len <= input.len() && self.need == 0).then_some(Plain { len, channel, opcode, payload })
     }
 
     #[cold]

@@ -133,7 +133,28 @@ impl Sights {
         is_read
     }
 
-    /// The same for an entry whose tag is also another's that stands before it.
+    /// The string of sight number `at`, if its entry is still there, has no expiry, is the key's and the string is
+    /// shorter than `short_max`; notes the access. `sole` as for [`Sights::read`].
+    #[inline(always)]
+    pub(crate) fn short<'s>(
+        &'s self,
+        (at, key): (usize, &Key<'_>),
+        (shard, _sole): (u32, &'s Sole<'_>),
+        clock: u32,
+        short_max: usize,
+    ) -> Option<&'s [u8]> {
+        // SAFETY: it is live, and stays so for `'s`: the batch and the shard are borrowed as long.
+        let entry = unsafe { Entry::new(self.live(at, shard)?) };
+        match entry.value_of(key.bytes())? {
+            ValueRef::Bytes(text) if text.len() < short_max => {
+                entry.set_clock(clock);
+                Some(text)
+            }
+            _ => None,
+        }
+    }
+
+    /// [`Sights::read`] for an entry whose tag is also another's that stands before it.
     #[cold]
     #[inline(never)]
     fn read_other(
