@@ -151,7 +151,11 @@ impl Worker {
         let mut at = 0;
         if self.protocol == Protocol::Respb {
             let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
-            while let Outcome::Complete(frame) = decoder.decode(&batch[at..], requests.visitor()) {
+            loop {
+                at = requests.repeat_respb(keyspace, origin, (batch, at), &decoder);
+                let Outcome::Complete(frame) = decoder.decode(&batch[at..], requests.visitor()) else {
+                    break;
+                };
                 requests.end_respb(keyspace, origin, frame.frame, (batch, at));
                 at += frame.len;
             }

@@ -14,7 +14,7 @@ use support::subject::{self, Step, Subject};
 use support::{Expected, Protocol, Vector, show};
 use weft_protocol::request::Decoded;
 use weft_protocol::resp::Version;
-use weft_protocol::respb::{Control, Mode, RequestWriter};
+use weft_protocol::respb::{Control, Mode, Payload, RequestDecoder, RequestWriter};
 use weft_protocol::{Aggregate, Arg, ArgList, Limits, Outcome, Reply, ReplyVisitor, Text, resp, respb};
 
 /// Longest frame that is cut at every byte; longer ones are cut here and there, and at every byte near both ends.
@@ -263,6 +263,7 @@ fn to_resp(binary: &[u8]) -> Result<Vec<u8>, String> {
 fn respb_request(vector: &Vector, subject: &Subject, argv: &[u8], wire: &[u8]) -> Result<(), String> {
     let channel = u16::from_be_bytes([vector.wire[2], vector.wire[3]]);
     let name = subject.command();
+    plain(vector, subject)?;
     let decoded = Decoded { list: subject.args(), frame: &vector.wire };
     let mut out = Vec::new();
     resp::encode::request(name.map(str::as_bytes), &decoded, &mut out);
@@ -283,6 +284,32 @@ fn respb_request(vector: &Vector, subject: &Subject, argv: &[u8], wire: &[u8]) -
     RequestWriter::new(&mut out, channel).arguments(typed.as_slice(), Mode::Exact);
     same("from its typed arguments", &out, wire)?;
     folded(&typed, channel, wire)
+}
+
+/// What is seen of a frame that is one of the plainest is what decoding it gives, and no part of it is seen as one.
+fn plain(vector: &Vector, subject: &Subject) -> Result<(), String> {
+    let wire = &vector.wire;
+    let decoder = RequestDecoder::new(Limits::DEFAULT);
+    let behind = [wire.as_slice(), &[0; 2]].concat();
+    let Some(plain) = decoder.plain(&behind) else { return Ok(()) };
+    let pieces = match plain.payload {
+        Payload::Empty => vec![],
+        Payload::Key(key) => vec![key],
+        Payload::Pair(key, value) => vec![key, value],
+    };
+    let texts: Vec<&[u8]> =
+        pieces.iter().map(|piece| &wire[piece.offset as usize..][..piece.len as usize]).collect();
+    let args: Vec<Arg<'_>> = subject.args().iter(wire).collect();
+    if plain.len != wire.len()
+        || wire[..4] != [plain.opcode.to_be_bytes(), plain.channel.to_be_bytes()].concat()
+        || args != texts.iter().map(|text| Arg::Bytes(text)).collect::<Vec<_>>()
+    {
+        return Err(format!("plain: {plain:?}"));
+    }
+    match (0..wire.len()).find(|&cut| decoder.plain(&wire[..cut]).is_some()) {
+        Some(cut) => Err(format!("plain: cut at {cut}")),
+        None => Ok(()),
+    }
 }
 
 /// Arguments that a client's encoder gives `wire` for and a converter's keeps as they are: `argv`.

@@ -87,6 +87,9 @@ pub fn respb_request(data: &[u8]) {
     let mut at = 0;
     for (len, _, calls) in &read.frames {
         let bytes = &input[at..at + len];
+        if let Some(plain) = respb::RequestDecoder::new(limits).plain(&input[at..]) {
+            assert_plain(plain, bytes, calls);
+        }
         at += len;
         calls.assert_in(bytes);
         // Once more, for the frame itself.
@@ -96,6 +99,18 @@ pub fn respb_request(data: &[u8]) {
             assert_fixed_point(name, calls);
         }
     }
+}
+
+/// What is seen of a frame without decoding it is what decoding gives.
+fn assert_plain(plain: respb::Plain, frame: &[u8], calls: &Calls) {
+    let text = |piece: respb::Piece| frame[piece.offset as usize..][..piece.len as usize].to_vec();
+    let texts = match plain.payload {
+        respb::Payload::Empty => vec![],
+        respb::Payload::Key(key) => vec![text(key)],
+        respb::Payload::Pair(key, value) => vec![text(key), text(value)],
+    };
+    assert_eq!(plain.len, frame.len());
+    assert_eq!(Calls(calls.0.clone()).texts(), texts);
 }
 
 /// What a decoder hands out, given to the encoder as it is, gives a frame that says the same.

@@ -60,7 +60,7 @@ impl Core<'_> {
             {
                 let mut ran = 0;
                 if request.straight == Straight::Get {
-                    ran = self.gets(batch, requests, &list[at..], &mut lent, room);
+                    ran = self.gets(batch, requests, &list[at..], &mut lent, end);
                 }
                 if ran == 0 {
                     if !self.run_straight(batch, requests, request, &mut lent, room) {
@@ -146,7 +146,7 @@ impl Core<'_> {
     }
 
     /// Runs GETs of one client from the front of `list` whose values have been seen and are short, and says how many.
-    /// Their replies may take `room` bytes.
+    /// Their replies may reach to `end` in the output.
     #[inline]
     fn gets(
         &mut self,
@@ -154,7 +154,7 @@ impl Core<'_> {
         requests: &Requests,
         list: &[Request],
         lent: &mut Lent<'_>,
-        room: usize,
+        end: usize,
     ) -> usize {
         let Some(mut reads) = batch.reads(self.now_ms) else { return 0 };
         let (client, db) = (list[0].client, lent.session.db);
@@ -162,13 +162,12 @@ impl Core<'_> {
             return 0;
         }
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
-        let end = sink.len().saturating_add(room);
         let short_max = self.measures.reply_bytes.min(SHORT_BYTES_MAX);
         let mut ran = 0;
         while let Some(request) = list.get(ran)
             && request.straight == Straight::Get
             && request.client == client
-            && sink.len() + REPLY_BYTES_MIN + short_max <= end
+            && sink.len() + short_max + REPLY_BYTES_MIN <= end
         {
             let key = self.engine.keyspace.key_with_hash(requests.key(request, lent.bytes), request.hash);
             let Some(text) = reads.short(request.keys_before as usize, &key, short_max) else { break };

@@ -247,7 +247,11 @@ impl Bench {
     fn decode_respb(&self, origin: Origin, bytes: &[u8], requests: &mut Requests) {
         let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
         let mut at = 0;
-        while at < bytes.len() {
+        loop {
+            at = requests.repeat_respb(&self.engine.keyspace, origin, (bytes, at), &decoder);
+            if at == bytes.len() {
+                break;
+            }
             let Outcome::Complete(frame) = decoder.decode(&bytes[at..], requests.visitor()) else {
                 panic!("a whole frame")
             };
