@@ -37,7 +37,8 @@ pub(crate) fn line_to_write(address: *const u8) {
     let _ = address;
 }
 
-/// As [`line`], into the second-level cache: for what is too much, over a batch, for the first.
+/// As [`line`], into the second-level cache: a loop of these waits less, and what is asked for may be more, over a
+/// batch, than the first holds.
 #[inline(always)]
 pub(crate) fn far_line(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
