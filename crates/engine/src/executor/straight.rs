@@ -289,9 +289,23 @@ impl Core<'_> {
         let before = sink.len();
         let bytes = lent.bytes;
         sink.array_of_bulks(1 + requests.more_hashes(request).len(), |row| {
-            for (index, hash) in requests.hashes(request).enumerate() {
+            let key_of = |(index, hash): (usize, u64)| {
                 let key = self.engine.keyspace.key_with_hash(requests.framed(request, index, bytes), hash);
-                let at = request.keys_before as usize + index;
+                (request.keys_before as usize + index, key)
+            };
+            let mut keys = requests.hashes(request).enumerate().map(key_of);
+            loop {
+                let mut reads = batch.reads(self.now_ms).filter(|_| request.client.db == db);
+                // Up to one that has not been seen, or is no text.
+                let unseen = keys.find(|(at, key)| {
+                    match reads.as_mut().and_then(|reads| reads.short(*at, key, usize::MAX)) {
+                        Some(text) => row.push(text),
+                        None => return true,
+                    }
+                    false
+                });
+                drop(reads);
+                let Some((at, key)) = unseen else { break };
                 let write = |value: &ValueRef<'_>| {
                     row.value(value);
                     true
