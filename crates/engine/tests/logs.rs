@@ -99,6 +99,12 @@ fn large_requests_and_replies_are_logged() {
         bench.text(a, "COMMANDLOG LEN huge"),
         "-ERR type should be one of the following: slow, large-request, large-reply"
     );
+    // With its frame a reply of 95 bytes is larger than 100, also among others of one client.
+    bench.text(a, "CONFIG SET commandlog-reply-larger-than 100");
+    bench.run_args(a, &[b"SET", b"s", &[b'x'; 95]]);
+    bench.run_batch(&[(a, vec!["GET s".to_string(); 8])]);
+    assert_eq!(bench.text(a, "COMMANDLOG LEN large-reply"), "8");
+    bench.text(a, "COMMANDLOG RESET large-reply");
     bench.text(a, "CONFIG SET commandlog-reply-larger-than -1");
     bench.run(a, "GET k");
     assert_eq!(bench.text(a, "COMMANDLOG LEN large-reply"), "0");

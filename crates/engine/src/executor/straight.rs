@@ -162,7 +162,7 @@ impl Core<'_> {
             return 0;
         }
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
-        let short_max = self.measures.reply_bytes.min(SHORT_BYTES_MAX);
+        let short_max = self.measures.reply_bytes.saturating_sub(REPLY_BYTES_MIN).min(SHORT_BYTES_MAX);
         let mut ran = 0;
         while let Some(request) = list.get(ran)
             && request.straight == Straight::Get
