@@ -19,7 +19,7 @@ use crate::clock::cpu_ns;
 
 /// Keys that one step of expiry removes, and up to 287 more (`ExpiryCycle::step`): with 512 a step was 1.3 ms in a
 /// keyspace of 10 million keys, where nearly every one of them is a miss of all caches.
-const EXPIRE_KEYS_PER_STEP: usize = 128;
+const EXPIRE_KEYS_PER_STEP: usize = 64;
 /// How long one round may take before it sleeps: a tenth of a core at the shortest sleep.
 const ROUND: Duration = Duration::from_millis(2);
 /// Sleeps between rounds, when there was much to do and when there was nothing.
@@ -51,6 +51,24 @@ impl Stop {
     }
 }
 
+/// When the step began that is running: by the wall, and by the thread's CPU time.
+struct Step {
+    began: (Instant, u64),
+}
+
+impl Step {
+    fn begin() -> Self {
+        Self { began: (Instant::now(), cpu_ns()) }
+    }
+    /// The step ends, and another begins.
+    fn end(&mut self, engine: &Engine) {
+        let ended = Self::begin().began;
+        let wall_ns = u64::try_from((ended.0 - self.began.0).as_nanos()).unwrap_or(u64::MAX);
+        engine.stats.longest_step.note(wall_ns, ended.1 - self.began.1);
+        self.began = ended;
+    }
+}
+
 /// Runs until it is told to stop.
 pub(crate) fn run(engine: &Engine, stop: &Stop) {
     let Some(mut worker) = engine.keyspace.worker() else { return };
@@ -62,11 +80,11 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
     while !stop.is_set() {
         let started = Instant::now();
         let mut busy = false;
-        let mut step_began = (started, cpu_ns());
+        let mut step = Step::begin();
         while started.elapsed() < ROUND {
             effects.begin(engine);
             let now_ms = engine.clock.now_ms();
-            let (expired, room, maintained) = {
+            let (expired, room) = {
                 let batch = worker.enter();
                 let active =
                     engine.settings.active_expire.load(Relaxed) && !engine.keyspace.keeps_expired(now_ms);
@@ -77,15 +95,14 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
                 };
                 // A limit that was lowered is kept also when no command comes.
                 let room = eviction.make_room(engine, &batch, now_ms, &mut effects);
-                (expired, room, maintenance.step(&batch))
+                (expired, room)
             };
             if !effects.is_empty() {
                 engine.after_background(&mut effects);
             }
-            let step_ended = (Instant::now(), cpu_ns());
-            let wall_ns = u64::try_from((step_ended.0 - step_began.0).as_nanos()).unwrap_or(u64::MAX);
-            engine.stats.longest_step.note(wall_ns, step_ended.1 - step_began.1);
-            step_began = step_ended;
+            step.end(engine);
+            let maintained = maintenance.step(&worker.enter());
+            step.end(engine);
             let more = expired.expired > 0 && !expired.round_done || room.evicted > 0;
             busy |= expired.expired > 0
                 || room.evicted > 0
