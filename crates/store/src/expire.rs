@@ -12,8 +12,8 @@ use crate::keyspace::Batch;
 use crate::shard::{Op, ShardGuard};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Keys removed under one lock; a group (224 at most) is always finished, so up to 223 more. Where few keys expire each is
-/// of a group of its own, 32 buckets to look at: 4 µs a key, and 15 when memory is slow.
+/// Keys removed under one lock; a group (224 at most) is always finished, so up to 223 more. Where few keys expire each
+/// is of a group of its own, 32 buckets to look at: 4 µs a key, and 15 when memory is slow.
 const KEYS_PER_LOCK: usize = 16;
 
 /// The cycle's place. One for the server, or one for each worker with shards of its own.
