@@ -5,7 +5,7 @@
 //! [`BATCH_MAX`] requests are enough to hide the cache misses of their keys behind each other.
 
 use weft_protocol::resp::Shape;
-use weft_protocol::respb::{self, Frame, Payload};
+use weft_protocol::respb::{self, Frame, Payload, Piece};
 use weft_protocol::table::{self, CommandId, CommandSpec};
 use weft_store::{Ahead, Keyspace};
 
@@ -170,22 +170,6 @@ impl Straight {
     /// Whether it looks at nothing but the values of its keys.
     pub(crate) const fn reads(self) -> bool {
         matches!(self, Self::Get | Self::MGet)
-    }
-}
-
-/// A piece of a request's frame.
-#[derive(Clone, Copy, Debug, Default)]
-struct Piece {
-    offset: u32,
-    len: u32,
-}
-
-impl Piece {
-    /// Its bytes.
-    #[inline(always)]
-    fn of(self, frame_at: usize, bytes: &[u8]) -> &[u8] {
-        let at = frame_at + self.offset as usize;
-        bytes.get(at..at + self.len as usize).unwrap_or_default()
     }
 }
 
@@ -418,7 +402,7 @@ impl Requests {
         (bytes, mut at): (&[u8], usize),
         decoder: &respb::RequestDecoder,
     ) -> usize {
-        let slot = |piece: respb::Piece| Slot::Frame { offset: piece.offset, len: piece.len };
+        let slot = |piece: Piece| Slot::Frame { offset: piece.offset, len: piece.len };
         while !self.is_full()
             && let Some(frame) = decoder.plain(&bytes[at..])
             && frame.channel == client.channel

@@ -71,12 +71,21 @@ pub enum Payload {
 }
 
 /// A piece of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
     /// Where it begins.
     pub offset: u32,
-    /// Its bytes.
+    /// Its length.
     pub len: u32,
+}
+
+impl Piece {
+    /// Its bytes, if the frame begins at `frame_at`; none if they are not there.
+    #[inline(always)]
+    pub fn of(self, frame_at: usize, bytes: &[u8]) -> &[u8] {
+        let at = frame_at + self.offset as usize;
+        bytes.get(at..at + self.len as usize).unwrap_or_default()
+    }
 }
 
 impl Frame<'_> {
