@@ -244,9 +244,7 @@ func (c *Cache[K, V]) deleteBatch(ctx context.Context, s *scratch[V], keys []K, 
 			continue
 		}
 		end := len(s.key)
-		if c.options.LeaseTTL > 0 {
-			s.key = appendLease(s.key, s.key[from:end])
-		}
+		s.key = appendLease(s.key, s.key[from:end])
 		s.ends = append(s.ends, i, end, len(s.key))
 	}
 	if len(s.ends) == 0 {
@@ -255,10 +253,7 @@ func (c *Cache[K, V]) deleteBatch(ctx context.Context, s *scratch[V], keys []K, 
 	ops, from := s.size(len(s.ends)/3), 0
 	for i := range ops {
 		end, leaseEnd := s.ends[3*i+1], s.ends[3*i+2]
-		ops[i].Kind, ops[i].Key = OpDelete, s.key[from:end:end]
-		if leaseEnd > end {
-			ops[i].Lease = s.key[end:leaseEnd:leaseEnd]
-		}
+		ops[i].Kind, ops[i].Key, ops[i].Lease = OpDelete, s.key[from:end:end], s.key[end:leaseEnd:leaseEnd]
 		from = leaseEnd
 	}
 	c.transport.Do(ctx, ops)

@@ -319,7 +319,7 @@ func (c *Cache[K, V]) SetNotFound(ctx context.Context, key K, options ...CallOpt
 	return c.store(ctx, s, t.negative, 0, &key, nil)
 }
 
-// Delete deletes a key. A value that somebody has loaded before and stores after it is not stored, if there are leases.
+// Delete deletes a key. What somebody began to load before it is not stored after it.
 func (c *Cache[K, V]) Delete(ctx context.Context, key K) error {
 	s := c.get()
 	defer c.put(s)
@@ -330,11 +330,8 @@ func (c *Cache[K, V]) Delete(ctx context.Context, key K) error {
 	end := len(s.key)
 	op := &s.size(1)[0]
 	op.Kind = OpDelete
-	if c.options.LeaseTTL > 0 {
-		s.key = appendLease(s.key, s.key[:end])
-		op.Lease = s.key[end:]
-	}
-	op.Key = s.key[:end:end]
+	s.key = appendLease(s.key, s.key[:end])
+	op.Key, op.Lease = s.key[:end:end], s.key[end:]
 	hash := maphash.Bytes(hashSeed, op.Key)
 	c.changing(hash, key)
 	c.transport.Do(ctx, s.ops)

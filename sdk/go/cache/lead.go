@@ -18,7 +18,8 @@ type task[K comparable, V any] struct {
 	flight  *flight[V] // nil for a refresh
 	encoded []byte
 	lease   []byte
-	held    bool // the lease is ours
+	held    bool   // the lease is ours
+	ticket  []byte // what has to be at the lease when the value is stored; without it nothing is stored
 	read    reading[V]
 	err     error     // of reading or of the lease
 	loaded  Result[V] // the loading goroutine's
@@ -45,8 +46,8 @@ func (c *Cache[K, V]) load(ctx context.Context, tasks []*task[K, V], load tasksL
 		// A loader that does not heed its context must not hold its callers.
 		stop := context.AfterFunc(detached, l.late)
 		defer stop()
-		if c.options.LeaseTTL <= 0 || down {
-			l.run(tasks, !down)
+		if down {
+			l.run(tasks)
 			return
 		}
 		l.withLeases()
@@ -97,7 +98,8 @@ func (l *loading[K, V]) end() {
 
 var errGoexit = errors.New("cache: the loader ended its goroutine")
 
-// withLeases loads what nobody else is loading, and waits for the rest.
+// withLeases loads what nobody else is loading, and waits for the rest. What others have been loading for too long it loads as well, with
+// their ticket: of all who load, the first to come stores its value, and nobody does when the key was deleted since.
 func (l *loading[K, V]) withLeases() {
 	c := l.c
 	l.token = newToken()
@@ -105,28 +107,29 @@ func (l *loading[K, V]) withLeases() {
 	waiting := l.rest
 	begun := time.Now()
 	for pause := waitPauseMin; ; pause = min(pause*3/2, waitPauseMax) {
-		c.acquire(l.ctx, waiting, l.token)
+		tooLong := time.Since(begun) > c.options.WaitMax
+		join := tooLong || !c.options.waits
+		c.acquire(l.ctx, waiting, l.token, join)
 		var ours, others []*task[K, V]
-		held := false
 		for _, w := range waiting {
 			switch {
 			case w.read.state != stateMiss && !l.terms.fresh:
 				l.found(w, begun)
 			case w.held || w.err != nil: // without a lease when the store fails
-				ours, held = append(ours, w), held || w.held
+				ours = append(ours, w)
+			case join:
+				if tooLong {
+					c.counters.add(EventWaitedTooLong, 1)
+				}
+				ours = append(ours, w)
 			default:
 				others = append(others, w)
 			}
 		}
 		if len(ours) > 0 {
-			l.run(ours, held)
+			l.run(ours)
 		}
 		if waiting = others; len(waiting) == 0 {
-			return
-		}
-		if time.Since(begun) > c.options.WaitMax {
-			c.counters.add(EventWaitedTooLong, len(waiting))
-			l.run(waiting, true)
 			return
 		}
 		if !sleep(l.ctx, jittered(pause)) {
@@ -151,8 +154,8 @@ func (l *loading[K, V]) finish(w *task[K, V], v V, st state, err error) {
 	}
 }
 
-// run loads tasks, hands the values out, and then stores them unless store is false.
-func (l *loading[K, V]) run(tasks []*task[K, V], store bool) {
+// run loads tasks, hands the values out, and then stores those that have a ticket.
+func (l *loading[K, V]) run(tasks []*task[K, V]) {
 	c := l.c
 	// Once a time, since a batch of keys is loaded in one call and leases run meanwhile.
 	stop := c.renewing(l.ctx, tasks, l.token)
@@ -181,9 +184,9 @@ func (l *loading[K, V]) run(tasks []*task[K, V], store bool) {
 			}
 		}
 	}
-	if store && l.c.ctx.Err() == nil {
+	if c.ctx.Err() == nil {
 		// Not the load's context: it may have just ended, and the value is here.
-		c.fill(context.WithoutCancel(l.ctx), tasks, l.token, &l.terms, took)
+		c.fill(context.WithoutCancel(l.ctx), tasks, &l.terms, took)
 	}
 	for _, w := range tasks {
 		if w.flight != nil {

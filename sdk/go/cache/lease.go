@@ -4,6 +4,7 @@ package cache
 // them as a whole, however many batches it takes: a store that hangs must not cost its callers one StoreTimeout for each.
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -46,33 +47,46 @@ func (c *Cache[K, V]) leaseKeys(tasks []*task[K, V]) {
 	}
 }
 
-// acquire tries for the leases of tasks, and reads the keys behind that: a value that was stored before the lease became free is seen.
-func (c *Cache[K, V]) acquire(ctx context.Context, tasks []*task[K, V], token []byte) {
+// acquire tries for the leases of tasks, and reads the keys behind that: a value that was stored before the lease became free is seen. With
+// join, a lease that somebody else has is read, to store with his ticket: it is gone once the key was deleted, and never comes back.
+func (c *Cache[K, V]) acquire(ctx context.Context, tasks []*task[K, V], token []byte, join bool) {
 	within, bound := c.bound(ctx)
 	defer bound.end()
 	s := c.get()
 	defer c.put(s)
 	var t tally
 	defer func() { c.counters.tell(&t) }()
+	each := 2
+	if join {
+		each = 3
+	}
 	for len(tasks) > 0 {
-		n := min(len(tasks), max(c.options.BatchMax/2, 1))
-		ops := s.size(2 * n)
+		n := min(len(tasks), max(c.options.BatchMax/each, 1))
+		ops := s.size(each * n)
 		stamps := make([]stamp, n)
 		for i, w := range tasks[:n] {
-			ops[2*i] = Op{Kind: OpAcquire, Key: w.encoded, Lease: w.lease, Token: token, TTL: c.options.LeaseTTL}
-			s.read(i, &ops[2*i+1], w.encoded)
+			ops[each*i] = Op{Kind: OpAcquire, Key: w.encoded, Lease: w.lease, Token: token, TTL: c.options.LeaseTTL}
+			s.read(i, &ops[each*i+1], w.encoded)
+			if join {
+				ops[each*i+2] = Op{Kind: OpGet, Key: w.lease}
+			}
 			if c.local != nil {
 				stamps[i] = c.local.begin(w.hash)
 			}
 		}
 		c.transport.Do(within, ops)
 		for i, w := range tasks[:n] {
-			w.held = ops[2*i].Err == nil && ops[2*i].Found
-			if w.err = c.take(ctx, s, &ops[2*i+1], w.hash, stamps[i], w.key, &w.read, &t); ops[2*i].Err != nil {
-				c.counters.failed(ctx)
-				w.err = ops[2*i].Err
+			lease, value := &ops[each*i], &ops[each*i+1]
+			if w.held = lease.Err == nil && lease.Found; w.held {
+				w.ticket = token
+			} else if join && lease.Err == nil && ops[each*i+2].Err == nil && ops[each*i+2].Found {
+				w.ticket = bytes.Clone(ops[each*i+2].Value)
 			}
-			s.done(i, &ops[2*i+1])
+			if w.err = c.take(ctx, s, value, w.hash, stamps[i], w.key, &w.read, &t); lease.Err != nil {
+				c.counters.failed(ctx)
+				w.err = lease.Err
+			}
+			s.done(i, value)
 		}
 		tasks = tasks[n:]
 	}
@@ -138,8 +152,9 @@ func (c *Cache[K, V]) renewing(ctx context.Context, tasks []*task[K, V], token [
 	}
 }
 
-// fill stores what was loaded, or that there is nothing, and gives the leases back.
-func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], token []byte, t *terms, took time.Duration) {
+// fill stores what was loaded, or that there is nothing, and gives the leases back. It never stores without a ticket: the key may have been
+// deleted since the value was read from the source.
+func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], t *terms, took time.Duration) {
 	within, bound := c.bound(ctx)
 	defer bound.end()
 	s := c.get()
@@ -152,8 +167,8 @@ func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], token []byt
 		s.value = s.value[:0]
 		ends := s.ends[:0]
 		for _, w := range tasks[:n] {
-			op := Op{Key: w.encoded, Lease: w.lease, Token: token}
-			if !c.fillOp(s, w, &op, t, took, now) {
+			op := Op{Key: w.encoded, Lease: w.lease, Token: w.ticket}
+			if w.ticket == nil || !c.fillOp(s, w, &op, t, took, now) {
 				continue
 			}
 			// Value is set below: the buffer may still move.
@@ -179,10 +194,7 @@ func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], token []byt
 
 // fillOp makes the operation that a loaded task needs, if it needs one, appending its value to s.value.
 func (c *Cache[K, V]) fillOp(s *scratch[V], w *task[K, V], op *Op, t *terms, took time.Duration, now time.Time) bool {
-	op.Kind = OpSet
-	if w.held {
-		op.Kind = OpFill
-	}
+	op.Kind = OpFill
 	err := w.loaded.Err
 	switch {
 	case err == nil:
@@ -205,15 +217,13 @@ func (c *Cache[K, V]) fillOp(s *scratch[V], w *task[K, V], op *Op, t *terms, too
 
 // filled sees to the counts and the first level after an operation of fill.
 func (c *Cache[K, V]) filled(ctx context.Context, w *task[K, V], op *Op, t *terms, counted *tally) {
-	switch op.Kind {
-	case OpFill, OpSet:
-	default:
+	if op.Kind != OpFill {
 		if op.Err != nil {
 			c.counters.failed(ctx)
 		}
 		return
 	}
-	if op.Kind == OpFill && op.Err == nil && !op.Found {
+	if op.Err == nil && !op.Found {
 		c.counters.add(EventFillDropped, 1)
 		return
 	}

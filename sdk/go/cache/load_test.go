@@ -122,19 +122,135 @@ func TestDeadOwner(t *testing.T) {
 	}
 }
 
-// TestSlowOwner has another process load for too long: the waiters load for themselves.
+// withoutLease are the ways in which a process loads what it has no lease for.
+var withoutLease = map[string]struct {
+	change func(o *options)
+	lease  bool // somebody else has it
+	fault  func(ctx context.Context, op *cache.Op) error
+	stored int64 // when nothing is deleted
+}{
+	"waited too long": {change: func(o *options) { o.WaitMax = 20 * time.Millisecond }, lease: true, stored: 1},
+	"nobody waits":    {change: func(o *options) { o.LeaseTTL = cache.Off }, lease: true, stored: 1},
+	"no leases": {change: func(*options) {}, fault: func(_ context.Context, op *cache.Op) error {
+		if op.Kind == cache.OpAcquire {
+			return errors.New("OOM command not allowed when used memory > 'maxmemory'.")
+		}
+		return nil
+	}},
+}
+
+// filled waits for so many loaded values to be stored or dropped, and for the cache to end.
+func filled(t *testing.T, c *cache.Cache[int64, user], n int64) {
+	t.Helper()
+	until(t, "the fill", func() bool { s := c.Stats(); return s.Of(cache.EventStored)+s.Of(cache.EventFillDropped) >= n })
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSlowOwner has another process load for too long, or leases fail: the waiters load for themselves. What they store is not stored a second
+// time by the slow one.
 func TestSlowOwner(t *testing.T) {
+	for name, c := range withoutLease {
+		t.Run(name, func(t *testing.T) {
+			ctx := testContext(t)
+			store := newStore()
+			users := newCache(t, store, c.change)
+			if c.lease {
+				store.Put("{user:v1:1}:lease", []byte("a token of the slow"), time.Hour)
+			}
+			store.Fault(c.fault)
+			v, err := users.GetOrLoad(ctx, 1, func(context.Context, int64) (user, error) { return user{1, "Ann"}, nil })
+			if err != nil || v.Name != "Ann" {
+				t.Error(v, err)
+			}
+			filled(t, users, c.stored)
+			waited := int64(0)
+			if name == "waited too long" {
+				waited = 1
+			}
+			expect(t, users, map[cache.Event]int64{cache.EventWaitedTooLong: waited, cache.EventLoad: 1, cache.EventStored: c.stored})
+			if _, ok := store.Value("user:v1:1"); ok != (c.stored == 1) {
+				t.Error("stored:", ok)
+			}
+			slow := []cache.Op{{Kind: cache.OpFill, Key: []byte("user:v1:1"), Lease: []byte("{user:v1:1}:lease"), Token: []byte("a token of the slow")}}
+			if store.Do(ctx, slow); slow[0].Found {
+				t.Error("the slow one has stored over it")
+			}
+		})
+	}
+}
+
+// TestDeletedWhileLoadingWithoutLease has a key deleted while its old value is loaded by somebody who has no lease: it is not stored.
+func TestDeletedWhileLoadingWithoutLease(t *testing.T) {
+	for name, c := range withoutLease {
+		t.Run(name, func(t *testing.T) {
+			ctx := testContext(t)
+			store := newStore()
+			users, other := newCache(t, store, c.change), newCache(t, store)
+			if c.lease {
+				store.Put("{user:v1:1}:lease", []byte("a token of the slow"), time.Hour)
+			}
+			store.Fault(c.fault)
+			v, err := users.GetOrLoad(ctx, 1, func(ctx context.Context, key int64) (user, error) {
+				return user{1, "old"}, other.Delete(ctx, key)
+			})
+			if err != nil || v.Name != "old" {
+				t.Error(v, err)
+			}
+			filled(t, users, c.stored)
+			expect(t, users, map[cache.Event]int64{cache.EventLoad: 1, cache.EventStored: 0, cache.EventFillDropped: c.stored})
+			if _, err := other.Get(ctx, 1); err != cache.ErrMiss {
+				t.Error("the old value was stored:", err)
+			}
+		})
+	}
+}
+
+// TestLeaseOfOneFails has the lease of one key of two not be given: its value is handed out and not stored.
+func TestLeaseOfOneFails(t *testing.T) {
 	ctx := testContext(t)
 	store := newStore()
-	c := newCache(t, store, func(o *options) { o.WaitMax = 20 * time.Millisecond })
-	store.Put("{user:v1:1}:lease", []byte("a token of the slow"), time.Hour)
-	v, err := c.GetOrLoad(ctx, 1, func(context.Context, int64) (user, error) { return user{1, "Ann"}, nil })
-	if err != nil || v.Name != "Ann" {
+	c := newCache(t, store)
+	store.Fault(func(_ context.Context, op *cache.Op) error {
+		if op.Kind == cache.OpAcquire && string(op.Key) == "user:v1:2" {
+			return errors.New("refused")
+		}
+		return nil
+	})
+	results := c.GetOrLoadMany(ctx, []int64{1, 2}, func(context.Context, []int64) (map[int64]user, error) {
+		return map[int64]user{1: {1, "Ann"}, 2: {2, "Bob"}}, nil
+	})
+	if err := results.Err(); err != nil || results[1].Value.Name != "Bob" {
+		t.Error(results)
+	}
+	filled(t, c, 1)
+	if keys := store.Keys(""); !slices.Equal(keys, []string{"user:v1:1"}) {
+		t.Error(keys)
+	}
+}
+
+// TestNobodyWaits has two processes without leases load the same at the same time: both do, and the first one's value stays.
+func TestNobodyWaits(t *testing.T) {
+	ctx := testContext(t)
+	store := newStore()
+	off := func(o *options) { o.LeaseTTL = cache.Off }
+	a, b := newCache(t, store, off), newCache(t, store, off)
+	v, err := a.GetOrLoad(ctx, 1, func(ctx context.Context, key int64) (user, error) {
+		if v, err := b.GetOrLoad(ctx, 1, func(context.Context, int64) (user, error) { return user{1, "second"}, nil }); err != nil || v.Name != "second" {
+			t.Error(v, err)
+		}
+		filled(t, b, 1)
+		return user{1, "first"}, nil
+	})
+	if err != nil || v.Name != "first" {
 		t.Error(v, err)
 	}
-	expect(t, c, map[cache.Event]int64{cache.EventWaitedTooLong: 1, cache.EventLoad: 1})
-	if held, ok := store.Value("{user:v1:1}:lease"); !ok || string(held) != "a token of the slow" {
-		t.Error("a lease that is somebody else's was touched")
+	filled(t, a, 1)
+	expect(t, a, map[cache.Event]int64{cache.EventLoad: 1, cache.EventStored: 0, cache.EventFillDropped: 1})
+	expect(t, b, map[cache.Event]int64{cache.EventLoad: 1, cache.EventStored: 1})
+	if left := store.Keys("{"); len(left) != 0 {
+		t.Error("leases are left:", left)
 	}
 }
 

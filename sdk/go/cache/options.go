@@ -51,9 +51,11 @@ type Options[K comparable, V any] struct {
 	// is none: the earlier the longer it takes to load, the more often the larger. 1 is usual.
 	EarlyRefresh float64
 
-	// LeaseTTL is how long a lease outlives its owner, who renews it while loading. Off does without leases: then each process loads.
+	// LeaseTTL is how long a lease outlives its owner, who renews it while loading. Off has nobody wait for another process: each loads, and
+	// the first one's value is stored.
 	LeaseTTL time.Duration
-	// WaitMax is how long a load waits for another process to load the same; then it loads itself. LoadTimeout unless set.
+	// WaitMax is how long a load waits for another process to load the same; then it loads itself, and stores the value unless the key was
+	// deleted or stored meanwhile. LoadTimeout unless set.
 	WaitMax time.Duration
 	// LoadTimeout ends the loader's context, and the wait of its callers.
 	LoadTimeout time.Duration
@@ -85,6 +87,8 @@ type Options[K comparable, V any] struct {
 	BatchMax int
 	// Observer is told what happens.
 	Observer Observer
+
+	waits bool // for other processes that load
 }
 
 func (o *Options[K, V]) setDefaults() error {
@@ -92,6 +96,9 @@ func (o *Options[K, V]) setDefaults() error {
 		if *field == 0 {
 			*field = value
 		}
+	}
+	if o.waits = o.LeaseTTL >= 0; !o.waits {
+		o.LeaseTTL = DefaultLeaseTTL
 	}
 	def(&o.LeaseTTL, DefaultLeaseTTL)
 	def(&o.LoadTimeout, DefaultLoadTimeout)
@@ -121,7 +128,7 @@ func (o *Options[K, V]) setDefaults() error {
 		return errors.New("cache: Options.EarlyRefresh is negative")
 	case o.LoadTimeout < 0 || o.WaitMax < 0:
 		return errors.New("cache: LoadTimeout and WaitMax have no Off")
-	case o.LeaseTTL > 0 && o.LeaseTTL < 10*time.Millisecond:
+	case o.LeaseTTL < 10*time.Millisecond:
 		return errors.New("cache: Options.LeaseTTL is below 10 ms")
 	}
 	return nil

@@ -38,21 +38,21 @@ func (c *Cache[K, V]) refreshNow(ctx context.Context, hash uint64, key K, seen i
 	}
 	w := &task[K, V]{key: key, hash: hash, encoded: encoded}
 	l := &loading[K, V]{c: c, ctx: detached, load: load, terms: t}
-	if c.options.LeaseTTL > 0 {
-		l.token = newToken()
-		alone := []*task[K, V]{w}
-		c.leaseKeys(alone)
-		c.acquire(detached, alone, l.token)
-		if !w.held {
-			return // another process does it, or the store is away
-		}
-		if w.read.state != stateMiss && (w.read.fresh == 0 || w.read.fresh > seen) { // another has done it
+	l.token = newToken()
+	alone := []*task[K, V]{w}
+	c.leaseKeys(alone)
+	c.acquire(detached, alone, l.token, !c.options.waits)
+	if w.ticket == nil {
+		return // another process does it, or the store is away
+	}
+	if w.read.state != stateMiss && (w.read.fresh == 0 || w.read.fresh > seen) { // another has done it
+		if w.held {
 			c.release(detached, w, l.token)
-			return
 		}
+		return
 	}
 	c.counters.add(EventRefresh, 1)
-	l.run([]*task[K, V]{w}, true)
+	l.run(alone)
 }
 
 // refreshIfDue refreshes a value that was read from the store if it is stale or soon will be.
