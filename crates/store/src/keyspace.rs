@@ -447,16 +447,14 @@ impl<'w> Batch<'w> {
     #[inline]
     pub fn rewrite(&mut self, at: usize, op: &mut Op<'_>, key: &Key<'_>, text: &[u8]) -> bool {
         let mode = self.keyspace.access_mode();
-        if !self.sights.is_found(at)
-            || mode != AccessMode::Lru
-            || op.sink.wants()
-            || self.keyspace.write_listeners().load(Ordering::Relaxed) != 0
-        {
+        if !self.sights.is_found(at) || mode != AccessMode::Lru || op.sink.wants() {
             return false;
         }
         let shard = self.keyspace.shard_of(key);
         let mut hold = self.keyspace.shard(shard).hold(self.alone.as_ref());
-        if hold.is_awaited()
+        // With the shard held: who has counted himself in while this waited for it must be told.
+        if self.keyspace.write_listeners().load(Ordering::Relaxed) != 0
+            || hold.is_awaited()
             || !self.sights.rewrite((at, key), (shard, &mut hold), mode.fresh(op.now_ms), text)
         {
             return false;
