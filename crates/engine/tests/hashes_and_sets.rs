@@ -4,6 +4,7 @@ mod support;
 
 use support::Bench;
 use weft_engine::reply::Protocol;
+use weft_store::Counter;
 
 /// Runs commands on every protocol and compares the answers.
 fn script(steps: &[(&str, &str)]) {
@@ -212,4 +213,38 @@ fn expired_fields_are_told_of() {
         assert_eq!(told.len(), expected.len(), "{told:?}");
         assert!(told.iter().zip(expected).all(|(told, event)| told.contains(event)), "{told:?}");
     }
+}
+
+#[test]
+fn what_has_expired_in_a_pause_is_in_no_set_that_is_computed() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    for command in [
+        "SADD lives m n",
+        "SADD goes m x",
+        "PEXPIRE goes 10",
+        "ZADD scored 1 m 2 n",
+        "ZADD passes 3 m 4 x",
+        "PEXPIRE passes 10",
+        "CLIENT PAUSE 1000 WRITE",
+    ] {
+        bench.text(a, command);
+    }
+    bench.pass(20);
+    for (command, reply) in [
+        ("SUNION goes", "[]"),
+        ("SINTER lives goes", "[]"),
+        ("SINTERCARD 2 lives goes", "0"),
+        ("SDIFF goes lives", "[]"),
+        ("SDIFF lives goes lives", "[]"),
+        ("ZUNION 1 passes", "[]"),
+        ("ZINTER 2 scored passes", "[]"),
+        ("ZINTERCARD 2 scored passes", "0"),
+        ("ZDIFF 2 passes scored", "[]"),
+        ("ZDIFF 2 scored passes", "[m n]"),
+        ("ZUNION 2 goes scored", "[m n]"),
+    ] {
+        assert_eq!(bench.text(a, command), reply, "{command}");
+    }
+    assert_eq!(bench.engine.keyspace.total(Counter::Expired), 0, "they are kept");
 }

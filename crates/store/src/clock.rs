@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Time in milliseconds since the Unix epoch.
 pub trait Clock: Send + Sync {
-    /// The present. May step back when the machine's clock is set; a shard never lets its own time go back.
+    /// The present. May step back when the machine's clock is set; a shard's time follows only a large step.
     fn now_ms(&self) -> u64;
 }
 

@@ -27,6 +27,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub use text::{NumberError, WrongType};
 pub use write::{Expiry, Taken, TakenValue};
 
+/// A shard's time does not go back for an operation that is so much behind it: a worker whose batch has read the clock
+/// a little before another's sees what has expired for the other as expired too. Who is further behind has a clock that
+/// was set back, which the shard follows: otherwise whatever is given a time to live would be expired at once until the
+/// clock has caught up. For a batch 100 ms are long; and no lock or session lives for less.
+const TIME_LAG_MS_MAX: u64 = 100;
 /// A cache line.
 const LINE_BYTES: usize = 64;
 
@@ -36,7 +41,7 @@ pub(crate) struct ShardData {
     pub(crate) watches: Watches,
     waiters: Waiters,
     rng: XorShift,
-    /// The latest time seen: a shard's time does not go back.
+    /// The latest time seen: see [`TIME_LAG_MS_MAX`].
     now_ms: u64,
     /// Hashes with fields that expire.
     fields: FieldIndex,
@@ -202,10 +207,15 @@ impl<'b> ShardGuard<'b> {
     fn mode(&self) -> AccessMode {
         self.keyspace.access_mode()
     }
-    /// The operation's time, or the shard's if that is later.
+    /// The time at which an operation runs in this shard, which is the shard's from now on.
     pub(crate) fn time(&mut self, op: &Op<'_>) -> u64 {
-        self.data.now_ms = self.data.now_ms.max(op.now_ms);
+        self.data.now_ms = self.time_at(op.now_ms);
         self.data.now_ms
+    }
+    /// The operation's time, or the shard's if that is a little later.
+    fn time_at(&self, now_ms: u64) -> u64 {
+        let lag_ms = self.data.now_ms.saturating_sub(now_ms);
+        if lag_ms <= TIME_LAG_MS_MAX { now_ms + lag_ms } else { now_ms }
     }
 
     /// Finds a key that has not expired. One that has is removed, with its effect: 2 cache lines more than a miss.

@@ -67,9 +67,9 @@ impl Context<'_, '_> {
     /// A key's value, borrowed together with those of other keys, after each was looked up.
     pub(super) fn view(&self, key: &Key<'_>) -> Option<ValueRef<'_>> {
         match &self.hold {
-            Hold::Key(guard) if guard.is_of(key) => guard.view(self.db, key),
+            Hold::Key(guard) if guard.is_of(key) => guard.view(self.db, key, self.now_ms),
             Hold::Key(_) => unreachable!("a command uses the keys that it has declared"),
-            Hold::Guards(guards) | Hold::World(_, guards) => guards.view(self.db, key),
+            Hold::Guards(guards) | Hold::World(_, guards) => guards.view(self.db, key, self.now_ms),
             Hold::Batch(_) => {
                 unreachable!("a command that touches keys has its scope in the table of handlers")
             }

@@ -123,10 +123,10 @@ impl<'b> Guards<'b> {
     }
 
     /// A key's value as it stands, borrowed together with others: for commands that read several keys at once. First
-    /// call [`ShardGuard::get`] or [`ShardGuard::exists`] for each, which see to expiry and to counting; this does
+    /// call [`ShardGuard::get`] or [`ShardGuard::exists`] for each, which remove what has expired and count; this does
     /// neither. Panics as [`Guards::shard`] does, and behind the gate when the shard was not used yet.
     #[must_use]
-    pub fn view(&self, db: u8, key: &Key<'_>) -> Option<ValueRef<'_>> {
+    pub fn view(&self, db: u8, key: &Key<'_>, now_ms: u64) -> Option<ValueRef<'_>> {
         let id = self.keyspace.shard_of(key);
         let found = match &self.held {
             Held::One(guard) => (guard.id() == id).then_some(guard),
@@ -139,7 +139,7 @@ impl<'b> Guards<'b> {
                 Some(viewed.shard(id, make))
             }
         };
-        found.expect("a command uses the keys that it has declared").view(db, key)
+        found.expect("a command uses the keys that it has declared").view(db, key, now_ms)
     }
 
     /// Whether a key's shard is among the locked ones (always behind the gate, and in a batch that is alone).

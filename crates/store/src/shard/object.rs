@@ -285,12 +285,13 @@ impl ShardGuard<'_> {
         self.get(op, key).map(|value| value.as_sorted_set().ok_or(WrongType)).transpose()
     }
 
-    /// The value as it stands, without looking at expiry and without counting: for commands that read several keys at
-    /// once, after they have called `get` or `exists` for each.
+    /// The value as it stands, without counting: for commands that read several keys at once, after they have called
+    /// `get` or `exists` for each. What has expired and is kept, since expiry is paused, is not seen here either.
     #[must_use]
-    pub fn view(&self, db: u8, key: &Key<'_>) -> Option<ValueRef<'_>> {
+    pub fn view(&self, db: u8, key: &Key<'_>, now_ms: u64) -> Option<ValueRef<'_>> {
         let found = self.heap().find(db as usize, key)?;
-        Some(self.heap().entry(db as usize, found).value())
+        let entry = self.heap().entry(db as usize, found);
+        (!found.expires() || entry.expire_ms() > self.time_at(now_ms)).then(|| entry.value())
     }
 
     /// Adds a fresh object without an effect: the change that filled it is emitted by its handler.
