@@ -28,21 +28,23 @@ enum Held<'b> {
     Alone { proof: &'b Closed<'b, Array>, current: Option<ShardGuard<'b>>, viewed: Viewed<'b> },
 }
 
-/// Shards that are looked at together: a list that grows while it is lent.
+/// Shards that are looked at together: a tree that grows while it is lent. The bits of a shard's number, the lowest
+/// first, say the way to it, so that no shard stands deeper than the numbers have bits: 16.
 #[derive(Default)]
-struct Viewed<'b>(OnceCell<Box<(ShardGuard<'b>, Viewed<'b>)>>);
+struct Viewed<'b>(OnceCell<Box<(ShardGuard<'b>, [Viewed<'b>; 2])>>);
 
 impl<'b> Viewed<'b> {
     /// The guard of a shard, made if it is not there.
     fn shard(&self, id: u32, make: impl FnOnce() -> ShardGuard<'b>) -> &ShardGuard<'b> {
-        let mut place = self;
+        let (mut place, mut way) = (self, id);
         while let Some(entry) = place.0.get() {
             if entry.0.id() == id {
                 return &entry.0;
             }
-            place = &entry.1;
+            place = &entry.1[way as usize & 1];
+            way >>= 1;
         }
-        &place.0.get_or_init(|| Box::new((make(), Viewed::default()))).0
+        &place.0.get_or_init(|| Box::new((make(), Default::default()))).0
     }
 }
 
@@ -184,5 +186,39 @@ impl<'b> Guards<'b> {
     #[must_use]
     pub const fn keyspace(&self) -> &'b Keyspace {
         self.keyspace
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keyspace::Config;
+
+    fn depth(viewed: &Viewed<'_>) -> u32 {
+        viewed.0.get().map_or(0, |entry| 1 + entry.1.iter().map(depth).max().unwrap_or(0))
+    }
+
+    #[test]
+    fn a_view_of_every_shard_is_a_short_way_and_given_up_without_depth() {
+        let bits = if cfg!(miri) { 4 } else { 12 };
+        let keyspace = Keyspace::new(Config { shards: 1 << bits, databases: 1, ..Config::default() });
+        let mut worker = keyspace.worker().expect("the first");
+        let batch = worker.enter_alone();
+        let guards = batch.guards_alone().expect("nobody else is there");
+        let mut number = 0u32;
+        let mut seen = vec![false; 1 << bits];
+        // Until each shard has had a key.
+        while seen.iter().any(|seen| !seen) {
+            for _ in 0..1 << bits {
+                let name = number.to_le_bytes();
+                let key = keyspace.key(&name);
+                assert!(guards.view(0, &key, 1).is_none());
+                seen[keyspace.shard_of(&key) as usize] = true;
+                number += 1;
+            }
+        }
+        let Held::Alone { viewed, .. } = &guards.held else { unreachable!("the batch is alone") };
+        assert!(depth(viewed) <= bits + 1, "{} deep", depth(viewed));
+        drop(guards);
     }
 }
