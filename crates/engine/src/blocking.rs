@@ -219,7 +219,7 @@ impl<'b> Context<'_, 'b> {
             let key = self.engine.keyspace.key(name);
             let waiter = Waiter { token: self.session.id(), kind: 0, claim: claim.clone() };
             let db = self.db;
-            joined &= self.guard(&key).waiters().join(db, name, waiter);
+            joined &= self.guard(&key)?.waiters().join(db, name, waiter);
         }
         if !joined {
             // The places that were taken are dropped when they are met: their claim is spent.
@@ -268,7 +268,8 @@ impl<'b> Context<'_, 'b> {
     }
     #[inline]
     fn ready(&mut self, db: u8, key: &Key<'_>, arrived: impl FnOnce() -> bool) {
-        if !self.guard(key).waiters().is_empty() {
+        // A key whose shard is not held has not been written to.
+        if self.guard(key).is_ok_and(|guard| !guard.waiters().is_empty()) {
             self.local.ready.push_back(Ready { db, key: key.bytes().into(), arrived: arrived() });
         }
     }

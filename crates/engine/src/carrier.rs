@@ -115,8 +115,10 @@ impl Engine {
             };
             let arrived = cargo.items.iter().zip(&keys).zip(&arrival.arrived);
             for ((item, key), _) in arrived.filter(|(_, arrived)| **arrived && !cargo.copy) {
-                if dump::item(&mut context, key).as_ref() == Some(item) {
-                    context.delete(key);
+                // Their shards are held.
+                if dump::item(&mut context, key).is_ok_and(|found| found.as_ref() == Some(item))
+                    && context.delete(key).is_ok()
+                {
                     context.written(key);
                 } else {
                     changed = true;

@@ -12,6 +12,7 @@ use weft_store::{
 use crate::args::Args;
 use crate::blocking::Ready;
 use crate::engine::Engine;
+use crate::error::{Error, ErrorCode};
 use crate::notify;
 use crate::session::{Session, client_flag};
 
@@ -216,32 +217,30 @@ impl<'b> Context<'_, 'b> {
     /// The locked shard of a key, with the operation that each of its calls takes. Every access to a key goes through
     /// here.
     ///
-    /// # Panics
-    /// When the key is not one that the command table names: its lock is not held.
+    /// # Errors
+    /// When the key is not one that was declared for the command: its lock is not held.
     #[inline]
-    pub fn shard(&mut self, key: &Key<'_>) -> (&mut ShardGuard<'b>, Op<'_>) {
+    pub fn shard(&mut self, key: &Key<'_>) -> Result<(&mut ShardGuard<'b>, Op<'_>), Error> {
         let touch = !self.session.info.has(client_flag::NO_TOUCH);
         let op = Op { db: self.db, now_ms: self.now_ms, touch, sink: &mut self.local.effects };
         let guard = match &mut self.hold {
-            Hold::Key(guard) => {
-                assert!(guard.is_of(key), "a command uses the keys that it has declared");
-                &mut **guard
-            }
-            Hold::Guards(guards) | Hold::World(_, guards) => guards.shard(key),
-            Hold::Batch(_) => {
-                unreachable!("a command that touches keys has its scope in the table of handlers")
-            }
+            Hold::Key(guard) => guard.is_of(key).then_some(&mut **guard),
+            Hold::Guards(guards) | Hold::World(_, guards) => guards.find_shard(key),
+            Hold::Batch(_) => None,
         };
-        (guard, op)
+        match guard {
+            Some(guard) => Ok((guard, op)),
+            None => Err(undeclared(key)),
+        }
     }
     /// As [`shard`](Self::shard), in another database than the session's: MOVE, COPY.
-    pub fn shard_in(&mut self, db: u8, key: &Key<'_>) -> (&mut ShardGuard<'b>, Op<'_>) {
-        let (guard, op) = self.shard(key);
-        (guard, Op { db, ..op })
+    pub fn shard_in(&mut self, db: u8, key: &Key<'_>) -> Result<(&mut ShardGuard<'b>, Op<'_>), Error> {
+        let (guard, op) = self.shard(key)?;
+        Ok((guard, Op { db, ..op }))
     }
     /// The locked shard of a key, for watches and waiters.
-    pub fn guard(&mut self, key: &Key<'_>) -> &mut ShardGuard<'b> {
-        self.shard(key).0
+    pub fn guard(&mut self, key: &Key<'_>) -> Result<&mut ShardGuard<'b>, Error> {
+        self.shard(key).map(|(guard, _)| guard)
     }
     /// Whether a database of this number exists.
     pub fn has_db(&self, db: i64) -> bool {
@@ -261,20 +260,20 @@ impl<'b> Context<'_, 'b> {
     }
 
     /// Removes a key and tells of `del`. Says whether it was there.
-    pub fn delete(&mut self, key: &Key<'_>) -> bool {
-        let (shard, mut op) = self.shard(key);
-        let Some(garbage) = shard.remove(&mut op, key) else { return false };
+    pub fn delete(&mut self, key: &Key<'_>) -> Result<bool, Error> {
+        let (shard, mut op) = self.shard(key)?;
+        let Some(garbage) = shard.remove(&mut op, key) else { return Ok(false) };
         self.discard(garbage);
         self.notify(notify::GENERIC, "del", key);
-        true
+        Ok(true)
     }
     /// Removes a key whose expiry was set to a time that has come: it counts and is told as expired. Says whether it
     /// was there.
-    pub fn expire_now(&mut self, key: &Key<'_>) -> bool {
-        let (shard, mut op) = self.shard(key);
-        let Some(garbage) = shard.expire(&mut op, key) else { return false };
+    pub fn expire_now(&mut self, key: &Key<'_>) -> Result<bool, Error> {
+        let (shard, mut op) = self.shard(key)?;
+        let Some(garbage) = shard.expire(&mut op, key) else { return Ok(false) };
         self.discard(garbage);
-        true
+        Ok(true)
     }
     /// Keeps what a removed value owned until the locks are gone.
     #[inline]
@@ -283,4 +282,11 @@ impl<'b> Context<'_, 'b> {
             self.local.garbage.push(garbage);
         }
     }
+}
+
+/// What a command answers that comes to a key which nobody has declared for it.
+#[cold]
+fn undeclared(key: &Key<'_>) -> Error {
+    let name = String::from_utf8_lossy(key.bytes());
+    Error::new(ErrorCode::Undeclared, format!("the key '{name}' was not declared for this command"))
 }

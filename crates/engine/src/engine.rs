@@ -84,6 +84,19 @@ pub struct Pause {
 }
 
 impl Pause {
+    /// Whether there is one, over or not, that requests must be asked for.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.until_ms.load(Relaxed) != 0
+    }
+    /// Forgets a pause that is over, so that nobody asks for it any more.
+    pub(crate) fn look(&self, now_ms: u64) {
+        let until_ms = self.until_ms.load(Relaxed);
+        if until_ms != 0 && until_ms <= now_ms {
+            // Lost against one that begins meanwhile.
+            let _ = self.until_ms.compare_exchange(until_ms, 0, Relaxed, Relaxed);
+        }
+    }
     /// A pause begins, or one that there is becomes longer and stricter.
     pub(crate) fn begin(&self, until_ms: u64, writes_only: bool, now_ms: u64) {
         let present_ms = self.until_ms.load(Relaxed);
@@ -221,6 +234,7 @@ fn session(info: &Arc<ClientInfo>, user: Arc<User>, wire: Wire) -> Session {
         transaction: None,
         subscriptions: None,
         wait: None,
+        held: 0,
     }
 }
 

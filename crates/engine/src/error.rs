@@ -76,6 +76,8 @@ error_codes! {
     Denied = "DENIED", "Weft is running in protected mode", 403;
     /// The string would be longer than `proto-max-bulk-len`.
     StringTooLong = "ERR", "string exceeds maximum allowed size (proto-max-bulk-len)", 400;
+    /// A command came to a key that was not among those that it was given locks for.
+    Undeclared = "ERR", "the key was not declared for this command", 400;
     /// A limit of the server's own; the text says which.
     Limit = "ERR", "limit exceeded", 429;
     /// A stored representation that cannot be read (HyperLogLog, DUMP).

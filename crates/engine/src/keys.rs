@@ -17,13 +17,42 @@ pub fn each(args: &Args<'_>, mut visit: impl FnMut(usize)) {
                 visit(1);
             }
         }
+        _ if is_migrate(args) => migrate_keys(args).for_each(visit),
         specs => specs.iter().for_each(|spec| each_of(spec, args, &mut visit)),
     }
 }
 
+fn is_migrate(args: &Args<'_>) -> bool {
+    args.spec.name == "MIGRATE"
+}
+
+/// Where the keys of MIGRATE stand: behind the first KEYS among its options, if its third argument leaves room for
+/// them, else there. The table finds the last KEYS, which may be a key or a password.
+fn migrate_keys(args: &Args<'_>) -> std::ops::Range<usize> {
+    let (one, mut at) = (MIGRATE_KEY_AT..MIGRATE_KEY_AT + 1, MIGRATE_OPTIONS_AT);
+    while at < args.len() {
+        at += match () {
+            () if args.is(at, "KEYS") && args.bytes(MIGRATE_KEY_AT).is_empty() => return at + 1..args.len(),
+            () if args.is(at, "AUTH") => 2,
+            () if args.is(at, "AUTH2") => 3,
+            () => 1,
+        };
+    }
+    one
+}
+
+/// Where MIGRATE has its key, or an empty text before KEYS.
+pub(crate) const MIGRATE_KEY_AT: usize = 3;
+/// Where its options begin.
+pub(crate) const MIGRATE_OPTIONS_AT: usize = 6;
+
 /// Calls `visit` with the place of each key and what the command does with it: bits of
 /// [`key_flag`](weft_protocol::table::key_flag), as these arguments mean it.
 pub fn each_with_flags(args: &Args<'_>, mut visit: impl FnMut(usize, u16)) {
+    if is_migrate(args) {
+        let flags = args.spec.key_specs.first().map_or(0, |spec| spec.flags);
+        return migrate_keys(args).for_each(|index| visit(index, flags));
+    }
     for spec in args.spec.key_specs {
         let flags =
             if spec.flags & key_flag::VARIABLE_FLAGS == 0 { spec.flags } else { variable_flags(args) };
@@ -98,10 +127,6 @@ fn each_of(spec: &KeySpec, args: &Args<'_>, visit: &mut impl FnMut(usize)) {
         return;
     }
     let Some(begin) = begin(spec.begin, args) else { return };
-    // MIGRATE with KEYS has an empty text where else its key stands.
-    if args.spec.name == "MIGRATE" && begin == 3 && args.bytes(3).is_empty() && args.len() > 6 {
-        return;
-    }
     let len = args.len() as i64;
     match spec.find {
         KeyFind::Unknown => {}
@@ -189,6 +214,14 @@ mod tests {
             ("GEORADIUS a 0 0 1 km STORE b STOREDIST c", "a c"),
             ("GEORADIUS a 0 0 1 km STOREDIST b STORE c STORE", "a c"),
             ("GEORADIUSBYMEMBER a STORE 1 km STORE STORE STORE b ASC", "a b"),
+            ("MIGRATE h 1 k 0 1000", "k"),
+            ("MIGRATE h 1 k 0 1000 COPY", "k"),
+            ("MIGRATE h 1  0 1000", ""),
+            ("MIGRATE h 1  0 1000 COPY", ""),
+            ("MIGRATE h 1  0 1000 KEYS a keys b", "a keys b"),
+            ("MIGRATE h 1  0 1000 AUTH keys KEYS a b", "a b"),
+            ("MIGRATE h 1  0 1000 AUTH2 keys keys REPLACE keys a keys", "a keys"),
+            ("MIGRATE h 1 k 0 1000 KEYS a b", "k"),
             ("EVAL s 1 a b", "a"),
             ("BITOP AND d a b", "d a b"),
             ("PING", ""),

@@ -234,6 +234,8 @@ pub struct Session {
     pub subscriptions: Option<Box<Subscriptions>>,
     /// The request that is blocked. While there is one, no other request of the session may run.
     pub wait: Option<Box<Wait>>,
+    /// Requests that were postponed and have not run: nothing behind them may run before.
+    pub(crate) held: u32,
 }
 
 impl Session {
@@ -273,6 +275,15 @@ impl Session {
     #[must_use]
     pub const fn is_waiting(&self) -> bool {
         self.wait.is_some()
+    }
+    /// Whether a request that comes now must wait for its turn: one blocks, or others were postponed.
+    #[must_use]
+    pub const fn must_queue(&self) -> bool {
+        self.wait.is_some() || self.held > 0
+    }
+    /// One of the requests that were postponed will not run: it was cancelled.
+    pub const fn drop_held(&mut self) {
+        self.held = self.held.saturating_sub(1);
     }
     /// Whether it is inside MULTI.
     #[must_use]

@@ -143,3 +143,37 @@ fn arguments_are_checked_before_anything_is_sent() {
 fn words(command: &str) -> Vec<&[u8]> {
     command.split(' ').map(|word| if word == "''" { &b""[..] } else { word.as_bytes() }).collect()
 }
+
+#[test]
+fn keys_that_the_table_finds_otherwise_end_nothing() {
+    let mut port = Port::new();
+    let (a, b) = (port.bench.connect(Protocol::Resp2), port.bench.connect(Protocol::Resp2));
+    port.bench.run_args(b, &words("MSET a 1 keys 2 b 3 '' 4"));
+    for (command, names) in [
+        ("MIGRATE h 1 '' 0 1000 COPY", vec![""]),
+        ("MIGRATE h 1 '' 0 1000 COPY KEYS a keys b", vec!["a", "keys", "b"]),
+        ("MIGRATE h 1 '' 0 1000 COPY AUTH keys KEYS a keys b", vec!["a", "keys", "b"]),
+    ] {
+        // Without a neighbour in the batch, whose locks are enough for everything.
+        assert!(port.bench.run_args(a, &words(command)).is_empty(), "{command}");
+        let cargo = port.cargo();
+        let found: Vec<&str> =
+            cargo.items.iter().map(|item| std::str::from_utf8(&item.key).unwrap()).collect();
+        assert_eq!(found, names, "{command}");
+        port.unload(&cargo, &vec![true; names.len()], None);
+        assert_eq!(port.taken(a), ["OK"], "{command}");
+    }
+}
+
+#[test]
+fn rights_are_asked_for_every_key_that_goes() {
+    let mut port = Port::new();
+    let a = port.bench.connect(Protocol::Resp2);
+    port.bench.text(a, "MSET mine 1 other 2");
+    port.bench.text(a, "ACL SETUSER u on nopass +@all ~mine ~keys");
+    port.bench.text(a, "AUTH u x");
+    for command in ["MIGRATE h 1 '' 0 1000 KEYS other keys mine", "MIGRATE h 1 '' 0 1000 KEYS mine other"] {
+        let reply = port.bench.run_args(a, &words(command));
+        assert_eq!(reply.iter().map(show).collect::<Vec<_>>(), ["-NOPERM No permissions to access a key"]);
+    }
+}

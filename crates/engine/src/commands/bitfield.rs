@@ -175,7 +175,7 @@ fn bitfield(
     let needed = last_bit.map_or(0, |bit| (bit >> 3) as usize + 1);
     let grows = needed > len;
     if grows {
-        let (shard, mut op) = context.shard(&key);
+        let (shard, mut op) = context.shard(&key)?;
         shard.set_range(&mut op, &key, needed - 1, &[0])?;
     }
     sink.array(operations.len());
@@ -214,7 +214,7 @@ fn run(
         // Only bytes that the field touches: those behind it may not be in the string.
         let touched = (operation.offset & 7) as usize + operation.width.bits as usize;
         let from = 16 - WINDOW_BYTES;
-        let (shard, mut op) = context.shard(key);
+        let (shard, mut op) = context.shard(key)?;
         let bytes = &bytes[from..from + touched.div_ceil(8)];
         if counted {
             shard.write_more(&mut op, key, at, bytes)?;

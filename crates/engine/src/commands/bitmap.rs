@@ -27,7 +27,7 @@ pub(super) fn with_string<R>(
     key: &Key<'_>,
     show: impl FnOnce(Option<&[u8]>) -> R,
 ) -> Result<R, Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     let Some(value) = shard.get(&mut op, key) else { return Ok(show(None)) };
     let mut digits = Digits::default();
     let bytes = value.as_bytes(&mut digits).ok_or(ErrorCode::WrongType)?;
@@ -65,7 +65,7 @@ fn setbit(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     let was = old & mask != 0;
     if grows || was != on {
         let new = if on { old | mask } else { old & !mask };
-        let (shard, mut op) = context.shard(&key);
+        let (shard, mut op) = context.shard(&key)?;
         shard.set_range(&mut op, &key, at, &[new])?;
         context.notify(notify::STRING, "setbit", &key);
     }
@@ -254,9 +254,9 @@ fn bitop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     }
     let (key, len) = (context.key(args, 2), result.len());
     if len == 0 {
-        context.delete(&key);
+        context.delete(&key)?;
     } else {
-        put_bytes(context, &key, result, Expiry::None);
+        put_bytes(context, &key, result, Expiry::None)?;
         context.notify(notify::STRING, "set", &key);
     }
     sink.count(len);
@@ -264,14 +264,20 @@ fn bitop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
 }
 
 /// Sets a string that is no number, without copying a long one.
-pub(super) fn put_bytes(context: &mut Context<'_, '_>, key: &Key<'_>, bytes: Vec<u8>, expiry: Expiry) {
-    let (shard, mut op) = context.shard(key);
+pub(super) fn put_bytes(
+    context: &mut Context<'_, '_>,
+    key: &Key<'_>,
+    bytes: Vec<u8>,
+    expiry: Expiry,
+) -> Result<(), Error> {
+    let (shard, mut op) = context.shard(key)?;
     let garbage = if bytes.len() > INLINE_BYTES_MAX {
         shard.set(&mut op, key, NewValue::Shared(SharedBytes::new(bytes)), expiry).0
     } else {
         shard.set(&mut op, key, NewValue::Bytes(&bytes), expiry).0
     };
     context.discard(garbage);
+    Ok(())
 }
 
 #[cfg(test)]

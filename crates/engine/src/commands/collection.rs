@@ -52,7 +52,7 @@ impl Context<'_, '_> {
         command: &'static str,
         arguments: impl FnOnce() -> I,
     ) {
-        let (shard, mut op) = self.shard(key);
+        let Ok((shard, mut op)) = self.shard(key) else { return };
         if !op.sink.wants() {
             return;
         }
@@ -68,39 +68,43 @@ impl Context<'_, '_> {
     pub(super) fn view(&self, key: &Key<'_>) -> Option<ValueRef<'_>> {
         match &self.hold {
             Hold::Key(guard) if guard.is_of(key) => guard.view(self.db, key, self.now_ms),
-            Hold::Key(_) => unreachable!("a command uses the keys that it has declared"),
             Hold::Guards(guards) | Hold::World(_, guards) => guards.view(self.db, key, self.now_ms),
-            Hold::Batch(_) => {
-                unreachable!("a command that touches keys has its scope in the table of handlers")
-            }
+            Hold::Key(_) | Hold::Batch(_) => None,
         }
     }
 
     /// Makes a key hold the result of a …STORE command, with its event; an empty one removes the key.
-    pub(super) fn store(&mut self, key: &Key<'_>, (class, event): (u32, &str), result: Object) {
-        let (shard, mut op) = self.shard(key);
+    pub(super) fn store(
+        &mut self,
+        key: &Key<'_>,
+        (class, event): (u32, &str),
+        result: Object,
+    ) -> Result<(), Error> {
+        let (shard, mut op) = self.shard(key)?;
         if result.is_empty() {
-            let Some(garbage) = shard.remove(&mut op, key) else { return };
+            let Some(garbage) = shard.remove(&mut op, key) else { return Ok(()) };
             self.discard(garbage);
             self.notify(notify::GENERIC, "del", key);
-            return;
+            return Ok(());
         }
         let (garbage, _) = shard.set(&mut op, key, NewValue::Object(Box::new(result)), Expiry::None);
         self.discard(garbage);
         self.notify(class, event, key);
+        Ok(())
     }
 
     /// Whether a key is gone, after a change that may have emptied it.
-    pub(super) fn is_gone(&mut self, key: &Key<'_>) -> bool {
-        let (shard, mut op) = self.shard(key);
-        !shard.exists(&mut op, key)
+    pub(super) fn is_gone(&mut self, key: &Key<'_>) -> Result<bool, Error> {
+        let (shard, mut op) = self.shard(key)?;
+        Ok(!shard.exists(&mut op, key))
     }
 
     /// Tells of `del` if the key has gone with what was taken out of it. Looks only if anybody wants to know.
-    pub(super) fn notify_if_gone(&mut self, key: &Key<'_>) {
-        if self.engine.settings.notify_flags.load(Relaxed) & notify::GENERIC != 0 && self.is_gone(key) {
+    pub(super) fn notify_if_gone(&mut self, key: &Key<'_>) -> Result<(), Error> {
+        if self.engine.settings.notify_flags.load(Relaxed) & notify::GENERIC != 0 && self.is_gone(key)? {
             self.notify(notify::GENERIC, "del", key);
         }
+        Ok(())
     }
 
     /// Lends the worker's dice together with the rest of the context.

@@ -18,7 +18,7 @@ pub(super) const LIST: &[Entry] = &[("DUMP", Scope::Keys, dump), ("RESTORE", Sco
 
 fn dump(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     match shard.get(&mut op, &key) {
         Some(value) => sink.bulk(&payload(&value)),
         None => sink.null(),
@@ -27,11 +27,11 @@ fn dump(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 }
 
 /// A key as MIGRATE sends it.
-pub(crate) fn item(context: &mut Context<'_, '_>, key: &Key<'_>) -> Option<Item> {
-    let (shard, mut op) = context.shard(key);
-    let expire_ms = shard.expire_ms(&mut op, key)?;
-    let payload = payload(&shard.peek(&mut op, key)?);
-    Some(Item { key: key.bytes().into(), payload, expire_ms })
+pub(crate) fn item(context: &mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<Item>, Error> {
+    let (shard, mut op) = context.shard(key)?;
+    let Some(expire_ms) = shard.expire_ms(&mut op, key) else { return Ok(None) };
+    let Some(value) = shard.peek(&mut op, key) else { return Ok(None) };
+    Ok(Some(Item { key: key.bytes().into(), payload: payload(&value), expire_ms }))
 }
 
 /// The payload of a value.
@@ -134,13 +134,13 @@ fn load<'t>(context: &Context<'_, '_>, payload: &[u8], text: &'t mut Vec<u8>) ->
 /// Writes a key out and reads it back, with its expiry and its last use.
 pub(super) fn reload(context: &mut Context<'_, '_>, name: &[u8]) -> Result<(), Error> {
     let key = context.key_of(name);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let (expire_ms, info) = (shard.expire_ms(&mut op, &key).flatten(), shard.info(&mut op, &key));
     let (Some(info), Some(value)) = (info, shard.peek(&mut op, &key)) else { return Ok(()) };
     let bytes = payload(&value);
     let mut text = Vec::new();
     let value = load(context, &bytes, &mut text)?;
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let garbage = shard.remove(&mut op, &key);
     shard.set(&mut op, &key, value, expire_ms.map_or(Expiry::None, Expiry::At));
     shard.set_access(&mut op, &key, info.idle_s, info.frequency);
@@ -151,7 +151,7 @@ pub(super) fn reload(context: &mut Context<'_, '_>, name: &[u8]) -> Result<(), E
 fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let options = Options::parse(args)?;
     let key = context.key(args, 1);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     if !options.replace && shard.exists(&mut op, &key) {
         return Err(ErrorCode::BusyKey.into());
     }
@@ -166,19 +166,19 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     };
     if matches!(expiry, Expiry::At(at) if at <= context.now_ms) {
         if options.replace {
-            context.delete(&key);
+            context.delete(&key)?;
         }
         sink.ok();
         return Ok(());
     }
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let garbage = shard.remove(&mut op, &key);
     shard.set(&mut op, &key, value, expiry);
     let (idle_s, frequency) = (options.idle_s.unwrap_or(0), options.frequency.unwrap_or(0));
     let counts_use = matches!(context.engine.keyspace.access_mode(), AccessMode::Lfu { .. });
     if options.idle_s.is_some() && !counts_use || options.frequency.is_some() && counts_use {
         let idle_s = u32::try_from(idle_s).unwrap_or(u32::MAX);
-        let (shard, mut op) = context.shard(&key);
+        let (shard, mut op) = context.shard(&key)?;
         shard.set_access(&mut op, &key, idle_s, frequency as u8);
     }
     context.discard(garbage.unwrap_or_default());

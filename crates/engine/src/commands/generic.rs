@@ -23,7 +23,10 @@ pub(super) const LIST: &[Entry] = &[
 
 /// DEL and UNLINK: a large value is always freed when no lock is held.
 fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let removed = args.rest(1).filter(|name| context.delete(&context.key_of(name))).count();
+    let mut removed = 0;
+    for name in args.rest(1) {
+        removed += usize::from(context.delete(&context.key_of(name))?);
+    }
     sink.count(removed);
     Ok(())
 }
@@ -32,7 +35,7 @@ fn exists(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     let mut found = 0;
     for name in args.rest(1) {
         let key = context.key_of(name);
-        let (shard, mut op) = context.shard(&key);
+        let (shard, mut op) = context.shard(&key)?;
         op.touch = false;
         found += usize::from(shard.get(&mut op, &key).is_some());
     }
@@ -42,7 +45,7 @@ fn exists(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
 
 fn type_of(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     op.touch = false;
     sink.simple(shard.get(&mut op, &key).map_or("none", |value| value.type_name()));
     Ok(())
@@ -53,7 +56,7 @@ fn touch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let mut touched = 0;
     for name in args.rest(1) {
         let key = context.key_of(name);
-        let (shard, mut op) = context.shard(&key);
+        let (shard, mut op) = context.shard(&key)?;
         op.touch = true;
         touched += usize::from(shard.touch(&mut op, &key));
     }
@@ -76,23 +79,23 @@ fn renamenx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
 /// Says whether the key has got the other name.
 fn rename_key(context: &mut Context<'_, '_>, args: &Args<'_>, only_free: bool) -> Result<bool, Error> {
     let (from, to) = (context.key(args, 1), context.key(args, 2));
-    let (shard, mut op) = context.shard(&from);
+    let (shard, mut op) = context.shard(&from)?;
     if !shard.exists(&mut op, &from) {
         return Err(ErrorCode::NoSuchKey.into());
     }
     if from.bytes() == to.bytes() {
         return Ok(false);
     }
-    let (shard, mut op) = context.shard(&to);
+    let (shard, mut op) = context.shard(&to)?;
     if only_free && shard.exists(&mut op, &to) {
         return Ok(false);
     }
     // Removed first, and not overwritten: the new key counts as such.
     let garbage = shard.remove(&mut op, &to);
     context.discard(garbage.unwrap_or_default());
-    let (shard, mut op) = context.shard(&from);
+    let (shard, mut op) = context.shard(&from)?;
     let Some(content) = shard.take(&mut op, &from) else { return Ok(false) };
-    let (shard, mut op) = context.shard(&to);
+    let (shard, mut op) = context.shard(&to)?;
     let garbage = shard.put(&mut op, &to, content);
     context.discard(garbage);
     context.written(&to);
@@ -116,17 +119,17 @@ fn move_to(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         return Err(Error::err(SAME_OBJECT));
     }
     let key = context.key(args, 1);
-    let (shard, mut op) = context.shard_in(to_db, &key);
+    let (shard, mut op) = context.shard_in(to_db, &key)?;
     if shard.exists(&mut op, &key) {
         sink.int(0);
         return Ok(());
     }
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let Some(content) = shard.take(&mut op, &key) else {
         sink.int(0);
         return Ok(());
     };
-    let (shard, mut op) = context.shard_in(to_db, &key);
+    let (shard, mut op) = context.shard_in(to_db, &key)?;
     let garbage = shard.put(&mut op, &key, content);
     context.discard(garbage);
     context.written_in(to_db, &key);
@@ -153,17 +156,17 @@ fn copy(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     if to_db == context.db && from.bytes() == to.bytes() {
         return Err(Error::err(SAME_OBJECT));
     }
-    let (shard, mut op) = context.shard(&from);
+    let (shard, mut op) = context.shard(&from)?;
     let is_there = shard.get(&mut op, &from).is_some();
-    let (shard, mut op) = context.shard_in(to_db, &to);
+    let (shard, mut op) = context.shard_in(to_db, &to)?;
     let taken = !replace && shard.exists(&mut op, &to);
-    let (shard, mut op) = context.shard(&from);
+    let (shard, mut op) = context.shard(&from)?;
     let content = if is_there && !taken { shard.copy(&mut op, &from) } else { None };
     let Some(content) = content else {
         sink.int(0);
         return Ok(());
     };
-    let (shard, mut op) = context.shard_in(to_db, &to);
+    let (shard, mut op) = context.shard_in(to_db, &to)?;
     let old = shard.remove(&mut op, &to);
     let garbage = shard.put(&mut op, &to, content);
     context.discard(old.unwrap_or_default());

@@ -37,7 +37,7 @@ pub(super) fn read<'c>(
     context: &'c mut Context<'_, '_>,
     key: &Key<'_>,
 ) -> Result<Option<HashRef<'c>>, Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     Ok(shard.get_hash(&mut op, key)?)
 }
 
@@ -46,7 +46,7 @@ pub(super) fn look<'c>(
     context: &'c mut Context<'_, '_>,
     key: &Key<'_>,
 ) -> Result<Option<HashRef<'c>>, Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     Ok(shard.peek_hash(&mut op, key)?)
 }
 
@@ -69,7 +69,7 @@ fn set_fields(context: &mut Context<'_, '_>, args: &Args<'_>) -> Result<usize, E
     }
     let key = context.key(args, 1);
     let limits = context.hash_limits();
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let created = shard.change_hash(&mut op, &key, true, limits, |hash| {
         hash.announce((args.len() - 2) / 2);
         let pairs = (2..args.len()).step_by(2);
@@ -84,7 +84,7 @@ fn set_fields(context: &mut Context<'_, '_>, args: &Args<'_>) -> Result<usize, E
 fn hsetnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
     let limits = context.hash_limits();
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let set = shard.change_hash(&mut op, &key, true, limits, |hash| {
         let absent = !hash.view().contains(args.bytes(2));
         if absent {
@@ -138,7 +138,7 @@ fn remove_fields(
 ) -> Result<usize, Error> {
     let key = context.key(args, 1);
     let limits = context.hash_limits();
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let mut gone = Vec::new();
     let found = shard.change_hash(&mut op, &key, false, limits, |hash| {
         for field in args.rest(first) {
@@ -155,7 +155,7 @@ fn remove_fields(
     if !gone.is_empty() {
         removed(context, &key, &gone);
         context.notify(notify::HASH, "hdel", &key);
-        context.notify_if_gone(&key);
+        context.notify_if_gone(&key)?;
     }
     Ok(gone.len())
 }
@@ -255,7 +255,7 @@ fn change_field(
     let key = context.key(args, 1);
     let field = args.bytes(2);
     let limits = context.hash_limits();
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let mut expire_ms = None;
     let changed = shard.change_hash(&mut op, &key, true, limits, |hash| {
         let value = match next(hash.view().get(field)) {

@@ -144,7 +144,7 @@ fn expire(
         outcome::DONE
     })?;
     let key = context.key(args, 1);
-    touched.tell(context, &key, Some(at));
+    touched.tell(context, &key, Some(at))?;
     Ok(())
 }
 
@@ -160,10 +160,10 @@ impl Touched<'_> {
         !self.deleted.is_empty() || !self.changed.is_empty()
     }
     /// Events and effects: fields were given an expiry (or lost it: `None`), or were deleted by it.
-    fn tell(&self, context: &mut Context<'_, '_>, key: &Key<'_>, at: Option<u64>) {
+    fn tell(&self, context: &mut Context<'_, '_>, key: &Key<'_>, at: Option<u64>) -> Result<(), Error> {
         if !self.deleted.is_empty() {
             removed(context, key, &self.deleted);
-            context.guard(key).count_expired_fields(self.deleted.len());
+            context.guard(key)?.count_expired_fields(self.deleted.len());
             context.notify(notify::HASH, "hexpired", key);
         }
         if !self.changed.is_empty() {
@@ -179,9 +179,10 @@ impl Touched<'_> {
                 context.notify(notify::HASH, if at.is_some() { "hexpire" } else { "hpersist" }, key);
             }
         }
-        if !self.deleted.is_empty() && context.is_gone(key) {
+        if !self.deleted.is_empty() && context.is_gone(key)? {
             context.notify(notify::GENERIC, "del", key);
         }
+        Ok(())
     }
 }
 
@@ -194,7 +195,7 @@ fn change_fields<'a>(
 ) -> Result<(), Error> {
     let key = context.key(args, 1);
     let limits = context.hash_limits();
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     sink.array(args.len() - first);
     let found = shard.change_hash(&mut op, &key, false, limits, |hash| {
         for field in args.rest(first) {
@@ -231,7 +232,7 @@ fn hpersist(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
         }
     })?;
     let key = context.key(args, 1);
-    touched.tell(context, &key, None);
+    touched.tell(context, &key, None)?;
     Ok(())
 }
 
@@ -390,7 +391,7 @@ fn set_fields(
         // The server adds the key and removes it again.
         context.notify(notify::NEW, "new", &key);
     }
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     shard.change_hash(&mut op, &key, !expired, limits, |hash| {
         for index in (first..args.len()).step_by(2) {
             let field = args.bytes(index);
@@ -420,9 +421,9 @@ fn set_fields(
         context.notify(notify::HASH, "hexpire", &key);
     }
     if expired {
-        context.guard(&key).count_expired_fields((args.len() - first) / 2);
+        context.guard(&key)?.count_expired_fields((args.len() - first) / 2);
         context.notify(notify::HASH, "hexpired", &key);
-        context.notify_if_gone(&key);
+        context.notify_if_gone(&key)?;
     }
     Ok(())
 }
@@ -438,7 +439,7 @@ fn hgetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     let at = options.expire_at(args, now_ms)?;
     let limits = context.hash_limits();
     let mut touched = Touched::default();
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     sink.array(args.len() - first);
     let found = shard.change_hash(&mut op, &key, false, limits, |hash| {
         for field in args.rest(first) {
@@ -470,6 +471,6 @@ fn hgetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     if found.is_none() {
         args.rest(first).for_each(|_| sink.null());
     }
-    touched.tell(context, &key, at);
+    touched.tell(context, &key, at)?;
     Ok(())
 }

@@ -58,7 +58,7 @@ fn pfadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
             }
             if changed {
                 hll::forget_count(&mut bytes);
-                put_bytes(context, &key, bytes, Expiry::Keep);
+                put_bytes(context, &key, bytes, Expiry::Keep)?;
             }
             changed
         }
@@ -92,7 +92,7 @@ fn add_dense(context: &mut Context<'_, '_>, args: &Args<'_>, key: &Key<'_>) -> R
 }
 
 fn write(context: &mut Context<'_, '_>, key: &Key<'_>, at: usize, bytes: &[u8]) -> Result<(), Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     shard.set_range(&mut op, key, at, bytes)?;
     Ok(())
 }
@@ -143,7 +143,7 @@ fn pfmerge(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     let max = sparse_bytes_max(context);
     let mut bytes = own.unwrap_or_else(hll::create);
     union.write_into(&mut bytes, dense, max)?;
-    put_bytes(context, &key, bytes, Expiry::Keep);
+    put_bytes(context, &key, bytes, Expiry::Keep)?;
     context.notify(notify::STRING, "pfadd", &key);
     sink.ok();
     Ok(())
@@ -189,7 +189,7 @@ fn make_dense(context: &mut Context<'_, '_>, key: &Key<'_>, bytes: &[u8]) -> Res
     if hll::is_dense(bytes) {
         return Ok(false);
     }
-    put_bytes(context, key, hll::to_dense(bytes)?, Expiry::Keep);
+    put_bytes(context, key, hll::to_dense(bytes)?, Expiry::Keep)?;
     Ok(true)
 }
 

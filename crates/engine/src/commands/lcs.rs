@@ -89,7 +89,7 @@ fn lcs(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 /// A copy of a key's string: both must be at hand, whichever shards they are in.
 fn string(context: &mut Context<'_, '_>, args: &Args<'_>, index: usize) -> Result<Vec<u8>, Error> {
     let key = context.key(args, index);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let Some(value) = shard.get(&mut op, &key) else { return Ok(Vec::new()) };
     let mut digits = Digits::default();
     let bytes = value.as_bytes(&mut digits);

@@ -39,7 +39,7 @@ fn usage(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
         at += 2;
     }
     let key = context.key(args, 2);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     match shard.info(&mut op, &key) {
         Some(info) => sink.int(info.memory_bytes as i64),
         None => sink.null(),

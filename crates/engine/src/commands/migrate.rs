@@ -9,6 +9,7 @@ use crate::carrier::Cargo;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
+use crate::keys::{self, MIGRATE_KEY_AT, MIGRATE_OPTIONS_AT};
 use crate::reply::ReplySink;
 
 use super::dump;
@@ -19,22 +20,18 @@ pub(super) const LIST: &[Entry] = &[("MIGRATE", Scope::Keys, migrate)];
 const TIMEOUT_MS: u64 = 1000;
 /// A day is longer than any transfer.
 const TIMEOUT_MS_MAX: u64 = 86_400_000;
-/// Where the key stands, or an empty text before KEYS.
-const KEY_AT: usize = 3;
 
 #[derive(Default)]
 struct Options {
     copy: bool,
     replace: bool,
     credentials: Vec<Vec<u8>>,
-    /// Where the keys of KEYS begin.
-    keys_at: Option<usize>,
 }
 
 impl Options {
     fn parse(args: &Args<'_>) -> Result<Self, Error> {
         let mut options = Self::default();
-        let mut at = 6;
+        let mut at = MIGRATE_OPTIONS_AT;
         while at < args.len() {
             let more = args.len() - at - 1;
             if args.is(at, "COPY") {
@@ -48,12 +45,11 @@ impl Options {
                 options.credentials = vec![args.bytes(at + 1).to_vec(), args.bytes(at + 2).to_vec()];
                 at += 2;
             } else if args.is(at, "KEYS") {
-                if !args.bytes(KEY_AT).is_empty() {
+                if !args.bytes(MIGRATE_KEY_AT).is_empty() {
                     return Err(Error::err(
                         "When using MIGRATE KEYS option, the key argument must be set to the empty string",
                     ));
                 }
-                options.keys_at = Some(at + 1);
                 break;
             } else {
                 return Err(ErrorCode::Syntax.into());
@@ -68,11 +64,11 @@ fn migrate(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     let options = Options::parse(args)?;
     let (timeout_ms, target_db) = (args.int(5)?, args.int(4)?);
     let timeout_ms = u64::try_from(timeout_ms).ok().filter(|ms| *ms > 0).unwrap_or(TIMEOUT_MS);
-    let places = options.keys_at.map_or(KEY_AT..KEY_AT + 1, |at| at..args.len());
-    let mut items = Vec::new();
+    let (mut places, mut items) = (Vec::new(), Vec::new());
+    keys::each(args, |index| places.push(index));
     for index in places {
         let key = context.key(args, index);
-        items.extend(dump::item(context, &key));
+        items.extend(dump::item(context, &key)?);
     }
     if items.is_empty() {
         sink.simple("NOKEY");

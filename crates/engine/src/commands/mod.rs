@@ -6,7 +6,7 @@
 //! ```text
 //! fn getdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
 //!     let key = context.key(args, 1);                       // places count as in RESP: 0 is the name
-//!     let (shard, mut op) = context.shard(&key);            // its shard is locked: Scope::Keys
+//!     let (shard, mut op) = context.shard(&key)?;            // its shard is locked: Scope::Keys
 //!     match shard.get(&mut op, &key) {
 //!         None => sink.null(),
 //!         Some(ValueRef::Object(_)) => return Err(ErrorCode::WrongType.into()),

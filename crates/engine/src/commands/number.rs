@@ -44,7 +44,7 @@ fn increment(
     by: i64,
 ) -> Result<(), Error> {
     let key = context.key(args, 1);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let value = shard.increment(&mut op, &key, by)?;
     context.notify(notify::STRING, "incrby", &key);
     sink.int(value);
@@ -57,7 +57,7 @@ fn incrbyfloat(
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
     let key = context.key(args, 1);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let old = match shard.peek(&mut op, &key) {
         None => Parsed::Finite(Extended::from(0)),
         Some(ValueRef::Int(value)) => Parsed::Finite(Extended::from(value)),

@@ -18,18 +18,22 @@ pub(super) const LIST: &[Entry] = &[
 ];
 
 /// What is known of a key, without counting an access. Without the key null is the answer.
-fn info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Option<KeyInfo> {
+fn info(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+) -> Result<Option<KeyInfo>, Error> {
     let key = context.key(args, 2);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let info = shard.info(&mut op, &key);
     if info.is_none() {
         sink.null();
     }
-    info
+    Ok(info)
 }
 
 fn encoding(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    if let Some(info) = info(context, args, sink) {
+    if let Some(info) = info(context, args, sink)? {
         sink.bulk(info.encoding.as_bytes());
     }
     Ok(())
@@ -37,7 +41,7 @@ fn encoding(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
 
 /// Always 1: no value belongs to two keys.
 fn refcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    if info(context, args, sink).is_some() {
+    if info(context, args, sink)?.is_some() {
         sink.int(1);
     }
     Ok(())
@@ -48,7 +52,7 @@ fn is_lfu(context: &Context<'_, '_>) -> bool {
 }
 
 fn idletime(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let Some(info) = info(context, args, sink) else { return Ok(()) };
+    let Some(info) = info(context, args, sink)? else { return Ok(()) };
     if is_lfu(context) {
         return Err(Error::err(
             "An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between \
@@ -60,7 +64,7 @@ fn idletime(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
 }
 
 fn freq(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let Some(info) = info(context, args, sink) else { return Ok(()) };
+    let Some(info) = info(context, args, sink)? else { return Ok(()) };
     if !is_lfu(context) {
         return Err(Error::err(
             "An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching \

@@ -36,14 +36,14 @@ pub(super) const LIST: &[Entry] = &[
 
 /// The set at a key, for reading.
 fn read<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<SetRef<'c>>, Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     Ok(shard.get_set(&mut op, key)?)
 }
 
 fn sadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
     let limits = context.set_limits();
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let added = shard.change_set(&mut op, &key, true, limits, |set| {
         set.announce(args.bytes(2), args.len() - 2);
         let added = args.rest(2).filter(|member| set.add(member)).count();
@@ -65,7 +65,7 @@ fn remove<'a>(
     members: impl Iterator<Item = &'a [u8]>,
 ) -> Result<Vec<&'a [u8]>, Error> {
     let limits = context.set_limits();
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     let gone = shard.change_set(&mut op, key, false, limits, |set| {
         let gone: Vec<&[u8]> = members.filter(|member| set.remove(member)).collect();
         Changed { changed: !gone.is_empty(), result: gone }
@@ -74,7 +74,7 @@ fn remove<'a>(
     if !gone.is_empty() {
         context.tell(key, "SREM", || gone.iter().copied());
         context.notify(notify::SET, "srem", key);
-        context.notify_if_gone(key);
+        context.notify_if_gone(key)?;
     }
     Ok(gone)
 }
@@ -88,13 +88,13 @@ fn srem(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 
 fn smove(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (from, to, member) = (context.key(args, 1), context.key(args, 2), args.bytes(3));
-    let (shard, mut op) = context.shard(&from);
+    let (shard, mut op) = context.shard(&from)?;
     let Some(source) = shard.peek(&mut op, &from) else {
         sink.int(0);
         return Ok(());
     };
     let contains = source.as_set().ok_or(ErrorCode::WrongType)?.contains(member);
-    let (shard, mut op) = context.shard(&to);
+    let (shard, mut op) = context.shard(&to)?;
     if shard.peek(&mut op, &to).is_some_and(|value| value.as_set().is_none()) {
         return Err(ErrorCode::WrongType.into());
     }
@@ -104,7 +104,7 @@ fn smove(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     }
     remove(context, &from, std::iter::once(member))?;
     let limits = context.set_limits();
-    let (shard, mut op) = context.shard(&to);
+    let (shard, mut op) = context.shard(&to)?;
     let added = shard.change_set(&mut op, &to, true, limits, |set| {
         if set.view().is_empty() {
             set.announce(member, 1);
@@ -155,7 +155,7 @@ fn spop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         }
         return Ok(());
     };
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let len = match shard.peek(&mut op, &key) {
         None => 0,
         Some(value) => value.as_set().ok_or(ErrorCode::WrongType)?.len(),
@@ -173,7 +173,7 @@ fn spop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 
 /// SPOP of everything.
 fn pop_all(context: &mut Context<'_, '_>, key: &Key<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     if let Some(set) = shard.peek(&mut op, key).and_then(|value| value.as_set()) {
         sink.set(set.len());
         set.iter().for_each(|member| sink.bulk(&member));
@@ -195,9 +195,9 @@ fn pop_some(
     let limits = context.set_limits();
     let mut gone: Vec<Vec<u8>> = Vec::new();
     let popped = context.with_dice(|context, dice| {
-        let (shard, mut op) = context.shard(key);
+        let (shard, mut op) = context.shard(key)?;
         let wanted = op.sink.wants();
-        shard.change_set(&mut op, key, false, limits, |set| {
+        let popped = shard.change_set(&mut op, key, false, limits, |set| {
             let pop = |_: &usize| {
                 let taken = |member: &[u8]| {
                     sink.bulk(member);
@@ -209,13 +209,14 @@ fn pop_some(
             };
             let popped = (0..count).take_while(pop).count();
             Changed { result: popped, changed: popped > 0 }
-        })
+        })?;
+        Ok::<_, Error>(popped)
     })?;
     let popped = popped.unwrap_or(0);
     if popped > 0 {
         context.tell(key, "SREM", || gone.iter().map(Vec::as_slice));
         context.notify(notify::SET, "spop", key);
-        context.notify_if_gone(key);
+        context.notify_if_gone(key)?;
     }
     Ok(popped)
 }
@@ -331,10 +332,16 @@ fn build(context: &Context<'_, '_>, fill: impl FnOnce(&mut SetMut<'_>)) -> Set {
     set
 }
 
-fn store(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, event: &str, result: Set) {
+fn store(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+    event: &str,
+    result: Set,
+) -> Result<(), Error> {
     let key = context.key(args, 1);
     sink.count(result.view().len());
-    context.store(&key, (notify::SET, event), Object::Set(result));
+    context.store(&key, (notify::SET, event), Object::Set(result))
 }
 
 fn sinterstore(
@@ -356,8 +363,7 @@ fn sinterstore(
         });
         set.settle_ints();
     });
-    store(context, args, sink, "sinterstore", result);
-    Ok(())
+    store(context, args, sink, "sinterstore", result)
 }
 
 fn union(context: &Context<'_, '_>, keys: &[Key<'_>]) -> Set {
@@ -388,8 +394,7 @@ fn sunionstore(
 ) -> Result<(), Error> {
     let keys = look_up(context, args, 2..args.len())?;
     let result = union(context, &keys);
-    store(context, args, sink, "sunionstore", result);
-    Ok(())
+    store(context, args, sink, "sunionstore", result)
 }
 
 /// The members of the first set that no other has: by looking each of them up, or, where the others are together so
@@ -430,8 +435,7 @@ fn sdiff(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
 fn sdiffstore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let keys = look_up(context, args, 2..args.len())?;
     let result = difference(context, &keys);
-    store(context, args, sink, "sdiffstore", result);
-    Ok(())
+    store(context, args, sink, "sdiffstore", result)
 }
 
 fn sscan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {

@@ -82,7 +82,7 @@ struct Source {
 
 fn source(context: &mut Context<'_, '_>, args: &Args<'_>) -> Result<Source, Error> {
     let key = context.key(args, 1);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let Some(value) = shard.get(&mut op, &key) else {
         return Ok(Source { elements: Vec::new(), is_set: false });
     };
@@ -102,11 +102,11 @@ fn source(context: &mut Context<'_, '_>, args: &Args<'_>) -> Result<Source, Erro
 }
 
 /// What a pattern stands for with an element in place of its `*`: a string, or with `->` a field of a hash.
-fn look_up(context: &mut Context<'_, '_>, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
+fn look_up(context: &mut Context<'_, '_>, pattern: &[u8], element: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     if pattern == b"#" {
-        return Some(element.to_vec());
+        return Ok(Some(element.to_vec()));
     }
-    let star = pattern.iter().position(|&byte| byte == b'*')?;
+    let Some(star) = pattern.iter().position(|&byte| byte == b'*') else { return Ok(None) };
     let (before, behind) = (&pattern[..star], &pattern[star + 1..]);
     let arrow = behind.windows(2).position(|pair| pair == b"->").filter(|&at| at + 2 < behind.len());
     let (behind, field) = match arrow {
@@ -115,13 +115,13 @@ fn look_up(context: &mut Context<'_, '_>, pattern: &[u8], element: &[u8]) -> Opt
     };
     let name = [before, element, behind].concat();
     let key = context.key_of(&name);
-    let (shard, mut op) = context.shard(&key);
-    let value = shard.get(&mut op, &key)?;
-    match (field, value) {
+    let (shard, mut op) = context.shard(&key)?;
+    let Some(value) = shard.get(&mut op, &key) else { return Ok(None) };
+    Ok(match (field, value) {
         (Some(field), ValueRef::Object(ObjectRef::Hash(hash))) => hash.get(field).map(<[u8]>::to_vec),
         (Some(_), _) => None,
         (None, value) => value.as_bytes(&mut Digits::default()).map(<[u8]>::to_vec),
-    }
+    })
 }
 
 fn weight(text: &[u8]) -> Result<f64, Error> {
@@ -144,7 +144,7 @@ fn order(
         for element in elements.drain(..) {
             let weight = match options.by {
                 None => weight(&element)?,
-                Some(by) => look_up(context, by, &element).map_or(Ok(0.0), |text| weight(&text))?,
+                Some(by) => look_up(context, by, &element)?.map_or(Ok(0.0), |text| weight(&text))?,
             };
             weighed.push((weight, element));
         }
@@ -155,8 +155,10 @@ fn order(
     match options.by {
         None => elements.sort_by(|one, two| turn(one.cmp(two))),
         Some(by) => {
-            let mut named: Vec<_> =
-                elements.drain(..).map(|element| (look_up(context, by, &element), element)).collect();
+            let mut named = Vec::with_capacity(elements.len());
+            for element in elements.drain(..) {
+                named.push((look_up(context, by, &element)?, element));
+            }
             named.sort_by(|one, two| turn(one.0.cmp(&two.0)));
             elements.extend(named.into_iter().map(|(_, element)| element));
         }
@@ -197,7 +199,6 @@ fn sort(
         Some(name) => store(context, sink, shown, &options, name),
         None => reply(context, sink, shown, &options),
     }
-    Ok(())
 }
 
 /// What the command table cannot say: STORE's key must be allowed, and for BY and GET every key.
@@ -226,19 +227,20 @@ fn reply(
     sink: &mut ReplySink<'_>,
     shown: &[Box<[u8]>],
     options: &Options<'_>,
-) {
+) -> Result<(), Error> {
     sink.array(shown.len() * options.get.len().max(1));
     for element in shown {
         if options.get.is_empty() {
             sink.bulk(element);
         }
         for pattern in &options.get {
-            match look_up(context, pattern, element) {
+            match look_up(context, pattern, element)? {
                 Some(value) => sink.bulk(&value),
                 None => sink.null(),
             }
         }
     }
+    Ok(())
 }
 
 fn store(
@@ -247,7 +249,7 @@ fn store(
     shown: &[Box<[u8]>],
     options: &Options<'_>,
     name: &[u8],
-) {
+) -> Result<(), Error> {
     let limit = ListLimit::from_config(context.engine.settings.list_max_listpack_size.load(Relaxed));
     let mut list = List::default();
     for element in shown {
@@ -255,16 +257,16 @@ fn store(
             list.push(End::Back, element, limit);
         }
         for pattern in &options.get {
-            let value = look_up(context, pattern, element).unwrap_or_default();
+            let value = look_up(context, pattern, element)?.unwrap_or_default();
             list.push(End::Back, &value, limit);
         }
     }
     let (key, len) = (context.key_of(name), list.len());
     if len == 0 {
-        context.delete(&key);
+        context.delete(&key)?;
     } else {
         let value = NewValue::Object(Box::new(Object::List(list)));
-        let (shard, mut op) = context.shard(&key);
+        let (shard, mut op) = context.shard(&key)?;
         let (garbage, _) = shard.set(&mut op, &key, value, Expiry::None);
         context.discard(garbage);
         context.notify(notify::LIST, "sortstore", &key);
@@ -272,4 +274,5 @@ fn store(
         context.written(&key);
     }
     sink.count(len);
+    Ok(())
 }

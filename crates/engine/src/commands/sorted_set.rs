@@ -30,7 +30,7 @@ pub(super) fn read<'c>(
     context: &'c mut Context<'_, '_>,
     key: &Key<'_>,
 ) -> Result<Option<SortedSetRef<'c>>, Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     Ok(shard.get_sorted_set(&mut op, key)?)
 }
 
@@ -42,7 +42,7 @@ pub(super) fn score_text(score: f64) -> Vec<u8> {
 
 /// Tells of members that got a score.
 pub(super) fn tell_scores(context: &mut Context<'_, '_>, key: &Key<'_>, scores: &[(&[u8], f64)]) {
-    let (_, op) = context.shard(key);
+    let Ok((_, op)) = context.shard(key) else { return };
     if !op.sink.wants() {
         return;
     }
@@ -162,7 +162,7 @@ pub(super) fn add(
     let longest = pairs.iter().map(|(member, _)| member.len()).max().unwrap_or(0);
     let key = context.key(args, 1);
     let limits = context.sorted_set_limits();
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let wanted = op.sink.wants();
     let done = shard.change_sorted_set(&mut op, &key, !options.xx, limits, |set| {
         set.announce(pairs.len(), longest);
@@ -208,14 +208,14 @@ pub(super) fn add(
 fn zrem(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
     let limits = context.sorted_set_limits();
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let gone = shard.change_sorted_set(&mut op, &key, false, limits, |set| {
         let gone: Vec<&[u8]> = args.rest(2).filter(|member| set.remove(member).is_some()).collect();
         Changed { changed: !gone.is_empty(), result: gone }
     })?;
     let gone = gone.unwrap_or_default();
     if !gone.is_empty() {
-        removed(context, &key, "zrem", || gone.iter().copied());
+        removed(context, &key, "zrem", || gone.iter().copied())?;
     }
     sink.count(gone.len());
     Ok(())
@@ -227,10 +227,10 @@ pub(super) fn removed<'m, I: IntoIterator<Item = &'m [u8]>>(
     key: &Key<'_>,
     event: &str,
     members: impl FnOnce() -> I,
-) {
+) -> Result<(), Error> {
     context.tell(key, "ZREM", members);
     context.notify(notify::ZSET, event, key);
-    context.notify_if_gone(key);
+    context.notify_if_gone(key)
 }
 
 fn zcard(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {

@@ -125,7 +125,7 @@ impl<'k> Request<'k> {
         }
         let keys: Vec<Key<'k>> = (at + 1..=at + count).map(|place| context.key(args, place)).collect();
         for key in &keys {
-            let (shard, mut op) = context.shard(key);
+            let (shard, mut op) = context.shard(key)?;
             Source::of(shard.get(&mut op, key))?;
         }
         let mut request = Self {
@@ -313,7 +313,7 @@ fn store(
     SortedSetMut::new(&mut result, limits, backing).settle();
     let target = context.key(args, 1);
     sink.count(result.view().len());
-    context.store(&target, (notify::ZSET, event), Object::SortedSet(result));
+    context.store(&target, (notify::ZSET, event), Object::SortedSet(result))?;
     Ok(())
 }
 

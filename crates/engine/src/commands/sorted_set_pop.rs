@@ -43,7 +43,7 @@ type Taken = Vec<(Vec<u8>, f64)>;
 
 /// How many members the sorted set at a key has; 0 without the key.
 fn len(context: &mut Context<'_, '_>, key: &Key<'_>) -> Result<usize, Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     match shard.peek(&mut op, key) {
         None => Ok(0),
         Some(value) => Ok(value.as_sorted_set().ok_or(ErrorCode::WrongType)?.len()),
@@ -53,7 +53,7 @@ fn len(context: &mut Context<'_, '_>, key: &Key<'_>) -> Result<usize, Error> {
 /// Takes up to `count` members from an end, which come in that order.
 fn take(context: &mut Context<'_, '_>, key: &Key<'_>, end: End, count: usize) -> Result<Taken, Error> {
     let limits = context.sorted_set_limits();
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     let mut taken = Taken::new();
     shard.change_sorted_set(&mut op, key, false, limits, |set| {
         let len = set.view().len();
@@ -65,7 +65,7 @@ fn take(context: &mut Context<'_, '_>, key: &Key<'_>, end: End, count: usize) ->
         taken.reverse();
     }
     if !taken.is_empty() {
-        removed(context, key, end.event(), || taken.iter().map(|(member, _)| member.as_slice()));
+        removed(context, key, end.event(), || taken.iter().map(|(member, _)| member.as_slice()))?;
     }
     Ok(taken)
 }
@@ -112,7 +112,7 @@ fn pop_one(
     end: End,
 ) -> Result<(), Error> {
     let limits = context.sorted_set_limits();
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     let wanted = op.sink.wants();
     let mut member = Vec::new();
     let taken = shard.change_sorted_set(&mut op, key, false, limits, |set| {
@@ -130,7 +130,7 @@ fn pop_one(
     })?;
     match taken {
         None => sink.array(0),
-        Some(true) => removed(context, key, end.event(), || [member.as_slice()]),
+        Some(true) => removed(context, key, end.event(), || [member.as_slice()])?,
         Some(false) => {}
     }
     Ok(())

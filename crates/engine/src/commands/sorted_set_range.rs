@@ -255,7 +255,7 @@ fn zrangestore(
         });
     }
     sink.count(result.view().len());
-    context.store(&target, (notify::ZSET, "zrangestore"), Object::SortedSet(result));
+    context.store(&target, (notify::ZSET, "zrangestore"), Object::SortedSet(result))?;
     Ok(())
 }
 
@@ -313,7 +313,7 @@ fn remove_range(
     let bounds = Bounds::parse(args, by, (2, 3))?;
     let key = context.key(args, 1);
     let limits = context.sorted_set_limits();
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let wanted = op.sink.wants();
     let mut gone: Vec<Vec<u8>> = Vec::new();
     let count = shard.change_sorted_set(&mut op, &key, false, limits, |set| {
@@ -327,7 +327,7 @@ fn remove_range(
     })?;
     let count = count.unwrap_or(0);
     if count > 0 {
-        removed(context, &key, event, || gone.iter().map(Vec::as_slice));
+        removed(context, &key, event, || gone.iter().map(Vec::as_slice))?;
     }
     sink.count(count);
     Ok(())

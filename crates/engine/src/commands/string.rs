@@ -35,7 +35,7 @@ fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 
 #[inline]
 fn get_key(context: &mut Context<'_, '_>, key: &Key<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     match shard.get(&mut op, key) {
         None => sink.null(),
         Some(ValueRef::Object(_)) => return Err(ErrorCode::WrongType.into()),
@@ -49,21 +49,22 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     if args.len() > 3 {
         return set_with(context, args, sink);
     }
-    put(context, &context.key(args, 1), args.bytes(2), Expiry::None);
+    put(context, &context.key(args, 1), args.bytes(2), Expiry::None)?;
     sink.ok();
     Ok(())
 }
 
 /// Sets a key whatever it was. The time, if there is one, has not come.
 #[inline]
-fn put(context: &mut Context<'_, '_>, key: &Key<'_>, value: &[u8], expiry: Expiry) {
-    let (shard, mut op) = context.shard(key);
+fn put(context: &mut Context<'_, '_>, key: &Key<'_>, value: &[u8], expiry: Expiry) -> Result<(), Error> {
+    let (shard, mut op) = context.shard(key)?;
     let (garbage, _) = shard.set(&mut op, key, NewValue::string(value), expiry);
     context.discard(garbage);
     context.notify(notify::STRING, "set", key);
     if matches!(expiry, Expiry::At(_)) {
         context.notify(notify::GENERIC, "expire", key);
     }
+    Ok(())
 }
 
 fn set_with(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
@@ -82,9 +83,9 @@ fn set_with(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
     }
     match at_ms.filter(|&at_ms| at_ms <= context.now_ms) {
         Some(_) => {
-            context.expire_now(&key);
+            context.expire_now(&key)?;
         }
-        None => put(context, &key, args.bytes(2), options.expiry(at_ms)),
+        None => put(context, &key, args.bytes(2), options.expiry(at_ms))?,
     }
     if !options.get {
         sink.ok();
@@ -99,7 +100,7 @@ fn holds(
     condition: Condition,
     args: &Args<'_>,
 ) -> Result<bool, Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     Ok(match condition {
         Condition::Always => true,
         Condition::Absent => !shard.exists(&mut op, key),
@@ -123,7 +124,7 @@ fn getex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let at_ms = options.at_ms(args, context.now_ms)?;
     let key = context.key(args, 1);
     let now_ms = context.now_ms;
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     match shard.get(&mut op, &key) {
         None => {
             sink.null();
@@ -134,7 +135,7 @@ fn getex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     }
     match at_ms {
         Some(at_ms) if at_ms <= now_ms => {
-            context.expire_now(&key);
+            context.expire_now(&key)?;
         }
         Some(at_ms) => {
             shard.set_expire_ms(&mut op, &key, Some(at_ms));
@@ -152,21 +153,21 @@ fn getex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
 fn getdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
     get_key(context, &key, sink)?;
-    context.delete(&key);
+    context.delete(&key)?;
     Ok(())
 }
 
 fn getset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
     get_key(context, &key, sink)?;
-    put(context, &key, args.bytes(2), Expiry::None);
+    put(context, &key, args.bytes(2), Expiry::None)?;
     Ok(())
 }
 
 fn delifeq(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
     let equal = holds(context, &key, Condition::Equal(2), args)?;
-    sink.int(i64::from(equal && context.delete(&key)));
+    sink.int(i64::from(equal && context.delete(&key)?));
     Ok(())
 }
 
@@ -174,7 +175,7 @@ fn setnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let key = context.key(args, 1);
     let absent = holds(context, &key, Condition::Absent, args)?;
     if absent {
-        put(context, &key, args.bytes(2), Expiry::None);
+        put(context, &key, args.bytes(2), Expiry::None)?;
     }
     sink.int(i64::from(absent));
     Ok(())
@@ -195,7 +196,7 @@ fn set_for(
     unit: expiry::Unit,
 ) -> Result<(), Error> {
     let at_ms = expiry::time(args, 2, unit, context.now_ms)?;
-    put(context, &context.key(args, 1), args.bytes(3), Expiry::At(at_ms));
+    put(context, &context.key(args, 1), args.bytes(3), Expiry::At(at_ms))?;
     sink.ok();
     Ok(())
 }
@@ -204,7 +205,7 @@ fn mget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     sink.array(args.len() - 1);
     for index in 1..args.len() {
         let key = args.nth_key(&context.engine.keyspace, index - 1, index);
-        let (shard, mut op) = context.shard(&key);
+        let (shard, mut op) = context.shard(&key)?;
         match shard.get(&mut op, &key) {
             // What is no string is null too.
             Some(value) => sink.value(&value),
@@ -216,7 +217,7 @@ fn mget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 
 fn mset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     check_pairs(args)?;
-    put_pairs(context, args, 1..args.len(), Expiry::None);
+    put_pairs(context, args, 1..args.len(), Expiry::None)?;
     sink.ok();
     Ok(())
 }
@@ -225,7 +226,7 @@ fn msetnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     check_pairs(args)?;
     let free = all_hold(context, args, 1..args.len(), Condition::Absent)?;
     if free {
-        put_pairs(context, args, 1..args.len(), Expiry::None);
+        put_pairs(context, args, 1..args.len(), Expiry::None)?;
     }
     sink.int(i64::from(free));
     Ok(())
@@ -250,11 +251,17 @@ fn all_hold(
     Ok(true)
 }
 
-fn put_pairs(context: &mut Context<'_, '_>, args: &Args<'_>, pairs: std::ops::Range<usize>, expiry: Expiry) {
+fn put_pairs(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    pairs: std::ops::Range<usize>,
+    expiry: Expiry,
+) -> Result<(), Error> {
     for (at, index) in pairs.step_by(2).enumerate() {
         let key = args.nth_key(&context.engine.keyspace, at, index);
-        put(context, &key, args.bytes(index + 1), expiry);
+        put(context, &key, args.bytes(index + 1), expiry)?;
     }
+    Ok(())
 }
 
 fn msetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
@@ -270,11 +277,11 @@ fn msetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
         sink.int(0);
         return Ok(());
     }
-    put_pairs(context, args, pairs.clone(), options.expiry(at_ms));
+    put_pairs(context, args, pairs.clone(), options.expiry(at_ms))?;
     if at_ms.is_some_and(|at_ms| at_ms <= context.now_ms) {
         // The keys are set and gone at once, and both is told.
         for index in pairs.step_by(2) {
-            context.expire_now(&context.key(args, index));
+            context.expire_now(&context.key(args, index))?;
         }
     }
     sink.int(1);
@@ -283,7 +290,7 @@ fn msetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
 
 fn strlen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     match shard.get(&mut op, &key) {
         None => sink.int(0),
         Some(value) => sink.count(value.string_len().ok_or(ErrorCode::WrongType)?),

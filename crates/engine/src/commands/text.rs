@@ -28,13 +28,13 @@ fn check_len(context: &Context<'_, '_>, len: usize, more: usize) -> Result<(), E
 
 fn append(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (key, bytes) = (context.key(args, 1), args.bytes(2));
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let old = match shard.peek(&mut op, &key) {
         None => 0,
         Some(value) => value.string_len().ok_or(ErrorCode::WrongType)?,
     };
     check_len(context, old, bytes.len())?;
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let len = shard.append(&mut op, &key, bytes)?;
     context.notify(notify::STRING, "append", &key);
     sink.count(len);
@@ -45,7 +45,7 @@ fn setrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
     let offset = args.int(2)?;
     let offset = usize::try_from(offset).map_err(|_| Error::err("offset is out of range"))?;
     let (key, bytes) = (context.key(args, 1), args.bytes(3));
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let old = match shard.peek(&mut op, &key) {
         None => 0,
         Some(value) => value.string_len().ok_or(ErrorCode::WrongType)?,
@@ -55,7 +55,7 @@ fn setrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
         return Ok(());
     }
     check_len(context, offset, bytes.len())?;
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let len = shard.set_range(&mut op, &key, offset, bytes)?;
     context.notify(notify::STRING, "setrange", &key);
     sink.count(len);
@@ -65,7 +65,7 @@ fn setrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
 fn getrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (start, end) = (args.int(2)?, args.int(3)?);
     let key = context.key(args, 1);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let Some(value) = shard.get(&mut op, &key) else {
         sink.bulk(b"");
         return Ok(());

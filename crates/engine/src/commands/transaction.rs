@@ -64,7 +64,7 @@ fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
         }
         let room = watched.len() < WATCHED_MAX;
         let key = context.key_of(name);
-        let (shard, mut op) = context.shard(&key);
+        let (shard, mut op) = context.shard(&key)?;
         // An expired key goes now, so that its going does not count as a write later.
         let there = shard.exists(&mut op, &key);
         let version = room.then(|| shard.watches().add(db, key.hash())).flatten();

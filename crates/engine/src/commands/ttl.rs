@@ -90,7 +90,7 @@ fn set_expiry(
     let conditions = Conditions::read(args)?;
     let at_ms = any_time(args, 2, unit, context.now_ms)?;
     let (key, now_ms) = (context.key(args, 1), context.now_ms);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let Some(old_ms) = shard.expire_ms(&mut op, &key) else {
         sink.int(0);
         return Ok(());
@@ -100,7 +100,7 @@ fn set_expiry(
         return Ok(());
     }
     if at_ms <= now_ms {
-        context.expire_now(&key);
+        context.expire_now(&key)?;
     } else {
         shard.set_expire_ms(&mut op, &key, Some(at_ms));
         context.notify(notify::GENERIC, "expire", &key);
@@ -146,7 +146,7 @@ fn show_expiry(
     unit: Unit,
 ) -> Result<(), Error> {
     let (key, now_ms) = (context.key(args, 1), context.now_ms);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     op.touch = false;
     if shard.get(&mut op, &key).is_none() {
         sink.int(-2);
@@ -164,7 +164,7 @@ fn show_expiry(
 
 fn persist(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let expires = shard.expire_ms(&mut op, &key).flatten().is_some();
     if expires {
         shard.set_expire_ms(&mut op, &key, None);

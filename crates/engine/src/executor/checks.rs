@@ -71,7 +71,7 @@ impl Core<'_> {
         if session.in_resp2_pubsub() {
             check_subscriber(spec)?;
         }
-        if self.engine.pause.until_ms.load(Relaxed) != 0
+        if self.engine.pause.is_on()
             && let Some(until_ms) = self.paused(spec, session)
         {
             return Ok(Verdict::Pause(until_ms));

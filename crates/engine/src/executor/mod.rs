@@ -201,18 +201,18 @@ impl<'e> Executor<'e> {
             let batch = self.worker.enter();
             self.core.dispatch(Tier::Batch(&batch), postponed.what, &args, session, output)
         };
-        match ran {
-            Ran::Done => true,
-            Ran::Paused(_) => {
-                session.info.set_flag(client_flag::BLOCKED, true);
-                false
-            }
+        let ran = match ran {
             Ran::NeedsWorld => {
                 let world = self.worker.world();
-                self.core.dispatch(Tier::World(&world), postponed.what, &args, session, output);
-                true
+                self.core.dispatch(Tier::World(&world), postponed.what, &args, session, output)
             }
-        }
+            ran => ran,
+        };
+        // A pause may have begun meanwhile.
+        let paused = matches!(ran, Ran::Paused(_));
+        session.info.set_flag(client_flag::BLOCKED, paused || session.is_waiting());
+        session.held -= u32::from(!paused);
+        !paused
     }
 
     /// Ends the session's blocked request and writes its answer. `false`: somebody has served it meanwhile, and the
@@ -300,6 +300,7 @@ impl Core<'_> {
     /// A new batch: one look at the clock.
     fn begin(&mut self) {
         self.now_ms = self.engine.clock.now_ms();
+        self.engine.pause.look(self.now_ms);
         self.charged_ns = 0;
         self.quick.clear();
         self.engine.stats.begin(self.stats);
@@ -321,7 +322,7 @@ impl Core<'_> {
         self.local.effects.ahead = requests.ahead(at, lent.bytes, &self.engine.keyspace, before);
         let texts = Texts::default();
         let args = requests.args(request, lent.bytes, &texts);
-        let until_ms = if lent.session.is_waiting() {
+        let until_ms = if lent.session.must_queue() {
             0
         } else {
             match self.dispatch(tier, request.what, &args, lent.session, lent.output) {
@@ -338,6 +339,7 @@ impl Core<'_> {
                 }
             }
         };
+        lent.session.held += 1;
         let postponed = Postponed { what: request.what, args: args.to_owned_args(), until_ms };
         host.postpone(connection, channel, postponed);
         Ran::Done

@@ -95,13 +95,13 @@ impl Core<'_> {
             && session.acl_epoch == engine.acl.epoch()
             && session.authenticated
             && session.user.all
-            && session.wait.is_none()
+            && !session.must_queue()
             && session.transaction.is_none()
             && session.subscriptions.is_none()
             && session.caching.is_none()
             && session.reply_mode == ReplyMode::On
             && session.info.flags.load(Relaxed) & (client_flag::TRACKING | client_flag::NO_TOUCH) == 0
-            && engine.pause.until_ms.load(Relaxed) == 0
+            && !engine.pause.is_on()
             && engine.settings.notify_flags.load(Relaxed) == 0
             && self.has_room()
             && !engine.is_monitored()

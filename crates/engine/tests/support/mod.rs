@@ -272,6 +272,21 @@ impl Bench {
         show(&self.one(client, command))
     }
 
+    /// Runs the requests of a client that were postponed, in their order, until one cannot run yet.
+    pub(crate) fn resume(&mut self, client: u32) -> Vec<Reply> {
+        while let Some(at) = self.clients.postponed.iter().position(|(whose, _)| *whose == client) {
+            let Client { session, output, .. } = self.clients.list.get_mut(&client).expect("a client");
+            if session.is_waiting()
+                || !self.executor.run_owned(&self.clients.postponed[at].1, session, output)
+            {
+                break;
+            }
+            self.clients.postponed.remove(at);
+        }
+        self.deliver();
+        self.take(client)
+    }
+
     /// Ends the wait of a client.
     pub(crate) fn end_wait(&mut self, client: u32, end: End) -> Vec<Reply> {
         let Client { session, output, .. } = self.clients.list.get_mut(&client).expect("a client");

@@ -96,6 +96,7 @@ impl Worker<'_> {
             self.lend(index, channel);
             let Some((session, output)) = self.io.client(index, channel) else { return };
             if cancelled {
+                session.drop_held();
                 ReplySink::new(output, session.wire).error_code(ErrorCode::Cancelled);
                 self.settle(index);
                 continue;

@@ -98,8 +98,19 @@ impl<'b> Guards<'b> {
     /// The guard of a shard. Panics as [`Guards::shard`] does.
     #[inline]
     pub fn shard_by_id(&mut self, id: u32) -> &mut ShardGuard<'b> {
+        self.find(id).expect("the shard is among those that were locked")
+    }
+
+    /// The guard of a key's shard, if it is among those that were locked.
+    #[inline]
+    pub fn find_shard(&mut self, key: &Key<'_>) -> Option<&mut ShardGuard<'b>> {
+        self.find(self.keyspace.shard_of(key))
+    }
+
+    #[inline]
+    fn find(&mut self, id: u32) -> Option<&mut ShardGuard<'b>> {
         let (keyspace, counters) = (self.keyspace, self.counters);
-        let found = match &mut self.held {
+        match &mut self.held {
             Held::One(guard) => (guard.id() == id).then_some(guard),
             Held::Many(guards) => {
                 guards.binary_search_by_key(&id, ShardGuard::id).ok().map(|at| &mut guards[at])
@@ -120,8 +131,7 @@ impl<'b> Guards<'b> {
                 }
                 current.as_mut()
             }
-        };
-        found.expect("a command uses the keys that it has declared")
+        }
     }
 
     /// A key's value as it stands, borrowed together with others: for commands that read several keys at once. First

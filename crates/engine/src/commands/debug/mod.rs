@@ -238,7 +238,7 @@ fn look<R>(
     what: impl FnOnce(&str, ValueRef<'_>) -> R,
 ) -> Result<R, Error> {
     let key = context.key(args, 2);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let Some(info) = shard.info(&mut op, &key) else { return Err(ErrorCode::NoSuchKey.into()) };
     op.touch = false;
     match shard.get(&mut op, &key) {
@@ -253,7 +253,7 @@ fn object(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     let now_ms = context.now_ms;
     let info = {
         let key = context.key(args, 2);
-        let (shard, mut op) = context.shard(&key);
+        let (shard, mut op) = context.shard(&key)?;
         shard.info(&mut op, &key).ok_or(ErrorCode::NoSuchKey)?
     };
     let (serialized, list) = look(context, args, |_, value| {
@@ -326,7 +326,7 @@ fn populate(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
             value.resize(size, 0);
         }
         let key = context.key_of(&name);
-        let (shard, mut op) = context.shard(&key);
+        let (shard, mut op) = context.shard(&key)?;
         if !shard.exists(&mut op, &key) {
             let (garbage, _) = shard.set(&mut op, &key, NewValue::string(&value), Expiry::None);
             context.discard(garbage);
@@ -349,7 +349,7 @@ fn dataset_digest(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplyS
             });
             for (name, value) in found {
                 let key = context.key_of(&name);
-                let (shard, mut op) = context.shard(&key);
+                let (shard, mut op) = context.shard(&key)?;
                 let expire_ms = shard.expire_ms(&mut op, &key).flatten();
                 sum.add(Digest::of_key(db, &name, value, expire_ms));
             }
@@ -367,7 +367,7 @@ fn digest_value(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut Reply
     sink.array(args.len() - 2);
     for index in 2..args.len() {
         let key = context.key(args, index);
-        let (shard, mut op) = context.shard(&key);
+        let (shard, mut op) = context.shard(&key)?;
         op.touch = false;
         let digest = shard.get(&mut op, &key).map(Digest::of_value).unwrap_or_default();
         sink.simple(&digest.hex());

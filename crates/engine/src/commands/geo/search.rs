@@ -316,7 +316,7 @@ fn run(
     sink.count(found.len());
     let target = context.key(args, target);
     let event = if matches!(kind, Kind::Radius { .. }) { "georadiusstore" } else { "geosearchstore" };
-    context.store(&target, (notify::ZSET, event), Object::SortedSet(result));
+    context.store(&target, (notify::ZSET, event), Object::SortedSet(result))?;
     Ok(())
 }
 

@@ -49,7 +49,7 @@ fn push(
 ) -> Result<(), Error> {
     let key = context.key(args, 1);
     let limit = limit(context);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let len = shard.change_list(&mut op, &key, create, |list| {
         if args.len() > 3 {
             list.expect(args.rest(2).map(<[u8]>::len).sum(), args.len() - 2, limit);
@@ -74,7 +74,7 @@ pub(super) fn lset(
         return Err(ErrorCode::NoSuchKey.into());
     }
     let (index, limit) = (args.int(2)?, limit(context));
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let set = shard.change_list(&mut op, &key, false, |list| match place(index, list.len()) {
         Some(index) => {
             // Counted as if nothing were taken away for it, as Valkey does.
@@ -102,7 +102,7 @@ pub(super) fn linsert(
     }
     let (key, limit) = (context.key(args, 1), limit(context));
     let (pivot, element) = (args.bytes(3), args.bytes(4));
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let len = shard.change_list(&mut op, &key, false, |list| {
         let Some(index) = list.iter().position(|other| other == pivot) else { return Changed::no(None) };
         list.insert(index + usize::from(behind), element, limit);
@@ -126,7 +126,7 @@ pub(super) fn lrem(
 ) -> Result<(), Error> {
     let count = args.int_in(2, -i64::MAX..=i64::MAX)?;
     let (key, limit) = (context.key(args, 1), limit(context));
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let removed = shard.change_list(&mut op, &key, false, |list| {
         let removed = list.remove(count, args.bytes(3), limit);
         Changed { result: (removed, list.is_empty()), changed: removed > 0 }
@@ -149,7 +149,7 @@ pub(super) fn ltrim(
 ) -> Result<(), Error> {
     let (start, end) = (args.int(2)?, args.int(3)?);
     let (key, limit) = (context.key(args, 1), limit(context));
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let Some(len) = as_list(shard.peek(&mut op, &key))?.map(ListRef::len) else {
         sink.ok();
         return Ok(());
@@ -158,9 +158,9 @@ pub(super) fn ltrim(
     context.notify(notify::LIST, "ltrim", &key);
     if kept.is_empty() {
         // The whole list goes when no lock is held.
-        context.delete(&key);
+        context.delete(&key)?;
     } else {
-        let (shard, mut op) = context.shard(&key);
+        let (shard, mut op) = context.shard(&key)?;
         shard.change_list(&mut op, &key, false, |list| {
             list.trim(kept.start, kept.end, limit);
             Changed { result: (), changed: kept.len() < len }

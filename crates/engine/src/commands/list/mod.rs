@@ -53,7 +53,7 @@ fn limit(context: &Context<'_, '_>) -> ListLimit {
 /// The list at a key, for reading.
 #[inline]
 fn find<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<ListRef<'c>>, Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     as_list(shard.get(&mut op, key))
 }
 
@@ -67,7 +67,7 @@ fn as_list(value: Option<ValueRef<'_>>) -> Result<Option<ListRef<'_>>, Error> {
 
 /// Whether a key holds a list, before a write to it; another type is an error.
 fn is_list(context: &mut Context<'_, '_>, key: &Key<'_>) -> Result<bool, Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     as_list(shard.peek(&mut op, key)).map(|list| list.is_some())
 }
 

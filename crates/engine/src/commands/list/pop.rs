@@ -62,7 +62,7 @@ pub(super) fn take(
     taken: impl FnOnce(&[u8]),
 ) -> Result<bool, Error> {
     let limit = limit(context);
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     let emptied = shard.change_list(&mut op, key, false, |list| {
         list.pop(end, limit, taken);
         Changed::yes(list.is_empty())
@@ -80,7 +80,7 @@ pub(super) fn take_many(
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
     let limit = limit(context);
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     let emptied = shard.change_list(&mut op, key, false, |list| {
         let count = count.min(list.len());
         sink.array(count);
@@ -201,7 +201,7 @@ pub(super) fn move_between(
     let limit = limit(context);
     let same = from.bytes() == to.bytes();
     let mut element = Vec::new();
-    let (shard, mut op) = context.shard(from);
+    let (shard, mut op) = context.shard(from)?;
     let emptied = shard.change_list(&mut op, from, false, |list| {
         list.pop(pop_end, limit, |bytes| element.extend_from_slice(bytes));
         if same {
@@ -210,7 +210,7 @@ pub(super) fn move_between(
         Changed::yes(list.is_empty())
     })?;
     if !same {
-        let (shard, mut op) = context.shard(to);
+        let (shard, mut op) = context.shard(to)?;
         shard.change_list(&mut op, to, true, |list| {
             list.push(push_end, &element, limit);
             Changed::yes(())

@@ -150,7 +150,7 @@ pub(super) fn xadd(
     }
     let key = context.key(args, 1);
     let now_ms = context.now_ms;
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let outcome = shard.change_stream(&mut op, &key, !options.no_create, |stream| {
         let log = stream.log_mut();
         let added = append(log, want, now_ms, |log, id| {
@@ -213,7 +213,7 @@ fn change<R>(
     key: &Key<'_>,
     change: impl FnOnce(&mut Stream) -> Changed<R>,
 ) -> Result<Option<R>, Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     Ok(shard.change_stream(&mut op, key, false, change)?)
 }
 
@@ -285,7 +285,7 @@ pub(super) fn xsetid(
         at += 2;
     }
     let key = context.key(args, 1);
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let outcome = shard.change_beside_entries(&mut op, &key, |stream| {
         let outcome = set_id(stream.log_mut(), id, entries_added, max_deleted_id);
         Changed { changed: outcome.is_ok(), result: outcome }

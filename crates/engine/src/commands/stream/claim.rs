@@ -97,7 +97,7 @@ pub(super) fn xclaim(
     let now_ms = context.now_ms;
     let Request { ids, claim, last_id } = Request::parse(args, now_ms)?;
     sink.deferred();
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let done = shard.change_beside_entries(&mut op, &key, |stream| {
         let mut done = Done::default();
         let Some((log, mut group)) = stream.group_mut(names.0) else { return Changed::no(done) };
@@ -180,7 +180,7 @@ pub(super) fn xautoclaim(
     let min_idle_ms = u64::try_from(min_idle).unwrap_or(0);
     let claim =
         StreamClaim { now_ms, min_idle_ms, delivered_ms: now_ms, deliveries: None, just_id, force: false };
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let result = shard.change_beside_entries(&mut op, &key, |stream| {
         let Some((log, mut group)) = stream.group_mut(names.0) else { return Changed::no(None) };
         let (consumer, new_consumer) = group.find_or_create_consumer(names.1, now_ms);

@@ -73,7 +73,7 @@ pub(super) fn create(
         return Err(subcommand_syntax(args));
     }
     let id = if args.bytes(4) == b"$" { last_id } else { strict_id(args.bytes(4))? };
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let add = |stream: &mut Stream| {
         let created = stream.create_group(name, Group::new(id, entries_read));
         Changed { result: created, changed: created }
@@ -129,7 +129,7 @@ fn change<R: Default>(
     name: &[u8],
     change: impl FnOnce(&mut Group) -> Changed<R>,
 ) -> Result<R, Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     let result = shard.change_beside_entries(&mut op, key, |stream| match stream.group_mut(name) {
         Some((_, mut group)) => change(&mut group),
         None => Changed::no(R::default()),
@@ -144,7 +144,7 @@ pub(super) fn destroy(
 ) -> Result<(), Error> {
     let (key, name) = (context.key(args, 2), args.bytes(3));
     find(context, &key)?.ok_or_else(key_required)?;
-    let (shard, mut op) = context.shard(&key);
+    let (shard, mut op) = context.shard(&key)?;
     let removed = shard.change_beside_entries(&mut op, &key, |stream| {
         let removed = stream.remove_group(name);
         Changed { changed: removed.is_some(), result: removed }

@@ -165,7 +165,7 @@ fn reply_entry(sink: &mut ReplySink<'_>, entry: &Entry<'_>) {
 
 /// The stream at a key, for reading.
 fn find<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<&'c Stream>, Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     match shard.get(&mut op, key) {
         None => Ok(None),
         Some(ValueRef::Object(ObjectRef::Stream(stream))) => Ok(Some(stream)),
@@ -180,7 +180,7 @@ fn shown(bytes: &[u8]) -> Cow<'_, str> {
 
 /// Tells the effects stream of a change in a stream: a command and its arguments without the key.
 fn tell(context: &mut Context<'_, '_>, key: &Key<'_>, command: &str, arguments: &[&[u8]]) {
-    let (shard, mut op) = context.shard(key);
+    let Ok((shard, mut op)) = context.shard(key) else { return };
     if !op.sink.wants() {
         return;
     }

@@ -348,7 +348,7 @@ fn read_one(
 ) -> Result<(), Error> {
     let (now_ms, wanted) = (context.now_ms, context.local.effects.is_wanted());
     let mut deliveries = Vec::new();
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     let result = shard.change_beside_entries(&mut op, key, |stream| {
         let Some((log, mut group)) = stream.group_mut(group_name) else { return Changed::no(None) };
         let (consumer, is_new) = group.find_or_create_consumer(consumer_name, now_ms);
@@ -461,7 +461,7 @@ pub(super) fn find_group<'c>(
     key: &Key<'_>,
     name: &[u8],
 ) -> Result<&'c Group, Error> {
-    let (shard, mut op) = context.shard(key);
+    let (shard, mut op) = context.shard(key)?;
     let group = match shard.get(&mut op, key) {
         None => None,
         Some(ValueRef::Object(ObjectRef::Stream(stream))) => stream.group(name),

@@ -1,0 +1,69 @@
+//! Owns: CLIENT PAUSE and requests that come meanwhile: nothing overtakes what it holds, and it leaves nothing behind.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use support::{Bench, show};
+use weft_engine::reply::Protocol;
+
+const PROTOCOLS: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
+
+fn shown(replies: &[weft_protocol::reply::Reply]) -> Vec<String> {
+    replies.iter().map(show).collect()
+}
+
+fn batch(bench: &mut Bench, client: u32, commands: &[&str]) -> Vec<String> {
+    let commands = commands.iter().map(ToString::to_string).collect();
+    shown(&bench.run_batch(&[(client, commands)])[0])
+}
+
+#[test]
+fn nothing_overtakes_what_a_pause_holds() {
+    for protocol in PROTOCOLS {
+        let mut bench = Bench::new();
+        let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(protocol));
+        bench.text(b, "SET k old");
+        bench.text(a, "CLIENT PAUSE 700 WRITE");
+        assert_eq!(batch(&mut bench, b, &["GET k", "SET k new", "GET k", "PING"]), ["old"], "{protocol:?}");
+        assert!(batch(&mut bench, b, &["GET k", "HGET k f"]).is_empty(), "a later batch waits behind them");
+        assert_eq!(bench.text(a, "GET k"), "old", "others go on");
+        assert!(bench.resume(b).is_empty(), "it is not over");
+        bench.pass(700);
+        let wrong_type = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+        assert_eq!(shown(&bench.resume(b)), ["OK", "new", "PONG", "new", wrong_type], "{protocol:?}");
+        assert_eq!(batch(&mut bench, b, &["GET k"]), ["new"], "nothing is held any more");
+    }
+}
+
+#[test]
+fn what_a_second_pause_holds_again_keeps_its_place() {
+    for protocol in PROTOCOLS {
+        for command in ["SET k new", "FLUSHALL", "SORT s BY x_* STORE d"] {
+            let mut bench = Bench::new();
+            let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(protocol));
+            bench.text(b, "RPUSH s 1");
+            bench.text(a, "CLIENT PAUSE 100 ALL");
+            assert!(batch(&mut bench, b, &["LLEN s", command, "PING"]).is_empty());
+            bench.pass(100);
+            bench.text(a, "CLIENT PAUSE 100 WRITE");
+            assert_eq!(shown(&bench.resume(b)), ["1"], "{command} waits again");
+            assert!(batch(&mut bench, b, &["LLEN s"]).is_empty());
+            bench.pass(100);
+            assert_eq!(bench.resume(b).len(), 3, "{command}, PING and LLEN");
+        }
+    }
+}
+
+#[test]
+fn a_pause_that_is_over_is_forgotten() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    bench.text(a, "CLIENT PAUSE 100 WRITE");
+    bench.pass(99);
+    bench.text(a, "PING");
+    assert!(bench.engine.pause.is_on(), "one millisecond is left");
+    bench.pass(1);
+    bench.text(a, "PING");
+    assert!(!bench.engine.pause.is_on());
+}
