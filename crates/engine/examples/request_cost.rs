@@ -6,15 +6,12 @@
 //! divided by the requests in between. What takes elements out of a collection finds the same number of them there,
 //! whatever REPEATS is: enough for [`REPEATS_MAX`].
 
-use std::sync::Arc;
+#[path = "support/worker.rs"]
+mod worker;
 
-use weft_engine::mailbox::Address;
-use weft_engine::reply::{Output, Protocol, Wire};
-use weft_engine::requests::{BATCH_MAX, Origin};
-use weft_engine::session::{ConnectionInfo, Session};
-use weft_engine::{Engine, Executor, Host, Lent, Postponed, Requests, Setup};
-use weft_protocol::{Limits, Outcome, request::Texts, resp, respb};
-use weft_store::{Config, Keyspace, SystemClock};
+use weft_engine::reply::Protocol;
+use weft_engine::requests::BATCH_MAX;
+use worker::{Worker, encode};
 
 /// Keys in use.
 const KEYS: usize = 1024;
@@ -25,29 +22,6 @@ const REPEATS_MAX: usize = 64;
 /// Elements of a collection that elements are taken out of.
 const ELEMENTS: usize = (REPEATS_MAX + 2) * BATCHES * BATCH_MAX;
 
-/// One client.
-struct Client {
-    session: Session,
-    output: Output,
-    bytes: Vec<u8>,
-}
-
-impl Host for Client {
-    fn lend(&mut self, _: u32, _: u16) -> Option<Lent<'_>> {
-        Some(Lent {
-            session: &mut self.session,
-            output: &mut self.output,
-            bytes: &self.bytes,
-            shared_bytes: usize::MAX,
-        })
-    }
-    fn outgrew(&mut self, _: u32, _: u16, _: weft_engine::reply::OutputPlace) {}
-    fn postpone(&mut self, _: u32, _: u16, request: Postponed) {
-        panic!("nothing is to wait: {request:?}")
-    }
-    fn ran(&mut self, _: u32, _: u16) {}
-}
-
 fn main() {
     let usage = "usage: request_cost WIRE-COMMAND REPEATS, such as resp-get 3";
     let mut args = std::env::args().skip(1);
@@ -57,32 +31,19 @@ fn main() {
     let (wire, command) = workload.split_once('-').expect(usage);
     let protocol = if wire == "respb" { Protocol::Respb } else { Protocol::Resp2 };
 
-    // The same key for every run, so that runs count the same.
-    let hasher = weft_store::KeyHasher::with_seed(7);
-    let keyspace = Keyspace::new(Config { shards: 256, hasher, ..Config::default() });
-    let setup = Setup { keyspace, clock: Box::new(SystemClock), workers: 1 };
-    let engine: &Engine = Box::leak(Box::new(Engine::new(setup)));
-    let address = Address { worker: 0, channel: 0, connection: 0 };
-    let session =
-        engine.connect(address, Wire { protocol, channel: 0 }, Arc::new(ConnectionInfo::default()), None);
-    let mut worker = Worker {
-        executor: Executor::new(engine, 0, 7).expect("the keyspace has places"),
-        client: Client { session, output: Output::default(), bytes: Vec::new() },
-        requests: Requests::default(),
-        protocol,
-    };
+    let mut worker = Worker::new(protocol, 1, 1);
     // Every key is there before.
     for first in (0..KEYS).step_by(BATCH_MAX) {
-        worker.run(&batch("set", first, protocol));
+        worker.run(&[batch("set", first, protocol)]);
     }
     if matches!(command, "rpop" | "spop" | "zpopmin") {
         let fill = format!("{command}-fill");
         for first in (0..ELEMENTS).step_by(BATCH_MAX) {
-            worker.run(&batch(&fill, first, protocol));
+            worker.run(&[batch(&fill, first, protocol)]);
         }
     }
-    let batches: Vec<Vec<u8>> =
-        (0..2 * KEYS).step_by(BATCH_MAX).map(|first| batch(command, first, protocol)).collect();
+    let batches: Vec<[Vec<u8>; 1]> =
+        (0..2 * KEYS).step_by(BATCH_MAX).map(|first| [batch(command, first, protocol)]).collect();
     batches.iter().for_each(|batch| {
         worker.run(batch);
     });
@@ -125,58 +86,7 @@ fn batch(command: &str, first: usize, protocol: Protocol) -> Vec<u8> {
             "mset" => words.extend((0..10).flat_map(|more| [key(more), vec![b'v'; 16]])),
             _ => panic!("no workload {command}"),
         }
-        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        if protocol == Protocol::Respb {
-            respb::encode::RequestWriter::new(&mut bytes, 0).command(&words, respb::encode::Mode::Exact);
-        } else {
-            resp::encode::request(None, &Texts(&words), &mut bytes);
-        }
+        encode(&words, protocol, &mut bytes);
     }
     bytes
-}
-
-/// A worker with one client.
-struct Worker {
-    executor: Executor<'static>,
-    client: Client,
-    requests: Requests,
-    protocol: Protocol,
-}
-
-impl Worker {
-    /// Decodes and runs a batch; gives the length of the replies.
-    fn run(&mut self, batch: &[u8]) -> usize {
-        let (requests, keyspace) = (&mut self.requests, &self.executor.engine().keyspace);
-        let origin = Origin { connection: 0, channel: 0, db: 0 };
-        let mut at = 0;
-        if self.protocol == Protocol::Respb {
-            let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
-            loop {
-                at = requests.repeat_respb(keyspace, origin, (batch, at), &decoder);
-                let Outcome::Complete(frame) = decoder.decode(&batch[at..], requests.visitor()) else {
-                    break;
-                };
-                requests.end_respb(keyspace, origin, frame.frame, (batch, at));
-                at += frame.len;
-            }
-        } else {
-            let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
-            loop {
-                at = requests.repeat_resp(keyspace, origin, (batch, at));
-                let Outcome::Complete(frame) = decoder.decode(&batch[at..], requests.visitor()) else {
-                    break;
-                };
-                requests.end_resp(keyspace, origin, (batch, at));
-                at += frame.len;
-            }
-        }
-        assert_eq!(at, batch.len(), "every request is whole");
-        self.client.bytes.clear();
-        self.client.bytes.extend_from_slice(batch);
-        self.executor.run(requests, &mut self.client);
-        requests.clear();
-        let replies = self.client.output.len();
-        self.client.output.clear();
-        replies
-    }
 }

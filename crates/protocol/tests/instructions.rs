@@ -1,5 +1,6 @@
 //! Guards the cost of decoding: instructions per command, counted by callgrind, against `instructions.json`.
 
+#[allow(dead_code)]
 #[path = "support/callgrind.rs"]
 mod callgrind;
 

@@ -27,7 +27,7 @@ pub(crate) fn judge(workload: &str, count: f64, baseline: f64, ceiling: f64) -> 
 }
 
 /// An example, built by the test so that it cannot be stale.
-fn build(package: &str, example: &str) -> PathBuf {
+pub(crate) fn build(package: &str, example: &str) -> PathBuf {
     let build = ["build", "--quiet", "--release", "--package", package, "--example", example];
     let status = Command::new(env!("CARGO")).args(build).status().expect("cargo runs");
     assert!(status.success(), "the example {example} does not build");
@@ -37,17 +37,49 @@ fn build(package: &str, example: &str) -> PathBuf {
     release.join("examples").join(example)
 }
 
-/// Instructions of one run, commands that it took.
-fn run(example: &Path, workload: &str, repeats: u64) -> (u64, u64) {
+/// Runs an example under callgrind; gives what it printed and what callgrind said.
+fn callgrind(options: &[&str], example: &Path, args: &[&str]) -> (String, String) {
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg("--tool=callgrind")
+        .args(options)
         .arg(example)
-        .args([workload, &repeats.to_string()])
+        .args(args)
         .output()
         .expect("valgrind counts the instructions and is not installed: apt-get install valgrind, or make packages");
-    let (stdout, stderr) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr).into_owned());
-    assert!(output.status.success(), "valgrind failed on {workload}:\n{stderr}");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "valgrind failed on {}, {args:?}:\n{stderr}", example.display());
+    (stdout, stderr)
+}
+
+/// Instructions of the parts of one run: of what is inside the functions that `counted` names, up to each call of one
+/// that `ends` names; and a line that the example printed for each. Both names are patterns of callgrind's.
+pub(crate) fn parts(example: &Path, counted: &str, ends: &str) -> Vec<(String, u64)> {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("parts-{}", std::process::id()));
+    let options = [
+        format!("--callgrind-out-file={}", file.display()),
+        "--combine-dumps=yes".to_owned(),
+        format!("--toggle-collect={counted}"),
+        format!("--dump-before={ends}"),
+    ];
+    let (stdout, _) = callgrind(&options.each_ref().map(String::as_str), example, &[]);
+    let profile = std::fs::read_to_string(&file).expect("callgrind has written its counts");
+    std::fs::remove_file(&file).expect("it is ours");
+    let mut totals: Vec<u64> = profile
+        .lines()
+        .filter_map(|line| line.strip_prefix("totals: "))
+        .map(|total| total.trim().parse().expect("a number"))
+        .collect();
+    // What comes behind the last call.
+    totals.pop();
+    assert_eq!(totals.len(), stdout.lines().count(), "a line for each part:\n{stdout}");
+    stdout.lines().map(str::to_owned).zip(totals).collect()
+}
+
+/// Instructions of one run, commands that it took.
+fn run(example: &Path, workload: &str, repeats: u64) -> (u64, u64) {
+    let args = [workload, &repeats.to_string()];
+    let (stdout, stderr) = callgrind(&["--callgrind-out-file=/dev/null"], example, &args);
     let commands = stdout.split(' ').next().and_then(|text| text.parse().ok());
     let collected = stderr.lines().find_map(|line| line.split_once("Collected : "));
     let instructions = collected.and_then(|(_, text)| text.trim().parse().ok());
