@@ -32,6 +32,7 @@ type Cache[K comparable, V any] struct {
 
 	closing    sync.Mutex // guards background against Close
 	closed     bool
+	ended      chan struct{}  // made by Close, closed when background is over
 	background sync.WaitGroup // goroutines that load, refresh and track
 }
 
@@ -71,14 +72,27 @@ func New[K comparable, V any](t Transport, codec Codec[V], options Options[K, V]
 	return c, nil
 }
 
-// Close ends loads and refreshes that are under way, and waits for them. The Transport is not closed.
+// Close ends loads and refreshes that are under way, whose callers get ErrClosed, and waits for them, for CloseTimeout: a loader may not heed
+// its context, and then it is ErrStillLoading. Called again, it waits again. The Transport is not closed.
 func (c *Cache[K, V]) Close() error {
 	c.closing.Lock()
-	c.closed = true
+	if !c.closed {
+		c.closed, c.ended = true, make(chan struct{})
+		go func() { // ends with the last loader
+			c.background.Wait()
+			close(c.ended)
+		}()
+	}
 	c.closing.Unlock()
 	c.cancel()
-	c.background.Wait()
-	return nil
+	timer := time.NewTimer(c.options.CloseTimeout)
+	defer timer.Stop()
+	select {
+	case <-c.ended:
+		return nil
+	case <-timer.C:
+		return ErrStillLoading
+	}
 }
 
 // spawn runs fn on a goroutine that Close waits for. It reports false when the cache is closed.

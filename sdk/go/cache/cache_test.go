@@ -362,6 +362,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 		{Prefix: "p", TTL: time.Minute, Jitter: 1},
 		{Prefix: "p", TTL: time.Minute, EarlyRefresh: -1},
 		{Prefix: "p", TTL: time.Minute, LeaseTTL: time.Millisecond},
+		{Prefix: "p", TTL: time.Minute, CloseTimeout: cache.Off},
 		{Prefix: "p", TTL: time.Minute, Version: -1},
 	} {
 		if _, err := cache.New(store, cache.JSON[user]{}, o); err == nil {

@@ -16,6 +16,9 @@ var (
 	ErrClosed = errors.New("cache: closed")
 	// ErrTooLarge says that a value's encoding is over Options.ValueBytesMax. It was not stored.
 	ErrTooLarge = errors.New("cache: the value is larger than ValueBytesMax")
+	// ErrStillLoading is returned by Close when loaders, or operations of the store, have not ended within Options.CloseTimeout. Nobody waits
+	// for them any more, and what they come to is not stored.
+	ErrStillLoading = errors.New("cache: closed while loads go on that do not heed their context")
 	// ErrLoadTimeout says that a loader took longer than Options.LoadTimeout.
 	ErrLoadTimeout = errors.New("cache: loading took longer than LoadTimeout")
 	// ErrNoTracking is returned by a Tracker whose store cannot tell of changes.

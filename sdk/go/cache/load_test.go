@@ -632,3 +632,39 @@ func TestClose(t *testing.T) {
 		t.Error(r)
 	}
 }
+
+// TestCloseWithLoaderThatHangs has loaders not heed their context when the cache is closed: their callers and Close go on, and what comes later
+// is not stored.
+func TestCloseWithLoaderThatHangs(t *testing.T) {
+	ctx := testContext(t)
+	store := newStore()
+	c := newCache(t, store, func(o *options) { o.CloseTimeout = 20 * time.Millisecond })
+	loading, release := make(chan struct{}), make(chan struct{})
+	errs := make(chan error, 1)
+	go func() {
+		_, err := c.GetOrLoad(ctx, 1, func(context.Context, int64) (user, error) {
+			close(loading)
+			<-release
+			return user{1, "late"}, nil
+		})
+		errs <- err
+	}()
+	<-loading
+	closed := make(chan error, 1)
+	go func() { closed <- c.Close() }()
+	for what, got := range map[string]chan error{"Close": closed, "the caller": errs} {
+		select {
+		case err := <-got:
+			if want := map[string]error{"Close": cache.ErrStillLoading, "the caller": cache.ErrClosed}[what]; err != want {
+				t.Errorf("%s: %v, want %v", what, err, want)
+			}
+		case <-ctx.Done():
+			t.Fatal(what, "hangs")
+		}
+	}
+	close(release)
+	until(t, "the loader's end", func() bool { return c.Close() == nil })
+	if keys := store.Keys("user"); len(keys) != 0 {
+		t.Error("stored after Close:", keys)
+	}
+}

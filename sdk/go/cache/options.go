@@ -15,6 +15,8 @@ const (
 	DefaultLoadTimeout = 30 * time.Second
 	// DefaultStoreTimeout bounds each step of a load that the store has a part in.
 	DefaultStoreTimeout = time.Second
+	// DefaultCloseTimeout bounds Close.
+	DefaultCloseTimeout = 5 * time.Second
 	// DefaultRetryPause is how long a refresh that failed is not tried again, by any process.
 	DefaultRetryPause = time.Second
 	// DefaultCompressMin is the smallest payload that is compressed.
@@ -62,6 +64,8 @@ type Options[K comparable, V any] struct {
 	// StoreTimeout bounds each step of calls that have a loader: reading, taking leases, storing, each with all of its keys. Other calls
 	// have their context's end only.
 	StoreTimeout time.Duration
+	// CloseTimeout is how long Close waits for loaders that do not heed their context.
+	CloseTimeout time.Duration
 	// RetryPause is how long a refresh that failed is not tried again.
 	RetryPause time.Duration
 	// RefreshMax is how many refreshes run at once.
@@ -104,6 +108,7 @@ func (o *Options[K, V]) setDefaults() error {
 	def(&o.LoadTimeout, DefaultLoadTimeout)
 	def(&o.WaitMax, o.LoadTimeout)
 	def(&o.StoreTimeout, DefaultStoreTimeout)
+	def(&o.CloseTimeout, DefaultCloseTimeout)
 	def(&o.RetryPause, DefaultRetryPause)
 	def(&o.LocalTTL, DefaultLocalTTL)
 	for _, f := range []struct {
@@ -126,8 +131,8 @@ func (o *Options[K, V]) setDefaults() error {
 		return errors.New("cache: Options.Jitter is not between 0 and 0.9")
 	case o.EarlyRefresh < 0:
 		return errors.New("cache: Options.EarlyRefresh is negative")
-	case o.LoadTimeout < 0 || o.WaitMax < 0:
-		return errors.New("cache: LoadTimeout and WaitMax have no Off")
+	case o.LoadTimeout < 0 || o.WaitMax < 0 || o.CloseTimeout < 0:
+		return errors.New("cache: LoadTimeout, WaitMax and CloseTimeout have no Off")
 	case o.LeaseTTL < 10*time.Millisecond:
 		return errors.New("cache: Options.LeaseTTL is below 10 ms")
 	}
