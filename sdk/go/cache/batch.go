@@ -158,7 +158,7 @@ func (c *Cache[K, V]) SetMany(ctx context.Context, items []Item[K, V], options .
 }
 
 func (c *Cache[K, V]) setBatch(ctx context.Context, s *scratch[V], items []Item[K, V], t terms, failed func(i int, err error)) {
-	now := time.Now()
+	now := c.writing(ctx, &t)
 	s.key, s.value, s.ends = s.key[:0], s.value[:0], s.ends[:0]
 	ops := s.size(len(items))
 	stored := 0

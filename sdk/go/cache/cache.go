@@ -25,6 +25,7 @@ type Cache[K comparable, V any] struct {
 	local       *level[K, V] // nil without a first level
 	flights     flights[K, V]
 	refreshes   atomic.Int64 // under way
+	clock       *clock
 
 	ctx            context.Context // ends with Close
 	cancel         context.CancelFunc
@@ -51,7 +52,7 @@ func New[K comparable, V any](t Transport, codec Codec[V], options Options[K, V]
 	if err != nil {
 		return nil, err
 	}
-	c := &Cache[K, V]{transport: t, codec: codec, options: options, keys: k}
+	c := &Cache[K, V]{transport: t, codec: codec, options: options, keys: k, clock: newClock(t)}
 	for _, each := range append(options.Compressors, options.Compressor) {
 		if each == nil {
 			continue
@@ -243,7 +244,7 @@ func (c *Cache[K, V]) keepLocally(hash uint64, from stamp, key K, r *reading[V],
 	e := &localEntry[K, V]{key: key, value: r.value, state: r.state, load: r.load}
 	if r.fresh != 0 {
 		e.freshMs = r.fresh
-		e.fresh = max(ticks()+(r.fresh-time.Now().UnixMilli())*int64(time.Millisecond), 1)
+		e.fresh = max(ticks()+(r.fresh-c.now())*int64(time.Millisecond), 1)
 	}
 	weight := 2 * (r.bytes + len(c.keys.prefix))
 	if c.options.Weigh != nil {
@@ -266,7 +267,7 @@ func (c *Cache[K, V]) setWith(ctx context.Context, s *scratch[V], key *K, value 
 		return err
 	}
 	t := c.options.terms(options)
-	if s.value, err = c.encode(s, s.value[:0], value, &t, 0, time.Now()); err != nil {
+	if s.value, err = c.encode(s, s.value[:0], value, &t, 0, c.writing(ctx, &t)); err != nil {
 		return err
 	}
 	return c.store(ctx, s, t.ttl, t.soft, key, value)
@@ -311,7 +312,7 @@ func (c *Cache[K, V]) wrote(ctx context.Context, hash uint64, err error, key *K,
 	if value != nil {
 		r.state, r.value = stateValue, *value
 		if soft > 0 {
-			r.fresh = time.Now().Add(soft).UnixMilli()
+			r.fresh = c.now() + soft.Milliseconds()
 		}
 	}
 	c.keepLocally(hash, c.local.begin(hash), *key, &r, ttl)

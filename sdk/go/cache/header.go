@@ -19,7 +19,7 @@ import (
 //
 //	form:  7 6 5 version   4 3 2 compression   1 0 kind
 //
-// The checksum is over everything else. "fresh until" is in milliseconds since 1970, the load time in milliseconds, the size is that of
+// The checksum is over everything else. "fresh until" is in milliseconds since 1970 by the store's clock, the load time in milliseconds, the size is that of
 // the payload before it was compressed.
 const (
 	formatVersion = 1
@@ -69,7 +69,7 @@ type envelope struct {
 	codec       CodecID
 	kind        kind
 	compression Compression
-	fresh       int64         // kindTimed: milliseconds since 1970
+	fresh       int64         // kindTimed: milliseconds since 1970, by the store's clock
 	load        time.Duration // kindTimed
 	size        int           // compressed: bytes of the payload before
 	payload     []byte        // a part of what was parsed

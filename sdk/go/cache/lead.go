@@ -184,10 +184,8 @@ func (l *loading[K, V]) run(tasks []*task[K, V]) {
 			}
 		}
 	}
-	if c.ctx.Err() == nil {
-		// Not the load's context: it may have just ended, and the value is here.
-		c.fill(context.WithoutCancel(l.ctx), tasks, &l.terms, took)
-	}
+	// Not the load's context: it may have just ended, and the value is here.
+	c.fill(context.WithoutCancel(l.ctx), tasks, &l.terms, took)
 	for _, w := range tasks {
 		if w.flight != nil {
 			c.flights.leave(w.hash, w.key, w.flight)

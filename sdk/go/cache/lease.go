@@ -152,14 +152,14 @@ func (c *Cache[K, V]) renewing(ctx context.Context, tasks []*task[K, V], token [
 	}
 }
 
-// fill stores what was loaded, or that there is nothing, and gives the leases back. It never stores without a ticket: the key may have been
-// deleted since the value was read from the source.
+// fill stores what was loaded, or that there is nothing, and gives the leases back; when the cache is closed, just that. It never stores
+// without a ticket: the key may have been deleted since the value was read from the source.
 func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], t *terms, took time.Duration) {
 	within, bound := c.bound(ctx)
 	defer bound.end()
 	s := c.get()
 	defer c.put(s)
-	now := time.Now()
+	now := c.writing(ctx, t)
 	for len(tasks) > 0 {
 		n := min(len(tasks), c.options.BatchMax)
 		ops := s.size(n)[:0]
@@ -193,10 +193,11 @@ func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], t *terms, t
 }
 
 // fillOp makes the operation that a loaded task needs, if it needs one, appending its value to s.value.
-func (c *Cache[K, V]) fillOp(s *scratch[V], w *task[K, V], op *Op, t *terms, took time.Duration, now time.Time) bool {
+func (c *Cache[K, V]) fillOp(s *scratch[V], w *task[K, V], op *Op, t *terms, took time.Duration, now int64) bool {
 	op.Kind = OpFill
 	err := w.loaded.Err
 	switch {
+	case c.ctx.Err() != nil: // closed: others need not wait for the lease to end
 	case err == nil:
 		if s.value, err = c.encode(s, s.value, &w.loaded.Value, t, took, now); err == nil {
 			op.TTL = c.jitter(t.ttl)

@@ -36,6 +36,9 @@ func (c *Cache[K, V]) refreshNow(ctx context.Context, hash uint64, key K, seen i
 	if err != nil {
 		return
 	}
+	if c.learn(detached); c.options.EarlyRefresh <= 0 && c.now() < seen {
+		return // it seemed stale by this machine's clock, which is wrong
+	}
 	w := &task[K, V]{key: key, hash: hash, encoded: encoded}
 	l := &loading[K, V]{c: c, ctx: detached, load: load, terms: t}
 	l.token = newToken()
@@ -57,7 +60,7 @@ func (c *Cache[K, V]) refreshNow(ctx context.Context, hash uint64, key K, seen i
 
 // refreshIfDue refreshes a value that was read from the store if it is stale or soon will be.
 func (c *Cache[K, V]) refreshIfDue(ctx context.Context, hash uint64, key K, r *reading[V], load tasksLoader[K, V], t terms) {
-	if r.fresh != 0 && c.early((r.fresh-time.Now().UnixMilli())*int64(time.Millisecond), r.load) {
+	if r.fresh != 0 && c.early((r.fresh-c.now())*int64(time.Millisecond), r.load) {
 		c.refresh(ctx, hash, key, r.fresh, load, t)
 	}
 }

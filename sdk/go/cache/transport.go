@@ -71,6 +71,13 @@ type Tracker interface {
 	Track(ctx context.Context, prefix string, events TrackEvents) error
 }
 
+// Clock is a Transport that can tell the store's time. The soft ends of values are by that, so that it does not matter when the clocks of the
+// processes differ. The nodes of a cluster are taken to agree.
+type Clock interface {
+	// Time returns the store's time. (TIME)
+	Time(ctx context.Context) (time.Time, error)
+}
+
 // DeadlineHeeder is a Transport that heeds the deadline of a context without asking for its Done, if it can. The cache then bounds its round
 // trips with contexts that make a timer and a channel only when they are asked.
 type DeadlineHeeder interface {

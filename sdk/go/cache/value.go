@@ -107,11 +107,11 @@ func (s *scratch[V]) done(i int, op *Op) {
 	s.reads[i] = op.Value
 }
 
-// encode appends v to dst as it is stored.
-func (c *Cache[K, V]) encode(s *scratch[V], dst []byte, v *V, t *terms, load time.Duration, now time.Time) ([]byte, error) {
+// encode appends v to dst as it is stored. now is the store's time.
+func (c *Cache[K, V]) encode(s *scratch[V], dst []byte, v *V, t *terms, load time.Duration, now int64) ([]byte, error) {
 	e := envelope{codec: c.codec.ID(), kind: kindPlain}
 	if end := c.freshEnd(t); end > 0 {
-		e.kind, e.fresh, e.load = kindTimed, now.Add(end).UnixMilli(), load
+		e.kind, e.fresh, e.load = kindTimed, now+end.Milliseconds(), load
 	}
 	start := len(dst)
 	dst = e.appendHeader(dst)
@@ -224,7 +224,7 @@ func (c *Cache[K, V]) decode(s *scratch[V], stored []byte, r *reading[V]) {
 	r.state, r.bytes = stateValue, len(payload)
 	if e.kind == kindTimed {
 		r.fresh, r.load = e.fresh, e.load
-		r.stale = time.Now().UnixMilli() >= e.fresh
+		r.stale = c.now() >= e.fresh
 	}
 }
 

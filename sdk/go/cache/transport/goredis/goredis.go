@@ -13,6 +13,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -318,6 +319,9 @@ func (t *Transport) guarded(ctx context.Context, ops []*cache.Op) {
 	}
 	_ = conn.Close()
 }
+
+// Time is that of a cache.Clock.
+func (t *Transport) Time(ctx context.Context) (time.Time, error) { return t.client.Time(ctx).Result() }
 
 // Track is that of a cache.Tracker.
 func (t *Transport) Track(ctx context.Context, prefix string, events cache.TrackEvents) error {

@@ -153,6 +153,13 @@ func (s *Store) Track(ctx context.Context, prefix string, events cache.TrackEven
 	return nil
 }
 
+// Time is that of a cache.Clock. It has no faults.
+func (s *Store) Time(ctx context.Context) (time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now(), context.Cause(ctx)
+}
+
 // trackersOf returns the trackers that are told of a key, or all for the empty one.
 func (s *Store) trackersOf(key string) []*tracker {
 	var told []*tracker

@@ -52,7 +52,7 @@ func Run(t *testing.T, tr cache.Transport) {
 		name string
 		run  func(t *testing.T)
 	}{
-		{"Strings", s.strings}, {"Bytes", s.bytes}, {"TTL", s.ttl}, {"Leases", s.leases}, {"LeasesExpire", s.leasesExpire},
+		{"Strings", s.strings}, {"Bytes", s.bytes}, {"TTL", s.ttl}, {"Time", s.time}, {"Leases", s.leases}, {"LeasesExpire", s.leasesExpire},
 		{"Contention", s.contention}, {"Hashes", s.hashes}, {"ManyHashes", s.manyHashes}, {"Batch", s.batch},
 		{"ErrorsByKey", s.errorsByKey}, {"ManyReads", s.manyReads}, {"Lent", s.lent}, {"Cancelled", s.cancelled}, {"Concurrent", s.concurrent},
 		{"Cache", s.cache}, {"Late", s.late}, {"Damaged", s.damaged}, {"Stampede", s.stampede}, {"Tracking", s.tracking},
@@ -136,6 +136,24 @@ func (s *suite) ttl(t *testing.T) {
 	until(t, "expiry", func() bool { _, ok := s.get(t, short); return !ok })
 	if _, ok := s.get(t, long); !ok {
 		t.Error("it is gone before its time")
+	}
+}
+
+// time asks for the store's time, which is this machine's here.
+func (s *suite) time(t *testing.T) {
+	clock, ok := s.tr.(cache.Clock)
+	if !ok {
+		t.Skip("the transport cannot tell the store's time")
+	}
+	ctx, cancel := context.WithCancel(testContext(t))
+	before := time.Now()
+	at, err := clock.Time(ctx)
+	if err != nil || at.Before(before.Add(-wait)) || at.After(time.Now().Add(wait)) {
+		t.Error(at, err)
+	}
+	cancel()
+	if _, err := clock.Time(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

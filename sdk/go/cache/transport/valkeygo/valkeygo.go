@@ -375,6 +375,15 @@ func (t *Transport) guarded(ctx context.Context, ops []*cache.Op) {
 	}
 }
 
+// Time is that of a cache.Clock.
+func (t *Transport) Time(ctx context.Context) (time.Time, error) {
+	reply, err := t.client.Do(ctx, t.client.B().Time().Build()).AsStrSlice()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return command.TimeOf(reply)
+}
+
 // Track is that of a cache.Tracker.
 func (t *Transport) Track(ctx context.Context, prefix string, events cache.TrackEvents) error {
 	return track.Start(ctx, prefix, events, func(context.Context) ([]track.Node, error) {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/weft-db/weft/sdk/go/cache"
 	"github.com/weft-db/weft/sdk/go/cache/track"
@@ -93,6 +94,22 @@ func (t *Transport) Close() error {
 func (t *Transport) Track(ctx context.Context, prefix string, events cache.TrackEvents) error {
 	return track.Start(ctx, prefix, events, track.Nodes(track.Node{Network: t.options.Network, Addr: t.options.Addr, Dialer: t.options.Dialer,
 		TLSConfig: t.options.TLSConfig, Username: t.options.Username, Password: t.options.Password}))
+}
+
+// Time is that of a cache.Clock.
+func (t *Transport) Time(ctx context.Context) (time.Time, error) {
+	var v respb.Value
+	if err := t.conn.DoBytes(ctx, &v, command.Time()...); err != nil {
+		return time.Time{}, err
+	}
+	if err := v.Err(); err != nil {
+		return time.Time{}, err
+	}
+	reply := make([]string, len(v.Elems))
+	for i := range v.Elems {
+		reply[i] = string(v.Elems[i].Data)
+	}
+	return command.TimeOf(reply)
 }
 
 // HeedsDeadlines is that of a cache.DeadlineHeeder.

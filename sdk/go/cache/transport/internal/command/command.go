@@ -73,6 +73,7 @@ var (
 	wordHSet, wordPExpire        = []byte("HSET"), []byte("PEXPIRE")
 	wordMulti, wordExec          = []byte("MULTI"), []byte("EXEC")
 	wordWatch, wordUnwatch       = []byte("WATCH"), []byte("UNWATCH")
+	wordTime                     = []byte("TIME")
 	wordExists, wordZero         = []byte("EXISTS"), []byte("0")
 	fill, release, renew         = []byte(scriptFill), []byte(scriptRelease), []byte(scriptRenew)
 	scriptedHSet, scriptedUpdate = []byte(scriptHashSet), []byte(scriptHashUpdate)
@@ -173,6 +174,22 @@ func (b *Builder) Args(op *cache.Op) [][]byte {
 		b.args = append(append(b.args, wordHMGet, op.Key), op.Fields...)
 	}
 	return b.args[from:len(b.args):len(b.args)]
+}
+
+// Time is the command for the store's time.
+func Time() [][]byte { return [][]byte{wordTime} }
+
+// TimeOf reads the reply to that: seconds and microseconds.
+func TimeOf(reply []string) (time.Time, error) {
+	if len(reply) != 2 {
+		return time.Time{}, ErrReply
+	}
+	seconds, err := strconv.ParseInt(reply[0], 10, 64)
+	micros, err2 := strconv.ParseInt(reply[1], 10, 64)
+	if err != nil || err2 != nil {
+		return time.Time{}, ErrReply
+	}
+	return time.Unix(seconds, micros*1000), nil
 }
 
 // MGet returns the command that reads the keys of operations.
