@@ -7,8 +7,9 @@
 
 mod flow;
 mod table;
+mod turns;
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -24,7 +25,9 @@ use weft_store::Keyspace;
 
 pub(crate) use flow::Flow;
 use table::Table;
+use turns::Turns;
 
+use crate::client::{Client, Held};
 use crate::connection::Stop;
 
 /// Codes of CLOSE (spec section 8.3).
@@ -72,20 +75,11 @@ fn u32_of(bytes: &AtomicUsize) -> u32 {
 
 /// A channel that is open.
 pub(crate) struct Channel {
-    pub(crate) session: Session,
+    pub(crate) client: Client,
     /// Requests decoded since it opened, modulo 2³².
     requests: u32,
-    /// Requests behind one that waits.
-    queue: Option<Box<Queue>>,
     /// Credit and frames that wait to be sent; nothing for a channel that needs neither.
     pub(crate) flow: Option<Box<Flow>>,
-}
-
-/// Requests that wait to run.
-#[derive(Default)]
-struct Queue {
-    requests: VecDeque<Held>,
-    bytes: usize,
 }
 
 /// Neighbouring requests of one channel.
@@ -95,11 +89,6 @@ struct Run {
     /// The channel's database.
     db: u8,
     requests: u32,
-}
-
-struct Held {
-    postponed: Postponed,
-    cancelled: bool,
 }
 
 /// What the server knows of a channel's number.
@@ -133,9 +122,11 @@ pub(crate) struct Channels {
     /// What the client can (HELLO's CAPS) stands here.
     connection: Arc<ConnectionInfo>,
     pub(crate) pending: Option<Pending>,
+    /// Channels with requests that wait to run.
+    held: BTreeSet<u16>,
     /// Channels with frames that could be sent if there were room, in turn.
-    turns: VecDeque<u16>,
-    /// Bytes in the queues of all channels.
+    turns: Turns,
+    /// Bytes that the channels' frames take which wait to be sent.
     pub(crate) queued_bytes: usize,
     pub(crate) limits: RespbLimits,
     /// The channel that was lent to the executor last, and where the output ended then.
@@ -168,7 +159,8 @@ impl Channels {
             authenticated,
             connection,
             pending: None,
-            turns: VecDeque::new(),
+            held: BTreeSet::new(),
+            turns: Turns::default(),
             queued_bytes: 0,
             limits: limits_of,
             lent: None,
@@ -202,13 +194,26 @@ impl Channels {
             .map(|(number, _)| number)
             .collect()
     }
-    /// Takes all sessions out: the connection ends.
-    pub(crate) fn into_sessions(self) -> Vec<Session> {
-        let open = |place| match place {
-            Place::Open(channel) => Some(channel.session),
+    /// The channels with requests that wait to run.
+    pub(crate) fn held(&self) -> impl Iterator<Item = u16> {
+        self.held.iter().copied()
+    }
+    /// Takes some clients out, a page of them, with their numbers: the connection has ended. Nothing when there are
+    /// none left.
+    pub(crate) fn take_some(&mut self) -> Option<impl Iterator<Item = (u16, Client)>> {
+        let open = |(number, place)| match place {
+            Place::Open(channel) => Some((number, channel.client)),
             Place::Closing => None,
         };
-        self.table.into_values().filter_map(open).collect()
+        Some(self.table.take_page()?.filter_map(open))
+    }
+    /// Whether a client of a page of channels waits or is subscribed; nothing behind the last page.
+    pub(crate) fn is_page_busy(&self, page: usize) -> Option<bool> {
+        let busy = |place: &Place| match place {
+            Place::Open(open) => open.client.is_busy(),
+            Place::Closing => false,
+        };
+        Some(self.table.page(page)?.any(busy))
     }
     /// Channels that may be open now.
     fn channels_max(&self) -> u32 {
@@ -251,7 +256,7 @@ impl Channels {
     fn run_of<'r>(&mut self, next: &[u8], run: &'r mut Option<Run>) -> Option<&'r mut Run> {
         let channel = u16::from_be_bytes(*next.get(2..)?.first_chunk()?);
         if run.as_ref().is_none_or(|run| run.channel != channel) {
-            let db = self.get(channel).filter(|_| !self.fresh)?.session.db;
+            let db = self.get(channel).filter(|_| !self.fresh)?.client.session.db;
             self.end_run(run.replace(Run { channel, db, requests: 0 }));
         }
         run.as_mut()
@@ -312,7 +317,7 @@ impl Channels {
                     run.db
                 }
                 (_, Some(Place::Open(open))) => {
-                    let db = open.session.db;
+                    let db = open.client.session.db;
                     self.end_run(run.replace(Run { channel, db, requests: 1 }));
                     db
                 }
@@ -387,12 +392,13 @@ impl Channels {
     fn bury(&mut self, channel: u16, open: Channel) -> Session {
         if let Some(flow) = &open.flow {
             self.queued_bytes -= flow.bytes();
+            self.turns.leave(flow.turn);
         }
-        self.turns.retain(|&turn| turn != channel);
+        self.held.remove(&channel);
         if self.lent.is_some_and(|lent| lent.channel == channel) {
             self.lent = None;
         }
-        open.session
+        open.client.session
     }
     /// Whether a number is in state *closing*.
     pub(crate) fn is_closing(&self, channel: u16) -> bool {
@@ -403,54 +409,45 @@ impl Channels {
     pub(crate) fn postpone(&mut self, channel: u16, postponed: Postponed) -> bool {
         let queue_bytes = self.limits.queue_bytes;
         let Some(open) = self.get_mut(channel) else { return true };
-        let queue = open.queue.get_or_insert_default();
-        queue.bytes += postponed.args.memory_bytes();
-        queue.requests.push_back(Held { postponed, cancelled: false });
-        queue.bytes <= queue_bytes
+        open.client.hold(postponed);
+        let fits = open.client.held_bytes() <= queue_bytes;
+        self.held.insert(channel);
+        fits
+    }
+    /// The next request that waited on a channel and may run.
+    pub(crate) fn next_held(&mut self, channel: u16) -> Option<Held> {
+        let open = self.get_mut(channel)?;
+        let held = open.client.next_held();
+        if !open.client.is_held() {
+            self.held.remove(&channel);
+        }
+        held
+    }
+    /// Puts a request back that could not run yet.
+    pub(crate) fn hold_again(&mut self, channel: u16, held: Held) {
+        let Some(open) = self.get_mut(channel) else { return };
+        open.client.hold_again(held);
+        self.held.insert(channel);
     }
 
     /// Cancels request `sequence` of a channel: marks it if it waits in the queue. Says whether it is the one that
     /// blocks.
     pub(crate) fn cancel(&mut self, channel: u16, sequence: u32) -> bool {
         let Some(open) = self.get_mut(channel) else { return false };
-        let held = open.queue.as_ref().map_or(0, |queue| queue.requests.len() as u32);
+        let held = open.client.held_len() as u32;
         let first_held = open.requests.wrapping_sub(held);
         let place = sequence.wrapping_sub(first_held);
         if place < held {
-            if let Some(queue) = &mut open.queue {
-                queue.requests[place as usize].cancelled = true;
-            }
+            open.client.cancel_held(place as usize);
             return false;
         }
-        open.session.is_waiting() && sequence == first_held.wrapping_sub(1)
+        open.client.session.is_waiting() && sequence == first_held.wrapping_sub(1)
     }
 }
 
 impl Channel {
     fn new(session: Session) -> Self {
-        Self { session, requests: 0, queue: None, flow: None }
-    }
-    /// The next request that waited; `true` with it when it was cancelled meanwhile.
-    pub(crate) fn next_held(&mut self) -> Option<(Postponed, bool)> {
-        let queue = self.queue.as_mut()?;
-        let held = queue.requests.pop_front();
-        if let Some(held) = &held {
-            queue.bytes -= held.postponed.args.memory_bytes();
-        }
-        if queue.requests.is_empty() {
-            self.queue = None;
-        }
-        held.map(|held| (held.postponed, held.cancelled))
-    }
-    /// Puts a request back that could not run yet.
-    pub(crate) fn hold_again(&mut self, postponed: Postponed) {
-        let queue = self.queue.get_or_insert_default();
-        queue.bytes += postponed.args.memory_bytes();
-        queue.requests.push_front(Held { postponed, cancelled: false });
-    }
-    /// Whether requests wait behind another one.
-    pub(crate) fn is_held(&self) -> bool {
-        self.queue.is_some()
+        Self { client: Client::new(session), requests: 0, flow: None }
     }
 }
 

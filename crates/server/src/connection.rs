@@ -6,21 +6,21 @@
 
 use rustix::fd::OwnedFd;
 use rustix::net::{SendFlags, send};
-use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use weft_engine::Requests;
 use weft_engine::args::Slot;
 use weft_engine::config::Settings;
 use weft_engine::reply::Output;
 use weft_engine::requests::Origin;
 use weft_engine::session::{ConnectionInfo, Session};
-use weft_engine::{Postponed, Requests};
 use weft_protocol::{Limits, Malformed, Outcome, resp};
 use weft_store::Keyspace;
 
 use crate::channels::Channels;
+use crate::client::Client;
 use crate::limits::{SENT_BYTES_MAX, SLICES_MAX};
 use crate::poll::{Backend, Poll, borrowed};
 
@@ -32,14 +32,23 @@ pub(crate) enum Peer {
     Respb(Box<Channels>),
 }
 
+impl Peer {
+    /// One of its clients, if there is one of that number.
+    #[inline]
+    pub(crate) fn client(&mut self, channel: u16) -> Option<&mut Client> {
+        match self {
+            Self::Resp(single) => Some(&mut single.client),
+            Self::Respb(channels) => Some(&mut channels.get_mut(channel)?.client),
+        }
+    }
+}
+
 /// The one client of a RESP connection.
 pub(crate) struct Single {
-    pub(crate) session: Session,
+    pub(crate) client: Client,
     pub(crate) decoder: resp::RequestDecoder,
     /// Whether the first byte has been seen.
     pub(crate) detected: bool,
-    /// Requests held back by CLIENT PAUSE.
-    pub(crate) queue: VecDeque<Postponed>,
 }
 
 /// Where the bytes of a connection's requests lie while they are decoded and run.
@@ -78,6 +87,8 @@ pub(crate) struct Connection {
     pub(crate) reading: bool,
     /// There may be input of which no event will tell.
     pub(crate) unread: bool,
+    /// Its own buffer has input that a later tick decodes: it stands in the list of those, and nothing is received.
+    pub(crate) put_off: bool,
     /// The peer will send no more than what is there.
     pub(crate) ended: bool,
     pub(crate) life: Life,
@@ -137,7 +148,7 @@ impl Connection {
         now_us: u64,
     ) -> Self {
         let decoder = resp::RequestDecoder::new(limits);
-        let single = Single { session, decoder, detected: false, queue: VecDeque::new() };
+        let single = Single { client: Client::new(session), decoder, detected: false };
         Self {
             fd,
             info,
@@ -149,6 +160,7 @@ impl Connection {
             source: Source::Arena,
             reading: true,
             unread: false,
+            put_off: false,
             ended: false,
             life: Life::Open,
             touched: false,
@@ -260,7 +272,7 @@ impl Connection {
     pub(crate) fn may_go_on(&self) -> bool {
         self.life == Life::Open
             && match &self.peer {
-                Peer::Resp(single) => !single.session.is_waiting() && single.queue.is_empty(),
+                Peer::Resp(single) => !single.client.session.is_waiting() && !single.client.is_held(),
                 // What a channel must not run yet waits in its own queue.
                 Peer::Respb(_) => true,
             }
@@ -315,7 +327,7 @@ impl Single {
         {
             return stop;
         }
-        let client = Origin { connection: index, channel: 0, db: self.session.db };
+        let client = Origin { connection: index, channel: 0, db: self.client.session.db };
         loop {
             if self.decoder.is_straight() && !requests.is_open() {
                 *at = requests.repeat_resp(keyspace, client, (bytes, *at));

@@ -1,7 +1,6 @@
 //! Owns: a worker's connections and buffers, as the executor's host. Does not own: the loop (`crate::worker`).
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 
 use weft_engine::reply::{Output, OutputPlace};
 use weft_engine::session::Session;
@@ -10,18 +9,9 @@ use weft_engine::{Host, Lent, Postponed};
 use crate::channels::{Channels, close};
 use crate::connection::{Connection, Life, Peer, Source};
 use crate::limits::{ARENA_BYTES, SPARE_OUTPUT_BYTES_MAX, SPARE_OUTPUTS_MAX};
+use crate::timers::{About, Timer, Timers};
 
-/// Something that is to be looked at later: a wait that ends, a pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Timer {
-    pub(crate) at_ms: u64,
-    pub(crate) connection: u32,
-    pub(crate) channel: u16,
-    /// The client it is for: the place may have a new owner.
-    pub(crate) client: u64,
-}
-
-/// Something that a request left for the worker to see to when the batch is over.
+/// Something that a request, a message or a time has left for the worker to see to, in the order in which it came.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Aftermath {
     /// Look at the session.
@@ -32,6 +22,8 @@ pub(crate) enum Aftermath {
     OutputFull(u32, u16),
     /// A request waits for the end of CLIENT PAUSE.
     Paused(u32, u16, u64),
+    /// A client waits no more: what it has sent meanwhile is to run.
+    Resume(u32, u16),
 }
 
 /// A worker's connections and buffers.
@@ -46,10 +38,14 @@ pub(crate) struct Io {
     pub(crate) touched: Vec<u32>,
     /// Connections with input of which no event will tell.
     pub(crate) unread: Vec<u32>,
+    /// Connections whose own buffer has input that the next tick is to decode.
+    pub(crate) put_off: Vec<u32>,
     /// Connections that are to be taken away.
     pub(crate) dead: Vec<u32>,
-    pub(crate) aftermath: Vec<Aftermath>,
-    pub(crate) timers: BinaryHeap<Reverse<Timer>>,
+    /// Channels of connections that have been taken away, whose sessions are taken down some in each tick.
+    pub(crate) leaving: VecDeque<(u32, Box<Channels>)>,
+    pub(crate) aftermath: VecDeque<Aftermath>,
+    pub(crate) timers: Timers,
     pub(crate) spare: Vec<Output>,
 }
 
@@ -62,9 +58,11 @@ impl Io {
             arena_used: 0,
             touched: Vec::new(),
             unread: Vec::new(),
+            put_off: Vec::new(),
             dead: Vec::new(),
-            aftermath: Vec::new(),
-            timers: BinaryHeap::new(),
+            leaving: VecDeque::new(),
+            aftermath: VecDeque::new(),
+            timers: Timers::default(),
             spare: Vec::new(),
         }
     }
@@ -80,10 +78,7 @@ impl Io {
         if connection.life == Life::Dead {
             return None;
         }
-        match &mut connection.peer {
-            Peer::Resp(single) => Some((&mut single.session, &mut connection.output)),
-            Peer::Respb(channels) => Some((&mut channels.get_mut(channel)?.session, &mut connection.output)),
-        }
+        Some((&mut connection.peer.client(channel)?.session, &mut connection.output))
     }
     /// The channels of a RESPB connection, and where their replies go.
     pub(crate) fn channels(&mut self, index: u32) -> Option<(&mut Channels, &mut Output)> {
@@ -105,6 +100,22 @@ impl Io {
         if self.spare.len() < SPARE_OUTPUTS_MAX && capacity > 0 && capacity <= SPARE_OUTPUT_BYTES_MAX {
             output.clear();
             self.spare.push(output);
+        }
+    }
+    /// Asks for the time at which a client is looked at, in place of any before; 0 for none.
+    pub(crate) fn set_alarm(&mut self, index: u32, channel: u16, at_ms: u64) {
+        let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return };
+        let Some(client) = connection.peer.client(channel) else { return };
+        let timer =
+            Timer { at_ms, connection: index, about: About::Client(channel), client: client.session.id() };
+        self.timers.set(&mut client.alarm, timer);
+    }
+    /// What a connection has sent is decoded in the next tick, and nothing is received before.
+    pub(crate) fn put_off(&mut self, index: u32) {
+        let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return };
+        if !connection.put_off {
+            connection.put_off = true;
+            self.put_off.push(index);
         }
     }
     /// A connection ends now; it is taken away at the end of the tick.
@@ -146,14 +157,14 @@ impl Host for Io {
         let output = &mut connection.output;
         match &mut connection.peer {
             Peer::Resp(single) => {
-                Some(Lent { session: &mut single.session, output, bytes, shared_bytes: usize::MAX })
+                Some(Lent { session: &mut single.client.session, output, bytes, shared_bytes: usize::MAX })
             }
             Peer::Respb(channels) => {
                 if let Some(full) = channels.lend(channel, output) {
-                    self.aftermath.push(Aftermath::OutputFull(index, full));
+                    self.aftermath.push_back(Aftermath::OutputFull(index, full));
                 }
                 let shared_bytes = channels.shared_bytes(channel, output);
-                let session = &mut channels.get_mut(channel)?.session;
+                let session = &mut channels.get_mut(channel)?.client.session;
                 Some(Lent { session, output, bytes, shared_bytes })
             }
         }
@@ -171,20 +182,20 @@ impl Host for Io {
     fn postpone(&mut self, index: u32, channel: u16, request: Postponed) {
         let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return };
         if request.until_ms > 0 {
-            self.aftermath.push(Aftermath::Paused(index, channel, request.until_ms));
+            self.aftermath.push_back(Aftermath::Paused(index, channel, request.until_ms));
         }
         match &mut connection.peer {
-            Peer::Resp(single) => single.queue.push_back(request),
+            Peer::Resp(single) => single.client.hold(request),
             Peer::Respb(channels) => {
                 if !channels.postpone(channel, request) {
-                    self.aftermath.push(Aftermath::QueueFull(index, channel));
+                    self.aftermath.push_back(Aftermath::QueueFull(index, channel));
                 }
             }
         }
     }
 
     fn ran(&mut self, index: u32, channel: u16) {
-        self.aftermath.push(Aftermath::Ran(index, channel));
+        self.aftermath.push_back(Aftermath::Ran(index, channel));
     }
 }
 

@@ -12,9 +12,12 @@
 //! | `pace` | how long requests of busy clients gather |
 //! | `worker` | a worker's tick: receive, decode, run, send |
 //! | `worker::feed`, `worker::aftermath`, `worker::messages` | bytes to requests; what follows them; what others send |
+//! | `worker::upkeep` | idle connections, spare memory, those that have ended, the end of the worker |
 //! | `io` | a worker's connections and buffers, as the executor's host |
+//! | `client` | a logical client: its session, and its requests that wait to run |
 //! | `connection` | one connection: socket, input, output, whose it is |
 //! | `channels` | RESPB: channels, queues, credit, slices |
+//! | `timers` | times at which something is to be looked at |
 //! | `poll` | waiting and receiving behind a small trait: epoll, io_uring |
 //! | `sys` | memory shared with the kernel: the only `unsafe` code |
 //! | `background` | expiry, eviction and maintenance |
@@ -28,6 +31,7 @@
 mod background;
 mod carrier;
 mod channels;
+mod client;
 mod clock;
 mod connection;
 mod crew;
@@ -43,6 +47,7 @@ mod signals;
 mod start;
 #[allow(unsafe_code)]
 mod sys;
+mod timers;
 mod worker;
 
 pub use options::{Options, OptionsError};

@@ -29,5 +29,12 @@ pub(crate) const SLICES_MAX: usize = 64;
 pub(crate) const SHARED_OUTPUT_BYTES_MAX: usize = 256 << 10;
 /// Replies above this are sent in slices to clients that can put them together (spec section 9.1).
 pub(crate) const FRAGMENT_BYTES: usize = weft_protocol::respb::frame::FRAGMENT_BYTES_MAX;
+/// Control frames and channels opened of one connection in a tick: what is behind them waits for the next one, so that
+/// nobody else waits for thousands of channels to be opened or closed.
+pub(crate) const CONTROLS_PER_TICK_MAX: u32 = 256;
+/// Sessions of connections that have ended which are taken down in a tick. A page of channels may go beyond it.
+pub(crate) const LEAVING_PER_TICK_MAX: usize = 256;
+/// Connections, or pages of channels, that one tick of a sweep looks at.
+pub(crate) const SWEPT_PER_TICK_MAX: u32 = 256;
 /// Between two looks at idle connections.
 pub(crate) const SWEEP_MS: u64 = 1000;

@@ -47,7 +47,7 @@ impl Inbox {
         // A second one would be a second worker on one inbox, which `run` does not make.
         let _ = self.waker.set(waker);
     }
-    fn put(&self, fd: OwnedFd, info: ConnectionInfo) {
+    pub(crate) fn put(&self, fd: OwnedFd, info: ConnectionInfo) {
         self.count.fetch_add(1, Relaxed);
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back((fd, info));
         if let Some(waker) = self.waker.get() {

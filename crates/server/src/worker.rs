@@ -3,14 +3,23 @@
 //!
 //! One tick, after a look at the sockets:
 //!
-//! 1. Receive from every socket that is readable, once each, into the arena, and decode. A batch runs when it is full,
+//! 1. Apply what others have sent, and see to the times that have come: waits end, and what stood behind them runs.
+//! 2. Decode what connections have kept in their own buffers and may go on with.
+//! 3. Receive from every socket that is readable, once each, into the arena, and decode. A batch runs when it is full,
 //!    when a request is a barrier, and when all sockets have been read: the requests of many connections run together.
-//! 2. Send the output of every connection that has some, one call each.
-//! 3. Take away connections that have ended.
+//! 4. Send the output of every connection that has some, one call each.
+//! 5. Take away connections that have ended.
+//!
+//! The steps do not call each other. What one of them sets going, it leaves in a list (`Io::aftermath`, `put_off`,
+//! `touched`, `dead`) that a later one, or the next tick, goes through. In particular only steps 2 and 3 decode
+//! (`feed`), one connection behind the other.
 
 mod aftermath;
 mod feed;
 mod messages;
+#[cfg(test)]
+mod tests;
+mod upkeep;
 
 use std::io;
 use std::sync::Arc;
@@ -19,7 +28,7 @@ use std::time::Instant;
 
 use rustix::fd::OwnedFd;
 use weft_engine::mailbox::{Address, Message};
-use weft_engine::reply::{Output, Wire};
+use weft_engine::reply::Wire;
 use weft_engine::session::ConnectionInfo;
 use weft_engine::{Engine, Executor, Requests};
 
@@ -30,6 +39,7 @@ use crate::limits::{OWN_OUTPUT_BYTES_MAX, SWEEP_MS};
 use crate::listener::Inbox;
 use crate::pace::Cycles;
 use crate::poll::{Backend, Poll, Ready, Waker, borrowed};
+use upkeep::Sweep;
 
 /// A worker.
 pub(crate) struct Worker<'e> {
@@ -43,6 +53,8 @@ pub(crate) struct Worker<'e> {
     messages: Vec<Message>,
     /// What the last look at the sockets has brought.
     ready: Vec<Ready>,
+    /// A connection's input is being decoded.
+    is_feeding: bool,
     /// A look has brought something, and there was no tick since.
     has_news: bool,
     cycles: Cycles,
@@ -50,7 +62,7 @@ pub(crate) struct Worker<'e> {
     /// The time of this tick on a clock that is never set, from when the server began.
     now_us: u64,
     began: Instant,
-    swept_ms: u64,
+    sweep: Sweep,
     /// When a round was last timed, and how many have passed since.
     timed_ms: u64,
     untimed_ticks: u64,
@@ -84,12 +96,13 @@ impl<'e> Worker<'e> {
             inbox,
             messages: Vec::new(),
             ready: Vec::new(),
+            is_feeding: false,
             has_news: false,
             cycles: Cycles::default(),
             now_ms,
             now_us: 0,
             began,
-            swept_ms: now_ms,
+            sweep: Sweep::new(now_ms),
             timed_ms: 0,
             untimed_ticks: 0,
             stop_ms: None,
@@ -110,7 +123,9 @@ impl<'e> Worker<'e> {
         self.cycles = *cycles;
         self.has_news = false;
         self.take_messages();
+        self.fire_timers();
         self.accept();
+        self.feed_kept();
         self.read_more();
         let ready = std::mem::take(&mut self.ready);
         for event in &ready {
@@ -119,12 +134,10 @@ impl<'e> Worker<'e> {
         self.ready = ready;
         self.ready.clear();
         self.run_batch();
-        self.fire_timers();
         self.send_all();
         self.bury();
-        if self.now_ms.saturating_sub(self.swept_ms) >= SWEEP_MS {
-            self.sweep();
-        }
+        self.take_down_leaving();
+        self.sweep();
         self.count_tick();
         *cycles = self.cycles;
         self.is_over = self.has_stopped();
@@ -148,14 +161,21 @@ impl<'e> Worker<'e> {
     /// Whether there is anything for a tick to do.
     pub(crate) fn is_due(&self, now_ms: u64) -> bool {
         self.has_news
-            || !self.io.unread.is_empty()
+            || self.has_more_to_do()
             || self.stop_ms.is_some()
-            || self.io.timers.peek().is_some_and(|timer| timer.0.at_ms <= now_ms)
-            || now_ms.saturating_sub(self.swept_ms) >= SWEEP_MS
+            || self.io.timers.next_ms().is_some_and(|at_ms| at_ms <= now_ms)
+            || self.sweep.is_due(now_ms)
+    }
+    /// Whether the last tick has left something to the next one.
+    fn has_more_to_do(&self) -> bool {
+        !self.io.unread.is_empty()
+            || !self.io.put_off.is_empty()
+            || !self.io.leaving.is_empty()
+            || self.sweep.is_under_way()
     }
     /// Whether nothing is lost when the next look comes a moment later.
     pub(crate) fn may_pause(&self) -> bool {
-        self.io.unread.is_empty() && self.stop_ms.is_none()
+        !self.has_more_to_do() && self.stop_ms.is_none()
     }
     /// The time since the server began.
     pub(crate) fn clock_us(&self) -> u64 {
@@ -206,12 +226,12 @@ impl<'e> Worker<'e> {
 
     /// How long the next look may wait.
     pub(crate) fn timeout_ms(&self) -> u64 {
-        if !self.io.unread.is_empty() {
+        if self.has_more_to_do() {
             return 0;
         }
         // The tick may have taken long: the time at its start would let the next timer come late by as much.
         let left_ms = |at_ms: u64| at_ms.saturating_sub(self.engine.clock.now_ms());
-        let next = self.io.timers.peek().map_or(u64::MAX, |timer| left_ms(timer.0.at_ms));
+        let next = self.io.timers.next_ms().map_or(u64::MAX, left_ms);
         if self.stop_ms.is_some() { next.min(20) } else { next.min(SWEEP_MS) }
     }
 
@@ -265,7 +285,7 @@ impl<'e> Worker<'e> {
     /// Reads from a connection of which an event has told, or that had more than one receive could take.
     fn read_if_unread(&mut self, index: u32) {
         let ready = |connection: &mut Connection| {
-            connection.life == Life::Open && connection.reading && connection.unread
+            connection.life == Life::Open && connection.reading && connection.unread && !connection.put_off
         };
         if self.io.get(index).is_some_and(ready) {
             self.readable(index);
@@ -296,6 +316,7 @@ impl<'e> Worker<'e> {
 
     pub(super) fn send(&mut self, index: u32) {
         self.settle(index);
+        self.see_to_aftermath();
         let Some(connection) = self.io.get(index) else { return };
         connection.touched = false;
         if connection.life == Life::Dead {
@@ -350,89 +371,10 @@ impl<'e> Worker<'e> {
     /// Changes whether a connection is read from.
     fn set_reading(&mut self, index: u32, read: bool) {
         let Some(connection) = self.io.get(index) else { return };
-        connection.reading = read;
+        let was_read = std::mem::replace(&mut connection.reading, read);
         self.poll.set_reading(u64::from(index), read);
-        if read && connection.unread {
+        if read && !was_read && connection.unread {
             self.io.unread.push(index);
-        }
-    }
-
-    /// Takes away connections that have ended.
-    fn bury(&mut self) {
-        while let Some(index) = self.io.dead.pop() {
-            let Some(connection) = self.io.slots[index as usize].take() else { continue };
-            self.poll.remove(borrowed(&connection.fd), u64::from(index));
-            match connection.peer {
-                Peer::Resp(single) => self.executor.disconnect(single.session),
-                Peer::Respb(channels) => {
-                    channels
-                        .into_sessions()
-                        .into_iter()
-                        .for_each(|session| self.executor.disconnect(session));
-                }
-            }
-            self.io.touched.retain(|&touched| touched != index);
-            self.io.free.push(index);
-            self.inbox.closed();
-        }
-    }
-
-    /// Once a second: idle connections, buffers that are larger than they need be.
-    fn sweep(&mut self) {
-        self.swept_ms = self.now_ms;
-        let timeout_ms = u64::from(self.engine.settings.idle_timeout_s.load(Relaxed)) * 1000;
-        for index in 0..self.io.slots.len() as u32 {
-            let Some(connection) = self.io.get(index) else { continue };
-            if connection.pending.is_empty() && connection.pending.capacity() > 0 {
-                connection.pending = Vec::new();
-            }
-            if connection.partial.is_empty() && connection.partial.capacity() > 0 {
-                connection.partial = Vec::new();
-            }
-            let idle_ms = self.now_us.saturating_sub(connection.active_us) / 1000;
-            if idle_ms >= SWEEP_MS && connection.output.is_empty() && connection.output.bytes.capacity() > 0 {
-                connection.output = Output::default();
-            }
-            let exempt = match &connection.peer {
-                Peer::Resp(single) => single.session.is_waiting() || single.session.subscriptions.is_some(),
-                Peer::Respb(channels) => channels.numbers().iter().any(|&number| {
-                    channels
-                        .get(number)
-                        .is_some_and(|open| open.session.is_waiting() || open.session.subscriptions.is_some())
-                }),
-            };
-            if timeout_ms > 0 && idle_ms > timeout_ms && !exempt {
-                self.io.kill(index);
-            }
-        }
-        self.bury();
-        if self.io.arena_used == 0 {
-            self.io.spare.truncate(8);
-        }
-    }
-
-    /// Whether a stopping worker has nothing left to send, or no more time.
-    fn has_stopped(&mut self) -> bool {
-        let Some(stop_ms) = self.stop_ms else { return false };
-        let waits = self.io.slots.iter().flatten().any(|connection| connection.unsent() > 0);
-        if waits && self.now_ms < stop_ms {
-            return false;
-        }
-        for index in 0..self.io.slots.len() as u32 {
-            self.io.kill(index);
-        }
-        self.bury();
-        true
-    }
-
-    /// The server stops: nothing more is read, what there is to send is sent.
-    fn stop(&mut self) {
-        if self.stop_ms.is_none() {
-            let drain_s = self.engine.settings.shutdown_timeout_s.load(Relaxed);
-            self.stop_ms = Some(self.now_ms + u64::from(drain_s) * 1000);
-            for index in 0..self.io.slots.len() as u32 {
-                self.close_for_shutdown(index);
-            }
         }
     }
 }

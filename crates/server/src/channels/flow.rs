@@ -6,7 +6,8 @@ use weft_engine::reply::{Output, OutputPlace};
 use weft_protocol::respb::Control;
 use weft_protocol::respb::frame::LONG_HEADER_LEN;
 
-use super::{Channels, Lent};
+use super::turns::Turn;
+use super::{Channels, Lent, Place};
 use crate::limits::{FRAGMENT_BYTES, SHARED_OUTPUT_BYTES_MAX};
 
 /// A channel's output that does not go straight to the socket.
@@ -18,6 +19,8 @@ pub(crate) struct Flow {
     /// Bytes of the first frame that have been sent in slices.
     sliced: usize,
     bytes: usize,
+    /// Its place among those that could send.
+    pub(super) turn: Turn,
 }
 
 impl Flow {
@@ -86,13 +89,20 @@ impl Channels {
             return None;
         }
         flow.bytes += written;
-        let (was_empty, bytes) = (flow.frames.is_empty(), flow.bytes);
+        let bytes = flow.bytes;
         flow.frames.push_back(output.split_off(lent.from.bytes, lent.from.pins));
         self.queued_bytes += written;
-        if was_empty {
-            self.turns.push_back(lent.channel);
-        }
+        self.take_turn(lent.channel);
         (bytes > limit).then_some(lent.channel)
+    }
+
+    /// A channel queues up if it has something to send and may.
+    fn take_turn(&mut self, channel: u16) {
+        let Some(Place::Open(open)) = self.table.get_mut(channel) else { return };
+        let Some(flow) = &mut open.flow else { return };
+        if !flow.frames.is_empty() && flow.may_send() {
+            self.turns.join(&mut flow.turn, channel);
+        }
     }
 
     /// WINDOW: more credit.
@@ -100,9 +110,7 @@ impl Channels {
         let Some(open) = self.get_mut(channel) else { return };
         let flow = open.flow.get_or_insert_default();
         flow.credit = Some(flow.credit.unwrap_or(0).saturating_add(i64::from(more)));
-        if !flow.frames.is_empty() && !self.turns.contains(&channel) {
-            self.turns.push_back(channel);
-        }
+        self.take_turn(channel);
     }
 
     /// Whether frames wait that may be sent when there is room.
@@ -114,24 +122,19 @@ impl Channels {
     /// the output are still to be sent.
     pub(crate) fn pump(&mut self, output: &mut Output, mut unsent: usize) {
         while unsent < SHARED_OUTPUT_BYTES_MAX {
-            let Some(channel) = self.turns.pop_front() else { return };
+            let Some(channel) = self.turns.next() else { return };
             let fragments = self.fragments();
             let Some(open) = self.get_mut(channel) else { continue };
             let Some(flow) = &mut open.flow else { continue };
-            // A channel without credit leaves the round until its next WINDOW.
-            if !flow.may_send() {
-                continue;
-            }
+            flow.turn = Turn::default();
             let before = output.len();
             let gone = flow.next(channel, fragments, output);
             unsent += output.len() - before;
             flow.spend(output.len() - before);
-            let more = !flow.frames.is_empty();
             open.flow.take_if(|flow| flow.credit.is_none() && flow.frames.is_empty());
             self.queued_bytes -= gone;
-            if more {
-                self.turns.push_back(channel);
-            }
+            // A channel without credit leaves the round until its next WINDOW.
+            self.take_turn(channel);
         }
     }
 }

@@ -48,8 +48,16 @@ impl<T> Table<T> {
             })
         })
     }
-    pub(super) fn into_values(self) -> impl Iterator<Item = T> {
-        self.pages.into_iter().flatten().flat_map(|page| page.into_iter().flatten())
+    /// The values of a page; nothing behind the last one.
+    pub(super) fn page(&self, page: usize) -> Option<impl Iterator<Item = &T>> {
+        Some(self.pages.get(page)?.iter().flat_map(|places| places.iter().flatten()))
+    }
+    /// Takes out the values of the last page, with their numbers; nothing when there is none.
+    pub(super) fn take_page(&mut self) -> Option<impl Iterator<Item = (u16, T)> + use<T>> {
+        let places = self.pages.pop()?;
+        let first = self.pages.len() * PAGE;
+        let places = places.into_iter().flat_map(|places| places.into_iter().enumerate());
+        Some(places.filter_map(move |(at, place)| Some(((first + at) as u16, place?))))
     }
 }
 
@@ -70,6 +78,13 @@ mod tests {
         assert_eq!(table.take(255), None);
         let all: Vec<u16> = table.iter().map(|(number, _)| number).collect();
         assert_eq!(all, [0, 1, 256, 65_535]);
-        assert_eq!(table.into_values().count(), 4);
+        assert_eq!(table.page(0).map(Iterator::count), Some(2));
+        assert!(table.page(256).is_none());
+        let mut taken = Vec::new();
+        while let Some(page) = table.take_page() {
+            taken.extend(page);
+        }
+        taken.sort_unstable();
+        assert_eq!(taken, [(0, 7), (1, 8), (256, 264), (65_535, 65_542)]);
     }
 }

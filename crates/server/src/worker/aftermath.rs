@@ -1,31 +1,36 @@
 //! Owns: what follows requests when their batch is over: ended sessions, waits, switched protocols, control frames,
 //! limits. Does not own: decoding, sending.
+//!
+//! Nothing here decodes, and nothing here sends: what may go on is put on a list, and the top level of the loop
+//! (`super`) goes through it. So a request that is being decoded cannot be met again by what it has set going.
 
-use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
 use weft_engine::blocking::End;
 use weft_engine::error::ErrorCode;
 use weft_engine::mailbox::Address;
 use weft_engine::reply::{Protocol, ReplySink, Wire};
-use weft_engine::session::Then;
+use weft_engine::session::{Session, Then};
 use weft_protocol::respb::Control;
 
 use super::Worker;
-use crate::channels::{Pending, close};
+use crate::channels::{Channels, Pending, close};
+use crate::client::Held;
 use crate::connection::{Life, Peer};
-use crate::io::{Aftermath, Timer, reason};
+use crate::io::{Aftermath, reason};
 use crate::limits::UNAUTHENTICATED_OUTPUT_BYTES_MAX;
+use crate::timers::About;
 
 impl Worker<'_> {
-    /// Sees to everything that the last batch has left.
+    /// Sees to everything that is left to be seen to, and to what that leaves.
     pub(super) fn see_to_aftermath(&mut self) {
-        while let Some(aftermath) = self.io.aftermath.pop() {
+        while let Some(aftermath) = self.io.aftermath.pop_front() {
             match aftermath {
                 Aftermath::Ran(index, channel) => self.ran(index, channel),
                 Aftermath::QueueFull(index, channel) => self.close_channel(index, channel, close::QUEUE),
                 Aftermath::OutputFull(index, channel) => self.close_channel(index, channel, close::OUTPUT),
-                Aftermath::Paused(index, channel, until_ms) => self.set_timer(index, channel, Some(until_ms)),
+                Aftermath::Paused(index, channel, until_ms) => self.io.set_alarm(index, channel, until_ms),
+                Aftermath::Resume(index, channel) => self.resume(index, channel),
             }
         }
     }
@@ -35,9 +40,7 @@ impl Worker<'_> {
         let then = std::mem::take(&mut session.then);
         let deadline_ms = session.wait.as_ref().and_then(|wait| wait.deadline_ms);
         let respb = session.wire.protocol == Protocol::Respb;
-        if deadline_ms.is_some() {
-            self.set_timer(index, channel, deadline_ms);
-        }
+        self.io.set_alarm(index, channel, deadline_ms.unwrap_or(0));
         match then {
             Then::GoOn => {}
             Then::Close if respb && channel != 0 => self.close_channel(index, channel, close::DONE),
@@ -47,37 +50,28 @@ impl Worker<'_> {
         }
     }
 
-    fn set_timer(&mut self, index: u32, channel: u16, at_ms: Option<u64>) {
-        let client = self.io.client(index, channel).map(|(session, _)| session.id());
-        if let (Some(client), Some(at_ms)) = (client, at_ms) {
-            self.io.timers.push(Reverse(Timer { at_ms, connection: index, channel, client }));
-        }
-    }
-
     /// Ends waits whose time has come, and goes on with what a pause has held.
     pub(super) fn fire_timers(&mut self) {
-        while let Some(&Reverse(timer)) = self.io.timers.peek() {
-            if timer.at_ms > self.now_ms {
-                return;
+        while let Some(timer) = self.io.timers.take_due(self.now_ms) {
+            match timer.about {
+                About::Client(channel) => self.client_due(timer.connection, channel),
             }
-            self.io.timers.pop();
-            let Timer { connection: index, channel, client, .. } = timer;
-            let now_ms = self.now_ms;
-            let Some((session, _)) = self.io.client(index, channel) else { continue };
-            if session.id() != client {
-                continue;
-            }
-            // The timer may be of an earlier wait of the same client.
-            let due = session.wait.as_ref().map(|wait| wait.deadline_ms.is_some_and(|at_ms| at_ms <= now_ms));
-            match due {
-                Some(true) => self.end_wait(index, channel, End::Timeout),
-                Some(false) => {}
-                None => self.resume(index, channel),
-            }
+            self.see_to_aftermath();
         }
     }
 
-    /// Ends a client's wait and goes on with what stands behind it.
+    fn client_due(&mut self, index: u32, channel: u16) {
+        let client = self.io.get(index).and_then(|connection| connection.peer.client(channel));
+        let Some(client) = client else { return };
+        client.alarm.forget();
+        if client.session.is_waiting() {
+            self.end_wait(index, channel, End::Timeout);
+        } else {
+            self.io.aftermath.push_back(Aftermath::Resume(index, channel));
+        }
+    }
+
+    /// Ends a client's wait; what stands behind it is to go on.
     pub(super) fn end_wait(&mut self, index: u32, channel: u16, end: End) {
         self.io.touch(index);
         self.lend(index, channel);
@@ -85,58 +79,64 @@ impl Worker<'_> {
         let ended = self.executor.end_wait(session, output, end);
         self.settle(index);
         if ended {
-            self.resume(index, channel);
+            self.waits_no_more(index, channel);
         }
     }
 
-    /// Runs what a client's wait or a pause has held, until something waits again.
-    pub(super) fn resume(&mut self, index: u32, channel: u16) {
-        while let Some((postponed, cancelled)) = self.next_held(index, channel) {
-            self.io.touch(index);
-            self.lend(index, channel);
-            let Some((session, output)) = self.io.client(index, channel) else { return };
-            if cancelled {
-                session.drop_held();
-                ReplySink::new(output, session.wire).error_code(ErrorCode::Cancelled);
-                self.settle(index);
-                continue;
-            }
-            let has_run = self.executor.run_owned(&postponed, session, output);
-            if !has_run {
-                let until_ms = self.engine.pause.until_ms.load(Relaxed);
-                self.hold_again(index, channel, postponed);
-                self.set_timer(index, channel, Some(until_ms));
-                return;
-            }
+    /// A client's wait has been answered.
+    pub(super) fn waits_no_more(&mut self, index: u32, channel: u16) {
+        self.io.set_alarm(index, channel, 0);
+        self.io.aftermath.push_back(Aftermath::Resume(index, channel));
+    }
+
+    /// Runs the next request that a client's wait or a pause has held, if there is one that may run; then the one
+    /// behind it is seen to.
+    fn resume(&mut self, index: u32, channel: u16) {
+        let Some(held) = self.next_held(index, channel) else { return self.go_on(index) };
+        self.io.touch(index);
+        self.lend(index, channel);
+        let Some((session, output)) = self.io.client(index, channel) else { return };
+        if held.cancelled {
+            session.drop_held();
+            ReplySink::new(output, session.wire).error_code(ErrorCode::Cancelled);
+            self.settle(index);
+        } else if self.executor.run_owned(&held.postponed, session, output) {
             self.settle(index);
             self.ran(index, channel);
-            self.see_to_aftermath();
+        } else {
+            let until_ms = self.engine.pause.until_ms.load(Relaxed);
+            self.hold_again(index, channel, held);
+            return self.io.set_alarm(index, channel, until_ms);
         }
-        self.go_on(index);
+        self.io.aftermath.push_back(Aftermath::Resume(index, channel));
     }
 
-    /// The next request that a client may run now.
-    fn next_held(&mut self, index: u32, channel: u16) -> Option<(weft_engine::Postponed, bool)> {
+    /// A connection's clients wait no more: its input is taken again, and what it has kept of it is decoded.
+    fn go_on(&mut self, index: u32) {
+        let Some(connection) = self.io.get(index) else { return };
+        if !connection.may_go_on() {
+            return;
+        }
+        // A RESPB connection decodes whatever its channels wait for: it has kept a part of a frame at most.
+        if matches!(connection.peer, Peer::Resp(_)) && !connection.pending.is_empty() {
+            self.io.put_off(index);
+        }
+        self.set_reading(index, true);
+    }
+
+    fn next_held(&mut self, index: u32, channel: u16) -> Option<Held> {
         let connection = self.io.get(index).filter(|connection| connection.life == Life::Open)?;
         match &mut connection.peer {
-            Peer::Resp(single) if single.session.is_waiting() => None,
-            Peer::Resp(single) => single.queue.pop_front().map(|postponed| (postponed, false)),
-            Peer::Respb(channels) => {
-                let open = channels.get_mut(channel).filter(|open| !open.session.is_waiting())?;
-                open.next_held()
-            }
+            Peer::Resp(single) => single.client.next_held(),
+            Peer::Respb(channels) => channels.next_held(channel),
         }
     }
 
-    fn hold_again(&mut self, index: u32, channel: u16, postponed: weft_engine::Postponed) {
+    fn hold_again(&mut self, index: u32, channel: u16, held: Held) {
         let Some(connection) = self.io.get(index) else { return };
         match &mut connection.peer {
-            Peer::Resp(single) => single.queue.push_front(postponed),
-            Peer::Respb(channels) => {
-                if let Some(open) = channels.get_mut(channel) {
-                    open.hold_again(postponed);
-                }
-            }
+            Peer::Resp(single) => single.client.hold_again(held),
+            Peer::Respb(channels) => channels.hold_again(channel, held),
         }
     }
 
@@ -144,7 +144,7 @@ impl Worker<'_> {
     pub(super) fn lend(&mut self, index: u32, channel: u16) {
         let Some((channels, output)) = self.io.channels(index) else { return };
         if let Some(full) = channels.lend(channel, output) {
-            self.io.aftermath.push(Aftermath::OutputFull(index, full));
+            self.io.aftermath.push_back(Aftermath::OutputFull(index, full));
         }
     }
 
@@ -152,13 +152,14 @@ impl Worker<'_> {
     pub(super) fn settle(&mut self, index: u32) {
         let Some((channels, output)) = self.io.channels(index) else { return };
         if let Some(full) = channels.settle(output) {
-            self.close_channel(index, full, close::OUTPUT);
+            self.io.aftermath.push_back(Aftermath::OutputFull(index, full));
         }
     }
 
     /// Applies a control frame, all requests before it having run.
     pub(super) fn apply_control(&mut self, index: u32) {
         self.settle(index);
+        self.see_to_aftermath();
         let Some((channels, _)) = self.io.channels(index) else { return };
         let Some(pending) = channels.pending.take() else { return };
         match pending {
@@ -175,6 +176,7 @@ impl Worker<'_> {
                 }
             }
         }
+        self.see_to_aftermath();
     }
 
     fn open_channel(&mut self, index: u32, channel: u16) {
@@ -184,7 +186,7 @@ impl Worker<'_> {
         let Some(connection) = self.io.get(index) else { return };
         let info = std::sync::Arc::clone(&connection.info);
         let Peer::Respb(channels) = &mut connection.peer else { return };
-        let session = engine.connect(address, wire, info, channels.get(0).map(|zero| &zero.session));
+        let session = engine.connect(address, wire, info, channels.get(0).map(|zero| &zero.client.session));
         channels.open(channel, session);
     }
 
@@ -195,13 +197,24 @@ impl Worker<'_> {
             channels.remove(channel);
             return;
         }
-        if let Some(session) = channels.remove(channel) {
+        if let Some(session) = self.take_channel(index, channel, Channels::remove) {
             self.executor.disconnect(session);
         }
         if channel == 0 {
             self.open_again(index);
         }
         self.send_close(index, channel, close::DONE);
+    }
+
+    /// Takes a channel out of its connection, in one way or the other, and its time with it.
+    fn take_channel(
+        &mut self,
+        index: u32,
+        channel: u16,
+        take: impl FnOnce(&mut Channels, u16) -> Option<Session>,
+    ) -> Option<Session> {
+        self.io.set_alarm(index, channel, 0);
+        take(self.io.channels(index)?.0, channel)
     }
 
     /// Channel 0 starts anew with the default user.
@@ -217,8 +230,7 @@ impl Worker<'_> {
 
     /// The server closes a channel; channel 0 is the connection.
     pub(super) fn close_channel(&mut self, index: u32, channel: u16, code: u16) {
-        let Some((channels, _)) = self.io.channels(index) else { return };
-        let Some(session) = channels.start_closing(channel) else { return };
+        let Some(session) = self.take_channel(index, channel, Channels::start_closing) else { return };
         self.executor.disconnect(session);
         self.send_close(index, channel, code);
         if channel == 0 {
@@ -251,7 +263,9 @@ impl Worker<'_> {
         let now_ms = self.now_ms;
         let Some(connection) = self.io.get(index) else { return false };
         let (subscriber, authenticated) = match &connection.peer {
-            Peer::Resp(single) => (single.session.subscriptions.is_some(), single.session.authenticated),
+            Peer::Resp(single) => {
+                (single.client.session.subscriptions.is_some(), single.client.session.authenticated)
+            }
             Peer::Respb(channels) => (false, channels.authenticated),
         };
         if !authenticated && settings.auth_required.load(Relaxed) && unsent > UNAUTHENTICATED_OUTPUT_BYTES_MAX

@@ -9,7 +9,9 @@ use weft_protocol::respb::frame;
 use super::Worker;
 use crate::channels::{Channels, RespbLimits};
 use crate::connection::{Connection, Life, Peer, Source, Stop};
-use crate::limits::{RECEIVE_BYTES, SEND_EARLY_BYTES, TAIL_BYTES_MAX, WAITING_INPUT_BYTES_MAX};
+use crate::limits::{
+    CONTROLS_PER_TICK_MAX, RECEIVE_BYTES, SEND_EARLY_BYTES, TAIL_BYTES_MAX, WAITING_INPUT_BYTES_MAX,
+};
 
 /// The answer to HTTP while it is not served.
 const HTTP_ANSWER: &[u8] =
@@ -86,7 +88,7 @@ impl Worker<'_> {
     fn end_of_stream(&mut self, index: u32) {
         self.run_batch();
         let waits = match self.io.get(index).map(|connection| &connection.peer) {
-            Some(Peer::Resp(single)) => single.session.is_waiting(),
+            Some(Peer::Resp(single)) => single.client.session.is_waiting(),
             _ => false,
         };
         if let Some(connection) = self.io.get(index)
@@ -101,8 +103,24 @@ impl Worker<'_> {
         self.io.kill(index);
     }
 
+    /// Decodes what connections have kept and may go on with now.
+    pub(super) fn feed_kept(&mut self) {
+        for index in std::mem::take(&mut self.io.put_off) {
+            let Some(connection) = self.io.get(index) else { continue };
+            connection.put_off = false;
+            if connection.may_go_on() {
+                self.feed_own(index);
+            }
+            let unread =
+                |connection: &mut Connection| connection.unread && connection.reading && !connection.put_off;
+            if self.io.get(index).is_some_and(unread) {
+                self.io.unread.push(index);
+            }
+        }
+    }
+
     /// Decodes what stands in the connection's own buffer.
-    pub(super) fn feed_own(&mut self, index: u32) {
+    fn feed_own(&mut self, index: u32) {
         self.run_batch();
         let Some(connection) = self.io.get(index) else { return };
         connection.source = Source::Own;
@@ -110,14 +128,28 @@ impl Worker<'_> {
         self.feed(index, 0, end);
     }
 
-    /// Decodes and runs what lies between two places of the connection's source, and keeps what is not whole.
+    /// Decodes and runs what lies between two places of the connection's source, and keeps what is not whole. Only the
+    /// tick calls it, for one connection behind the other: what runs meanwhile may change whether the connection goes
+    /// on, and never where.
     fn feed(&mut self, index: u32, start: usize, end: usize) {
+        assert!(!self.is_feeding, "input is decoded by the top level of the loop only");
+        self.is_feeding = true;
         let mut at = start;
         let in_arena = self.io.get(index).is_some_and(|connection| connection.source == Source::Arena);
+        let goes_on = self.decode_and_run(index, &mut at, end);
+        if goes_on && (at < end || !in_arena) {
+            self.keep(index, at, end);
+        }
+        self.is_feeding = false;
+    }
+
+    /// Does so up to what is not whole, or must wait. `false` when the connection ends by what it has sent.
+    fn decode_and_run(&mut self, index: u32, at: &mut usize, end: usize) -> bool {
+        let mut controls = 0;
         loop {
-            let stop = self.decode(index, &mut at, end);
+            let stop = self.decode(index, at, end);
             match stop {
-                Stop::Incomplete => break,
+                Stop::Incomplete => return true,
                 Stop::Full => {
                     self.run_batch();
                     self.send_early(index);
@@ -129,20 +161,29 @@ impl Worker<'_> {
                 Stop::Control => {
                     self.run_batch();
                     self.apply_control(index);
+                    controls += 1;
+                    if controls == CONTROLS_PER_TICK_MAX {
+                        self.io.put_off(index);
+                        return true;
+                    }
                 }
                 Stop::Switch => self.switch_to_respb(index, true),
-                Stop::Invalid(kind, byte) => return self.malformed(index, 0, kind, &expected(kind, byte)),
-                Stop::InvalidOn(channel, kind, head) => {
-                    return self.malformed(index, channel, kind, &opcode(kind, head));
+                Stop::Invalid(kind, byte) => {
+                    self.malformed(index, 0, kind, &expected(kind, byte));
+                    return false;
                 }
-                Stop::Http => return self.answer_http(index),
+                Stop::InvalidOn(channel, kind, head) => {
+                    self.malformed(index, channel, kind, &opcode(kind, head));
+                    return false;
+                }
+                Stop::Http => {
+                    self.answer_http(index);
+                    return false;
+                }
             }
             if !self.io.get(index).is_some_and(|connection| connection.may_go_on()) {
-                break;
+                return true;
             }
-        }
-        if at < end || !in_arena {
-            self.keep(index, at, end);
         }
     }
 
@@ -195,19 +236,6 @@ impl Worker<'_> {
         }
     }
 
-    /// Goes on with a connection whose wait has ended: with the requests that were held, then with its input.
-    pub(super) fn go_on(&mut self, index: u32) {
-        let Some(connection) = self.io.get(index) else { return };
-        if !connection.may_go_on() {
-            return;
-        }
-        let has_input = !connection.pending.is_empty();
-        self.set_reading(index, true);
-        if has_input {
-            self.feed_own(index);
-        }
-    }
-
     /// Sends what a batch has made for one connection if it is much: while it is in the cache, and so that the next
     /// connection uses the same memory.
     fn send_early(&mut self, index: u32) {
@@ -234,14 +262,14 @@ impl Worker<'_> {
         let Some(connection) = self.io.get(index) else { return };
         match &mut connection.peer {
             Peer::Resp(single) => {
-                let limits = crate::connection::limits(&single.session, &self.engine.settings);
+                let limits = crate::connection::limits(&single.client.session, &self.engine.settings);
                 single.decoder.set_limits(limits);
             }
             Peer::Respb(channels) => {
                 let numbers = if channels.authenticated { Vec::new() } else { channels.numbers() };
                 if numbers
                     .iter()
-                    .any(|&number| channels.get(number).is_some_and(|open| open.session.authenticated))
+                    .any(|&number| channels.get(number).is_some_and(|open| open.client.session.authenticated))
                 {
                     channels.set_authenticated();
                 }
@@ -253,6 +281,7 @@ impl Worker<'_> {
     pub(super) fn switch_to_respb(&mut self, index: u32, fresh: bool) {
         let limits = RespbLimits::of(&self.engine.settings);
         let allowed = self.engine.settings.respb_detect.load(Relaxed);
+        self.io.set_alarm(index, 0, 0);
         let Some(slot) = self.io.slots.get_mut(index as usize) else { return };
         if fresh && !allowed {
             return self.malformed(index, 0, Malformed::UnknownProtocol, "");
@@ -260,7 +289,7 @@ impl Worker<'_> {
         let Some(connection) = slot.take() else { return };
         let mut connection = *connection;
         let peer = match connection.peer {
-            Peer::Resp(single) => Peer::Respb(Box::new(Channels::new(single.session, fresh, limits))),
+            Peer::Resp(single) => Peer::Respb(Box::new(Channels::new(single.client.session, fresh, limits))),
             respb @ Peer::Respb(_) => respb,
         };
         connection = Connection { peer, ..connection };
@@ -271,12 +300,13 @@ impl Worker<'_> {
     fn malformed(&mut self, index: u32, channel: u16, kind: Malformed, detail: &str) {
         self.run_batch();
         self.settle(index);
+        self.see_to_aftermath();
         self.io.touch(index);
         let text = format!("ERR {}{detail}", kind.text());
         let Some(connection) = self.io.get(index) else { return };
         let mut wire = match &connection.peer {
-            Peer::Resp(single) => single.session.wire,
-            Peer::Respb(channels) => channels.get(0).map(|open| open.session.wire).unwrap_or_default(),
+            Peer::Resp(single) => single.client.session.wire,
+            Peer::Respb(channels) => channels.get(0).map(|open| open.client.session.wire).unwrap_or_default(),
         };
         wire.channel = channel;
         let mut sink = ReplySink::new(&mut connection.output, wire);

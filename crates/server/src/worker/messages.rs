@@ -7,6 +7,7 @@ use weft_engine::reply::{Protocol, ReplySink};
 use super::Worker;
 use crate::channels::close;
 use crate::connection::Peer;
+use crate::io::{Aftermath, Io};
 
 impl Worker<'_> {
     /// Applies all messages, between two batches.
@@ -15,6 +16,7 @@ impl Worker<'_> {
         self.engine.mailbox(self.id).take_into(&mut messages);
         for message in messages.drain(..) {
             self.apply(message);
+            self.see_to_aftermath();
         }
         self.messages = messages;
     }
@@ -32,7 +34,7 @@ impl Worker<'_> {
                         self.executor.served(session);
                     }
                     self.settle(index);
-                    self.resume(index, channel);
+                    self.waits_no_more(index, channel);
                 }
             }
             Message::Kill(to, kill) => {
@@ -89,24 +91,16 @@ impl Worker<'_> {
 
     /// CLIENT PAUSE has ended: everything that it held goes on.
     fn resume_all(&mut self) {
-        for index in 0..self.io.slots.len() as u32 {
-            let Some(connection) = self.io.get(index) else { continue };
-            let held: Vec<u16> = match &connection.peer {
-                Peer::Resp(single) => {
-                    if single.queue.is_empty() {
-                        Vec::new()
-                    } else {
-                        vec![0]
-                    }
+        let Io { slots, aftermath, .. } = &mut self.io;
+        for (slot, index) in slots.iter().zip(0..) {
+            match slot.as_ref().map(|connection| &connection.peer) {
+                Some(Peer::Resp(single)) if single.client.is_held() => {
+                    aftermath.push_back(Aftermath::Resume(index, 0));
                 }
-                Peer::Respb(channels) => channels
-                    .numbers()
-                    .into_iter()
-                    .filter(|&number| channels.get(number).is_some_and(|open| open.is_held()))
-                    .collect(),
-            };
-            for channel in held {
-                self.resume(index, channel);
+                Some(Peer::Respb(channels)) => {
+                    aftermath.extend(channels.held().map(|channel| Aftermath::Resume(index, channel)));
+                }
+                _ => {}
             }
         }
     }

@@ -1,0 +1,95 @@
+//! Owns: one logical client of a connection: its session, its requests that wait to run, the time at which it is looked
+//! at. Does not own: the connection, when those requests run (`crate::worker`).
+
+use std::collections::VecDeque;
+
+use weft_engine::Postponed;
+use weft_engine::session::Session;
+
+use crate::timers::Alarm;
+
+/// A logical client: a RESP connection has one, a RESPB connection one for each channel.
+pub(crate) struct Client {
+    pub(crate) session: Session,
+    /// When its wait, or the pause that holds it, ends.
+    pub(crate) alarm: Alarm,
+    /// Requests behind one that blocks, or held by CLIENT PAUSE; nothing for nearly every client.
+    held: Option<Box<Queue>>,
+}
+
+/// Requests that wait to run.
+#[derive(Default)]
+struct Queue {
+    requests: VecDeque<Held>,
+    bytes: usize,
+}
+
+/// A request that waits to run.
+pub(crate) struct Held {
+    pub(crate) postponed: Postponed,
+    /// CANCEL has named it: it is answered and does not run.
+    pub(crate) cancelled: bool,
+}
+
+impl Held {
+    /// Memory that it takes.
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.postponed.args.memory_bytes()
+    }
+}
+
+impl Client {
+    pub(crate) fn new(session: Session) -> Self {
+        Self { session, alarm: Alarm::default(), held: None }
+    }
+
+    /// Keeps a request: no other one of the client runs before it.
+    pub(crate) fn hold(&mut self, postponed: Postponed) {
+        let held = Held { postponed, cancelled: false };
+        let queue = self.held.get_or_insert_default();
+        queue.bytes += held.bytes();
+        queue.requests.push_back(held);
+    }
+    /// Puts a request back that could not run yet.
+    pub(crate) fn hold_again(&mut self, held: Held) {
+        let queue = self.held.get_or_insert_default();
+        queue.bytes += held.bytes();
+        queue.requests.push_front(held);
+    }
+    /// Takes the next request that may run.
+    pub(crate) fn next_held(&mut self) -> Option<Held> {
+        if self.session.is_waiting() {
+            return None;
+        }
+        let queue = self.held.as_mut()?;
+        let held = queue.requests.pop_front();
+        queue.bytes -= held.as_ref().map_or(0, Held::bytes);
+        if queue.requests.is_empty() {
+            self.held = None;
+        }
+        held
+    }
+
+    /// Whether it waits for something, so that being silent does not make it idle.
+    pub(crate) const fn is_busy(&self) -> bool {
+        self.session.is_waiting() || self.session.subscriptions.is_some()
+    }
+    /// Whether requests wait.
+    pub(crate) const fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+    /// How many requests wait.
+    pub(crate) fn held_len(&self) -> usize {
+        self.held.as_ref().map_or(0, |queue| queue.requests.len())
+    }
+    /// Memory of the requests that wait.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held.as_ref().map_or(0, |queue| queue.bytes)
+    }
+    /// Marks the request at a place among those that wait.
+    pub(crate) fn cancel_held(&mut self, place: usize) {
+        if let Some(held) = self.held.as_mut().and_then(|queue| queue.requests.get_mut(place)) {
+            held.cancelled = true;
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Owns: taking away connections that have ended, idle ones and memory that nobody uses, and the end of the worker, all
+//! of it in steps that hold nobody up. Does not own: what a tick does for clients (`super`).
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use weft_engine::reply::Output;
+
+use super::Worker;
+use crate::connection::{Connection, Peer};
+use crate::limits::{LEAVING_PER_TICK_MAX, SWEEP_MS, SWEPT_PER_TICK_MAX};
+use crate::poll::{Poll, borrowed};
+use crate::timers::{About, Timer};
+
+/// How far a look at all connections has come: idle ones, buffers that are larger than they need be.
+pub(super) struct Sweep {
+    /// When the last one began.
+    began_ms: u64,
+    /// The connection that is next, and the page of its channels.
+    next: Option<(u32, usize)>,
+}
+
+impl Sweep {
+    pub(super) const fn new(now_ms: u64) -> Self {
+        Self { began_ms: now_ms, next: None }
+    }
+    pub(super) const fn is_due(&self, now_ms: u64) -> bool {
+        self.next.is_some() || now_ms.saturating_sub(self.began_ms) >= SWEEP_MS
+    }
+    pub(super) const fn is_under_way(&self) -> bool {
+        self.next.is_some()
+    }
+}
+
+/// What a sweep has found.
+enum Swept {
+    Passed,
+    /// It has been idle for too long.
+    Idle,
+    /// Whether it is idle, the rest of its channels must tell.
+    More,
+}
+
+impl Worker<'_> {
+    /// Takes away connections that have ended.
+    pub(super) fn bury(&mut self) {
+        while let Some(index) = self.io.dead.pop() {
+            let Some(connection) = self.io.slots[index as usize].take() else { continue };
+            self.poll.remove(borrowed(&connection.fd), u64::from(index));
+            match connection.peer {
+                Peer::Resp(mut single) => {
+                    let (about, client) = (About::Client(0), single.client.session.id());
+                    let none = Timer { at_ms: 0, connection: index, about, client };
+                    self.io.timers.set(&mut single.client.alarm, none);
+                    self.executor.disconnect(single.client.session);
+                }
+                Peer::Respb(channels) => self.io.leaving.push_back((index, channels)),
+            }
+            self.io.free.push(index);
+            self.inbox.closed();
+        }
+    }
+
+    /// Takes down sessions of RESPB connections that have ended: some, since one connection may have 65,536.
+    pub(super) fn take_down_leaving(&mut self) {
+        let mut taken = 0;
+        while taken < LEAVING_PER_TICK_MAX
+            && let Some((index, channels)) = self.io.leaving.front_mut()
+        {
+            let Some(page) = channels.take_some() else {
+                self.io.leaving.pop_front();
+                continue;
+            };
+            for (channel, mut client) in page {
+                let (about, id) = (About::Client(channel), client.session.id());
+                let none = Timer { at_ms: 0, connection: *index, about, client: id };
+                self.io.timers.set(&mut client.alarm, none);
+                self.executor.disconnect(client.session);
+                taken += 1;
+            }
+        }
+    }
+
+    /// Once a second all connections are looked at, some in each tick.
+    pub(super) fn sweep(&mut self) {
+        if !self.sweep.is_due(self.now_ms) {
+            return;
+        }
+        let (mut index, mut page) = self.sweep.next.unwrap_or_else(|| {
+            self.sweep.began_ms = self.now_ms;
+            (0, 0)
+        });
+        for _ in 0..SWEPT_PER_TICK_MAX {
+            if index as usize >= self.io.slots.len() {
+                self.sweep.next = None;
+                // Those that were idle for too long.
+                self.bury();
+                if self.io.arena_used == 0 {
+                    self.io.spare.truncate(8);
+                }
+                return;
+            }
+            match self.sweep_one(index, page) {
+                Swept::More => {
+                    page += 1;
+                    continue;
+                }
+                Swept::Idle => self.io.kill(index),
+                Swept::Passed => {}
+            }
+            (index, page) = (index + 1, 0);
+        }
+        self.sweep.next = Some((index, page));
+        self.bury();
+    }
+
+    /// Looks at a connection, and at one page of its channels.
+    fn sweep_one(&mut self, index: u32, page: usize) -> Swept {
+        let (now_us, timeout_s) = (self.now_us, self.engine.settings.idle_timeout_s.load(Relaxed));
+        let Some(connection) = self.io.get(index) else { return Swept::Passed };
+        let idle_ms = now_us.saturating_sub(connection.active_us) / 1000;
+        connection.give_memory_back(idle_ms);
+        if timeout_s == 0 || idle_ms <= u64::from(timeout_s) * 1000 {
+            return Swept::Passed;
+        }
+        let busy = match &connection.peer {
+            Peer::Resp(single) => Some(single.client.is_busy()),
+            Peer::Respb(channels) => match channels.is_page_busy(page) {
+                Some(false) => None,
+                Some(true) => Some(true),
+                None => Some(false),
+            },
+        };
+        match busy {
+            None => Swept::More,
+            Some(false) => Swept::Idle,
+            Some(true) => {
+                // Whoever waits is not idle: its time begins anew.
+                connection.active_us = now_us;
+                Swept::Passed
+            }
+        }
+    }
+
+    /// Whether a stopping worker has nothing left to send, or no more time.
+    pub(super) fn has_stopped(&mut self) -> bool {
+        let Some(stop_ms) = self.stop_ms else { return false };
+        let waits = self.io.slots.iter().flatten().any(|connection| connection.unsent() > 0);
+        if waits && self.now_ms < stop_ms {
+            return false;
+        }
+        for index in 0..self.io.slots.len() as u32 {
+            self.io.kill(index);
+        }
+        self.bury();
+        while !self.io.leaving.is_empty() {
+            self.take_down_leaving();
+        }
+        true
+    }
+
+    /// The server stops: nothing more is read, what there is to send is sent.
+    pub(super) fn stop(&mut self) {
+        if self.stop_ms.is_none() {
+            let drain_s = self.engine.settings.shutdown_timeout_s.load(Relaxed);
+            self.stop_ms = Some(self.now_ms + u64::from(drain_s) * 1000);
+            for index in 0..self.io.slots.len() as u32 {
+                self.close_for_shutdown(index);
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Lets go of buffers that are not in use.
+    fn give_memory_back(&mut self, idle_ms: u64) {
+        if self.pending.is_empty() && self.pending.capacity() > 0 {
+            self.pending = Vec::new();
+        }
+        if self.partial.is_empty() && self.partial.capacity() > 0 {
+            self.partial = Vec::new();
+        }
+        if idle_ms >= SWEEP_MS && self.output.is_empty() && self.output.bytes.capacity() > 0 {
+            self.output = Output::default();
+        }
+    }
+}

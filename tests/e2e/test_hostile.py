@@ -1,0 +1,163 @@
+"""Owns: what one client must not be able to do to others, or to the server's memory, by the order and the size of what it
+sends. Does not own: single malformed frames (`test_trouble`), what channels promise (`test_respb`)."""
+
+import re
+import unittest
+
+from server import Respb, Server, argv, cancel, close, get, request, window
+
+# More than a connection has copied back into the arena: the rest of it is decoded in a buffer of the connection's own.
+OWN_BUFFER_BYTES = 100_000
+CANCELLED = "-CANCELLED the request was cancelled by its client"
+
+
+class Counted(Respb):
+    """A connection that knows how much of what it has sent the server has taken."""
+
+    def __init__(self, server, asker):
+        super().__init__(server.port)
+        self.sent = 0
+        self.asker = asker
+        self.id = self.call_on(0, "CLIENT", "ID")
+
+    def send(self, data):
+        super().send(data)
+        self.sent += len(data)
+
+    def wait_until_taken(self):
+        while True:
+            line = self.asker.call_on(0, "CLIENT", "LIST", "ID", self.id)
+            if int(re.search(r"tot-net-in=(\d+)", line)[1]) == self.sent:
+                return
+
+
+class Reentry(unittest.TestCase):
+    """Control frames in the midst of what a connection reads from its own buffer."""
+
+    def setUp(self):
+        self.server = Server(threads=1)
+        self.other = Respb(self.server.port)
+        self.wire = Counted(self.server, self.other)
+
+    def tearDown(self):
+        self.wire.close()
+        self.other.close()
+        self.assertEqual(self.server.stop(), 0)
+
+    def send_in_own_buffer(self, behind):
+        """A large SET in two pieces, and `behind` together with the second."""
+        frame = argv(2, "SET", "large", b"x" * OWN_BUFFER_BYTES)
+        half = len(frame) // 2
+        self.wire.send(frame[:half])
+        self.wire.wait_until_taken()
+        self.wire.send(frame[half:] + behind)
+
+    def frames(self, count):
+        """By channel, since nothing is said about the order of several."""
+        got = {}
+        for _ in range(count):
+            channel, value = self.wire.frame()
+            got.setdefault(channel, []).append(value)
+        return got
+
+    def runs_once(self, control, channel_1):
+        """`control`, which ends a wait on channel 1, comes behind an RPUSH that is run only once."""
+        self.wire.send(argv(1, "BLPOP", "nothing", "0") + argv(1, "RPUSH", "held", "once"))
+        self.send_in_own_buffer(argv(2, "RPUSH", "list", "once") + control + argv(2, "LLEN", "list") + get(3, "k"))
+        got = self.frames(4 + len(channel_1))
+        self.assertEqual(got, {1: channel_1, 2: ["+OK", 1, 1], 3: [None]})
+        self.assertEqual(self.other.call_on(0, "LLEN", "list"), 1)
+        self.assertTrue(self.wire.is_silent(), "nothing is answered twice")
+
+    def test_cancel(self):
+        self.runs_once(cancel(1, 0), [CANCELLED, 1])
+
+    def test_close(self):
+        self.runs_once(close(1), [("close", 0)])
+
+    def test_close_of_channel_0(self):
+        self.runs_once(cancel(1, 0) + close(1), [CANCELLED, 1, ("close", 0)])
+
+    def test_window(self):
+        self.runs_once(window(1, 1 << 20) + cancel(1, 0), [CANCELLED, 1])
+
+    def test_kill_and_unblock_by_the_client_itself(self):
+        blocked = self.wire.call_on(1, "CLIENT", "ID")
+        self.wire.send(argv(1, "BLPOP", "nothing", "0") + argv(1, "RPUSH", "held", "once"))
+        self.send_in_own_buffer(
+            argv(2, "RPUSH", "list", "once") + argv(3, "CLIENT", "UNBLOCK", blocked) + argv(2, "LLEN", "list")
+            + argv(4, "CLIENT", "ID")
+        )
+        got = self.frames(7)
+        self.assertEqual((got[1], got[2], got[3]), ([None, 1], ["+OK", 1, 1], [1]))
+        self.send_in_own_buffer(argv(2, "RPUSH", "list", "twice") + argv(3, "CLIENT", "KILL", "ID", blocked) + get(4, "k"))
+        got = self.frames(5)
+        self.assertEqual(got, {1: [("close", 4)], 2: ["+OK", 2], 3: [1], 4: [None]})
+        self.assertTrue(self.wire.is_silent(), "nothing is answered twice")
+
+    def test_the_end_of_a_pause(self):
+        self.other.call_on(0, "CLIENT", "PAUSE", "60000", "WRITE")
+        self.send_in_own_buffer(argv(2, "RPUSH", "list", "once") + argv(3, "CLIENT", "UNPAUSE") + argv(4, "RPUSH", "list", "x"))
+        got = self.frames(4)
+        self.assertEqual((got[3], set(got[2][:1])), (["+OK"], {"+OK"}))
+        self.assertEqual(self.other.call_on(0, "LLEN", "list"), 2)
+        self.assertTrue(self.wire.is_silent(), "nothing is answered twice")
+
+    def test_bytes_of_others_stay_theirs(self):
+        """Requests of others lie in the same memory while the connection's own buffer is decoded."""
+        self.wire.send(argv(1, "BLPOP", "nothing", "0"))
+        secret = "s" * 64
+        neighbours = [Respb(self.server.port) for _ in range(8)]
+        for turn in range(50):
+            frame = argv(2, "SET", "large", b"x" * OWN_BUFFER_BYTES)
+            half = len(frame) // 2
+            self.wire.send(frame[:half])
+            self.wire.wait_until_taken()
+            for neighbour in neighbours:
+                neighbour.send(argv(0, "SET", f"secret:{turn}", secret))
+            self.wire.send(frame[half:] + get(3, "secret") + cancel(1, turn) + get(3, "k") + argv(1, "BLPOP", "nothing", "0"))
+            for neighbour in neighbours:
+                self.assertEqual(neighbour.frame(), (0, "+OK"))
+            got = self.frames(4)
+            self.assertEqual(got, {1: [CANCELLED], 2: ["+OK"], 3: [None, None]})
+        for neighbour in neighbours:
+            neighbour.close()
+
+
+class Pause(unittest.TestCase):
+    def test_replies_stay_in_order(self):
+        """What a pause lets through does not overtake what it holds, on RESP, RESPB and in one batch or several."""
+        with Server() as server, server.connect() as other, server.connect() as resp, Respb(server.port) as respb:
+            for turn in range(3):
+                self.assertEqual(other.call("CLIENT", "PAUSE", "60000", "WRITE"), "+OK")
+                resp.send(request("SET", "paused", turn) + request("GET", "paused") + request("PING"))
+                respb.send(argv(1, "SET", "paused-b", turn) + get(1, "paused-b") + get(2, "none"))
+                self.assertEqual(respb.frame(), (2, None), "other channels go on")
+                respb.send(argv(1, "PING"))
+                self.assertTrue(resp.is_silent() and respb.is_silent())
+                self.assertEqual(other.call("CLIENT", "UNPAUSE"), "+OK")
+                self.assertEqual([resp.reply() for _ in range(3)], ["+OK", str(turn), "+PONG"])
+                self.assertEqual([respb.frame() for _ in range(3)], [(1, "+OK"), (1, str(turn)), (1, "+PONG")])
+
+
+class Leftovers(unittest.TestCase):
+    def test_cancelled_waits_leave_nothing(self):
+        """A wait with a time that is cancelled, unblocked, closed or served takes its time along."""
+        with Server(threads=1) as server, Respb(server.port) as wire:
+            turns, each = 60, 5000
+
+            def turn(first):
+                wait = argv(1, "BLPOP", "nothing", "86400")
+                wire.send(b"".join(wait + cancel(1, first + at) for at in range(each)))
+                for _ in range(each):
+                    self.assertEqual(wire.frame(), (1, CANCELLED))
+
+            turn(0)
+            before = server.resident_bytes()
+            for at in range(1, turns):
+                turn(at * each)
+            self.assertLess(server.resident_bytes() - before, 2 << 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
