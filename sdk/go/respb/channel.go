@@ -92,7 +92,10 @@ func (ch *Channel) open(ctx context.Context, attempts int) (*lane, error) {
 	if broken != nil || ch.closed.Load() { // between the two
 		ch.lane.CompareAndSwap(la, nil)
 		ch.drop(la, ErrClosed)
-		return nil, errors.Join(broken, ctx.Err())
+		if broken == nil {
+			broken = ErrClosed
+		}
+		return nil, broken
 	}
 	return la, nil
 }

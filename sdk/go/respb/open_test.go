@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-db/weft/sdk/go/internal/frame"
 	"github.com/weft-db/weft/sdk/go/resp"
 )
 
@@ -76,4 +77,33 @@ func TestNobodyWaitsForAnothersConnecting(t *testing.T) {
 		t.Error(err)
 	}
 	_ = c.Close()
+}
+
+// TestCloseWhileOpening: a channel that is closed while another goroutine opens it again is closed for that goroutine too.
+func TestCloseWhileOpening(t *testing.T) {
+	for name, closing := range map[string]func(c *Conn) (ch *Channel, end func() error){
+		"Channel": func(c *Conn) (*Channel, func() error) {
+			ch := newChannel(c, ChannelOptions{DB: 3})
+			return ch, ch.Close
+		},
+		"Cache": func(c *Conn) (*Channel, func() error) {
+			cache := &Cache{ch: newChannel(c, ChannelOptions{DB: 3}), keys: map[string]*cachedKey{}}
+			cache.ch.cache = cache
+			return cache.ch, cache.Close
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, c := connected(t, Options{})
+			ch, end := closing(c)
+			got := goDo(testContext(t), ch, "PING")
+			p.expect("SELECT", "3") // it is being opened
+			if err := end(); err != nil {
+				t.Fatal(err)
+			}
+			p.say(1, func(w *frame.ReplyWriter) { w.Simple([]byte("OK")) })
+			if o := <-got; o.err != ErrClosed {
+				t.Errorf("got %v, %v, want ErrClosed", string(o.v.Data), o.err)
+			}
+		})
+	}
 }
