@@ -223,11 +223,11 @@ func TestRepliesAreTheCallers(t *testing.T) {
 // TestACallForgets: nothing of one call is seen by the next that has its memory.
 func TestACallForgets(t *testing.T) {
 	c := newCall()
-	c.leads, c.blocks, c.confirms, c.got, c.err = true, true, 3, 1, ErrClosed
+	c.leads, c.extra, c.confirms, c.got, c.err = true, 1, 3, 1, ErrClosed
 	c.one[0] = Value{Kind: resp.Array, Data: make([]byte, 10, keepBytes+1)}
 	c.values = make([]Value, 3)
 	c.free()
-	if c.leads || c.blocks || c.confirms != 0 || c.got != 0 || c.err != nil || c.values != nil || c.lane != nil || c.next != nil {
+	if c.leads || c.extra != 0 || c.confirms != 0 || c.got != 0 || c.err != nil || c.values != nil || c.lane != nil || c.next != nil {
 		t.Errorf("kept: %+v", c)
 	}
 	if cap(c.one[0].Data) > keepBytes {

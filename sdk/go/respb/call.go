@@ -31,7 +31,8 @@ type call struct {
 	done     chan struct{} // gets one token when state becomes callDone, unless leads and there is no error
 	leads    bool          // the caller reads for itself and others; the reader's
 	alone    bool          // nothing else was awaited when it was sent
-	blocks   bool          // RESP3: the command may block
+	extra    time.Duration // how long the command may block by itself; less than 0: for ever
+	at       int64         // when it was sent, in looks of link.watch
 	confirms int           // RESP3: pushes that stand for the reply
 	timer    *time.Timer   // for deadlines
 }
@@ -47,6 +48,13 @@ func newCall() *call {
 	return c
 }
 
+// waits notes how long one of the call's commands may block by itself.
+func (c *call) waits(extra time.Duration) {
+	if c.extra >= 0 && (extra < 0 || extra > c.extra) {
+		c.extra = extra
+	}
+}
+
 // keepBytes is how large a reply's buffer may be to be kept for another.
 const keepBytes = 16 << 10
 
@@ -55,7 +63,7 @@ func (c *call) free() {
 	if cap(c.one[0].Data) > keepBytes || cap(c.one[0].Elems) > 64 || cap(c.one[0].Attrs) > 0 {
 		c.one[0] = Value{}
 	}
-	c.next, c.lane, c.values, c.err, c.got, c.leads, c.blocks, c.confirms = nil, nil, nil, nil, 0, false, false, 0
+	c.next, c.lane, c.values, c.err, c.got, c.leads, c.extra, c.confirms = nil, nil, nil, nil, 0, false, 0, 0
 	calls.Put(c)
 }
 
@@ -123,7 +131,7 @@ func (c *call) wait(ctx context.Context) (abandoned bool) {
 		return false
 	}
 	l, lane, first, n := c.lane.link, c.lane, c.first, len(c.values)
-	blocks := c.blocks
+	blocks := c.extra != 0
 	if !c.state.CompareAndSwap(callWaiting, callAbandoned) {
 		<-c.done
 		return false

@@ -293,9 +293,10 @@ func exchangeOn[T string | []byte](ctx context.Context, la *lane, c *call, args 
 		return context.Cause(ctx), false
 	}
 	l := la.link
+	c.extra = blocksFor(args)
 	l.mu.Lock()
-	if l.pending >= l.conn.opts.InFlightMax || len(l.out) >= l.conn.opts.WriteBytesMax {
-		err = l.waitRoom(ctx)
+	if l.full(c) {
+		err = l.waitRoom(ctx, c)
 	}
 	if err == nil {
 		err = la.err
@@ -323,7 +324,7 @@ func exchangeOn[T string | []byte](ctx context.Context, la *lane, c *call, args 
 	return nil, true
 }
 
-// plainKind notes what RESP3 does not tell: whether the command blocks, and how many confirmations stand for its reply.
+// plainKind notes what RESP3 does not tell: how many confirmations stand for the reply.
 func plainKind[T string | []byte](c *call, args []T) error {
 	if len(args[0]) > 32 {
 		return nil
@@ -336,7 +337,6 @@ func plainKind[T string | []byte](c *call, args []T) error {
 	if known == nil {
 		return nil
 	}
-	c.blocks = known.Flags&commands.FlagBlocking != 0
 	switch known.Name {
 	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE":
 		if c.confirms = len(args) - 1; c.confirms == 0 {

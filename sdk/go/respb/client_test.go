@@ -557,52 +557,23 @@ func TestCache(t *testing.T) {
 	})
 }
 
-// TestCancelOverRESP3: a command that blocks is ended by CLIENT UNBLOCK.
-func TestCancelOverRESP3(t *testing.T) {
-	unblocked := make(chan string, 1)
-	m := resp.NewMux()
-	m.HandleFunc("BLPOP", -3, func(s *resp.Session, r *resp.Request) error {
-		<-unblocked
-		return s.WriteNull()
-	})
-	m.HandleFunc("PING", 1, func(s *resp.Session, r *resp.Request) error { return s.WriteStatusString("PONG") })
-	m.HandleFunc("CLIENT", -2, func(s *resp.Session, r *resp.Request) error {
-		if strings.EqualFold(r.String(1), "UNBLOCK") {
-			unblocked <- r.String(2)
-		}
-		return s.WriteInt(1)
-	})
-	ctx := testContext(t)
-	c := dial(t, serve(t, &resp.Server{Handler: m}), Options{Protocol: RESP3})
-	short, cancel := context.WithCancel(ctx)
-	got := make(chan error, 1)
-	go func() {
-		_, err := c.Do(short, "BLPOP", "k", "0")
-		got <- err
-	}()
-	waitPending(t, c.zero, 1)
-	cancel()
-	if err := <-got; err != context.Canceled {
-		t.Error(err)
-	}
-	if v, err := c.Do(ctx, "PING"); err != nil || v.String() != "PONG" {
-		t.Error(v.String(), err)
-	}
-}
-
 // TestCloseEndsEverything: no call waits for ever.
 func TestCloseEndsEverything(t *testing.T) {
 	both(t, func(t *testing.T, p Protocol) {
 		ctx := testContext(t)
 		c := dial(t, serve(t, &resp.Server{Handler: newStore().handler()}), Options{Protocol: p})
 		got := make(chan error, 20)
-		for range 20 {
+		for i := range 20 {
+			args := []string{"BLPOP", "k", "0"}
+			if i > 0 { // they wait behind it
+				args = []string{"GET", "k"}
+			}
 			go func() {
-				_, err := c.Do(context.Background(), "BLPOP", "k", "0")
+				_, err := c.Do(context.Background(), args...)
 				got <- err
 			}()
+			waitPending(t, c.zero, i+1)
 		}
-		waitPending(t, c.zero, 20)
 		_ = c.Close()
 		for range 20 {
 			if err := <-got; err != ErrClosed {

@@ -27,6 +27,7 @@ type Conn struct {
 	plain   bool          // the server has no RESPB: every channel has a link of its own
 	dialing chan struct{} // closed when the attempt that is being made has ended
 	links   map[*link]struct{}
+	probe   *Channel // what asks a silent server; it is never opened as a channel
 	closed  bool
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -56,6 +57,7 @@ func New(opts Options) *Conn {
 		DB: opts.DB, OnPush: opts.OnPush, Name: opts.Name, Username: opts.Username, Password: opts.Password,
 	})
 	c.zero.isRoot = true
+	c.probe = newChannel(c, ChannelOptions{})
 	return c
 }
 
@@ -212,6 +214,7 @@ func (c *Conn) dial(ctx context.Context, protocol Protocol, ch *Channel) (*link,
 		return nil, ErrClosed
 	}
 	c.links[l] = struct{}{}
+	l.startWatch()
 	return l, nil
 }
 
@@ -367,6 +370,11 @@ func (s *serverLimits) read(v *Value) error {
 func (l *link) add(ch *Channel) (*lane, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.addLocked(ch)
+}
+
+// addLocked is add with l.mu held.
+func (l *link) addLocked(ch *Channel) (*lane, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -401,8 +409,16 @@ func (c *Conn) forget(l *link) {
 	}
 }
 
-// unblock ends a blocking command over a connection of its own.
-func (c *Conn) unblock(id int64) {
+// unblock ends what blocks on a RESP3 link, over a connection of its own. Nothing else that blocks is sent before it has returned, so
+// it cannot meet another command.
+func (l *link) unblock() {
+	defer func() {
+		l.mu.Lock()
+		l.unblocking--
+		l.makeRoom()
+		l.mu.Unlock()
+	}()
+	c := l.conn
 	ctx, cancel := context.WithTimeout(c.ctx, c.opts.DialTimeout)
 	defer cancel()
 	nc, err := c.connect(ctx)
@@ -411,11 +427,11 @@ func (c *Conn) unblock(id int64) {
 	}
 	defer nc.Close()
 	_ = nc.SetDeadline(time.Now().Add(c.opts.DialTimeout))
-	l := &link{conn: c}
-	l.wire.init(nc, 0)
-	r := resp.NewReader(&l.wire)
+	other := &link{conn: c}
+	other.wire.init(nc, 0)
+	r := resp.NewReader(&other.wire)
 	var v Value
-	if l.ask(r, &v, l.helloCommand(c.zero)) == nil && v.Err() == nil {
-		_ = l.ask(r, &v, []string{"CLIENT", "UNBLOCK", fmt.Sprint(id)}) // best effort, as the connection is
+	if other.ask(r, &v, other.helloCommand(c.zero)) == nil && v.Err() == nil && l.alive() {
+		_ = other.ask(r, &v, []string{"CLIENT", "UNBLOCK", fmt.Sprint(l.limits.id)}) // best effort, as the connection is
 	}
 }

@@ -24,7 +24,15 @@
 // # Cancellation
 //
 // When a context ends, the call returns at once, and the server is told to give the command up if it waits or blocks (CANCEL; over RESP3
-// CLIENT UNBLOCK). Commands that run already may still take effect.
+// CLIENT UNBLOCK). Commands that run already may still take effect. A request that the server does not take holds nobody: the rest of it is
+// written behind the caller's back.
+//
+// # Timeouts
+//
+// Without any context nothing waits for ever either: Options.ReadTimeout bounds each reply, Options.WriteTimeout a server that takes nothing, and
+// one that is silent while something is expected is asked with PING (Options.PingInterval). All are on by default. A command that blocks has
+// the time it names itself on top. What is late fails with a [*TimeoutError]; the connection is closed only if it is the server that is gone, and
+// over RESP3, where a late reply would be taken for another's.
 //
 // # When the connection breaks
 //

@@ -5,6 +5,8 @@ package respb
 import (
 	"errors"
 	"fmt"
+	"os"
+	"time"
 
 	"github.com/weft-db/weft/sdk/go/resp"
 )
@@ -37,6 +39,24 @@ func (e *ConnError) Error() string { return "respb: the connection is lost: " + 
 
 // Unwrap returns why.
 func (e *ConnError) Unwrap() error { return e.Err }
+
+// TimeoutError says which timeout of [Options] has passed. By itself it says that one command's reply is late and the connection goes on; inside a
+// ConnError, that the connection was closed for it.
+type TimeoutError struct {
+	What   string
+	Option string
+	After  time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("respb: %s for %v, see Options.%s", e.What, e.After, e.Option)
+}
+
+// Timeout is that of a net.Error.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// Is makes errors.Is find os.ErrDeadlineExceeded.
+func (e *TimeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
 // CloseError says that the server closed the channel; the codes are those of section 8.3 of the specification.
 type CloseError struct {

@@ -31,17 +31,23 @@ type link struct {
 	spare   []byte
 	writing bool
 	reading bool
+	writes  int64 // writes that were begun
+	handled int64 // replies, pushes and slices that came
+	watch   watch
 	batch   int // commands in out
 	crowd   int // commands of the last write: whether it is worth letting others append first
 	pending int // replies awaited
 	pins    int // lanes that expect pushes
 	room    chan struct{}
-	wake    chan struct{} // gives the role of reader to read, which is started when it is first needed
-	started bool
-	dead    chan struct{} // closed with err
-	zero    *lane
-	lanes   map[uint16]*lane
-	nextID  uint16
+	// RESP3: CLIENT UNBLOCK ends whatever blocks on the connection, so only one thing may.
+	blocking   int           // calls on their way that may block
+	unblocking int           // CLIENT UNBLOCKs on their way
+	wake       chan struct{} // gives the role of reader to read, which is started when it is first needed
+	started    bool
+	dead       chan struct{} // closed with err
+	zero       *lane
+	lanes      map[uint16]*lane
+	nextID     uint16
 }
 
 // serverLimits are those that HELLO announced; 0 means not known.
@@ -63,6 +69,7 @@ type lane struct {
 	err    error // why no call may be added
 	closed bool  // CLOSE was sent; what comes is passed over until the server's
 	pinned bool
+	since  int64 // when its last reply came, in looks of link.watch
 
 	// Credit (spec section 9.2), for a lane with subscriptions.
 	window  int
@@ -79,7 +86,7 @@ const writerTurns = 4
 
 // begin adds a call to the lane and says which roles the caller has. l.mu is held; out has the command.
 func (l *link) begin(la *lane, c *call, n int) (write, read bool) {
-	c.lane, c.first, c.alone = la, la.seq, l.pending == 0
+	c.lane, c.first, c.alone, c.at = la, la.seq, l.pending == 0, l.watch.now
 	la.seq += uint32(n)
 	if la.last == nil {
 		la.first = c
@@ -89,14 +96,26 @@ func (l *link) begin(la *lane, c *call, n int) (write, read bool) {
 	la.last = c
 	l.pending += n
 	l.batch += n
+	if c.extra != 0 && !l.binary {
+		l.blocking++
+	}
 	write, read = !l.writing, !l.reading
 	l.writing, l.reading = true, true
+	if !l.watch.armed && l.watch.tick > 0 {
+		l.arm()
+	}
 	return write, read
 }
 
-// waitRoom waits, with l.mu held before and after, until a command may be added.
-func (l *link) waitRoom(ctx context.Context) error {
-	for l.err == nil && (l.pending >= l.conn.opts.InFlightMax || len(l.out) >= l.conn.opts.WriteBytesMax) {
+// full reports whether c has to wait before it is added. l.mu is held.
+func (l *link) full(c *call) bool {
+	return l.pending >= l.conn.opts.InFlightMax || len(l.out) >= l.conn.opts.WriteBytesMax ||
+		c.extra != 0 && !l.binary && l.blocking+l.unblocking > 0
+}
+
+// waitRoom waits, with l.mu held before and after, until c may be added.
+func (l *link) waitRoom(ctx context.Context, c *call) error {
+	for l.err == nil && l.full(c) {
 		if l.room == nil {
 			l.room = make(chan struct{})
 		}
@@ -121,8 +140,9 @@ func (l *link) makeRoom() {
 	}
 }
 
-// flush writes what was appended, as the writer.
-func (l *link) flush() {
+// flush writes what was appended, as the writer. A caller must not wait for the server to take it, because its context may end and because
+// it may be the reader: what the socket does not take at once is left to a goroutine, which may wait.
+func (l *link) flush(waits bool) {
 	for turn := 0; ; turn++ {
 		l.mu.Lock()
 		if l.crowd > 1 || l.pending > 1 && turn == 0 {
@@ -136,36 +156,55 @@ func (l *link) flush() {
 			l.mu.Unlock()
 			return
 		}
-		if turn == writerTurns {
+		if turn == writerTurns && !waits {
 			l.mu.Unlock()
-			go l.flush() // ends when there is nothing to write; a caller has its own reply to see to
+			go l.flush(true) // ends when there is nothing to write; a caller has its own reply to see to
 			return
 		}
 		out := l.out
 		l.out, l.spare = l.spare[:0], nil
 		l.crowd, l.batch = l.batch, 0
+		l.writes++
 		if l.room != nil && l.pending < l.conn.opts.InFlightMax {
 			l.makeRoom()
 		}
 		l.mu.Unlock()
-		err := l.wire.write(out)
-		l.mu.Lock()
-		if cap(out) <= keepWriteBytes {
-			l.spare = out[:0]
+		n, err := l.wire.tryWrite(out)
+		if n < len(out) && err == nil {
+			if !waits {
+				go l.finishWrite(out, n) // ends with the link, or when there is nothing to write
+				return
+			}
+			err = l.wire.write(out[n:])
 		}
-		more := len(l.out) > 0
-		if !more || err != nil {
-			l.writing = false
-		}
-		l.mu.Unlock()
-		if err != nil {
-			l.fail(err)
-			return
-		}
-		if !more {
+		if !l.written(out, err) {
 			return
 		}
 	}
+}
+
+// finishWrite is flush from the middle of a write.
+func (l *link) finishWrite(out []byte, n int) {
+	if l.written(out, l.wire.write(out[n:])) {
+		l.flush(true)
+	}
+}
+
+// written notes that out has been written, or why not, and reports whether there is more to write, which the caller then has to do.
+func (l *link) written(out []byte, err error) (more bool) {
+	l.mu.Lock()
+	if cap(out) <= keepWriteBytes {
+		l.spare = out[:0]
+	}
+	more = len(l.out) > 0 && err == nil
+	if !more {
+		l.writing = false
+	}
+	l.mu.Unlock()
+	if err != nil {
+		l.fail(err)
+	}
+	return more
 }
 
 // keepWriteBytes is how large a write buffer may be to be kept.
@@ -188,7 +227,7 @@ func (l *link) complete(ctx context.Context, c *call, write, read bool) (abandon
 		}
 	}
 	if write {
-		l.flush()
+		l.flush(false)
 	}
 	if read && l.lead(c, sleeps) {
 		return false
@@ -221,7 +260,7 @@ func (l *link) control(id, opcode uint16, k frame.Control) {
 	l.writing = true
 	l.mu.Unlock()
 	if write {
-		l.flush()
+		l.flush(false)
 	}
 }
 
@@ -229,7 +268,10 @@ func (l *link) control(id, opcode uint16, k frame.Control) {
 func (l *link) takeBack(la *lane, first uint32, n int, blocks bool) {
 	if !l.binary {
 		if blocks {
-			go l.conn.unblock(l.limits.id) // ends within the dial timeout
+			l.mu.Lock()
+			l.unblocking++
+			l.mu.Unlock()
+			go l.unblock() // ends within the dial timeout
 		}
 		return
 	}
@@ -245,7 +287,7 @@ func (l *link) takeBack(la *lane, first uint32, n int, blocks bool) {
 	l.writing = true
 	l.mu.Unlock()
 	if write {
-		l.flush()
+		l.flush(false)
 	}
 }
 
@@ -268,6 +310,9 @@ func (l *link) fail(err error) {
 	lanes := l.lanes
 	zero := l.zero
 	close(l.dead)
+	if l.watch.timer != nil {
+		l.watch.timer.Stop()
+	}
 	l.mu.Unlock()
 	_ = l.wire.nc.Close()
 	l.conn.forget(l)

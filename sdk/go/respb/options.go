@@ -26,6 +26,12 @@ const (
 const (
 	// DefaultDialTimeout bounds connecting, TLS and HELLO together.
 	DefaultDialTimeout = 5 * time.Second
+	// DefaultReadTimeout is how long a reply may take.
+	DefaultReadTimeout = 5 * time.Second
+	// DefaultWriteTimeout is how long the server may take no byte while some wait for it.
+	DefaultWriteTimeout = 5 * time.Second
+	// DefaultPingInterval is how long the server may be silent before it is asked whether it is there.
+	DefaultPingInterval = 5 * time.Second
 	// DefaultInFlightMax is how many commands of a connection may wait for their replies.
 	DefaultInFlightMax = 1 << 14
 	// DefaultWriteBytesMax is how many bytes may wait to be written before callers have to wait.
@@ -53,6 +59,17 @@ type Options struct {
 	TLSConfig *tls.Config
 	// DialTimeout bounds connecting, TLS and HELLO together.
 	DialTimeout time.Duration
+	// ReadTimeout bounds the wait for a reply, beside the context. It runs from when the command was sent, or from the reply before it on the same
+	// Channel if that is later, and stands still while one large request or reply is on its way; a command that blocks has the timeout it names
+	// itself on top. What is late fails with a TimeoutError. Over RESPB the connection goes on, over RESP3 it is closed. Less than zero: none.
+	ReadTimeout time.Duration
+	// WriteTimeout bounds how long the server may take no byte at all while some wait for it; then the connection is closed. Less than
+	// zero: none.
+	WriteTimeout time.Duration
+	// PingInterval is how long the server may be silent, while a reply or a push is expected, before PING asks it, over RESPB on a channel of its
+	// own. When nothing comes for a further ReadTimeout the connection is closed: so no message is missed, and no cached value used, for
+	// longer than both together. Less than zero: it is not asked.
+	PingInterval time.Duration
 	// Protocol is Auto unless set.
 	Protocol Protocol
 
@@ -116,6 +133,16 @@ func (o *Options) setDefaults() {
 	}
 	if o.DialTimeout <= 0 {
 		o.DialTimeout = DefaultDialTimeout
+	}
+	for _, each := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&o.ReadTimeout, DefaultReadTimeout}, {&o.WriteTimeout, DefaultWriteTimeout}, {&o.PingInterval, DefaultPingInterval},
+	} {
+		if *each.field == 0 {
+			*each.field = each.value
+		}
 	}
 	if o.PollMax == 0 {
 		o.PollMax = DefaultPollMax

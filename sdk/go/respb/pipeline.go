@@ -162,8 +162,8 @@ func (p *Pipeline) try(ctx context.Context, la *lane, values []Value) (err error
 	c.values, values[0].Kind = values, 0
 	l := la.link
 	l.mu.Lock()
-	if l.pending >= l.conn.opts.InFlightMax || len(l.out) >= l.conn.opts.WriteBytesMax {
-		err = l.waitRoom(ctx)
+	if l.full(c) {
+		err = l.waitRoom(ctx, c)
 	}
 	if err == nil {
 		err = la.err
@@ -175,9 +175,11 @@ func (p *Pipeline) try(ctx context.Context, la *lane, values []Value) (err error
 		scratch = p.argv(scratch, at, count)
 		at += count
 		if p.counts[i] == 0 {
+			c.waits(blocksForEncoded(scratch[0]))
 			l.out, err = appendPassthrough(l, l.out, la.id, scratch[0])
 			continue
 		}
+		c.waits(blocksFor(scratch))
 		l.out, err = appendCommand(l, l.out, la.id, scratch)
 		if err == nil && !l.binary {
 			if err = plainKind(c, scratch); err == nil && c.confirms > 0 && n > 1 {

@@ -107,7 +107,7 @@ func (l *link) receive(sleeps bool) bool {
 	n, err := l.wire.read(in.buf[in.end:], sleeps)
 	in.end += n
 	if n == 0 {
-		if err == nil && !sleeps {
+		if err == nil && !sleeps || l.nudged(err) {
 			return true
 		}
 		l.fail(err)
@@ -194,6 +194,8 @@ func finishAll(c *call) {
 func (l *link) answered(la *lane, c *call) bool {
 	c.got++
 	l.pending--
+	l.handled++
+	la.since = l.watch.now
 	if l.room != nil && l.pending < l.conn.opts.InFlightMax {
 		l.makeRoom()
 	}
@@ -203,6 +205,10 @@ func (l *link) answered(la *lane, c *call) bool {
 	la.first = c.next
 	if la.first == nil {
 		la.last = nil
+	}
+	if c.extra != 0 && !l.binary {
+		l.blocking--
+		l.makeRoom()
 	}
 	return true
 }
@@ -218,6 +224,10 @@ func (l *link) lane(id uint16) *lane {
 func (l *link) other(f frame.ReplyFrame, values []frame.Value, raw []byte) error {
 	l.mu.Lock()
 	la := l.lane(f.Channel)
+	l.handled++
+	if la != nil {
+		la.since = l.watch.now
+	}
 	l.mu.Unlock()
 	switch {
 	case f.Push:
@@ -328,7 +338,7 @@ func (la *lane) consumed(n int) {
 	la.owed = 0
 	if !l.writing {
 		l.writing = true
-		go l.flush() // ends when there is nothing to write
+		go l.flush(true) // ends when there is nothing to write
 	}
 }
 
@@ -341,6 +351,7 @@ func (l *link) receiveRESP() bool {
 	}
 	l.mu.Lock()
 	la := l.zero
+	l.handled++
 	l.mu.Unlock()
 	if la == nil {
 		return true

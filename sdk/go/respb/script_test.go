@@ -37,6 +37,7 @@ func newScript(t *testing.T, opts Options) (*script, *Conn) {
 		s.dials.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, "tcp", l.Addr().String())
 	}
+	patient(&opts)
 	if opts.Protocol == Auto {
 		opts.Protocol = RESPB
 	}

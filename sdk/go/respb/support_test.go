@@ -261,9 +261,19 @@ func serveOn(t testing.TB, s *resp.Server, l net.Listener) {
 // protocols are those that a test runs under.
 var protocols = map[string]Protocol{"RESPB": RESPB, "RESP3": RESP3}
 
+// patient has a Conn wait as long as the test does, where the test says nothing about it.
+func patient(opts *Options) {
+	for _, timeout := range []*time.Duration{&opts.ReadTimeout, &opts.WriteTimeout, &opts.PingInterval} {
+		if *timeout == 0 {
+			*timeout = testWait
+		}
+	}
+}
+
 func dial(t testing.TB, addr string, opts Options) *Conn {
 	t.Helper()
 	opts.Addr = addr
+	patient(&opts)
 	c, err := Dial(testContext(t), opts)
 	if err != nil {
 		t.Fatal(err)

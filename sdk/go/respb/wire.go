@@ -6,6 +6,7 @@ package respb
 import (
 	"net"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,6 +25,7 @@ type wire struct {
 
 	// The reader's.
 	into   []byte
+	got    atomic.Int64 // bytes that came; anybody's
 	n      int
 	err    error
 	sleeps bool // wait for bytes, when polling has found none
@@ -35,6 +37,8 @@ type wire struct {
 
 	// The writer's.
 	from    []byte
+	sent    atomic.Int64 // bytes that left; anybody's
+	waits   bool         // until all is written
 	failed  error
 	onWrite func(fd uintptr) bool
 }
@@ -71,7 +75,9 @@ func (w *wire) read(b []byte, sleeps bool) (int, error) {
 		if !sleeps {
 			return 0, nil
 		}
-		return w.nc.Read(b)
+		n, err := w.nc.Read(b)
+		w.got.Add(int64(n))
+		return n, err
 	}
 	w.into, w.sleeps = b, sleeps
 	w.n, w.err = 0, nil
@@ -80,6 +86,7 @@ func (w *wire) read(b []byte, sleeps bool) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	w.got.Add(int64(w.n))
 	return w.n, w.err
 }
 
@@ -114,19 +121,43 @@ func (w *wire) poll(fd uintptr) (n int, again bool, err error) {
 	}
 }
 
+// writePart is how much is written at once where there is no socket, so that it can be seen to get on.
+const writePart = 64 << 10
+
 // write writes all of b.
 func (w *wire) write(b []byte) error {
 	if w.raw == nil {
-		_, err := w.nc.Write(b)
-		return err
+		for len(b) > 0 {
+			n, err := w.nc.Write(b[:min(len(b), writePart)])
+			w.sent.Add(int64(n))
+			if err != nil {
+				return err
+			}
+			b = b[n:]
+		}
+		return nil
 	}
-	w.from, w.failed = b, nil
+	_, err := w.writeRaw(b, true)
+	return err
+}
+
+// tryWrite writes what is taken without waiting, which is nothing unless there is a socket.
+func (w *wire) tryWrite(b []byte) (int, error) {
+	if w.raw == nil {
+		return 0, nil
+	}
+	return w.writeRaw(b, false)
+}
+
+func (w *wire) writeRaw(b []byte, waits bool) (int, error) {
+	w.from, w.failed, w.waits = b, nil, waits
 	err := w.raw.Write(w.onWrite)
+	n := len(b) - len(w.from)
 	w.from = nil
-	if err != nil {
-		return err
+	if err == nil {
+		err = w.failed
 	}
-	return w.failed
+	return n, err
 }
 
 // writeReady is called with a socket that may take bytes. To return false is to sleep until it does.
@@ -138,9 +169,10 @@ func (w *wire) writeReady(fd uintptr) bool {
 			return true
 		}
 		if n == 0 {
-			return false
+			return !w.waits
 		}
 		w.from = w.from[n:]
+		w.sent.Add(int64(n))
 	}
 	return true
 }
