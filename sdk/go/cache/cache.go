@@ -26,6 +26,8 @@ type Cache[K comparable, V any] struct {
 	flights     flights[K, V]
 	refreshes   atomic.Int64 // under way
 	clock       *clock
+	wakers      wakers
+	toldPause   time.Duration // between two looks where changes are told
 
 	ctx            context.Context // ends with Close
 	cancel         context.CancelFunc
@@ -52,7 +54,7 @@ func New[K comparable, V any](t Transport, codec Codec[V], options Options[K, V]
 	if err != nil {
 		return nil, err
 	}
-	c := &Cache[K, V]{transport: t, codec: codec, options: options, keys: k, clock: newClock(t)}
+	c := &Cache[K, V]{transport: t, codec: codec, options: options, keys: k, clock: newClock(t), toldPause: waitPauseMax}
 	for _, each := range append(options.Compressors, options.Compressor) {
 		if each == nil {
 			continue

@@ -29,12 +29,6 @@ type task[K comparable, V any] struct {
 // tokenBytes is the length of what tells one owner of a lease from another.
 const tokenBytes = 16
 
-// Bounds of the pause between two looks at a value that another process is loading.
-const (
-	waitPauseMin = 4 * time.Millisecond
-	waitPauseMax = 200 * time.Millisecond
-)
-
 // load has tasks loaded on a goroutine of its own, finishing their flights. down says that the store does not answer. It reports false
 // when the cache is closed.
 func (c *Cache[K, V]) load(ctx context.Context, tasks []*task[K, V], load tasksLoader[K, V], t terms, down bool) bool {
@@ -105,8 +99,14 @@ func (l *loading[K, V]) withLeases() {
 	l.token = newToken()
 	c.leaseKeys(l.rest)
 	waiting := l.rest
+	woken := make(chan struct{}, 1)
+	if c.local != nil { // before the first look, so that nothing is missed
+		all := l.rest
+		add(&c.wakers, all, woken)
+		defer remove(&c.wakers, all, woken)
+	}
 	begun := time.Now()
-	for pause := waitPauseMin; ; pause = min(pause*3/2, waitPauseMax) {
+	for pause, ok := waitPauseMin, true; ; {
 		tooLong := time.Since(begun) > c.options.WaitMax
 		join := tooLong || !c.options.waits
 		c.acquire(l.ctx, waiting, l.token, join)
@@ -132,7 +132,7 @@ func (l *loading[K, V]) withLeases() {
 		if waiting = others; len(waiting) == 0 {
 			return
 		}
-		if !sleep(l.ctx, jittered(pause)) {
+		if pause, ok = c.pause(l.ctx, pause, woken); !ok {
 			return // late has ended the flights
 		}
 	}

@@ -173,11 +173,14 @@ func (c *Cache[K, V]) track() {
 	events := TrackEvents{
 		Invalidate: func(key []byte) {
 			c.counters.add(EventInvalidated, 1)
-			l.drop(maphash.Bytes(hashSeed, key))
+			hash := maphash.Bytes(hashSeed, key)
+			l.drop(hash)
+			c.wakers.wake(hash)
 		},
 		Flush: func() {
 			c.counters.add(EventFlushed, 1)
 			l.flush()
+			c.wakers.wakeAll()
 		},
 		Live: func(live bool) {
 			if !live {
@@ -188,6 +191,7 @@ func (c *Cache[K, V]) track() {
 			if live {
 				l.live.Store(true)
 			}
+			c.wakers.wakeAll() // they look more often, or less
 		},
 	}
 	c.background.Add(1)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-db/weft/sdk/go/cache"
+	"github.com/weft-db/weft/sdk/go/cache/transport/memory"
 )
 
 // locally gets a key until the first level has it, and returns it.
@@ -267,4 +268,66 @@ func TestLocalKeepsTheSoftEnd(t *testing.T) {
 	}
 	expect(t, c, map[cache.Event]int64{cache.EventStale: was.Of(cache.EventStale)})
 	expect(t, far, map[cache.Event]int64{cache.EventStale: wasFar.Of(cache.EventStale)})
+}
+
+// TestWaitersAreWoken has another process load what this one waits for: where the store tells of changes the value comes without another look,
+// and so does the end of the lease with everything else.
+func TestWaitersAreWoken(t *testing.T) {
+	lease := "{user:v1:1}:lease"
+	for name, c := range map[string]struct {
+		happen func(store *memory.Store)
+		want   string
+	}{
+		"stored": {func(store *memory.Store) {
+			fill := []cache.Op{{Kind: cache.OpFill, Key: []byte("user:v1:1"), Lease: []byte(lease), Token: []byte("theirs"), Value: encoded(t)}}
+			if store.Do(t.Context(), fill); !fill[0].Found {
+				t.Error(fill[0].Err)
+			}
+		}, "theirs"},
+		"flushed": {func(store *memory.Store) { store.FlushAll() }, "ours"},
+		"breaks": {func(store *memory.Store) { // it looks as often as without
+			store.Break()
+			store.FlushAll()
+		}, "ours"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := testContext(t)
+			store := newStore()
+			users := newCache(t, store, withLocal(&mapLocal{}))
+			users.SetToldPause(2 * testWait) // no look by itself
+			until(t, "tracking", users.Told)
+			store.Put(lease, []byte("theirs"), time.Hour)
+			done := make(chan user, 1)
+			looks := store.Trips()
+			go func() {
+				v, err := users.GetOrLoad(ctx, 1, func(context.Context, int64) (user, error) { return user{1, "ours"}, nil })
+				if err != nil {
+					t.Error(err)
+				}
+				done <- v
+			}()
+			until(t, "a look in vain", func() bool { return users.Waiting() == 1 && store.Trips() >= looks+2 })
+			c.happen(store)
+			select {
+			case v := <-done:
+				if v.Name != c.want {
+					t.Error(v)
+				}
+			case <-ctx.Done():
+				t.Fatal("not woken")
+			}
+			until(t, "the end of the wait", func() bool { return users.Waiting() == 0 })
+		})
+	}
+}
+
+// encoded is a user as a cache stores it.
+func encoded(t *testing.T) []byte {
+	t.Helper()
+	store := newStore()
+	if err := newCache(t, store).Set(t.Context(), 1, user{1, "theirs"}); err != nil {
+		t.Fatal(err)
+	}
+	stored, _ := store.Value("user:v1:1")
+	return stored
 }
