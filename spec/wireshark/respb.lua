@@ -1200,9 +1200,9 @@ local function check_bits(field, bits, at)
 end
 
 -- The line of an option bit, as Wireshark draws bits: `.... .1.. = EX: set`.
-local function bit_label(field, size, index, is_set)
+local function bit_label(field, index, is_set)
   local drawn = {}
-  for bit = size * 8 - 1, 0, -1 do
+  for bit = 7, 0, -1 do
     drawn[#drawn + 1] = bit == index - 1 and (is_set and "1" or "0") or "."
     if bit % 4 == 0 and bit > 0 then
       drawn[#drawn + 1] = " "
@@ -1211,22 +1211,21 @@ local function bit_label(field, size, index, is_set)
   return string.format("%s = %s: %s", table.concat(drawn), field.bits[index].n, is_set and "set" or "not set")
 end
 
--- `opts8` and `opts16`: the bits, then the fields of those that are set.
+-- `opts8`: the bits, then the fields of those that are set.
 local function options(reader, field, at, nodes, tail)
-  local size = field.t == "opts16" and 2 or 1
-  local bits = size == 2 and reader:u16(at) or reader:u8(at, tail == 0 and #field.bits == 0)
-  local node = { at = at, len = size, field = size == 2 and "options16" or "options8", value = bits, nodes = {} }
+  local bits = reader:u8(at, tail == 0 and #field.bits == 0)
+  local node = { at = at, len = 1, field = "options8", value = bits, nodes = {} }
   reader:node(nodes, node)
   for index = 1, #field.bits do
     local is_set = has_bit(bits, index - 1)
-    local line = { at = at, len = size, label = bit_label(field, size, index, is_set) }
+    local line = { at = at, len = 1, label = bit_label(field, index, is_set) }
     if is_set then
       line.field, line.value = "option", field.bits[index].n
     end
     reader:node(node.nodes, line)
   end
   check_bits(field, bits, at)
-  at = at + size
+  at = at + 1
   for index, entry in ipairs(field.bits) do
     if has_bit(bits, index - 1) then
       local parts = entry.fields or {}
@@ -1260,7 +1259,7 @@ local function walk(reader, fields, at, nodes)
     local tail = fixed_tail(fields, index)
     if field.t == "list16" then
       at = list(reader, field, at, nodes, tail)
-    elseif field.t == "opts8" or field.t == "opts16" then
+    elseif field.t == "opts8" then
       at = options(reader, field, at, nodes, tail)
     else
       local value, argument, next_at, word = scalar(reader, field, at, tail)
@@ -1366,7 +1365,7 @@ function request.decode(reader, frame)
   elseif opcode == 0xF001 then
     frame.kind = "argv"
     return arguments(reader, frame, 4, nil)
-  elseif opcode >= 0x8000 and opcode <= 0x8FFF or opcode == 0xFF10 then
+  elseif opcode >= 0x8000 and opcode <= 0x8FFF or opcode == 0xFF10 or opcode == 0xFF04 then
     bad("wrong-direction", 0)
   elseif opcode < 0xF000 then
     bad("unknown-opcode", 0)
@@ -1523,7 +1522,7 @@ end
 
 -- Control frames and what carries its length (sections 3.5, 8 and 9) -----------------------------------------------------
 
-local CLOSE, CANCEL, WINDOW, FRAGMENT, PASSTHROUGH = 0xFF01, 0xFF02, 0xFF03, 0xFF10, 0xFFFF
+local CLOSE, CANCEL, WINDOW, GOAWAY, FRAGMENT, PASSTHROUGH = 0xFF01, 0xFF02, 0xFF03, 0xFF04, 0xFF10, 0xFFFF
 
 local CLOSE_CODES = {
   [0] = "done",
@@ -1531,15 +1530,18 @@ local CLOSE_CODES = {
   [2] = "the channel's output limit was exceeded",
   [3] = "idle for too long",
   [4] = "killed",
-  [5] = "too many channels",
+  [5] = "too many channels, or too many connections",
   [6] = "the server shuts down",
   [7] = "the user was removed or disabled",
+  [8] = "bytes that could not be read",
+  [9] = "not from this address, or not without TLS",
+  [10] = "authentication is missing",
 }
 
-local function close(reader, frame, len)
-  frame.kind, frame.code = "close", 0
-  local line = "CLOSE"
-  if len == 1 then
+-- CLOSE and GOAWAY: nothing (CLOSE only), or a code and a reason.
+local function close(reader, frame, len, kind, line)
+  frame.kind, frame.code = kind, 0
+  if len == 1 or len == 0 and kind == "goaway" then
     bad("bad-control", 8)
   elseif len >= 2 then
     frame.code = reader:u16(8)
@@ -1598,7 +1600,9 @@ function control.decode(reader, frame)
     frame.kind = "passthrough"
     resp.passthrough(reader, frame, stop)
   elseif opcode == CLOSE then
-    close(reader, frame, len)
+    close(reader, frame, len, "close", "CLOSE")
+  elseif opcode == GOAWAY then
+    close(reader, frame, len, "goaway", "GOAWAY")
   elseif opcode == CANCEL then
     number(reader, frame, len, "cancel", "CANCEL")
   elseif opcode == WINDOW then
@@ -1950,6 +1954,7 @@ local OPCODES = {
   [0xFF01] = "CLOSE",
   [0xFF02] = "CANCEL",
   [0xFF03] = "WINDOW",
+  [0xFF04] = "GOAWAY",
   [0xFF10] = "FRAGMENT",
   [0xFFFF] = "passthrough",
 }
@@ -1988,7 +1993,6 @@ local fields = {
   length = ProtoField.uint32("respb.length", "Length", base.DEC),
   count = ProtoField.uint32("respb.count", "Count", base.DEC),
   options8 = ProtoField.uint8("respb.options", "Options", base.HEX),
-  options16 = ProtoField.uint16("respb.options16", "Options", base.HEX),
   option = ProtoField.string("respb.option", "Option", "An option bit that is set"),
   type = ProtoField.string("respb.type", "Type", "The type of a reply or of an element"),
   tag = ProtoField.uint8("respb.tag", "Tag", base.HEX),

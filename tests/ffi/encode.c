@@ -133,6 +133,13 @@ static void control_again(const struct vector *vector, const struct run *run) {
         break;
     case RESPB_FRAME_CANCEL: len = respb_encode_cancel(frame->channel, frame->number, out, sizeof out); break;
     case RESPB_FRAME_WINDOW: len = respb_encode_window(frame->channel, frame->number, out, sizeof out); break;
+    case RESPB_FRAME_GOAWAY:
+        if (frame->channel != 0) {
+            lib_leave();
+            return;
+        }
+        len = respb_encode_goaway((uint16_t)frame->number, value.value.data, value.len, out, sizeof out);
+        break;
     case RESPB_FRAME_FRAGMENT:
         len = respb_encode_fragment(frame->channel, frame->last, value.value.data, value.len, out, sizeof out);
         break;

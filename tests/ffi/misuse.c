@@ -198,7 +198,7 @@ static void start_of_connection(void) {
     char zeros[64];
     memset(zeros, 0, sizeof zeros);
     respb_limits_unauthenticated(&limits);
-    EXPECT(limits.arguments_max == 10 && limits.argument_bytes_max == 16384 && limits.unauthenticated == 1);
+    EXPECT(limits.arguments_max == 16 && limits.argument_bytes_max == 16384 && limits.frame_bytes_max == 512 * 1024 && limits.unauthenticated == 1);
     limits.first_frame = 1;
     batch_of(&batch, frames, 4, values, 16);
     EXPECT(respb_request_decoder_init(&decoder, sizeof decoder, 4, &limits) == RESPB_OK);

@@ -38,7 +38,7 @@ static respb_status feed_copy(struct run *run, const struct vector *vector, size
 
 static int frame_kind(const char *name) {
     static const char *const names[] = {"resp", "core", "module", "argv", "passthrough", "close", "cancel",
-                                        "window", "fragment", "unknown", "ignored", "reply", "push"};
+                                        "window", "goaway", "fragment", "unknown", "ignored", "reply", "push"};
     int i;
     for (i = 0; i < (int)(sizeof names / sizeof *names); i++) {
         if (strcmp(names[i], name) == 0) return i;

@@ -165,6 +165,7 @@ fn numbers(count: &mut usize) {
         ("FRAME_CLOSE", frame_kind::CLOSE),
         ("FRAME_CANCEL", frame_kind::CANCEL),
         ("FRAME_WINDOW", frame_kind::WINDOW),
+        ("FRAME_GOAWAY", frame_kind::GOAWAY),
         ("FRAME_FRAGMENT", frame_kind::FRAGMENT),
         ("FRAME_UNKNOWN", frame_kind::UNKNOWN),
         ("FRAME_IGNORED", frame_kind::IGNORED),

@@ -213,9 +213,11 @@ fn vector(out: &mut String, protocol: u8, json: &Json) {
 fn main() {
     let root = std::env::args().nth(1).expect("usage: vectors_to_lines FOLDER");
     let (mut stdout, mut count) = (std::io::stdout().lock(), 0);
-    for (folder, protocol) in [("resp2", 2), ("resp3", 3), ("respb", 4)] {
+    let profiles = ["channels", "typed", "flow", "cancel", "passthrough"];
+    let respb = profiles.map(|profile| (format!("respb/{profile}"), 4));
+    for (folder, protocol) in [("resp2".to_owned(), 2), ("resp3".to_owned(), 3)].into_iter().chain(respb) {
         for kind in ["valid", "invalid"] {
-            let folder = Path::new(&root).join(folder).join(kind);
+            let folder = Path::new(&root).join(&folder).join(kind);
             let entries = fs::read_dir(&folder).expect("a folder of vectors");
             let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
             paths.sort();

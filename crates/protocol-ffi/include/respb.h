@@ -153,11 +153,12 @@ enum {
     RESPB_FRAME_CLOSE = 5,       /* number: the code; its value: the reason */
     RESPB_FRAME_CANCEL = 6,      /* number: the sequence */
     RESPB_FRAME_WINDOW = 7,      /* number: bytes of credit */
-    RESPB_FRAME_FRAGMENT = 8,    /* last: no slice follows; its value: the slice */
-    RESPB_FRAME_UNKNOWN = 9,     /* of a later version: a server answers an error and goes on */
-    RESPB_FRAME_IGNORED = 10,    /* of a later version: to be passed over in silence */
-    RESPB_FRAME_REPLY = 11,      /* the answer to a request */
-    RESPB_FRAME_PUSH = 12        /* answers nothing */
+    RESPB_FRAME_GOAWAY = 8,      /* the connection ends; number: the code; its value: the reason */
+    RESPB_FRAME_FRAGMENT = 9,    /* last: no slice follows; its value: the slice */
+    RESPB_FRAME_UNKNOWN = 10,    /* of a later version: a server answers an error and goes on */
+    RESPB_FRAME_IGNORED = 11,    /* of a later version: to be passed over in silence */
+    RESPB_FRAME_REPLY = 12,      /* the answer to a request */
+    RESPB_FRAME_PUSH = 13        /* answers nothing */
 };
 
 /* The command of a frame that has none, or whose name has not been looked up. */
@@ -330,6 +331,7 @@ size_t respb_encode_request(int form, uint16_t channel, const char *name, const 
 size_t respb_encode_close(uint16_t channel, uint16_t code, const void *reason, size_t len, void *buffer, size_t capacity);
 size_t respb_encode_cancel(uint16_t channel, uint32_t sequence, void *buffer, size_t capacity);
 size_t respb_encode_window(uint16_t channel, uint32_t more, void *buffer, size_t capacity);
+size_t respb_encode_goaway(uint16_t code, const void *reason, size_t len, void *buffer, size_t capacity);
 size_t respb_encode_fragment(uint16_t channel, int last, const void *slice, size_t len, void *buffer, size_t capacity);
 
 /* ---- Encoding replies -------------------------------------------------------------------------------------------- */

@@ -164,6 +164,10 @@ fn control_frame(control: Control<'_>, channel: u16, input: &[u8], len: usize, s
             bytes(reason.len());
             (frame.kind, frame.number) = (frame_kind::CLOSE, u32::from(code));
         }
+        Control::Goaway { code, reason } => {
+            bytes(reason.len());
+            (frame.kind, frame.number) = (frame_kind::GOAWAY, u32::from(code));
+        }
         Control::Cancel { sequence } => (frame.kind, frame.number) = (frame_kind::CANCEL, sequence),
         Control::Window { more } => (frame.kind, frame.number) = (frame_kind::WINDOW, more),
         Control::Fragment { last, slice } => {

@@ -90,6 +90,22 @@ pub unsafe extern "C" fn respb_encode_close(
     unsafe { control(channel, reason, len, buffer, capacity, |reason| Control::Close { code, reason }) }
 }
 
+/// Encodes GOAWAY, which is about all channels and is sent on channel 0.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn respb_encode_goaway(
+    code: u16,
+    reason: *const u8,
+    len: usize,
+    buffer: *mut u8,
+    capacity: usize,
+) -> usize {
+    // SAFETY: the caller's promise, handed on.
+    unsafe { control(0, reason, len, buffer, capacity, |reason| Control::Goaway { code, reason }) }
+}
+
 /// Encodes CANCEL.
 ///
 /// # Safety

@@ -202,7 +202,6 @@ fn kind_of(out: &mut impl Buffer, kind: &Kind) {
         Kind::U16 => b"u16",
         Kind::U8 | Kind::Enum(_) => b"u8",
         Kind::List(_) => b"list16",
-        Kind::Options(options) if options.wide => b"opts16",
         Kind::Options(_) => b"opts8",
     };
     out.extend_from_slice(name);

@@ -89,11 +89,12 @@ pub mod frame_kind {
     pub const CLOSE: u8 = 5;
     pub const CANCEL: u8 = 6;
     pub const WINDOW: u8 = 7;
-    pub const FRAGMENT: u8 = 8;
-    pub const UNKNOWN: u8 = 9;
-    pub const IGNORED: u8 = 10;
-    pub const REPLY: u8 = 11;
-    pub const PUSH: u8 = 12;
+    pub const GOAWAY: u8 = 8;
+    pub const FRAGMENT: u8 = 9;
+    pub const UNKNOWN: u8 = 10;
+    pub const IGNORED: u8 = 11;
+    pub const REPLY: u8 = 12;
+    pub const PUSH: u8 = 13;
 }
 
 /// The union in `respb_value`.

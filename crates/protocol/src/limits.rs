@@ -35,9 +35,15 @@ impl Limits {
         unauthenticated: false,
     };
 
-    /// What a client may send before it has authenticated where that is required (the numbers are Redis's).
-    pub const UNAUTHENTICATED: Limits =
-        Limits { arguments_max: 10, argument_bytes_max: 16_384, unauthenticated: true, ..Limits::DEFAULT };
+    /// What a client may send before it has authenticated where that is required. Redis has 10 arguments of 16 KiB; a
+    /// HELLO with all its options has 11. The frame has room for all of them.
+    pub const UNAUTHENTICATED: Limits = Limits {
+        arguments_max: 16,
+        argument_bytes_max: 16_384,
+        frame_bytes_max: 512 << 10,
+        unauthenticated: true,
+        ..Limits::DEFAULT
+    };
 }
 
 impl Default for Limits {

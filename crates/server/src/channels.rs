@@ -363,7 +363,7 @@ impl Channels {
                     return Some(Stop::Barrier);
                 }
             },
-            Control::Fragment { .. } | Control::Unknown { .. } => return None,
+            Control::Goaway { .. } | Control::Fragment { .. } | Control::Unknown { .. } => return None,
         });
         Some(Stop::Control)
     }

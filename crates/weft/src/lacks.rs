@@ -169,7 +169,6 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
         Kind::U8 => "u8",
         Kind::Enum(_) => "u8 enum",
         Kind::List(_) => "list16",
-        Kind::Options(options) if options.wide => "opts16",
         Kind::Options(_) => "opts8",
     }
 }

@@ -116,7 +116,6 @@ fn check_fields(fields: &[Field], path: &str, report: &mut impl FnMut(&str, Stri
         let is_list = field.kind == FieldType::List16;
         let bit_room = match field.kind {
             FieldType::Opts8 => 8,
-            FieldType::Opts16 => 16,
             _ => 0,
         };
         if !field.values.is_empty() && field.kind != FieldType::U8 {
@@ -171,7 +170,7 @@ fn field_words(field: &Field) -> (usize, Option<usize>) {
             let count = usize::from(field.count == Some(Count::Argument));
             (token + count + usize::from(field.min.unwrap_or(0)) * words(&field.items).0, None)
         }
-        FieldType::Opts8 | FieldType::Opts16 => {
+        FieldType::Opts8 => {
             let all =
                 field.bits.iter().map(|bit| words(&bit.fields).1.map(|most| most + count_words(&bit.token)));
             (token, all.sum::<Option<usize>>().map(|most| token + most))

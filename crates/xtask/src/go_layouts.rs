@@ -112,7 +112,6 @@ fn kind(field: &Field) -> &'static str {
         FieldType::U8 => "Enum",
         FieldType::List16 => "List16",
         FieldType::Opts8 => "Opts8",
-        FieldType::Opts16 => "Opts16",
     }
 }
 

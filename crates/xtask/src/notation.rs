@@ -45,7 +45,7 @@ fn kind(field: &Field) -> String {
             let least = if field.min == Some(0) { "*" } else { "+" };
             format!("{counted}{transposed}{name}({}){least}", fields_text(&field.items))
         }
-        FieldType::Opts8 | FieldType::Opts16 => {
+        FieldType::Opts8 => {
             let bits = field.bits.iter().map(bit).collect::<Vec<_>>().join(" ");
             let sets = field
                 .exclusive

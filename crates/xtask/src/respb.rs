@@ -111,8 +111,6 @@ pub enum FieldType {
     List16,
     /// Eight option bits, then the fields of those that are set.
     Opts8,
-    /// Sixteen option bits, then the fields of those that are set.
-    Opts16,
 }
 
 impl FieldType {
@@ -128,7 +126,6 @@ impl FieldType {
             Self::U8 => "u8",
             Self::List16 => "list16",
             Self::Opts8 => "opts8",
-            Self::Opts16 => "opts16",
         }
     }
 }
@@ -163,10 +160,10 @@ pub struct Field {
     /// `list16` only: smallest number of items, 0 or 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<u8>,
-    /// `opts8` and `opts16` only: bit i is entry i, the lowest bit being 0.
+    /// `opts8` only: bit i is entry i, the lowest bit being 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bits: Vec<Bit>,
-    /// `opts8` and `opts16` only: sets of bit names of which at most one may be set.
+    /// `opts8` only: sets of bit names of which at most one may be set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusive: Vec<Vec<String>>,
 }

@@ -288,9 +288,8 @@ fn field_text(field: &Field) -> String {
             field.order == Some(Order::Transposed),
             field.min.unwrap_or(0),
         ),
-        FieldType::Opts8 | FieldType::Opts16 => format!(
-            "Kind::Options(&Options {{ wide: {}, bits: &[{}], exclusive: &[{}] }})",
-            field.kind == FieldType::Opts16,
+        FieldType::Opts8 => format!(
+            "Kind::Options(&Options {{ bits: &[{}], exclusive: &[{}] }})",
             field.bits.iter().map(|bit| bit_text(bit, &field.bits)).collect::<Vec<_>>().join(", "),
             field
                 .exclusive

@@ -126,7 +126,7 @@ fn field(field: &Field, names: &FieldNames) -> Result<String> {
     if field.order == Some(Order::Transposed) {
         members.push("transposed = true".to_owned());
     }
-    if matches!(field.kind, FieldType::Opts8 | FieldType::Opts16) {
+    if matches!(field.kind, FieldType::Opts8) {
         members.push(format!("bits = {}", bits(&field.bits, names)?));
     }
     if !field.exclusive.is_empty() {
@@ -207,7 +207,7 @@ impl Kind {
             FieldType::U8 if !field.values.is_empty() => Some(Kind::Keyword),
             FieldType::I64 | FieldType::U16 | FieldType::U8 => Some(Kind::Int),
             FieldType::F64 => Some(Kind::Double),
-            FieldType::List16 | FieldType::Opts8 | FieldType::Opts16 => None,
+            FieldType::List16 | FieldType::Opts8 => None,
         }
     }
 

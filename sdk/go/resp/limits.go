@@ -11,7 +11,7 @@ const (
 	// DefaultInlineBytesMax is the length an inline command may have (Redis: PROTO_INLINE_MAX_SIZE).
 	DefaultInlineBytesMax = 64 << 10
 	// DefaultUnauthArgsMax is the arguments a command may have before its sender is authenticated.
-	DefaultUnauthArgsMax = 10
+	DefaultUnauthArgsMax = 16
 	// DefaultUnauthBytesMax is the length an argument may have before its sender is authenticated.
 	DefaultUnauthBytesMax = 16 << 10
 	// DefaultOutputBytesMax is what may wait for a client that does not read. Redis has no such limit for normal

@@ -193,8 +193,8 @@ func TestAuth(t *testing.T) {
 	c.expect(`%["server" "weft" "version" "7.2.4" "proto" 3 "id" 2 "mode" "standalone" "role" "master" "modules" *[]]`)
 	c.expect("PONG")
 	c = dial(t, addr)
-	c.send("*11\r\n")
-	c.expect("(error) ERR Protocol error: unauthenticated multibulk length: UnauthArgsMax is 10, got 11; raise it if that is meant")
+	c.send("*17\r\n")
+	c.expect("(error) ERR Protocol error: unauthenticated multibulk length: UnauthArgsMax is 16, got 17; raise it if that is meant")
 	c.expectEnd()
 }
 

@@ -277,11 +277,7 @@ impl<A: Arguments + ?Sized, B: Buffer> Matcher<'_, A, B> {
             }
         }
         check_bits(options, bits).map_err(|_| Unfit)?;
-        if options.wide {
-            self.out.extend_from_slice(&bits.to_be_bytes());
-        } else {
-            self.out.push(bits as u8);
-        }
+        self.out.push(bits as u8);
         for (index, bit) in options.bits.iter().enumerate().filter(|(index, _)| bits >> index & 1 == 1) {
             for (offset, field) in bit.fields.iter().enumerate() {
                 self.value(field, found[index] + offset)?;

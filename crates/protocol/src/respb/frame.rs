@@ -28,6 +28,8 @@ pub const CLOSE: u16 = 0xFF01;
 pub const CANCEL: u16 = 0xFF02;
 /// Grants credit.
 pub const WINDOW: u16 = 0xFF03;
+/// Ends the connection.
+pub const GOAWAY: u16 = 0xFF04;
 /// A slice of a reply frame.
 pub const FRAGMENT: u16 = 0xFF10;
 /// The most bytes of a slice.
@@ -107,6 +109,13 @@ pub enum Control<'a> {
         /// Bytes, headers included.
         more: u32,
     },
+    /// Server to client: the connection ends. Whatever its header names, it is about all channels.
+    Goaway {
+        /// Why: a number of spec section 8.3.
+        code: u16,
+        /// Why, for people; UTF-8.
+        reason: &'a [u8],
+    },
     /// Server to client: a slice of a frame.
     Fragment {
         /// No slice follows.
@@ -130,12 +139,15 @@ impl<'a> Control<'a> {
             (CLOSE, [high, low, reason @ ..]) => {
                 Control::Close { code: u16::from_be_bytes([*high, *low]), reason }
             }
+            (GOAWAY, [high, low, reason @ ..]) => {
+                Control::Goaway { code: u16::from_be_bytes([*high, *low]), reason }
+            }
             (CANCEL, &[a, b, c, d]) => Control::Cancel { sequence: u32::from_be_bytes([a, b, c, d]) },
             (WINDOW, &[a, b, c, d]) => Control::Window { more: u32::from_be_bytes([a, b, c, d]) },
             (FRAGMENT, [flags @ 0..=1, slice @ ..]) if slice.len() <= FRAGMENT_BYTES_MAX => {
                 Control::Fragment { last: *flags == 1, slice }
             }
-            (CLOSE | CANCEL | WINDOW | FRAGMENT, _) => return bad,
+            (CLOSE | CANCEL | WINDOW | GOAWAY | FRAGMENT, _) => return bad,
             (opcode, _) => Control::Unknown { opcode },
         })
     }
@@ -151,6 +163,11 @@ impl<'a> Control<'a> {
             Control::Close { code: 0, reason: [] } => head(CLOSE, 0),
             Control::Close { code, reason } => {
                 head(CLOSE, 2 + reason.len());
+                out.extend_from_slice(&code.to_be_bytes());
+                out.extend_from_slice(reason);
+            }
+            Control::Goaway { code, reason } => {
+                head(GOAWAY, 2 + reason.len());
                 out.extend_from_slice(&code.to_be_bytes());
                 out.extend_from_slice(reason);
             }

@@ -303,7 +303,7 @@ impl RequestDecoder {
                 (self.command(id, LONG_HEADER_LEN, input, args)?, Frame::Module(id))
             }
             frame::ARGV => (self.walk.args(input, HEADER_LEN, true, &self.limits, args)?, Frame::Argv),
-            frame::REPLY_FIRST..=frame::REPLY_LAST | frame::FRAGMENT => {
+            frame::REPLY_FIRST..=frame::REPLY_LAST | frame::FRAGMENT | frame::GOAWAY => {
                 return Err(Stop::bad(Malformed::WrongDirection, 0));
             }
             frame::EXTENDED_FIRST.. => self.long(opcode, input, args)?,

@@ -157,14 +157,10 @@ impl Walk {
     ) -> Step<()> {
         if !self.inside {
             reader.args.place(Place::Expected { field, at: self.at });
-            let (bits, next) = if options.wide {
-                (u16::from_be_bytes(reader.array(self.at)?), self.at + 2)
-            } else {
-                (u16::from(reader.array::<1>(self.at)?[0]), self.at + 1)
-            };
+            let bits = u16::from(reader.array::<1>(self.at)?[0]);
             reader.args.place(Place::Options { field, at: self.at, bits });
             check_bits(options, bits).map_err(|kind| Stop::bad(kind, self.at))?;
-            (self.bits, self.at, self.inside, self.bit) = (bits, next, true, 0);
+            (self.bits, self.at, self.inside, self.bit) = (bits, self.at + 1, true, 0);
             reader.args.options(bits);
         }
         while let Some(bit) = options.bits.get(usize::from(self.bit)) {

@@ -250,8 +250,7 @@ pub enum Kind {
     Enum(&'static [&'static [&'static str]]),
     /// `u16` count and as many times the items.
     List(&'static List),
-    /// One byte (or two, when `wide`) of option bits, then the fields of each bit that is set, in the order of the
-    /// bits.
+    /// One byte of option bits, then the fields of each bit that is set, in the order of the bits.
     Options(&'static Options),
 }
 
@@ -271,8 +270,6 @@ pub struct List {
 /// Options of a layout.
 #[derive(Debug)]
 pub struct Options {
-    /// `opts16` rather than `opts8`.
-    pub wide: bool,
     /// The bits, from bit 0.
     pub bits: &'static [Bit],
     /// Sets of bits of which at most one may be set.

@@ -72,9 +72,15 @@ pub(crate) enum Expected {
 pub(crate) fn load() -> Vec<Vector> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors");
     let mut vectors = Vec::new();
-    for (name, protocol) in
-        [("resp2", Protocol::Resp2), ("resp3", Protocol::Resp3), ("respb", Protocol::Respb)]
-    {
+    for (name, protocol) in [
+        ("resp2", Protocol::Resp2),
+        ("resp3", Protocol::Resp3),
+        ("respb/channels", Protocol::Respb),
+        ("respb/typed", Protocol::Respb),
+        ("respb/flow", Protocol::Respb),
+        ("respb/cancel", Protocol::Respb),
+        ("respb/passthrough", Protocol::Respb),
+    ] {
         for kind in ["valid", "invalid"] {
             let dir = root.join(name).join(kind);
             let mut paths: Vec<_> = fs::read_dir(&dir)

@@ -205,6 +205,12 @@ fn control_head(control: Control<'_>) -> Head {
             bytes: Some(("reason", reason.to_vec())),
             ..head
         },
+        Control::Goaway { code, reason } => Head {
+            frame: "goaway",
+            number: Some(("code", code.into())),
+            bytes: Some(("reason", reason.to_vec())),
+            ..head
+        },
         Control::Cancel { sequence } => {
             Head { frame: "cancel", number: Some(("sequence", sequence.into())), ..head }
         }

@@ -196,6 +196,14 @@ fn control_rows(picture: &mut Picture, control: &Control<'_>, len: usize) {
             }
         }
         Control::Close { .. } => picture.note = Some("no payload is the same as code 0: done".into()),
+        Control::Goaway { code, reason } => {
+            rows.push(Row::new(at..at + 2, "code", "u16", Datum::Int(code.into())).means(close_code(code)));
+            if !reason.is_empty() {
+                rows.push(Row::new(at + 2..len, "reason", "bytes", Datum::Bytes(at + 2..len)));
+            }
+            picture.note =
+                Some("the connection ends; what has no answer at its clean end did not run".into());
+        }
         Control::Cancel { sequence } => rows.push(
             Row::new(at..len, "sequence", "u32", Datum::Int(sequence.into()))
                 .means("requests on the channel count from 0"),
@@ -228,10 +236,13 @@ fn close_code(code: u16) -> &'static str {
         2 => "the channel's output limit was exceeded",
         3 => "idle for too long",
         4 => "killed",
-        5 => "too many channels",
+        5 => "too many channels, or too many connections",
         6 => "the server shuts down",
         7 => "the user was removed or disabled",
-        8..256 => "unassigned",
+        8 => "bytes that could not be read",
+        9 => "not from this address, or not without TLS",
+        10 => "authentication is missing",
+        11..256 => "unassigned",
         256.. => "the application's own",
     }
 }
@@ -300,9 +311,8 @@ impl Fields<'_> {
 
     fn options(&mut self, field: &'static Field, at: usize, bits: u16) {
         let Kind::Options(options) = &field.kind else { return };
-        let width = if options.wide { 2 } else { 1 };
         let mut names = Vec::new();
-        for index in (0..16).filter(|index| bits >> index & 1 == 1) {
+        for index in (0..8).filter(|index| bits >> index & 1 == 1) {
             let Some(bit) = options.bits.get(index) else {
                 names.push(format!("bit {index} (not in the layout)"));
                 continue;
@@ -315,8 +325,8 @@ impl Fields<'_> {
             self.inside.extend(bit.fields.iter().map(name));
         }
         let meaning = if names.is_empty() { "no options".into() } else { names.join(", ") };
-        let value = Datum::Hex(bits.into(), 2 * width);
-        self.rows.push(Row::new(at..at + width, field.name, kind_name(&field.kind), value).means(meaning));
+        let value = Datum::Hex(bits.into(), 2);
+        self.rows.push(Row::new(at..at + 1, field.name, kind_name(&field.kind), value).means(meaning));
     }
 
     fn list(&mut self, field: &'static Field, at: usize, count: u16) {

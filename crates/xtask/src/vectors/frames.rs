@@ -334,6 +334,16 @@ fn close(direction: &'static str, id: &str, comment: &str, channel: u16, code: u
     control(direction, &format!("close.{id}"), "8.3", comment, long_frame(0xFF01, channel, &payload), value)
 }
 
+/// GOAWAY: a receiver does not look at the channel.
+fn goaway(id: &str, channel: u16, code: u16, reason: &[u8]) -> Vector {
+    let payload = Bytes::of(&code.to_be_bytes()).and(reason);
+    let reason = Bytes::of(reason).to_value();
+    let value = json!({"channel": channel, "frame": "goaway", "code": code.to_string(), "reason": reason});
+    let wire = long_frame(0xFF04, channel, &payload);
+    let comment = format!("GOAWAY with code {code}, named channel {channel}");
+    control("reply", &format!("goaway.{id}"), "8.7", &comment, wire, value)
+}
+
 /// Control frames and frames of later versions, in one direction.
 #[must_use]
 pub fn controls(direction: &'static str) -> Vec<Vector> {
@@ -381,6 +391,16 @@ pub fn controls(direction: &'static str) -> Vec<Vector> {
             ));
         }
     } else {
+        for (id, channel, code, reason) in [
+            ("shutdown", 0u16, 6u16, &b"the server shuts down"[..]),
+            ("code", 0, 5, b""),
+            ("code-0", 0, 0, b""),
+            ("unreadable", 0, 8, b"ERR Protocol error: unknown opcode 0x07FF"),
+            ("largest", 0, 65_535, &[b'r'; 300]),
+            ("any-channel", 7, 6, b""),
+        ] {
+            out.push(goaway(id, channel, code, reason));
+        }
         for (last, len) in [(false, 1usize), (true, 1), (false, 0), (true, 0), (false, 65_536), (true, 256)] {
             let slice = Bytes::repeated(&[0x80], len);
             let payload = Bytes::of(&[u8::from(last)]).join(&slice);
@@ -391,7 +411,7 @@ pub fn controls(direction: &'static str) -> Vec<Vector> {
             out.push(control(direction, &id, "9.1", &comment, long_frame(0xFF10, 9, &payload), value));
         }
     }
-    for opcode in [0xF002u16, 0xF003, 0xF7FF, 0xFEFE, 0xFEFF, 0xFF00, 0xFF04, 0xFF0F, 0xFF11, 0xFF80, 0xFFFE]
+    for opcode in [0xF002u16, 0xF003, 0xF7FF, 0xFEFE, 0xFEFF, 0xFF00, 0xFF05, 0xFF0F, 0xFF11, 0xFF80, 0xFFFE]
     {
         for len in [0usize, 1, 300] {
             let ignorable = opcode >= 0xFF00;

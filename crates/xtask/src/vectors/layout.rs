@@ -149,7 +149,7 @@ pub fn sample(command: &Command, fields: &[Field], plan: &Plan) -> Sample {
     for (index, field) in fields.iter().enumerate() {
         match field.kind {
             FieldType::List16 => builder.list(index, field),
-            FieldType::Opts8 | FieldType::Opts16 => builder.options(field),
+            FieldType::Opts8 => builder.options(field),
             _ => {
                 builder.words(field.token.as_deref());
                 let (args, wire) =
@@ -223,7 +223,7 @@ impl Builder<'_> {
                 let (value, text) = self.plan.double.clone();
                 (vec![Arg::Double(value, text)], Bytes::of(&value.to_be_bytes()))
             }
-            FieldType::List16 | FieldType::Opts8 | FieldType::Opts16 => (Vec::new(), Bytes::new()),
+            FieldType::List16 | FieldType::Opts8 => (Vec::new(), Bytes::new()),
         }
     }
 
@@ -300,10 +300,7 @@ impl Builder<'_> {
         self.mark(&field.name, field.kind);
         let bits = self.plan.bits;
         self.sample.options = Some(bits);
-        match field.kind {
-            FieldType::Opts16 => self.sample.wire.push(&bits.to_be_bytes()),
-            _ => self.sample.wire.push(&[bits as u8]),
-        }
+        self.sample.wire.push(&[bits as u8]);
         for (_, bit) in field.bits.iter().enumerate().filter(|(index, _)| bits >> index & 1 == 1) {
             self.option(field, bit);
         }

@@ -101,12 +101,7 @@ fn typed(commands: &[Command], pairs: &mut Pairs) {
         pairs.add(&vector, "frame_bytes_max", &[], built.wire.len(), ("frame-too-long", last));
         // The last argument is that of the last field, unless that is an options field without a bit.
         let counting = built.fields.iter().rev().find(|(.., kind, _)| {
-            !matches!(
-                kind,
-                crate::respb::FieldType::Opts8
-                    | crate::respb::FieldType::Opts16
-                    | crate::respb::FieldType::List16
-            )
+            !matches!(kind, crate::respb::FieldType::Opts8 | crate::respb::FieldType::List16)
         });
         if let Some((.., offset)) = counting {
             let arguments = built.args.count() + 1;

@@ -122,13 +122,16 @@ fn controls(pairs: &mut Pairs) {
     for direction in ["request", "reply"] {
         let value = json!({"channel": 1, "frame": "close", "code": "2", "reason": reason.to_value()});
         vectors.push(frame(direction, "close", 0xFF01, &Bytes::of(&[0, 2]).join(&reason), value));
-        for opcode in [0xF002u16, 0xFF04] {
+        for opcode in [0xF002u16, 0xFF05] {
             let value = json!({"channel": 1, "frame": "unknown", "opcode": format!("0x{opcode:04x}"), "ignorable": opcode >= 0xFF00});
             let mut unknown = frame(direction, &format!("unknown.{opcode:04x}"), opcode, &reason, value);
             not_canonical(&mut unknown, None);
             vectors.push(unknown);
         }
     }
+    let value = json!({"channel": 0, "frame": "goaway", "code": "6", "reason": reason.to_value()});
+    let goaway = long_frame(0xFF04, 0, &Bytes::of(&[0, 6]).join(&reason));
+    vectors.push(control("reply", "goaway.limit", "10", "goaway", goaway, value));
     let number = Bytes::of(&[0, 0, 0, 7]);
     let value = json!({"channel": 1, "frame": "cancel", "sequence": "7"});
     vectors.push(frame("request", "cancel", 0xFF02, &number, value));

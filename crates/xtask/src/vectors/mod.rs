@@ -13,6 +13,7 @@ pub mod limits_more;
 pub mod numbers;
 pub mod options;
 pub mod precedence;
+pub mod profile;
 pub mod replies;
 pub mod requests;
 pub mod resp_replies;
@@ -41,6 +42,7 @@ pub const VECTORS_DIR: &str = "conformance/vectors";
 pub fn generate(commands: &[Command]) -> Result<Vec<File>> {
     let mut files = typed_files(commands);
     files.extend(respb_files(commands));
+    files = files.into_iter().flat_map(profile::split).collect();
     files.extend(resp_requests::files());
     files.extend(resp_replies::files());
     files.retain(|file| !file.vectors.is_empty());
@@ -193,9 +195,10 @@ pub fn stale(root: &Path, commands: &[Command]) -> Result<Vec<Stale>> {
 /// The vector files that are there.
 fn existing(root: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
-    for protocol in ["resp2", "resp3", "respb"] {
+    let respb = profile::PROFILES.iter().map(|profile| format!("respb/{profile}"));
+    for folder in ["resp2".to_owned(), "resp3".to_owned()].into_iter().chain(respb) {
         for kind in ["valid", "invalid"] {
-            let dir = Path::new(VECTORS_DIR).join(protocol).join(kind);
+            let dir = Path::new(VECTORS_DIR).join(&folder).join(kind);
             let Ok(entries) = fs::read_dir(root.join(&dir)) else { continue };
             for entry in entries {
                 paths.push(dir.join(entry?.file_name()));

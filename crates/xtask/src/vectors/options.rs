@@ -77,7 +77,7 @@ impl<'a> Bits<'a> {
     /// Sets that are refused, with a name and the error.
     #[must_use]
     pub fn wrong(&self) -> Vec<(String, u16, &'static str)> {
-        let width = if self.field.kind == crate::respb::FieldType::Opts16 { 16 } else { 8 };
+        let width = 8; // of an opts8
         let mut wrong = Vec::new();
         let mut unknown = vec![self.count(), width - 1];
         unknown.dedup();

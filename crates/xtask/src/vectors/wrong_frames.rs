@@ -46,10 +46,10 @@ fn opcodes(commands: &[Command]) -> Vec<Vector> {
             ("unknown-opcode", 0),
         ));
     }
-    for opcode in [0x8000u16, 0x8001, 0x8105, 0x82FF, 0x8FFF, 0xFF10] {
+    for opcode in [0x8000u16, 0x8001, 0x8105, 0x82FF, 0x8FFF, 0xFF04, 0xFF10] {
         let comment = format!("opcode {opcode:#06x} belongs to replies");
         let wire =
-            if opcode == 0xFF10 { long_frame(opcode, 1, &Bytes::of(&[1, 0x80])) } else { header(opcode, 1) };
+            if opcode >= 0xFF00 { long_frame(opcode, 1, &Bytes::of(&[1, 0x80])) } else { header(opcode, 1) };
         out.push(wrong(
             "request",
             &format!("direction-{opcode:04x}"),
@@ -179,6 +179,8 @@ fn control(direction: &'static str) -> Vec<Vector> {
             ));
         }
     } else {
+        out.push(case("goaway-empty", "8.7", "GOAWAY without a code", 0xFF04, &[]));
+        out.push(case("goaway-1", "8.7", "GOAWAY with half a code", 0xFF04, &[0]));
         out.push(case("fragment-empty", "9.1", "FRAGMENT without flags", 0xFF10, &[]));
         out.push(case("fragment-flags-2", "9.1", "FRAGMENT with an unknown flag", 0xFF10, &[2, 0x80]));
         out.push(case("fragment-flags-ff", "9.1", "FRAGMENT with all flags", 0xFF10, &[0xFF]));

@@ -1,7 +1,7 @@
 
 -- Control frames and what carries its length (sections 3.5, 8 and 9) -----------------------------------------------------
 
-local CLOSE, CANCEL, WINDOW, FRAGMENT, PASSTHROUGH = 0xFF01, 0xFF02, 0xFF03, 0xFF10, 0xFFFF
+local CLOSE, CANCEL, WINDOW, GOAWAY, FRAGMENT, PASSTHROUGH = 0xFF01, 0xFF02, 0xFF03, 0xFF04, 0xFF10, 0xFFFF
 
 local CLOSE_CODES = {
   [0] = "done",
@@ -9,15 +9,18 @@ local CLOSE_CODES = {
   [2] = "the channel's output limit was exceeded",
   [3] = "idle for too long",
   [4] = "killed",
-  [5] = "too many channels",
+  [5] = "too many channels, or too many connections",
   [6] = "the server shuts down",
   [7] = "the user was removed or disabled",
+  [8] = "bytes that could not be read",
+  [9] = "not from this address, or not without TLS",
+  [10] = "authentication is missing",
 }
 
-local function close(reader, frame, len)
-  frame.kind, frame.code = "close", 0
-  local line = "CLOSE"
-  if len == 1 then
+-- CLOSE and GOAWAY: nothing (CLOSE only), or a code and a reason.
+local function close(reader, frame, len, kind, line)
+  frame.kind, frame.code = kind, 0
+  if len == 1 or len == 0 and kind == "goaway" then
     bad("bad-control", 8)
   elseif len >= 2 then
     frame.code = reader:u16(8)
@@ -76,7 +79,9 @@ function control.decode(reader, frame)
     frame.kind = "passthrough"
     resp.passthrough(reader, frame, stop)
   elseif opcode == CLOSE then
-    close(reader, frame, len)
+    close(reader, frame, len, "close", "CLOSE")
+  elseif opcode == GOAWAY then
+    close(reader, frame, len, "goaway", "GOAWAY")
   elseif opcode == CANCEL then
     number(reader, frame, len, "cancel", "CANCEL")
   elseif opcode == WINDOW then

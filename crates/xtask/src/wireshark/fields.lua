@@ -19,7 +19,6 @@ local fields = {
   length = ProtoField.uint32("respb.length", "Length", base.DEC),
   count = ProtoField.uint32("respb.count", "Count", base.DEC),
   options8 = ProtoField.uint8("respb.options", "Options", base.HEX),
-  options16 = ProtoField.uint16("respb.options16", "Options", base.HEX),
   option = ProtoField.string("respb.option", "Option", "An option bit that is set"),
   type = ProtoField.string("respb.type", "Type", "The type of a reply or of an element"),
   tag = ProtoField.uint8("respb.tag", "Tag", base.HEX),

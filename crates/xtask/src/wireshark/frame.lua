@@ -65,6 +65,7 @@ local OPCODES = {
   [0xFF01] = "CLOSE",
   [0xFF02] = "CANCEL",
   [0xFF03] = "WINDOW",
+  [0xFF04] = "GOAWAY",
   [0xFF10] = "FRAGMENT",
   [0xFFFF] = "passthrough",
 }

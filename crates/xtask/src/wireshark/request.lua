@@ -124,9 +124,9 @@ local function check_bits(field, bits, at)
 end
 
 -- The line of an option bit, as Wireshark draws bits: `.... .1.. = EX: set`.
-local function bit_label(field, size, index, is_set)
+local function bit_label(field, index, is_set)
   local drawn = {}
-  for bit = size * 8 - 1, 0, -1 do
+  for bit = 7, 0, -1 do
     drawn[#drawn + 1] = bit == index - 1 and (is_set and "1" or "0") or "."
     if bit % 4 == 0 and bit > 0 then
       drawn[#drawn + 1] = " "
@@ -135,22 +135,21 @@ local function bit_label(field, size, index, is_set)
   return string.format("%s = %s: %s", table.concat(drawn), field.bits[index].n, is_set and "set" or "not set")
 end
 
--- `opts8` and `opts16`: the bits, then the fields of those that are set.
+-- `opts8`: the bits, then the fields of those that are set.
 local function options(reader, field, at, nodes, tail)
-  local size = field.t == "opts16" and 2 or 1
-  local bits = size == 2 and reader:u16(at) or reader:u8(at, tail == 0 and #field.bits == 0)
-  local node = { at = at, len = size, field = size == 2 and "options16" or "options8", value = bits, nodes = {} }
+  local bits = reader:u8(at, tail == 0 and #field.bits == 0)
+  local node = { at = at, len = 1, field = "options8", value = bits, nodes = {} }
   reader:node(nodes, node)
   for index = 1, #field.bits do
     local is_set = has_bit(bits, index - 1)
-    local line = { at = at, len = size, label = bit_label(field, size, index, is_set) }
+    local line = { at = at, len = 1, label = bit_label(field, index, is_set) }
     if is_set then
       line.field, line.value = "option", field.bits[index].n
     end
     reader:node(node.nodes, line)
   end
   check_bits(field, bits, at)
-  at = at + size
+  at = at + 1
   for index, entry in ipairs(field.bits) do
     if has_bit(bits, index - 1) then
       local parts = entry.fields or {}
@@ -184,7 +183,7 @@ local function walk(reader, fields, at, nodes)
     local tail = fixed_tail(fields, index)
     if field.t == "list16" then
       at = list(reader, field, at, nodes, tail)
-    elseif field.t == "opts8" or field.t == "opts16" then
+    elseif field.t == "opts8" then
       at = options(reader, field, at, nodes, tail)
     else
       local value, argument, next_at, word = scalar(reader, field, at, tail)
@@ -290,7 +289,7 @@ function request.decode(reader, frame)
   elseif opcode == 0xF001 then
     frame.kind = "argv"
     return arguments(reader, frame, 4, nil)
-  elseif opcode >= 0x8000 and opcode <= 0x8FFF or opcode == 0xFF10 then
+  elseif opcode >= 0x8000 and opcode <= 0x8FFF or opcode == 0xFF10 or opcode == 0xFF04 then
     bad("wrong-direction", 0)
   elseif opcode < 0xF000 then
     bad("unknown-opcode", 0)

@@ -36,10 +36,12 @@ impl Vector {
     }
 }
 
-/// The vectors of `valid` or `invalid`, of both directions.
-fn vectors(folder: &str) -> Vec<Vector> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors/respb").join(folder);
-    let mut files: Vec<PathBuf> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+/// The vectors of `valid` or `invalid`, of all profiles and both directions.
+fn vectors(kind: &str) -> Vec<Vector> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors/respb");
+    let folders = fs::read_dir(root).unwrap().map(|profile| profile.unwrap().path().join(kind));
+    let mut files: Vec<PathBuf> =
+        folders.flat_map(|dir| fs::read_dir(dir).unwrap()).map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let mut all = Vec::new();
     for file in files {
@@ -275,7 +277,7 @@ fn differences(vector: &Vector, row: &tshark::Row) -> Vec<String> {
     match frame {
         "cancel" => expect("respb.cancel", &number("sequence")),
         "window" => expect("respb.window", &number("more")),
-        "close" if vector.wire.len() > 8 => {
+        "close" | "goaway" if vector.wire.len() > 8 => {
             expect("respb.close.code", &number("code"));
             let reason = escaped(&text(&value["reason"]));
             expect(

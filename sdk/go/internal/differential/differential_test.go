@@ -117,6 +117,8 @@ func control(b *strings.Builder, opcode uint16, c frame.Control) {
 	switch {
 	case opcode == frame.Close:
 		fmt.Fprintf(b, " close %d %q", c.Code, c.Reason)
+	case opcode == frame.GoAway:
+		fmt.Fprintf(b, " goaway %d %q", c.Code, c.Reason)
 	case opcode == frame.Cancel:
 		fmt.Fprintf(b, " cancel %d", c.Sequence)
 	case opcode == frame.Window:

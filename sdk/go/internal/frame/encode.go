@@ -132,8 +132,9 @@ func AppendControl(dst []byte, channel, opcode uint16, c Control) []byte {
 		if c.Code == 0 && len(c.Reason) == 0 {
 			return append32(dst, 0)
 		}
-		dst = append16(append32(dst, uint32(2+len(c.Reason))), c.Code)
-		return append(dst, c.Reason...)
+		return appendReason(dst, c)
+	case GoAway:
+		return appendReason(dst, c)
 	case Cancel:
 		return append32(append32(dst, 4), c.Sequence)
 	case Window:
@@ -148,6 +149,12 @@ func AppendControl(dst []byte, channel, opcode uint16, c Control) []byte {
 	default:
 		return append32(dst, 0)
 	}
+}
+
+// appendReason appends the code and the reason of CLOSE or GOAWAY behind their length.
+func appendReason(dst []byte, c Control) []byte {
+	dst = append16(append32(dst, uint32(2+len(c.Reason))), c.Code)
+	return append(dst, c.Reason...)
 }
 
 func append16(dst []byte, v uint16) []byte { return append(dst, byte(v>>8), byte(v)) }
@@ -282,7 +289,7 @@ func (m *matcher[T]) fields(fields []Field) bool {
 		switch f.Kind {
 		case List16:
 			ok = m.list(f, fields[i+1:])
-		case Opts8, Opts16:
+		case Opts8:
 			ok = m.options(f, least(fields[i+1:]))
 		case Enum:
 			ok = m.enum(f)
@@ -304,7 +311,7 @@ func least(fields []Field) int {
 		f := &fields[i]
 		n += len(f.Token)
 		switch f.Kind {
-		case Opts8, Opts16:
+		case Opts8:
 		case List16:
 			n += f.Min * len(f.Items)
 			if f.Counted {
@@ -436,7 +443,7 @@ func (m *matcher[T]) list(f *Field, after []Field) bool {
 // uncounted is how many arguments belong to a list that does not say: all before the first option, or all but those that
 // later fields need.
 func (m *matcher[T]) uncounted(after []Field) int {
-	if len(after) == 1 && (after[0].Kind == Opts8 || after[0].Kind == Opts16) {
+	if len(after) == 1 && after[0].Kind == Opts8 {
 		n := 0
 		for ; n < m.left(); n++ {
 			for i := range after[0].Bits {
@@ -475,11 +482,7 @@ func (m *matcher[T]) options(f *Field, reserved int) bool {
 	if f.checkBits(bits) != "" {
 		return false
 	}
-	if f.Kind == Opts16 {
-		m.out = append16(m.out, bits)
-	} else {
-		m.out = append(m.out, byte(bits))
-	}
+	m.out = append(m.out, byte(bits))
 	for i := range f.Bits {
 		for j := range f.Bits[i].Fields {
 			if bits>>i&1 == 1 && !m.value(&f.Bits[i].Fields[j], found[i]+j) {

@@ -20,6 +20,7 @@ const (
 	Close          = 0xFF01
 	Cancel         = 0xFF02
 	Window         = 0xFF03
+	GoAway         = 0xFF04
 	Fragment       = 0xFF10
 	Passthrough    = 0xFFFF
 )
@@ -111,7 +112,7 @@ func wrong(name string, offset int) error {
 
 // Control is the payload of a control frame; which members count follows from the opcode.
 type Control struct {
-	// Code and Reason belong to CLOSE. Reason is a span of the input.
+	// Code and Reason belong to CLOSE and GOAWAY. Reason is a span of the input.
 	Code   uint16
 	Reason []byte
 	// Sequence belongs to CANCEL.
@@ -129,7 +130,7 @@ func parseControl(opcode uint16, payload []byte) (Control, error) {
 	n := len(payload)
 	switch {
 	case opcode == Close && n == 0:
-	case opcode == Close && n >= 2:
+	case (opcode == Close || opcode == GoAway) && n >= 2:
 		c.Code, c.Reason = be16(payload), payload[2:]
 	case opcode == Cancel && n == 4:
 		c.Sequence = be32(payload)
@@ -137,7 +138,7 @@ func parseControl(opcode uint16, payload []byte) (Control, error) {
 		c.More = be32(payload)
 	case opcode == Fragment && n >= 1 && payload[0] <= 1 && n-1 <= FragmentBytesMax:
 		c.Last, c.Slice = payload[0] == 1, payload[1:]
-	case opcode == Close || opcode == Cancel || opcode == Window || opcode == Fragment:
+	case opcode == Close || opcode == Cancel || opcode == Window || opcode == GoAway || opcode == Fragment:
 		return c, wrong(BadControl, longHeaderLen)
 	}
 	return c, nil

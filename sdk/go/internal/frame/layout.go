@@ -19,7 +19,6 @@ const (
 	Enum
 	List16
 	Opts8
-	Opts16
 )
 
 // Layout is the payload of a command's frame.
@@ -50,7 +49,7 @@ type Field struct {
 	Transposed bool
 	// Min is the least number of items that the command takes.
 	Min int
-	// Bits are the options of Opts8 and Opts16, from bit 0.
+	// Bits are the options of Opts8, from bit 0.
 	Bits []Bit
 	// Exclusive holds sets of bits of which at most one may be set.
 	Exclusive []uint16

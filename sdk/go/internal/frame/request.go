@@ -86,7 +86,7 @@ func (d *RequestDecoder) frame(in []byte, args *Args) (RequestFrame, error) {
 		}
 	case f.Opcode == Argv:
 		return d.walked(f, d.walk.args(d, in, at, true, args))
-	case f.Opcode >= ReplyFirst && f.Opcode <= ReplyLast || f.Opcode == Fragment:
+	case f.Opcode >= ReplyFirst && f.Opcode <= ReplyLast || f.Opcode == Fragment || f.Opcode == GoAway:
 		return f, wrong(WrongDirection, 0)
 	case f.Opcode >= ExtendedFirst:
 		return d.long(f, in, args)

@@ -109,7 +109,7 @@ func limitsOf(t *testing.T, given map[string]any) Limits {
 
 func load(t *testing.T, kind string) []vector {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(vectorsDir, kind, "*.json"))
+	files, err := filepath.Glob(filepath.Join(vectorsDir, "*", kind, "*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no vectors in %s: %v", vectorsDir, err)
 	}
@@ -434,7 +434,7 @@ func expected(t *testing.T, v *vector) string {
 		}
 		return n
 	}
-	opcodes := map[string]uint16{"close": Close, "cancel": Cancel, "window": Window, "fragment": Fragment}
+	opcodes := map[string]uint16{"close": Close, "cancel": Cancel, "window": Window, "goaway": GoAway, "fragment": Fragment}
 	head := fmt.Sprintf("channel %d ", number("channel"))
 	switch frame {
 	case "reply", "push":

@@ -41,7 +41,7 @@ func (w *walk) fields(d *RequestDecoder, fields []Field, in []byte, start int, a
 		switch f.Kind {
 		case List16:
 			err = w.list(d, f, in, args)
-		case Opts8, Opts16:
+		case Opts8:
 			err = w.options(d, f, in, args)
 		default:
 			err = w.single(d, f, f.Token, in, args)
@@ -170,22 +170,15 @@ func (w *walk) column(d *RequestDecoder, f *Field, column int, in []byte, args *
 
 func (w *walk) options(d *RequestDecoder, f *Field, in []byte, args *Args) error {
 	if !w.inside {
-		size := 1
-		if f.Kind == Opts16 {
-			size = 2
-		}
-		if err := d.fixed(in, w.at, size); err != nil {
+		if err := d.fixed(in, w.at, 1); err != nil {
 			return err
 		}
 		bits := uint16(in[w.at])
-		if size == 2 {
-			bits = be16(in[w.at:])
-		}
 		if name := f.checkBits(bits); name != "" {
 			return wrong(name, w.at)
 		}
 		w.bits, w.inside, w.bit, args.Options = bits, true, 0, bits
-		w.at += size
+		w.at++
 	}
 	for ; w.bit < len(f.Bits); w.bit++ {
 		if w.bits>>w.bit&1 == 0 {

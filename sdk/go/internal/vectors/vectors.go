@@ -29,10 +29,14 @@ type Vector struct {
 	Offset        int
 }
 
-// Load reads the vectors of a protocol, such as resp2, and a kind, valid or invalid.
+// Load reads the vectors of a protocol, such as resp2, and a kind, valid or invalid; those of respb, of all profiles.
 func Load(protocol, kind string) ([]Vector, error) {
 	_, here, _, _ := runtime.Caller(0)
-	pattern := filepath.Join(filepath.Dir(here), "../../../../conformance/vectors", protocol, kind, "*.json")
+	pattern := filepath.Join(filepath.Dir(here), "../../../../conformance/vectors", protocol)
+	if protocol == "respb" {
+		pattern = filepath.Join(pattern, "*")
+	}
+	pattern = filepath.Join(pattern, kind, "*.json")
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("no vectors in %s: %v", pattern, err)
