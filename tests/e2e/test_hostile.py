@@ -2,6 +2,7 @@
 sends. Does not own: single malformed frames (`test_trouble`), what channels promise (`test_respb`)."""
 
 import re
+import struct
 import unittest
 
 from server import Respb, Server, argv, cancel, close, get, request, window
@@ -157,6 +158,42 @@ class Leftovers(unittest.TestCase):
             for at in range(1, turns):
                 turn(at * each)
             self.assertLess(server.resident_bytes() - before, 2 << 20)
+
+
+class BeforeAuthentication(unittest.TestCase):
+    def test_long_frames_are_refused_by_their_heads(self):
+        with Server("--requirepass", "secret") as server:
+            for opcode in (0xF001, 0xF002, 0xF777, 0xFF01, 0xFF7F, 0xFFFF):
+                with Respb(server.port) as wire:
+                    before = server.resident_bytes()
+                    try:
+                        wire.send(struct.pack(">HHI", opcode, 0, 1 << 29) + bytes(16 << 20))
+                    except (BrokenPipeError, ConnectionResetError):
+                        pass
+                    wire.until_closed()
+                    self.assertLess(server.resident_bytes() - before, 4 << 20, hex(opcode))
+
+    def test_what_is_passed_over_is_not_kept_after_it_either(self):
+        with Server() as server, Respb(server.port) as wire:
+            wire.call_on(0, "PING")
+            for opcode, answer in ((0xF777, True), (0xFF7F, False), (0xFF01, True)):
+                before = server.resident_bytes()
+                wire.send(struct.pack(">HHI", opcode, 5, 64 << 20) + bytes(60 << 20))
+                self.assertLess(server.resident_bytes() - before, 4 << 20, hex(opcode))
+                wire.send(bytes(4 << 20) + get(6, "k"))
+                got = [wire.frame() for _ in range(1 + answer)]
+                self.assertEqual(got[-1], (6, None))
+                self.assertEqual([channel for channel, _ in got[:-1]], [5] * answer)
+
+    def test_who_does_not_authenticate_in_time_is_closed(self):
+        with Server("--requirepass", "secret", "--auth-timeout", "1") as server:
+            with server.connect() as late, server.connect() as in_time, Respb(server.port) as respb:
+                self.assertEqual(in_time.call("AUTH", "secret"), "+OK")
+                self.assertTrue(respb.call_on(3, "PING").startswith("-NOAUTH"))
+                self.assertTrue(late.until_closed().startswith(b"-ERR this connection has not authenticated in time"))
+                self.assertIn("(auth-timeout)", respb.frame()[1])
+                self.assertEqual(respb.until_closed(), b"")
+                self.assertEqual(in_time.call("PING"), "+PONG")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ use turns::Turns;
 
 use crate::client::{Client, Held};
 use crate::connection::Stop;
+use crate::limits::UNAUTHENTICATED;
 
 /// Codes of CLOSE (spec section 8.3).
 pub(crate) mod close {
@@ -115,6 +116,8 @@ pub(crate) struct Channels {
     decoder: RequestDecoder,
     table: Table<Place>,
     open: u32,
+    /// Bytes of a frame that are still to come and are passed over: it has been seen to.
+    missing_bytes: usize,
     /// No frame has been decoded: a stream of zeros is told by its first.
     fresh: bool,
     /// Some channel has authenticated, or need not.
@@ -146,8 +149,7 @@ impl Channels {
         session.set_protocol(Protocol::Respb);
         session.wire = Wire { protocol: Protocol::Respb, channel: 0 };
         let authenticated = session.authenticated;
-        let decoder =
-            RequestDecoder::new(if authenticated { limits_of.decoder } else { Limits::UNAUTHENTICATED });
+        let decoder = RequestDecoder::new(if authenticated { limits_of.decoder } else { UNAUTHENTICATED });
         let connection = Arc::clone(&session.info.connection);
         let mut table = Table::default();
         table.put(0, Place::Open(Box::new(Channel::new(session))));
@@ -155,6 +157,7 @@ impl Channels {
             decoder,
             table,
             open: 1,
+            missing_bytes: 0,
             fresh,
             authenticated,
             connection,
@@ -236,8 +239,12 @@ impl Channels {
         requests: &mut Requests,
         keyspace: &Keyspace,
     ) -> Stop {
+        let (bytes, at) = from;
+        if self.missing_bytes > 0 {
+            self.pass_missing(bytes, at);
+        }
         let mut run = None;
-        let stop = self.decode_runs(index, from, (requests, keyspace), &mut run);
+        let stop = self.decode_runs(index, (bytes, at), (requests, keyspace), &mut run);
         self.end_run(run);
         stop
     }
@@ -285,7 +292,10 @@ impl Channels {
             let rest = &bytes[*at..];
             let (len, channel, frame) = match self.decoder.decode(rest, requests.visitor()) {
                 Outcome::Complete(frame) => (frame.len, frame.channel, frame.frame),
-                Outcome::Incomplete { .. } => return Stop::Incomplete,
+                Outcome::Incomplete { .. } => match self.decoder.passed_over(rest) {
+                    Some(frame) => (frame.len, frame.channel, frame.frame),
+                    None => return Stop::Incomplete,
+                },
                 Outcome::Invalid(error) => {
                     let channel = rest.get(2..4).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
                     let channel = if self.get(channel).is_some() { channel } else { 0 };
@@ -304,7 +314,7 @@ impl Channels {
                 let stop = self.control(channel, control);
                 // Only a WINDOW for a channel that is to be opened first is decoded again.
                 if stop != Some(Stop::Barrier) {
-                    *at += len;
+                    self.pass(len, bytes, at);
                 }
                 match stop {
                     Some(_) => return Stop::Control,
@@ -323,13 +333,13 @@ impl Channels {
                 }
                 (_, Some(Place::Closing)) => {
                     requests.drop_open();
-                    *at += len;
+                    self.pass(len, bytes, at);
                     continue;
                 }
                 (_, None) => {
                     requests.drop_open();
                     if self.open >= self.channels_max() {
-                        *at += len;
+                        self.pass(len, bytes, at);
                         self.pending = Some(Pending::TooMany(channel));
                     } else {
                         self.pending = Some(Pending::Open(channel));
@@ -338,7 +348,7 @@ impl Channels {
                 }
             };
             let frame_at = *at;
-            *at += len;
+            self.pass(len, bytes, at);
             let client = Origin { connection: index, channel, db };
             if requests.end_respb(keyspace, client, frame, (bytes, frame_at)) {
                 return Stop::Barrier;
@@ -347,6 +357,20 @@ impl Channels {
                 return Stop::Full;
             }
         }
+    }
+
+    /// Goes on behind a frame, of which not all need be there: the rest is passed over when it comes.
+    #[inline]
+    fn pass(&mut self, len: usize, bytes: &[u8], at: &mut usize) {
+        let here = len.min(bytes.len() - *at);
+        *at += here;
+        self.missing_bytes = len - here;
+    }
+
+    /// Passes over what is missing of a frame that has been seen to.
+    #[cold]
+    fn pass_missing(&mut self, bytes: &[u8], at: &mut usize) {
+        self.pass(self.missing_bytes, bytes, at);
     }
 
     /// Notes a control frame. Nothing when it is to be ignored; `Barrier` when it must be decoded once more.

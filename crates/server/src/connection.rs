@@ -21,8 +21,9 @@ use weft_store::Keyspace;
 
 use crate::channels::Channels;
 use crate::client::Client;
-use crate::limits::{SENT_BYTES_MAX, SLICES_MAX};
+use crate::limits::{SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED};
 use crate::poll::{Backend, Poll, borrowed};
+use crate::timers::Alarm;
 
 /// Who is at the other end.
 pub(crate) enum Peer {
@@ -83,6 +84,9 @@ pub(crate) struct Connection {
     /// Arguments of the request that is not whole.
     pub(crate) partial: Vec<Slot>,
     pub(crate) source: Source,
+    /// What it counts for among the input of all that have not authenticated, and by when it must have.
+    pub(crate) counted_bytes: usize,
+    pub(crate) alarm: Alarm,
     /// Input is taken from it.
     pub(crate) reading: bool,
     /// There may be input of which no event will tell.
@@ -158,6 +162,8 @@ impl Connection {
             pending: Vec::new(),
             partial: Vec::new(),
             source: Source::Arena,
+            counted_bytes: 0,
+            alarm: Alarm::default(),
             reading: true,
             unread: false,
             put_off: false,
@@ -167,6 +173,19 @@ impl Connection {
             active_us: now_us,
             over_soft_ms: 0,
         }
+    }
+
+    /// Whether one of its clients has authenticated, or need not.
+    pub(crate) fn is_authenticated(&self) -> bool {
+        match &self.peer {
+            Peer::Resp(single) => single.client.session.authenticated,
+            Peer::Respb(channels) => channels.authenticated,
+        }
+    }
+
+    /// Memory that its undecoded input takes.
+    pub(crate) fn input_bytes(&self) -> usize {
+        self.pending.capacity() + self.partial.capacity() * size_of::<Slot>()
     }
 
     /// Bytes that wait to be sent.
@@ -282,7 +301,7 @@ impl Connection {
 /// The decoder's limits for a session on RESP.
 pub(crate) fn limits(session: &Session, settings: &Settings) -> Limits {
     if !session.authenticated {
-        return Limits::UNAUTHENTICATED;
+        return UNAUTHENTICATED;
     }
     let u32 = |bytes: &AtomicUsize| u32::try_from(bytes.load(Relaxed)).unwrap_or(u32::MAX);
     Limits {

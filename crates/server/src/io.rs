@@ -110,6 +110,12 @@ impl Io {
             Timer { at_ms, connection: index, about: About::Client(channel), client: client.session.id() };
         self.timers.set(&mut client.alarm, timer);
     }
+    /// Asks for the time by which a connection must have authenticated; 0 for none.
+    pub(crate) fn set_deadline(&mut self, index: u32, at_ms: u64) {
+        let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return };
+        let timer = Timer { at_ms, connection: index, about: About::Connection, client: 0 };
+        self.timers.set(&mut connection.alarm, timer);
+    }
     /// What a connection has sent is decoded in the next tick, and nothing is received before.
     pub(crate) fn put_off(&mut self, index: u32) {
         let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return };

@@ -24,7 +24,7 @@
 //! | `clock` | how long something took, by the wall and on a CPU |
 //! | `huge` | full memory into huge pages |
 //! | `carrier` | sending the keys of MIGRATE |
-//! | `limits` | every named limit |
+//! | `limits`, `shared` | every named limit; what all workers count together |
 
 #![deny(unsafe_code)]
 
@@ -43,6 +43,7 @@ pub mod log;
 pub mod options;
 mod pace;
 mod poll;
+mod shared;
 mod signals;
 mod start;
 #[allow(unsafe_code)]
@@ -62,7 +63,6 @@ pub use start::run;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
 use weft_engine::Engine;
@@ -71,6 +71,7 @@ use weft_engine::mailbox::Message;
 use crew::Crew;
 use listener::{Acceptor, Inbox, Listener};
 use poll::{Backend, Way};
+use shared::Shared;
 use worker::Worker;
 
 /// Where a server listens, and with how many threads.
@@ -109,8 +110,9 @@ impl<'e> Server<'e> {
             listeners.push(listener.map_err(|error| cannot_listen(&path.display().to_string(), &error))?);
         }
         let names = listeners.iter().map(Listener::name).collect();
-        let count = Arc::new(AtomicU32::new(0));
-        let inboxes: Vec<_> = (0..listen.threads).map(|_| Arc::new(Inbox::new(Arc::clone(&count)))).collect();
+        let shared = Arc::new(Shared::default());
+        let inboxes: Vec<_> =
+            (0..listen.threads).map(|_| Arc::new(Inbox::new(Arc::clone(&shared)))).collect();
         let polls = backends(&listen.io_backend, listen.threads)?;
         *engine.facts.io_backend.write() = polls.0.name();
         let began = Instant::now();
@@ -119,7 +121,7 @@ impl<'e> Server<'e> {
             workers.map(|(id, (inbox, poll))| Worker::new(engine, id as u16, Arc::clone(inbox), poll, began));
         Ok(Self {
             workers: workers.collect::<Result<_, _>>()?,
-            acceptor: Acceptor::new(engine, listeners, inboxes, count)?,
+            acceptor: Acceptor::new(engine, listeners, inboxes, shared)?,
             engine,
             names,
         })

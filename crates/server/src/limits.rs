@@ -1,6 +1,8 @@
 //! Owns: the named limits of connections, with their defaults. Does not own: the decoders' limits
 //! (`weft_protocol::Limits`), the keyspace's.
 
+use weft_protocol::Limits;
+
 /// Bytes that one receive takes at most.
 pub(crate) const RECEIVE_BYTES: usize = 64 << 10;
 /// Input that io_uring has brought and a worker has not taken, above which a connection is not received from.
@@ -11,6 +13,16 @@ pub(crate) const ARENA_BYTES: usize = 512 << 10;
 pub(crate) const TAIL_BYTES_MAX: usize = 16 << 10;
 /// Input that a connection may bring while its client waits; then it is not read from until the wait has ended.
 pub(crate) const WAITING_INPUT_BYTES_MAX: usize = 1 << 20;
+/// What a client may send that must authenticate and has not.
+pub(crate) const UNAUTHENTICATED: Limits = Limits {
+    frame_bytes_max: UNAUTHENTICATED_FRAME_BYTES_MAX,
+    inline_bytes_max: UNAUTHENTICATED_FRAME_BYTES_MAX,
+    ..Limits::UNAUTHENTICATED
+};
+/// One frame of such a client, or one request of RESP.
+pub(crate) const UNAUTHENTICATED_FRAME_BYTES_MAX: u32 = 16 << 10;
+/// Input that all such clients together have sent and that is not decoded: what more of them bring closes them.
+pub(crate) const UNAUTHENTICATED_INPUT_BYTES_MAX: usize = 64 << 20;
 /// Output buffers that a worker keeps for reuse, and the size up to which one is worth keeping.
 pub(crate) const SPARE_OUTPUTS_MAX: usize = 64;
 pub(crate) const SPARE_OUTPUT_BYTES_MAX: usize = 256 << 10;

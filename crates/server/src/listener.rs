@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use weft_engine::Engine;
 use weft_engine::session::ConnectionInfo;
 
 use crate::poll::{Epoll, Poll, Ready, Waker};
+use crate::shared::Shared;
 
 /// Connections accepted in a row before other listeners get a turn.
 const ACCEPTS_MAX: usize = 256;
@@ -34,21 +35,23 @@ protected-mode no, from this machine, or --protected-mode no) if nobody else can
 pub(crate) struct Inbox {
     queue: Mutex<VecDeque<(OwnedFd, ConnectionInfo)>>,
     waker: OnceLock<Waker>,
-    /// Connections of all workers.
-    count: Arc<AtomicU32>,
+    shared: Arc<Shared>,
 }
 
 impl Inbox {
-    /// An inbox that counts its connections together with others.
-    pub(crate) fn new(count: Arc<AtomicU32>) -> Self {
-        Self { count, ..Self::default() }
+    /// An inbox that counts together with others.
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, ..Self::default() }
+    }
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
     pub(crate) fn set_waker(&self, waker: Waker) {
         // A second one would be a second worker on one inbox, which `run` does not make.
         let _ = self.waker.set(waker);
     }
     pub(crate) fn put(&self, fd: OwnedFd, info: ConnectionInfo) {
-        self.count.fetch_add(1, Relaxed);
+        self.shared.connections.fetch_add(1, Relaxed);
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back((fd, info));
         if let Some(waker) = self.waker.get() {
             waker.wake();
@@ -59,7 +62,7 @@ impl Inbox {
     }
     /// A connection that came through here is gone.
     pub(crate) fn closed(&self) {
-        self.count.fetch_sub(1, Relaxed);
+        self.shared.connections.fetch_sub(1, Relaxed);
     }
 }
 
@@ -182,7 +185,7 @@ pub(crate) struct Acceptor<'e> {
     engine: &'e Engine,
     listeners: Vec<Listener>,
     inboxes: Vec<Arc<Inbox>>,
-    count: Arc<AtomicU32>,
+    shared: Arc<Shared>,
     next: usize,
     poll: Epoll,
 }
@@ -192,13 +195,13 @@ impl<'e> Acceptor<'e> {
         engine: &'e Engine,
         listeners: Vec<Listener>,
         inboxes: Vec<Arc<Inbox>>,
-        count: Arc<AtomicU32>,
+        shared: Arc<Shared>,
     ) -> io::Result<Self> {
         let poll = Epoll::new(0)?;
         for (at, listener) in listeners.iter().enumerate() {
             poll.add_listener(listener.fd(), at as u64)?;
         }
-        Ok(Self { engine, listeners, inboxes, count, next: 0, poll })
+        Ok(Self { engine, listeners, inboxes, shared, next: 0, poll })
     }
     /// What makes it look whether it is to stop.
     pub(crate) fn waker(&self) -> Waker {
@@ -233,7 +236,7 @@ impl<'e> Acceptor<'e> {
 
     fn admit(&mut self, fd: OwnedFd, info: ConnectionInfo, here: bool) {
         let settings = &self.engine.settings;
-        let refusal = if self.count.load(Relaxed) >= settings.clients_max.load(Relaxed) {
+        let refusal = if self.shared.connections.load(Relaxed) >= settings.clients_max.load(Relaxed) {
             Some(FULL)
         } else if !here && settings.protected_mode.load(Relaxed) && !settings.auth_required.load(Relaxed) {
             Some(PROTECTED)

@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 pub(crate) enum About {
     /// A logical client: its wait ends, or a pause.
     Client(u16),
+    /// The connection itself: by then it must have authenticated.
+    Connection,
 }
 
 /// A time that has come.
@@ -58,6 +60,9 @@ impl Timers {
 }
 
 impl Alarm {
+    pub(crate) const fn is_set(&self) -> bool {
+        self.0 != 0
+    }
     /// It has rung.
     pub(crate) fn forget(&mut self) {
         self.0 = 0;

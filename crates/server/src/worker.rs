@@ -255,10 +255,15 @@ impl<'e> Worker<'e> {
             return self.inbox.closed();
         }
         let limits = crate::connection::limits(&session, &self.engine.settings);
+        let authenticated = session.authenticated;
         let connection = Box::new(Connection::new(fd, info, (session, limits), self.now_us));
         match self.io.slots.get_mut(index as usize) {
             Some(slot) => *slot = Some(connection),
             None => self.io.slots.push(Some(connection)),
+        }
+        let auth_timeout_s = self.engine.settings.auth_timeout_s.load(Relaxed);
+        if !authenticated && auth_timeout_s > 0 {
+            self.io.set_deadline(index, self.now_ms + u64::from(auth_timeout_s) * 1000);
         }
     }
 

@@ -107,6 +107,8 @@ settings! {
     clients_max: AtomicU32 = 10_000,
     /// `timeout`: seconds after which an idle client is closed; 0 for never.
     idle_timeout_s: AtomicU32 = 0,
+    /// `auth-timeout`: seconds that a client has to authenticate where it must; 0 for any.
+    auth_timeout_s: AtomicU32 = 60,
     /// `tcp-keepalive`, seconds; 0 for off.
     keepalive_s: AtomicU32 = 300,
     /// `protected-mode`.

@@ -158,6 +158,31 @@ impl RequestDecoder {
         }
     }
 
+    /// The frame at the start of `input` if it is not whole and what is missing of it tells nothing: one that is not
+    /// known, or a CLOSE that has its code. Its `len` reaches beyond `input`: the rest is to be passed over as it
+    /// comes, so that nothing of it is kept. To be asked after [`Outcome::Incomplete`], with the same bytes; the
+    /// decoder stands at the start of a frame then.
+    #[cold]
+    pub fn passed_over(&self, input: &[u8]) -> Option<RequestFrame<'static>> {
+        let [o1, o0, c1, c0, length @ ..] = *input.first_chunk::<LONG_HEADER_LEN>()?;
+        let (opcode, channel) = (u16::from_be_bytes([o1, o0]), u16::from_be_bytes([c1, c0]));
+        let frame = match opcode {
+            frame::CLOSE => {
+                let code = u16::from_be_bytes(*input[LONG_HEADER_LEN..].first_chunk()?);
+                Frame::Control(Control::Close { code, reason: &[] })
+            }
+            frame::ARGV | frame::CANCEL | frame::WINDOW | frame::FRAGMENT | frame::PASSTHROUGH => {
+                return None;
+            }
+            frame::IGNORABLE_FIRST.. => Frame::Control(Control::Unknown { opcode }),
+            frame::EXTENDED_FIRST.. => Frame::Unknown { opcode },
+            _ => return None,
+        };
+        let len = LONG_HEADER_LEN.checked_add(u32::from_be_bytes(length) as usize)?;
+        let is_cut = len > input.len() && len <= self.limits.frame_bytes_max as usize;
+        is_cut.then_some(RequestFrame { len, rest: &[], channel, frame })
+    }
+
     /// Decodes the frame at the start of `input` if it is a whole module frame of a common layout, a whole ARGV frame,
     /// or one of the core layouts of `plain`; otherwise [`decode`](Self::decode) must be called next, with the same
     /// bytes and the same visitor. It is straight code too; in [`decode_whole`](Self::decode_whole) it would take
@@ -513,4 +538,42 @@ fn count(visible: &[u8], at: usize, key: Option<&[u8]>, args: &mut impl ArgVisit
         args.bytes(KEY_AT, key);
     }
     Some((u32::from(count), at + 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn what_is_missing_of_a_frame_that_tells_nothing_is_passed_over() {
+        let limits = Limits { frame_bytes_max: 100, ..Limits::DEFAULT };
+        let decoder = RequestDecoder::new(limits);
+        let frame_of = |opcode: u16, len: u32| {
+            let head = [&opcode.to_be_bytes()[..], &7_u16.to_be_bytes(), &len.to_be_bytes()].concat();
+            [head, vec![1; len as usize]].concat()
+        };
+        let close = Frame::Control(Control::Close { code: 0x0101, reason: &[] });
+        let ignored = Frame::Control(Control::Unknown { opcode: 0xFF77 });
+        let unknown = Frame::Unknown { opcode: 0xF777 };
+        for (opcode, from, expected) in
+            [(frame::CLOSE, 10, close), (0xFF77, 8, ignored), (0xF777, 8, unknown)]
+        {
+            let whole = frame_of(opcode, 92);
+            for cut in 0..=whole.len() {
+                let passed =
+                    decoder.passed_over(&whole[..cut]).map(|frame| (frame.len, frame.channel, frame.frame));
+                let wanted = (from..whole.len()).contains(&cut).then_some((100, 7, expected));
+                assert_eq!(passed, wanted, "{opcode:04x}, {cut}");
+            }
+            // One past the limit is an error of the decoder.
+            assert_eq!(decoder.passed_over(&frame_of(opcode, 93)[..50]), None);
+        }
+        for opcode in
+            [0, 0x0307, frame::MODULE, frame::ARGV, frame::CANCEL, frame::WINDOW, frame::PASSTHROUGH]
+        {
+            assert_eq!(decoder.passed_over(&frame_of(opcode, 92)[..50]), None, "{opcode:04x}");
+        }
+    }
 }

@@ -21,6 +21,9 @@ use crate::io::{Aftermath, reason};
 use crate::limits::UNAUTHENTICATED_OUTPUT_BYTES_MAX;
 use crate::timers::About;
 
+/// The end of a connection that does not authenticate.
+const AUTHENTICATION_TOOK_LONG: &str = "ERR this connection has not authenticated in time (auth-timeout): connect again and send AUTH or HELLO first";
+
 impl Worker<'_> {
     /// Sees to everything that is left to be seen to, and to what that leaves.
     pub(super) fn see_to_aftermath(&mut self) {
@@ -55,6 +58,7 @@ impl Worker<'_> {
         while let Some(timer) = self.io.timers.take_due(self.now_ms) {
             match timer.about {
                 About::Client(channel) => self.client_due(timer.connection, channel),
+                About::Connection => self.deadline_passed(timer.connection),
             }
             self.see_to_aftermath();
         }
@@ -68,6 +72,15 @@ impl Worker<'_> {
             self.end_wait(index, channel, End::Timeout);
         } else {
             self.io.aftermath.push_back(Aftermath::Resume(index, channel));
+        }
+    }
+
+    /// A connection has had the time that there is to authenticate.
+    fn deadline_passed(&mut self, index: u32) {
+        let Some(connection) = self.io.get(index) else { return };
+        connection.alarm.forget();
+        if !connection.is_authenticated() {
+            self.refuse(index, 0, AUTHENTICATION_TOOK_LONG);
         }
     }
 
@@ -262,13 +275,13 @@ impl Worker<'_> {
         let settings = &self.engine.settings;
         let now_ms = self.now_ms;
         let Some(connection) = self.io.get(index) else { return false };
-        let (subscriber, authenticated) = match &connection.peer {
-            Peer::Resp(single) => {
-                (single.client.session.subscriptions.is_some(), single.client.session.authenticated)
-            }
-            Peer::Respb(channels) => (false, channels.authenticated),
+        let subscriber = match &connection.peer {
+            Peer::Resp(single) => single.client.session.subscriptions.is_some(),
+            Peer::Respb(_) => false,
         };
-        if !authenticated && settings.auth_required.load(Relaxed) && unsent > UNAUTHENTICATED_OUTPUT_BYTES_MAX
+        if !connection.is_authenticated()
+            && settings.auth_required.load(Relaxed)
+            && unsent > UNAUTHENTICATED_OUTPUT_BYTES_MAX
         {
             return true;
         }

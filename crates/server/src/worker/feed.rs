@@ -18,6 +18,10 @@ const HTTP_ANSWER: &[u8] =
     b"HTTP/1.1 501 Not Implemented\r\nContent-Type: text/plain\r\nContent-Length: 60\r\n\
 Connection: close\r\n\r\nThis server speaks RESP2, RESP3 and RESPB, but no HTTP yet.\n";
 
+/// The end of a connection that has not authenticated and keeps input when all such keep too much.
+const TOO_MUCH_UNAUTHENTICATED: &str = "ERR connections that have not authenticated have sent too much that is not \
+whole: authenticate before sending more";
+
 impl Worker<'_> {
     /// Receives from a socket, once, and decodes.
     pub(super) fn readable(&mut self, index: u32) {
@@ -229,6 +233,10 @@ impl Worker<'_> {
         } else {
             connection.pending.extend_from_slice(&self.io.arena[at..end]);
         }
+        if !connection.is_authenticated() && !self.recount(index) {
+            return self.refuse(index, 0, TOO_MUCH_UNAUTHENTICATED);
+        }
+        let Some(connection) = self.io.get(index) else { return };
         // The decoder has the limit of the connection's beginning, and looks at one request.
         if connection.pending.len() > self.engine.settings.query_bytes_max.load(Relaxed) {
             self.engine.stats.query_limit_closed.fetch_add(1, Relaxed);
@@ -259,6 +267,17 @@ impl Worker<'_> {
 
     /// A command that may change how bytes are read has run.
     fn after_barrier(&mut self, index: u32) {
+        self.note_rights(index);
+        let Some(connection) = self.io.get(index) else { return };
+        let is_watched = connection.alarm.is_set() || connection.counted_bytes > 0;
+        if is_watched && connection.is_authenticated() {
+            self.io.set_deadline(index, 0);
+            self.recount(index);
+        }
+    }
+
+    /// What a connection may send follows from what its clients have become.
+    fn note_rights(&mut self, index: u32) {
         let Some(connection) = self.io.get(index) else { return };
         match &mut connection.peer {
             Peer::Resp(single) => {
@@ -296,13 +315,25 @@ impl Worker<'_> {
         self.io.slots[index as usize] = Some(Box::new(connection));
     }
 
+    /// Counts what a connection that has not authenticated keeps of its input. `false` when all of them keep too much.
+    pub(super) fn recount(&mut self, index: u32) -> bool {
+        let Some(connection) = self.io.get(index) else { return true };
+        let now = if connection.is_authenticated() { 0 } else { connection.input_bytes() };
+        let before = std::mem::replace(&mut connection.counted_bytes, now);
+        self.inbox.shared().recount_unauthenticated(before, now)
+    }
+
     /// Malformed bytes: what was before them has an answer, then they get theirs, then the connection closes.
     fn malformed(&mut self, index: u32, channel: u16, kind: Malformed, detail: &str) {
+        self.refuse(index, channel, &format!("ERR {}{detail}", kind.text()));
+    }
+
+    /// What was before has an answer, then comes an error, then the connection closes.
+    pub(super) fn refuse(&mut self, index: u32, channel: u16, text: &str) {
         self.run_batch();
         self.settle(index);
         self.see_to_aftermath();
         self.io.touch(index);
-        let text = format!("ERR {}{detail}", kind.text());
         let Some(connection) = self.io.get(index) else { return };
         let mut wire = match &connection.peer {
             Peer::Resp(single) => single.client.session.wire,
@@ -310,7 +341,7 @@ impl Worker<'_> {
         };
         wire.channel = channel;
         let mut sink = ReplySink::new(&mut connection.output, wire);
-        sink.error_text(&text);
+        sink.error_text(text);
         self.close_after_output(index);
     }
 

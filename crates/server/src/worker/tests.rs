@@ -14,6 +14,7 @@ use crate::limits::{CONTROLS_PER_TICK_MAX, LEAVING_PER_TICK_MAX};
 use crate::listener::Inbox;
 use crate::pace::Cycles;
 use crate::poll::{Backend, Way};
+use crate::shared::Shared;
 
 /// An engine and its only worker.
 struct Alone {
@@ -24,11 +25,14 @@ struct Alone {
 
 impl Alone {
     fn new() -> Self {
+        Self::with(Shared::default())
+    }
+    fn with(shared: Shared) -> Self {
         let config = weft_store::Config { shards: 16, workers: 1, ..weft_store::Config::default() };
         let keyspace = weft_store::Keyspace::new(config);
         let clock = Box::new(weft_store::SystemClock);
         let engine: &Engine = Box::leak(Box::new(Engine::new(Setup { keyspace, clock, workers: 1 })));
-        let inbox = Arc::<Inbox>::default();
+        let inbox = Arc::new(Inbox::new(Arc::new(shared)));
         let poll = Backend::new(Way::Epoll, 0).expect("there is epoll");
         let worker = Worker::new(engine, 0, Arc::clone(&inbox), poll, Instant::now());
         Self { engine, worker: worker.expect("there is a place for it"), inbox }
@@ -105,4 +109,70 @@ fn a_connection_with_thousands_of_channels_ends_in_steps() {
     let mut answer = [0; 7];
     other.read_exact(&mut answer).expect("it is answered");
     assert_eq!(&answer, b"+PONG\r\n");
+}
+
+/// What a connection keeps of `sent`, which is not whole; nothing when the server has closed it.
+fn kept_of(alone: &mut Alone, client: &mut UnixStream, sent: &[u8]) -> Option<usize> {
+    client.write_all(sent).expect("it fits into the socket");
+    alone.tick();
+    alone.worker.io.slots.iter().flatten().map(|connection| connection.input_bytes()).max()
+}
+
+#[test]
+fn before_authentication_what_is_passed_over_is_not_kept() {
+    let mut alone = Alone::new();
+    alone.engine.set_config(&[(b"requirepass", b"secret")], false).expect("it can be set");
+    let unknown = |opcode: u16, len: u32| [&opcode.to_be_bytes()[..], &[0, 0], &len.to_be_bytes()].concat();
+    let len_max = crate::limits::UNAUTHENTICATED_FRAME_BYTES_MAX - 8;
+    for opcode in [0xF777, 0xFF77, 0xFF01] {
+        let mut client = alone.connect();
+        // At the limit it is passed over as it comes, and what is behind it is read.
+        let head = unknown(opcode, len_max);
+        assert!(kept_of(&mut alone, &mut client, &head).is_some_and(|kept| kept <= 64), "{opcode:x}");
+        for _ in 0..len_max / 8 {
+            assert!(kept_of(&mut alone, &mut client, &[7; 8]).is_some_and(|kept| kept <= 64), "{opcode:x}");
+        }
+        drop(client);
+        alone.ticks_until(0);
+        // One past it is refused by its head.
+        let mut client = alone.connect();
+        client.write_all(&unknown(opcode, len_max + 1)).expect("it fits into the socket");
+        alone.ticks_until(0);
+    }
+}
+
+#[test]
+fn all_that_have_not_authenticated_keep_no_more_than_a_limit() {
+    const EACH: usize = 10_000;
+    const CLIENTS: usize = 5;
+    let mut alone = Alone::with(Shared::with_unauthenticated_max(CLIENTS * EACH));
+    alone.engine.set_config(&[(b"requirepass", b"secret")], false).expect("it can be set");
+    let request = [format!("*2\r\n$4\r\nAUTH\r\n${EACH}\r\n").into_bytes(), vec![b'x'; EACH]].concat();
+    let mut clients: Vec<_> = (0..CLIENTS).map(|_| alone.connect()).collect();
+    for client in &mut clients {
+        client.write_all(&request[..EACH - 1000]).expect("it fits into the socket");
+        alone.tick();
+    }
+    assert_eq!(alone.clients(), CLIENTS, "all of them are within the limit");
+    let mut last = alone.connect();
+    last.write_all(&request[..EACH - 1000]).expect("it fits into the socket");
+    alone.ticks_until(CLIENTS);
+    let mut answer = String::new();
+    last.read_to_string(&mut answer).expect("it is told why");
+    assert!(answer.starts_with("-ERR connections that have not authenticated"), "{answer}");
+    // What one of them gives back, another one may have.
+    drop(clients.pop());
+    alone.ticks_until(CLIENTS - 1);
+    let mut next = alone.connect();
+    next.write_all(&request[..EACH - 1000]).expect("it fits into the socket");
+    alone.tick();
+    // Who authenticates counts no more.
+    clients[0]
+        .write_all(&[&request[EACH - 1000..], b"\r\n*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n"].concat())
+        .expect("it fits");
+    alone.tick();
+    let mut another = alone.connect();
+    another.write_all(&request[..EACH - 1000]).expect("it fits into the socket");
+    alone.tick();
+    assert_eq!(alone.clients(), CLIENTS + 1);
 }

@@ -44,8 +44,10 @@ impl Worker<'_> {
     /// Takes away connections that have ended.
     pub(super) fn bury(&mut self) {
         while let Some(index) = self.io.dead.pop() {
+            self.io.set_deadline(index, 0);
             let Some(connection) = self.io.slots[index as usize].take() else { continue };
             self.poll.remove(borrowed(&connection.fd), u64::from(index));
+            self.inbox.shared().recount_unauthenticated(connection.counted_bytes, 0);
             match connection.peer {
                 Peer::Resp(mut single) => {
                     let (about, client) = (About::Client(0), single.client.session.id());
@@ -119,6 +121,10 @@ impl Worker<'_> {
         let Some(connection) = self.io.get(index) else { return Swept::Passed };
         let idle_ms = now_us.saturating_sub(connection.active_us) / 1000;
         connection.give_memory_back(idle_ms);
+        if connection.counted_bytes > 0 {
+            self.recount(index);
+        }
+        let Some(connection) = self.io.get(index) else { return Swept::Passed };
         if timeout_s == 0 || idle_ms <= u64::from(timeout_s) * 1000 {
             return Swept::Passed;
         }

@@ -31,6 +31,10 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
         &[
             ("maxclients", "connections at once"),
             ("timeout", "seconds after which an idle client is closed; 0 for never"),
+            (
+                "auth-timeout",
+                "seconds in which a client must authenticate where that is required; 0 for no limit",
+            ),
             ("tcp-keepalive", "seconds between probes of idle connections; 0 for off"),
             ("client-query-buffer-limit", "bytes of a client that are received and have not run"),
             (

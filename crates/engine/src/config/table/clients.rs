@@ -31,6 +31,7 @@ pub(super) const LIST: &[Directive] = &[
     int("maxclients", (1, u32::MAX as i64), "10000")
         .acts(|e, v| e.settings.clients_max.store(v.u32(), Relaxed)),
     int("timeout", (0, INT), "0").acts(|e, v| e.settings.idle_timeout_s.store(v.u32(), Relaxed)),
+    int("auth-timeout", (0, INT), "60").acts(|e, v| e.settings.auth_timeout_s.store(v.u32(), Relaxed)),
     int("tcp-keepalive", (0, INT), "300").acts(|e, v| e.settings.keepalive_s.store(v.u32(), Relaxed)),
     int("max-new-connections-per-cycle", (1, 1000), "10"),
     int("max-new-tls-connections-per-cycle", (1, 1000), "1"),

@@ -1,0 +1,38 @@
+//! Owns: what all workers of a server count together. Does not own: what follows from it.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+
+use crate::limits::UNAUTHENTICATED_INPUT_BYTES_MAX;
+
+/// Counts of one server.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Connections.
+    pub(crate) connections: AtomicU32,
+    /// Input that connections keep which have not authenticated.
+    unauthenticated_bytes: AtomicUsize,
+    unauthenticated_bytes_max: usize,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self::with_unauthenticated_max(UNAUTHENTICATED_INPUT_BYTES_MAX)
+    }
+}
+
+impl Shared {
+    pub(crate) fn with_unauthenticated_max(bytes: usize) -> Self {
+        Self {
+            connections: AtomicU32::new(0),
+            unauthenticated_bytes: AtomicUsize::new(0),
+            unauthenticated_bytes_max: bytes,
+        }
+    }
+
+    /// A connection counts for `now` bytes in place of `before`. Says whether all of them are still within the limit.
+    pub(crate) fn recount_unauthenticated(&self, before: usize, now: usize) -> bool {
+        let all = &self.unauthenticated_bytes;
+        let was = all.fetch_add(now.wrapping_sub(before), Relaxed);
+        was.wrapping_add(now).wrapping_sub(before) <= self.unauthenticated_bytes_max
+    }
+}
