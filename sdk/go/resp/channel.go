@@ -69,6 +69,9 @@ type queued struct {
 	cancelled bool
 }
 
+// watched is nothing to do: while a handler waits, another goroutine reads.
+func (ch *channel) watched() {}
+
 func (ch *channel) LocalAddr() net.Addr  { return ch.m.c.LocalAddr() }
 func (ch *channel) RemoteAddr() net.Addr { return ch.m.c.RemoteAddr() }
 
@@ -234,6 +237,7 @@ func (ch *channel) drop(reason error) {
 	if ch.cancel != nil {
 		ch.cancel(net.ErrClosed)
 	}
+	ch.sess.cancelContext(net.ErrClosed)
 	ch.special.Store(true)
 	switch m := ch.m; {
 	case ch.busy || ch.ended: // whoever runs the command ends the session after it

@@ -380,6 +380,7 @@ func (m *muxConn) cancelAll(cause error) {
 	for ch := range m.waits {
 		ch.cancel(cause)
 		if cause != ErrShuttingDown {
+			ch.sess.cancelContext(cause)
 			ch.queue, ch.queued = nil, 0
 		}
 	}

@@ -3,8 +3,6 @@ package resp
 // This file owns the running of a RESPB request on the connection's reader: from its frame to exactly one reply among those gathered.
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -178,8 +176,8 @@ func (r *muxReader) answer() {
 			err = &Error{"ERR", "internal error: the handler wrote less than it announced"}
 		}
 		r.m.c.server.Logger.Error("resp: a handler must write one whole reply", "command", string(sess.lastName(r)), "replies", ch.rb.Replies)
-	} else if r.req.ctx != nil && errors.Is(context.Cause(r.req.ctx), ErrCancelled) && errors.Is(err, context.Canceled) {
-		err = ErrCancelled
+	} else {
+		err = r.req.because(err)
 	}
 	sess.buf = sess.buf[:r.from]
 	ch.rb.Reset()

@@ -38,6 +38,10 @@ type outbox struct {
 	flying  int       // bytes that drain is sending
 	err     error     // why nothing is sent any more
 	total   int64     // bytes handed over, for Stats
+	busy    bool      // the session's goroutine runs handlers, and the connection may be watched meanwhile
+	asked   bool      // somebody has a context that should end with the connection
+	watched bool      // it was watched in this batch
+	watch   func()    // set: begins to watch; mu is held
 	onFail  func()    // set: cancels what runs; mu is held
 	refill  func()    // set: moves more to the queue when it is empty; mu is held
 }
@@ -52,20 +56,51 @@ func (o *outbox) init(nc net.Conn, max int, timeout time.Duration, onStop func()
 // begin starts a batch: from here on pushes wait until end.
 func (o *outbox) begin() {
 	o.mu.Lock()
+	o.batch, o.busy = true, true
+	if o.asked && !o.watched {
+		o.watching()
+	}
+	o.mu.Unlock()
+}
+
+// resume has pushes wait again, after pause, or where a handler reads from the connection itself, which is then not watched.
+func (o *outbox) resume() {
+	o.mu.Lock()
 	o.batch = true
 	o.mu.Unlock()
 }
 
-// end sends the pushes that came during the batch, and returns the bytes handed over since it last did.
-func (o *outbox) end() (bytes int64) {
+// watching notes that somebody has a context, and has the connection watched if it is busy. mu is held.
+func (o *outbox) watching() {
+	o.asked = true
+	if o.busy && o.watch != nil {
+		o.watched = true
+		o.watch()
+	}
+}
+
+// pause lets pushes pass in the middle of a batch.
+func (o *outbox) pause() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.batch = false
 	if len(o.pushes) > 0 {
 		_ = o.pass() // the next send reports it
 	}
+}
+
+// end sends the pushes that came during the batch, and returns the bytes handed over since it last did, and whether the connection was
+// watched.
+func (o *outbox) end() (bytes int64, watched bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.batch, o.busy = false, false
+	if len(o.pushes) > 0 {
+		_ = o.pass() // the next send reports it
+	}
 	bytes, o.total = o.total, 0
-	return bytes
+	watched, o.watched = o.watched, false
+	return bytes, watched
 }
 
 // send takes b, which is not kept. It does not wait, except for writers around a socket, such as TLS, which have no other way.

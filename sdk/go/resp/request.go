@@ -28,9 +28,12 @@ type waiter interface{ wait() context.Context }
 // Context returns a context that is cancelled when the client takes the command back, closes its channel or is gone.
 //
 // A handler that is going to wait calls it first, and waits for the context as well: over RESPB the connection's other channels go
-// on from that call, while without it they would wait too. A RESPB client takes a command back with CANCEL; when the handler then
-// returns the context's error, the reply is [ErrCancelled]. Over RESP, replies before this one are sent by the call, and the
-// context ends with the connection, which is not read meanwhile. Over RESPB it also ends when the server begins to shut down.
+// on from that call, while without it they would wait too. Over RESP, replies before this one are sent by the call, and the connection is
+// watched while the handler runs, so that the end of it is seen; what the client sends behind the command is read up to
+// Limits.QueueBytesMax for that.
+//
+// Its cause says why it has ended, and a handler that then returns the context's error answers with that: [ErrCancelled] when a RESPB client took
+// the command back with CANCEL, [ErrShuttingDown] when the server begins to shut down, [ErrClientGone] when nobody reads the answer.
 func (r *Request) Context() context.Context {
 	if r.ctx == nil {
 		if r.waiter == nil {
@@ -39,6 +42,17 @@ func (r *Request) Context() context.Context {
 		r.ctx = r.waiter.wait()
 	}
 	return r.ctx
+}
+
+// because turns an error that only says that the request's context has ended into why it has.
+func (r *Request) because(err error) error {
+	if r.ctx == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	if cause := context.Cause(r.ctx); cause != nil {
+		return cause
+	}
+	return err
 }
 
 // Len returns the number of arguments, the command's name included; it is at least one. A streamed argument does not count.

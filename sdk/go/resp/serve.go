@@ -40,6 +40,8 @@ type serverConn struct {
 	mux      *muxConn // set once the connection speaks RESPB; changed under out.mu
 	root     *channel // channel 0 as long as it is sess; the same
 
+	watch    watcher
+	cancel   context.CancelCauseFunc // of the running command's context; guarded by out.mu
 	deadline deadline
 	commands int64
 	bytesIn  int64
@@ -56,7 +58,8 @@ func (s *Server) newConn(nc net.Conn) *serverConn {
 	c.sniffing = s.RESPB == RESPBDetect
 	c.in.init(&s.limits)
 	c.in.wide = c.raw != nil
-	c.out.init(nc, s.limits.OutputBytesMax, max(s.WriteTimeout, 0), c.deadline.expire)
+	c.out.init(nc, s.limits.OutputBytesMax, max(s.WriteTimeout, 0), c.stopped)
+	c.watch.conn, c.out.watch = c, c.watch.arm
 	c.deadline.nc, c.deadline.draining = nc, s.draining
 
 	sess := &c.sess
@@ -83,7 +86,6 @@ type streamer interface {
 
 func (c *serverConn) LocalAddr() net.Addr  { return c.nc.LocalAddr() }
 func (c *serverConn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
-func (c *serverConn) wake()                { c.deadline.expire() }
 
 // push is called from any goroutine; see link.
 func (c *serverConn) push(speaks uint32, encoded []byte) error {
@@ -98,6 +100,48 @@ func (c *serverConn) push(speaks uint32, encoded []byte) error {
 	return c.root.pushLocked(encoded)
 }
 
+// drain is told that the server shuts down: who waits for the client ends, and a handler that waits is told.
+func (c *serverConn) drain() {
+	c.deadline.expire()
+	c.cancelRunning(ErrShuttingDown)
+}
+
+// stopped is told that nothing is sent any more. out.mu is held.
+func (c *serverConn) stopped() {
+	c.deadline.expire()
+	if c.cancel != nil {
+		c.cancel(c.out.err)
+	}
+	if c.mux == nil {
+		c.sess.cancelContext(c.out.err)
+	}
+}
+
+// gone is told by the watcher that the client is not there any more.
+func (c *serverConn) gone(err error) {
+	if err == io.EOF {
+		err = ErrClientGone
+	}
+	c.cancelRunning(err)
+	c.sess.cancelContext(err)
+}
+
+// cancelRunning ends the context of the running command.
+func (c *serverConn) cancelRunning(cause error) {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	if c.cancel != nil {
+		c.cancel(cause)
+	}
+}
+
+// watched is told by the session that somebody has its context.
+func (c *serverConn) watched() {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	c.out.watching()
+}
+
 // wait is called by a handler that is going to wait: what was written before its reply is sent, and pushes no longer wait for it.
 func (c *serverConn) wait() context.Context {
 	sess := &c.sess
@@ -106,10 +150,20 @@ func (c *serverConn) wait() context.Context {
 		c.from, c.sends = len(sess.buf), sess.sends
 	}
 	if len(sess.buf) == 0 {
-		c.out.end()
+		c.out.pause()
 		c.waited = true
 	}
-	return sess.Context()
+	ctx, cancel := context.WithCancelCause(sess.Context())
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	c.cancel = cancel
+	switch {
+	case c.out.err != nil:
+		cancel(c.out.err)
+	case c.deadline.over():
+		cancel(ErrShuttingDown)
+	}
+	return ctx
 }
 
 // kill cuts the connection.
@@ -157,6 +211,8 @@ func (c *serverConn) run() {
 	}
 	for c.reason == nil && !c.sess.closing {
 		if c.mux != nil {
+			c.mux.first.take(c.watch.ahead)
+			c.watch.ahead = nil
 			c.mux.run()
 			return
 		}
@@ -192,7 +248,10 @@ func (c *serverConn) handshake() error {
 func (c *serverConn) readReady(fd uintptr) bool {
 	for {
 		space := c.in.room()
-		n, more, again, err := c.inquiry.Read(fd, space)
+		n, more, again, err := c.watch.take(space), true, false, error(nil)
+		if n == 0 {
+			n, more, again, err = c.inquiry.Read(fd, space)
+		}
 		if again {
 			c.in.release()
 			return c.park()
@@ -207,7 +266,7 @@ func (c *serverConn) readReady(fd uintptr) bool {
 		if c.sniffing && c.sniff() || !c.process() {
 			return true
 		}
-		if !more { // what comes later wakes the poller
+		if !more && c.watch.ahead == nil { // what comes later wakes the poller
 			c.in.release()
 			return c.park()
 		}
@@ -216,11 +275,14 @@ func (c *serverConn) readReady(fd uintptr) bool {
 
 // read is readReady for connections that are not plain sockets.
 func (c *serverConn) read() error {
-	if c.park() {
-		return nil
-	}
 	space := c.in.room()
-	n, err := c.nc.Read(space)
+	n, err := c.watch.take(space), error(nil)
+	if n == 0 {
+		if c.park() {
+			return nil
+		}
+		n, err = c.nc.Read(space)
+	}
 	c.in.received(n, len(space))
 	c.bytesIn += int64(n)
 	if n > 0 {
@@ -318,7 +380,10 @@ func (c *serverConn) flush() {
 	if err := c.sess.sendAll(); err != nil && c.reason == nil {
 		c.reason = err
 	}
-	sent := c.out.end()
+	sent, watched := c.out.end()
+	if watched {
+		c.watch.stop()
+	}
 	if c.commands > 0 {
 		c.deadline.active() // bytes alone are none: a command that drips in must end in time
 	}
@@ -337,7 +402,7 @@ func (c *serverConn) count(sent int64) {
 // serveStream answers a command whose last argument is read by its handler.
 func (c *serverConn) serveStream() {
 	c.stream = false
-	c.out.begin()
+	c.out.resume() // not begin: the handler reads
 	c.body.open(&c.in, bodySource{c})
 	c.req.body = &c.body
 	c.dispatch()
@@ -369,9 +434,12 @@ func (c *serverConn) dispatch() {
 	c.from, c.sends = len(sess.buf), sess.sends
 	c.req.waiter, c.req.ctx = c, nil
 	err := c.answer(sess, &c.req)
+	if c.req.ctx != nil {
+		err = c.waitedFor(err)
+	}
 	if c.waited {
 		c.waited = false
-		c.out.begin()
+		c.out.resume()
 	}
 	if sess.err != nil {
 		c.reason = sess.err
@@ -390,6 +458,17 @@ func (c *serverConn) dispatch() {
 	}
 	sess.buf = sess.buf[:c.from]
 	_ = sess.WriteError(err)
+}
+
+// waitedFor ends the context of a command that has returned.
+func (c *serverConn) waitedFor(err error) error {
+	err = c.req.because(err)
+	c.out.mu.Lock()
+	cancel := c.cancel
+	c.cancel = nil
+	c.out.mu.Unlock()
+	cancel(context.Canceled)
+	return err
 }
 
 // answer runs the handshake commands itself and leaves the others to the handler.
@@ -445,7 +524,11 @@ func (c *serverConn) close() error {
 			c.linger()
 		}
 	}
-	c.count(c.out.end())
+	sent, watched := c.out.end()
+	if watched {
+		c.watch.stop() // a handler has panicked
+	}
+	c.count(sent)
 	_ = c.sess.fail(net.ErrClosed)
 	_ = c.nc.Close()
 	c.in.start, c.in.pos, c.in.end = 0, 0, 0
@@ -541,6 +624,9 @@ func (d *deadline) active() {
 		d.timeout, d.partial = -1, false // the next wait starts anew
 	}
 }
+
+// forget notes that somebody else has moved the deadline: the next wait sets it again.
+func (d *deadline) forget() { d.timeout, d.partial = -1, false }
 
 // passed reports whether the deadline that fired was meant; if not it is moved.
 func (d *deadline) passed() bool {

@@ -262,11 +262,12 @@ func (s *Server) Draining() <-chan struct{} {
 	return s.draining
 }
 
-// Shutdown closes the listeners and idle connections, lets every other finish the commands it has received, and waits for that. If
-// ctx ends first, the rest is cut and ctx's error returned.
+// Shutdown closes the listeners and idle connections, lets every other finish the commands it has received, and waits for that. A handler
+// that waits for its [Request.Context] is told with [ErrShuttingDown]. If ctx ends first, the rest is cut, which ends every
+// [Session.Context] too, and ctx's error returned at once, whatever handlers do.
 func (s *Server) Shutdown(ctx context.Context) error {
 	for _, c := range s.stopAccepting() {
-		c.wake()
+		c.drain()
 	}
 	done := make(chan struct{})
 	go func() { // ends with the last connection, at the latest when Close below has cut them
@@ -278,7 +279,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		_ = s.Close()
-		<-done
 		return ctx.Err()
 	}
 }

@@ -41,7 +41,8 @@ type Session struct {
 	onClose []func()
 	closed  bool
 	ctx     context.Context
-	cancel  context.CancelFunc
+	cancel  context.CancelCauseFunc
+	cause   error // why ctx has ended, or will have when it is made
 }
 
 // link is what a session needs of the connection it is on.
@@ -49,6 +50,8 @@ type link interface {
 	// push sends what was encoded for a protocol, or returns errSpeaks if the session has begun to speak another.
 	push(speaks uint32, encoded []byte) error
 	kill(err error)
+	// watched is told that somebody has the session's context.
+	watched()
 	LocalAddr() net.Addr
 	RemoteAddr() net.Addr
 }
@@ -167,17 +170,33 @@ func encode(speaks uint32, fn func(w *Writer) error) ([]byte, error) {
 	return encoded, nil
 }
 
-// Context returns a context that is cancelled when the connection has ended.
+// Context returns a context that ends with the session: when its client is gone ([ErrClientGone] is the cause), when it is closed, and when
+// the server cuts it. That is seen while a handler runs as well. Over RESPB a handler calls [Request.Context] before it waits.
 func (s *Session) Context() context.Context {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ctx == nil {
-		s.ctx, s.cancel = context.WithCancel(context.Background())
-		if s.closed {
-			s.cancel()
+	ctx := s.ctx
+	if ctx == nil {
+		ctx, s.cancel = context.WithCancelCause(context.Background())
+		s.ctx = ctx
+		if s.cause != nil {
+			s.cancel(s.cause)
 		}
 	}
-	return s.ctx
+	s.mu.Unlock()
+	s.link.watched()
+	return ctx
+}
+
+// cancelContext ends the context.
+func (s *Session) cancelContext(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cause == nil {
+		s.cause = cause
+	}
+	if s.cancel != nil {
+		s.cancel(cause)
+	}
 }
 
 // OnClose has fn called when the connection has ended, on the session's goroutine; at once if it already has.
@@ -197,12 +216,10 @@ func (s *Session) OnClose(fn func()) {
 func (s *Session) end() {
 	s.mu.Lock()
 	s.closed = true
-	hooks, cancel := s.onClose, s.cancel
+	hooks := s.onClose
 	s.onClose = nil
 	s.mu.Unlock()
-	if cancel != nil {
-		cancel()
-	}
+	s.cancelContext(net.ErrClosed)
 	for i := len(hooks) - 1; i >= 0; i-- {
 		hooks[i]()
 	}
