@@ -61,9 +61,14 @@ static void encode_hello(struct client *client) {
     respb_write_bulk(w, "server", 6), respb_write_bulk(w, "respb-example", 13);
     respb_write_bulk(w, "version", 7), respb_write_bulk(w, respb_version(), strlen(respb_version()));
     respb_write_bulk(w, "proto", 5), respb_write_integer(w, client->protocol == RESPB_PROTOCOL_RESP2 ? 2 : 3);
-    respb_write_bulk(w, "respb", 5), respb_write_open(w, RESPB_MAP, 4);
+    respb_write_bulk(w, "respb", 5), respb_write_open(w, RESPB_MAP, 5);
     respb_write_bulk(w, "version", 7), respb_write_integer(w, 1);
-    respb_write_bulk(w, "table", 5), respb_write_integer(w, RESPB_TABLE_VERSION);
+    respb_write_bulk(w, "profiles", 8), respb_write_open(w, RESPB_ARRAY, 3);
+    respb_write_bulk(w, "channels", 8), respb_write_bulk(w, "typed", 5), respb_write_bulk(w, "passthrough", 11);
+    respb_write_bulk(w, "table", 5), respb_write_open(w, RESPB_MAP, 3);
+    respb_write_bulk(w, "name", 4), respb_write_bulk(w, respb_table_name(), strlen(respb_table_name()));
+    respb_write_bulk(w, "version", 7), respb_write_integer(w, RESPB_TABLE_VERSION);
+    respb_write_bulk(w, "hash", 4), respb_write_bulk(w, respb_table_hash(), strlen(respb_table_hash()));
     respb_write_bulk(w, "capabilities", 12), respb_write_integer(w, 0);
     respb_write_bulk(w, "limits", 6), respb_write_open(w, RESPB_MAP, 3);
     respb_write_bulk(w, "channels", 8), respb_write_integer(w, CHANNELS_MAX);

@@ -13,6 +13,7 @@ use weft_protocol::{Limits, Reply, resp, respb, table};
 
 use crate::config::Protocol;
 use crate::error::{Error, Result};
+use crate::handshake::RespbInfo;
 
 /// Writes requests.
 #[derive(Clone, Copy, Debug)]
@@ -24,14 +25,17 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder for a server whose table version is unknown, or ours.
+    /// An encoder for a server of which nothing is known, or that has our table.
     pub fn new(protocol: Protocol, limits: &Limits) -> Self {
         Encoder { protocol, typed: true, frame_bytes_max: limits.frame_bytes_max }
     }
 
-    /// The table version that the server announced: with one before ours, all goes as ARGV (section 13).
-    pub fn set_table_version(&mut self, version: u16) {
-        self.typed = version >= table::TABLE_VERSION;
+    /// What the server announced. Without the profile *Typed*, or with a table that lacks something of ours, all goes as
+    /// ARGV (section 13.2).
+    pub fn set_server(&mut self, respb: &RespbInfo) {
+        let table = &respb.table;
+        self.typed = respb.has("typed")
+            && table::is_shared(table.name.as_bytes(), table.version, table.hash.as_bytes());
     }
 
     /// Appends a command, its name first; `channel` counts over RESPB only. Nothing is appended on an error.
@@ -220,6 +224,7 @@ fn assemble(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::handshake::TableInfo;
 
     fn reply(channel: u16, value: &Reply) -> Vec<u8> {
         let mut out = Vec::new();
@@ -318,11 +323,34 @@ mod tests {
     }
 
     #[test]
-    fn a_server_with_an_older_table_is_sent_arguments() {
-        let mut encoder = Encoder::new(Protocol::Respb, &Limits::DEFAULT);
-        encoder.set_table_version(0);
-        let mut out = Vec::new();
-        encoder.encode(3, &["get", "k"], &mut out).unwrap();
-        assert_eq!(out, b"\xf0\x01\0\x03\0\0\0\x0c\0\0\0\x03get\0\0\0\x01k");
+    fn a_server_with_another_table_is_sent_arguments() {
+        let ours = TableInfo {
+            name: table::TABLE_NAME.into(),
+            version: table::TABLE_VERSION.into(),
+            hash: table::TABLE_HASH.into(),
+        };
+        let typed = vec!["channels".to_owned(), "typed".to_owned()];
+        let info = |profiles: &[String], table: TableInfo| RespbInfo {
+            profiles: profiles.to_vec(),
+            table,
+            ..RespbInfo::default()
+        };
+        let later = TableInfo { version: ours.version + 1, hash: "later".into(), ..ours.clone() };
+        let cases = [
+            (info(&typed, ours.clone()), true),
+            (info(&typed, later), true),
+            (info(&typed, TableInfo { hash: "0".into(), ..ours.clone() }), false),
+            (info(&typed, TableInfo { name: "fork".into(), ..ours.clone() }), false),
+            (info(&typed, TableInfo { version: ours.version - 1, ..ours.clone() }), false),
+            (info(&typed[..1], ours), false),
+        ];
+        for (server, is_typed) in cases {
+            let mut encoder = Encoder::new(Protocol::Respb, &Limits::DEFAULT);
+            encoder.set_server(&server);
+            let mut out = Vec::new();
+            encoder.encode(3, &["get", "k"], &mut out).unwrap();
+            let argv: &[u8] = b"\xf0\x01\0\x03\0\0\0\x0c\0\0\0\x03get\0\0\0\x01k";
+            assert_eq!(out, if is_typed { b"\0\0\0\x03\0\x01k" } else { argv }, "{server:?}");
+        }
     }
 }

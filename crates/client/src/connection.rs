@@ -131,7 +131,7 @@ impl Connection {
             && config.protocol == Protocol::Respb
         {
             connection.encoder = Encoder::new(Protocol::Respb, &config.limits);
-            connection.encoder.set_table_version(respb.table);
+            connection.encoder.set_server(respb);
             connection.decoder = Decoder::new(Protocol::Respb, config.limits);
             connection.sequence = 0;
             connection.channel = config.channel;

@@ -27,15 +27,32 @@ pub struct ServerInfo {
 pub struct RespbInfo {
     /// Version of the protocol.
     pub version: i64,
-    /// Version of the command table.
-    pub table: u16,
+    /// What the server speaks (section 1.4).
+    pub profiles: Vec<String>,
+    /// Its command table.
+    pub table: TableInfo,
     /// What both sides can.
     pub capabilities: u32,
     /// The limits in force, by the names of section 10.
     pub limits: Vec<(String, i64)>,
 }
 
+/// Which command table a server has (section 13.2).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableInfo {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: i64,
+    /// Its hash.
+    pub hash: String,
+}
+
 impl RespbInfo {
+    /// Whether the server speaks a profile.
+    pub fn has(&self, profile: &str) -> bool {
+        self.profiles.iter().any(|name| name == profile)
+    }
     /// A limit by its name.
     pub fn limit(&self, name: &str) -> Option<i64> {
         self.limits.iter().find(|(limit, _)| limit == name).map(|(_, value)| *value)
@@ -57,7 +74,7 @@ pub(crate) fn hello(config: &Config) -> Option<Step> {
         let user = config.username.clone().unwrap_or_else(|| "default".into());
         args.extend(["AUTH".into(), user, password.clone()]);
     }
-    if let (Some(name), true) = (&config.name, hello_names(config)) {
+    if let Some(name) = &config.name {
         args.extend(["SETNAME".into(), name.clone()]);
     }
     if config.protocol == Protocol::Respb && config.capabilities != 0 {
@@ -66,29 +83,19 @@ pub(crate) fn hello(config: &Config) -> Option<Step> {
     Some(("HELLO", args))
 }
 
-/// Whether HELLO carries the name. With PROTO, AUTH and CAPS it would have 11 arguments, and a server allows 10 before
-/// authentication (section 10).
-fn hello_names(config: &Config) -> bool {
-    match config.protocol {
-        Protocol::Resp2 => false,
-        Protocol::Resp3 => true,
-        Protocol::Respb => config.password.is_none(),
-    }
-}
-
 /// What HELLO has not done.
 pub(crate) fn after_hello(config: &Config) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    if config.protocol == Protocol::Resp2
-        && let Some(password) = &config.password
-    {
-        let mut args = vec!["AUTH".to_string()];
-        args.extend(config.username.clone());
-        args.push(password.clone());
-        steps.push(("AUTH", args));
-    }
-    if let (Some(name), false) = (&config.name, hello_names(config)) {
-        steps.push(("CLIENT SETNAME", vec!["CLIENT".into(), "SETNAME".into(), name.clone()]));
+    if config.protocol == Protocol::Resp2 {
+        if let Some(password) = &config.password {
+            let mut args = vec!["AUTH".to_string()];
+            args.extend(config.username.clone());
+            args.push(password.clone());
+            steps.push(("AUTH", args));
+        }
+        if let Some(name) = &config.name {
+            steps.push(("CLIENT SETNAME", vec!["CLIENT".into(), "SETNAME".into(), name.clone()]));
+        }
     }
     steps.extend(select(config));
     steps
@@ -155,9 +162,22 @@ fn respb_info(entries: &[(Reply, Reply)]) -> RespbInfo {
         }
         _ => Vec::new(),
     };
+    let profiles = match get(entries, "profiles") {
+        Some(Reply::Array(names)) => names.iter().map(|name| string(Some(name))).collect(),
+        _ => Vec::new(),
+    };
+    let table = match get(entries, "table") {
+        Some(Reply::Map(about)) => TableInfo {
+            name: string(get(about, "name")),
+            version: int(get(about, "version")),
+            hash: string(get(about, "hash")),
+        },
+        _ => TableInfo::default(),
+    };
     RespbInfo {
         version: int(get(entries, "version")),
-        table: u16::try_from(int(get(entries, "table"))).unwrap_or(0),
+        profiles,
+        table,
         capabilities: u32::try_from(int(get(entries, "capabilities"))).unwrap_or(0),
         limits,
     }

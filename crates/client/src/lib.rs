@@ -62,7 +62,7 @@ pub use config::{
 };
 pub use connection::{Connection, Event};
 pub use error::{Error, Result, ServerError, Waiting};
-pub use handshake::{RespbInfo, ServerInfo};
+pub use handshake::{RespbInfo, ServerInfo, TableInfo};
 pub use mux::{Channel, Mux};
 pub use pipeline::Pipeline;
 pub use pool::{Pool, PoolConfig, Pooled};

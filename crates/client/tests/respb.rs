@@ -29,10 +29,8 @@ fn with(
 fn the_handshake_says_everything_and_learns_everything() {
     let (config, thread) = peer::raw(|peer| {
         let hello = peer.resp_request();
-        assert_eq!(hello, "HELLO 3 PROTO respb AUTH default secret CAPS 1");
+        assert_eq!(hello, "HELLO 3 PROTO respb AUTH default secret SETNAME me CAPS 1");
         peer.send_resp(&peer::hello_reply(&[("channels", 100)]));
-        // With the name HELLO would have more arguments than are allowed before authentication.
-        peer.serve(0, "CLIENT SETNAME me", &ok());
         peer.serve(0, "SELECT 3", &ok());
         peer.serve(0, "GET k", &bulk("v"));
     });
@@ -41,7 +39,8 @@ fn the_handshake_says_everything_and_learns_everything() {
     let server = connection.server();
     assert_eq!((server.server.as_str(), server.version.as_str(), server.id), ("peer", "1.2.3", 42));
     let respb = server.respb.as_ref().unwrap();
-    assert_eq!((respb.version, respb.table, respb.capabilities), (1, 1, 1));
+    assert_eq!((respb.version, respb.table.version, respb.capabilities), (1, 1, 1));
+    assert!(respb.has("flow") && !respb.has("passthrough") && respb.table.name == "weft");
     assert_eq!(respb.limit("channels"), Some(100));
     assert_eq!(connection.query::<String>(&["get", "k"]).unwrap(), "v");
     thread.join().unwrap();

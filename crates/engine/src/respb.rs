@@ -1,11 +1,13 @@
-//! Owns: what a server promises about RESPB when a client asks (spec sections 7.4 and 10): version, capabilities,
-//! limits. Does not own: keeping to the limits, which the server does, nor frames (`weft_protocol::respb`).
+//! Owns: what a server promises about RESPB when a client asks (spec sections 7.4 and 10): version, profiles,
+//! table, capabilities, limits. Does not own: keeping to the limits, which the server does, nor frames (`weft_protocol::respb`).
 
 use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::limits::NESTING_MAX;
 use weft_protocol::respb::frame::FRAGMENT_BYTES_MAX;
+use weft_protocol::table::{TABLE_HASH, TABLE_NAME, TABLE_VERSION};
 
 use crate::config::Settings;
+use crate::reply::ReplySink;
 
 /// Version of the protocol.
 pub const VERSION: i64 = 1;
@@ -14,6 +16,22 @@ pub const VERSION: i64 = 1;
 pub const CAP_FRAGMENT: u64 = 1 << 0;
 /// What this server can; of a client's mask the rest is left out.
 pub const CAPS: u64 = CAP_FRAGMENT;
+/// Bit of what is kept of a connection's capabilities: its first HELLO has fixed them.
+pub const CAPS_FIXED: u64 = 1 << 63;
+
+/// What this server speaks (spec section 1.4).
+pub const PROFILES: [&str; 5] = ["channels", "typed", "flow", "cancel", "passthrough"];
+
+/// Writes which command table this is (spec section 13.2).
+pub fn write_table(sink: &mut ReplySink<'_>) {
+    sink.map(3);
+    sink.bulk(b"name");
+    sink.bulk(TABLE_NAME.as_bytes());
+    sink.bulk(b"version");
+    sink.int(TABLE_VERSION.into());
+    sink.bulk(b"hash");
+    sink.bulk(TABLE_HASH.as_bytes());
+}
 
 /// The limits, with the names of spec section 10.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use weft_engine::mailbox::Kill;
 use weft_engine::reply::Protocol;
 use weft_engine::session::Then;
 use weft_protocol::Reply;
+use weft_protocol::table::{TABLE_HASH, TABLE_VERSION};
 
 const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
@@ -68,6 +69,11 @@ fn hello_leads_to_respb() {
     let reply = bench.one(b, "HELLO 3 PROTO respb");
     assert_eq!(field(&reply, "proto"), "3");
     assert!(field(&reply, "respb").contains("capabilities:0"));
+    assert!(field(&reply, "respb").contains("profiles:[channels typed flow cancel passthrough]"));
+    let table = format!("table:{{name:weft version:{TABLE_VERSION} hash:{TABLE_HASH}}}");
+    assert!(field(&reply, "respb").contains(&table), "{}", field(&reply, "respb"));
+    // The first HELLO has fixed what the client can.
+    assert!(field(&bench.one(b, "HELLO 3 CAPS 1"), "respb").contains("capabilities:0"));
     assert_eq!(bench.session(b).then, Then::GoOn);
     assert_eq!(bench.text(b, "HELLO 2"), "-NOPROTO unsupported protocol version");
 }
@@ -291,6 +297,7 @@ fn the_table_of_commands_is_told() {
             "{docs}"
         );
         let opcodes = bench.text(a, "COMMAND OPCODES get client");
+        assert!(opcodes.contains(TABLE_HASH), "{opcodes}");
         assert!(opcodes.contains("[0 nil nil key:str16!]") && opcodes.contains("nil nil args]"), "{opcodes}");
         let help = bench.text(a, "COMMAND HELP");
         assert!(

@@ -25,8 +25,10 @@ extern "C" {
 
 /* Version of this interface; librespb.so.N carries the same number. It changes when a program must be compiled anew. */
 #define RESPB_ABI_VERSION 0
-/* Version of the command table that opcodes and layouts come from; HELLO announces it. */
+/* Version of the command table that opcodes and layouts come from; HELLO announces it with the name and the hash. */
 #define RESPB_TABLE_VERSION 1
+const char *respb_table_name(void);
+const char *respb_table_hash(void);
 
 /* The version of the library that is linked, such as "0.1.0", and its RESPB_ABI_VERSION. */
 const char *respb_version(void);

@@ -29,6 +29,34 @@ pub extern "C" fn respb_version() -> *const c_char {
     VERSION.as_ptr().cast()
 }
 
+/// The name of the command table, ended by a zero byte.
+static TABLE_NAME: [u8; weft_protocol::table::TABLE_NAME.len() + 1] = ended(weft_protocol::table::TABLE_NAME);
+/// Its hash.
+static TABLE_HASH: [u8; weft_protocol::table::TABLE_HASH.len() + 1] = ended(weft_protocol::table::TABLE_HASH);
+
+/// A text with a zero byte behind it.
+const fn ended<const N: usize>(text: &str) -> [u8; N] {
+    let mut out = [0; N];
+    let mut at = 0;
+    while at < text.len() {
+        out[at] = text.as_bytes()[at];
+        at += 1;
+    }
+    out
+}
+
+/// The name of the command table.
+#[unsafe(no_mangle)]
+pub extern "C" fn respb_table_name() -> *const c_char {
+    TABLE_NAME.as_ptr().cast()
+}
+
+/// The hash of the command table.
+#[unsafe(no_mangle)]
+pub extern "C" fn respb_table_hash() -> *const c_char {
+    TABLE_HASH.as_ptr().cast()
+}
+
 /// The version of the interface.
 #[unsafe(no_mangle)]
 pub extern "C" fn respb_abi_version() -> u32 {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use crate::model::Command;
 use crate::notation;
 use crate::respb::Layout;
-use crate::rust_table::TABLE_VERSION;
+use crate::rust_table::{TABLE_NAME, TABLE_VERSION};
 
 const HEAD: &str = r#"# Annex A: layouts
 
@@ -31,10 +31,8 @@ three numbers: F000, module, command. Subcommands travel in their container's fr
 
 "#;
 
-/// The whole page.
-#[must_use]
-pub fn generate(commands: &[Command]) -> String {
-    let mut page = String::from(HEAD);
+/// Opcode, command and layout, in the order of the opcodes.
+fn rows(commands: &[Command]) -> Vec<(String, &Command, String)> {
     let mut rows: Vec<(String, &Command, String)> = commands
         .iter()
         .filter(|command| command.container.is_none())
@@ -44,13 +42,37 @@ pub fn generate(commands: &[Command]) -> String {
         })
         .collect();
     rows.sort_by(|a, b| a.0.cmp(&b.0));
+    rows
+}
+
+/// The hash of the table (spec section 13.2): FNV-1a of 64 bits over a line for each row.
+#[must_use]
+pub fn hash(commands: &[Command]) -> String {
+    let mut hash = 0xCBF2_9CE4_8422_2325_u64;
+    for (opcode, command, layout) in rows(commands) {
+        for byte in format!("{opcode}\t{}\t{layout}\n", command.name).bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+    }
+    format!("{hash:016x}")
+}
+
+/// The whole page.
+#[must_use]
+pub fn generate(commands: &[Command]) -> String {
+    let mut page = String::from(HEAD);
+    let rows = rows(commands);
     let typed = commands
         .iter()
         .filter_map(|command| command.respb.as_ref())
         .filter(|respb| matches!(respb.layout(), Some(Layout::Typed(_))))
         .count();
-    let _ =
-        writeln!(page, "Table version {TABLE_VERSION}: {} commands, {typed} typed layouts.\n", rows.len());
+    let _ = writeln!(
+        page,
+        "Table `{TABLE_NAME}`, version {TABLE_VERSION}, hash `{}`: {} commands, {typed} typed layouts.\n",
+        hash(commands),
+        rows.len()
+    );
     page.push_str("| opcode | command | payload |\n|---|---|---|\n");
     for (opcode, command, layout) in rows {
         let layout =

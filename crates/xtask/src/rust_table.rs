@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 use crate::model::{BeginSearch, Command, FindKeys, KeySpec};
 use crate::respb::{Bit, Count, Field, FieldType, Layout, Order};
 
-/// Version of the command table. It grows with every change of an opcode or a layout.
+/// Name of the command table: a fork that numbers its own commands takes another.
+pub const TABLE_NAME: &str = "weft";
+/// Version of the command table. It grows with every opcode that is added.
 pub const TABLE_VERSION: u16 = 1;
 
 /// First line of every generated Rust file.
@@ -30,7 +32,10 @@ pub fn commands(commands: &[Command]) -> String {
     );
     let _ = writeln!(
         out,
-        "/// Version of the table, announced by HELLO.\npub const TABLE_VERSION: u16 = {TABLE_VERSION};\n"
+        "/// Name of the table.\npub const TABLE_NAME: &str = {TABLE_NAME:?};\n/// Version of the table.\n\
+         pub const TABLE_VERSION: u16 = {TABLE_VERSION};\n/// Hash of the table.\n\
+         pub const TABLE_HASH: &str = {:?};\n",
+        crate::annex::hash(commands)
     );
     out.push_str("/// Every command and subcommand, sorted by name; subcommands behind their container.\n");
     out.push_str("pub static COMMANDS: &[CommandSpec] = &[\n");

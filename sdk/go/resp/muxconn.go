@@ -13,6 +13,12 @@ import (
 // capFragment is the capability of a client that puts FRAGMENT frames together (spec section 7.4).
 const capFragment = 1
 
+// capsFixed marks what is kept of the capabilities: the connection's first HELLO has fixed them.
+const capsFixed = 1 << 62
+
+// profiles are what the server speaks (spec section 1.4).
+var profiles = []string{"channels", "typed", "flow", "cancel", "passthrough"}
+
 // queueBytes is how much is on its way to a client before the rest waits in its channel: as much as a socket takes at once, so that
 // a large reply leaves room for others' soon.
 const queueBytes = 2 * blockBytes
@@ -337,23 +343,32 @@ func (m *muxConn) endBatch() (sent int64) {
 	return sent
 }
 
-// setCaps notes what the client can; a negative mask means that it did not say.
+// setCaps notes what the client can, once for a connection; a negative mask means that it did not say.
 func (m *muxConn) setCaps(mask int64) {
-	if mask >= 0 {
-		m.caps.Store(mask & capFragment)
-	}
+	m.caps.CompareAndSwap(0, max(mask, 0)&capFragment|capsFixed)
 }
 
 // writeHello writes what HELLO tells about RESPB (spec section 7.4).
 func (m *muxConn) writeHello(w *Writer) error {
 	l := &m.c.server.limits
-	_ = w.WriteMapHeader(4)
+	_ = w.WriteMapHeader(5)
 	_ = w.WriteString("version")
 	_ = w.WriteInt(1)
+	_ = w.WriteString("profiles")
+	_ = w.WriteArrayHeader(len(profiles))
+	for _, profile := range profiles {
+		_ = w.WriteString(profile)
+	}
 	_ = w.WriteString("table")
+	_ = w.WriteMapHeader(3)
+	_ = w.WriteString("name")
+	_ = w.WriteString(frame.TableName)
+	_ = w.WriteString("version")
 	_ = w.WriteInt(frame.TableVersion)
+	_ = w.WriteString("hash")
+	_ = w.WriteString(frame.TableHash)
 	_ = w.WriteString("capabilities")
-	_ = w.WriteInt64(m.caps.Load())
+	_ = w.WriteInt64(m.caps.Load() & capFragment)
 	_ = w.WriteString("limits")
 	limits := []struct {
 		name  string

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -334,6 +335,22 @@ func lookup(v *Value, key string) (*Value, bool) {
 	return nil, false
 }
 
+// readTyped reports whether a server speaks the profile Typed and has our command table.
+func readTyped(about *Value) bool {
+	profiles, ok := lookup(about, "profiles")
+	if !ok || !slices.ContainsFunc(profiles.Elems, func(v Value) bool { return string(v.Data) == "typed" }) {
+		return false
+	}
+	table, ok := lookup(about, "table")
+	if !ok {
+		return false
+	}
+	name, hasName := lookup(table, "name")
+	version, hasVersion := lookup(table, "version")
+	hash, hasHash := lookup(table, "hash")
+	return hasName && hasVersion && hasHash && frame.SharesTable(string(name.Data), version.Int, string(hash.Data))
+}
+
 // read takes what HELLO told.
 func (s *serverLimits) read(v *Value) error {
 	const none = 1<<63 - 1
@@ -348,9 +365,7 @@ func (s *serverLimits) read(v *Value) error {
 	if version, ok := lookup(about, "version"); !ok || version.Int != 1 {
 		return &ReplyError{"version 1 of RESPB", about.String()}
 	}
-	if table, ok := lookup(about, "table"); ok {
-		s.typed = table.Int >= frame.TableVersion
-	}
+	s.typed = readTyped(about)
 	limits, ok := lookup(about, "limits")
 	if !ok {
 		return nil

@@ -74,20 +74,18 @@ type request struct {
 	words           []string
 }
 
-// agree answers HELLO: RESPB, with a command table that is too old for anything but ARGV.
+// agree answers HELLO: RESPB, without the profile Typed: all goes as ARGV.
 func agree(nc net.Conn) error {
 	w := resp.NewWriter(nc)
 	_ = w.WriteMapHeader(1)
 	_ = w.WriteString("respb")
-	_ = w.WriteMapHeader(2)
-	_ = w.WriteString("table")
-	_ = w.WriteInt(0)
+	_ = w.WriteMapHeader(1)
 	_ = w.WriteString("version")
 	_ = w.WriteInt(1)
 	return w.Flush()
 }
 
-// accept takes the next connection and agrees on RESPB, with a command table that is too old for anything but ARGV.
+// accept takes the next connection and agrees on RESPB, without the profile Typed: all goes as ARGV.
 func (s *script) accept() *peer {
 	s.t.Helper()
 	_ = s.l.(*net.TCPListener).SetDeadline(time.Now().Add(testWait))

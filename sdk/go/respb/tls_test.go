@@ -19,8 +19,8 @@ import (
 	"github.com/weft-db/weft/sdk/go/resp"
 )
 
-// TestOlderTable is scenario S12: a server whose command table is older than the client's gets no typed frames.
-func TestOlderTable(t *testing.T) {
+// TestWithoutTyped is scenario S12: a server that does not share the client's command table gets no typed frames.
+func TestWithoutTyped(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

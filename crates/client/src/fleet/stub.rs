@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use weft_protocol::request::ArgList;
-use weft_protocol::table::TABLE_VERSION;
+use weft_protocol::table::{TABLE_HASH, TABLE_NAME, TABLE_VERSION};
 use weft_protocol::{Arg, Limits, Outcome, Reply, resp, respb};
 
 /// Bytes of a RESP request that must be equal for it to be taken as the same command: `*3\r\n$3\r\nSET\r\n`.
@@ -310,9 +310,18 @@ fn disturb(out: &mut Vec<u8>, binary: bool, before: usize, trouble: Trouble, com
 /// What a client looks for in the reply to HELLO.
 fn hello() -> Reply {
     let entry = |name: &str, value: Reply| (Reply::Bulk(name.as_bytes().to_vec()), value);
+    let table = vec![
+        entry("name", Reply::Bulk(TABLE_NAME.into())),
+        entry("version", Reply::Int(TABLE_VERSION.into())),
+        entry("hash", Reply::Bulk(TABLE_HASH.into())),
+    ];
     let respb = vec![
         entry("version", Reply::Int(1)),
-        entry("table", Reply::Int(i64::from(TABLE_VERSION))),
+        entry(
+            "profiles",
+            Reply::Array(vec![Reply::Bulk(b"channels".to_vec()), Reply::Bulk(b"typed".to_vec())]),
+        ),
+        entry("table", Reply::Map(table)),
         entry("capabilities", Reply::Int(0)),
         entry("limits", Reply::Map(Vec::new())),
     ];

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use weft_client::{Config, Protocol, Reply, Timeouts};
 use weft_protocol::request::{ArgList, Decoded};
 use weft_protocol::respb::{Control, Frame, ReplyWriter, RequestDecoder};
+use weft_protocol::table::{TABLE_HASH, TABLE_NAME, TABLE_VERSION};
 use weft_protocol::{Limits, Outcome, resp};
 
 pub use super::LONG;
@@ -76,6 +77,11 @@ pub fn bulk(text: impl AsRef<[u8]>) -> Reply {
 
 pub fn hello_reply(limits: &[(&str, i64)]) -> Reply {
     let limits = limits.iter().map(|(name, value)| (bulk(name), Reply::Int(*value))).collect();
+    let table = vec![
+        (bulk("name"), bulk(TABLE_NAME)),
+        (bulk("version"), Reply::Int(TABLE_VERSION.into())),
+        (bulk("hash"), bulk(TABLE_HASH)),
+    ];
     Reply::Map(vec![
         (bulk("server"), bulk("peer")),
         (bulk("version"), bulk("1.2.3")),
@@ -88,7 +94,8 @@ pub fn hello_reply(limits: &[(&str, i64)]) -> Reply {
             bulk("respb"),
             Reply::Map(vec![
                 (bulk("version"), Reply::Int(1)),
-                (bulk("table"), Reply::Int(1)),
+                (bulk("profiles"), Reply::Array(["channels", "typed", "flow", "cancel"].map(bulk).to_vec())),
+                (bulk("table"), Reply::Map(table)),
                 (bulk("capabilities"), Reply::Int(1)),
                 (bulk("limits"), Reply::Map(limits)),
             ]),

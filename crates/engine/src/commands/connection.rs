@@ -2,7 +2,6 @@
 //! users.
 
 use std::sync::atomic::Ordering::Relaxed;
-use weft_protocol::table::TABLE_VERSION;
 
 use super::client::{check_attribute, set_name};
 use crate::acl::DEFAULT_USER;
@@ -186,8 +185,9 @@ fn hello(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     if let Some(name) = hello.name {
         set_name(session, name);
     }
-    if let Some(caps) = hello.caps {
-        session.info.connection.caps.store(caps & respb::CAPS, Relaxed);
+    let kept = &session.info.connection.caps;
+    if (over_respb || switches) && kept.load(Relaxed) & respb::CAPS_FIXED == 0 {
+        kept.store(hello.caps.unwrap_or(0) & respb::CAPS | respb::CAPS_FIXED, Relaxed);
     }
     if let Some(protocol) = hello.protocol.filter(|_| !over_respb) {
         session.set_protocol(protocol);
@@ -229,13 +229,16 @@ fn answer_hello(session: &Session, zone: &[u8], limits: Option<&respb::Limits>, 
     }
     let Some(limits) = limits else { return };
     sink.bulk(b"respb");
-    sink.map(4);
+    sink.map(5);
     sink.bulk(b"version");
     sink.int(respb::VERSION);
+    sink.bulk(b"profiles");
+    sink.array(respb::PROFILES.len());
+    respb::PROFILES.iter().for_each(|profile| sink.bulk(profile.as_bytes()));
     sink.bulk(b"table");
-    sink.int(TABLE_VERSION.into());
+    respb::write_table(sink);
     sink.bulk(b"capabilities");
-    sink.int(session.info.connection.caps.load(Relaxed) as i64);
+    sink.int((session.info.connection.caps.load(Relaxed) & respb::CAPS) as i64);
     sink.bulk(b"limits");
     let limits = limits.list();
     sink.map(limits.len());

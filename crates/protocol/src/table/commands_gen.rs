@@ -2,8 +2,12 @@
 
 use super::{CommandId, CommandSpec, KeyBegin, KeyFind, KeySpec, Opcode, acl, flag, key_flag};
 
-/// Version of the table, announced by HELLO.
+/// Name of the table.
+pub const TABLE_NAME: &str = "weft";
+/// Version of the table.
 pub const TABLE_VERSION: u16 = 1;
+/// Hash of the table.
+pub const TABLE_HASH: &str = "b68718bf6a0b6089";
 
 /// Every command and subcommand, sorted by name; subcommands behind their container.
 pub static COMMANDS: &[CommandSpec] = &[

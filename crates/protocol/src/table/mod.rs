@@ -16,8 +16,16 @@ mod index_gen;
 #[rustfmt::skip]
 mod layouts_gen;
 
-pub use commands_gen::{COMMANDS, TABLE_VERSION};
+pub use commands_gen::{COMMANDS, TABLE_HASH, TABLE_NAME, TABLE_VERSION};
 pub use docs::Docs;
+
+/// Whether a server with this table knows every opcode of ours (spec section 13.2): a later version of the same table
+/// does, since opcodes and layouts never change.
+pub fn is_shared(name: &[u8], version: i64, hash: &[u8]) -> bool {
+    name == TABLE_NAME.as_bytes()
+        && (version > i64::from(TABLE_VERSION)
+            || version == i64::from(TABLE_VERSION) && hash == TABLE_HASH.as_bytes())
+}
 
 /// Index of a command in [`COMMANDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -34,6 +34,12 @@ const (
 	NestingMax = 128
 )
 
+// SharesTable reports whether a server with this table knows every opcode of ours (spec section 13.2): a later version of the
+// same table does, since opcodes and layouts never change.
+func SharesTable(name string, version int64, hash string) bool {
+	return name == TableName && (version > TableVersion || version == TableVersion && hash == TableHash)
+}
+
 // Limits bound what a decoder accepts; a limit is the largest value that is still accepted.
 type Limits struct {
 	// ArgumentsMax bounds the arguments of a request, its name and keywords included.

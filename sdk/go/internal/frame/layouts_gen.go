@@ -2,8 +2,12 @@
 
 package frame
 
-// TableVersion is the version of the command table.
-const TableVersion = 1
+// Name, version and hash of the command table (spec section 13.2).
+const (
+	TableName    = "weft"
+	TableVersion = 1
+	TableHash    = "b68718bf6a0b6089"
+)
 
 // core holds the layouts of core commands by opcode; one without a name is unassigned.
 var core = [CoreLast + 1]Layout{

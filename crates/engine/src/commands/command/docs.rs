@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{Error, full_name};
 use crate::reply::ReplySink;
+use crate::respb;
 
 /// The commands that the arguments name, or all; names that are not known are passed over.
 fn asked(context: &Context<'_, '_>, args: &Args<'_>) -> Vec<CommandId> {
@@ -130,13 +131,17 @@ fn write_argument(argument: &Argument, sink: &mut ReplySink<'_>) {
     }
 }
 
-/// For each command its opcode, module and number, and layout (spec section 7.4).
+/// Which table this is, and for each command its opcode, module and number, and layout (spec section 13.2).
 pub(super) fn opcodes(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
     let ids = asked(context, args);
+    sink.map(2);
+    sink.bulk(b"table");
+    respb::write_table(sink);
+    sink.bulk(b"commands");
     sink.map(ids.len());
     for id in ids {
         sink.bulk(full_name(id.spec()).as_bytes());
