@@ -238,7 +238,10 @@ impl Config {
     /// Whether the settings go together.
     pub(crate) fn check(&self) -> Result<()> {
         if self.username.is_some() && self.password.is_none() {
-            return Err(Error::Config("a user needs a password".into()));
+            return Err(Error::Config(
+                "a user needs a password; the default user's alone stands behind a colon, redis://:password@host"
+                    .into(),
+            ));
         }
         if self.channel != 0 && self.protocol != Protocol::Respb {
             return Err(Error::Config("channels are RESPB's".into()));

@@ -86,12 +86,15 @@ fn host_and_port(place: &str) -> Result<(String, u16)> {
     Ok((if host.is_empty() { "127.0.0.1".to_string() } else { host }, port))
 }
 
-/// `user:password`, `:password`, and, as redis-cli has it, `password` alone.
+/// `user:password`, `:password`, and `user` alone, as URLs have it. redis-cli takes the last for a password; a
+/// connection with a user and without a password is refused (`Config::check`), so that nothing goes on as somebody
+/// else.
 fn credentials(config: &mut Config, user: Option<&str>) -> Result<()> {
     let Some(user) = user.filter(|user| !user.is_empty()) else { return Ok(()) };
-    let (name, password) = user.split_once(':').unwrap_or(("", user));
+    let (name, password) =
+        user.split_once(':').map_or((user, None), |(name, password)| (name, Some(password)));
     config.username = Some(decode(name)?).filter(|name| !name.is_empty());
-    config.password = Some(decode(password)?);
+    config.password = password.map(decode).transpose()?;
     Ok(())
 }
 
@@ -167,8 +170,11 @@ mod tests {
         assert_eq!(config.name.as_deref(), Some("x y"));
         assert_eq!(config.timeouts.reply, Some(Duration::from_millis(250)));
         assert!(config.tls.is_some());
-        let config = parse("redis://secret@h").unwrap();
+        let config = parse("redis://:secret@h").unwrap();
         assert_eq!((config.username, config.password.as_deref()), (None, Some("secret")));
+        let config = parse("redis://alice@h").unwrap();
+        assert_eq!((config.username.as_deref(), &config.password), (Some("alice"), &None));
+        assert!(config.check().is_err(), "nothing goes on as somebody else");
         assert_eq!(parse("redis://h?timeout_ms=0").unwrap().timeouts.reply, None);
     }
 

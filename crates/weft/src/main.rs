@@ -14,6 +14,7 @@ mod convert;
 mod heap;
 mod inspect;
 mod lacks;
+mod quiet;
 mod serve;
 mod text;
 mod window;
@@ -54,6 +55,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    quiet::end_with_the_reader();
     let (name, outcome) = match parse().command {
         Command::Bench(options) => ("bench", bench::run(&options)),
         Command::Cli(options) => ("cli", cli::run(&options)),
@@ -66,7 +68,7 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(code) => code,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if quiet::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("weft {name}: {error:#}");
             ExitCode::FAILURE
@@ -87,12 +89,5 @@ fn parse() -> Cli {
             eprintln!("  {:<8}  {}", command.get_name(), command.get_about().unwrap_or_default());
         }
         std::process::exit(error.exit_code())
-    })
-}
-
-/// Whoever read our output has seen enough (`weft … | head`): no error of ours.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
     })
 }

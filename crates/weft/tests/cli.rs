@@ -72,6 +72,35 @@ fn replies_are_shown_in_every_format_over_every_protocol() {
     }
 }
 
+/// The same as in `cli_beside.rs`, where there is no redis-cli to compare with.
+#[test]
+fn pages_of_text_are_shown_as_they_stand_in_every_format() {
+    for server in Server::all() {
+        for protocol in server.flags() {
+            for format in ["--no-raw", "--raw", "--csv", "--json", "--quoted-json"] {
+                let page = |command: &[&str]| cli(&server, &[&[*protocol, format], command].concat(), b"");
+                let info = page(&["info", "server"]);
+                assert!(info.starts_with("# Server\r\n"), "{protocol} {format}: {info}");
+                assert!(info.ends_with("\r\n") && !info.ends_with("\r\n\n"), "{protocol} {format}: {info:?}");
+                let clients = page(&["CLIENT", "LIST"]);
+                assert!(clients.starts_with("id=") && clients.ends_with('\n'), "{clients}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_reply_with_e_goes_to_the_standard_error() {
+    let server = Server::weft(&[]);
+    for protocol in server.flags() {
+        let output = run(&["cli", "-s", &server.socket, protocol, "-e", "-r", "3", "NOSUCH"], b"");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+        let said = stderr(&output);
+        assert!(said.starts_with("ERR unknown command 'NOSUCH'"), "{said}");
+        assert_eq!(said.lines().count(), 1, "the first error ends it: {said}");
+    }
+}
+
 #[test]
 fn lines_of_standard_input_are_commands() {
     for server in Server::all() {
@@ -255,6 +284,53 @@ fn trouble_is_told_with_status_1() {
         assert!(stderr(&output).contains("Could not connect to the server at"), "{}", stderr(&output));
     }
     assert_eq!(run(&["cli", "--mux", "7", "PING"], b"").status.code(), Some(2), "--mux needs -4");
+}
+
+#[test]
+fn lines_can_log_in_over_every_protocol() {
+    let server = Server::weft(&["--requirepass", "secret"]);
+    for protocol in server.flags() {
+        let lines = b"ping\nauth secret\nping\nclient info\n";
+        let output = run(&["cli", "-s", &server.socket, protocol], lines);
+        let said = String::from_utf8(output.stdout.clone()).unwrap();
+        assert!(said.starts_with("NOAUTH Authentication required.\n\nOK\nPONG\nid="), "{protocol}: {said}");
+        assert_eq!(
+            stderr(&output).contains("Until AUTH has succeeded"),
+            *protocol != "-2",
+            "{}",
+            stderr(&output)
+        );
+        let output = run(&["cli", "-s", &server.socket, protocol, "--scan"], b"");
+        assert_eq!(output.status.code(), Some(1));
+        if *protocol != "-2" {
+            assert!(stderr(&output).contains("--askpass"), "{}", stderr(&output));
+        }
+    }
+}
+
+#[test]
+fn a_user_without_a_password_is_not_somebody_else() {
+    let server = Server::weft(&[]);
+    let url = format!("unix://alice@{}", server.socket);
+    for flags in [
+        &["-u", &url][..],
+        &["-u", "redis://alice@127.0.0.1:1/2"],
+        &["-s", &server.socket, "--user", "alice"],
+    ] {
+        let output = run(&[&["cli"], flags, &["PING"]].concat(), b"");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{flags:?}");
+        let said = stderr(&output);
+        assert!(said.contains("--askpass") && said.contains("redis://:password@host"), "{said}");
+    }
+    cli(&server, &["ACL", "SETUSER", "alice", "on", ">secret", "+@all"], b"");
+    let output = common::weft()
+        .args(["cli", "-u", &url, "ACL", "WHOAMI"])
+        .env("WEFTCLI_AUTH", "secret")
+        .output()
+        .unwrap();
+    assert_eq!(output.stdout, b"alice\n", "{}", stderr(&output));
+    let url = format!("unix://alice:secret@{}", server.socket);
+    assert_eq!(cli(&server, &["-u", &url, "ACL", "WHOAMI"], b""), "alice\n");
 }
 
 #[test]

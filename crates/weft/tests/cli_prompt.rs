@@ -345,6 +345,59 @@ fn a_lost_connection_is_made_again() {
 }
 
 #[test]
+fn each_line_of_a_paste_is_a_command_of_its_own() {
+    everywhere(|server, flags, history| {
+        let mut terminal = start(flags, history);
+        // As a terminal hands on what is pasted: between marks, lines ended by CR.
+        terminal.keys("\x1b[200~set a 1\rset b 'two\r\rincr a\r\nincr a\x1b[201~");
+        terminal.keys("\r");
+        terminal.expect("\r\nOK\r\nInvalid argument(s)\r\n(integer) 2\r\n(integer) 3\r\n");
+        terminal.expect("> ");
+        terminal.keys("\x1b[200~incr a\rquit\rincr a\x1b[201~\r");
+        terminal.expect("(integer) 4");
+        assert!(terminal.child.wait().unwrap().success());
+        assert_eq!(server.connect(Protocol::Resp2).query::<i64>(&["GET", "a"]).unwrap(), 4);
+        assert_eq!(server.connect(Protocol::Resp2).query::<i64>(&["EXISTS", "b"]).unwrap(), 0);
+        let kept = std::fs::read_to_string(history).unwrap();
+        assert!(kept.contains("set a 1\n") && kept.contains("incr a\n"), "{kept}");
+    });
+}
+
+#[test]
+fn somebody_can_log_in_at_the_prompt_over_every_protocol() {
+    let password = ["--requirepass", "secret"];
+    for server in Server::redis(&password).into_iter().chain([Server::weft(&password)]) {
+        for protocol in server.flags() {
+            // No password, and a wrong one, with a database and a name that cannot be had yet.
+            for more in [&[][..], &["-n", "3", "--name", "me"], &["-a", "wrong", "--no-auth-warning"]] {
+                let flags = [&["-s", &server.socket, protocol], more].concat();
+                let mut terminal = Terminal::start(&flags, "/dev/null");
+                if *protocol != "-2" || !more.is_empty() {
+                    terminal.expect("Until AUTH has succeeded, RESP2 is spoken.");
+                    terminal.expect("--askpass");
+                    terminal.expect("WEFTCLI_AUTH");
+                }
+                terminal.expect("> ");
+                terminal.run("get k", "(error) NOAUTH");
+                terminal.run("auth nothing", "(error) WRONGPASS");
+                terminal.run("auth secret", "OK");
+                terminal.line("client info");
+                terminal.expect("\r\nid=");
+                if protocol != &"-2" || more.contains(&"-n") {
+                    terminal.expect(match *protocol {
+                        "-4" => "resp=4",
+                        "-3" => "resp=3",
+                        _ => "name=me",
+                    });
+                }
+                terminal.expect(if more.contains(&"-n") { "[3]> " } else { "> " });
+                terminal.leave();
+            }
+        }
+    }
+}
+
+#[test]
 fn without_respb_there_is_no_prompt() {
     let Some(server) = Server::redis(&[]) else { return };
     let mut terminal = Terminal::start(&["-s", &server.socket, "-4"], "/dev/null");

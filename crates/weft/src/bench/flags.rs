@@ -162,12 +162,7 @@ pub(crate) struct Options {
     pub(super) svg: Option<PathBuf>,
 
     /// A command of your own, with __rand_int__ and __data__
-    #[arg(
-        value_name = "COMMAND",
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        conflicts_with = "tests"
-    )]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, conflicts_with = "tests")]
     pub(super) command: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ Examples:
   weft cli -4 --mux 7 -n 2                    the same over RESPB, on channel 7, in database 2
   weft cli -u rediss://user@host:6380/1 GET k
   cat value | weft cli -x SET k
-  weft cli --scan --pattern 'user:*' | xargs weft cli DEL
+  weft cli --scan --pattern 'user:*' | xargs -r weft cli DEL
   weft cli -4 --pipe < commands.resp
   weft cli --eval script.lua key1 key2 , arg1
 
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     #[arg(short = 'u', value_name = "URL")]
     pub(super) url: Option<String>,
     /// Password; other users of the machine may see it, unlike the environment
-    #[arg(short = 'a', long = "pass", value_name = "PASSWORD")]
+    #[arg(short = 'a', long = "pass", value_name = "PASSWORD", allow_hyphen_values = true)]
     pub(super) password: Option<String>,
     /// User, with a password
     #[arg(long, value_name = "NAME")]
@@ -130,10 +130,22 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["raw", "no_raw", "csv", "json"])]
     pub(super) quoted_json: bool,
     /// What stands between the elements of a raw reply
-    #[arg(short = 'd', value_name = "TEXT", default_value = "\n", hide_default_value = true)]
+    #[arg(
+        short = 'd',
+        value_name = "TEXT",
+        default_value = "\n",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
     pub(super) element_delimiter: String,
     /// What stands behind a raw reply
-    #[arg(short = 'D', value_name = "TEXT", default_value = "\n", hide_default_value = true)]
+    #[arg(
+        short = 'D',
+        value_name = "TEXT",
+        default_value = "\n",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
     pub(super) reply_delimiter: String,
     /// Show pushes that no command asked for
     #[arg(long, value_name = "yes|no", value_parser = yes_or_no)]
@@ -192,8 +204,29 @@ pub(crate) struct Options {
     pub(super) eval: Option<PathBuf>,
 
     /// A command with its arguments; without one there is a prompt, or commands are read from standard input
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    ///
+    /// What stands behind its first word is the command's; before it every flag must be one of the above.
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(super) command: Vec<OsString>,
+}
+
+impl Options {
+    /// The tool that was asked for, where it is one that takes no command. The words behind a command's first are its
+    /// own, so that in `--scan x --pattern p` the pattern would be lost.
+    pub(super) fn tool_without_command(&self) -> Option<&'static str> {
+        let tools = [
+            ("--stat", self.stat),
+            ("--latency", self.latency),
+            ("--latency-history", self.latency_history),
+            ("--latency-dist", self.latency_dist),
+            ("--bigkeys", self.bigkeys),
+            ("--memkeys", self.memkeys),
+            ("--hotkeys", self.hotkeys),
+            ("--scan", self.scan),
+            ("--pipe", self.pipe),
+        ];
+        tools.iter().find(|(_, asked)| *asked).map(|(name, _)| *name)
+    }
 }
 
 /// A time in seconds, of at most a year.

@@ -1,5 +1,5 @@
 //! Owns the connection of a prompt or a command: made again when it is lost, given up on Ctrl-C, redirected in a
-//! cluster. Does not own what is shown.
+//! cluster, over RESP2 until somebody has logged in. Does not own what replies look like.
 
 use std::io::{PipeReader, Read as _, pipe};
 use std::os::fd::AsFd as _;
@@ -15,6 +15,9 @@ use weft_client::{
 
 /// Redirections of one command that are followed.
 const REDIRECTIONS_MAX: usize = 16;
+
+/// How to log in without typing AUTH.
+pub(super) const LOGIN_HINT: &str = "To log in at the start: --askpass, the variable WEFTCLI_AUTH, or -a.";
 
 /// Ctrl-C as something to wait for. While this exists it does not end the process.
 #[derive(Debug)]
@@ -59,13 +62,15 @@ pub(super) struct Link {
     connection: Reconnecting,
     interrupts: Option<Interrupts>,
     follow: bool,
+    /// What was asked for, while the server wants a login before it.
+    after_login: Option<Box<Config>>,
 }
 
 impl Link {
     /// A link that connects when it is first used. With `interrupts` Ctrl-C ends a command; with `follow` redirections
     /// of a cluster are followed.
     pub(super) fn new(config: Config, interrupts: Option<Interrupts>, follow: bool) -> Link {
-        Link { connection: Reconnecting::new(&config), config, interrupts, follow }
+        Link { connection: Reconnecting::new(&config), config, interrupts, follow, after_login: None }
     }
 
     /// The configuration as it was given, or redirected to.
@@ -78,9 +83,51 @@ impl Link {
         self.connection.session()
     }
 
-    /// Connects if there is no connection.
+    /// Connects if there is no connection. A server that wants a login first is spoken to over RESP2, where AUTH can be
+    /// sent as a command; redis-cli does the same.
     pub(super) fn ready(&mut self) -> Result<&mut Connection, Error> {
+        if let Err(error) = self.connection.ready() {
+            if !self.can_log_in_later(&error) {
+                return Err(error);
+            }
+            eprintln!("{error}\nUntil AUTH has succeeded, RESP2 is spoken. {LOGIN_HINT}");
+            let asked = self.config.clone();
+            self.config = Config {
+                protocol: Protocol::Resp2,
+                username: None,
+                password: None,
+                channel: 0,
+                db: 0,
+                name: None,
+                ..asked.clone()
+            };
+            self.after_login = Some(Box::new(asked));
+            self.connection = Reconnecting::new(&self.config);
+        }
         self.connection.ready()
+    }
+
+    /// Whether the handshake failed for want of a login, or, where somebody can be asked for another, for a wrong one.
+    fn can_log_in_later(&self, error: &Error) -> bool {
+        let Error::Handshake { error, .. } = error else { return false };
+        let wants_one = self.config.password.is_none() && error.code() == "NOAUTH";
+        wants_one || (self.interrupts.is_some() && error.code() == "WRONGPASS")
+    }
+
+    /// Once somebody has logged in: the connection that was asked for.
+    fn connect_as_asked(&mut self) {
+        let Some(asked) = &self.after_login else { return };
+        let login = self.session().restored(&self.config);
+        if login.password.is_none() {
+            return;
+        }
+        let config = Config { username: login.username, password: login.password, ..(**asked).clone() };
+        let mut connection = Reconnecting::new(&config);
+        match connection.ready() {
+            Ok(_) => (self.config, self.connection) = (config, connection),
+            Err(error) => eprintln!("RESP2 is spoken on: {error}"),
+        }
+        self.after_login = None;
     }
 
     /// Another server, with the session of this one as far as its configuration says.
@@ -119,7 +166,10 @@ impl Link {
     ) -> Result<Outcome, Error> {
         let error = match self.attempt(args, on_push) {
             Err(error @ (Error::Closed | Error::Io(_) | Error::ChannelClosed { .. })) => error,
-            result => return result,
+            result => {
+                self.connect_as_asked();
+                return result;
+            }
         };
         if self.session().in_transaction() || self.session().is_watching() {
             self.connection.renew();
@@ -136,6 +186,7 @@ impl Link {
         args: &[impl AsRef<[u8]>],
         on_push: &mut dyn FnMut(&Reply),
     ) -> Result<Outcome, Error> {
+        self.ready()?;
         let connection = self.connection.ready()?;
         let sequence = connection.send(args)?;
         connection.flush()?;

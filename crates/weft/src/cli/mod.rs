@@ -31,7 +31,17 @@ pub(crate) use self::flags::Options;
 use self::link::Link;
 use self::output::{Format, Style};
 
+/// The exit status where the command line is at fault.
+const WRONG_LINE: u8 = 2;
+
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    if let (Some(tool), Some(word)) = (options.tool_without_command(), options.command.first()) {
+        let word = word.to_string_lossy();
+        eprintln!(
+            "{tool} takes no command: what is '{word}' for? Flags stand before it: weft cli {tool} --pattern GLOB"
+        );
+        return Ok(ExitCode::from(WRONG_LINE));
+    }
     let config = match target::config(options) {
         Ok(config) => config,
         Err(error) => {
@@ -127,6 +137,9 @@ fn could_not_connect(config: &Config, error: &Error) -> String {
         }
         Error::NoProtocol { protocol: Protocol::Respb, error } => {
             format!("{name} does not speak RESPB, which -4 asks for; it answered: {error}")
+        }
+        Error::Handshake { error: said, .. } if matches!(said.code(), "NOAUTH" | "WRONGPASS") => {
+            format!("Could not connect to the server at {name}: {error}\n{}", link::LOGIN_HINT)
         }
         error => format!("Could not connect to the server at {name}: {error}"),
     }

@@ -40,12 +40,18 @@ pub(super) fn repeat(
     args: &[Vec<u8>],
 ) -> Result<ExitCode> {
     let mut left = options.repeat;
-    let mut code = ExitCode::SUCCESS;
     while left != 0 {
-        match run(link, format, args) {
-            Ok(true) => {}
-            Ok(false) if options.error_status => code = ExitCode::FAILURE,
-            Ok(false) => {}
+        match link.run(args, &mut |push| print(format, push)) {
+            // As redis-cli has it: the error alone, apart from what is read on, and the end.
+            Ok(Outcome::Reply(Reply::Error(text))) if options.error_status => {
+                eprintln!("{}", String::from_utf8_lossy(&text));
+                return Ok(ExitCode::FAILURE);
+            }
+            Ok(outcome) => {
+                if let Err(error) = shown(link, format, args, outcome) {
+                    return Ok(report(link, &error));
+                }
+            }
             Err(error) => return Ok(report(link, &error)),
         }
         left = if left < 0 { left } else { left - 1 };
@@ -55,7 +61,7 @@ pub(super) fn repeat(
             std::thread::sleep(Duration::from_secs_f64(interval));
         }
     }
-    Ok(code)
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The lines of standard input as commands.
@@ -71,10 +77,12 @@ pub(super) fn lines(options: &Options, link: &mut Link, format: &Format) -> Resu
             Some(name) if name.eq_ignore_ascii_case(b"quit") || name.eq_ignore_ascii_case(b"exit") => break,
             Some(_) => {}
         }
-        match run(link, format, &args) {
-            Ok(true) => {}
-            Ok(false) if options.error_status => code = ExitCode::FAILURE,
-            Ok(false) => {}
+        let outcome = link.run(&args, &mut |push| print(format, push));
+        if options.error_status && matches!(outcome, Ok(Outcome::Reply(Reply::Error(_)))) {
+            code = ExitCode::FAILURE;
+        }
+        match outcome.and_then(|outcome| shown(link, format, &args, outcome)) {
+            Ok(()) => {}
             Err(error) if error.is_harmless() => println!("{error}"),
             Err(error) => {
                 code = report(link, &error);
@@ -87,17 +95,17 @@ pub(super) fn lines(options: &Options, link: &mut Link, format: &Format) -> Resu
     Ok(code)
 }
 
-/// Runs a command and prints what comes of it; false for an error reply. A subscriber listens until it is ended.
-fn run(link: &mut Link, format: &Format, args: &[Vec<u8>]) -> Result<bool, Error> {
-    let outcome = link.run(args, &mut |push| print(format, push))?;
-    let Outcome::Reply(reply) = outcome else { return Ok(true) };
+/// Prints what came of a command. A subscriber listens until it is ended.
+fn shown(link: &mut Link, format: &Format, args: &[Vec<u8>], outcome: Outcome) -> Result<(), Error> {
+    let Outcome::Reply(reply) = outcome else { return Ok(()) };
+    let own = format.of_command(args);
     for part in shown_parts(args, &reply) {
-        print(format, part);
+        print(&own, part);
     }
     if link.session().subscriptions() > 0 || link.session().is_monitoring() {
         link.listen(&mut |push| print(format, push))?;
     }
-    Ok(!matches!(reply, Reply::Error(_)))
+    Ok(())
 }
 
 /// A subscription's confirmations are shown one by one, as they come over RESP.

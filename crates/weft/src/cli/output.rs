@@ -37,6 +37,17 @@ impl Format {
         Format { style, element_delimiter: b"\n".to_vec(), reply_delimiter: b"\n".to_vec() }
     }
 
+    /// The format for the reply of a command: some replies are pages of text, which are shown as they stand, with
+    /// nothing behind them, whatever was asked for.
+    pub(super) fn of_command(&self, args: &[impl AsRef<[u8]>]) -> Format {
+        match is_page(args) {
+            true => {
+                Format { style: Style::Raw, reply_delimiter: Vec::new(), element_delimiter: b"\n".to_vec() }
+            }
+            false => self.clone(),
+        }
+    }
+
     /// A reply with what stands behind it.
     pub(super) fn reply(&self, reply: &Reply) -> Vec<u8> {
         let mut out = Vec::new();
@@ -56,6 +67,28 @@ impl Format {
             }
         }
         out
+    }
+}
+
+/// Whether redis-cli, too, shows the reply of this command as a page.
+fn is_page(args: &[impl AsRef<[u8]>]) -> bool {
+    let word = |index: usize| args.get(index).map_or(&b""[..], |word| word.as_ref());
+    let is = |index: usize, names: &[&str]| {
+        names.iter().any(|name| word(index).eq_ignore_ascii_case(name.as_bytes()))
+    };
+    match args.len() {
+        0 => false,
+        1 => is(0, &["INFO", "LOLWUT"]),
+        count => {
+            is(0, &["INFO", "LOLWUT"])
+                || (is(0, &["CLIENT"]) && is(1, &["LIST", "INFO"]))
+                || (is(0, &["MEMORY"]) && is(1, &["DOCTOR", "MALLOC-STATS"]))
+                || (is(0, &["DEBUG"]) && is(1, &["HTSTATS", "HTSTATS-KEY", "CLIENT-EVICTION"]))
+                || (is(0, &["PROXY"]) && is(1, &["INFO"]))
+                || (is(0, &["CLUSTER"]) && is(1, &["NODES", "INFO"]) && count == 2)
+                || (is(0, &["LATENCY"]) && is(1, &["DOCTOR"]) && count == 2)
+                || (is(0, &["LATENCY"]) && is(1, &["GRAPH"]) && count == 3)
+        }
     }
 }
 

@@ -83,7 +83,8 @@ fn history_file() -> Option<PathBuf> {
 }
 
 impl Repl {
-    /// One line.
+    /// What is typed before Enter: one line, or several that were pasted. Each is a command of its own; none is joined
+    /// to another.
     fn turn(&mut self) -> Result<Then> {
         let mut ready = self.link.ready().map(drop);
         if let Err(error @ Error::TransactionLost(_)) = ready {
@@ -107,16 +108,25 @@ impl Repl {
             Err(error) => return Err(error.into()),
         };
         self.link.forget_interrupts();
-        let words = words::split(&line);
+        for line in line.split(['\n', '\r']) {
+            if let Then::Leave = self.line(line)? {
+                return Ok(Then::Leave);
+            }
+        }
+        Ok(Then::Go)
+    }
+
+    fn line(&mut self, line: &str) -> Result<Then> {
+        let words = words::split(line);
         if words.is_empty() {
             return Ok(Then::Go);
         }
-        self.remember(&line, &words);
+        self.remember(line, &words);
         if words.iter().any(|word| word.broken) {
             println!("Invalid argument(s)");
             return Ok(Then::Go);
         }
-        let (line, program) = pager::split(&line, &words);
+        let (line, program) = pager::split(line, &words);
         let words = words::split(line);
         match self.own(line, &words, program)? {
             Some(then) => Ok(then),
@@ -248,7 +258,7 @@ impl Repl {
             (Some(_), Style::Standard) => Style::Raw,
             (_, style) => style,
         };
-        let format = Format { style, ..self.format.clone() };
+        let format = Format { style, ..self.format.clone() }.of_command(args);
         let parts = shown_parts(args, &reply).into_iter();
         let bytes: Vec<u8> = parts.flat_map(|part| format.reply(part)).collect();
         self.put(&bytes, program);

@@ -3,8 +3,8 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use weft_client::{Address, Config, Protocol, ReconnectPolicy, TlsConfig};
+use anyhow::{Context as _, Result, ensure};
+use weft_client::{Config, Protocol, ReconnectPolicy, TlsConfig};
 
 use super::flags::Options;
 
@@ -38,9 +38,12 @@ pub(super) fn config(options: &Options) -> Result<Config> {
     if options.user.is_some() {
         config.username = options.user.clone();
     }
-    if config.password.is_none() {
-        config.username = None;
-    }
+    ensure!(
+        config.username.is_none() || config.password.is_some(),
+        "A user is given, by --user or before the @ of the URL, and no password: give it with --askpass, the variable \
+         WEFTCLI_AUTH, -a, or as user:password@ in the URL. The password of the default user alone stands behind a \
+         colon: redis://:password@host"
+    );
     tls(options, &mut config);
     config.timeouts.connect =
         Some(Duration::from_secs_f64(options.connect_timeout)).filter(|limit| !limit.is_zero());
@@ -114,16 +117,14 @@ impl Drop for Quiet {
 
 /// How the prompt and messages name the server.
 pub(super) fn name(config: &Config) -> String {
-    match &config.address {
-        Address::Unix(path) => format!("weft {}", path.display()),
-        address => address.to_string(),
-    }
+    config.address.to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::Parser;
+    use weft_client::Address;
 
     #[derive(Parser)]
     struct Line {

@@ -14,22 +14,26 @@ pub(crate) fn weft() -> Command {
     Command::new(env!("CARGO_BIN_EXE_weft"))
 }
 
-/// Runs it with standard input; the input is written by a thread, so that neither side waits for the other.
+/// Runs it with standard input.
 pub(crate) fn run(args: &[&str], input: &[u8]) -> Output {
-    let mut child = weft()
-        .args(args)
+    output(weft().args(args), input)
+}
+
+/// Runs any program with standard input; the input is written by a thread, so that neither side waits for the other.
+pub(crate) fn output(command: &mut Command, input: &[u8]) -> Output {
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("weft starts");
+        .expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe was asked for");
     let input = input.to_vec();
     let writer = std::thread::spawn(move || {
         // It may have read enough before the end.
         let _ = stdin.write_all(&input);
     });
-    let output = child.wait_with_output().expect("weft ends");
+    let output = child.wait_with_output().expect("the program ends");
     writer.join().expect("the writer does not panic");
     output
 }

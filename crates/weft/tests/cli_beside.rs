@@ -1,0 +1,351 @@
+//! `weft cli` beside the real redis-cli: what both print for every shape of a reply, in every format, and for every
+//! command that redis-cli treats in a way of its own, byte for byte. A stub answers both with the same bytes.
+//!
+//! Owns what is compared, and the list of what differs on purpose. Without redis-cli there is nothing to compare with:
+//! then the tests say so and pass; `cli.rs` and the unit tests of `output.rs` hold the same in writing.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use common::{Folder, output, weft};
+
+/// A server that answers HELLO with a map, `SHAPE n` with the n-th reply, and every other command with the first.
+struct Stub {
+    socket: String,
+    replies: Arc<Mutex<Vec<Vec<u8>>>>,
+    _folder: Folder,
+}
+
+impl Stub {
+    fn new() -> Stub {
+        let folder = Folder::new();
+        let socket = folder.path("s");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let replies = Arc::new(Mutex::new(Vec::new()));
+        let answers = Arc::clone(&replies);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let replies = Arc::clone(&answers);
+                std::thread::spawn(move || serve(stream, &replies));
+            }
+        });
+        Stub { socket, replies, _folder: folder }
+    }
+
+    /// What redis-cli and `weft cli` print, and their status.
+    fn both(&self, flags: &[&str], command: &[&str], input: &[u8]) -> [Shown; 2] {
+        let mut ours = weft();
+        ours.arg("cli");
+        [Command::new("redis-cli"), ours].map(|mut program| {
+            program.args(["-s", &self.socket]).args(flags).args(command).env_remove("REDISCLI_AUTH");
+            let output = output(&mut program, input);
+            Shown(String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
+        })
+    }
+
+    /// Compares all replies in one format: at once, and, where that differs, one by one.
+    fn compare(&self, flags: &[&str], replies: &[&[u8]], differ: &mut Vec<String>) {
+        *self.replies.lock().unwrap() = replies.iter().map(|reply| reply.to_vec()).collect();
+        let lines: String = (0..replies.len()).map(|n| format!("SHAPE {n}\n")).collect();
+        let [theirs, ours] = self.both(flags, &[], lines.as_bytes());
+        if theirs == ours {
+            return;
+        }
+        let before = differ.len();
+        for (index, reply) in replies.iter().enumerate() {
+            let [theirs, ours] = self.both(flags, &["SHAPE", &index.to_string()], b"");
+            if theirs != ours {
+                let reply = String::from_utf8_lossy(reply);
+                differ.push(format!("{flags:?} {reply:?}\n  redis-cli {theirs:?}\n  weft cli  {ours:?}"));
+            }
+        }
+        if differ.len() == before {
+            differ.push(format!("{flags:?}, as lines\n  redis-cli {theirs:?}\n  weft cli  {ours:?}"));
+        }
+    }
+}
+
+/// What a program printed, and its status.
+#[derive(Debug, PartialEq, Eq)]
+struct Shown(String, Option<i32>);
+
+fn serve(stream: UnixStream, replies: &Mutex<Vec<Vec<u8>>>) {
+    let mut writer = stream.try_clone().unwrap();
+    let mut reader = BufReader::new(stream);
+    while let Some(argv) = request(&mut reader) {
+        let index = match &argv[..] {
+            [name, index] if name == b"SHAPE" => String::from_utf8_lossy(index).parse().unwrap(),
+            _ => 0,
+        };
+        let hello = argv[0].eq_ignore_ascii_case(b"hello");
+        let hello = hello.then(|| b"%1\r\n+proto\r\n:3\r\n".to_vec());
+        let answer = hello.unwrap_or_else(|| replies.lock().unwrap()[index].clone());
+        if writer.write_all(&answer).is_err() {
+            return;
+        }
+    }
+}
+
+fn request(reader: &mut BufReader<UnixStream>) -> Option<Vec<Vec<u8>>> {
+    let number = |reader: &mut BufReader<UnixStream>| -> Option<usize> {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        line.get(1..)?.trim_end().parse().ok()
+    };
+    let count = number(reader)?;
+    let mut argv = Vec::new();
+    for _ in 0..count {
+        let mut word = vec![0; number(reader)? + 2];
+        reader.read_exact(&mut word).ok()?;
+        word.truncate(word.len() - 2);
+        argv.push(word);
+    }
+    Some(argv)
+}
+
+/// Whether there is a redis-cli to compare with, of the generation that the tables are for.
+fn is_there() -> bool {
+    let version = Command::new("redis-cli").arg("--version").output();
+    let there = version.is_ok_and(|output| output.stdout.starts_with(b"redis-cli 7."));
+    if !there {
+        println!("left out: there is no redis-cli 7");
+    }
+    there
+}
+
+/// Every type and nesting that RESP2 has.
+const RESP2: &[&[u8]] = &[
+    b"+OK\r\n",
+    b"+\r\n",
+    b"+with 'quotes' and \\\r\n",
+    b"-ERR it is wrong\r\n",
+    b"-WRONGTYPE 'q'\r\n",
+    b":0\r\n",
+    b":-9223372036854775808\r\n",
+    b"$-1\r\n",
+    b"*-1\r\n",
+    b"$0\r\n\r\n",
+    b"$5\r\nplain\r\n",
+    b"$5\r\nab\\c'\r\n",
+    b"$9\r\n\x00\x01\x07\x08\t\n\r\x0b\x0c\r\n",
+    b"$5\r\n\x1b\x7f\x80\xfe\xff\r\n",
+    b"$6\r\n\xc3\xa9\xe2\x82\xac/\r\n",
+    b"$6\r\nline\r\n\r\n",
+    b"*0\r\n",
+    b"*1\r\n$1\r\na\r\n",
+    b"*3\r\n$1\r\na\r\n:1\r\n$-1\r\n",
+    b"*2\r\n*0\r\n*-1\r\n",
+    b"*2\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n*1\r\n*2\r\n:1\r\n:2\r\n",
+    b"*11\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n:6\r\n:7\r\n:8\r\n:9\r\n:10\r\n*2\r\n:11\r\n:12\r\n",
+    b"*2\r\n+QUEUED\r\n-ERR inside\r\n",
+    b"*1\r\n-ERR alone inside\r\n",
+];
+
+/// What RESP3 has besides.
+const RESP3: &[&[u8]] = &[
+    b"_\r\n",
+    b"#t\r\n",
+    b"#f\r\n",
+    b",1.5\r\n",
+    b",3\r\n",
+    b",-0\r\n",
+    b",1e+20\r\n",
+    b",17179869184\r\n",
+    b"=9\r\ntxt:a'b\nc\r\n",
+    b"=4\r\nmkd:\r\n",
+    b"%0\r\n",
+    b"~0\r\n",
+    b"%1\r\n$1\r\nk\r\n$1\r\nv\r\n",
+    b"%2\r\n$1\r\nk\r\n%2\r\n$1\r\na\r\n:1\r\n$1\r\nb\r\n:2\r\n:7\r\n*2\r\n$1\r\nx\r\n$1\r\ny\r\n",
+    b"%2\r\n+status\r\n*0\r\n$-1\r\n%0\r\n",
+    b"%3\r\n#t\r\n#f\r\n,1.5\r\n_\r\n:12\r\n~1\r\n:1\r\n",
+    b"%1\r\n*2\r\n:1\r\n:2\r\n:3\r\n",
+    b"%1\r\n=5\r\ntxt:k\r\n=5\r\ntxt:v\r\n",
+    b"~2\r\n$1\r\na\r\n~1\r\n$1\r\nb\r\n",
+    b"*2\r\n%1\r\n$1\r\nk\r\n*2\r\n:1\r\n:2\r\n~1\r\n%1\r\n:1\r\n:2\r\n",
+    b"%10\r\n:1\r\n:1\r\n:2\r\n:2\r\n:3\r\n:3\r\n:4\r\n:4\r\n:5\r\n:5\r\n:6\r\n:6\r\n:7\r\n:7\r\n:8\r\n:8\r\n:9\r\n:9\r\n:10\r\n*2\r\n:1\r\n:2\r\n",
+];
+
+/// Texts with a quote: all but `--quoted-json` show them alike.
+const QUOTED: &[&[u8]] =
+    &[b"+with \"quotes\" and \\\r\n", b"-WRONGTYPE \"q\"\r\n", b"$6\r\na\"b\\c'\r\n", b"*1\r\n$1\r\n\"\r\n"];
+
+/// What JSON has no number for.
+const INFINITE: &[&[u8]] = &[b",inf\r\n", b",-inf\r\n"];
+
+/// What differs on purpose, and what it is here; `docs/cli.md` says so. Where redis-cli shows nothing and ends with
+/// status 1, it cannot read the type.
+const ON_PURPOSE: &[(&str, &[u8], &str, &str)] = &[
+    // A double has the fewest digits that read back as the same number, as Weft and Valkey send it; redis-cli shows
+    // the digits that came, and Redis 7.0 sends 17.
+    ("--no-raw", b",3.1400000000000001\r\n", "(double) 3.1400000000000001\n", "(double) 3.14\n"),
+    ("--raw", b",100000000000000000000\r\n", "100000000000000000000\n", "1e+20\n"),
+    ("--json", b",1.0000000000000001e-05\r\n", "1.0000000000000001e-05\n", "0.00001\n"),
+    // What calls itself JSON is JSON.
+    ("--json", b",inf\r\n", "inf\n", "\"inf\"\n"),
+    ("--json", b",-inf\r\n", "-inf\n", "\"-inf\"\n"),
+    ("--quoted-json", b"$3\r\na\"b\r\n", "\"a\\\\\"b\"\n", "\"a\\\\\\\"b\"\n"),
+    ("--no-raw", b",nan\r\n", "", "(double) nan\n"),
+    ("--no-raw", b"(-1\r\n", "", "(big number) -1\n"),
+    ("--json", b"*1\r\n(12\r\n", "", "[12]\n"),
+];
+
+#[test]
+fn what_differs_on_purpose_is_what_the_guide_says() {
+    if !is_there() {
+        return;
+    }
+    let stub = Stub::new();
+    for (format, reply, theirs, ours) in ON_PURPOSE {
+        *stub.replies.lock().unwrap() = vec![reply.to_vec()];
+        let shown = stub.both(&["-3", format], &["GET", "k"], b"").map(|shown| shown.0);
+        assert_eq!(shown, [*theirs, *ours], "{format} {:?}", String::from_utf8_lossy(reply));
+    }
+}
+
+const FORMATS: &[&[&str]] = &[
+    &["--no-raw"],
+    &["--raw"],
+    &[],
+    &["--csv"],
+    &["--json"],
+    &["--quoted-json"],
+    &["-d", ", "],
+    &["-D", "<end>"],
+    &["-d", "", "-D", ""],
+    &["--csv", "-d", ";", "-D", "!"],
+];
+
+#[test]
+fn every_reply_in_every_format_is_shown_as_redis_cli_shows_it() {
+    if !is_there() {
+        return;
+    }
+    let stub = Stub::new();
+    let (mut differ, mut compared) = (Vec::new(), 0);
+    for (protocol, replies) in [("-2", RESP2), ("-3", RESP2), ("-3", RESP3)] {
+        for format in FORMATS {
+            stub.compare(&[&[protocol][..], format].concat(), replies, &mut differ);
+            compared += replies.len();
+            if *format != ["--quoted-json"] {
+                stub.compare(&[&[protocol][..], format].concat(), QUOTED, &mut differ);
+                compared += QUOTED.len();
+            }
+            if protocol == "-3" && !format.iter().any(|flag| flag.ends_with("json")) {
+                stub.compare(&[&[protocol][..], format].concat(), INFINITE, &mut differ);
+                compared += INFINITE.len();
+            }
+        }
+    }
+    // As lines of standard input, `-e` is nothing to redis-cli.
+    for (index, reply) in RESP2.iter().chain(QUOTED).enumerate() {
+        *stub.replies.lock().unwrap() = vec![reply.to_vec()];
+        let [theirs, ours] = stub.both(&["-e", ["--raw", "--no-raw"][index % 2]], &["SHAPE", "0"], b"");
+        compared += 1;
+        if theirs != ours {
+            differ.push(format!("-e {reply:?}\n  redis-cli {theirs:?}\n  weft cli  {ours:?}"));
+        }
+    }
+    println!("{compared} replies compared, {} differ", differ.len());
+    assert!(differ.is_empty(), "{} of {compared} differ:\n{}", differ.len(), differ.join("\n"));
+}
+
+/// Commands whose reply redis-cli shows as it stands, whatever the format; and, for each, neighbours that are shown as
+/// all others are.
+const COMMANDS: &[&[&str]] = &[
+    &["INFO"],
+    &["info", "server"],
+    &["LOLWUT"],
+    &["LOLWUT", "VERSION", "5"],
+    &["CLIENT", "LIST"],
+    &["client", "list", "ID", "3"],
+    &["CLIENT", "INFO"],
+    &["MEMORY", "DOCTOR"],
+    &["memory", "malloc-stats"],
+    &["LATENCY", "DOCTOR"],
+    &["LATENCY", "GRAPH", "command"],
+    &["CLUSTER", "INFO"],
+    &["CLUSTER", "NODES"],
+    &["DEBUG", "HTSTATS", "0"],
+    &["DEBUG", "HTSTATS-KEY", "k"],
+    &["DEBUG", "CLIENT-EVICTION"],
+    &["PROXY", "INFO"],
+    &["GET", "INFO"],
+    &["MEMORY", "USAGE", "k"],
+    &["MEMORY", "DOCTOR", "more"],
+    &["CLIENT", "GETNAME"],
+    &["CLIENT"],
+    &["LATENCY", "DOCTOR", "more"],
+    &["LATENCY", "GRAPH"],
+    &["LATENCY", "HISTORY", "command"],
+    &["CLUSTER", "INFO", "more"],
+    &["CLUSTER", "SLOTS"],
+    &["CLUSTER", "SHARDS"],
+    &["DEBUG", "OBJECT", "k"],
+    &["ACL", "LIST"],
+    &["CONFIG", "GET", "*"],
+    &["COMMAND", "DOCS"],
+    &["EVAL", "return 1", "0"],
+    &["SCRIPT", "HELP"],
+    &["AUTH", "p"],
+    &["SELECT", "1"],
+    &["MULTI"],
+    &["EXEC"],
+    &["RESET"],
+    &["FUNCTION", "DUMP"],
+    &["DUMP", "k"],
+];
+
+#[test]
+fn commands_that_redis_cli_treats_in_its_own_way_are_treated_so() {
+    const REPLIES: &[&[u8]] = &[
+        b"$13\r\n# A\r\na:1\r\nb:'\r\n",
+        b"=17\r\ntxt:# A\r\na:1\r\nb:'\r\n",
+        b"$3\r\nend\r\n",
+        b"$0\r\n\r\n",
+        b"-ERR no\r\n",
+        b"+OK\r\n",
+    ];
+    if !is_there() {
+        return;
+    }
+    let stub = Stub::new();
+    let (mut differ, mut compared) = (Vec::new(), 0);
+    for reply in REPLIES {
+        *stub.replies.lock().unwrap() = vec![reply.to_vec()];
+        for protocol in ["-2", "-3"] {
+            for format in [&["--no-raw"][..], &["--raw"], &["--csv"], &["--json"], &["--quoted-json"]] {
+                // Each of them alone would take a program's start; a line is treated as a command line is.
+                let lines: String = COMMANDS
+                    .iter()
+                    .map(|command| command.iter().map(|word| format!("'{word}' ")).collect::<String>() + "\n")
+                    .collect();
+                let flags = [&[protocol][..], format].concat();
+                let [theirs, ours] = stub.both(&flags, &[], lines.as_bytes());
+                compared += COMMANDS.len();
+                if theirs == ours {
+                    continue;
+                }
+                for command in COMMANDS {
+                    let [theirs, ours] = stub.both(&flags, command, b"");
+                    if theirs != ours {
+                        differ.push(format!(
+                            "{flags:?} {command:?}\n  redis-cli {theirs:?}\n  weft cli  {ours:?}"
+                        ));
+                    }
+                }
+                if differ.is_empty() {
+                    differ.push(format!("{flags:?}, as lines\n  redis-cli {theirs:?}\n  weft cli  {ours:?}"));
+                }
+            }
+        }
+    }
+    println!("{compared} replies compared, {} differ", differ.len());
+    assert!(differ.is_empty(), "{} of {compared} differ:\n{}", differ.len(), differ.join("\n"));
+}

@@ -1,0 +1,109 @@
+//! What all programs of `weft` do alike: a flag that there is not is refused, with what may have been meant, before
+//! anything is sent to anybody; a reader who has seen enough ends them quietly.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::io::ErrorKind;
+use std::net::TcpListener;
+
+use std::process::Stdio;
+
+use common::{run, stderr, weft};
+
+/// A port on which somebody listens, and whether anybody came.
+struct Door(TcpListener);
+
+impl Door {
+    fn new() -> Door {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Door(listener)
+    }
+
+    fn port(&self) -> String {
+        self.0.local_addr().unwrap().port().to_string()
+    }
+
+    /// A connection that was made stands in the listener's queue, also when its maker has ended.
+    fn nobody_came(&self) -> bool {
+        self.0.accept().is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    }
+}
+
+#[test]
+fn a_flag_that_does_not_exist_is_refused_before_anything_is_sent() {
+    let door = Door::new();
+    let port = door.port();
+    for (line, said) in [
+        ("cli -p PORT --scan --patern tmp:*", "'--pattern'"),
+        ("cli --patern tmp:* -p PORT --scan", "'--pattern'"),
+        ("cli --bogus -p PORT ping", "'--bogus'"),
+        ("cli -p PORT --bogus ping", "'--bogus'"),
+        ("cli -p PORT -9 ping", "'-9'"),
+        ("cli -p PORT --jsn get k", "'--json'"),
+        ("cli -p PORT --scan tmp --pattern tmp:*", "--scan takes no command"),
+        ("cli -p PORT --pipe --bigkeys", "'--pipe'"),
+        ("cli -p PORT --stat get", "--stat takes no command"),
+        ("bench -p PORT --bogus -t get", "'--bogus'"),
+        ("bench --bogus -p PORT", "'--bogus'"),
+        ("bench -p PORT --pipline 3", "unexpected argument '--pipline'"),
+        ("bench -p PORT -t get set", "cannot be used with"),
+    ] {
+        let line = line.replace("PORT", &port);
+        let words: Vec<&str> = line.split(' ').collect();
+        let output = run(&words, b"");
+        assert_eq!(output.status.code(), Some(2), "{line}: {}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{line}: {}", stderr(&output));
+        assert!(output.stdout.is_empty(), "{line}");
+        assert!(door.nobody_came(), "{line}");
+    }
+}
+
+#[test]
+fn what_stands_behind_a_commands_first_word_is_the_commands() {
+    let server = common::servers::Server::weft(&[]);
+    let cli = |words: &[&str]| run(&[&["cli", "-s", &server.socket][..], words].concat(), b"");
+    assert_eq!(cli(&["SET", "k", "--raw"]).stdout, b"OK\n");
+    assert_eq!(cli(&["GET", "k"]).stdout, b"--raw\n");
+    assert_eq!(cli(&["ECHO", "-1"]).stdout, b"-1\n");
+    assert_eq!(cli(&["--", "ECHO", "--"]).stdout, b"--\n");
+    // Values that begin with a hyphen are the flag's, as redis-cli has it.
+    assert_eq!(cli(&["-d", "--", "MGET", "k", "k"]).stdout, b"--raw----raw\n");
+    let output = cli(&["--no-auth-warning", "-a", "-secret", "PING"]);
+    assert!(stderr(&output).contains("AUTH"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_ends_every_tool_quietly() {
+    let server = common::servers::Server::weft(&[]);
+    let socket = &server.socket;
+    let bench = ["bench", "-s", socket, "-n", "100", "-t", "get,set"];
+    for line in [
+        [&bench[..], &["--json"]].concat(),
+        [&bench[..], &["--csv"]].concat(),
+        [&bench[..], &["-q"]].concat(),
+        bench.to_vec(),
+        vec!["cli", "-s", socket, "PING"],
+        vec!["cli", "-s", socket, "--bigkeys"],
+        vec!["cli", "-s", socket, "--stat", "-r", "2", "-i", "0.01"],
+        vec!["inspect", "--hex", "0000000000056d796b6579"],
+        vec!["serve", "--help"],
+        vec!["workload", "--help"],
+        vec!["--version"],
+    ] {
+        let mut child = weft()
+            .args(&line)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Nobody reads from the start.
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(stderr(&output), "", "{line:?}");
+        assert_eq!(output.status.code(), Some(0), "{line:?}");
+    }
+}
