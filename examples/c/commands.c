@@ -260,9 +260,12 @@ static struct answer hello(struct client *client, struct args args) {
         else if (!is_word(&args.values[i], "SETNAME") && !is_word(&args.values[i], "CAPS")) i = args.count;
     }
     if (args.count > 0 && i != args.count) return error("ERR Syntax error in HELLO");
-    /* The reply is the last thing in the old protocol if the new one is RESPB, and the first in the new one otherwise. */
+    /* The reply is the first thing in the new protocol; before RESPB it is the last in RESP, and a map of RESP3 whatever was
+     * spoken (spec section 7.4). */
+    if (client->protocol != RESPB_PROTOCOL_RESPB) {
+        respb_writer_protocol(&client->writer, protocol == RESPB_PROTOCOL_RESPB ? RESPB_PROTOCOL_RESP3 : protocol);
+    }
     client->protocol = protocol;
-    if (protocol != RESPB_PROTOCOL_RESPB) respb_writer_protocol(&client->writer, protocol);
     return answer(ANSWER_HELLO, NULL, 0, 0);
 }
 
