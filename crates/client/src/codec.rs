@@ -30,8 +30,8 @@ impl Encoder {
         Encoder { protocol, typed: true, frame_bytes_max: limits.frame_bytes_max }
     }
 
-    /// What the server announced. Without the profile *Typed*, or with a table that lacks something of ours, all goes as
-    /// ARGV (section 13.2).
+    /// What the server announced. Without the profile *Typed*, or with a table that lacks something of ours, all goes
+    /// as ARGV (section 13.2).
     pub fn set_server(&mut self, respb: &RespbInfo) {
         let table = &respb.table;
         self.typed = respb.has("typed")

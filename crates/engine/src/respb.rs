@@ -1,5 +1,6 @@
-//! Owns: what a server promises about RESPB when a client asks (spec sections 7.4 and 10): version, profiles,
-//! table, capabilities, limits. Does not own: keeping to the limits, which the server does, nor frames (`weft_protocol::respb`).
+//! Owns: what a server promises about RESPB when a client asks (spec sections 7.4 and 10): version, profiles, table,
+//! capabilities, limits. Does not own: keeping to the limits, which the server does, nor frames
+//! (`weft_protocol::respb`).
 
 use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::limits::NESTING_MAX;
