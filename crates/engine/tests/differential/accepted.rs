@@ -31,7 +31,7 @@ pub(crate) struct Accepted {
     used: Cell<u64>,
 }
 
-/// All lines that count for a server.
+/// All lines that count for a server. Of Weft itself nothing is accepted.
 ///
 /// # Panics
 /// When a line lacks a field, or a reason.
@@ -48,7 +48,8 @@ pub(crate) fn read(server: &str) -> Vec<Accepted> {
         assert!(command != "*", "accepted.txt: a line is for one command: {line}");
         Accepted { line, fields: [server, command, ours, theirs], used: Cell::new(0) }
     });
-    parsed.filter(|accepted| ["any", server].contains(&accepted.fields[0])).collect()
+    let counts = |accepted: &Accepted| server != "weft" && ["any", server].contains(&accepted.fields[0]);
+    parsed.filter(counts).collect()
 }
 
 /// Whether a command is left out.

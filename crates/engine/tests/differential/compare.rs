@@ -1,4 +1,5 @@
-//! Owns: whether two replies say the same, and how replies are shown. Does not own: which differences are accepted.
+//! Owns: whether two replies say the same, what of INFO and of pushes is compared, and how replies are shown. Does not
+//! own: which differences are accepted.
 
 use weft_protocol::Reply;
 
@@ -127,6 +128,44 @@ fn shape(reply: &Reply) -> String {
         Reply::Set(items) => format!("set {}", items.len()),
         Reply::Map(pairs) => format!("map {}", pairs.len()),
         other => format!("{:?}", std::mem::discriminant(other)),
+    }
+}
+
+/// The lines of INFO that count what happened, without times. Those of commands that only one side is given are left
+/// out.
+pub(crate) fn counts(info: &Reply) -> Vec<String> {
+    let (Reply::Bulk(text) | Reply::Verbatim(_, text)) = info else { return vec![show(info)] };
+    let text = String::from_utf8_lossy(text);
+    let counted = [
+        "cmdstat_",
+        "errorstat_",
+        "expired_keys",
+        "expired_fields",
+        "keyspace_hits",
+        "keyspace_misses",
+        "db",
+    ];
+    let own = ["cmdstat_client|", "cmdstat_config|", "cmdstat_info", "cmdstat_acl|", "cmdstat_psubscribe"];
+    let lines = text.lines().filter(|line| {
+        counted.iter().any(|head| line.starts_with(head)) && !own.iter().any(|head| line.starts_with(head))
+    });
+    lines
+        .map(|line| {
+            let (name, fields) = line.split_once(':').unwrap_or((line, ""));
+            let fields = fields.split(',').filter(|field| !field.contains("usec") && !field.contains("ttl"));
+            format!("{name}:{}", fields.collect::<Vec<_>>().join(","))
+        })
+        .collect()
+}
+
+/// Invalidations key by key: how many are told of together follows from the batches.
+pub(crate) fn each_key(push: Reply) -> Vec<Reply> {
+    match push {
+        Reply::Push(mut words) if matches!(words.get(1), Some(Reply::Array(_))) => match words.remove(1) {
+            Reply::Array(keys) => keys,
+            other => vec![other],
+        },
+        other => vec![other],
     }
 }
 

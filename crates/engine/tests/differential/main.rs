@@ -1,23 +1,36 @@
-//! Weft beside a real server: random commands, run by both, whose replies and what they leave behind must agree.
+//! Weft beside another that runs the same random commands, whose replies and what they leave behind must agree: a
+//! real server; and Weft's own engine on its full way (`twin.rs`), which proves that what is faster does the same, also
+//! where no server is installed.
 //!
 //! The engine runs in this process, the server (Valkey 9.1.2 as `scripts/valkey-driver` builds it, else what Debian
 //! installs) in another; both see the same time. Rounds take turns with RESP2, RESP3 and RESPB on Weft's side, where
 //! RESPB is compared with the server's RESP3. At the end of a round every key is compared: type, encoding, expiry,
-//! value; and the keyspace events that were told. A round that differs is made shorter until nothing can be left out,
-//! and printed.
+//! value; beside a server the keyspace events that were told; between two engines also digests, what INFO counts, and
+//! what who tracks keys is told. A round that differs is made shorter until nothing can be left out, and printed.
+//!
+//! # Modes
+//!
+//! What else is so while commands run, and which way they take, is a *mode* (`mode.rs`): names with `+` between them,
+//! `single` if nothing is so. Each run prints its mode. With two threads each has clients and databases of its own,
+//! whose keys share shards with the other's, so that replies can be told in advance.
 //!
 //! # Running
 //!
 //! ```text
 //! cargo test -p weft-engine --test differential -- --nocapture
-//! WEFT_DIFF_SECONDS=600   for so long instead of a few seconds; progress every ten seconds. A time that the process
-//!                         was stopped for does not count
+//! WEFT_DIFF_MODES=batches+lru,threads   these modes only
 //! WEFT_DIFF_GROUPS=a,b    these groups only
+//! WEFT_DIFF_EACH=yes      each group by itself, as it always is between two engines
+//! WEFT_DIFF_SECONDS=600   each mode, or each group in each mode, for so long instead of a few seconds; progress every
+//!                         ten seconds. A time that the process was stopped for does not count
 //! WEFT_DIFF_SEED=7        the first round's seed; a difference names the one that shows it alone
 //! WEFT_DIFF_ROUNDS=1      so many rounds
 //! WEFT_DIFF_SERVER=PATH   this server
 //! WEFT_DIFF_EVENTS=AKEmn  these keyspace events
 //! ```
+//!
+//! Ten minutes for each group in each mode: `WEFT_DIFF_EACH=yes WEFT_DIFF_SECONDS=600`, in a release build, and the
+//! name of one of the two tests.
 //!
 //! # Adding a group
 //!
@@ -38,28 +51,48 @@ mod accepted;
 mod compare;
 mod dice;
 mod groups;
+mod mode;
+mod ours;
 mod pair;
+mod peer;
+mod plan;
 mod server;
 mod state;
 mod template;
+mod twin;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use weft_engine::reply::Protocol;
-use weft_protocol::table;
 
-use accepted::Accepted;
-use compare::Rule;
-use dice::Dice;
 use groups::{GROUPS, Group};
-use pair::{CLIENTS, Difference, Pair, Step};
-use template::{Template, disturb};
+use mode::{Mode, Part};
+use pair::{Difference, Pair, Step};
+use peer::{Peer, Remote};
+use plan::{Plan, prepare};
+use twin::Twin;
 
-/// Commands of a round.
-const STEPS: usize = 120;
-/// Rounds when nothing else is asked for.
-const ROUNDS: u64 = 150;
+/// Modes beside a server, and their rounds, when nothing else is asked for.
+const BESIDE_SERVER: [(&str, u64); 4] = [
+    ("events", 100),
+    ("batches", 40),
+    ("batches+threads+lru+ttl", 30),
+    ("batches+volatile+user+pause+tracked", 30),
+];
+/// Modes beside the full way, and the rounds of each group.
+const BESIDE_FULL_WAY: [(&str, u64); 10] = [
+    ("single", 2),
+    ("batches", 4),
+    ("batches+lru", 2),
+    ("batches+volatile+ttl", 2),
+    ("batches+user", 2),
+    ("batches+pause", 2),
+    ("batches+tracked", 2),
+    ("batches+events", 2),
+    ("batches+threads", 2),
+    ("batches+threads+lru+user+pause+ttl+tracked", 2),
+];
 /// The longest that one round counts for in a limit of seconds: where it took longer, the process was stopped.
 const ROUND_COUNTS: Duration = Duration::from_secs(1);
 /// Kinds of differences after which a run ends.
@@ -67,108 +100,6 @@ const KINDS_MAX: usize = 40;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
-}
-
-/// A group with its templates.
-struct Prepared {
-    group: &'static Group,
-    templates: Vec<Template>,
-    weight: usize,
-}
-
-fn prepare(pair: &mut Pair, group: &'static Group, left_out: &mut Vec<String>) -> Prepared {
-    let mut templates: Vec<Template> = group.templates.iter().map(|text| Template::parse(text)).collect();
-    templates.retain(|template| {
-        let (name, sub) = template.name();
-        let Some(id) = table::by_name(name.as_bytes()) else { return true };
-        let sub_id = sub.and_then(|sub| table::subcommand(id, sub.as_bytes()));
-        let shown =
-            if sub_id.is_some() { format!("{name}|{}", sub.unwrap_or_default()) } else { name.into() };
-        let ours = weft_engine::requests::is_container(id) && sub_id.is_none()
-            || pair.bench.engine.serves(sub_id.unwrap_or(id));
-        let both = ours && pair.server_has(&shown);
-        if !both {
-            left_out
-                .push(format!("{shown} ({})", if ours { "the server has none" } else { "Weft has none" }));
-        }
-        both
-    });
-    let weight = templates.iter().map(|template| template.weight).sum();
-    Prepared { group, templates, weight }
-}
-
-impl Prepared {
-    fn step(&self, dice: &mut Dice, accepted: &[Accepted]) -> (Vec<Vec<u8>>, Rule) {
-        loop {
-            let mut left = dice.below(self.weight);
-            let chosen = self.templates.iter().find(|template| {
-                let here = left < template.weight;
-                left = left.wrapping_sub(template.weight);
-                here
-            });
-            let Some(template) = chosen else { continue };
-            let mut words = template.fill(dice, self.group.places);
-            disturb(&mut words, dice);
-            if !may_pass(&words)
-                && !is_chance(&words)
-                && !is_endless(&words)
-                && !accepted::leaves_out(accepted, &pair::command(&words))
-            {
-                return (words, template.rule);
-            }
-        }
-    }
-}
-
-/// Whether a command sets a time that could pass while a round runs, or waits so long only.
-fn may_pass(words: &[Vec<u8>]) -> bool {
-    let text = |at: usize| words.get(at).map(|word| word.to_ascii_uppercase()).unwrap_or_default();
-    let is_short = |at: usize, below: i64| {
-        let value = words.get(at).and_then(|word| std::str::from_utf8(word).ok()?.parse::<f64>().ok());
-        value.is_some_and(|value| value > 0.0 && value < below as f64)
-    };
-    let name = text(0);
-    match &name[..] {
-        b"SETEX" | b"EXPIRE" => return is_short(2, 100),
-        b"PSETEX" | b"PEXPIRE" => return is_short(2, 100_000),
-        b"BLPOP" | b"BRPOP" | b"BZPOPMIN" | b"BZPOPMAX" | b"BLMOVE" | b"BRPOPLPUSH" => {
-            return is_short(words.len() - 1, 60);
-        }
-        b"BLMPOP" | b"BZMPOP" => return is_short(1, 60),
-        b"WAIT" | b"WAITAOF" => return words.len() > 2 && words[words.len() - 2] != b"0",
-        // An id that is the time of each side.
-        b"XADD" => return words.iter().any(|word| word == b"*"),
-        b"HEXPIRE" | b"HPEXPIRE" => return is_short(2, 100_000),
-        // Valkey keeps what has no time left until its background work comes by.
-        b"MSETEX" => {
-            let passed = |at: usize| match &text(at)[..] {
-                b"EXAT" => is_short(at + 1, 4_000_000_000),
-                b"PXAT" => is_short(at + 1, 4_000_000_000_000),
-                b"EX" => is_short(at + 1, 100),
-                b"PX" => is_short(at + 1, 100_000),
-                _ => false,
-            };
-            return (1..words.len()).any(passed);
-        }
-        _ => {}
-    }
-    (1..words.len()).any(|at| match &text(at)[..] {
-        b"EX" => is_short(at + 1, 100),
-        b"PX" => is_short(at + 1, 100_000),
-        b"BLOCK" => is_short(at + 1, 60_000),
-        _ => false,
-    })
-}
-
-/// Whether chance decides what a command leaves behind, or which part of a collection it shows. BY without a star
-/// leaves a set in the order of its table.
-fn is_chance(words: &[Vec<u8>]) -> bool {
-    let name = words[0].to_ascii_uppercase();
-    if name == b"SORT" || name == b"SORT_RO" {
-        return words.windows(2).any(|pair| pair[0].eq_ignore_ascii_case(b"BY") && !pair[1].contains(&b'*'));
-    }
-    let scans = matches!(&name[..], b"HSCAN" | b"SSCAN" | b"ZSCAN");
-    words.len() == 2 && name == b"SPOP" || scans && !words.iter().any(|word| word == b"1000")
 }
 
 /// Says which round it was when a test panics in it.
@@ -179,48 +110,6 @@ impl Drop for Named {
         if std::thread::panicking() {
             println!("seed {}: the test itself has failed here", self.0);
         }
-    }
-}
-
-/// Whether a command asks for more random elements than the server can send while somebody waits for it.
-fn is_endless(words: &[Vec<u8>]) -> bool {
-    let name = words[0].to_ascii_uppercase();
-    let count = words.get(2).and_then(|word| std::str::from_utf8(word).ok()?.parse::<i64>().ok());
-    matches!(&name[..], b"HRANDFIELD" | b"SRANDMEMBER" | b"ZRANDMEMBER")
-        && count.is_some_and(|count| count < -100_000)
-}
-
-fn plan(groups: &[Prepared], accepted: &[Accepted], seed: u64) -> Vec<Step> {
-    let mut dice = Dice::new(seed);
-    let (one, two) = (dice.below(groups.len()), dice.below(groups.len()));
-    // One client alone is fast; more of them meet while they wait and watch.
-    let alone = dice.one_in(2);
-    let steps = (0..STEPS).map(|_| {
-        let group = match dice.below(8) {
-            0 => &groups[0],
-            1..=5 => &groups[one],
-            _ => &groups[two],
-        };
-        let (words, rule) = group.step(&mut dice, accepted);
-        let client = if !alone && dice.one_in(3) { dice.below(CLIENTS) } else { 0 };
-        Step { client, words, rule }
-    });
-    let mut steps: Vec<Step> = steps.collect();
-    leave_to_order(&mut steps);
-    steps
-}
-
-/// With a small `set-max-intset-entries`, the encoding of what SUNIONSTORE and its like store follows from the order in
-/// which a hash table gives its members: one integer too many makes a hash table of integers, but a text that comes
-/// before it makes a listpack. A round has one or the other.
-fn leave_to_order(steps: &mut Vec<Step>) {
-    let is = |step: &Step, at: usize, name: &[u8]| {
-        step.words.get(at).is_some_and(|word| word.eq_ignore_ascii_case(name))
-    };
-    if steps.iter().any(|step| is(step, 2, b"set-max-intset-entries")) {
-        steps.retain(|step| {
-            ![&b"SUNIONSTORE"[..], b"SDIFFSTORE", b"SINTERSTORE"].iter().any(|name| is(step, 0, name))
-        });
     }
 }
 
@@ -246,7 +135,7 @@ fn shorten(pair: &mut Pair, mut steps: Vec<Step>, protocol: Protocol) -> (Vec<St
 }
 
 /// The groups that were asked for; none means all.
-fn wanted() -> Vec<String> {
+fn wanted_groups() -> Vec<String> {
     let text = std::env::var("WEFT_DIFF_GROUPS").unwrap_or_default();
     let names: Vec<&str> = GROUPS.iter().map(|group| group.name).collect();
     let chosen = text.split(',').map(str::trim).filter(|name| !name.is_empty());
@@ -256,50 +145,45 @@ fn wanted() -> Vec<String> {
     chosen.map(str::to_owned).collect()
 }
 
-#[test]
-fn weft_and_a_server_agree() {
-    let Some(program) = server::find() else {
-        println!("left out: no valkey-server and no redis-server; scripts/packages installs one");
-        return;
+/// The modes that were asked for, and in how many rounds each is to run.
+fn wanted_modes(short: &[(&str, u64)]) -> Vec<(Mode, u64)> {
+    let asked = std::env::var("WEFT_DIFF_MODES").ok();
+    let rounds_each = number("WEFT_DIFF_ROUNDS");
+    let all: Vec<(&str, u64)> = match &asked {
+        Some(asked) => asked.split(',').map(|name| (name, short[0].1)).collect(),
+        None => short.to_vec(),
     };
-    let mut pair = Pair::new(server::Server::start(&program));
-    println!("the server: {} {}, {}", pair.server.kind, pair.server.version, program.display());
-    let wanted = wanted();
-    let mut left_out = Vec::new();
-    let chosen: Vec<_> = GROUPS
-        .iter()
-        .filter(|group| {
-            let chosen =
-                wanted.is_empty() || group.name == "generic" || wanted.iter().any(|name| name == group.name);
-            chosen && (group.redis || pair.server.kind == "valkey")
-        })
-        .collect();
-    let groups: Vec<Prepared> =
-        chosen.into_iter().map(|group| prepare(&mut pair, group, &mut left_out)).collect();
-    let groups: Vec<Prepared> = groups.into_iter().filter(|group| group.weight > 0).collect();
-    if !left_out.is_empty() {
-        left_out.dedup();
-        println!("left out: {}", left_out.join(", "));
-    }
+    let unlimited = std::env::var_os("WEFT_DIFF_SECONDS").map(|_| u64::MAX);
+    let rounds = |rounds| rounds_each.or(unlimited).unwrap_or(rounds);
+    all.into_iter().map(|(name, default)| (Mode::parse(name), rounds(default))).collect()
+}
 
+/// Runs rounds of some groups and gives the kinds of differences that were seen.
+fn compare(
+    pair: &mut Pair,
+    plan: &dyn Fn(&Pair, u64) -> Vec<Step>,
+    (name, rounds): (&str, u64),
+) -> Vec<String> {
     let seconds = number("WEFT_DIFF_SECONDS").map(Duration::from_secs);
-    let rounds = number("WEFT_DIFF_ROUNDS").unwrap_or(if seconds.is_some() { u64::MAX } else { ROUNDS });
     let first = number("WEFT_DIFF_SEED").unwrap_or(1);
     let (mut ran, mut shown) = (Duration::ZERO, Instant::now());
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    let before = pair.tally;
     let mut done = 0;
     while done < rounds && seconds.is_none_or(|limit| ran < limit) && kinds.len() < KINDS_MAX {
         let seed = first.wrapping_add(done);
         done += 1;
         let protocol = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb][(seed % 3) as usize];
         let (started, _named) = (Instant::now(), Named(seed));
-        let steps = plan(&groups, &pair.accepted, seed);
+        let steps = plan(pair, seed);
         if let Err(difference) = pair.round(&steps, protocol) {
             let count = kinds.entry(difference.kind()).or_default();
             *count += 1;
             if *count == 1 {
-                let (steps, shorter) = shorten(&mut pair, steps, protocol);
-                println!("\nseed {seed}, {protocol:?}: {difference}\nthe shortest way there: {shorter}");
+                let (steps, shorter) = shorten(pair, steps, protocol);
+                println!(
+                    "\n{name}, seed {seed}, {protocol:?}: {difference}\nthe shortest way there: {shorter}"
+                );
                 for step in &steps {
                     println!("    {step}");
                 }
@@ -308,51 +192,80 @@ fn weft_and_a_server_agree() {
         ran += started.elapsed().min(ROUND_COUNTS);
         if shown.elapsed() > Duration::from_secs(10) {
             shown = Instant::now();
-            let rate = pair.commands as f64 / ran.as_secs_f64();
-            println!(
-                "{done} rounds, {} commands, {rate:.0}/s, {} kinds of differences",
-                pair.commands,
-                kinds.len()
-            );
+            let commands = pair.tally.commands - before.commands;
+            println!("{name}: {done} rounds, {commands} commands, {} kinds of differences", kinds.len());
         }
     }
-    let rate = pair.commands as f64 / ran.as_secs_f64();
     println!(
-        "{done} rounds from seed {first} in {:.0} s, {} commands, {} of them waited; compared: {} keys, {} events; {rate:.0}/s",
+        "{name}: {done} rounds from seed {first} in {:.1} s, {}",
         ran.as_secs_f64(),
-        pair.commands,
-        pair.waits,
-        pair.keys_compared,
-        pair.events_compared
+        pair.tally.since(before)
     );
-    accepted::report(&pair.accepted);
-    assert!(kinds.is_empty(), "differences: {kinds:#?}");
+    kinds.into_iter().map(|(kind, count)| format!("{name}: {kind}, {count} times")).collect()
+}
+
+/// Runs every mode beside a peer that `peer` makes anew for each.
+fn run(short: &[(&str, u64)], each: bool, mut peer: impl FnMut() -> Box<dyn Peer>) {
+    let wanted = wanted_groups();
+    let mut differences = Vec::new();
+    for (mode, rounds) in wanted_modes(short) {
+        let mut pair = Pair::new(peer(), mode);
+        if pair.peer.kind() == "redis" && mode.has(Part::User) {
+            println!("left out: {}, since Redis 7.0 says otherwise that a right is missing", mode.name());
+            continue;
+        }
+        let mut left_out = Vec::new();
+        let of_kind = |group: &&&Group| group.redis || pair.peer.kind() != "redis";
+        let chosen: Vec<&'static Group> = GROUPS.iter().filter(of_kind).copied().collect();
+        let mut groups: Vec<plan::Prepared> =
+            chosen.into_iter().map(|group| prepare(&mut pair, group, &mut left_out)).collect();
+        groups.retain(|group| {
+            let name = group.group.name;
+            let is_wanted = wanted.is_empty() || name == "generic" || wanted.iter().any(|it| it == name);
+            group.weight > 0 && is_wanted
+        });
+        let common = plan::common(&mut pair);
+        if !left_out.is_empty() {
+            left_out.dedup();
+            println!("left out: {}", left_out.join(", "));
+        }
+        let (is_told, name) = (pair.is_twin(), mode.name());
+        let steps = |groups: &[plan::Prepared], from: usize| {
+            let (groups, common) = (groups.to_vec(), common.clone());
+            move |pair: &Pair, seed: u64| {
+                let accepted = &pair.accepted;
+                Plan { groups: &groups, from, common: &common, accepted, mode, is_told }.steps(seed)
+            }
+        };
+        if each {
+            for group in &groups {
+                let both = [groups[0].clone(), group.clone()];
+                let name = format!("{name}, {}", group.group.name);
+                differences.extend(compare(&mut pair, &steps(&both, 1), (&name, rounds)));
+            }
+        } else {
+            differences.extend(compare(&mut pair, &steps(&groups, 0), (&name, rounds)));
+        }
+        accepted::report(&pair.accepted);
+    }
+    assert!(differences.is_empty(), "differences:\n{}", differences.join("\n"));
 }
 
 #[test]
-fn the_order_of_a_table_is_left_out() {
-    let chance = |command: &str| is_chance(&command.split(' ').map(Into::into).collect::<Vec<_>>());
-    assert!(chance("SORT k by x DESC") && chance("sort_ro k LIMIT 0 1 BY ") && !chance("SORT k BY *->f"));
-}
-
-#[test]
-fn short_times_are_left_out() {
-    let passes = |command: &str| {
-        let words: Vec<Vec<u8>> = command.split(' ').map(|word| word.into()).collect();
-        may_pass(&words)
+fn weft_and_a_server_agree() {
+    let Some(program) = server::find() else {
+        println!("left out: no valkey-server and no redis-server; scripts/packages installs one");
+        return;
     };
-    assert!(
-        passes("MSETEX 2 k v k v EXAT 5")
-            && passes("SET k v ex 5")
-            && passes("SETEX k 5 v")
-            && passes("GETEX k PX 5000")
-            && passes("BLPOP k 1")
-    );
-    assert!(
-        !passes("MSETEX 1 k v EXAT 4102444800")
-            && !passes("SET k v EX 5000")
-            && !passes("SETEX k 0 v")
-            && !passes("BLPOP k 0")
-            && !passes("SET 5 5")
-    );
+    let each = std::env::var_os("WEFT_DIFF_EACH").is_some();
+    run(&BESIDE_SERVER, each, || {
+        let server = server::Server::start(&program);
+        println!("the server: {} {}, {}", server.kind, server.version, program.display());
+        Box::new(Remote::new(server))
+    });
+}
+
+#[test]
+fn the_fast_ways_and_the_full_way_agree() {
+    run(&BESIDE_FULL_WAY, true, || Box::new(Twin::new()));
 }

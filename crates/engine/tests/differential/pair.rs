@@ -1,26 +1,31 @@
-//! Owns: running the same commands on Weft and on the server, and finding where they differ. Does not own: which
-//! commands.
+//! Owns: running the same commands on Weft and on its peer, and finding where they differ. Does not own: which
+//! commands, how Weft runs them (`crate::ours`).
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::mem::take;
 
 use weft_engine::reply::Protocol;
 use weft_protocol::Reply;
 
 use crate::accepted::{self, Accepted, SERVES, WAITS, accepts, ends_round};
-use crate::compare::{Rule, show};
-use crate::server::{Connection, Patience, Server};
-use crate::support::Bench;
+use crate::compare::{Rule, counts, each_key, show};
+use crate::mode::{Mode, Part};
+use crate::ours::{Came, Entry, Heard, Ours, team_of_event};
+use crate::peer::Peer;
+use crate::server::Patience;
 
-/// Clients of a round. One more compares the states, and another hears the keyspace events.
-pub(crate) const CLIENTS: usize = 3;
-const LISTENER: usize = CLIENTS + 1;
-/// The events that are compared. Those of missed keys (`m`) too where `WEFT_DIFF_EVENTS` says so: which look-up of a
-/// command counts as one is the same for strings, lists, hashes, sets, sorted sets and keys, not yet for all others.
-const EVENTS: &str = "AKEn";
-/// Commands that are sent to the server together at most.
-const BATCH_MAX: usize = 100;
+/// Clients that run the commands of a round on one thread; of two threads they are [`RUNNERS`].
+pub(crate) const TEAM: usize = 3;
+pub(crate) const RUNNERS: usize = 2 * TEAM;
+/// The client that compares states, the one that hears the keyspace events, the one that tracks keys, and the one that
+/// administrates Weft's side alone.
+const LOOKER: usize = RUNNERS;
+pub(crate) const LISTENER: usize = RUNNERS + 1;
+pub(crate) const TRACKER: usize = RUNNERS + 2;
+pub(crate) const ADMIN: usize = RUNNERS + 3;
+/// Commands that are sent to the peer together at most.
+const TOGETHER_MAX: usize = 100;
 
 /// A command of a round.
 #[derive(Clone, Debug)]
@@ -31,18 +36,31 @@ pub(crate) struct Step {
     pub(crate) words: Vec<Vec<u8>>,
     /// How its replies are compared.
     pub(crate) rule: Rule,
+    /// Whether a batch ends with it.
+    pub(crate) ends_batch: bool,
+    /// The time that passes behind it, when a batch ends with it.
+    pub(crate) after_ms: u64,
 }
 
 impl Step {
+    /// A step of the first client, and a batch of its own.
+    pub(crate) const fn new(rule: Rule, words: Vec<Vec<u8>>) -> Self {
+        Self { client: 0, words, rule, ends_batch: true, after_ms: 0 }
+    }
     /// A step of the client that compares states.
     pub(crate) fn look(rule: Rule, words: &[&[u8]]) -> Self {
-        Self { client: CLIENTS, words: words.iter().map(|word| word.to_vec()).collect(), rule }
+        Self { client: LOOKER, ..Self::new(rule, words.iter().map(|word| word.to_vec()).collect()) }
     }
 }
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}> {}", self.client, command(&self.words))
+        let after = match (self.ends_batch, self.after_ms) {
+            (false, _) => "",
+            (true, 0) => "  |",
+            (true, ms) => &format!("  | {ms} ms pass"),
+        };
+        write!(f, "{}> {}{after}", self.client, command(&self.words))
     }
 }
 
@@ -89,45 +107,56 @@ impl fmt::Display for Difference {
             writeln!(f, "{step}")?;
         }
         let cut = |text: &str| text.chars().take(2000).collect::<String>();
-        write!(f, "    Weft:   {}\n    server: {}", cut(&self.ours), cut(&self.theirs))
+        write!(f, "    Weft: {}\n    peer: {}", cut(&self.ours), cut(&self.theirs))
     }
 }
 
-/// One client, on both sides.
+/// What was compared so far.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tally {
+    /// Commands that both have run.
+    pub(crate) commands: u64,
+    /// Of those, commands that waited.
+    waits: u64,
+    /// Events and invalidations.
+    events: u64,
+    /// Keys whose state was compared.
+    pub(crate) keys: u64,
+}
+
+impl Tally {
+    /// What has come since then, in words.
+    pub(crate) fn since(self, before: Self) -> String {
+        let (commands, waits) = (self.commands - before.commands, self.waits - before.waits);
+        let (events, keys) = (self.events - before.events, self.keys - before.keys);
+        format!("{commands} commands, {waits} of them waited; compared: {keys} keys, {events} events")
+    }
+}
+
+/// What is known of a client while its replies are compared.
+#[derive(Default)]
 struct Client {
-    ours: u32,
-    theirs: Connection,
-    /// Its CLIENT ID on the server.
-    id: i64,
     /// The command that it waits with.
     waiting: Option<Step>,
     /// What it has queued.
     queued: Vec<Step>,
 }
 
-/// Weft and the server.
+/// Weft and its peer.
 pub(crate) struct Pair {
-    pub(crate) bench: Bench,
-    pub(crate) server: Server,
-    admin: Connection,
+    ours: Ours,
+    pub(crate) peer: Box<dyn Peer>,
+    mode: Mode,
     pub(crate) accepted: Vec<Accepted>,
-    clients: Vec<Client>,
+    protocol: Protocol,
+    clients: BTreeMap<usize, Client>,
     /// What a client has run here and not yet there.
-    batch: Vec<(Step, Vec<Reply>)>,
+    pending: Vec<(Step, Reply)>,
     /// What the last transaction ran.
     executed: Vec<Step>,
     /// An accepted difference has come that goes on to what follows: the round ends.
     over: bool,
-    /// The keyspace events of the round, each with the command that it comes from.
-    events: Vec<(Step, Reply)>,
-    /// How many were compared.
-    pub(crate) events_compared: u64,
-    /// Commands that both have run.
-    pub(crate) commands: u64,
-    /// Of those, commands that waited.
-    pub(crate) waits: u64,
-    /// Keys whose state was compared.
-    pub(crate) keys_compared: u64,
+    pub(crate) tally: Tally,
 }
 
 /// What groups may change.
@@ -152,195 +181,245 @@ const FRESH: &[&[u8]] = &[
 ];
 
 impl Pair {
-    pub(crate) fn new(server: Server) -> Self {
-        let (bench, accepted) = (Bench::new(), accepted::read(server.kind));
-        let mut admin = server.connect(2);
-        let events = std::env::var("WEFT_DIFF_EVENTS").unwrap_or(EVENTS.into());
-        admin.ask(&[b"CONFIG", b"SET", b"notify-keyspace-events", events.as_bytes()]);
-        let flags = weft_engine::notify::parse(&events).expect("letters of events");
-        bench.engine.settings.notify_flags.store(flags, Relaxed);
+    pub(crate) fn new(mut peer: Box<dyn Peer>, mode: Mode) -> Self {
+        for line in mode.settings() {
+            peer.admin(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>());
+        }
         Self {
-            bench,
-            server,
-            admin,
-            accepted,
-            clients: Vec::new(),
-            batch: Vec::new(),
+            ours: Ours::new(mode),
+            mode,
+            accepted: accepted::read(peer.kind()),
+            peer,
+            protocol: Protocol::Resp2,
+            clients: BTreeMap::new(),
+            pending: Vec::new(),
             executed: Vec::new(),
             over: false,
-            events: Vec::new(),
-            events_compared: 0,
-            commands: 0,
-            waits: 0,
-            keys_compared: 0,
+            tally: Tally::default(),
         }
     }
 
-    /// Whether the server has a command.
-    pub(crate) fn server_has(&mut self, name: &str) -> bool {
-        let reply = self.admin.ask(&[b"COMMAND", b"INFO", name.as_bytes()]);
-        !matches!(&reply, Reply::Array(items) if matches!(items[..], [Reply::Null | Reply::NullArray]))
+    pub(crate) fn serves(&self, id: weft_protocol::table::CommandId) -> bool {
+        self.ours.serves(id)
+    }
+    /// Whether the peer is Weft too, to which nothing is left to chance.
+    pub(crate) fn is_twin(&self) -> bool {
+        self.peer.kind() == "weft"
     }
 
     /// Runs a round from empty databases.
     pub(crate) fn round(&mut self, steps: &[Step], protocol: Protocol) -> Result<(), Difference> {
-        for _ in 0..=LISTENER {
-            let mut theirs = self.server.connect(if protocol == Protocol::Resp2 { 2 } else { 3 });
-            let Reply::Int(id) = theirs.ask(&[b"CLIENT", b"ID"]) else { panic!("CLIENT ID") };
-            let ours = self.bench.connect(protocol);
-            self.clients.push(Client { ours, theirs, id, waiting: None, queued: Vec::new() });
+        self.protocol = protocol;
+        self.ours.begin(protocol);
+        self.client(LISTENER);
+        if self.is_twin() {
+            // What clients say first is not counted on either side.
+            (0..self.mode.teams() * TEAM).chain([TRACKER]).for_each(|client| {
+                self.client(client);
+            });
         }
         let outcome = self.run(steps);
-        self.end();
+        self.pending.clear();
+        self.clients.clear();
+        self.over = false;
+        self.ours.end();
+        self.peer.end();
         outcome
     }
 
     fn run(&mut self, steps: &[Step]) -> Result<(), Difference> {
-        self.step(&Step::look(Rule::Exact, &[b"FLUSHALL"]))?;
-        self.step(&Step::look(
-            Rule::Exact,
-            if self.server.kind == "redis" { &FRESH[..FRESH.len() - 4] } else { FRESH },
-        ))?;
-        self.catch_up()?;
-        // The forms of this answer differ, which is known.
-        let listen: [&[u8]; 2] = [b"PSUBSCRIBE", b"__key*__:*"];
-        self.bench.run_args(self.clients[LISTENER].ours, &listen);
-        self.clients[LISTENER].theirs.ask(&listen);
-        for step in steps {
-            let reply = self.step(step)?;
-            if self.over
-                || reply.is_some_and(|reply| ends_round(&self.accepted, &command(&step.words), &show(&reply)))
-            {
-                return self.catch_up();
-            }
+        self.look(Rule::Exact, &[b"FLUSHALL"])?;
+        self.look(Rule::Exact, if self.peer.kind() == "redis" { &FRESH[..FRESH.len() - 4] } else { FRESH })?;
+        if self.is_twin() {
+            self.look(Rule::Exact, &[b"CONFIG", b"RESETSTAT"])?;
         }
         self.catch_up()?;
-        for at in 0..CLIENTS {
-            if self.clients[at].waiting.is_some() {
-                self.see_waiting(at)?;
-            }
+        self.set_clock();
+        let entries = self.ours.run(steps);
+        self.follow(entries)?;
+        self.catch_up()?;
+        if self.over {
+            return Ok(());
+        }
+        for at in self.ours.waiting() {
+            self.see_waiting(at)?;
         }
         crate::state::compare(self)?;
         self.catch_up()?;
-        self.compare_events()
-    }
-
-    /// The keyspace events of a round are the same, in the same order.
-    fn compare_events(&mut self) -> Result<(), Difference> {
-        if self.server.kind == "redis" {
-            // Redis 7.0 has other events where a time has passed already.
-            return Ok(());
-        }
-        let listener = &mut self.clients[LISTENER];
-        listener.theirs.send_all(std::iter::once(&[&b"PING"[..]][..]));
-        let mut theirs = Vec::new();
-        while let Some(reply) = listener.theirs.receive() {
-            match reply {
-                Reply::Array(ref words) | Reply::Push(ref words) if words.len() == 4 => theirs.push(reply),
-                _ => break,
+        if self.mode.has(Part::Events) {
+            let (ours, theirs) = (self.ours.take_events(), self.peer.heard(LISTENER));
+            if self.peer.kind() != "redis" {
+                self.compare_heard(ours, theirs)?;
             }
         }
+        if self.mode.has(Part::Tracked) && self.is_twin() && !self.mode.has(Part::Threads) {
+            let (ours, theirs) = (self.ours.take_pushes(), self.peer.heard(TRACKER));
+            let ours = ours.into_iter().flat_map(|(_, push)| each_key(push)).map(|key| (None, key));
+            self.compare_heard(ours.collect(), theirs.into_iter().flat_map(each_key).collect())?;
+        }
+        if self.is_twin() { self.compare_counts() } else { Ok(()) }
+    }
+
+    /// Who a client is on the other side; it connects when it is first needed.
+    fn client(&mut self, at: usize) -> &mut Client {
+        if !self.clients.contains_key(&at) {
+            // Whoever tracks is sent pushes.
+            let resp3 = at == TRACKER && self.protocol == Protocol::Resp2;
+            self.peer.connect(at, if resp3 { Protocol::Resp3 } else { self.protocol });
+            for line in self.mode.greeting(at) {
+                self.peer.greet(at, &line.split(' ').map(str::as_bytes).collect::<Vec<_>>());
+            }
+        }
+        self.clients.entry(at).or_default()
+    }
+
+    /// What was heard is the same, in the same order.
+    fn compare_heard(&mut self, ours: Heard, mut theirs: Vec<Reply>) -> Result<(), Difference> {
+        theirs.sort_by_key(team_of_event);
         let mut theirs = theirs.into_iter();
-        for (step, ours) in std::mem::take(&mut self.events) {
-            self.events_compared += 1;
-            let theirs = theirs.next().as_ref().map_or("no event".into(), show);
+        for (step, ours) in ours {
+            self.tally.events += 1;
+            let theirs = theirs.next().as_ref().map_or("nothing".into(), show);
             if show(&ours) != theirs {
-                return Err(Difference { step: Some(step), ours: show(&ours), theirs });
+                return Err(Difference { step, ours: show(&ours), theirs });
             }
         }
         match theirs.next() {
-            Some(more) => Err(Difference { step: None, ours: "no event".into(), theirs: show(&more) }),
+            Some(more) => Err(Difference { step: None, ours: "nothing".into(), theirs: show(&more) }),
             None => Ok(()),
         }
     }
 
-    /// Ends all clients on both sides; when this returns, nobody waits any more.
-    fn end(&mut self) {
-        self.batch.clear();
-        self.events.clear();
-        self.over = false;
-        let clients = std::mem::take(&mut self.clients);
-        let ids: Vec<String> = clients.iter().map(|client| client.id.to_string()).collect();
-        let kills: Vec<Vec<&[u8]>> =
-            ids.iter().map(|id| vec![&b"CLIENT"[..], b"KILL", b"ID", id.as_bytes()]).collect();
-        self.admin.send_all(kills.iter().map(Vec::as_slice));
-        for client in clients {
-            self.bench.disconnect(client.ours);
-            assert!(self.admin.receive().is_some(), "CLIENT KILL");
+    /// What INFO counts of the commands and the keys is the same.
+    fn compare_counts(&mut self) -> Result<(), Difference> {
+        let info: [&[u8]; 2] = [b"INFO", b"everything"];
+        let (ours, theirs) = (counts(&self.ours.admin(&info)), counts(&self.peer.admin(&info)));
+        let missing = |one: &[String], other: &[String]| -> String {
+            one.iter().filter(|line| !other.contains(line)).cloned().collect::<Vec<_>>().join("; ")
+        };
+        if ours == theirs {
+            return Ok(());
         }
-        self.bench.maintain();
+        let (ours, theirs) = (missing(&ours, &theirs), missing(&theirs, &ours));
+        Err(Difference { step: None, ours: format!("counts {ours}"), theirs: format!("counts {theirs}") })
     }
 
     /// Both see the same time.
-    fn set_clock(&self) {
-        let real = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_millis() as u64;
-        let ours = weft_store::Clock::now_ms(&*self.bench.clock);
-        self.bench.clock.advance(real.saturating_sub(ours));
+    fn set_clock(&mut self) {
+        if let Some(now_ms) = self.peer.now_ms() {
+            self.ours.set_clock(now_ms);
+        }
     }
 
-    /// Runs a command on both sides and gives Weft's reply, if it does not wait. The server may get it later, together
-    /// with those that the same client runs next: a round trip costs more than fifty commands.
-    pub(crate) fn step(&mut self, step: &Step) -> Result<Option<Reply>, Difference> {
-        let at = step.client;
-        if self.clients[at].waiting.is_some() {
-            return Ok(None);
-        }
-        if self.batch.len() >= BATCH_MAX || self.batch.last().is_some_and(|(last, _)| last.client != at) {
-            self.catch_up()?;
-        }
-        self.commands += 1;
+    /// Runs a command of the client that compares on both sides and gives Weft's reply.
+    pub(crate) fn look(&mut self, rule: Rule, words: &[&[u8]]) -> Result<Option<Reply>, Difference> {
         self.set_clock();
-        let words: Vec<&[u8]> = step.words.iter().map(Vec::as_slice).collect();
-        let own = self.bench.run_args(self.clients[at].ours, &words);
-        let given = own.first().cloned();
-        self.batch.push((step.clone(), own));
-        let heard = self.bench.take(self.clients[LISTENER].ours);
-        self.events.extend(heard.into_iter().map(|event| (step.clone(), event)));
-        for other in 0..LISTENER {
-            for reply in self.bench.take(self.clients[other].ours) {
-                self.catch_up()?;
-                let waiting = self.clients[other].waiting.take();
-                if let Some(waiting) = &waiting
-                    && self.is_waiting_there(other)
-                {
-                    self.over = self.may_leave_waiting(step);
-                    let ours = format!("serves {waiting}: {}", show(&reply));
-                    let difference = Difference { step: Some(step.clone()), ours, theirs: WAITS.into() };
-                    return if self.over { Ok(given) } else { Err(difference) };
-                }
-                let step = waiting.unwrap_or_else(|| step.clone());
-                self.meet(other, &step, &reply)?;
-            }
-        }
-        if self.bench.is_waiting(self.clients[at].ours) {
-            self.catch_up()?;
-            self.waits += 1;
-            self.clients[at].waiting = Some(step.clone());
-            self.see_waiting(at)?;
-        }
-        Ok(given)
+        let entries = self.ours.run(std::slice::from_ref(&Step::look(rule, words)));
+        let reply = entries.iter().find_map(|entry| match entry {
+            Entry::Ran(_, Came::Reply(reply)) => Some(reply.clone()),
+            _ => None,
+        });
+        self.follow(entries)?;
+        Ok(reply)
     }
 
-    /// Has the server run what it has not run yet.
-    fn catch_up(&mut self) -> Result<(), Difference> {
-        let batch = std::mem::take(&mut self.batch);
-        let Some((first, _)) = batch.first() else { return Ok(()) };
-        let at = first.client;
-        let words: Vec<Vec<&[u8]>> =
-            batch.iter().map(|(step, _)| step.words.iter().map(Vec::as_slice).collect()).collect();
-        self.clients[at].theirs.send_all(words.iter().map(Vec::as_slice));
-        for (step, replies) in &batch {
-            for reply in replies {
-                self.meet(at, step, reply)?;
+    /// Has the peer do what Weft has done, and compares. The last commands may be left to [`Self::catch_up`]: a round
+    /// trip costs more than fifty commands.
+    fn follow(&mut self, entries: Vec<Entry>) -> Result<(), Difference> {
+        for at in 0..entries.len() {
+            let outcome = self.follow_one(&entries[at]);
+            if self.over {
+                return Ok(());
+            }
+            if let Err(difference) = outcome {
+                // Behind it, yet from the same batch, may stand why.
+                let excuse = entries[at..].iter().find_map(|entry| match entry {
+                    Entry::Served { client, by, .. } => Some((*client, by)),
+                    _ => None,
+                });
+                if let Some((client, by)) = excuse
+                    && self.may_leave_waiting(by)
+                    && self.peer.is_waiting(client)
+                {
+                    self.over = true;
+                    return Ok(());
+                }
+                return Err(difference);
             }
         }
         Ok(())
     }
 
-    /// Compares a reply of Weft with the server's next one to the same client.
+    fn follow_one(&mut self, entry: &Entry) -> Result<(), Difference> {
+        match entry {
+            Entry::Ran(step, Came::Reply(reply)) => {
+                self.tally.commands += 1;
+                let full = self.pending.len() >= TOGETHER_MAX;
+                if full || self.pending.last().is_some_and(|(last, _)| last.client != step.client) {
+                    self.catch_up()?;
+                }
+                self.pending.push((step.clone(), reply.clone()));
+                if ends_round(&self.accepted, &command(&step.words), &show(reply)) {
+                    self.catch_up()?;
+                    self.over = true;
+                }
+            }
+            Entry::Ran(step, came) => {
+                self.tally.commands += 1;
+                self.catch_up()?;
+                self.client(step.client);
+                self.peer.send(step.client, &[self.mode.sent(step)]);
+                if matches!(came, Came::Nothing) {
+                    let theirs = self.peer.answer(step.client).as_ref().map_or("no reply".into(), show);
+                    return Err(Difference { step: Some(step.clone()), ours: "no reply".into(), theirs });
+                }
+                self.tally.waits += 1;
+                self.client(step.client).waiting = Some(step.clone());
+                self.see_waiting(step.client)?;
+            }
+            Entry::Served { client, reply, by } => {
+                self.catch_up()?;
+                let waiting = self.client(*client).waiting.take().expect("who is served has waited");
+                if self.peer.is_waiting(*client) {
+                    self.over = self.may_leave_waiting(by);
+                    let ours = format!("serves {waiting}: {}", show(reply));
+                    let step = by.last().cloned();
+                    return if self.over {
+                        Ok(())
+                    } else {
+                        Err(Difference { step, ours, theirs: WAITS.into() })
+                    };
+                }
+                self.meet(*client, &waiting, reply)?;
+            }
+            Entry::Extra { client, reply } => {
+                self.catch_up()?;
+                let ours = format!("one more reply for {client}: {}", show(reply));
+                return Err(Difference { step: None, ours, theirs: "nothing".into() });
+            }
+            Entry::Passed(ms) => {
+                self.catch_up()?;
+                self.peer.pass(*ms);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the peer run what it has not run yet.
+    fn catch_up(&mut self) -> Result<(), Difference> {
+        let pending = take(&mut self.pending);
+        let Some((first, _)) = pending.first() else { return Ok(()) };
+        let at = first.client;
+        self.client(at);
+        let words: Vec<Vec<Vec<u8>>> = pending.iter().map(|(step, _)| self.mode.sent(step)).collect();
+        self.peer.send(at, &words);
+        pending.iter().try_for_each(|(step, reply)| self.meet(at, step, reply))
+    }
+
+    /// Compares a reply of Weft with the peer's next one to the same client.
     fn meet(&mut self, at: usize, step: &Step, ours: &Reply) -> Result<(), Difference> {
-        let theirs = self.answer(at);
-        let client = &mut self.clients[at];
+        let theirs = self.peer.answer(at);
+        let client = self.client(at);
         let queued = match ours {
             Reply::Simple(text) if text == b"QUEUED" => {
                 client.queued.push(step.clone());
@@ -349,7 +428,7 @@ impl Pair {
             Reply::Array(_) | Reply::Error(_) | Reply::Simple(_) | Reply::Null | Reply::NullArray
                 if ends_multi(step) =>
             {
-                std::mem::take(&mut client.queued)
+                take(&mut client.queued)
             }
             _ => Vec::new(),
         };
@@ -368,45 +447,15 @@ impl Pair {
         if agree {
             return Ok(());
         }
-        let none = if self.is_waiting_there(at) { WAITS } else { "no reply" };
+        let none = if self.peer.is_waiting(at) { WAITS } else { "no reply" };
         let (ours, theirs) = (show(ours), theirs.as_ref().map_or(none.into(), show));
         Err(Difference { step: Some(step.clone()), ours, theirs })
     }
 
-    /// The server's next reply to a client. Nothing when there is none in time, and soon when the client waits there.
-    fn answer(&mut self, at: usize) -> Option<Reply> {
-        let mut patience = Patience::new();
-        loop {
-            let reply = self.clients[at].theirs.look();
-            if reply.is_some() {
-                return reply;
-            }
-            if self.is_waiting_there(at) {
-                // What the server had for a client before it waited is sent when it answers somebody else again.
-                self.admin.ask(&[b"PING"]);
-                return self.clients[at].theirs.try_receive();
-            }
-            if !patience.lasts() {
-                return None;
-            }
-        }
-    }
-
-    /// Whether a client waits for a key on the server, now. Who is served is so together with the command that serves
-    /// him, so that this is certain behind the reply to that command.
-    fn is_waiting_there(&mut self, at: usize) -> bool {
-        let id = self.clients[at].id.to_string();
-        let Reply::Bulk(line) = self.admin.ask(&[b"CLIENT", b"LIST", b"ID", id.as_bytes()]) else {
-            return false;
-        };
-        let flags = line.split(|&byte| byte == b' ').find_map(|word| word.strip_prefix(b"flags="));
-        flags.is_some_and(|flags| flags.contains(&b'b'))
-    }
-
-    /// Whether a command, or a transaction with it, may serve somebody who waits on the server.
-    fn may_leave_waiting(&self, step: &Step) -> bool {
-        let ran = if ends_multi(step) { &self.executed[..] } else { std::slice::from_ref(step) };
-        ran.iter().any(|step| accepts(&self.accepted, &command(&step.words), SERVES, WAITS))
+    /// Whether one of some commands, or of the last transaction, may serve somebody who waits on the server.
+    fn may_leave_waiting(&self, by: &[Step]) -> bool {
+        let ran = by.iter().chain(&self.executed);
+        ran.into_iter().any(|step| accepts(&self.accepted, &command(&step.words), SERVES, WAITS))
     }
 
     /// Whether two replies are the same, or differ as they are meant to.
@@ -415,19 +464,22 @@ impl Pair {
             || accepts(&self.accepted, &command(&step.words), &show(ours), &show(theirs))
     }
 
-    /// Sees to it that a client that waits on our side waits on the server too.
+    /// Sees to it that a client that waits on our side waits on the other too.
     fn see_waiting(&mut self, at: usize) -> Result<(), Difference> {
         let mut patience = Patience::new();
         while patience.lasts() {
-            if self.is_waiting_there(at) {
+            if self.peer.is_waiting(at) {
                 return Ok(());
             }
-            if let Some(reply) = self.clients[at].theirs.try_receive() {
-                let step = self.clients[at].waiting.clone();
+            if let Some(reply) = self.peer.answer_now(at) {
+                let step = self.client(at).waiting.clone();
                 return Err(Difference { step, ours: WAITS.into(), theirs: show(&reply) });
             }
+            if self.is_twin() {
+                break;
+            }
         }
-        Err(Difference::other("a client waits here and is not seen waiting on the server"))
+        Err(Difference::other("a client waits here and is not seen waiting on the other side"))
     }
 }
 

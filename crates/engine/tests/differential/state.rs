@@ -4,32 +4,35 @@
 use weft_protocol::Reply;
 
 use crate::compare::Rule;
-use crate::pair::{Difference, Pair, Step};
+use crate::pair::{Difference, Pair};
 
 /// Databases that rounds use.
-const DATABASES: [&[u8]; 2] = [b"0", b"1"];
+const DATABASES: [&[u8]; 4] = [b"0", b"1", b"2", b"3"];
 
 /// Reads everything back on both sides.
 pub(crate) fn compare(pair: &mut Pair) -> Result<(), Difference> {
     for db in DATABASES {
-        pair.step(&Step::look(Rule::Exact, &[b"SELECT", db]))?;
-        let keys = pair.step(&Step::look(Rule::Unordered, &[b"KEYS", b"*"]))?;
+        pair.look(Rule::Exact, &[b"SELECT", db])?;
+        let keys = pair.look(Rule::Unordered, &[b"KEYS", b"*"])?;
         let Some(Reply::Array(keys)) = keys else { return Err(Difference::other("KEYS gives no array")) };
         for key in &keys {
             let Reply::Bulk(key) = key else { continue };
-            pair.keys_compared += 1;
+            pair.tally.keys += 1;
             compare_key(pair, key)?;
         }
+    }
+    if pair.is_twin() {
+        pair.look(Rule::Exact, &[b"DEBUG", b"DIGEST"])?;
     }
     Ok(())
 }
 
 fn compare_key(pair: &mut Pair, key: &[u8]) -> Result<(), Difference> {
-    let Some(Reply::Simple(kind)) = pair.step(&Step::look(Rule::Exact, &[b"TYPE", key]))? else {
+    let Some(Reply::Simple(kind)) = pair.look(Rule::Exact, &[b"TYPE", key])? else {
         return Ok(());
     };
-    pair.step(&Step::look(Rule::Exact, &[b"OBJECT", b"ENCODING", key]))?;
-    pair.step(&Step::look(Rule::Near, &[b"PEXPIRETIME", key]))?;
+    pair.look(Rule::Exact, &[b"OBJECT", b"ENCODING", key])?;
+    pair.look(Rule::Near, &[b"PEXPIRETIME", key])?;
     let looks: &[(Rule, &[&[u8]])] = match &kind[..] {
         b"string" => &[(Rule::Exact, &[b"GET", key])],
         b"list" => &[(Rule::Exact, &[b"LRANGE", key, b"0", b"-1"])],
@@ -43,7 +46,7 @@ fn compare_key(pair: &mut Pair, key: &[u8]) -> Result<(), Difference> {
         _ => &[],
     };
     for (rule, words) in looks {
-        pair.step(&Step::look(*rule, words))?;
+        pair.look(*rule, words)?;
     }
     Ok(())
 }

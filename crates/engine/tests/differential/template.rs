@@ -25,7 +25,7 @@ const REPEAT_MAX: usize = 4;
 /// Fills places that only one group knows.
 pub(crate) type Places = fn(&mut Dice, &str) -> Option<Vec<u8>>;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Node {
     Word(String),
     Place(String),
@@ -36,7 +36,7 @@ enum Node {
 }
 
 /// A command with places.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Template {
     /// How often it is taken.
     pub(crate) weight: usize,

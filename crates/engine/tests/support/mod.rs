@@ -29,13 +29,18 @@ impl weft_store::Clock for SharedClock {
     }
 }
 
-/// An engine that lives as long as the test's process.
-pub(crate) fn engine() -> (&'static Engine, Arc<ManualClock>) {
+/// An engine of so many workers that lives as long as the test's process.
+fn engine_of(workers: u16) -> (&'static Engine, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new(START_MS));
     let config = Config { hasher: KeyHasher::with_seed(1), ..Config::default() };
     let keyspace = Keyspace::new(config);
-    let setup = Setup { keyspace, clock: Box::new(SharedClock(Arc::clone(&clock))), workers: 1 };
+    let setup = Setup { keyspace, clock: Box::new(SharedClock(Arc::clone(&clock))), workers };
     (Box::leak(Box::new(Engine::new(setup))), clock)
+}
+
+/// An engine of one worker.
+pub(crate) fn engine() -> (&'static Engine, Arc<ManualClock>) {
+    engine_of(1)
 }
 
 struct Client {
@@ -114,20 +119,37 @@ pub(crate) struct Bench {
     clients: Clients,
     /// Clients so far: the next one's number.
     connected: u32,
+    worker: u16,
+    /// The batch that is being gathered.
+    fed: Requests,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
-        let (engine, clock) = engine();
-        let executor = Executor::new(engine, 0, 7).expect("the keyspace has places");
-        Self { engine, clock, killed: Vec::new(), executor, clients: Clients::default(), connected: 0 }
+        Self::team(1).remove(0)
+    }
+
+    /// The workers of one engine, each for a thread of its own.
+    pub(crate) fn team(workers: u16) -> Vec<Self> {
+        let (engine, clock) = engine_of(workers);
+        let bench = |worker| Self {
+            engine,
+            clock: Arc::clone(&clock),
+            killed: Vec::new(),
+            executor: Executor::new(engine, worker, 7).expect("the keyspace has places"),
+            clients: Clients::default(),
+            connected: 0,
+            worker,
+            fed: Requests::default(),
+        };
+        (0..workers).map(bench).collect()
     }
 
     /// A client that reads this protocol.
     pub(crate) fn connect(&mut self, protocol: Protocol) -> u32 {
         let connection = self.connected;
         self.connected += 1;
-        let address = Address { worker: 0, channel: 0, connection };
+        let address = Address { worker: self.worker, channel: 0, connection };
         let wire = Wire { protocol, channel: 0 };
         let peer = format!("10.0.0.{connection}:5000").into();
         let info = ConnectionInfo { peer, local: "10.0.0.99:6379".into(), ..ConnectionInfo::default() };
@@ -260,6 +282,68 @@ impl Bench {
         }
     }
 
+    /// Puts a request behind those that [`Bench::run_fed`] will run as one batch. Says whether the batch must run
+    /// before the next request is read, as a server's would: it is full, or this request is a barrier.
+    pub(crate) fn feed(&mut self, client: u32, words: &[&[u8]]) -> bool {
+        let Client { session, bytes, .. } = self.clients.list.get_mut(&client).expect("a client");
+        let (requests, keyspace) = (&mut self.fed, &self.engine.keyspace);
+        let origin = Origin { connection: client, channel: 0, db: session.db };
+        let at = bytes.len();
+        let barrier = if session.wire.protocol == Protocol::Respb {
+            respb::encode::RequestWriter::new(bytes, 0).command(words, respb::encode::Mode::Exact);
+            let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
+            if requests.repeat_respb(keyspace, origin, (bytes, at), &decoder) == bytes.len() {
+                false
+            } else {
+                let Outcome::Complete(frame) = decoder.decode(&bytes[at..], requests.visitor()) else {
+                    panic!("a whole frame")
+                };
+                requests.end_respb(keyspace, origin, frame.frame, (bytes, at))
+            }
+        } else {
+            resp::encode::request(None, &weft_protocol::request::Texts(words), bytes);
+            if requests.repeat_resp(keyspace, origin, (bytes, at)) == bytes.len() {
+                false
+            } else {
+                let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
+                let Outcome::Complete(_) = decoder.decode(&bytes[at..], requests.visitor()) else {
+                    panic!("a whole request")
+                };
+                requests.end_resp(keyspace, origin, (bytes, at))
+            }
+        };
+        barrier || self.fed.is_full()
+    }
+
+    /// Runs what was fed. [`Bench::take`] gives what each client has got.
+    pub(crate) fn run_fed(&mut self) {
+        self.executor.run(&self.fed, &mut self.clients);
+        self.fed.clear();
+        self.clients.list.values_mut().for_each(|client| client.bytes.clear());
+        self.clients.settle();
+        self.deliver();
+    }
+
+    /// How many requests of a client are postponed.
+    pub(crate) fn postponed(&self, client: u32) -> usize {
+        self.clients.postponed.iter().filter(|(whose, _)| *whose == client).count()
+    }
+
+    /// Runs the first postponed request of a client, if it may. Says whether it did.
+    pub(crate) fn resume_one(&mut self, client: u32) -> bool {
+        let Some(at) = self.clients.postponed.iter().position(|(whose, _)| *whose == client) else {
+            return false;
+        };
+        let Client { session, output, .. } = self.clients.list.get_mut(&client).expect("a client");
+        let ran =
+            !session.is_waiting() && self.executor.run_owned(&self.clients.postponed[at].1, session, output);
+        if ran {
+            self.clients.postponed.remove(at);
+        }
+        self.deliver();
+        ran
+    }
+
     /// Runs a command and gives its one reply.
     pub(crate) fn one(&mut self, client: u32, command: &str) -> Reply {
         let mut replies = self.run(client, command);
@@ -274,16 +358,7 @@ impl Bench {
 
     /// Runs the requests of a client that were postponed, in their order, until one cannot run yet.
     pub(crate) fn resume(&mut self, client: u32) -> Vec<Reply> {
-        while let Some(at) = self.clients.postponed.iter().position(|(whose, _)| *whose == client) {
-            let Client { session, output, .. } = self.clients.list.get_mut(&client).expect("a client");
-            if session.is_waiting()
-                || !self.executor.run_owned(&self.clients.postponed[at].1, session, output)
-            {
-                break;
-            }
-            self.clients.postponed.remove(at);
-        }
-        self.deliver();
+        while self.resume_one(client) {}
         self.take(client)
     }
 
@@ -296,6 +371,7 @@ impl Bench {
     }
 
     pub(crate) fn disconnect(&mut self, client: u32) {
+        self.clients.postponed.retain(|(whose, _)| *whose != client);
         let client = self.clients.list.remove(&client).expect("a client");
         self.executor.disconnect(client.session);
     }
@@ -332,9 +408,10 @@ impl Bench {
         &mut self.clients.list.get_mut(&client).expect("a client").session
     }
 
-    fn deliver(&mut self) {
+    /// Hands out what others have left for the clients.
+    pub(crate) fn deliver(&mut self) {
         let mut messages = Vec::new();
-        self.engine.mailbox(0).take_into(&mut messages);
+        self.engine.mailbox(self.worker).take_into(&mut messages);
         for message in messages {
             match message {
                 Message::Push(to, push) => {
