@@ -59,7 +59,12 @@ fn values_are_checked() {
         format!("-ERR CONFIG SET failed (possibly related to argument '{name}') - {why}")
     };
     for (name, value, why) in [
-        ("maxmemory", "lots", "argument must be a memory value"),
+        (
+            "maxmemory",
+            "lots",
+            "argument must be a memory value: bytes, or a number with k, m, g (powers of 1000), kb, mb, gb or kib, mib, \
+             gib (of 1024)",
+        ),
         ("maxmemory-samples", "65", "argument must be between 1 and 64 inclusive"),
         ("maxmemory-samples", "x", "argument couldn't be parsed into an integer"),
         ("appendonly", "maybe", "argument must be 'yes' or 'no'"),
@@ -125,6 +130,16 @@ fn all_or_none() {
         bench.text(a, "CONFIG SET timeout 6 nosuch 1"),
         "-ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'"
     );
+    assert_eq!(
+        bench.text(a, "CONFIG SET maxmemroy 1gib"),
+        "-ERR Unknown option or number of arguments for CONFIG SET - 'maxmemroy'; is 'maxmemory' meant?"
+    );
+    for (given, bytes) in [("1gib", 1 << 30), ("2MiB", 2 << 20), ("3kib", 3 << 10), ("4g", 4_000_000_000_u64)]
+    {
+        assert_eq!(bench.text(a, &format!("CONFIG SET maxmemory {given}")), "OK", "{given}");
+        assert_eq!(bench.text(a, "CONFIG GET maxmemory"), format!("{{maxmemory:{bytes}}}"));
+    }
+    assert_eq!(bench.text(a, "CONFIG SET maxmemory 0"), "OK");
     assert_eq!(
         bench.text(a, "CONFIG SET slowlog-max-len 6 commandlog-slow-execution-max-len 7"),
         "-ERR CONFIG SET failed (possibly related to argument 'commandlog-slow-execution-max-len') - duplicate parameter"

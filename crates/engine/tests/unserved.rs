@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use support::Bench;
+use weft_engine::reply::Protocol;
 use weft_protocol::table::{COMMANDS, CommandId};
 
 fn full_name(id: CommandId) -> String {
@@ -48,7 +49,8 @@ fn what_is_not_served_has_its_reason() {
             (0..COMMANDS.len() as u16).any(|sub| CommandId(sub).spec().container.is_some_and(|of| of == id));
         match (bench.engine.serves(id) || is_container, row_of(&name)) {
             (true, None) => {}
-            (true, Some(_)) if is_container => {}
+            // HELP of a container says that there is nothing else.
+            (true, Some(_)) if is_container || id.spec().name == "HELP" => {}
             (true, Some(row)) => wrong.push(format!("{name} is served, and stands under {row}")),
             (false, None) => wrong.push(format!("{name} is not served, without a reason")),
             (false, Some(row)) => {
@@ -64,4 +66,24 @@ fn what_is_not_served_has_its_reason() {
         .extend(rows.iter().filter(|(_, why)| why.is_empty()).map(|(row, _)| format!("{row} has no reason")));
     assert!(wrong.is_empty(), "docs/compatibility.md:\n{}", wrong.join("\n"));
     println!("{count} of {} commands are not served", COMMANDS.len());
+}
+
+#[test]
+fn help_of_every_container_answers() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    let mut count = 0;
+    for id in (0..COMMANDS.len() as u16).map(CommandId) {
+        let Some(container) = id.spec().container.filter(|_| id.spec().name == "HELP") else { continue };
+        let name = container.spec().name;
+        let reply = bench.text(client, &format!("{name} HELP"));
+        count += 1;
+        if name == "CLUSTER" {
+            assert!(reply.contains("cluster support disabled"), "{name}: {reply}");
+            continue;
+        }
+        assert!(reply.contains(&format!("{name} <subcommand>")), "{name}: {reply}");
+        assert!(reply.contains("Print this help."), "{name}: {reply}");
+    }
+    assert!(count > 10, "{count}");
 }

@@ -455,7 +455,8 @@ fn a_refused_value_is_named_as_it_was_given() {
         (
             "CONFIG SET hash-max-listpack-value 18446744073709551616",
             "hash-max-listpack-value",
-            "argument must be a memory value",
+            "argument must be a memory value: bytes, or a number with k, m, g (powers of 1000), kb, mb, gb or kib, mib, \
+             gib (of 1024)",
         ),
     ] {
         let text = format!("-ERR CONFIG SET failed (possibly related to argument '{name}') - {why}");

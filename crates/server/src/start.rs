@@ -64,8 +64,12 @@ pub fn run(options: Options) -> io::Result<()> {
     }
     *engine.facts.port.write() = options.port;
     *engine.facts.listeners.write() = listeners(&options);
-    greet(&server, threads);
+    greet(&server, threads, !options.values.get("requirepass").text.is_empty());
     let result = server.run();
+    let keys: usize = (0..options.databases).map(|db| engine.keyspace.len(db as u8)).sum();
+    if keys > 0 {
+        notice!("Nothing is kept: the keys are gone with this process, {keys} of them");
+    }
     if let Some(path) = &options.pidfile {
         // It may be gone already, or never have been written.
         let _ = fs::remove_file(path);
@@ -179,18 +183,22 @@ fn address(name: &str, port: u16) -> io::Result<SocketAddr> {
     found.next().ok_or_else(|| io::Error::other("the name has no address"))
 }
 
-fn greet(server: &Server<'_>, threads: u16) {
+fn greet(server: &Server<'_>, threads: u16, password: bool) {
     notice!(
         "Weft {} on {} worker threads, process {}",
         env!("CARGO_PKG_VERSION"),
         threads,
         std::process::id()
     );
+    notice!(
+        "Keys live in memory alone: there is no log and no snapshot yet, and they are gone when Weft stops"
+    );
     for name in server.names() {
         notice!("Listening on {name} for RESP2, RESP3 and RESPB");
     }
     if let Some(port) = server.names().iter().find_map(|name| name.parse::<SocketAddr>().ok()) {
-        notice!("Try it: redis-cli -p {} set greeting hello", port.port());
+        let login = if password { " --askpass" } else { "" };
+        notice!("Try it: redis-cli -p {}{login} set greeting hello", port.port());
     }
 }
 

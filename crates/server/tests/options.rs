@@ -126,6 +126,27 @@ fn what_is_wrong_names_its_place_and_a_way_out() {
 }
 
 #[test]
+fn a_value_that_is_refused_is_none_when_a_later_one_is_taken() {
+    let folder = Folder::new("later");
+    let file = folder.file("weft.conf", "appendonly yes\nsave 900 1\nport 99999\nmaxmemory lots\n");
+    let flags = ["--appendonly", "no", "--save", "", "--port", "7000", "--maxmemory", "1gib"];
+    let options = read(&[&[file.as_str()], &flags[..]].concat(), &[("WEFT_TIMEOUT", "x")]);
+    assert!(options.unwrap_err().starts_with("WEFT_TIMEOUT: timeout x: "), "and what nobody has mended is");
+    let environment = [("WEFT_TIMEOUT", "x"), ("WEFT_APPENDONLY", "yes")];
+    let options = read(&[&[file.as_str()], &flags[..], &["--timeout", "3"]].concat(), &environment).unwrap();
+    assert_eq!((options.port, options.values.get("timeout").number), (7000, 3));
+    assert_eq!(options.values.get("maxmemory").number, 1 << 30);
+    // The other way round nothing is mended.
+    let file = folder.file("good.conf", "appendonly no\n");
+    assert!(
+        read(&[&file, "--appendonly", "yes"], &[]).unwrap_err().starts_with("--appendonly: appendonly yes: ")
+    );
+    // A name that is no directive stays one.
+    let file = folder.file("name.conf", "prot 1\n");
+    assert!(read(&[&file, "--port", "1"], &[]).unwrap_err().contains("there is no directive 'prot'"));
+}
+
+#[test]
 fn flags_take_what_their_directive_takes() {
     let options = read(
         &["--bind", "10.0.0.1", "::1", "--requirepass", "--odd", "--save", "", "--unixsocketperm", "770"],

@@ -15,6 +15,8 @@ use common::{Folder, resp, run, stderr, weft};
 struct Served {
     child: Child,
     log: BufReader<ChildStdout>,
+    /// What the log said until it listened.
+    said: String,
     socket: String,
 }
 
@@ -26,12 +28,11 @@ impl Served {
         command.arg("serve").args(words).args(["--port", "0", "--threads", "1", "--unixsocket"]).arg(&socket);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("Listening on") {
-            line.clear();
-            assert!(log.read_line(&mut line).unwrap() > 0, "the server has ended");
+        let mut said = String::new();
+        while !said.contains("Listening on") {
+            assert!(log.read_line(&mut said).unwrap() > 0, "the server has ended");
         }
-        Self { child, log, socket }
+        Self { child, log, said, socket }
     }
     /// Sends commands on a connection of their own and gives all replies, up to the end of the connection.
     fn ask(&self, commands: &[&[&str]]) -> String {
@@ -143,5 +144,141 @@ fn the_log_has_three_formats() {
         let folder = Folder::new();
         let log = Served::new(&folder, &["--log-format", format]).end();
         assert!(log.ends_with(expected), "{log}");
+    }
+}
+
+/// What Debian's redis.conf (7.0) sets, besides folders and the port.
+const DEBIAN: &str = "\
+protected-mode yes
+tcp-backlog 511
+timeout 0
+tcp-keepalive 300
+daemonize yes
+loglevel notice
+databases 16
+always-show-logo no
+set-proc-title yes
+proc-title-template \"{title} {listen-addr} {server-mode}\"
+stop-writes-on-bgsave-error yes
+rdbcompression yes
+rdbchecksum yes
+dbfilename dump.rdb
+rdb-del-sync-files no
+replica-serve-stale-data yes
+replica-read-only yes
+repl-diskless-sync yes
+repl-diskless-sync-delay 5
+repl-diskless-sync-max-replicas 0
+repl-diskless-load disabled
+repl-disable-tcp-nodelay no
+replica-priority 100
+acllog-max-len 128
+lazyfree-lazy-eviction no
+lazyfree-lazy-expire no
+lazyfree-lazy-server-del no
+replica-lazy-flush no
+lazyfree-lazy-user-del no
+lazyfree-lazy-user-flush no
+oom-score-adj no
+oom-score-adj-values 0 200 800
+disable-thp yes
+appendonly no
+appendfilename \"appendonly.aof\"
+appenddirname \"appendonlydir\"
+appendfsync everysec
+no-appendfsync-on-rewrite no
+auto-aof-rewrite-percentage 100
+auto-aof-rewrite-min-size 64mb
+aof-load-truncated yes
+aof-use-rdb-preamble yes
+aof-timestamp-enabled no
+slowlog-log-slower-than 10000
+slowlog-max-len 128
+latency-monitor-threshold 0
+notify-keyspace-events \"\"
+hash-max-listpack-entries 512
+hash-max-listpack-value 64
+list-max-listpack-size -2
+list-compress-depth 0
+set-max-intset-entries 512
+zset-max-listpack-entries 128
+zset-max-listpack-value 64
+hll-sparse-max-bytes 3000
+stream-node-max-bytes 4096
+stream-node-max-entries 100
+activerehashing yes
+client-output-buffer-limit normal 0 0 0
+client-output-buffer-limit replica 256mb 64mb 60
+client-output-buffer-limit pubsub 32mb 8mb 60
+hz 10
+dynamic-hz yes
+aof-rewrite-incremental-fsync yes
+rdb-save-incremental-fsync yes
+jemalloc-bg-thread yes
+";
+
+#[test]
+fn debians_file_starts_with_one_hint_and_nothing_is_kept() {
+    let folder = Folder::new();
+    let log_file = folder.path("log");
+    let file = folder.file("redis.conf", format!("{DEBIAN}logfile {log_file}\n").as_bytes());
+    // The log is read from the process's output: the flag wins over the file.
+    let served = Served::new(&folder, &[&file, "--logfile", ""]);
+    let before = served.said.clone();
+    let warnings: Vec<&str> = before.lines().filter(|line| line.contains(" # ")).collect();
+    assert!(
+        matches!(warnings[..], [one] if one.contains("daemonize yes: Weft stays in the foreground")),
+        "{before}"
+    );
+    assert!(before.contains("Keys live in memory alone"), "{before}");
+    served.ask(&[&["SET", "a", "1"], &["SELECT", "9"], &["SET", "b", "2"]]);
+    let after = served.end();
+    assert!(after.contains("with this process, 2 of them"), "{after}");
+    assert!(!std::path::Path::new(&log_file).exists());
+}
+
+#[test]
+fn sigterm_says_that_nothing_is_kept_and_try_it_fits_the_password() {
+    let folder = Folder::new();
+    let file = folder.file("weft.conf", b"appendonly yes\nsave 900 1\n");
+    let socket = folder.path("s");
+    let flags = ["--appendonly", "no", "--save", "", "--port", "0", "--unixsocket", &socket];
+    let mut child = weft().arg("serve").arg(&file).args(flags).stdout(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("Listening on") {
+        line.clear();
+        assert!(log.read_line(&mut line).unwrap() > 0, "the server has ended");
+    }
+    let reply = run(&["cli", "-s", &socket, "SET", "k", "v"], b"");
+    assert_eq!(reply.stdout, b"OK\n");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGTERM)
+        .unwrap();
+    let mut rest = String::new();
+    log.read_to_string(&mut rest).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(rest.contains("with this process, 1 of them"), "{rest}");
+    for (flags, wanted) in
+        [(&[][..], "redis-cli -p"), (&["--requirepass", "x"], "--askpass set greeting hello")]
+    {
+        // A port that is free now: whoever takes it meanwhile makes the start fail, and the next one is tried.
+        let said = (0..20).find_map(|_| {
+            let port =
+                std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+            let mut child = weft()
+                .args(["serve", "--bind", "127.0.0.1", "--port", &port])
+                .args(flags)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+            let said = lines.into_iter().find(|line| line.contains("Try it: "));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            said
+        });
+        assert!(said.as_ref().is_some_and(|said| said.contains(wanted)), "{said:?}");
+        assert_eq!(said.unwrap().contains("--askpass"), !flags.is_empty());
     }
 }

@@ -67,7 +67,11 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     let protected = is_allowed(engine.settings.protected_configs.load(Relaxed), context.session);
     engine.set_config(&pairs, protected).map_err(|SetError { name, why }| {
         Error::err(match why {
-            None => format!("Unknown option or number of arguments for CONFIG SET - '{name}'"),
+            None => {
+                let like = table::suggest(&name).map(|like| format!("; is '{like}' meant?"));
+                let like = like.unwrap_or_default();
+                format!("Unknown option or number of arguments for CONFIG SET - '{name}'{like}")
+            }
             Some(why) => format!("CONFIG SET failed (possibly related to argument '{name}') - {why}"),
         })
     })?;

@@ -129,7 +129,7 @@ fn parse_one(kind: Kind, word: &[u8]) -> Result<Value, Refusal> {
                 None if weft_store::parse_int(word).is_none() && is_u64(word) => {
                     return Err(format!("argument must be between {min} and {max} inclusive").into());
                 }
-                None => return Err("argument must be a memory value".into()),
+                None => return Err(format!("argument must be a memory value{UNITS}").into()),
             };
             Ok(Value::number(number))
         }
@@ -177,6 +177,10 @@ fn one_of(all: &[&str]) -> Refusal {
     format!("argument(s) must be one of the following: {}", all.join(", ")).into()
 }
 
+/// What bytes can be written as, behind the text that Valkey has.
+const UNITS: &str =
+    ": bytes, or a number with k, m, g (powers of 1000), kb, mb, gb or kib, mib, gib (of 1024)";
+
 /// Bytes with a unit: `k` and `kb` are 1000 and 1024, and so on; nothing for anything else, or beyond 63 bits.
 #[must_use]
 pub fn bytes(word: &[u8]) -> Option<i64> {
@@ -185,11 +189,11 @@ pub fn bytes(word: &[u8]) -> Option<i64> {
     let unit = match word[digits..].to_ascii_lowercase().as_slice() {
         b"" | b"b" => 1,
         b"k" => 1000,
-        b"kb" => 1 << 10,
+        b"kb" | b"kib" => 1 << 10,
         b"m" => 1_000_000,
-        b"mb" => 1 << 20,
+        b"mb" | b"mib" => 1 << 20,
         b"g" => 1_000_000_000,
-        b"gb" => 1 << 30,
+        b"gb" | b"gib" => 1 << 30,
         _ => return None,
     };
     number.checked_mul(unit)
@@ -205,7 +209,7 @@ fn memory_or_percent(word: &[u8]) -> Result<Value, Refusal> {
             Ok(Value { text: format!("{percent}%").into_bytes().into(), number: -percent })
         }
         Some(_) => Err("percentage argument must be less or equal to 100".into()),
-        None => Err("argument must be a memory or percent value".into()),
+        None => Err(format!("argument must be a memory or percent value{UNITS}").into()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Owns: reading configuration files line by line: comments, `include`, the directives that only files have. Does not
 //! own: the words of a line (`super::words`), what a directive means.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,9 @@ pub(super) struct Reader {
     pub(super) values: Values,
     pub(super) users: Vec<(String, Vec<Vec<u8>>)>,
     pub(super) warnings: Vec<String>,
+    /// Values that were refused, by their place in the table. What is set once more, by the file or a flag, has no
+    /// longer been refused.
+    refused: BTreeMap<usize, OptionsError>,
     depth: usize,
 }
 
@@ -106,11 +110,25 @@ impl Reader {
             }
             words => words,
         };
-        self.values.set(name, words).map_err(|why| {
+        let set = self.values.set(name, words).map_err(|why| {
             let value = words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
             let value = if table::DIRECTIVES[at].secret { "(hidden)" } else { &value };
             OptionsError::new(place, format!("{shown} {value}: {why}"))
-        })
+        });
+        match set {
+            Ok(()) => self.refused.remove(&at),
+            Err(error) => self.refused.insert(at, error),
+        };
+        Ok(())
+    }
+
+    /// What nobody has set to another value.
+    pub(super) fn finish(&mut self) -> Result<(), OptionsError> {
+        if self.values.get("daemonize").is_on() {
+            let text = "daemonize yes: Weft stays in the foreground, for a service manager or a '&'; 'no' says so too";
+            self.warnings.push(text.to_string());
+        }
+        self.refused.pop_first().map_or(Ok(()), |(_, error)| Err(error))
     }
 
     /// `include`: one file, or all that a pattern in the last part of the path matches, by name; none is fine then.

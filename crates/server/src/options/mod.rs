@@ -128,6 +128,7 @@ impl Options {
             config_file = (first != b"-").then(|| std::path::absolute(&path).unwrap_or(path));
         }
         flags(&mut reader, rest)?;
+        reader.finish()?;
         let Reader { values, users, warnings, .. } = reader;
         Ok(Self { config_file, users, warnings, ..Self::new(values) })
     }

@@ -11,9 +11,7 @@ const SIGNAL: &[&str] = &["default", "save", "nosave", "now", "force", "safe", "
 
 pub(super) const LIST: &[Directive] = &[
     // The process.
-    switch("daemonize", "no")
-        .at_start()
-        .only(&["no"], "start Weft from a service manager, or in the shell with '&'"),
+    switch("daemonize", "no").at_start(),
     word("supervised", &["upstart", "systemd", "auto", "no"], "no")
         .at_start()
         .only(&["no", "auto"], "use a unit with Type=exec"),
