@@ -45,6 +45,10 @@ pub struct Limits {
     pub queue_bytes: usize,
     /// Replies and pushes not yet sent, for each channel.
     pub output_bytes: usize,
+    /// Bytes that wait behind blocked requests, for all channels of a connection.
+    pub connection_queue_bytes: usize,
+    /// Replies and pushes not yet sent, for all channels of a connection.
+    pub connection_output_bytes: usize,
     /// A frame in either direction.
     pub frame_bytes: u32,
     /// Arguments of the argument form.
@@ -70,6 +74,8 @@ impl Limits {
             unauthenticated_channels: settings.respb_unauthenticated_channels_max.load(Relaxed),
             queue_bytes: settings.respb_queue_bytes_max.load(Relaxed),
             output_bytes: settings.respb_output_bytes_max.load(Relaxed),
+            connection_queue_bytes: settings.respb_connection_queue_bytes_max.load(Relaxed),
+            connection_output_bytes: settings.respb_connection_output_bytes_max.load(Relaxed),
             frame_bytes: u32::try_from(frame_bytes).unwrap_or(u32::MAX),
             arguments: i32::MAX as u32,
             argument_bytes: u32::try_from(argument_bytes).unwrap_or(u32::MAX),
@@ -80,12 +86,14 @@ impl Limits {
     }
     /// Names and values, as HELLO announces them.
     #[must_use]
-    pub fn list(&self) -> [(&'static str, u64); 10] {
+    pub fn list(&self) -> [(&'static str, u64); 12] {
         [
             ("channels", self.channels.into()),
             ("unauthenticated_channels", self.unauthenticated_channels.into()),
             ("queue_bytes", self.queue_bytes as u64),
             ("output_bytes", self.output_bytes as u64),
+            ("connection_queue_bytes", self.connection_queue_bytes as u64),
+            ("connection_output_bytes", self.connection_output_bytes as u64),
             ("frame_bytes", self.frame_bytes.into()),
             ("arguments", self.arguments.into()),
             ("argument_bytes", self.argument_bytes.into()),

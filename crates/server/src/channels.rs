@@ -31,16 +31,37 @@ use crate::client::{Client, Held};
 use crate::connection::Stop;
 use crate::limits::UNAUTHENTICATED;
 
-/// Codes of CLOSE (spec section 8.3).
-pub(crate) mod close {
-    pub(crate) const DONE: u16 = 0;
-    pub(crate) const QUEUE: u16 = 1;
-    pub(crate) const OUTPUT: u16 = 2;
-    pub(crate) const KILLED: u16 = 4;
-    pub(crate) const CHANNELS: u16 = 5;
-    pub(crate) const SHUTDOWN: u16 = 6;
-    pub(crate) const USER: u16 = 7;
+/// Why the server closes a channel (spec section 8.3).
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Reason {
+    pub(crate) code: u16,
+    pub(crate) text: &'static str,
 }
+
+/// The reasons.
+pub(crate) mod close {
+    use super::Reason;
+
+    const fn reason(code: u16, text: &'static str) -> Reason {
+        Reason { code, text }
+    }
+    pub(crate) static DONE: Reason = reason(0, "");
+    pub(crate) static QUEUE: Reason = reason(1, "the channel's queue is full (queue_bytes)");
+    pub(crate) static CONNECTION_QUEUE: Reason =
+        reason(1, "the queues of the connection's channels are full (connection_queue_bytes)");
+    pub(crate) static OUTPUT: Reason = reason(2, "the channel's output limit was exceeded (output_bytes)");
+    pub(crate) static CONNECTION_OUTPUT: Reason =
+        reason(2, "the channels of the connection owe too much (connection_output_bytes)");
+    pub(crate) static CLASS_OUTPUT: Reason =
+        reason(2, "the output limit of the channel's class was exceeded (client-output-buffer-limit)");
+    pub(crate) static KILLED: Reason = reason(4, "killed");
+    pub(crate) static CHANNELS: Reason = reason(5, "too many channels on this connection (channels)");
+    pub(crate) static SHUTDOWN: Reason = reason(6, "the server shuts down");
+    pub(crate) static USER: Reason = reason(7, "the user was removed or disabled");
+}
+
+/// A channel that has gone past a limit, and which.
+pub(crate) type Full = (u16, &'static Reason);
 
 /// Limits of RESPB connections (spec section 10).
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +70,8 @@ pub(crate) struct RespbLimits {
     pub(crate) unauthenticated_channels: u32,
     pub(crate) queue_bytes: usize,
     pub(crate) output_bytes: usize,
+    pub(crate) connection_queue_bytes: usize,
+    pub(crate) connection_output_bytes: usize,
     /// Of the decoder, once somebody has authenticated.
     pub(crate) decoder: Limits,
 }
@@ -61,6 +84,8 @@ impl RespbLimits {
             unauthenticated_channels: settings.respb_unauthenticated_channels_max.load(Relaxed),
             queue_bytes: settings.respb_queue_bytes_max.load(Relaxed),
             output_bytes: settings.respb_output_bytes_max.load(Relaxed),
+            connection_queue_bytes: settings.respb_connection_queue_bytes_max.load(Relaxed),
+            connection_output_bytes: settings.respb_connection_output_bytes_max.load(Relaxed),
             decoder: Limits {
                 argument_bytes_max: u32_of(&settings.string_bytes_max),
                 frame_bytes_max: u32_of(&settings.respb_frame_bytes_max),
@@ -125,12 +150,15 @@ pub(crate) struct Channels {
     /// What the client can (HELLO's CAPS) stands here.
     connection: Arc<ConnectionInfo>,
     pub(crate) pending: Option<Pending>,
-    /// Channels with requests that wait to run.
+    /// Channels with requests that wait to run, and the memory of all those.
     held: BTreeSet<u16>,
+    held_bytes: usize,
+    /// The channel whose requests, held by CLIENT PAUSE, are as many as may be: nothing is decoded before some run.
+    held_back_by: Option<u16>,
     /// Channels with frames that could be sent if there were room, in turn.
     turns: Turns,
-    /// Bytes that the channels' frames take which wait to be sent.
-    pub(crate) queued_bytes: usize,
+    /// Memory of the frames that wait to be sent, of all channels.
+    queued_bytes: usize,
     pub(crate) limits: RespbLimits,
     /// The channel that was lent to the executor last, and where the output ended then.
     lent: Option<Lent>,
@@ -163,6 +191,8 @@ impl Channels {
             connection,
             pending: None,
             held: BTreeSet::new(),
+            held_bytes: 0,
+            held_back_by: None,
             turns: Turns::default(),
             queued_bytes: 0,
             limits: limits_of,
@@ -418,6 +448,7 @@ impl Channels {
             self.queued_bytes -= flow.bytes();
             self.turns.leave(flow.turn);
         }
+        self.held_bytes -= open.client.held_bytes();
         self.held.remove(&channel);
         if self.lent.is_some_and(|lent| lent.channel == channel) {
             self.lent = None;
@@ -429,19 +460,31 @@ impl Channels {
         matches!(self.table.get(channel), Some(Place::Closing))
     }
 
-    /// Keeps a request behind one that waits. `false` when the channel's queue is full.
-    pub(crate) fn postpone(&mut self, channel: u16, postponed: Postponed) -> bool {
-        let queue_bytes = self.limits.queue_bytes;
-        let Some(open) = self.get_mut(channel) else { return true };
-        open.client.hold(postponed);
-        let fits = open.client.held_bytes() <= queue_bytes;
+    /// Keeps a request behind one that waits, or that CLIENT PAUSE holds. Gives the limit where there is no room for
+    /// what waits. What a pause holds is not the client's doing: there the connection is held back.
+    pub(crate) fn postpone(&mut self, channel: u16, postponed: Postponed) -> Option<&'static Reason> {
+        let Some(Place::Open(open)) = self.table.get_mut(channel) else { return None };
+        self.held_bytes += open.client.hold(postponed);
         self.held.insert(channel);
-        fits
+        let full = if open.client.held_bytes() > self.limits.queue_bytes {
+            &close::QUEUE
+        } else if self.held_bytes > self.limits.connection_queue_bytes {
+            &close::CONNECTION_QUEUE
+        } else {
+            return None;
+        };
+        if open.client.session.is_waiting() {
+            return Some(full);
+        }
+        self.held_back_by = Some(channel);
+        None
     }
     /// The next request that waited on a channel and may run.
     pub(crate) fn next_held(&mut self, channel: u16) -> Option<Held> {
-        let open = self.get_mut(channel)?;
+        let Some(Place::Open(open)) = self.table.get_mut(channel) else { return None };
+        let before = open.client.held_bytes();
         let held = open.client.next_held();
+        self.held_bytes -= before - open.client.held_bytes();
         if !open.client.is_held() {
             self.held.remove(&channel);
         }
@@ -449,9 +492,26 @@ impl Channels {
     }
     /// Puts a request back that could not run yet.
     pub(crate) fn hold_again(&mut self, channel: u16, held: Held) {
-        let Some(open) = self.get_mut(channel) else { return };
-        open.client.hold_again(held);
+        let Some(Place::Open(open)) = self.table.get_mut(channel) else { return };
+        self.held_bytes += open.client.hold_again(held);
         self.held.insert(channel);
+    }
+    /// Memory of all requests that wait to run.
+    #[cfg(test)]
+    pub(crate) const fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+    /// Whether nothing is decoded for now.
+    pub(crate) const fn is_held_back(&self) -> bool {
+        self.held_back_by.is_some()
+    }
+    /// Requests have run that waited, or their channel is gone: whether decoding may go on that could not.
+    pub(crate) fn end_hold(&mut self) -> bool {
+        let Some(channel) = self.held_back_by else { return false };
+        let held = self.get(channel).map_or(0, |open| open.client.held_bytes());
+        let has_room =
+            held <= self.limits.queue_bytes && self.held_bytes <= self.limits.connection_queue_bytes;
+        self.held_back_by.take_if(|_| has_room).is_some()
     }
 
     /// Cancels request `sequence` of a channel: marks it if it waits in the queue. Says whether it is the one that

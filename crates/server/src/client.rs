@@ -43,18 +43,22 @@ impl Client {
         Self { session, alarm: Alarm::default(), held: None }
     }
 
-    /// Keeps a request: no other one of the client runs before it.
-    pub(crate) fn hold(&mut self, postponed: Postponed) {
+    /// Keeps a request: no other one of the client runs before it. Gives the memory that it takes.
+    pub(crate) fn hold(&mut self, postponed: Postponed) -> usize {
         let held = Held { postponed, cancelled: false };
         let queue = self.held.get_or_insert_default();
-        queue.bytes += held.bytes();
+        let bytes = held.bytes();
+        queue.bytes += bytes;
         queue.requests.push_back(held);
+        bytes
     }
     /// Puts a request back that could not run yet.
-    pub(crate) fn hold_again(&mut self, held: Held) {
+    pub(crate) fn hold_again(&mut self, held: Held) -> usize {
         let queue = self.held.get_or_insert_default();
-        queue.bytes += held.bytes();
+        let bytes = held.bytes();
+        queue.bytes += bytes;
         queue.requests.push_front(held);
+        bytes
     }
     /// Takes the next request that may run.
     pub(crate) fn next_held(&mut self) -> Option<Held> {

@@ -292,8 +292,8 @@ impl Connection {
         self.life == Life::Open
             && match &self.peer {
                 Peer::Resp(single) => !single.client.session.is_waiting() && !single.client.is_held(),
-                // What a channel must not run yet waits in its own queue.
-                Peer::Respb(_) => true,
+                // What a channel must not run yet waits in its own queue, unless a pause has filled those.
+                Peer::Respb(channels) => !channels.is_held_back(),
             }
     }
 }

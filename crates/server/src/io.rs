@@ -6,7 +6,7 @@ use weft_engine::reply::{Output, OutputPlace};
 use weft_engine::session::Session;
 use weft_engine::{Host, Lent, Postponed};
 
-use crate::channels::{Channels, close};
+use crate::channels::{Channels, Full};
 use crate::connection::{Connection, Life, Peer, Source};
 use crate::limits::{ARENA_BYTES, SPARE_OUTPUT_BYTES_MAX, SPARE_OUTPUTS_MAX};
 use crate::timers::{About, Timer, Timers};
@@ -16,10 +16,8 @@ use crate::timers::{About, Timer, Timers};
 pub(crate) enum Aftermath {
     /// Look at the session.
     Ran(u32, u16),
-    /// A channel's queue is full.
-    QueueFull(u32, u16),
-    /// A channel's output limit is exceeded.
-    OutputFull(u32, u16),
+    /// A channel has gone past a limit.
+    Full(u32, Full),
     /// A request waits for the end of CLIENT PAUSE.
     Paused(u32, u16, u64),
     /// A client waits no more: what it has sent meanwhile is to run.
@@ -167,7 +165,7 @@ impl Host for Io {
             }
             Peer::Respb(channels) => {
                 if let Some(full) = channels.lend(channel, output) {
-                    self.aftermath.push_back(Aftermath::OutputFull(index, full));
+                    self.aftermath.push_back(Aftermath::Full(index, full));
                 }
                 let shared_bytes = channels.shared_bytes(channel, output);
                 let session = &mut channels.get_mut(channel)?.client.session;
@@ -191,10 +189,12 @@ impl Host for Io {
             self.aftermath.push_back(Aftermath::Paused(index, channel, request.until_ms));
         }
         match &mut connection.peer {
-            Peer::Resp(single) => single.client.hold(request),
+            Peer::Resp(single) => {
+                single.client.hold(request);
+            }
             Peer::Respb(channels) => {
-                if !channels.postpone(channel, request) {
-                    self.aftermath.push_back(Aftermath::QueueFull(index, channel));
+                if let Some(reason) = channels.postpone(channel, request) {
+                    self.aftermath.push_back(Aftermath::Full(index, (channel, reason)));
                 }
             }
         }
@@ -202,18 +202,5 @@ impl Host for Io {
 
     fn ran(&mut self, index: u32, channel: u16) {
         self.aftermath.push_back(Aftermath::Ran(index, channel));
-    }
-}
-
-/// The code and reason of a CLOSE that the server sends.
-pub(crate) fn reason(code: u16) -> &'static str {
-    match code {
-        close::QUEUE => "the channel's queue is full (queue_bytes)",
-        close::OUTPUT => "the channel's output limit was exceeded (output_bytes)",
-        close::KILLED => "killed",
-        close::CHANNELS => "too many channels on this connection (channels)",
-        close::SHUTDOWN => "the server shuts down",
-        close::USER => "the user was removed or disabled",
-        _ => "",
     }
 }

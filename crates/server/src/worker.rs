@@ -363,7 +363,7 @@ impl<'e> Worker<'e> {
             }
         } else {
             self.poll.await_room(u64::from(index));
-            if self.exceeds_output(index, unsent) {
+            if self.exceeds_output(index) {
                 self.engine.stats.output_limit_closed.fetch_add(1, Relaxed);
                 failed = true;
             }

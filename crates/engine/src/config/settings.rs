@@ -127,6 +127,8 @@ settings! {
     output_pubsub_soft_bytes: AtomicUsize = 8 << 20,
     /// `client-output-buffer-limit pubsub`: how long.
     output_pubsub_soft_s: AtomicU32 = 60,
+    /// `migrate-bytes`: what MIGRATE has looked up and not yet sent, of all clients.
+    migrate_bytes_max: AtomicUsize = 256 << 20,
     /// `shutdown-timeout`, seconds: how long clients get to read what is sent to them.
     shutdown_timeout_s: AtomicU32 = 10,
 
@@ -140,6 +142,10 @@ settings! {
     respb_queue_bytes_max: AtomicUsize = 1 << 20,
     /// `respb-output-bytes`: replies and pushes not yet sent, for each channel.
     respb_output_bytes_max: AtomicUsize = 256 << 20,
+    /// `respb-connection-queue-bytes`: the same as `respb-queue-bytes`, for all channels of a connection.
+    respb_connection_queue_bytes_max: AtomicUsize = 16 << 20,
+    /// `respb-connection-output-bytes`: the same as `respb-output-bytes`, for all channels of a connection.
+    respb_connection_output_bytes_max: AtomicUsize = 512 << 20,
     /// `respb-frame-bytes`: a frame in either direction.
     respb_frame_bytes_max: AtomicUsize = 1 << 30,
 

@@ -7,8 +7,11 @@ use weft_protocol::respb::Control;
 use weft_protocol::respb::frame::LONG_HEADER_LEN;
 
 use super::turns::Turn;
-use super::{Channels, Lent, Place};
+use super::{Channels, Full, Lent, Place, close};
 use crate::limits::{FRAGMENT_BYTES, SHARED_OUTPUT_BYTES_MAX};
+
+/// What a frame takes that waits, beside its bytes: its place in the queue and its allocation's head.
+const FRAME_BYTES: usize = size_of::<Output>() + 16;
 
 /// A channel's output that does not go straight to the socket.
 #[derive(Default)]
@@ -18,13 +21,16 @@ pub(crate) struct Flow {
     frames: VecDeque<Output>,
     /// Bytes of the first frame that have been sent in slices.
     sliced: usize,
+    /// Memory that they take, but for what has been sent of the first.
     bytes: usize,
+    /// When they were first seen to be above the soft limit of its class; 0 for not.
+    pub(crate) over_soft_ms: u64,
     /// Its place among those that could send.
     pub(super) turn: Turn,
 }
 
 impl Flow {
-    /// Bytes that wait.
+    /// Memory of what waits.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -43,7 +49,7 @@ impl Channels {
     /// Before a request runs: its channel, and where its reply will begin. Gives the channel of the request before if
     /// its output limit is exceeded.
     #[inline]
-    pub(crate) fn lend(&mut self, channel: u16, output: &mut Output) -> Option<u16> {
+    pub(crate) fn lend(&mut self, channel: u16, output: &mut Output) -> Option<Full> {
         let full = self.settle(output);
         self.lent = Some(Lent { channel, from: output.end() });
         full
@@ -65,7 +71,7 @@ impl Channels {
 
     /// After a request has run: looks at what it wrote. Gives the channel if its output limit is exceeded.
     #[inline]
-    pub(crate) fn settle(&mut self, output: &mut Output) -> Option<u16> {
+    pub(crate) fn settle(&mut self, output: &mut Output) -> Option<Full> {
         let lent = self.lent.take()?;
         let written = output.len() - lent.from.len;
         let plain = self.get(lent.channel).is_none_or(|open| open.flow.is_none());
@@ -77,7 +83,7 @@ impl Channels {
     }
 
     #[cold]
-    fn settle_slowly(&mut self, lent: Lent, written: usize, output: &mut Output) -> Option<u16> {
+    fn settle_slowly(&mut self, lent: Lent, written: usize, output: &mut Output) -> Option<Full> {
         let (fragments, limit) = (self.fragments(), self.limits.output_bytes);
         let lags = lent.from.len > SHARED_OUTPUT_BYTES_MAX;
         let open = self.get_mut(lent.channel)?;
@@ -88,12 +94,16 @@ impl Channels {
             open.flow.take_if(|flow| flow.credit.is_none());
             return None;
         }
-        flow.bytes += written;
+        flow.bytes += written + FRAME_BYTES;
         let bytes = flow.bytes;
         flow.frames.push_back(output.split_off(lent.from.bytes, lent.from.pins));
-        self.queued_bytes += written;
+        self.queued_bytes += written + FRAME_BYTES;
         self.take_turn(lent.channel);
-        (bytes > limit).then_some(lent.channel)
+        if bytes > limit {
+            return Some((lent.channel, &close::OUTPUT));
+        }
+        let is_over = self.queued_bytes > self.limits.connection_output_bytes;
+        is_over.then_some((lent.channel, &close::CONNECTION_OUTPUT))
     }
 
     /// A channel queues up if it has something to send and may.
@@ -103,6 +113,11 @@ impl Channels {
         if !flow.frames.is_empty() && flow.may_send() {
             self.turns.join(&mut flow.turn, channel);
         }
+    }
+
+    /// Memory of the frames that wait to be sent, of all channels.
+    pub(crate) const fn queued_bytes(&self) -> usize {
+        self.queued_bytes
     }
 
     /// WINDOW: more credit.
@@ -140,16 +155,16 @@ impl Channels {
 }
 
 impl Flow {
-    /// Puts the first frame, or the next slice of it, into the output; gives how many of its bytes that were.
+    /// Puts the first frame, or the next slice of it, into the output; gives how much memory less what waits takes.
     fn next(&mut self, channel: u16, fragments: bool, output: &mut Output) -> usize {
         let Some(frame) = self.frames.front() else { return 0 };
         let len = frame.len();
         if !fragments || len <= FRAGMENT_BYTES {
-            self.bytes -= len;
+            self.bytes -= len + FRAME_BYTES;
             if let Some(frame) = self.frames.pop_front() {
                 output.append(frame);
             }
-            return len;
+            return len + FRAME_BYTES;
         }
         let take = (len - self.sliced).min(FRAGMENT_BYTES);
         let last = self.sliced + take == len;
@@ -160,12 +175,14 @@ impl Flow {
         output.bytes[head + 4..head + 8].copy_from_slice(&(take as u32 + 1).to_be_bytes());
         copy_range(frame, self.sliced, take, &mut output.bytes);
         self.sliced += take;
-        self.bytes -= take;
+        let mut gone = take;
         if last {
             self.sliced = 0;
             self.frames.pop_front();
+            gone += FRAME_BYTES;
         }
-        take
+        self.bytes -= gone;
+        gone
     }
 }
 

@@ -7,6 +7,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use weft_engine::blocking::End;
+use weft_engine::config::Settings;
 use weft_engine::error::ErrorCode;
 use weft_engine::mailbox::Address;
 use weft_engine::reply::{Protocol, ReplySink, Wire};
@@ -14,10 +15,10 @@ use weft_engine::session::{Session, Then};
 use weft_protocol::respb::Control;
 
 use super::Worker;
-use crate::channels::{Channels, Pending, close};
+use crate::channels::{Channels, Pending, Reason, close};
 use crate::client::Held;
 use crate::connection::{Life, Peer};
-use crate::io::{Aftermath, reason};
+use crate::io::Aftermath;
 use crate::limits::UNAUTHENTICATED_OUTPUT_BYTES_MAX;
 use crate::timers::About;
 
@@ -30,8 +31,7 @@ impl Worker<'_> {
         while let Some(aftermath) = self.io.aftermath.pop_front() {
             match aftermath {
                 Aftermath::Ran(index, channel) => self.ran(index, channel),
-                Aftermath::QueueFull(index, channel) => self.close_channel(index, channel, close::QUEUE),
-                Aftermath::OutputFull(index, channel) => self.close_channel(index, channel, close::OUTPUT),
+                Aftermath::Full(index, (channel, reason)) => self.close_channel(index, channel, reason),
                 Aftermath::Paused(index, channel, until_ms) => self.io.set_alarm(index, channel, until_ms),
                 Aftermath::Resume(index, channel) => self.resume(index, channel),
             }
@@ -46,7 +46,7 @@ impl Worker<'_> {
         self.io.set_alarm(index, channel, deadline_ms.unwrap_or(0));
         match then {
             Then::GoOn => {}
-            Then::Close if respb && channel != 0 => self.close_channel(index, channel, close::DONE),
+            Then::Close if respb && channel != 0 => self.close_channel(index, channel, &close::DONE),
             Then::Close => self.close_after_output(index),
             Then::SwitchToRespb => self.switch_to_respb(index, false),
             Then::Shutdown => crate::signals::request_stop(),
@@ -127,11 +127,16 @@ impl Worker<'_> {
     /// A connection's clients wait no more: its input is taken again, and what it has kept of it is decoded.
     fn go_on(&mut self, index: u32) {
         let Some(connection) = self.io.get(index) else { return };
-        if !connection.may_go_on() {
+        // A RESPB connection that is not held back decodes whatever its channels wait for: it has kept a part of a
+        // frame at most.
+        let was_held = match &mut connection.peer {
+            Peer::Resp(_) => true,
+            Peer::Respb(channels) => channels.end_hold(),
+        };
+        if !was_held || !connection.may_go_on() {
             return;
         }
-        // A RESPB connection decodes whatever its channels wait for: it has kept a part of a frame at most.
-        if matches!(connection.peer, Peer::Resp(_)) && !connection.pending.is_empty() {
+        if !connection.pending.is_empty() {
             self.io.put_off(index);
         }
         self.set_reading(index, true);
@@ -148,7 +153,9 @@ impl Worker<'_> {
     fn hold_again(&mut self, index: u32, channel: u16, held: Held) {
         let Some(connection) = self.io.get(index) else { return };
         match &mut connection.peer {
-            Peer::Resp(single) => single.client.hold_again(held),
+            Peer::Resp(single) => {
+                single.client.hold_again(held);
+            }
             Peer::Respb(channels) => channels.hold_again(channel, held),
         }
     }
@@ -157,7 +164,7 @@ impl Worker<'_> {
     pub(super) fn lend(&mut self, index: u32, channel: u16) {
         let Some((channels, output)) = self.io.channels(index) else { return };
         if let Some(full) = channels.lend(channel, output) {
-            self.io.aftermath.push_back(Aftermath::OutputFull(index, full));
+            self.io.aftermath.push_back(Aftermath::Full(index, full));
         }
     }
 
@@ -165,7 +172,7 @@ impl Worker<'_> {
     pub(super) fn settle(&mut self, index: u32) {
         let Some((channels, output)) = self.io.channels(index) else { return };
         if let Some(full) = channels.settle(output) {
-            self.io.aftermath.push_back(Aftermath::OutputFull(index, full));
+            self.io.aftermath.push_back(Aftermath::Full(index, full));
         }
     }
 
@@ -177,7 +184,7 @@ impl Worker<'_> {
         let Some(pending) = channels.pending.take() else { return };
         match pending {
             Pending::Open(channel) => self.open_channel(index, channel),
-            Pending::TooMany(channel) => self.send_close(index, channel, close::CHANNELS),
+            Pending::TooMany(channel) => self.send_close(index, channel, &close::CHANNELS),
             Pending::Close(channel) => self.closed_by_client(index, channel),
             Pending::Window(channel, more) => {
                 channels.window(channel, more);
@@ -216,7 +223,7 @@ impl Worker<'_> {
         if channel == 0 {
             self.open_again(index);
         }
-        self.send_close(index, channel, close::DONE);
+        self.send_close(index, channel, &close::DONE);
     }
 
     /// Takes a channel out of its connection, in one way or the other, and its time with it.
@@ -227,7 +234,12 @@ impl Worker<'_> {
         take: impl FnOnce(&mut Channels, u16) -> Option<Session>,
     ) -> Option<Session> {
         self.io.set_alarm(index, channel, 0);
-        take(self.io.channels(index)?.0, channel)
+        let channels = self.io.channels(index)?.0;
+        let session = take(channels, channel);
+        if channels.is_held_back() {
+            self.io.aftermath.push_back(Aftermath::Resume(index, channel));
+        }
+        session
     }
 
     /// Channel 0 starts anew with the default user.
@@ -242,19 +254,20 @@ impl Worker<'_> {
     }
 
     /// The server closes a channel; channel 0 is the connection.
-    pub(super) fn close_channel(&mut self, index: u32, channel: u16, code: u16) {
+    pub(super) fn close_channel(&mut self, index: u32, channel: u16, reason: &Reason) {
         let Some(session) = self.take_channel(index, channel, Channels::start_closing) else { return };
         self.executor.disconnect(session);
-        self.send_close(index, channel, code);
+        self.send_close(index, channel, reason);
         if channel == 0 {
             self.close_after_output(index);
         }
     }
 
-    pub(super) fn send_close(&mut self, index: u32, channel: u16, code: u16) {
+    pub(super) fn send_close(&mut self, index: u32, channel: u16, reason: &Reason) {
         self.io.touch(index);
         if let Some((_, output)) = self.io.channels(index) {
-            Control::Close { code, reason: reason(code).as_bytes() }.encode(channel, &mut output.bytes);
+            let Reason { code, text } = *reason;
+            Control::Close { code, reason: text.as_bytes() }.encode(channel, &mut output.bytes);
         }
     }
 
@@ -265,43 +278,76 @@ impl Worker<'_> {
             None => Vec::new(),
         };
         for channel in numbers {
-            self.send_close(index, channel, close::SHUTDOWN);
+            self.send_close(index, channel, &close::SHUTDOWN);
         }
         self.close_after_output(index);
     }
 
-    /// Whether a connection's unsent output is over the limit of its class.
-    pub(super) fn exceeds_output(&mut self, index: u32, unsent: usize) -> bool {
+    /// Whether what a connection owes is over a limit: of one that has not authenticated, or of its class. What its
+    /// channels' frames take that wait to be sent counts.
+    pub(super) fn exceeds_output(&mut self, index: u32) -> bool {
         let settings = &self.engine.settings;
         let now_ms = self.now_ms;
         let Some(connection) = self.io.get(index) else { return false };
-        let subscriber = match &connection.peer {
-            Peer::Resp(single) => single.client.session.subscriptions.is_some(),
-            Peer::Respb(_) => false,
+        let (owed, subscriber) = match &connection.peer {
+            Peer::Resp(single) => (connection.unsent(), single.client.session.subscriptions.is_some()),
+            // A channel has a class of its own.
+            Peer::Respb(channels) => (connection.unsent() + channels.queued_bytes(), false),
         };
         if !connection.is_authenticated()
             && settings.auth_required.load(Relaxed)
-            && unsent > UNAUTHENTICATED_OUTPUT_BYTES_MAX
+            && owed > UNAUTHENTICATED_OUTPUT_BYTES_MAX
         {
             return true;
         }
-        let (hard_bytes, soft_bytes, soft_s) = if subscriber {
+        OutputLimits::of(settings, subscriber).exceeded(owed, now_ms, &mut connection.over_soft_ms)
+    }
+
+    /// Whether a channel's frames that wait to be sent are over the limit of its class. Its own limit, and the
+    /// connection's, are looked at when a frame comes to wait.
+    pub(super) fn channel_exceeds_output(&mut self, index: u32, channel: u16) -> bool {
+        let settings = &self.engine.settings;
+        let now_ms = self.now_ms;
+        let Some(open) = self.io.channels(index).and_then(|(channels, _)| channels.get_mut(channel)) else {
+            return false;
+        };
+        let limits = OutputLimits::of(settings, open.client.session.subscriptions.is_some());
+        let Some(flow) = &mut open.flow else { return false };
+        limits.exceeded(flow.bytes(), now_ms, &mut flow.over_soft_ms)
+    }
+}
+
+/// `client-output-buffer-limit` of a class.
+struct OutputLimits {
+    hard_bytes: usize,
+    soft_bytes: usize,
+    soft_s: u32,
+}
+
+impl OutputLimits {
+    fn of(settings: &Settings, subscriber: bool) -> Self {
+        let (hard, soft, soft_s) = if subscriber {
             let (hard, soft) = (&settings.output_pubsub_hard_bytes, &settings.output_pubsub_soft_bytes);
-            (hard.load(Relaxed), soft.load(Relaxed), settings.output_pubsub_soft_s.load(Relaxed))
+            (hard, soft, &settings.output_pubsub_soft_s)
         } else {
             let (hard, soft) = (&settings.output_normal_hard_bytes, &settings.output_normal_soft_bytes);
-            (hard.load(Relaxed), soft.load(Relaxed), settings.output_normal_soft_s.load(Relaxed))
+            (hard, soft, &settings.output_normal_soft_s)
         };
-        if hard_bytes > 0 && unsent > hard_bytes {
+        Self { hard_bytes: hard.load(Relaxed), soft_bytes: soft.load(Relaxed), soft_s: soft_s.load(Relaxed) }
+    }
+
+    /// Whether so many bytes are too many. `over_soft_ms`: when they were first seen above the soft limit, 0 for not.
+    fn exceeded(&self, bytes: usize, now_ms: u64, over_soft_ms: &mut u64) -> bool {
+        if self.hard_bytes > 0 && bytes > self.hard_bytes {
             return true;
         }
-        if soft_bytes == 0 || unsent <= soft_bytes {
-            connection.over_soft_ms = 0;
+        if self.soft_bytes == 0 || bytes <= self.soft_bytes {
+            *over_soft_ms = 0;
             return false;
         }
-        if connection.over_soft_ms == 0 {
-            connection.over_soft_ms = now_ms;
+        if *over_soft_ms == 0 {
+            *over_soft_ms = now_ms;
         }
-        now_ms.saturating_sub(connection.over_soft_ms) > u64::from(soft_s) * 1000
+        now_ms.saturating_sub(*over_soft_ms) > u64::from(self.soft_s) * 1000
     }
 }

@@ -64,9 +64,10 @@ impl Worker<'_> {
             push.write(&mut ReplySink::new(output, session.wire));
         }
         self.settle(index);
-        let unsent = self.io.get(index).map_or(0, |connection| connection.unsent());
-        if self.exceeds_output(index, unsent) {
+        if self.exceeds_output(index) {
             self.io.kill(index);
+        } else if self.channel_exceeds_output(index, channel) {
+            self.close_channel(index, channel, &close::CLASS_OUTPUT);
         }
     }
 
@@ -77,12 +78,12 @@ impl Worker<'_> {
             .client(index, channel)
             .is_some_and(|(session, _)| session.wire.protocol == Protocol::Respb);
         if respb {
-            let code = match kill {
-                Kill::Command => close::KILLED,
-                Kill::User => close::USER,
-                Kill::Output => close::OUTPUT,
+            let reason = match kill {
+                Kill::Command => &close::KILLED,
+                Kill::User => &close::USER,
+                Kill::Output => &close::OUTPUT,
             };
-            self.close_channel(index, channel, code);
+            self.close_channel(index, channel, reason);
         } else {
             // A client that killed itself has a reply to get first.
             self.close_after_output(index);

@@ -176,3 +176,144 @@ fn all_that_have_not_authenticated_keep_no_more_than_a_limit() {
     alone.tick();
     assert_eq!(alone.clients(), CLIENTS + 1);
 }
+
+/// A command as an ARGV frame.
+fn argv(channel: u16, words: &[&[u8]]) -> Vec<u8> {
+    let payload: Vec<u8> =
+        words.iter().flat_map(|word| [&(word.len() as u32).to_be_bytes()[..], word].concat()).collect();
+    let head = [&0xF001_u16.to_be_bytes()[..], &channel.to_be_bytes(), &(payload.len() as u32).to_be_bytes()];
+    [&head.concat()[..], &payload].concat()
+}
+
+/// The channels of the only connection.
+fn channels(alone: &mut Alone) -> &mut crate::channels::Channels {
+    alone.worker.io.channels(0).expect("there is a RESPB connection").0
+}
+
+fn sends(alone: &mut Alone, client: &mut UnixStream, bytes: &[u8]) {
+    client.write_all(bytes).expect("it fits into the socket");
+    (0..4).for_each(|_| alone.tick());
+}
+
+/// What has come, as far as it is there.
+fn received(client: &mut UnixStream) -> Vec<u8> {
+    client.set_nonblocking(true).expect("it can be set");
+    let mut bytes = Vec::new();
+    // It ends with an error: there is no more.
+    let _ = client.read_to_end(&mut bytes);
+    client.set_nonblocking(false).expect("it can be set");
+    bytes
+}
+
+const LIMIT_BYTES: usize = 100_000;
+
+#[test]
+fn channels_together_queue_no_more_than_a_limit() {
+    let mut alone = Alone::new();
+    let limit = LIMIT_BYTES.to_string();
+    alone
+        .engine
+        .set_config(&[(b"respb-connection-queue-bytes", limit.as_bytes())], false)
+        .expect("it is one");
+    let mut client = alone.connect();
+    let set = |channel| argv(channel, &[b"SET", b"k", &[b'v'; 10_000]]);
+    for channel in 1..=20 {
+        sends(&mut alone, &mut client, &argv(channel, &[b"BLPOP", b"nothing", b"0"]));
+    }
+    let mut queued = 0;
+    for channel in 1..=20 {
+        assert!(received(&mut client).is_empty(), "channel {channel} came after {queued} bytes");
+        sends(&mut alone, &mut client, &set(channel));
+        let now = channels(&mut alone).held_bytes();
+        if now <= queued {
+            break;
+        }
+        queued = now;
+        assert!(queued <= LIMIT_BYTES);
+    }
+    // The one that went past it is closed, with the reason, and what it had is gone; the others stay.
+    assert!(queued > LIMIT_BYTES - 11_000, "{queued}");
+    let close = received(&mut client);
+    assert_eq!(close[..4], [0xFF, 0x01, 0, (queued / 10_000) as u8 + 1]);
+    assert_eq!(close[8..10], [0, 1]);
+    assert!(close.ends_with(b"(connection_queue_bytes)"), "{}", String::from_utf8_lossy(&close[10..]));
+    assert_eq!(alone.clients(), 20);
+}
+
+#[test]
+fn what_a_pause_holds_holds_the_connection_back_and_closes_nothing() {
+    let mut alone = Alone::new();
+    let limit = LIMIT_BYTES.to_string();
+    alone
+        .engine
+        .set_config(&[(b"respb-connection-queue-bytes", limit.as_bytes())], false)
+        .expect("it is one");
+    let (mut client, mut other) = (alone.connect(), alone.connect());
+    sends(&mut alone, &mut other, b"CLIENT PAUSE 60000 WRITE\r\n");
+    for channel in 0..30 {
+        sends(&mut alone, &mut client, &argv(channel, &[b"SET", b"k", &[b'v'; 10_000]]));
+    }
+    let held = channels(&mut alone).held_bytes();
+    assert!(channels(&mut alone).is_held_back() && held < LIMIT_BYTES + 11_000, "{held}");
+    assert!(received(&mut client).is_empty());
+    assert_eq!(received(&mut other), b"+OK\r\n");
+    sends(&mut alone, &mut other, b"CLIENT UNPAUSE\r\n");
+    (0..8).for_each(|_| alone.tick());
+    let answers: Vec<u8> = (0..30).flat_map(|channel| [0x80, 0, 0, channel]).collect();
+    assert_eq!(received(&mut client), answers);
+    assert_eq!(channels(&mut alone).held_bytes(), 0);
+}
+
+#[test]
+fn channels_together_owe_no_more_than_a_limit() {
+    let mut alone = Alone::new();
+    let limit = LIMIT_BYTES.to_string();
+    alone
+        .engine
+        .set_config(&[(b"respb-connection-output-bytes", limit.as_bytes())], false)
+        .expect("it is one");
+    let mut client = alone.connect();
+    sends(&mut alone, &mut client, &argv(0, &[b"SET", b"k", &[b'v'; 9_000]]));
+    assert_eq!(received(&mut client), [0x80, 0, 0, 0]);
+    // A credit that the SET has used up lets nothing through: what follows waits.
+    for channel in 1..=20 {
+        sends(&mut alone, &mut client, &[0xFF, 3, 0, channel, 0, 0, 0, 4, 0, 0, 0, 0]);
+    }
+    let mut owed = 0;
+    for channel in 1..=20 {
+        assert!(received(&mut client).is_empty(), "channel {channel} came after {owed} bytes");
+        sends(&mut alone, &mut client, &argv(channel, &[b"GET", b"k"]));
+        let now = channels(&mut alone).queued_bytes();
+        if now <= owed {
+            break;
+        }
+        owed = now;
+        assert!(owed <= LIMIT_BYTES);
+    }
+    assert!(owed > LIMIT_BYTES - 10_000, "{owed}");
+    let close = received(&mut client);
+    assert_eq!((close[..2].to_vec(), close[8..10].to_vec()), (vec![0xFF, 1], vec![0, 2]));
+    // Small frames count with what they take.
+    let before = channels(&mut alone).queued_bytes();
+    sends(&mut alone, &mut client, &argv(1, &[b"PING"]));
+    assert!(channels(&mut alone).queued_bytes() - before > size_of::<weft_engine::reply::Output>());
+}
+
+#[test]
+fn a_channel_that_is_subscribed_has_the_limit_of_its_class() {
+    let mut alone = Alone::new();
+    let limits = b"pubsub 50000 0 0";
+    alone.engine.set_config(&[(b"client-output-buffer-limit", limits)], false).expect("they are limits");
+    let (mut client, mut other) = (alone.connect(), alone.connect());
+    sends(&mut alone, &mut client, &argv(1, &[b"SUBSCRIBE", b"news"]));
+    received(&mut client);
+    sends(&mut alone, &mut client, &[0xFF, 3, 0, 1, 0, 0, 0, 4, 0, 0, 0, 0]);
+    let publish = [b"*3\r\n$7\r\nPUBLISH\r\n$4\r\nnews\r\n$9000\r\n", &[b'm'; 9000][..], b"\r\n"].concat();
+    for _ in 0..5 {
+        sends(&mut alone, &mut other, &publish);
+    }
+    assert!(received(&mut client).is_empty());
+    sends(&mut alone, &mut other, &publish);
+    let close = received(&mut client);
+    assert_eq!((close[..4].to_vec(), close[8..10].to_vec()), (vec![0xFF, 1, 0, 1], vec![0, 2]));
+}

@@ -55,6 +55,14 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
             ("respb-unauthenticated-channels", "channels of a connection before authentication"),
             ("respb-queue-bytes", "what waits behind a blocked request, for each channel"),
             ("respb-output-bytes", "replies and pushes that are not yet sent, for each channel"),
+            (
+                "respb-connection-queue-bytes",
+                "what waits behind blocked requests, for all channels of a connection",
+            ),
+            (
+                "respb-connection-output-bytes",
+                "replies and pushes that wait to be sent, for all channels of a connection",
+            ),
             ("respb-frame-bytes", "one frame, in either direction"),
         ],
     ),
@@ -65,6 +73,11 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
             ("aclfile", "file of users; ACL LOAD and ACL SAVE read and write it"),
             ("acllog-max-len", "entries of ACL LOG"),
             ("acl-pubsub-default", "which channels new users may use"),
+            (
+                "migrate-allow",
+                "hosts, or host:port, that MIGRATE may send keys to, with blanks between; empty for any",
+            ),
+            ("migrate-bytes", "keys that MIGRATE has on their way, of all clients together"),
             ("enable-debug-command", "who may use DEBUG: nobody, everybody, clients of this machine"),
             ("enable-protected-configs", "who may CONFIG SET `dir` and `dbfilename`"),
         ],

@@ -65,8 +65,16 @@ pub(super) const LIST: &[Directive] = &[
         .acts(|e, v| e.settings.respb_queue_bytes_max.store(v.size(), Relaxed)),
     memory("respb-output-bytes", (1 << 16, ANY), "268435456")
         .acts(|e, v| e.settings.respb_output_bytes_max.store(v.size(), Relaxed)),
+    memory("respb-connection-queue-bytes", (1 << 10, ANY), "16777216")
+        .acts(|e, v| e.settings.respb_connection_queue_bytes_max.store(v.size(), Relaxed)),
+    memory("respb-connection-output-bytes", (1 << 16, ANY), "536870912")
+        .acts(|e, v| e.settings.respb_connection_output_bytes_max.store(v.size(), Relaxed)),
     memory("respb-frame-bytes", (1 << 20, u32::MAX as i64), "1073741824")
         .acts(|e, v| e.settings.respb_frame_bytes_max.store(v.size(), Relaxed)),
+    // MIGRATE.
+    text("migrate-allow", "").at_start().server(),
+    memory("migrate-bytes", (1 << 20, ANY), "268435456")
+        .acts(|e, v| e.settings.migrate_bytes_max.store(v.size(), Relaxed)),
     // Users.
     text("requirepass", "")
         .secret()
