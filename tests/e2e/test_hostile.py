@@ -2,7 +2,9 @@
 sends. Does not own: single malformed frames (`test_trouble`), what channels promise (`test_respb`)."""
 
 import re
+import resource
 import struct
+import tempfile
 import unittest
 
 from server import Respb, Server, argv, cancel, close, get, request, window
@@ -158,6 +160,43 @@ class Leftovers(unittest.TestCase):
             for at in range(1, turns):
                 turn(at * each)
             self.assertLess(server.resident_bytes() - before, 2 << 20)
+
+
+class Sums(unittest.TestCase):
+    def test_what_the_channels_of_a_connection_queue_together_is_bounded(self):
+        with Server() as server, Respb(server.port) as wire:
+            limits = wire.call_on(0, "HELLO", "3")["respb"]["limits"]
+            self.assertEqual((limits["connection_queue_bytes"], limits["connection_output_bytes"]), (16 << 20, 512 << 20))
+            before, channels = server.resident_bytes(), 60
+            for channel in range(1, channels + 1):
+                wire.send(argv(channel, "BLPOP", "nothing", "0") + argv(channel, "SET", "held", b"x" * 900_000))
+            # 16 MiB hold 18 of them; each channel behind those is closed with the reason.
+            closed = [wire.frame() for _ in range(channels - 18)]
+            self.assertEqual(closed, [(channel, ("close", 1)) for channel in range(19, channels + 1)])
+            self.assertLess(server.resident_bytes() - before, 32 << 20)
+            self.assertEqual(wire.call_on(0, "PING"), "+PONG")
+
+
+class Descriptors(unittest.TestCase):
+    def test_without_descriptors_clients_wait_and_then_are_served(self):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Server("--logfile", f"{folder}/log") as server,
+            server.connect() as there,
+        ):
+            self.assertEqual(there.call("PING"), "+PONG")
+            limits = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+            # Those that are open stay; there is no number left for another one.
+            resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (1, limits[1]))
+            with server.connect() as late:
+                late.send(request("PING"))
+                self.assertTrue(late.is_silent())
+                self.assertEqual(there.call("PING"), "+PONG")
+                resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, limits)
+                self.assertEqual(late.reply(), "+PONG")
+            # It is said once, not for each attempt.
+            with open(f"{folder}/log", encoding="utf-8") as log:
+                self.assertEqual(log.read().count("cannot accept connections"), 1)
 
 
 class BeforeAuthentication(unittest.TestCase):

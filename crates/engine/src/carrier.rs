@@ -4,9 +4,9 @@
 //! The client waits like one that is blocked, so no worker does. Its keys are not locked meanwhile: what has been
 //! changed since it was sent stays here, and the client is told.
 
-use std::sync::Arc;
-use std::sync::OnceLock;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use weft_store::waiters::Outcome;
 use weft_store::{Batch, Key};
@@ -19,16 +19,20 @@ use crate::error::Error;
 use crate::mailbox::Message;
 use crate::reply::{Output, ReplySink};
 
-/// Sends a cargo away, without waiting for it.
-pub type Send = Box<dyn Fn(Cargo) + std::marker::Send + Sync>;
+/// Sends a cargo away, without waiting for it; or gives it back, where there is no thread left that could.
+pub type Send = Box<dyn Fn(Box<Cargo>) -> Result<(), Box<Cargo>> + std::marker::Send + Sync>;
 
 /// Who takes cargoes; nobody in an engine without a server.
 #[derive(Default)]
-pub struct Carrier(OnceLock<Send>);
+pub struct Carrier {
+    send: OnceLock<Send>,
+    /// Memory of all cargoes there are.
+    bytes: Arc<AtomicUsize>,
+}
 
 impl std::fmt::Debug for Carrier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Carrier").field("is_set", &self.0.get().is_some()).finish()
+        f.debug_struct("Carrier").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
 
@@ -36,10 +40,14 @@ impl Carrier {
     /// Set once, before the first client.
     pub fn set(&self, send: Send) {
         // A second one would be a second server on one engine.
-        let _ = self.0.set(send);
+        let _ = self.send.set(send);
     }
     pub(crate) fn get(&self) -> Option<&Send> {
-        self.0.get()
+        self.send.get()
+    }
+    /// An empty cargo's weight.
+    pub(crate) fn weight(&self) -> Weight {
+        Weight { bytes: 0, all: Arc::clone(&self.bytes) }
     }
 }
 
@@ -54,6 +62,28 @@ pub struct Item {
     pub expire_ms: Option<u64>,
 }
 
+/// What a cargo takes in memory, which `maxmemory` does not know: counted with all others as long as it lasts.
+#[derive(Debug)]
+pub(crate) struct Weight {
+    bytes: usize,
+    all: Arc<AtomicUsize>,
+}
+
+impl Weight {
+    /// The cargo becomes heavier by an item. Says whether all of them are within the limit.
+    pub(crate) fn add(&mut self, item: &Item, bytes_max: usize) -> bool {
+        let bytes = size_of::<Item>() + item.key.len() + item.payload.len();
+        self.bytes += bytes;
+        self.all.fetch_add(bytes, Relaxed) + bytes <= bytes_max
+    }
+}
+
+impl Drop for Weight {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
 /// What a MIGRATE sends. There is at most one for each client, who waits for it.
 #[derive(Debug)]
 pub struct Cargo {
@@ -61,8 +91,8 @@ pub struct Cargo {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// For connecting, and for each read and write.
-    pub timeout: Duration,
+    /// By when all of it must have been answered.
+    pub until: Instant,
     /// AUTH's arguments: a password, or a user and a password; none for no AUTH.
     pub credentials: Vec<Vec<u8>>,
     /// The database there.
@@ -73,6 +103,8 @@ pub struct Cargo {
     pub copy: bool,
     /// The keys.
     pub items: Vec<Item>,
+    #[expect(dead_code, reason = "it counts as long as the cargo lasts")]
+    pub(crate) weight: Weight,
     pub(crate) db: u8,
     pub(crate) wait: Arc<Blocked>,
 }
@@ -87,6 +119,15 @@ pub struct Arrival {
 }
 
 impl Engine {
+    /// Tells the client of a cargo that nobody could take: its keys stay.
+    pub(crate) fn give_back(&self, cargo: &Cargo, error: &Error) {
+        if cargo.wait.claim().take(Outcome::HandOver) {
+            let mut output = Output::default();
+            ReplySink::new(&mut output, cargo.wait.wire()).error(error);
+            self.post(Message::Served(cargo.wait.info().recipient(), output));
+        }
+    }
+
     /// The second half of a MIGRATE: takes away what has arrived and answers the client. On a thread of its own, with
     /// its own place in the keyspace and its own `local`.
     pub fn unload(&self, cargo: &Cargo, arrival: Arrival, batch: &Batch<'_>, local: &mut Local) {

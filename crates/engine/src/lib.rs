@@ -45,6 +45,7 @@ pub mod error;
 pub mod eviction;
 pub mod executor;
 pub mod extended;
+mod files;
 pub mod glob;
 pub mod handler;
 pub mod histogram;

@@ -352,3 +352,26 @@ fn users_are_kept_in_a_file() {
     assert_eq!(bench.killed, [(u, Kill::User)]);
     std::fs::remove_dir_all(&folder).expect("it is ours");
 }
+
+/// Nanoseconds that this thread has been on a CPU.
+fn cpu_ns() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux has it");
+    stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("its first number")
+}
+
+#[test]
+fn who_is_not_known_costs_as_much_as_who_is() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    bench.text(client, "ACL SETUSER known on >secret");
+    let password = "x".repeat(1 << 20);
+    let mut cost = |name: &str| {
+        let before = cpu_ns();
+        for _ in 0..3 {
+            bench.run_args(client, &[b"AUTH", name.as_bytes(), password.as_bytes()]);
+        }
+        cpu_ns() - before
+    };
+    let (known, unknown) = (cost("known"), cost("nobody"));
+    assert!(unknown * 2 > known, "{unknown} ns for one that is not known, {known} for one that is");
+}

@@ -22,7 +22,10 @@ impl Port {
     fn new() -> Self {
         let (bench, cargoes) = (Bench::new(), Arc::<Mutex<Vec<Cargo>>>::default());
         let kept = Arc::clone(&cargoes);
-        bench.engine.carrier.set(Box::new(move |cargo| kept.lock().unwrap().push(cargo)));
+        bench.engine.carrier.set(Box::new(move |cargo| {
+            kept.lock().unwrap().push(*cargo);
+            Ok(())
+        }));
         Self { bench, cargoes }
     }
     fn cargo(&self) -> Cargo {
@@ -176,4 +179,31 @@ fn rights_are_asked_for_every_key_that_goes() {
         let reply = port.bench.run_args(a, &words(command));
         assert_eq!(reply.iter().map(show).collect::<Vec<_>>(), ["-NOPERM No permissions to access a key"]);
     }
+}
+
+#[test]
+fn what_is_on_its_way_is_bounded() {
+    let mut port = Port::new();
+    let client = port.bench.connect(Protocol::Resp2);
+    let other = port.bench.connect(Protocol::Resp2);
+    port.bench.engine.set_config(&[(b"migrate-bytes", b"1mb")], false).unwrap();
+    // With the rest of a dump and what is counted for an item, two of them fit and three do not.
+    let value = "v".repeat(400_000);
+    for key in ["a", "b", "c"] {
+        port.bench.run_args(other, &[b"SET", key.as_bytes(), value.as_bytes()]);
+    }
+    let refused = {
+        let reply = port.bench.run_args(client, &words("MIGRATE h 7 '' 0 10 KEYS a b c"));
+        reply.iter().map(show).collect::<String>()
+    };
+    assert!(refused.contains("migrate-bytes"), "{refused}");
+    assert!(!port.bench.is_waiting(client));
+    assert!(port.bench.run_args(client, &words("MIGRATE h 7 '' 0 10 KEYS a b")).is_empty());
+    let refused = port.bench.text(other, "MIGRATE h 7 c 0 10");
+    assert!(refused.contains("migrate-bytes"), "{refused}");
+    // What has arrived makes room.
+    let cargo = port.cargo();
+    port.unload(&cargo, &[true, true], None);
+    drop(cargo);
+    assert!(port.bench.run_args(other, &words("MIGRATE h 7 c 0 10")).is_empty());
 }

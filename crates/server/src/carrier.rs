@@ -1,42 +1,117 @@
-//! Owns: sending the keys of MIGRATE to another server, on a thread of its own. Does not own: which keys, and what
+//! Owns: sending the keys of MIGRATE to other servers, on threads of their own. Does not own: which keys, and what
 //! follows here (`weft_engine::carrier`).
 //!
-//! One cargo after the other: who sends to a server that does not answer holds the others up for its timeout. A
-//! connection is made for each cargo.
+//! Each target has a thread as long as there is something for it: one cargo after the other, each on a connection of
+//! its own and within the time that its client gave it, from when it was handed over to its last answer. So a target
+//! that is slow, or does not answer, holds up what is for itself and nothing else.
 
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use weft_engine::Engine;
 use weft_engine::carrier::{Arrival, Cargo};
 use weft_engine::context::Local;
 use weft_protocol::request::Texts;
 use weft_protocol::resp;
+use weft_store::Worker;
 
 /// The longest line that a target answers with; what is behind is passed over with the connection.
 const LINE_BYTES_MAX: u64 = 1024;
+/// Targets that are sent to at once: threads, and places in the keyspace.
+pub(crate) const TARGETS_MAX: usize = 16;
 
-/// Starts the thread. It lives as long as the process: what is on its way when the server stops is not waited for.
-pub(crate) fn start(engine: &'static Engine) -> io::Result<()> {
-    let (sender, cargoes) = channel();
-    // Each client has one cargo at most, for which it waits: the queue is as long as there are clients.
-    engine.carrier.set(Box::new(move |cargo| {
-        // It is gone only when the process ends.
-        let _ = sender.send(cargo);
-    }));
-    std::thread::Builder::new().name("weft-carrier".into()).spawn(move || run(engine, &cargoes))?;
-    Ok(())
+/// A server that keys go to.
+type Target = (String, u16);
+
+/// The targets that have a thread, and what waits for it. Each client has one cargo at most, for which it waits, and
+/// all of them together have a limit: so the queues are bounded.
+#[derive(Default)]
+struct Routes(Mutex<HashMap<Target, VecDeque<Box<Cargo>>>>);
+
+impl Routes {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Target, VecDeque<Box<Cargo>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// The next cargo for a target; nothing, and the target is forgotten, when none waits.
+    fn next(&self, target: &Target) -> Option<Box<Cargo>> {
+        let mut routes = self.lock();
+        let cargo = routes.get_mut(target).and_then(VecDeque::pop_front);
+        if cargo.is_none() {
+            routes.remove(target);
+        }
+        cargo
+    }
 }
 
-/// Runs until there is nobody left who sends.
-fn run(engine: &Engine, cargoes: &Receiver<Cargo>) {
-    let Some(mut worker) = engine.keyspace.worker() else { return };
+/// Takes what MIGRATE sends. What is on its way when the server stops is not waited for.
+pub(crate) fn start(engine: &'static Engine) {
+    let routes = Arc::new(Routes::default());
+    engine.carrier.set(Box::new(move |cargo| dispatch(engine, &routes, cargo)));
+}
+
+/// Gives a cargo to the thread of its target, which is started if there is none. Gives it back where that cannot be.
+fn dispatch(engine: &'static Engine, routes: &Arc<Routes>, cargo: Box<Cargo>) -> Result<(), Box<Cargo>> {
+    let target = (cargo.host.clone(), cargo.port);
+    let mut all = routes.lock();
+    if let Some(queue) = all.get_mut(&target) {
+        queue.push_back(cargo);
+        return Ok(());
+    }
+    let Some(worker) = (all.len() < TARGETS_MAX).then(|| engine.keyspace.worker()).flatten() else {
+        return Err(cargo);
+    };
+    all.insert(target.clone(), VecDeque::from([cargo]));
+    let their = Arc::clone(routes);
+    let thread = std::thread::Builder::new().name("weft-carrier".into());
+    let key = target.clone();
+    if thread.spawn(move || run(engine, worker, &their, &key)).is_ok() {
+        return Ok(());
+    }
+    match all.remove(&target).and_then(|mut queue| queue.pop_front()) {
+        Some(cargo) => Err(cargo),
+        None => Ok(()),
+    }
+}
+
+/// Runs until nothing waits for a target.
+fn run(engine: &Engine, mut worker: Worker<'_>, routes: &Routes, target: &Target) {
     let mut local = Local::of_thread(engine.clock.now_ms());
-    while let Ok(cargo) = cargoes.recv() {
+    while let Some(cargo) = routes.next(target) {
         let arrival = send(engine, &cargo);
         let batch = worker.enter();
         engine.unload(&cargo, arrival, &batch, &mut local);
+    }
+}
+
+/// The time that is left of a cargo's.
+fn left(cargo: &Cargo) -> io::Result<Duration> {
+    let left = cargo.until.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+/// A connection whose reads and writes all end within one time.
+struct Stream<'c> {
+    stream: TcpStream,
+    cargo: &'c Cargo,
+}
+
+impl Read for Stream<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(left(self.cargo)?))?;
+        self.stream.read(into)
+    }
+}
+
+impl Write for Stream<'_> {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(left(self.cargo)?))?;
+        self.stream.write(from)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
     }
 }
 
@@ -59,7 +134,7 @@ fn send(engine: &Engine, cargo: &Cargo) -> Arrival {
             Err(_) => return failed("reading to target instance"),
         }
     }
-    if stream.get_mut().write_all(&requests(engine, cargo)).is_err() {
+    if write_requests(engine, cargo, stream.get_mut()).is_err() {
         return failed("writing to target instance");
     }
     let mut arrival = Arrival::default();
@@ -90,7 +165,7 @@ fn greetings(cargo: &Cargo) -> Vec<Vec<Vec<u8>>> {
     all
 }
 
-fn ask(stream: &mut BufReader<TcpStream>, words: &[Vec<u8>]) -> io::Result<Option<String>> {
+fn ask(stream: &mut BufReader<Stream<'_>>, words: &[Vec<u8>]) -> io::Result<Option<String>> {
     let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
     let mut bytes = Vec::new();
     resp::encode::request(None, &Texts(&words), &mut bytes);
@@ -98,15 +173,13 @@ fn ask(stream: &mut BufReader<TcpStream>, words: &[Vec<u8>]) -> io::Result<Optio
     answer(stream)
 }
 
-fn connect(cargo: &Cargo) -> io::Result<TcpStream> {
+fn connect(cargo: &Cargo) -> io::Result<Stream<'_>> {
     let mut error = io::ErrorKind::NotFound.into();
     for address in (cargo.host.as_str(), cargo.port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, cargo.timeout) {
+        match TcpStream::connect_timeout(&address, left(cargo)?) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(cargo.timeout))?;
-                stream.set_write_timeout(Some(cargo.timeout))?;
-                return Ok(stream);
+                return Ok(Stream { stream, cargo });
             }
             Err(other) => error = other,
         }
@@ -114,7 +187,8 @@ fn connect(cargo: &Cargo) -> io::Result<TcpStream> {
     Err(error)
 }
 
-fn requests(engine: &Engine, cargo: &Cargo) -> Vec<u8> {
+/// Writes a RESTORE for each key; one of them is copied at a time.
+fn write_requests(engine: &Engine, cargo: &Cargo, stream: &mut Stream<'_>) -> io::Result<()> {
     let mut bytes = Vec::new();
     let now_ms = engine.clock.now_ms();
     for item in &cargo.items {
@@ -125,13 +199,15 @@ fn requests(engine: &Engine, cargo: &Cargo) -> Vec<u8> {
         if cargo.replace {
             words.push(b"REPLACE");
         }
+        bytes.clear();
         resp::encode::request(None, &Texts(&words), &mut bytes);
+        stream.write_all(&bytes)?;
     }
-    bytes
+    Ok(())
 }
 
 /// One line: nothing for OK, the text of an error.
-fn answer(stream: &mut BufReader<TcpStream>) -> io::Result<Option<String>> {
+fn answer(stream: &mut BufReader<Stream<'_>>) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     stream.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
     let line = line.strip_suffix(b"\r\n").ok_or(io::ErrorKind::InvalidData)?;

@@ -106,7 +106,7 @@ impl<'e> Server<'e> {
             listeners.push(listener.map_err(|error| cannot_listen(&address.to_string(), &error))?);
         }
         if let Some((path, mode)) = &listen.unix {
-            let listener = Listener::unix(path, *mode);
+            let listener = Listener::unix(path, *mode, listen.backlog);
             listeners.push(listener.map_err(|error| cannot_listen(&path.display().to_string(), &error))?);
         }
         let names = listeners.iter().map(Listener::name).collect();

@@ -6,7 +6,6 @@ use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,12 +13,13 @@ use std::time::Duration;
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::sockopt;
-use rustix::net::{AddressFamily, SendFlags, SocketAddrAny, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, SendFlags, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType};
 use weft_engine::Engine;
 use weft_engine::session::ConnectionInfo;
 
 use crate::poll::{Epoll, Poll, Ready, Waker};
 use crate::shared::Shared;
+use crate::{notice, warning};
 
 /// Connections accepted in a row before other listeners get a turn.
 const ACCEPTS_MAX: usize = 256;
@@ -69,7 +69,7 @@ impl Inbox {
 /// A socket that listens.
 pub(crate) enum Listener {
     Tcp(OwnedFd, SocketAddr),
-    Unix(UnixListener, PathBuf),
+    Unix(OwnedFd, PathBuf),
 }
 
 impl Listener {
@@ -91,16 +91,13 @@ impl Listener {
     }
 
     /// Listens on a path; a socket that nobody answers on is replaced.
-    pub(crate) fn unix(path: &Path, mode: Option<u32>) -> io::Result<Self> {
+    pub(crate) fn unix(path: &Path, mode: Option<u32>, backlog: i32) -> io::Result<Self> {
         if path.exists() && std::os::unix::net::UnixStream::connect(path).is_err() {
             fs::remove_file(path)?;
         }
-        let listener = UnixListener::bind(path)?;
-        listener.set_nonblocking(true)?;
-        if let Some(mode) = mode {
-            fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
-        }
-        Ok(Self::Unix(listener, path.to_path_buf()))
+        let fd = bound_unix(path, mode)?;
+        rustix::net::listen(&fd, backlog)?;
+        Ok(Self::Unix(fd, path.to_path_buf()))
     }
 
     /// What it listens on, for people.
@@ -112,8 +109,7 @@ impl Listener {
     }
     fn fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Tcp(fd, _) => fd.as_fd(),
-            Self::Unix(listener, _) => listener.as_fd(),
+            Self::Tcp(fd, _) | Self::Unix(fd, _) => fd.as_fd(),
         }
     }
 
@@ -159,6 +155,17 @@ impl Drop for Listener {
     }
 }
 
+/// A socket at a path, with its mode, that does not listen yet: nobody gets in before the mode is set.
+fn bound_unix(path: &Path, mode: Option<u32>) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::bind(&fd, &SocketAddrUnix::new(path)?)?;
+    if let Some(mode) = mode {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    }
+    Ok(fd)
+}
+
 fn ip(address: SocketAddrAny) -> Option<SocketAddr> {
     address.try_into().ok()
 }
@@ -180,6 +187,56 @@ fn tune(fd: &OwnedFd, engine: &Engine, here: bool) {
     }
 }
 
+/// Whether an error of accepting is that of the connection that was to be accepted, which is gone.
+fn is_of_one(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let of_one = [
+        Errno::CONNABORTED,
+        Errno::INTR,
+        Errno::PROTO,
+        Errno::PERM,
+        Errno::HOSTDOWN,
+        Errno::HOSTUNREACH,
+        Errno::NETDOWN,
+        Errno::NETUNREACH,
+        Errno::TIMEDOUT,
+    ];
+    Errno::from_io_error(error).is_some_and(|errno| of_one.contains(&errno))
+}
+
+/// What keeps connections from being accepted, mostly too few descriptors: it is said when it begins and when it ends,
+/// and asked about less and less often.
+#[derive(Debug, Default)]
+struct Trouble {
+    /// Errors in a row.
+    errors: u32,
+}
+
+/// The pauses after such an error, at first and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+impl Trouble {
+    /// Another error: how long to wait before the next attempt.
+    fn met(&mut self, error: &io::Error) -> Duration {
+        if self.errors == 0 {
+            warning!(
+                "cannot accept connections: {error}; they wait until there is room. Raise the limit on open files \
+                 (ulimit -n), or lower maxclients"
+            );
+        }
+        let pause = PAUSE_MIN.saturating_mul(1 << self.errors.min(10)).min(PAUSE_MAX);
+        self.errors = self.errors.saturating_add(1);
+        pause
+    }
+    fn is_over(&mut self) {
+        if self.errors > 0 {
+            notice!("connections are accepted again, after {} attempts", self.errors);
+            self.errors = 0;
+        }
+    }
+}
+
 /// Accepts connections until it is told to stop.
 pub(crate) struct Acceptor<'e> {
     engine: &'e Engine,
@@ -188,6 +245,7 @@ pub(crate) struct Acceptor<'e> {
     shared: Arc<Shared>,
     next: usize,
     poll: Epoll,
+    trouble: Trouble,
 }
 
 impl<'e> Acceptor<'e> {
@@ -201,7 +259,7 @@ impl<'e> Acceptor<'e> {
         for (at, listener) in listeners.iter().enumerate() {
             poll.add_listener(listener.fd(), at as u64)?;
         }
-        Ok(Self { engine, listeners, inboxes, shared, next: 0, poll })
+        Ok(Self { engine, listeners, inboxes, shared, next: 0, poll, trouble: Trouble::default() })
     }
     /// What makes it look whether it is to stop.
     pub(crate) fn waker(&self) -> Waker {
@@ -226,10 +284,14 @@ impl<'e> Acceptor<'e> {
     fn accept_from(&mut self, at: usize) {
         for _ in 0..ACCEPTS_MAX {
             match self.listeners[at].accept(self.engine) {
-                Ok((fd, info, here)) => self.admit(fd, info, here),
+                Ok((fd, info, here)) => {
+                    self.trouble.is_over();
+                    self.admit(fd, info, here);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // Out of descriptors: they come back when connections end; not to be asked again at once.
-                Err(_) => return std::thread::sleep(Duration::from_millis(10)),
+                Err(error) if is_of_one(&error) => {}
+                // They come back when connections end; not to be asked again at once.
+                Err(error) => return std::thread::sleep(self.trouble.met(&error)),
             }
         }
     }
@@ -251,5 +313,37 @@ impl<'e> Acceptor<'e> {
         }
         self.inboxes[self.next].put(fd, info);
         self.next = (self.next + 1) % self.inboxes.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_has_its_mode_before_anybody_can_connect() {
+        let path = std::env::temp_dir().join(format!("weft-listener-{}.sock", std::process::id()));
+        let fd = bound_unix(&path, Some(0o600)).expect("the path is free");
+        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
+        let refused = UnixStream::connect(&path).expect_err("nobody listens yet");
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        rustix::net::listen(&fd, 1).expect("it can listen");
+        UnixStream::connect(&path).expect("now somebody does");
+        drop(Listener::Unix(fd, path.clone()));
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn pauses_grow_to_a_bound_and_begin_anew() {
+        let mut trouble = Trouble::default();
+        let error = io::Error::from(rustix::io::Errno::MFILE);
+        assert!(!is_of_one(&error) && is_of_one(&rustix::io::Errno::CONNABORTED.into()));
+        let pauses: Vec<u128> = (0..8).map(|_| trouble.met(&error).as_millis()).collect();
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 500, 500]);
+        (0..100).for_each(|_| assert_eq!(trouble.met(&error), PAUSE_MAX));
+        trouble.is_over();
+        assert_eq!(trouble.met(&error), PAUSE_MIN);
     }
 }

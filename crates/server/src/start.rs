@@ -16,8 +16,9 @@ use crate::log::{self, Log};
 use crate::options::Options;
 use crate::{Listen, Server, carrier, notice, warning};
 
-/// Threads besides the workers that work on the keyspace: the one in the background, and room for one more.
-const OTHER_WORKERS: usize = 4;
+/// Threads besides the workers that work on the keyspace: the one in the background, those of MIGRATE, and room for
+/// some more.
+const OTHER_WORKERS: usize = 4 + carrier::TARGETS_MAX;
 /// Shards for each worker. What a look-up touches of a shard, 9 cache lines with its table, is then 150 KiB a worker,
 /// which stays in the second-level cache beside the data: with 1,024 of them SET cost a fifth more (ADR 0012).
 const SHARDS_PER_WORKER: usize = 256;
@@ -57,7 +58,7 @@ pub fn run(options: Options) -> io::Result<()> {
     users(engine, &options)?;
     let listen = listen(&options, threads)?;
     let server = Server::new(engine, &listen)?;
-    carrier::start(engine)?;
+    carrier::start(engine);
     let pidfile = options.pidfile.as_deref().map(|path| fs::write(path, format!("{}\n", std::process::id())));
     if let Some(Err(error)) = pidfile {
         warning!("cannot write the pidfile: {error}");

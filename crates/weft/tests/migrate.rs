@@ -5,7 +5,7 @@
 
 mod common;
 
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::thread;
@@ -111,4 +111,89 @@ fn a_target_that_is_not_there_or_does_not_answer_is_told() {
     let reply = ask(&source, &["MIGRATE", "127.0.0.1", &port, "k", "0", "1000"]);
     assert_eq!(reply, "IOERR error or timeout connecting to the client");
     assert_eq!(ask(&source, &["GET", "k"]), "v");
+}
+
+/// A target that takes connections and does what it is told with each of them.
+fn target(serve: impl Fn(TcpStream) + Send + Clone + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let serve = serve.clone();
+            thread::spawn(move || serve(stream));
+        }
+    });
+    port.to_string()
+}
+
+/// Reads, and never answers.
+fn silent(mut stream: TcpStream) {
+    let _ = io::copy(&mut stream, &mut io::sink());
+}
+
+#[test]
+fn a_slow_target_holds_up_only_its_own() {
+    let (source, good) = (Server::weft(&[]), Server::weft(&[]));
+    let (slow, quick) = (target(silent), port_to(&good));
+    ask(&source, &["MSET", "slow", "v", "quick", "v"]);
+    let (told, is_told) = std::sync::mpsc::channel();
+    let socket = source.socket.clone();
+    let waits = thread::spawn(move || {
+        let mut stream = UnixStream::connect(socket).unwrap();
+        let words = ["MIGRATE", "127.0.0.1", &slow, "slow", "0", "86400000"];
+        stream.write_all(&common::resp(&words)).unwrap();
+        told.send(stream.try_clone().unwrap()).unwrap();
+        let mut reply = String::new();
+        let _ = stream.read_to_string(&mut reply);
+        reply
+    });
+    let stream = is_told.recv().unwrap();
+    while !ask(&source, &["INFO", "clients"]).contains("blocked_clients:1") {}
+    assert_eq!(ask(&source, &["MIGRATE", "127.0.0.1", &quick, "quick", "0", "60000"]), "OK");
+    assert_eq!(ask(&source, &["EXISTS", "quick", "slow"]), "1");
+    stream.shutdown(std::net::Shutdown::Both).unwrap();
+    assert_eq!(waits.join().unwrap(), "");
+}
+
+#[test]
+fn the_time_is_for_all_of_it() {
+    let source = Server::weft(&[]);
+    // An answer that never ends, in pieces that each come in time.
+    let port = target(|mut stream| {
+        while stream.write_all(b"+").is_ok() {
+            thread::sleep(std::time::Duration::from_millis(20));
+        }
+    });
+    ask(&source, &["SET", "k", "v"]);
+    let reply = ask(&source, &["MIGRATE", "127.0.0.1", &port, "k", "0", "300"]);
+    assert_eq!(reply, "IOERR error or timeout reading to target instance");
+    assert_eq!(ask(&source, &["GET", "k"]), "v");
+}
+
+#[test]
+fn targets_are_those_that_are_allowed_and_so_many_at_once() {
+    let good = Server::weft(&[]);
+    let (free, named) = (port_to(&good), port_to(&good));
+    let source = Server::weft(&["--migrate-allow", &format!("localhost 127.0.0.1:{named}")]);
+    ask(&source, &["MSET", "a", "v", "b", "v"]);
+    let refused = ask(&source, &["MIGRATE", "127.0.0.1", &free, "a", "0", "5000"]);
+    assert!(refused.starts_with("ERR MIGRATE to this host is not allowed: migrate-allow"), "{refused}");
+    assert_eq!(ask(&source, &["MIGRATE", "LocalHost", &free, "a", "0", "60000"]), "OK");
+    assert_eq!(ask(&source, &["MIGRATE", "127.0.0.1", &named, "b", "0", "60000"]), "OK");
+    assert!(ask(&source, &["CONFIG", "SET", "migrate-allow", ""]).starts_with("ERR"));
+
+    let source = Server::weft(&[]);
+    ask(&source, &["SET", "k", "v"]);
+    let waiting: Vec<_> = (0..16)
+        .map(|_| {
+            let mut stream = UnixStream::connect(&source.socket).unwrap();
+            let words = ["MIGRATE", "127.0.0.1", &target(silent), "k", "0", "86400000"];
+            stream.write_all(&common::resp(&words)).unwrap();
+            stream
+        })
+        .collect();
+    while !ask(&source, &["INFO", "clients"]).contains("blocked_clients:16") {}
+    let refused = ask(&source, &["MIGRATE", "127.0.0.1", &target(silent), "k", "0", "1000"]);
+    assert!(refused.contains("too many servers at once"), "{refused}");
+    drop(waiting);
 }

@@ -1,15 +1,15 @@
-//! Owns: the ACL file: reading users from it and writing them to it. The one place of the engine that touches files.
-//! Does not own: the text form of users.
+//! Owns: the ACL file: reading users from it and writing them to it. Does not own: the
+//! text form of users.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{DEFAULT_USER, RuleError, Selector, User, rules};
 use crate::engine::Engine;
+use crate::files;
 
 /// Bytes of an ACL file that is read.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -124,7 +124,7 @@ impl Engine {
             text.extend_from_slice(&user.describe());
             text.push(b'\n');
         }
-        replace(&path, &text).map_err(|_| {
+        files::replace(&path, &text).map_err(|_| {
             "There was an error trying to save the ACLs. Please check the server logs for more information".into()
         })
     }
@@ -135,22 +135,4 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
         return Err(std::io::Error::other("larger than 64 MiB"));
     }
     fs::read(path)
-}
-
-/// Writes a file beside the old one and puts it in its place, so that there is one of them whatever happens.
-fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".tmp-{}", std::process::id()));
-    let beside = path.with_file_name(name);
-    let written = (|| {
-        let mut file = File::create(&beside)?;
-        file.write_all(text)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    })();
-    if written.is_err() {
-        // What could not be written is not to be left behind; the first error is the one to tell.
-        let _ = fs::remove_file(&beside);
-    }
-    written
 }

@@ -1,12 +1,14 @@
 //! Owns: MIGRATE's arguments and its first half: looking the keys up. Does not own: sending them, and what follows when
 //! they have arrived (`crate::carrier`).
 
-use std::time::Duration;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 use crate::args::Args;
 use crate::blocking::Empty;
 use crate::carrier::Cargo;
 use crate::context::Context;
+use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
 use crate::keys::{self, MIGRATE_KEY_AT, MIGRATE_OPTIONS_AT};
@@ -64,17 +66,23 @@ fn migrate(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     let options = Options::parse(args)?;
     let (timeout_ms, target_db) = (args.int(5)?, args.int(4)?);
     let timeout_ms = u64::try_from(timeout_ms).ok().filter(|ms| *ms > 0).unwrap_or(TIMEOUT_MS);
-    let (mut places, mut items) = (Vec::new(), Vec::new());
+    let engine = context.engine;
+    check_host(engine, args)?;
+    let (mut places, mut items, mut weight) = (Vec::new(), Vec::new(), engine.carrier.weight());
+    let bytes_max = engine.settings.migrate_bytes_max.load(Relaxed);
     keys::each(args, |index| places.push(index));
     for index in places {
         let key = context.key(args, index);
-        items.extend(dump::item(context, &key)?);
+        let Some(item) = dump::item(context, &key)? else { continue };
+        if !weight.add(&item, bytes_max) {
+            return Err(Error::err(TOO_MUCH));
+        }
+        items.push(item);
     }
     if items.is_empty() {
         sink.simple("NOKEY");
         return Ok(());
     }
-    let engine = context.engine;
     let Some(send) = engine.carrier.get().filter(|_| context.may_block()) else {
         return Err(Error::err("MIGRATE waits for another server: it cannot run inside a transaction"));
     };
@@ -83,17 +91,39 @@ fn migrate(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     let host = String::from_utf8(args.bytes(1).to_vec()).map_err(|_| io_error())?;
     context.block(&[], (0, Empty::Null), args.to_owned_args())?;
     let Some(wait) = context.session.wait.as_ref().map(|wait| wait.shared()) else { return Ok(()) };
-    send(Cargo {
+    let cargo = Box::new(Cargo {
         host,
         port,
-        timeout: Duration::from_millis(timeout_ms.min(TIMEOUT_MS_MAX)),
+        until: Instant::now() + Duration::from_millis(timeout_ms.min(TIMEOUT_MS_MAX)),
         credentials: options.credentials,
         target_db,
         replace: options.replace,
         copy: options.copy,
         items,
+        weight,
         db: context.db,
         wait,
     });
+    if let Err(cargo) = send(cargo) {
+        engine.give_back(&cargo, &Error::err(TOO_MANY));
+    }
     Ok(())
 }
+
+/// Whether `migrate-allow` names the target, or nobody.
+fn check_host(engine: &Engine, args: &Args<'_>) -> Result<(), Error> {
+    let allowed = engine.config.text("migrate-allow");
+    let target = [args.bytes(1), b":", args.bytes(2)].concat();
+    let mut named = allowed.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).peekable();
+    let is_free = named.peek().is_none();
+    if is_free
+        || named.any(|word| word.eq_ignore_ascii_case(args.bytes(1)) || word.eq_ignore_ascii_case(&target))
+    {
+        return Ok(());
+    }
+    Err(Error::err("MIGRATE to this host is not allowed: migrate-allow names those that keys may be sent to"))
+}
+
+const TOO_MUCH: &str = "MIGRATE: all keys that are on their way to other servers would take more memory than \
+                        migrate-bytes allows; send fewer at once, or try again later";
+const TOO_MANY: &str = "MIGRATE: keys are on their way to too many servers at once; try again later";
