@@ -42,7 +42,17 @@
 //
 // A Server has one goroutine per connection, and a second one only while a client takes bytes more slowly than they are
 // produced. A Handler runs on the connection's goroutine, so a client's commands are answered in order; while one waits, that
-// client's others wait too. [Session.Push] and [PubSub.Publish] may be called from anywhere and never wait for a client.
+// client's others wait too. One that waits for something waits for [Request.Context] as well, which ends when its client is gone, when the
+// session is closed and when the server shuts down:
+//
+//	select {
+//	case v := <-pushed:
+//		return s.WriteString(v)
+//	case <-r.Context().Done():
+//		return r.Context().Err() // the client, if it is there, is told why
+//	}
+//
+// [Session.Push] and [PubSub.Publish] may be called from anywhere and never wait for a client.
 //
 // # Bad input
 //

@@ -512,7 +512,7 @@ func TestRESPBUnauthenticated(t *testing.T) {
 	c.send("0 AUTH x", "16 PING", "17 PING")
 	c.expect("0 OK", "16 PONG", "17 PONG")
 	c = dialMux(t, addr)
-	c.send("0 MGET 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16")
+	c.send("0 MGET" + strings.Repeat(" k", DefaultUnauthArgsMax))
 	c.expect("0 -ERR Protocol error: unauthenticated multibulk length")
 	c.expectEnd()
 }

@@ -133,9 +133,9 @@ func TestNextLimits(t *testing.T) {
 		{Limits{CommandBytesMax: len(array(9, 1))}, false, array(9, 1), array(10, 1), "CommandBytesMax"},
 		{Limits{InlineBytesMax: 8}, false, "12345678\n", "123456789\n", "InlineBytesMax"},
 		{Limits{InlineBytesMax: 8}, false, "12345678\n", "123456789", "InlineBytesMax"},
-		{Limits{}, true, array(10, 1), array(11, 1), "UnauthArgsMax"},
+		{Limits{}, true, array(DefaultUnauthArgsMax, 1), array(DefaultUnauthArgsMax+1, 1), "UnauthArgsMax"},
 		{Limits{}, true, array(1, 16384), array(1, 16385), "UnauthBytesMax"},
-		{Limits{}, true, "a b c d e f g h i j\r\n", "a b c d e f g h i j k\r\n", "UnauthArgsMax"},
+		{Limits{}, true, strings.Repeat("a ", DefaultUnauthArgsMax) + "\r\n", strings.Repeat("a ", DefaultUnauthArgsMax+1) + "\r\n", "UnauthArgsMax"},
 		{Limits{}, true, strings.Repeat("x", 16384) + "\n", strings.Repeat("x", 16385) + "\n", "UnauthBytesMax"},
 	}
 	for _, c := range cases {
