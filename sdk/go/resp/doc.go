@@ -58,5 +58,7 @@
 //
 // Every length and count a client sends is checked against [Limits] and none makes the server reserve memory: that is spent on
 // bytes that arrived. What is not RESP ends the connection after an error that says what was wrong, a passed limit after one that
-// names it. A client that does not read is cut at Limits.OutputBytesMax.
+// names it. A client that does not read its replies is not read from either once half of Limits.OutputBytesMax waits for it, and cut after
+// Server.WriteTimeout; pushes, which cannot be held back, cut it at the limit. A RESPB channel is closed at the limit, as its
+// specification says, and the connection is held back when its channels together have too much.
 package resp

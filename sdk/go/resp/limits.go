@@ -58,8 +58,9 @@ type Limits struct {
 	// UnauthArgsMax and UnauthBytesMax take the place of ArgsMax and ArgBytesMax until the client is authenticated.
 	UnauthArgsMax  int
 	UnauthBytesMax int
-	// OutputBytesMax bounds the bytes that wait to be sent. A [Server] closes the connection that passes it; a
-	// plain [ClientConn] can only reach it inside [Writer.WriteBuffered]. Over RESPB it bounds each channel, and closes that.
+	// OutputBytesMax bounds the bytes that wait to be sent. From half of it on a [Server] reads no more commands until the client has
+	// taken some; one reply, or pushes, that pass it close the connection. A plain [ClientConn] can only reach it inside
+	// [Writer.WriteBuffered]. Over RESPB it bounds each channel, and closes that.
 	OutputBytesMax int
 	// QueueBytesMax bounds what waits behind a blocked command of one RESPB channel; passing it closes the channel.
 	QueueBytesMax int

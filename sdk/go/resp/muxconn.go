@@ -114,7 +114,7 @@ func (c *serverConn) startRESPB() {
 	m.zero = &channel{m: m, sess: &c.sess}
 	m.count = 1
 	c.mux, c.root = m, m.zero
-	c.out.refill = m.refill
+	c.out.refill, c.out.crowded = m.refill, m.crowded
 	c.out.onFail = func() { m.cancelAll(net.ErrClosed) }
 	c.out.max = 2*c.out.max + queueBytes // each channel is bounded by itself; this is for one reply above the rest
 	c.sess.speaks.Store(speaksRESPB)
@@ -300,6 +300,16 @@ func (m *muxConn) refill() {
 		m.ring = nil
 		m.slow.Store(false)
 	}
+}
+
+// crowded reports whether more waits for the socket, on all channels together, than two of them may have. What waits for credit does not
+// count: the frame that brings it has to be read. out.mu is held.
+func (m *muxConn) crowded() bool {
+	waiting := 0
+	for _, ch := range m.ring {
+		waiting += ch.waiting
+	}
+	return waiting > 2*m.c.server.limits.OutputBytesMax
 }
 
 // pump starts sending what waits, if nobody is sending. out.mu is held.

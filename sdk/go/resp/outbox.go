@@ -5,7 +5,8 @@ package resp
 //
 // Bytes are sent by whoever has them, without waiting. Only when the socket takes no more does a goroutine take over, drain,
 // until the queue is empty: a connection that keeps up never has a second goroutine, and a client that sends a long pipeline before
-// it reads any reply does not block the reading of it. Past the limit the connection is cut.
+// it reads any reply does not block the reading of it. When half of the limit waits, no more commands are read until the client has taken
+// some; only pushes, which nobody can hold back, pass it, and then the connection is cut.
 
 import (
 	"net"
@@ -30,20 +31,21 @@ type outbox struct {
 	partErr error
 
 	mu      sync.Mutex
-	settled sync.Cond // sending became false, or err was set
-	sending bool      // someone is sending; everyone else queues
-	batch   bool      // the session's goroutine is answering commands: pushes wait for its end
-	queue   []byte    // follows what is being sent
-	pushes  []byte    // follow the replies of the batch
-	flying  int       // bytes that drain is sending
-	err     error     // why nothing is sent any more
-	total   int64     // bytes handed over, for Stats
-	busy    bool      // the session's goroutine runs handlers, and the connection may be watched meanwhile
-	asked   bool      // somebody has a context that should end with the connection
-	watched bool      // it was watched in this batch
-	watch   func()    // set: begins to watch; mu is held
-	onFail  func()    // set: cancels what runs; mu is held
-	refill  func()    // set: moves more to the queue when it is empty; mu is held
+	settled sync.Cond   // sending became false, or err was set
+	sending bool        // someone is sending; everyone else queues
+	batch   bool        // the session's goroutine is answering commands: pushes wait for its end
+	queue   []byte      // follows what is being sent
+	pushes  []byte      // follow the replies of the batch
+	flying  int         // bytes that drain is sending
+	err     error       // why nothing is sent any more
+	total   int64       // bytes handed over, for Stats
+	busy    bool        // the session's goroutine runs handlers, and the connection may be watched meanwhile
+	asked   bool        // somebody has a context that should end with the connection
+	watched bool        // it was watched in this batch
+	watch   func()      // set: begins to watch; mu is held
+	onFail  func()      // set: cancels what runs; mu is held
+	crowded func() bool // set: more waits elsewhere than may before anything else is asked for; mu is held
+	refill  func()      // set: moves more to the queue when it is empty; mu is held
 }
 
 func (o *outbox) init(nc net.Conn, max int, timeout time.Duration, onStop func()) {
@@ -53,9 +55,10 @@ func (o *outbox) init(nc net.Conn, max int, timeout time.Duration, onStop func()
 	o.onWrite = o.writeReady
 }
 
-// begin starts a batch: from here on pushes wait until end.
+// begin starts a batch: from here on pushes wait until end. First it waits for a client that has to read before it may ask for more.
 func (o *outbox) begin() {
 	o.mu.Lock()
+	o.hold()
 	o.batch, o.busy = true, true
 	if o.asked && !o.watched {
 		o.watching()
@@ -67,6 +70,21 @@ func (o *outbox) begin() {
 func (o *outbox) resume() {
 	o.mu.Lock()
 	o.batch = true
+	o.mu.Unlock()
+}
+
+// hold waits while half of what may wait for the client does: who is not read from does not have to be cut, as long as it takes anything at
+// all. mu is held.
+func (o *outbox) hold() {
+	for o.err == nil && (len(o.queue)+o.flying > o.max/2 || o.crowded != nil && o.crowded()) {
+		o.settled.Wait()
+	}
+}
+
+// holdBack is hold in the middle of a batch.
+func (o *outbox) holdBack() {
+	o.mu.Lock()
+	o.hold()
 	o.mu.Unlock()
 }
 
@@ -103,10 +121,14 @@ func (o *outbox) end() (bytes int64, watched bool) {
 	return bytes, watched
 }
 
-// send takes b, which is not kept. It does not wait, except for writers around a socket, such as TLS, which have no other way.
+// send takes b, which is not kept. It waits only when more would wait for the client than may, or for writers around a socket, such as TLS,
+// which have no other way.
 func (o *outbox) send(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	for o.err == nil && o.sending && len(o.queue)+o.flying > 0 && len(o.queue)+len(o.pushes)+o.flying+len(b) > o.max {
+		o.settled.Wait()
+	}
 	if err := o.sendLocked(b); err != nil {
 		return 0, err
 	}
@@ -205,6 +227,7 @@ func (o *outbox) drain() {
 		err := o.writeParts(b)
 		o.mu.Lock()
 		o.flying = 0
+		o.settled.Broadcast()
 		if err != nil {
 			o.stop(err)
 		}

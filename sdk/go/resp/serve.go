@@ -363,6 +363,9 @@ func (c *serverConn) process() bool {
 		if c.mux != nil {
 			break
 		}
+		if c.sess.sends != c.sends { // replies that may have to wait
+			c.out.holdBack()
+		}
 	}
 	c.flush()
 	if c.deadline.over() {

@@ -100,11 +100,11 @@ func TestServerTakesPipelineBeforeAnyReplyIsRead(t *testing.T) {
 	}
 }
 
-// TestSlowReaderIsCut: a client that never reads is cut at the output limit, and the server says why.
+// TestSlowReaderIsCut: a client that never reads is not read from, and cut when it has taken nothing for too long.
 func TestSlowReaderIsCut(t *testing.T) {
 	reason := make(chan error, 1)
 	c := dial(t, startServer(t, &Server{
-		Handler: echoMux(), Limits: Limits{OutputBytesMax: 1 << 20},
+		Handler: echoMux(), Limits: Limits{OutputBytesMax: 1 << 20}, WriteTimeout: 50 * time.Millisecond,
 		OnClose: func(s *Session, err error) { reason <- err },
 	}))
 	request := []byte(strings.Repeat(fmt.Sprintf("*2\r\n$4\r\nECHO\r\n$%d\r\n%s\r\n", 4096, strings.Repeat("x", 4096)), 64))
@@ -113,9 +113,44 @@ func TestSlowReaderIsCut(t *testing.T) {
 			break // cut
 		}
 	}
-	var limit *LimitError
-	if err := <-reason; !errors.As(err, &limit) || limit.Limit != "OutputBytesMax" {
+	if err := <-reason; !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("closed because of %v", err)
+	}
+}
+
+// TestSlowReaderIsHeldBack: a client that reads late gets everything, however much it has asked for before: replies of up to the limit, and
+// many times the limit altogether.
+func TestSlowReaderIsHeldBack(t *testing.T) {
+	const limit = 1 << 20
+	addr := startServer(t, &Server{Handler: echoMux(), Limits: Limits{OutputBytesMax: limit}, OnAccept: func(nc net.Conn) error {
+		return nc.(*net.TCPConn).SetWriteBuffer(128 << 10)
+	}})
+	for _, size := range []int{1 << 10, limit - 100} {
+		c := dial(t, addr)
+		_ = c.Conn.(*net.TCPConn).SetReadBuffer(128 << 10)
+		word := strings.Repeat("x", size)
+		n := 32 * limit / size
+		wire := bytes.Repeat([]byte(fmt.Sprintf("*2\r\n$4\r\nECHO\r\n$%d\r\n%s\r\n", size, word)), n)
+		// Until the server takes no more.
+		for len(wire) > 0 {
+			_ = c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+			put, err := c.Conn.Write(wire)
+			if wire = wire[put:]; errors.Is(err, os.ErrDeadlineExceeded) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%d bytes each: %v", size, err)
+			}
+		}
+		_ = c.SetWriteDeadline(time.Now().Add(testWait))
+		sent := make(chan error, 1)
+		go func() { _, err := c.Conn.Write(wire); sent <- err }()
+		for range n {
+			c.expect(`"` + word + `"`)
+		}
+		if err := <-sent; err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -5,8 +5,11 @@ package respb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -267,5 +270,91 @@ func TestPipelineIsCancelledWhole(t *testing.T) {
 		if r := p.control(frame.Cancel); r.control.Sequence != i {
 			t.Error("cancelled", r.control.Sequence, "want", i)
 		}
+	}
+}
+
+// TestALargePipelineIsSentInParts: of one pipeline no more is on its way than of many callers, and all of it is answered; a transaction
+// is not taken apart.
+func TestALargePipelineIsSentInParts(t *testing.T) {
+	const most, n = 64, 10*64 + 5
+	var highest atomic.Int64
+	m := newStore().mux()
+	m.HandleFunc("COUNT", 2, func(s *resp.Session, r *resp.Request) error {
+		return s.WriteBytes(r.Arg(1))
+	})
+	addr := serve(t, &resp.Server{Handler: m})
+	both(t, func(t *testing.T, proto Protocol) {
+		highest.Store(0)
+		c := dial(t, addr, Options{Protocol: proto, InFlightMax: most})
+		stop := make(chan struct{})
+		watched := make(chan struct{})
+		go func() { // looks at what is on its way
+			defer close(watched)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				locked(c.zero, func(l *link) bool { highest.Store(max(highest.Load(), int64(l.pending))); return true })
+				runtime.Gosched()
+			}
+		}()
+		p := c.Pipeline()
+		for i := range n {
+			p.Do("COUNT", fmt.Sprint(i))
+		}
+		values, err := p.Exec(testContext(t))
+		close(stop)
+		<-watched
+		if err != nil || len(values) != n {
+			t.Fatal(len(values), err)
+		}
+		for i := range values {
+			if string(values[i].Data) != fmt.Sprint(i) {
+				t.Fatalf("reply %d is %s", i, values[i].String())
+			}
+		}
+		if h := highest.Load(); h > most {
+			t.Errorf("%d were on their way, at most %d may", h, most)
+		}
+	})
+	s, c := newScript(t, Options{InFlightMax: 2})
+	p := c.Pipeline()
+	for range 5 {
+		p.Do("PING")
+	}
+	ended := make(chan error, 1)
+	go func() { _, err := p.ExecTx(testContext(t)); ended <- err }()
+	peer := s.accept()
+	peer.expect("MULTI")
+	for range 5 {
+		peer.expect("PING")
+	}
+	peer.expect("EXEC") // before anything was answered
+	_ = peer.nc.Close()
+	if err := <-ended; err == nil {
+		t.Error("the transaction was executed")
+	}
+}
+
+// TestALargePipelineEndsWithItsContext in all its parts.
+func TestALargePipelineEndsWithItsContext(t *testing.T) {
+	peer, c := connected(t, Options{InFlightMax: 4})
+	ctx, cancel := context.WithCancel(testContext(t))
+	p := c.Pipeline()
+	for i := range 10 {
+		p.Do("ECHO", fmt.Sprint(i))
+	}
+	ended := make(chan error, 1)
+	go func() { _, err := p.Exec(ctx); ended <- err }()
+	for i := range 4 {
+		peer.expect("ECHO", fmt.Sprint(i))
+	}
+	peer.text(0, "0", "1")
+	peer.expect("ECHO", "4")
+	cancel()
+	if err := <-ended; err != context.Canceled {
+		t.Error(err)
 	}
 }

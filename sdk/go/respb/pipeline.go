@@ -21,6 +21,7 @@ type Pipeline struct {
 	values []Value
 	err    error
 	done   bool
+	whole  bool // it may not be sent in parts
 }
 
 // Pipeline returns an empty pipeline.
@@ -92,7 +93,8 @@ func (p *Pipeline) Reset() {
 	p.data, p.ends, p.counts, p.lent, p.values, p.err, p.done = p.data[:0], p.ends[:0], p.counts[:0], p.lent[:0], nil, nil, false
 }
 
-// Exec sends the commands and waits for all replies, which are the caller's. The error says that replies are missing; an error reply is
+// Exec sends the commands and waits for all replies, which are the caller's. Commands beyond Options.InFlightMax leave when replies of
+// those before have come; to run as one they need ExecTx. The error says that replies are missing; an error reply is
 // found in its Value or Result. A pipeline that broke off is never sent again by itself.
 func (p *Pipeline) Exec(ctx context.Context) ([]Value, error) { return p.ExecInto(ctx, nil) }
 
@@ -152,55 +154,105 @@ func (p *Pipeline) argv(scratch [][]byte, at, count int) [][]byte {
 	return scratch
 }
 
-// try sends the commands once, and has their replies written to values.
+// try sends the commands once, and has their replies written to values. A pipeline that is larger than what may be on its way is sent in
+// parts, each when there is room for it, so that no server has to hold its replies; one that is whole is not.
 func (p *Pipeline) try(ctx context.Context, la *lane, values []Value) (err error, sent bool) {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx), false
 	}
-	n := len(p.counts)
-	c := newCall()
-	c.values, values[0].Kind = values, 0
+	var before []*call // the parts that were sent before the last
+	for from, at := 0, 0; ; {
+		c := newCall()
+		write, read, n, args, err := p.addPart(ctx, la, c, values[from:], from, at)
+		if err != nil {
+			c.free()
+			_, _ = waitAll(ctx, before)
+			return err, len(before) > 0
+		}
+		if from, at = from+n, at+args; from == len(values) {
+			abandoned := la.link.complete(ctx, c, write, read)
+			err, gone := waitAll(ctx, before)
+			if abandoned || gone {
+				return context.Cause(ctx), true
+			}
+			if err == nil {
+				err = c.err
+			}
+			c.free()
+			return err, true
+		}
+		before = append(before, c)
+		if read {
+			la.link.giveReading()
+		}
+		if write {
+			la.link.flush(false)
+		}
+	}
+}
+
+// waitAll waits for parts of a pipeline and returns the first error, and whether the context ended first.
+func waitAll(ctx context.Context, parts []*call) (err error, abandoned bool) {
+	for _, c := range parts {
+		if c.wait(ctx) {
+			abandoned = true
+			continue
+		}
+		if err == nil {
+			err = c.err
+		}
+		c.free()
+	}
+	return err, abandoned
+}
+
+// addPart appends the commands from a place on to what is sent, as one call: as many as may be on their way. It returns the roles of the
+// caller, and how many commands and arguments it took.
+func (p *Pipeline) addPart(ctx context.Context, la *lane, c *call, values []Value, from, at int) (write, read bool, n, args int, err error) {
 	l := la.link
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.full(c) {
 		err = l.waitRoom(ctx, c)
 	}
 	if err == nil {
 		err = la.err
 	}
-	from, at := len(l.out), 0
+	most, start := len(values), len(l.out)
+	if !p.whole {
+		most = min(most, l.conn.opts.InFlightMax-l.pending)
+	}
 	var scratch [][]byte
-	for i := 0; i < n && err == nil; i++ {
-		count := max(p.counts[i], 1)
-		scratch = p.argv(scratch, at, count)
-		at += count
-		if p.counts[i] == 0 {
-			c.waits(blocksForEncoded(scratch[0]))
-			l.out, err = appendPassthrough(l, l.out, la.id, scratch[0])
-			continue
-		}
-		c.waits(blocksFor(scratch))
-		l.out, err = appendCommand(l, l.out, la.id, scratch)
-		if err == nil && !l.binary {
-			if err = plainKind(c, scratch); err == nil && c.confirms > 0 && n > 1 {
-				err = errNames
-			}
-		}
+	for err == nil && n < most && (p.whole || n == 0 || len(l.out) < l.conn.opts.WriteBytesMax) {
+		count := max(p.counts[from+n], 1)
+		scratch = p.argv(scratch, at+args, count)
+		err = l.appendPiped(la, c, scratch, p.counts[from+n] == 0, len(p.counts) > 1)
+		n, args = n+1, args+count
 	}
 	if err != nil {
-		l.out = l.out[:min(from, len(l.out))]
-		l.mu.Unlock()
-		c.free()
-		return err, false
+		l.out = l.out[:min(start, len(l.out))]
+		return false, false, 0, 0, err
 	}
-	write, read := l.begin(la, c, n)
-	l.mu.Unlock()
-	if l.complete(ctx, c, write, read) {
-		return context.Cause(ctx), true
+	c.values, values[0].Kind = values[:n], 0
+	write, read = l.begin(la, c, n)
+	return write, read, n, args, nil
+}
+
+// appendPiped appends one command of a pipeline. l.mu is held.
+func (l *link) appendPiped(la *lane, c *call, args [][]byte, encoded, several bool) (err error) {
+	if encoded {
+		c.waits(blocksForEncoded(args[0]))
+		l.out, err = appendPassthrough(l, l.out, la.id, args[0])
+		return err
 	}
-	err = c.err
-	c.free()
-	return err, true
+	c.waits(blocksFor(args))
+	l.out, err = appendCommand(l, l.out, la.id, args)
+	if err == nil && !l.binary {
+		if err = plainKind(c, args); err == nil && c.confirms > 0 && several {
+			err = errNames
+		}
+	}
+	return err
 }
 
 // ErrTxAborted is returned by ExecTx when a watched key was changed.
@@ -209,7 +261,7 @@ var ErrTxAborted = errors.New("respb: the transaction was not executed, a watche
 // ExecTx is Exec as a transaction: MULTI before the commands and EXEC behind them. The values are those of EXEC's reply. Nobody else may
 // use the Channel meanwhile, or their commands become part of it.
 func (p *Pipeline) ExecTx(ctx context.Context) ([]Value, error) {
-	tx := &Pipeline{ch: p.ch}
+	tx := &Pipeline{ch: p.ch, whole: true}
 	tx.add([]string{"MULTI"})
 	if len(p.lent) > 0 {
 		tx.LendMany() // MULTI becomes one of those
