@@ -173,8 +173,8 @@ func (m *Mux) notFound(s *Session, r *Request) error {
 	return &Error{Message: text}
 }
 
-// streams tells the connection which commands are handed out before their last argument has arrived.
-func (m *Mux) streams() (from int, commands func(name []byte) bool) {
+// Streams implements [Streamer]: it tells which commands are handed out before their last argument has arrived.
+func (m *Mux) Streams() (from int, commands func(name []byte) bool) {
 	if !m.streamed {
 		return 0, nil
 	}

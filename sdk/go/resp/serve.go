@@ -71,17 +71,12 @@ func (s *Server) newConn(nc net.Conn) *serverConn {
 		sess.Authenticate("default")
 	}
 	c.in.setLimits(&s.limits, !sess.authed)
-	if m, ok := s.Handler.(streamer); ok {
-		if from, names := m.streams(); from > 0 {
+	if m, ok := s.Handler.(Streamer); ok {
+		if from, names := m.Streams(); from > 0 {
 			c.in.setStream(from, names)
 		}
 	}
 	return c
-}
-
-// streamer is a Handler that takes some arguments as streams.
-type streamer interface {
-	streams() (from int, commands func(name []byte) bool)
 }
 
 func (c *serverConn) LocalAddr() net.Addr  { return c.nc.LocalAddr() }
