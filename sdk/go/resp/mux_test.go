@@ -240,7 +240,8 @@ func TestRESPBAnswers(t *testing.T) {
 		{"9 HALF", "9 -ERR internal error: the handler wrote less than it announced"},
 		{"9 SHORT", "9 -ERR resp: a value of 4 bytes ended 3 bytes early: unexpected EOF"},
 		{"9 ALL", "9 *13 a  b true ,0.1 null 18446744073709551615 text %1 k v ~1 m *2 :7 false streamed from |1 a 1 :5 -ERR two\nlines"},
-		{"9 HELLO 3 SETNAME me CAPS 3", "9 %8 server weft version 7.2.4 proto :3 id :3 mode standalone role master modules *0 respb %4 version :1 table :1 capabilities :1 limits %10 " +
+		{"9 HELLO 3 SETNAME me CAPS 3", "9 %8 server weft version 7.2.4 proto :3 id :3 mode standalone role master modules *0 respb %5 version :1 profiles *5 " +
+			"channels typed flow cancel passthrough table %3 name weft version :1 hash " + frame.TableHash + " capabilities :1 limits %10 " +
 			"channels :65536 unauthenticated_channels :16 queue_bytes :1048576 output_bytes :67108864 frame_bytes :1073741824 arguments :1048576 " +
 			"argument_bytes :536870912 nesting :128 elements :4294967295 fragment_bytes :65536"},
 		{"9 HELLO 2", "9 -NOPROTO unsupported protocol version"},
