@@ -139,7 +139,7 @@ fn every_default_test_runs() {
     let Some(redis) = Redis::start() else { return };
     let args = ["bench", "-s", &redis.socket, "-n", "500", "-P", "5", "-r", "50", "-d", "16", "-q"];
     let output = String::from_utf8(good(&args, b"")).unwrap();
-    assert_eq!(output.lines().count(), 19, "{output}");
+    assert_eq!(output.lines().count(), 20, "{output}");
     assert!(output.lines().all(|line| line.contains("requests per second, p50=")), "{output}");
     let args = [
         "bench",
@@ -224,7 +224,40 @@ fn values_are_compared() {
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     let wrong = value["tests"][0]["values_wrong"].as_u64().unwrap();
     assert!((1..100).contains(&wrong), "{wrong}");
-    assert!(stderr(&output).contains("wrong values"), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("wrong values") && said.contains("--preload"), "{said}");
+    assert!(said.contains("key:000000000050 held 20 bytes"), "{said}");
+    assert_eq!(value["tests"][0]["first_wrong_key"], "key:000000000050");
+}
+
+#[test]
+fn ping_inline_is_words_on_a_line() {
+    for server in common::servers::Server::all() {
+        let bench =
+            |flags: &[&str]| run(&[&["bench", "-s", &server.socket, "-n", "100"], flags].concat(), b"");
+        for protocol in ["-2", "-3"] {
+            let output = bench(&[protocol, "-t", "ping", "-q", "-P", "7"]);
+            let text = String::from_utf8(output.stdout.clone()).unwrap();
+            assert_eq!(output.status.code(), Some(0), "{text} {}", stderr(&output));
+            assert!(text.starts_with("PING_INLINE: ") && text.contains("\nPING_MBULK: "), "{text}");
+        }
+        if server.respb {
+            let output = bench(&["-4", "-t", "ping", "-q"]);
+            assert!(output.status.success() && output.stdout.starts_with(b"PING_MBULK: "));
+            let output = bench(&["-4", "-t", "ping_inline"]);
+            assert_eq!(output.status.code(), Some(1));
+            assert!(stderr(&output).contains("no words on a line"), "{}", stderr(&output));
+        }
+        // All tests that run without -t.
+        let output = bench(&["--csv", "-c", "2"]);
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        assert!(output.status.success(), "{text} {}", stderr(&output));
+        assert_eq!(text.lines().nth(1).map(|line| line.starts_with("\"PING_INLINE\"")), Some(true), "{text}");
+        // Errors that differ in their arguments alone are one.
+        let output = bench(&["-r", "1000", "NOSUCH", "key:__rand_int__"]);
+        let said = stderr(&output);
+        assert!(said.contains("\"ERR unknown command 'NOSUCH'\" (100)"), "{said}");
+    }
 }
 
 #[test]
@@ -333,7 +366,8 @@ fn targets_are_compared_in_rounds() {
 #[test]
 fn a_delay_is_added_to_every_round_trip() {
     let peer = Peer::start(Trouble::None);
-    let args = ["bench", "-p", &peer.port, "-t", "ping", "-n", "20", "-c", "2", "--delay", "10", "--json"];
+    let args =
+        ["bench", "-p", &peer.port, "-t", "ping_mbulk", "-n", "20", "-c", "2", "--delay", "10", "--json"];
     let value = json(&args);
     let p50 = value["tests"][0]["latency_ms"]["p50"].as_f64().unwrap();
     // A stalled machine adds to it; ten seconds it would be if the delay were taken for seconds.
@@ -350,9 +384,22 @@ fn presets_show_both_protocols() {
         ("network", ["20 ms", "RESPB CPU"]),
         ("types", ["LRANGE_100", "RESPB/s"]),
     ] {
-        let text = String::from_utf8(good(&[&base[..], &["--preset", preset]].concat(), b"")).unwrap();
+        let output = run(&[&base[..], &["--preset", preset]].concat(), b"");
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        let said = stderr(&output);
+        assert!(output.status.success() && said.contains(" runs, 0.05 seconds each: about "), "{said}");
         assert!(words.iter().all(|word| text.contains(word)), "{preset}: {text}");
     }
+    // -n is the number of requests of each run.
+    let args = [
+        "bench", "-p", &peer.port, "--rounds", "1", "-r", "100", "-n", "200", "--preset", "network", "--json",
+    ];
+    let output = run(&args, b"");
+    let said = stderr(&output);
+    assert!(said.contains("4 round trips, 2 protocols, 1 rounds: 8 runs, 200 requests each"), "{said}");
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let tables = value["tables"].to_string();
+    assert!(tables.contains("\"replies\":200") && !tables.contains("\"replies\":201"), "{tables}");
     let folder = Folder::new();
     let svg = folder.path("mux.svg");
     let data = folder.path("mux.json");

@@ -63,7 +63,7 @@ impl Counts {
     /// Notes an error's text.
     pub(crate) fn error_text(&mut self, bytes: &[u8]) {
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(ERROR_TEXT_BYTES_MAX)]).into_owned();
-        self.add_text(text, 1);
+        self.add_text(without_arguments(&text), 1);
     }
 
     fn add_text(&mut self, text: String, count: u64) {
@@ -104,9 +104,36 @@ impl Counts {
     }
 }
 
+/// The text without what differs from one request to the next: the arguments of a command that is unknown, the slot of
+/// a redirection.
+fn without_arguments(text: &str) -> String {
+    if let Some((text, _)) = text.split_once(", with args beginning with:") {
+        return text.to_string();
+    }
+    let mut words = text.splitn(3, ' ');
+    match (words.next(), words.next(), words.next()) {
+        (Some(code @ ("MOVED" | "ASK")), Some(_), Some(node)) => format!("{code} to {node}"),
+        _ => text.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_are_one_whatever_their_arguments() {
+        let mut counts = Counts::default();
+        for i in 0..100 {
+            counts.error_text(
+                format!("ERR unknown command 'X', with args beginning with: 'key:{i}' ").as_bytes(),
+            );
+            counts.error_text(format!("MOVED {i} 10.0.0.1:7000").as_bytes());
+        }
+        let expected =
+            [("ERR unknown command 'X'".to_string(), 100), ("MOVED to 10.0.0.1:7000".to_string(), 100)];
+        assert_eq!(counts.error_texts, expected);
+    }
 
     #[test]
     fn error_texts_are_bounded() {

@@ -2,6 +2,7 @@
 //! find in the server.
 
 use anyhow::{Result, bail, ensure};
+use weft_client::Protocol;
 
 use super::template::{DATA, RANDOM};
 
@@ -18,6 +19,8 @@ pub(super) struct Command {
     /// Name and arguments, with `__rand_int__` and `__data__`.
     pub(super) argv: Vec<String>,
     pub(super) weight: u32,
+    /// Sent as words on a line, which RESP alone has.
+    pub(super) inline: bool,
 }
 
 /// What one row of results measures.
@@ -36,6 +39,9 @@ pub(super) struct Setup {
     pub(super) argv: Vec<String>,
     pub(super) times: u64,
 }
+
+/// The test whose command is words on a line.
+const INLINE: &str = "ping_inline";
 
 /// A test by name: its command, and what it needs (times, command).
 struct Test {
@@ -68,6 +74,7 @@ const SET_100: &[(u64, &str)] = &[(1, "DEL myset100"), (100, "SADD myset100 elem
 
 /// Those that run without `-t`, in redis-benchmark's order, then ours.
 const TESTS: &[Test] = &[
+    test(INLINE, "PING_INLINE", "PING"),
     test("ping_mbulk", "PING_MBULK", "PING"),
     test("set", "SET", "SET key:__rand_int__ __data__"),
     test("get", "GET", "GET key:__rand_int__"),
@@ -113,8 +120,10 @@ const FURTHER: &[Test] = &[
 ];
 
 /// Names that stand for others, as in redis-benchmark.
-const GROUPS: &[(&str, &[&str])] =
-    &[("ping", &["ping_mbulk"]), ("lrange", &["lrange_100", "lrange_300", "lrange_500", "lrange_600"])];
+const GROUPS: &[(&str, &[&str])] = &[
+    ("ping", &[INLINE, "ping_mbulk"]),
+    ("lrange", &["lrange_100", "lrange_300", "lrange_500", "lrange_600"]),
+];
 
 impl Test {
     fn case(&self) -> Case {
@@ -124,7 +133,12 @@ impl Test {
     }
 
     fn command(&self, weight: u32) -> Command {
-        Command { label: self.label.to_string(), argv: words(self.command), weight }
+        Command {
+            label: self.label.to_string(),
+            argv: words(self.command),
+            weight,
+            inline: self.name == INLINE,
+        }
     }
 }
 
@@ -167,7 +181,7 @@ pub(super) fn single(argv: &[String]) -> Case {
     let label = argv.join(" ");
     Case {
         label: label.clone(),
-        commands: vec![Command { label, argv: argv.to_vec(), weight: 1 }],
+        commands: vec![Command { label, argv: argv.to_vec(), weight: 1, inline: false }],
         setup: Vec::new(),
     }
 }
@@ -202,7 +216,7 @@ pub(super) fn mix_file(name: &str, text: &str) -> Result<Case> {
             bail!("{name}:{}: a command has 1 to {ARGUMENTS_MAX} words", number + 1);
         }
         let label = argv[0].to_uppercase();
-        commands.push(Command { label, argv, weight });
+        commands.push(Command { label, argv, weight, inline: false });
     }
     checked(Case { label: format!("mix of {name}"), commands, setup: Vec::new() })
 }
@@ -218,6 +232,15 @@ fn checked(case: Case) -> Result<Case> {
     ensure!(case.commands.iter().any(|command| command.weight > 0), "a mix needs a weight above 0");
     ensure!(case.commands.len() <= COMMANDS_MAX, "a mix has at most {COMMANDS_MAX} commands");
     Ok(case)
+}
+
+/// Those that the protocol has: RESPB has no words on a line.
+pub(super) fn possible(cases: Vec<Case>, protocol: Protocol) -> Result<Vec<Case>> {
+    let is_possible =
+        |case: &Case| protocol != Protocol::Respb || !case.commands.iter().any(|command| command.inline);
+    let possible: Vec<Case> = cases.into_iter().filter(is_possible).collect();
+    ensure!(!possible.is_empty(), "{INLINE}: RESPB has no words on a line; take -2 or -3");
+    Ok(possible)
 }
 
 /// `SET` of every key in order, so that what reads finds something.
@@ -236,7 +259,10 @@ mod tests {
         };
         assert_eq!(labels("SET,get"), ["SET", "GET"]);
         assert_eq!(labels("lrange").len(), 4);
-        assert_eq!(labels("ping"), ["PING_MBULK"]);
+        assert_eq!(labels("ping"), ["PING_INLINE", "PING_MBULK"]);
+        // redis-benchmark's, in its order.
+        let defaults: Vec<String> = default_cases().into_iter().map(|case| case.label).collect();
+        assert_eq!(defaults[..4], ["PING_INLINE", "PING_MBULK", "SET", "GET"]);
         let error = named("set,nix").unwrap_err().to_string();
         assert!(error.contains("nix") && error.contains("lrange_100"), "{error}");
         assert!(named(",").is_err());

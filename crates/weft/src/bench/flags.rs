@@ -13,8 +13,9 @@ Examples:
   weft bench -r 1000 EVALSHA abc 1 key:__rand_int__
   weft bench --preset mux
 
-Tests for -t: ping set get incr lpush rpush lpop rpop sadd hset spop zadd zpopmin lrange_100 lrange_300 lrange_500
-lrange_600 mset xadd; by name only: mget del exists setex hget hgetall_50 zrange_100 smembers_100.
+Tests for -t: ping_inline ping_mbulk set get incr lpush rpush lpop rpop sadd hset spop zadd zpopmin lrange_100
+lrange_300 lrange_500 lrange_600 mset xadd; by name only: mget del exists setex hget hgetall_50 zrange_100
+smembers_100.
 Status: 0 all was answered and nothing was an error; 1 otherwise. Guide: docs/bench.md";
 
 /// Measure a server: RESP2, RESP3, or RESPB with any number of logical clients on each connection
@@ -60,9 +61,9 @@ pub(crate) struct Options {
     /// Connections
     #[arg(short, value_name = "CLIENTS", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub(super) clients: u32,
-    /// Requests of each test
-    #[arg(short = 'n', value_name = "REQUESTS", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(super) requests: u64,
+    /// Requests of each test [default: 100000; the presets run for --duration instead]
+    #[arg(short = 'n', value_name = "REQUESTS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) requests: Option<u64>,
     /// Requests that a client sends before it waits for their answers
     #[arg(short = 'P', value_name = "REQUESTS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(super) pipeline: u32,

@@ -77,8 +77,23 @@ pub(super) struct Generator {
     live: Option<Arc<Mutex<Live>>>,
 }
 
+/// Bytes of a wrong value that are shown.
+const WRONG_BYTES_MAX: usize = 40;
+
+/// A key that did not hold what was stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub(crate) key: String,
+    /// The first bytes.
+    pub(crate) held: Vec<u8>,
+    pub(crate) held_bytes: usize,
+}
+
 /// What values must be.
 struct Verify {
+    /// Of each command, name and arguments: for the name of a key.
+    commands: Vec<Vec<String>>,
+    wrong: Option<Wrong>,
     sizes: Sizes,
     filler: Arc<Filler>,
     /// Of each command, whether its replies are values of its keys in order.
@@ -98,6 +113,8 @@ impl Generator {
             reads && command.argv[1..].iter().all(|key| key.contains(super::template::RANDOM))
         };
         let verify = recipe.verified.then(|| Verify {
+            commands: recipe.commands.iter().map(|command| command.argv.clone()).collect(),
+            wrong: None,
             sizes: recipe.sizes.clone(),
             filler: Arc::clone(recipe.filler),
             reads: recipe.commands.iter().map(reads).collect(),
@@ -128,6 +145,11 @@ impl Generator {
         self.live = Some(live);
     }
 
+    /// The first value that was wrong.
+    pub(super) fn wrong(&self) -> Option<Wrong> {
+        self.verify.as_ref().and_then(|verify| verify.wrong.clone())
+    }
+
     /// Values that were looked at, and those that were wrong.
     pub(super) fn verified(&self) -> (u64, u64) {
         self.verify.as_ref().map_or((0, 0), |verify| (verify.checked, verify.mismatches))
@@ -153,7 +175,10 @@ fn ring(recipe: &Recipe<'_>, random: &mut Random) -> Result<Vec<Requests>> {
         for &kind in kinds {
             let command = &recipe.commands[usize::from(kind)];
             let size = recipe.sizes.draw(random);
-            let request = Request::new(recipe.protocol, &command.argv, recipe.filler, size, recipe.verified)?;
+            let request = match command.inline {
+                true => Request::inline(&command.argv),
+                false => Request::new(recipe.protocol, &command.argv, recipe.filler, size, recipe.verified)?,
+            };
             requests.push(kind, &request);
         }
         bytes += requests.bytes.len();
@@ -270,6 +295,19 @@ impl Verify {
         // What is not there is counted as a miss.
         let Some(bytes) = bytes else { return };
         let right = key.is_some_and(|&key| self.sizes.has(bytes.len()) && self.filler.is_value(bytes, key));
-        self.mismatches += u64::from(!right);
+        if right {
+            return;
+        }
+        self.mismatches += 1;
+        if self.wrong.is_none() {
+            let pattern = self.commands[usize::from(kind)].get(part as usize + 1);
+            let number = key.map_or(String::new(), |key| format!("{key:012}"));
+            self.wrong = Some(Wrong {
+                key: pattern
+                    .map_or(String::new(), |pattern| pattern.replace(super::template::RANDOM, &number)),
+                held: bytes[..bytes.len().min(WRONG_BYTES_MAX)].to_vec(),
+                held_bytes: bytes.len(),
+            });
+        }
     }
 }

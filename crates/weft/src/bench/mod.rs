@@ -39,6 +39,8 @@ use self::keys::Distribution;
 use self::run::{Fleets, Measured, Plan, Server};
 use self::sizes::Sizes;
 
+/// Requests of a test where nothing else is said, as in redis-benchmark.
+const REQUESTS: u64 = 100_000;
 /// What the password is taken from when `-a` is not given.
 const PASSWORD_VARIABLES: [&str; 2] = ["WEFT_PASSWORD", "REDISCLI_AUTH"];
 
@@ -187,7 +189,8 @@ fn cases(options: &Options) -> Result<Vec<Case>> {
         let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
         return Ok(vec![cases::mix_file(&name, &text)?]);
     }
-    options.tests.as_deref().map_or_else(|| Ok(cases::default_cases()), cases::named)
+    let cases = options.tests.as_deref().map_or_else(|| Ok(cases::default_cases()), cases::named)?;
+    cases::possible(cases, if options.respb { Protocol::Respb } else { Protocol::Resp3 })
 }
 
 fn plan(options: &Options) -> Result<Plan> {
@@ -200,7 +203,7 @@ fn plan(options: &Options) -> Result<Plan> {
         channels: options.mux,
         pipeline: options.pipeline,
         threads: options.threads,
-        requests: options.requests,
+        requests: options.requests.unwrap_or(REQUESTS),
         duration: seconds(options.duration),
         warmup: seconds(options.warmup),
         rate: options.rps.map(|rate| rate as f64),

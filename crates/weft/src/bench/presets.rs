@@ -31,6 +31,10 @@ const MUX_CLIENTS: [u32; 4] = [10, 100, 1000, 10_000];
 /// Round trips of the preset `network`, in milliseconds.
 const NETWORKS_MS: [f64; 4] = [0.0, 0.2, 1.0, 20.0];
 
+/// Tests of the preset `types`.
+const TYPES: &str = "incr,lpush,rpop,sadd,spop,hset,hget,zadd,zpopmin,xadd,lrange_100,hgetall_50,zrange_100,\
+                     smembers_100";
+
 /// What all presets share.
 struct Show<'a> {
     options: &'a Options,
@@ -41,8 +45,13 @@ struct Show<'a> {
 }
 
 pub(super) fn run(options: &Options, preset: Preset, plan: &Plan, stop: &AtomicBool) -> Result<ExitCode> {
+    let duration = match options.requests {
+        Some(_) => plan.duration,
+        None => plan.duration.or(Some(Duration::from_secs_f64(SECONDS))),
+    };
+    eprintln!("{}", expected(preset, options.rounds, duration, plan.requests));
     let plan = Plan {
-        duration: plan.duration.or(Some(Duration::from_secs_f64(SECONDS))),
+        duration,
         keyspace: if plan.keyspace == 0 { KEYS } else { plan.keyspace },
         channels: 1,
         live: false,
@@ -63,6 +72,27 @@ pub(super) fn run(options: &Options, preset: Preset, plan: &Plan, stop: &AtomicB
         value
     })?;
     Ok(if show.clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// How long a preset takes, before it begins.
+fn expected(preset: Preset, rounds: u32, duration: Option<Duration>, requests: u64) -> String {
+    let (pairs, tests) = match preset {
+        Preset::SeedThroughput => (2, "tests"),
+        Preset::SeedPipeline => (5, "pipelines"),
+        Preset::Mux => (MUX_CLIENTS.len(), "numbers of clients"),
+        Preset::Network => (NETWORKS_MS.len(), "round trips"),
+        Preset::Types => (TYPES.split(',').count(), "tests"),
+    };
+    let runs = pairs as u64 * 2 * u64::from(rounds);
+    let each = match duration {
+        Some(time) => format!(
+            "{} seconds each: about {:.0} seconds",
+            time.as_secs_f64(),
+            time.as_secs_f64() * runs as f64
+        ),
+        None => format!("{} requests each", grouped(requests)),
+    };
+    format!("{pairs} {tests}, 2 protocols, {rounds} rounds: {runs} runs, {each} (--rounds, --duration, -n)")
 }
 
 /// RESP3 and RESPB on the same server, after the rounds.
@@ -184,12 +214,10 @@ impl Show<'_> {
     }
 
     fn types(&mut self) -> Result<()> {
-        const NAMES: &str = "incr,lpush,rpop,sadd,spop,hset,hget,zadd,zpopmin,xadd,lrange_100,hgetall_50,zrange_100,\
-                             smembers_100";
         let pipeline = if self.plan.pipeline == 1 { 100 } else { self.plan.pipeline };
         let plan = Plan { pipeline, sizes: Sizes::Fixed(16), ..self.plan.clone() };
         let mut rows = Vec::new();
-        for case in cases::named(NAMES)? {
+        for case in cases::named(TYPES)? {
             rows.push(self.both(case.label.clone(), &case, &plan, 1, None)?);
             if self.is_stopped() {
                 break;

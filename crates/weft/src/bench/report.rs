@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::plot::{self, Line};
 use super::run::{Measured, Plan};
-use crate::text::grouped;
+use crate::text::{grouped, quoted};
 use crate::wire::results::Machine;
 use crate::wire::table::{Table, number};
 
@@ -130,7 +130,15 @@ pub(super) fn trouble(measured: &Measured) -> Option<String> {
     let texts = counts.error_texts.iter().map(|(text, count)| format!("{text:?} ({})", grouped(*count)));
     let texts: Vec<String> = texts.collect();
     let texts = if texts.is_empty() { String::new() } else { format!(": {}", texts.join(", ")) };
-    Some(parts.join(", ") + &texts)
+    let wrong = measured.wrong.as_ref().map_or(String::new(), |wrong| {
+        let held = quoted(&wrong.held, wrong.held.len());
+        format!(
+            "; {} held {} bytes that were not stored for it with this -d: {held}; --preload stores all keys of -r first",
+            wrong.key,
+            grouped(wrong.held_bytes as u64)
+        )
+    });
+    Some(parts.join(", ") + &texts + &wrong)
 }
 
 /// The head of the CSV: redis-benchmark's columns, then ours.
@@ -188,6 +196,7 @@ pub(super) fn json(measured: &Measured) -> Value {
         "malformed": counts.malformed,
         "values_checked": measured.checked,
         "values_wrong": measured.mismatches,
+        "first_wrong_key": measured.wrong.as_ref().map(|wrong| &wrong.key),
         "ended": format!("{:?}", counts.ended).to_lowercase(),
         "error_texts": counts.error_texts.iter().map(|(text, n)| json!({ "text": text, "count": n })).collect::<Vec<_>>(),
         "sent_bytes": counts.sent_bytes,

@@ -11,7 +11,7 @@ use weft_client::{Config, Connection, Protocol};
 use weft_protocol::Reply;
 
 use super::cases::{Case, Command, Setup};
-use super::generator::{Generator, Live, Recipe, histogram};
+use super::generator::{Generator, Live, Recipe, Wrong, histogram};
 use super::keys::{Distribution, Keys};
 use super::live::LiveLine;
 use super::process::Usage;
@@ -65,6 +65,8 @@ pub(crate) struct Measured {
     /// Values that were compared, and those that were wrong.
     pub(crate) checked: u64,
     pub(crate) mismatches: u64,
+    /// The first of them: the key, what it held, shortened, and how many bytes that were.
+    pub(crate) wrong: Option<Wrong>,
     /// CPU time of this process's sending threads.
     pub(crate) client_cpu_ns: u64,
     /// The server's process before and after.
@@ -178,7 +180,7 @@ pub(crate) fn prepare(server: &Server, plan: &Plan, setup: &[Setup], stop: &Atom
     let filler = Arc::new(Filler::new(plan.sizes.max()));
     for step in setup {
         let label = &step.argv[0];
-        let command = Command { label: label.clone(), argv: step.argv.clone(), weight: 1 };
+        let command = Command { label: label.clone(), argv: step.argv.clone(), weight: 1, inline: false };
         let recipe = Recipe {
             protocol: server.config.protocol,
             commands: std::slice::from_ref(&command),
@@ -218,6 +220,12 @@ pub(crate) fn run_on(
     case: &Case,
     stop: &AtomicBool,
 ) -> Result<Measured> {
+    let inline = case.commands.iter().any(|command| command.inline);
+    ensure!(
+        !inline || server.config.protocol != Protocol::Respb,
+        "{}: RESPB has no words on a line",
+        case.label
+    );
     let filler = Arc::new(Filler::new(plan.sizes.max()));
     let recipe = Recipe {
         protocol: server.config.protocol,
@@ -272,6 +280,7 @@ pub(crate) fn run_on(
         kinds: Vec::new(),
         checked: 0,
         mismatches: 0,
+        wrong: None,
         client_cpu_ns: done.cpu_ns,
         server: usage_before.zip(usage_after),
         // The second question is not counted when it is answered, the first one is.
@@ -291,6 +300,7 @@ impl Measured {
             let (checked, mismatches) = generator.verified();
             self.checked += checked;
             self.mismatches += mismatches;
+            self.wrong = self.wrong.take().or_else(|| generator.wrong());
             for (index, kind) in generator.kinds.iter().enumerate() {
                 if self.kinds.len() <= index {
                     self.kinds.push((commands[index].label.clone(), 0, histogram()));

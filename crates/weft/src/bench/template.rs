@@ -43,6 +43,11 @@ pub(super) struct Request {
 }
 
 impl Request {
+    /// Words on a line, as somebody types them over telnet.
+    pub(super) fn inline(argv: &[String]) -> Request {
+        Request { bytes: (argv.join(" ") + "\r\n").into_bytes(), slots: Vec::new() }
+    }
+
     /// Encodes a command. Values get `value_bytes`; their keys' numbers are written into them when `stamped`.
     pub(super) fn new(
         protocol: Protocol,
