@@ -341,6 +341,7 @@ pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Gua
         }
         for blocked in blocked {
             serve(engine, local, guards, &blocked, (&key, ready.arrived, now_ms));
+            local.effects.end_group();
         }
     }
     local.ready = rest;
@@ -358,6 +359,7 @@ pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, 
                 blocked.named().into_iter().map(|key| engine.keyspace.key(key)).collect();
             let mut guards = batch.lock_keys(&keys);
             serve(engine, local, &mut guards, &blocked, (&key, ready.arrived, now_ms));
+            local.effects.end_group();
         }
     }
 }
@@ -374,7 +376,7 @@ fn serve(
     if blocked.claim.outcome().is_some() {
         return;
     }
-    let mut op = Op { db: blocked.db, now_ms, touch: false, sink: &mut local.effects };
+    let mut op = Op::untouched(blocked.db, now_ms, &mut local.effects.recorder);
     if !blocked.wants(guards.shard(key).peek(&mut op, key).as_ref(), arrived) {
         return;
     }

@@ -166,6 +166,7 @@ impl Engine {
                 }
             }
         }
+        local.effects.end_group();
         let mut sink = ReplySink::new(&mut output, wire);
         match arrival.error {
             Some((prefix, text)) => sink.error(&Error::with_prefix(prefix, text)),

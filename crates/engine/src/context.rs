@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::table::CommandSpec;
+use weft_store::effect::TapeMark;
 use weft_store::{
-    Ahead, Batch, Claim, Cursor, Effect, EffectSink, Garbage, Guards, Key, Op, ShardGuard, ValueRef, World,
-    XorShift,
+    Ahead, Batch, Claim, Cursor, Garbage, Guards, Key, Op, Recorder, ShardGuard, ValueRef, World, XorShift,
+    wants,
 };
 
 use crate::args::Args;
@@ -31,46 +32,15 @@ pub struct Local {
     pub worker: u16,
 }
 
-/// What the store sees happen to a key that no handler tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
-    /// The key's time had come.
-    Expired,
-    /// Memory was needed.
-    Evicted,
-    /// The time of some of its fields had come.
-    Fields,
-    /// The time of its last fields had come.
-    LastFields,
-    /// It was not there and is now.
-    New,
-    /// It was looked for to be read, and was not there.
-    Missed,
-}
-
-impl Seen {
-    /// The events that tell of it, with their classes.
-    pub(crate) const fn events(self) -> &'static [(u32, &'static str)] {
-        match self {
-            Self::Expired => &[(notify::EXPIRED, "expired")],
-            Self::Evicted => &[(notify::EVICTED, "evicted")],
-            Self::Fields => &[(notify::HASH, "hexpired")],
-            Self::LastFields => &[(notify::HASH, "hexpired"), (notify::GENERIC, "del")],
-            Self::New => &[(notify::NEW, "new")],
-            Self::Missed => &[(notify::KEY_MISS, "keymiss")],
-        }
-    }
-}
-
-/// Takes what the store tells under its locks.
+/// This worker's recorder, and what is read from it here: for keyspace notifications and for who tracks keys.
 #[derive(Debug, Default)]
 pub struct Effects {
+    /// Who writes down what operations do.
+    pub recorder: Recorder,
     /// The classes of keyspace notifications that are wanted, as bits of [`notify`].
     classes: u32,
-    /// Whether a key that the present command does not find is told as missed.
-    reads: bool,
-    /// What the store has seen in the present command, in order, with the database.
-    pub(crate) seen: Vec<(u8, Box<[u8]>, Seen)>,
+    /// How far its tape has been read.
+    pub(crate) read: TapeMark,
     /// Keys that were changed in the present command, and whether by themselves. Of all databases: who tracks is told
     /// of a key by its name.
     pub(crate) changed: Vec<(Box<[u8]>, bool)>,
@@ -85,12 +55,14 @@ pub struct Effects {
 impl Effects {
     /// Before something else than the last one's requests: what is wanted, and nothing ahead.
     pub fn begin(&mut self, engine: &Engine) {
+        self.recorder.attach(&engine.keyspace);
         self.ahead = Ahead::default();
         self.look_at_settings(engine);
     }
     /// Looks at what is wanted.
     pub fn look_at_settings(&mut self, engine: &Engine) {
         self.classes = engine.settings.notify_flags.load(Relaxed);
+        self.recorder.want(if self.classes == 0 { 0 } else { wants::EVENTS });
     }
     /// Before a command: looks at whether a key that it does not find is told as missed. It is, but for writes that
     /// look for the key they are about to write; those that do so by reading it stand here.
@@ -98,76 +70,28 @@ impl Effects {
     pub(crate) fn begin_command(&mut self, spec: &CommandSpec) {
         if self.classes & notify::KEY_MISS != 0 {
             let root = spec.container.map_or(spec.name, |container| container.spec().name);
-            self.reads = !matches!(
+            let reads = !matches!(
                 root,
                 "BITFIELD" | "BITFIELD_RO" | "PFADD" | "PFDEBUG" | "SETBIT" | "XDEL" | "XGROUP"
             );
+            self.recorder.want_also(wants::MISSES, reads);
         }
-    }
-    /// Whether anybody wants to be told more than that a key was written to.
-    #[inline]
-    #[must_use]
-    pub fn is_wanted(&self) -> bool {
-        self.classes & (notify::EXPIRED | notify::EVICTED | notify::HASH) != 0
     }
     /// Whether nothing has happened that somebody waits for.
+    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.seen.is_empty() && self.changed.is_empty() && !self.flushed
+        self.recorder.is_clear() && self.changed.is_empty() && !self.flushed
     }
-
+    /// What became true together is told: before another lock is taken.
     #[inline]
-    fn see(&mut self, db: u8, key: &[u8], seen: Seen) {
-        if self.classes != 0 && seen.events().iter().any(|(class, _)| self.classes & class != 0) {
-            self.seen.push((db, key.into(), seen));
-        }
+    pub(crate) fn end_group(&mut self) {
+        self.recorder.end_group();
     }
-
-    /// The key that was written to last was so by nobody.
-    fn by_itself(&mut self) {
-        if let Some((_, by_itself)) = self.changed.last_mut() {
-            *by_itself = true;
-        }
-    }
-}
-
-impl EffectSink for Effects {
-    #[inline]
-    fn wants(&self) -> bool {
-        self.is_wanted()
-    }
-    #[inline]
-    fn ahead(&self) -> Ahead {
-        self.ahead
-    }
-    #[inline]
-    fn wrote(&mut self, key: &[u8]) {
-        self.changed.push((key.into(), false));
-    }
-    #[inline]
-    fn created(&mut self, db: u8, key: &[u8]) {
-        self.see(db, key, Seen::New);
-    }
-    #[inline]
-    fn missed(&mut self, db: u8, key: &[u8]) {
-        if self.reads {
-            self.see(db, key, Seen::Missed);
-        }
-    }
-    fn emit(&mut self, _sequence: u64, db: u8, effect: &Effect<'_>) {
-        match *effect {
-            Effect::Delete { key, cause } if cause != weft_store::Cause::Deleted => {
-                let evicted = cause == weft_store::Cause::Evicted;
-                self.see(db, key, if evicted { Seen::Evicted } else { Seen::Expired });
-                self.by_itself();
-            }
-            Effect::FieldsExpired { key, last, .. } => {
-                self.see(db, key, if last { Seen::LastFields } else { Seen::Fields });
-                self.by_itself();
-            }
-            Effect::Flush | Effect::Swap { .. } => self.flushed = true,
-            _ => {}
-        }
+    /// All that was told has been read.
+    pub(crate) fn clear(&mut self) {
+        self.recorder.clear();
+        self.read = TapeMark::default();
     }
 }
 
@@ -222,7 +146,8 @@ impl<'b> Context<'_, 'b> {
     #[inline]
     pub fn shard(&mut self, key: &Key<'_>) -> Result<(&mut ShardGuard<'b>, Op<'_>), Error> {
         let touch = !self.session.info.has(client_flag::NO_TOUCH);
-        let op = Op { db: self.db, now_ms: self.now_ms, touch, sink: &mut self.local.effects };
+        let Effects { ahead, recorder, .. } = &mut self.local.effects;
+        let op = Op { db: self.db, now_ms: self.now_ms, touch, ahead: *ahead, recorder };
         let guard = match &mut self.hold {
             Hold::Key(guard) => guard.is_of(key).then_some(&mut **guard),
             Hold::Guards(guards) | Hold::World(_, guards) => guards.find_shard(key),
@@ -249,7 +174,7 @@ impl<'b> Context<'_, 'b> {
 
     /// SCAN from a cursor on: about `count` keys of the session's database. Scope::Walk or Scope::World.
     pub fn scan(&mut self, cursor: Cursor, count: u64, visit: impl FnMut(&[u8], ValueRef<'_>)) -> Cursor {
-        let mut op = Op { db: self.db, now_ms: self.now_ms, touch: false, sink: &mut self.local.effects };
+        let mut op = Op::untouched(self.db, self.now_ms, &mut self.local.effects.recorder);
         match &mut self.hold {
             Hold::Batch(batch) => batch.scan(&mut op, cursor, count, visit),
             Hold::World(_, guards) => guards.scan(&mut op, cursor, count, visit),

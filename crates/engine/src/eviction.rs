@@ -58,8 +58,13 @@ impl Eviction {
         }
         let threshold_ms = settings.latency_threshold_ms.load(Relaxed);
         let watched = (threshold_ms != 0).then(Instant::now);
-        let (outcome, evicted) =
-            self.evictor.evict_until(batch, (policy, samples), (limit, KEYS_MAX), now_ms, effects);
+        let (outcome, evicted) = self.evictor.evict_until(
+            batch,
+            (policy, samples),
+            (limit, KEYS_MAX),
+            now_ms,
+            &mut effects.recorder,
+        );
         if let Some(watched) = watched {
             engine.event_took("eviction-cycle", watched.elapsed(), threshold_ms, now_ms);
         }

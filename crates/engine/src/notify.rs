@@ -3,7 +3,7 @@
 //! An event is published while the shard of its key is locked, so the events of a key come in the order of its writes.
 
 use std::sync::atomic::Ordering::Relaxed;
-use weft_store::Key;
+use weft_store::{Key, wants};
 
 use crate::context::Context;
 use crate::engine::Engine;
@@ -90,9 +90,9 @@ impl Context<'_, '_> {
     #[inline]
     pub fn notify_in(&mut self, db: u8, class: u32, event: &str, key: &Key<'_>) {
         let flags = self.engine.settings.notify_flags.load(Relaxed);
-        if flags & class != 0 {
-            self.engine.tell_seen(&mut self.local.effects);
-            publish(self.engine, db, flags, event, key.bytes());
+        if flags & class != 0 || self.engine.keyspace.wanted() & wants::EVENTS != 0 {
+            self.local.effects.recorder.tell_event(db, key, class, event);
+            self.engine.read_effects(&mut self.local.effects);
         }
     }
 }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weft_protocol::table::flag;
-use weft_store::KeyHasher;
+use weft_store::{KeyHasher, wants};
 
 use crate::args::Args;
 use crate::context::Effects;
@@ -157,7 +157,7 @@ impl Engine {
     /// CLIENT TRACKING ON: the client's flags and redirection, and in broadcast mode prefixes on top of those it has.
     pub(crate) fn track(&self, info: &ClientInfo, flags: u32, redirect: u64, prefixes: &[&[u8]]) {
         if !info.has(client_flag::TRACKING) {
-            self.keyspace.write_listeners().fetch_add(1, Relaxed);
+            self.keyspace.subscribe(wants::KEYS);
         }
         info.redirect.store(redirect, Relaxed);
         info.set_flag(FLAGS, false);
@@ -186,7 +186,7 @@ impl Engine {
             });
         }
         info.set_flag(FLAGS, false);
-        self.keyspace.write_listeners().fetch_sub(1, Relaxed);
+        self.keyspace.unsubscribe(wants::KEYS);
     }
 
     /// Notes the keys of a read command for a client that tracks. The locks of the keys are held.
@@ -250,6 +250,7 @@ impl Engine {
     /// Tells those who have read a changed key. Who asked for prefixes is told of all changes of a transaction
     /// together.
     pub(crate) fn invalidate_tracked(&self, effects: &mut Effects, by: Option<u64>) {
+        self.read_effects(effects);
         for (key, by_itself) in &effects.changed[effects.told..] {
             let clients = self.tracking.take(key);
             self.invalidate(key, &clients, by.filter(|_| !by_itself));
@@ -268,6 +269,7 @@ impl Engine {
         let info = &session.info;
         let at_once = info.redirect.load(Relaxed) == 0 && info.protocol.load(Relaxed) > 2;
         let tracks = at_once && !info.has(client_flag::BCAST);
+        self.read_effects(effects);
         for (key, _) in &effects.changed[effects.told..] {
             let mut clients = self.tracking.take(key);
             if tracks && clients.contains(&info.id) {

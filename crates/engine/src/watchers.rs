@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use weft_protocol::table::flag;
+use weft_store::{Cause, Effect, Told};
 
 use crate::args::Args;
 use crate::command_log::LogKind;
@@ -17,27 +18,56 @@ impl Engine {
     /// Hands on what the store told during a command. The caller holds no lock.
     #[cold]
     pub(crate) fn after_effects(&self, effects: &mut Effects, by: &Session) {
-        self.tell_seen(effects);
+        self.end_effects(effects);
         self.invalidate_changed(effects, Some(by.id()));
     }
 
     /// Hands on what the store told during background work.
     pub fn after_background(&self, effects: &mut Effects) {
-        self.tell_seen(effects);
+        self.end_effects(effects);
         self.invalidate_changed(effects, None);
     }
 
-    /// Tells what the store has seen, in order. Called before every event of a command, so that `new` comes before
-    /// `set`, and behind the command.
-    pub(crate) fn tell_seen(&self, effects: &mut Effects) {
+    /// All is told, and forgotten.
+    fn end_effects(&self, effects: &mut Effects) {
+        self.read_effects(effects);
+        effects.end_group();
+        effects.clear();
+    }
+
+    /// Reads what was told since the last time: publishes events, in order, and notes changed keys. Called behind every
+    /// event of a command, and behind the command; of what may be taken back nothing is read yet.
+    pub(crate) fn read_effects(&self, effects: &mut Effects) {
+        let Effects { recorder, read, changed, flushed, .. } = effects;
+        if recorder.has_journal() {
+            return;
+        }
         let flags = self.settings.notify_flags.load(Relaxed);
-        for (db, key, seen) in effects.seen.drain(..) {
-            for (class, event) in seen.events() {
+        let mut told = recorder.tape().read_from(*read);
+        for Told { db, key, effect } in told.by_ref() {
+            let publish = |class: u32, event: &str| {
                 if flags & class != 0 {
-                    notify::publish(self, db, flags, event, &key);
+                    notify::publish(self, db, flags, event, key);
                 }
+            };
+            match effect {
+                Effect::Wrote { by_itself } => changed.push((key.into(), by_itself)),
+                Effect::Flush | Effect::Swap { .. } => *flushed = true,
+                Effect::Event { class, name } => publish(class, name),
+                Effect::Created => publish(notify::NEW, "new"),
+                Effect::Missed => publish(notify::KEY_MISS, "keymiss"),
+                Effect::Delete { cause: Cause::Expired } => publish(notify::EXPIRED, "expired"),
+                Effect::Delete { cause: Cause::Evicted } => publish(notify::EVICTED, "evicted"),
+                Effect::FieldsExpired { last } => {
+                    publish(notify::HASH, "hexpired");
+                    if last {
+                        publish(notify::GENERIC, "del");
+                    }
+                }
+                _ => {}
             }
         }
+        *read = told.mark();
     }
 
     /// A command took so long: the slow log and the latency monitor.

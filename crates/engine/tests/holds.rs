@@ -25,7 +25,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use support::Bench;
 use weft_engine::reply::Protocol;
-use weft_store::{ExpiryCycle, Maintenance, NoEffects};
+use weft_store::{ExpiryCycle, Maintenance, Recorder};
 
 /// Elements without `WEFT_HOLDS_ELEMENTS`.
 const ELEMENTS: u64 = 20_000;
@@ -250,7 +250,7 @@ impl Server {
             let now_ms = self.bench.clock_ms();
             let batch = worker.enter();
             let begun = cpu_ns();
-            let expired = expiry.step(&batch, now_ms, EXPIRE_KEYS_PER_STEP, &mut NoEffects);
+            let expired = expiry.step(&batch, now_ms, EXPIRE_KEYS_PER_STEP, &mut Recorder::default());
             let locked = maintenance.step_under_lock(&batch);
             let between = cpu_ns();
             let maintained = maintenance.step_outside(&batch, locked);

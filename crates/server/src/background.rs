@@ -90,7 +90,7 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
                 let active =
                     engine.settings.active_expire.load(Relaxed) && !engine.keyspace.keeps_expired(now_ms);
                 let expired = if active {
-                    expiry.step(&batch, now_ms, EXPIRE_KEYS_PER_STEP, &mut effects)
+                    expiry.step(&batch, now_ms, EXPIRE_KEYS_PER_STEP, &mut effects.recorder)
                 } else {
                     ExpiryStep { round_done: true, ..ExpiryStep::default() }
                 };

@@ -31,6 +31,10 @@ impl ManualClock {
     pub const fn new(now_ms: u64) -> Self {
         Self(std::sync::atomic::AtomicU64::new(now_ms))
     }
+    /// Steps to another time, also back.
+    pub fn set(&self, now_ms: u64) {
+        self.0.store(now_ms, std::sync::atomic::Ordering::Relaxed);
+    }
     /// Moves the clock forward.
     pub fn advance(&self, by_ms: u64) {
         self.0.fetch_add(by_ms, std::sync::atomic::Ordering::Relaxed);

@@ -508,7 +508,7 @@ impl Dict {
         now_ms: u64,
         max: usize,
         backing: Backing<'_>,
-        mut gone: impl FnMut(&[u8]),
+        mut gone: impl FnMut(Record<'_>),
     ) -> usize {
         let mut removed = 0;
         let mut due = Vec::new();
@@ -535,9 +535,9 @@ impl Dict {
             self.table.set_group_hint(group, rest);
             for tagged in due.drain(..) {
                 let record = read(&self.records, self.valued, tagged);
-                gone(record.key);
                 let hash = self.hasher.hash(record.key);
                 let Some(pos) = self.table.find_pointer(hash, tagged) else { continue };
+                gone(record);
                 self.remove(Spot::new(pos, hash, tagged, &record), backing);
                 removed += 1;
             }

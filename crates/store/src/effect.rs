@@ -1,12 +1,29 @@
-//! Owns: the form in which the store tells what it has changed. Does not own: what is done with it: the log, keyspace
-//! notifications, triggers, tracking and replicas all read this one stream.
+//! Owns: the closed list of what can happen to a keyspace, in terms that replay without a clock, dice or settings. Does
+//! not own: how it is kept ([`Tape`], [`Read`]), who tells it (`crate::recorder`), what readers do with it: the log,
+//! keyspace notifications, triggers, tracking and replicas all read this one stream.
 //!
-//! An effect is emitted under the lock of its shard, so the effects of a key come in the order of its writes. The
-//! sequence is one counter for the keyspace: a transaction's effects need not be adjacent, but whoever holds all its
-//! locks gets numbers that no conflicting write can come between.
+//! An effect says what became true, never what was asked for: times are absolute, members are chosen, a position is a
+//! number. It is told by the primitive that makes it true, under the lock of its shard, so the effects of a key come
+//! in the order of its writes.
+//!
+//! | kind | effects |
+//! |---|---|
+//! | keys | `Set`, `New`, `Write`, `Expire`, `Delete`, `Move`, `Copy` |
+//! | members | `List…`, `Hash…`, `FieldsExpired`, `Set…`, `SortedSet…` |
+//! | streams | `Stream…`, `Group…`, `Consumer…`, `Pending…` |
+//! | barriers | `Flush`, `Swap` |
+//! | beside the data | `Wrote`, `Created`, `Missed`, `Event`: nothing to replay |
+//!
+//! A whole collection (SUNIONSTORE, RESTORE) is `New`, followed by its members, so that a large one needs no frame of
+//! its size. An effect on a member of a key that is not there makes the key.
 
-use crate::ahead::Ahead;
-use crate::value::ValueRef;
+mod read;
+mod tape;
+
+use crate::list::End;
+use crate::stream::StreamId;
+pub use read::{PackedPairs, Read, Told};
+pub use tape::{Tape, TapeMark};
 
 /// Why a key went away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,105 +36,337 @@ pub enum Cause {
     Evicted,
 }
 
-/// What happened to one key, in terms that replay without clock or dice.
-#[derive(Clone, Copy, Debug)]
+/// What kind of collection a key holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A list.
+    List,
+    /// A hash.
+    Hash,
+    /// A set.
+    Set,
+    /// A sorted set.
+    SortedSet,
+    /// A stream.
+    Stream,
+}
+
+/// What readers ask for, as bits of one word: an effect that nobody wants is not told.
+pub mod wants {
+    /// Which keys were written to: [`Wrote`](super::Effect::Wrote), and the barriers.
+    pub const KEYS: u32 = 1 << 0;
+    /// What became of them: all that [replay](crate::replay) needs.
+    pub const VALUES: u32 = 1 << 1;
+    /// What keyspace notifications tell: [`Event`](super::Effect::Event), [`Created`](super::Effect::Created), keys and
+    /// fields that went by themselves.
+    pub const EVENTS: u32 = 1 << 2;
+    /// Keys that were looked for in vain: [`Missed`](super::Effect::Missed).
+    pub const MISSES: u32 = 1 << 3;
+    /// Groups go to the [merger](crate::Merger), and shards count them.
+    pub const GROUPS: u32 = 1 << 4;
+    /// The operation carries a journal: mutators push what takes them back. Not of a reader, but of an operation.
+    pub const UNDO: u32 = 1 << 5;
+}
+
+/// A string on the tape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text<'a> {
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// An integer, in its shortest form.
+    Int(i64),
+}
+
+/// What happened to one key, or beside it. The key stands in [`Told`].
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effect<'a> {
-    /// The key has this value now, and this expiry.
+    /// The key holds this string now, and has this absolute expiry.
     Set {
-        /// The key.
-        key: &'a [u8],
-        /// The value.
-        value: ValueRef<'a>,
+        /// The string.
+        value: Text<'a>,
+        /// Absolute expiry.
+        expire_ms: Option<u64>,
+    },
+    /// The key holds an empty collection now, whose members follow, and has this absolute expiry.
+    New {
+        /// Of what kind.
+        kind: Kind,
         /// Absolute expiry.
         expire_ms: Option<u64>,
     },
     /// Bytes were written into the string at an offset, the gap before being zeros.
     Write {
-        /// The key.
-        key: &'a [u8],
         /// Where.
-        offset: usize,
+        offset: u64,
         /// What.
         bytes: &'a [u8],
     },
     /// The key's absolute expiry, or that it has none any more.
     Expire {
-        /// The key.
-        key: &'a [u8],
         /// Absolute expiry.
         expire_ms: Option<u64>,
     },
     /// The key is gone.
     Delete {
-        /// The key.
-        key: &'a [u8],
         /// Why.
         cause: Cause,
     },
-    /// A change inside an object, in the words of the command table: an opcode and the members that were chosen.
-    /// Emitted by the command's handler through [`crate::ShardGuard::emit`].
-    Change {
-        /// The key.
-        key: &'a [u8],
-        /// The command's opcode.
-        opcode: u16,
-        /// Its arguments after the key, with every choice made.
-        arguments: &'a [&'a [u8]],
+    /// The key has become this other one, value and expiry, whatever that held.
+    Move {
+        /// The other one's database.
+        to_db: u8,
+        /// The other one.
+        to: &'a [u8],
     },
-    /// Fields of a hash are gone because their time had come. If they were the last ones, [`Effect::Delete`] follows.
+    /// This other key holds the same now, value and expiry, whatever it held.
+    Copy {
+        /// The other one's database.
+        to_db: u8,
+        /// The other one.
+        to: &'a [u8],
+    },
+    /// An element was added at an end.
+    ListPush {
+        /// Which end.
+        end: End,
+        /// The element.
+        element: &'a [u8],
+    },
+    /// Elements are gone from an end.
+    ListPop {
+        /// Which end.
+        end: End,
+        /// How many.
+        count: u64,
+    },
+    /// The element at an index is another.
+    ListSet {
+        /// Where.
+        index: u64,
+        /// The element.
+        element: &'a [u8],
+    },
+    /// An element was inserted before an index.
+    ListInsert {
+        /// Where.
+        index: u64,
+        /// The element.
+        element: &'a [u8],
+    },
+    /// The element at an index is gone.
+    ListRemove {
+        /// Where.
+        index: u64,
+    },
+    /// A field has this value and expiry.
+    HashSet {
+        /// The field.
+        field: &'a [u8],
+        /// Its value.
+        value: &'a [u8],
+        /// Its absolute expiry.
+        expire_ms: Option<u64>,
+    },
+    /// A field has this expiry, or none any more.
+    HashExpire {
+        /// The field.
+        field: &'a [u8],
+        /// Its absolute expiry.
+        expire_ms: Option<u64>,
+    },
+    /// A field is gone.
+    HashDelete {
+        /// The field.
+        field: &'a [u8],
+    },
+    /// A field is gone because its time had come.
+    FieldExpired {
+        /// The field.
+        field: &'a [u8],
+    },
+    /// The fields before this one went together; if they were the last ones, [`Effect::Delete`] follows.
     FieldsExpired {
-        /// The key.
-        key: &'a [u8],
-        /// The fields.
-        fields: &'a [&'a [u8]],
         /// Whether they were the last ones.
         last: bool,
     },
-    /// All keys of the database are gone: a barrier.
+    /// A member was added.
+    SetAdd {
+        /// The member.
+        member: &'a [u8],
+    },
+    /// A member is gone.
+    SetRemove {
+        /// The member.
+        member: &'a [u8],
+    },
+    /// A member has this score.
+    SortedSetAdd {
+        /// The member.
+        member: &'a [u8],
+        /// Its score.
+        score: f64,
+    },
+    /// A member is gone.
+    SortedSetRemove {
+        /// The member.
+        member: &'a [u8],
+    },
+    /// An entry was added.
+    StreamAppend {
+        /// Its id.
+        id: StreamId,
+        /// Its fields.
+        fields: Pairs<'a>,
+    },
+    /// An entry was deleted, which leaves its mark.
+    StreamDelete {
+        /// Its id.
+        id: StreamId,
+    },
+    /// Entries are gone from the front, until so many were left.
+    StreamTrim {
+        /// How many were left.
+        len: u64,
+    },
+    /// The stream's counters.
+    StreamCounters {
+        /// The last id given.
+        last_id: StreamId,
+        /// Entries ever added.
+        entries_added: u64,
+        /// The largest id deleted.
+        max_deleted_id: StreamId,
+    },
+    /// A group was made.
+    GroupCreate {
+        /// Its name.
+        group: &'a [u8],
+        /// Where it goes on.
+        last_id: StreamId,
+        /// How many entries that is, if known.
+        entries_read: Option<u64>,
+    },
+    /// A group is gone, with its consumers.
+    GroupDestroy {
+        /// Its name.
+        group: &'a [u8],
+    },
+    /// A group goes on from here.
+    GroupPosition {
+        /// Its name.
+        group: &'a [u8],
+        /// The last id delivered.
+        last_id: StreamId,
+        /// How many entries that is, if known.
+        entries_read: Option<u64>,
+    },
+    /// A consumer is there, with these times.
+    Consumer {
+        /// Its group.
+        group: &'a [u8],
+        /// Its name.
+        consumer: &'a [u8],
+        /// When it last tried to do something.
+        seen_ms: u64,
+        /// When it last got something.
+        active_ms: Option<u64>,
+    },
+    /// A consumer is gone, with what it had pending.
+    ConsumerDelete {
+        /// Its group.
+        group: &'a [u8],
+        /// Its name.
+        consumer: &'a [u8],
+    },
+    /// An entry is pending for a consumer, whoever had it.
+    Pending {
+        /// The group.
+        group: &'a [u8],
+        /// Who has it.
+        consumer: &'a [u8],
+        /// The entry.
+        id: StreamId,
+        /// When it was last delivered.
+        delivered_ms: u64,
+        /// How often.
+        deliveries: u64,
+    },
+    /// An entry is pending no longer.
+    PendingRemove {
+        /// The group.
+        group: &'a [u8],
+        /// The entry.
+        id: StreamId,
+    },
+    /// All keys of the database are gone: a barrier. It has no key.
     Flush,
-    /// The database has changed places with another: a barrier.
+    /// The database has changed places with another: a barrier. It has no key.
     Swap {
         /// The other one.
         with: u8,
     },
+    /// The key was written to in some way: once for each change of it as a whole.
+    Wrote {
+        /// It went by itself: its time had come, or memory was needed.
+        by_itself: bool,
+    },
+    /// The key was not there and is now.
+    Created,
+    /// The key was looked for to be read, and was not there.
+    Missed,
+    /// A keyspace event, as a command names it.
+    Event {
+        /// Its class, in the engine's numbering.
+        class: u32,
+        /// Its name.
+        name: &'a str,
+    },
 }
 
-/// Takes effects under the shard's lock: it must not block and must not call the store.
-pub trait EffectSink {
-    /// Whether there is a reader at all. If not, and if the keyspace has no
-    /// [listeners](crate::Keyspace::write_listeners), no sequence is drawn and nothing is emitted.
-    fn wants(&self) -> bool {
-        true
+impl Effect<'_> {
+    /// The [bits](wants) of those who want to be told of it.
+    #[must_use]
+    pub const fn wanted_by(&self) -> u32 {
+        match self {
+            Self::Wrote { .. } => wants::KEYS,
+            Self::Created | Self::Event { .. } => wants::EVENTS,
+            Self::Missed => wants::MISSES,
+            Self::Flush | Self::Swap { .. } => wants::KEYS | wants::VALUES,
+            Self::FieldsExpired { .. } => wants::EVENTS,
+            Self::Delete { cause: Cause::Expired | Cause::Evicted } => wants::VALUES | wants::EVENTS,
+            _ => wants::VALUES,
+        }
     }
-    /// What the next requests will look for in the collection that this one is about.
-    fn ahead(&self) -> Ahead {
-        Ahead::default()
-    }
-    /// A key was written to in any way: for those who need to know that and no more. Comes before the effect, also
-    /// when nobody [wants](Self::wants) effects, but only while the keyspace has
-    /// [listeners](crate::Keyspace::write_listeners).
-    fn wrote(&mut self, key: &[u8]) {
-        let _ = key;
-    }
-    /// A key that was not there is now. Comes before the effect, also when nobody [wants](Self::wants) effects.
-    fn created(&mut self, db: u8, key: &[u8]) {
-        let _ = (db, key);
-    }
-    /// A key was looked for to be read, and was not there.
-    fn missed(&mut self, db: u8, key: &[u8]) {
-        let _ = (db, key);
-    }
-    /// One effect. Sequences begin at 1 and are unique in the keyspace.
-    fn emit(&mut self, sequence: u64, db: u8, effect: &Effect<'_>);
 }
 
-/// No reader.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct NoEffects;
+/// Names and values of a stream's entry, in their order.
+#[derive(Clone, Copy)]
+pub enum Pairs<'a> {
+    /// As a command has them.
+    Slices(&'a [(&'a [u8], &'a [u8])]),
+    /// As they stand on the tape.
+    Packed(PackedPairs<'a>),
+}
 
-impl EffectSink for NoEffects {
-    fn wants(&self) -> bool {
-        false
+impl<'a> Pairs<'a> {
+    /// The pairs.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
+        let (slices, packed) = match *self {
+            Self::Slices(slices) => (slices, None),
+            Self::Packed(packed) => (&[][..], Some(packed)),
+        };
+        slices.iter().copied().chain(packed.into_iter().flat_map(PackedPairs::iter))
     }
-    fn emit(&mut self, _: u64, _: u8, _: &Effect<'_>) {}
+}
+
+impl PartialEq for Pairs<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl std::fmt::Debug for Pairs<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_list().entries(self.iter()).finish()
+    }
 }

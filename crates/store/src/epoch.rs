@@ -108,6 +108,26 @@ impl<T> Domain<T> {
         false
     }
 
+    /// The present epoch.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+    /// Begins an epoch. All workers have left those below the one returned: whoever reads the epoch inside a batch that
+    /// begins from now on reads a later one.
+    pub(crate) fn advance(&self) -> u64 {
+        let next = self.epoch.fetch_add(1, Ordering::AcqRel) + 1;
+        fence(Ordering::SeqCst);
+        next.min(self.oldest_pin())
+    }
+    /// Marks a slot as inside for whoever has closed the gate: what he does belongs to an epoch of its own, which no
+    /// batch before or behind it shares.
+    pub(crate) fn enter_closed<'d>(&'d self, slot: usize, _: &Closed<'d, T>) -> Pin<'d, T> {
+        let epoch = self.epoch.fetch_add(1, Ordering::AcqRel) + 1;
+        self.slots[slot].pin.store(epoch, Ordering::Release);
+        fence(Ordering::SeqCst);
+        Pin { domain: self, slot }
+    }
+
     /// Starts a batch and closes the gate behind it, if nobody else is inside or waits to be: never waits for others to
     /// leave. The slot must be idle.
     pub(crate) fn enter_alone(&self, slot: usize) -> (Pin<'_, T>, Option<Closed<'_, T>>) {

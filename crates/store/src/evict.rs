@@ -6,9 +6,10 @@
 
 use crate::access::AccessMode;
 use crate::clock::{Rng, XorShift};
-use crate::effect::{Cause, EffectSink};
+use crate::effect::Cause;
 use crate::entry::heap::Key;
 use crate::keyspace::Batch;
+use crate::recorder::Recorder;
 use crate::shard::{Op, ShardGuard};
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
@@ -123,7 +124,7 @@ impl Evictor {
         (policy, samples): (Policy, usize),
         (limit_bytes, keys_max): (usize, usize),
         now_ms: u64,
-        sink: &mut dyn EffectSink,
+        recorder: &mut Recorder,
     ) -> (Outcome, usize) {
         let mut evicted = 0;
         let mut fruitless = 0;
@@ -135,7 +136,7 @@ impl Evictor {
                 return (Outcome::More, evicted);
             }
             self.sample(batch, policy, samples.clamp(1, SAMPLES_MAX), now_ms);
-            if self.evict_best(batch, policy, now_ms, sink) {
+            if self.evict_best(batch, policy, now_ms, recorder) {
                 evicted += 1;
                 fruitless = 0;
             } else {
@@ -177,7 +178,7 @@ impl Evictor {
         batch: &Batch<'_>,
         policy: Policy,
         now_ms: u64,
-        sink: &mut dyn EffectSink,
+        recorder: &mut Recorder,
     ) -> bool {
         while let Some(Candidate { shard, db, hash, .. }) = self.pool.pop() {
             let mut guard = batch.lock_shard(shard);
@@ -187,9 +188,10 @@ impl Evictor {
             }
             self.key.clear();
             self.key.extend_from_slice(guard.heap().entry(db as usize, found).key());
-            let mut op = Op::new(db, now_ms, sink);
+            let mut op = Op::new(db, now_ms, recorder);
             let key = Key { hash, bytes: &self.key };
             let garbage = guard.remove_found(&mut op, &key, found, Cause::Evicted);
+            recorder.end_group();
             drop(guard);
             batch.keyspace().discard(garbage);
             return true;

@@ -6,9 +6,10 @@
 //! group only marked entries are looked at. A bound is exact after each visit; between visits deletes and later
 //! expiries leave it too early, which costs one visit.
 
-use crate::effect::{Cause, EffectSink};
+use crate::effect::Cause;
 use crate::entry::heap::Key;
 use crate::keyspace::Batch;
+use crate::recorder::Recorder;
 use crate::shard::{Op, ShardGuard};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -40,7 +41,7 @@ impl ExpiryCycle {
         batch: &Batch<'_>,
         now_ms: u64,
         keys_max: usize,
-        sink: &mut dyn EffectSink,
+        recorder: &mut Recorder,
     ) -> ExpiryStep {
         let keyspace = batch.keyspace();
         let mut expired = 0;
@@ -49,7 +50,10 @@ impl ExpiryCycle {
                 if expired >= keys_max {
                     return ExpiryStep { expired, round_done: false };
                 }
-                let (removed, more) = batch.lock_shard(self.at).expire_due(now_ms, sink, &mut self.key);
+                let mut guard = batch.lock_shard(self.at);
+                let (removed, more) = guard.expire_due(now_ms, recorder, &mut self.key);
+                recorder.end_group();
+                drop(guard);
                 expired += removed;
                 if more {
                     continue;
@@ -64,7 +68,7 @@ impl ExpiryCycle {
 
 impl ShardGuard<'_> {
     /// Removes due keys of all databases, one group at a time. Returns how many, and whether to come again.
-    fn expire_due(&mut self, now_ms: u64, sink: &mut dyn EffectSink, key: &mut Vec<u8>) -> (usize, bool) {
+    fn expire_due(&mut self, now_ms: u64, recorder: &mut Recorder, key: &mut Vec<u8>) -> (usize, bool) {
         let mut removed = 0;
         let mut due = Vec::new();
         for db in 0..self.keyspace.database_count() {
@@ -81,7 +85,7 @@ impl ShardGuard<'_> {
                     let Some(found) = self.heap().find_pointer(db, hash, pointer) else { continue };
                     key.clear();
                     key.extend_from_slice(self.heap().entry(db, found).key());
-                    let mut op = Op::new(db as u8, now_ms, sink);
+                    let mut op = Op::new(db as u8, now_ms, recorder);
                     let garbage =
                         self.remove_found(&mut op, &Key { hash, bytes: key }, found, Cause::Expired);
                     self.keyspace.discard(garbage);
@@ -90,7 +94,7 @@ impl ShardGuard<'_> {
                 start = number + 1;
             }
         }
-        removed += self.expire_due_fields(now_ms, sink, key, KEYS_PER_LOCK.saturating_sub(removed));
+        removed += self.expire_due_fields(now_ms, recorder, key, KEYS_PER_LOCK.saturating_sub(removed));
         let next = self.heap().next_expiry_ms().min(self.next_field_due_ms());
         self.keyspace.shard(self.id()).next_expiry_ms.store(next, Relaxed);
         (removed, next <= now_ms)

@@ -21,12 +21,15 @@
 //! | HTTL, HEXPIRETIME … | [`HashRef::expire_ms`] |
 //! | RESTORE, loading | [`HashMut::new`] with [`crate::Keyspace::backing`] |
 
+mod change;
+
 use crate::ahead::Ahead;
 use crate::choice::{Selection, better_walk, index_below, roll_distinct};
 use crate::clock::Rng;
-use crate::dict::{Dict, NEVER, Record, Waste};
-use crate::packed::{COUNT_MAX, Packed, PackedRef};
+use crate::dict::{Dict, NEVER, Record};
+use crate::packed::{Packed, PackedRef};
 use crate::reaper::Backing;
+pub use change::HashMut;
 
 /// Expired fields that a random choice may meet before it takes the first live one.
 const ROLLS_MAX: usize = 64;
@@ -90,6 +93,9 @@ impl Hash {
         };
         HashRef { view, now_ms: 0 }
     }
+    pub(crate) const fn is_compact(&self) -> bool {
+        matches!(self.0, Repr::Packed(_))
+    }
     /// Memory beyond the struct itself. Constant time.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
@@ -126,7 +132,7 @@ impl Hash {
         now_ms: u64,
         max: usize,
         backing: Backing<'_>,
-        gone: impl FnMut(&[u8]),
+        gone: impl FnMut(Record<'_>),
     ) -> usize {
         match &mut self.0 {
             Repr::Packed(_) => 0,
@@ -367,137 +373,6 @@ impl<'a> Iterator for Fields<'a> {
                 let record = records.next()?;
                 Some(Field { name: record.key, value: record.value, expire_ms: expiry(record) })
             }
-        }
-    }
-}
-
-/// A hash, to be changed.
-pub struct HashMut<'a> {
-    hash: &'a mut Hash,
-    limits: HashLimits,
-    backing: Backing<'a>,
-    now_ms: u64,
-}
-
-impl<'a> HashMut<'a> {
-    /// To change a hash that is not in a shard: when a value is built before it is set.
-    pub const fn new(hash: &'a mut Hash, limits: HashLimits, backing: Backing<'a>) -> Self {
-        Self { hash, limits, backing, now_ms: 0 }
-    }
-    /// The same at a time: fields that expire then or before are as good as not there.
-    #[must_use]
-    pub const fn at(mut self, now_ms: u64) -> Self {
-        self.now_ms = now_ms;
-        self
-    }
-    /// To read it.
-    #[must_use]
-    pub fn view(&self) -> HashRef<'_> {
-        self.hash.view().at(self.now_ms)
-    }
-    /// Says that so many fields are about to be set: more than a compact hash may have make it a table first, as in
-    /// Valkey, even if some of them are the same.
-    pub fn announce(&mut self, fields: usize) {
-        if fields > self.limits.entries_max {
-            self.table();
-        }
-    }
-    /// HSET: sets a field, which has no expiry afterwards. Says whether it is new.
-    pub fn set(&mut self, field: &[u8], value: &[u8]) -> bool {
-        self.set_with(field, value, FieldExpiry::None)
-    }
-    /// Sets a field and its expiry. Says whether it is new.
-    pub fn set_with(&mut self, field: &[u8], value: &[u8], expiry: FieldExpiry) -> bool {
-        let limit = self.limits.value_bytes_max;
-        if field.len() > limit || value.len() > limit || matches!(expiry, FieldExpiry::At(_)) {
-            self.table();
-        }
-        if let Repr::Packed(packed) = &mut self.hash.0 {
-            if let Some(at) = packed.as_ref().find(field, 2) {
-                let value_at = packed.as_ref().element(at).map_or(at, |(_, next)| next);
-                packed.replace(value_at, value);
-                // The limit may have been lowered since.
-                if packed.as_ref().count() / 2 > self.limits.entries_max {
-                    self.table();
-                }
-                return false;
-            }
-            if packed.as_ref().count() / 2 < self.limits.entries_max.min(COUNT_MAX / 2) {
-                packed.push(field);
-                packed.push(value);
-                return true;
-            }
-        }
-        let (backing, now_ms) = (self.backing, self.now_ms);
-        let dict = self.table();
-        let found = dict.find_record(field).map(|(spot, record)| (spot, record.expire_ms));
-        let old_ms = found.map_or(now_ms, |(_, expire_ms)| expire_ms);
-        let is_new = old_ms <= now_ms;
-        let expire_ms = match expiry {
-            FieldExpiry::Keep if !is_new => old_ms,
-            FieldExpiry::None | FieldExpiry::Keep => NEVER,
-            FieldExpiry::At(at) => at,
-        };
-        if let Some((spot, _)) = found {
-            dict.replace(spot, value, expire_ms);
-            dict.tidy();
-        } else {
-            dict.insert(field, value, expire_ms, backing);
-        }
-        is_new
-    }
-    /// Removes a field after showing its value to `taken`.
-    pub fn remove<R>(&mut self, field: &[u8], taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        match &mut self.hash.0 {
-            Repr::Packed(packed) => {
-                let at = packed.as_ref().find(field, 2)?;
-                let (_, value_at) = packed.as_ref().element(at)?;
-                let result = taken(packed.as_ref().element(value_at)?.0);
-                packed.remove(at, 2);
-                Some(result)
-            }
-            Repr::Table(dict) => {
-                let spot = dict.find(field)?;
-                let record = dict.at(spot);
-                let result = (record.expire_ms > self.now_ms).then(|| taken(record.value));
-                dict.remove(spot, self.backing);
-                dict.tidy();
-                result
-            }
-        }
-    }
-    /// Sets the absolute expiry of a field or removes it. Says whether the field is there.
-    pub fn set_expire_ms(&mut self, field: &[u8], expire_ms: Option<u64>) -> bool {
-        if let Repr::Packed(packed) = &self.hash.0 {
-            if packed.as_ref().find(field, 2).is_none() {
-                return false;
-            }
-            if expire_ms.is_none() {
-                return true;
-            }
-        }
-        let now_ms = self.now_ms;
-        let dict = self.table();
-        let Some(spot) = dict.find(field).filter(|spot| dict.at(*spot).expire_ms > now_ms) else {
-            return false;
-        };
-        dict.set_expire_ms(spot, expire_ms.unwrap_or(NEVER));
-        dict.tidy();
-        true
-    }
-    /// The table, made from the compact form if need be: at most `COUNT_MAX` elements, as many as the limits let in.
-    fn table(&mut self) -> &mut Dict {
-        if let Repr::Packed(packed) = &self.hash.0 {
-            let mut dict = Dict::new(true, Waste::Little, self.backing);
-            let pairs = HashRef { view: View::Packed(packed.as_ref()), now_ms: 0 };
-            pairs.iter().for_each(|(field, value)| {
-                dict.insert(field, value, NEVER, self.backing);
-            });
-            self.hash.0 = Repr::Table(Box::new(dict));
-        }
-        match &mut self.hash.0 {
-            Repr::Table(dict) => dict,
-            Repr::Packed(_) => unreachable!("made a table just now"),
         }
     }
 }

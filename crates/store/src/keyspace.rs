@@ -22,13 +22,15 @@ use crate::entry::Garbage;
 use crate::entry::heap::{Env, Key};
 use crate::entry::sight::{Sights, Sole};
 use crate::epoch::{Closed, Pin, WORKERS_MAX};
+use crate::groups::Hub;
 use crate::hash::{KeyHasher, SHARDS_MAX, shard_of};
 use crate::reaper::{Backing, Reaper};
-use crate::shard::{Op, Shard, ShardGuard, emit};
+use crate::shard::{Op, Shard, ShardGuard};
 pub use crate::slab::pages::Collapse;
 use crate::slab::pages::{PageSource, PageStats};
 use crate::table::array::Array;
 use crate::table::head::{Directory, prefetch_entry, prefetch_passed};
+use crate::undo::Inverse;
 use crate::value::ValueRef;
 pub use guards::Guards;
 use std::cell::Cell;
@@ -73,9 +75,8 @@ pub struct Keyspace {
     pub(crate) directory: Directory,
     pub(crate) pages: PageSource,
     reaper: Reaper,
-    sequence: AtomicU64,
     access: AtomicU32,
-    write_listeners: AtomicU32,
+    hub: Hub,
     /// Until when what has expired is kept.
     expiry_paused_until_ms: AtomicU64,
 }
@@ -99,9 +100,8 @@ impl Keyspace {
             directory: Directory::new(shards * databases, workers),
             pages: PageSource::new(config.huge_pages),
             reaper: Reaper::default(),
-            sequence: AtomicU64::new(0),
             access: AtomicU32::new(0),
-            write_listeners: AtomicU32::new(0),
+            hub: Hub::default(),
             expiry_paused_until_ms: AtomicU64::new(0),
             hasher: config.hasher,
         }
@@ -201,21 +201,9 @@ impl Keyspace {
     pub fn keeps_expired(&self, now_ms: u64) -> bool {
         now_ms < self.expiry_paused_until_ms.load(Ordering::Relaxed)
     }
-    /// How many want to be told of every write by [`EffectSink::wrote`](crate::EffectSink::wrote). Looked at under the
-    /// lock of the key: who counts himself in and locks a key then is told of every later write to it.
     #[inline]
-    #[must_use]
-    pub const fn write_listeners(&self) -> &AtomicU32 {
-        &self.write_listeners
-    }
-    /// The last sequence given to an effect.
-    #[must_use]
-    pub fn sequence(&self) -> u64 {
-        self.sequence.load(Ordering::Acquire)
-    }
-    #[inline]
-    pub(crate) fn next_sequence(&self) -> u64 {
-        self.sequence.fetch_add(1, Ordering::AcqRel) + 1
+    pub(crate) const fn hub(&self) -> &Hub {
+        &self.hub
     }
 
     /// What a collection that is built outside a shard needs of the keyspace it will be set in.
@@ -339,11 +327,11 @@ impl<'k> Worker<'k> {
     /// Closes the gate: waits until every other worker has ended its batch, and keeps new ones out. For FLUSHALL,
     /// SWAPDB, KEYS and scripts with undeclared keys.
     pub fn world(&mut self) -> World<'_> {
-        World {
-            keyspace: self.keyspace,
-            counters: &self.keyspace.counters[self.slot],
-            _closed: self.keyspace.directory.domain.close(),
-        }
+        let domain = &self.keyspace.directory.domain;
+        let closed = domain.close();
+        let inside = domain.enter_closed(self.slot, &closed);
+        let counters = &self.keyspace.counters[self.slot];
+        World { keyspace: self.keyspace, counters, _inside: inside, _closed: closed }
     }
     /// The keyspace.
     #[must_use]
@@ -447,14 +435,14 @@ impl<'w> Batch<'w> {
     #[inline]
     pub fn rewrite(&mut self, at: usize, op: &mut Op<'_>, key: &Key<'_>, text: &[u8]) -> bool {
         let mode = self.keyspace.access_mode();
-        if !self.sights.is_found(at) || mode != AccessMode::Lru || op.sink.wants() {
+        if !self.sights.is_found(at) || mode != AccessMode::Lru {
             return false;
         }
         let shard = self.keyspace.shard_of(key);
         let mut hold = self.keyspace.shard(shard).hold(self.alone.as_ref());
-        // With the shard held: who has counted himself in while this waited for it must be told.
-        if self.keyspace.write_listeners().load(Ordering::Relaxed) != 0
-            || hold.is_awaited()
+        // Asked under the lock: who wants to know and has locked the key before is told.
+        if hold.is_awaited()
+            || self.keyspace.wanted() | op.recorder.wanted() != 0
             || !self.sights.rewrite((at, key), (shard, &mut hold), mode.fresh(op.now_ms), text)
         {
             return false;
@@ -551,13 +539,30 @@ impl Drop for Reads<'_> {
 pub struct World<'w> {
     keyspace: &'w Keyspace,
     counters: &'w Counters,
+    /// Ends before the gate opens. The epoch of the world is not that of any batch.
+    _inside: Pin<'w, Array>,
     _closed: Closed<'w, Array>,
 }
 
-impl World<'_> {
+impl<'w> World<'w> {
+    /// The keyspace.
+    #[must_use]
+    pub const fn keyspace(&self) -> &'w Keyspace {
+        self.keyspace
+    }
     /// Guards that lock a shard when it is first asked for: for commands that find out their keys while they run.
-    pub fn guards(&self) -> Guards<'_> {
+    pub fn guards(&self) -> Guards<'w> {
         Guards::world(self.keyspace, self.counters)
+    }
+    /// Shows all keys as they stand, with their databases and absolute expiries, whether they have expired or not.
+    pub fn each_key(&self, mut visit: impl FnMut(u8, &[u8], ValueRef<'_>, Option<u64>)) {
+        let mut guards = self.guards();
+        for db in (0..self.keyspace.database_count() as u8).filter(|&db| !self.keyspace.is_empty(db)) {
+            for id in 0..self.keyspace.shard_count() {
+                let guard = guards.shard_by_id(id);
+                guard.each_key(db, |key, value, expire_ms| visit(db, key, value, expire_ms));
+            }
+        }
     }
     /// FLUSHDB and FLUSHALL: makes databases empty. The tables are set aside in constant time for each shard, and their
     /// entries are freed by maintenance, a few at a time. Returns how many keys there were. Each shard is locked once,
@@ -573,12 +578,23 @@ impl World<'_> {
                 removed += guard.clear(op);
             }
         }
-        self.counters.add(Counter::Writes, removed as i64);
+        match &mut op.recorder.journal {
+            Some(journal) => drop(journal.count(Counter::Writes, removed as i64)),
+            None => self.counters.add(Counter::Writes, removed as i64),
+        }
         for db in dbs {
             op.db = db;
-            emit(self.keyspace, op, &Effect::Flush);
+            self.tell(op, &Effect::Flush);
         }
         removed
+    }
+    /// Tells of a barrier: it is of every shard, but ordered by its epoch, so that one count is enough.
+    fn tell(&self, op: &mut Op<'_>, effect: &Effect<'_>) {
+        let mut guard = ShardGuard::open(self.keyspace, self.counters, 0, None);
+        let wanted = guard.wanted(op);
+        if wanted != 0 {
+            guard.tell(op, wanted, b"", effect);
+        }
     }
     /// SWAPDB of the operation's database with another. Watched keys of both databases count as written.
     pub fn swap(&self, op: &mut Op<'_>, two: u8) {
@@ -589,35 +605,57 @@ impl World<'_> {
         for id in 0..self.keyspace.shard_count() {
             ShardGuard::open(self.keyspace, self.counters, id, None).swap(op, two);
         }
-        for counters in &self.keyspace.counters {
-            counters.swap(one as usize, two as usize);
+        self.keyspace.swap_counters(one, two);
+        match &mut op.recorder.journal {
+            Some(journal) => {
+                journal.count(Counter::Writes, 1);
+                journal.push(Inverse::Swap { one, two });
+                journal.forget_kept();
+            }
+            None => self.counters.add(Counter::Writes, 1),
         }
-        self.counters.add(Counter::Writes, 1);
-        emit(self.keyspace, op, &Effect::Swap { with: two });
+        self.tell(op, &Effect::Swap { with: two });
+    }
+}
+
+impl Keyspace {
+    /// Behind the gate.
+    pub(crate) fn swap_counters(&self, one: u8, two: u8) {
+        self.counters.iter().for_each(|counters| counters.swap(one as usize, two as usize));
     }
 }
 
 impl ShardGuard<'_> {
-    fn clear(&mut self, op: &Op<'_>) -> usize {
+    fn clear(&mut self, op: &mut Op<'_>) -> usize {
         let (env, db) = (self.env(), op.db);
         self.touch_all(op, (db, db));
-        let expiring = self.heap().count_expiring(db as usize);
-        let removed = self.heap_mut().clear(env, db as usize);
+        let (removed, expiring) = (self.heap().len(db as usize), self.heap().count_expiring(db as usize));
+        if let Some(journal) = &mut op.recorder.journal {
+            let (table, fields) = (self.data.heap.set_aside(env, db as usize), self.take_fields(db));
+            journal.push(Inverse::Flush { db, shard: self.id(), table, fields });
+            journal.forget_kept();
+        } else {
+            self.heap_mut().clear(env, db as usize);
+            self.forget_fields(db);
+        }
         self.counters.add_keys(db as usize, -(removed as i64));
         self.counters.add_expiring(db as usize, -(expiring as i64));
-        self.forget_fields(db);
         removed
     }
-    fn swap(&mut self, op: &Op<'_>, two: u8) {
-        let (env, one) = (self.env(), op.db);
+    fn swap(&mut self, op: &mut Op<'_>, two: u8) {
+        let one = op.db;
         self.touch_all(op, (one, two));
         self.touch_all(op, (two, one));
+        self.swap_raw(one, two);
+    }
+    pub(crate) fn swap_raw(&mut self, one: u8, two: u8) {
+        let env = self.env();
         self.heap_mut().swap(env, one as usize, two as usize);
         self.swap_fields(one, two);
     }
     /// Counts as a write to the watched keys of `db` that are there, or in `other`: a key that was missing, or whose
     /// time had come, and stays so does not fail a transaction.
-    fn touch_all(&mut self, op: &Op<'_>, (db, other): (u8, u8)) {
+    fn touch_all(&mut self, op: &mut Op<'_>, (db, other): (u8, u8)) {
         let (env, now_ms) = (self.env(), self.time(op));
         let data = &mut *self.data;
         let is_there = |hash| {
@@ -626,6 +664,14 @@ impl ShardGuard<'_> {
                 found.is_some_and(|found| data.heap.entry(db, found).expire_ms() > now_ms)
             })
         };
-        data.watches.touch_all(db, is_there);
+        match &mut op.recorder.journal {
+            Some(journal) => {
+                data.watches
+                    .watched(db)
+                    .filter(|&hash| is_there(hash))
+                    .for_each(|hash| journal.wrote(db, hash));
+            }
+            None => data.watches.touch_all(db, is_there),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The keyspace of Weft: keys, values, expiry, eviction, watches and waiters, in memory, shared by many workers.
 //!
 //! Owns: everything a command does to keys, under locks of its own. Does not own: sockets, protocols, commands,
-//! threads, and time: the caller brings `now_ms`, the sink for effects, and the moments for background work.
+//! threads, and time: the caller brings `now_ms`, the recorder, and the moments for background work.
 //!
 //! # Map
 //!
@@ -18,14 +18,17 @@
 //! | `packed`, `dict` | one buffer for a small collection; a table over records for a large one |
 //! | [`reaper`] | what takes long to free |
 //! | [`expire`], [`evict`], [`maintain`] | background work, in bounded steps |
-//! | [`effect`] | what the store tells others |
+//! | [`effect`], [`recorder`] | what can happen, and who writes it down |
+//! | [`groups`], [`replay`] | groups of effects in one order; applying them elsewhere |
+//! | [`undo`] | journals, savepoints, rollback |
+//! | [`digest`] | a number for all that is there |
 //! | [`ahead`] | what the next requests will look for |
 //! | [`watch`], [`waiters`] | WATCH and blocking |
 //!
 //! # A command, from the engine's side
 //!
 //! ```
-//! use weft_store::{Config, Expiry, Keyspace, NewValue, NoEffects, Op, ValueRef};
+//! use weft_store::{Config, Expiry, Keyspace, NewValue, Op, Recorder, ValueRef};
 //!
 //! let keyspace = Keyspace::new(Config::default());
 //! let mut worker = keyspace.worker().expect("workers are left");
@@ -34,8 +37,8 @@
 //! batch.prefetch_bucket(0, key.hash(), false);
 //! batch.prefetch_entry(0, key.hash(), true); // of the first key that was asked for
 //!
-//! let mut sink = NoEffects;
-//! let mut op = Op::new(0, 1_700_000_000_000, &mut sink);
+//! let mut recorder = Recorder::default();
+//! let mut op = Op::new(0, 1_700_000_000_000, &mut recorder);
 //! let mut shard = batch.lock(&key);
 //! shard.set(&mut op, &key, NewValue::string(b"hello"), Expiry::None);
 //! assert!(matches!(shard.get(&mut op, &key), Some(ValueRef::Bytes(b"hello"))));
@@ -54,9 +57,9 @@
 //! | APPEND, SETRANGE, SETBIT | [`ShardGuard::append`], [`ShardGuard::set_range`] |
 //! | DEL, UNLINK, GETDEL | [`ShardGuard::remove`], [`ShardGuard::take`]; give the [`Garbage`] to
 //! [`Keyspace::discard`] |
-//! | RENAME, MOVE, COPY | [`Batch::lock_keys`], [`ShardGuard::take`] or [`ValueRef::to_new`], then `set` |
-//! | LPUSH, LRANGE, … | [`ShardGuard::change_list`] for writes, [`ShardGuard::get_list`] for reads;
-//! [`ShardGuard::emit`] with the effect |
+//! | RENAME, MOVE, COPY | [`Batch::lock_keys`], [`ShardGuard::take`] or [`ShardGuard::copy`], then
+//! [`ShardGuard::put`] |
+//! | LPUSH, LRANGE, … | [`ShardGuard::change_list`] for writes, [`ShardGuard::get_list`] for reads |
 //! | XADD, XREADGROUP, … | [`ShardGuard::change_stream`] for writes, `get` for reads |
 //! | HSET, SADD, ZADD, … | [`ShardGuard::change_hash`] and its like for writes, `get_hash` and its like for reads |
 //! | SINTER, ZUNION, … | `get` or `exists` on each key, then [`Guards::view`] for all of them together |
@@ -74,12 +77,14 @@ mod choice;
 pub mod clock;
 pub mod counters;
 mod dict;
+pub mod digest;
 pub mod effect;
 #[allow(unsafe_code)]
 mod entry;
 mod epoch;
 pub mod evict;
 pub mod expire;
+pub mod groups;
 pub mod hash;
 pub mod hash_object;
 #[allow(unsafe_code)]
@@ -92,6 +97,8 @@ mod packed;
 #[allow(unsafe_code)]
 mod prefetch;
 pub mod reaper;
+pub mod recorder;
+pub mod replay;
 pub mod set;
 pub mod shard;
 #[allow(unsafe_code)]
@@ -101,6 +108,7 @@ pub mod stream;
 mod sync;
 #[allow(unsafe_code)]
 pub(crate) mod table;
+pub mod undo;
 pub mod value;
 pub mod waiters;
 pub mod watch;
@@ -109,23 +117,28 @@ pub use access::AccessMode;
 pub use ahead::Ahead;
 pub use clock::{Clock, ManualClock, Rng, SystemClock, XorShift};
 pub use counters::{Counter, DATABASES_MAX};
-pub use effect::{Cause, Effect, EffectSink, NoEffects};
+pub use digest::Digest;
+pub use effect::{Cause, Effect, Told, wants};
 pub use entry::heap::Key;
 pub use entry::{Garbage, INLINE_BYTES_MAX};
 pub use epoch::WORKERS_MAX;
 pub use evict::{Evictor, Policy};
 pub use expire::ExpiryCycle;
+pub use groups::{Group, Merger, Overrun};
 pub use hash::{KeyHasher, SHARDS_MAX};
 pub use hash_object::{Field, FieldExpiry, Hash, HashLimits, HashMut, HashRef};
 pub use keyspace::{Batch, Collapse, Config, Cursor, Guards, Keyspace, Reads, Worker, World};
-pub use list::{End, List, ListLimit, ListRef};
+pub use list::{End, List, ListLimit, ListMut, ListRef};
 pub use maintain::Maintenance;
 pub use reaper::Backing;
+pub use recorder::Recorder;
+pub use replay::Replayer;
 pub use set::{Member, Set, SetLimits, SetMut, SetRef};
-pub use shard::{Changed, Expiry, KeyInfo, NumberError, Op, ShardGuard, Taken, TakenValue, WrongType};
+pub use shard::{Changed, Expiry, KeyInfo, NumberError, Op, ShardGuard, Taken, WrongType};
 pub use slab::pages::PageStats;
 pub use sorted_set::{LexBound, ScoreRange, Scored, SortedSet, SortedSetLimits, SortedSetMut, SortedSetRef};
-pub use stream::{Stream, StreamId, StreamLimit};
+pub use stream::{Stream, StreamId, StreamLimit, StreamMut};
+pub use undo::Savepoint;
 pub use value::{Digits, NewValue, Object, ObjectRef, SharedBytes, ValueRef, parse_int};
 pub use waiters::{Claim, Waiter, Waiters};
 pub use watch::{WatchVersion, Watches};

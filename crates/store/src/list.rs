@@ -5,9 +5,11 @@
 //! chunk holds about 450 elements of 16 bytes. The limits are those of `list-max-listpack-size`, given with each call
 //! that may grow the list, since CONFIG SET may change them.
 
+mod change;
 mod chunk;
 
 use crate::entry::PACKED_BYTES_MAX;
+pub use change::ListMut;
 use chunk::{Chunk, ChunkRef, packed_bytes};
 use std::collections::VecDeque;
 
@@ -68,7 +70,8 @@ enum Repr {
     Chunked(VecDeque<Chunk>),
 }
 
-/// A list of byte strings. An element is at most 4 GiB, which the protocol's limits keep far away.
+/// A list of byte strings; [`ListMut`] changes it. An element is at most 4 GiB, which the protocol's limits keep far
+/// away.
 #[derive(Clone, Debug)]
 pub struct List {
     repr: Repr,
@@ -102,6 +105,9 @@ impl List {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
+    }
+    pub(crate) const fn is_compact(&self) -> bool {
+        matches!(self.repr, Repr::Compact(_))
     }
     /// `listpack` or `quicklist`.
     #[must_use]
@@ -193,7 +199,7 @@ impl List {
 
     /// Makes a compact list a row of chunks if `count` more elements of `bytes` together are too much for it. What adds
     /// several elements at once calls it before the first.
-    pub fn expect(&mut self, bytes: usize, count: usize, limit: ListLimit) {
+    pub(crate) fn expect(&mut self, bytes: usize, count: usize, limit: ListLimit) {
         if let Repr::Compact(chunk) = &self.repr
             && limit.is_exceeded(chunk, bytes, count)
         {
@@ -218,7 +224,7 @@ impl List {
     }
 
     /// Adds an element at an end: O(1) amortised.
-    pub fn push(&mut self, end: End, element: &[u8], limit: ListLimit) {
+    pub(crate) fn push(&mut self, end: End, element: &[u8], limit: ListLimit) {
         let at = if end == End::Front { 0 } else { self.chunk_count() - 1 };
         if self.has_room(at, element, limit) {
             self.change(at, |chunk| match end {
@@ -236,7 +242,7 @@ impl List {
     }
 
     /// Removes the element at an end after showing it to `taken`: O(1) amortised.
-    pub fn pop<R>(&mut self, end: End, limit: ListLimit, taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
+    pub(crate) fn pop<R>(&mut self, end: End, limit: ListLimit, taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
         let at = if end == End::Front { 0 } else { self.chunk_count() - 1 };
         let result = self.change(at, |chunk| {
             let (element, from) = match end {
@@ -255,7 +261,7 @@ impl List {
     }
 
     /// Replaces the element at `index`. Says whether there is one.
-    pub fn set(&mut self, index: usize, element: &[u8], limit: ListLimit) -> bool {
+    pub(crate) fn set(&mut self, index: usize, element: &[u8], limit: ListLimit) -> bool {
         if index >= self.len {
             return false;
         }
@@ -275,7 +281,7 @@ impl List {
     }
 
     /// Inserts before `index` (at most `len`). A full chunk is split there.
-    pub fn insert(&mut self, index: usize, element: &[u8], limit: ListLimit) {
+    pub(crate) fn insert(&mut self, index: usize, element: &[u8], limit: ListLimit) {
         if index == 0 {
             return self.push(End::Front, element, limit);
         }
@@ -301,7 +307,7 @@ impl List {
 
     /// Removes elements equal to `element`: `count` from the front, −`count` from the back, all for 0. Returns how
     /// many.
-    pub fn remove(&mut self, count: i64, element: &[u8], limit: ListLimit) -> usize {
+    pub(crate) fn remove(&mut self, count: i64, element: &[u8], limit: ListLimit) -> usize {
         let wanted =
             if count == 0 { usize::MAX } else { usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX) };
         let mut removed = 0;
@@ -320,8 +326,18 @@ impl List {
         removed
     }
 
+    /// Removes the element at `index`, if there is one.
+    pub(crate) fn remove_at(&mut self, index: usize, limit: ListLimit) {
+        if index < self.len {
+            let (at, inner) = self.locate(index);
+            self.change(at, |chunk| chunk.remove_at(chunk.offset(inner)));
+            self.len -= 1;
+            self.settle(at, limit);
+        }
+    }
+
     /// Keeps the elements `start..end`.
-    pub fn trim(&mut self, start: usize, end: usize, limit: ListLimit) {
+    pub(crate) fn trim(&mut self, start: usize, end: usize, limit: ListLimit) {
         let end = end.min(self.len);
         if start >= end {
             *self = Self::default();

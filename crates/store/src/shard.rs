@@ -1,22 +1,25 @@
 //! Owns: one shard and what can be done under its lock: lookups, writes, expiry on sight, watches, waiters, counting
-//! and emitting. Does not own: which shard a key is in, taking locks (`crate::keyspace`), bytes and pointers
+//! and telling. Does not own: which shard a key is in, taking locks (`crate::keyspace`), bytes and pointers
 //! (`crate::entry`).
 
 mod fields;
+mod keep;
 mod object;
 mod read;
 mod text;
 mod write;
 
 use crate::access::AccessMode;
+use crate::ahead::Ahead;
 use crate::clock::XorShift;
 use crate::counters::{Counter, Counters};
-use crate::effect::{Cause, Effect, EffectSink};
+use crate::effect::{Cause, Effect, wants};
 use crate::entry::heap::{Env, Found, Heap, Key};
 use crate::epoch::Closed;
 use crate::held::{Held, Hold};
 use crate::keyspace::Keyspace;
 use crate::prefetch;
+use crate::recorder::Recorder;
 use crate::table::array::Array;
 use crate::waiters::Waiters;
 use crate::watch::Watches;
@@ -25,7 +28,7 @@ pub use object::Changed;
 pub use read::KeyInfo;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub use text::{NumberError, WrongType};
-pub use write::{Expiry, Taken, TakenValue};
+pub use write::{Expiry, Taken};
 
 /// A shard's time does not go back for an operation that is so much behind it: a worker whose batch has read the clock
 /// a little before another's sees what has expired for the other as expired too. Who is further behind has a clock that
@@ -47,6 +50,8 @@ pub(crate) struct ShardData {
     fields: FieldIndex,
     /// Where a compact collection stands while it is changed.
     scratch: Vec<u8>,
+    /// Groups of effects that have written to it, since somebody wants to know.
+    groups: u64,
 }
 
 impl ShardData {
@@ -82,6 +87,7 @@ impl Shard {
             now_ms: 0,
             fields: FieldIndex::default(),
             scratch: Vec::new(),
+            groups: 0,
         };
         let tables_address = data.heap.tables_address();
         Self { data: Held::new(data), next_expiry_ms: AtomicU64::new(u64::MAX), tables_address }
@@ -121,14 +127,20 @@ pub struct Op<'e> {
     pub now_ms: u64,
     /// Whether reading counts as an access (not under CLIENT NO-TOUCH, nor for OBJECT and similar).
     pub touch: bool,
-    /// Where effects go.
-    pub sink: &'e mut dyn EffectSink,
+    /// What the next requests will look for in the collection that this one is about.
+    pub ahead: Ahead,
+    /// Who writes down what it does.
+    pub recorder: &'e mut Recorder,
 }
 
 impl<'e> Op<'e> {
     /// An operation whose reads count as accesses.
-    pub fn new(db: u8, now_ms: u64, sink: &'e mut dyn EffectSink) -> Self {
-        Self { db, now_ms, touch: true, sink }
+    pub fn new(db: u8, now_ms: u64, recorder: &'e mut Recorder) -> Self {
+        Self { db, now_ms, touch: true, ahead: Ahead::default(), recorder }
+    }
+    /// An operation whose reads do not.
+    pub fn untouched(db: u8, now_ms: u64, recorder: &'e mut Recorder) -> Self {
+        Self { touch: false, ..Self::new(db, now_ms, recorder) }
     }
 }
 
@@ -190,9 +202,34 @@ impl<'b> ShardGuard<'b> {
         }
     }
 
-    /// Emits an effect that the store cannot know itself: a change inside an object, with its members chosen.
-    pub fn emit(&mut self, op: &mut Op<'_>, effect: &Effect<'_>) {
-        emit(self.keyspace, op, effect);
+    /// What is wanted of this operation, as bits of [`wants`]: one look at a word that every operation reads, and one
+    /// at its own.
+    #[inline]
+    pub(crate) fn wanted(&self, op: &Op<'_>) -> u32 {
+        self.keyspace.wanted() | op.recorder.wanted()
+    }
+    /// Tells of an effect on a key, which somebody wants.
+    #[cold]
+    pub(crate) fn tell(&mut self, op: &mut Op<'_>, wanted: u32, key: &[u8], effect: &Effect<'_>) {
+        self.enter_group(op, wanted);
+        op.recorder.tell(wanted, op.db, key, effect);
+    }
+    /// This shard is one that the operation's group writes to.
+    pub(crate) fn enter_group(&mut self, op: &mut Op<'_>, wanted: u32) {
+        if wanted & wants::GROUPS != 0 {
+            let domain = &self.keyspace.directory.domain;
+            op.recorder.enter_shard(self.id, &mut self.data.groups, || domain.epoch());
+        }
+    }
+    /// Groups that have written to the shard.
+    pub(crate) fn group_count(&self) -> u64 {
+        self.data.groups
+    }
+    /// Counts: at commit, if the operation may be taken back.
+    pub(crate) fn count(&mut self, op: &mut Op<'_>, counter: Counter, by: i64) {
+        if !op.recorder.journal.as_mut().is_some_and(|journal| journal.count(counter, by)) {
+            self.counters.add(counter, by);
+        }
     }
 
     pub(crate) fn env(&self) -> Env<'b> {
@@ -248,25 +285,36 @@ impl<'b> ShardGuard<'b> {
         Some(found)
     }
 
-    /// Everything that goes with a write to a key, except the effect.
+    /// Everything that goes with a write to a key, except what became of it.
     #[inline]
-    fn wrote(&mut self, op: &mut Op<'_>, key: &Key<'_>) {
+    fn wrote(&mut self, op: &mut Op<'_>, key: &Key<'_>, wanted: u32) {
+        if wanted != 0 && self.wrote_wanted(op, key, wanted, false) {
+            return;
+        }
         self.data.watches.touch(op.db, key.hash);
-        self.tell_write(op, key);
         self.counters.add(Counter::Writes, 1);
     }
-
-    /// One look at a number on a line that every operation reads, unless somebody listens.
-    #[inline]
-    fn tell_write(&self, op: &mut Op<'_>, key: &Key<'_>) {
-        if self.keyspace.write_listeners().load(Relaxed) != 0 {
-            op.sink.wrote(key.bytes);
+    /// The same for a key that went by itself, or did not.
+    fn wrote_by(&mut self, op: &mut Op<'_>, key: &Key<'_>, wanted: u32, cause: Cause) {
+        if wanted != 0 && self.wrote_wanted(op, key, wanted, cause != Cause::Deleted) {
+            return;
         }
+        self.data.watches.touch(op.db, key.hash);
+        self.counters.add(Counter::Writes, 1);
+    }
+    /// Tells of a write. Says whether what follows it waits for commit.
+    #[cold]
+    fn wrote_wanted(&mut self, op: &mut Op<'_>, key: &Key<'_>, wanted: u32, by_itself: bool) -> bool {
+        self.tell(op, wanted, key.bytes, &Effect::Wrote { by_itself });
+        let Some(journal) = &mut op.recorder.journal else { return false };
+        journal.wrote(op.db, key.hash);
+        journal.count(Counter::Writes, 1);
+        true
     }
 
     /// Keeps the expiry bookkeeping after an entry went from one expiry state to another.
     #[inline]
-    fn expiry_changed(&mut self, db: u8, was: bool, expire_ms: u64) {
+    pub(crate) fn expiry_changed(&mut self, db: u8, was: bool, expire_ms: u64) {
         let is = expire_ms != u64::MAX;
         if is {
             let next = &self.keyspace.shard(self.id).next_expiry_ms;
@@ -284,14 +332,5 @@ impl Drop for ShardGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         self.settle();
-    }
-}
-
-/// Emits an effect if there is a reader.
-#[inline]
-pub(crate) fn emit(keyspace: &Keyspace, op: &mut Op<'_>, effect: &Effect<'_>) {
-    if op.sink.wants() || keyspace.write_listeners().load(Relaxed) != 0 {
-        let sequence = keyspace.next_sequence();
-        op.sink.emit(sequence, op.db, effect);
     }
 }

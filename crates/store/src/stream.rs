@@ -1,5 +1,5 @@
 //! Owns: the stream type: a log of entries and its consumer groups. Does not own: keys, blocking, reading ids and
-//! options that clients write, and effects.
+//! options that clients write.
 //!
 //! | module | owns |
 //! |---|---|
@@ -7,22 +7,28 @@
 //! | `block` | entries packed into a buffer |
 //! | `log` | blocks in order; adding, ranges, deleting, trimming, counters |
 //! | `group` | consumers, pending entries, lag |
+//! | `change` | [`StreamMut`], [`GroupMut`]: every way to change one, which tells what it does |
+//! | `undo` | what takes a change back |
 //!
 //! A stream without entries stays, until its key is deleted.
 
 mod block;
+mod change;
 mod group;
 mod id;
 mod log;
+mod undo;
 mod varint;
 
 pub use block::{ENTRY_BYTES_MAX, Entry, Fields, StreamLimit};
+pub use change::{GroupMut, StreamMut};
 pub use group::{Claim as StreamClaim, Claimed, Consumer, ConsumerId, Group, Pending};
 pub use id::{ID_TEXT_BYTES_MAX, StreamId};
 pub use log::{AppendError, BlockRef, Log, NewId, Range, RangeBack, Trim, TrimTo};
 
+pub(crate) use undo::StreamUndo;
+
 use std::collections::BTreeMap;
-use std::ops::{Deref, DerefMut};
 
 /// Memory of a group beside its name, its consumers and what they have pending.
 const GROUP_BYTES: usize = size_of::<Group>() * 3 / 2 + 48;
@@ -42,10 +48,6 @@ impl Stream {
     pub const fn log(&self) -> &Log {
         &self.log
     }
-    /// The entries, to change them.
-    pub const fn log_mut(&mut self) -> &mut Log {
-        &mut self.log
-    }
     /// Memory beyond the struct itself.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
@@ -61,23 +63,8 @@ impl Stream {
     pub fn group(&self, name: &[u8]) -> Option<&Group> {
         self.groups.get(name)
     }
-    /// The group of this name, to change it, beside the entries.
-    pub fn group_mut(&mut self, name: &[u8]) -> Option<(&Log, GroupMut<'_>)> {
-        let group = self.groups.get_mut(name)?;
-        let bytes_before = group.memory_bytes();
-        Some((&self.log, GroupMut { group, bytes_before, groups_bytes: &mut self.groups_bytes }))
-    }
-    /// Adds a group. `false` if there is one of this name.
-    pub fn create_group(&mut self, name: &[u8], group: Group) -> bool {
-        if self.groups.contains_key(name) {
-            return false;
-        }
-        self.groups_bytes += GROUP_BYTES + name.len() + group.memory_bytes();
-        self.groups.insert(name.into(), group);
-        true
-    }
-    /// Removes a group. What it held may be large: drop it after the lock.
-    pub fn remove_group(&mut self, name: &[u8]) -> Option<Group> {
+    /// Removes a group.
+    fn take_group(&mut self, name: &[u8]) -> Option<Group> {
         let group = self.groups.remove(name)?;
         self.groups_bytes -= GROUP_BYTES + name.len() + group.memory_bytes();
         Some(group)
@@ -96,33 +83,6 @@ impl Stream {
             group.remove();
         }
         false
-    }
-}
-
-/// A group open for change. Its memory is counted when this is dropped.
-#[derive(Debug)]
-pub struct GroupMut<'a> {
-    group: &'a mut Group,
-    bytes_before: usize,
-    groups_bytes: &'a mut usize,
-}
-
-impl Deref for GroupMut<'_> {
-    type Target = Group;
-    fn deref(&self) -> &Group {
-        self.group
-    }
-}
-
-impl DerefMut for GroupMut<'_> {
-    fn deref_mut(&mut self) -> &mut Group {
-        self.group
-    }
-}
-
-impl Drop for GroupMut<'_> {
-    fn drop(&mut self) {
-        *self.groups_bytes = *self.groups_bytes + self.group.memory_bytes() - self.bytes_before;
     }
 }
 

@@ -82,6 +82,10 @@ impl Table {
         owner.publish(self.main.as_ref(), self.next.as_ref());
         owner.advance(self.migrated);
     }
+    /// An empty table of the same manner.
+    pub(crate) const fn fresh(&self) -> Self {
+        Self { main: None, next: None, migrated: 0, len: 0, marked: 0, ..*self }
+    }
     /// A second table with the same entries, which must mean the same in both: names, not addresses.
     pub(crate) fn duplicate(&self) -> Self {
         let copy = |array: &Option<Array>| array.as_ref().map(Array::duplicate);

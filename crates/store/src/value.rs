@@ -1,9 +1,11 @@
 //! Owns: what a key can hold: strings in their three forms and boxed objects. Does not own: how an entry stores them
 //! (`crate::entry`), what commands do with them.
 
+use crate::effect::Kind;
 use crate::entry::{INLINE_BYTES_MAX, PACKED_BYTES_MAX, PackedKind};
 use crate::hash_object::{Hash, HashRef};
 use crate::list::{List, ListRef};
+use crate::recorder::Pen;
 use crate::set::{Set, SetRef};
 use crate::sorted_set::{SortedSet, SortedSetRef};
 use crate::stream::Stream;
@@ -87,6 +89,36 @@ impl Object {
     #[must_use]
     pub fn encoding(&self) -> &'static str {
         self.view().encoding()
+    }
+    /// Its kind, as effects name it.
+    pub(crate) const fn kind(&self) -> Kind {
+        match self {
+            Self::List(_) => Kind::List,
+            Self::Hash(_) => Kind::Hash,
+            Self::Set(_) => Kind::Set,
+            Self::SortedSet(_) => Kind::SortedSet,
+            Self::Stream(_) => Kind::Stream,
+        }
+    }
+    /// Tells of all that is in it, to those who have been told of an empty one.
+    pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
+        match self {
+            Self::List(list) => list.tell(pen),
+            Self::Hash(hash) => hash.tell(pen),
+            Self::Set(set) => set.tell(pen),
+            Self::SortedSet(set) => set.tell(pen),
+            Self::Stream(stream) => stream.tell(pen),
+        }
+    }
+    /// Whether its order and its form are those of one buffer, which no inverse would give back.
+    pub(crate) const fn is_compact(&self) -> bool {
+        match self {
+            Self::List(list) => list.is_compact(),
+            Self::Hash(hash) => hash.is_compact(),
+            Self::Set(set) => set.is_compact(),
+            Self::SortedSet(set) => set.is_compact(),
+            Self::Stream(_) => false,
+        }
     }
     /// Memory that it takes, its box included. Constant time: every type keeps count.
     #[must_use]
@@ -333,16 +365,6 @@ impl<'a> NewValue<'a> {
             Self::Bytes(bytes)
         } else {
             Self::Shared(SharedBytes::new(bytes.to_vec()))
-        }
-    }
-    /// The value as the effects stream shows it.
-    #[must_use]
-    pub fn as_ref(&self) -> ValueRef<'_> {
-        match self {
-            Self::Bytes(bytes) => ValueRef::Bytes(bytes),
-            Self::Int(value) => ValueRef::Int(*value),
-            Self::Shared(bytes) => ValueRef::Shared(bytes),
-            Self::Object(object) => ValueRef::Object(object.view()),
         }
     }
 }

@@ -69,6 +69,10 @@ impl Watches {
             watched.version = self.counter;
         }
     }
+    /// The watched keys of a database.
+    pub(crate) fn watched(&self, db: u8) -> impl Iterator<Item = u64> + '_ {
+        self.keys.keys().filter(move |(in_db, _)| *in_db == db).map(|(_, hash)| *hash)
+    }
     /// A write to all those keys of a database that `is_there` (FLUSHDB, SWAPDB).
     pub(crate) fn touch_all(&mut self, db: u8, mut is_there: impl FnMut(u64) -> bool) {
         for (&(in_db, hash), watched) in &mut self.keys {

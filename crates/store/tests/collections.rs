@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use weft_store::{
-    Changed, Config, Effect, EffectSink, Expiry, ExpiryCycle, FieldExpiry, HashLimits, KeyHasher, Keyspace,
-    Maintenance, NewValue, NoEffects, Op, Rng, SetLimits, ShardGuard, SortedSetLimits, XorShift,
+    Changed, Config, Effect, Expiry, ExpiryCycle, FieldExpiry, HashLimits, KeyHasher, Keyspace, Maintenance,
+    NewValue, Op, Recorder, Rng, SetLimits, ShardGuard, SortedSetLimits, Told, XorShift, wants,
 };
 
 fn keyspace() -> Keyspace {
@@ -27,16 +27,26 @@ struct Seen {
     deleted: Vec<Vec<u8>>,
 }
 
-impl EffectSink for Seen {
-    fn emit(&mut self, _: u64, _: u8, effect: &Effect<'_>) {
-        match effect {
-            Effect::FieldsExpired { fields, .. } => {
-                self.fields.extend(fields.iter().map(|field| field.to_vec()));
+impl Seen {
+    /// What was told so far.
+    fn of(recorder: &Recorder) -> Self {
+        let mut seen = Self::default();
+        for Told { key, effect, .. } in recorder.tape().read() {
+            match effect {
+                Effect::FieldExpired { field } => drop(seen.fields.insert(field.to_vec())),
+                Effect::Delete { .. } => seen.deleted.push(key.to_vec()),
+                _ => {}
             }
-            Effect::Delete { key, .. } => self.deleted.push(key.to_vec()),
-            _ => {}
         }
+        seen
     }
+}
+
+/// One whose tape is read.
+fn recorder() -> Recorder {
+    let mut recorder = Recorder::default();
+    recorder.want(wants::VALUES);
+    recorder
 }
 
 /// A hash with fields 0 to `count`, of which field n expires at 1,000 + n, and one that stays if `stays`.
@@ -44,7 +54,7 @@ fn fill(keyspace: &Keyspace, key: &[u8], db: u8, count: u64, stays: bool) {
     let mut worker = keyspace.worker().unwrap();
     let batch = worker.enter();
     let key = keyspace.key(key);
-    let mut sink = NoEffects;
+    let mut sink = Recorder::default();
     let mut op = Op::new(db, 1, &mut sink);
     let filled = batch.lock(&key).change_hash(&mut op, &key, true, HashLimits::default(), |hash| {
         for number in 0..count {
@@ -65,7 +75,7 @@ fn fields_expire_on_sight() {
     let mut worker = keyspace.worker().unwrap();
     let batch = worker.enter();
     let key = keyspace.key(b"h");
-    let mut seen = Seen::default();
+    let mut seen = recorder();
     for now_ms in [999, 1000, 1010, 4500, 7000] {
         let mut op = Op::new(0, now_ms, &mut seen);
         let mut shard = batch.lock(&key);
@@ -80,8 +90,8 @@ fn fields_expire_on_sight() {
         batch.lock(&key).get_hash(&mut op, &key).unwrap();
     }
     assert_eq!(batch.lock(&key).get_hash(&mut op, &key).unwrap().unwrap().len(), 1);
-    assert_eq!(seen.fields.len(), 5000);
-    assert!(seen.deleted.is_empty());
+    assert_eq!(Seen::of(&seen).fields.len(), 5000);
+    assert!(Seen::of(&seen).deleted.is_empty());
 }
 
 #[test]
@@ -92,9 +102,9 @@ fn fields_expire_by_the_cycle() {
     }
     fill(&keyspace, b"five", 1, 10, true);
     let mut worker = keyspace.worker().unwrap();
-    let mut seen = Seen::default();
+    let mut seen = recorder();
     let mut cycle = ExpiryCycle::default();
-    let mut run = |seen: &mut Seen, now_ms| {
+    let mut run = |seen: &mut Recorder, now_ms| {
         for _ in 0..1000 {
             if cycle.step(&worker.enter(), now_ms, 100, seen).round_done {
                 return;
@@ -103,13 +113,13 @@ fn fields_expire_by_the_cycle() {
         panic!("the round does not end");
     };
     run(&mut seen, 999);
-    assert!(seen.fields.is_empty());
+    assert!(Seen::of(&seen).fields.is_empty());
     run(&mut seen, 1499);
-    assert_eq!(seen.fields.len(), 500);
-    assert!(seen.deleted.is_empty());
+    assert_eq!(Seen::of(&seen).fields.len(), 500);
+    assert!(Seen::of(&seen).deleted.is_empty());
     run(&mut seen, 5000);
-    assert_eq!(seen.fields.len(), 1000);
-    assert_eq!(seen.deleted.len(), 4);
+    assert_eq!(Seen::of(&seen).fields.len(), 1000);
+    assert_eq!(Seen::of(&seen).deleted.len(), 4);
     assert_eq!((keyspace.len(0), keyspace.len(1)), (0, 1));
     assert_eq!(keyspace.total(weft_store::Counter::ExpiredFields), 4010);
 }
@@ -120,19 +130,15 @@ fn field_index_follows_the_keys() {
     fill(&keyspace, b"a", 0, 10, true);
     let mut worker = keyspace.worker().unwrap();
     let (a, b) = (keyspace.key(b"a"), keyspace.key(b"b"));
-    let mut seen = Seen::default();
+    let mut seen = recorder();
     {
         let batch = worker.enter();
         let mut guards = batch.lock_keys([&a, &b]);
         let mut op = Op::new(0, 1, &mut seen);
-        let copy = guards.shard(&a).peek(&mut op, &a).unwrap().to_new();
-        let NewValue::Object(copy) = copy else { panic!("a hash is an object") };
+        let copy = guards.shard(&a).copy(&mut op, &a).unwrap();
         let taken = guards.shard(&a).take(&mut op, &a).unwrap();
-        let mut text = Vec::new();
-        guards.shard(&b).set(&mut op, &b, taken.value.into_new(&mut text), Expiry::None);
-        let mut elsewhere = Op::new(1, 1, &mut seen);
-        let copy = NewValue::Object(copy);
-        guards.shard(&a).set(&mut elsewhere, &a, copy, Expiry::None);
+        keyspace.discard(guards.shard(&b).put(&mut op, &b, taken));
+        keyspace.discard(guards.shard(&a).put(&mut Op::new(1, 1, &mut seen), &a, copy));
     }
     worker.world().swap(&mut Op::new(0, 1004, &mut seen), 1);
     let mut cycle = ExpiryCycle::default();
@@ -149,7 +155,7 @@ fn memory_is_counted_and_large_values_are_freed_in_steps() {
     let mut worker = keyspace.worker().unwrap();
     let key = keyspace.key(b"set");
     let empty = keyspace.used_bytes();
-    let mut sink = NoEffects;
+    let mut sink = Recorder::default();
     for round in 0..10_u32 {
         let batch = worker.enter();
         let mut op = Op::new(0, 1, &mut sink);
@@ -228,7 +234,7 @@ fn collections_live_in_entries_and_boxes() {
         let mut worker = keyspace.worker().unwrap();
         let mut rng = XorShift::new(seed);
         let mut model: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>> = BTreeMap::new();
-        let mut sink = NoEffects;
+        let mut sink = Recorder::default();
         let mut maintenance = Maintenance::default();
         for _ in 0..30_000 {
             let (letter, number) = (b"hsiz"[rng.below(4) as usize], rng.below(12));
@@ -252,9 +258,7 @@ fn collections_live_in_entries_and_boxes() {
                 }
                 1 if name != other => {
                     let Some(taken) = guards.shard(&key).take(&mut op, &key) else { continue };
-                    let mut text = Vec::new();
-                    let value = taken.value.into_new(&mut text);
-                    guards.shard(&second).set(&mut op, &second, value, Expiry::None);
+                    keyspace.discard(guards.shard(&second).put(&mut op, &second, taken));
                     let moved = model.remove(&name).unwrap();
                     model.insert(other, moved);
                 }

@@ -4,22 +4,17 @@
 
 use weft_store::evict::Outcome;
 use weft_store::{
-    AccessMode, Cause, Config, Effect, EffectSink, Evictor, Expiry, KeyHasher, Keyspace, Maintenance,
-    NewValue, NoEffects, Op, Policy,
+    AccessMode, Cause, Config, Effect, Evictor, Expiry, KeyHasher, Keyspace, Maintenance, NewValue, Op,
+    Policy, Recorder, wants,
 };
 
 const KEYS: u32 = 4000;
 
 /// The numbers of evicted keys.
-#[derive(Default)]
-struct Evicted(Vec<u32>);
-
-impl EffectSink for Evicted {
-    fn emit(&mut self, _: u64, _: u8, effect: &Effect<'_>) {
-        if let Effect::Delete { key, cause: Cause::Evicted } = effect {
-            self.0.push(std::str::from_utf8(key).unwrap().parse().unwrap());
-        }
-    }
+fn evicted(recorder: &Recorder) -> Vec<u32> {
+    let evicted =
+        recorder.tape().read().filter(|told| told.effect == Effect::Delete { cause: Cause::Evicted });
+    evicted.map(|told| std::str::from_utf8(told.key).unwrap().parse().unwrap()).collect()
 }
 
 /// Keys 0 to 3999, key n used at second n, every second one expiring at an hour plus n.
@@ -28,7 +23,7 @@ fn filled(mode: AccessMode) -> Keyspace {
     let keyspace = Keyspace::new(Config { shards: 16, hasher, seed: 4, ..Config::default() });
     keyspace.set_access_mode(mode);
     let mut worker = keyspace.worker().unwrap();
-    let mut sink = NoEffects;
+    let mut sink = Recorder::default();
     for number in 0..KEYS {
         let name = number.to_string();
         let key = keyspace.key(name.as_bytes());
@@ -52,14 +47,15 @@ fn evict(policy: &str, mode: AccessMode) -> (Vec<u32>, Outcome) {
     let mut worker = keyspace.worker().unwrap();
     let limit = keyspace.used_bytes() * 7 / 8;
     let mut evictor = Evictor::new(6);
-    let mut sink = Evicted::default();
+    let mut recorder = Recorder::default();
+    recorder.want(wants::EVENTS);
     let policy = Policy::from_name(policy).unwrap();
     let mut outcome = Outcome::More;
     let mut calls = 0;
     while outcome == Outcome::More {
         let batch = worker.enter();
         let now_ms = u64::from(KEYS) * 1000;
-        (outcome, _) = evictor.evict_until(&batch, (policy, 5), (limit, 10), now_ms, &mut sink);
+        (outcome, _) = evictor.evict_until(&batch, (policy, 5), (limit, 10), now_ms, &mut recorder);
         calls += 1;
         assert!(calls < 1000);
     }
@@ -68,8 +64,9 @@ fn evict(policy: &str, mode: AccessMode) -> (Vec<u32>, Outcome) {
     }
     let mut maintenance = Maintenance::default();
     while !maintenance.step(&worker.enter()).idle {}
-    assert_eq!(keyspace.len(0), KEYS as usize - sink.0.len());
-    (sink.0, outcome)
+    let evicted = evicted(&recorder);
+    assert_eq!(keyspace.len(0), KEYS as usize - evicted.len());
+    (evicted, outcome)
 }
 
 /// The share of victims for which `good` holds.
@@ -129,12 +126,14 @@ fn nothing_to_evict_is_said() {
     let mut worker = keyspace.worker().unwrap();
     let batch = worker.enter();
     let key = keyspace.key(b"stays");
-    batch.lock(&key).set(&mut Op::new(0, 1, &mut NoEffects), &key, NewValue::Int(1), Expiry::None);
+    batch.lock(&key).set(&mut Op::new(0, 1, &mut Recorder::default()), &key, NewValue::Int(1), Expiry::None);
     let policy = Policy::from_name("volatile-ttl").unwrap();
-    let (outcome, evicted) = Evictor::new(1).evict_until(&batch, (policy, 5), (0, 100), 1, &mut NoEffects);
+    let (outcome, evicted) =
+        Evictor::new(1).evict_until(&batch, (policy, 5), (0, 100), 1, &mut Recorder::default());
     assert_eq!((outcome, evicted), (Outcome::Nothing, 0));
     let policy = Policy::from_name("ALLKEYS-RANDOM").unwrap();
-    let (outcome, evicted) = Evictor::new(1).evict_until(&batch, (policy, 5), (0, 100), 1, &mut NoEffects);
+    let (outcome, evicted) =
+        Evictor::new(1).evict_until(&batch, (policy, 5), (0, 100), 1, &mut Recorder::default());
     assert_eq!((outcome, evicted), (Outcome::Enough, 1));
 }
 

@@ -3,24 +3,9 @@
 #![cfg(all(target_os = "linux", not(miri)))]
 #![allow(clippy::unwrap_used)]
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::channel;
 use std::{fs, thread};
-use weft_store::{Config, Effect, EffectSink, Expiry, Keyspace, NewValue, NoEffects, Op};
-
-/// Notes that it was told.
-#[derive(Default)]
-struct Told(bool);
-
-impl EffectSink for Told {
-    fn wants(&self) -> bool {
-        false
-    }
-    fn wrote(&mut self, _: &[u8]) {
-        self.0 = true;
-    }
-    fn emit(&mut self, _: u64, _: u8, _: &Effect<'_>) {}
-}
+use weft_store::{Config, Expiry, Keyspace, NewValue, Op, Recorder, wants};
 
 /// Waits until a thread sleeps: in the kernel, until somebody wakes it.
 fn wait_until_asleep(task: &std::path::Path) {
@@ -39,8 +24,8 @@ fn a_write_that_waited_for_the_shard_is_told_of() {
     let keyspace = Keyspace::new(Config { shards: 1, ..Config::default() });
     let (mut reader, mut writer) = (keyspace.worker().unwrap(), keyspace.worker().unwrap());
     let key = keyspace.key(b"key");
-    let mut sink = NoEffects;
-    let mut op = Op::new(0, 1, &mut sink);
+    let mut recorder = Recorder::default();
+    let mut op = Op::new(0, 1, &mut recorder);
     reader.enter().lock(&key).set(&mut op, &key, NewValue::string(b"before"), Expiry::None);
     thread::scope(|scope| {
         let batch = reader.enter();
@@ -49,7 +34,7 @@ fn a_write_that_waited_for_the_shard_is_told_of() {
         let keyspace = &keyspace;
         let writing = scope.spawn(move || {
             let key = keyspace.key(b"key");
-            let mut told = Told::default();
+            let mut told = Recorder::default();
             let mut batch = writer.enter();
             batch.prefetch_bucket(0, key.hash(), false);
             batch.prefetch_entry(0, key.hash(), true);
@@ -60,14 +45,14 @@ fn a_write_that_waited_for_the_shard_is_told_of() {
             if !is_written {
                 batch.lock(&key).set(&mut op, &key, NewValue::string(b"behind"), Expiry::None);
             }
-            (is_written, told.0)
+            (is_written, !told.is_clear())
         });
         let task = is_about_to_write.recv().unwrap();
         wait_until_asleep(&task);
         // The writer waits for the shard: its write comes behind what is read now, and must be told of.
-        keyspace.write_listeners().fetch_add(1, Relaxed);
-        let mut sink = NoEffects;
-        let mut op = Op::new(0, 1, &mut sink);
+        keyspace.subscribe(wants::KEYS);
+        let mut recorder = Recorder::default();
+        let mut op = Op::new(0, 1, &mut recorder);
         assert!(guard.get(&mut op, &key).is_some());
         drop(guard);
         drop(batch);

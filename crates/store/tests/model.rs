@@ -4,8 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use weft_store::{
-    Cause, Changed, Config, Cursor, Effect, EffectSink, End, Expiry, ExpiryCycle, KeyHasher, Keyspace, List,
-    ListLimit, Maintenance, NewValue, ObjectRef, Op, Rng, ValueRef, Worker, XorShift,
+    Cause, Changed, Config, Cursor, Digest, Effect, End, Expiry, ExpiryCycle, KeyHasher, Keyspace, ListLimit,
+    ListMut, Maintenance, NewValue, ObjectRef, Op, Recorder, Replayer, Rng, ValueRef, Worker, XorShift,
+    wants,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -22,66 +23,33 @@ struct Item {
 
 type Model = BTreeMap<(u8, Vec<u8>), Item>;
 
-/// Follows the effects, so that at the end they alone give the same keys.
-#[derive(Default)]
-struct Follower {
-    keys: Model,
-    last: u64,
+/// Another keyspace, which is fed nothing but the effects.
+struct Follower<'k> {
+    worker: Worker<'k>,
+    replayer: Replayer,
     expired: usize,
+}
+
+impl Follower<'_> {
+    /// Applies what was told.
+    fn follow(&mut self, recorder: &mut Recorder) {
+        recorder.end_group();
+        let world = self.worker.world();
+        for told in recorder.tape().read() {
+            self.expired += usize::from(told.effect == Effect::Delete { cause: Cause::Expired });
+            self.replayer.apply(&world, &told);
+        }
+        recorder.clear();
+    }
+    fn digest(&mut self) -> Digest {
+        Digest::of_keyspace(&self.worker.world())
+    }
 }
 
 fn owned(value: &ValueRef<'_>) -> Value {
     match value {
         ValueRef::Object(ObjectRef::List(list)) => Value::List(list.iter().map(<[u8]>::to_vec).collect()),
         text => Value::Text(text.as_bytes(&mut weft_store::Digits::default()).unwrap().to_vec()),
-    }
-}
-
-impl EffectSink for Follower {
-    fn emit(&mut self, sequence: u64, db: u8, effect: &Effect<'_>) {
-        assert!(sequence > self.last, "sequences grow");
-        self.last = sequence;
-        match *effect {
-            Effect::Set { key, ref value, expire_ms } => {
-                self.keys.insert((db, key.to_vec()), Item { value: owned(value), expire_ms });
-            }
-            Effect::Write { key, offset, bytes } => {
-                let Some(Item { value: Value::Text(text), .. }) = self.keys.get_mut(&(db, key.to_vec()))
-                else {
-                    panic!("a write to a string that is not there")
-                };
-                let len = text.len().max(offset + bytes.len());
-                text.resize(len, 0);
-                text[offset..offset + bytes.len()].copy_from_slice(bytes);
-            }
-            Effect::Expire { key, expire_ms } => {
-                self.keys.get_mut(&(db, key.to_vec())).unwrap().expire_ms = expire_ms;
-            }
-            Effect::Delete { key, cause } => {
-                assert!(self.keys.remove(&(db, key.to_vec())).is_some(), "deleted twice");
-                self.expired += usize::from(cause == Cause::Expired);
-            }
-            Effect::Change { key, arguments, opcode } => self.change(db, key, opcode, arguments),
-            Effect::FieldsExpired { .. } => panic!("there are no hashes here"),
-            Effect::Flush => self.keys.retain(|(in_db, _), _| *in_db != db),
-            Effect::Swap { with } => swap(&mut self.keys, db, with),
-        }
-    }
-}
-
-/// The opcodes of this test's own changes.
-const PUSH: u16 = 1;
-const POP: u16 = 2;
-
-impl Follower {
-    fn change(&mut self, db: u8, key: &[u8], opcode: u16, arguments: &[&[u8]]) {
-        let fresh = Item { value: Value::List(vec![]), expire_ms: None };
-        let item = self.keys.entry((db, key.to_vec())).or_insert(fresh);
-        let Value::List(list) = &mut item.value else { panic!("a push to a string") };
-        match opcode {
-            PUSH => list.push(arguments[0].to_vec()),
-            _ => drop(list.remove(0)),
-        }
     }
 }
 
@@ -103,7 +71,8 @@ struct Run<'k> {
     keyspace: &'k Keyspace,
     worker: Worker<'k>,
     model: Model,
-    follower: Follower,
+    follower: Follower<'k>,
+    recorder: Recorder,
     now_ms: u64,
     rng: XorShift,
     maintenance: Maintenance,
@@ -152,7 +121,7 @@ impl Run<'_> {
         let mut batch = self.worker.enter();
         batch.prefetch_bucket(db, named.hash(), false);
         batch.prefetch_entry(0, named.hash(), true);
-        let mut op = Op::new(db, self.now_ms, &mut self.follower);
+        let mut op = Op::new(db, self.now_ms, &mut self.recorder);
         let mut shard = batch.lock(&named);
         match choice {
             0..=24 => {
@@ -214,31 +183,33 @@ impl Run<'_> {
                 }
             }
             81..=92 => {
-                let push = |list: &mut List| {
-                    list.push(End::Back, &text, ListLimit::default());
+                let push = |list: &mut ListMut<'_>| {
+                    list.push(End::Back, &text);
                     Changed::yes(list.len())
                 };
-                let pop = |list: &mut List| {
-                    list.pop(End::Front, ListLimit::default(), |_| ());
+                let pop = |list: &mut ListMut<'_>| {
+                    list.pop(End::Front, |_| ());
                     Changed::yes(list.len())
                 };
                 let item = expected.clone().unwrap_or(Item { value: Value::List(vec![]), expire_ms: None });
                 let Value::List(mut old) = item.value else {
-                    return assert!(shard.change_list(&mut op, &named, true, push).is_err());
+                    return assert!(
+                        shard.change_list(&mut op, &named, true, ListLimit::default(), push).is_err()
+                    );
                 };
                 if choice < 88 {
-                    let got = shard.change_list(&mut op, &named, true, push);
-                    shard.emit(&mut op, &Effect::Change { key: &key, opcode: PUSH, arguments: &[&text] });
+                    let got = shard.change_list(&mut op, &named, true, ListLimit::default(), push);
                     old.push(text);
                     assert_eq!(got, Ok(Some(old.len())));
                 } else if !old.is_empty() {
-                    // Before the change, since an emptied list is deleted by it.
-                    shard.emit(&mut op, &Effect::Change { key: &key, opcode: POP, arguments: &[] });
-                    let got = shard.change_list(&mut op, &named, false, pop);
+                    let got = shard.change_list(&mut op, &named, false, ListLimit::default(), pop);
                     old.remove(0);
                     assert_eq!(got, Ok(Some(old.len())));
                 } else {
-                    assert_eq!(shard.change_list(&mut op, &named, false, pop), Ok(None));
+                    assert_eq!(
+                        shard.change_list(&mut op, &named, false, ListLimit::default(), pop),
+                        Ok(None)
+                    );
                 }
                 if old.is_empty() {
                     self.model.remove(&name);
@@ -251,13 +222,9 @@ impl Run<'_> {
                 assert_eq!(taken.is_some(), expected.is_some());
                 self.model.remove(&name);
                 if let (Some(taken), Some(item)) = (taken, expected) {
-                    assert_eq!(taken.expire_ms, item.expire_ms);
-                    let expiry = taken.expire_ms.map_or(Expiry::None, Expiry::At);
-                    let mut room = Vec::new();
-                    let value = taken.value.into_new(&mut room);
                     // Moved to the next database, as MOVE does: the same shard.
                     op.db = (db + 1) % 3;
-                    shard.set(&mut op, &named, value, expiry);
+                    self.keyspace.discard(shard.put(&mut op, &named, taken));
                     self.model.insert(((db + 1) % 3, key.clone()), item);
                 }
             }
@@ -270,7 +237,7 @@ impl Run<'_> {
         }
         if self.rng.below(4) == 0 {
             self.now_ms += u64::from(self.rng.below(400));
-            while !self.cycle.step(&self.worker.enter(), self.now_ms, 10, &mut self.follower).round_done {}
+            while !self.cycle.step(&self.worker.enter(), self.now_ms, 10, &mut self.recorder).round_done {}
             let now_ms = self.now_ms;
             self.model.retain(|_, item| item.expire_ms.is_none_or(|at| at > now_ms));
             let expiring = self.model.values().filter(|item| item.expire_ms.is_some()).count();
@@ -278,12 +245,12 @@ impl Run<'_> {
         }
         if self.rng.below(60) == 0 {
             let world = self.worker.world();
-            world.swap(&mut Op::new(0, self.now_ms, &mut self.follower), 2);
+            world.swap(&mut Op::new(0, self.now_ms, &mut self.recorder), 2);
             swap(&mut self.model, 0, 2);
         }
         if self.rng.below(100) == 0 {
             let world = self.worker.world();
-            let removed = world.flush(&mut Op::new(1, self.now_ms, &mut self.follower), 1..=1);
+            let removed = world.flush(&mut Op::new(1, self.now_ms, &mut self.recorder), 1..=1);
             assert_eq!(removed, self.model.keys().filter(|(db, _)| *db == 1).count());
             self.model.retain(|(db, _), _| *db != 1);
         }
@@ -301,7 +268,7 @@ impl Run<'_> {
             let mut met = BTreeMap::new();
             let mut cursor = Cursor::START;
             loop {
-                let mut op = Op::new(db, now_ms, &mut self.follower);
+                let mut op = Op::new(db, now_ms, &mut self.recorder);
                 let visit = |key: &[u8], value: ValueRef<'_>| {
                     assert!(met.insert(key.to_vec(), owned(&value)).is_none(), "met twice");
                 };
@@ -316,9 +283,8 @@ impl Run<'_> {
                 model.map(|((_, key), item)| (key.clone(), item.value.clone())).collect();
             assert_eq!(met, model);
         }
-        let mut followed = self.follower.keys.clone();
-        followed.retain(|_, item| item.expire_ms.is_none_or(|at| at > now_ms));
-        assert_eq!(followed, self.model);
+        self.follower.follow(&mut self.recorder);
+        assert_eq!(self.follower.digest(), Digest::of_keyspace(&self.worker.world()));
     }
 }
 
@@ -332,11 +298,16 @@ fn behaves_like_a_map() {
     for seed in 1..=12 {
         println!("seed {seed}");
         let keyspace = keyspace(if seed % 2 == 0 { 1 } else { 8 }, seed);
+        // Of another hash: what is told does not depend on it.
+        let other = self::keyspace(4, seed + 100);
+        let mut recorder = Recorder::default();
+        recorder.want(wants::VALUES);
         let mut run = Run {
+            recorder,
             keyspace: &keyspace,
             worker: keyspace.worker().unwrap(),
             model: Model::new(),
-            follower: Follower::default(),
+            follower: Follower { worker: other.worker().unwrap(), replayer: Replayer::default(), expired: 0 },
             now_ms: 1_000_000,
             rng: XorShift::new(seed),
             maintenance: Maintenance::default(),
@@ -345,19 +316,21 @@ fn behaves_like_a_map() {
         for _ in 0..150 {
             (0..40).for_each(|_| run.step());
             run.background();
+            run.follower.follow(&mut run.recorder);
         }
         run.check();
+        assert!(run.follower.expired > 0);
         let keys: Vec<_> = run.model.keys().cloned().collect();
         for (db, key) in keys {
             let named = keyspace.key(&key);
             let batch = run.worker.enter();
             assert!(
-                batch.lock(&named).remove(&mut Op::new(db, run.now_ms, &mut run.follower), &named).is_some()
+                batch.lock(&named).remove(&mut Op::new(db, run.now_ms, &mut run.recorder), &named).is_some()
             );
         }
         run.now_ms += 100_000;
         let mut cycle = ExpiryCycle::default();
-        while !cycle.step(&run.worker.enter(), run.now_ms, 1000, &mut run.follower).round_done {}
+        while !cycle.step(&run.worker.enter(), run.now_ms, 1000, &mut run.recorder).round_done {}
         while !run.maintenance.step(&run.worker.enter()).idle {}
         assert_eq!(keyspace.used_bytes(), 0, "an empty keyspace uses nothing: every count was exact");
         assert_eq!(keyspace.page_stats().used_pages, 0);
@@ -368,7 +341,7 @@ fn behaves_like_a_map() {
 fn locks_of_many_keys_serve_transfers_between_workers() {
     let keyspace = keyspace(16, 3);
     let names: Vec<Vec<u8>> = (0..20).map(|number| format!("account{number}").into_bytes()).collect();
-    let mut sink = weft_store::NoEffects;
+    let mut sink = Recorder::default();
     {
         let mut worker = keyspace.worker().unwrap();
         let batch = worker.enter();
@@ -386,7 +359,7 @@ fn locks_of_many_keys_serve_transfers_between_workers() {
                 for turn in 0..4000 {
                     let pick = [rng.below(20) as usize, rng.below(20) as usize];
                     let keys = pick.map(|at| keyspace.key(&names[at]));
-                    let mut sink = weft_store::NoEffects;
+                    let mut sink = Recorder::default();
                     let mut op = Op::new(0, 1, &mut sink);
                     if turn % 500 == 0 {
                         let world = worker.world();
@@ -439,7 +412,7 @@ fn prefetch_races_with_resizes() {
             }
         });
         let mut worker = keyspace.worker().unwrap();
-        let mut sink = weft_store::NoEffects;
+        let mut sink = Recorder::default();
         for round in 0..6_u64 {
             for number in 0..6000_u64 {
                 let (db, bytes) = ((number % 3) as u8, number.to_ne_bytes());
@@ -465,11 +438,11 @@ fn prefetch_races_with_resizes() {
 fn random_key_reaches_all_keys() {
     let keyspace = keyspace(4, 5);
     let mut worker = keyspace.worker().unwrap();
-    let mut sink = weft_store::NoEffects;
+    let mut sink = Recorder::default();
     let batch = worker.enter();
     let op = Op::new(0, 1, &mut sink);
     assert_eq!(batch.random_key(&op, &mut XorShift::new(1)), None);
-    let mut sink = weft_store::NoEffects;
+    let mut sink = Recorder::default();
     for number in 0..100_u8 {
         let bytes = [number];
         let key = keyspace.key(&bytes);
@@ -485,7 +458,7 @@ fn pinned_bytes_do_not_change() {
     let keyspace = keyspace(1, 1);
     let mut worker = keyspace.worker().unwrap();
     let batch = worker.enter();
-    let mut sink = weft_store::NoEffects;
+    let mut sink = Recorder::default();
     let mut op = Op::new(0, 1, &mut sink);
     let key = keyspace.key(b"large");
     let mut shard = batch.lock(&key);
@@ -508,7 +481,7 @@ fn encodings_have_redis_names() {
     let keyspace = keyspace(1, 1);
     let mut worker = keyspace.worker().unwrap();
     let batch = worker.enter();
-    let mut sink = weft_store::NoEffects;
+    let mut sink = Recorder::default();
     let mut op = Op::new(0, 5000, &mut sink);
     let mut encoding = HashMap::new();
     // 15 bytes, the key and the string are 128 for the one, and one more for the other.

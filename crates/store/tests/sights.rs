@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use weft_store::{
-    Config, Expiry, KeyHasher, Keyspace, NewValue, NoEffects, Op, Rng, ValueRef, Worker, XorShift,
+    Config, Expiry, KeyHasher, Keyspace, NewValue, Op, Recorder, Rng, ValueRef, Worker, XorShift,
 };
 
 const KEYS: u32 = 400;
@@ -46,7 +46,7 @@ fn run(worker: &mut Worker<'_>, alone: bool, rng: &mut XorShift, model: &mut Mod
         let (db, number) = looked_for[at];
         let bytes_of_key = name(number);
         let key = keyspace.key(&bytes_of_key);
-        let mut sink = NoEffects;
+        let mut sink = Recorder::default();
         let mut op = Op::new(db, NOW_MS, &mut sink);
         match rng.below(10) {
             0 => {
@@ -123,7 +123,7 @@ fn a_sight_is_forgotten_with_its_batch() {
     let keyspace = Keyspace::new(Config::default());
     let mut worker = keyspace.worker().unwrap();
     let key = keyspace.key(b"key");
-    let mut sink = NoEffects;
+    let mut sink = Recorder::default();
     let mut op = Op::new(0, NOW_MS, &mut sink);
     let mut batch = worker.enter();
     batch.lock(&key).set(&mut op, &key, NewValue::string(b"value"), Expiry::None);
@@ -143,7 +143,7 @@ fn a_sight_finds_equal_tags_and_passed_keys() {
     let config = Config { shards: 1, hasher: KeyHasher::with_seed(3), seed: 3, ..Config::default() };
     let keyspace = Keyspace::new(config);
     let mut worker = keyspace.worker().unwrap();
-    let mut sink = NoEffects;
+    let mut sink = Recorder::default();
     let mut op = Op::new(0, NOW_MS, &mut sink);
     const MANY: u32 = 20_000;
     let batch = worker.enter();

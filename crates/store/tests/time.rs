@@ -2,20 +2,20 @@
 //! was set back is followed.
 #![allow(clippy::unwrap_used)]
 
-use weft_store::{Config, Expiry, Key, Keyspace, NewValue, NoEffects, Op, Worker};
+use weft_store::{Config, Expiry, Key, Keyspace, NewValue, Op, Recorder, Worker};
 
 const NOW_MS: u64 = 1_700_000_000_000;
 /// How far behind an operation may be and still run at the shard's time.
 const LAG_MS_MAX: u64 = 100;
 
 fn put(worker: &mut Worker<'_>, key: &Key<'_>, now_ms: u64, expire_ms: u64) {
-    let mut sink = NoEffects;
+    let mut sink = Recorder::default();
     let mut op = Op::new(0, now_ms, &mut sink);
     worker.enter().lock(key).set(&mut op, key, NewValue::string(b"v"), Expiry::At(expire_ms));
 }
 
 fn is_there(worker: &mut Worker<'_>, key: &Key<'_>, now_ms: u64) -> bool {
-    let mut sink = NoEffects;
+    let mut sink = Recorder::default();
     let mut op = Op::new(0, now_ms, &mut sink);
     let batch = worker.enter();
     let mut guards = batch.lock_keys([key]);

@@ -1,12 +1,9 @@
 //! Owns: what the commands of hashes, sets and sorted sets have in common: limits, options of the scans, counts, random
-//! choices, telling the effects stream. Does not own: any command.
+//! choices. Does not own: any command.
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use weft_protocol::table::{self, Opcode};
-use weft_store::{
-    Effect, Expiry, HashLimits, Key, NewValue, Object, SetLimits, SortedSetLimits, ValueRef, XorShift,
-};
+use weft_store::{Expiry, HashLimits, Key, NewValue, Object, SetLimits, SortedSetLimits, ValueRef, XorShift};
 
 use crate::args::Args;
 use crate::context::{Context, Hold};
@@ -44,26 +41,6 @@ impl Context<'_, '_> {
         }
     }
 
-    /// Tells the effects stream of a change inside a collection: a command, and its arguments behind the key with every
-    /// choice made. `arguments` is asked for only if somebody listens.
-    pub(super) fn tell<'a, I: IntoIterator<Item = &'a [u8]>>(
-        &mut self,
-        key: &Key<'_>,
-        command: &'static str,
-        arguments: impl FnOnce() -> I,
-    ) {
-        let Ok((shard, mut op)) = self.shard(key) else { return };
-        if !op.sink.wants() {
-            return;
-        }
-        let Some(Opcode::Core(opcode)) = table::by_name(command.as_bytes()).map(|id| id.spec().opcode) else {
-            debug_assert!(false, "{command} has an opcode of its own");
-            return;
-        };
-        let arguments: Vec<&[u8]> = arguments().into_iter().collect();
-        shard.emit(&mut op, &Effect::Change { key: key.bytes(), opcode, arguments: &arguments });
-    }
-
     /// A key's value, borrowed together with those of other keys, after each was looked up.
     pub(super) fn view(&self, key: &Key<'_>) -> Option<ValueRef<'_>> {
         match &self.hold {
@@ -90,6 +67,13 @@ impl Context<'_, '_> {
         let (garbage, _) = shard.set(&mut op, key, NewValue::Object(Box::new(result)), Expiry::None);
         self.discard(garbage);
         self.notify(class, event, key);
+        Ok(())
+    }
+
+    /// Counts fields that were removed because they were given a time that has come.
+    pub(super) fn count_expired_fields(&mut self, key: &Key<'_>, count: usize) -> Result<(), Error> {
+        let (shard, mut op) = self.shard(key)?;
+        shard.count_expired_fields(&mut op, count);
         Ok(())
     }
 

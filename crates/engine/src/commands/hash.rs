@@ -76,7 +76,6 @@ fn set_fields(context: &mut Context<'_, '_>, args: &Args<'_>) -> Result<usize, E
         let new = pairs.filter(|&at| hash.set(args.bytes(at), args.bytes(at + 1))).count();
         Changed::yes(new)
     })?;
-    context.tell(&key, "HSET", || args.rest(2));
     context.notify(notify::HASH, "hset", &key);
     Ok(created.unwrap_or(0))
 }
@@ -94,7 +93,6 @@ fn hsetnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     })?;
     let set = set.unwrap_or(false);
     if set {
-        context.tell(&key, "HSET", || args.rest(2));
         context.notify(notify::HASH, "hset", &key);
     }
     sink.int(set.into());
@@ -139,30 +137,24 @@ fn remove_fields(
     let key = context.key(args, 1);
     let limits = context.hash_limits();
     let (shard, mut op) = context.shard(&key)?;
-    let mut gone = Vec::new();
+    let mut gone = 0;
     let found = shard.change_hash(&mut op, &key, false, limits, |hash| {
         for field in args.rest(first) {
             match hash.remove(field, |value| visit(Some(value))) {
-                Some(()) => gone.push(field),
+                Some(()) => gone += 1,
                 None => visit(None),
             }
         }
-        Changed { result: (), changed: !gone.is_empty() }
+        Changed { result: (), changed: gone > 0 }
     })?;
     if found.is_none() {
         args.rest(first).for_each(|_| visit(None));
     }
-    if !gone.is_empty() {
-        removed(context, &key, &gone);
+    if gone > 0 {
         context.notify(notify::HASH, "hdel", &key);
         context.notify_if_gone(&key)?;
     }
-    Ok(gone.len())
-}
-
-/// Tells of removed fields.
-pub(super) fn removed(context: &mut Context<'_, '_>, key: &Key<'_>, fields: &[&[u8]]) {
-    context.tell(key, "HDEL", || fields.iter().copied());
+    Ok(gone)
 }
 
 /// The fields of a command with `FIELDS numfields field …`, `FIELDS` standing at argument `at`: where the first one is.
@@ -256,22 +248,15 @@ fn change_field(
     let field = args.bytes(2);
     let limits = context.hash_limits();
     let (shard, mut op) = context.shard(&key)?;
-    let mut expire_ms = None;
     let changed = shard.change_hash(&mut op, &key, true, limits, |hash| {
         let value = match next(hash.view().get(field)) {
             Ok(value) => value,
             Err(error) => return Changed::no(Err(error)),
         };
         hash.set_with(field, value.as_bytes(), FieldExpiry::Keep);
-        expire_ms = hash.view().expire_ms(field).flatten();
         Changed::yes(Ok(value))
     })?;
     let value = changed.unwrap_or_else(|| Ok(String::new()))?;
-    match expire_ms.map(|at| at.to_string()) {
-        None => context.tell(&key, "HSET", || [field, value.as_bytes()]),
-        Some(at) => context
-            .tell(&key, "HSETEX", || [&b"PXAT"[..], at.as_bytes(), b"FIELDS", b"1", field, value.as_bytes()]),
-    }
     context.notify(notify::HASH, event, &key);
     Ok(value)
 }

@@ -3,7 +3,7 @@
 
 use weft_store::{Changed, FieldExpiry, HashMut, Key};
 
-use super::hash::{fields_at, look, read, removed};
+use super::hash::{fields_at, look, read};
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, full_name};
@@ -150,36 +150,25 @@ fn expire(
 
 /// Fields that a command has changed.
 #[derive(Default)]
-struct Touched<'a> {
-    deleted: Vec<&'a [u8]>,
-    changed: Vec<&'a [u8]>,
+struct Touched {
+    deleted: usize,
+    changed: usize,
 }
 
-impl Touched<'_> {
-    fn any(&self) -> bool {
-        !self.deleted.is_empty() || !self.changed.is_empty()
+impl Touched {
+    const fn any(&self) -> bool {
+        self.deleted > 0 || self.changed > 0
     }
-    /// Events and effects: fields were given an expiry (or lost it: `None`), or were deleted by it.
+    /// Events: fields were given an expiry (or lost it: `None`), or were deleted by it.
     fn tell(&self, context: &mut Context<'_, '_>, key: &Key<'_>, at: Option<u64>) -> Result<(), Error> {
-        if !self.deleted.is_empty() {
-            removed(context, key, &self.deleted);
-            context.guard(key)?.count_expired_fields(self.deleted.len());
+        if self.deleted > 0 {
+            context.count_expired_fields(key, self.deleted)?;
             context.notify(notify::HASH, "hexpired", key);
         }
-        if !self.changed.is_empty() {
-            let count = self.changed.len().to_string();
-            let at_text = at.map(|at| at.to_string());
-            let head: Vec<&[u8]> = match &at_text {
-                Some(at) => vec![at.as_bytes(), b"FIELDS", count.as_bytes()],
-                None => vec![b"FIELDS", count.as_bytes()],
-            };
-            let name = if at.is_some() { "HPEXPIREAT" } else { "HPERSIST" };
-            context.tell(key, name, || head.into_iter().chain(self.changed.iter().copied()));
-            if self.deleted.is_empty() {
-                context.notify(notify::HASH, if at.is_some() { "hexpire" } else { "hpersist" }, key);
-            }
+        if self.changed > 0 && self.deleted == 0 {
+            context.notify(notify::HASH, if at.is_some() { "hexpire" } else { "hpersist" }, key);
         }
-        if !self.deleted.is_empty() && context.is_gone(key)? {
+        if self.deleted > 0 && context.is_gone(key)? {
             context.notify(notify::GENERIC, "del", key);
         }
         Ok(())
@@ -187,10 +176,10 @@ impl Touched<'_> {
 }
 
 /// Answers an array of outcomes, one for each field from argument `first` on.
-fn change_fields<'a>(
+fn change_fields(
     context: &mut Context<'_, '_>,
-    args: &Args<'a>,
-    (first, sink, touched): (usize, &mut ReplySink<'_>, &mut Touched<'a>),
+    args: &Args<'_>,
+    (first, sink, touched): (usize, &mut ReplySink<'_>, &mut Touched),
     mut change: impl FnMut(&mut HashMut<'_>, &[u8]) -> i64,
 ) -> Result<(), Error> {
     let key = context.key(args, 1);
@@ -201,8 +190,8 @@ fn change_fields<'a>(
         for field in args.rest(first) {
             let outcome = change(hash, field);
             match outcome {
-                outcome::DONE => touched.changed.push(field),
-                outcome::DELETED => touched.deleted.push(field),
+                outcome::DONE => touched.changed += 1,
+                outcome::DELETED => touched.deleted += 1,
                 _ => {}
             }
             sink.int(outcome);
@@ -386,7 +375,7 @@ fn set_fields(
         Some(at) => FieldExpiry::At(at),
         None => FieldExpiry::None,
     };
-    let mut gone = Vec::new();
+    let mut gone = false;
     if expired && look(context, &key)?.is_none() {
         // The server adds the key and removes it again.
         context.notify(notify::NEW, "new", &key);
@@ -397,31 +386,18 @@ fn set_fields(
             let field = args.bytes(index);
             if !expired {
                 hash.set_with(field, args.bytes(index + 1), expiry);
-            } else if hash.remove(field, |_| ()).is_some() {
-                gone.push(field);
+            } else {
+                gone |= hash.remove(field, |_| ()).is_some();
             }
         }
-        Changed { result: (), changed: !expired || !gone.is_empty() }
+        Changed { result: (), changed: !expired || gone }
     })?;
-    if !expired {
-        let count = ((args.len() - first) / 2).to_string();
-        let at_text = at.map(|at| at.to_string());
-        let mut head: Vec<&[u8]> = match &at_text {
-            Some(at) => vec![b"PXAT", at.as_bytes()],
-            None if options.keep => vec![b"KEEPTTL"],
-            None => vec![],
-        };
-        head.extend([&b"FIELDS"[..], count.as_bytes()]);
-        context.tell(&key, "HSETEX", || head.into_iter().chain(args.rest(first)));
-    } else if !gone.is_empty() {
-        removed(context, &key, &gone);
-    }
     context.notify(notify::HASH, "hset", &key);
     if at.is_some() {
         context.notify(notify::HASH, "hexpire", &key);
     }
     if expired {
-        context.guard(&key)?.count_expired_fields((args.len() - first) / 2);
+        context.count_expired_fields(&key, (args.len() - first) / 2)?;
         context.notify(notify::HASH, "hexpired", &key);
         context.notify_if_gone(&key)?;
     }
@@ -453,15 +429,15 @@ fn hgetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
             match at {
                 Some(at) if at <= now_ms => {
                     hash.remove(field, |_| ());
-                    touched.deleted.push(field);
+                    touched.deleted += 1;
                 }
                 Some(at) => {
                     hash.set_expire_ms(field, Some(at));
-                    touched.changed.push(field);
+                    touched.changed += 1;
                 }
                 None if options.persist && hash.view().expire_ms(field).flatten().is_some() => {
                     hash.set_expire_ms(field, None);
-                    touched.changed.push(field);
+                    touched.changed += 1;
                 }
                 None => {}
             }

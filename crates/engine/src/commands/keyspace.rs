@@ -147,7 +147,7 @@ fn randomkey(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'
 impl Context<'_, '_> {
     /// A key of the session's database by chance; nothing when there is none or it was missed.
     fn random_key(&mut self) -> Option<Vec<u8>> {
-        let op = Op { db: self.db, now_ms: self.now_ms, touch: false, sink: &mut self.local.effects };
+        let op = Op::untouched(self.db, self.now_ms, &mut self.local.effects.recorder);
         match &mut self.hold {
             Hold::Batch(batch) => batch.random_key(&op, &mut self.local.rng),
             Hold::World(_, guards) => {
@@ -195,7 +195,7 @@ fn flush(context: &mut Context<'_, '_>, dbs: std::ops::RangeInclusive<u8>) {
     if let Hold::World(world, guards) = &mut context.hold {
         // The flush locks every shard itself.
         **guards = world.guards();
-        let op = &mut Op::new(*dbs.start(), context.now_ms, &mut context.local.effects);
+        let op = &mut Op::new(*dbs.start(), context.now_ms, &mut context.local.effects.recorder);
         world.flush(op, dbs.clone());
     }
     dbs.for_each(|db| context.written_all(db));
@@ -213,7 +213,7 @@ fn swapdb(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
         && one != two
     {
         **guards = world.guards();
-        world.swap(&mut Op::new(one, context.now_ms, &mut context.local.effects), two);
+        world.swap(&mut Op::new(one, context.now_ms, &mut context.local.effects.recorder), two);
         // Who waits stays in its database, where there may be something now.
         context.written_all(one);
         context.written_all(two);

@@ -51,28 +51,26 @@ fn sadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     })?;
     let added = added.unwrap_or(0);
     if added > 0 {
-        context.tell(&key, "SADD", || args.rest(2));
         context.notify(notify::SET, "sadd", &key);
     }
     sink.count(added);
     Ok(())
 }
 
-/// Removes a set's members. Returns which were there.
+/// Removes a set's members. Returns how many were there.
 fn remove<'a>(
     context: &mut Context<'_, '_>,
     key: &Key<'_>,
     members: impl Iterator<Item = &'a [u8]>,
-) -> Result<Vec<&'a [u8]>, Error> {
+) -> Result<usize, Error> {
     let limits = context.set_limits();
     let (shard, mut op) = context.shard(key)?;
     let gone = shard.change_set(&mut op, key, false, limits, |set| {
-        let gone: Vec<&[u8]> = members.filter(|member| set.remove(member)).collect();
-        Changed { changed: !gone.is_empty(), result: gone }
+        let gone = members.filter(|member| set.remove(member)).count();
+        Changed { changed: gone > 0, result: gone }
     })?;
-    let gone = gone.unwrap_or_default();
-    if !gone.is_empty() {
-        context.tell(key, "SREM", || gone.iter().copied());
+    let gone = gone.unwrap_or(0);
+    if gone > 0 {
         context.notify(notify::SET, "srem", key);
         context.notify_if_gone(key)?;
     }
@@ -82,7 +80,7 @@ fn remove<'a>(
 fn srem(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let key = context.key(args, 1);
     let gone = remove(context, &key, args.rest(2))?;
-    sink.count(gone.len());
+    sink.count(gone);
     Ok(())
 }
 
@@ -113,7 +111,6 @@ fn smove(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
         Changed { result: added, changed: added }
     })?;
     if added == Some(true) {
-        context.tell(&to, "SADD", || [member]);
         context.notify(notify::SET, "sadd", &to);
     }
     Ok(())
@@ -193,20 +190,10 @@ fn pop_some(
     sink: &mut ReplySink<'_>,
 ) -> Result<usize, Error> {
     let limits = context.set_limits();
-    let mut gone: Vec<Vec<u8>> = Vec::new();
     let popped = context.with_dice(|context, dice| {
         let (shard, mut op) = context.shard(key)?;
-        let wanted = op.sink.wants();
         let popped = shard.change_set(&mut op, key, false, limits, |set| {
-            let pop = |_: &usize| {
-                let taken = |member: &[u8]| {
-                    sink.bulk(member);
-                    if wanted {
-                        gone.push(member.to_vec());
-                    }
-                };
-                set.pop(dice, taken).is_some()
-            };
+            let pop = |_: &usize| set.pop(dice, |member| sink.bulk(member)).is_some();
             let popped = (0..count).take_while(pop).count();
             Changed { result: popped, changed: popped > 0 }
         })?;
@@ -214,7 +201,6 @@ fn pop_some(
     })?;
     let popped = popped.unwrap_or(0);
     if popped > 0 {
-        context.tell(key, "SREM", || gone.iter().map(Vec::as_slice));
         context.notify(notify::SET, "spop", key);
         context.notify_if_gone(key)?;
     }

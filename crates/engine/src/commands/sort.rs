@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 use std::sync::atomic::Ordering::Relaxed;
-use weft_store::{Digits, End, Expiry, List, ListLimit, NewValue, Object, ObjectRef, ValueRef};
+use weft_store::{Digits, End, Expiry, List, ListLimit, ListMut, NewValue, Object, ObjectRef, ValueRef};
 
 use crate::args::Args;
 use crate::context::Context;
@@ -251,21 +251,22 @@ fn store(
     name: &[u8],
 ) -> Result<(), Error> {
     let limit = ListLimit::from_config(context.engine.settings.list_max_listpack_size.load(Relaxed));
-    let mut list = List::default();
+    let mut built = List::default();
+    let mut list = ListMut::new(&mut built, limit);
     for element in shown {
         if options.get.is_empty() {
-            list.push(End::Back, element, limit);
+            list.push(End::Back, element);
         }
         for pattern in &options.get {
             let value = look_up(context, pattern, element)?.unwrap_or_default();
-            list.push(End::Back, &value, limit);
+            list.push(End::Back, &value);
         }
     }
     let (key, len) = (context.key_of(name), list.len());
     if len == 0 {
         context.delete(&key)?;
     } else {
-        let value = NewValue::Object(Box::new(Object::List(list)));
+        let value = NewValue::Object(Box::new(Object::List(built)));
         let (shard, mut op) = context.shard(&key)?;
         let (garbage, _) = shard.set(&mut op, &key, value, Expiry::None);
         context.discard(garbage);

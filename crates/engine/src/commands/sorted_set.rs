@@ -40,18 +40,6 @@ pub(super) fn score_text(score: f64) -> Vec<u8> {
     weft_protocol::number::double_text(score, &mut buffer).to_vec()
 }
 
-/// Tells of members that got a score.
-pub(super) fn tell_scores(context: &mut Context<'_, '_>, key: &Key<'_>, scores: &[(&[u8], f64)]) {
-    let Ok((_, op)) = context.shard(key) else { return };
-    if !op.sink.wants() {
-        return;
-    }
-    let texts: Vec<Vec<u8>> = scores.iter().map(|(_, score)| score_text(*score)).collect();
-    context.tell(key, "ZADD", || {
-        texts.iter().zip(scores).flat_map(|(text, (member, _))| [text.as_slice(), member])
-    });
-}
-
 /// The options of ZADD.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Options {
@@ -114,13 +102,12 @@ impl Options {
 
 /// What ZADD has done.
 #[derive(Default)]
-struct Added<'a> {
+struct Added {
     added: usize,
     updated: usize,
     /// The score of the last member that was not left alone.
     score: Option<f64>,
     no_number: bool,
-    changes: Vec<(&'a [u8], f64)>,
 }
 
 fn zadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
@@ -163,7 +150,6 @@ pub(super) fn add(
     let key = context.key(args, 1);
     let limits = context.sorted_set_limits();
     let (shard, mut op) = context.shard(&key)?;
-    let wanted = op.sink.wants();
     let done = shard.change_sorted_set(&mut op, &key, !options.xx, limits, |set| {
         set.announce(pairs.len(), longest);
         let mut done = Added::default();
@@ -183,15 +169,11 @@ pub(super) fn add(
             done.score = chosen.or(done.score);
             done.added += usize::from(old.is_none() && new.is_some());
             done.updated += usize::from(old.is_some() && old != new);
-            if wanted && old != new {
-                done.changes.extend(new.map(|score| (member, score)));
-            }
         }
         Changed { changed: done.added + done.updated > 0, result: done }
     })?;
     let done = done.unwrap_or_default();
     if done.added + done.updated > 0 {
-        tell_scores(context, &key, &done.changes);
         context.notify(notify::ZSET, if options.incr { "zincr" } else { "zadd" }, &key);
     }
     if done.no_number {
@@ -210,25 +192,19 @@ fn zrem(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     let limits = context.sorted_set_limits();
     let (shard, mut op) = context.shard(&key)?;
     let gone = shard.change_sorted_set(&mut op, &key, false, limits, |set| {
-        let gone: Vec<&[u8]> = args.rest(2).filter(|member| set.remove(member).is_some()).collect();
-        Changed { changed: !gone.is_empty(), result: gone }
+        let gone = args.rest(2).filter(|member| set.remove(member).is_some()).count();
+        Changed { changed: gone > 0, result: gone }
     })?;
-    let gone = gone.unwrap_or_default();
-    if !gone.is_empty() {
-        removed(context, &key, "zrem", || gone.iter().copied())?;
+    let gone = gone.unwrap_or(0);
+    if gone > 0 {
+        removed(context, &key, "zrem")?;
     }
-    sink.count(gone.len());
+    sink.count(gone);
     Ok(())
 }
 
 /// Tells of members that were removed, and of the key if it went with them.
-pub(super) fn removed<'m, I: IntoIterator<Item = &'m [u8]>>(
-    context: &mut Context<'_, '_>,
-    key: &Key<'_>,
-    event: &str,
-    members: impl FnOnce() -> I,
-) -> Result<(), Error> {
-    context.tell(key, "ZREM", members);
+pub(super) fn removed(context: &mut Context<'_, '_>, key: &Key<'_>, event: &str) -> Result<(), Error> {
     context.notify(notify::ZSET, event, key);
     context.notify_if_gone(key)
 }

@@ -65,7 +65,7 @@ fn take(context: &mut Context<'_, '_>, key: &Key<'_>, end: End, count: usize) ->
         taken.reverse();
     }
     if !taken.is_empty() {
-        removed(context, key, end.event(), || taken.iter().map(|(member, _)| member.as_slice()))?;
+        removed(context, key, end.event())?;
     }
     Ok(taken)
 }
@@ -104,7 +104,7 @@ fn pop(
     Ok(())
 }
 
-/// Takes one member into the reply, which is flat, also where pairs are not: without a copy unless somebody is told.
+/// Takes one member into the reply, which is flat, also where pairs are not.
 fn pop_one(
     context: &mut Context<'_, '_>,
     key: &Key<'_>,
@@ -113,8 +113,6 @@ fn pop_one(
 ) -> Result<(), Error> {
     let limits = context.sorted_set_limits();
     let (shard, mut op) = context.shard(key)?;
-    let wanted = op.sink.wants();
-    let mut member = Vec::new();
     let taken = shard.change_sorted_set(&mut op, key, false, limits, |set| {
         let len = set.view().len();
         let rank = if end == End::Min { 0 } else { len.saturating_sub(1) };
@@ -122,15 +120,12 @@ fn pop_one(
         let count = set.remove_ranks(rank..rank + 1, |element| {
             sink.bulk(element.member);
             sink.double(element.score);
-            if wanted {
-                member.extend_from_slice(element.member);
-            }
         });
         Changed { result: count > 0, changed: count > 0 }
     })?;
     match taken {
         None => sink.array(0),
-        Some(true) => removed(context, key, end.event(), || [member.as_slice()])?,
+        Some(true) => removed(context, key, end.event())?,
         Some(false) => {}
     }
     Ok(())

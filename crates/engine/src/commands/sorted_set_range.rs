@@ -314,20 +314,14 @@ fn remove_range(
     let key = context.key(args, 1);
     let limits = context.sorted_set_limits();
     let (shard, mut op) = context.shard(&key)?;
-    let wanted = op.sink.wants();
-    let mut gone: Vec<Vec<u8>> = Vec::new();
     let count = shard.change_sorted_set(&mut op, &key, false, limits, |set| {
         let ranks = bounds.ranks(set.view(), false);
-        let count = set.remove_ranks(ranks, |element| {
-            if wanted {
-                gone.push(element.member.to_vec());
-            }
-        });
+        let count = set.remove_ranks(ranks, |_| ());
         Changed { result: count, changed: count > 0 }
     })?;
     let count = count.unwrap_or(0);
     if count > 0 {
-        removed(context, &key, event, || gone.iter().map(Vec::as_slice))?;
+        removed(context, &key, event)?;
     }
     sink.count(count);
     Ok(())

@@ -30,14 +30,19 @@ impl Core<'_> {
         match tier {
             Tier::Batch(batch) => {
                 let mut guards = batch.lock_shards(self.shards(&transaction));
-                self.exec_locked(&mut transaction, Hold::Guards(&mut guards), session, sink)?;
+                let outcome = self.exec_locked(&mut transaction, Hold::Guards(&mut guards), session, sink);
+                self.local.effects.end_group();
+                outcome?;
                 if !self.local.ready.is_empty() {
                     self.serve_after(&mut guards);
                 }
             }
             Tier::World(world) => {
                 let mut guards = world.guards();
-                self.exec_locked(&mut transaction, Hold::World(world, &mut guards), session, sink)?;
+                let outcome =
+                    self.exec_locked(&mut transaction, Hold::World(world, &mut guards), session, sink);
+                self.local.effects.end_group();
+                outcome?;
                 if !self.local.ready.is_empty() {
                     self.serve_after(&mut guards);
                 }
@@ -142,7 +147,7 @@ impl Core<'_> {
             // A key whose time has come since WATCH counts as written: looking at it removes it. One that was not there
             // may have been replaced by one whose time had come, which is no change.
             if *there {
-                shard.exists(&mut Op::new(*db, self.now_ms, &mut self.local.effects), &key);
+                shard.exists(&mut Op::new(*db, self.now_ms, &mut self.local.effects.recorder), &key);
             }
             unchanged &= shard.watches().unchanged(*db, key.hash(), *version);
             shard.watches().remove(*db, key.hash());

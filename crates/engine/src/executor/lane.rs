@@ -169,6 +169,7 @@ impl Core<'_> {
             hold: Hold::Key(&mut guard),
         };
         let outcome = (plan.run)(&mut context, args, sink);
+        self.local.effects.end_group();
         drop(guard);
         let reply_bytes = sink.len().saturating_sub(len);
         debug_assert!(session.then == Then::GoOn && !session.is_waiting(), "the lane takes no such command");

@@ -454,6 +454,7 @@ impl Core<'_> {
                 let keyspace = &self.engine.keyspace;
                 let mut guards = locks::guards(keyspace, batch, args);
                 let outcome = self.run_with(Hold::Guards(&mut guards), handler, args, session, sink);
+                self.local.effects.end_group();
                 if !self.local.ready.is_empty() {
                     blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
                 }
@@ -462,6 +463,7 @@ impl Core<'_> {
             (_, Tier::World(world)) => {
                 let mut guards = world.guards();
                 let outcome = self.run_with(Hold::World(world, &mut guards), handler, args, session, sink);
+                self.local.effects.end_group();
                 if !self.local.ready.is_empty() {
                     blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
                 }

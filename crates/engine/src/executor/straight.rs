@@ -208,7 +208,7 @@ impl Core<'_> {
             if room != usize::MAX {
                 return false;
             }
-            let mut op = Op::new(db, self.now_ms, &mut self.local.effects);
+            let mut op = Op::new(db, self.now_ms, &mut self.local.effects.recorder);
             let mut guard = batch.lock(&key);
             match guard.get(&mut op, &key) {
                 None => sink.null(),
@@ -218,6 +218,7 @@ impl Core<'_> {
                 }
                 Some(value) => sink.value(&value),
             }
+            self.local.effects.end_group();
         }
         let bytes = sink.len() - before;
         if bytes >= self.measures.reply_bytes {
@@ -260,7 +261,7 @@ impl Core<'_> {
         seen: Option<usize>,
     ) -> bool {
         let value = NewValue::string(value);
-        let mut op = Op::new(db, self.now_ms, &mut self.local.effects);
+        let mut op = Op::new(db, self.now_ms, &mut self.local.effects.recorder);
         if let (NewValue::Bytes(text), Some(at)) = (&value, seen)
             && batch.rewrite(at, &mut op, key, text)
         {
@@ -271,6 +272,7 @@ impl Core<'_> {
             return false;
         }
         let (garbage, _) = guard.set(&mut op, key, value, Expiry::None);
+        op.recorder.end_group();
         if !matches!(garbage, Garbage::Nothing) {
             self.local.garbage.push(garbage);
         }
@@ -313,12 +315,13 @@ impl Core<'_> {
                 if request.client.db == db && batch.read(at, &key, self.now_ms, write) {
                     continue;
                 }
-                let mut op = Op::new(db, self.now_ms, &mut self.local.effects);
+                let mut op = Op::new(db, self.now_ms, &mut self.local.effects.recorder);
                 match batch.lock(&key).get(&mut op, &key) {
                     // What is no string is null too.
                     Some(value) => row.value(&value),
                     None => row.null(),
                 }
+                self.local.effects.end_group();
             }
         });
         let bytes = sink.len() - before;

@@ -5,7 +5,7 @@ use weft_store::hash_object::{FieldExpiry, Hash, HashLimits, HashMut};
 use weft_store::reaper::Backing;
 use weft_store::set::{Set, SetLimits, SetMut};
 use weft_store::sorted_set::{SortedSet, SortedSetLimits, SortedSetMut};
-use weft_store::{End, List, ListLimit, NewValue, Object, Stream};
+use weft_store::{End, List, ListLimit, ListMut, NewValue, Object, Stream};
 
 use super::Collect;
 use crate::config::Settings;
@@ -87,7 +87,7 @@ impl Collect for Loader<'_> {
     fn list_element(&mut self, bytes: &[u8]) {
         let limit = self.limits.list;
         if let Object::List(list) = self.object(|| Object::List(List::default())) {
-            list.push(End::Back, bytes, limit);
+            ListMut::new(list, limit).push(End::Back, bytes);
         }
     }
     fn set_member(&mut self, bytes: &[u8]) -> bool {

@@ -8,9 +8,9 @@ use super::cursor::Cursor;
 use super::packed::{Listpack, ListpackWriter, Piece};
 use super::{Malformed, encode, kind};
 use std::collections::BTreeMap;
-use weft_store::stream::{BlockRef, Group, Log, Pending};
+use weft_store::stream::{BlockRef, Group, Pending};
 use weft_store::value::Digits;
-use weft_store::{Stream, StreamId};
+use weft_store::{Stream, StreamId, StreamMut};
 
 /// The entry is deleted.
 const FLAG_DELETED: i64 = 1;
@@ -29,13 +29,14 @@ fn raw_id(bytes: [u8; 16]) -> StreamId {
 }
 
 pub(super) fn read(kind: u8, cursor: &mut Cursor<'_>) -> Result<Stream, Malformed> {
-    let mut stream = Stream::default();
+    let mut built = Stream::default();
+    let mut stream = StreamMut::new(&mut built);
     for _ in 0..cursor.count()? {
         let key = cursor.string()?;
         let master = raw_id(<[u8; 16]>::try_from(&*key).map_err(|_| Malformed)?);
-        read_node(master, &cursor.string()?, stream.log_mut())?;
+        read_node(master, &cursor.string()?, &mut stream)?;
     }
-    read_counters(kind, cursor, stream.log_mut())?;
+    read_counters(kind, cursor, &mut stream)?;
     for _ in 0..cursor.count()? {
         let name = cursor.string()?;
         let last_id = id(cursor)?;
@@ -49,10 +50,10 @@ pub(super) fn read(kind: u8, cursor: &mut Cursor<'_>) -> Result<Stream, Malforme
             return Err(Malformed);
         }
     }
-    Ok(stream)
+    Ok(built)
 }
 
-fn read_node(master: StreamId, packed: &[u8], log: &mut Log) -> Result<(), Malformed> {
+fn read_node(master: StreamId, packed: &[u8], stream: &mut StreamMut<'_>) -> Result<(), Malformed> {
     let mut pieces = Listpack::new(packed)?;
     let (live, dead) = (pieces.expect()?.int()?, pieces.expect()?.int()?);
     let mut names = Vec::new();
@@ -84,7 +85,7 @@ fn read_node(master: StreamId, packed: &[u8], log: &mut Log) -> Result<(), Malfo
             seen_dead += 1;
             continue;
         }
-        load(log, id, &fields, &mut digits, (seen_live == 0).then_some((master, &names)))?;
+        load(stream, id, &fields, &mut digits, (seen_live == 0).then_some((master, &names)))?;
         seen_live += 1;
     }
     if seen_live == live && seen_dead == dead { Ok(()) } else { Err(Malformed) }
@@ -92,7 +93,7 @@ fn read_node(master: StreamId, packed: &[u8], log: &mut Log) -> Result<(), Malfo
 
 /// Adds an entry, integers as their digits, for which `digits` has the room.
 fn load(
-    log: &mut Log,
+    stream: &mut StreamMut<'_>,
     id: StreamId,
     fields: &[(Piece<'_>, Piece<'_>)],
     digits: &mut Vec<(Digits, Digits)>,
@@ -111,10 +112,10 @@ fn load(
         let texts = names.iter().zip(&mut name_digits).map(|(name, digits)| name.bytes(digits));
         (master, texts.collect::<Vec<_>>().into_iter())
     });
-    log.load(id, pairs.into_iter(), block).map_err(|_| Malformed)
+    stream.load(id, pairs.into_iter(), block).map_err(|_| Malformed)
 }
 
-fn read_counters(kind: u8, cursor: &mut Cursor<'_>, log: &mut Log) -> Result<(), Malformed> {
+fn read_counters(kind: u8, cursor: &mut Cursor<'_>, stream: &mut StreamMut<'_>) -> Result<(), Malformed> {
     let length = cursor.length()?;
     let last_id = id(cursor)?;
     let (max_deleted_id, entries_added) = if kind == kind::STREAM {
@@ -124,10 +125,10 @@ fn read_counters(kind: u8, cursor: &mut Cursor<'_>, log: &mut Log) -> Result<(),
         id(cursor)?;
         (id(cursor)?, cursor.length()?)
     };
-    if length != log.len() || last_id < log.last_id() {
+    if length != stream.log().len() || last_id < stream.log().last_id() {
         return Err(Malformed);
     }
-    log.set_counters(last_id, entries_added, max_deleted_id);
+    stream.set_counters(last_id, entries_added, max_deleted_id);
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use super::*;
 use std::collections::BTreeMap;
 use weft_store::stream::{Group, StreamLimit};
-use weft_store::{Rng, Stream, StreamId, XorShift};
+use weft_store::{Rng, Stream, StreamId, StreamMut, XorShift};
 
 /// What was read, in order where there is one.
 #[derive(Default, Debug)]
@@ -82,11 +82,14 @@ fn stream() -> Stream {
         let pairs = [(&b"item"[..], value.as_bytes()), (b"what", b"text")];
         let count = if number % 10 == 0 { 1 } else { 2 };
         let id = StreamId::new(number / 3, number);
-        stream.log_mut().append(id, pairs[..count].iter().copied(), StreamLimit::default()).unwrap();
+        StreamMut::new(&mut stream)
+            .append(id, pairs[..count].iter().copied(), StreamLimit::default())
+            .unwrap();
     }
-    assert!(stream.log_mut().delete(StreamId::new(40, 120)));
-    assert!(stream.create_group(b"g", Group::new(StreamId::MIN, None)));
-    let (log, mut group) = stream.group_mut(b"g").unwrap();
+    assert!(StreamMut::new(&mut stream).delete(StreamId::new(40, 120)));
+    let mut change = StreamMut::new(&mut stream);
+    assert!(change.create_group(b"g", Group::new(StreamId::MIN, None)));
+    let (log, mut group) = change.group_mut(b"g").unwrap();
     for name in [&b"c1"[..], b"c2"] {
         let (consumer, _) = group.find_or_create_consumer(name, 7);
         group.deliver(log, Some(consumer), 20, 9, |_| {});

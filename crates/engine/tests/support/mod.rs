@@ -29,18 +29,22 @@ impl weft_store::Clock for SharedClock {
     }
 }
 
-/// An engine of so many workers that lives as long as the test's process.
-fn engine_of(workers: u16) -> (&'static Engine, Arc<ManualClock>) {
+/// An engine that lives as long as the test's process, with a keyspace of this kind and so many workers.
+pub(crate) fn engine_of(config: Config, workers: u16) -> (&'static Engine, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new(START_MS));
-    let config = Config { hasher: KeyHasher::with_seed(1), ..Config::default() };
     let keyspace = Keyspace::new(config);
     let setup = Setup { keyspace, clock: Box::new(SharedClock(Arc::clone(&clock))), workers };
     (Box::leak(Box::new(Engine::new(setup))), clock)
 }
 
+/// The keyspace of most tests.
+fn usual() -> Config {
+    Config { hasher: KeyHasher::with_seed(1), ..Config::default() }
+}
+
 /// An engine of one worker.
 pub(crate) fn engine() -> (&'static Engine, Arc<ManualClock>) {
-    engine_of(1)
+    engine_of(usual(), 1)
 }
 
 struct Client {
@@ -131,18 +135,23 @@ impl Bench {
 
     /// The workers of one engine, each for a thread of its own.
     pub(crate) fn team(workers: u16) -> Vec<Self> {
-        let (engine, clock) = engine_of(workers);
-        let bench = |worker| Self {
+        let (engine, clock) = engine_of(usual(), workers);
+        (0..workers).map(|worker| Self::of((engine, Arc::clone(&clock)), worker)).collect()
+    }
+
+    /// The clients of one worker of an engine.
+    pub(crate) fn of((engine, clock): (&'static Engine, Arc<ManualClock>), worker: u16) -> Self {
+        let executor = Executor::new(engine, worker, 7).expect("the keyspace has places");
+        Self {
             engine,
-            clock: Arc::clone(&clock),
+            clock,
             killed: Vec::new(),
-            executor: Executor::new(engine, worker, 7).expect("the keyspace has places"),
+            executor,
             clients: Clients::default(),
             connected: 0,
             worker,
             fed: Requests::default(),
-        };
-        (0..workers).map(bench).collect()
+        }
     }
 
     /// A client that reads this protocol.
@@ -429,6 +438,12 @@ impl Bench {
                 _ => {}
             }
         }
+    }
+
+    /// What others have sent to this worker's clients, and what this one has got.
+    pub(crate) fn hear(&mut self, client: u32) -> Vec<Reply> {
+        self.deliver();
+        self.take(client)
     }
 
     /// What the client has got.

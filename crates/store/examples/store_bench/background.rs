@@ -2,9 +2,7 @@
 
 use crate::{cpu, keyspace, resident_bytes, write_key};
 use std::time::{Duration, Instant};
-use weft_store::{
-    Expiry, ExpiryCycle, Keyspace, Maintenance, NewValue, NoEffects, Op, Rng, Worker, XorShift,
-};
+use weft_store::{Expiry, ExpiryCycle, Keyspace, Maintenance, NewValue, Op, Recorder, Rng, Worker, XorShift};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -15,7 +13,7 @@ fn load(keyspace: &Keyspace, worker: &mut Worker<'_>, keys: u64, expiry: impl Fn
         let batch = worker.enter();
         let named = keyspace.key(&key);
         let value = NewValue::Bytes(b"a value of thirty-two bytes long");
-        batch.lock(&named).set(&mut Op::new(0, 1, &mut NoEffects), &named, value, expiry(number));
+        batch.lock(&named).set(&mut Op::new(0, 1, &mut Recorder::default()), &named, value, expiry(number));
     }
 }
 
@@ -49,7 +47,7 @@ pub(crate) fn compact(keys: u64) {
             let (started, started_cpu) = (Instant::now(), cpu());
             let batch = worker.enter();
             let named = keyspace.key(&key);
-            batch.lock(&named).remove(&mut Op::new(0, 1, &mut NoEffects), &named);
+            batch.lock(&named).remove(&mut Op::new(0, 1, &mut Recorder::default()), &named);
             slowest = [slowest[0].max(cpu() - started_cpu), slowest[1].max(started.elapsed())];
         }
     }
@@ -86,7 +84,7 @@ pub(crate) fn expire(keys: u64) {
         let (mut idle_rounds, mut idle) = (0, Duration::ZERO);
         while idle_rounds < 100 {
             let at = Instant::now();
-            cycle.step(&worker.enter(), 2, 200, &mut NoEffects);
+            cycle.step(&worker.enter(), 2, 200, &mut Recorder::default());
             idle += at.elapsed();
             idle_rounds += 1;
         }
@@ -98,7 +96,7 @@ pub(crate) fn expire(keys: u64) {
         while keyspace.expiring(0) > 0 && started.elapsed() < Duration::from_secs(60) {
             let now_ms = 1_000_000 + begin.elapsed().as_millis() as u64;
             let (longest, took, _) = run(Duration::from_secs(5), || {
-                cycle.step(&worker.enter(), now_ms, 64, &mut NoEffects).round_done
+                cycle.step(&worker.enter(), now_ms, 64, &mut Recorder::default()).round_done
             });
             slowest = [slowest[0].max(longest[0]), slowest[1].max(longest[1])];
             busy += took;
@@ -138,7 +136,7 @@ pub(crate) fn churn(keys: u64, seconds: f64) {
             let batch = worker.enter();
             let named = keyspace.key(&key);
             let bytes = NewValue::Bytes(&value[..1 + rng.below(1000) as usize]);
-            batch.lock(&named).set(&mut Op::new(0, 1, &mut NoEffects), &named, bytes, Expiry::None);
+            batch.lock(&named).set(&mut Op::new(0, 1, &mut Recorder::default()), &named, bytes, Expiry::None);
             written += 1;
         }
         maintenance.step(&worker.enter());

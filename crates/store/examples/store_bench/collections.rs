@@ -3,7 +3,7 @@
 use crate::{again, cpu, keyspace, resident_bytes, write_key};
 use std::time::Duration;
 use weft_store::{
-    Batch, Changed, End, HashLimits, Key, ListLimit, Maintenance, NoEffects, Op, Rng, SetLimits,
+    Batch, Changed, End, HashLimits, Key, ListLimit, Maintenance, Op, Recorder, Rng, SetLimits,
     SortedSetLimits, XorShift,
 };
 
@@ -32,7 +32,7 @@ fn member(rng: &mut XorShift) -> [u8; 16] {
 
 /// Adds a member to a collection of a kind.
 fn add(batch: &Batch<'_>, key: &Key<'_>, kind: &str, member: &[u8], score: f64) {
-    let mut sink = NoEffects;
+    let mut sink = Recorder::default();
     let mut op = Op::new(0, 1, &mut sink);
     let mut shard = batch.lock(key);
     match kind {
@@ -44,8 +44,8 @@ fn add(batch: &Batch<'_>, key: &Key<'_>, kind: &str, member: &[u8], score: f64) 
             hash.set(member, member);
             Changed::yes(())
         }),
-        "list" => shard.change_list(&mut op, key, true, |list| {
-            list.push(End::Back, member, ListLimit::default());
+        "list" => shard.change_list(&mut op, key, true, ListLimit::default(), |list| {
+            list.push(End::Back, member);
             Changed::yes(())
         }),
         _ => shard.change_sorted_set(&mut op, key, true, SortedSetLimits::default(), |set| {
@@ -124,7 +124,7 @@ pub(crate) fn large(members: u64) {
         }
         let batch = worker.enter();
         let garbage = deleting.time(|| {
-            let mut sink = NoEffects;
+            let mut sink = Recorder::default();
             batch.lock(&key).remove(&mut Op::new(0, 1, &mut sink), &key).expect("the key is there")
         });
         drop(batch);
@@ -147,7 +147,7 @@ pub(crate) fn large(members: u64) {
 }
 
 fn remove(batch: &Batch<'_>, key: &Key<'_>, kind: &str, member: &[u8]) {
-    let mut sink = NoEffects;
+    let mut sink = Recorder::default();
     let mut op = Op::new(0, 1, &mut sink);
     let mut shard = batch.lock(key);
     match kind {
@@ -159,8 +159,8 @@ fn remove(batch: &Batch<'_>, key: &Key<'_>, kind: &str, member: &[u8]) {
             hash.remove(member, |_| ());
             Changed::yes(())
         }),
-        "list" => shard.change_list(&mut op, key, false, |list| {
-            list.pop(End::Front, ListLimit::default(), |_| ());
+        "list" => shard.change_list(&mut op, key, false, ListLimit::default(), |list| {
+            list.pop(End::Front, |_| ());
             Changed::yes(())
         }),
         _ => shard.change_sorted_set(&mut op, key, false, SortedSetLimits::default(), |set| {

@@ -2,7 +2,7 @@
 
 use crate::{cpu, keyspace, write_key};
 use weft_store::{
-    Batch, Expiry, Key, Keyspace, Maintenance, NewValue, NoEffects, Op, Rng, ValueRef, XorShift,
+    Batch, Expiry, Key, Keyspace, Maintenance, NewValue, Op, Recorder, Rng, ValueRef, XorShift,
 };
 
 const VALUE: [u8; 16] = *b"value-of-16-byte";
@@ -17,7 +17,7 @@ pub(crate) fn run(keys: u64, operations: usize) {
         let batch = worker.enter();
         let named = keyspace.key(&key);
         batch.lock(&named).set(
-            &mut Op::new(0, 1, &mut NoEffects),
+            &mut Op::new(0, 1, &mut Recorder::default()),
             &named,
             NewValue::string(&VALUE),
             Expiry::None,
@@ -87,7 +87,7 @@ fn prefetch<'a>(keyspace: &Keyspace, batch: &mut Batch<'_>, names: &'a [[u8; 16]
 fn gets(keyspace: &Keyspace, batch: &mut Batch<'_>, names: &[[u8; 16]]) -> usize {
     let mut reply = [0_u8; 16];
     let mut right = 0;
-    let mut sink = NoEffects;
+    let mut sink = Recorder::default();
     let mut op = Op::new(0, 1000, &mut sink);
     for key in &prefetch(keyspace, batch, names) {
         let mut guard = batch.lock(key);
@@ -101,7 +101,7 @@ fn gets(keyspace: &Keyspace, batch: &mut Batch<'_>, names: &[[u8; 16]]) -> usize
 
 #[inline(never)]
 fn sets(keyspace: &Keyspace, batch: &mut Batch<'_>, names: &[[u8; 16]]) -> usize {
-    let mut sink = NoEffects;
+    let mut sink = Recorder::default();
     let mut op = Op::new(0, 2000, &mut sink);
     for key in &prefetch(keyspace, batch, names) {
         batch.lock(key).set(&mut op, key, NewValue::string(&VALUE), Expiry::None);

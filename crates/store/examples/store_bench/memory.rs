@@ -1,7 +1,7 @@
 //! Bytes per key beyond key and value.
 
 use crate::{again, keyspace, resident_bytes, write_key};
-use weft_store::{Expiry, Maintenance, NewValue, NoEffects, Op};
+use weft_store::{Expiry, Maintenance, NewValue, Op, Recorder};
 
 const KEY_BYTES: usize = 16;
 
@@ -34,7 +34,7 @@ pub(crate) fn one(keys: u64, len: usize) {
         let batch = worker.enter();
         let named = keyspace.key(&key);
         batch.lock(&named).set(
-            &mut Op::new(0, 1, &mut NoEffects),
+            &mut Op::new(0, 1, &mut Recorder::default()),
             &named,
             NewValue::string(&value),
             Expiry::None,

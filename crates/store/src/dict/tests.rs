@@ -94,8 +94,8 @@ fn behaves_like_a_map() {
                 let due: BTreeSet<_> =
                     model.iter().filter(|(_, (_, at))| *at <= 400_000).map(|(key, _)| key.clone()).collect();
                 let mut gone = BTreeSet::new();
-                dict.expire_due(400_000, usize::MAX, ground.backing(), |key| {
-                    assert!(gone.insert(key.to_vec()));
+                dict.expire_due(400_000, usize::MAX, ground.backing(), |record| {
+                    assert!(gone.insert(record.key.to_vec()));
                 });
                 assert_eq!(gone, due);
                 model.retain(|key, _| !due.contains(key));

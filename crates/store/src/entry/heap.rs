@@ -9,6 +9,8 @@
 
 mod walk;
 
+pub(crate) use walk::SetAside;
+
 use super::{
     Draft, Entry, Garbage, ValueMut, rewrite_inline, set_expire_ms, set_inline_len, take_owned, value_mut,
 };

@@ -71,7 +71,7 @@ fn behaves_like_a_map() {
         let expiring = seed % 3 == 0;
         for step in 0..3000_u64 {
             let (now_ms, field) = (step, text(&mut rng, 100));
-            let mut change = HashMut::new(&mut hash, limits, backing).at(now_ms);
+            let mut change = HashMut::new(&mut hash, limits, backing).with(now_ms, None);
             let old = model.get(&field).filter(|(_, at)| at.is_none_or(|at| at > now_ms)).cloned();
             match rng.below(12) {
                 0..=5 => {
@@ -104,8 +104,8 @@ fn behaves_like_a_map() {
                     assert_eq!(view.expire_ms(&field), old.map(|(_, at)| at));
                 }
                 11 if rng.below(20) == 0 => {
-                    hash.expire_due(now_ms, usize::MAX, backing, |field| {
-                        assert!(model.remove(field).unwrap().1.is_some_and(|at| at <= now_ms));
+                    hash.expire_due(now_ms, usize::MAX, backing, |record| {
+                        assert!(model.remove(record.key).unwrap().1.is_some_and(|at| at <= now_ms));
                     });
                     assert!(hash.next_due_ms() > now_ms);
                 }

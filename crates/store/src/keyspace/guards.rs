@@ -192,6 +192,9 @@ impl<'b> Guards<'b> {
         }
     }
 
+    pub(crate) const fn counters(&self) -> &'b Counters {
+        self.counters
+    }
     /// The keyspace, to make keys with.
     #[must_use]
     pub const fn keyspace(&self) -> &'b Keyspace {

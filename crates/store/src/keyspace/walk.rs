@@ -88,10 +88,13 @@ impl Batch<'_> {
     ) -> Cursor {
         walk(self.keyspace.shard_count(), cursor, count, |shard, position| {
             let mut visited = 0;
-            let next = self.lock_shard(shard).scan(op, position, |key, value| {
+            let mut guard = self.lock_shard(shard);
+            let next = guard.scan(op, position, |key, value| {
                 visited += 1;
                 visit(key, value);
             });
+            // What had expired there went by itself.
+            op.recorder.end_group();
             (visited, next)
         })
     }

@@ -4,11 +4,13 @@
 //! Each hash with such fields stands in the index once, under a time at or before its earliest. A hash with a field
 //! that expires is never compact, so most hashes cost a comparison here.
 
-use super::{Op, ShardGuard, emit};
+use super::{Op, ShardGuard};
 use crate::counters::Counter;
-use crate::effect::{Cause, Effect, EffectSink};
+use crate::effect::{Cause, Effect};
 use crate::entry::ValueMut;
 use crate::entry::heap::{Found, Key};
+use crate::hash_object::{HashLimits, HashMut};
+use crate::recorder::{Pen, Recorder};
 use crate::value::Object;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -35,7 +37,7 @@ impl FieldIndex {
 impl ShardGuard<'_> {
     /// Keeps the index after a hash's earliest expiry went from `before` to `after`.
     #[inline]
-    pub(super) fn note_fields(&mut self, db: u8, hash: u64, before: u64, after: u64) {
+    pub(crate) fn note_fields(&mut self, db: u8, hash: u64, before: u64, after: u64) {
         if before != after {
             self.move_fields(db, hash, before, after);
         }
@@ -54,8 +56,8 @@ impl ShardGuard<'_> {
     }
 
     /// Counts fields that a command removed because it gave them a time that has come.
-    pub fn count_expired_fields(&self, count: usize) {
-        self.counters.add(Counter::ExpiredFields, count as i64);
+    pub fn count_expired_fields(&mut self, op: &mut Op<'_>, count: usize) {
+        self.count(op, Counter::ExpiredFields, count as i64);
     }
 
     /// FLUSHDB.
@@ -63,6 +65,18 @@ impl ShardGuard<'_> {
         let place = self.data.fields.place(db);
         self.counters.add_with_fields(db as usize, -(place.len() as i64));
         place.clear();
+    }
+    /// FLUSHDB that may be taken back.
+    pub(crate) fn take_fields(&mut self, db: u8) -> BTreeSet<(u64, u64)> {
+        let taken = std::mem::take(self.data.fields.place(db));
+        self.counters.add_with_fields(db as usize, -(taken.len() as i64));
+        taken
+    }
+    /// Takes it back.
+    pub(crate) fn put_fields(&mut self, db: u8, fields: BTreeSet<(u64, u64)>) {
+        self.forget_fields(db);
+        self.counters.add_with_fields(db as usize, fields.len() as i64);
+        *self.data.fields.place(db) = fields;
     }
     /// SWAPDB.
     pub(crate) fn swap_fields(&mut self, one: u8, two: u8) {
@@ -97,20 +111,23 @@ impl ShardGuard<'_> {
     /// Removes some due fields of one hash, with the effect, and the key if none is left. Returns how many.
     fn expire_fields(&mut self, op: &mut Op<'_>, key: &Key<'_>, found: Found, now_ms: u64) -> usize {
         let backing = self.keyspace.backing();
+        let (wanted, inside) = self.before_change(op, key, found);
         let data = &mut *self.data;
         let ValueMut::Object(object) = data.heap.value_mut(op.db as usize, found) else { return 0 };
         let (before, due_before) = (object.memory_bytes(), object.next_due_ms());
         let Object::Hash(hash) = object else { return 0 };
-        let mut gone: Vec<Vec<u8>> = Vec::new();
-        let removed = hash.expire_due(now_ms, FIELDS_AT_ONCE, backing, |field| gone.push(field.to_vec()));
+        let pen = Pen::new(op.recorder, inside, op.db, key.bytes);
+        let mut change = HashMut::new(hash, HashLimits::default(), backing).with(now_ms, pen);
+        let removed = change.expire_due(FIELDS_AT_ONCE);
         let (after, due, empty) = (object.memory_bytes(), object.next_due_ms(), object.is_empty());
         data.heap.grow_owned(before, after);
         self.note_fields(op.db, key.hash, due_before, due);
         if removed > 0 {
-            self.counters.add(Counter::ExpiredFields, removed as i64);
-            self.wrote(op, key);
-            let fields: Vec<&[u8]> = gone.iter().map(Vec::as_slice).collect();
-            emit(self.keyspace, op, &Effect::FieldsExpired { key: key.bytes, fields: &fields, last: empty });
+            self.count(op, Counter::ExpiredFields, removed as i64);
+            if wanted != 0 {
+                self.tell(op, wanted, key.bytes, &Effect::FieldsExpired { last: empty });
+            }
+            self.wrote_by(op, key, wanted, Cause::Expired);
         }
         if empty {
             let garbage = self.remove_found(op, key, found, Cause::Deleted);
@@ -123,7 +140,7 @@ impl ShardGuard<'_> {
     pub(crate) fn expire_due_fields(
         &mut self,
         now_ms: u64,
-        sink: &mut dyn EffectSink,
+        recorder: &mut Recorder,
         bytes: &mut Vec<u8>,
         max: usize,
     ) -> usize {
@@ -141,7 +158,7 @@ impl ShardGuard<'_> {
                 };
                 bytes.clear();
                 bytes.extend_from_slice(self.heap().entry(db, found).key());
-                let mut op = Op::new(db as u8, now_ms, sink);
+                let mut op = Op::new(db as u8, now_ms, recorder);
                 removed += self.expire_fields(&mut op, &Key { hash, bytes }, found, now_ms).max(1);
             }
         }

@@ -1,18 +1,19 @@
 //! Owns: running a change on an object under the lock, with everything that must follow it: memory count, watches,
-//! removal of what became empty. Does not own: the types (`crate::list` and its siblings), the effect, which the
-//! handler emits.
+//! removal of what became empty. Does not own: the types (`crate::list` and its siblings), which tell what they do.
 
+use super::write::Setting;
 use super::{Op, ShardGuard, WrongType};
 use crate::counters::Counter;
-use crate::effect::{Cause, NoEffects};
+use crate::effect::Cause;
+use crate::effect::{Effect, wants};
 use crate::entry::heap::{Found, Key};
 use crate::entry::{Draft, ValueMut};
 use crate::hash_object::{Hash, HashLimits, HashMut, HashRef};
-use crate::list::{List, ListRef};
+use crate::list::{List, ListLimit, ListMut, ListRef};
+use crate::recorder::Pen;
 use crate::set::{Set, SetLimits, SetMut, SetRef};
-use crate::shard::Expiry;
 use crate::sorted_set::{SortedSet, SortedSetLimits, SortedSetMut, SortedSetRef};
-use crate::stream::Stream;
+use crate::stream::StreamMut;
 use crate::value::{NewValue, Object, ValueRef};
 
 /// What a change says about itself.
@@ -37,34 +38,30 @@ impl<R> Changed<R> {
 
 impl ShardGuard<'_> {
     /// Runs `change` on the key's object. Without the key: on a fresh object from `create`, or not at all (`Ok(None)`).
-    /// An object that is empty afterwards is removed, which is emitted; the change itself is for the caller to emit.
-    pub fn change_object<R>(
+    /// An object that is empty afterwards is removed.
+    fn change_object<R>(
         &mut self,
         op: &mut Op<'_>,
         key: &Key<'_>,
         create: Option<fn() -> Object>,
-        change: impl FnOnce(&mut Object) -> Result<Changed<R>, WrongType>,
+        change: impl FnOnce(&mut Object, Option<Pen<'_>>) -> Result<Changed<R>, WrongType>,
     ) -> Result<Option<R>, WrongType> {
         let Some(found) = self.live(op, key) else {
             let Some(create) = create else { return Ok(None) };
-            let mut object = Box::new(create());
-            let Changed { result, changed } = change(&mut object)?;
-            if changed && !object.is_empty() {
-                self.put_object(op, key, object);
-            }
-            return Ok(Some(result));
+            return self.create_object(op, key, create, change);
         };
+        let (wanted, inside) = self.before_change(op, key, found);
         let (now_ms, mode, db) = (self.time(op), self.mode(), op.db as usize);
         let data = &mut *self.data;
         let clock = data.heap.entry(db, found).clock();
         let clock = mode.touched(clock, now_ms, &mut data.rng);
         data.heap.entry(db, found).set_clock(clock);
         if data.heap.entry(db, found).packed().is_some() {
-            return self.change_packed(op, key, (found, clock), change);
+            return self.change_packed(op, key, (found, clock), (wanted, inside), change);
         }
         let ValueMut::Object(object) = data.heap.value_mut(db, found) else { return Err(WrongType) };
         let (before, due_before) = (object.memory_bytes(), object.next_due_ms());
-        let outcome = change(object);
+        let outcome = change(object, Pen::new(op.recorder, inside, op.db, key.bytes));
         let (after, due, empty) = (object.memory_bytes(), object.next_due_ms(), object.is_empty());
         data.heap.grow_owned(before, after);
         self.note_fields(op.db, key.hash, due_before, due);
@@ -73,9 +70,41 @@ impl ShardGuard<'_> {
             let garbage = self.remove_found(op, key, found, Cause::Deleted);
             self.keyspace.discard(garbage);
         } else if changed {
-            self.wrote(op, key);
+            self.wrote(op, key, wanted);
         }
         Ok(Some(result))
+    }
+
+    /// [`ShardGuard::change_object`] where there is none yet.
+    fn create_object<R>(
+        &mut self,
+        op: &mut Op<'_>,
+        key: &Key<'_>,
+        create: fn() -> Object,
+        change: impl FnOnce(&mut Object, Option<Pen<'_>>) -> Result<Changed<R>, WrongType>,
+    ) -> Result<Option<R>, WrongType> {
+        let mut object = Box::new(create());
+        let wanted = self.wanted(op);
+        // A change that leaves nothing behind has not happened.
+        let mark = op.recorder.tape().mark();
+        if wanted != 0 {
+            self.begin_object(op, wanted, key, &object);
+        }
+        let inside = wanted & !wants::UNDO;
+        let outcome = change(&mut object, Pen::new(op.recorder, inside, op.db, key.bytes));
+        let stays = matches!(outcome, Ok(Changed { changed: true, .. })) && !object.is_empty();
+        if stays {
+            self.set_as(op, key, NewValue::Object(object), Setting::told());
+        } else if wanted != 0 {
+            op.recorder.unwind(mark);
+        }
+        outcome.map(|changed| Some(changed.result))
+    }
+    /// Tells of an empty object where none was.
+    #[cold]
+    fn begin_object(&mut self, op: &mut Op<'_>, wanted: u32, key: &Key<'_>, object: &Object) {
+        let effect = Effect::New { kind: object.kind(), expire_ms: None };
+        self.tell(op, wanted, key.bytes, &effect);
     }
 
     /// [`ShardGuard::change_object`] for a compact collection inside its entry: it is taken out into a buffer of the
@@ -85,7 +114,8 @@ impl ShardGuard<'_> {
         op: &mut Op<'_>,
         key: &Key<'_>,
         (found, clock): (Found, u32),
-        change: impl FnOnce(&mut Object) -> Result<Changed<R>, WrongType>,
+        (wanted, inside): (u32, u32),
+        change: impl FnOnce(&mut Object, Option<Pen<'_>>) -> Result<Changed<R>, WrongType>,
     ) -> Result<Option<R>, WrongType> {
         let (db, env) = (op.db as usize, self.env());
         let data = &mut *self.data;
@@ -96,7 +126,7 @@ impl ShardGuard<'_> {
         buffer.clear();
         buffer.extend_from_slice(bytes);
         let mut object = Object::from_packed(kind, buffer);
-        let outcome = change(&mut object);
+        let outcome = change(&mut object, Pen::new(op.recorder, inside, op.db, key.bytes));
         let changed = matches!(outcome, Ok(Changed { changed: true, .. }));
         let taken = match object.packed() {
             _ if object.is_empty() && changed => {
@@ -114,7 +144,7 @@ impl ShardGuard<'_> {
                 data.heap.overwrite(env, db, found, draft);
                 self.note_fields(op.db, key.hash, u64::MAX, due);
                 if changed {
-                    self.wrote(op, key);
+                    self.wrote(op, key, wanted);
                 }
                 return outcome.map(|changed| Some(changed.result));
             }
@@ -126,7 +156,7 @@ impl ShardGuard<'_> {
             found,
             Draft { key: key.bytes, value, expire_ms, clock, raw: false, packed },
         );
-        self.wrote(op, key);
+        self.wrote(op, key, wanted);
         self.end_change(object, outcome)
     }
 
@@ -146,11 +176,12 @@ impl ShardGuard<'_> {
         op: &mut Op<'_>,
         key: &Key<'_>,
         create: bool,
-        change: impl FnOnce(&mut List) -> Changed<R>,
+        limit: ListLimit,
+        change: impl FnOnce(&mut ListMut<'_>) -> Changed<R>,
     ) -> Result<Option<R>, WrongType> {
         let create = create.then_some((|| Object::List(List::default())) as fn() -> Object);
-        self.change_object(op, key, create, |object| match object {
-            Object::List(list) => Ok(change(list)),
+        self.change_object(op, key, create, |object, pen| match object {
+            Object::List(list) => Ok(change(&mut ListMut::with(list, limit, pen))),
             _ => Err(WrongType),
         })
     }
@@ -162,11 +193,11 @@ impl ShardGuard<'_> {
         op: &mut Op<'_>,
         key: &Key<'_>,
         create: bool,
-        change: impl FnOnce(&mut Stream) -> Changed<R>,
+        change: impl FnOnce(&mut StreamMut<'_>) -> Changed<R>,
     ) -> Result<Option<R>, WrongType> {
         let create = create.then_some((|| Object::Stream(Box::default())) as fn() -> Object);
-        self.change_object(op, key, create, |object| match object {
-            Object::Stream(stream) => Ok(change(stream)),
+        self.change_object(op, key, create, |object, pen| match object {
+            Object::Stream(stream) => Ok(change(&mut StreamMut::with(stream, pen))),
             _ => Err(WrongType),
         })
     }
@@ -177,14 +208,14 @@ impl ShardGuard<'_> {
         &mut self,
         op: &mut Op<'_>,
         key: &Key<'_>,
-        change: impl FnOnce(&mut Stream) -> Changed<R>,
+        change: impl FnOnce(&mut StreamMut<'_>) -> Changed<R>,
     ) -> Result<Option<R>, WrongType> {
         let done = self.change_stream(op, key, false, |stream| {
             let Changed { result, changed } = change(stream);
             Changed::no((result, changed))
         })?;
         if matches!(done, Some((_, true))) {
-            self.counters.add(Counter::Writes, 1);
+            self.count(op, Counter::Writes, 1);
         }
         Ok(done.map(|(result, _)| result))
     }
@@ -201,11 +232,11 @@ impl ShardGuard<'_> {
         self.purge_fields(op, key);
         let now_ms = self.time(op);
         let create = create.then_some((|| Object::Hash(Hash::default())) as fn() -> Object);
-        let (backing, ahead) = (self.keyspace.backing(), op.sink.ahead());
-        self.change_object(op, key, create, |object| match object {
+        let (backing, ahead) = (self.keyspace.backing(), op.ahead);
+        self.change_object(op, key, create, |object, pen| match object {
             Object::Hash(hash) => Ok({
                 hash.look_ahead(ahead);
-                change(&mut HashMut::new(hash, limits, backing).at(now_ms))
+                change(&mut HashMut::new(hash, limits, backing).with(now_ms, pen))
             }),
             _ => Err(WrongType),
         })
@@ -221,11 +252,11 @@ impl ShardGuard<'_> {
         change: impl FnOnce(&mut SetMut<'_>) -> Changed<R>,
     ) -> Result<Option<R>, WrongType> {
         let create = create.then_some((|| Object::Set(Set::default())) as fn() -> Object);
-        let (backing, ahead) = (self.keyspace.backing(), op.sink.ahead());
-        self.change_object(op, key, create, |object| match object {
+        let (backing, ahead) = (self.keyspace.backing(), op.ahead);
+        self.change_object(op, key, create, |object, pen| match object {
             Object::Set(set) => Ok({
                 set.look_ahead(ahead);
-                change(&mut SetMut::new(set, limits, backing))
+                change(&mut SetMut::new(set, limits, backing).with(pen))
             }),
             _ => Err(WrongType),
         })
@@ -241,11 +272,11 @@ impl ShardGuard<'_> {
         change: impl FnOnce(&mut SortedSetMut<'_>) -> Changed<R>,
     ) -> Result<Option<R>, WrongType> {
         let create = create.then_some((|| Object::SortedSet(SortedSet::default())) as fn() -> Object);
-        let (backing, ahead) = (self.keyspace.backing(), op.sink.ahead());
-        self.change_object(op, key, create, |object| match object {
+        let (backing, ahead) = (self.keyspace.backing(), op.ahead);
+        self.change_object(op, key, create, |object, pen| match object {
             Object::SortedSet(set) => Ok({
                 set.look_ahead(ahead);
-                change(&mut SortedSetMut::new(set, limits, backing))
+                change(&mut SortedSetMut::new(set, limits, backing).with(pen))
             }),
             _ => Err(WrongType),
         })
@@ -292,13 +323,5 @@ impl ShardGuard<'_> {
         let found = self.heap().find(db as usize, key)?;
         let entry = self.heap().entry(db as usize, found);
         (!found.expires() || entry.expire_ms() > self.time_at(now_ms)).then(|| entry.value())
-    }
-
-    /// Adds a fresh object without an effect: the change that filled it is emitted by its handler.
-    fn put_object(&mut self, op: &mut Op<'_>, key: &Key<'_>, object: Box<Object>) {
-        let mut silent = Op { db: op.db, now_ms: op.now_ms, touch: true, sink: &mut NoEffects };
-        self.set(&mut silent, key, NewValue::Object(object), Expiry::None);
-        op.sink.created(op.db, key.bytes);
-        self.tell_write(op, key);
     }
 }

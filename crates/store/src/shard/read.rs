@@ -4,6 +4,7 @@
 use super::{Op, ShardGuard};
 use crate::clock::Rng;
 use crate::counters::Counter;
+use crate::effect::{Effect, wants};
 use crate::entry::heap::Key;
 use crate::value::{Object, ValueRef};
 use std::ops::ControlFlow;
@@ -45,7 +46,10 @@ impl ShardGuard<'_> {
     pub fn get(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<ValueRef<'_>> {
         let Some(found) = self.visible(op, key) else {
             self.counters.add(Counter::Misses, 1);
-            op.sink.missed(op.db, key.bytes);
+            let wanted = self.wanted(op);
+            if wanted & wants::MISSES != 0 {
+                op.recorder.tell(wanted, op.db, key.bytes, &Effect::Missed);
+            }
             return None;
         };
         self.counters.add(Counter::Hits, 1);
@@ -131,6 +135,17 @@ impl ShardGuard<'_> {
             self.visible(op, &self.keyspace.key(&key));
         }
         next
+    }
+
+    /// Shows all keys as they stand, expired ones too, with their absolute expiry.
+    pub(crate) fn each_key(&self, db: u8, mut visit: impl FnMut(&[u8], ValueRef<'_>, Option<u64>)) {
+        let mut from = Some(0);
+        while let Some(position) = from {
+            from = self.data.heap.scan(self.keyspace.env(self.id()), db as usize, position, |entry, _| {
+                let expire_ms = entry.expire_ms();
+                visit(entry.key(), entry.value(), (expire_ms != u64::MAX).then_some(expire_ms));
+            });
+        }
     }
 
     /// A key of this shard by chance, unless none is found in a bounded search. `pick` sees up to 7 keys; the last

@@ -1,12 +1,12 @@
 //! Owns: changes inside strings: APPEND, SETRANGE, INCRBY. Does not own: limits of length, which the engine checks
 //! before.
 
-use super::{Op, ShardGuard, emit};
-use crate::effect::Effect;
+use super::{Op, ShardGuard};
+use crate::effect::{Effect, Text, wants};
 use crate::entry::ValueMut;
 use crate::entry::heap::Key;
 use crate::shard::Expiry;
-use crate::value::{NewValue, ValueRef, parse_int};
+use crate::value::{NewValue, parse_int};
 
 /// The key holds another type than the operation is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,10 @@ impl ShardGuard<'_> {
             self.set(op, key, NewValue::Int(by), Expiry::None);
             return Ok(by);
         };
+        let wanted = self.wanted(op);
+        if wanted & wants::UNDO != 0 {
+            self.keep_image(op, key, found);
+        }
         let (now_ms, mode, db) = (self.time(op), self.mode(), op.db as usize);
         let data = &mut *self.data;
         let sum = |old: i64| old.checked_add(by).ok_or(NumberError::Overflow);
@@ -49,8 +53,10 @@ impl ShardGuard<'_> {
         let entry = data.heap.entry(db, found);
         entry.set_clock(mode.touched(entry.clock(), now_ms, &mut data.rng));
         let expire_ms = found.expires().then(|| entry.expire_ms());
-        self.wrote(op, key);
-        emit(self.keyspace, op, &Effect::Set { key: key.bytes, value: ValueRef::Int(new), expire_ms });
+        if wanted != 0 {
+            self.tell(op, wanted, key.bytes, &Effect::Set { value: Text::Int(new), expire_ms });
+        }
+        self.wrote(op, key, wanted);
         Ok(new)
     }
 
@@ -90,7 +96,8 @@ impl ShardGuard<'_> {
         bytes: &[u8],
     ) -> Result<usize, WrongType> {
         let len = self.write_more(op, key, offset, bytes)?;
-        self.wrote(op, key);
+        let wanted = self.wanted(op);
+        self.wrote(op, key, wanted);
         Ok(len)
     }
 
@@ -106,6 +113,10 @@ impl ShardGuard<'_> {
     ) -> Result<usize, WrongType> {
         let Some(found) = self.live(op, key) else { return Ok(0) };
         let db = op.db as usize;
+        let wanted = self.wanted(op);
+        if wanted & wants::UNDO != 0 {
+            self.keep_text(op, key, found, (offset, bytes.len()));
+        }
         let (now_ms, mode, env) = (self.time(op), self.mode(), self.env());
         let data = &mut *self.data;
         let entry = data.heap.entry(db, found);
@@ -114,7 +125,9 @@ impl ShardGuard<'_> {
         let len = old.max(offset + bytes.len());
         let target = data.heap.lengthen(env, db, found, len);
         target[offset..offset + bytes.len()].copy_from_slice(bytes);
-        emit(self.keyspace, op, &Effect::Write { key: key.bytes, offset, bytes });
+        if wanted != 0 {
+            self.tell(op, wanted, key.bytes, &Effect::Write { offset: offset as u64, bytes });
+        }
         Ok(len)
     }
 }

@@ -1,13 +1,15 @@
 //! Owns: writing whole keys: SET, DEL, taking a key out for RENAME and MOVE, expiry, access clocks set by RESTORE. Does
 //! not own: changes inside strings (`text`) and objects (`object`).
 
-use super::{Op, ShardGuard, emit};
+use super::{Op, ShardGuard};
 use crate::access::AccessMode;
 use crate::counters::Counter;
-use crate::effect::{Cause, Effect};
+use crate::effect::{Cause, Effect, Text, wants};
 use crate::entry::heap::{Found, Key};
 use crate::entry::{Draft, Garbage, PackedKind};
-use crate::value::{NewValue, ValueRef};
+use crate::recorder::Pen;
+use crate::undo::{Kept, KeptValue};
+use crate::value::NewValue;
 
 /// What SET does with the expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,37 +22,40 @@ pub enum Expiry {
     At(u64),
 }
 
-/// A key's content, taken out of the store.
+/// A key's content on its way to another key: it is open only to [`ShardGuard::put`], which tells where it went.
 #[derive(Debug)]
+#[must_use = "what was taken belongs under another key"]
 pub struct Taken {
-    /// The value.
-    pub value: TakenValue,
-    /// Absolute expiry.
-    pub expire_ms: Option<u64>,
+    value: KeptValue,
+    expire_ms: u64,
     /// Whether a short string was edited in place, which OBJECT ENCODING goes on to show.
     raw: bool,
+    /// Where it comes from, if anybody wants to know.
+    from: Option<(u8, Box<[u8]>)>,
+    /// Whether it is there no more.
+    moved: bool,
 }
 
-/// A value that is no longer in the store.
-#[derive(Debug)]
-pub enum TakenValue {
-    /// A string that was inside the entry.
-    Text(Vec<u8>),
-    /// Anything else.
-    Other(NewValue<'static>),
+/// How a key is set.
+pub(super) struct Setting<'a> {
+    expiry: Expiry,
+    raw: bool,
+    told: HowTold<'a>,
 }
 
-impl TakenValue {
-    /// As a value to put back in; `text` keeps the bytes of a short string.
-    #[must_use]
-    pub fn into_new(self, text: &mut Vec<u8>) -> NewValue<'_> {
-        match self {
-            Self::Text(bytes) => {
-                *text = bytes;
-                NewValue::Bytes(text)
-            }
-            Self::Other(value) => value,
-        }
+enum HowTold<'a> {
+    /// By the value.
+    Value,
+    /// By those who have filled it.
+    Already,
+    /// By where it comes from.
+    From(&'a (u8, Box<[u8]>), bool),
+}
+
+impl Setting<'_> {
+    /// A fresh object, whose members were told as they came.
+    pub(super) const fn told() -> Self {
+        Self { expiry: Expiry::None, raw: false, told: HowTold::Already }
     }
 }
 
@@ -65,25 +70,32 @@ impl ShardGuard<'_> {
         value: NewValue<'_>,
         expiry: Expiry,
     ) -> (Garbage, bool) {
-        self.set_as(op, key, value, (expiry, false))
+        self.set_as(op, key, value, Setting { expiry, raw: false, told: HowTold::Value })
     }
 
     /// Puts what was [taken](Self::take) or [copied](Self::copy) under a key, whatever that held: RENAME, MOVE, COPY.
     /// Returns what the old value owned.
     pub fn put(&mut self, op: &mut Op<'_>, key: &Key<'_>, content: Taken) -> Garbage {
-        let expiry = content.expire_ms.map_or(Expiry::None, Expiry::At);
-        let mut text = Vec::new();
-        self.set_as(op, key, content.value.into_new(&mut text), (expiry, content.raw)).0
+        let Taken { value, expire_ms, raw, from, moved } = content;
+        let expiry = if expire_ms == u64::MAX { Expiry::None } else { Expiry::At(expire_ms) };
+        let told = from.as_ref().map_or(HowTold::Already, |from| HowTold::From(from, moved));
+        let mut text = Box::default();
+        let garbage = self.set_as(op, key, value.into_new(&mut text), Setting { expiry, raw, told }).0;
+        if let (Some(journal), Some((db, from)), true) = (&mut op.recorder.journal, &from, moved) {
+            journal.moved((*db, from), (op.db, key.bytes));
+        }
+        garbage
     }
 
     #[inline]
-    fn set_as(
+    pub(super) fn set_as(
         &mut self,
         op: &mut Op<'_>,
         key: &Key<'_>,
         value: NewValue<'_>,
-        (expiry, raw): (Expiry, bool),
+        setting: Setting<'_>,
     ) -> (Garbage, bool) {
+        let Setting { expiry, raw, told } = setting;
         let db = op.db as usize;
         let now_ms = self.time(op);
         let mode = self.mode();
@@ -103,10 +115,13 @@ impl ShardGuard<'_> {
             Expiry::Keep => old_expire_ms,
             Expiry::At(at) => at.min(u64::MAX - 1),
         };
-        if op.sink.wants() {
-            let (value, expire_ms) = (value.as_ref(), (expire_ms != u64::MAX).then_some(expire_ms));
-            emit(self.keyspace, op, &Effect::Set { key: key.bytes, value, expire_ms });
-        }
+        let wanted = self.wanted(op);
+        let kept = if wanted != 0 {
+            self.tell_set(op, (wanted, key), (&value, expire_ms), told);
+            self.keep_whole(op, key, found, wanted)
+        } else {
+            None
+        };
         let due = if let NewValue::Object(object) = &value { object.next_due_ms() } else { u64::MAX };
         let (object, packed);
         let value = match value {
@@ -126,15 +141,17 @@ impl ShardGuard<'_> {
             && !raw
             && self.heap_mut().rewrite_text(found, text, clock)
         {
-            self.wrote(op, key);
-            return (Garbage::Nothing, false);
+            self.wrote(op, key, wanted);
+            return (kept.map_or(Garbage::Nothing, |kept| kept.end(op, key, Garbage::Nothing)), false);
         }
         let draft = Draft { key: key.bytes, value, expire_ms, clock, raw, packed };
         let env = self.env();
         let garbage = match found {
             Some(found) => self.heap_mut().overwrite(env, db, found, draft).1,
             None => {
-                op.sink.created(op.db, key.bytes);
+                if wanted & wants::EVENTS != 0 {
+                    self.tell(op, wanted, key.bytes, &Effect::Created);
+                }
                 self.heap_mut().insert(env, db, key.hash, draft);
                 self.counters.add_keys(db, 1);
                 Garbage::Nothing
@@ -142,8 +159,43 @@ impl ShardGuard<'_> {
         };
         self.note_fields(op.db, key.hash, garbage.next_due_ms(), due);
         self.expiry_changed(op.db, was, expire_ms);
-        self.wrote(op, key);
+        self.wrote(op, key, wanted);
+        let garbage = match kept {
+            Some(kept) => kept.end(op, key, garbage),
+            None => garbage,
+        };
         (garbage, found.is_none())
+    }
+
+    /// Tells that a key holds a value now: a string as it is, a collection as an empty one and its members.
+    #[cold]
+    fn tell_set(
+        &mut self,
+        op: &mut Op<'_>,
+        (wanted, key): (u32, &Key<'_>),
+        (value, expire_ms): (&NewValue<'_>, u64),
+        told: HowTold<'_>,
+    ) {
+        let expire_ms = (expire_ms != u64::MAX).then_some(expire_ms);
+        let value = match (told, value) {
+            (HowTold::Already, _) => return self.enter_group(op, wanted),
+            (HowTold::From((from_db, from), moved), _) => {
+                let (to_db, to) = (op.db, key.bytes);
+                let effect = if moved { Effect::Move { to_db, to } } else { Effect::Copy { to_db, to } };
+                self.enter_group(op, wanted);
+                return op.recorder.tell(wanted, *from_db, from, &effect);
+            }
+            (HowTold::Value, NewValue::Bytes(bytes)) => Text::Bytes(bytes),
+            (HowTold::Value, NewValue::Int(value)) => Text::Int(*value),
+            (HowTold::Value, NewValue::Shared(bytes)) => Text::Bytes(bytes.as_slice()),
+            (HowTold::Value, NewValue::Object(object)) => {
+                self.tell(op, wanted, key.bytes, &Effect::New { kind: object.kind(), expire_ms });
+                // The journal keeps what was there before, not what comes.
+                let pen = Pen::new(op.recorder, wanted & !wants::UNDO, op.db, key.bytes);
+                return pen.into_iter().for_each(|mut pen| object.tell(&mut pen));
+            }
+        };
+        self.tell(op, wanted, key.bytes, &Effect::Set { value, expire_ms });
     }
 
     /// DEL and UNLINK: what the value owned, to be dropped after the lock. `None` when there is no such key.
@@ -152,7 +204,7 @@ impl ShardGuard<'_> {
         Some(self.remove_found(op, key, found, Cause::Deleted))
     }
 
-    /// The same for a key that was given an expiry which has come: it counts and is emitted as expired.
+    /// The same for a key that was given an expiry which has come: it counts and is told as expired.
     pub fn expire(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Garbage> {
         let found = self.live(op, key)?;
         Some(self.remove_found(op, key, found, Cause::Expired))
@@ -165,59 +217,57 @@ impl ShardGuard<'_> {
         found: Found,
         cause: Cause,
     ) -> Garbage {
+        let wanted = self.wanted(op);
+        let kept = if wanted != 0 { self.keep_whole(op, key, Some(found), wanted) } else { None };
+        let garbage = self.remove_raw(op, key, found);
+        match cause {
+            Cause::Deleted => {}
+            Cause::Expired => self.count(op, Counter::Expired, 1),
+            Cause::Evicted => self.count(op, Counter::Evicted, 1),
+        }
+        if wanted != 0 {
+            self.tell(op, wanted, key.bytes, &Effect::Delete { cause });
+        }
+        self.wrote_by(op, key, wanted, cause);
+        match kept {
+            Some(kept) => kept.end(op, key, garbage),
+            None => garbage,
+        }
+    }
+
+    /// Takes an entry out, and what is counted with it.
+    pub(crate) fn remove_raw(&mut self, op: &Op<'_>, key: &Key<'_>, found: Found) -> Garbage {
         let env = self.env();
         let garbage = self.heap_mut().remove(env, op.db as usize, found, key.hash);
         self.note_fields(op.db, key.hash, garbage.next_due_ms(), u64::MAX);
         self.counters.add_keys(op.db as usize, -1);
         self.expiry_changed(op.db, found.expires(), u64::MAX);
-        match cause {
-            Cause::Deleted => {}
-            Cause::Expired => self.counters.add(Counter::Expired, 1),
-            Cause::Evicted => self.counters.add(Counter::Evicted, 1),
-        }
-        self.wrote(op, key);
-        emit(self.keyspace, op, &Effect::Delete { key: key.bytes, cause });
         garbage
     }
 
-    /// Takes a key out with its value: for RENAME, MOVE and GETDEL, emitted as a deletion. A string inside its entry is
-    /// copied, everything else moves.
+    /// Takes a key out with its value: for RENAME and MOVE. A string inside its entry is copied, everything else moves.
     pub fn take(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Taken> {
         let found = self.live(op, key)?;
-        let entry = self.heap().entry(op.db as usize, found);
-        let expire_ms = found.expires().then(|| entry.expire_ms());
-        let raw = entry.raw() && entry.packed().is_none();
-        let inside = match entry.value() {
-            ValueRef::Bytes(bytes) => Some(TakenValue::Text(bytes.to_vec())),
-            ValueRef::Int(number) => Some(TakenValue::Other(NewValue::Int(number))),
-            ValueRef::Object(object) if entry.packed().is_some() => {
-                Some(TakenValue::Other(NewValue::Object(object.duplicate())))
-            }
-            ValueRef::Shared(_) | ValueRef::Object(_) => None,
+        let wanted = self.wanted(op);
+        let Kept { value, expire_ms, raw, .. } = {
+            let image = self.inline_image(op.db, found);
+            let garbage = self.remove_raw(op, key, found);
+            image.with(garbage)
         };
-        let garbage = self.remove_found(op, key, found, Cause::Deleted);
-        let value = match inside {
-            Some(value) => value,
-            None => TakenValue::Other(garbage.into_value().expect("the value was out of line")),
-        };
-        Some(Taken { value, expire_ms, raw })
+        if wanted != 0 {
+            self.enter_group(op, wanted);
+        }
+        self.wrote(op, key, wanted);
+        let from = (wanted != 0).then(|| (op.db, Box::from(key.bytes)));
+        Some(Taken { value, expire_ms, raw, from, moved: true })
     }
 
     /// A key's content for COPY: shared bytes are shared, everything else is copied. No hit, no miss, no access.
     pub fn copy(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Taken> {
-        let value = match self.peek(op, key)? {
-            ValueRef::Bytes(bytes) => TakenValue::Text(bytes.to_vec()),
-            ValueRef::Int(number) => TakenValue::Other(NewValue::Int(number)),
-            ValueRef::Shared(bytes) => TakenValue::Other(NewValue::Shared(bytes.clone())),
-            ValueRef::Object(object) => TakenValue::Other(NewValue::Object(object.duplicate())),
-        };
         let found = self.live(op, key)?;
-        let entry = self.heap().entry(op.db as usize, found);
-        Some(Taken {
-            value,
-            expire_ms: found.expires().then(|| entry.expire_ms()),
-            raw: entry.raw() && entry.packed().is_none(),
-        })
+        let Kept { value, expire_ms, raw, .. } = self.image(op.db, found);
+        let from = (self.wanted(op) != 0).then(|| (op.db, Box::from(key.bytes)));
+        Some(Taken { value, expire_ms, raw, from, moved: false })
     }
 
     /// EXPIREAT and PERSIST: sets the absolute expiry or removes it. A time that has come removes the key. Says whether
@@ -229,13 +279,21 @@ impl ShardGuard<'_> {
             self.keyspace.discard(garbage);
             return true;
         }
-        let raw = expire_ms.map_or(u64::MAX, |at| at.min(u64::MAX - 1));
-        let env = self.env();
-        self.heap_mut().set_expiry(env, op.db as usize, found, raw);
-        self.expiry_changed(op.db, found.expires(), raw);
-        self.wrote(op, key);
-        emit(self.keyspace, op, &Effect::Expire { key: key.bytes, expire_ms });
+        let wanted = self.wanted(op);
+        if wanted & wants::UNDO != 0 {
+            self.keep_expiry(op, key, found);
+        }
+        self.set_expiry_raw(op.db, found, expire_ms.map_or(u64::MAX, |at| at.min(u64::MAX - 1)));
+        if wanted != 0 {
+            self.tell(op, wanted, key.bytes, &Effect::Expire { expire_ms });
+        }
+        self.wrote(op, key, wanted);
         true
+    }
+    pub(crate) fn set_expiry_raw(&mut self, db: u8, found: Found, expire_ms: u64) {
+        let env = self.env();
+        self.heap_mut().set_expiry(env, db as usize, found, expire_ms);
+        self.expiry_changed(db, found.expires(), expire_ms);
     }
 
     /// Sets how long ago the key was used (RESTORE IDLETIME) or how often (FREQ), whichever the mode keeps.

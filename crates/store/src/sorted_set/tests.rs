@@ -3,6 +3,7 @@
 use super::*;
 use crate::clock::XorShift;
 use crate::hash::KeyHasher;
+use crate::reaper::Backing;
 use crate::reaper::Reaper;
 use std::collections::{BTreeMap, BTreeSet};
 

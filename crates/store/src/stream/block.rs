@@ -136,7 +136,7 @@ fn listpack_bytes(element: &[u8]) -> u64 {
 const LISTPACK_EMPTY_BYTES: u64 = 7;
 
 #[derive(Clone, Debug)]
-pub(super) struct Block {
+pub(crate) struct Block {
     buf: Vec<u8>,
     /// Where the entries start.
     head: usize,
@@ -152,7 +152,24 @@ pub(super) struct Block {
     packed: u64,
 }
 
+/// Where a block ended, and what it counted: what is added behind it can be cut off again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockEnd {
+    len: usize,
+    last: StreamId,
+    live: u64,
+    packed: u64,
+}
+
 impl Block {
+    pub(super) const fn end_mark(&self) -> BlockEnd {
+        BlockEnd { len: self.buf.len(), last: self.last, live: self.live, packed: self.packed }
+    }
+    /// Cuts off what was added behind a mark; nothing else has been changed since.
+    pub(super) fn cut_back(&mut self, end: BlockEnd) {
+        self.buf.truncate(end.len);
+        (self.last, self.live, self.packed) = (end.last, end.live, end.packed);
+    }
     /// An empty block whose entries will mostly have these names, and ids from `first` on.
     pub(super) fn new<'f>(first: StreamId, names: impl Iterator<Item = &'f [u8]> + Clone) -> Self {
         let count = names.clone().count();

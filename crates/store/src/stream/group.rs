@@ -245,8 +245,21 @@ impl Group {
         Some(consumer.pending.len())
     }
 
+    /// Puts a consumer back that was removed, under its number, with what it had pending.
+    pub(super) fn put_back(&mut self, id: ConsumerId, consumer: Consumer, pending: Vec<(StreamId, Pending)>) {
+        let at = id.0 as usize;
+        if self.consumers.len() <= at {
+            self.consumers.resize_with(at + 1, || None);
+        }
+        self.names_bytes += consumer.name.len();
+        self.names.insert(Arc::clone(&consumer.name), id);
+        // Whose these are stands in the consumer already.
+        self.pending.extend(pending);
+        self.consumers[at] = Some(consumer);
+    }
+
     /// Makes an entry pending for a consumer, whoever had it.
-    fn own(&mut self, id: StreamId, pending: Pending) {
+    pub(super) fn own(&mut self, id: StreamId, pending: Pending) {
         let before = self.pending.insert(id, pending);
         if before.is_none_or(|before| before.consumer != pending.consumer) {
             if let Some(before) = before {
@@ -356,6 +369,15 @@ impl Group {
         Claimed::Taken(entry)
     }
 
+    /// Pending entries that XAUTOCLAIM looks at, at most.
+    pub(super) const fn claim_looks(count: u64) -> usize {
+        count.saturating_mul(AUTOCLAIM_LOOKS_PER_ENTRY) as usize
+    }
+    /// When a consumer last tried to do something, and when it last got something.
+    pub(super) fn times(&self, id: ConsumerId) -> (u64, Option<u64>) {
+        let consumer = self.consumer(id);
+        (consumer.seen_ms, consumer.active_ms)
+    }
     /// XAUTOCLAIM: claims up to `count` entries from `start` on, entries that are gone included, which `visit` gets as
     /// nothing. Returns where to go on, or `0-0` at the end.
     pub fn claim_from<'l>(
@@ -367,7 +389,7 @@ impl Group {
         claim: &Claim,
         mut visit: impl FnMut(StreamId, Option<Entry<'l>>),
     ) -> StreamId {
-        let (mut looks, mut left) = (count.saturating_mul(AUTOCLAIM_LOOKS_PER_ENTRY), count);
+        let (mut looks, mut left) = (Self::claim_looks(count), count);
         let mut from = Some(start);
         let next = |group: &Self, from: Option<StreamId>| {
             from.and_then(|from| group.pending.range(from..).next()).map(|(&id, _)| id)

@@ -4,6 +4,7 @@
 
 use super::block::{Block, ENTRY_BYTES_MAX, Entry, StreamLimit};
 use super::id::StreamId;
+use super::undo::BlockUndo;
 use std::collections::BTreeMap;
 use std::collections::btree_map;
 
@@ -53,15 +54,33 @@ const BLOCK_BYTES: usize = size_of::<Block>() + 64;
 /// The entries of a stream, in the order of their ids.
 #[derive(Debug, Default)]
 pub struct Log {
-    full: BTreeMap<StreamId, Box<Block>>,
+    pub(super) full: BTreeMap<StreamId, Box<Block>>,
     /// The last block. None is in `full` without it; none of either is empty.
-    tail: Option<Box<Block>>,
+    pub(super) tail: Option<Box<Block>>,
     len: u64,
     first_id: StreamId,
     last_id: StreamId,
     max_deleted_id: StreamId,
     entries_added: u64,
-    block_bytes: usize,
+    pub(super) block_bytes: usize,
+}
+
+/// What a log counts, beside its blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogCounters {
+    len: u64,
+    first_id: StreamId,
+    last_id: StreamId,
+    max_deleted_id: StreamId,
+    entries_added: u64,
+}
+
+/// Blocks as they were before they were changed, for whoever may take the change back.
+pub(super) type KeptBlocks<'a> = Option<&'a mut Vec<(StreamId, BlockUndo)>>;
+
+/// Memory of a block.
+pub(super) fn block_bytes(block: &Block) -> usize {
+    BLOCK_BYTES + block.capacity()
 }
 
 /// A copy has no spare room in its buffers, so its memory is counted anew.
@@ -115,11 +134,33 @@ impl Log {
 
     /// Memory counted block by block.
     pub(super) fn counted_bytes(&self) -> usize {
-        self.blocks_from(StreamId::MIN).map(|block| BLOCK_BYTES + block.capacity()).sum()
+        self.blocks_from(StreamId::MIN).map(block_bytes).sum()
+    }
+
+    pub(super) const fn counters(&self) -> LogCounters {
+        let Self { len, first_id, last_id, max_deleted_id, entries_added, .. } = *self;
+        LogCounters { len, first_id, last_id, max_deleted_id, entries_added }
+    }
+    pub(super) const fn restore(&mut self, counters: LogCounters) {
+        let LogCounters { len, first_id, last_id, max_deleted_id, entries_added } = counters;
+        (self.len, self.entries_added) = (len, entries_added);
+        (self.first_id, self.last_id, self.max_deleted_id) = (first_id, last_id, max_deleted_id);
+    }
+    /// What [`Log::append`] would change.
+    pub(super) fn before_append(
+        &self,
+        id: StreamId,
+        bytes: u64,
+        limit: StreamLimit,
+    ) -> (StreamId, BlockUndo) {
+        match &self.tail {
+            Some(tail) if tail.fits(bytes, limit) => (tail.first, BlockUndo::End(tail.end_mark())),
+            _ => (id, BlockUndo::Absent),
+        }
     }
 
     /// XSETID, and what RDB knows of a stream: sets the counters. The caller has checked them.
-    pub fn set_counters(&mut self, last_id: StreamId, entries_added: u64, max_deleted_id: StreamId) {
+    pub(super) fn set_counters(&mut self, last_id: StreamId, entries_added: u64, max_deleted_id: StreamId) {
         self.last_id = last_id;
         self.entries_added = entries_added;
         self.max_deleted_id = max_deleted_id;
@@ -140,7 +181,7 @@ impl Log {
 
     /// Adds an entry at the end: O(1) amortised, and O(log blocks) when a block is full. The id must be above the last
     /// one.
-    pub fn append<'f>(
+    pub(super) fn append<'f>(
         &mut self,
         id: StreamId,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
@@ -187,7 +228,7 @@ impl Log {
 
     /// Adds an entry read from a dump. Where the dump begins a block, `block` gives the id that it counts from and the
     /// names that its entries share. The ids must ascend.
-    pub fn load<'f>(
+    pub(super) fn load<'f>(
         &mut self,
         id: StreamId,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
@@ -259,13 +300,16 @@ impl Log {
     }
 
     /// Removes the entry with this id, if there is one: as XDEL does, leaving its mark in `max_deleted_id`.
-    pub fn delete(&mut self, id: StreamId) -> bool {
+    pub(super) fn delete(&mut self, id: StreamId, kept: KeptBlocks<'_>) -> bool {
         let Some(block) = self.block_mut(id) else { return false };
         let (at, _) = block.seek(id);
         if block.entry(at).is_none_or(|(entry, _)| entry.id != id) {
             return false;
         }
         let (first, before) = (block.first, block.capacity());
+        if let Some(kept) = kept {
+            kept.push((first, BlockUndo::Was(Box::new(block.clone()))));
+        }
         block.remove_at(at);
         let (live, after) = (block.live, block.capacity());
         self.block_bytes -= before - after;
@@ -281,16 +325,15 @@ impl Log {
     }
 
     /// Removes a whole block.
-    fn remove_block(&mut self, first: StreamId) {
+    fn remove_block(&mut self, first: StreamId) -> Option<Box<Block>> {
         let block = if self.tail.as_ref().is_some_and(|tail| tail.first == first) {
             let last_full = self.full.pop_last().map(|(_, block)| block);
             std::mem::replace(&mut self.tail, last_full)
         } else {
             self.full.remove(&first)
         };
-        if let Some(block) = block {
-            self.block_bytes -= BLOCK_BYTES + block.capacity();
-        }
+        self.block_bytes -= block.as_ref().map_or(0, |block| block_bytes(block));
+        block
     }
 
     fn find_first(&mut self) {
@@ -299,7 +342,7 @@ impl Log {
     }
 
     /// Trims from the front: whole blocks in O(log blocks) each, then inside one. Returns how many entries went.
-    pub fn trim(&mut self, trim: Trim) -> u64 {
+    pub(super) fn trim(&mut self, trim: Trim, mut kept: KeptBlocks<'_>) -> u64 {
         let mut removed = 0;
         while !matches!(trim.to, TrimTo::Length(length) if self.len <= length) {
             let Some(block) = self.blocks_from(StreamId::MIN).next() else { break };
@@ -312,13 +355,16 @@ impl Log {
                 TrimTo::Id(id) => block.last < id,
             };
             if whole {
-                self.remove_block(first);
+                let block = self.remove_block(first);
+                if let (Some(block), Some(kept)) = (block, &mut kept) {
+                    kept.push((first, BlockUndo::Was(block)));
+                }
                 self.len -= live;
                 removed += live;
                 continue;
             }
             if !trim.approximate {
-                removed += self.trim_inside(first, trim.to);
+                removed += self.trim_inside(first, trim.to, kept);
             }
             break;
         }
@@ -328,13 +374,16 @@ impl Log {
         removed
     }
 
-    fn trim_inside(&mut self, first: StreamId, to: TrimTo) -> u64 {
+    fn trim_inside(&mut self, first: StreamId, to: TrimTo, kept: KeptBlocks<'_>) -> u64 {
         let len = self.len;
         let Some(block) = self.block_mut(first) else { return 0 };
         let (at, count) = match to {
             TrimTo::Length(length) => block.skip_entries(len - length),
             TrimTo::Id(id) => block.seek(id),
         };
+        if let Some(kept) = kept {
+            kept.push((first, BlockUndo::Was(Box::new(block.clone()))));
+        }
         let before = block.capacity();
         block.remove_front(at, count);
         let (live, after) = (block.live, block.capacity());

@@ -105,7 +105,7 @@ fn step(stream: &mut Stream, model: &mut Model, rng: &mut XorShift, limit: Strea
         8..=9 => {
             let id = some_id(model, rng);
             let there = model.entries.remove(&id).is_some();
-            assert_eq!(stream.log_mut().delete(id), there);
+            assert_eq!(StreamMut::new(stream).delete(id), there);
             if there {
                 model.max_deleted_id = model.max_deleted_id.max(id);
             }
@@ -130,7 +130,7 @@ fn append(stream: &mut Stream, model: &mut Model, rng: &mut XorShift, limit: Str
     match stream.log().next_id(want, now_ms) {
         Ok(id) => {
             assert!(id > model.last_id);
-            stream.log_mut().append(id, borrowed(&pairs), limit).unwrap();
+            StreamMut::new(stream).append(id, borrowed(&pairs), limit).unwrap();
             model.entries.insert(id, pairs);
             model.last_id = id;
             model.added += 1;
@@ -154,7 +154,7 @@ fn trim(stream: &mut Stream, model: &mut Model, rng: &mut XorShift) {
     }
     let approximate = rng.below(2) == 0;
     let limit = if approximate { u64::from(rng.below(3) * 10) } else { 0 };
-    let removed = stream.log_mut().trim(Trim { to, approximate, limit });
+    let removed = StreamMut::new(stream).trim(Trim { to, approximate, limit });
     assert!(limit == 0 || removed <= limit);
     for _ in 0..removed {
         let (id, _) = model.entries.pop_first().expect("no more are removed than there are");
@@ -190,8 +190,12 @@ fn group_step(stream: &mut Stream, model: &mut Model, rng: &mut XorShift) {
     let (id, id_to) = (some_id(model, rng), some_id(model, rng));
     let now_ms = 1000 + u64::from(rng.below(1000));
     if rng.below(30) == 0 {
-        assert_eq!(stream.remove_group(&name).is_some(), model.groups.remove(&name[..]).is_some());
+        assert_eq!(
+            StreamMut::new(stream).remove_group(&name).is_some(),
+            model.groups.remove(&name[..]).is_some()
+        );
     }
+    let mut stream = StreamMut::new(stream);
     let Some((log, mut group)) = stream.group_mut(&name) else {
         assert!(stream.create_group(&name, Group::new(id, None)));
         assert!(!stream.create_group(&name, Group::new(id, None)));
@@ -235,7 +239,7 @@ fn group_step(stream: &mut Stream, model: &mut Model, rng: &mut XorShift) {
                 wanted.push((id, there));
             }
             let mut got = Vec::new();
-            group.redeliver(log, consumer, id, count, now_ms, |id, entry| got.push((id, entry.is_some())));
+            group.redeliver(log, consumer, (id, count), now_ms, |id, entry| got.push((id, entry.is_some())));
             assert_eq!(got, wanted);
         }
         5..=6 => {
@@ -280,7 +284,7 @@ fn group_step(stream: &mut Stream, model: &mut Model, rng: &mut XorShift) {
 
 fn claim_from(
     log: &Log,
-    group: &mut Group,
+    group: &mut GroupMut<'_>,
     expected: &mut ModelGroup,
     entries: &BTreeMap<StreamId, Pairs>,
     name: &[u8],
@@ -297,7 +301,7 @@ fn claim_from(
         force: false,
     };
     let mut got = Vec::new();
-    let next = group.claim_from(log, consumer, start, 2, &claim, |id, entry| {
+    let next = group.claim_from(log, consumer, (start, 2), &claim, |id, entry| {
         got.push((id, entry.is_some()));
     });
     let (mut looks, mut left, mut wanted) = (20, 2, Vec::new());
@@ -350,14 +354,16 @@ fn approximate_trimming_cuts_where_valkey_does() {
     for number in 1..=1000_u64 {
         let value = number.to_string();
         let pairs = [(&b"item"[..], value.as_bytes())];
-        stream.log_mut().append(StreamId::new(number, 1), pairs.into_iter(), StreamLimit::default()).unwrap();
+        StreamMut::new(&mut stream)
+            .append(StreamId::new(number, 1), pairs.into_iter(), StreamLimit::default())
+            .unwrap();
     }
     assert_eq!(stream.log().block_count(), 10);
     let trim = |to, limit| Trim { to, approximate: true, limit };
-    assert_eq!(stream.log_mut().trim(trim(TrimTo::Length(655), 0)), 300);
-    assert_eq!(stream.log_mut().trim(trim(TrimTo::Length(600), 0)), 100);
-    assert_eq!(stream.log_mut().trim(trim(TrimTo::Length(0), 150)), 100);
-    assert_eq!(stream.log_mut().trim(trim(TrimTo::Id(StreamId::new(701, 1)), 0)), 200);
+    assert_eq!(StreamMut::new(&mut stream).trim(trim(TrimTo::Length(655), 0)), 300);
+    assert_eq!(StreamMut::new(&mut stream).trim(trim(TrimTo::Length(600), 0)), 100);
+    assert_eq!(StreamMut::new(&mut stream).trim(trim(TrimTo::Length(0), 150)), 100);
+    assert_eq!(StreamMut::new(&mut stream).trim(trim(TrimTo::Id(StreamId::new(701, 1)), 0)), 200);
     assert_eq!(stream.log().first_id(), StreamId::new(701, 1));
 }
 
@@ -398,14 +404,17 @@ fn lag_is_known_where_valkey_knows_it() {
     let mut stream = Stream::default();
     let add = |stream: &mut Stream, ms| {
         let pairs = [(&b"a"[..], &b"b"[..])];
-        stream.log_mut().append(StreamId::new(ms, 0), pairs.into_iter(), StreamLimit::default()).unwrap();
+        StreamMut::new(stream)
+            .append(StreamId::new(ms, 0), pairs.into_iter(), StreamLimit::default())
+            .unwrap();
     };
     let lag = |stream: &Stream| stream.group(b"g").unwrap().lag(stream.log());
     let read = |stream: &mut Stream, count| {
+        let mut stream = StreamMut::new(stream);
         let (log, mut group) = stream.group_mut(b"g").unwrap();
         group.deliver(log, None, count, 0, |_| {});
     };
-    assert!(stream.create_group(b"g", Group::new(StreamId::MIN, None)));
+    assert!(StreamMut::new(&mut stream).create_group(b"g", Group::new(StreamId::MIN, None)));
     assert_eq!(lag(&stream), Some(0));
     for ms in 1..=5 {
         add(&mut stream, ms);
@@ -415,7 +424,7 @@ fn lag_is_known_where_valkey_knows_it() {
     assert_eq!((lag(&stream), stream.group(b"g").unwrap().entries_read()), (Some(4), Some(1)));
     read(&mut stream, 1);
     assert_eq!((lag(&stream), stream.group(b"g").unwrap().entries_read()), (Some(3), Some(2)));
-    assert!(stream.log_mut().delete(StreamId::new(4, 0)));
+    assert!(StreamMut::new(&mut stream).delete(StreamId::new(4, 0)));
     assert_eq!(lag(&stream), None);
     read(&mut stream, 1);
     assert_eq!(lag(&stream), None);

@@ -12,7 +12,7 @@ mod digest;
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use weft_store::{AccessMode, Cursor, Digits, Expiry, NewValue, ValueRef};
+use weft_store::{AccessMode, Cursor, Digest, Digits, Expiry, NewValue, ValueRef};
 
 use super::config::is_allowed;
 use super::{dump, help};
@@ -23,7 +23,6 @@ use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
 use crate::info::random_id;
 use crate::reply::{Protocol, ReplySink};
-use digest::Digest;
 
 pub(super) const LIST: &[Entry] = &[("DEBUG", Scope::KeysOrWorld(is_about_keys), debug)];
 
@@ -359,7 +358,7 @@ fn dataset_digest(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplyS
         }
     }
     context.db = own;
-    sink.simple(&sum.hex());
+    sink.simple(&digest::hex(sum));
     Ok(())
 }
 
@@ -370,7 +369,7 @@ fn digest_value(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut Reply
         let (shard, mut op) = context.shard(&key)?;
         op.touch = false;
         let digest = shard.get(&mut op, &key).map(Digest::of_value).unwrap_or_default();
-        sink.simple(&digest.hex());
+        sink.simple(&digest::hex(digest));
     }
     Ok(())
 }

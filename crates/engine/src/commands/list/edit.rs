@@ -50,11 +50,11 @@ fn push(
     let key = context.key(args, 1);
     let limit = limit(context);
     let (shard, mut op) = context.shard(&key)?;
-    let len = shard.change_list(&mut op, &key, create, |list| {
+    let len = shard.change_list(&mut op, &key, create, limit, |list| {
         if args.len() > 3 {
-            list.expect(args.rest(2).map(<[u8]>::len).sum(), args.len() - 2, limit);
+            list.expect(args.rest(2).map(<[u8]>::len).sum(), args.len() - 2);
         }
-        args.rest(2).for_each(|element| list.push(end, element, limit));
+        args.rest(2).for_each(|element| list.push(end, element));
         Changed::yes(list.len())
     })?;
     if len.is_some() {
@@ -75,11 +75,11 @@ pub(super) fn lset(
     }
     let (index, limit) = (args.int(2)?, limit(context));
     let (shard, mut op) = context.shard(&key)?;
-    let set = shard.change_list(&mut op, &key, false, |list| match place(index, list.len()) {
+    let set = shard.change_list(&mut op, &key, false, limit, |list| match place(index, list.len()) {
         Some(index) => {
             // Counted as if nothing were taken away for it, as Valkey does.
-            list.expect(args.bytes(3).len(), 1, limit);
-            Changed::yes(list.set(index, args.bytes(3), limit))
+            list.expect(args.bytes(3).len(), 1);
+            Changed::yes(list.set(index, args.bytes(3)))
         }
         None => Changed::no(false),
     })?;
@@ -103,9 +103,11 @@ pub(super) fn linsert(
     let (key, limit) = (context.key(args, 1), limit(context));
     let (pivot, element) = (args.bytes(3), args.bytes(4));
     let (shard, mut op) = context.shard(&key)?;
-    let len = shard.change_list(&mut op, &key, false, |list| {
-        let Some(index) = list.iter().position(|other| other == pivot) else { return Changed::no(None) };
-        list.insert(index + usize::from(behind), element, limit);
+    let len = shard.change_list(&mut op, &key, false, limit, |list| {
+        let Some(index) = list.view().iter().position(|other| other == pivot) else {
+            return Changed::no(None);
+        };
+        list.insert(index + usize::from(behind), element);
         Changed::yes(Some(list.len()))
     })?;
     match len {
@@ -127,8 +129,8 @@ pub(super) fn lrem(
     let count = args.int_in(2, -i64::MAX..=i64::MAX)?;
     let (key, limit) = (context.key(args, 1), limit(context));
     let (shard, mut op) = context.shard(&key)?;
-    let removed = shard.change_list(&mut op, &key, false, |list| {
-        let removed = list.remove(count, args.bytes(3), limit);
+    let removed = shard.change_list(&mut op, &key, false, limit, |list| {
+        let removed = list.remove(count, args.bytes(3));
         Changed { result: (removed, list.is_empty()), changed: removed > 0 }
     })?;
     let (removed, emptied) = removed.unwrap_or_default();
@@ -161,8 +163,8 @@ pub(super) fn ltrim(
         context.delete(&key)?;
     } else {
         let (shard, mut op) = context.shard(&key)?;
-        shard.change_list(&mut op, &key, false, |list| {
-            list.trim(kept.start, kept.end, limit);
+        shard.change_list(&mut op, &key, false, limit, |list| {
+            list.trim(kept.start, kept.end);
             Changed { result: (), changed: kept.len() < len }
         })?;
     }

@@ -63,8 +63,8 @@ pub(super) fn take(
 ) -> Result<bool, Error> {
     let limit = limit(context);
     let (shard, mut op) = context.shard(key)?;
-    let emptied = shard.change_list(&mut op, key, false, |list| {
-        list.pop(end, limit, taken);
+    let emptied = shard.change_list(&mut op, key, false, limit, |list| {
+        list.pop(end, taken);
         Changed::yes(list.is_empty())
     })?;
     let Some(emptied) = emptied else { return Ok(false) };
@@ -81,11 +81,11 @@ pub(super) fn take_many(
 ) -> Result<(), Error> {
     let limit = limit(context);
     let (shard, mut op) = context.shard(key)?;
-    let emptied = shard.change_list(&mut op, key, false, |list| {
+    let emptied = shard.change_list(&mut op, key, false, limit, |list| {
         let count = count.min(list.len());
         sink.array(count);
         for _ in 0..count {
-            list.pop(end, limit, |element| sink.bulk(element));
+            list.pop(end, |element| sink.bulk(element));
         }
         Changed::yes(list.is_empty())
     })?;
@@ -202,17 +202,17 @@ pub(super) fn move_between(
     let same = from.bytes() == to.bytes();
     let mut element = Vec::new();
     let (shard, mut op) = context.shard(from)?;
-    let emptied = shard.change_list(&mut op, from, false, |list| {
-        list.pop(pop_end, limit, |bytes| element.extend_from_slice(bytes));
+    let emptied = shard.change_list(&mut op, from, false, limit, |list| {
+        list.pop(pop_end, |bytes| element.extend_from_slice(bytes));
         if same {
-            list.push(push_end, &element, limit);
+            list.push(push_end, &element);
         }
         Changed::yes(list.is_empty())
     })?;
     if !same {
         let (shard, mut op) = context.shard(to)?;
-        shard.change_list(&mut op, to, true, |list| {
-            list.push(push_end, &element, limit);
+        shard.change_list(&mut op, to, true, limit, |list| {
+            list.push(push_end, &element);
             Changed::yes(())
         })?;
     }

@@ -1,10 +1,10 @@
 //! Owns: XADD, XTRIM, XDEL, XSETID, XLEN. Does not own: reading.
 
 use std::sync::atomic::Ordering::Relaxed;
-use weft_store::stream::{AppendError, ID_TEXT_BYTES_MAX, Log, NewId, Stream, Trim, TrimTo};
-use weft_store::{Changed, Key, StreamId, StreamLimit};
+use weft_store::stream::{AppendError, NewId, Trim, TrimTo};
+use weft_store::{Changed, Key, StreamId, StreamLimit, StreamMut};
 
-use super::{find, parse_strict, reply_id, strict_id, tell};
+use super::{find, parse_strict, reply_id, strict_id};
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
@@ -152,11 +152,10 @@ pub(super) fn xadd(
     let now_ms = context.now_ms;
     let (shard, mut op) = context.shard(&key)?;
     let outcome = shard.change_stream(&mut op, &key, !options.no_create, |stream| {
-        let log = stream.log_mut();
-        let added = append(log, want, now_ms, |log, id| {
-            with_pairs(args, at + 1, |pairs| log.append(id, pairs.iter().copied(), limit))
+        let added = append(stream, want, now_ms, |stream, id| {
+            with_pairs(args, at + 1, |pairs| stream.append(id, pairs.iter().copied(), limit))
         });
-        let trimmed = if added.is_ok() { trim.map_or(0, |trim| log.trim(trim)) } else { 0 };
+        let trimmed = if added.is_ok() { trim.map_or(0, |trim| stream.trim(trim)) } else { 0 };
         Changed { changed: added.is_ok(), result: added.map(|id| (id, trimmed)) }
     })?;
     let Some(outcome) = outcome else {
@@ -165,31 +164,25 @@ pub(super) fn xadd(
     };
     let (id, trimmed) = outcome?;
     reply_id(sink, id);
-    if context.local.effects.is_wanted() {
-        let mut text = [0; ID_TEXT_BYTES_MAX];
-        let mut arguments = vec![id.write(&mut text)];
-        arguments.extend(args.rest(at + 1));
-        tell(context, &key, "XADD", &arguments);
-    }
     context.notify(notify::STREAM, "xadd", &key);
     if trimmed > 0 {
-        tell_trim(context, &key)?;
+        context.notify(notify::STREAM, "xtrim", &key);
     }
     Ok(())
 }
 
 /// Chooses the id and adds, with XADD's errors.
 fn append(
-    log: &mut Log,
+    stream: &mut StreamMut<'_>,
     want: NewId,
     now_ms: u64,
-    add: impl FnOnce(&mut Log, StreamId) -> Result<(), AppendError>,
+    add: impl FnOnce(&mut StreamMut<'_>, StreamId) -> Result<(), AppendError>,
 ) -> Result<StreamId, Error> {
-    if log.last_id() == StreamId::MAX {
+    if stream.log().last_id() == StreamId::MAX {
         return Err(Error::err("The stream has exhausted the last possible ID, unable to add more items"));
     }
-    let id = log.next_id(want, now_ms);
-    id.and_then(|id| add(log, id).map(|()| id)).map_err(|error| {
+    let id = stream.next_id(want, now_ms);
+    id.and_then(|id| add(stream, id).map(|()| id)).map_err(|error| {
         Error::err(match error {
             AppendError::NotAbove => {
                 "The ID specified in XADD is equal or smaller than the target stream top item"
@@ -199,19 +192,11 @@ fn append(
     })
 }
 
-/// Tells of trimming: by what is left, which is the same wherever blocks end.
-fn tell_trim(context: &mut Context<'_, '_>, key: &Key<'_>) -> Result<(), Error> {
-    let left = find(context, key)?.map_or(0, |stream| stream.log().len());
-    tell(context, key, "XTRIM", &[b"MAXLEN", b"=", left.to_string().as_bytes()]);
-    context.notify(notify::STREAM, "xtrim", key);
-    Ok(())
-}
-
 /// Changes a stream that is there.
 fn change<R>(
     context: &mut Context<'_, '_>,
     key: &Key<'_>,
-    change: impl FnOnce(&mut Stream) -> Changed<R>,
+    change: impl FnOnce(&mut StreamMut<'_>) -> Changed<R>,
 ) -> Result<Option<R>, Error> {
     let (shard, mut op) = context.shard(key)?;
     Ok(shard.change_stream(&mut op, key, false, change)?)
@@ -226,12 +211,12 @@ pub(super) fn xtrim(
     let trim = Options::parse(args, false)?.trim(false, block_entries_max)?;
     let key = context.key(args, 1);
     let removed = change(context, &key, |stream| {
-        let removed = trim.map_or(0, |trim| stream.log_mut().trim(trim));
+        let removed = trim.map_or(0, |trim| stream.trim(trim));
         Changed { result: removed, changed: removed > 0 }
     })?;
     let removed = removed.unwrap_or(0);
     if removed > 0 {
-        tell_trim(context, &key)?;
+        context.notify(notify::STREAM, "xtrim", &key);
     }
     sink.int(removed as i64);
     Ok(())
@@ -249,12 +234,11 @@ pub(super) fn xdel(
     }
     let ids: Vec<StreamId> = args.rest(2).map(strict_id).collect::<Result<_, _>>()?;
     let deleted = change(context, &key, |stream| {
-        let deleted = ids.iter().filter(|&&id| stream.log_mut().delete(id)).count();
+        let deleted = ids.iter().filter(|&&id| stream.delete(id)).count();
         Changed { result: deleted, changed: deleted > 0 }
     })?;
     let deleted = deleted.unwrap_or(0);
     if deleted > 0 {
-        tell(context, &key, "XDEL", &args.rest(2).collect::<Vec<_>>());
         context.notify(notify::STREAM, "xdel", &key);
     }
     sink.count(deleted);
@@ -287,17 +271,22 @@ pub(super) fn xsetid(
     let key = context.key(args, 1);
     let (shard, mut op) = context.shard(&key)?;
     let outcome = shard.change_beside_entries(&mut op, &key, |stream| {
-        let outcome = set_id(stream.log_mut(), id, entries_added, max_deleted_id);
+        let outcome = set_id(stream, id, entries_added, max_deleted_id);
         Changed { changed: outcome.is_ok(), result: outcome }
     })?;
     outcome.ok_or(ErrorCode::NoSuchKey)??;
-    tell(context, &key, "XSETID", &args.rest(2).collect::<Vec<_>>());
     context.notify(notify::STREAM, "xsetid", &key);
     sink.ok();
     Ok(())
 }
 
-fn set_id(log: &mut Log, id: StreamId, added: Option<u64>, max_deleted_id: StreamId) -> Result<(), Error> {
+fn set_id(
+    stream: &mut StreamMut<'_>,
+    id: StreamId,
+    added: Option<u64>,
+    max_deleted_id: StreamId,
+) -> Result<(), Error> {
+    let log = stream.log();
     let smaller = |than: &str| Err(Error::err(format!("The ID specified in XSETID is smaller than {than}")));
     if id < log.max_deleted_id() {
         return smaller("current max_deleted_entry_id");
@@ -312,7 +301,8 @@ fn set_id(log: &mut Log, id: StreamId, added: Option<u64>, max_deleted_id: Strea
         }
     }
     let max_deleted_id = if max_deleted_id.is_zero() { log.max_deleted_id() } else { max_deleted_id };
-    log.set_counters(id, added.unwrap_or_else(|| log.entries_added()), max_deleted_id);
+    let added = added.unwrap_or_else(|| log.entries_added());
+    stream.set_counters(id, added, max_deleted_id);
     Ok(())
 }
 

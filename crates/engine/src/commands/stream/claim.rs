@@ -3,11 +3,12 @@
 use weft_store::stream::{Claimed, Entry, StreamClaim};
 use weft_store::{Changed, Key, StreamId};
 
-use super::read::{find_group, tell_claim, tell_consumer, tell_position};
-use super::{reply_entry, reply_id, shown, start_id, strict_id, tell};
+use super::read::find_group;
+use super::{reply_entry, reply_id, shown, start_id, strict_id};
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
+use crate::notify;
 use crate::reply::ReplySink;
 
 /// COUNT of XAUTOCLAIM where none is given.
@@ -74,15 +75,6 @@ impl Request {
     }
 }
 
-/// What claiming has done, for the effects stream.
-#[derive(Default)]
-struct Done {
-    new_consumer: bool,
-    taken: Vec<StreamId>,
-    gone: Vec<StreamId>,
-    moved: bool,
-}
-
 fn reply_claimed(sink: &mut ReplySink<'_>, entry: &Entry<'_>, just_id: bool) {
     if just_id { reply_id(sink, entry.id) } else { reply_entry(sink, entry) }
 }
@@ -98,56 +90,31 @@ pub(super) fn xclaim(
     let Request { ids, claim, last_id } = Request::parse(args, now_ms)?;
     sink.deferred();
     let (shard, mut op) = context.shard(&key)?;
-    let done = shard.change_beside_entries(&mut op, &key, |stream| {
-        let mut done = Done::default();
-        let Some((log, mut group)) = stream.group_mut(names.0) else { return Changed::no(done) };
-        done.moved = group.advance(last_id);
+    let is_new = shard.change_beside_entries(&mut op, &key, |stream| {
+        let Some((log, mut group)) = stream.group_mut(names.0) else { return Changed::no(false) };
+        let moved = group.advance(last_id);
         let (consumer, is_new) = group.find_or_create_consumer(names.1, now_ms);
-        done.new_consumer = is_new;
-        group.consumer_mut(consumer).seen_ms = now_ms;
+        group.set_seen(consumer, now_ms);
+        let mut changed = is_new || moved;
         for id in ids {
-            match group.claim(log, consumer, id, &claim) {
-                Claimed::Taken(entry) => {
-                    reply_claimed(sink, &entry, claim.just_id);
-                    done.taken.push(id);
-                }
-                Claimed::Gone => done.gone.push(id),
-                Claimed::Left => {}
+            let claimed = group.claim(log, consumer, id, &claim);
+            changed |= !matches!(claimed, Claimed::Left);
+            if let Claimed::Taken(entry) = claimed {
+                reply_claimed(sink, &entry, claim.just_id);
             }
         }
-        let changed = is_new || done.moved || !done.taken.is_empty() || !done.gone.is_empty();
-        Changed { result: done, changed }
+        Changed { result: is_new, changed }
     })?;
     sink.close();
-    tell_done(context, &key, names, done.unwrap_or_default())
+    tell_new(context, &key, is_new);
+    Ok(())
 }
 
-/// Tells of what was claimed: the new owner with its state, and an acknowledgement of what is gone.
-fn tell_done(
-    context: &mut Context<'_, '_>,
-    key: &Key<'_>,
-    names: (&[u8], &[u8]),
-    done: Done,
-) -> Result<(), Error> {
-    if done.new_consumer {
-        tell_consumer(context, key, names.0, names.1);
+/// Tells of a consumer that was made.
+fn tell_new(context: &mut Context<'_, '_>, key: &Key<'_>, is_new: Option<bool>) {
+    if is_new == Some(true) {
+        context.notify(notify::STREAM, "xgroup-createconsumer", key);
     }
-    if !context.local.effects.is_wanted() {
-        return Ok(());
-    }
-    for id in done.gone {
-        tell(context, key, "XACK", &[names.0, id.to_string().as_bytes()]);
-    }
-    let group = find_group(context, key, names.0)?;
-    let position = (group.last_id(), group.entries_read());
-    let taken: Vec<_> = done.taken.iter().filter_map(|&id| Some((id, *group.pending(id)?))).collect();
-    for (id, pending) in taken {
-        tell_claim(context, key, names, id, &pending, position.0);
-    }
-    if done.moved {
-        tell_position(context, key, names.0, position);
-    }
-    Ok(())
 }
 
 pub(super) fn xautoclaim(
@@ -181,25 +148,23 @@ pub(super) fn xautoclaim(
     let claim =
         StreamClaim { now_ms, min_idle_ms, delivered_ms: now_ms, deliveries: None, just_id, force: false };
     let (shard, mut op) = context.shard(&key)?;
-    let result = shard.change_beside_entries(&mut op, &key, |stream| {
-        let Some((log, mut group)) = stream.group_mut(names.0) else { return Changed::no(None) };
-        let (consumer, new_consumer) = group.find_or_create_consumer(names.1, now_ms);
-        group.consumer_mut(consumer).seen_ms = now_ms;
-        let mut done = Done { new_consumer, ..Done::default() };
-        let mut entries = Vec::new();
-        let next = group.claim_from(log, consumer, start, count, &claim, |id, entry| match entry {
+    let is_new = shard.change_beside_entries(&mut op, &key, |stream| {
+        let Some((log, mut group)) = stream.group_mut(names.0) else { return Changed::no(false) };
+        let (consumer, is_new) = group.find_or_create_consumer(names.1, now_ms);
+        group.set_seen(consumer, now_ms);
+        let (mut entries, mut gone) = (Vec::new(), Vec::new());
+        let next = group.claim_from(log, consumer, (start, count), &claim, |id, entry| match entry {
             Some(entry) => entries.push(entry),
-            None => done.gone.push(id),
+            None => gone.push(id),
         });
         sink.array(3);
         reply_id(sink, next);
         sink.array(entries.len());
         entries.iter().for_each(|entry| reply_claimed(sink, entry, just_id));
-        sink.array(done.gone.len());
-        done.gone.iter().for_each(|&id| reply_id(sink, id));
-        done.taken = entries.iter().map(|entry| entry.id).collect();
-        let changed = new_consumer || !done.taken.is_empty() || !done.gone.is_empty();
-        Changed { result: Some(done), changed }
+        sink.array(gone.len());
+        gone.iter().for_each(|&id| reply_id(sink, id));
+        Changed { result: is_new, changed: is_new || !entries.is_empty() || !gone.is_empty() }
     })?;
-    tell_done(context, &key, names, result.flatten().unwrap_or_default())
+    tell_new(context, &key, is_new);
+    Ok(())
 }

@@ -1,10 +1,10 @@
 //! Owns: XGROUP, XACK, XPENDING. Does not own: reading for a group, claiming.
 
-use weft_store::stream::Group;
-use weft_store::{Changed, Key, Stream, StreamId};
+use weft_store::stream::{Group, GroupMut};
+use weft_store::{Changed, Key, StreamId, StreamMut};
 
-use super::read::{find_group, tell_consumer, tell_position};
-use super::{any_id, end_id, find, reply_id, shown, start_id, strict_id, tell};
+use super::read::find_group;
+use super::{any_id, end_id, find, reply_id, shown, start_id, strict_id};
 use crate::args::Args;
 use crate::commands::help;
 use crate::commands::help::subcommand_syntax;
@@ -74,7 +74,7 @@ pub(super) fn create(
     }
     let id = if args.bytes(4) == b"$" { last_id } else { strict_id(args.bytes(4))? };
     let (shard, mut op) = context.shard(&key)?;
-    let add = |stream: &mut Stream| {
+    let add = |stream: &mut StreamMut<'_>| {
         let created = stream.create_group(name, Group::new(id, entries_read));
         Changed { result: created, changed: created }
     };
@@ -86,11 +86,6 @@ pub(super) fn create(
     if created != Some(true) {
         return Err(ErrorCode::BusyGroup.into());
     }
-    let mut arguments: Vec<&[u8]> = vec![b"CREATE"];
-    let text = id.to_string();
-    arguments.extend([name, text.as_bytes(), b"MKSTREAM"]);
-    tell(context, &key, "XGROUP", &arguments);
-    tell_position(context, &key, name, (id, entries_read));
     context.notify(notify::STREAM, "xgroup-create", &key);
     if is_new {
         context.written(&key);
@@ -116,7 +111,6 @@ pub(super) fn set_id(
         group.set_position(id, entries_read);
         Changed::yes(())
     })?;
-    tell_position(context, &key, name, (id, entries_read));
     context.notify(notify::STREAM, "xgroup-setid", &key);
     sink.ok();
     Ok(())
@@ -127,7 +121,7 @@ fn change<R: Default>(
     context: &mut Context<'_, '_>,
     key: &Key<'_>,
     name: &[u8],
-    change: impl FnOnce(&mut Group) -> Changed<R>,
+    change: impl FnOnce(&mut GroupMut<'_>) -> Changed<R>,
 ) -> Result<R, Error> {
     let (shard, mut op) = context.shard(key)?;
     let result = shard.change_beside_entries(&mut op, key, |stream| match stream.group_mut(name) {
@@ -151,7 +145,6 @@ pub(super) fn destroy(
     })?;
     let removed = removed.flatten();
     if removed.is_some() {
-        tell(context, &key, "XGROUP", &[b"DESTROY", name]);
         context.notify(notify::STREAM, "xgroup-destroy", &key);
         // As in Valkey, where this is for those who read with the group.
         context.written(&key);
@@ -173,7 +166,7 @@ pub(super) fn create_consumer(
         Changed { result: is_new, changed: is_new }
     })?;
     if is_new {
-        tell_consumer(context, &key, group, name);
+        context.notify(notify::STREAM, "xgroup-createconsumer", &key);
     }
     sink.int(i64::from(is_new));
     Ok(())
@@ -191,7 +184,6 @@ pub(super) fn delete_consumer(
         Changed { changed: removed.is_some(), result: removed }
     })?;
     if removed.is_some() {
-        tell(context, &key, "XGROUP", &[b"DELCONSUMER", group, name]);
         context.notify(notify::STREAM, "xgroup-delconsumer", &key);
     }
     sink.count(removed.unwrap_or(0));
@@ -241,9 +233,6 @@ pub(super) fn xack(
         let count = ids.iter().filter(|&&id| group.acknowledge(id)).count();
         Changed { result: count, changed: count > 0 }
     })?;
-    if count > 0 {
-        tell(context, &key, "XACK", &args.rest(2).collect::<Vec<_>>());
-    }
     sink.count(count);
     Ok(())
 }

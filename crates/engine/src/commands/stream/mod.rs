@@ -8,9 +8,6 @@
 //! | `group` | XGROUP, XACK, XPENDING |
 //! | `claim` | XCLAIM, XAUTOCLAIM |
 //! | `info` | XINFO |
-//!
-//! What a group hands out is told to the effects stream as XCLAIM of single entries and XGROUP SETID, which replay
-//! without a clock.
 
 mod add;
 mod claim;
@@ -19,9 +16,8 @@ mod info;
 mod read;
 
 use std::borrow::Cow;
-use weft_protocol::table::Opcode;
 use weft_store::stream::{Entry, ID_TEXT_BYTES_MAX, Stream};
-use weft_store::{Effect, Key, ObjectRef, StreamId, ValueRef};
+use weft_store::{Key, ObjectRef, StreamId, ValueRef};
 
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
@@ -176,21 +172,6 @@ fn find<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<&'
 /// Bytes in the text of an error.
 fn shown(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
-}
-
-/// Tells the effects stream of a change in a stream: a command and its arguments without the key.
-fn tell(context: &mut Context<'_, '_>, key: &Key<'_>, command: &str, arguments: &[&[u8]]) {
-    let Ok((shard, mut op)) = context.shard(key) else { return };
-    if !op.sink.wants() {
-        return;
-    }
-    let command = weft_protocol::table::by_name(command.as_bytes());
-    let opcode = match command.map(|id| id.spec().opcode) {
-        Some(Opcode::Core(opcode)) => opcode,
-        // Every stream command is a core command.
-        _ => return,
-    };
-    shard.emit(&mut op, &Effect::Change { key: key.bytes(), opcode, arguments });
 }
 
 #[cfg(test)]

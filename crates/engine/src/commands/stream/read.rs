@@ -2,10 +2,10 @@
 //! out (`weft_store::stream::Group`).
 
 use std::collections::HashMap;
-use weft_store::stream::{Entry, Group, ID_TEXT_BYTES_MAX, Log, Pending};
+use weft_store::stream::{Entry, Group, ID_TEXT_BYTES_MAX, Log};
 use weft_store::{Changed, Key, ObjectRef, StreamId, ValueRef};
 
-use super::{end_id, find, reply_entry, reply_id, shown, start_id, strict_id, tell};
+use super::{end_id, find, reply_entry, reply_id, shown, start_id, strict_id};
 use crate::args::{Args, OwnedArgs};
 use crate::blocking::Empty;
 use crate::context::Context;
@@ -346,52 +346,35 @@ fn read_one(
     (group_name, consumer_name): (&[u8], &[u8]),
     part: Option<(Part, &mut ReplySink<'_>)>,
 ) -> Result<(), Error> {
-    let (now_ms, wanted) = (context.now_ms, context.local.effects.is_wanted());
-    let mut deliveries = Vec::new();
+    let now_ms = context.now_ms;
     let (shard, mut op) = context.shard(key)?;
     let result = shard.change_beside_entries(&mut op, key, |stream| {
         let Some((log, mut group)) = stream.group_mut(group_name) else { return Changed::no(None) };
         let (consumer, is_new) = group.find_or_create_consumer(consumer_name, now_ms);
-        group.consumer_mut(consumer).seen_ms = now_ms;
+        group.set_seen(consumer, now_ms);
         let Some((part, sink)) = part else {
-            return Changed { result: Some((is_new, None)), changed: is_new };
+            return Changed { result: Some(is_new), changed: is_new };
         };
         sink.deferred();
-        let mut note = |id: StreamId| {
-            if wanted {
-                deliveries.push(id);
-            }
-        };
         match part {
             Part::New => {
                 let owner = (!request.no_ack).then_some(consumer);
                 group.deliver(log, owner, request.count, now_ms, |entry| {
-                    note(entry.id);
                     reply_entry(sink, &entry);
                 });
             }
             Part::Pending(after) => {
                 let start = after.next().unwrap_or(StreamId::MIN);
-                group.redeliver(log, consumer, start, request.count, now_ms, |id, entry| {
-                    note(id);
+                group.redeliver(log, consumer, (start, request.count), now_ms, |id, entry| {
                     reply_pending(sink, id, entry);
                 });
             }
         }
         sink.close();
-        let state: Vec<_> = deliveries.iter().filter_map(|&id| Some((id, *group.pending(id)?))).collect();
-        let position = Some((state, group.last_id(), group.entries_read()));
-        Changed::yes(Some((is_new, position)))
+        Changed::yes(Some(is_new))
     })?;
-    let Some((is_new, position)) = result.flatten() else { return Ok(()) };
-    if is_new {
-        tell_consumer(context, key, group_name, consumer_name);
-    }
-    if let Some((state, last_id, entries_read)) = position.filter(|_| wanted) {
-        for (id, pending) in &state {
-            tell_claim(context, key, (group_name, consumer_name), *id, pending, last_id);
-        }
-        tell_position(context, key, group_name, (last_id, entries_read));
+    if result.flatten() == Some(true) {
+        context.notify(notify::STREAM, "xgroup-createconsumer", key);
     }
     Ok(())
 }
@@ -406,53 +389,6 @@ fn reply_pending(sink: &mut ReplySink<'_>, id: StreamId, entry: Option<Entry<'_>
             sink.null_array();
         }
     }
-}
-
-/// A consumer was made: its event and its effect.
-pub(super) fn tell_consumer(context: &mut Context<'_, '_>, key: &Key<'_>, group: &[u8], consumer: &[u8]) {
-    tell(context, key, "XGROUP", &[b"CREATECONSUMER", group, consumer]);
-    context.notify(notify::STREAM, "xgroup-createconsumer", key);
-}
-
-/// An entry is a consumer's now, with this state.
-pub(super) fn tell_claim(
-    context: &mut Context<'_, '_>,
-    key: &Key<'_>,
-    (group, consumer): (&[u8], &[u8]),
-    id: StreamId,
-    pending: &Pending,
-    last_id: StreamId,
-) {
-    let (mut id_text, mut last_text) = ([0; ID_TEXT_BYTES_MAX], [0; ID_TEXT_BYTES_MAX]);
-    let (time, count) = (pending.delivered_ms.to_string(), pending.deliveries.to_string());
-    let arguments: [&[u8]; 12] = [
-        group,
-        consumer,
-        b"0",
-        id.write(&mut id_text),
-        b"TIME",
-        time.as_bytes(),
-        b"RETRYCOUNT",
-        count.as_bytes(),
-        b"FORCE",
-        b"JUSTID",
-        b"LASTID",
-        last_id.write(&mut last_text),
-    ];
-    tell(context, key, "XCLAIM", &arguments);
-}
-
-/// A group goes on from here.
-pub(super) fn tell_position(
-    context: &mut Context<'_, '_>,
-    key: &Key<'_>,
-    group: &[u8],
-    (last_id, entries_read): (StreamId, Option<u64>),
-) {
-    let mut text = [0; ID_TEXT_BYTES_MAX];
-    let read = entries_read.map_or_else(|| "-1".to_owned(), |read| read.to_string());
-    let arguments: [&[u8]; 5] = [b"SETID", group, last_id.write(&mut text), b"ENTRIESREAD", read.as_bytes()];
-    tell(context, key, "XGROUP", &arguments);
 }
 
 /// The group of a key, or NOGROUP as most commands say it.

@@ -4,8 +4,26 @@
 use super::{Env, Found, Heap, Pointer, facts};
 use crate::entry::{Entry, Garbage};
 use crate::table::array::Tagged;
+use crate::table::head::Private;
 use crate::table::{Group, Table};
 use std::ops::ControlFlow;
+
+/// A database's table that was set aside, of this heap: its entries are in no other. It goes back to the heap; dropped,
+/// it leaks them.
+pub(crate) struct SetAside(Table);
+
+impl SetAside {
+    /// Its entries, and those of them that expire.
+    pub(crate) const fn counts(&self) -> (usize, usize) {
+        (self.0.len(), self.0.marked())
+    }
+}
+
+impl std::fmt::Debug for SetAside {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("SetAside").field("len", &self.0.len()).finish()
+    }
+}
 
 impl Heap {
     /// Visits the entries of one bucket in hash order from a position on; see [`Table::scan`].
@@ -158,6 +176,22 @@ impl Heap {
         let len = self.tables[db].len();
         self.drains.push(self.tables[db].take(&env.home(db)));
         len
+    }
+    /// Sets a table aside in constant time: [`Heap::put_back`] takes it back, and [`Heap::give_up`] throws it away.
+    pub(crate) fn set_aside(&mut self, env: Env<'_>, db: usize) -> SetAside {
+        let fresh = self.tables[db].fresh();
+        fresh.publish(&env.home(db));
+        SetAside(std::mem::replace(&mut self.tables[db], fresh))
+    }
+    /// Has a table be what it was when it was set aside.
+    pub(crate) fn put_back(&mut self, env: Env<'_>, db: usize, aside: SetAside) {
+        aside.0.publish(&env.home(db));
+        let other = std::mem::replace(&mut self.tables[db], aside.0);
+        self.give_up(SetAside(other));
+    }
+    /// Throws away what was set aside; [`Heap::drain`] frees its entries.
+    pub(crate) fn give_up(&mut self, mut aside: SetAside) {
+        self.drains.push(aside.0.take(&Private));
     }
     /// Exchanges two databases.
     pub(crate) fn swap(&mut self, env: Env<'_>, one: usize, two: usize) {

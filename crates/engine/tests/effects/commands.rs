@@ -1,0 +1,155 @@
+//! Owns: random commands for the proofs, and how long these run. Does not own: what is proved.
+
+use std::time::{Duration, Instant};
+
+use crate::dice::Dice;
+use crate::groups::{GROUPS, Group};
+use crate::template::{Template, disturb};
+
+/// What the differential runs leave out: chance and time decide what these do.
+const MORE: Group = Group { name: "more", templates: TEMPLATES, redis: false, places };
+
+const TEMPLATES: &[&str] = &[
+    "3 SPOP {key}",
+    "SPOP {key} {count}",
+    "2 SADD {key} ( {member} )+",
+    "2 SADD {key} {int} {int} {int}",
+    "3 EXPIRE {key} {soon}",
+    "2 PEXPIRE {key} {soon-ms}",
+    "SET {key} {value} PX {soon-ms}",
+    "GETEX {key} PX {soon-ms}",
+    "2 HSET {key} {element} {value} {element} {value}",
+    "4 HPEXPIRE {key} {soon-ms} FIELDS 1 {element}",
+    "2 HSETEX {key} PX {soon-ms} FIELDS 1 {element} {value}",
+    "HGETEX {key} PX {soon-ms} FIELDS 1 {element}",
+    "HGET {key} {element}",
+    "XADD {key} * {element} {value}",
+    "XREADGROUP GROUP g c COUNT {count} STREAMS {key} >",
+    "2 SWAPDB 0 1",
+    "SWAPDB 1 2",
+    "FLUSHDB",
+    "MOVE {key} 1",
+    "COPY {key} {key} DB 1 REPLACE",
+    "3 RENAME {key} {key}",
+    "SELECT {small-db}",
+    "BLPOP {key} {key} 0",
+    "BLMOVE {key} {key} LEFT RIGHT 0",
+    "BZPOPMIN {key} 0",
+    "RPUSH {key} ( {element} )+",
+    "ZADD {key} {double} {element}",
+    "LPUSH {key} {long} {long} {long} {long} {long} {long} {long} {long} {long} {long} {long} {long}",
+    "LTRIM {key} {index} {index}",
+    "LREM {key} {index} {element}",
+    "2 HSET {key} {element} {long} {member} {long}",
+    "APPEND {key} {long}",
+    "SETRANGE {key} 5000 {element}",
+    "SUNIONSTORE {key} {key} {key}",
+    "ZUNIONSTORE {key} 2 {key} {key}",
+    "SORT {key} ALPHA STORE {key}",
+];
+
+fn places(dice: &mut Dice, name: &str) -> Option<Vec<u8>> {
+    Some(match name {
+        "soon" => dice.pick(&["1", "2", "3"]).into(),
+        "soon-ms" => dice.pick(&["1", "20", "300", "2000"]).into(),
+        "small-db" => dice.pick(&["0", "0", "1", "2"]).into(),
+        "member" => format!("member:{}", dice.below(300)).into_bytes(),
+        "long" => vec![b'a' + dice.below(20) as u8; 200 + dice.below(3000)],
+        _ => return None,
+    })
+}
+
+/// All templates of all groups.
+pub(crate) struct Commands {
+    groups: Vec<(&'static Group, Vec<Template>)>,
+}
+
+impl Commands {
+    pub(crate) fn new() -> Self {
+        let parse = |group: &'static Group| {
+            (group, group.templates.iter().map(|text| Template::parse(text)).collect())
+        };
+        Self { groups: GROUPS.iter().copied().chain([&MORE]).map(parse).collect() }
+    }
+
+    /// One command of a few groups, the same ones for the whole of a round.
+    pub(crate) fn of_round(&self, dice: &mut Dice) -> [usize; 4] {
+        let last = self.groups.len() - 1;
+        [0, last, dice.below(last), dice.below(last)]
+    }
+    pub(crate) fn any(&self, of: [usize; 4], dice: &mut Dice) -> Vec<Vec<u8>> {
+        loop {
+            let (group, templates) = &self.groups[of[dice.below(4)]];
+            let mut left = dice.below(templates.iter().map(|template| template.weight).sum());
+            let chosen = templates.iter().find(|template| {
+                let here = left < template.weight;
+                left = left.wrapping_sub(template.weight);
+                here
+            });
+            let Some(template) = chosen else { continue };
+            let mut words = template.fill(dice, group.places);
+            disturb(&mut words, dice);
+            if !is_left_out(&words) {
+                return words;
+            }
+        }
+    }
+}
+
+/// What would take too long, or needs more than an engine.
+fn is_left_out(words: &[Vec<u8>]) -> bool {
+    let text = |at: usize| words.get(at).map(|word| word.to_ascii_uppercase()).unwrap_or_default();
+    let number = |at: usize| String::from_utf8(text(at)).ok().and_then(|text| text.parse::<i64>().ok());
+    let large = |at: usize| number(at).is_some_and(|number| number.unsigned_abs() > 1 << 20);
+    match &text(0)[..] {
+        b"HRANDFIELD" | b"SRANDMEMBER" | b"ZRANDMEMBER" | b"SETRANGE" | b"SETBIT" | b"BITFIELD" => {
+            (2..words.len()).any(large)
+        }
+        b"SUBSCRIBE" | b"PSUBSCRIBE" | b"MONITOR" | b"QUIT" | b"HELLO" | b"CLIENT" | b"DEBUG" => true,
+        _ => false,
+    }
+}
+
+/// How many rounds a proof runs: a few, or for as long as was asked for.
+pub(crate) struct Rounds {
+    next: u64,
+    left: Option<u64>,
+    until: Option<Instant>,
+}
+
+impl Rounds {
+    pub(crate) fn few(rounds: u64) -> Self {
+        let number = |name: &str| {
+            std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+        };
+        let seconds = number("WEFT_EFFECTS_SECONDS");
+        Self {
+            next: number("WEFT_EFFECTS_SEED").unwrap_or(1),
+            left: seconds.is_none().then_some(rounds),
+            until: seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds)),
+        }
+    }
+}
+
+impl Iterator for Rounds {
+    type Item = u64;
+    fn next(&mut self) -> Option<u64> {
+        if let Some(left) = &mut self.left {
+            *left = left.checked_sub(1)?;
+        }
+        if self.until.is_some_and(|until| Instant::now() > until) {
+            return None;
+        }
+        self.next += 1;
+        Some(self.next - 1)
+    }
+}
+
+/// Commands as text, for who reads what went wrong.
+pub(crate) fn shown(words: &[Vec<u8>]) -> String {
+    let show = |word: &Vec<u8>| {
+        let text = word.escape_ascii().to_string();
+        if text.len() > 60 { format!("{}…({})", &text[..40], word.len()) } else { text }
+    };
+    words.iter().map(show).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,296 @@
+//! Owns: groups of effects on their way from the workers to who reads them elsewhere: each worker's outbox, and the
+//! order in which they come out. Does not own: what readers do with them; when a group ends (`crate::recorder`).
+//!
+//! ```text
+//!  0        4        12       16
+//! +--------+--------+--------+----------------------------+-------------------+
+//! | length | epoch  | shards | shard, count | shard, … |   | effects: a tape   |
+//! +--------+--------+--------+----------------------------+-------------------+
+//!   u32      u64      u32      u32    u64
+//! ```
+//! **Order.** Under its locks a group takes the epoch and the next count of each shard that it writes. Locks are held
+//! until the group ends, so both agree with the order in which groups became true: whoever comes behind another in some
+//! shard has a later count there, and no earlier epoch. The merger begins an epoch, waits until every worker has left
+//! those before it, and gives their groups: epoch by epoch, and inside one as soon as all those before it in each of
+//! its shards were given. So nothing comes out before its cause, also where the cause was seen over a client.
+//!
+//! **Bounds.** [`Keyspace::is_behind`] says that the merger has more than its share waiting: the engine then holds
+//! writes back, as during a pause. At twice that, groups are thrown away, and the merger says [`Overrun`]: its readers
+//! begin anew.
+
+use crate::effect::{Read, wants};
+use crate::keyspace::{Keyspace, Worker};
+use crate::sync::{Mutex, lock};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+
+/// Bytes of groups that may wait for the merger before writes are held back.
+pub const BACKLOG_BYTES: usize = 64 << 20;
+/// Bytes before the shards of a group.
+const HEAD_BYTES: usize = 16;
+/// Bytes of a shard with its count.
+const SHARD_BYTES: usize = 12;
+
+/// Readers have missed groups, since they were too slow. They must begin with a copy of the keyspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overrun;
+
+/// A group as it waits.
+type Frame = Box<[u8]>;
+
+/// Where one worker's groups wait.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    frames: Mutex<Vec<u8>>,
+    backlog: Arc<Backlog>,
+}
+
+#[derive(Debug)]
+struct Backlog {
+    bytes: AtomicUsize,
+    bytes_max: AtomicUsize,
+    overrun: AtomicBool,
+}
+
+impl Outbox {
+    /// Adds a group.
+    pub(crate) fn push(&self, epoch: u64, shards: &[(u32, u64)], effects: &[u8]) {
+        let len = HEAD_BYTES + shards.len() * SHARD_BYTES + effects.len();
+        let Backlog { bytes, bytes_max, overrun } = &*self.backlog;
+        if len > u32::MAX as usize || bytes.load(Relaxed) > bytes_max.load(Relaxed).saturating_mul(2) {
+            overrun.store(true, Relaxed);
+            return;
+        }
+        bytes.fetch_add(len, Relaxed);
+        let mut frames = lock(&self.frames);
+        frames.extend_from_slice(&(len as u32).to_le_bytes());
+        frames.extend_from_slice(&epoch.to_le_bytes());
+        frames.extend_from_slice(&(shards.len() as u32).to_le_bytes());
+        for (shard, count) in shards {
+            frames.extend_from_slice(&shard.to_le_bytes());
+            frames.extend_from_slice(&count.to_le_bytes());
+        }
+        frames.extend_from_slice(effects);
+    }
+}
+
+/// The outboxes of a keyspace, and who wants what of it.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    outboxes: Mutex<Vec<Arc<Outbox>>>,
+    backlog: Arc<Backlog>,
+    /// How many want each bit.
+    readers: Mutex<[u32; 8]>,
+    /// The bits that any of them wants.
+    wanted: AtomicU32,
+    has_merger: AtomicBool,
+}
+
+impl Default for Hub {
+    fn default() -> Self {
+        let backlog = Backlog {
+            bytes: AtomicUsize::new(0),
+            bytes_max: AtomicUsize::new(BACKLOG_BYTES),
+            overrun: AtomicBool::new(false),
+        };
+        Self {
+            outboxes: Mutex::new(Vec::new()),
+            backlog: Arc::new(backlog),
+            readers: Mutex::new([0; 8]),
+            wanted: AtomicU32::new(0),
+            has_merger: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Hub {
+    pub(crate) fn join(&self) -> Arc<Outbox> {
+        let outbox = Arc::new(Outbox { frames: Mutex::new(Vec::new()), backlog: Arc::clone(&self.backlog) });
+        lock(&self.outboxes).push(Arc::clone(&outbox));
+        outbox
+    }
+    #[inline]
+    pub(crate) fn wanted(&self) -> u32 {
+        self.wanted.load(Relaxed)
+    }
+    fn change(&self, bits: u32, change: impl Fn(&mut u32)) {
+        let mut readers = lock(&self.readers);
+        let mut wanted = 0;
+        for (bit, count) in readers.iter_mut().enumerate() {
+            if bits >> bit & 1 != 0 {
+                change(count);
+            }
+            wanted |= u32::from(*count > 0) << bit;
+        }
+        self.wanted.store(wanted, Relaxed);
+    }
+}
+
+impl Keyspace {
+    /// Somebody wants to be told, as bits of [`wants`]: whoever counts himself in and locks a key then is told of every
+    /// later write to it. Each call needs one of [`Keyspace::unsubscribe`].
+    pub fn subscribe(&self, bits: u32) {
+        self.hub().change(bits & !wants::UNDO, |count| *count += 1);
+    }
+    /// Somebody wants no more.
+    pub fn unsubscribe(&self, bits: u32) {
+        self.hub().change(bits & !wants::UNDO, |count| *count = count.saturating_sub(1));
+    }
+    /// What is wanted by anybody: one word on a line that every operation reads.
+    #[inline]
+    #[must_use]
+    pub fn wanted(&self) -> u32 {
+        self.hub().wanted()
+    }
+    /// Whether more groups wait for the merger than should: writes are to be held back.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        let Backlog { bytes, bytes_max, .. } = &*self.hub().backlog;
+        bytes.load(Relaxed) > bytes_max.load(Relaxed)
+    }
+    /// Bytes of groups that may wait; [`BACKLOG_BYTES`] at first.
+    pub fn set_backlog_bytes(&self, bytes: usize) {
+        self.hub().backlog.bytes_max.store(bytes, Relaxed);
+    }
+}
+
+/// A group of effects as it comes out.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a> {
+    epoch: u64,
+    effects: &'a [u8],
+}
+
+impl<'a> Group<'a> {
+    /// The epoch that it became true in.
+    #[must_use]
+    pub const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+    /// Its effects, in order.
+    #[must_use]
+    pub const fn read(&self) -> Read<'a> {
+        Read::new(self.effects)
+    }
+}
+
+/// Gives the groups of all workers in one order. One for a keyspace.
+pub struct Merger<'k> {
+    keyspace: &'k Keyspace,
+    bits: u32,
+    /// The last count given of each shard.
+    given: Box<[u64]>,
+    queues: Vec<(Arc<Outbox>, VecDeque<Frame>)>,
+}
+
+impl<'k> Worker<'k> {
+    /// Begins to merge what workers tell from now on, as bits of [`wants`]. Closes the gate for a moment, so that no
+    /// group is told by half. Nothing if there is a merger.
+    #[must_use]
+    pub fn merger(&mut self, bits: u32) -> Option<Merger<'k>> {
+        let keyspace = self.keyspace();
+        let hub = keyspace.hub();
+        let world = self.world();
+        if hub.has_merger.swap(true, Relaxed) {
+            return None;
+        }
+        // What was told to the one before and never taken.
+        lock(&hub.outboxes).iter().for_each(|outbox| lock(&outbox.frames).clear());
+        hub.backlog.bytes.store(0, Relaxed);
+        hub.backlog.overrun.store(false, Relaxed);
+        let mut guards = world.guards();
+        let given = (0..keyspace.shard_count()).map(|id| guards.shard_by_id(id).group_count()).collect();
+        let bits = bits & !wants::UNDO | wants::GROUPS;
+        keyspace.subscribe(bits);
+        Some(Merger { keyspace, bits, given, queues: Vec::new() })
+    }
+}
+
+impl Merger<'_> {
+    /// Begins an epoch and gives all groups of those that every worker has left. Groups that were taken back are left
+    /// out. Returns how many were given. Not inside a batch of the same thread, whose epoch would never be left.
+    pub fn poll(&mut self, mut give: impl FnMut(Group<'_>)) -> Result<usize, Overrun> {
+        let hub = self.keyspace.hub();
+        let left = self.keyspace.directory.domain.advance();
+        // Behind the look at the epochs: what is complete is in the outboxes by now.
+        self.collect();
+        if hub.backlog.overrun.load(Relaxed) {
+            return Err(Overrun);
+        }
+        let mut given = 0;
+        while let Some(epoch) =
+            self.queues.iter().filter_map(|(_, queue)| queue.front()).map(|f| epoch(f)).min()
+            && epoch < left
+        {
+            let Some(frame) = self.next_of(epoch) else {
+                debug_assert!(false, "the groups of an epoch that is over are complete");
+                return Err(Overrun);
+            };
+            hub.backlog.bytes.fetch_sub(frame.len(), Relaxed);
+            let mut at = HEAD_BYTES;
+            for (shard, count) in shards(&frame) {
+                self.given[shard as usize] = count;
+                at += SHARD_BYTES;
+            }
+            if at < frame.len() {
+                give(Group { epoch, effects: &frame[at..] });
+                given += 1;
+            }
+        }
+        Ok(given)
+    }
+
+    /// Takes what stands in the outboxes.
+    fn collect(&mut self) {
+        let mut outboxes = lock(&self.keyspace.hub().outboxes);
+        for outbox in outboxes.iter() {
+            if !self.queues.iter().any(|(own, _)| Arc::ptr_eq(own, outbox)) {
+                self.queues.push((Arc::clone(outbox), VecDeque::new()));
+            }
+        }
+        for (outbox, queue) in &mut self.queues {
+            let frames = std::mem::take(&mut *lock(&outbox.frames));
+            let mut rest = &frames[..];
+            while let Some(head) = rest.first_chunk() {
+                let (frame, behind) = rest.split_at(u32::from_le_bytes(*head) as usize);
+                queue.push_back(frame.into());
+                rest = behind;
+            }
+        }
+        // Of workers that are gone: the hub's and this one's are the last.
+        outboxes.retain(|outbox| Arc::strong_count(outbox) > 2);
+        self.queues.retain(|(outbox, queue)| !queue.is_empty() || Arc::strong_count(outbox) > 1);
+    }
+
+    /// The next group of an epoch: one before which nothing is missing in any of its shards.
+    fn next_of(&mut self, wanted: u64) -> Option<Frame> {
+        let given = &self.given;
+        let is_next = |frame: &[u8]| {
+            epoch(frame) == wanted && shards(frame).all(|(shard, count)| given[shard as usize] + 1 == count)
+        };
+        let (_, queue) =
+            self.queues.iter_mut().find(|(_, queue)| queue.front().is_some_and(|frame| is_next(frame)))?;
+        queue.pop_front()
+    }
+}
+
+impl Drop for Merger<'_> {
+    fn drop(&mut self) {
+        self.keyspace.unsubscribe(self.bits);
+        self.keyspace.hub().has_merger.store(false, Relaxed);
+    }
+}
+
+fn epoch(frame: &[u8]) -> u64 {
+    frame[4..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+fn shards(frame: &[u8]) -> impl Iterator<Item = (u32, u64)> + '_ {
+    let count = frame[12..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)) as usize;
+    frame[HEAD_BYTES..][..count * SHARD_BYTES].chunks_exact(SHARD_BYTES).map(|place| {
+        let shard = place.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        let count = place[4..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        (shard, count)
+    })
+}

@@ -1,0 +1,236 @@
+//! Owns: every way to change a hash. Each tells what it does and what takes it back, if anybody wants to know
+//! (`crate::recorder`). Does not own: the structures.
+
+use super::{FieldExpiry, Hash, HashLimits, HashRef, Repr, View};
+use crate::dict::{Dict, NEVER, Waste};
+use crate::effect::Effect;
+use crate::packed::COUNT_MAX;
+use crate::reaper::Backing;
+use crate::recorder::Pen;
+use crate::undo::Undo;
+
+/// A field's value and expiry; nothing where it was not there.
+type Before = Option<(Box<[u8]>, u64)>;
+
+/// A hash, to be changed.
+pub struct HashMut<'a> {
+    hash: &'a mut Hash,
+    limits: HashLimits,
+    backing: Backing<'a>,
+    now_ms: u64,
+    pen: Option<Pen<'a>>,
+}
+
+impl<'a> HashMut<'a> {
+    /// To change a hash that is not in a shard: when a value is built before it is set.
+    pub const fn new(hash: &'a mut Hash, limits: HashLimits, backing: Backing<'a>) -> Self {
+        Self { hash, limits, backing, now_ms: 0, pen: None }
+    }
+    pub(crate) fn with(mut self, now_ms: u64, pen: Option<Pen<'a>>) -> Self {
+        (self.now_ms, self.pen) = (now_ms, pen);
+        self
+    }
+    /// To read it.
+    #[must_use]
+    pub fn view(&self) -> HashRef<'_> {
+        self.hash.view().at(self.now_ms)
+    }
+    /// Says that so many fields are about to be set: more than a compact hash may have make it a table first, as in
+    /// Valkey, even if some of them are the same.
+    pub fn announce(&mut self, fields: usize) {
+        if fields > self.limits.entries_max {
+            self.table();
+        }
+    }
+    /// HSET: sets a field, which has no expiry afterwards. Says whether it is new.
+    pub fn set(&mut self, field: &[u8], value: &[u8]) -> bool {
+        self.set_with(field, value, FieldExpiry::None)
+    }
+    /// Sets a field and its expiry. Says whether it is new.
+    pub fn set_with(&mut self, field: &[u8], value: &[u8], expiry: FieldExpiry) -> bool {
+        if self.pen.is_none() {
+            return self.put(field, value, expiry).0;
+        }
+        let before = self.keep(field);
+        let (is_new, expire_ms) = self.put(field, value, expiry);
+        let expire_ms = (expire_ms != NEVER).then_some(expire_ms);
+        self.told(&Effect::HashSet { field, value, expire_ms }, field, before);
+        is_new
+    }
+    /// Sets a field. Says whether it is new, and its expiry.
+    #[inline]
+    fn put(&mut self, field: &[u8], value: &[u8], expiry: FieldExpiry) -> (bool, u64) {
+        let limit = self.limits.value_bytes_max;
+        if field.len() > limit || value.len() > limit || matches!(expiry, FieldExpiry::At(_)) {
+            self.table();
+        }
+        if let Repr::Packed(packed) = &mut self.hash.0 {
+            if let Some(at) = packed.as_ref().find(field, 2) {
+                let value_at = packed.as_ref().element(at).map_or(at, |(_, next)| next);
+                packed.replace(value_at, value);
+                // The limit may have been lowered since.
+                if packed.as_ref().count() / 2 > self.limits.entries_max {
+                    self.table();
+                }
+                return (false, NEVER);
+            }
+            if packed.as_ref().count() / 2 < self.limits.entries_max.min(COUNT_MAX / 2) {
+                packed.push(field);
+                packed.push(value);
+                return (true, NEVER);
+            }
+        }
+        let (backing, now_ms) = (self.backing, self.now_ms);
+        let dict = self.table();
+        let found = dict.find_record(field).map(|(spot, record)| (spot, record.expire_ms));
+        let old_ms = found.map_or(now_ms, |(_, expire_ms)| expire_ms);
+        let is_new = old_ms <= now_ms;
+        let expire_ms = match expiry {
+            FieldExpiry::Keep if !is_new => old_ms,
+            FieldExpiry::None | FieldExpiry::Keep => NEVER,
+            FieldExpiry::At(at) => at,
+        };
+        if let Some((spot, _)) = found {
+            dict.replace(spot, value, expire_ms);
+            dict.tidy();
+        } else {
+            dict.insert(field, value, expire_ms, backing);
+        }
+        (is_new, expire_ms)
+    }
+    /// Removes a field after showing its value to `taken`.
+    pub fn remove<R>(&mut self, field: &[u8], taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        if self.pen.is_none() {
+            return self.take(field, taken);
+        }
+        let before = self.keep(field);
+        let len = self.hash.view().len();
+        let result = self.take(field, taken);
+        // Also where its time had come, and it was as good as not there.
+        if self.hash.view().len() < len {
+            self.told(&Effect::HashDelete { field }, field, before);
+        }
+        result
+    }
+    #[inline]
+    fn take<R>(&mut self, field: &[u8], taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        match &mut self.hash.0 {
+            Repr::Packed(packed) => {
+                let at = packed.as_ref().find(field, 2)?;
+                let (_, value_at) = packed.as_ref().element(at)?;
+                let result = taken(packed.as_ref().element(value_at)?.0);
+                packed.remove(at, 2);
+                Some(result)
+            }
+            Repr::Table(dict) => {
+                let spot = dict.find(field)?;
+                let record = dict.at(spot);
+                let result = (record.expire_ms > self.now_ms).then(|| taken(record.value));
+                dict.remove(spot, self.backing);
+                dict.tidy();
+                result
+            }
+        }
+    }
+    /// Sets the absolute expiry of a field or removes it. Says whether the field is there.
+    pub fn set_expire_ms(&mut self, field: &[u8], expire_ms: Option<u64>) -> bool {
+        if self.pen.is_none() {
+            return self.change_expiry(field, expire_ms);
+        }
+        let before = self.keep(field);
+        let is_there = self.change_expiry(field, expire_ms);
+        if is_there {
+            self.told(&Effect::HashExpire { field, expire_ms }, field, before);
+        }
+        is_there
+    }
+    #[inline]
+    fn change_expiry(&mut self, field: &[u8], expire_ms: Option<u64>) -> bool {
+        if let Repr::Packed(packed) = &self.hash.0 {
+            if packed.as_ref().find(field, 2).is_none() {
+                return false;
+            }
+            if expire_ms.is_none() {
+                return true;
+            }
+        }
+        let now_ms = self.now_ms;
+        let dict = self.table();
+        let Some(spot) = dict.find(field).filter(|spot| dict.at(*spot).expire_ms > now_ms) else {
+            return false;
+        };
+        dict.set_expire_ms(spot, expire_ms.unwrap_or(NEVER));
+        dict.tidy();
+        true
+    }
+    /// Removes fields whose time has come, about `max` at most. Returns how many.
+    pub(crate) fn expire_due(&mut self, max: usize) -> usize {
+        let pen = &mut self.pen;
+        self.hash.expire_due(self.now_ms, max, self.backing, |record| {
+            if let Some(pen) = pen {
+                pen.tell(&Effect::FieldExpired { field: record.key });
+                if pen.undoes() {
+                    pen.undo(Undo::HashField(
+                        record.key.into(),
+                        Some((record.value.into(), record.expire_ms)),
+                    ));
+                }
+            }
+        })
+    }
+
+    /// What a field is before it changes, if it may have to come back.
+    #[cold]
+    fn keep(&self, field: &[u8]) -> Before {
+        if !self.pen.as_ref().is_some_and(Pen::undoes) {
+            return None;
+        }
+        match &self.hash.0 {
+            Repr::Table(dict) => dict.get(field).map(|record| (record.value.into(), record.expire_ms)),
+            // Compact ones are kept as a whole; this one was a table when the change began.
+            Repr::Packed(_) => None,
+        }
+    }
+    #[cold]
+    fn told(&mut self, effect: &Effect<'_>, field: &[u8], before: Before) {
+        if let Some(pen) = &mut self.pen {
+            pen.tell(effect);
+            if pen.undoes() {
+                pen.undo(Undo::HashField(field.into(), before));
+            }
+        }
+    }
+    /// Takes a change back: a field is what it was.
+    pub(crate) fn undo(&mut self, field: &[u8], before: Before) {
+        match before {
+            None => drop(self.take(field, |_| ())),
+            Some((value, NEVER)) => drop(self.put(field, &value, FieldExpiry::None)),
+            Some((value, at)) => drop(self.put(field, &value, FieldExpiry::At(at))),
+        }
+    }
+
+    /// The table, made from the compact form if need be: at most `COUNT_MAX` elements, as many as the limits let in.
+    fn table(&mut self) -> &mut Dict {
+        if let Repr::Packed(packed) = &self.hash.0 {
+            let mut dict = Dict::new(true, Waste::Little, self.backing);
+            let pairs = HashRef { view: View::Packed(packed.as_ref()), now_ms: 0 };
+            pairs.iter().for_each(|(field, value)| {
+                dict.insert(field, value, NEVER, self.backing);
+            });
+            self.hash.0 = Repr::Table(Box::new(dict));
+        }
+        match &mut self.hash.0 {
+            Repr::Table(dict) => dict,
+            Repr::Packed(_) => unreachable!("made a table just now"),
+        }
+    }
+}
+
+impl Hash {
+    /// Tells of all that is in it, to those who have been told of an empty one.
+    pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
+        for field in self.view().fields() {
+            pen.tell(&Effect::HashSet { field: field.name, value: field.value, expire_ms: field.expire_ms });
+        }
+    }
+}

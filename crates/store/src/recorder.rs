@@ -1,0 +1,168 @@
+//! Owns: who writes down what an operation does: the tape of its effects, the group that they belong to, the journal
+//! that takes them back. Does not own: the list of effects (`crate::effect`), merging groups (`crate::groups`), taking
+//! back (`crate::undo`).
+//!
+//! Every operation brings a recorder ([`crate::Op`]), and only the primitives of the store change anything, so nothing
+//! changes untold. A primitive looks once at whether anybody wants to know: one word of the keyspace, one of the
+//! recorder. If nobody does, that is all it pays.
+//!
+//! **Two kinds of readers.** Those of the same worker read the tape where it is, in order and under the locks if they
+//! like ([`Recorder::tape`]); [`Recorder::clear`] throws it away when all have read. Those elsewhere get whole groups
+//! from a [`crate::Merger`].
+//!
+//! **A group** is what becomes true together. It begins with its first effect and ends with [`Recorder::end_group`],
+//! under the locks of the operation or right behind them: whoever takes another lock first ends the group of the one
+//! before.
+
+use crate::effect::{Effect, Tape, TapeMark, wants};
+use crate::entry::heap::Key;
+use crate::groups::Outbox;
+use crate::keyspace::Keyspace;
+use crate::undo::{Inverse, Journal, Undo};
+use std::sync::Arc;
+
+/// What operations bring to write down what they do. One for each worker.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    /// Bits of [`wants`], beside those of the keyspace.
+    own: u32,
+    tape: Tape,
+    /// Where the present group begins.
+    begun: TapeMark,
+    /// The shards that the present group has written, ascending, with the count that it has of each.
+    shards: Vec<(u32, u64)>,
+    /// Of the present group, if it has shards.
+    epoch: u64,
+    outbox: Option<Arc<Outbox>>,
+    pub(crate) journal: Option<Box<Journal>>,
+}
+
+impl Recorder {
+    /// Has its groups go to the keyspace's merger. Without it only its tape can be read.
+    pub fn attach(&mut self, keyspace: &Keyspace) {
+        if self.outbox.is_none() {
+            self.outbox = Some(keyspace.hub().join());
+        }
+    }
+    /// What the owner of this recorder wants to read from its tape, as bits of [`wants`]; beside what everybody wants
+    /// of the keyspace.
+    pub const fn want(&mut self, bits: u32) {
+        self.own = self.own & wants::UNDO | bits & !wants::UNDO;
+    }
+    /// Wants more, or no more.
+    pub const fn want_also(&mut self, bits: u32, is_wanted: bool) {
+        self.own = if is_wanted { self.own | bits } else { self.own & !bits };
+    }
+    /// What is wanted by its owner.
+    #[inline]
+    #[must_use]
+    pub const fn wanted(&self) -> u32 {
+        self.own
+    }
+    /// What has been told since [`Recorder::clear`].
+    #[must_use]
+    pub const fn tape(&self) -> &Tape {
+        &self.tape
+    }
+    /// Whether nothing has been told since then.
+    #[inline]
+    #[must_use]
+    pub const fn is_clear(&self) -> bool {
+        self.tape.is_empty()
+    }
+    /// All readers of the tape have read it.
+    pub fn clear(&mut self) {
+        debug_assert!(self.shards.is_empty(), "a group ends before its effects are forgotten");
+        self.tape.clear();
+        self.begun = TapeMark::default();
+    }
+
+    /// Writes an effect down, if it is wanted.
+    #[inline(never)]
+    #[cold]
+    pub(crate) fn tell(&mut self, wanted: u32, db: u8, key: &[u8], effect: &Effect<'_>) {
+        if wanted & effect.wanted_by() != 0 {
+            self.tape.push(db, key, effect);
+        }
+    }
+    /// A keyspace event, as a command names it. The caller has asked whether anybody wants it.
+    #[cold]
+    pub fn tell_event(&mut self, db: u8, key: &Key<'_>, class: u32, name: &str) {
+        self.tape.push(db, key.bytes(), &Effect::Event { class, name });
+    }
+    /// The present group writes to a shard, whose lock is held: takes its next count, once for each group, and with the
+    /// first one the epoch.
+    pub(crate) fn enter_shard(&mut self, shard: u32, count: &mut u64, epoch: impl FnOnce() -> u64) {
+        if let Err(at) = self.shards.binary_search_by_key(&shard, |(shard, _)| *shard) {
+            if self.shards.is_empty() {
+                self.epoch = epoch();
+            }
+            *count += 1;
+            self.shards.insert(at, (shard, *count));
+        }
+    }
+    /// The present group ends: what was told in it has become true together. To be called before another lock is taken,
+    /// and before the batch ends.
+    #[inline]
+    pub fn end_group(&mut self) {
+        if !self.tape.is_empty() || !self.shards.is_empty() {
+            self.hand_over();
+        }
+    }
+    /// A group that was taken back is handed over all the same, without effects: its counts are taken.
+    #[cold]
+    fn hand_over(&mut self) {
+        debug_assert!(self.journal.is_none(), "a group ends when it is committed or taken back");
+        if !self.shards.is_empty() {
+            if let Some(outbox) = &self.outbox {
+                outbox.push(self.epoch, &self.shards, self.tape.bytes_from(self.begun));
+            }
+            self.shards.clear();
+        }
+        self.tape.forget_key();
+        self.begun = self.tape.mark();
+    }
+
+    /// Forgets what was told behind a mark, which lies in the present group.
+    pub(crate) fn unwind(&mut self, mark: TapeMark) {
+        self.tape.rollback(mark);
+    }
+    pub(crate) const fn set_undo(&mut self, on: bool) {
+        self.own = if on { self.own | wants::UNDO } else { self.own & !wants::UNDO };
+    }
+}
+
+/// What the primitives of one collection write down with: for a key that is wanted by somebody.
+#[derive(Debug)]
+pub(crate) struct Pen<'a> {
+    recorder: &'a mut Recorder,
+    wanted: u32,
+    db: u8,
+    key: &'a [u8],
+}
+
+impl<'a> Pen<'a> {
+    /// Nothing if nobody wants to know.
+    #[inline]
+    pub(crate) const fn new(recorder: &'a mut Recorder, wanted: u32, db: u8, key: &'a [u8]) -> Option<Self> {
+        if wanted == 0 { None } else { Some(Self { recorder, wanted, db, key }) }
+    }
+    /// The same for a part of the collection.
+    pub(crate) const fn lend(&mut self) -> Pen<'_> {
+        Pen { recorder: self.recorder, wanted: self.wanted, db: self.db, key: self.key }
+    }
+    /// Writes an effect down, if it is wanted.
+    pub(crate) fn tell(&mut self, effect: &Effect<'_>) {
+        self.recorder.tell(self.wanted, self.db, self.key, effect);
+    }
+    /// Whether the inverse is to be written down too.
+    pub(crate) const fn undoes(&self) -> bool {
+        self.wanted & wants::UNDO != 0
+    }
+    /// What takes the change back.
+    pub(crate) fn undo(&mut self, undo: Undo) {
+        if let Some(journal) = &mut self.recorder.journal {
+            journal.push(Inverse::Member { db: self.db, key: self.key.into(), undo });
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Owns: taking operations back: the journal of an operation, savepoints, commit and rollback. Does not own: what each
+//! primitive pushes (they do), when an operation carries a journal (the engine does).
+//!
+//! A journal holds what takes the changes back, in their order. **Small values** (compact collections, and anything of
+//! [`IMAGE_BYTES_MAX`] at most) are kept as a whole before they are first changed behind a savepoint, so that order,
+//! encoding and memory come back exactly; what then happens to them needs nothing more. Of **large ones** each
+//! primitive pushes its inverse. **Removed values** are kept until commit, not dropped.
+//!
+//! While a journal is carried, watches are not touched, nothing is counted as a write, and nobody is told: that happens
+//! at [commit](crate::Guards::commit), with all locks still held. What was only read counts at once.
+//!
+//! Memory: a large collection that grew keeps its table, as it does when members are deleted; the count of used memory
+//! is that of what is there.
+
+mod apply;
+
+use crate::counters::Counter;
+use crate::effect::TapeMark;
+use crate::entry::PackedKind;
+use crate::entry::heap::SetAside;
+use crate::list::{End, ListLimit};
+use crate::recorder::Recorder;
+use crate::stream::StreamUndo;
+use crate::value::{Object, SharedBytes};
+use std::collections::{BTreeSet, HashSet};
+
+/// Larger values that are not compact are not copied before they are changed.
+pub(crate) const IMAGE_BYTES_MAX: usize = 4096;
+/// Counters that wait for commit.
+const COUNTERS: [Counter; 4] = [Counter::Writes, Counter::Expired, Counter::Evicted, Counter::ExpiredFields];
+
+/// Changes inside a large value, each with what takes it back.
+#[derive(Debug)]
+pub(crate) enum Undo {
+    ListPop(End, ListLimit),
+    ListPush(End, Box<[u8]>, ListLimit),
+    ListSet(usize, Box<[u8]>, ListLimit),
+    ListInsert(usize, Box<[u8]>, ListLimit),
+    ListRemove(usize, ListLimit),
+    /// The value and expiry that a field had.
+    HashField(Box<[u8]>, Option<(Box<[u8]>, u64)>),
+    SetAdd(Box<[u8]>),
+    SetRemove(Box<[u8]>),
+    /// The score that a member had.
+    SortedSetMember(Box<[u8]>, Option<f64>),
+    Stream(StreamUndo),
+    /// Bytes of a large string, and the length that it had.
+    Text {
+        offset: usize,
+        bytes: Box<[u8]>,
+        len: usize,
+    },
+}
+
+/// What a key held, taken out or copied.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) value: KeptValue,
+    pub(crate) expire_ms: u64,
+    pub(crate) clock: u32,
+    pub(crate) raw: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum KeptValue {
+    Text(Box<[u8]>),
+    Packed(PackedKind, Box<[u8]>),
+    Int(i64),
+    Shared(SharedBytes),
+    Object(Box<Object>),
+}
+
+/// What takes one change back.
+#[derive(Debug)]
+pub(crate) enum Inverse {
+    /// The key held this, or was not there.
+    Key { db: u8, key: Box<[u8]>, before: Option<Kept> },
+    /// The expiry that it had.
+    Expire { db: u8, key: Box<[u8]>, expire_ms: u64 },
+    /// A change inside its value.
+    Member { db: u8, key: Box<[u8]>, undo: Undo },
+    /// A key got another name.
+    Move { from: (u8, Box<[u8]>), to: (u8, Box<[u8]>) },
+    /// Two databases have changed places.
+    Swap { one: u8, two: u8 },
+    /// One shard's keys of a database were set aside.
+    Flush { db: u8, shard: u32, table: SetAside, fields: BTreeSet<(u64, u64)> },
+}
+
+/// A place to go back to.
+#[derive(Clone, Copy, Debug)]
+pub struct Savepoint {
+    inverses: usize,
+    writes: usize,
+    counts: [i64; COUNTERS.len()],
+    tape: TapeMark,
+}
+
+/// What an operation has done so far.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    inverses: Vec<Inverse>,
+    /// Keys that were written to, for their watches.
+    writes: Vec<(u8, u64)>,
+    counts: [i64; COUNTERS.len()],
+    /// Keys that are kept as a whole since the last savepoint.
+    kept: HashSet<(u8, Box<[u8]>)>,
+    begun: Savepoint,
+}
+
+impl Journal {
+    pub(crate) fn push(&mut self, inverse: Inverse) {
+        self.inverses.push(inverse);
+    }
+    /// Whether the key is kept as a whole since the last savepoint.
+    pub(crate) fn keeps(&self, db: u8, key: &[u8]) -> bool {
+        // Looked up by a pair that owns its key: journals are for programs, not for every write.
+        self.kept.contains(&(db, Box::from(key)))
+    }
+    /// Keeps a key as a whole.
+    pub(crate) fn keep(&mut self, db: u8, key: &[u8], before: Option<Kept>) {
+        self.kept.insert((db, key.into()));
+        self.push(Inverse::Key { db, key: key.into(), before });
+    }
+    /// A key holds now what another held: it is no more what was kept.
+    pub(crate) fn moved(&mut self, from: (u8, &[u8]), to: (u8, &[u8])) {
+        self.kept.remove(&(to.0, Box::from(to.1)));
+        let owned = |(db, key): (u8, &[u8])| (db, Box::from(key));
+        self.push(Inverse::Move { from: owned(from), to: owned(to) });
+    }
+    /// Databases were emptied or have changed places.
+    pub(crate) fn forget_kept(&mut self) {
+        self.kept.clear();
+    }
+    pub(crate) fn wrote(&mut self, db: u8, hash: u64) {
+        self.writes.push((db, hash));
+    }
+    /// Counts at commit. Says whether this counter waits.
+    pub(crate) fn count(&mut self, counter: Counter, by: i64) -> bool {
+        let place = COUNTERS.iter().position(|&other| other == counter);
+        place.map(|at| self.counts[at] += by).is_some()
+    }
+    const fn savepoint(&self, tape: TapeMark) -> Savepoint {
+        Savepoint { inverses: self.inverses.len(), writes: self.writes.len(), counts: self.counts, tape }
+    }
+    fn counts(&self) -> impl Iterator<Item = (Counter, i64)> {
+        COUNTERS.into_iter().zip(self.counts).filter(|(_, count)| *count != 0)
+    }
+}
+
+impl Recorder {
+    /// From now on operations can be taken back, until [`crate::Guards::commit`], or [`crate::Guards::rollback`] to
+    /// what this returns and then a commit of nothing.
+    pub fn begin_undo(&mut self) -> Savepoint {
+        debug_assert!(self.journal.is_none(), "one journal at a time");
+        let begun =
+            Savepoint { inverses: 0, writes: 0, counts: [0; COUNTERS.len()], tape: self.tape().mark() };
+        self.journal = Some(Box::new(Journal {
+            inverses: Vec::new(),
+            writes: Vec::new(),
+            counts: begun.counts,
+            kept: HashSet::new(),
+            begun,
+        }));
+        self.set_undo(true);
+        begun
+    }
+    /// A place to go back to, inside what is to be committed.
+    ///
+    /// # Panics
+    /// Without a journal.
+    pub fn savepoint(&mut self) -> Savepoint {
+        let tape = self.tape().mark();
+        let journal = self.journal.as_mut().expect("a savepoint is one of a journal");
+        journal.forget_kept();
+        journal.savepoint(tape)
+    }
+    /// Whether what is done now can be taken back: nobody is to be told of it yet.
+    #[inline]
+    #[must_use]
+    pub const fn has_journal(&self) -> bool {
+        self.journal.is_some()
+    }
+    /// Where the journal began.
+    #[must_use]
+    pub fn undo_begun(&self) -> Option<Savepoint> {
+        self.journal.as_ref().map(|journal| journal.begun)
+    }
+}
