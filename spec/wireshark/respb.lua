@@ -893,7 +893,7 @@ local function shortest(value)
   end
 end
 
--- The canonical text of a double (section 6.3).
+-- The canonical text of a double (section E.3).
 function text.double(value)
   if value ~= value then
     return "nan"
@@ -2233,7 +2233,7 @@ local function note_fragment(channel, record, frame)
   end
 end
 
--- CLOSE (section 8.3): what waits is void; once both sides have sent it, the number is free again and counts from 0.
+-- CLOSE (section 8.4): what waits is void; once both sides have sent it, the number is free again and counts from 0.
 local function note_close(connection, frame, record, side)
   local channel = connection.channels[frame.channel]
   if not channel then

@@ -31,6 +31,7 @@ class Server:
     """A running server: `with Server("--maxclients", "5") as server: …`."""
 
     def __init__(self, *flags, threads=2):
+        self.asked = False
         for left in reversed(range(STARTS_MAX)):
             self.port = free_port()
             words = [PROGRAM, "serve", "--port", str(self.port), "--bind", "127.0.0.1", "--threads", str(threads)]
@@ -68,11 +69,16 @@ class Server:
 
     def stop(self):
         """SIGTERM; gives the exit status."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+        self.signal_stop()
         status = self.process.wait(REPLY_SECONDS)
         self.process.stderr.close()
         return status
+
+    def signal_stop(self):
+        """Asks it to stop, once, and does not wait: asked twice it stops at once."""
+        if self.process.poll() is None and not self.asked:
+            self.process.send_signal(signal.SIGTERM)
+            self.asked = True
 
     def __enter__(self):
         return self
@@ -176,7 +182,8 @@ def request(*words):
 
 
 class Respb(Wire):
-    """A raw RESPB connection. A frame is (channel, value) or (channel, ("close", code)) or (channel, ("push", …))."""
+    """A raw RESPB connection. A frame is (channel, value) or (channel, ("close", code)), (channel, ("goaway", code,
+    reason)) or (channel, ("push", …))."""
 
     def send_command(self, channel, *words):
         self.send(argv(channel, *words))
@@ -193,6 +200,8 @@ class Respb(Wire):
             payload = self.take(struct.unpack(">I", self.take(4))[0])
             if opcode == 0xFF01:
                 return channel, ("close", struct.unpack(">H", payload[:2])[0] if payload else 0)
+            if opcode == 0xFF04:
+                return channel, ("goaway", struct.unpack(">H", payload[:2])[0], payload[2:].decode())
             if opcode == 0xFF10:
                 return channel, ("slice", payload[0], payload[1:])
             return channel, ("control", opcode, payload)

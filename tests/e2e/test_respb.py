@@ -93,9 +93,10 @@ class Channels(unittest.TestCase):
         self.assertEqual([wire.frame(), wire.frame()], [(7, "+OK"), (7, ("close", 0))])
         wire.send(argv(7, "PING") + close(7) + argv(7, "ECHO", "again"))
         self.assertEqual(wire.frame(), (7, "again"))
-        # A channel that was never open answers CLOSE all the same.
-        wire.send(close(77))
-        self.assertEqual(wire.frame(), (77, ("close", 0)))
+        # Of a channel that is not open CLOSE is ignored: no answer can meet one that is opened meanwhile.
+        wire.send(close(77) + argv(77, "ECHO", "opens"))
+        self.assertEqual(wire.frame(), (77, "opens"))
+        self.assertTrue(wire.is_silent())
 
     def test_close_of_a_blocked_channel_gives_its_place_back(self):
         wire, other = self.open(), self.open()
@@ -113,8 +114,8 @@ class Channels(unittest.TestCase):
         self.assertEqual(wire.frame(), (0, ("close", 0)))
         self.assertNotEqual(wire.call_on(0, "CLIENT", "ID"), first)
         wire.send_command(0, "QUIT")
-        self.assertEqual(wire.frame()[1], "+OK")
-        with self.assertRaises((Closed, ConnectionResetError)):
+        self.assertEqual([wire.frame(), wire.frame()], [(0, "+OK"), (0, ("goaway", 0, ""))])
+        with self.assertRaises(Closed):
             wire.frame()
 
     def test_a_full_queue_closes_its_channel_and_no_other(self):
@@ -202,9 +203,12 @@ class Channels(unittest.TestCase):
             # What was decoded before is answered first.
             wire.send(argv(1, "PING") + bytes.fromhex(bad))
             self.assertEqual(wire.frame(), (1, "+PONG"))
-            value = wire.frame()[1]
-            self.assertTrue(value.startswith("-ERR Protocol error: " + text), (bad, value))
-            with self.assertRaises((Closed, ConnectionResetError)):
+            channel, (kind, code, reason) = wire.frame()
+            self.assertEqual((channel, kind, code), (0, "goaway", 8))
+            self.assertTrue(reason.startswith("ERR Protocol error: " + text), (bad, reason))
+            # What is behind it is read and thrown away: the end is a clean one.
+            wire.send(argv(1, "SET", "behind", "x" * 100_000))
+            with self.assertRaises(Closed):
                 wire.frame()
 
     def test_hello_knows_one_version(self):
@@ -216,8 +220,10 @@ class Channels(unittest.TestCase):
     def test_a_stream_of_zeros_is_refused(self):
         wire = self.open()
         wire.send(bytes(64))
-        self.assertTrue(wire.frame()[1].startswith("-ERR Protocol error"))
-        with self.assertRaises((Closed, ConnectionResetError)):
+        channel, (kind, code, reason) = wire.frame()
+        self.assertEqual((channel, kind, code), (0, "goaway", 8))
+        self.assertIn("empty key", reason)
+        with self.assertRaises(Closed):
             wire.frame()
 
     def test_frames_in_pieces(self):
@@ -233,6 +239,76 @@ class Channels(unittest.TestCase):
         self.assertEqual(wire.call_on(6, "CLIENT", "KILL", "ID", victim), 1)
         self.assertEqual(wire.frame(), (5, ("close", 4)))
         self.assertEqual(wire.call_on(6, "PING"), "+PONG")
+        zero = wire.call_on(0, "CLIENT", "ID")
+        wire.send_command(6, "CLIENT", "KILL", "ID", zero)
+        frames = [wire.frame(), wire.frame()]
+        self.assertCountEqual(frames, [(6, 1), (0, ("goaway", 4, "killed"))])
+        with self.assertRaises(Closed):
+            wire.frame()
+
+    def test_a_new_channel_waits_for_the_user_of_channel_0(self):
+        admin, wire = self.open(), self.open()
+        for name in ("first", "second"):
+            admin.call_on(0, "ACL", "SETUSER", name, "on", ">pw", "~*", "+@all")
+        wire.send_command(0, "BLPOP", "heir", "0")
+        wire.send_command(1, "ACL", "WHOAMI")
+        self.assertEqual(wire.frame(), (1, "default"))
+        wire.send_command(0, "AUTH", "first", "pw")
+        wire.send_command(2, "ACL", "WHOAMI")
+        wire.send_command(0, "AUTH", "second", "pw")
+        wire.send_command(3, "ACL", "WHOAMI")
+        wire.send_command(1, "ACL", "WHOAMI")
+        self.assertEqual(wire.frame(), (1, "default"))
+        self.assertTrue(wire.is_silent())
+        admin.call_on(0, "RPUSH", "heir", "x")
+        frames = [wire.frame() for _ in range(5)]
+        self.assertEqual([value for channel, value in frames if channel == 0], [["heir", "x"], "+OK", "+OK"])
+        self.assertIn((2, "first"), frames)
+        self.assertIn((3, "second"), frames)
+
+    def test_a_channel_whose_user_never_comes_keeps_the_one_there_was(self):
+        wire = self.open()
+        wire.send_command(0, "BLPOP", "heir:none", "0")
+        wire.send_command(0, "AUTH", "nobody", "pw")
+        wire.send_command(2, "ACL", "WHOAMI")
+        self.assertTrue(wire.is_silent())
+        wire.send(close(0))
+        self.assertCountEqual([wire.frame(), wire.frame()], [(0, ("close", 0)), (2, "default")])
+        # CANCEL of the request that it waits for lets it go on too.
+        wire.send_command(0, "BLPOP", "heir:none", "0")
+        wire.send_command(0, "RESET")
+        wire.send_command(3, "ACL", "WHOAMI")
+        self.assertTrue(wire.is_silent())
+        wire.send(cancel(0, 1) + cancel(0, 0))
+        frames = [wire.frame() for _ in range(3)]
+        self.assertIn((3, "default"), frames)
+
+    def test_capabilities_are_those_of_the_first_hello(self):
+        wire = self.open()
+        self.assertEqual(wire.call_on(1, "HELLO", "3")["respb"]["capabilities"], 0)
+        about = wire.call_on(0, "HELLO", "3", "CAPS", "1")["respb"]
+        self.assertEqual(about["capabilities"], 0)
+        self.assertEqual(about["profiles"], ["channels", "typed", "flow", "cancel", "passthrough"])
+        self.assertEqual(wire.call_on(0, "COMMAND", "OPCODES", "get")["table"], about["table"])
+
+    def test_going_away_sends_what_lacks_credit_and_ends_what_blocks(self):
+        with Server() as server:
+            wire = Respb(server.port)
+            wire.call_on(1, "SET", "w", "x" * 300)
+            wire.send(window(1, 1) + get(1, "w") + get(1, "w"))
+            self.assertEqual(wire.frame(), (1, "x" * 300))
+            wire.send_command(2, "BLPOP", "never", "0")
+            wire.send_command(2, "SET", "behind", "1")
+            self.assertEqual(wire.call_on(3, "PING"), "+PONG")
+            server.signal_stop()
+            frames = [wire.frame(), wire.frame()]
+            self.assertCountEqual(frames, [(0, ("goaway", 6, "the server shuts down")), (1, "x" * 300)])
+            # Whatever is sent meanwhile is thrown away, and the stream has a clean end.
+            wire.send(argv(3, "SET", "meanwhile", "y" * 200_000))
+            with self.assertRaises(Closed):
+                wire.frame()
+            wire.close()
+            self.assertEqual(server.stop(), 0)
 
     def test_ten_thousand_channels_of_which_half_block(self):
         wire = self.open()
@@ -256,12 +332,33 @@ class Authentication(unittest.TestCase):
             self.assertTrue(wire.call_on(0, "GET", "k").startswith("-NOAUTH"))
             for channel in range(1, 16):
                 self.assertTrue(wire.call_on(channel, "GET", "k").startswith("-NOAUTH"))
-            wire.send(get(16, "k"))
+            # One CLOSE, whatever is under way; what is behind it is dropped until we have answered.
+            wire.send(get(16, "k") + get(16, "k") + window(16, 5) + get(1, "k"))
             self.assertEqual(wire.frame(), (16, ("close", 5)))
+            self.assertTrue(wire.frame()[1].startswith("-NOAUTH"))
             self.assertEqual(wire.call_on(0, "AUTH", "secret"), "+OK")
             # Channels that are open already keep the user they had; new ones take that of channel 0.
             self.assertTrue(wire.call_on(1, "GET", "k").startswith("-NOAUTH"))
             self.assertIsNone(wire.call_on(20, "GET", "k"))
+            wire.send(get(16, "k") + close(16))
+            self.assertIsNone(wire.call_on(16, "GET", "k"))
+            wire.close()
+
+    def test_channels_that_stay_refused_end_the_connection(self):
+        with Server("--requirepass", "secret") as server:
+            wire = Respb(server.port)
+            for channel in range(1, 16):
+                wire.call_on(channel, "PING")
+            for channel in range(16, 16 + 1024):
+                wire.send(get(channel, "k"))
+                self.assertEqual(wire.frame(), (channel, ("close", 5)))
+            wire.send(close(16) + get(5000, "k"))
+            self.assertEqual(wire.frame(), (5000, ("close", 5)))
+            wire.send(get(5001, "k"))
+            self.assertEqual(wire.frame(), (5001, ("close", 5)))
+            self.assertEqual(wire.frame()[1][:2], ("goaway", 5))
+            with self.assertRaises(Closed):
+                wire.frame()
             wire.close()
 
     def test_respb_detect_no(self):

@@ -392,7 +392,7 @@ impl Connection {
     }
 
     /// RESPB: ends the request of this number if it waits or blocks; it then answers `CANCELLED`. Otherwise nothing
-    /// happens (section 8.4).
+    /// happens (section 8.6).
     pub fn cancel(&mut self, sequence: u32) -> Result<()> {
         if self.session.protocol() != Protocol::Respb {
             return Err(Error::Config("only RESPB can cancel a request".into()));

@@ -96,7 +96,7 @@ pub enum Error {
     Timeout(Waiting, Duration),
     /// The server closed the connection.
     Closed,
-    /// The channel was closed by the server, with its code (section 8.3 of the specification) and reason.
+    /// The channel was closed by the server, with its code (section 8.4 of the specification) and reason.
     ChannelClosed {
         /// Which channel.
         channel: u16,

@@ -467,6 +467,8 @@ pub enum End {
     Error,
     /// RESPB's CANCEL.
     Cancel,
+    /// The connection is about to end: what blocks has not run, and has no answer.
+    Leaving,
     /// The session goes away; nobody reads an answer.
     Gone,
 }
@@ -484,7 +486,7 @@ pub(crate) fn end_own(
     let outcome = match end {
         End::Timeout => Outcome::TimedOut,
         End::Error | End::Cancel => Outcome::Cancelled,
-        End::Gone => Outcome::Killed,
+        End::Leaving | End::Gone => Outcome::Killed,
     };
     if !wait.shared.claim.take(outcome) {
         session.wait = (end != End::Gone).then_some(wait);
@@ -502,7 +504,7 @@ fn write_end(sink: &mut ReplySink<'_>, empty: Empty, end: End) {
         End::Timeout => empty.write(sink),
         End::Error => sink.error_code(ErrorCode::Unblocked),
         End::Cancel => sink.error_code(ErrorCode::Cancelled),
-        End::Gone => {}
+        End::Leaving | End::Gone => {}
     }
 }
 

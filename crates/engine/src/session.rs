@@ -238,6 +238,14 @@ pub struct Session {
     pub(crate) held: u32,
 }
 
+/// The user of a session, for another one.
+#[derive(Debug)]
+pub struct Heritage {
+    user: Arc<User>,
+    authenticated: bool,
+    acl_epoch: u64,
+}
+
 impl Session {
     /// CLIENT ID.
     #[must_use]
@@ -271,6 +279,20 @@ impl Session {
         self.user = user;
         self.authenticated = true;
     }
+    /// What a channel takes over from channel 0.
+    #[must_use]
+    pub fn heritage(&self) -> Heritage {
+        Heritage {
+            user: Arc::clone(&self.user),
+            authenticated: self.authenticated,
+            acl_epoch: self.acl_epoch,
+        }
+    }
+    /// Takes it over.
+    pub fn inherit(&mut self, from: &Heritage) {
+        self.set_user(Arc::clone(&from.user));
+        (self.authenticated, self.acl_epoch) = (from.authenticated, from.acl_epoch);
+    }
     /// Whether it has a blocked request.
     #[must_use]
     pub const fn is_waiting(&self) -> bool {
@@ -280,6 +302,10 @@ impl Session {
     #[must_use]
     pub const fn must_queue(&self) -> bool {
         self.wait.is_some() || self.held > 0
+    }
+    /// No request may run until [`Self::drop_held`].
+    pub const fn hold_back(&mut self) {
+        self.held += 1;
     }
     /// One of the requests that were postponed will not run: it was cancelled.
     pub const fn drop_held(&mut self) {

@@ -140,7 +140,7 @@ static inline respb_value respb_integer(int64_t integer) {
 size_t respb_value_text(const respb_value *value, char *buffer, size_t capacity);
 
 /* An argument as a number: what the wire carried in binary, or decimal digits in the one spelling that is canonical
- * (spec section 6.3). Otherwise RESPB_INVALID, and *number is untouched. */
+ * (spec section E.3). Otherwise RESPB_INVALID, and *number is untouched. */
 respb_status respb_value_integer(const respb_value *value, int64_t *number);
 respb_status respb_value_double(const respb_value *value, double *number);
 

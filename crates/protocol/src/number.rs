@@ -1,7 +1,7 @@
 //! Numbers as text: the canonical forms, and nothing else.
 //!
 //! A number on a text wire is canonical when exactly one spelling is allowed, so that text → number → text gives the
-//! same bytes back. Typed RESPB fields carry only numbers whose text is canonical (spec section 6.3).
+//! same bytes back. Typed RESPB fields carry only numbers whose text is canonical (spec section E.3).
 
 use crate::buffer::Buffer;
 
@@ -72,7 +72,7 @@ pub fn push_double(out: &mut impl Buffer, value: f64) {
 /// Whole numbers up to this magnitude (2⁶²) are written out in full.
 const WHOLE_MAX: f64 = 4_611_686_018_427_387_904.0;
 
-/// The canonical text of a double (spec section 6.3), in the form of Valkey's replies. (Valkey's own digits come from
+/// The canonical text of a double (spec section E.3), in the form of Valkey's replies. (Valkey's own digits come from
 /// Grisu2 and are, for 2 of 1,000 random doubles, one longer than the shortest that these are.) Whole numbers of at
 /// most 2⁶² in magnitude are written as integers. Other values take the shortest digits that read back as the same
 /// value: with `n` digits and value `digits · 10^k`, plain when `k ≥ 0` and `k + n − 1 < n + 7`, with a point when `k <

@@ -6,6 +6,7 @@
 //! its channel; `pump` takes frames and slices from these queues in turn when there is room.
 
 mod flow;
+mod heirs;
 mod table;
 mod turns;
 
@@ -24,14 +25,15 @@ use weft_protocol::{Limits, Malformed, Outcome};
 use weft_store::Keyspace;
 
 pub(crate) use flow::Flow;
+use heirs::Heir;
 use table::Table;
 use turns::Turns;
 
 use crate::client::{Client, Held};
 use crate::connection::Stop;
-use crate::limits::UNAUTHENTICATED;
+use crate::limits::{REFUSED_CHANNELS_MAX, UNAUTHENTICATED};
 
-/// Why the server closes a channel (spec section 8.3).
+/// Why the server closes a channel or the connection (spec section 8.4).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reason {
     pub(crate) code: u16,
@@ -54,10 +56,15 @@ pub(crate) mod close {
         reason(2, "the channels of the connection owe too much (connection_output_bytes)");
     pub(crate) static CLASS_OUTPUT: Reason =
         reason(2, "the output limit of the channel's class was exceeded (client-output-buffer-limit)");
+    pub(crate) static IDLE: Reason = reason(3, "idle for too long (timeout)");
     pub(crate) static KILLED: Reason = reason(4, "killed");
     pub(crate) static CHANNELS: Reason = reason(5, "too many channels on this connection (channels)");
     pub(crate) static SHUTDOWN: Reason = reason(6, "the server shuts down");
     pub(crate) static USER: Reason = reason(7, "the user was removed or disabled");
+    /// The code where the text says what could not be read.
+    pub(crate) const UNREADABLE: u16 = 8;
+    /// The code where the text says what a client that has not authenticated has done.
+    pub(crate) const UNAUTHENTICATED: u16 = 10;
 }
 
 /// A channel that has gone past a limit, and which.
@@ -155,6 +162,12 @@ pub(crate) struct Channels {
     held_bytes: usize,
     /// The channel whose requests, held by CLIENT PAUSE, are as many as may be: nothing is decoded before some run.
     held_back_by: Option<u16>,
+    /// Channels that wait for their user.
+    heirs: Vec<Heir>,
+    /// Numbers in state *closing*.
+    closing: u32,
+    /// Of a connection that goes away: channels whose reply somebody else is writing.
+    owed: Vec<u16>,
     /// Channels with frames that could be sent if there were room, in turn.
     turns: Turns,
     /// Memory of the frames that wait to be sent, of all channels.
@@ -193,6 +206,9 @@ impl Channels {
             held: BTreeSet::new(),
             held_bytes: 0,
             held_back_by: None,
+            heirs: Vec::new(),
+            closing: 0,
+            owed: Vec::new(),
             turns: Turns::default(),
             queued_bytes: 0,
             limits: limits_of,
@@ -327,15 +343,13 @@ impl Channels {
                     None => return Stop::Incomplete,
                 },
                 Outcome::Invalid(error) => {
-                    let channel = rest.get(2..4).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
-                    let channel = if self.get(channel).is_some() { channel } else { 0 };
-                    return Stop::InvalidOn(channel, error.kind, head(rest));
+                    return Stop::InvalidFrame(error.kind, head(rest));
                 }
             };
             if self.fresh {
                 self.fresh = false;
                 if is_zero_stream(rest) {
-                    return Stop::InvalidOn(0, Malformed::ZeroStream, [0; 8]);
+                    return Stop::InvalidFrame(Malformed::ZeroStream, [0; 8]);
                 }
             }
             if let Frame::Control(control) = frame {
@@ -430,7 +444,10 @@ impl Channels {
     /// A channel is closed by its client, or has been closed by both: its number may be used again.
     pub(crate) fn remove(&mut self, channel: u16) -> Option<Session> {
         match self.table.take(channel)? {
-            Place::Closing => None,
+            Place::Closing => {
+                self.closing -= 1;
+                None
+            }
             Place::Open(open) => {
                 self.open -= 1;
                 Some(self.bury(channel, *open))
@@ -440,8 +457,17 @@ impl Channels {
     /// The server closes a channel: what comes on it until the client's CLOSE is discarded.
     pub(crate) fn start_closing(&mut self, channel: u16) -> Option<Session> {
         let session = self.remove(channel)?;
-        self.table.put(channel, Place::Closing);
+        self.put_closing(channel);
         Some(session)
+    }
+    /// A channel is refused: its number is in state *closing*. `false` when too many are.
+    pub(crate) fn refuse(&mut self, channel: u16) -> bool {
+        self.put_closing(channel);
+        self.closing <= REFUSED_CHANNELS_MAX
+    }
+    fn put_closing(&mut self, channel: u16) {
+        self.table.put(channel, Place::Closing);
+        self.closing += 1;
     }
     fn bury(&mut self, channel: u16, open: Channel) -> Session {
         if let Some(flow) = &open.flow {
@@ -450,10 +476,29 @@ impl Channels {
         }
         self.held_bytes -= open.client.held_bytes();
         self.held.remove(&channel);
+        self.heirs.retain(|heir| heir.channel != channel);
         if self.lent.is_some_and(|lent| lent.channel == channel) {
             self.lent = None;
         }
         open.client.session
+    }
+    /// Whether a channel is open.
+    pub(crate) fn is_open(&self, channel: u16) -> bool {
+        self.get(channel).is_some()
+    }
+    /// The channels with a blocked request, of a connection that goes away.
+    pub(crate) fn waiting(&self) -> Vec<u16> {
+        let waits = |place: &Place| matches!(place, Place::Open(open) if open.client.session.is_waiting());
+        self.table.iter().filter(|(_, place)| waits(place)).map(|(number, _)| number).collect()
+    }
+    /// Somebody else is writing the reply of a channel's blocked request.
+    pub(crate) fn owe(&mut self, channel: u16) {
+        self.owed.push(channel);
+    }
+    /// Whether such a reply has still to come.
+    pub(crate) fn owes(&self) -> bool {
+        let waits = |&channel: &u16| self.get(channel).is_some_and(|open| open.client.session.is_waiting());
+        self.owed.iter().any(waits)
     }
     /// Whether a number is in state *closing*.
     pub(crate) fn is_closing(&self, channel: u16) -> bool {
@@ -518,8 +563,7 @@ impl Channels {
     /// blocks.
     pub(crate) fn cancel(&mut self, channel: u16, sequence: u32) -> bool {
         let Some(open) = self.get_mut(channel) else { return false };
-        let held = open.client.held_len() as u32;
-        let first_held = open.requests.wrapping_sub(held);
+        let (held, first_held) = (open.client.held_len() as u32, open.first_held());
         let place = sequence.wrapping_sub(first_held);
         if place < held {
             open.client.cancel_held(place as usize);
@@ -532,6 +576,10 @@ impl Channels {
 impl Channel {
     fn new(session: Session) -> Self {
         Self { client: Client::new(session), requests: 0, flow: None }
+    }
+    /// The number of the first request that has neither run nor begun to.
+    fn first_held(&self) -> u32 {
+        self.requests.wrapping_sub(self.client.held_len() as u32)
     }
 }
 

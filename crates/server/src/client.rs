@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use weft_engine::Postponed;
+use weft_engine::requests::What;
 use weft_engine::session::Session;
 
 use crate::timers::Alarm;
@@ -89,6 +90,10 @@ impl Client {
     /// Memory of the requests that wait.
     pub(crate) fn held_bytes(&self) -> usize {
         self.held.as_ref().map_or(0, |queue| queue.bytes)
+    }
+    /// The place of the last request that waits and is of a kind.
+    pub(crate) fn last_held(&self, is: impl Fn(What) -> bool) -> Option<usize> {
+        self.held.as_ref()?.requests.iter().rposition(|held| is(held.postponed.what))
     }
     /// Marks the request at a place among those that wait.
     pub(crate) fn cancel_held(&mut self, place: usize) {

@@ -65,8 +65,12 @@ pub(crate) enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     Open,
-    /// Nothing more is read; it is closed when the output has been sent.
+    /// Nothing more is decoded; it ends when the output has been sent.
     Closing,
+    /// The server has ended its direction; so much more of what comes is read, and thrown away.
+    Draining {
+        left_bytes: usize,
+    },
     /// It is taken away at the end of the tick.
     Dead,
 }
@@ -119,8 +123,8 @@ pub(crate) enum Stop {
     Switch,
     /// The bytes are wrong; with the one that is.
     Invalid(Malformed, Option<u8>),
-    /// The bytes are wrong, on this channel; with those that the frame begins with.
-    InvalidOn(u16, Malformed, [u8; 8]),
+    /// A frame is wrong; with the bytes that it begins with.
+    InvalidFrame(Malformed, [u8; 8]),
     /// It is HTTP.
     Http,
 }
@@ -281,7 +285,7 @@ impl Connection {
         };
         match stop {
             Stop::Incomplete if requests.is_open() => requests.take_open(&mut self.partial),
-            Stop::Invalid(..) | Stop::InvalidOn(..) => requests.drop_open(),
+            Stop::Invalid(..) | Stop::InvalidFrame(..) => requests.drop_open(),
             _ => {}
         }
         stop

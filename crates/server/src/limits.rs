@@ -44,6 +44,13 @@ pub(crate) const FRAGMENT_BYTES: usize = weft_protocol::respb::frame::FRAGMENT_B
 /// Control frames and channels opened of one connection in a tick: what is behind them waits for the next one, so that
 /// nobody else waits for thousands of channels to be opened or closed.
 pub(crate) const CONTROLS_PER_TICK_MAX: u32 = 256;
+/// Numbers of channels that were refused, or closed by the server, and whose CLOSE the client has not answered: beyond
+/// it the connection goes away.
+pub(crate) const REFUSED_CHANNELS_MAX: u32 = 1024;
+/// What is read from a RESPB client that has been told to go away, until it ends the connection, and for how long.
+pub(crate) const DRAIN_BYTES_MAX: usize = 16 << 20;
+pub(crate) const DRAIN_MS: u64 = 1000;
+pub(crate) const DRAIN_STEP_BYTES: usize = 16 << 10;
 /// Sessions of connections that have ended which are taken down in a tick. A page of channels may go beyond it.
 pub(crate) const LEAVING_PER_TICK_MAX: usize = 256;
 /// Connections, or pages of channels, that one tick of a sweep looks at.

@@ -15,6 +15,7 @@
 //! (`feed`), one connection behind the other.
 
 mod aftermath;
+mod farewell;
 mod feed;
 mod messages;
 #[cfg(test)]
@@ -289,6 +290,17 @@ impl<'e> Worker<'e> {
 
     /// Reads from a connection of which an event has told, or that had more than one receive could take.
     fn read_if_unread(&mut self, index: u32) {
+        if let Some(connection) = self.io.get(index)
+            && matches!(connection.life, Life::Draining { .. })
+            && connection.unread
+        {
+            self.drain(index);
+            if self.io.get(index).is_some_and(|connection| connection.life != Life::Dead && connection.unread)
+            {
+                self.io.unread.push(index);
+            }
+            return;
+        }
         let ready = |connection: &mut Connection| {
             connection.life == Life::Open && connection.reading && connection.unread && !connection.put_off
         };
@@ -368,8 +380,10 @@ impl<'e> Worker<'e> {
                 failed = true;
             }
         }
-        if failed || done {
+        if failed {
             self.io.kill(index);
+        } else if done {
+            self.all_sent(index);
         }
     }
 

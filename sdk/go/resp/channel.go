@@ -11,7 +11,7 @@ import (
 	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
-// Codes of CLOSE (spec section 8.3) that a server sends.
+// Codes of CLOSE (spec section 8.4) that a server sends.
 const (
 	closeDone     = 0
 	closeQueue    = 1

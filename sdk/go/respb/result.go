@@ -182,7 +182,7 @@ func asMap(v *Value) (map[string]string, error) {
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// ftoa writes a number as the specification's section 6.3 does, so that it fits a binary field.
+// ftoa writes a number as the specification's section E.3 does, so that it fits a binary field.
 func ftoa(f float64) string { return string(frame.AppendDouble(nil, f)) }
 
 // option is one thing that a command may have: its place among the arguments, and its words.

@@ -171,7 +171,7 @@ impl Channel {
     }
 
     /// Ends the request of this number if it waits or blocks; it then answers `CANCELLED`. Otherwise nothing happens
-    /// (section 8.4).
+    /// (section 8.6).
     pub fn cancel(&mut self, sequence: u32) -> Result<()> {
         Control::Cancel { sequence }.encode(self.id, &mut self.output);
         self.flush()

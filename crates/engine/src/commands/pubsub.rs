@@ -1,7 +1,7 @@
 //! Owns: SUBSCRIBE and its relatives, PUBLISH, PUBSUB. Does not own: who is subscribed (`crate::pubsub`).
 //!
 //! Over RESP every name gets a reply of its own, in the form of a push; over RESPB, and inside EXEC, one array has one
-//! element for each name, so that one request has one reply (spec section 8.2).
+//! element for each name, so that one request has one reply (spec section 8.3).
 
 use std::sync::atomic::Ordering::Relaxed;
 

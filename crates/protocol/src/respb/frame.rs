@@ -94,7 +94,7 @@ pub const TAG_BULK_FIRST: u8 = 0x80;
 pub enum Control<'a> {
     /// Ends the channel; either side.
     Close {
-        /// Why: a number of spec section 8.3. 0 is a normal end.
+        /// Why: a number of spec section 8.4. 0 is a normal end.
         code: u16,
         /// Why, for people; UTF-8.
         reason: &'a [u8],
@@ -111,7 +111,7 @@ pub enum Control<'a> {
     },
     /// Server to client: the connection ends. Whatever its header names, it is about all channels.
     Goaway {
-        /// Why: a number of spec section 8.3.
+        /// Why: a number of spec section 8.4.
         code: u16,
         /// Why, for people; UTF-8.
         reason: &'a [u8],

@@ -120,6 +120,16 @@ impl Channels {
         self.queued_bytes
     }
 
+    /// The connection goes away: what waits is sent, whatever credit is left.
+    pub(crate) fn release_credit(&mut self) {
+        for channel in self.numbers() {
+            if let Some(flow) = self.get_mut(channel).and_then(|open| open.flow.as_mut()) {
+                flow.credit = None;
+                self.take_turn(channel);
+            }
+        }
+    }
+
     /// WINDOW: more credit.
     pub(crate) fn window(&mut self, channel: u16, more: u32) {
         let Some(open) = self.get_mut(channel) else { return };

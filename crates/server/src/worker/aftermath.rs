@@ -47,7 +47,7 @@ impl Worker<'_> {
         match then {
             Then::GoOn => {}
             Then::Close if respb && channel != 0 => self.close_channel(index, channel, &close::DONE),
-            Then::Close => self.close_after_output(index),
+            Then::Close => self.end_connection(index, &close::DONE),
             Then::SwitchToRespb => self.switch_to_respb(index, false),
             Then::Shutdown => crate::signals::request_stop(),
         }
@@ -75,12 +75,14 @@ impl Worker<'_> {
         }
     }
 
-    /// A connection has had the time that there is to authenticate.
+    /// A connection has had the time that there is to authenticate, or to end.
     fn deadline_passed(&mut self, index: u32) {
         let Some(connection) = self.io.get(index) else { return };
         connection.alarm.forget();
-        if !connection.is_authenticated() {
-            self.refuse(index, 0, AUTHENTICATION_TOOK_LONG);
+        if matches!(connection.life, Life::Draining { .. }) {
+            self.io.kill(index);
+        } else if !connection.is_authenticated() {
+            self.refuse(index, close::UNAUTHENTICATED, AUTHENTICATION_TOOK_LONG);
         }
     }
 
@@ -121,7 +123,17 @@ impl Worker<'_> {
             self.hold_again(index, channel, held);
             return self.io.set_alarm(index, channel, until_ms);
         }
+        if channel == 0 {
+            self.pass_users_on(index, Channels::pass_users_on);
+        }
         self.io.aftermath.push_back(Aftermath::Resume(index, channel));
+    }
+
+    /// Channels that have waited for a user go on.
+    fn pass_users_on(&mut self, index: u32, release: impl FnOnce(&mut Channels) -> Vec<u16>) {
+        let Some((channels, _)) = self.io.channels(index) else { return };
+        let resumed = release(channels).into_iter().map(|channel| Aftermath::Resume(index, channel));
+        self.io.aftermath.extend(resumed);
     }
 
     /// A connection's clients wait no more: its input is taken again, and what it has kept of it is decoded.
@@ -184,7 +196,13 @@ impl Worker<'_> {
         let Some(pending) = channels.pending.take() else { return };
         match pending {
             Pending::Open(channel) => self.open_channel(index, channel),
-            Pending::TooMany(channel) => self.send_close(index, channel, &close::CHANNELS),
+            Pending::TooMany(channel) => {
+                let may_stay = channels.refuse(channel);
+                self.send_close(index, channel, &close::CHANNELS);
+                if !may_stay {
+                    self.end_connection(index, &close::CHANNELS);
+                }
+            }
             Pending::Close(channel) => self.closed_by_client(index, channel),
             Pending::Window(channel, more) => {
                 channels.window(channel, more);
@@ -208,6 +226,7 @@ impl Worker<'_> {
         let Peer::Respb(channels) = &mut connection.peer else { return };
         let session = engine.connect(address, wire, info, channels.get(0).map(|zero| &zero.client.session));
         channels.open(channel, session);
+        channels.wait_for_user(channel);
     }
 
     fn closed_by_client(&mut self, index: u32, channel: u16) {
@@ -217,11 +236,15 @@ impl Worker<'_> {
             channels.remove(channel);
             return;
         }
+        if !channels.is_open(channel) {
+            return;
+        }
         if let Some(session) = self.take_channel(index, channel, Channels::remove) {
             self.executor.disconnect(session);
         }
         if channel == 0 {
             self.open_again(index);
+            self.pass_users_on(index, Channels::disinherit);
         }
         self.send_close(index, channel, &close::DONE);
     }
@@ -257,9 +280,9 @@ impl Worker<'_> {
     pub(super) fn close_channel(&mut self, index: u32, channel: u16, reason: &Reason) {
         let Some(session) = self.take_channel(index, channel, Channels::start_closing) else { return };
         self.executor.disconnect(session);
-        self.send_close(index, channel, reason);
-        if channel == 0 {
-            self.close_after_output(index);
+        match channel {
+            0 => self.end_connection(index, reason),
+            _ => self.send_close(index, channel, reason),
         }
     }
 
@@ -269,18 +292,6 @@ impl Worker<'_> {
             let Reason { code, text } = *reason;
             Control::Close { code, reason: text.as_bytes() }.encode(channel, &mut output.bytes);
         }
-    }
-
-    /// The server stops: a connection gets what it is owed, RESPB clients the reason.
-    pub(super) fn close_for_shutdown(&mut self, index: u32) {
-        let numbers = match self.io.channels(index) {
-            Some((channels, _)) => channels.numbers(),
-            None => Vec::new(),
-        };
-        for channel in numbers {
-            self.send_close(index, channel, &close::SHUTDOWN);
-        }
-        self.close_after_output(index);
     }
 
     /// Whether what a connection owes is over a limit: of one that has not authenticated, or of its class. What its

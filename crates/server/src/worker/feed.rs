@@ -2,12 +2,11 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use weft_engine::reply::ReplySink;
 use weft_protocol::Malformed;
 use weft_protocol::respb::frame;
 
 use super::Worker;
-use crate::channels::{Channels, RespbLimits};
+use crate::channels::{Channels, RespbLimits, close};
 use crate::connection::{Connection, Life, Peer, Source, Stop};
 use crate::limits::{
     CONTROLS_PER_TICK_MAX, RECEIVE_BYTES, SEND_EARLY_BYTES, TAIL_BYTES_MAX, WAITING_INPUT_BYTES_MAX,
@@ -173,11 +172,11 @@ impl Worker<'_> {
                 }
                 Stop::Switch => self.switch_to_respb(index, true),
                 Stop::Invalid(kind, byte) => {
-                    self.malformed(index, 0, kind, &expected(kind, byte));
+                    self.malformed(index, kind, &expected(kind, byte));
                     return false;
                 }
-                Stop::InvalidOn(channel, kind, head) => {
-                    self.malformed(index, channel, kind, &opcode(kind, head));
+                Stop::InvalidFrame(kind, head) => {
+                    self.malformed(index, kind, &opcode(kind, head));
                     return false;
                 }
                 Stop::Http => {
@@ -234,13 +233,13 @@ impl Worker<'_> {
             connection.pending.extend_from_slice(&self.io.arena[at..end]);
         }
         if !connection.is_authenticated() && !self.recount(index) {
-            return self.refuse(index, 0, TOO_MUCH_UNAUTHENTICATED);
+            return self.refuse(index, close::UNAUTHENTICATED, TOO_MUCH_UNAUTHENTICATED);
         }
         let Some(connection) = self.io.get(index) else { return };
         // The decoder has the limit of the connection's beginning, and looks at one request.
         if connection.pending.len() > self.engine.settings.query_bytes_max.load(Relaxed) {
             self.engine.stats.query_limit_closed.fetch_add(1, Relaxed);
-            self.close_after_output(index);
+            self.end_connection(index, &close::QUEUE);
         }
     }
 
@@ -303,7 +302,7 @@ impl Worker<'_> {
         self.io.set_alarm(index, 0, 0);
         let Some(slot) = self.io.slots.get_mut(index as usize) else { return };
         if fresh && !allowed {
-            return self.malformed(index, 0, Malformed::UnknownProtocol, "");
+            return self.malformed(index, Malformed::UnknownProtocol, "");
         }
         let Some(connection) = slot.take() else { return };
         let mut connection = *connection;
@@ -323,26 +322,9 @@ impl Worker<'_> {
         self.inbox.shared().recount_unauthenticated(before, now)
     }
 
-    /// Malformed bytes: what was before them has an answer, then they get theirs, then the connection closes.
-    fn malformed(&mut self, index: u32, channel: u16, kind: Malformed, detail: &str) {
-        self.refuse(index, channel, &format!("ERR {}{detail}", kind.text()));
-    }
-
-    /// What was before has an answer, then comes an error, then the connection closes.
-    pub(super) fn refuse(&mut self, index: u32, channel: u16, text: &str) {
-        self.run_batch();
-        self.settle(index);
-        self.see_to_aftermath();
-        self.io.touch(index);
-        let Some(connection) = self.io.get(index) else { return };
-        let mut wire = match &connection.peer {
-            Peer::Resp(single) => single.client.session.wire,
-            Peer::Respb(channels) => channels.get(0).map(|open| open.client.session.wire).unwrap_or_default(),
-        };
-        wire.channel = channel;
-        let mut sink = ReplySink::new(&mut connection.output, wire);
-        sink.error_text(text);
-        self.close_after_output(index);
+    /// Malformed bytes: what was before them has an answer, then the connection ends.
+    fn malformed(&mut self, index: u32, kind: Malformed, detail: &str) {
+        self.refuse(index, close::UNREADABLE, &format!("ERR {}{detail}", kind.text()));
     }
 
     fn answer_http(&mut self, index: u32) {
@@ -352,18 +334,6 @@ impl Worker<'_> {
             connection.output.bytes.extend_from_slice(HTTP_ANSWER);
         }
         self.close_after_output(index);
-    }
-
-    /// Nothing more is read; the connection ends when its output has been sent.
-    pub(super) fn close_after_output(&mut self, index: u32) {
-        self.io.touch(index);
-        if let Some(connection) = self.io.get(index)
-            && connection.life == Life::Open
-        {
-            connection.life = Life::Closing;
-            connection.pending = Vec::new();
-            self.set_reading(index, false);
-        }
     }
 }
 

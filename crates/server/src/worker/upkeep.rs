@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use weft_engine::reply::Output;
 
 use super::Worker;
-use crate::connection::{Connection, Peer};
+use crate::channels::close;
+use crate::connection::{Connection, Life, Peer};
 use crate::limits::{LEAVING_PER_TICK_MAX, SWEEP_MS, SWEPT_PER_TICK_MAX};
 use crate::poll::{Poll, borrowed};
 use crate::timers::{About, Timer};
@@ -106,7 +107,7 @@ impl Worker<'_> {
                     page += 1;
                     continue;
                 }
-                Swept::Idle => self.io.kill(index),
+                Swept::Idle => self.end_idle(index),
                 Swept::Passed => {}
             }
             (index, page) = (index + 1, 0);
@@ -147,10 +148,21 @@ impl Worker<'_> {
         }
     }
 
+    /// A connection has been idle for too long.
+    fn end_idle(&mut self, index: u32) {
+        match self.io.get(index).map(|connection| &connection.peer) {
+            Some(Peer::Respb(_)) => self.end_connection(index, &close::IDLE),
+            _ => self.io.kill(index),
+        }
+    }
+
     /// Whether a stopping worker has nothing left to send, or no more time.
     pub(super) fn has_stopped(&mut self) -> bool {
         let Some(stop_ms) = self.stop_ms else { return false };
-        let waits = self.io.slots.iter().flatten().any(|connection| connection.unsent() > 0);
+        let is_ending = |connection: &Connection| {
+            connection.unsent() > 0 || matches!(connection.life, Life::Draining { .. })
+        };
+        let waits = self.io.slots.iter().flatten().any(|connection| is_ending(connection));
         if waits && self.now_ms < stop_ms {
             return false;
         }

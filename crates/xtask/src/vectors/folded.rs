@@ -1,4 +1,4 @@
-//! Vectors of the folded mode (spec section 6.1): names and keywords in any case, options in any order, and what stays
+//! Vectors of the folded mode (spec section E.1): names and keywords in any case, options in any order, and what stays
 //! ARGV.
 //!
 //! It owns the spellings, written by hand; the typed frames are [`super::layout`]'s. Where a command has a typed frame,
@@ -163,7 +163,7 @@ pub fn vectors(commands: &[Command]) -> Vec<Vector> {
         let comment = format!("`{}` folds", words.join(" "));
         let value = value(command, 0, built.options, &built.args);
         let id = id(command, &format!("folded-{name}"));
-        out.push(folded(request(&id, "6.1", comment, built.wire, value, &Args::texts(words))));
+        out.push(folded(request(&id, "E.1", comment, built.wire, value, &Args::texts(words))));
     }
     // The `args` layout folds its name and nothing else.
     for (name, words) in [("CLIENT", ["client", "list"]), ("FT.SEARCH", ["Ft.Search", "Index"])] {
@@ -172,15 +172,15 @@ pub fn vectors(commands: &[Command]) -> Vec<Vector> {
         let wire = super::layout::command_header(command, 0).join(&args.sized());
         let comment = format!("`{}`: the name folds, the arguments stay", words.join(" "));
         let value = value(command, 0, None, &args);
-        out.push(folded(request(&id(command, "folded"), "6.1", comment, wire, value, &Args::texts(&words))));
+        out.push(folded(request(&id(command, "folded"), "E.1", comment, wire, value, &Args::texts(&words))));
     }
     for (name, comment, words) in KEPT {
         let args = Args::texts(words);
-        out.push(folded(argv(&format!("folded-{name}"), "6.1", &format!("{comment}: not folded"), 0, &args)));
+        out.push(folded(argv(&format!("folded-{name}"), "E.1", &format!("{comment}: not folded"), 0, &args)));
     }
     let mut args = Args::texts(&["get"]);
     args.push(super::argument::Arg::Bytes(Bytes::repeated(b"k", 65_536)));
-    out.push(folded(argv("folded-long-key", "6.1", "a key that is too long: not folded", 0, &args)));
+    out.push(folded(argv("folded-long-key", "E.1", "a key that is too long: not folded", 0, &args)));
     out
 }
 

@@ -1,7 +1,8 @@
 //! Vectors of the frames that belong to no single command: ARGV, passthrough, control frames, frames of later versions,
 //! channels, and what an encoder chooses between them.
 //!
-//! It owns the requests of sections 3.2, 3.5 to 3.7, 6, 8 and 9. Those that are wrong stand in [`super::wrong_frames`].
+//! It owns the requests of sections 3.2, 3.5 to 3.7, 8 and 9 and of Annex E. Those that are wrong stand in
+//! [`super::wrong_frames`].
 
 use serde_json::{Value as Json, json};
 
@@ -72,107 +73,107 @@ pub fn argvs(commands: &[Command]) -> Vec<Vector> {
         argv("empty-arguments", "3.6", "arguments of no bytes", 0, &Args::texts(&["NOSUCH", "", ""])),
         argv(
             "lower-case-name",
-            "6.1",
+            "E.1",
             "a converter keeps the case of a name, and only ARGV can",
             0,
             &Args::texts(&["get", "key"]),
         ),
-        argv("mixed-case-name", "6.1", "the same in mixed case", 0, &Args::texts(&["SeT", "key", "value"])),
+        argv("mixed-case-name", "E.1", "the same in mixed case", 0, &Args::texts(&["SeT", "key", "value"])),
         argv(
             "lower-case-option",
-            "6.1",
+            "E.1",
             "the case of an option",
             0,
             &Args::texts(&["SET", "key", "value", "nx"]),
         ),
         argv(
             "options-in-another-order",
-            "6.2",
+            "E.2",
             "options not in the order of the bits",
             0,
             &Args::texts(&["SET", "key", "value", "GET", "NX"]),
         ),
         argv(
             "repeated-option",
-            "6.1",
+            "E.1",
             "an option twice",
             0,
             &Args::texts(&["SET", "key", "value", "GET", "GET"]),
         ),
         argv(
             "exclusive-options",
-            "6.1",
+            "E.1",
             "options that exclude each other: a command error, not a wire error",
             0,
             &Args::texts(&["SET", "key", "value", "NX", "XX"]),
         ),
         argv(
             "option-without-value",
-            "6.1",
+            "E.1",
             "an option whose value is missing",
             0,
             &Args::texts(&["SET", "key", "value", "EX"]),
         ),
         argv(
             "missing-requirement",
-            "6.1",
+            "E.1",
             "a unit without the range that it needs",
             0,
             &Args::texts(&["BITCOUNT", "key", "BYTE"]),
         ),
         argv(
             "too-few-arguments",
-            "6.1",
+            "E.1",
             "fewer arguments than the layout has",
             0,
             &Args::texts(&["SET", "key"]),
         ),
         argv(
             "too-many-arguments",
-            "6.1",
+            "E.1",
             "more arguments than the layout has",
             0,
             &Args::texts(&["GET", "a", "b"]),
         ),
         argv(
             "bound-exclusive",
-            "6.1",
+            "E.1",
             "`(1.5` is no double",
             0,
             &Args::texts(&["ZCOUNT", "key", "(1.5", "+inf"]),
         ),
         argv(
             "rare-option",
-            "6.1",
+            "E.1",
             "an option that the layout lacks",
             0,
             &Args::texts(&["ZRANGE", "key", "0", "10", "BYSCORE", "LIMIT", "0", "5"]),
         ),
         argv(
             "wrong-count",
-            "6.1",
+            "E.1",
             "a count that is not that of the items",
             0,
             &Args::texts(&["SINTERCARD", "3", "a", "b"]),
         ),
-        argv("odd-pairs", "6.1", "a pair without its second half", 0, &Args::texts(&["MSET", "a", "1", "b"])),
+        argv("odd-pairs", "E.1", "a pair without its second half", 0, &Args::texts(&["MSET", "a", "1", "b"])),
         argv(
             "list-longer-than-u16",
-            "6.1",
+            "E.1",
             "65,536 items do not fit a list16",
             0,
             &many(&["MGET"], "k", 65_536),
         ),
         argv(
             "key-longer-than-u16",
-            "6.1",
+            "E.1",
             "a key of 65,536 bytes does not fit a str16",
             0,
             &with_long(&["GET"], 65_536, &[]),
         ),
         argv(
             "key-and-value-long",
-            "6.1",
+            "E.1",
             "a long key and its value",
             0,
             &with_long(&["SET"], 65_536, &["value"]),
@@ -195,7 +196,7 @@ pub fn argvs(commands: &[Command]) -> Vec<Vector> {
         let comment = format!("{text:?} is no canonical integer");
         out.push(argv(
             &format!("int-{}", slug(text)),
-            "6.3",
+            "E.3",
             &comment,
             0,
             &Args::texts(&["INCRBY", "key", text]),
@@ -205,14 +206,14 @@ pub fn argvs(commands: &[Command]) -> Vec<Vector> {
         let comment = format!("{text:?} is no canonical double");
         out.push(argv(
             &format!("double-{}", slug(text)),
-            "6.3",
+            "E.3",
             &comment,
             0,
             &Args::texts(&["ZINCRBY", "key", text, "member"]),
         ));
     }
-    out.push(argv("u16-too-large", "6.3", "65,536 is no u16", 0, &Args::texts(&["LPOP", "key", "65536"])));
-    out.push(argv("u16-negative", "6.3", "-1 is no u16", 0, &Args::texts(&["LPOP", "key", "-1"])));
+    out.push(argv("u16-too-large", "E.3", "65,536 is no u16", 0, &Args::texts(&["LPOP", "key", "65536"])));
+    out.push(argv("u16-negative", "E.3", "-1 is no u16", 0, &Args::texts(&["LPOP", "key", "-1"])));
     for name in
         ["PING", "GET", "SET", "DEL", "MSET", "ZADD", "XREAD", "EVAL", "CLIENT", "JSON.GET", "XPENDING"]
     {
@@ -260,7 +261,7 @@ fn typed_as_argv(command: &Command) -> Vector {
     let args = as_texts(&args);
     let mut vector = argv(
         &format!("typed-{}", name.to_lowercase()),
-        "6.1",
+        "E.1",
         &format!("{name} as ARGV: a typed frame says the same"),
         0,
         &args,
@@ -331,7 +332,7 @@ fn close(direction: &'static str, id: &str, comment: &str, channel: u16, code: u
     let reason_value = Bytes::of(reason).to_value();
     let value =
         json!({"channel": channel, "frame": "close", "code": code.to_string(), "reason": reason_value});
-    control(direction, &format!("close.{id}"), "8.3", comment, long_frame(0xFF01, channel, &payload), value)
+    control(direction, &format!("close.{id}"), "8.4", comment, long_frame(0xFF01, channel, &payload), value)
 }
 
 /// GOAWAY: a receiver does not look at the channel.
@@ -341,7 +342,7 @@ fn goaway(id: &str, channel: u16, code: u16, reason: &[u8]) -> Vector {
     let value = json!({"channel": channel, "frame": "goaway", "code": code.to_string(), "reason": reason});
     let wire = long_frame(0xFF04, channel, &payload);
     let comment = format!("GOAWAY with code {code}, named channel {channel}");
-    control("reply", &format!("goaway.{id}"), "8.7", &comment, wire, value)
+    control("reply", &format!("goaway.{id}"), "8.5", &comment, wire, value)
 }
 
 /// Control frames and frames of later versions, in one direction.
@@ -374,7 +375,7 @@ pub fn controls(direction: &'static str) -> Vec<Vector> {
             out.push(control(
                 direction,
                 &format!("cancel.{value}"),
-                "8.4",
+                "8.6",
                 &comment,
                 long_frame(0xFF02, channel, &payload),
                 cancel,
@@ -497,7 +498,7 @@ pub fn look_alikes(commands: &[Command]) -> Vec<Vector> {
     let named = args.named("XCLAIM");
     let mut vector = request(
         "respb.xclaim.id-like-an-option",
-        "6.1",
+        "E.1",
         "XCLAIM: an identifier FORCE would be read as the option: sent as ARGV".into(),
         wire,
         value(xclaim, 0, built.options, &args),
@@ -517,7 +518,7 @@ pub fn look_alikes(commands: &[Command]) -> Vec<Vector> {
         let id = format!("respb.{}.key-like-an-option", name.to_lowercase());
         let comment = format!("{name}: a key {word} is a key");
         let named = args.named(name);
-        out.push(request(&id, "6.1", comment, built.wire, value(command, 0, built.options, &args), &named));
+        out.push(request(&id, "E.1", comment, built.wire, value(command, 0, built.options, &args), &named));
     }
     out
 }

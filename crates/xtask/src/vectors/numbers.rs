@@ -1,4 +1,4 @@
-//! Vectors of numbers as text (spec section 6.3): doubles on both sides of every boundary, and spellings that only ARGV
+//! Vectors of numbers as text (spec section E.3): doubles on both sides of every boundary, and spellings that only ARGV
 //! can say.
 //!
 //! It owns the rule a second time, word for word from the specification and without `crates/protocol`, so that the two
@@ -234,15 +234,15 @@ pub fn vectors(commands: &[Command]) -> Vec<Vector> {
         let text = text(value);
         let plan = Plan { double: (value, Cow::Owned(text.clone())), ..Plan::SMALLEST };
         let comment = format!("{value:e} is spelled {text}");
-        out.push(typed_vector(zincrby, typed, &format!("number-{}", slug(&text)), "6.3", &comment, &plan));
+        out.push(typed_vector(zincrby, typed, &format!("number-{}", slug(&text)), "E.3", &comment, &plan));
     }
     for text in SPELLINGS {
         let (id, comment) = (format!("double-{}", slug(text)), format!("{text:?} is no canonical double"));
-        out.push(argv(&id, "6.3", &comment, 0, &Args::texts(&["ZINCRBY", "key", text, "member"])));
+        out.push(argv(&id, "E.3", &comment, 0, &Args::texts(&["ZINCRBY", "key", text, "member"])));
     }
     for text in INTEGERS {
         let (id, comment) = (format!("int-{}", slug(text)), format!("{text:?} is no canonical integer"));
-        out.push(argv(&id, "6.3", &comment, 0, &Args::texts(&["INCRBY", "key", text])));
+        out.push(argv(&id, "E.3", &comment, 0, &Args::texts(&["INCRBY", "key", text])));
     }
     out
 }

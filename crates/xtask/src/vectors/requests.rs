@@ -261,7 +261,7 @@ impl<'a> Cases<'a> {
                     Plan { double: (*value, Cow::Borrowed(*text)), list: self.first_list(1), ..plan.clone() };
                 out.push(self.vector(
                     &format!("{prefix}double-{name}"),
-                    "6.3",
+                    "E.3",
                     &format!("double fields: {text}"),
                     &plan,
                 ));

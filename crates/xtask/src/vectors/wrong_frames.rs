@@ -159,13 +159,13 @@ fn control(direction: &'static str) -> Vec<Vector> {
     let case = |id: &str, section, comment: &str, opcode, payload: &[u8]| {
         wrong(direction, id, section, comment, long_frame(opcode, 1, &Bytes::of(payload)), ("bad-control", 8))
     };
-    let mut out = vec![case("close-1", "8.3", "CLOSE with half a code", 0xFF01, &[1])];
+    let mut out = vec![case("close-1", "8.4", "CLOSE with half a code", 0xFF01, &[1])];
     if direction == "request" {
         for len in [0usize, 3, 5, 8] {
             let payload = [0u8; 8];
             out.push(case(
                 &format!("cancel-{len}"),
-                "8.4",
+                "8.6",
                 &format!("CANCEL of {len} bytes"),
                 0xFF02,
                 &payload[..len],
@@ -179,8 +179,8 @@ fn control(direction: &'static str) -> Vec<Vector> {
             ));
         }
     } else {
-        out.push(case("goaway-empty", "8.7", "GOAWAY without a code", 0xFF04, &[]));
-        out.push(case("goaway-1", "8.7", "GOAWAY with half a code", 0xFF04, &[0]));
+        out.push(case("goaway-empty", "8.5", "GOAWAY without a code", 0xFF04, &[]));
+        out.push(case("goaway-1", "8.5", "GOAWAY with half a code", 0xFF04, &[0]));
         out.push(case("fragment-empty", "9.1", "FRAGMENT without flags", 0xFF10, &[]));
         out.push(case("fragment-flags-2", "9.1", "FRAGMENT with an unknown flag", 0xFF10, &[2, 0x80]));
         out.push(case("fragment-flags-ff", "9.1", "FRAGMENT with all flags", 0xFF10, &[0xFF]));

@@ -176,7 +176,7 @@ local function note_fragment(channel, record, frame)
   end
 end
 
--- CLOSE (section 8.3): what waits is void; once both sides have sent it, the number is free again and counts from 0.
+-- CLOSE (section 8.4): what waits is void; once both sides have sent it, the number is free again and counts from 0.
 local function note_close(connection, frame, record, side)
   local channel = connection.channels[frame.channel]
   if not channel then

@@ -77,7 +77,7 @@ local function shortest(value)
   end
 end
 
--- The canonical text of a double (section 6.3).
+-- The canonical text of a double (section E.3).
 function text.double(value)
   if value ~= value then
     return "nan"

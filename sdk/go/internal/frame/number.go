@@ -1,6 +1,6 @@
 package frame
 
-// This file owns the canonical texts of numbers (spec section 6.3).
+// This file owns the canonical texts of numbers (spec section E.3).
 
 import (
 	"math"

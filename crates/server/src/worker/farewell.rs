@@ -1,0 +1,104 @@
+//! Owns: the end of a connection that the server ends: what is still answered, GOAWAY, and reading on until the client
+//! has ended too. Does not own: why it ends.
+//!
+//! A RESPB client must know of each request whether it has run (spec section 8.5). So nothing is begun any more, what
+//! blocks is given up, a reply that another worker is handing over is waited for, everything is sent, and only then is
+//! the server's direction ended. What the client still sends is read and thrown away, for otherwise the kernel would
+//! answer it with a reset, which destroys what the client has not read yet.
+
+use rustix::net::{Shutdown, shutdown};
+use weft_engine::blocking::End;
+use weft_engine::reply::ReplySink;
+use weft_protocol::respb::Control;
+
+use super::Worker;
+use crate::channels::{Reason, close};
+use crate::connection::{Life, Peer};
+use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, DRAIN_STEP_BYTES};
+
+impl Worker<'_> {
+    /// What was before has an answer; then comes the reason, an error or GOAWAY, and the connection ends.
+    pub(super) fn refuse(&mut self, index: u32, code: u16, text: &str) {
+        self.run_batch();
+        self.settle(index);
+        self.see_to_aftermath();
+        self.io.touch(index);
+        let Some(connection) = self.io.get(index) else { return };
+        if let Peer::Resp(single) = &connection.peer {
+            let wire = single.client.session.wire;
+            ReplySink::new(&mut connection.output, wire).error_text(text);
+            return self.close_after_output(index);
+        }
+        self.go_away(index, code, text);
+    }
+
+    /// The connection ends; a RESPB client is told why.
+    pub(super) fn end_connection(&mut self, index: u32, reason: &Reason) {
+        self.go_away(index, reason.code, reason.text);
+    }
+
+    fn go_away(&mut self, index: u32, code: u16, text: &str) {
+        self.settle(index);
+        let is_open = self.io.get(index).is_some_and(|connection| connection.life == Life::Open);
+        self.close_after_output(index);
+        let Some((channels, output)) = self.io.channels(index).filter(|_| is_open) else { return };
+        channels.release_credit();
+        Control::Goaway { code, reason: text.as_bytes() }.encode(0, &mut output.bytes);
+        for channel in channels.waiting() {
+            let Some((session, output)) = self.io.client(index, channel) else { continue };
+            // Where somebody else has begun to serve it, its reply is on the way: `send` waits for it.
+            if !self.executor.end_wait(session, output, End::Leaving)
+                && let Some((channels, _)) = self.io.channels(index)
+            {
+                channels.owe(channel);
+            }
+        }
+    }
+
+    /// Nothing more is decoded; the connection ends when its output has been sent.
+    pub(super) fn close_after_output(&mut self, index: u32) {
+        self.io.touch(index);
+        if let Some(connection) = self.io.get(index)
+            && connection.life == Life::Open
+        {
+            connection.life = Life::Closing;
+            connection.pending = Vec::new();
+            self.set_reading(index, false);
+        }
+    }
+
+    /// A connection that is closing has sent all that it had: it ends, or waits for the end of a RESPB client.
+    pub(super) fn all_sent(&mut self, index: u32) {
+        let now_ms = self.now_ms;
+        let Some(connection) = self.io.get(index) else { return };
+        match &mut connection.peer {
+            Peer::Respb(channels) if channels.owes() => return,
+            Peer::Respb(_) if !connection.ended && shutdown(&connection.fd, Shutdown::Write).is_ok() => {}
+            _ => return self.io.kill(index),
+        }
+        connection.life = Life::Draining { left_bytes: DRAIN_BYTES_MAX };
+        self.io.set_deadline(index, now_ms + DRAIN_MS);
+        self.set_reading(index, true);
+        self.drain(index);
+    }
+
+    /// Throws away what comes on a connection that has ended for the server.
+    pub(super) fn drain(&mut self, index: u32) {
+        let mut room = [0; DRAIN_STEP_BYTES];
+        let Some(connection) = self.io.get(index) else { return };
+        let Life::Draining { left_bytes } = connection.life else { return };
+        match connection.receive(&mut self.poll, index, &mut room) {
+            None => {}
+            Some(len) if len > 0 && len < left_bytes => {
+                connection.life = Life::Draining { left_bytes: left_bytes - len };
+            }
+            Some(_) => self.io.kill(index),
+        }
+    }
+
+    /// The server stops: a connection gets what it is owed, RESPB clients the reason.
+    pub(super) fn close_for_shutdown(&mut self, index: u32) {
+        self.run_batch();
+        self.end_connection(index, &close::SHUTDOWN);
+    }
+}
