@@ -230,7 +230,7 @@ class BeforeAuthentication(unittest.TestCase):
                 self.assertEqual(in_time.call("AUTH", "secret"), "+OK")
                 self.assertTrue(respb.call_on(3, "PING").startswith("-NOAUTH"))
                 self.assertTrue(late.until_closed().startswith(b"-ERR this connection has not authenticated in time"))
-                self.assertIn("(auth-timeout)", respb.frame()[1])
+                self.assertIn("(auth-timeout)", respb.frame()[1][2])
                 self.assertEqual(respb.until_closed(), b"")
                 self.assertEqual(in_time.call("PING"), "+PONG")
 
