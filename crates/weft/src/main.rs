@@ -8,6 +8,7 @@
 // `forbid` would not let `heap` allow what an allocator needs.
 #![deny(unsafe_code)]
 
+mod about;
 mod bench;
 mod cli;
 mod convert;
@@ -31,11 +32,18 @@ Examples:
   weft inspect --hex 0000000000056d796b6579
   weft convert --to respb --stats --dry-run appendonly.aof
 
-`weft COMMAND --help` explains a command and has more examples.";
+`weft help COMMAND` or `weft COMMAND --help` explains a command and has more examples; `weft version` is the version.";
 
 /// Tools around RESP and RESPB, the protocols of Redis-compatible servers.
 #[derive(Debug, Parser)]
-#[command(name = "weft", version, about, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(
+    name = "weft",
+    version,
+    about,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    propagate_version = true
+)]
 #[command(after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
@@ -46,8 +54,10 @@ struct Cli {
 enum Command {
     Bench(Box<bench::Options>),
     Cli(Box<cli::Options>),
+    Completions(about::Completions),
     Convert(convert::Options),
     Inspect(inspect::Options),
+    Man(about::Man),
     Peers(Box<bench::peers::Options>),
     Serve(serve::Options),
     Wire(wire::Options),
@@ -59,8 +69,10 @@ fn main() -> ExitCode {
     let (name, outcome) = match parse().command {
         Command::Bench(options) => ("bench", bench::run(&options)),
         Command::Cli(options) => ("cli", cli::run(&options)),
+        Command::Completions(options) => ("completions", about::completions(&options, Cli::command())),
         Command::Convert(options) => ("convert", convert::run(&options)),
         Command::Inspect(options) => ("inspect", inspect::run(&options)),
+        Command::Man(options) => ("man", about::man(&options, Cli::command())),
         Command::Peers(options) => ("peers", bench::peers::run(&options)),
         Command::Serve(options) => ("serve", serve::run(&options)),
         Command::Wire(options) => ("wire", wire::run(&options)),
@@ -78,7 +90,7 @@ fn main() -> ExitCode {
 
 /// The command line. An unknown command is answered with those there are.
 fn parse() -> Cli {
-    Cli::try_parse().unwrap_or_else(|error| {
+    Cli::try_parse_from(about::as_flags(std::env::args_os())).unwrap_or_else(|error| {
         if error.kind() != ErrorKind::InvalidSubcommand {
             error.exit();
         }
@@ -86,7 +98,7 @@ fn parse() -> Cli {
         let _ = error.print();
         eprintln!("\nCommands:");
         for command in Cli::command().get_subcommands() {
-            eprintln!("  {:<8}  {}", command.get_name(), command.get_about().unwrap_or_default());
+            eprintln!("  {:<11}  {}", command.get_name(), command.get_about().unwrap_or_default());
         }
         std::process::exit(error.exit_code())
     })

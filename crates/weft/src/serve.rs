@@ -54,7 +54,7 @@ Examples:
 docs/configuration.md lists all directives. SIGTERM stops the server when what it owes is sent.
 ";
 
-fn help() -> String {
+pub(crate) fn help() -> String {
     let mut text = String::from(HEAD);
     for (group, list) in about::ABOUT {
         let _ = writeln!(text, "\n{group}:");

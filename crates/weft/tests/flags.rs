@@ -107,3 +107,53 @@ fn a_reader_who_has_seen_enough_ends_every_tool_quietly() {
         assert_eq!(output.status.code(), Some(0), "{line:?}");
     }
 }
+
+#[test]
+fn the_program_says_what_it_is() {
+    let text = |words: &[&str]| {
+        let output = run(words, b"");
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let version = format!("weft {}\n", env!("CARGO_PKG_VERSION"));
+    for words in ["version", "--version", "-V"] {
+        assert_eq!(text(&[words]), version);
+    }
+    for command in
+        ["bench", "cli", "completions", "convert", "inspect", "man", "peers", "serve", "wire", "workload"]
+    {
+        assert_eq!(text(&["help", command]), text(&[command, "--help"]), "{command}");
+        let expected = format!("weft-{command} {}\n", env!("CARGO_PKG_VERSION"));
+        assert_eq!(text(&[command, "--version"]), expected, "{command}");
+        let page = text(&["man", command]);
+        assert!(page.contains(&format!(".TH weft-{command} 1")) && page.contains(".SH SYNOPSIS"), "{page}");
+    }
+    assert_eq!(text(&["help"]), text(&["--help"]));
+    assert!(text(&["man", "serve"]).contains("maxmemory\\-policy"));
+    for (shell, word) in
+        [("bash", "complete -F _weft"), ("zsh", "#compdef weft"), ("fish", "complete -c weft")]
+    {
+        let script = text(&["completions", shell]);
+        assert!(script.contains(word) && script.contains("seed-throughput"), "{shell}");
+    }
+    let folder = common::Folder::new();
+    text(&["man", "--folder", &folder.path("man1")]);
+    let pages = std::fs::read_dir(folder.path("man1")).unwrap().count();
+    assert_eq!(pages, 11);
+    let output = run(&["man", "nosuch"], b"");
+    assert!(output.status.code() == Some(1) && stderr(&output).contains("there is no command 'nosuch'"));
+}
+
+#[test]
+fn commands_are_explained_without_a_server() {
+    let door = Door::new();
+    let port = door.port();
+    for words in [&["help", "get"][..], &["HELP", "GET"], &["?", "get"]] {
+        let output = run(&[&["cli", "-p", &port], words].concat(), b"");
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains("GET key\n  summary: "), "{text}");
+    }
+    let output = run(&["cli", "-p", &port], b"help @string\nquit\n");
+    assert!(String::from_utf8(output.stdout).unwrap().contains("APPEND key value"));
+    assert!(door.nobody_came());
+}

@@ -11,7 +11,7 @@ use weft_client::{Error, Reply};
 use super::flags::Options;
 use super::link::{Link, Outcome};
 use super::output::Format;
-use super::{could_not_connect, is_connecting, words};
+use super::{could_not_connect, help, is_connecting, words};
 
 /// The command of the command line.
 pub(super) fn command(options: &Options, link: &mut Link, format: &Format) -> Result<ExitCode> {
@@ -20,6 +20,9 @@ pub(super) fn command(options: &Options, link: &mut Link, format: &Format) -> Re
         for arg in &mut args {
             *arg = unquoted(arg)?;
         }
+    }
+    if print_help(&args) {
+        return Ok(ExitCode::SUCCESS);
     }
     if options.stdin {
         args.push(standard_input()?);
@@ -30,6 +33,16 @@ pub(super) fn command(options: &Options, link: &mut Link, format: &Format) -> Re
         *place = standard_input()?;
     }
     repeat(options, link, format, &args)
+}
+
+/// `help` and what is asked of it: no server is needed for the answer.
+fn print_help(args: &[Vec<u8>]) -> bool {
+    let is_help = |name: &Vec<u8>| name.eq_ignore_ascii_case(b"help") || name.as_slice() == b"?";
+    let asked = args.first().is_some_and(is_help);
+    if asked {
+        print!("{}", help::text(&args[1..]));
+    }
+    asked
 }
 
 /// A command as often as asked for.
@@ -75,6 +88,7 @@ pub(super) fn lines(options: &Options, link: &mut Link, format: &Format) -> Resu
         match args.first() {
             None => continue,
             Some(name) if name.eq_ignore_ascii_case(b"quit") || name.eq_ignore_ascii_case(b"exit") => break,
+            Some(_) if print_help(&args) => continue,
             Some(_) => {}
         }
         let outcome = link.run(&args, &mut |push| print(format, push));

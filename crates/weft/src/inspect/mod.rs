@@ -69,7 +69,7 @@ pub(crate) struct Options {
     color: Color,
 
     /// Stand between clients and the server at this address, and show both directions live
-    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["file", "replies", "resp", "respb"])]
+    #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["file", "replies", "resp", "respb"])]
     follow: Option<String>,
 
     /// Where to wait for the clients with `--follow`; port 0 takes a free one, which is printed

@@ -20,6 +20,7 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use weft_client::PORT;
 
 use self::tally::Tally;
 use super::render::Paint;
@@ -71,12 +72,23 @@ impl Shared {
     }
 }
 
+/// An address without a port is that of a server on the usual one.
+fn with_port(server: &str) -> String {
+    let has_port = server.parse::<std::net::SocketAddr>().is_ok()
+        || (server.matches(':').count() == 1 && !server.ends_with(':'));
+    match server.parse::<std::net::Ipv6Addr>() {
+        Ok(address) => format!("[{address}]:{PORT}"),
+        Err(_) if has_port => server.to_string(),
+        Err(_) => format!("{}:{PORT}", server.trim_end_matches(':')),
+    }
+}
+
 /// Runs until a signal.
 pub(super) fn run(server: &str, listen: &str, json: bool, paint: Paint) -> Result<ExitCode> {
     let listener = TcpListener::bind(listen).with_context(|| format!("cannot listen on {listen}"))?;
     let address = listener.local_addr().context("the address that is listened on")?;
     let shared = Arc::new(Shared {
-        server: server.to_string(),
+        server: with_port(server),
         json,
         paint,
         tally: Mutex::new(Tally::default()),
@@ -117,4 +129,25 @@ fn accept(shared: &Arc<Shared>, client: TcpStream, id: u64) {
         relay::run(&for_thread, client, id);
         for_thread.open.fetch_sub(1, Ordering::Relaxed);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_alone_is_a_server_on_the_usual_port() {
+        for (given, whole) in [
+            ("127.0.0.1", "127.0.0.1:6379"),
+            ("127.0.0.1:7000", "127.0.0.1:7000"),
+            ("example.org", "example.org:6379"),
+            ("example.org:", "example.org:6379"),
+            ("example.org:1", "example.org:1"),
+            ("::1", "[::1]:6379"),
+            ("[::1]", "[::1]:6379"),
+            ("[::1]:7000", "[::1]:7000"),
+        ] {
+            assert_eq!(with_port(given), whole);
+        }
+    }
 }

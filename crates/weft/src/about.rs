@@ -1,0 +1,116 @@
+//! What the program says of itself: `weft help`, `weft version`, completions for shells, man pages.
+//!
+//! Owns the words that stand for flags, and the two commands that print. The texts are those of each command's own
+//! module.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use clap_complete::Shell;
+use clap_mangen::Man as Page;
+
+/// Print completions for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weft completions bash > ~/.local/share/bash-completion/completions/weft
+  weft completions fish > ~/.config/fish/completions/weft.fish
+  weft completions zsh > ~/.zfunc/_weft                         (with ~/.zfunc in fpath)")]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+/// Print a man page, or write all of them
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weft man | man -l -
+  weft man bench | man -l -
+  weft man --folder ~/.local/share/man/man1")]
+pub(crate) struct Man {
+    /// The command it is about; without one, `weft` as a whole
+    #[arg(conflicts_with = "folder")]
+    command: Option<String>,
+    /// Write the pages of all commands into this folder
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+}
+
+/// `weft help`, `weft help COMMAND` and `weft version` as the flags that they stand for.
+pub(crate) fn as_flags(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let words: Vec<OsString> = words.collect();
+    let flag = |words: &[&OsString], flag: &str| {
+        words.iter().map(|&word| word.clone()).chain([flag.into()]).collect::<Vec<_>>()
+    };
+    match &words[..] {
+        [weft, word] if word == "help" => flag(&[weft], "--help"),
+        [weft, word, command] if word == "help" && command != "--help" => flag(&[weft, command], "--help"),
+        [weft, word] if word == "version" => flag(&[weft], "--version"),
+        _ => words,
+    }
+}
+
+pub(crate) fn completions(options: &Completions, mut weft: clap::Command) -> Result<ExitCode> {
+    let mut text = Vec::new();
+    clap_complete::generate(options.shell, &mut weft, "weft", &mut text);
+    std::io::stdout().write_all(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn man(options: &Man, weft: clap::Command) -> Result<ExitCode> {
+    // The directives of the server are not clap's: they stand behind its page.
+    let mut weft = weft.mut_subcommand("serve", |serve| serve.after_help(crate::serve::help()));
+    weft.build();
+    if let Some(folder) = &options.folder {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        for command in std::iter::once(&weft).chain(weft.get_subcommands()) {
+            let path = folder.join(format!("{}.1", name(command)));
+            std::fs::write(&path, page(command)?).with_context(|| path.display().to_string())?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let command = match &options.command {
+        None => &weft,
+        Some(name) => match weft.find_subcommand(name) {
+            Some(command) => command,
+            None => bail!("there is no command '{name}'; `weft help` lists them"),
+        },
+    };
+    std::io::stdout().write_all(&page(command)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `weft`, `weft-serve`
+fn name(command: &clap::Command) -> String {
+    command.get_bin_name().unwrap_or("weft").replace(' ', "-")
+}
+
+fn page(command: &clap::Command) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    Page::new(command.clone()).title(name(command)).render(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stand_for_flags() {
+        let of = |line: &str| {
+            let words = as_flags(line.split(' ').map(OsString::from));
+            words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of("weft help"), "weft --help");
+        assert_eq!(of("weft help serve"), "weft serve --help");
+        assert_eq!(of("weft version"), "weft --version");
+        for same in ["weft", "weft cli help", "weft cli version", "weft help a b", "weft bench -t get"] {
+            assert_eq!(of(same), same);
+        }
+    }
+}
