@@ -39,6 +39,11 @@
 
 #![forbid(unsafe_code)]
 
+/// The programs of the guide, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust-client.md")]
+struct Guide;
+
 mod codec;
 mod config;
 mod connection;

@@ -1,8 +1,8 @@
 //! The command blocks of README.md and of the pages under docs/, run as they are written.
 //!
-//! A block marked `sh` is a script that must end with status 0; one marked `console` has commands behind `$ `, each with
-//! what it prints, where `…` stands for anything. A block without a mark is no command. Comments in the page, which a
-//! reader does not see, say the rest, on the line before the block:
+//! A block marked `sh` is a script that must end with status 0; one marked `console` has commands behind `$ `, each
+//! with what it prints, where `…` stands for anything. A block without a mark is no command. Comments in the page,
+//! which a reader does not see, say the rest, on the line before the block:
 //!
 //! - `<!-- not run: REASON -->`
 //! - `<!-- before: COMMANDS -->`: what the block takes for granted, such as a file; as many as it takes
@@ -280,6 +280,16 @@ fn the_go_that_the_readme_names_is_what_the_modules_need() {
     }
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     assert!(readme.contains(&format!("Go 1.{newest} or later")), "README.md: Go 1.{newest}");
+}
+
+#[test]
+fn every_page_stands_in_the_index() {
+    let index = fs::read_to_string(root().join("docs/README.md")).unwrap();
+    for entry in fs::read_dir(root().join("docs")).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        let link = if entry.path().is_dir() { format!("({name}/README.md)") } else { format!("({name})") };
+        assert!(name == "README.md" || index.contains(&link), "docs/README.md does not lead to {name}");
+    }
 }
 
 #[test]

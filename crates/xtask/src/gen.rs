@@ -19,7 +19,7 @@ pub type Generator = fn(&Path, &[Command]) -> Result<String>;
 
 /// Every generated file: its path from the root of the repository, and what makes it.
 pub const GENERATED: &[(&str, Generator)] = &[
-    ("docs/commands.md", |_, commands| Ok(reference::generate(commands))),
+    ("docs/commands.md", reference::generate),
     ("spec/commands.csv", |_, commands| Ok(csv::generate(commands))),
     ("spec/commands-compared.md", |root, _| compared::generate(root)),
     ("crates/protocol/src/table/arguments_gen.rs", |_, commands| Ok(rust_arguments::generate(commands))),
