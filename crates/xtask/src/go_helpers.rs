@@ -26,8 +26,17 @@ import (
 const BY_HAND: [&str; 6] =
     ["SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"];
 
+/// What the client does itself, or could not follow the replies of: no helper has them, and Go's `effects` refuses them.
+const REFUSED: [&str; 7] = ["CLIENT|REPLY", "HELLO", "PSYNC", "QUIT", "REPLCONF", "RESET", "SYNC"];
+
+/// What only a channel of one's own has; XREAD and XREADGROUP are for all, and refused with BLOCK. Go's `effects` has the same
+/// names, and a test compares both.
+const OF_CHANNEL: &str = "ASKING AUTH BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN CLIENT|CACHING CLIENT|CAPA \
+     CLIENT|NO-EVICT CLIENT|NO-TOUCH CLIENT|SETNAME CLIENT|TRACKING DISCARD EXEC MONITOR MULTI READONLY READWRITE \
+     SCRIPT|DEBUG SELECT UNWATCH WAIT WAITAOF WATCH";
+
 /// Methods that `Pipeline` has for itself.
-const OF_PIPELINE: [&str; 2] = ["EXEC", "RESET"];
+const OF_PIPELINE: [&str; 1] = ["EXEC"];
 
 /// What the reply of a command is made into: the converter, its Go type, the commands. All others give the `Value`.
 const RESULTS: [(&str, &str, &str); 8] = [
@@ -35,13 +44,13 @@ const RESULTS: [(&str, &str, &str); 8] = [
         "asNone",
         "None",
         "ACL|DELUSER ACL|LOAD ACL|SAVE ACL|SETUSER ASKING AUTH BF.RESERVE BGREWRITEAOF BGSAVE CLIENT|CAPA \
-         CLIENT|NO-EVICT CLIENT|NO-TOUCH CLIENT|PAUSE CLIENT|REPLY CLIENT|SETINFO CLIENT|SETNAME CLIENT|TRACKING \
+         CLIENT|NO-EVICT CLIENT|NO-TOUCH CLIENT|PAUSE CLIENT|SETINFO CLIENT|SETNAME CLIENT|TRACKING \
          CLIENT|UNPAUSE CLUSTER|ADDSLOTS CLUSTER|ADDSLOTSRANGE CLUSTER|BUMPEPOCH CLUSTER|DELSLOTS \
          CLUSTER|DELSLOTSRANGE CLUSTER|FAILOVER CLUSTER|FLUSHSLOTS CLUSTER|FORGET CLUSTER|MEET CLUSTER|REPLICATE \
          CLUSTER|RESET CLUSTER|SAVECONFIG CLUSTER|SETSLOT CONFIG|RESETSTAT CONFIG|REWRITE CONFIG|SET DISCARD FAILOVER \
          FLUSHALL FLUSHDB FT.CREATE FT.DROPINDEX FUNCTION|DELETE FUNCTION|FLUSH FUNCTION|KILL FUNCTION|RESTORE \
-         HMSET JSON.MSET LSET LTRIM MIGRATE MONITOR MSET MULTI PFMERGE PSETEX QUIT READONLY READWRITE RENAME \
-         REPLICAOF RESET RESTORE SAVE SCRIPT|FLUSH SCRIPT|KILL SELECT SETEX SHUTDOWN SLAVEOF SLOWLOG|RESET SWAPDB \
+         HMSET JSON.MSET LSET LTRIM MIGRATE MONITOR MSET MULTI PFMERGE PSETEX READONLY READWRITE RENAME \
+         REPLICAOF RESTORE SAVE SCRIPT|FLUSH SCRIPT|KILL SELECT SETEX SHUTDOWN SLAVEOF SLOWLOG|RESET SWAPDB \
          UNWATCH WATCH XGROUP|SETID",
     ),
     (
@@ -93,7 +102,8 @@ pub fn generate(commands: &[Command]) -> Result<String> {
         let container = command.container.is_none()
             && commands.iter().any(|each| each.container.as_deref() == Some(&command.name))
             && command.arity == -2;
-        if container || BY_HAND.contains(&command.name.as_str()) && command.container.is_none() {
+        let by_hand = BY_HAND.contains(&command.name.as_str()) && command.container.is_none();
+        if container || by_hand || REFUSED.contains(&command.acl_name().to_uppercase().as_str()) {
             continue;
         }
         let mut helper = Helper::new(command);
@@ -406,6 +416,11 @@ impl<'a> Helper<'a> {
             .find(|(_, _, names)| names.split_whitespace().any(|name| name == acl))
             .map_or(("asValue", "Value"), |(convert, result, _)| (*convert, *result));
         let name = &self.name;
+        let owner = if OF_CHANNEL.split_whitespace().any(|each| each == acl) {
+            "ChannelCommands"
+        } else {
+            "Commands"
+        };
         let mut params = self.params.clone();
         if self.slots > 0 {
             let _ = write!(
@@ -425,20 +440,20 @@ impl<'a> Helper<'a> {
         let summary = &self.command.summary;
         let title = self.command.full_name();
         let (returns, call) = if result == "None" {
-            ("error".to_owned(), "runOK(ctx, c, args)".to_owned())
+            ("error".to_owned(), "runOK(ctx, c.ch, args)".to_owned())
         } else {
-            (format!("({result}, error)"), format!("run(ctx, c, args, {convert})"))
+            (format!("({result}, error)"), format!("run(ctx, c.ch, args, {convert})"))
         };
         let _ = write!(
             text,
-            "\n// {name} sends {title}: {}{}.\nfunc (c Commands) {name}(ctx context.Context{comma}{params}) {returns} {{\n{code}\treturn {call}\n}}\n",
+            "\n// {name} sends {title}: {}{}.\nfunc (c {owner}) {name}(ctx context.Context{comma}{params}) {returns} {{\n{code}\treturn {call}\n}}\n",
             summary[..1].to_lowercase(),
             &summary[1..]
         );
         if !OF_PIPELINE.contains(&self.command.name.as_str()) || self.command.container.is_some() {
             let _ = write!(
                 text,
-                "\n// {name} adds {title}; see [Commands.{name}].\nfunc (p *Pipeline) {name}({params}) *Result[{result}] {{\n{code}\treturn queue(p, args, {convert})\n}}\n"
+                "\n// {name} adds {title}; see [{owner}.{name}].\nfunc (p *Pipeline) {name}({params}) *Result[{result}] {{\n{code}\treturn queue(p, args, {convert})\n}}\n"
             );
         }
     }
@@ -561,7 +576,8 @@ mod tests {
     fn every_name_with_a_result_is_a_command() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let commands = crate::model::load(&root).expect("the table is read");
-        for (_, _, names) in super::RESULTS {
+        let others = [super::OF_CHANNEL.to_owned(), super::REFUSED.join(" ")];
+        for names in super::RESULTS.iter().map(|(_, _, names)| (*names).to_owned()).chain(others) {
             for name in names.split_whitespace() {
                 assert!(commands.iter().any(|each| each.acl_name().to_uppercase() == name), "{name}");
             }

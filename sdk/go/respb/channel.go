@@ -5,6 +5,7 @@ package respb
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -15,25 +16,32 @@ import (
 // Channel is a logical client: it has its own user, database, name, transaction, watched keys, subscriptions and blocking commands. Any
 // number of goroutines may use it; their commands run in the order in which they were sent. A command that blocks holds back only what
 // comes behind it on the same Channel.
+//
+// Its helpers are the methods of [Commands], such as [Commands.Get] and [Commands.Set], and those of [ChannelCommands], which a Conn has not.
 type Channel struct {
 	Commands
+	ChannelCommands
 
 	conn   *Conn
 	opts   ChannelOptions
 	isRoot bool
+	shared bool // by callers who do not know of each other: what would change or hold it up is refused
 
 	lane atomic.Pointer[lane] // nil: to be opened
+	tx   atomic.Pointer[lane] // where WATCH or MULTI is in effect
 
 	opening chan struct{} // has room for who opens: one at a time
 	closed  atomic.Bool
-	watched sync.Mutex // guards subs and cache
-	subs    *Subscription
-	cache   *Cache
+	watched sync.Mutex // guards what follows, and DB, user, name and tracking among opts
+
+	settings [][]string // commands that are done again after a break
+	subs     *Subscription
+	cache    *Cache
 }
 
 func newChannel(c *Conn, opts ChannelOptions) *Channel {
 	ch := &Channel{conn: c, opts: opts, opening: make(chan struct{}, 1)}
-	ch.Commands.ch = ch
+	ch.Commands.ch, ch.ChannelCommands.ch = ch, ch
 	return ch
 }
 
@@ -102,25 +110,31 @@ func (ch *Channel) open(ctx context.Context, attempts int) (*lane, error) {
 
 // setUp sends what makes a new lane the channel.
 func (ch *Channel) setUp(ctx context.Context, la *lane) error {
-	p := &Pipeline{ch: ch}
+	p := &Pipeline{ch: ch, own: true}
+	ch.watched.Lock()
+	opts, settings := ch.opts, slices.Clone(ch.settings)
+	ch.watched.Unlock()
 	own := la.link.binary && !ch.isRoot // HELLO has said the rest
-	if own && (ch.opts.Username != "" || ch.opts.Password != "") {
-		user := ch.opts.Username
+	if own && (opts.Username != "" || opts.Password != "") {
+		user := opts.Username
 		if user == "" {
 			user = "default"
 		}
-		p.Do("AUTH", user, ch.opts.Password)
+		p.Do("AUTH", user, opts.Password)
 	}
-	if ch.opts.DB != 0 {
-		p.Do("SELECT", string(frame.AppendInt(nil, int64(ch.opts.DB))))
+	if opts.DB != 0 {
+		p.Do("SELECT", string(frame.AppendInt(nil, int64(opts.DB))))
 	}
-	if ch.opts.Name != "" {
-		p.Do("CLIENT", "SETNAME", ch.opts.Name)
+	if opts.Name != "" {
+		p.Do("CLIENT", "SETNAME", opts.Name)
 	}
-	if ch.opts.Tracking != nil {
-		p.Do(append([]string{"CLIENT", "TRACKING", "ON"}, ch.opts.Tracking...)...)
+	if opts.Tracking != nil {
+		p.Do(append([]string{"CLIENT", "TRACKING", "ON"}, opts.Tracking...)...)
 	}
-	if ch.opts.OnPush != nil || ch.opts.Tracking != nil {
+	for _, words := range settings {
+		p.Do(words...)
+	}
+	if opts.OnPush != nil || opts.Tracking != nil {
 		la.pin()
 	}
 	if p.Len() > 0 {
@@ -250,12 +264,27 @@ func exchange[T string | []byte](ctx context.Context, ch *Channel, args []T) (*c
 		if err != nil {
 			return nil, err
 		}
+		effect := effectNone
+		if len(args) > 0 {
+			effect = effectOf(args)
+		}
+		if effect != effectNone {
+			if err := allow(ch, la, effect, args, false); err != nil {
+				return nil, err
+			}
+		}
+		if !ch.keepsTx(la) {
+			return nil, ErrStateLost
+		}
 		c := newCall()
 		err, sent := exchangeOn(ctx, la, c, args)
 		if err == nil {
+			if effect != effectNone {
+				note(ch, la, effect, args, &c.one[0])
+			}
 			return c, nil
 		}
-		if !ch.again(err, sent, attempt) || sent && !readsOnly(args) {
+		if ch.losesTx(la, err) || !ch.again(err, sent, attempt) || sent && !readsOnly(args) {
 			return nil, err
 		}
 		ch.lane.CompareAndSwap(la, nil)

@@ -19,7 +19,7 @@ func AclCatCategory(category string) AclCatOption {
 func (c Commands) AclCat(ctx context.Context, options ...AclCatOption) ([]string, error) {
 	args := []string{"ACL", "CAT"}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // AclCat adds ACL CAT; see [Commands.AclCat].
@@ -33,7 +33,7 @@ func (p *Pipeline) AclCat(options ...AclCatOption) *Result[[]string] {
 func (c Commands) AclDeluser(ctx context.Context, username ...string) error {
 	args := []string{"ACL", "DELUSER"}
 	args = append(args, username...)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // AclDeluser adds ACL DELUSER; see [Commands.AclDeluser].
@@ -47,7 +47,7 @@ func (p *Pipeline) AclDeluser(username ...string) *Result[None] {
 func (c Commands) AclDryrun(ctx context.Context, username string, command string, arg ...string) (Value, error) {
 	args := []string{"ACL", "DRYRUN", username, command}
 	args = append(args, arg...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // AclDryrun adds ACL DRYRUN; see [Commands.AclDryrun].
@@ -70,7 +70,7 @@ func AclGenpassBits(bits int64) AclGenpassOption {
 func (c Commands) AclGenpass(ctx context.Context, options ...AclGenpassOption) (string, error) {
 	args := []string{"ACL", "GENPASS"}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // AclGenpass adds ACL GENPASS; see [Commands.AclGenpass].
@@ -83,7 +83,7 @@ func (p *Pipeline) AclGenpass(options ...AclGenpassOption) *Result[string] {
 // AclGetuser sends ACL GETUSER: get the rules of a user.
 func (c Commands) AclGetuser(ctx context.Context, username string) (Value, error) {
 	args := []string{"ACL", "GETUSER", username}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // AclGetuser adds ACL GETUSER; see [Commands.AclGetuser].
@@ -95,7 +95,7 @@ func (p *Pipeline) AclGetuser(username string) *Result[Value] {
 // AclHelp sends ACL HELP: list the subcommands of ACL.
 func (c Commands) AclHelp(ctx context.Context) (Value, error) {
 	args := []string{"ACL", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // AclHelp adds ACL HELP; see [Commands.AclHelp].
@@ -107,7 +107,7 @@ func (p *Pipeline) AclHelp() *Result[Value] {
 // AclList sends ACL LIST: list all users with their rules, in the form of the ACL file.
 func (c Commands) AclList(ctx context.Context) ([]string, error) {
 	args := []string{"ACL", "LIST"}
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // AclList adds ACL LIST; see [Commands.AclList].
@@ -119,7 +119,7 @@ func (p *Pipeline) AclList() *Result[[]string] {
 // AclLoad sends ACL LOAD: read the users from the ACL file again.
 func (c Commands) AclLoad(ctx context.Context) error {
 	args := []string{"ACL", "LOAD"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // AclLoad adds ACL LOAD; see [Commands.AclLoad].
@@ -147,7 +147,7 @@ func AclLogReset() AclLogOption {
 func (c Commands) AclLog(ctx context.Context, options ...AclLogOption) (Value, error) {
 	args := []string{"ACL", "LOG"}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // AclLog adds ACL LOG; see [Commands.AclLog].
@@ -160,7 +160,7 @@ func (p *Pipeline) AclLog(options ...AclLogOption) *Result[Value] {
 // AclSave sends ACL SAVE: write the users to the ACL file.
 func (c Commands) AclSave(ctx context.Context) error {
 	args := []string{"ACL", "SAVE"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // AclSave adds ACL SAVE; see [Commands.AclSave].
@@ -173,7 +173,7 @@ func (p *Pipeline) AclSave() *Result[None] {
 func (c Commands) AclSetuser(ctx context.Context, username string, rule ...string) error {
 	args := []string{"ACL", "SETUSER", username}
 	args = append(args, rule...)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // AclSetuser adds ACL SETUSER; see [Commands.AclSetuser].
@@ -186,7 +186,7 @@ func (p *Pipeline) AclSetuser(username string, rule ...string) *Result[None] {
 // AclUsers sends ACL USERS: list the names of all users.
 func (c Commands) AclUsers(ctx context.Context) ([]string, error) {
 	args := []string{"ACL", "USERS"}
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // AclUsers adds ACL USERS; see [Commands.AclUsers].
@@ -198,7 +198,7 @@ func (p *Pipeline) AclUsers() *Result[[]string] {
 // AclWhoami sends ACL WHOAMI: get the name of the connection's user.
 func (c Commands) AclWhoami(ctx context.Context) (string, error) {
 	args := []string{"ACL", "WHOAMI"}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // AclWhoami adds ACL WHOAMI; see [Commands.AclWhoami].
@@ -210,7 +210,7 @@ func (p *Pipeline) AclWhoami() *Result[string] {
 // Append sends APPEND: add bytes to the end of a string, creating it when missing.
 func (c Commands) Append(ctx context.Context, key string, value string) (int64, error) {
 	args := []string{"APPEND", key, value}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Append adds APPEND; see [Commands.Append].
@@ -220,12 +220,12 @@ func (p *Pipeline) Append(key string, value string) *Result[int64] {
 }
 
 // Asking sends ASKING: let the next command use a slot that is being imported.
-func (c Commands) Asking(ctx context.Context) error {
+func (c ChannelCommands) Asking(ctx context.Context) error {
 	args := []string{"ASKING"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// Asking adds ASKING; see [Commands.Asking].
+// Asking adds ASKING; see [ChannelCommands.Asking].
 func (p *Pipeline) Asking() *Result[None] {
 	args := []string{"ASKING"}
 	return queue(p, args, asNone)
@@ -241,14 +241,14 @@ func AuthUsername(username string) AuthOption {
 }
 
 // Auth sends AUTH: log in as a user.
-func (c Commands) Auth(ctx context.Context, password string, options ...AuthOption) error {
+func (c ChannelCommands) Auth(ctx context.Context, password string, options ...AuthOption) error {
 	args := []string{"AUTH"}
 	args = appendOptions(args, 0, options)
 	args = append(args, password)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// Auth adds AUTH; see [Commands.Auth].
+// Auth adds AUTH; see [ChannelCommands.Auth].
 func (p *Pipeline) Auth(password string, options ...AuthOption) *Result[None] {
 	args := []string{"AUTH"}
 	args = appendOptions(args, 0, options)
@@ -259,7 +259,7 @@ func (p *Pipeline) Auth(password string, options ...AuthOption) *Result[None] {
 // BfAdd sends BF.ADD: add an item to a Bloom filter, creating it when missing.
 func (c Commands) BfAdd(ctx context.Context, key string, item string) (bool, error) {
 	args := []string{"BF.ADD", key, item}
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // BfAdd adds BF.ADD; see [Commands.BfAdd].
@@ -271,7 +271,7 @@ func (p *Pipeline) BfAdd(key string, item string) *Result[bool] {
 // BfCard sends BF.CARD: count the items that were added to a Bloom filter.
 func (c Commands) BfCard(ctx context.Context, key string) (int64, error) {
 	args := []string{"BF.CARD", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // BfCard adds BF.CARD; see [Commands.BfCard].
@@ -283,7 +283,7 @@ func (p *Pipeline) BfCard(key string) *Result[int64] {
 // BfExists sends BF.EXISTS: tell whether an item may be in a Bloom filter.
 func (c Commands) BfExists(ctx context.Context, key string, item string) (bool, error) {
 	args := []string{"BF.EXISTS", key, item}
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // BfExists adds BF.EXISTS; see [Commands.BfExists].
@@ -347,7 +347,7 @@ func BfInfoMaxscaledcapacity() BfInfoOption {
 func (c Commands) BfInfo(ctx context.Context, key string, options ...BfInfoOption) (Value, error) {
 	args := []string{"BF.INFO", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // BfInfo adds BF.INFO; see [Commands.BfInfo].
@@ -427,7 +427,7 @@ func (c Commands) BfInsert(ctx context.Context, key string, options ...BfInsertO
 	args = appendOptions(args, 6, options)
 	args = appendOptions(args, 7, options)
 	args = appendOptions(args, 8, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // BfInsert adds BF.INSERT; see [Commands.BfInsert].
@@ -448,7 +448,7 @@ func (p *Pipeline) BfInsert(key string, options ...BfInsertOption) *Result[Value
 // BfLoad sends BF.LOAD: create a Bloom filter from a dump; used when the append-only file is replayed.
 func (c Commands) BfLoad(ctx context.Context, key string, dump string) (Value, error) {
 	args := []string{"BF.LOAD", key, dump}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // BfLoad adds BF.LOAD; see [Commands.BfLoad].
@@ -461,7 +461,7 @@ func (p *Pipeline) BfLoad(key string, dump string) *Result[Value] {
 func (c Commands) BfMadd(ctx context.Context, key string, item ...string) (Value, error) {
 	args := []string{"BF.MADD", key}
 	args = append(args, item...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // BfMadd adds BF.MADD; see [Commands.BfMadd].
@@ -475,7 +475,7 @@ func (p *Pipeline) BfMadd(key string, item ...string) *Result[Value] {
 func (c Commands) BfMexists(ctx context.Context, key string, item ...string) (Value, error) {
 	args := []string{"BF.MEXISTS", key}
 	args = append(args, item...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // BfMexists adds BF.MEXISTS; see [Commands.BfMexists].
@@ -504,7 +504,7 @@ func BfReserveNonscaling() BfReserveOption {
 func (c Commands) BfReserve(ctx context.Context, key string, errorRate float64, capacity int64, options ...BfReserveOption) error {
 	args := []string{"BF.RESERVE", key, ftoa(errorRate), itoa(capacity)}
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // BfReserve adds BF.RESERVE; see [Commands.BfReserve].
@@ -517,7 +517,7 @@ func (p *Pipeline) BfReserve(key string, errorRate float64, capacity int64, opti
 // Bgrewriteaof sends BGREWRITEAOF: write the append-only file anew in the background.
 func (c Commands) Bgrewriteaof(ctx context.Context) error {
 	args := []string{"BGREWRITEAOF"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Bgrewriteaof adds BGREWRITEAOF; see [Commands.Bgrewriteaof].
@@ -545,7 +545,7 @@ func BgsaveCancel() BgsaveOption {
 func (c Commands) Bgsave(ctx context.Context, options ...BgsaveOption) error {
 	args := []string{"BGSAVE"}
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Bgsave adds BGSAVE; see [Commands.Bgsave].
@@ -569,7 +569,7 @@ func BitcountRange(start int64, more ...string) BitcountOption {
 func (c Commands) Bitcount(ctx context.Context, key string, options ...BitcountOption) (int64, error) {
 	args := []string{"BITCOUNT", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Bitcount adds BITCOUNT; see [Commands.Bitcount].
@@ -583,7 +583,7 @@ func (p *Pipeline) Bitcount(key string, options ...BitcountOption) *Result[int64
 func (c Commands) Bitfield(ctx context.Context, key string, operation ...string) (Value, error) {
 	args := []string{"BITFIELD", key}
 	args = append(args, operation...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Bitfield adds BITFIELD; see [Commands.Bitfield].
@@ -607,7 +607,7 @@ func BitfieldRoGet(getBlock ...string) BitfieldRoOption {
 func (c Commands) BitfieldRo(ctx context.Context, key string, options ...BitfieldRoOption) (Value, error) {
 	args := []string{"BITFIELD_RO", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // BitfieldRo adds BITFIELD_RO; see [Commands.BitfieldRo].
@@ -636,7 +636,7 @@ const BitopOperationNot BitopOperation = "NOT"
 func (c Commands) Bitop(ctx context.Context, operation BitopOperation, destkey string, key ...string) (int64, error) {
 	args := []string{"BITOP", string(operation), destkey}
 	args = append(args, key...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Bitop adds BITOP; see [Commands.Bitop].
@@ -660,7 +660,7 @@ func BitposRange(start int64, more ...string) BitposOption {
 func (c Commands) Bitpos(ctx context.Context, key string, bit int64, options ...BitposOption) (int64, error) {
 	args := []string{"BITPOS", key, itoa(bit)}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Bitpos adds BITPOS; see [Commands.Bitpos].
@@ -689,12 +689,12 @@ const BlmoveWheretoLeft BlmoveWhereto = "LEFT"
 const BlmoveWheretoRight BlmoveWhereto = "RIGHT"
 
 // Blmove sends BLMOVE: move an element from an end of one list to an end of another, waiting for it if need be.
-func (c Commands) Blmove(ctx context.Context, source string, destination string, wherefrom BlmoveWherefrom, whereto BlmoveWhereto, timeout float64) (string, error) {
+func (c ChannelCommands) Blmove(ctx context.Context, source string, destination string, wherefrom BlmoveWherefrom, whereto BlmoveWhereto, timeout float64) (string, error) {
 	args := []string{"BLMOVE", source, destination, string(wherefrom), string(whereto), ftoa(timeout)}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
-// Blmove adds BLMOVE; see [Commands.Blmove].
+// Blmove adds BLMOVE; see [ChannelCommands.Blmove].
 func (p *Pipeline) Blmove(source string, destination string, wherefrom BlmoveWherefrom, whereto BlmoveWhereto, timeout float64) *Result[string] {
 	args := []string{"BLMOVE", source, destination, string(wherefrom), string(whereto), ftoa(timeout)}
 	return queue(p, args, asString)
@@ -719,16 +719,16 @@ func BlmpopCount(count int64) BlmpopOption {
 }
 
 // Blmpop sends BLMPOP: remove and return elements from the first list that has any, waiting for them if need be.
-func (c Commands) Blmpop(ctx context.Context, timeout float64, key []string, where BlmpopWhere, options ...BlmpopOption) (Value, error) {
+func (c ChannelCommands) Blmpop(ctx context.Context, timeout float64, key []string, where BlmpopWhere, options ...BlmpopOption) (Value, error) {
 	args := []string{"BLMPOP", ftoa(timeout)}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, string(where))
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
-// Blmpop adds BLMPOP; see [Commands.Blmpop].
+// Blmpop adds BLMPOP; see [ChannelCommands.Blmpop].
 func (p *Pipeline) Blmpop(timeout float64, key []string, where BlmpopWhere, options ...BlmpopOption) *Result[Value] {
 	args := []string{"BLMPOP", ftoa(timeout)}
 	args = append(args, itoa(int64(len(key))))
@@ -739,14 +739,14 @@ func (p *Pipeline) Blmpop(timeout float64, key []string, where BlmpopWhere, opti
 }
 
 // Blpop sends BLPOP: remove and return the head of the first list that has one, waiting for it if need be.
-func (c Commands) Blpop(ctx context.Context, key []string, timeout float64) ([]string, error) {
+func (c ChannelCommands) Blpop(ctx context.Context, key []string, timeout float64) ([]string, error) {
 	args := []string{"BLPOP"}
 	args = append(args, key...)
 	args = append(args, ftoa(timeout))
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
-// Blpop adds BLPOP; see [Commands.Blpop].
+// Blpop adds BLPOP; see [ChannelCommands.Blpop].
 func (p *Pipeline) Blpop(key []string, timeout float64) *Result[[]string] {
 	args := []string{"BLPOP"}
 	args = append(args, key...)
@@ -755,14 +755,14 @@ func (p *Pipeline) Blpop(key []string, timeout float64) *Result[[]string] {
 }
 
 // Brpop sends BRPOP: remove and return the tail of the first list that has one, waiting for it if need be.
-func (c Commands) Brpop(ctx context.Context, key []string, timeout float64) ([]string, error) {
+func (c ChannelCommands) Brpop(ctx context.Context, key []string, timeout float64) ([]string, error) {
 	args := []string{"BRPOP"}
 	args = append(args, key...)
 	args = append(args, ftoa(timeout))
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
-// Brpop adds BRPOP; see [Commands.Brpop].
+// Brpop adds BRPOP; see [ChannelCommands.Brpop].
 func (p *Pipeline) Brpop(key []string, timeout float64) *Result[[]string] {
 	args := []string{"BRPOP"}
 	args = append(args, key...)
@@ -771,12 +771,12 @@ func (p *Pipeline) Brpop(key []string, timeout float64) *Result[[]string] {
 }
 
 // Brpoplpush sends BRPOPLPUSH: move the tail of one list to the head of another, waiting for an element if need be.
-func (c Commands) Brpoplpush(ctx context.Context, source string, destination string, timeout float64) (string, error) {
+func (c ChannelCommands) Brpoplpush(ctx context.Context, source string, destination string, timeout float64) (string, error) {
 	args := []string{"BRPOPLPUSH", source, destination, ftoa(timeout)}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
-// Brpoplpush adds BRPOPLPUSH; see [Commands.Brpoplpush].
+// Brpoplpush adds BRPOPLPUSH; see [ChannelCommands.Brpoplpush].
 func (p *Pipeline) Brpoplpush(source string, destination string, timeout float64) *Result[string] {
 	args := []string{"BRPOPLPUSH", source, destination, ftoa(timeout)}
 	return queue(p, args, asString)
@@ -801,16 +801,16 @@ func BzmpopCount(count int64) BzmpopOption {
 }
 
 // Bzmpop sends BZMPOP: remove and return lowest or highest members of the first sorted set that has any, waiting if need be.
-func (c Commands) Bzmpop(ctx context.Context, timeout float64, key []string, where BzmpopWhere, options ...BzmpopOption) (Value, error) {
+func (c ChannelCommands) Bzmpop(ctx context.Context, timeout float64, key []string, where BzmpopWhere, options ...BzmpopOption) (Value, error) {
 	args := []string{"BZMPOP", ftoa(timeout)}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, string(where))
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
-// Bzmpop adds BZMPOP; see [Commands.Bzmpop].
+// Bzmpop adds BZMPOP; see [ChannelCommands.Bzmpop].
 func (p *Pipeline) Bzmpop(timeout float64, key []string, where BzmpopWhere, options ...BzmpopOption) *Result[Value] {
 	args := []string{"BZMPOP", ftoa(timeout)}
 	args = append(args, itoa(int64(len(key))))
@@ -821,14 +821,14 @@ func (p *Pipeline) Bzmpop(timeout float64, key []string, where BzmpopWhere, opti
 }
 
 // Bzpopmax sends BZPOPMAX: remove and return the highest-scored member of the first sorted set that has one, waiting if need be.
-func (c Commands) Bzpopmax(ctx context.Context, key []string, timeout float64) (Value, error) {
+func (c ChannelCommands) Bzpopmax(ctx context.Context, key []string, timeout float64) (Value, error) {
 	args := []string{"BZPOPMAX"}
 	args = append(args, key...)
 	args = append(args, ftoa(timeout))
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
-// Bzpopmax adds BZPOPMAX; see [Commands.Bzpopmax].
+// Bzpopmax adds BZPOPMAX; see [ChannelCommands.Bzpopmax].
 func (p *Pipeline) Bzpopmax(key []string, timeout float64) *Result[Value] {
 	args := []string{"BZPOPMAX"}
 	args = append(args, key...)
@@ -837,14 +837,14 @@ func (p *Pipeline) Bzpopmax(key []string, timeout float64) *Result[Value] {
 }
 
 // Bzpopmin sends BZPOPMIN: remove and return the lowest-scored member of the first sorted set that has one, waiting if need be.
-func (c Commands) Bzpopmin(ctx context.Context, key []string, timeout float64) (Value, error) {
+func (c ChannelCommands) Bzpopmin(ctx context.Context, key []string, timeout float64) (Value, error) {
 	args := []string{"BZPOPMIN"}
 	args = append(args, key...)
 	args = append(args, ftoa(timeout))
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
-// Bzpopmin adds BZPOPMIN; see [Commands.Bzpopmin].
+// Bzpopmin adds BZPOPMIN; see [ChannelCommands.Bzpopmin].
 func (p *Pipeline) Bzpopmin(key []string, timeout float64) *Result[Value] {
 	args := []string{"BZPOPMIN"}
 	args = append(args, key...)
@@ -862,25 +862,25 @@ const ClientCachingModeYes ClientCachingMode = "YES"
 const ClientCachingModeNo ClientCachingMode = "NO"
 
 // ClientCaching sends CLIENT CACHING: track, or do not track, the keys of the next command in opt-in or opt-out mode.
-func (c Commands) ClientCaching(ctx context.Context, mode ClientCachingMode) (Value, error) {
+func (c ChannelCommands) ClientCaching(ctx context.Context, mode ClientCachingMode) (Value, error) {
 	args := []string{"CLIENT", "CACHING", string(mode)}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
-// ClientCaching adds CLIENT CACHING; see [Commands.ClientCaching].
+// ClientCaching adds CLIENT CACHING; see [ChannelCommands.ClientCaching].
 func (p *Pipeline) ClientCaching(mode ClientCachingMode) *Result[Value] {
 	args := []string{"CLIENT", "CACHING", string(mode)}
 	return queue(p, args, asValue)
 }
 
 // ClientCapa sends CLIENT CAPA: tell the server what this client is capable of.
-func (c Commands) ClientCapa(ctx context.Context, capability ...string) error {
+func (c ChannelCommands) ClientCapa(ctx context.Context, capability ...string) error {
 	args := []string{"CLIENT", "CAPA"}
 	args = append(args, capability...)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// ClientCapa adds CLIENT CAPA; see [Commands.ClientCapa].
+// ClientCapa adds CLIENT CAPA; see [ChannelCommands.ClientCapa].
 func (p *Pipeline) ClientCapa(capability ...string) *Result[None] {
 	args := []string{"CLIENT", "CAPA"}
 	args = append(args, capability...)
@@ -890,7 +890,7 @@ func (p *Pipeline) ClientCapa(capability ...string) *Result[None] {
 // ClientGetname sends CLIENT GETNAME: get the connection's name.
 func (c Commands) ClientGetname(ctx context.Context) (string, error) {
 	args := []string{"CLIENT", "GETNAME"}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // ClientGetname adds CLIENT GETNAME; see [Commands.ClientGetname].
@@ -902,7 +902,7 @@ func (p *Pipeline) ClientGetname() *Result[string] {
 // ClientGetredir sends CLIENT GETREDIR: get the ID of the client that receives this connection's invalidations.
 func (c Commands) ClientGetredir(ctx context.Context) (int64, error) {
 	args := []string{"CLIENT", "GETREDIR"}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // ClientGetredir adds CLIENT GETREDIR; see [Commands.ClientGetredir].
@@ -914,7 +914,7 @@ func (p *Pipeline) ClientGetredir() *Result[int64] {
 // ClientHelp sends CLIENT HELP: list the subcommands of CLIENT.
 func (c Commands) ClientHelp(ctx context.Context) (Value, error) {
 	args := []string{"CLIENT", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClientHelp adds CLIENT HELP; see [Commands.ClientHelp].
@@ -926,7 +926,7 @@ func (p *Pipeline) ClientHelp() *Result[Value] {
 // ClientId sends CLIENT ID: get the connection's ID.
 func (c Commands) ClientId(ctx context.Context) (int64, error) {
 	args := []string{"CLIENT", "ID"}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // ClientId adds CLIENT ID; see [Commands.ClientId].
@@ -947,7 +947,7 @@ const ClientImportSourceEnabledOff ClientImportSourceEnabled = "OFF"
 // ClientImportSource sends CLIENT IMPORT-SOURCE: mark the connection as the source of an import, for a server in import mode.
 func (c Commands) ClientImportSource(ctx context.Context, enabled ClientImportSourceEnabled) (Value, error) {
 	args := []string{"CLIENT", "IMPORT-SOURCE", string(enabled)}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClientImportSource adds CLIENT IMPORT-SOURCE; see [Commands.ClientImportSource].
@@ -959,7 +959,7 @@ func (p *Pipeline) ClientImportSource(enabled ClientImportSourceEnabled) *Result
 // ClientInfo sends CLIENT INFO: describe this connection.
 func (c Commands) ClientInfo(ctx context.Context) (string, error) {
 	args := []string{"CLIENT", "INFO"}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // ClientInfo adds CLIENT INFO; see [Commands.ClientInfo].
@@ -972,7 +972,7 @@ func (p *Pipeline) ClientInfo() *Result[string] {
 func (c Commands) ClientKill(ctx context.Context, filter ...string) (Value, error) {
 	args := []string{"CLIENT", "KILL"}
 	args = append(args, filter...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClientKill adds CLIENT KILL; see [Commands.ClientKill].
@@ -1225,7 +1225,7 @@ func (c Commands) ClientList(ctx context.Context, options ...ClientListOption) (
 	args = appendOptions(args, 24, options)
 	args = appendOptions(args, 25, options)
 	args = appendOptions(args, 26, options)
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // ClientList adds CLIENT LIST; see [Commands.ClientList].
@@ -1271,12 +1271,12 @@ const ClientNoEvictEnabledOn ClientNoEvictEnabled = "ON"
 const ClientNoEvictEnabledOff ClientNoEvictEnabled = "OFF"
 
 // ClientNoEvict sends CLIENT NO-EVICT: exempt the connection from being closed when client memory runs out.
-func (c Commands) ClientNoEvict(ctx context.Context, enabled ClientNoEvictEnabled) error {
+func (c ChannelCommands) ClientNoEvict(ctx context.Context, enabled ClientNoEvictEnabled) error {
 	args := []string{"CLIENT", "NO-EVICT", string(enabled)}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// ClientNoEvict adds CLIENT NO-EVICT; see [Commands.ClientNoEvict].
+// ClientNoEvict adds CLIENT NO-EVICT; see [ChannelCommands.ClientNoEvict].
 func (p *Pipeline) ClientNoEvict(enabled ClientNoEvictEnabled) *Result[None] {
 	args := []string{"CLIENT", "NO-EVICT", string(enabled)}
 	return queue(p, args, asNone)
@@ -1292,12 +1292,12 @@ const ClientNoTouchEnabledOn ClientNoTouchEnabled = "ON"
 const ClientNoTouchEnabledOff ClientNoTouchEnabled = "OFF"
 
 // ClientNoTouch sends CLIENT NO-TOUCH: keep the connection's commands from refreshing the keys they access.
-func (c Commands) ClientNoTouch(ctx context.Context, enabled ClientNoTouchEnabled) error {
+func (c ChannelCommands) ClientNoTouch(ctx context.Context, enabled ClientNoTouchEnabled) error {
 	args := []string{"CLIENT", "NO-TOUCH", string(enabled)}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// ClientNoTouch adds CLIENT NO-TOUCH; see [Commands.ClientNoTouch].
+// ClientNoTouch adds CLIENT NO-TOUCH; see [ChannelCommands.ClientNoTouch].
 func (p *Pipeline) ClientNoTouch(enabled ClientNoTouchEnabled) *Result[None] {
 	args := []string{"CLIENT", "NO-TOUCH", string(enabled)}
 	return queue(p, args, asNone)
@@ -1322,7 +1322,7 @@ func ClientPauseAll() ClientPauseOption {
 func (c Commands) ClientPause(ctx context.Context, timeout int64, options ...ClientPauseOption) error {
 	args := []string{"CLIENT", "PAUSE", itoa(timeout)}
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClientPause adds CLIENT PAUSE; see [Commands.ClientPause].
@@ -1332,35 +1332,11 @@ func (p *Pipeline) ClientPause(timeout int64, options ...ClientPauseOption) *Res
 	return queue(p, args, asNone)
 }
 
-// ClientReplyAction is action of CLIENT REPLY: ON, OFF, SKIP.
-type ClientReplyAction string
-
-// ClientReplyActionOn is ON.
-const ClientReplyActionOn ClientReplyAction = "ON"
-
-// ClientReplyActionOff is OFF.
-const ClientReplyActionOff ClientReplyAction = "OFF"
-
-// ClientReplyActionSkip is SKIP.
-const ClientReplyActionSkip ClientReplyAction = "SKIP"
-
-// ClientReply sends CLIENT REPLY: turn the replies to this connection on or off.
-func (c Commands) ClientReply(ctx context.Context, action ClientReplyAction) error {
-	args := []string{"CLIENT", "REPLY", string(action)}
-	return runOK(ctx, c, args)
-}
-
-// ClientReply adds CLIENT REPLY; see [Commands.ClientReply].
-func (p *Pipeline) ClientReply(action ClientReplyAction) *Result[None] {
-	args := []string{"CLIENT", "REPLY", string(action)}
-	return queue(p, args, asNone)
-}
-
 // ClientSetinfo sends CLIENT SETINFO: tell the server the name or the version of the client library.
 func (c Commands) ClientSetinfo(ctx context.Context, attr ...string) error {
 	args := []string{"CLIENT", "SETINFO"}
 	args = append(args, attr...)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClientSetinfo adds CLIENT SETINFO; see [Commands.ClientSetinfo].
@@ -1371,12 +1347,12 @@ func (p *Pipeline) ClientSetinfo(attr ...string) *Result[None] {
 }
 
 // ClientSetname sends CLIENT SETNAME: name the connection.
-func (c Commands) ClientSetname(ctx context.Context, connectionName string) error {
+func (c ChannelCommands) ClientSetname(ctx context.Context, connectionName string) error {
 	args := []string{"CLIENT", "SETNAME", connectionName}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// ClientSetname adds CLIENT SETNAME; see [Commands.ClientSetname].
+// ClientSetname adds CLIENT SETNAME; see [ChannelCommands.ClientSetname].
 func (p *Pipeline) ClientSetname(connectionName string) *Result[None] {
 	args := []string{"CLIENT", "SETNAME", connectionName}
 	return queue(p, args, asNone)
@@ -1434,7 +1410,7 @@ func ClientTrackingNoloop() ClientTrackingOption {
 }
 
 // ClientTracking sends CLIENT TRACKING: turn invalidations for keys that this client caches on or off.
-func (c Commands) ClientTracking(ctx context.Context, status ClientTrackingStatus, options ...ClientTrackingOption) error {
+func (c ChannelCommands) ClientTracking(ctx context.Context, status ClientTrackingStatus, options ...ClientTrackingOption) error {
 	args := []string{"CLIENT", "TRACKING", string(status)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -1442,10 +1418,10 @@ func (c Commands) ClientTracking(ctx context.Context, status ClientTrackingStatu
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// ClientTracking adds CLIENT TRACKING; see [Commands.ClientTracking].
+// ClientTracking adds CLIENT TRACKING; see [ChannelCommands.ClientTracking].
 func (p *Pipeline) ClientTracking(status ClientTrackingStatus, options ...ClientTrackingOption) *Result[None] {
 	args := []string{"CLIENT", "TRACKING", string(status)}
 	args = appendOptions(args, 0, options)
@@ -1460,7 +1436,7 @@ func (p *Pipeline) ClientTracking(status ClientTrackingStatus, options ...Client
 // ClientTrackinginfo sends CLIENT TRACKINGINFO: describe how the connection tracks keys.
 func (c Commands) ClientTrackinginfo(ctx context.Context) (Value, error) {
 	args := []string{"CLIENT", "TRACKINGINFO"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClientTrackinginfo adds CLIENT TRACKINGINFO; see [Commands.ClientTrackinginfo].
@@ -1488,7 +1464,7 @@ func ClientUnblockError() ClientUnblockOption {
 func (c Commands) ClientUnblock(ctx context.Context, clientId int64, options ...ClientUnblockOption) (int64, error) {
 	args := []string{"CLIENT", "UNBLOCK", itoa(clientId)}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // ClientUnblock adds CLIENT UNBLOCK; see [Commands.ClientUnblock].
@@ -1501,7 +1477,7 @@ func (p *Pipeline) ClientUnblock(clientId int64, options ...ClientUnblockOption)
 // ClientUnpause sends CLIENT UNPAUSE: end CLIENT PAUSE before its time.
 func (c Commands) ClientUnpause(ctx context.Context) error {
 	args := []string{"CLIENT", "UNPAUSE"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClientUnpause adds CLIENT UNPAUSE; see [Commands.ClientUnpause].
@@ -1516,7 +1492,7 @@ func (c Commands) ClusterAddslots(ctx context.Context, slot ...int64) error {
 	for _, each := range slot {
 		args = append(args, itoa(each))
 	}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterAddslots adds CLUSTER ADDSLOTS; see [Commands.ClusterAddslots].
@@ -1540,7 +1516,7 @@ func (c Commands) ClusterAddslotsrange(ctx context.Context, rangeArg ...ClusterA
 	for _, each := range rangeArg {
 		args = append(args, itoa(each.StartSlot), itoa(each.EndSlot))
 	}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterAddslotsrange adds CLUSTER ADDSLOTSRANGE; see [Commands.ClusterAddslotsrange].
@@ -1555,7 +1531,7 @@ func (p *Pipeline) ClusterAddslotsrange(rangeArg ...ClusterAddslotsrangeRange) *
 // ClusterBumpepoch sends CLUSTER BUMPEPOCH: raise the configuration epoch.
 func (c Commands) ClusterBumpepoch(ctx context.Context) error {
 	args := []string{"CLUSTER", "BUMPEPOCH"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterBumpepoch adds CLUSTER BUMPEPOCH; see [Commands.ClusterBumpepoch].
@@ -1567,7 +1543,7 @@ func (p *Pipeline) ClusterBumpepoch() *Result[None] {
 // ClusterCancelslotmigrations sends CLUSTER CANCELSLOTMIGRATIONS: cancel all slot migrations that this node is running.
 func (c Commands) ClusterCancelslotmigrations(ctx context.Context) (Value, error) {
 	args := []string{"CLUSTER", "CANCELSLOTMIGRATIONS"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterCancelslotmigrations adds CLUSTER CANCELSLOTMIGRATIONS; see [Commands.ClusterCancelslotmigrations].
@@ -1579,7 +1555,7 @@ func (p *Pipeline) ClusterCancelslotmigrations() *Result[Value] {
 // ClusterCountFailureReports sends CLUSTER COUNT-FAILURE-REPORTS: count the nodes that report a node as failing.
 func (c Commands) ClusterCountFailureReports(ctx context.Context, nodeId string) (Value, error) {
 	args := []string{"CLUSTER", "COUNT-FAILURE-REPORTS", nodeId}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterCountFailureReports adds CLUSTER COUNT-FAILURE-REPORTS; see [Commands.ClusterCountFailureReports].
@@ -1591,7 +1567,7 @@ func (p *Pipeline) ClusterCountFailureReports(nodeId string) *Result[Value] {
 // ClusterCountkeysinslot sends CLUSTER COUNTKEYSINSLOT: count the keys in a slot.
 func (c Commands) ClusterCountkeysinslot(ctx context.Context, slot int64) (int64, error) {
 	args := []string{"CLUSTER", "COUNTKEYSINSLOT", itoa(slot)}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // ClusterCountkeysinslot adds CLUSTER COUNTKEYSINSLOT; see [Commands.ClusterCountkeysinslot].
@@ -1606,7 +1582,7 @@ func (c Commands) ClusterDelslots(ctx context.Context, slot ...int64) error {
 	for _, each := range slot {
 		args = append(args, itoa(each))
 	}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterDelslots adds CLUSTER DELSLOTS; see [Commands.ClusterDelslots].
@@ -1630,7 +1606,7 @@ func (c Commands) ClusterDelslotsrange(ctx context.Context, rangeArg ...ClusterD
 	for _, each := range rangeArg {
 		args = append(args, itoa(each.StartSlot), itoa(each.EndSlot))
 	}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterDelslotsrange adds CLUSTER DELSLOTSRANGE; see [Commands.ClusterDelslotsrange].
@@ -1661,7 +1637,7 @@ func ClusterFailoverTakeover() ClusterFailoverOption {
 func (c Commands) ClusterFailover(ctx context.Context, options ...ClusterFailoverOption) error {
 	args := []string{"CLUSTER", "FAILOVER"}
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterFailover adds CLUSTER FAILOVER; see [Commands.ClusterFailover].
@@ -1690,7 +1666,7 @@ func ClusterFlushslotSync() ClusterFlushslotOption {
 func (c Commands) ClusterFlushslot(ctx context.Context, slot int64, options ...ClusterFlushslotOption) (Value, error) {
 	args := []string{"CLUSTER", "FLUSHSLOT", itoa(slot)}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterFlushslot adds CLUSTER FLUSHSLOT; see [Commands.ClusterFlushslot].
@@ -1703,7 +1679,7 @@ func (p *Pipeline) ClusterFlushslot(slot int64, options ...ClusterFlushslotOptio
 // ClusterFlushslots sends CLUSTER FLUSHSLOTS: forget which slots this node has.
 func (c Commands) ClusterFlushslots(ctx context.Context) error {
 	args := []string{"CLUSTER", "FLUSHSLOTS"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterFlushslots adds CLUSTER FLUSHSLOTS; see [Commands.ClusterFlushslots].
@@ -1715,7 +1691,7 @@ func (p *Pipeline) ClusterFlushslots() *Result[None] {
 // ClusterForget sends CLUSTER FORGET: remove a node from this node's view of the cluster.
 func (c Commands) ClusterForget(ctx context.Context, nodeId string) error {
 	args := []string{"CLUSTER", "FORGET", nodeId}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterForget adds CLUSTER FORGET; see [Commands.ClusterForget].
@@ -1727,7 +1703,7 @@ func (p *Pipeline) ClusterForget(nodeId string) *Result[None] {
 // ClusterGetkeysinslot sends CLUSTER GETKEYSINSLOT: get keys of a slot, up to a count.
 func (c Commands) ClusterGetkeysinslot(ctx context.Context, slot int64, count int64) ([]string, error) {
 	args := []string{"CLUSTER", "GETKEYSINSLOT", itoa(slot), itoa(count)}
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // ClusterGetkeysinslot adds CLUSTER GETKEYSINSLOT; see [Commands.ClusterGetkeysinslot].
@@ -1739,7 +1715,7 @@ func (p *Pipeline) ClusterGetkeysinslot(slot int64, count int64) *Result[[]strin
 // ClusterGetslotmigrations sends CLUSTER GETSLOTMIGRATIONS: describe slot migrations that are running or ended recently.
 func (c Commands) ClusterGetslotmigrations(ctx context.Context) (Value, error) {
 	args := []string{"CLUSTER", "GETSLOTMIGRATIONS"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterGetslotmigrations adds CLUSTER GETSLOTMIGRATIONS; see [Commands.ClusterGetslotmigrations].
@@ -1751,7 +1727,7 @@ func (p *Pipeline) ClusterGetslotmigrations() *Result[Value] {
 // ClusterHelp sends CLUSTER HELP: list the subcommands of CLUSTER.
 func (c Commands) ClusterHelp(ctx context.Context) (Value, error) {
 	args := []string{"CLUSTER", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterHelp adds CLUSTER HELP; see [Commands.ClusterHelp].
@@ -1763,7 +1739,7 @@ func (p *Pipeline) ClusterHelp() *Result[Value] {
 // ClusterInfo sends CLUSTER INFO: describe the state of the cluster as this node sees it.
 func (c Commands) ClusterInfo(ctx context.Context) (string, error) {
 	args := []string{"CLUSTER", "INFO"}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // ClusterInfo adds CLUSTER INFO; see [Commands.ClusterInfo].
@@ -1775,7 +1751,7 @@ func (p *Pipeline) ClusterInfo() *Result[string] {
 // ClusterKeyslot sends CLUSTER KEYSLOT: get the slot of a key.
 func (c Commands) ClusterKeyslot(ctx context.Context, key string) (int64, error) {
 	args := []string{"CLUSTER", "KEYSLOT", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // ClusterKeyslot adds CLUSTER KEYSLOT; see [Commands.ClusterKeyslot].
@@ -1787,7 +1763,7 @@ func (p *Pipeline) ClusterKeyslot(key string) *Result[int64] {
 // ClusterLinks sends CLUSTER LINKS: list the connections between this node and the others.
 func (c Commands) ClusterLinks(ctx context.Context) (Value, error) {
 	args := []string{"CLUSTER", "LINKS"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterLinks adds CLUSTER LINKS; see [Commands.ClusterLinks].
@@ -1809,7 +1785,7 @@ func ClusterMeetClusterBusPort(clusterBusPort int64) ClusterMeetOption {
 func (c Commands) ClusterMeet(ctx context.Context, ip string, port int64, options ...ClusterMeetOption) error {
 	args := []string{"CLUSTER", "MEET", ip, itoa(port)}
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterMeet adds CLUSTER MEET; see [Commands.ClusterMeet].
@@ -1823,7 +1799,7 @@ func (p *Pipeline) ClusterMeet(ip string, port int64, options ...ClusterMeetOpti
 func (c Commands) ClusterMigrateslots(ctx context.Context, migrationGroup ...string) (Value, error) {
 	args := []string{"CLUSTER", "MIGRATESLOTS"}
 	args = append(args, migrationGroup...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterMigrateslots adds CLUSTER MIGRATESLOTS; see [Commands.ClusterMigrateslots].
@@ -1836,7 +1812,7 @@ func (p *Pipeline) ClusterMigrateslots(migrationGroup ...string) *Result[Value] 
 // ClusterMyid sends CLUSTER MYID: get this node's ID.
 func (c Commands) ClusterMyid(ctx context.Context) (string, error) {
 	args := []string{"CLUSTER", "MYID"}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // ClusterMyid adds CLUSTER MYID; see [Commands.ClusterMyid].
@@ -1848,7 +1824,7 @@ func (p *Pipeline) ClusterMyid() *Result[string] {
 // ClusterMyshardid sends CLUSTER MYSHARDID: get the ID of this node's shard.
 func (c Commands) ClusterMyshardid(ctx context.Context) (Value, error) {
 	args := []string{"CLUSTER", "MYSHARDID"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterMyshardid adds CLUSTER MYSHARDID; see [Commands.ClusterMyshardid].
@@ -1860,7 +1836,7 @@ func (p *Pipeline) ClusterMyshardid() *Result[Value] {
 // ClusterNodes sends CLUSTER NODES: list the nodes of the cluster in the form of its configuration file.
 func (c Commands) ClusterNodes(ctx context.Context) (string, error) {
 	args := []string{"CLUSTER", "NODES"}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // ClusterNodes adds CLUSTER NODES; see [Commands.ClusterNodes].
@@ -1872,7 +1848,7 @@ func (p *Pipeline) ClusterNodes() *Result[string] {
 // ClusterReplicas sends CLUSTER REPLICAS: list the replicas of a primary.
 func (c Commands) ClusterReplicas(ctx context.Context, nodeId string) (Value, error) {
 	args := []string{"CLUSTER", "REPLICAS", nodeId}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterReplicas adds CLUSTER REPLICAS; see [Commands.ClusterReplicas].
@@ -1885,7 +1861,7 @@ func (p *Pipeline) ClusterReplicas(nodeId string) *Result[Value] {
 func (c Commands) ClusterReplicate(ctx context.Context, argsArg ...string) error {
 	args := []string{"CLUSTER", "REPLICATE"}
 	args = append(args, argsArg...)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterReplicate adds CLUSTER REPLICATE; see [Commands.ClusterReplicate].
@@ -1914,7 +1890,7 @@ func ClusterResetSoft() ClusterResetOption {
 func (c Commands) ClusterReset(ctx context.Context, options ...ClusterResetOption) error {
 	args := []string{"CLUSTER", "RESET"}
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterReset adds CLUSTER RESET; see [Commands.ClusterReset].
@@ -1927,7 +1903,7 @@ func (p *Pipeline) ClusterReset(options ...ClusterResetOption) *Result[None] {
 // ClusterSaveconfig sends CLUSTER SAVECONFIG: write the cluster configuration to disk.
 func (c Commands) ClusterSaveconfig(ctx context.Context) error {
 	args := []string{"CLUSTER", "SAVECONFIG"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterSaveconfig adds CLUSTER SAVECONFIG; see [Commands.ClusterSaveconfig].
@@ -1939,7 +1915,7 @@ func (p *Pipeline) ClusterSaveconfig() *Result[None] {
 // ClusterSetConfigEpoch sends CLUSTER SET-CONFIG-EPOCH: give a node that has none its configuration epoch.
 func (c Commands) ClusterSetConfigEpoch(ctx context.Context, configEpoch int64) (Value, error) {
 	args := []string{"CLUSTER", "SET-CONFIG-EPOCH", itoa(configEpoch)}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterSetConfigEpoch adds CLUSTER SET-CONFIG-EPOCH; see [Commands.ClusterSetConfigEpoch].
@@ -1962,7 +1938,7 @@ func (c Commands) ClusterSetslot(ctx context.Context, slot int64, subcommand []s
 	args := []string{"CLUSTER", "SETSLOT", itoa(slot)}
 	args = append(args, subcommand...)
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterSetslot adds CLUSTER SETSLOT; see [Commands.ClusterSetslot].
@@ -1976,7 +1952,7 @@ func (p *Pipeline) ClusterSetslot(slot int64, subcommand []string, options ...Cl
 // ClusterShards sends CLUSTER SHARDS: list the shards with their slots and nodes.
 func (c Commands) ClusterShards(ctx context.Context) (Value, error) {
 	args := []string{"CLUSTER", "SHARDS"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterShards adds CLUSTER SHARDS; see [Commands.ClusterShards].
@@ -1988,7 +1964,7 @@ func (p *Pipeline) ClusterShards() *Result[Value] {
 // ClusterSlaves sends CLUSTER SLAVES: list the replicas of a primary; the old name of CLUSTER REPLICAS.
 func (c Commands) ClusterSlaves(ctx context.Context, nodeId string) (Value, error) {
 	args := []string{"CLUSTER", "SLAVES", nodeId}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterSlaves adds CLUSTER SLAVES; see [Commands.ClusterSlaves].
@@ -2001,7 +1977,7 @@ func (p *Pipeline) ClusterSlaves(nodeId string) *Result[Value] {
 func (c Commands) ClusterSlotStats(ctx context.Context, filter ...string) (Value, error) {
 	args := []string{"CLUSTER", "SLOT-STATS"}
 	args = append(args, filter...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterSlotStats adds CLUSTER SLOT-STATS; see [Commands.ClusterSlotStats].
@@ -2014,7 +1990,7 @@ func (p *Pipeline) ClusterSlotStats(filter ...string) *Result[Value] {
 // ClusterSlots sends CLUSTER SLOTS: list the slot ranges with the nodes that serve them.
 func (c Commands) ClusterSlots(ctx context.Context) (Value, error) {
 	args := []string{"CLUSTER", "SLOTS"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterSlots adds CLUSTER SLOTS; see [Commands.ClusterSlots].
@@ -2026,7 +2002,7 @@ func (p *Pipeline) ClusterSlots() *Result[Value] {
 // ClusterSyncslots sends CLUSTER SYNCSLOTS: carry slot migration between nodes; not for clients.
 func (c Commands) ClusterSyncslots(ctx context.Context) (Value, error) {
 	args := []string{"CLUSTER", "SYNCSLOTS"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ClusterSyncslots adds CLUSTER SYNCSLOTS; see [Commands.ClusterSyncslots].
@@ -2069,7 +2045,7 @@ func (c Commands) Clusterscan(ctx context.Context, cursor string, options ...Clu
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Clusterscan adds CLUSTERSCAN; see [Commands.Clusterscan].
@@ -2085,7 +2061,7 @@ func (p *Pipeline) Clusterscan(cursor string, options ...ClusterscanOption) *Res
 // Command sends COMMAND: describe all commands.
 func (c Commands) Command(ctx context.Context) (Value, error) {
 	args := []string{"COMMAND"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Command adds COMMAND; see [Commands.Command].
@@ -2097,7 +2073,7 @@ func (p *Pipeline) Command() *Result[Value] {
 // CommandCount sends COMMAND COUNT: count the commands.
 func (c Commands) CommandCount(ctx context.Context) (int64, error) {
 	args := []string{"COMMAND", "COUNT"}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // CommandCount adds COMMAND COUNT; see [Commands.CommandCount].
@@ -2110,7 +2086,7 @@ func (p *Pipeline) CommandCount() *Result[int64] {
 func (c Commands) CommandDocs(ctx context.Context, commandName ...string) (Value, error) {
 	args := []string{"COMMAND", "DOCS"}
 	args = append(args, commandName...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // CommandDocs adds COMMAND DOCS; see [Commands.CommandDocs].
@@ -2124,7 +2100,7 @@ func (p *Pipeline) CommandDocs(commandName ...string) *Result[Value] {
 func (c Commands) CommandGetkeys(ctx context.Context, command string, arg ...string) ([]string, error) {
 	args := []string{"COMMAND", "GETKEYS", command}
 	args = append(args, arg...)
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // CommandGetkeys adds COMMAND GETKEYS; see [Commands.CommandGetkeys].
@@ -2138,7 +2114,7 @@ func (p *Pipeline) CommandGetkeys(command string, arg ...string) *Result[[]strin
 func (c Commands) CommandGetkeysandflags(ctx context.Context, command string, arg ...string) (Value, error) {
 	args := []string{"COMMAND", "GETKEYSANDFLAGS", command}
 	args = append(args, arg...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // CommandGetkeysandflags adds COMMAND GETKEYSANDFLAGS; see [Commands.CommandGetkeysandflags].
@@ -2151,7 +2127,7 @@ func (p *Pipeline) CommandGetkeysandflags(command string, arg ...string) *Result
 // CommandHelp sends COMMAND HELP: list the subcommands of COMMAND.
 func (c Commands) CommandHelp(ctx context.Context) (Value, error) {
 	args := []string{"COMMAND", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // CommandHelp adds COMMAND HELP; see [Commands.CommandHelp].
@@ -2164,7 +2140,7 @@ func (p *Pipeline) CommandHelp() *Result[Value] {
 func (c Commands) CommandInfo(ctx context.Context, commandName ...string) (Value, error) {
 	args := []string{"COMMAND", "INFO"}
 	args = append(args, commandName...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // CommandInfo adds COMMAND INFO; see [Commands.CommandInfo].
@@ -2199,7 +2175,7 @@ func CommandListPattern(pattern string) CommandListOption {
 func (c Commands) CommandList(ctx context.Context, options ...CommandListOption) ([]string, error) {
 	args := []string{"COMMAND", "LIST"}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // CommandList adds COMMAND LIST; see [Commands.CommandList].
@@ -2213,7 +2189,7 @@ func (p *Pipeline) CommandList(options ...CommandListOption) *Result[[]string] {
 func (c Commands) CommandOpcodes(ctx context.Context, commandName ...string) (Value, error) {
 	args := []string{"COMMAND", "OPCODES"}
 	args = append(args, commandName...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // CommandOpcodes adds COMMAND OPCODES; see [Commands.CommandOpcodes].
@@ -2238,7 +2214,7 @@ const CommandlogGetTypeLargeReply CommandlogGetType = "LARGE-REPLY"
 // CommandlogGet sends COMMANDLOG GET: get entries of a command log.
 func (c Commands) CommandlogGet(ctx context.Context, count int64, typeArg CommandlogGetType) (Value, error) {
 	args := []string{"COMMANDLOG", "GET", itoa(count), string(typeArg)}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // CommandlogGet adds COMMANDLOG GET; see [Commands.CommandlogGet].
@@ -2250,7 +2226,7 @@ func (p *Pipeline) CommandlogGet(count int64, typeArg CommandlogGetType) *Result
 // CommandlogHelp sends COMMANDLOG HELP: list the subcommands of COMMANDLOG.
 func (c Commands) CommandlogHelp(ctx context.Context) (Value, error) {
 	args := []string{"COMMANDLOG", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // CommandlogHelp adds COMMANDLOG HELP; see [Commands.CommandlogHelp].
@@ -2274,7 +2250,7 @@ const CommandlogLenTypeLargeReply CommandlogLenType = "LARGE-REPLY"
 // CommandlogLen sends COMMANDLOG LEN: count the entries of a command log.
 func (c Commands) CommandlogLen(ctx context.Context, typeArg CommandlogLenType) (Value, error) {
 	args := []string{"COMMANDLOG", "LEN", string(typeArg)}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // CommandlogLen adds COMMANDLOG LEN; see [Commands.CommandlogLen].
@@ -2298,7 +2274,7 @@ const CommandlogResetTypeLargeReply CommandlogResetType = "LARGE-REPLY"
 // CommandlogReset sends COMMANDLOG RESET: empty a command log.
 func (c Commands) CommandlogReset(ctx context.Context, typeArg CommandlogResetType) (Value, error) {
 	args := []string{"COMMANDLOG", "RESET", string(typeArg)}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // CommandlogReset adds COMMANDLOG RESET; see [Commands.CommandlogReset].
@@ -2311,7 +2287,7 @@ func (p *Pipeline) CommandlogReset(typeArg CommandlogResetType) *Result[Value] {
 func (c Commands) ConfigGet(ctx context.Context, parameter ...string) (map[string]string, error) {
 	args := []string{"CONFIG", "GET"}
 	args = append(args, parameter...)
-	return run(ctx, c, args, asMap)
+	return run(ctx, c.ch, args, asMap)
 }
 
 // ConfigGet adds CONFIG GET; see [Commands.ConfigGet].
@@ -2324,7 +2300,7 @@ func (p *Pipeline) ConfigGet(parameter ...string) *Result[map[string]string] {
 // ConfigHelp sends CONFIG HELP: list the subcommands of CONFIG.
 func (c Commands) ConfigHelp(ctx context.Context) (Value, error) {
 	args := []string{"CONFIG", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ConfigHelp adds CONFIG HELP; see [Commands.ConfigHelp].
@@ -2336,7 +2312,7 @@ func (p *Pipeline) ConfigHelp() *Result[Value] {
 // ConfigResetstat sends CONFIG RESETSTAT: set the statistics back to zero.
 func (c Commands) ConfigResetstat(ctx context.Context) error {
 	args := []string{"CONFIG", "RESETSTAT"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ConfigResetstat adds CONFIG RESETSTAT; see [Commands.ConfigResetstat].
@@ -2348,7 +2324,7 @@ func (p *Pipeline) ConfigResetstat() *Result[None] {
 // ConfigRewrite sends CONFIG REWRITE: write the running configuration to its file.
 func (c Commands) ConfigRewrite(ctx context.Context) error {
 	args := []string{"CONFIG", "REWRITE"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ConfigRewrite adds CONFIG REWRITE; see [Commands.ConfigRewrite].
@@ -2369,7 +2345,7 @@ func (c Commands) ConfigSet(ctx context.Context, data ...ConfigSetData) error {
 	for _, each := range data {
 		args = append(args, each.Parameter, each.Value)
 	}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ConfigSet adds CONFIG SET; see [Commands.ConfigSet].
@@ -2401,7 +2377,7 @@ func (c Commands) Copy(ctx context.Context, source string, destination string, o
 	args := []string{"COPY", source, destination}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Copy adds COPY; see [Commands.Copy].
@@ -2415,7 +2391,7 @@ func (p *Pipeline) Copy(source string, destination string, options ...CopyOption
 // Dbsize sends DBSIZE: count the keys of the database.
 func (c Commands) Dbsize(ctx context.Context) (int64, error) {
 	args := []string{"DBSIZE"}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Dbsize adds DBSIZE; see [Commands.Dbsize].
@@ -2427,7 +2403,7 @@ func (p *Pipeline) Dbsize() *Result[int64] {
 // Debug sends DEBUG: hold commands for tests of the server.
 func (c Commands) Debug(ctx context.Context) (Value, error) {
 	args := []string{"DEBUG"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Debug adds DEBUG; see [Commands.Debug].
@@ -2439,7 +2415,7 @@ func (p *Pipeline) Debug() *Result[Value] {
 // Decr sends DECR: subtract one from the integer at a key, taking a missing key as 0.
 func (c Commands) Decr(ctx context.Context, key string) (int64, error) {
 	args := []string{"DECR", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Decr adds DECR; see [Commands.Decr].
@@ -2451,7 +2427,7 @@ func (p *Pipeline) Decr(key string) *Result[int64] {
 // Decrby sends DECRBY: subtract an integer from the integer at a key, taking a missing key as 0.
 func (c Commands) Decrby(ctx context.Context, key string, decrement int64) (int64, error) {
 	args := []string{"DECRBY", key, itoa(decrement)}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Decrby adds DECRBY; see [Commands.Decrby].
@@ -2464,7 +2440,7 @@ func (p *Pipeline) Decrby(key string, decrement int64) *Result[int64] {
 func (c Commands) Del(ctx context.Context, key ...string) (int64, error) {
 	args := []string{"DEL"}
 	args = append(args, key...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Del adds DEL; see [Commands.Del].
@@ -2477,7 +2453,7 @@ func (p *Pipeline) Del(key ...string) *Result[int64] {
 // Delifeq sends DELIFEQ: delete a key if its string equals the given value.
 func (c Commands) Delifeq(ctx context.Context, key string, value string) (Value, error) {
 	args := []string{"DELIFEQ", key, value}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Delifeq adds DELIFEQ; see [Commands.Delifeq].
@@ -2487,12 +2463,12 @@ func (p *Pipeline) Delifeq(key string, value string) *Result[Value] {
 }
 
 // Discard sends DISCARD: drop the queued commands and leave the transaction.
-func (c Commands) Discard(ctx context.Context) error {
+func (c ChannelCommands) Discard(ctx context.Context) error {
 	args := []string{"DISCARD"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// Discard adds DISCARD; see [Commands.Discard].
+// Discard adds DISCARD; see [ChannelCommands.Discard].
 func (p *Pipeline) Discard() *Result[None] {
 	args := []string{"DISCARD"}
 	return queue(p, args, asNone)
@@ -2501,7 +2477,7 @@ func (p *Pipeline) Discard() *Result[None] {
 // Dump sends DUMP: get a value in serialised form, for RESTORE.
 func (c Commands) Dump(ctx context.Context, key string) (string, error) {
 	args := []string{"DUMP", key}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Dump adds DUMP; see [Commands.Dump].
@@ -2513,7 +2489,7 @@ func (p *Pipeline) Dump(key string) *Result[string] {
 // Echo sends ECHO: return the message.
 func (c Commands) Echo(ctx context.Context, message string) (string, error) {
 	args := []string{"ECHO", message}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Echo adds ECHO; see [Commands.Echo].
@@ -2528,7 +2504,7 @@ func (c Commands) Eval(ctx context.Context, script string, key []string, arg ...
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, arg...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Eval adds EVAL; see [Commands.Eval].
@@ -2546,7 +2522,7 @@ func (c Commands) Evalsha(ctx context.Context, sha1 string, key []string, arg ..
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, arg...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Evalsha adds EVALSHA; see [Commands.Evalsha].
@@ -2564,7 +2540,7 @@ func (c Commands) EvalshaRo(ctx context.Context, sha1 string, key []string, arg 
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, arg...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // EvalshaRo adds EVALSHA_RO; see [Commands.EvalshaRo].
@@ -2582,7 +2558,7 @@ func (c Commands) EvalRo(ctx context.Context, script string, key []string, arg .
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, arg...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // EvalRo adds EVAL_RO; see [Commands.EvalRo].
@@ -2595,16 +2571,16 @@ func (p *Pipeline) EvalRo(script string, key []string, arg ...string) *Result[Va
 }
 
 // Exec sends EXEC: run the queued commands of a transaction.
-func (c Commands) Exec(ctx context.Context) (Value, error) {
+func (c ChannelCommands) Exec(ctx context.Context) (Value, error) {
 	args := []string{"EXEC"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Exists sends EXISTS: count how many of the given keys exist.
 func (c Commands) Exists(ctx context.Context, key ...string) (int64, error) {
 	args := []string{"EXISTS"}
 	args = append(args, key...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Exists adds EXISTS; see [Commands.Exists].
@@ -2645,7 +2621,7 @@ func ExpireLt() ExpireOption {
 func (c Commands) Expire(ctx context.Context, key string, seconds int64, options ...ExpireOption) (bool, error) {
 	args := []string{"EXPIRE", key, itoa(seconds)}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Expire adds EXPIRE; see [Commands.Expire].
@@ -2686,7 +2662,7 @@ func ExpireatLt() ExpireatOption {
 func (c Commands) Expireat(ctx context.Context, key string, unixTimeSeconds int64, options ...ExpireatOption) (int64, error) {
 	args := []string{"EXPIREAT", key, itoa(unixTimeSeconds)}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Expireat adds EXPIREAT; see [Commands.Expireat].
@@ -2699,7 +2675,7 @@ func (p *Pipeline) Expireat(key string, unixTimeSeconds int64, options ...Expire
 // Expiretime sends EXPIRETIME: get the Unix time in seconds at which a key expires.
 func (c Commands) Expiretime(ctx context.Context, key string) (int64, error) {
 	args := []string{"EXPIRETIME", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Expiretime adds EXPIRETIME; see [Commands.Expiretime].
@@ -2736,7 +2712,7 @@ func (c Commands) Failover(ctx context.Context, options ...FailoverOption) error
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Failover adds FAILOVER; see [Commands.Failover].
@@ -2754,7 +2730,7 @@ func (c Commands) Fcall(ctx context.Context, function string, key []string, arg 
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, arg...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Fcall adds FCALL; see [Commands.Fcall].
@@ -2772,7 +2748,7 @@ func (c Commands) FcallRo(ctx context.Context, function string, key []string, ar
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, arg...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // FcallRo adds FCALL_RO; see [Commands.FcallRo].
@@ -2803,7 +2779,7 @@ func FlushallSync() FlushallOption {
 func (c Commands) Flushall(ctx context.Context, options ...FlushallOption) error {
 	args := []string{"FLUSHALL"}
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Flushall adds FLUSHALL; see [Commands.Flushall].
@@ -2832,7 +2808,7 @@ func FlushdbSync() FlushdbOption {
 func (c Commands) Flushdb(ctx context.Context, options ...FlushdbOption) error {
 	args := []string{"FLUSHDB"}
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Flushdb adds FLUSHDB; see [Commands.Flushdb].
@@ -2933,7 +2909,7 @@ func (c Commands) FtCreate(ctx context.Context, index string, field []string, op
 	args = appendOptions(args, 8, options)
 	args = append(args, "SCHEMA")
 	args = append(args, field...)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // FtCreate adds FT.CREATE; see [Commands.FtCreate].
@@ -2956,7 +2932,7 @@ func (p *Pipeline) FtCreate(index string, field []string, options ...FtCreateOpt
 // FtDropindex sends FT.DROPINDEX: delete a search index, keeping the documents.
 func (c Commands) FtDropindex(ctx context.Context, index string) error {
 	args := []string{"FT.DROPINDEX", index}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // FtDropindex adds FT.DROPINDEX; see [Commands.FtDropindex].
@@ -3016,7 +2992,7 @@ func (c Commands) FtInfo(ctx context.Context, index string, options ...FtInfoOpt
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // FtInfo adds FT.INFO; see [Commands.FtInfo].
@@ -3147,7 +3123,7 @@ func (c Commands) FtSearch(ctx context.Context, index string, query string, opti
 	args = appendOptions(args, 11, options)
 	args = appendOptions(args, 12, options)
 	args = appendOptions(args, 13, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // FtSearch adds FT.SEARCH; see [Commands.FtSearch].
@@ -3173,7 +3149,7 @@ func (p *Pipeline) FtSearch(index string, query string, options ...FtSearchOptio
 // FtList sends FT._LIST: list the names of all search indexes.
 func (c Commands) FtList(ctx context.Context) ([]string, error) {
 	args := []string{"FT._LIST"}
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // FtList adds FT._LIST; see [Commands.FtList].
@@ -3185,7 +3161,7 @@ func (p *Pipeline) FtList() *Result[[]string] {
 // FunctionDelete sends FUNCTION DELETE: delete a library.
 func (c Commands) FunctionDelete(ctx context.Context, libraryName string) error {
 	args := []string{"FUNCTION", "DELETE", libraryName}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // FunctionDelete adds FUNCTION DELETE; see [Commands.FunctionDelete].
@@ -3197,7 +3173,7 @@ func (p *Pipeline) FunctionDelete(libraryName string) *Result[None] {
 // FunctionDump sends FUNCTION DUMP: get all libraries in serialised form.
 func (c Commands) FunctionDump(ctx context.Context) (string, error) {
 	args := []string{"FUNCTION", "DUMP"}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // FunctionDump adds FUNCTION DUMP; see [Commands.FunctionDump].
@@ -3225,7 +3201,7 @@ func FunctionFlushSync() FunctionFlushOption {
 func (c Commands) FunctionFlush(ctx context.Context, options ...FunctionFlushOption) error {
 	args := []string{"FUNCTION", "FLUSH"}
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // FunctionFlush adds FUNCTION FLUSH; see [Commands.FunctionFlush].
@@ -3238,7 +3214,7 @@ func (p *Pipeline) FunctionFlush(options ...FunctionFlushOption) *Result[None] {
 // FunctionHelp sends FUNCTION HELP: list the subcommands of FUNCTION.
 func (c Commands) FunctionHelp(ctx context.Context) (Value, error) {
 	args := []string{"FUNCTION", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // FunctionHelp adds FUNCTION HELP; see [Commands.FunctionHelp].
@@ -3250,7 +3226,7 @@ func (p *Pipeline) FunctionHelp() *Result[Value] {
 // FunctionKill sends FUNCTION KILL: stop the function that is running, unless it has written.
 func (c Commands) FunctionKill(ctx context.Context) error {
 	args := []string{"FUNCTION", "KILL"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // FunctionKill adds FUNCTION KILL; see [Commands.FunctionKill].
@@ -3279,7 +3255,7 @@ func (c Commands) FunctionList(ctx context.Context, options ...FunctionListOptio
 	args := []string{"FUNCTION", "LIST"}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // FunctionList adds FUNCTION LIST; see [Commands.FunctionList].
@@ -3304,7 +3280,7 @@ func (c Commands) FunctionLoad(ctx context.Context, functionCode string, options
 	args := []string{"FUNCTION", "LOAD"}
 	args = appendOptions(args, 0, options)
 	args = append(args, functionCode)
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // FunctionLoad adds FUNCTION LOAD; see [Commands.FunctionLoad].
@@ -3340,7 +3316,7 @@ func FunctionRestoreReplace() FunctionRestoreOption {
 func (c Commands) FunctionRestore(ctx context.Context, serializedValue string, options ...FunctionRestoreOption) error {
 	args := []string{"FUNCTION", "RESTORE", serializedValue}
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // FunctionRestore adds FUNCTION RESTORE; see [Commands.FunctionRestore].
@@ -3353,7 +3329,7 @@ func (p *Pipeline) FunctionRestore(serializedValue string, options ...FunctionRe
 // FunctionStats sends FUNCTION STATS: describe the function that is running and the engines.
 func (c Commands) FunctionStats(ctx context.Context) (Value, error) {
 	args := []string{"FUNCTION", "STATS"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // FunctionStats adds FUNCTION STATS; see [Commands.FunctionStats].
@@ -3398,7 +3374,7 @@ func (c Commands) Geoadd(ctx context.Context, key string, data []GeoaddData, opt
 	for _, each := range data {
 		args = append(args, ftoa(each.Longitude), ftoa(each.Latitude), each.Member)
 	}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Geoadd adds GEOADD; see [Commands.Geoadd].
@@ -3443,7 +3419,7 @@ func GeodistMi() GeodistOption {
 func (c Commands) Geodist(ctx context.Context, key string, member1 string, member2 string, options ...GeodistOption) (float64, error) {
 	args := []string{"GEODIST", key, member1, member2}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asFloat)
+	return run(ctx, c.ch, args, asFloat)
 }
 
 // Geodist adds GEODIST; see [Commands.Geodist].
@@ -3457,7 +3433,7 @@ func (p *Pipeline) Geodist(key string, member1 string, member2 string, options .
 func (c Commands) Geohash(ctx context.Context, key string, member ...string) ([]string, error) {
 	args := []string{"GEOHASH", key}
 	args = append(args, member...)
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // Geohash adds GEOHASH; see [Commands.Geohash].
@@ -3471,7 +3447,7 @@ func (p *Pipeline) Geohash(key string, member ...string) *Result[[]string] {
 func (c Commands) Geopos(ctx context.Context, key string, member ...string) (Value, error) {
 	args := []string{"GEOPOS", key}
 	args = append(args, member...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Geopos adds GEOPOS; see [Commands.Geopos].
@@ -3557,7 +3533,7 @@ func (c Commands) Georadius(ctx context.Context, key string, longitude float64, 
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Georadius adds GEORADIUS; see [Commands.Georadius].
@@ -3648,7 +3624,7 @@ func (c Commands) Georadiusbymember(ctx context.Context, key string, member stri
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Georadiusbymember adds GEORADIUSBYMEMBER; see [Commands.Georadiusbymember].
@@ -3726,7 +3702,7 @@ func (c Commands) GeoradiusbymemberRo(ctx context.Context, key string, member st
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // GeoradiusbymemberRo adds GEORADIUSBYMEMBER_RO; see [Commands.GeoradiusbymemberRo].
@@ -3803,7 +3779,7 @@ func (c Commands) GeoradiusRo(ctx context.Context, key string, longitude float64
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // GeoradiusRo adds GEORADIUS_RO; see [Commands.GeoradiusRo].
@@ -3879,7 +3855,7 @@ func (c Commands) Geosearch(ctx context.Context, key string, by []string, option
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Geosearch adds GEOSEARCH; see [Commands.Geosearch].
@@ -3943,7 +3919,7 @@ func (c Commands) Geosearchstore(ctx context.Context, destination string, source
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Geosearchstore adds GEOSEARCHSTORE; see [Commands.Geosearchstore].
@@ -3960,7 +3936,7 @@ func (p *Pipeline) Geosearchstore(destination string, source string, by []string
 // Get sends GET: get the string at a key.
 func (c Commands) Get(ctx context.Context, key string) (string, error) {
 	args := []string{"GET", key}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Get adds GET; see [Commands.Get].
@@ -3972,7 +3948,7 @@ func (p *Pipeline) Get(key string) *Result[string] {
 // Getbit sends GETBIT: get the bit at an offset of a string.
 func (c Commands) Getbit(ctx context.Context, key string, offset int64) (int64, error) {
 	args := []string{"GETBIT", key, itoa(offset)}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Getbit adds GETBIT; see [Commands.Getbit].
@@ -3984,7 +3960,7 @@ func (p *Pipeline) Getbit(key string, offset int64) *Result[int64] {
 // Getdel sends GETDEL: get the string at a key and delete the key.
 func (c Commands) Getdel(ctx context.Context, key string) (string, error) {
 	args := []string{"GETDEL", key}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Getdel adds GETDEL; see [Commands.Getdel].
@@ -4030,7 +4006,7 @@ func GetexPersist() GetexOption {
 func (c Commands) Getex(ctx context.Context, key string, options ...GetexOption) (string, error) {
 	args := []string{"GETEX", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Getex adds GETEX; see [Commands.Getex].
@@ -4043,7 +4019,7 @@ func (p *Pipeline) Getex(key string, options ...GetexOption) *Result[string] {
 // Getrange sends GETRANGE: get the bytes of a string between two offsets, both included.
 func (c Commands) Getrange(ctx context.Context, key string, start int64, end int64) (string, error) {
 	args := []string{"GETRANGE", key, itoa(start), itoa(end)}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Getrange adds GETRANGE; see [Commands.Getrange].
@@ -4055,7 +4031,7 @@ func (p *Pipeline) Getrange(key string, start int64, end int64) *Result[string] 
 // Getset sends GETSET: set a key to a string and return the one it held before.
 func (c Commands) Getset(ctx context.Context, key string, value string) (string, error) {
 	args := []string{"GETSET", key, value}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Getset adds GETSET; see [Commands.Getset].
@@ -4068,7 +4044,7 @@ func (p *Pipeline) Getset(key string, value string) *Result[string] {
 func (c Commands) Hdel(ctx context.Context, key string, field ...string) (int64, error) {
 	args := []string{"HDEL", key}
 	args = append(args, field...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Hdel adds HDEL; see [Commands.Hdel].
@@ -4078,34 +4054,10 @@ func (p *Pipeline) Hdel(key string, field ...string) *Result[int64] {
 	return queue(p, args, asInt)
 }
 
-// HelloOption is an option of HELLO.
-type HelloOption struct{ option }
-
-// HelloArguments is the option arguments without a keyword of HELLO; more are the words behind it, as the server takes them.
-func HelloArguments(protover int64, more ...string) HelloOption {
-	args := []string{itoa(protover)}
-	args = append(args, more...)
-	return HelloOption{option{0, args}}
-}
-
-// Hello sends HELLO: choose the protocol version and describe the server, optionally logging in.
-func (c Commands) Hello(ctx context.Context, options ...HelloOption) (Value, error) {
-	args := []string{"HELLO"}
-	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
-}
-
-// Hello adds HELLO; see [Commands.Hello].
-func (p *Pipeline) Hello(options ...HelloOption) *Result[Value] {
-	args := []string{"HELLO"}
-	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
-}
-
 // Hexists sends HEXISTS: tell whether a hash has a field.
 func (c Commands) Hexists(ctx context.Context, key string, field string) (bool, error) {
 	args := []string{"HEXISTS", key, field}
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Hexists adds HEXISTS; see [Commands.Hexists].
@@ -4148,7 +4100,7 @@ func (c Commands) Hexpire(ctx context.Context, key string, seconds int64, field 
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Hexpire adds HEXPIRE; see [Commands.Hexpire].
@@ -4195,7 +4147,7 @@ func (c Commands) Hexpireat(ctx context.Context, key string, unixTimeSeconds int
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Hexpireat adds HEXPIREAT; see [Commands.Hexpireat].
@@ -4213,7 +4165,7 @@ func (c Commands) Hexpiretime(ctx context.Context, key string, field ...string) 
 	args := []string{"HEXPIRETIME", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Hexpiretime adds HEXPIRETIME; see [Commands.Hexpiretime].
@@ -4227,7 +4179,7 @@ func (p *Pipeline) Hexpiretime(key string, field ...string) *Result[Value] {
 // Hget sends HGET: get the value of one field of a hash.
 func (c Commands) Hget(ctx context.Context, key string, field string) (string, error) {
 	args := []string{"HGET", key, field}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Hget adds HGET; see [Commands.Hget].
@@ -4239,7 +4191,7 @@ func (p *Pipeline) Hget(key string, field string) *Result[string] {
 // Hgetall sends HGETALL: get all fields of a hash with their values.
 func (c Commands) Hgetall(ctx context.Context, key string) (map[string]string, error) {
 	args := []string{"HGETALL", key}
-	return run(ctx, c, args, asMap)
+	return run(ctx, c.ch, args, asMap)
 }
 
 // Hgetall adds HGETALL; see [Commands.Hgetall].
@@ -4253,7 +4205,7 @@ func (c Commands) Hgetdel(ctx context.Context, key string, field ...string) (Val
 	args := []string{"HGETDEL", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Hgetdel adds HGETDEL; see [Commands.Hgetdel].
@@ -4304,7 +4256,7 @@ func (c Commands) Hgetex(ctx context.Context, key string, field []string, option
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Hgetex adds HGETEX; see [Commands.Hgetex].
@@ -4320,7 +4272,7 @@ func (p *Pipeline) Hgetex(key string, field []string, options ...HgetexOption) *
 // Hincrby sends HINCRBY: add an integer to the integer in a field, taking a missing field as 0.
 func (c Commands) Hincrby(ctx context.Context, key string, field string, increment int64) (int64, error) {
 	args := []string{"HINCRBY", key, field, itoa(increment)}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Hincrby adds HINCRBY; see [Commands.Hincrby].
@@ -4332,7 +4284,7 @@ func (p *Pipeline) Hincrby(key string, field string, increment int64) *Result[in
 // Hincrbyfloat sends HINCRBYFLOAT: add a decimal number to the number in a field, taking a missing field as 0.
 func (c Commands) Hincrbyfloat(ctx context.Context, key string, field string, increment float64) (float64, error) {
 	args := []string{"HINCRBYFLOAT", key, field, ftoa(increment)}
-	return run(ctx, c, args, asFloat)
+	return run(ctx, c.ch, args, asFloat)
 }
 
 // Hincrbyfloat adds HINCRBYFLOAT; see [Commands.Hincrbyfloat].
@@ -4344,7 +4296,7 @@ func (p *Pipeline) Hincrbyfloat(key string, field string, increment float64) *Re
 // Hkeys sends HKEYS: get all field names of a hash.
 func (c Commands) Hkeys(ctx context.Context, key string) ([]string, error) {
 	args := []string{"HKEYS", key}
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // Hkeys adds HKEYS; see [Commands.Hkeys].
@@ -4356,7 +4308,7 @@ func (p *Pipeline) Hkeys(key string) *Result[[]string] {
 // Hlen sends HLEN: get the number of fields of a hash.
 func (c Commands) Hlen(ctx context.Context, key string) (int64, error) {
 	args := []string{"HLEN", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Hlen adds HLEN; see [Commands.Hlen].
@@ -4369,7 +4321,7 @@ func (p *Pipeline) Hlen(key string) *Result[int64] {
 func (c Commands) Hmget(ctx context.Context, key string, field ...string) ([]*string, error) {
 	args := []string{"HMGET", key}
 	args = append(args, field...)
-	return run(ctx, c, args, asPointers)
+	return run(ctx, c.ch, args, asPointers)
 }
 
 // Hmget adds HMGET; see [Commands.Hmget].
@@ -4391,7 +4343,7 @@ func (c Commands) Hmset(ctx context.Context, key string, data ...HmsetData) erro
 	for _, each := range data {
 		args = append(args, each.Field, each.Value)
 	}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Hmset adds HMSET; see [Commands.Hmset].
@@ -4408,7 +4360,7 @@ func (c Commands) Hpersist(ctx context.Context, key string, field ...string) (Va
 	args := []string{"HPERSIST", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Hpersist adds HPERSIST; see [Commands.Hpersist].
@@ -4453,7 +4405,7 @@ func (c Commands) Hpexpire(ctx context.Context, key string, milliseconds int64, 
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Hpexpire adds HPEXPIRE; see [Commands.Hpexpire].
@@ -4500,7 +4452,7 @@ func (c Commands) Hpexpireat(ctx context.Context, key string, unixTimeMillisecon
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Hpexpireat adds HPEXPIREAT; see [Commands.Hpexpireat].
@@ -4518,7 +4470,7 @@ func (c Commands) Hpexpiretime(ctx context.Context, key string, field ...string)
 	args := []string{"HPEXPIRETIME", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Hpexpiretime adds HPEXPIRETIME; see [Commands.Hpexpiretime].
@@ -4534,7 +4486,7 @@ func (c Commands) Hpttl(ctx context.Context, key string, field ...string) (Value
 	args := []string{"HPTTL", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Hpttl adds HPTTL; see [Commands.Hpttl].
@@ -4559,7 +4511,7 @@ func HrandfieldOptions(count int64, more ...string) HrandfieldOption {
 func (c Commands) Hrandfield(ctx context.Context, key string, options ...HrandfieldOption) (Value, error) {
 	args := []string{"HRANDFIELD", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Hrandfield adds HRANDFIELD; see [Commands.Hrandfield].
@@ -4596,7 +4548,7 @@ func (c Commands) Hscan(ctx context.Context, key string, cursor int64, options .
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Hscan adds HSCAN; see [Commands.Hscan].
@@ -4620,7 +4572,7 @@ func (c Commands) Hset(ctx context.Context, key string, data ...HsetData) (int64
 	for _, each := range data {
 		args = append(args, each.Field, each.Value)
 	}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Hset adds HSET; see [Commands.Hset].
@@ -4706,7 +4658,7 @@ func (c Commands) Hsetex(ctx context.Context, key string, data []HsetexData, opt
 	for _, each := range data {
 		args = append(args, each.Field, each.Value)
 	}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Hsetex adds HSETEX; see [Commands.Hsetex].
@@ -4726,7 +4678,7 @@ func (p *Pipeline) Hsetex(key string, data []HsetexData, options ...HsetexOption
 // Hsetnx sends HSETNX: set a field of a hash only if the field does not exist.
 func (c Commands) Hsetnx(ctx context.Context, key string, field string, value string) (bool, error) {
 	args := []string{"HSETNX", key, field, value}
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Hsetnx adds HSETNX; see [Commands.Hsetnx].
@@ -4738,7 +4690,7 @@ func (p *Pipeline) Hsetnx(key string, field string, value string) *Result[bool] 
 // Hstrlen sends HSTRLEN: get the length in bytes of the value of a field.
 func (c Commands) Hstrlen(ctx context.Context, key string, field string) (int64, error) {
 	args := []string{"HSTRLEN", key, field}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Hstrlen adds HSTRLEN; see [Commands.Hstrlen].
@@ -4752,7 +4704,7 @@ func (c Commands) Httl(ctx context.Context, key string, field ...string) (Value,
 	args := []string{"HTTL", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Httl adds HTTL; see [Commands.Httl].
@@ -4766,7 +4718,7 @@ func (p *Pipeline) Httl(key string, field ...string) *Result[Value] {
 // Hvals sends HVALS: get all values of a hash.
 func (c Commands) Hvals(ctx context.Context, key string) ([]string, error) {
 	args := []string{"HVALS", key}
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // Hvals adds HVALS; see [Commands.Hvals].
@@ -4778,7 +4730,7 @@ func (p *Pipeline) Hvals(key string) *Result[[]string] {
 // Incr sends INCR: add one to the integer at a key, taking a missing key as 0.
 func (c Commands) Incr(ctx context.Context, key string) (int64, error) {
 	args := []string{"INCR", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Incr adds INCR; see [Commands.Incr].
@@ -4790,7 +4742,7 @@ func (p *Pipeline) Incr(key string) *Result[int64] {
 // Incrby sends INCRBY: add an integer to the integer at a key, taking a missing key as 0.
 func (c Commands) Incrby(ctx context.Context, key string, increment int64) (int64, error) {
 	args := []string{"INCRBY", key, itoa(increment)}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Incrby adds INCRBY; see [Commands.Incrby].
@@ -4802,7 +4754,7 @@ func (p *Pipeline) Incrby(key string, increment int64) *Result[int64] {
 // Incrbyfloat sends INCRBYFLOAT: add a decimal number to the number at a key, taking a missing key as 0.
 func (c Commands) Incrbyfloat(ctx context.Context, key string, increment float64) (float64, error) {
 	args := []string{"INCRBYFLOAT", key, ftoa(increment)}
-	return run(ctx, c, args, asFloat)
+	return run(ctx, c.ch, args, asFloat)
 }
 
 // Incrbyfloat adds INCRBYFLOAT; see [Commands.Incrbyfloat].
@@ -4815,7 +4767,7 @@ func (p *Pipeline) Incrbyfloat(key string, increment float64) *Result[float64] {
 func (c Commands) Info(ctx context.Context, section ...string) (string, error) {
 	args := []string{"INFO"}
 	args = append(args, section...)
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Info adds INFO; see [Commands.Info].
@@ -4829,7 +4781,7 @@ func (p *Pipeline) Info(section ...string) *Result[string] {
 func (c Commands) JsonArrappend(ctx context.Context, key string, path string, json ...string) (Value, error) {
 	args := []string{"JSON.ARRAPPEND", key, path}
 	args = append(args, json...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonArrappend adds JSON.ARRAPPEND; see [Commands.JsonArrappend].
@@ -4853,7 +4805,7 @@ func JsonArrindexRange(start int64, more ...string) JsonArrindexOption {
 func (c Commands) JsonArrindex(ctx context.Context, key string, path string, json string, options ...JsonArrindexOption) (Value, error) {
 	args := []string{"JSON.ARRINDEX", key, path, json}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonArrindex adds JSON.ARRINDEX; see [Commands.JsonArrindex].
@@ -4867,7 +4819,7 @@ func (p *Pipeline) JsonArrindex(key string, path string, json string, options ..
 func (c Commands) JsonArrinsert(ctx context.Context, key string, path string, index int64, json ...string) (Value, error) {
 	args := []string{"JSON.ARRINSERT", key, path, itoa(index)}
 	args = append(args, json...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonArrinsert adds JSON.ARRINSERT; see [Commands.JsonArrinsert].
@@ -4890,7 +4842,7 @@ func JsonArrlenPath(path string) JsonArrlenOption {
 func (c Commands) JsonArrlen(ctx context.Context, key string, options ...JsonArrlenOption) (Value, error) {
 	args := []string{"JSON.ARRLEN", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonArrlen adds JSON.ARRLEN; see [Commands.JsonArrlen].
@@ -4914,7 +4866,7 @@ func JsonArrpopPosition(path string, more ...string) JsonArrpopOption {
 func (c Commands) JsonArrpop(ctx context.Context, key string, options ...JsonArrpopOption) (Value, error) {
 	args := []string{"JSON.ARRPOP", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonArrpop adds JSON.ARRPOP; see [Commands.JsonArrpop].
@@ -4927,7 +4879,7 @@ func (p *Pipeline) JsonArrpop(key string, options ...JsonArrpopOption) *Result[V
 // JsonArrtrim sends JSON.ARRTRIM: keep only the elements between two indexes of the arrays at a path.
 func (c Commands) JsonArrtrim(ctx context.Context, key string, path string, start int64, end int64) (Value, error) {
 	args := []string{"JSON.ARRTRIM", key, path, itoa(start), itoa(end)}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonArrtrim adds JSON.ARRTRIM; see [Commands.JsonArrtrim].
@@ -4949,7 +4901,7 @@ func JsonClearPath(path string) JsonClearOption {
 func (c Commands) JsonClear(ctx context.Context, key string, options ...JsonClearOption) (Value, error) {
 	args := []string{"JSON.CLEAR", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonClear adds JSON.CLEAR; see [Commands.JsonClear].
@@ -4963,7 +4915,7 @@ func (p *Pipeline) JsonClear(key string, options ...JsonClearOption) *Result[Val
 func (c Commands) JsonDebug(ctx context.Context, subcommand ...string) (Value, error) {
 	args := []string{"JSON.DEBUG"}
 	args = append(args, subcommand...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonDebug adds JSON.DEBUG; see [Commands.JsonDebug].
@@ -4986,7 +4938,7 @@ func JsonDelPath(path string) JsonDelOption {
 func (c Commands) JsonDel(ctx context.Context, key string, options ...JsonDelOption) (Value, error) {
 	args := []string{"JSON.DEL", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonDel adds JSON.DEL; see [Commands.JsonDel].
@@ -5009,7 +4961,7 @@ func JsonForgetPath(path string) JsonForgetOption {
 func (c Commands) JsonForget(ctx context.Context, key string, options ...JsonForgetOption) (Value, error) {
 	args := []string{"JSON.FORGET", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonForget adds JSON.FORGET; see [Commands.JsonForget].
@@ -5054,7 +5006,7 @@ func (c Commands) JsonGet(ctx context.Context, key string, path []string, option
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
 	args = append(args, path...)
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // JsonGet adds JSON.GET; see [Commands.JsonGet].
@@ -5073,7 +5025,7 @@ func (c Commands) JsonMget(ctx context.Context, key []string, path string) ([]*s
 	args := []string{"JSON.MGET"}
 	args = append(args, key...)
 	args = append(args, path)
-	return run(ctx, c, args, asPointers)
+	return run(ctx, c.ch, args, asPointers)
 }
 
 // JsonMget adds JSON.MGET; see [Commands.JsonMget].
@@ -5097,7 +5049,7 @@ func (c Commands) JsonMset(ctx context.Context, data ...JsonMsetData) error {
 	for _, each := range data {
 		args = append(args, each.Key, each.Path, each.Json)
 	}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // JsonMset adds JSON.MSET; see [Commands.JsonMset].
@@ -5112,7 +5064,7 @@ func (p *Pipeline) JsonMset(data ...JsonMsetData) *Result[None] {
 // JsonNumincrby sends JSON.NUMINCRBY: add a number to the numbers at a path.
 func (c Commands) JsonNumincrby(ctx context.Context, key string, path string, number float64) (Value, error) {
 	args := []string{"JSON.NUMINCRBY", key, path, ftoa(number)}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonNumincrby adds JSON.NUMINCRBY; see [Commands.JsonNumincrby].
@@ -5124,7 +5076,7 @@ func (p *Pipeline) JsonNumincrby(key string, path string, number float64) *Resul
 // JsonNummultby sends JSON.NUMMULTBY: multiply the numbers at a path.
 func (c Commands) JsonNummultby(ctx context.Context, key string, path string, number float64) (Value, error) {
 	args := []string{"JSON.NUMMULTBY", key, path, ftoa(number)}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonNummultby adds JSON.NUMMULTBY; see [Commands.JsonNummultby].
@@ -5146,7 +5098,7 @@ func JsonObjkeysPath(path string) JsonObjkeysOption {
 func (c Commands) JsonObjkeys(ctx context.Context, key string, options ...JsonObjkeysOption) ([]string, error) {
 	args := []string{"JSON.OBJKEYS", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // JsonObjkeys adds JSON.OBJKEYS; see [Commands.JsonObjkeys].
@@ -5169,7 +5121,7 @@ func JsonObjlenPath(path string) JsonObjlenOption {
 func (c Commands) JsonObjlen(ctx context.Context, key string, options ...JsonObjlenOption) (Value, error) {
 	args := []string{"JSON.OBJLEN", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonObjlen adds JSON.OBJLEN; see [Commands.JsonObjlen].
@@ -5192,7 +5144,7 @@ func JsonRespPath(path string) JsonRespOption {
 func (c Commands) JsonResp(ctx context.Context, key string, options ...JsonRespOption) (Value, error) {
 	args := []string{"JSON.RESP", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonResp adds JSON.RESP; see [Commands.JsonResp].
@@ -5221,7 +5173,7 @@ func JsonSetXx() JsonSetOption {
 func (c Commands) JsonSet(ctx context.Context, key string, path string, json string, options ...JsonSetOption) (string, error) {
 	args := []string{"JSON.SET", key, path, json}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // JsonSet adds JSON.SET; see [Commands.JsonSet].
@@ -5245,7 +5197,7 @@ func (c Commands) JsonStrappend(ctx context.Context, key string, json string, op
 	args := []string{"JSON.STRAPPEND", key}
 	args = appendOptions(args, 0, options)
 	args = append(args, json)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonStrappend adds JSON.STRAPPEND; see [Commands.JsonStrappend].
@@ -5269,7 +5221,7 @@ func JsonStrlenPath(path string) JsonStrlenOption {
 func (c Commands) JsonStrlen(ctx context.Context, key string, options ...JsonStrlenOption) (Value, error) {
 	args := []string{"JSON.STRLEN", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonStrlen adds JSON.STRLEN; see [Commands.JsonStrlen].
@@ -5292,7 +5244,7 @@ func JsonTogglePath(path string) JsonToggleOption {
 func (c Commands) JsonToggle(ctx context.Context, key string, options ...JsonToggleOption) (Value, error) {
 	args := []string{"JSON.TOGGLE", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonToggle adds JSON.TOGGLE; see [Commands.JsonToggle].
@@ -5315,7 +5267,7 @@ func JsonTypePath(path string) JsonTypeOption {
 func (c Commands) JsonType(ctx context.Context, key string, options ...JsonTypeOption) (Value, error) {
 	args := []string{"JSON.TYPE", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // JsonType adds JSON.TYPE; see [Commands.JsonType].
@@ -5328,7 +5280,7 @@ func (p *Pipeline) JsonType(key string, options ...JsonTypeOption) *Result[Value
 // Keys sends KEYS: get all keys that match a pattern.
 func (c Commands) Keys(ctx context.Context, pattern string) ([]string, error) {
 	args := []string{"KEYS", pattern}
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // Keys adds KEYS; see [Commands.Keys].
@@ -5340,7 +5292,7 @@ func (p *Pipeline) Keys(pattern string) *Result[[]string] {
 // Lastsave sends LASTSAVE: get the Unix time of the last successful snapshot.
 func (c Commands) Lastsave(ctx context.Context) (int64, error) {
 	args := []string{"LASTSAVE"}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Lastsave adds LASTSAVE; see [Commands.Lastsave].
@@ -5352,7 +5304,7 @@ func (p *Pipeline) Lastsave() *Result[int64] {
 // LatencyDoctor sends LATENCY DOCTOR: explain the latency seen so far in plain words.
 func (c Commands) LatencyDoctor(ctx context.Context) (string, error) {
 	args := []string{"LATENCY", "DOCTOR"}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // LatencyDoctor adds LATENCY DOCTOR; see [Commands.LatencyDoctor].
@@ -5364,7 +5316,7 @@ func (p *Pipeline) LatencyDoctor() *Result[string] {
 // LatencyGraph sends LATENCY GRAPH: draw the latency of an event as text.
 func (c Commands) LatencyGraph(ctx context.Context, event string) (Value, error) {
 	args := []string{"LATENCY", "GRAPH", event}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // LatencyGraph adds LATENCY GRAPH; see [Commands.LatencyGraph].
@@ -5376,7 +5328,7 @@ func (p *Pipeline) LatencyGraph(event string) *Result[Value] {
 // LatencyHelp sends LATENCY HELP: list the subcommands of LATENCY.
 func (c Commands) LatencyHelp(ctx context.Context) (Value, error) {
 	args := []string{"LATENCY", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // LatencyHelp adds LATENCY HELP; see [Commands.LatencyHelp].
@@ -5389,7 +5341,7 @@ func (p *Pipeline) LatencyHelp() *Result[Value] {
 func (c Commands) LatencyHistogram(ctx context.Context, command ...string) (Value, error) {
 	args := []string{"LATENCY", "HISTOGRAM"}
 	args = append(args, command...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // LatencyHistogram adds LATENCY HISTOGRAM; see [Commands.LatencyHistogram].
@@ -5402,7 +5354,7 @@ func (p *Pipeline) LatencyHistogram(command ...string) *Result[Value] {
 // LatencyHistory sends LATENCY HISTORY: get the recorded latencies of an event.
 func (c Commands) LatencyHistory(ctx context.Context, event string) (Value, error) {
 	args := []string{"LATENCY", "HISTORY", event}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // LatencyHistory adds LATENCY HISTORY; see [Commands.LatencyHistory].
@@ -5414,7 +5366,7 @@ func (p *Pipeline) LatencyHistory(event string) *Result[Value] {
 // LatencyLatest sends LATENCY LATEST: get the last and the worst latency of each event.
 func (c Commands) LatencyLatest(ctx context.Context) (Value, error) {
 	args := []string{"LATENCY", "LATEST"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // LatencyLatest adds LATENCY LATEST; see [Commands.LatencyLatest].
@@ -5427,7 +5379,7 @@ func (p *Pipeline) LatencyLatest() *Result[Value] {
 func (c Commands) LatencyReset(ctx context.Context, event ...string) (int64, error) {
 	args := []string{"LATENCY", "RESET"}
 	args = append(args, event...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // LatencyReset adds LATENCY RESET; see [Commands.LatencyReset].
@@ -5471,7 +5423,7 @@ func (c Commands) Lcs(ctx context.Context, key1 string, key2 string, options ...
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Lcs adds LCS; see [Commands.Lcs].
@@ -5487,7 +5439,7 @@ func (p *Pipeline) Lcs(key1 string, key2 string, options ...LcsOption) *Result[V
 // Lindex sends LINDEX: get the element at an index of a list.
 func (c Commands) Lindex(ctx context.Context, key string, index int64) (string, error) {
 	args := []string{"LINDEX", key, itoa(index)}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Lindex adds LINDEX; see [Commands.Lindex].
@@ -5508,7 +5460,7 @@ const LinsertWhereAfter LinsertWhere = "AFTER"
 // Linsert sends LINSERT: put an element before or after the first one equal to a pivot.
 func (c Commands) Linsert(ctx context.Context, key string, where LinsertWhere, pivot string, element string) (int64, error) {
 	args := []string{"LINSERT", key, string(where), pivot, element}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Linsert adds LINSERT; see [Commands.Linsert].
@@ -5520,7 +5472,7 @@ func (p *Pipeline) Linsert(key string, where LinsertWhere, pivot string, element
 // Llen sends LLEN: get the number of elements in a list.
 func (c Commands) Llen(ctx context.Context, key string) (int64, error) {
 	args := []string{"LLEN", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Llen adds LLEN; see [Commands.Llen].
@@ -5550,7 +5502,7 @@ const LmoveWheretoRight LmoveWhereto = "RIGHT"
 // Lmove sends LMOVE: move an element from either end of one list to either end of another.
 func (c Commands) Lmove(ctx context.Context, source string, destination string, wherefrom LmoveWherefrom, whereto LmoveWhereto) (string, error) {
 	args := []string{"LMOVE", source, destination, string(wherefrom), string(whereto)}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Lmove adds LMOVE; see [Commands.Lmove].
@@ -5584,7 +5536,7 @@ func (c Commands) Lmpop(ctx context.Context, key []string, where LmpopWhere, opt
 	args = append(args, key...)
 	args = append(args, string(where))
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Lmpop adds LMPOP; see [Commands.Lmpop].
@@ -5610,7 +5562,7 @@ func LolwutVersion(version int64) LolwutOption {
 func (c Commands) Lolwut(ctx context.Context, options ...LolwutOption) (string, error) {
 	args := []string{"LOLWUT"}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Lolwut adds LOLWUT; see [Commands.Lolwut].
@@ -5633,7 +5585,7 @@ func LpopCount(count int64) LpopOption {
 func (c Commands) Lpop(ctx context.Context, key string, options ...LpopOption) (Value, error) {
 	args := []string{"LPOP", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Lpop adds LPOP; see [Commands.Lpop].
@@ -5670,7 +5622,7 @@ func (c Commands) Lpos(ctx context.Context, key string, element string, options 
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Lpos adds LPOS; see [Commands.Lpos].
@@ -5686,7 +5638,7 @@ func (p *Pipeline) Lpos(key string, element string, options ...LposOption) *Resu
 func (c Commands) Lpush(ctx context.Context, key string, element ...string) (int64, error) {
 	args := []string{"LPUSH", key}
 	args = append(args, element...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Lpush adds LPUSH; see [Commands.Lpush].
@@ -5700,7 +5652,7 @@ func (p *Pipeline) Lpush(key string, element ...string) *Result[int64] {
 func (c Commands) Lpushx(ctx context.Context, key string, element ...string) (int64, error) {
 	args := []string{"LPUSHX", key}
 	args = append(args, element...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Lpushx adds LPUSHX; see [Commands.Lpushx].
@@ -5713,7 +5665,7 @@ func (p *Pipeline) Lpushx(key string, element ...string) *Result[int64] {
 // Lrange sends LRANGE: get the elements of a list between two indexes, both included.
 func (c Commands) Lrange(ctx context.Context, key string, start int64, stop int64) ([]string, error) {
 	args := []string{"LRANGE", key, itoa(start), itoa(stop)}
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // Lrange adds LRANGE; see [Commands.Lrange].
@@ -5725,7 +5677,7 @@ func (p *Pipeline) Lrange(key string, start int64, stop int64) *Result[[]string]
 // Lrem sends LREM: remove elements equal to a value, from either end and up to a count.
 func (c Commands) Lrem(ctx context.Context, key string, count int64, element string) (int64, error) {
 	args := []string{"LREM", key, itoa(count), element}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Lrem adds LREM; see [Commands.Lrem].
@@ -5737,7 +5689,7 @@ func (p *Pipeline) Lrem(key string, count int64, element string) *Result[int64] 
 // Lset sends LSET: replace the element at an index of a list.
 func (c Commands) Lset(ctx context.Context, key string, index int64, element string) error {
 	args := []string{"LSET", key, itoa(index), element}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Lset adds LSET; see [Commands.Lset].
@@ -5749,7 +5701,7 @@ func (p *Pipeline) Lset(key string, index int64, element string) *Result[None] {
 // Ltrim sends LTRIM: keep only the elements of a list between two indexes.
 func (c Commands) Ltrim(ctx context.Context, key string, start int64, stop int64) error {
 	args := []string{"LTRIM", key, itoa(start), itoa(stop)}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Ltrim adds LTRIM; see [Commands.Ltrim].
@@ -5761,7 +5713,7 @@ func (p *Pipeline) Ltrim(key string, start int64, stop int64) *Result[None] {
 // MemoryDoctor sends MEMORY DOCTOR: explain the memory use in plain words.
 func (c Commands) MemoryDoctor(ctx context.Context) (string, error) {
 	args := []string{"MEMORY", "DOCTOR"}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // MemoryDoctor adds MEMORY DOCTOR; see [Commands.MemoryDoctor].
@@ -5773,7 +5725,7 @@ func (p *Pipeline) MemoryDoctor() *Result[string] {
 // MemoryHelp sends MEMORY HELP: list the subcommands of MEMORY.
 func (c Commands) MemoryHelp(ctx context.Context) (Value, error) {
 	args := []string{"MEMORY", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // MemoryHelp adds MEMORY HELP; see [Commands.MemoryHelp].
@@ -5785,7 +5737,7 @@ func (p *Pipeline) MemoryHelp() *Result[Value] {
 // MemoryMallocStats sends MEMORY MALLOC-STATS: get the allocator's own statistics.
 func (c Commands) MemoryMallocStats(ctx context.Context) (string, error) {
 	args := []string{"MEMORY", "MALLOC-STATS"}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // MemoryMallocStats adds MEMORY MALLOC-STATS; see [Commands.MemoryMallocStats].
@@ -5797,7 +5749,7 @@ func (p *Pipeline) MemoryMallocStats() *Result[string] {
 // MemoryPurge sends MEMORY PURGE: make the allocator give unused memory back.
 func (c Commands) MemoryPurge(ctx context.Context) (Value, error) {
 	args := []string{"MEMORY", "PURGE"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // MemoryPurge adds MEMORY PURGE; see [Commands.MemoryPurge].
@@ -5809,7 +5761,7 @@ func (p *Pipeline) MemoryPurge() *Result[Value] {
 // MemoryStats sends MEMORY STATS: get figures of the memory use.
 func (c Commands) MemoryStats(ctx context.Context) (Value, error) {
 	args := []string{"MEMORY", "STATS"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // MemoryStats adds MEMORY STATS; see [Commands.MemoryStats].
@@ -5831,7 +5783,7 @@ func MemoryUsageSamples(count int64) MemoryUsageOption {
 func (c Commands) MemoryUsage(ctx context.Context, key string, options ...MemoryUsageOption) (int64, error) {
 	args := []string{"MEMORY", "USAGE", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // MemoryUsage adds MEMORY USAGE; see [Commands.MemoryUsage].
@@ -5845,7 +5797,7 @@ func (p *Pipeline) MemoryUsage(key string, options ...MemoryUsageOption) *Result
 func (c Commands) Mget(ctx context.Context, key ...string) ([]*string, error) {
 	args := []string{"MGET"}
 	args = append(args, key...)
-	return run(ctx, c, args, asPointers)
+	return run(ctx, c.ch, args, asPointers)
 }
 
 // Mget adds MGET; see [Commands.Mget].
@@ -5898,7 +5850,7 @@ func (c Commands) Migrate(ctx context.Context, host string, port int64, keySelec
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Migrate adds MIGRATE; see [Commands.Migrate].
@@ -5916,7 +5868,7 @@ func (p *Pipeline) Migrate(host string, port int64, keySelector []string, destin
 // ModuleHelp sends MODULE HELP: list the subcommands of MODULE.
 func (c Commands) ModuleHelp(ctx context.Context) (Value, error) {
 	args := []string{"MODULE", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ModuleHelp adds MODULE HELP; see [Commands.ModuleHelp].
@@ -5928,7 +5880,7 @@ func (p *Pipeline) ModuleHelp() *Result[Value] {
 // ModuleList sends MODULE LIST: list the loaded modules.
 func (c Commands) ModuleList(ctx context.Context) (Value, error) {
 	args := []string{"MODULE", "LIST"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ModuleList adds MODULE LIST; see [Commands.ModuleList].
@@ -5941,7 +5893,7 @@ func (p *Pipeline) ModuleList() *Result[Value] {
 func (c Commands) ModuleLoad(ctx context.Context, path string, arg ...string) (Value, error) {
 	args := []string{"MODULE", "LOAD", path}
 	args = append(args, arg...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ModuleLoad adds MODULE LOAD; see [Commands.ModuleLoad].
@@ -5973,7 +5925,7 @@ func (c Commands) ModuleLoadex(ctx context.Context, path string, options ...Modu
 	args := []string{"MODULE", "LOADEX", path}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ModuleLoadex adds MODULE LOADEX; see [Commands.ModuleLoadex].
@@ -5987,7 +5939,7 @@ func (p *Pipeline) ModuleLoadex(path string, options ...ModuleLoadexOption) *Res
 // ModuleUnload sends MODULE UNLOAD: remove a loaded module by its name.
 func (c Commands) ModuleUnload(ctx context.Context, name string) (Value, error) {
 	args := []string{"MODULE", "UNLOAD", name}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ModuleUnload adds MODULE UNLOAD; see [Commands.ModuleUnload].
@@ -5997,12 +5949,12 @@ func (p *Pipeline) ModuleUnload(name string) *Result[Value] {
 }
 
 // Monitor sends MONITOR: receive all commands the server runs, as they run.
-func (c Commands) Monitor(ctx context.Context) error {
+func (c ChannelCommands) Monitor(ctx context.Context) error {
 	args := []string{"MONITOR"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// Monitor adds MONITOR; see [Commands.Monitor].
+// Monitor adds MONITOR; see [ChannelCommands.Monitor].
 func (p *Pipeline) Monitor() *Result[None] {
 	args := []string{"MONITOR"}
 	return queue(p, args, asNone)
@@ -6011,7 +5963,7 @@ func (p *Pipeline) Monitor() *Result[None] {
 // Move sends MOVE: put a key into another database unless that has the key already.
 func (c Commands) Move(ctx context.Context, key string, db int64) (bool, error) {
 	args := []string{"MOVE", key, itoa(db)}
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Move adds MOVE; see [Commands.Move].
@@ -6032,7 +5984,7 @@ func (c Commands) Mset(ctx context.Context, data ...MsetData) error {
 	for _, each := range data {
 		args = append(args, each.Key, each.Value)
 	}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Mset adds MSET; see [Commands.Mset].
@@ -6104,7 +6056,7 @@ func (c Commands) Msetex(ctx context.Context, data []MsetexData, options ...Mset
 	}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Msetex adds MSETEX; see [Commands.Msetex].
@@ -6131,7 +6083,7 @@ func (c Commands) Msetnx(ctx context.Context, data ...MsetnxData) (bool, error) 
 	for _, each := range data {
 		args = append(args, each.Key, each.Value)
 	}
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Msetnx adds MSETNX; see [Commands.Msetnx].
@@ -6144,12 +6096,12 @@ func (p *Pipeline) Msetnx(data ...MsetnxData) *Result[bool] {
 }
 
 // Multi sends MULTI: begin a transaction.
-func (c Commands) Multi(ctx context.Context) error {
+func (c ChannelCommands) Multi(ctx context.Context) error {
 	args := []string{"MULTI"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// Multi adds MULTI; see [Commands.Multi].
+// Multi adds MULTI; see [ChannelCommands.Multi].
 func (p *Pipeline) Multi() *Result[None] {
 	args := []string{"MULTI"}
 	return queue(p, args, asNone)
@@ -6158,7 +6110,7 @@ func (p *Pipeline) Multi() *Result[None] {
 // ObjectEncoding sends OBJECT ENCODING: name the internal encoding of a value.
 func (c Commands) ObjectEncoding(ctx context.Context, key string) (string, error) {
 	args := []string{"OBJECT", "ENCODING", key}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // ObjectEncoding adds OBJECT ENCODING; see [Commands.ObjectEncoding].
@@ -6170,7 +6122,7 @@ func (p *Pipeline) ObjectEncoding(key string) *Result[string] {
 // ObjectFreq sends OBJECT FREQ: get the access frequency counter of a value under an LFU policy.
 func (c Commands) ObjectFreq(ctx context.Context, key string) (int64, error) {
 	args := []string{"OBJECT", "FREQ", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // ObjectFreq adds OBJECT FREQ; see [Commands.ObjectFreq].
@@ -6182,7 +6134,7 @@ func (p *Pipeline) ObjectFreq(key string) *Result[int64] {
 // ObjectHelp sends OBJECT HELP: list the subcommands of OBJECT.
 func (c Commands) ObjectHelp(ctx context.Context) (Value, error) {
 	args := []string{"OBJECT", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ObjectHelp adds OBJECT HELP; see [Commands.ObjectHelp].
@@ -6194,7 +6146,7 @@ func (p *Pipeline) ObjectHelp() *Result[Value] {
 // ObjectIdletime sends OBJECT IDLETIME: get for how many seconds a value has not been accessed.
 func (c Commands) ObjectIdletime(ctx context.Context, key string) (int64, error) {
 	args := []string{"OBJECT", "IDLETIME", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // ObjectIdletime adds OBJECT IDLETIME; see [Commands.ObjectIdletime].
@@ -6206,7 +6158,7 @@ func (p *Pipeline) ObjectIdletime(key string) *Result[int64] {
 // ObjectRefcount sends OBJECT REFCOUNT: get the number of references to a value.
 func (c Commands) ObjectRefcount(ctx context.Context, key string) (int64, error) {
 	args := []string{"OBJECT", "REFCOUNT", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // ObjectRefcount adds OBJECT REFCOUNT; see [Commands.ObjectRefcount].
@@ -6218,7 +6170,7 @@ func (p *Pipeline) ObjectRefcount(key string) *Result[int64] {
 // Persist sends PERSIST: take the expiry off a key.
 func (c Commands) Persist(ctx context.Context, key string) (bool, error) {
 	args := []string{"PERSIST", key}
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Persist adds PERSIST; see [Commands.Persist].
@@ -6258,7 +6210,7 @@ func PexpireLt() PexpireOption {
 func (c Commands) Pexpire(ctx context.Context, key string, milliseconds int64, options ...PexpireOption) (bool, error) {
 	args := []string{"PEXPIRE", key, itoa(milliseconds)}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Pexpire adds PEXPIRE; see [Commands.Pexpire].
@@ -6299,7 +6251,7 @@ func PexpireatLt() PexpireatOption {
 func (c Commands) Pexpireat(ctx context.Context, key string, unixTimeMilliseconds int64, options ...PexpireatOption) (bool, error) {
 	args := []string{"PEXPIREAT", key, itoa(unixTimeMilliseconds)}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Pexpireat adds PEXPIREAT; see [Commands.Pexpireat].
@@ -6312,7 +6264,7 @@ func (p *Pipeline) Pexpireat(key string, unixTimeMilliseconds int64, options ...
 // Pexpiretime sends PEXPIRETIME: get the Unix time in milliseconds at which a key expires.
 func (c Commands) Pexpiretime(ctx context.Context, key string) (int64, error) {
 	args := []string{"PEXPIRETIME", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Pexpiretime adds PEXPIRETIME; see [Commands.Pexpiretime].
@@ -6325,7 +6277,7 @@ func (p *Pipeline) Pexpiretime(key string) *Result[int64] {
 func (c Commands) Pfadd(ctx context.Context, key string, element ...string) (int64, error) {
 	args := []string{"PFADD", key}
 	args = append(args, element...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Pfadd adds PFADD; see [Commands.Pfadd].
@@ -6339,7 +6291,7 @@ func (p *Pipeline) Pfadd(key string, element ...string) *Result[int64] {
 func (c Commands) Pfcount(ctx context.Context, key ...string) (int64, error) {
 	args := []string{"PFCOUNT"}
 	args = append(args, key...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Pfcount adds PFCOUNT; see [Commands.Pfcount].
@@ -6352,7 +6304,7 @@ func (p *Pipeline) Pfcount(key ...string) *Result[int64] {
 // Pfdebug sends PFDEBUG: show or change the inner form of a HyperLogLog, for tests of the server.
 func (c Commands) Pfdebug(ctx context.Context, subcommand string, key string) (Value, error) {
 	args := []string{"PFDEBUG", subcommand, key}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Pfdebug adds PFDEBUG; see [Commands.Pfdebug].
@@ -6365,7 +6317,7 @@ func (p *Pipeline) Pfdebug(subcommand string, key string) *Result[Value] {
 func (c Commands) Pfmerge(ctx context.Context, destkey string, sourcekey ...string) error {
 	args := []string{"PFMERGE", destkey}
 	args = append(args, sourcekey...)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Pfmerge adds PFMERGE; see [Commands.Pfmerge].
@@ -6378,7 +6330,7 @@ func (p *Pipeline) Pfmerge(destkey string, sourcekey ...string) *Result[None] {
 // Pfselftest sends PFSELFTEST: run the server's own test of its HyperLogLog code.
 func (c Commands) Pfselftest(ctx context.Context) (Value, error) {
 	args := []string{"PFSELFTEST"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Pfselftest adds PFSELFTEST; see [Commands.Pfselftest].
@@ -6400,7 +6352,7 @@ func PingMessage(message string) PingOption {
 func (c Commands) Ping(ctx context.Context, options ...PingOption) (string, error) {
 	args := []string{"PING"}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Ping adds PING; see [Commands.Ping].
@@ -6413,7 +6365,7 @@ func (p *Pipeline) Ping(options ...PingOption) *Result[string] {
 // Psetex sends PSETEX: set a key to a string that expires after a number of milliseconds.
 func (c Commands) Psetex(ctx context.Context, key string, milliseconds int64, value string) error {
 	args := []string{"PSETEX", key, itoa(milliseconds), value}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Psetex adds PSETEX; see [Commands.Psetex].
@@ -6422,22 +6374,10 @@ func (p *Pipeline) Psetex(key string, milliseconds int64, value string) *Result[
 	return queue(p, args, asNone)
 }
 
-// Psync sends PSYNC: ask a primary for a full or partial copy; spoken by replicas.
-func (c Commands) Psync(ctx context.Context, replicationid string, offset int64) (Value, error) {
-	args := []string{"PSYNC", replicationid, itoa(offset)}
-	return run(ctx, c, args, asValue)
-}
-
-// Psync adds PSYNC; see [Commands.Psync].
-func (p *Pipeline) Psync(replicationid string, offset int64) *Result[Value] {
-	args := []string{"PSYNC", replicationid, itoa(offset)}
-	return queue(p, args, asValue)
-}
-
 // Pttl sends PTTL: get how many milliseconds are left before a key expires.
 func (c Commands) Pttl(ctx context.Context, key string) (int64, error) {
 	args := []string{"PTTL", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Pttl adds PTTL; see [Commands.Pttl].
@@ -6449,7 +6389,7 @@ func (p *Pipeline) Pttl(key string) *Result[int64] {
 // Publish sends PUBLISH: send a message to all subscribers of a channel.
 func (c Commands) Publish(ctx context.Context, channel string, message string) (int64, error) {
 	args := []string{"PUBLISH", channel, message}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Publish adds PUBLISH; see [Commands.Publish].
@@ -6471,7 +6411,7 @@ func PubsubChannelsPattern(pattern string) PubsubChannelsOption {
 func (c Commands) PubsubChannels(ctx context.Context, options ...PubsubChannelsOption) ([]string, error) {
 	args := []string{"PUBSUB", "CHANNELS"}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // PubsubChannels adds PUBSUB CHANNELS; see [Commands.PubsubChannels].
@@ -6484,7 +6424,7 @@ func (p *Pipeline) PubsubChannels(options ...PubsubChannelsOption) *Result[[]str
 // PubsubHelp sends PUBSUB HELP: list the subcommands of PUBSUB.
 func (c Commands) PubsubHelp(ctx context.Context) (Value, error) {
 	args := []string{"PUBSUB", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // PubsubHelp adds PUBSUB HELP; see [Commands.PubsubHelp].
@@ -6496,7 +6436,7 @@ func (p *Pipeline) PubsubHelp() *Result[Value] {
 // PubsubNumpat sends PUBSUB NUMPAT: count the distinct patterns that clients are subscribed to.
 func (c Commands) PubsubNumpat(ctx context.Context) (int64, error) {
 	args := []string{"PUBSUB", "NUMPAT"}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // PubsubNumpat adds PUBSUB NUMPAT; see [Commands.PubsubNumpat].
@@ -6509,7 +6449,7 @@ func (p *Pipeline) PubsubNumpat() *Result[int64] {
 func (c Commands) PubsubNumsub(ctx context.Context, channel ...string) (map[string]string, error) {
 	args := []string{"PUBSUB", "NUMSUB"}
 	args = append(args, channel...)
-	return run(ctx, c, args, asMap)
+	return run(ctx, c.ch, args, asMap)
 }
 
 // PubsubNumsub adds PUBSUB NUMSUB; see [Commands.PubsubNumsub].
@@ -6532,7 +6472,7 @@ func PubsubShardchannelsPattern(pattern string) PubsubShardchannelsOption {
 func (c Commands) PubsubShardchannels(ctx context.Context, options ...PubsubShardchannelsOption) ([]string, error) {
 	args := []string{"PUBSUB", "SHARDCHANNELS"}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // PubsubShardchannels adds PUBSUB SHARDCHANNELS; see [Commands.PubsubShardchannels].
@@ -6546,7 +6486,7 @@ func (p *Pipeline) PubsubShardchannels(options ...PubsubShardchannelsOption) *Re
 func (c Commands) PubsubShardnumsub(ctx context.Context, shardchannel ...string) (map[string]string, error) {
 	args := []string{"PUBSUB", "SHARDNUMSUB"}
 	args = append(args, shardchannel...)
-	return run(ctx, c, args, asMap)
+	return run(ctx, c.ch, args, asMap)
 }
 
 // PubsubShardnumsub adds PUBSUB SHARDNUMSUB; see [Commands.PubsubShardnumsub].
@@ -6556,22 +6496,10 @@ func (p *Pipeline) PubsubShardnumsub(shardchannel ...string) *Result[map[string]
 	return queue(p, args, asMap)
 }
 
-// Quit sends QUIT: end the connection once the replies due have been sent.
-func (c Commands) Quit(ctx context.Context) error {
-	args := []string{"QUIT"}
-	return runOK(ctx, c, args)
-}
-
-// Quit adds QUIT; see [Commands.Quit].
-func (p *Pipeline) Quit() *Result[None] {
-	args := []string{"QUIT"}
-	return queue(p, args, asNone)
-}
-
 // Randomkey sends RANDOMKEY: get the name of a key chosen at random.
 func (c Commands) Randomkey(ctx context.Context) (string, error) {
 	args := []string{"RANDOMKEY"}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Randomkey adds RANDOMKEY; see [Commands.Randomkey].
@@ -6581,24 +6509,24 @@ func (p *Pipeline) Randomkey() *Result[string] {
 }
 
 // Readonly sends READONLY: allow reads of replicated slots on this connection to a cluster replica.
-func (c Commands) Readonly(ctx context.Context) error {
+func (c ChannelCommands) Readonly(ctx context.Context) error {
 	args := []string{"READONLY"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// Readonly adds READONLY; see [Commands.Readonly].
+// Readonly adds READONLY; see [ChannelCommands.Readonly].
 func (p *Pipeline) Readonly() *Result[None] {
 	args := []string{"READONLY"}
 	return queue(p, args, asNone)
 }
 
 // Readwrite sends READWRITE: take READONLY back.
-func (c Commands) Readwrite(ctx context.Context) error {
+func (c ChannelCommands) Readwrite(ctx context.Context) error {
 	args := []string{"READWRITE"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// Readwrite adds READWRITE; see [Commands.Readwrite].
+// Readwrite adds READWRITE; see [ChannelCommands.Readwrite].
 func (p *Pipeline) Readwrite() *Result[None] {
 	args := []string{"READWRITE"}
 	return queue(p, args, asNone)
@@ -6607,7 +6535,7 @@ func (p *Pipeline) Readwrite() *Result[None] {
 // Rename sends RENAME: give a key another name, replacing what is there.
 func (c Commands) Rename(ctx context.Context, key string, newkey string) error {
 	args := []string{"RENAME", key, newkey}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Rename adds RENAME; see [Commands.Rename].
@@ -6619,7 +6547,7 @@ func (p *Pipeline) Rename(key string, newkey string) *Result[None] {
 // Renamenx sends RENAMENX: give a key another name unless that name is taken.
 func (c Commands) Renamenx(ctx context.Context, key string, newkey string) (bool, error) {
 	args := []string{"RENAMENX", key, newkey}
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Renamenx adds RENAMENX; see [Commands.Renamenx].
@@ -6628,23 +6556,11 @@ func (p *Pipeline) Renamenx(key string, newkey string) *Result[bool] {
 	return queue(p, args, asBool)
 }
 
-// Replconf sends REPLCONF: settle details of replication; spoken by replicas.
-func (c Commands) Replconf(ctx context.Context) (Value, error) {
-	args := []string{"REPLCONF"}
-	return run(ctx, c, args, asValue)
-}
-
-// Replconf adds REPLCONF; see [Commands.Replconf].
-func (p *Pipeline) Replconf() *Result[Value] {
-	args := []string{"REPLCONF"}
-	return queue(p, args, asValue)
-}
-
 // Replicaof sends REPLICAOF: make the server a replica of another, or a primary.
 func (c Commands) Replicaof(ctx context.Context, argsArg ...string) error {
 	args := []string{"REPLICAOF"}
 	args = append(args, argsArg...)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Replicaof adds REPLICAOF; see [Commands.Replicaof].
@@ -6652,12 +6568,6 @@ func (p *Pipeline) Replicaof(argsArg ...string) *Result[None] {
 	args := []string{"REPLICAOF"}
 	args = append(args, argsArg...)
 	return queue(p, args, asNone)
-}
-
-// Reset sends RESET: put the connection back into the state it opened in.
-func (c Commands) Reset(ctx context.Context) error {
-	args := []string{"RESET"}
-	return runOK(ctx, c, args)
 }
 
 // RestoreOption is an option of RESTORE.
@@ -6694,7 +6604,7 @@ func (c Commands) Restore(ctx context.Context, key string, ttl int64, serialized
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Restore adds RESTORE; see [Commands.Restore].
@@ -6741,7 +6651,7 @@ func (c Commands) RestoreAsking(ctx context.Context, key string, ttl int64, seri
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // RestoreAsking adds RESTORE-ASKING; see [Commands.RestoreAsking].
@@ -6757,7 +6667,7 @@ func (p *Pipeline) RestoreAsking(key string, ttl int64, serializedValue string, 
 // Role sends ROLE: describe the server's part in replication.
 func (c Commands) Role(ctx context.Context) (Value, error) {
 	args := []string{"ROLE"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Role adds ROLE; see [Commands.Role].
@@ -6779,7 +6689,7 @@ func RpopCount(count int64) RpopOption {
 func (c Commands) Rpop(ctx context.Context, key string, options ...RpopOption) (Value, error) {
 	args := []string{"RPOP", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Rpop adds RPOP; see [Commands.Rpop].
@@ -6792,7 +6702,7 @@ func (p *Pipeline) Rpop(key string, options ...RpopOption) *Result[Value] {
 // Rpoplpush sends RPOPLPUSH: move an element from the tail of one list to the head of another.
 func (c Commands) Rpoplpush(ctx context.Context, source string, destination string) (string, error) {
 	args := []string{"RPOPLPUSH", source, destination}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Rpoplpush adds RPOPLPUSH; see [Commands.Rpoplpush].
@@ -6805,7 +6715,7 @@ func (p *Pipeline) Rpoplpush(source string, destination string) *Result[string] 
 func (c Commands) Rpush(ctx context.Context, key string, element ...string) (int64, error) {
 	args := []string{"RPUSH", key}
 	args = append(args, element...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Rpush adds RPUSH; see [Commands.Rpush].
@@ -6819,7 +6729,7 @@ func (p *Pipeline) Rpush(key string, element ...string) *Result[int64] {
 func (c Commands) Rpushx(ctx context.Context, key string, element ...string) (int64, error) {
 	args := []string{"RPUSHX", key}
 	args = append(args, element...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Rpushx adds RPUSHX; see [Commands.Rpushx].
@@ -6833,7 +6743,7 @@ func (p *Pipeline) Rpushx(key string, element ...string) *Result[int64] {
 func (c Commands) Sadd(ctx context.Context, key string, member ...string) (int64, error) {
 	args := []string{"SADD", key}
 	args = append(args, member...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Sadd adds SADD; see [Commands.Sadd].
@@ -6846,7 +6756,7 @@ func (p *Pipeline) Sadd(key string, member ...string) *Result[int64] {
 // Save sends SAVE: write a snapshot to disk and wait until it is done.
 func (c Commands) Save(ctx context.Context) error {
 	args := []string{"SAVE"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Save adds SAVE; see [Commands.Save].
@@ -6882,7 +6792,7 @@ func (c Commands) Scan(ctx context.Context, cursor int64, options ...ScanOption)
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Scan adds SCAN; see [Commands.Scan].
@@ -6897,7 +6807,7 @@ func (p *Pipeline) Scan(cursor int64, options ...ScanOption) *Result[Value] {
 // Scard sends SCARD: get the number of members of a set.
 func (c Commands) Scard(ctx context.Context, key string) (int64, error) {
 	args := []string{"SCARD", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Scard adds SCARD; see [Commands.Scard].
@@ -6928,13 +6838,13 @@ func ScriptDebugEngine(engine string) ScriptDebugOption {
 }
 
 // ScriptDebug sends SCRIPT DEBUG: choose how the next scripts of this connection are debugged.
-func (c Commands) ScriptDebug(ctx context.Context, mode ScriptDebugMode, options ...ScriptDebugOption) (Value, error) {
+func (c ChannelCommands) ScriptDebug(ctx context.Context, mode ScriptDebugMode, options ...ScriptDebugOption) (Value, error) {
 	args := []string{"SCRIPT", "DEBUG", string(mode)}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
-// ScriptDebug adds SCRIPT DEBUG; see [Commands.ScriptDebug].
+// ScriptDebug adds SCRIPT DEBUG; see [ChannelCommands.ScriptDebug].
 func (p *Pipeline) ScriptDebug(mode ScriptDebugMode, options ...ScriptDebugOption) *Result[Value] {
 	args := []string{"SCRIPT", "DEBUG", string(mode)}
 	args = appendOptions(args, 0, options)
@@ -6945,7 +6855,7 @@ func (p *Pipeline) ScriptDebug(mode ScriptDebugMode, options ...ScriptDebugOptio
 func (c Commands) ScriptExists(ctx context.Context, sha1 ...string) (Value, error) {
 	args := []string{"SCRIPT", "EXISTS"}
 	args = append(args, sha1...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ScriptExists adds SCRIPT EXISTS; see [Commands.ScriptExists].
@@ -6974,7 +6884,7 @@ func ScriptFlushSync() ScriptFlushOption {
 func (c Commands) ScriptFlush(ctx context.Context, options ...ScriptFlushOption) error {
 	args := []string{"SCRIPT", "FLUSH"}
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ScriptFlush adds SCRIPT FLUSH; see [Commands.ScriptFlush].
@@ -6987,7 +6897,7 @@ func (p *Pipeline) ScriptFlush(options ...ScriptFlushOption) *Result[None] {
 // ScriptHelp sends SCRIPT HELP: list the subcommands of SCRIPT.
 func (c Commands) ScriptHelp(ctx context.Context) (Value, error) {
 	args := []string{"SCRIPT", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ScriptHelp adds SCRIPT HELP; see [Commands.ScriptHelp].
@@ -6999,7 +6909,7 @@ func (p *Pipeline) ScriptHelp() *Result[Value] {
 // ScriptKill sends SCRIPT KILL: stop the script that is running, unless it has written.
 func (c Commands) ScriptKill(ctx context.Context) error {
 	args := []string{"SCRIPT", "KILL"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // ScriptKill adds SCRIPT KILL; see [Commands.ScriptKill].
@@ -7011,7 +6921,7 @@ func (p *Pipeline) ScriptKill() *Result[None] {
 // ScriptLoad sends SCRIPT LOAD: give the server a script without running it.
 func (c Commands) ScriptLoad(ctx context.Context, script string) (string, error) {
 	args := []string{"SCRIPT", "LOAD", script}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // ScriptLoad adds SCRIPT LOAD; see [Commands.ScriptLoad].
@@ -7023,7 +6933,7 @@ func (p *Pipeline) ScriptLoad(script string) *Result[string] {
 // ScriptShow sends SCRIPT SHOW: get the text of a script by its SHA-1 digest.
 func (c Commands) ScriptShow(ctx context.Context, sha1 string) (Value, error) {
 	args := []string{"SCRIPT", "SHOW", sha1}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // ScriptShow adds SCRIPT SHOW; see [Commands.ScriptShow].
@@ -7036,7 +6946,7 @@ func (p *Pipeline) ScriptShow(sha1 string) *Result[Value] {
 func (c Commands) Sdiff(ctx context.Context, key ...string) ([]string, error) {
 	args := []string{"SDIFF"}
 	args = append(args, key...)
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // Sdiff adds SDIFF; see [Commands.Sdiff].
@@ -7050,7 +6960,7 @@ func (p *Pipeline) Sdiff(key ...string) *Result[[]string] {
 func (c Commands) Sdiffstore(ctx context.Context, destination string, key ...string) (int64, error) {
 	args := []string{"SDIFFSTORE", destination}
 	args = append(args, key...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Sdiffstore adds SDIFFSTORE; see [Commands.Sdiffstore].
@@ -7061,12 +6971,12 @@ func (p *Pipeline) Sdiffstore(destination string, key ...string) *Result[int64] 
 }
 
 // Select sends SELECT: change the connection's database.
-func (c Commands) Select(ctx context.Context, index int64) error {
+func (c ChannelCommands) Select(ctx context.Context, index int64) error {
 	args := []string{"SELECT", itoa(index)}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// Select adds SELECT; see [Commands.Select].
+// Select adds SELECT; see [ChannelCommands.Select].
 func (p *Pipeline) Select(index int64) *Result[None] {
 	args := []string{"SELECT", itoa(index)}
 	return queue(p, args, asNone)
@@ -7075,7 +6985,7 @@ func (p *Pipeline) Select(index int64) *Result[None] {
 // SentinelCkquorum sends SENTINEL CKQUORUM: check whether enough Sentinels are there to agree on a failover.
 func (c Commands) SentinelCkquorum(ctx context.Context, primaryName string) (Value, error) {
 	args := []string{"SENTINEL", "CKQUORUM", primaryName}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelCkquorum adds SENTINEL CKQUORUM; see [Commands.SentinelCkquorum].
@@ -7088,7 +6998,7 @@ func (p *Pipeline) SentinelCkquorum(primaryName string) *Result[Value] {
 func (c Commands) SentinelConfig(ctx context.Context, action ...string) (Value, error) {
 	args := []string{"SENTINEL", "CONFIG"}
 	args = append(args, action...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelConfig adds SENTINEL CONFIG; see [Commands.SentinelConfig].
@@ -7110,7 +7020,7 @@ func (c Commands) SentinelDebug(ctx context.Context, data ...SentinelDebugData) 
 	for _, each := range data {
 		args = append(args, each.Parameter, each.Value)
 	}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelDebug adds SENTINEL DEBUG; see [Commands.SentinelDebug].
@@ -7135,7 +7045,7 @@ func SentinelFailoverCoordinated() SentinelFailoverOption {
 func (c Commands) SentinelFailover(ctx context.Context, primaryName string, options ...SentinelFailoverOption) (Value, error) {
 	args := []string{"SENTINEL", "FAILOVER", primaryName}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelFailover adds SENTINEL FAILOVER; see [Commands.SentinelFailover].
@@ -7148,7 +7058,7 @@ func (p *Pipeline) SentinelFailover(primaryName string, options ...SentinelFailo
 // SentinelFlushconfig sends SENTINEL FLUSHCONFIG: write the configuration file anew.
 func (c Commands) SentinelFlushconfig(ctx context.Context) (Value, error) {
 	args := []string{"SENTINEL", "FLUSHCONFIG"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelFlushconfig adds SENTINEL FLUSHCONFIG; see [Commands.SentinelFlushconfig].
@@ -7160,7 +7070,7 @@ func (p *Pipeline) SentinelFlushconfig() *Result[Value] {
 // SentinelGetMasterAddrByName sends SENTINEL GET-MASTER-ADDR-BY-NAME: get the address of a primary; the old name of SENTINEL GET-PRIMARY-ADDR-BY-NAME.
 func (c Commands) SentinelGetMasterAddrByName(ctx context.Context, primaryName string) (Value, error) {
 	args := []string{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", primaryName}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelGetMasterAddrByName adds SENTINEL GET-MASTER-ADDR-BY-NAME; see [Commands.SentinelGetMasterAddrByName].
@@ -7172,7 +7082,7 @@ func (p *Pipeline) SentinelGetMasterAddrByName(primaryName string) *Result[Value
 // SentinelGetPrimaryAddrByName sends SENTINEL GET-PRIMARY-ADDR-BY-NAME: get the address of a primary.
 func (c Commands) SentinelGetPrimaryAddrByName(ctx context.Context, primaryName string) (Value, error) {
 	args := []string{"SENTINEL", "GET-PRIMARY-ADDR-BY-NAME", primaryName}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelGetPrimaryAddrByName adds SENTINEL GET-PRIMARY-ADDR-BY-NAME; see [Commands.SentinelGetPrimaryAddrByName].
@@ -7184,7 +7094,7 @@ func (p *Pipeline) SentinelGetPrimaryAddrByName(primaryName string) *Result[Valu
 // SentinelHelp sends SENTINEL HELP: list the subcommands of SENTINEL.
 func (c Commands) SentinelHelp(ctx context.Context) (Value, error) {
 	args := []string{"SENTINEL", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelHelp adds SENTINEL HELP; see [Commands.SentinelHelp].
@@ -7197,7 +7107,7 @@ func (p *Pipeline) SentinelHelp() *Result[Value] {
 func (c Commands) SentinelInfoCache(ctx context.Context, nodename ...string) (Value, error) {
 	args := []string{"SENTINEL", "INFO-CACHE"}
 	args = append(args, nodename...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelInfoCache adds SENTINEL INFO-CACHE; see [Commands.SentinelInfoCache].
@@ -7210,7 +7120,7 @@ func (p *Pipeline) SentinelInfoCache(nodename ...string) *Result[Value] {
 // SentinelIsMasterDownByAddr sends SENTINEL IS-MASTER-DOWN-BY-ADDR: ask whether a primary seems down; the old name of SENTINEL IS-PRIMARY-DOWN-BY-ADDR.
 func (c Commands) SentinelIsMasterDownByAddr(ctx context.Context, ip string, port int64, currentEpoch int64, runid string) (Value, error) {
 	args := []string{"SENTINEL", "IS-MASTER-DOWN-BY-ADDR", ip, itoa(port), itoa(currentEpoch), runid}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelIsMasterDownByAddr adds SENTINEL IS-MASTER-DOWN-BY-ADDR; see [Commands.SentinelIsMasterDownByAddr].
@@ -7222,7 +7132,7 @@ func (p *Pipeline) SentinelIsMasterDownByAddr(ip string, port int64, currentEpoc
 // SentinelIsPrimaryDownByAddr sends SENTINEL IS-PRIMARY-DOWN-BY-ADDR: ask whether a primary seems down to this Sentinel, and for its vote.
 func (c Commands) SentinelIsPrimaryDownByAddr(ctx context.Context, ip string, port int64, currentEpoch int64, runid string) (Value, error) {
 	args := []string{"SENTINEL", "IS-PRIMARY-DOWN-BY-ADDR", ip, itoa(port), itoa(currentEpoch), runid}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelIsPrimaryDownByAddr adds SENTINEL IS-PRIMARY-DOWN-BY-ADDR; see [Commands.SentinelIsPrimaryDownByAddr].
@@ -7234,7 +7144,7 @@ func (p *Pipeline) SentinelIsPrimaryDownByAddr(ip string, port int64, currentEpo
 // SentinelMaster sends SENTINEL MASTER: describe a monitored primary; the old name of SENTINEL PRIMARY.
 func (c Commands) SentinelMaster(ctx context.Context, primaryName string) (Value, error) {
 	args := []string{"SENTINEL", "MASTER", primaryName}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelMaster adds SENTINEL MASTER; see [Commands.SentinelMaster].
@@ -7246,7 +7156,7 @@ func (p *Pipeline) SentinelMaster(primaryName string) *Result[Value] {
 // SentinelMasters sends SENTINEL MASTERS: describe all monitored primaries; the old name of SENTINEL PRIMARIES.
 func (c Commands) SentinelMasters(ctx context.Context) (Value, error) {
 	args := []string{"SENTINEL", "MASTERS"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelMasters adds SENTINEL MASTERS; see [Commands.SentinelMasters].
@@ -7258,7 +7168,7 @@ func (p *Pipeline) SentinelMasters() *Result[Value] {
 // SentinelMonitor sends SENTINEL MONITOR: begin to monitor a primary.
 func (c Commands) SentinelMonitor(ctx context.Context, name string, ip string, port int64, quorum int64) (Value, error) {
 	args := []string{"SENTINEL", "MONITOR", name, ip, itoa(port), itoa(quorum)}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelMonitor adds SENTINEL MONITOR; see [Commands.SentinelMonitor].
@@ -7270,7 +7180,7 @@ func (p *Pipeline) SentinelMonitor(name string, ip string, port int64, quorum in
 // SentinelMyid sends SENTINEL MYID: get the ID of this Sentinel.
 func (c Commands) SentinelMyid(ctx context.Context) (Value, error) {
 	args := []string{"SENTINEL", "MYID"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelMyid adds SENTINEL MYID; see [Commands.SentinelMyid].
@@ -7282,7 +7192,7 @@ func (p *Pipeline) SentinelMyid() *Result[Value] {
 // SentinelPendingScripts sends SENTINEL PENDING-SCRIPTS: list the notification scripts that wait or run.
 func (c Commands) SentinelPendingScripts(ctx context.Context) (Value, error) {
 	args := []string{"SENTINEL", "PENDING-SCRIPTS"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelPendingScripts adds SENTINEL PENDING-SCRIPTS; see [Commands.SentinelPendingScripts].
@@ -7294,7 +7204,7 @@ func (p *Pipeline) SentinelPendingScripts() *Result[Value] {
 // SentinelPrimaries sends SENTINEL PRIMARIES: describe all monitored primaries.
 func (c Commands) SentinelPrimaries(ctx context.Context) (Value, error) {
 	args := []string{"SENTINEL", "PRIMARIES"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelPrimaries adds SENTINEL PRIMARIES; see [Commands.SentinelPrimaries].
@@ -7306,7 +7216,7 @@ func (p *Pipeline) SentinelPrimaries() *Result[Value] {
 // SentinelPrimary sends SENTINEL PRIMARY: describe a monitored primary.
 func (c Commands) SentinelPrimary(ctx context.Context, primaryName string) (Value, error) {
 	args := []string{"SENTINEL", "PRIMARY", primaryName}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelPrimary adds SENTINEL PRIMARY; see [Commands.SentinelPrimary].
@@ -7318,7 +7228,7 @@ func (p *Pipeline) SentinelPrimary(primaryName string) *Result[Value] {
 // SentinelRemove sends SENTINEL REMOVE: stop monitoring a primary.
 func (c Commands) SentinelRemove(ctx context.Context, primaryName string) (Value, error) {
 	args := []string{"SENTINEL", "REMOVE", primaryName}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelRemove adds SENTINEL REMOVE; see [Commands.SentinelRemove].
@@ -7330,7 +7240,7 @@ func (p *Pipeline) SentinelRemove(primaryName string) *Result[Value] {
 // SentinelReplicas sends SENTINEL REPLICAS: describe the replicas of a primary.
 func (c Commands) SentinelReplicas(ctx context.Context, primaryName string) (Value, error) {
 	args := []string{"SENTINEL", "REPLICAS", primaryName}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelReplicas adds SENTINEL REPLICAS; see [Commands.SentinelReplicas].
@@ -7342,7 +7252,7 @@ func (p *Pipeline) SentinelReplicas(primaryName string) *Result[Value] {
 // SentinelReset sends SENTINEL RESET: forget what was learned about the primaries that match a pattern.
 func (c Commands) SentinelReset(ctx context.Context, pattern string) (Value, error) {
 	args := []string{"SENTINEL", "RESET", pattern}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelReset adds SENTINEL RESET; see [Commands.SentinelReset].
@@ -7354,7 +7264,7 @@ func (p *Pipeline) SentinelReset(pattern string) *Result[Value] {
 // SentinelSentinels sends SENTINEL SENTINELS: describe the other Sentinels that watch a primary.
 func (c Commands) SentinelSentinels(ctx context.Context, primaryName string) (Value, error) {
 	args := []string{"SENTINEL", "SENTINELS", primaryName}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelSentinels adds SENTINEL SENTINELS; see [Commands.SentinelSentinels].
@@ -7375,7 +7285,7 @@ func (c Commands) SentinelSet(ctx context.Context, primaryName string, data ...S
 	for _, each := range data {
 		args = append(args, each.Option, each.Value)
 	}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelSet adds SENTINEL SET; see [Commands.SentinelSet].
@@ -7391,7 +7301,7 @@ func (p *Pipeline) SentinelSet(primaryName string, data ...SentinelSetData) *Res
 func (c Commands) SentinelSimulateFailure(ctx context.Context, mode ...string) (Value, error) {
 	args := []string{"SENTINEL", "SIMULATE-FAILURE"}
 	args = append(args, mode...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelSimulateFailure adds SENTINEL SIMULATE-FAILURE; see [Commands.SentinelSimulateFailure].
@@ -7404,7 +7314,7 @@ func (p *Pipeline) SentinelSimulateFailure(mode ...string) *Result[Value] {
 // SentinelSlaves sends SENTINEL SLAVES: describe the replicas of a primary; the old name of SENTINEL REPLICAS.
 func (c Commands) SentinelSlaves(ctx context.Context, primaryName string) (Value, error) {
 	args := []string{"SENTINEL", "SLAVES", primaryName}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SentinelSlaves adds SENTINEL SLAVES; see [Commands.SentinelSlaves].
@@ -7476,7 +7386,7 @@ func (c Commands) Set(ctx context.Context, key string, value string, options ...
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Set adds SET; see [Commands.Set].
@@ -7491,7 +7401,7 @@ func (p *Pipeline) Set(key string, value string, options ...SetOption) *Result[s
 // Setbit sends SETBIT: set or clear the bit at an offset of a string and return what it was.
 func (c Commands) Setbit(ctx context.Context, key string, offset int64, value int64) (int64, error) {
 	args := []string{"SETBIT", key, itoa(offset), itoa(value)}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Setbit adds SETBIT; see [Commands.Setbit].
@@ -7503,7 +7413,7 @@ func (p *Pipeline) Setbit(key string, offset int64, value int64) *Result[int64] 
 // Setex sends SETEX: set a key to a string that expires after a number of seconds.
 func (c Commands) Setex(ctx context.Context, key string, seconds int64, value string) error {
 	args := []string{"SETEX", key, itoa(seconds), value}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Setex adds SETEX; see [Commands.Setex].
@@ -7515,7 +7425,7 @@ func (p *Pipeline) Setex(key string, seconds int64, value string) *Result[None] 
 // Setnx sends SETNX: set a key to a string only if the key does not exist.
 func (c Commands) Setnx(ctx context.Context, key string, value string) (bool, error) {
 	args := []string{"SETNX", key, value}
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Setnx adds SETNX; see [Commands.Setnx].
@@ -7527,7 +7437,7 @@ func (p *Pipeline) Setnx(key string, value string) *Result[bool] {
 // Setrange sends SETRANGE: overwrite bytes of a string from an offset on, padding with zero bytes if it is shorter.
 func (c Commands) Setrange(ctx context.Context, key string, offset int64, value string) (int64, error) {
 	args := []string{"SETRANGE", key, itoa(offset), value}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Setrange adds SETRANGE; see [Commands.Setrange].
@@ -7556,7 +7466,7 @@ func ShutdownAbort() ShutdownOption {
 func (c Commands) Shutdown(ctx context.Context, options ...ShutdownOption) error {
 	args := []string{"SHUTDOWN"}
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Shutdown adds SHUTDOWN; see [Commands.Shutdown].
@@ -7570,7 +7480,7 @@ func (p *Pipeline) Shutdown(options ...ShutdownOption) *Result[None] {
 func (c Commands) Sinter(ctx context.Context, key ...string) ([]string, error) {
 	args := []string{"SINTER"}
 	args = append(args, key...)
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // Sinter adds SINTER; see [Commands.Sinter].
@@ -7595,7 +7505,7 @@ func (c Commands) Sintercard(ctx context.Context, key []string, options ...Sinte
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Sintercard adds SINTERCARD; see [Commands.Sintercard].
@@ -7611,7 +7521,7 @@ func (p *Pipeline) Sintercard(key []string, options ...SintercardOption) *Result
 func (c Commands) Sinterstore(ctx context.Context, destination string, key ...string) (int64, error) {
 	args := []string{"SINTERSTORE", destination}
 	args = append(args, key...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Sinterstore adds SINTERSTORE; see [Commands.Sinterstore].
@@ -7624,7 +7534,7 @@ func (p *Pipeline) Sinterstore(destination string, key ...string) *Result[int64]
 // Sismember sends SISMEMBER: tell whether a value is a member of a set.
 func (c Commands) Sismember(ctx context.Context, key string, member string) (bool, error) {
 	args := []string{"SISMEMBER", key, member}
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Sismember adds SISMEMBER; see [Commands.Sismember].
@@ -7637,7 +7547,7 @@ func (p *Pipeline) Sismember(key string, member string) *Result[bool] {
 func (c Commands) Slaveof(ctx context.Context, argsArg ...string) error {
 	args := []string{"SLAVEOF"}
 	args = append(args, argsArg...)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Slaveof adds SLAVEOF; see [Commands.Slaveof].
@@ -7660,7 +7570,7 @@ func SlowlogGetCount(count int64) SlowlogGetOption {
 func (c Commands) SlowlogGet(ctx context.Context, options ...SlowlogGetOption) (Value, error) {
 	args := []string{"SLOWLOG", "GET"}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SlowlogGet adds SLOWLOG GET; see [Commands.SlowlogGet].
@@ -7673,7 +7583,7 @@ func (p *Pipeline) SlowlogGet(options ...SlowlogGetOption) *Result[Value] {
 // SlowlogHelp sends SLOWLOG HELP: list the subcommands of SLOWLOG.
 func (c Commands) SlowlogHelp(ctx context.Context) (Value, error) {
 	args := []string{"SLOWLOG", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SlowlogHelp adds SLOWLOG HELP; see [Commands.SlowlogHelp].
@@ -7685,7 +7595,7 @@ func (p *Pipeline) SlowlogHelp() *Result[Value] {
 // SlowlogLen sends SLOWLOG LEN: count the entries of the slow log.
 func (c Commands) SlowlogLen(ctx context.Context) (int64, error) {
 	args := []string{"SLOWLOG", "LEN"}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // SlowlogLen adds SLOWLOG LEN; see [Commands.SlowlogLen].
@@ -7697,7 +7607,7 @@ func (p *Pipeline) SlowlogLen() *Result[int64] {
 // SlowlogReset sends SLOWLOG RESET: empty the slow log.
 func (c Commands) SlowlogReset(ctx context.Context) error {
 	args := []string{"SLOWLOG", "RESET"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // SlowlogReset adds SLOWLOG RESET; see [Commands.SlowlogReset].
@@ -7709,7 +7619,7 @@ func (p *Pipeline) SlowlogReset() *Result[None] {
 // Smembers sends SMEMBERS: get all members of a set.
 func (c Commands) Smembers(ctx context.Context, key string) ([]string, error) {
 	args := []string{"SMEMBERS", key}
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // Smembers adds SMEMBERS; see [Commands.Smembers].
@@ -7722,7 +7632,7 @@ func (p *Pipeline) Smembers(key string) *Result[[]string] {
 func (c Commands) Smismember(ctx context.Context, key string, member ...string) (Value, error) {
 	args := []string{"SMISMEMBER", key}
 	args = append(args, member...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Smismember adds SMISMEMBER; see [Commands.Smismember].
@@ -7735,7 +7645,7 @@ func (p *Pipeline) Smismember(key string, member ...string) *Result[Value] {
 // Smove sends SMOVE: take a member out of one set and put it into another.
 func (c Commands) Smove(ctx context.Context, source string, destination string, member string) (bool, error) {
 	args := []string{"SMOVE", source, destination, member}
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Smove adds SMOVE; see [Commands.Smove].
@@ -7801,7 +7711,7 @@ func (c Commands) Sort(ctx context.Context, key string, options ...SortOption) (
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Sort adds SORT; see [Commands.Sort].
@@ -7866,7 +7776,7 @@ func (c Commands) SortRo(ctx context.Context, key string, options ...SortRoOptio
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // SortRo adds SORT_RO; see [Commands.SortRo].
@@ -7893,7 +7803,7 @@ func SpopCount(count int64) SpopOption {
 func (c Commands) Spop(ctx context.Context, key string, options ...SpopOption) (Value, error) {
 	args := []string{"SPOP", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Spop adds SPOP; see [Commands.Spop].
@@ -7906,7 +7816,7 @@ func (p *Pipeline) Spop(key string, options ...SpopOption) *Result[Value] {
 // Spublish sends SPUBLISH: send a message to all subscribers of a shard channel.
 func (c Commands) Spublish(ctx context.Context, shardchannel string, message string) (int64, error) {
 	args := []string{"SPUBLISH", shardchannel, message}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Spublish adds SPUBLISH; see [Commands.Spublish].
@@ -7928,7 +7838,7 @@ func SrandmemberCount(count int64) SrandmemberOption {
 func (c Commands) Srandmember(ctx context.Context, key string, options ...SrandmemberOption) (Value, error) {
 	args := []string{"SRANDMEMBER", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Srandmember adds SRANDMEMBER; see [Commands.Srandmember].
@@ -7942,7 +7852,7 @@ func (p *Pipeline) Srandmember(key string, options ...SrandmemberOption) *Result
 func (c Commands) Srem(ctx context.Context, key string, member ...string) (int64, error) {
 	args := []string{"SREM", key}
 	args = append(args, member...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Srem adds SREM; see [Commands.Srem].
@@ -7972,7 +7882,7 @@ func (c Commands) Sscan(ctx context.Context, key string, cursor int64, options .
 	args := []string{"SSCAN", key, itoa(cursor)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Sscan adds SSCAN; see [Commands.Sscan].
@@ -7986,7 +7896,7 @@ func (p *Pipeline) Sscan(key string, cursor int64, options ...SscanOption) *Resu
 // Strlen sends STRLEN: get the length in bytes of the string at a key.
 func (c Commands) Strlen(ctx context.Context, key string) (int64, error) {
 	args := []string{"STRLEN", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Strlen adds STRLEN; see [Commands.Strlen].
@@ -7998,7 +7908,7 @@ func (p *Pipeline) Strlen(key string) *Result[int64] {
 // Substr sends SUBSTR: get part of a string; the old name of GETRANGE.
 func (c Commands) Substr(ctx context.Context, key string, start int64, end int64) (string, error) {
 	args := []string{"SUBSTR", key, itoa(start), itoa(end)}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Substr adds SUBSTR; see [Commands.Substr].
@@ -8011,7 +7921,7 @@ func (p *Pipeline) Substr(key string, start int64, end int64) *Result[string] {
 func (c Commands) Sunion(ctx context.Context, key ...string) ([]string, error) {
 	args := []string{"SUNION"}
 	args = append(args, key...)
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // Sunion adds SUNION; see [Commands.Sunion].
@@ -8025,7 +7935,7 @@ func (p *Pipeline) Sunion(key ...string) *Result[[]string] {
 func (c Commands) Sunionstore(ctx context.Context, destination string, key ...string) (int64, error) {
 	args := []string{"SUNIONSTORE", destination}
 	args = append(args, key...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Sunionstore adds SUNIONSTORE; see [Commands.Sunionstore].
@@ -8038,7 +7948,7 @@ func (p *Pipeline) Sunionstore(destination string, key ...string) *Result[int64]
 // Swapdb sends SWAPDB: exchange two databases.
 func (c Commands) Swapdb(ctx context.Context, index1 int64, index2 int64) error {
 	args := []string{"SWAPDB", itoa(index1), itoa(index2)}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // Swapdb adds SWAPDB; see [Commands.Swapdb].
@@ -8047,22 +7957,10 @@ func (p *Pipeline) Swapdb(index1 int64, index2 int64) *Result[None] {
 	return queue(p, args, asNone)
 }
 
-// Sync sends SYNC: ask a primary for a full copy; spoken by old replicas.
-func (c Commands) Sync(ctx context.Context) (Value, error) {
-	args := []string{"SYNC"}
-	return run(ctx, c, args, asValue)
-}
-
-// Sync adds SYNC; see [Commands.Sync].
-func (p *Pipeline) Sync() *Result[Value] {
-	args := []string{"SYNC"}
-	return queue(p, args, asValue)
-}
-
 // Time sends TIME: get the server's clock, in seconds and microseconds.
 func (c Commands) Time(ctx context.Context) ([]string, error) {
 	args := []string{"TIME"}
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // Time adds TIME; see [Commands.Time].
@@ -8075,7 +7973,7 @@ func (p *Pipeline) Time() *Result[[]string] {
 func (c Commands) Touch(ctx context.Context, key ...string) (int64, error) {
 	args := []string{"TOUCH"}
 	args = append(args, key...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Touch adds TOUCH; see [Commands.Touch].
@@ -8088,7 +7986,7 @@ func (p *Pipeline) Touch(key ...string) *Result[int64] {
 // Ttl sends TTL: get how many seconds are left before a key expires.
 func (c Commands) Ttl(ctx context.Context, key string) (int64, error) {
 	args := []string{"TTL", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Ttl adds TTL; see [Commands.Ttl].
@@ -8100,7 +7998,7 @@ func (p *Pipeline) Ttl(key string) *Result[int64] {
 // Type sends TYPE: name the type of the value at a key.
 func (c Commands) Type(ctx context.Context, key string) (string, error) {
 	args := []string{"TYPE", key}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Type adds TYPE; see [Commands.Type].
@@ -8113,7 +8011,7 @@ func (p *Pipeline) Type(key string) *Result[string] {
 func (c Commands) Unlink(ctx context.Context, key ...string) (int64, error) {
 	args := []string{"UNLINK"}
 	args = append(args, key...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Unlink adds UNLINK; see [Commands.Unlink].
@@ -8124,49 +8022,49 @@ func (p *Pipeline) Unlink(key ...string) *Result[int64] {
 }
 
 // Unwatch sends UNWATCH: forget all watched keys.
-func (c Commands) Unwatch(ctx context.Context) error {
+func (c ChannelCommands) Unwatch(ctx context.Context) error {
 	args := []string{"UNWATCH"}
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// Unwatch adds UNWATCH; see [Commands.Unwatch].
+// Unwatch adds UNWATCH; see [ChannelCommands.Unwatch].
 func (p *Pipeline) Unwatch() *Result[None] {
 	args := []string{"UNWATCH"}
 	return queue(p, args, asNone)
 }
 
 // Wait sends WAIT: wait until enough replicas have received this connection's writes.
-func (c Commands) Wait(ctx context.Context, numreplicas int64, timeout int64) (int64, error) {
+func (c ChannelCommands) Wait(ctx context.Context, numreplicas int64, timeout int64) (int64, error) {
 	args := []string{"WAIT", itoa(numreplicas), itoa(timeout)}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
-// Wait adds WAIT; see [Commands.Wait].
+// Wait adds WAIT; see [ChannelCommands.Wait].
 func (p *Pipeline) Wait(numreplicas int64, timeout int64) *Result[int64] {
 	args := []string{"WAIT", itoa(numreplicas), itoa(timeout)}
 	return queue(p, args, asInt)
 }
 
 // Waitaof sends WAITAOF: wait until this connection's writes are in the append-only file here and on enough replicas.
-func (c Commands) Waitaof(ctx context.Context, numlocal int64, numreplicas int64, timeout int64) (Value, error) {
+func (c ChannelCommands) Waitaof(ctx context.Context, numlocal int64, numreplicas int64, timeout int64) (Value, error) {
 	args := []string{"WAITAOF", itoa(numlocal), itoa(numreplicas), itoa(timeout)}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
-// Waitaof adds WAITAOF; see [Commands.Waitaof].
+// Waitaof adds WAITAOF; see [ChannelCommands.Waitaof].
 func (p *Pipeline) Waitaof(numlocal int64, numreplicas int64, timeout int64) *Result[Value] {
 	args := []string{"WAITAOF", itoa(numlocal), itoa(numreplicas), itoa(timeout)}
 	return queue(p, args, asValue)
 }
 
 // Watch sends WATCH: make the next transaction fail if one of the keys changes before it runs.
-func (c Commands) Watch(ctx context.Context, key ...string) error {
+func (c ChannelCommands) Watch(ctx context.Context, key ...string) error {
 	args := []string{"WATCH"}
 	args = append(args, key...)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
-// Watch adds WATCH; see [Commands.Watch].
+// Watch adds WATCH; see [ChannelCommands.Watch].
 func (p *Pipeline) Watch(key ...string) *Result[None] {
 	args := []string{"WATCH"}
 	args = append(args, key...)
@@ -8177,7 +8075,7 @@ func (p *Pipeline) Watch(key ...string) *Result[None] {
 func (c Commands) Xack(ctx context.Context, key string, group string, id ...string) (int64, error) {
 	args := []string{"XACK", key, group}
 	args = append(args, id...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Xack adds XACK; see [Commands.Xack].
@@ -8218,7 +8116,7 @@ func (c Commands) Xadd(ctx context.Context, key string, idSelector string, data 
 	for _, each := range data {
 		args = append(args, each.Field, each.Value)
 	}
-	return run(ctx, c, args, asString)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Xadd adds XADD; see [Commands.Xadd].
@@ -8253,7 +8151,7 @@ func (c Commands) Xautoclaim(ctx context.Context, key string, group string, cons
 	args := []string{"XAUTOCLAIM", key, group, consumer, minIdleTime, start}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Xautoclaim adds XAUTOCLAIM; see [Commands.Xautoclaim].
@@ -8313,7 +8211,7 @@ func (c Commands) Xclaim(ctx context.Context, key string, group string, consumer
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Xclaim adds XCLAIM; see [Commands.Xclaim].
@@ -8333,7 +8231,7 @@ func (p *Pipeline) Xclaim(key string, group string, consumer string, minIdleTime
 func (c Commands) Xdel(ctx context.Context, key string, id ...string) (int64, error) {
 	args := []string{"XDEL", key}
 	args = append(args, id...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Xdel adds XDEL; see [Commands.Xdel].
@@ -8363,7 +8261,7 @@ func (c Commands) XgroupCreate(ctx context.Context, key string, group string, id
 	args := []string{"XGROUP", "CREATE", key, group, idSelector}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // XgroupCreate adds XGROUP CREATE; see [Commands.XgroupCreate].
@@ -8377,7 +8275,7 @@ func (p *Pipeline) XgroupCreate(key string, group string, idSelector string, opt
 // XgroupCreateconsumer sends XGROUP CREATECONSUMER: create a consumer in a group.
 func (c Commands) XgroupCreateconsumer(ctx context.Context, key string, group string, consumer string) (int64, error) {
 	args := []string{"XGROUP", "CREATECONSUMER", key, group, consumer}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // XgroupCreateconsumer adds XGROUP CREATECONSUMER; see [Commands.XgroupCreateconsumer].
@@ -8389,7 +8287,7 @@ func (p *Pipeline) XgroupCreateconsumer(key string, group string, consumer strin
 // XgroupDelconsumer sends XGROUP DELCONSUMER: delete a consumer from a group, with what was pending for it.
 func (c Commands) XgroupDelconsumer(ctx context.Context, key string, group string, consumer string) (int64, error) {
 	args := []string{"XGROUP", "DELCONSUMER", key, group, consumer}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // XgroupDelconsumer adds XGROUP DELCONSUMER; see [Commands.XgroupDelconsumer].
@@ -8401,7 +8299,7 @@ func (p *Pipeline) XgroupDelconsumer(key string, group string, consumer string) 
 // XgroupDestroy sends XGROUP DESTROY: remove a consumer group from a stream.
 func (c Commands) XgroupDestroy(ctx context.Context, key string, group string) (bool, error) {
 	args := []string{"XGROUP", "DESTROY", key, group}
-	return run(ctx, c, args, asBool)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // XgroupDestroy adds XGROUP DESTROY; see [Commands.XgroupDestroy].
@@ -8413,7 +8311,7 @@ func (p *Pipeline) XgroupDestroy(key string, group string) *Result[bool] {
 // XgroupHelp sends XGROUP HELP: list the subcommands of XGROUP.
 func (c Commands) XgroupHelp(ctx context.Context) (Value, error) {
 	args := []string{"XGROUP", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // XgroupHelp adds XGROUP HELP; see [Commands.XgroupHelp].
@@ -8435,7 +8333,7 @@ func XgroupSetidEntriesread(entriesread int64) XgroupSetidOption {
 func (c Commands) XgroupSetid(ctx context.Context, key string, group string, idSelector string, options ...XgroupSetidOption) error {
 	args := []string{"XGROUP", "SETID", key, group, idSelector}
 	args = appendOptions(args, 0, options)
-	return runOK(ctx, c, args)
+	return runOK(ctx, c.ch, args)
 }
 
 // XgroupSetid adds XGROUP SETID; see [Commands.XgroupSetid].
@@ -8448,7 +8346,7 @@ func (p *Pipeline) XgroupSetid(key string, group string, idSelector string, opti
 // XinfoConsumers sends XINFO CONSUMERS: list the consumers of a group.
 func (c Commands) XinfoConsumers(ctx context.Context, key string, group string) (Value, error) {
 	args := []string{"XINFO", "CONSUMERS", key, group}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // XinfoConsumers adds XINFO CONSUMERS; see [Commands.XinfoConsumers].
@@ -8460,7 +8358,7 @@ func (p *Pipeline) XinfoConsumers(key string, group string) *Result[Value] {
 // XinfoGroups sends XINFO GROUPS: list the consumer groups of a stream.
 func (c Commands) XinfoGroups(ctx context.Context, key string) (Value, error) {
 	args := []string{"XINFO", "GROUPS", key}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // XinfoGroups adds XINFO GROUPS; see [Commands.XinfoGroups].
@@ -8472,7 +8370,7 @@ func (p *Pipeline) XinfoGroups(key string) *Result[Value] {
 // XinfoHelp sends XINFO HELP: list the subcommands of XINFO.
 func (c Commands) XinfoHelp(ctx context.Context) (Value, error) {
 	args := []string{"XINFO", "HELP"}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // XinfoHelp adds XINFO HELP; see [Commands.XinfoHelp].
@@ -8495,7 +8393,7 @@ func XinfoStreamFullBlock(more ...string) XinfoStreamOption {
 func (c Commands) XinfoStream(ctx context.Context, key string, options ...XinfoStreamOption) (Value, error) {
 	args := []string{"XINFO", "STREAM", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // XinfoStream adds XINFO STREAM; see [Commands.XinfoStream].
@@ -8508,7 +8406,7 @@ func (p *Pipeline) XinfoStream(key string, options ...XinfoStreamOption) *Result
 // Xlen sends XLEN: get the number of entries in a stream.
 func (c Commands) Xlen(ctx context.Context, key string) (int64, error) {
 	args := []string{"XLEN", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Xlen adds XLEN; see [Commands.Xlen].
@@ -8531,7 +8429,7 @@ func XpendingFilters(more ...string) XpendingOption {
 func (c Commands) Xpending(ctx context.Context, key string, group string, options ...XpendingOption) (Value, error) {
 	args := []string{"XPENDING", key, group}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Xpending adds XPENDING; see [Commands.Xpending].
@@ -8554,7 +8452,7 @@ func XrangeCount(count int64) XrangeOption {
 func (c Commands) Xrange(ctx context.Context, key string, start string, end string, options ...XrangeOption) (Value, error) {
 	args := []string{"XRANGE", key, start, end}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Xrange adds XRANGE; see [Commands.Xrange].
@@ -8587,7 +8485,7 @@ func (c Commands) Xread(ctx context.Context, key []string, id []string, options 
 	args = append(args, "STREAMS")
 	args = append(args, key...)
 	args = append(args, id...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Xread adds XREAD; see [Commands.Xread].
@@ -8631,7 +8529,7 @@ func (c Commands) Xreadgroup(ctx context.Context, group string, consumer string,
 	args = append(args, "STREAMS")
 	args = append(args, key...)
 	args = append(args, id...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Xreadgroup adds XREADGROUP; see [Commands.Xreadgroup].
@@ -8659,7 +8557,7 @@ func XrevrangeCount(count int64) XrevrangeOption {
 func (c Commands) Xrevrange(ctx context.Context, key string, end string, start string, options ...XrevrangeOption) (Value, error) {
 	args := []string{"XREVRANGE", key, end, start}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Xrevrange adds XREVRANGE; see [Commands.Xrevrange].
@@ -8689,7 +8587,7 @@ func (c Commands) Xsetid(ctx context.Context, key string, lastId string, options
 	args := []string{"XSETID", key, lastId}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Xsetid adds XSETID; see [Commands.Xsetid].
@@ -8736,7 +8634,7 @@ func (c Commands) Xtrim(ctx context.Context, key string, strategy XtrimStrategy,
 	args = appendOptions(args, 0, options)
 	args = append(args, threshold)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Xtrim adds XTRIM; see [Commands.Xtrim].
@@ -8803,7 +8701,7 @@ func (c Commands) Zadd(ctx context.Context, key string, data []ZaddData, options
 	for _, each := range data {
 		args = append(args, ftoa(each.Score), each.Member)
 	}
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zadd adds ZADD; see [Commands.Zadd].
@@ -8822,7 +8720,7 @@ func (p *Pipeline) Zadd(key string, data []ZaddData, options ...ZaddOption) *Res
 // Zcard sends ZCARD: get the number of members of a sorted set.
 func (c Commands) Zcard(ctx context.Context, key string) (int64, error) {
 	args := []string{"ZCARD", key}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Zcard adds ZCARD; see [Commands.Zcard].
@@ -8834,7 +8732,7 @@ func (p *Pipeline) Zcard(key string) *Result[int64] {
 // Zcount sends ZCOUNT: count the members with scores between two bounds.
 func (c Commands) Zcount(ctx context.Context, key string, min float64, max float64) (int64, error) {
 	args := []string{"ZCOUNT", key, ftoa(min), ftoa(max)}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Zcount adds ZCOUNT; see [Commands.Zcount].
@@ -8858,7 +8756,7 @@ func (c Commands) Zdiff(ctx context.Context, key []string, options ...ZdiffOptio
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zdiff adds ZDIFF; see [Commands.Zdiff].
@@ -8875,7 +8773,7 @@ func (c Commands) Zdiffstore(ctx context.Context, destination string, key ...str
 	args := []string{"ZDIFFSTORE", destination}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Zdiffstore adds ZDIFFSTORE; see [Commands.Zdiffstore].
@@ -8889,7 +8787,7 @@ func (p *Pipeline) Zdiffstore(destination string, key ...string) *Result[int64] 
 // Zincrby sends ZINCRBY: add a number to the score of a member, adding the member when missing.
 func (c Commands) Zincrby(ctx context.Context, key string, increment int64, member string) (float64, error) {
 	args := []string{"ZINCRBY", key, itoa(increment), member}
-	return run(ctx, c, args, asFloat)
+	return run(ctx, c.ch, args, asFloat)
 }
 
 // Zincrby adds ZINCRBY; see [Commands.Zincrby].
@@ -8942,7 +8840,7 @@ func (c Commands) Zinter(ctx context.Context, key []string, options ...ZinterOpt
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zinter adds ZINTER; see [Commands.Zinter].
@@ -8971,7 +8869,7 @@ func (c Commands) Zintercard(ctx context.Context, key []string, options ...Zinte
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Zintercard adds ZINTERCARD; see [Commands.Zintercard].
@@ -9020,7 +8918,7 @@ func (c Commands) Zinterstore(ctx context.Context, destination string, key []str
 	args = append(args, key...)
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Zinterstore adds ZINTERSTORE; see [Commands.Zinterstore].
@@ -9036,7 +8934,7 @@ func (p *Pipeline) Zinterstore(destination string, key []string, options ...Zint
 // Zlexcount sends ZLEXCOUNT: count the members between two strings in byte order.
 func (c Commands) Zlexcount(ctx context.Context, key string, min string, max string) (int64, error) {
 	args := []string{"ZLEXCOUNT", key, min, max}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Zlexcount adds ZLEXCOUNT; see [Commands.Zlexcount].
@@ -9070,7 +8968,7 @@ func (c Commands) Zmpop(ctx context.Context, key []string, where ZmpopWhere, opt
 	args = append(args, key...)
 	args = append(args, string(where))
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zmpop adds ZMPOP; see [Commands.Zmpop].
@@ -9087,7 +8985,7 @@ func (p *Pipeline) Zmpop(key []string, where ZmpopWhere, options ...ZmpopOption)
 func (c Commands) Zmscore(ctx context.Context, key string, member ...string) (Value, error) {
 	args := []string{"ZMSCORE", key}
 	args = append(args, member...)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zmscore adds ZMSCORE; see [Commands.Zmscore].
@@ -9110,7 +9008,7 @@ func ZpopmaxCount(count int64) ZpopmaxOption {
 func (c Commands) Zpopmax(ctx context.Context, key string, options ...ZpopmaxOption) (Value, error) {
 	args := []string{"ZPOPMAX", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zpopmax adds ZPOPMAX; see [Commands.Zpopmax].
@@ -9133,7 +9031,7 @@ func ZpopminCount(count int64) ZpopminOption {
 func (c Commands) Zpopmin(ctx context.Context, key string, options ...ZpopminOption) (Value, error) {
 	args := []string{"ZPOPMIN", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zpopmin adds ZPOPMIN; see [Commands.Zpopmin].
@@ -9157,7 +9055,7 @@ func ZrandmemberOptions(count int64, more ...string) ZrandmemberOption {
 func (c Commands) Zrandmember(ctx context.Context, key string, options ...ZrandmemberOption) (Value, error) {
 	args := []string{"ZRANDMEMBER", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zrandmember adds ZRANDMEMBER; see [Commands.Zrandmember].
@@ -9207,7 +9105,7 @@ func (c Commands) Zrange(ctx context.Context, key string, start string, stop str
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zrange adds ZRANGE; see [Commands.Zrange].
@@ -9233,7 +9131,7 @@ func ZrangebylexLimit(offset int64, count int64) ZrangebylexOption {
 func (c Commands) Zrangebylex(ctx context.Context, key string, min string, max string, options ...ZrangebylexOption) ([]string, error) {
 	args := []string{"ZRANGEBYLEX", key, min, max}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // Zrangebylex adds ZRANGEBYLEX; see [Commands.Zrangebylex].
@@ -9263,7 +9161,7 @@ func (c Commands) Zrangebyscore(ctx context.Context, key string, min float64, ma
 	args := []string{"ZRANGEBYSCORE", key, ftoa(min), ftoa(max)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zrangebyscore adds ZRANGEBYSCORE; see [Commands.Zrangebyscore].
@@ -9307,7 +9205,7 @@ func (c Commands) Zrangestore(ctx context.Context, dst string, src string, min s
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Zrangestore adds ZRANGESTORE; see [Commands.Zrangestore].
@@ -9332,7 +9230,7 @@ func ZrankWithscore() ZrankOption {
 func (c Commands) Zrank(ctx context.Context, key string, member string, options ...ZrankOption) (Value, error) {
 	args := []string{"ZRANK", key, member}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zrank adds ZRANK; see [Commands.Zrank].
@@ -9346,7 +9244,7 @@ func (p *Pipeline) Zrank(key string, member string, options ...ZrankOption) *Res
 func (c Commands) Zrem(ctx context.Context, key string, member ...string) (int64, error) {
 	args := []string{"ZREM", key}
 	args = append(args, member...)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Zrem adds ZREM; see [Commands.Zrem].
@@ -9359,7 +9257,7 @@ func (p *Pipeline) Zrem(key string, member ...string) *Result[int64] {
 // Zremrangebylex sends ZREMRANGEBYLEX: remove the members between two strings in byte order.
 func (c Commands) Zremrangebylex(ctx context.Context, key string, min string, max string) (int64, error) {
 	args := []string{"ZREMRANGEBYLEX", key, min, max}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Zremrangebylex adds ZREMRANGEBYLEX; see [Commands.Zremrangebylex].
@@ -9371,7 +9269,7 @@ func (p *Pipeline) Zremrangebylex(key string, min string, max string) *Result[in
 // Zremrangebyrank sends ZREMRANGEBYRANK: remove the members between two ranks.
 func (c Commands) Zremrangebyrank(ctx context.Context, key string, start int64, stop int64) (int64, error) {
 	args := []string{"ZREMRANGEBYRANK", key, itoa(start), itoa(stop)}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Zremrangebyrank adds ZREMRANGEBYRANK; see [Commands.Zremrangebyrank].
@@ -9383,7 +9281,7 @@ func (p *Pipeline) Zremrangebyrank(key string, start int64, stop int64) *Result[
 // Zremrangebyscore sends ZREMRANGEBYSCORE: remove the members with scores between two bounds.
 func (c Commands) Zremrangebyscore(ctx context.Context, key string, min float64, max float64) (int64, error) {
 	args := []string{"ZREMRANGEBYSCORE", key, ftoa(min), ftoa(max)}
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Zremrangebyscore adds ZREMRANGEBYSCORE; see [Commands.Zremrangebyscore].
@@ -9405,7 +9303,7 @@ func ZrevrangeWithscores() ZrevrangeOption {
 func (c Commands) Zrevrange(ctx context.Context, key string, start int64, stop int64, options ...ZrevrangeOption) (Value, error) {
 	args := []string{"ZREVRANGE", key, itoa(start), itoa(stop)}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zrevrange adds ZREVRANGE; see [Commands.Zrevrange].
@@ -9428,7 +9326,7 @@ func ZrevrangebylexLimit(offset int64, count int64) ZrevrangebylexOption {
 func (c Commands) Zrevrangebylex(ctx context.Context, key string, max string, min string, options ...ZrevrangebylexOption) ([]string, error) {
 	args := []string{"ZREVRANGEBYLEX", key, max, min}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asStrings)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // Zrevrangebylex adds ZREVRANGEBYLEX; see [Commands.Zrevrangebylex].
@@ -9458,7 +9356,7 @@ func (c Commands) Zrevrangebyscore(ctx context.Context, key string, max float64,
 	args := []string{"ZREVRANGEBYSCORE", key, ftoa(max), ftoa(min)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zrevrangebyscore adds ZREVRANGEBYSCORE; see [Commands.Zrevrangebyscore].
@@ -9482,7 +9380,7 @@ func ZrevrankWithscore() ZrevrankOption {
 func (c Commands) Zrevrank(ctx context.Context, key string, member string, options ...ZrevrankOption) (Value, error) {
 	args := []string{"ZREVRANK", key, member}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zrevrank adds ZREVRANK; see [Commands.Zrevrank].
@@ -9519,7 +9417,7 @@ func (c Commands) Zscan(ctx context.Context, key string, cursor int64, options .
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zscan adds ZSCAN; see [Commands.Zscan].
@@ -9534,7 +9432,7 @@ func (p *Pipeline) Zscan(key string, cursor int64, options ...ZscanOption) *Resu
 // Zscore sends ZSCORE: get the score of a member.
 func (c Commands) Zscore(ctx context.Context, key string, member string) (float64, error) {
 	args := []string{"ZSCORE", key, member}
-	return run(ctx, c, args, asFloat)
+	return run(ctx, c.ch, args, asFloat)
 }
 
 // Zscore adds ZSCORE; see [Commands.Zscore].
@@ -9587,7 +9485,7 @@ func (c Commands) Zunion(ctx context.Context, key []string, options ...ZunionOpt
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c, args, asValue)
+	return run(ctx, c.ch, args, asValue)
 }
 
 // Zunion adds ZUNION; see [Commands.Zunion].
@@ -9638,7 +9536,7 @@ func (c Commands) Zunionstore(ctx context.Context, destination string, key []str
 	args = append(args, key...)
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c, args, asInt)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Zunionstore adds ZUNIONSTORE; see [Commands.Zunionstore].

@@ -24,7 +24,11 @@ func TestHelperArguments(t *testing.T) {
 			return s.WriteArrayHeader(0)
 		})
 		ctx := testContext(t)
-		c := dial(t, serve(t, &resp.Server{Handler: h}), Options{Protocol: p})
+		conn := dial(t, serve(t, &resp.Server{Handler: h}), Options{Protocol: p})
+		c, err := conn.Channel(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for want, call := range map[string]func(){
 			"SET k v NX GET EX 10":                      func() { _, _ = c.Set(ctx, "k", "v", SetEx(10), SetGet(), SetNx()) },
 			"ZADD z GT CH 1.5 a inf b":                  func() { _, _ = c.Zadd(ctx, "z", []ZaddData{{1.5, "a"}, {math.Inf(1), "b"}}, ZaddCh(), ZaddGt()) },

@@ -17,11 +17,14 @@ import (
 	"github.com/weft-db/weft/sdk/go/resp"
 )
 
-// Conn is a connection, and the logical client that is its channel 0. Any number of goroutines may use it.
+// Conn is a connection, and the logical client that is its channel 0, which any number of goroutines share. The helpers of [Commands], such as
+// [Commands.Get] and [Commands.Set], are its methods. What would change or hold up what others share, SELECT, MULTI, WATCH or BLPOP, is for
+// a [Channel] of one's own.
 type Conn struct {
-	*zero // channel 0
+	Commands
 
 	opts Options
+	zero *Channel
 
 	mu      sync.Mutex
 	shared  *link         // of all channels, over RESPB
@@ -34,9 +37,6 @@ type Conn struct {
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup // goroutines that renew subscriptions
 }
-
-// zero is Channel by a name that leaves Conn the method Channel.
-type zero = Channel
 
 // Dial connects, authenticates and agrees on a protocol.
 func Dial(ctx context.Context, opts Options) (*Conn, error) {
@@ -57,7 +57,8 @@ func New(opts Options) *Conn {
 	c.zero = newChannel(c, ChannelOptions{
 		DB: opts.DB, OnPush: opts.OnPush, Name: opts.Name, Username: opts.Username, Password: opts.Password,
 	})
-	c.zero.isRoot = true
+	c.zero.isRoot, c.zero.shared = true, true
+	c.Commands.ch = c.zero
 	c.probe = newChannel(c, ChannelOptions{})
 	return c
 }
@@ -105,6 +106,49 @@ func (c *Conn) Channel(ctx context.Context, opts ...ChannelOptions) (*Channel, e
 		return nil, err
 	}
 	return ch, nil
+}
+
+// Do sends a command and returns its reply, which is the caller's. An error reply is returned as an [*Error].
+func (c *Conn) Do(ctx context.Context, args ...string) (Value, error) { return c.zero.Do(ctx, args...) }
+
+// DoInto is Do into a Value that is used again: its memory is reused, and for replies that fit it nothing is allocated.
+func (c *Conn) DoInto(ctx context.Context, v *Value, args ...string) error {
+	return doInto(ctx, c.zero, v, args)
+}
+
+// DoBytes is DoInto for arguments that are bytes. They are not kept.
+func (c *Conn) DoBytes(ctx context.Context, v *Value, args ...[]byte) error {
+	return doInto(ctx, c.zero, v, args)
+}
+
+// Pipeline returns an empty pipeline.
+func (c *Conn) Pipeline() *Pipeline { return c.zero.Pipeline() }
+
+// Subscribe opens a Channel, subscribes it to channels and returns its Subscription, whose Close closes both.
+func (c *Conn) Subscribe(ctx context.Context, channels ...string) (*Subscription, error) {
+	return c.subscribe(ctx, 0, channels)
+}
+
+// Psubscribe is Subscribe for patterns.
+func (c *Conn) Psubscribe(ctx context.Context, patterns ...string) (*Subscription, error) {
+	return c.subscribe(ctx, 1, patterns)
+}
+
+// Ssubscribe is Subscribe for shard channels.
+func (c *Conn) Ssubscribe(ctx context.Context, channels ...string) (*Subscription, error) {
+	return c.subscribe(ctx, 2, channels)
+}
+
+func (c *Conn) subscribe(ctx context.Context, kind int, names []string) (*Subscription, error) {
+	ch, err := c.Channel(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := ch.subscribe(ctx, kind, names)
+	if err != nil {
+		_ = ch.Close()
+	}
+	return s, err
 }
 
 // linkFor returns a link for ch, connecting if it has to. attempts bounds how often it tries.

@@ -4,8 +4,11 @@
 //
 // [Dial] opens one connection and agrees with the server on a protocol. [Conn.Channel] opens a logical client on it, a [Channel]: it has a
 // user, a database, a transaction, watched keys, subscriptions and blocking commands of its own, and costs neither a connection nor
-// a goroutine. The Conn itself is channel 0. Where a server has no RESPB, each Channel is a RESP3 connection of its own
-// instead, and everything else stays the same.
+// a goroutine. Where a server has no RESPB, each Channel is a RESP3 connection of its own instead, and everything else stays the same.
+//
+// The Conn itself is channel 0, which all its users share. Its helpers are [Commands]: GET is [Commands.Get], SET is [Commands.Set]. What would change
+// or hold up what they share, SELECT, WATCH, MULTI, BLPOP, is in [ChannelCommands], which only a Channel has, and refused with a [*UseError]
+// where it is sent by Do. A transaction that is one [Pipeline.ExecTx] is for both.
 //
 //	conn, err := respb.Dial(ctx, respb.Options{Addr: "127.0.0.1:6379"})
 //	...
@@ -38,7 +41,8 @@
 //
 // Commands without a reply fail with a [*ConnError]: whether they took effect is not known. Those that only read are sent again. The
 // next command opens a new connection, following Options.Reconnect, and each Channel gets its user, database, name, tracking
-// and subscriptions back when it is next used; transactions and watches are gone.
+// and subscriptions back when it is next used, as its commands have left them. WATCH and MULTI are lost with the connection, and nothing goes on
+// as if they were not: the first command after such a break fails with [ErrStateLost].
 //
 // # Replies
 //

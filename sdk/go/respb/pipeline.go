@@ -21,7 +21,9 @@ type Pipeline struct {
 	values []Value
 	err    error
 	done   bool
-	whole  bool // it may not be sent in parts
+	whole  bool // a transaction: it may not be sent in parts
+	own    bool // the client's own: anything is allowed
+	kept   bool // a command has an effect that is to be noted
 }
 
 // Pipeline returns an empty pipeline.
@@ -91,6 +93,7 @@ func (p *Pipeline) add(args []string) {
 func (p *Pipeline) Reset() {
 	clear(p.lent)
 	p.data, p.ends, p.counts, p.lent, p.values, p.err, p.done = p.data[:0], p.ends[:0], p.counts[:0], p.lent[:0], nil, nil, false
+	p.kept = false
 }
 
 // Exec sends the commands and waits for all replies, which are the caller's. Commands beyond Options.InFlightMax leave when replies of
@@ -113,15 +116,37 @@ func (p *Pipeline) ExecInto(ctx context.Context, values []Value) ([]Value, error
 		if err != nil {
 			return nil, p.fail(err)
 		}
+		if !p.ch.keepsTx(la) {
+			return nil, p.fail(ErrStateLost)
+		}
 		err, sent := p.try(ctx, la, values)
 		if err == nil {
 			p.values, p.done = values, true
+			if p.kept {
+				p.note(la)
+			}
 			return values, nil
 		}
-		if sent || !p.ch.again(err, false, attempt) {
+		if p.ch.losesTx(la, err) || sent || !p.ch.again(err, false, attempt) {
 			return nil, p.fail(err)
 		}
 		p.ch.lane.CompareAndSwap(la, nil)
+	}
+}
+
+// note notes what the commands have done to the channel.
+func (p *Pipeline) note(la *lane) {
+	at := 0
+	var scratch [][]byte
+	for i, count := range p.counts {
+		scratch = p.argv(scratch, at, max(count, 1))
+		at += max(count, 1)
+		if count == 0 {
+			continue
+		}
+		if e := effectOf(scratch); e != effectNone {
+			note(p.ch, la, e, scratch, &p.values[i])
+		}
 	}
 }
 
@@ -226,7 +251,7 @@ func (p *Pipeline) addPart(ctx context.Context, la *lane, c *call, values []Valu
 	for err == nil && n < most && (p.whole || n == 0 || len(l.out) < l.conn.opts.WriteBytesMax) {
 		count := max(p.counts[from+n], 1)
 		scratch = p.argv(scratch, at+args, count)
-		err = l.appendPiped(la, c, scratch, p.counts[from+n] == 0, len(p.counts) > 1)
+		err = p.appendOne(la, c, scratch, from+n)
 		n, args = n+1, args+count
 	}
 	if err != nil {
@@ -238,17 +263,24 @@ func (p *Pipeline) addPart(ctx context.Context, la *lane, c *call, values []Valu
 	return write, read, n, args, nil
 }
 
-// appendPiped appends one command of a pipeline. l.mu is held.
-func (l *link) appendPiped(la *lane, c *call, args [][]byte, encoded, several bool) (err error) {
-	if encoded {
+// appendOne appends one command. link.mu is held.
+func (p *Pipeline) appendOne(la *lane, c *call, args [][]byte, i int) (err error) {
+	l := la.link
+	if p.counts[i] == 0 {
 		c.waits(blocksForEncoded(args[0]))
 		l.out, err = appendPassthrough(l, l.out, la.id, args[0])
 		return err
 	}
+	if e := effectOf(args); e != effectNone && !p.own {
+		p.kept = true
+		if err := allow(p.ch, la, e, args, p.whole && (i == 0 || i == len(p.counts)-1)); err != nil {
+			return err
+		}
+	}
 	c.waits(blocksFor(args))
 	l.out, err = appendCommand(l, l.out, la.id, args)
 	if err == nil && !l.binary {
-		if err = plainKind(c, args); err == nil && c.confirms > 0 && several {
+		if err = plainKind(c, args); err == nil && c.confirms > 0 && len(p.counts) > 1 {
 			err = errNames
 		}
 	}

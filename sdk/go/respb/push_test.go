@@ -211,7 +211,7 @@ func TestMessagesThatNobodyReadsOverRESP3(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.zero.opts.SubscriptionBytesMax = window
-	sub, err := c.Subscribe(ctx, "news")
+	sub, err := own(c).zero.Subscribe(ctx, "news")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestUnsubscribedStaysSo(t *testing.T) {
 	var sub *Subscription
 	go func() {
 		var err error
-		sub, err = c.Subscribe(ctx, "a", "b")
+		sub, err = c.zero.Subscribe(ctx, "a", "b")
 		if err == nil {
 			err = sub.Unsubscribe(ctx, "a")
 		}

@@ -10,15 +10,19 @@ import (
 	"github.com/weft-db/weft/sdk/go/resp"
 )
 
-// Commands are the helpers of a Channel: a method for each command of the table.
+// Commands are the helpers that a Conn and each Channel have: a method for each command that any number of callers may share.
 type Commands struct{ ch *Channel }
+
+// ChannelCommands are the helpers that only a Channel has: those that change what it is, hold it up, or belong to a transaction. What they change
+// comes back after a break, but for WATCH and MULTI; see [ErrStateLost].
+type ChannelCommands struct{ ch *Channel }
 
 // None is the result of commands that answer OK, or anything that is not an error.
 type None struct{}
 
 // run sends a command and converts its reply.
-func run[T any](ctx context.Context, c Commands, args []string, convert func(v *Value) (T, error)) (T, error) {
-	call, err := exchange(ctx, c.ch, args)
+func run[T any](ctx context.Context, ch *Channel, args []string, convert func(v *Value) (T, error)) (T, error) {
+	call, err := exchange(ctx, ch, args)
 	if err != nil {
 		var none T
 		return none, err
@@ -29,8 +33,8 @@ func run[T any](ctx context.Context, c Commands, args []string, convert func(v *
 }
 
 // runOK is run for commands whose reply says nothing.
-func runOK(ctx context.Context, c Commands, args []string) error {
-	call, err := exchange(ctx, c.ch, args)
+func runOK(ctx context.Context, ch *Channel, args []string) error {
+	call, err := exchange(ctx, ch, args)
 	if err != nil {
 		return err
 	}

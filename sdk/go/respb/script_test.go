@@ -41,7 +41,7 @@ func newScript(t *testing.T, opts Options) (*script, *Conn) {
 	if opts.Protocol == Auto {
 		opts.Protocol = RESPB
 	}
-	c := New(opts)
+	c := own(New(opts))
 	t.Cleanup(func() { _ = c.Close(); _ = l.Close() })
 	return s, c
 }

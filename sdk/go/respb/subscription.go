@@ -119,6 +119,9 @@ func (la *lane) setWindow(n int) {
 	}
 }
 
+// Close closes the Channel that is subscribed. Receive gives what has come, and then ErrClosed.
+func (s *Subscription) Close() error { return s.ch.Close() }
+
 func (s *Subscription) forget(kind int, names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

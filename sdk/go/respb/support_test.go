@@ -270,6 +270,12 @@ func patient(opts *Options) {
 	}
 }
 
+// own makes channel 0 the test's own: it may block there.
+func own(c *Conn) *Conn {
+	c.zero.shared = false
+	return c
+}
+
 func dial(t testing.TB, addr string, opts Options) *Conn {
 	t.Helper()
 	opts.Addr = addr
@@ -279,5 +285,5 @@ func dial(t testing.TB, addr string, opts Options) *Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return c
+	return own(c)
 }

@@ -241,7 +241,7 @@ func (l *link) ping() (write, read bool) {
 		}
 		la = w.probe
 	}
-	if la == nil || la.err != nil || !l.binary && l.pending > 0 {
+	if la == nil || la.err != nil || !l.binary && (l.pending > 0 || la.ch.tx.Load() != nil) { // it would become part of a transaction
 		return false, false
 	}
 	var err error
