@@ -269,7 +269,7 @@ func exchange[T string | []byte](ctx context.Context, ch *Channel, args []T) (*c
 			effect = effectOf(args)
 		}
 		if effect != effectNone {
-			if err := allow(ch, la, effect, args, false); err != nil {
+			if err := allow(ch, la, effect, args); err != nil {
 				return nil, err
 			}
 		}

@@ -8,7 +8,7 @@
 //
 // The Conn itself is channel 0, which all its users share. Its helpers are [Commands]: GET is [Commands.Get], SET is [Commands.Set]. What would change
 // or hold up what they share, SELECT, WATCH, MULTI, BLPOP, is in [ChannelCommands], which only a Channel has, and refused with a [*UseError]
-// where it is sent by Do. A transaction that is one [Pipeline.ExecTx] is for both.
+// where it is sent by Do. A transaction in one pipeline, as [Pipeline.ExecTx] makes it, is for both.
 //
 //	conn, err := respb.Dial(ctx, respb.Options{Addr: "127.0.0.1:6379"})
 //	...

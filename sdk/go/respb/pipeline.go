@@ -21,7 +21,7 @@ type Pipeline struct {
 	values []Value
 	err    error
 	done   bool
-	whole  bool // a transaction: it may not be sent in parts
+	inTx   bool // between MULTI and EXEC, while it is sent
 	own    bool // the client's own: anything is allowed
 	kept   bool // a command has an effect that is to be noted
 }
@@ -180,7 +180,7 @@ func (p *Pipeline) argv(scratch [][]byte, at, count int) [][]byte {
 }
 
 // try sends the commands once, and has their replies written to values. A pipeline that is larger than what may be on its way is sent in
-// parts, each when there is room for it, so that no server has to hold its replies; one that is whole is not.
+// parts, each when there is room for it, so that no server has to hold its replies; but not between MULTI and EXEC.
 func (p *Pipeline) try(ctx context.Context, la *lane, values []Value) (err error, sent bool) {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx), false
@@ -243,16 +243,20 @@ func (p *Pipeline) addPart(ctx context.Context, la *lane, c *call, values []Valu
 	if err == nil {
 		err = la.err
 	}
-	most, start := len(values), len(l.out)
-	if !p.whole {
-		most = min(most, l.conn.opts.InFlightMax-l.pending)
+	start := len(l.out)
+	p.inTx = false
+	more := func() bool {
+		return n == 0 || n < l.conn.opts.InFlightMax-l.pending && len(l.out) < l.conn.opts.WriteBytesMax
 	}
 	var scratch [][]byte
-	for err == nil && n < most && (p.whole || n == 0 || len(l.out) < l.conn.opts.WriteBytesMax) {
+	for err == nil && n < len(values) && (p.inTx || more()) {
 		count := max(p.counts[from+n], 1)
 		scratch = p.argv(scratch, at+args, count)
 		err = p.appendOne(la, c, scratch, from+n)
 		n, args = n+1, args+count
+	}
+	if err == nil && p.inTx && p.ch.shared {
+		err = &UseError{"MULTI", "without EXEC in the same pipeline changes what all users of a Conn share; use ExecTx, or a Channel of your own"}
 	}
 	if err != nil {
 		l.out = l.out[:min(start, len(l.out))]
@@ -273,9 +277,13 @@ func (p *Pipeline) appendOne(la *lane, c *call, args [][]byte, i int) (err error
 	}
 	if e := effectOf(args); e != effectNone && !p.own {
 		p.kept = true
-		if err := allow(p.ch, la, e, args, p.whole && (i == 0 || i == len(p.counts)-1)); err != nil {
-			return err
+		begins, ends := isWord(args[0], "MULTI"), isWord(args[0], "EXEC") || isWord(args[0], "DISCARD")
+		if !begins && !(ends && p.inTx) {
+			if err := allow(p.ch, la, e, args); err != nil {
+				return err
+			}
 		}
+		p.inTx = begins || p.inTx && !ends
 	}
 	c.waits(blocksFor(args))
 	l.out, err = appendCommand(l, l.out, la.id, args)
@@ -293,7 +301,7 @@ var ErrTxAborted = errors.New("respb: the transaction was not executed, a watche
 // ExecTx is Exec as a transaction: MULTI before the commands and EXEC behind them. The values are those of EXEC's reply. Nobody else may
 // use the Channel meanwhile, or their commands become part of it.
 func (p *Pipeline) ExecTx(ctx context.Context) ([]Value, error) {
-	tx := &Pipeline{ch: p.ch, whole: true}
+	tx := &Pipeline{ch: p.ch}
 	tx.add([]string{"MULTI"})
 	if len(p.lent) > 0 {
 		tx.LendMany() // MULTI becomes one of those

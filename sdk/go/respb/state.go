@@ -96,8 +96,8 @@ func (e *UseError) Error() string { return "respb: " + e.Command + " " + e.Inste
 // is returned once, by the first command after that; nothing was sent.
 var ErrStateLost = errors.New("respb: the connection was renewed and WATCH or MULTI is lost with it; begin the transaction again")
 
-// allow refuses a command of some effect where it does not belong. ofTx says that it is the client's own MULTI or EXEC around a pipeline.
-func allow[T string | []byte](ch *Channel, la *lane, e effect, args []T, ofTx bool) error {
+// allow refuses a command of some effect where it does not belong.
+func allow[T string | []byte](ch *Channel, la *lane, e effect, args []T) error {
 	name := string(appendUpper(nil, args[0]))
 	if len(args) > 1 && (name == "CLIENT" || name == "SCRIPT") {
 		name += " " + string(appendUpper(nil, args[1]))
@@ -105,7 +105,7 @@ func allow[T string | []byte](ch *Channel, la *lane, e effect, args []T, ofTx bo
 	switch {
 	case e == effectRefused:
 		return &UseError{name, "would leave the client behind its replies or is its own; Close ends a Channel, ChannelOptions begin one"}
-	case ch.shared && !ofTx:
+	case ch.shared:
 		return &UseError{name, "changes or holds up what all users of a Conn share; use a Channel of your own, from Conn.Channel"}
 	case name == "MONITOR" && !la.link.binary:
 		return &UseError{name, "is answered over RESP3 by what nothing tells from replies; it needs RESPB"}

@@ -27,7 +27,7 @@ func TestAConnRefusesWhatOthersShare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range []string{"SELECT 5", "select 5", "CLIENT TRACKING ON", "BLPOP l 1", "XREAD BLOCK 5 STREAMS s 0", "MULTI", "HELLO 2", "client reply skip", "RESET"} {
+		for _, line := range []string{"SELECT 5", "select 5", "CLIENT TRACKING ON", "BLPOP l 1", "XREAD BLOCK 5 STREAMS s 0", "MULTI", "EXEC", "HELLO 2", "client reply skip", "RESET"} {
 			args := strings.Fields(line)
 			var use *UseError
 			if _, err := c.Do(ctx, args...); !errors.As(err, &use) {
@@ -36,6 +36,7 @@ func TestAConnRefusesWhatOthersShare(t *testing.T) {
 			pipe := c.Pipeline()
 			pipe.Get("k")
 			pipe.Do(args...)
+			pipe.Get("k")
 			if _, err := pipe.Exec(ctx); !errors.As(err, &use) {
 				t.Errorf("%s in a pipeline: %v", line, err)
 			}
@@ -59,6 +60,13 @@ func TestAConnRefusesWhatOthersShare(t *testing.T) {
 		tx.Do("PING")
 		if _, err := tx.ExecTx(ctx); err != nil {
 			t.Error(err)
+		}
+		two := c.Pipeline() // two transactions and what is between them
+		for _, line := range []string{"MULTI", "PING", "EXEC", "PING", "MULTI", "EXEC"} {
+			two.Do(line)
+		}
+		if values, err := two.Exec(ctx); err != nil || values[3].String() != "PONG" {
+			t.Error(values, err)
 		}
 		sub, err := c.Subscribe(ctx, "news")
 		if err != nil {
