@@ -29,11 +29,11 @@ const BY_HAND: [&str; 6] =
 /// What the client does itself, or could not follow the replies of: no helper has them, and Go's `effects` refuses them.
 const REFUSED: [&str; 7] = ["CLIENT|REPLY", "HELLO", "PSYNC", "QUIT", "REPLCONF", "RESET", "SYNC"];
 
-/// What only a channel of one's own has; XREAD and XREADGROUP are for all, and refused with BLOCK. Go's `effects` has the same
-/// names, and a test compares both.
-const OF_CHANNEL: &str = "ASKING AUTH BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN CLIENT|CACHING CLIENT|CAPA \
-     CLIENT|NO-EVICT CLIENT|NO-TOUCH CLIENT|SETNAME CLIENT|TRACKING DISCARD EXEC MONITOR MULTI READONLY READWRITE \
-     SCRIPT|DEBUG SELECT UNWATCH WAIT WAITAOF WATCH";
+/// What only a channel of one's own has; XREAD and XREADGROUP are for all, and refused with BLOCK. Go's `effects` has
+/// the same names, and a test compares both.
+const OF_CHANNEL: &str = "ASKING AUTH BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN CLIENT|CACHING \
+     CLIENT|CAPA CLIENT|NO-EVICT CLIENT|NO-TOUCH CLIENT|SETNAME CLIENT|TRACKING DISCARD EXEC MONITOR MULTI READONLY \
+     READWRITE SCRIPT|DEBUG SELECT UNWATCH WAIT WAITAOF WATCH";
 
 /// Methods that `Pipeline` has for itself.
 const OF_PIPELINE: [&str; 1] = ["EXEC"];
