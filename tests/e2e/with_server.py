@@ -1,5 +1,6 @@
-"""Owns: a server for tests in other languages: `with_server.py COMMAND…` runs the command once it listens, with its port in
-WEFT_PORT, and ends with the command's status. Does not own: the server, which is that of server.py."""
+"""Owns: a server for tests in other languages: `with_server.py [FLAG… --] COMMAND…` runs the command once it listens, with its
+port in WEFT_PORT, and ends with the command's status; flags are the server's. Does not own: the server, which is that of
+server.py."""
 
 import os
 import subprocess
@@ -7,6 +8,9 @@ import sys
 
 from server import Server
 
-with Server() as running:
-    status = subprocess.run(sys.argv[1:], env={**os.environ, "WEFT_PORT": str(running.port)}, check=False).returncode
+words = sys.argv[1:]
+end = words.index("--") if "--" in words else None
+flags, command = ([], words) if end is None else (words[:end], words[end + 1 :])
+with Server(*flags) as running:
+    status = subprocess.run(command, env={**os.environ, "WEFT_PORT": str(running.port)}, check=False).returncode
 sys.exit(status)

@@ -1,5 +1,6 @@
-// Owns: histories of concurrent clients, checked for linearizability: commands on several keys, and transactions with
-// WATCH on two keys of which one is written (write skew). Does not own: what single commands answer.
+// Owns: histories of concurrent clients, checked for linearizability: commands on several keys, transactions with WATCH
+// on two keys of which one is written (write skew), and pipelines, whose commands take the server's fast ways. Does not
+// own: what single commands answer.
 package e2e
 
 import (
@@ -8,6 +9,7 @@ import (
 	"math/rand"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,7 +37,7 @@ func options(port string, protocol int) *redis.Options {
 
 // What a client asked for.
 type input struct {
-	kind   string // mset, mget, incr, swap, tx
+	kind   string // get, set, mset, mget, incr, exec, tx
 	one    int
 	two    int
 	values [2]int
@@ -53,6 +55,10 @@ var model = porcupine.Model{
 	Step: func(state, in, out any) (bool, any) {
 		now, asked, got := state.([keys]int), in.(input), out.(output)
 		switch asked.kind {
+		case "get":
+			return got.values[0] == now[asked.one], now
+		case "set":
+			now[asked.one] = asked.values[0]
 		case "mset":
 			now[asked.one], now[asked.two] = asked.values[0], asked.values[1]
 		case "mget":
@@ -141,6 +147,42 @@ func run(ctx context.Context, client *redis.Client, asked input) (output, error)
 	}
 }
 
+// piped sends a SET, two GETs and an INCR together, and gives each as an operation of its own. That they run in this
+// order is left out: it is one client's, and what is checked is what clients see of each other.
+func piped(ctx context.Context, client *redis.Client, asked input) ([]input, []output, error) {
+	pipe := client.Pipeline()
+	pipe.Set(ctx, name(asked.one), asked.values[0], 0)
+	gets := []*redis.StringCmd{pipe.Get(ctx, name(asked.two)), pipe.Get(ctx, name(asked.one))}
+	incr := pipe.Incr(ctx, name(asked.two))
+	_, err := pipe.Exec(ctx)
+	inputs := []input{
+		{kind: "set", one: asked.one, values: asked.values}, {kind: "get", one: asked.two}, {kind: "get", one: asked.one},
+		{kind: "incr", one: asked.two},
+	}
+	outputs := make([]output, len(inputs))
+	for at, get := range gets {
+		outputs[1+at].values[0] = number(get.Val())
+	}
+	outputs[3].values[0] = int(incr.Val())
+	return inputs, outputs, err
+}
+
+// active fails the test unless as many of the server's threads run clients as it was started for, if that was said.
+func active(ctx context.Context, t *testing.T, client *redis.Client) {
+	t.Helper()
+	wanted := os.Getenv("WEFT_THREADS_ACTIVE")
+	if wanted == "" {
+		return
+	}
+	info, err := client.Info(ctx, "server").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(info, "\r\nworker_threads_active:"+wanted+"\r\n") {
+		t.Fatalf("%s threads should be active:\n%s", wanted, info)
+	}
+}
+
 func TestHistoriesAreLinearizable(t *testing.T) {
 	port := os.Getenv("WEFT_PORT")
 	if port == "" {
@@ -168,7 +210,9 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		active(ctx, t, pool[0])
 		history := record(ctx, t, pool, seed+int64(round))
+		active(ctx, t, pool[0])
 		for _, operation := range history {
 			if operation.Output.(output).committed {
 				committed++
@@ -205,22 +249,32 @@ func record(ctx context.Context, t *testing.T, pool []*redis.Client, seed int64)
 			for step := range operations {
 				one := dice.Intn(keys)
 				asked := input{
-					kind:   []string{"mset", "mget", "mget", "incr", "exec", "tx", "tx"}[dice.Intn(7)],
+					kind:   []string{"mset", "mget", "mget", "incr", "exec", "tx", "tx", "pipe"}[dice.Intn(8)],
 					one:    one,
 					two:    (one + 1 + dice.Intn(keys-1)) % keys,
 					values: [2]int{at*1000 + step + 1, at*1000 + step + 500},
 				}
+				var inputs []input
+				var outputs []output
+				var err error
 				call := time.Now().UnixNano()
-				got, err := run(ctx, client, asked)
+				if asked.kind == "pipe" {
+					inputs, outputs, err = piped(ctx, client, asked)
+				} else {
+					inputs, outputs = []input{asked}, make([]output, 1)
+					outputs[0], err = run(ctx, client, asked)
+				}
 				end := time.Now().UnixNano()
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				lock.Lock()
-				history = append(history, porcupine.Operation{
-					ClientId: at, Input: asked, Call: call, Output: got, Return: end,
-				})
+				for place := range inputs {
+					history = append(history, porcupine.Operation{
+						ClientId: at, Input: inputs[place], Call: call, Output: outputs[place], Return: end,
+					})
+				}
 				lock.Unlock()
 			}
 		}()
