@@ -18,6 +18,7 @@
 //! | [`transaction`], [`blocking`], [`pubsub`] | MULTI and WATCH; waiting for a key; subscriptions |
 //! | [`rdb`], [`hyperloglog`] | dumps of values; the bytes of a HyperLogLog |
 //! | [`mailbox`], [`push`] | from worker to worker |
+//! | [`background`] | expiry, eviction and maintenance, step by step |
 //! | [`tracking`], [`monitor`] | who is told of changed keys and of commands |
 //! | [`respb`] | what HELLO promises to RESPB clients |
 //! | [`acl`], [`config`], [`stats`], [`notify`], `watchers` | users, settings, figures, events |
@@ -33,6 +34,7 @@
 
 pub mod acl;
 pub mod args;
+pub mod background;
 pub mod blocking;
 pub mod carrier;
 pub mod clients;

@@ -24,8 +24,8 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use support::Bench;
+use weft_engine::background::{Background, Part};
 use weft_engine::reply::Protocol;
-use weft_store::{ExpiryCycle, Maintenance, Recorder};
 
 /// Elements without `WEFT_HOLDS_ELEMENTS`.
 const ELEMENTS: u64 = 20_000;
@@ -46,8 +46,6 @@ const MORE_ROUNDS: usize = 2;
 const SHOWN: usize = 6;
 /// Elements of a command that only prepares.
 const TOGETHER: u64 = 500;
-/// Keys that one step of expiry removes, as `weft-server` has it.
-const EXPIRE_KEYS_PER_STEP: usize = 128;
 /// Steps of the background after which it should be done: no structure has more pieces.
 const STEPS_MAX: u32 = 50_000_000;
 /// Bytes of a string for each element of the others, up to the longest string there is.
@@ -241,22 +239,24 @@ impl Server {
         }
     }
 
-    /// Runs the background until nothing is left, and gives its longest steps.
+    /// Runs the server's background work until nothing is left, and gives its longest parts.
     fn settle(&self) -> Longest {
-        let mut worker = self.bench.engine.keyspace.worker().expect("a place for a worker");
-        let (mut expiry, mut maintenance) = (ExpiryCycle::default(), Maintenance::default());
+        let engine = self.bench.engine;
+        let mut worker = engine.keyspace.worker().expect("a place for a worker");
+        let mut background = Background::new(engine);
         let mut longest = Longest::default();
         for _ in 0..STEPS_MAX {
-            let now_ms = self.bench.clock_ms();
-            let batch = worker.enter();
-            let begun = cpu_ns();
-            let expired = expiry.step(&batch, now_ms, EXPIRE_KEYS_PER_STEP, &mut Recorder::default());
-            let locked = maintenance.step_under_lock(&batch);
-            let between = cpu_ns();
-            let maintained = maintenance.step_outside(&batch, locked);
-            longest.step_ns = longest.step_ns.max(between - begun);
-            longest.outside_ns = longest.outside_ns.max(cpu_ns() - between);
-            if expired.round_done && maintained.idle {
+            let mut begun = cpu_ns();
+            let done = background.step(engine, &mut worker, |part| {
+                let ended = cpu_ns();
+                let longest = match part {
+                    Part::Removed | Part::Locked => &mut longest.step_ns,
+                    Part::Outside => &mut longest.outside_ns,
+                };
+                *longest = (ended - begun).max(*longest);
+                begun = cpu_ns();
+            });
+            if done.is_idle {
                 return longest;
             }
         }

@@ -20,7 +20,7 @@
 //! | `timers` | times at which something is to be looked at |
 //! | `poll` | waiting and receiving behind a small trait: epoll, io_uring |
 //! | `sys` | memory shared with the kernel: the only `unsafe` code |
-//! | `background` | expiry, eviction and maintenance |
+//! | `background` | the thread that runs expiry, eviction and maintenance |
 //! | `clock` | how long something took, by the wall and on a CPU |
 //! | `huge` | full memory into huge pages |
 //! | `carrier` | sending the keys of MIGRATE |

@@ -14,7 +14,7 @@ use crate::template::{Template, disturb};
 /// Commands of a round.
 const STEPS: usize = 120;
 
-/// What is common in pipelines, and goes ways of its own: mixed into every group where commands come in batches.
+/// What is common in pipelines, and goes ways of its own: mixed into every group, more where commands come in batches.
 static COMMON: Group = Group { name: "common", templates: COMMON_TEMPLATES, redis: true, places: no_places };
 
 const COMMON_TEMPLATES: &[&str] = &[
@@ -133,7 +133,8 @@ impl Plan<'_> {
                 _ => {
                     let group = match dice.below(8) {
                         0 => &self.groups[0],
-                        1..=2 if in_batches => self.common,
+                        1 => self.common,
+                        2 if in_batches => self.common,
                         1..=5 => one,
                         _ => two,
                     };
