@@ -51,11 +51,11 @@ pub fn names() -> impl Iterator<Item = (&'static str, usize)> {
     NAMES.iter().map(|(name, at)| (*name, *at))
 }
 
-/// The name that is most like a misspelt one, if one is near.
+/// The name that is most like a misspelt one, if one is near: half of the letters are right at least.
 #[must_use]
 pub fn suggest(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
-    let near = |other: &&'static str| distance(&name, other) <= 2 + name.len() / 8;
+    let near = |other: &&'static str| distance(&name, other) <= (2 + name.len() / 8).min(name.len() / 2);
     let mut names: Vec<&'static str> = NAMES.keys().copied().filter(near).collect();
     names.sort_unstable_by_key(|other| (distance(&name, other), *other));
     names.first().copied()
@@ -87,6 +87,7 @@ mod tests {
         assert_eq!(find(b"hash-max-ziplist-value"), find(b"hash-max-listpack-value"));
         assert_eq!(suggest("maxmemroy"), Some("maxmemory"));
         assert_eq!(suggest("max-memory-policy"), Some("maxmemory-policy"));
-        assert_eq!(suggest("colour"), None);
+        assert_eq!((suggest("hs"), suggest("colour")), (Some("hz"), None));
+        assert_eq!((suggest(""), suggest("x"), suggest("ab")), (None, None, None), "nothing of it is right");
     }
 }
