@@ -135,7 +135,7 @@ impl Plan<'_> {
                         0 => &self.groups[0],
                         1 => self.common,
                         2 if in_batches => self.common,
-                        1..=5 => one,
+                        2..=5 => one,
                         _ => two,
                     };
                     (group, group.choose(&mut dice))
