@@ -53,7 +53,7 @@ command, for module commands that of the module. *RESPB* gives the opcode and th
 ";
 
 /// Where it stands what is not served, from the root of the repository.
-const COMPATIBILITY: &str = "docs/compatibility.md";
+pub const COMPATIBILITY: &str = "docs/compatibility.md";
 
 /// Names of commands that are not served, `*` at the end for all that begin so, and why.
 struct Unserved(Vec<(String, String)>);

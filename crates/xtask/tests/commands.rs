@@ -292,9 +292,10 @@ fn fields_that_are_malformed() {
 #[test]
 fn drift_is_seen_and_mended() {
     let dir = std::env::temp_dir().join(format!("xtask-drift-{}", std::process::id()));
-    std::fs::create_dir_all(dir.join("spec")).unwrap();
-    std::fs::copy(root().join(xtask::compared::ACCEPTED_PATH), dir.join(xtask::compared::ACCEPTED_PATH))
-        .unwrap();
+    for source in [xtask::compared::ACCEPTED_PATH, reference::COMPATIBILITY] {
+        std::fs::create_dir_all(dir.join(source).parent().unwrap()).unwrap();
+        std::fs::copy(root().join(source), dir.join(source)).unwrap();
+    }
     let commands = model::load(&root()).unwrap();
     let written = r#gen::write(&dir, &commands).unwrap();
     assert_eq!(written.len(), r#gen::GENERATED.len());
