@@ -18,11 +18,12 @@ use weft_store::{Batch, Claim, Guards, Key, Op, ValueRef, Waiter};
 
 use crate::args::{Args, OwnedArgs};
 use crate::context::{Context, Hold, Local};
-use crate::engine::Engine;
+use crate::engine::{Engine, command_id};
 use crate::error::{Error, ErrorCode};
 use crate::extended::{self, Parsed};
 use crate::mailbox::Message;
 use crate::reply::{Output, ReplySink, Wire};
+use crate::runner;
 use crate::session::{ClientInfo, Session, client_flag};
 use crate::stats::bump;
 
@@ -255,6 +256,12 @@ impl<'b> Context<'_, 'b> {
         }
     }
 
+    /// Whether the command has done what it does: always, but for a waiter that goes on waiting.
+    #[inline]
+    pub(crate) fn has_committed(&self) -> bool {
+        self.claim.as_ref().is_none_or(|claim| claim.outcome() == Some(Outcome::HandOver))
+    }
+
     /// Notes that a key was written to, if anybody waits for it. The dispatcher does this for the keys of every write
     /// command; handlers need it only for keys that the arguments do not name.
     #[inline]
@@ -265,6 +272,14 @@ impl<'b> Context<'_, 'b> {
     #[inline]
     pub fn written_in(&mut self, db: u8, key: &Key<'_>) {
         self.ready(db, key, || true);
+    }
+    /// Whether anybody can wait for what the command has written.
+    #[inline]
+    fn may_be_awaited(&mut self) -> bool {
+        match &mut self.hold {
+            Hold::Key(guard) => !guard.waiters().is_empty(),
+            _ => true,
+        }
     }
     #[inline]
     fn ready(&mut self, db: u8, key: &Key<'_>, arrived: impl FnOnce() -> bool) {
@@ -287,15 +302,6 @@ impl<'b> Context<'_, 'b> {
 }
 
 impl Blocked {
-    pub(crate) const fn claim(&self) -> &Claim {
-        &self.claim
-    }
-    pub(crate) const fn wire(&self) -> Wire {
-        self.wire
-    }
-    pub(crate) const fn info(&self) -> &Arc<ClientInfo> {
-        &self.info
-    }
     /// All keys that its command names, also those that it does not wait for (BLMOVE's destination): their shards must
     /// be locked while it runs.
     fn named(&self) -> Vec<&[u8]> {
@@ -370,28 +376,35 @@ fn serve(
     engine: &Engine,
     local: &mut Local,
     guards: &mut Guards<'_>,
-    blocked: &Arc<Blocked>,
+    blocked: &Blocked,
     (key, arrived, now_ms): (&Key<'_>, bool, u64),
 ) {
     if blocked.claim.outcome().is_some() {
         return;
     }
     let mut op = Op::untouched(blocked.db, now_ms, &mut local.effects.recorder);
-    if !blocked.wants(guards.shard(key).peek(&mut op, key).as_ref(), arrived) {
-        return;
+    if blocked.wants(guards.shard(key).peek(&mut op, key).as_ref(), arrived) {
+        answer(engine, local, guards, (blocked, now_ms), |context, args, sink| {
+            let handler = context.engine.handler_of(args)?;
+            runner::run(context, handler, args, sink)
+        });
     }
+}
+
+/// Lets `work` write the reply of a blocked request, under the locks of its keys, and sends it. It is its client's if
+/// `work` has taken the claim, or has failed and nobody else has ended the wait; otherwise nothing has happened.
+pub(crate) fn answer(
+    engine: &Engine,
+    local: &mut Local,
+    guards: &mut Guards<'_>,
+    (blocked, now_ms): (&Blocked, u64),
+    work: impl FnOnce(&mut Context<'_, '_>, &Args<'_>, &mut ReplySink<'_>) -> Result<(), Error>,
+) {
     let mut output = Output::default();
     let mut session = engine.stand_in(&blocked.info, blocked.wire, blocked.db);
-    let mut context = Context {
-        engine,
-        session: &mut session,
-        local,
-        now_ms,
-        db: blocked.db,
-        may_block: false,
-        claim: Some(blocked.claim.clone()),
-        hold: Hold::Guards(guards),
-    };
+    let stats = &engine.stats.workers[usize::from(local.worker)];
+    let mut context =
+        Context::new(engine, &mut session, local, now_ms, Hold::Guards(guards)).for_waiter(&blocked.claim);
     let args = blocked.args.args();
     let mut sink = ReplySink::new(&mut output, blocked.wire);
     let mark = sink.mark();
@@ -399,32 +412,42 @@ fn serve(
     // Rights may have changed while it waited.
     let outcome = engine.check_acl_of_blocked(context.session, &args, now_ms);
     let counts_as = if outcome.is_err() { REFUSED } else { FAILED };
-    let outcome = outcome.and_then(|()| engine.run_handler(&mut context, &args, &mut sink));
     // An error does not go through `commit`: it is the answer if nobody else has ended the wait.
-    if let Err(error) = outcome {
-        sink.rollback(mark);
+    if let Err(error) = outcome.and_then(|()| work(&mut context, &args, &mut sink)) {
         if blocked.claim.outcome().is_none() && !blocked.claim.take(Outcome::HandOver) {
             return;
         }
-        engine.stats.workers[usize::from(context.local.worker)].error(&error);
+        runner::fail(stats, &mut sink, mark, &error);
         blocked.counts_as.store(counts_as, Relaxed);
-        sink.error(&error);
     }
     if blocked.claim.outcome() != Some(Outcome::HandOver) {
         return;
     }
-    note_written(&mut context, &args);
     engine.took(&session, &args, started.elapsed(), now_ms);
     blocked.info.commands.fetch_add(1, Relaxed);
     leave(engine, guards, blocked);
     engine.post(Message::Served(blocked.info.recipient(), output));
 }
 
-/// Notes the keys of a write command that others may wait for.
-pub(crate) fn note_written(context: &mut Context<'_, '_>, args: &Args<'_>) {
-    if args.spec.flags & weft_protocol::table::flag::WRITE == 0 {
-        return;
+/// Answers a blocked request with an error, if nobody else has ended its wait.
+pub(crate) fn refuse(engine: &Engine, blocked: &Blocked, error: &Error) {
+    if blocked.claim.take(Outcome::HandOver) {
+        let mut output = Output::default();
+        ReplySink::new(&mut output, blocked.wire).error(error);
+        engine.post(Message::Served(blocked.info.recipient(), output));
     }
+}
+
+/// Notes the keys of a write command that others may wait for.
+#[inline]
+pub(crate) fn note_written(context: &mut Context<'_, '_>, args: &Args<'_>) {
+    if args.spec.flags & weft_protocol::table::flag::WRITE != 0 && context.may_be_awaited() {
+        note_keys(context, args);
+    }
+}
+
+#[inline(never)]
+fn note_keys(context: &mut Context<'_, '_>, args: &Args<'_>) {
     crate::keys::each(args, |index| {
         let key = context.key(args, index);
         context.ready(context.db, &key, || brings(args));
@@ -532,7 +555,7 @@ pub(crate) fn served(engine: &Engine, batch: &Batch<'_>, session: &mut Session) 
 
 /// A command that blocks is counted when its wait has ended. On its session's own worker.
 fn count(engine: &Engine, blocked: &Blocked) {
-    let Some(id) = weft_protocol::table::by_name(blocked.args.args().spec.name.as_bytes()) else { return };
+    let id = command_id(&blocked.args.args());
     let worker = &engine.stats.workers[usize::from(blocked.info.address.worker)];
     let stats = &worker.by_command[usize::from(id.0)];
     let counts_as = blocked.counts_as.load(Relaxed);

@@ -8,16 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use weft_store::waiters::Outcome;
 use weft_store::{Batch, Key};
 
 use crate::blocking::{self, Blocked};
 use crate::commands::dump;
-use crate::context::{Context, Effects, Hold, Local};
+use crate::context::{Context, Effects, Local};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::mailbox::Message;
-use crate::reply::{Output, ReplySink};
 
 /// Sends a cargo away, without waiting for it; or gives it back, where there is no thread left that could.
 pub type Send = Box<dyn Fn(Box<Cargo>) -> Result<(), Box<Cargo>> + std::marker::Send + Sync>;
@@ -105,7 +102,6 @@ pub struct Cargo {
     pub items: Vec<Item>,
     #[expect(dead_code, reason = "it counts as long as the cargo lasts")]
     pub(crate) weight: Weight,
-    pub(crate) db: u8,
     pub(crate) wait: Arc<Blocked>,
 }
 
@@ -121,58 +117,32 @@ pub struct Arrival {
 impl Engine {
     /// Tells the client of a cargo that nobody could take: its keys stay.
     pub(crate) fn give_back(&self, cargo: &Cargo, error: &Error) {
-        if cargo.wait.claim().take(Outcome::HandOver) {
-            let mut output = Output::default();
-            ReplySink::new(&mut output, cargo.wait.wire()).error(error);
-            self.post(Message::Served(cargo.wait.info().recipient(), output));
-        }
+        blocking::refuse(self, &cargo.wait, error);
     }
 
     /// The second half of a MIGRATE: takes away what has arrived and answers the client. On a thread of its own, with
     /// its own place in the keyspace and its own `local`.
     pub fn unload(&self, cargo: &Cargo, arrival: Arrival, batch: &Batch<'_>, local: &mut Local) {
-        // Who was unblocked, cancelled or closed keeps its keys.
-        if !cargo.wait.claim().take(Outcome::HandOver) {
-            return;
-        }
         let now_ms = self.clock.now_ms();
-        let wire = cargo.wait.wire();
-        let mut output = Output::default();
-        let mut session = self.stand_in(cargo.wait.info(), wire, cargo.db);
         local.effects.begin(self);
         let keys: Vec<Key<'_>> = cargo.items.iter().map(|item| self.keyspace.key(&item.key)).collect();
         let mut guards = batch.lock_keys(&keys);
-        let mut changed = false;
-        {
-            let mut context = Context {
-                engine: self,
-                session: &mut session,
-                local,
-                now_ms,
-                db: cargo.db,
-                may_block: false,
-                claim: None,
-                hold: Hold::Guards(&mut guards),
-            };
-            let arrived = cargo.items.iter().zip(&keys).zip(&arrival.arrived);
-            for ((item, key), _) in arrived.filter(|(_, arrived)| **arrived && !cargo.copy) {
-                // Their shards are held.
-                if dump::item(&mut context, key).is_ok_and(|found| found.as_ref() == Some(item))
-                    && context.delete(key).is_ok()
-                {
-                    context.written(key);
-                } else {
-                    changed = true;
+        blocking::answer(self, local, &mut guards, (&cargo.wait, now_ms), |context, _, sink| {
+            // Who was unblocked, cancelled or closed keeps its keys.
+            if !context.commit() {
+                return Ok(());
+            }
+            let changed = take_away(context, cargo, &arrival.arrived)?;
+            match arrival.error {
+                Some((prefix, text)) => Err(Error::with_prefix(prefix, text)),
+                None if changed => Err(Error::with_prefix("TRYAGAIN", CHANGED)),
+                None => {
+                    sink.ok();
+                    Ok(())
                 }
             }
-        }
+        });
         local.effects.end_group();
-        let mut sink = ReplySink::new(&mut output, wire);
-        match arrival.error {
-            Some((prefix, text)) => sink.error(&Error::with_prefix(prefix, text)),
-            None if changed => sink.error(&Error::with_prefix("TRYAGAIN", CHANGED)),
-            None => sink.ok(),
-        }
         if !local.ready.is_empty() {
             blocking::serve_covered(self, local, &mut guards, now_ms);
         }
@@ -180,8 +150,23 @@ impl Engine {
         blocking::serve_rest(self, local, batch, now_ms);
         self.after_background(&mut local.effects);
         local.garbage.drain(..).for_each(|garbage| self.keyspace.discard(garbage));
-        self.post(Message::Served(cargo.wait.info().recipient(), output));
     }
+}
+
+/// Removes the keys that have arrived and are as they were. Says whether others were changed meanwhile.
+fn take_away(context: &mut Context<'_, '_>, cargo: &Cargo, arrived: &[bool]) -> Result<bool, Error> {
+    let mut changed = false;
+    let arrived = cargo.items.iter().zip(arrived).filter(|(_, arrived)| **arrived && !cargo.copy);
+    for (item, _) in arrived {
+        let key = context.key_of(&item.key);
+        if dump::item(context, &key)?.as_ref() == Some(item) {
+            context.delete(&key)?;
+            context.written(&key);
+        } else {
+            changed = true;
+        }
+    }
+    Ok(changed)
 }
 
 /// What a client is told whose key has been changed while it was on its way.

@@ -2,7 +2,6 @@
 //! after the locks. Does not own: taking the locks (`crate::executor`), what commands do.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::table::CommandSpec;
 use weft_store::effect::TapeMark;
 use weft_store::{
@@ -61,7 +60,7 @@ impl Effects {
     }
     /// Looks at what is wanted.
     pub fn look_at_settings(&mut self, engine: &Engine) {
-        self.classes = engine.settings.notify_flags.load(Relaxed);
+        self.classes = engine.events();
         self.recorder.want(if self.classes == 0 { 0 } else { wants::EVENTS });
     }
     /// Before a command: looks at whether a key that it does not find is told as missed. It is, but for writes that
@@ -122,6 +121,31 @@ pub struct Context<'a, 'b> {
     pub(crate) may_block: bool,
     pub(crate) claim: Option<Claim>,
     pub(crate) hold: Hold<'a, 'b>,
+}
+
+impl<'a, 'b> Context<'a, 'b> {
+    /// What a handler works with for a session of its own worker, under locks that are held.
+    #[inline]
+    pub(crate) fn new(
+        engine: &'a Engine,
+        session: &'a mut Session,
+        local: &'a mut Local,
+        now_ms: u64,
+        hold: Hold<'a, 'b>,
+    ) -> Self {
+        let db = session.db;
+        Self { engine, session, local, now_ms, db, may_block: true, claim: None, hold }
+    }
+    /// The command must answer at once: in EXEC and in scripts.
+    #[must_use]
+    pub(crate) fn without_blocking(self) -> Self {
+        Self { may_block: false, ..self }
+    }
+    /// The command runs for a client that waits, if the claim is still to be had.
+    #[must_use]
+    pub(crate) fn for_waiter(self, claim: &Claim) -> Self {
+        Self { may_block: false, claim: Some(claim.clone()), ..self }
+    }
 }
 
 impl<'b> Context<'_, 'b> {

@@ -1,8 +1,9 @@
 //! Owns: what all workers share: keyspace, settings, clients, subscriptions, waits, users, statistics. Does not own:
 //! threads, sockets, what one worker keeps (`crate::executor`).
 
+use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use weft_protocol::table::CommandId;
 use weft_store::{Clock, Keyspace};
 
@@ -13,16 +14,16 @@ use crate::carrier::Carrier;
 use crate::clients::Clients;
 use crate::command_log::CommandLogs;
 use crate::config::{Config, Settings};
-use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, full_name};
 use crate::handler::{Handler, Handlers};
 use crate::info::Facts;
 use crate::latency::LatencyEvents;
 use crate::mailbox::{Address, Kill, Mailbox, Message};
 use crate::monitor::Monitors;
 use crate::pubsub::PubSub;
-use crate::reply::{ReplySink, Wire};
+use crate::reply::Wire;
 use crate::session::{ClientInfo, ConnectionInfo, ReplyMode, Session, Then};
+use crate::special::{self, Special};
 use crate::stats::Stats;
 use crate::tracking::Tracking;
 
@@ -70,6 +71,10 @@ pub struct Engine {
     pub monitors: Monitors,
     /// Who takes the keys of MIGRATE away.
     pub carrier: Carrier,
+    /// What of all this must be asked for before a request runs.
+    pub special: Special,
+    /// Held by whoever looks whether events are wanted.
+    pub(crate) looks_at_events: Mutex<()>,
     mailboxes: Box<[Mailbox]>,
     handlers: Handlers,
 }
@@ -78,31 +83,53 @@ pub struct Engine {
 #[derive(Debug, Default)]
 pub struct Pause {
     /// Until when; 0 for not at all.
-    pub until_ms: AtomicU64,
+    until_ms: AtomicU64,
     /// Whether only writes wait.
-    pub writes_only: std::sync::atomic::AtomicBool,
+    writes_only: AtomicBool,
+    /// Held by whoever changes it.
+    changing: Mutex<()>,
 }
 
 impl Pause {
-    /// Whether there is one, over or not, that requests must be asked for.
+    /// Until when it lasts; a time that has passed, or 0, for not at all.
     #[must_use]
-    pub fn is_on(&self) -> bool {
-        self.until_ms.load(Relaxed) != 0
+    pub fn until_ms(&self) -> u64 {
+        self.until_ms.load(Relaxed)
+    }
+    /// Whether only writes wait.
+    #[must_use]
+    pub fn writes_only(&self) -> bool {
+        self.writes_only.load(Relaxed)
+    }
+}
+
+impl Engine {
+    /// A pause begins, or one that there is becomes longer and stricter.
+    pub(crate) fn begin_pause(&self, until_ms: u64, writes_only: bool, now_ms: u64) {
+        let pause = &self.pause;
+        let _changing = pause.changing.lock();
+        let present_ms = pause.until_ms();
+        let paused = present_ms > now_ms;
+        pause.writes_only.store(writes_only && (!paused || pause.writes_only()), Relaxed);
+        let until_ms = if paused { until_ms.max(present_ms) } else { until_ms };
+        pause.until_ms.store(until_ms, Relaxed);
+        self.keyspace.pause_expiry(until_ms);
+        self.special.set(special::PAUSED, true);
+    }
+    /// The pause ends.
+    pub(crate) fn end_pause(&self) {
+        let _changing = self.pause.changing.lock();
+        self.pause.until_ms.store(0, Relaxed);
+        self.keyspace.pause_expiry(0);
+        self.special.set(special::PAUSED, false);
     }
     /// Forgets a pause that is over, so that nobody asks for it any more.
-    pub(crate) fn look(&self, now_ms: u64) {
-        let until_ms = self.until_ms.load(Relaxed);
-        if until_ms != 0 && until_ms <= now_ms {
-            // Lost against one that begins meanwhile.
-            let _ = self.until_ms.compare_exchange(until_ms, 0, Relaxed, Relaxed);
+    #[cold]
+    pub(crate) fn look_at_pause(&self, now_ms: u64) {
+        let _changing = self.pause.changing.lock();
+        if self.pause.until_ms() <= now_ms {
+            self.special.set(special::PAUSED, false);
         }
-    }
-    /// A pause begins, or one that there is becomes longer and stricter.
-    pub(crate) fn begin(&self, until_ms: u64, writes_only: bool, now_ms: u64) {
-        let present_ms = self.until_ms.load(Relaxed);
-        let paused = present_ms > now_ms;
-        self.writes_only.store(writes_only && (!paused || self.writes_only.load(Relaxed)), Relaxed);
-        self.until_ms.store(if paused { until_ms.max(present_ms) } else { until_ms }, Relaxed);
     }
 }
 
@@ -130,6 +157,8 @@ impl Engine {
             tracking: Tracking::default(),
             monitors: Monitors::default(),
             carrier: Carrier::default(),
+            special: Special::default(),
+            looks_at_events: Mutex::default(),
         }
     }
 
@@ -196,27 +225,15 @@ impl Engine {
     pub(crate) fn handler(&self, id: CommandId) -> Option<Handler> {
         self.handlers.get(id)
     }
+    /// The handler of the command that arguments are for.
+    pub(crate) fn handler_of(&self, args: &Args<'_>) -> Result<Handler, Error> {
+        let unknown = || Error::err(format!("unknown command '{}'", full_name(args.spec)));
+        self.handler(command_id(args)).ok_or_else(unknown)
+    }
     /// Whether a command of the table is served.
     #[must_use]
     pub fn serves(&self, id: CommandId) -> bool {
         self.handlers.get(id).is_some()
-    }
-    /// Runs a command's code under the locks that the context holds.
-    pub(crate) fn run_handler(
-        &self,
-        context: &mut Context<'_, '_>,
-        args: &Args<'_>,
-        sink: &mut ReplySink<'_>,
-    ) -> Result<(), Error> {
-        let id = command_id(args);
-        match self.handler(id) {
-            Some(handler) => {
-                self.track_read(context.session, args);
-                context.local.effects.begin_command(args.spec);
-                (handler.run)(context, args, sink)
-            }
-            None => Err(Error::err(format!("unknown command '{}'", args.spec.name))),
-        }
     }
 }
 
@@ -235,6 +252,7 @@ fn session(info: &Arc<ClientInfo>, user: Arc<User>, wire: Wire) -> Session {
         subscriptions: None,
         wait: None,
         held: 0,
+        plain: false,
     }
 }
 

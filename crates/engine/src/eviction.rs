@@ -19,7 +19,13 @@ pub struct Eviction {
     evictor: Evictor,
     /// The policy that the evictor's candidates are for.
     by: Policy,
+    /// Bytes that requests may still bring before used memory is looked at again.
+    room: isize,
 }
+
+/// More than any request of one key makes the store grow by, for each byte that it brings and besides: an entry, its
+/// place in a table, a block of a stream, the larger form of a small collection.
+const GROWTH: (isize, isize) = (4, 64 * 1024);
 
 /// What a call has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +40,22 @@ impl Eviction {
     /// An eviction without candidates. `seed` is of its dice.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { evictor: Evictor::new(seed), by: Policy::NoEviction }
+        Self { evictor: Evictor::new(seed), by: Policy::NoEviction, room: 0 }
+    }
+
+    /// Looks at used memory: before a batch, and behind an eviction.
+    pub fn look(&mut self, engine: &Engine) {
+        let limit = engine.settings.maxmemory_bytes.load(Relaxed) as isize;
+        self.room = if limit == 0 { isize::MAX } else { limit - engine.keyspace.used_bytes() as isize };
+    }
+    /// Whether there is room before a request that, if it may store at all, brings so many bytes. Far from the limit
+    /// that is an estimate, near it a look at used memory.
+    #[inline]
+    pub fn has_room(&mut self, engine: &Engine, brings: Option<usize>) -> bool {
+        if let Some(bytes) = brings {
+            self.room -= GROWTH.0 * bytes as isize + GROWTH.1;
+        }
+        self.room >= 0 || engine.keyspace.used_bytes() <= engine.settings.maxmemory_bytes.load(Relaxed)
     }
 
     /// Evicts until there is room, if there is a limit. The caller holds no lock.
@@ -48,7 +69,8 @@ impl Eviction {
         let settings = &engine.settings;
         let limit = settings.maxmemory_bytes.load(Relaxed);
         // A pause of writes is one of eviction and expiry too.
-        if limit == 0 || engine.keyspace.used_bytes() <= limit || engine.keyspace.keeps_expired(now_ms) {
+        self.look(engine);
+        if self.room >= 0 || engine.keyspace.keeps_expired(now_ms) {
             return Room { is_there: true, evicted: 0 };
         }
         let (policy, samples) = (settings.policy(), settings.maxmemory_samples.load(Relaxed) as usize);
@@ -68,6 +90,7 @@ impl Eviction {
         if let Some(watched) = watched {
             engine.event_took("eviction-cycle", watched.elapsed(), threshold_ms, now_ms);
         }
+        self.look(engine);
         Room { is_there: outcome != Outcome::Nothing, evicted }
     }
 }

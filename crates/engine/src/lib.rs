@@ -9,7 +9,9 @@
 //! |---|---|
 //! | [`engine`] | what all workers share |
 //! | [`requests`] | a batch: requests that are decoded and not yet run |
-//! | [`executor`] | a worker's loop over a batch: checks, locks, the command, what follows |
+//! | [`executor`] | a worker's loop over a batch: checks, locks, what follows |
+//! | `runner` | running one command under its locks: everything that runs one comes through here |
+//! | [`special`] | what is special engine-wide, as bits of one word |
 //! | [`context`] | what a handler works with |
 //! | [`args`], [`reply`], [`error`] | arguments in, one value or one error out, on any wire |
 //! | [`handler`], `commands` | from a command to its code |
@@ -65,7 +67,9 @@ pub mod rdb;
 pub mod reply;
 pub mod requests;
 pub mod respb;
+mod runner;
 pub mod session;
+pub mod special;
 pub mod stats;
 pub mod tracking;
 pub mod traits;

@@ -3,7 +3,6 @@
 use parking_lot::RwLock;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weft_protocol::table::flag;
 
 use crate::args::Args;
@@ -12,51 +11,42 @@ use crate::engine::Engine;
 use crate::mailbox::{Message, Recipient};
 use crate::push::Push;
 use crate::session::{Session, client_flag};
+use crate::special;
 
 /// Those who watch.
 #[derive(Debug, Default)]
-pub struct Monitors {
-    count: AtomicUsize,
-    list: RwLock<Vec<Recipient>>,
-}
+pub struct Monitors(RwLock<Vec<Recipient>>);
 
 impl Engine {
     /// MONITOR.
     pub(crate) fn begin_monitor(&self, session: &Session) {
         if !session.info.has(client_flag::MONITOR) {
             session.info.set_flag(client_flag::MONITOR, true);
-            let mut list = self.monitors.list.write();
+            let mut list = self.monitors.0.write();
             list.push(session.info.recipient());
-            self.monitors.count.store(list.len(), Relaxed);
+            self.special.set(special::MONITORED, true);
         }
     }
     /// RESET, and the end of a client.
     pub(crate) fn end_monitor(&self, session: &Session) {
         if session.info.has(client_flag::MONITOR) {
             session.info.set_flag(client_flag::MONITOR, false);
-            let mut list = self.monitors.list.write();
+            let mut list = self.monitors.0.write();
             list.retain(|who| who.client != session.id());
-            self.monitors.count.store(list.len(), Relaxed);
+            self.special.set(special::MONITORED, !list.is_empty());
         }
     }
 
-    /// Shows a command of a client that has run: EXEC stands behind what it ran.
-    #[inline]
-    pub(crate) fn is_monitored(&self) -> bool {
-        self.monitors.count.load(Relaxed) != 0
-    }
-    /// Shows a command to those who watch.
+    /// Shows a command of a client that has run to those who watch: EXEC stands behind what it ran.
     #[inline]
     pub(crate) fn monitor(&self, session: &Session, args: &Args<'_>, now_ms: u64) {
-        if self.monitors.count.load(Relaxed) != 0 && args.spec.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0
-        {
+        if self.special.has(special::MONITORED) && args.spec.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0 {
             self.show(session, args, now_ms, &origin(session));
         }
     }
     /// Shows a command that a script runs.
     pub fn monitor_script(&self, session: &Session, args: &Args<'_>, now_ms: u64) {
-        if self.monitors.count.load(Relaxed) != 0 && args.spec.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0
-        {
+        if self.special.has(special::MONITORED) && args.spec.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0 {
             self.show(session, args, now_ms, "lua");
         }
     }
@@ -64,7 +54,7 @@ impl Engine {
     #[cold]
     fn show(&self, session: &Session, args: &Args<'_>, now_ms: u64, origin: &str) {
         let push = Arc::new(Push::Monitor(line(session.db, args, now_ms, origin).into()));
-        for &who in &*self.monitors.list.read() {
+        for &who in &*self.monitors.0.read() {
             self.post(Message::Push(who, Arc::clone(&push)));
         }
     }

@@ -8,6 +8,7 @@ use weft_store::{Key, wants};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::pubsub::Space;
+use crate::special;
 
 /// `K`: publish to `__keyspace@db__:key`.
 pub const KEYSPACE: u32 = 1 << 0;
@@ -80,6 +81,36 @@ pub fn letters(flags: u32) -> String {
     text
 }
 
+/// What every channel of an event begins with.
+const CHANNELS: &[u8] = b"__key";
+
+/// Whether a channel may be one of events, or a pattern stand for one.
+pub(crate) fn may_be_heard_by(name: &[u8], is_pattern: bool) -> bool {
+    let literal = if is_pattern {
+        name.iter().position(|byte| b"*?[\\".contains(byte)).map_or(name, |end| &name[..end])
+    } else {
+        name
+    };
+    let common = literal.len().min(CHANNELS.len());
+    literal[..common] == CHANNELS[..common]
+        && (is_pattern && literal.len() < name.len() || common == CHANNELS.len())
+}
+
+impl Engine {
+    /// The classes of events that are wanted; none while nobody would get them.
+    #[inline]
+    pub(crate) fn events(&self) -> u32 {
+        if self.special.has(special::EVENTS) { self.settings.notify_flags.load(Relaxed) } else { 0 }
+    }
+    /// Who is subscribed, or which events are wanted, has changed.
+    pub(crate) fn look_at_events(&self) {
+        // One at a time: the last one sees how it is.
+        let _one = self.looks_at_events.lock();
+        let wanted = self.settings.notify_flags.load(Relaxed) != 0;
+        self.special.set(special::EVENTS, wanted && self.pubsub.may_hear_events());
+    }
+}
+
 impl Context<'_, '_> {
     /// Tells of an event on a key.
     #[inline]
@@ -89,7 +120,7 @@ impl Context<'_, '_> {
     /// Tells of an event on a key in another database than the session's: MOVE, COPY.
     #[inline]
     pub fn notify_in(&mut self, db: u8, class: u32, event: &str, key: &Key<'_>) {
-        let flags = self.engine.settings.notify_flags.load(Relaxed);
+        let flags = self.engine.events();
         if flags & class != 0 || self.engine.keyspace.wanted() & wants::EVENTS != 0 {
             self.local.effects.recorder.tell_event(db, key, class, event);
             self.engine.read_effects(&mut self.local.effects);

@@ -8,11 +8,13 @@
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weft_store::KeyHasher;
 
 use crate::engine::Engine;
 use crate::glob;
 use crate::mailbox::{Message, Recipient};
+use crate::notify::may_be_heard_by;
 use crate::push::Push;
 
 /// Parts of the table of channels.
@@ -50,6 +52,8 @@ pub struct PubSub {
     hasher: KeyHasher,
     parts: [Mutex<Part>; PARTS],
     patterns: RwLock<Channels>,
+    /// Subscriptions to channels and patterns that may be of keyspace events.
+    of_events: AtomicUsize,
 }
 
 impl Default for PubSub {
@@ -58,6 +62,7 @@ impl Default for PubSub {
             hasher: KeyHasher::from_entropy(),
             parts: std::array::from_fn(|_| Mutex::default()),
             patterns: RwLock::default(),
+            of_events: AtomicUsize::new(0),
         }
     }
 }
@@ -74,6 +79,11 @@ fn leave(channels: &mut Channels, name: &[u8], client: u64) {
     }
 }
 
+/// 1 if a channel may be one of keyspace events.
+fn of_events(space: Space, channel: &[u8]) -> usize {
+    usize::from(space == Space::Global && may_be_heard_by(channel, false))
+}
+
 impl PubSub {
     fn part(&self, channel: &[u8]) -> &Mutex<Part> {
         &self.parts[self.hasher.hash(channel) as usize % PARTS]
@@ -81,19 +91,27 @@ impl PubSub {
 
     /// A client's first subscription to a channel.
     pub fn subscribe(&self, space: Space, channel: &[u8], who: Recipient) {
+        self.of_events.fetch_add(of_events(space, channel), Relaxed);
         join(self.part(channel).lock().space(space), channel, who);
     }
     /// The end of one.
     pub fn unsubscribe(&self, space: Space, channel: &[u8], client: u64) {
         leave(self.part(channel).lock().space(space), channel, client);
+        self.of_events.fetch_sub(of_events(space, channel), Relaxed);
     }
     /// A client's first subscription to a pattern.
     pub fn subscribe_pattern(&self, pattern: &[u8], who: Recipient) {
+        self.of_events.fetch_add(usize::from(may_be_heard_by(pattern, true)), Relaxed);
         join(&mut self.patterns.write(), pattern, who);
     }
     /// The end of one.
     pub fn unsubscribe_pattern(&self, pattern: &[u8], client: u64) {
         leave(&mut self.patterns.write(), pattern, client);
+        self.of_events.fetch_sub(usize::from(may_be_heard_by(pattern, true)), Relaxed);
+    }
+    /// Whether anybody is subscribed who may get keyspace events.
+    pub(crate) fn may_hear_events(&self) -> bool {
+        self.of_events.load(Relaxed) != 0
     }
 
     /// Hands a message to all who are subscribed; returns how many get it, once for each subscription that matches.

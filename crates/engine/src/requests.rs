@@ -19,8 +19,8 @@ pub const BATCH_MAX: usize = 64;
 const MORE_KEYS_MAX: usize = 1024;
 /// Such keys from which on a batch is full: what they and the first ones need still fits into the first-level cache.
 const MORE_KEYS_FULL: usize = 64;
-/// Keys of a request that goes straight, at most: it is not timed by itself.
-const STRAIGHT_KEYS_MAX: usize = 32;
+/// Keys of a request that has a fast function, at most: it is not timed by itself.
+const FAST_KEYS_MAX: usize = 32;
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug)]
@@ -79,9 +79,9 @@ struct Recent {
 struct Known {
     shape: Shape,
     id: CommandId,
-    /// How it can be run without its handler: [`Straight::Get`] or [`Straight::Set`], or [`Straight::No`] for all that
+    /// How it can be run without its handler: [`Fast::Get`] or [`Fast::Set`], or [`Fast::No`] for all that
     /// must be looked at each time.
-    straight: Straight,
+    fast: Fast,
 }
 
 /// Shapes of requests that are remembered, by what they begin with.
@@ -131,10 +131,9 @@ pub struct Origin {
     pub db: u8,
 }
 
-/// What a request can be run as without its handler, where nothing else is to be asked (`crate::executor`'s straight
-/// way).
+/// The fast function that can run a request where nothing is special (`crate::executor`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Straight {
+pub(crate) enum Fast {
     /// Nothing.
     No,
     /// GET of one key.
@@ -149,18 +148,18 @@ pub(crate) enum Straight {
     MSet,
 }
 
-impl Straight {
+impl Fast {
     /// How a request of these traits, arguments and options can be run without its handler: none of its arguments but
     /// pieces of its frame.
     #[inline(always)]
     fn of(traits: u16, args: &[Slot], options: u16) -> Self {
-        match (traits & traits::STRAIGHT, args) {
-            (traits::STRAIGHT_GET, [Slot::Frame { .. }]) => Self::Get,
-            (traits::STRAIGHT_SET, [Slot::Frame { .. }, Slot::Frame { .. }]) if options == 0 => Self::Set,
-            (traits::STRAIGHT_PING, []) => Self::Ping,
-            (traits::STRAIGHT_MGET, keys) if (1..=STRAIGHT_KEYS_MAX).contains(&keys.len()) => Self::MGet,
-            (traits::STRAIGHT_MSET, pairs)
-                if (1..=STRAIGHT_KEYS_MAX).contains(&(pairs.len() / 2)) && pairs.len().is_multiple_of(2) =>
+        match (traits & traits::FAST, args) {
+            (traits::FAST_GET, [Slot::Frame { .. }]) => Self::Get,
+            (traits::FAST_SET, [Slot::Frame { .. }, Slot::Frame { .. }]) if options == 0 => Self::Set,
+            (traits::FAST_PING, []) => Self::Ping,
+            (traits::FAST_MGET, keys) if (1..=FAST_KEYS_MAX).contains(&keys.len()) => Self::MGet,
+            (traits::FAST_MSET, pairs)
+                if (1..=FAST_KEYS_MAX).contains(&(pairs.len() / 2)) && pairs.len().is_multiple_of(2) =>
             {
                 Self::MSet
             }
@@ -181,7 +180,7 @@ pub struct Request {
     /// Whether the slots begin with the command's name.
     named: bool,
     /// How it can be run without its handler.
-    pub(crate) straight: Straight,
+    pub(crate) fast: Fast,
     /// Option bits of a typed layout.
     options: u16,
     /// What it asks for.
@@ -341,18 +340,18 @@ impl Requests {
     ) -> usize {
         while !self.is_full()
             && let Some(head) = bytes[at..].first_chunk()
-            && let Some(Known { shape, id, straight }) = &self.shapes[place(head)]
+            && let Some(Known { shape, id, fast }) = &self.shapes[place(head)]
         {
-            let (id, straight) = (*id, *straight);
+            let (id, fast) = (*id, *fast);
             let Some(len) = shape.decode(&bytes[at..], &mut self.slots) else {
                 self.drop_open();
                 break;
             };
-            match straight {
-                Straight::No => {
+            match fast {
+                Fast::No => {
                     self.end(keyspace, client, (bytes, at), (What::Command(id), true));
                 }
-                straight => self.end_known(keyspace, client, (bytes, at), (id, straight, true)),
+                fast => self.end_known(keyspace, client, (bytes, at), (id, fast, true)),
             }
             at += len;
         }
@@ -384,11 +383,11 @@ impl Requests {
             && let Some(shape) = Shape::of(frame, self.slots.list.len() - self.open)
         {
             let args = self.slots.list.get(self.open + 1..).unwrap_or_default();
-            let straight = match Straight::of(traits::of(id), args, 0) {
-                straight @ (Straight::Get | Straight::Set) => straight,
-                _ => Straight::No,
+            let fast = match Fast::of(traits::of(id), args, 0) {
+                fast @ (Fast::Get | Fast::Set) => fast,
+                _ => Fast::No,
             };
-            self.shapes[place(head)] = Some(Known { shape, id, straight });
+            self.shapes[place(head)] = Some(Known { shape, id, fast });
         }
     }
 
@@ -408,16 +407,16 @@ impl Requests {
             && frame.channel == client.channel
             && let Some(id) = table::by_opcode(frame.opcode)
         {
-            match (self.traits[usize::from(id.0)] & traits::STRAIGHT, frame.payload) {
-                (traits::STRAIGHT_GET, Payload::Key(key)) => {
+            match (self.traits[usize::from(id.0)] & traits::FAST, frame.payload) {
+                (traits::FAST_GET, Payload::Key(key)) => {
                     self.slots.list.push(slot(key));
-                    self.end_known(keyspace, client, (bytes, at), (id, Straight::Get, false));
+                    self.end_known(keyspace, client, (bytes, at), (id, Fast::Get, false));
                 }
-                (traits::STRAIGHT_SET, Payload::Pair(key, value)) => {
+                (traits::FAST_SET, Payload::Pair(key, value)) => {
                     self.slots.list.extend([slot(key), slot(value)]);
-                    self.end_known(keyspace, client, (bytes, at), (id, Straight::Set, false));
+                    self.end_known(keyspace, client, (bytes, at), (id, Fast::Set, false));
                 }
-                (traits::STRAIGHT_PING, Payload::Empty) => {
+                (traits::FAST_PING, Payload::Empty) => {
                     self.end(keyspace, client, (bytes, at), (What::Command(id), false));
                 }
                 _ => break,
@@ -434,14 +433,14 @@ impl Requests {
         keyspace: &Keyspace,
         client: Origin,
         (bytes, frame_at): (&[u8], usize),
-        (id, straight, named): (CommandId, Straight, bool),
+        (id, fast, named): (CommandId, Fast, bool),
     ) {
         let key = self.framed_key(self.open + usize::from(named));
         let hash = keyspace.key(key.of(frame_at, bytes)).hash();
         self.list.push(Request {
             client,
             named,
-            straight,
+            fast,
             options: 0,
             what: What::Command(id),
             slots: (self.open as u32, self.slots.list.len() as u32),
@@ -513,10 +512,10 @@ impl Requests {
         let name = usize::from(named);
         let (mut key, mut key_at, mut hash, mut more) = (Piece::default(), 0, 0, (0, 0));
         let keys_before = self.keys;
-        let mut straight = Straight::No;
+        let mut fast = Fast::No;
         let args = self.slots.list.get(self.open + name..).unwrap_or_default();
-        if traits & traits::STRAIGHT != 0 {
-            straight = Straight::of(traits, args, options);
+        if traits & traits::FAST != 0 {
+            fast = Fast::of(traits, args, options);
         }
         if traits & traits::ONE_KEY != 0
             && let Some(&Slot::Frame { offset, len }) = args.first()
@@ -525,13 +524,13 @@ impl Requests {
             (key_at, hash) = (1, keyspace.key(key.of(frame_at, bytes)).hash());
             self.keys += 1;
         } else if traits & traits::KEYS != 0 {
-            let several = match straight {
-                Straight::MGet => self.every_key(keyspace, (name, 1), &bytes[frame_at..]),
-                Straight::MSet => self.every_key(keyspace, (name, 2), &bytes[frame_at..]),
+            let several = match fast {
+                Fast::MGet => self.every_key(keyspace, (name, 1), &bytes[frame_at..]),
+                Fast::MSet => self.every_key(keyspace, (name, 2), &bytes[frame_at..]),
                 _ => None,
             };
             (key_at, hash, more) = several.unwrap_or_else(|| {
-                straight = Straight::No;
+                fast = Fast::No;
                 self.find_keys(keyspace, (what, options, named), &bytes[frame_at..])
             });
             self.keys += u32::from(hash != 0) + (more.1 - more.0);
@@ -539,7 +538,7 @@ impl Requests {
         self.list.push(Request {
             client,
             named,
-            straight,
+            fast,
             options,
             what,
             slots,
@@ -603,12 +602,22 @@ impl Requests {
         (u16::try_from(index).unwrap_or(0), hash, (start as u32, self.more.len() as u32))
     }
 
-    /// The key of a request that goes straight and has one.
+    /// About what a request takes in the bytes that it came in: where the last of its arguments ends that is a piece of
+    /// the frame.
+    #[inline]
+    pub(crate) fn bytes(&self, request: &Request) -> usize {
+        match self.slots.list[request.slots.0 as usize..request.slots.1 as usize].last() {
+            Some(&Slot::Frame { offset, len }) => offset as usize + len as usize,
+            Some(&Slot::Side { len, .. }) => len as usize,
+            _ => 0,
+        }
+    }
+    /// The key of a request that goes fast and has one.
     #[inline(always)]
     pub(crate) fn key<'a>(&self, request: &Request, bytes: &'a [u8]) -> &'a [u8] {
         request.key.of(request.frame_at, bytes)
     }
-    /// An argument that lies in the request's frame, which the first of a [straight](Straight) request do. `bytes` is
+    /// An argument that lies in the request's frame, which the first of a [fast](Fast) request do. `bytes` is
     /// what was given when it ended.
     #[inline]
     pub(crate) fn framed<'a>(&self, request: &Request, index: usize, bytes: &'a [u8]) -> &'a [u8] {

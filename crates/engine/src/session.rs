@@ -236,6 +236,9 @@ pub struct Session {
     pub wait: Option<Box<Wait>>,
     /// Requests that were postponed and have not run: nothing behind them may run before.
     pub(crate) held: u32,
+    /// Nothing about it need be asked before a request of it runs: [`look`](Self::look) says so behind every request
+    /// that may have changed anything about it.
+    pub(crate) plain: bool,
 }
 
 /// The user of a session, for another one.
@@ -292,6 +295,7 @@ impl Session {
     pub fn inherit(&mut self, from: &Heritage) {
         self.set_user(Arc::clone(&from.user));
         (self.authenticated, self.acl_epoch) = (from.authenticated, from.acl_epoch);
+        self.plain = false;
     }
     /// Whether it has a blocked request.
     #[must_use]
@@ -306,6 +310,25 @@ impl Session {
     /// No request may run until [`Self::drop_held`].
     pub const fn hold_back(&mut self) {
         self.held += 1;
+        self.plain = false;
+    }
+    /// Whether nothing about the session need be asked before a request of it runs, but its user's rights.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn is_plain(&self) -> bool {
+        self.plain
+    }
+    /// Looks whether anything about it is special. Whatever changes something about a session that is asked for here
+    /// is followed by this: commands that go the full way, and what ends a wait.
+    pub(crate) fn look(&mut self) {
+        let special = client_flag::TRACKING | client_flag::NO_TOUCH | client_flag::MONITOR;
+        self.plain = self.authenticated
+            && !self.must_queue()
+            && self.transaction.is_none()
+            && self.subscriptions.is_none()
+            && self.caching.is_none()
+            && self.reply_mode == ReplyMode::On
+            && !self.info.has(special);
     }
     /// One of the requests that were postponed will not run: it was cancelled.
     pub const fn drop_held(&mut self) {

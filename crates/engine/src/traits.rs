@@ -14,18 +14,18 @@ pub const QUICK: u16 = 1 << 2;
 pub const KEYS: u16 = 1 << 3;
 /// Its first argument is its only key.
 pub const ONE_KEY: u16 = 1 << 4;
-/// It has a straight way in the executor, if its arguments allow it: one of those that follow.
-pub const STRAIGHT: u16 = STRAIGHT_GET | STRAIGHT_SET | STRAIGHT_PING | STRAIGHT_MGET | STRAIGHT_MSET;
+/// It has a fast function in the executor, if its arguments allow it: one of those that follow.
+pub const FAST: u16 = FAST_GET | FAST_SET | FAST_PING | FAST_MGET | FAST_MSET;
 /// GET.
-pub const STRAIGHT_GET: u16 = 1 << 7;
+pub const FAST_GET: u16 = 1 << 7;
 /// SET.
-pub const STRAIGHT_SET: u16 = 1 << 8;
+pub const FAST_SET: u16 = 1 << 8;
 /// PING.
-pub const STRAIGHT_PING: u16 = 1 << 9;
+pub const FAST_PING: u16 = 1 << 9;
 /// MGET.
-pub const STRAIGHT_MGET: u16 = 1 << 10;
+pub const FAST_MGET: u16 = 1 << 10;
 /// MSET.
-pub const STRAIGHT_MSET: u16 = 1 << 11;
+pub const FAST_MSET: u16 = 1 << 11;
 
 /// Its second argument, behind the key, is a member or field that it looks for.
 pub const MEMBER_SECOND: u16 = 1 << 5;
@@ -84,11 +84,11 @@ fn of_spec(spec: &CommandSpec) -> u16 {
     }
     traits
         | match spec.name {
-            "GET" if root => STRAIGHT_GET,
-            "SET" if root => STRAIGHT_SET,
-            "PING" if root => STRAIGHT_PING,
-            "MGET" if root => STRAIGHT_MGET,
-            "MSET" if root => STRAIGHT_MSET,
+            "GET" if root => FAST_GET,
+            "SET" if root => FAST_SET,
+            "PING" if root => FAST_PING,
+            "MGET" if root => FAST_MGET,
+            "MSET" if root => FAST_MSET,
             _ => 0,
         }
 }
@@ -101,13 +101,13 @@ mod tests {
     #[test]
     fn traits_follow_from_the_table() {
         let of_name = |name: &str| of(table::by_name(name.as_bytes()).expect("a command"));
-        assert_eq!(of_name("GET"), QUICK | KEYS | ONE_KEY | STRAIGHT_GET);
-        assert_eq!(of_name("SET"), QUICK | KEYS | ONE_KEY | STRAIGHT_SET);
+        assert_eq!(of_name("GET"), QUICK | KEYS | ONE_KEY | FAST_GET);
+        assert_eq!(of_name("SET"), QUICK | KEYS | ONE_KEY | FAST_SET);
         assert_eq!(of_name("SADD"), QUICK | KEYS | ONE_KEY | MEMBER_SECOND);
         assert_eq!(of_name("HGET") & MEMBER_SECOND, MEMBER_SECOND);
         assert_eq!(of_name("ZADD") & MEMBER_THIRD, MEMBER_THIRD);
-        assert_eq!(of_name("MGET"), QUICK | KEYS | STRAIGHT_MGET);
-        assert_eq!(of_name("MSET"), KEYS | STRAIGHT_MSET);
+        assert_eq!(of_name("MGET"), QUICK | KEYS | FAST_MGET);
+        assert_eq!(of_name("MSET"), KEYS | FAST_MSET);
         assert_eq!(of_name("BLPOP"), BARRIER | KEYS);
         assert_eq!(of_name("CLIENT"), CONTAINER);
         assert_eq!(of_name("HELLO") & BARRIER, BARRIER);

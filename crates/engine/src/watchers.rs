@@ -42,7 +42,7 @@ impl Engine {
         if recorder.has_journal() {
             return;
         }
-        let flags = self.settings.notify_flags.load(Relaxed);
+        let flags = self.events();
         let mut told = recorder.tape().read_from(*read);
         for Told { db, key, effect } in told.by_ref() {
             let publish = |class: u32, event: &str| {
@@ -111,6 +111,7 @@ impl Engine {
             all.channels.iter().for_each(|name| self.pubsub.unsubscribe(Space::Global, name, id));
             all.shard_channels.iter().for_each(|name| self.pubsub.unsubscribe(Space::Shard, name, id));
             all.patterns.iter().for_each(|name| self.pubsub.unsubscribe_pattern(name, id));
+            self.look_at_events();
         }
         crate::commands::subscriptions_changed(session);
     }

@@ -6,6 +6,7 @@ mod support;
 
 use support::{Bench, show};
 use weft_engine::reply::Protocol;
+use weft_engine::special::PAUSED;
 
 const PROTOCOLS: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
@@ -62,8 +63,8 @@ fn a_pause_that_is_over_is_forgotten() {
     bench.text(a, "CLIENT PAUSE 100 WRITE");
     bench.pass(99);
     bench.text(a, "PING");
-    assert!(bench.engine.pause.is_on(), "one millisecond is left");
+    assert!(bench.engine.special.has(PAUSED), "one millisecond is left");
     bench.pass(1);
     bench.text(a, "PING");
-    assert!(!bench.engine.pause.is_on());
+    assert!(!bench.engine.special.has(PAUSED));
 }

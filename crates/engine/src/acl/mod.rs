@@ -17,10 +17,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use weft_protocol::table::CommandId;
 
 pub use log::{LogEntry, LogPlace};
 pub use rules::RuleError;
 pub(crate) use rules::{category, command};
+use selector::PlainRights;
 pub use selector::{Denied, Reason, Selector};
 
 use crate::args::Args;
@@ -57,6 +59,8 @@ pub struct User {
     passwords: Vec<Hash>,
     /// The root first; a request must be allowed by one of them.
     selectors: Vec<Selector>,
+    /// What the root allows, in a form that takes little time; nothing where it has none.
+    plain: PlainRights,
     serial: u64,
 }
 
@@ -70,6 +74,7 @@ impl User {
             nopass: false,
             passwords: Vec::new(),
             selectors: vec![Selector::new(all_channels)],
+            plain: PlainRights::default(),
             serial: 0,
         }
     }
@@ -110,6 +115,17 @@ impl User {
         self.enabled && (self.nopass || known)
     }
 
+    /// Whether the user may run a command in any database, as far as that is quickly said: a command without channels,
+    /// whose keys [may be used](Self::allows_key_plainly). `false` says nothing.
+    #[inline]
+    pub(crate) fn allows_plainly(&self, id: CommandId) -> bool {
+        self.plain.allow(id)
+    }
+    /// Whether such a command may read and write a key. `false` says nothing.
+    #[inline]
+    pub(crate) fn allows_key_plainly(&self, key: &[u8]) -> bool {
+        self.plain.allow_key(key)
+    }
     /// Whether the user may run this command with these arguments in a database.
     pub fn check(&self, args: &Args<'_>, db: u8, db_count: usize) -> Result<(), Denied> {
         let mut worst: Option<Denied> = None;
@@ -403,6 +419,7 @@ impl Engine {
     /// Puts a user in the place of what has its name.
     fn install(&self, mut user: User) {
         user.all = user.selectors.iter().any(Selector::allows_all);
+        user.plain = user.root().plain().unwrap_or_default();
         let user = Arc::new(user);
         if *user.name == *DEFAULT_USER {
             self.settings.auth_required.store(!user.is_open(), Relaxed);

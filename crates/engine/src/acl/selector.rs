@@ -84,6 +84,24 @@ pub struct Selector {
     pub(super) dbs: Option<BTreeSet<u32>>,
 }
 
+/// What a set of rights allows, as far as that is quickly said: what is not allowed by it may still be.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PlainRights {
+    commands: CommandSet,
+    prefixes: Vec<Box<[u8]>>,
+}
+
+impl PlainRights {
+    #[inline]
+    pub(super) fn allow(&self, id: CommandId) -> bool {
+        self.commands.has(id)
+    }
+    #[inline]
+    pub(super) fn allow_key(&self, key: &[u8]) -> bool {
+        self.prefixes.iter().any(|prefix| key.starts_with(prefix))
+    }
+}
+
 impl Selector {
     /// One that allows nothing, in any database.
     pub(super) fn new(all_channels: bool) -> Self {
@@ -101,6 +119,22 @@ impl Selector {
             channels: Vec::new(),
             dbs: None,
         }
+    }
+
+    /// The rights in a form that takes little time, if they have one: all databases, and keys by what they begin with.
+    pub(super) fn plain(&self) -> Option<PlainRights> {
+        let begins = |key: &KeyPattern| {
+            let (star, literal) = key.pattern.split_last()?;
+            let is_plain = *star == b'*' && !literal.iter().any(|byte| b"*?[\\".contains(byte));
+            (is_plain && key.access == READ | WRITE).then(|| literal.into())
+        };
+        let prefixes = if self.all_keys {
+            vec![[].into()]
+        } else {
+            self.keys.iter().map(begins).collect::<Option<_>>()?
+        };
+        let commands = if self.all_commands { CommandSet::ALL } else { self.commands };
+        self.dbs.is_none().then_some(PlainRights { commands, prefixes })
     }
 
     /// Whether nothing need be checked.

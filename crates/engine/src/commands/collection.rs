@@ -85,7 +85,7 @@ impl Context<'_, '_> {
 
     /// Tells of `del` if the key has gone with what was taken out of it. Looks only if anybody wants to know.
     pub(super) fn notify_if_gone(&mut self, key: &Key<'_>) -> Result<(), Error> {
-        if self.engine.settings.notify_flags.load(Relaxed) & notify::GENERIC != 0 && self.is_gone(key)? {
+        if self.engine.events() & notify::GENERIC != 0 && self.is_gone(key)? {
             self.notify(notify::GENERIC, "del", key);
         }
         Ok(())

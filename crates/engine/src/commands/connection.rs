@@ -69,10 +69,10 @@ fn quit(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
 /// The session becomes like a new one; over RESP in RESP2, over RESPB in the same protocol. What CLIENT SETINFO told
 /// stays: it is still the same library.
 fn reset(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    context.give_up_watches();
     let (engine, session) = (context.engine, &mut *context.session);
     session.transaction = None;
     session.tell_queued(None);
-    session.info.watched.store(0, Relaxed);
     engine.unsubscribe_all(session);
     engine.untrack(&session.info);
     engine.end_monitor(session);

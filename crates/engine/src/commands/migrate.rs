@@ -101,7 +101,6 @@ fn migrate(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         copy: options.copy,
         items,
         weight,
-        db: context.db,
         wait,
     });
     if let Err(cargo) = send(cargo) {

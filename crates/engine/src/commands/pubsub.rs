@@ -97,6 +97,7 @@ fn subscribe(
         }
         answer(sink, kind.names().0, Some(name), kind.count(context.session));
     }
+    context.engine.look_at_events();
     tell(context.session);
     Ok(())
 }
@@ -126,6 +127,7 @@ fn unsubscribe(
     if names.is_empty() {
         answer(sink, kind.names().1, None, kind.count(context.session));
     }
+    context.engine.look_at_events();
     tell(context.session);
     Ok(())
 }

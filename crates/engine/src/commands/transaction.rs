@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::args::Args;
-use crate::context::Context;
+use crate::context::{Context, Hold};
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
@@ -41,9 +41,9 @@ fn discard(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>
     if !context.session.in_multi() {
         return Err(Error::err("DISCARD without MULTI"));
     }
+    context.give_up_watches();
     context.session.transaction = None;
     context.session.tell_queued(None);
-    context.session.info.watched.store(0, Relaxed);
     sink.ok();
     Ok(())
 }
@@ -79,8 +79,18 @@ fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
 }
 
 fn unwatch(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    context.give_up_watches();
     context.session.transaction.take_if(|transaction| !transaction.open);
-    context.session.info.watched.store(0, Relaxed);
     sink.ok();
     Ok(())
+}
+
+impl Context<'_, '_> {
+    /// Gives up all watches of the session. Inside EXEC there are none: it has given them back before its commands.
+    pub(super) fn give_up_watches(&mut self) {
+        if let (Hold::Batch(batch), Some(transaction)) = (&self.hold, &mut self.session.transaction) {
+            transaction.unwatch(batch);
+        }
+        self.session.info.watched.store(0, Relaxed);
+    }
 }

@@ -11,6 +11,7 @@ use crate::engine::command_id;
 use crate::error::{Error, ErrorCode};
 use crate::keys;
 use crate::reply::ReplySink;
+use crate::runner;
 use crate::session::Session;
 use crate::transaction::{Transaction, Watched};
 
@@ -101,34 +102,21 @@ impl Core<'_> {
                 Hold::World(world, guards) => Hold::World(world, guards),
                 Hold::Batch(_) | Hold::Key(_) => return Ok(()),
             };
-            let db = session.db;
             let id = command_id(&args);
             let begun = self.begin_command(id, sink.errors(), sink.len());
-            let mut context = Context {
-                engine: self.engine,
-                session,
-                local: &mut self.local,
-                now_ms: self.now_ms,
-                db,
-                may_block: false,
-                claim: None,
-                hold,
-            };
+            let mut context =
+                Context::new(self.engine, session, &mut self.local, self.now_ms, hold).without_blocking();
             let mark = sink.mark();
             // Rights may have changed since the command was queued.
             let outcome =
                 self.engine.check_acl_again(context.session, &args, context.now_ms).and_then(|()| {
-                    let outcome = self.engine.run_handler(&mut context, &args, sink);
+                    let handler = self.engine.handler_of(&args)?;
+                    let outcome = runner::run(&mut context, handler, &args, sink);
                     self.engine.monitor(context.session, &args, context.now_ms);
                     outcome
                 });
-            match outcome {
-                Ok(()) => blocking::note_written(&mut context, &args),
-                Err(error) => {
-                    sink.rollback(mark);
-                    self.stats.error(&error);
-                    sink.error(&error);
-                }
+            if let Err(error) = &outcome {
+                runner::fail(self.stats, sink, mark, error);
             }
             self.end_command((id, &args), session, &begun, (sink.errors(), sink.len()));
             // Who tracks a key that a later command reads must not be told of this one's change.

@@ -2,16 +2,18 @@
 //! not own: connections (the host lends sessions and outputs), the commands.
 //!
 //! A batch is run in three passes: ask for the buckets of all keys, ask for their entries, run the requests in order.
-//! Each request goes: *checks → queue or resolve keys → lock → run → serve who waits → unlock → drop garbage*.
+//! Each request goes: *admission → queue or resolve keys → lock → run → serve who waits → unlock → drop garbage*. What
+//! of this can be asked once for the neighbouring requests of a client is asked once (`neighbours`).
 
-mod checks;
+mod admission;
 mod exec;
-mod lane;
+mod fast;
 mod locks;
 mod measure;
-mod straight;
+mod neighbours;
 
-pub(crate) use checks::check_arity;
+use admission::Verdict;
+pub(crate) use admission::check_arity;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weft_protocol::table::{CommandId, flag};
@@ -25,9 +27,10 @@ use crate::error::Error;
 use crate::eviction::Eviction;
 use crate::handler::{Handler, Scope};
 use crate::reply::{Output, OutputPlace, ReplySink};
-use crate::requests::{BATCH_MAX, Request, Requests, Straight, What};
+use crate::requests::{BATCH_MAX, Fast, Request, Requests, What};
 use crate::session::{ReplyMode, Session, Then, client_flag};
 use crate::stats::{WorkerStats, bump};
+use crate::{runner, special};
 
 /// Requests that are worth having the keyspace to oneself for.
 const ALONE_MIN: usize = 4;
@@ -108,8 +111,8 @@ pub(crate) struct Core<'e> {
     /// The quick commands that have run in the present batch, and how often each.
     quick: Vec<(CommandId, u32)>,
     measures: measure::Measures,
-    /// How the lane runs commands, by id.
-    plans: Box<[Option<lane::Plan>]>,
+    /// How commands run among neighbours, by id.
+    plans: Box<[Option<neighbours::Plan>]>,
 }
 
 impl<'e> Executor<'e> {
@@ -135,7 +138,7 @@ impl<'e> Executor<'e> {
                 charged_ns: 0,
                 quick: Vec::with_capacity(BATCH_MAX),
                 measures: measure::Measures::new(&engine.settings),
-                plans: lane::Plan::all(engine),
+                plans: neighbours::Plan::all(engine),
             },
         })
     }
@@ -163,19 +166,11 @@ impl<'e> Executor<'e> {
                 if at == 0 && requests.has_many_keys() {
                     prefetch(&mut batch, requests);
                 }
-                while let Some(request) = list.get(at) {
-                    if request.straight != Straight::No {
-                        let ran = self.core.straight(&mut batch, requests, &list[at..], host);
-                        at += ran;
-                        if ran > 0 {
-                            continue;
-                        }
-                    } else if self.core.plan(request).is_some() {
-                        let ran = self.core.lane(&batch, requests, at, host);
-                        at += ran;
-                        if ran > 0 {
-                            continue;
-                        }
+                while at < list.len() {
+                    let ran = self.core.neighbours(&mut batch, requests, at, host);
+                    at += ran;
+                    if ran > 0 {
+                        continue;
                     }
                     if self.core.request(Tier::Batch(&batch), requests, at, host) == Ran::NeedsWorld {
                         break;
@@ -212,6 +207,7 @@ impl<'e> Executor<'e> {
         let paused = matches!(ran, Ran::Paused(_));
         session.info.set_flag(client_flag::BLOCKED, paused || session.is_waiting());
         session.held -= u32::from(!paused);
+        session.look();
         !paused
     }
 
@@ -219,12 +215,15 @@ impl<'e> Executor<'e> {
     /// reply is on its way.
     pub fn end_wait(&mut self, session: &mut Session, output: &mut Output, end: End) -> bool {
         let batch = self.worker.enter();
-        blocking::end_own(self.core.engine, &batch, session, output, end)
+        let ended = blocking::end_own(self.core.engine, &batch, session, output, end);
+        session.look();
+        ended
     }
     /// The reply of the session's blocked request, written by somebody else, has come.
     pub fn served(&mut self, session: &mut Session) {
         let batch = self.worker.enter();
         blocking::served(self.core.engine, &batch, session);
+        session.look();
     }
 
     /// A client is gone: everything that it holds is given back.
@@ -253,7 +252,7 @@ fn prefetch(batch: &mut Batch<'_>, requests: &Requests) {
     let mut before = 0;
     for request in keyed() {
         ask_for_bucket(batch, request, &mut before);
-        let reads = request.straight.reads();
+        let reads = request.fast.reads();
         requests
             .more_hashes(request)
             .iter()
@@ -262,7 +261,7 @@ fn prefetch(batch: &mut Batch<'_>, requests: &Requests) {
     let mut at = 0;
     for request in keyed() {
         let more = requests.more_hashes(request);
-        let whole = request.straight != Straight::No || !more.is_empty();
+        let whole = request.fast != Fast::No || !more.is_empty();
         batch.prefetch_entry(at, request.hash, whole);
         at += 1;
         for &hash in more {
@@ -279,7 +278,7 @@ fn prefetch_one_each(batch: &mut Batch<'_>, list: &[Request]) {
     let mut before = 0;
     list.iter().for_each(|request| ask_for_bucket(batch, request, &mut before));
     for (at, request) in list.iter().enumerate() {
-        batch.prefetch_entry(at, request.hash, request.straight != Straight::No);
+        batch.prefetch_entry(at, request.hash, request.fast != Fast::No);
     }
     batch.prefetch_passed();
 }
@@ -288,10 +287,10 @@ fn prefetch_one_each(batch: &mut Batch<'_>, list: &[Request]) {
 #[inline(always)]
 fn ask_for_bucket(batch: &mut Batch<'_>, request: &Request, before: &mut u64) {
     // In a deep pipeline neighbours are often about the same key.
-    if request.hash == *before && request.straight == Straight::No {
+    if request.hash == *before && request.fast == Fast::No {
         batch.pass_bucket();
     } else {
-        batch.prefetch_bucket(request.client.db, request.hash, request.straight.reads());
+        batch.prefetch_bucket(request.client.db, request.hash, request.fast.reads());
     }
     *before = request.hash;
 }
@@ -300,7 +299,13 @@ impl Core<'_> {
     /// A new batch: one look at the clock.
     fn begin(&mut self) {
         self.now_ms = self.engine.clock.now_ms();
-        self.engine.pause.look(self.now_ms);
+        let special = self.engine.special.bits();
+        if special & special::PAUSED != 0 {
+            self.engine.look_at_pause(self.now_ms);
+        }
+        if special & special::LIMITED != 0 {
+            self.eviction.look(self.engine);
+        }
         self.charged_ns = 0;
         self.quick.clear();
         self.engine.stats.begin(self.stats);
@@ -312,6 +317,7 @@ impl Core<'_> {
     fn look_at_settings(&mut self) {
         self.measures = measure::Measures::new(&self.engine.settings);
         self.local.effects.look_at_settings(self.engine);
+        self.eviction.look(self.engine);
     }
 
     fn request(&mut self, tier: Tier<'_>, requests: &Requests, at: usize, host: &mut impl Host) -> Ran {
@@ -340,6 +346,7 @@ impl Core<'_> {
             }
         };
         lent.session.held += 1;
+        lent.session.look();
         let postponed = Postponed { what: request.what, args: args.to_owned_args(), until_ms };
         host.postpone(connection, channel, postponed);
         Ran::Done
@@ -379,18 +386,18 @@ impl Core<'_> {
         session: &mut Session,
         sink: &mut ReplySink<'_>,
     ) -> Ran {
-        let checked = self.check(tier, what, args, session);
+        let admitted = self.admit(tier, what, args, session);
         if self.evicted {
             self.tell_evicted(session, sink);
         }
         let mark = sink.mark();
-        let (id, handler) = match checked {
-            Ok(checks::Verdict::Run(id, handler)) => (id, handler),
-            Ok(checks::Verdict::Queue) => {
-                checks::queue(session, args, sink);
+        let (id, handler) = match admitted {
+            Ok(Verdict::Run(id, handler)) => (id, handler),
+            Ok(Verdict::Queue) => {
+                admission::queue(session, args, sink);
                 return Ran::Done;
             }
-            Ok(checks::Verdict::Pause(until_ms)) => return Ran::Paused(until_ms),
+            Ok(Verdict::Pause(until_ms)) => return Ran::Paused(until_ms),
             Err(error) => {
                 self.refuse(tier, what, session, error, sink);
                 self.tell_effects(session);
@@ -403,10 +410,8 @@ impl Core<'_> {
         let begun = self.begin_command(id, sink.errors(), sink.len());
         let outcome = self.run_locked(tier, handler, args, session, sink);
         let failed = outcome.is_err();
-        if let Err(error) = outcome {
-            sink.rollback(mark);
-            self.stats.error(&error);
-            sink.error(&error);
+        if let Err(error) = &outcome {
+            runner::fail(self.stats, sink, mark, error);
         }
         self.engine.monitor(session, args, self.now_ms);
         // Errors of a transaction's commands are theirs.
@@ -424,6 +429,7 @@ impl Core<'_> {
         if session.caching.is_some() && !session.in_multi() && !is_client(id) {
             session.caching = None;
         }
+        session.look();
         Ran::Done
     }
 
@@ -438,16 +444,7 @@ impl Core<'_> {
     ) -> Result<(), Error> {
         match (handler.scope, tier) {
             (Scope::Exec, _) => self.exec(tier, session, sink),
-            (Scope::Unwatch, Tier::Batch(batch)) => {
-                // DISCARD without MULTI is an error and leaves the watches alone.
-                if let Some(transaction) = &mut session.transaction
-                    && (transaction.open || args.spec.name != "DISCARD")
-                {
-                    transaction.unwatch(batch);
-                }
-                self.run_with(Hold::Batch(batch), handler, args, session, sink)
-            }
-            (Scope::None | Scope::Walk, Tier::Batch(batch)) => {
+            (Scope::None | Scope::Walk | Scope::Unwatch, Tier::Batch(batch)) => {
                 self.run_with(Hold::Batch(batch), handler, args, session, sink)
             }
             (Scope::Keys | Scope::KeysOrWorld(_) | Scope::World, Tier::Batch(batch)) => {
@@ -472,35 +469,16 @@ impl Core<'_> {
         }
     }
 
-    fn run_with<'b>(
+    fn run_with(
         &mut self,
-        hold: Hold<'_, 'b>,
+        hold: Hold<'_, '_>,
         handler: Handler,
         args: &Args<'_>,
         session: &mut Session,
         sink: &mut ReplySink<'_>,
     ) -> Result<(), Error> {
-        let locked = !matches!(hold, Hold::Batch(_));
-        let db = session.db;
-        let mut context = Context {
-            engine: self.engine,
-            session,
-            local: &mut self.local,
-            now_ms: self.now_ms,
-            db,
-            may_block: true,
-            claim: None,
-            hold,
-        };
-        if locked {
-            context.engine.track_read(context.session, args);
-        }
-        context.local.effects.begin_command(args.spec);
-        (handler.run)(&mut context, args, sink)?;
-        if locked {
-            blocking::note_written(&mut context, args);
-        }
-        Ok(())
+        let mut context = Context::new(self.engine, session, &mut self.local, self.now_ms, hold);
+        runner::run(&mut context, handler, args, sink)
     }
 
     /// What follows a command when its locks are gone.

@@ -78,11 +78,11 @@ pub(super) fn clients(engine: &Engine, report: &mut Report, now_ms: u64) {
         sums.output_max = sums.output_max.max(info.connection.output_bytes.load(Relaxed));
     });
     let waits = engine.waits.figures();
-    let until_ms = engine.pause.until_ms.load(Relaxed);
+    let until_ms = engine.pause.until_ms();
     let left_ms = until_ms.saturating_sub(now_ms);
     let actions = match () {
         () if left_ms == 0 => "none",
-        () if engine.pause.writes_only.load(Relaxed) => "write",
+        () if engine.pause.writes_only() => "write",
         () => "all",
     };
     report.section("Clients");

@@ -223,15 +223,13 @@ fn pause(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let until_ms = context.now_ms.checked_add(ms).filter(|until| i64::try_from(*until).is_ok());
     let until_ms = until_ms.ok_or_else(|| Error::err("timeout is out of range"))?;
     let engine = context.engine;
-    engine.pause.begin(until_ms, writes_only, context.now_ms);
-    engine.keyspace.pause_expiry(engine.pause.until_ms.load(Relaxed));
+    engine.begin_pause(until_ms, writes_only, context.now_ms);
     sink.ok();
     Ok(())
 }
 
 fn unpause(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    context.engine.pause.until_ms.store(0, Relaxed);
-    context.engine.keyspace.pause_expiry(0);
+    context.engine.end_pause();
     context.engine.post_all(|| Message::Resume);
     sink.ok();
     Ok(())

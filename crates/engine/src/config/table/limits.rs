@@ -7,6 +7,7 @@ use super::{ANY, INT};
 use crate::config::directive::{Directive, Kind, int, memory, switch, word};
 use crate::config::settings::POLICIES;
 use crate::engine::Engine;
+use crate::special;
 
 /// What Valkey shows when a policy is unknown, in its order; the numbers in `Settings` follow [`POLICIES`].
 const POLICY_WORDS: &[&str] = &[
@@ -49,7 +50,10 @@ fn set_access_mode(engine: &Engine) {
 
 pub(super) const LIST: &[Directive] = &[
     // Memory.
-    bytes!("maxmemory", (0, ANY), "0", maxmemory_bytes),
+    memory("maxmemory", (0, ANY), "0").acts(|e, v| {
+        e.settings.maxmemory_bytes.store(v.size(), Relaxed);
+        e.special.set(special::LIMITED, v.size() != 0);
+    }),
     word("maxmemory-policy", POLICY_WORDS, "noeviction").acts(|e, v| {
         let number = POLICIES.iter().position(|name| name.as_bytes() == &*v.text).unwrap_or(0);
         e.settings.maxmemory_policy.store(number as u32, Relaxed);
@@ -86,8 +90,10 @@ pub(super) const LIST: &[Directive] = &[
     int("hz", (0, INT), "10").acts(|e, v| e.settings.hz.store(v.u32().clamp(1, 500), Relaxed)),
     switch("dynamic-hz", "yes"),
     int("active-expire-effort", (1, 10), "1").acts(|e, v| e.settings.expire_effort.store(v.u32(), Relaxed)),
-    Directive::new("notify-keyspace-events", Kind::Events, "")
-        .acts(|e, v| e.settings.notify_flags.store(v.u32(), Relaxed)),
+    Directive::new("notify-keyspace-events", Kind::Events, "").acts(|e, v| {
+        e.settings.notify_flags.store(v.u32(), Relaxed);
+        e.look_at_events();
+    }),
     int("tracking-table-max-keys", (0, ANY), "1000000").acts(|e, v| {
         e.settings.tracking_keys_max.store(v.size(), Relaxed);
         e.trim_tracked();

@@ -15,6 +15,7 @@ use crate::handler::Handler;
 use crate::reply::ReplySink;
 use crate::requests::What;
 use crate::session::{Session, client_flag};
+use crate::special;
 use crate::stats::bump;
 use crate::transaction::QUEUED_BYTES_MAX;
 
@@ -33,7 +34,7 @@ pub(super) enum Verdict {
 
 impl Core<'_> {
     #[inline]
-    pub(super) fn check(
+    pub(super) fn admit(
         &mut self,
         tier: Tier<'_>,
         what: What,
@@ -53,9 +54,9 @@ impl Core<'_> {
         if !session.user.all {
             self.engine.check_acl(session, args, LogPlace::of(session), self.now_ms)?;
         }
-        let memory = self.engine.settings.maxmemory_bytes.load(Relaxed) != 0;
+        let special = self.engine.special.bits();
         // Any command makes room, as in Valkey: a limit that was lowered is kept also by who only reads.
-        if memory
+        if special & special::LIMITED != 0
             && let Tier::Batch(batch) = tier
             && !self.make_room(batch)
             && needs_memory(spec, session)
@@ -71,7 +72,7 @@ impl Core<'_> {
         if session.in_resp2_pubsub() {
             check_subscriber(spec)?;
         }
-        if self.engine.pause.is_on()
+        if special & special::PAUSED != 0
             && let Some(until_ms) = self.paused(spec, session)
         {
             return Ok(Verdict::Pause(until_ms));
@@ -85,11 +86,11 @@ impl Core<'_> {
     /// Until when CLIENT PAUSE holds a command.
     fn paused(&self, spec: &CommandSpec, session: &Session) -> Option<u64> {
         let pause = &self.engine.pause;
-        let until_ms = pause.until_ms.load(Relaxed);
+        let until_ms = pause.until_ms();
         let writes = spec.flags & (flag::WRITE | flag::MAY_REPLICATE) != 0
             || spec.name == "EXEC"
                 && session.transaction.as_ref().is_some_and(|transaction| transaction.has(flag::WRITE));
-        let held = (writes || !pause.writes_only.load(Relaxed)) && !is_control(spec);
+        let held = (writes || !pause.writes_only()) && !is_control(spec);
         (held && until_ms > self.now_ms).then_some(until_ms)
     }
 

@@ -1,0 +1,283 @@
+//! Owns: running the neighbouring requests of one client, as most requests come: what is asked of the client is asked
+//! once for all of them, what is asked of a command was answered when the executor was made ([`Plan`]), and what is
+//! left is asked of the key, under the one lock that the request needs. Does not own: what commands do, what is asked
+//! of a request that comes by itself (`super::admission`), the fast functions (`super::fast`).
+//!
+//! A request that this does not take goes the full way, and nothing has been changed.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use weft_protocol::table::{COMMANDS, CommandId, flag};
+use weft_store::{Ahead, Batch};
+
+use super::{Core, Host, Lent};
+use crate::acl::User;
+use crate::args::{Args, Texts};
+use crate::blocking;
+use crate::context::{Context, Hold};
+use crate::engine::Engine;
+use crate::handler::{Handler, Scope};
+use crate::reply::ReplySink;
+use crate::requests::{Fast, Request, Requests, What};
+use crate::session::{Session, Then};
+use crate::stats::bump;
+use crate::{runner, special, traits};
+
+/// What is known of a command before any request.
+#[derive(Clone, Copy)]
+pub(super) struct Plan {
+    handler: Handler,
+    /// As the table has it: the number of arguments, or minus the least number.
+    arity: i16,
+    /// Whether it can run under the lock of its first argument, its one key.
+    one_lock: bool,
+    /// Whether others may wait for what it does.
+    writes: bool,
+    /// Whether it may store more than it frees.
+    grows: bool,
+    /// Whether it looks for a member, so that its neighbours' can be asked for meanwhile.
+    looks: bool,
+}
+
+impl Plan {
+    /// The plans of all commands that may run among neighbours, by id: those that always need about the same short
+    /// time, are no barrier, and have one key, their first argument, or a fast function.
+    pub(super) fn all(engine: &Engine) -> Box<[Option<Self>]> {
+        let of = |at: usize| {
+            let id = CommandId(u16::try_from(at).ok()?);
+            let (spec, traits) = (id.spec(), traits::of(id));
+            let handler = engine.handler(id)?;
+            let wanted = traits::ONE_KEY | traits::QUICK;
+            let one_lock = traits & wanted == wanted && matches!(handler.scope, Scope::Keys);
+            let takes = one_lock || traits & traits::FAST != 0;
+            (takes && traits & traits::BARRIER == 0 && spec.container.is_none()).then_some(Self {
+                handler,
+                arity: spec.arity,
+                one_lock,
+                writes: spec.flags & flag::WRITE != 0,
+                grows: spec.flags & flag::DENYOOM != 0,
+                looks: traits & (traits::MEMBER_SECOND | traits::MEMBER_THIRD) != 0,
+            })
+        };
+        (0..COMMANDS.len()).map(of).collect()
+    }
+    #[inline]
+    fn takes(&self, arguments: usize) -> bool {
+        let wanted = usize::from(self.arity.unsigned_abs());
+        if self.arity < 0 { arguments >= wanted } else { arguments == wanted }
+    }
+}
+
+/// What holds for the neighbouring requests of one client.
+#[derive(Clone, Copy)]
+pub(super) struct Terms {
+    /// Fast functions may stand in for handlers.
+    pub(super) fast: bool,
+    /// The client's user may not do everything: each request is asked for.
+    pub(super) restricted: bool,
+    /// There is a `maxmemory`: what a request may store is counted.
+    pub(super) limited: bool,
+    /// Where the output may reach before the client must be lent again.
+    pub(super) end: usize,
+}
+
+/// What the neighbouring requests that have run are counted as, when the next client's turn comes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    requests: u64,
+    last: Option<CommandId>,
+    /// How often the last one, without another between.
+    times: u32,
+}
+
+/// How one of them went.
+struct Went<'a> {
+    args: Args<'a>,
+    id: CommandId,
+    /// It has answered an error of its own.
+    failed: bool,
+    reply_bytes: usize,
+}
+
+impl Core<'_> {
+    /// The plan of a request, if it may run among neighbours.
+    #[inline]
+    fn plan(&self, request: &Request) -> Option<(CommandId, &Plan)> {
+        let What::Command(id) = request.what else { return None };
+        self.plans[usize::from(id.0)].as_ref().map(|plan| (id, plan))
+    }
+
+    /// On which terms the next requests of a client may run among neighbours; nothing when each must be asked for by
+    /// itself.
+    #[inline]
+    fn terms(&self, session: &Session, end: usize) -> Option<Terms> {
+        let special = self.engine.special.bits();
+        if special & special::EACH != 0
+            || !session.is_plain()
+            || self.measures.every
+            || session.acl_epoch != self.engine.acl.epoch()
+        {
+            return None;
+        }
+        Some(Terms {
+            fast: special & special::HANDLERS == 0,
+            restricted: !session.user.all,
+            limited: special & special::LIMITED != 0,
+            end,
+        })
+    }
+
+    /// Runs requests of one client from place `from` on, as long as they may run among neighbours, and says how many.
+    pub(super) fn neighbours(
+        &mut self,
+        batch: &mut Batch<'_>,
+        requests: &Requests,
+        from: usize,
+        host: &mut impl Host,
+    ) -> usize {
+        let list = requests.list();
+        let (connection, channel) = (list[from].client.connection, list[from].client.channel);
+        if self.plan(&list[from]).is_none() {
+            return 0;
+        }
+        let Some(mut lent) = host.lend(connection, channel) else { return 0 };
+        let end = lent.output.len().saturating_add(lent.shared_bytes);
+        let Some(terms) = self.terms(lent.session, end) else { return 0 };
+        let (mut at, mut tally, mut outgrown) = (from, Tally::default(), None);
+        while outgrown.is_none()
+            && let Some(request) = list.get(at)
+            && (request.client.connection, request.client.channel) == (connection, channel)
+        {
+            // What a reply takes is not known before, so it is seen behind it.
+            let place = lent.output.end();
+            let mut ran = 0;
+            if request.fast != Fast::No && terms.fast {
+                ran = self.fast(batch, requests, &list[at..], &mut lent, terms);
+            }
+            if ran == 0 {
+                if !self.one_lock(batch, requests, at, &mut lent, terms) {
+                    break;
+                }
+                ran = 1;
+            }
+            self.tally(&mut tally, request.command(), ran);
+            at += ran;
+            outgrown = (lent.output.len() > end).then_some(place);
+        }
+        self.end_neighbours(lent.session, &mut tally);
+        if let Some(place) = outgrown {
+            host.outgrew(connection, channel, place);
+        }
+        at - from
+    }
+
+    /// Whether the terms let a request run that has these keys and, if it may grow the store, brings so many bytes.
+    #[inline]
+    pub(super) fn lets<'k>(
+        &mut self,
+        terms: Terms,
+        user: &User,
+        (id, mut keys): (CommandId, impl Iterator<Item = &'k [u8]>),
+        brings: Option<usize>,
+    ) -> bool {
+        (!terms.restricted || user.allows_plainly(id) && keys.all(|key| user.allows_key_plainly(key)))
+            && (!terms.limited || self.eviction.has_room(self.engine, brings))
+    }
+
+    /// Runs a request under the lock of its key. `false`: it must go the full way, and nothing has been changed.
+    #[inline]
+    fn one_lock(
+        &mut self,
+        batch: &Batch<'_>,
+        requests: &Requests,
+        at: usize,
+        lent: &mut Lent<'_>,
+        terms: Terms,
+    ) -> bool {
+        let request = &requests.list()[at];
+        let Some((id, &plan)) = self.plan(request) else { return false };
+        let texts = Texts::default();
+        let args = requests.args(request, lent.bytes, &texts);
+        if !plan.one_lock || !plan.takes(args.len()) {
+            return false;
+        }
+        let key = args.key(&self.engine.keyspace, 1);
+        let brings = plan.grows.then(|| requests.bytes(request));
+        if !self.lets(terms, &lent.session.user, (id, std::iter::once(key.bytes())), brings) {
+            return false;
+        }
+        let before = self.local.effects.ahead;
+        self.local.effects.ahead = match plan.looks {
+            true => requests.ahead(at, lent.bytes, &self.engine.keyspace, before),
+            false => Ahead::default(),
+        };
+        let mut guard = batch.lock(&key);
+        if plan.writes && !guard.waiters().is_empty() {
+            return false;
+        }
+        let mut sink = ReplySink::new(lent.output, lent.session.wire);
+        let (mark, len) = (sink.mark(), sink.len());
+        let mut context =
+            Context::new(self.engine, lent.session, &mut self.local, self.now_ms, Hold::Key(&mut guard));
+        let outcome = runner::run(&mut context, plan.handler, &args, &mut sink);
+        self.local.effects.end_group();
+        drop(guard);
+        if let Err(error) = &outcome {
+            runner::fail(self.stats, &mut sink, mark, error);
+        }
+        let (failed, reply_bytes) = (sink.errors() > 0, sink.len().saturating_sub(len));
+        debug_assert!(lent.session.then == Then::GoOn && !lent.session.is_waiting(), "no barrier does so");
+        if failed
+            || reply_bytes >= self.measures.reply_bytes
+            || args.bytes_max() >= self.measures.request_bytes
+            || !self.local.ready.is_empty()
+        {
+            self.went(batch, lent.session, Went { args, id, failed, reply_bytes });
+        }
+        true
+    }
+
+    /// What few requests leave to be done: an error to count, a line in a log, somebody to be served.
+    #[cold]
+    fn went(&mut self, batch: &Batch<'_>, session: &Session, went: Went<'_>) {
+        if went.failed {
+            bump(&self.stats.by_command[usize::from(went.id.0)].failed, 1);
+        }
+        self.note_large(session, &went.args, went.reply_bytes);
+        if !self.local.ready.is_empty() {
+            blocking::serve_rest(self.engine, &mut self.local, batch, self.now_ms);
+        }
+    }
+
+    /// Requests of one command have run. Neighbours are mostly alike: they are counted when another command comes.
+    #[inline]
+    fn tally(&mut self, tally: &mut Tally, id: Option<CommandId>, ran: usize) {
+        if tally.last != id {
+            self.count(tally);
+            tally.last = id;
+        }
+        tally.requests += ran as u64;
+        tally.times += ran as u32;
+    }
+    #[inline]
+    fn count(&mut self, tally: &mut Tally) {
+        if let Some(id) = tally.last {
+            self.ran(id, tally.times);
+        }
+        tally.times = 0;
+    }
+
+    /// What follows the neighbouring requests of one client.
+    #[inline]
+    fn end_neighbours(&mut self, session: &Session, tally: &mut Tally) {
+        self.count(tally);
+        let Some(last) = tally.last else { return };
+        bump(&self.stats.commands, tally.requests);
+        let info = &session.info;
+        info.active_ms.store(self.now_ms, Relaxed);
+        info.last_command.store(last.0, Relaxed);
+        bump(&info.commands, tally.requests);
+        self.tell_effects(session);
+        self.drop_garbage();
+    }
+}

@@ -1,0 +1,44 @@
+//! Owns: running one command whose checks are made and whose locks are held. Does not own: the checks, the locks, what
+//! follows when they are gone (`crate::executor`), who is served (`crate::blocking`).
+//!
+//! Everything that runs a command comes through [`run`]: a request of a batch alone or among its neighbours, one that
+//! needs the whole keyspace, one that was postponed, the commands of EXEC, and requests that have waited.
+
+use crate::args::Args;
+use crate::blocking;
+use crate::context::{Context, Hold};
+use crate::error::Error;
+use crate::handler::Handler;
+use crate::reply::{Mark, ReplySink};
+use crate::stats::WorkerStats;
+
+/// Runs a command: what it reads is noted for those who track, before its handler runs, and behind it the keys that
+/// others may wait for.
+#[inline]
+pub(crate) fn run(
+    context: &mut Context<'_, '_>,
+    handler: Handler,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    // Without a lock no key is touched, or each by the handler itself.
+    let locked = !matches!(context.hold, Hold::Batch(_));
+    if locked {
+        context.engine.track_read(context.session, args);
+    }
+    context.local.effects.begin_command(args.spec);
+    (handler.run)(context, args, sink)?;
+    // Who waits and has found nothing has written nothing.
+    if locked && context.has_committed() {
+        blocking::note_written(context, args);
+    }
+    Ok(())
+}
+
+/// Answers an error in the place of what a command may have written since `mark`.
+#[cold]
+pub(crate) fn fail(stats: &WorkerStats, sink: &mut ReplySink<'_>, mark: Mark, error: &Error) {
+    sink.rollback(mark);
+    stats.error(error);
+    sink.error(error);
+}
