@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
+use weft_protocol::table::{flag, policy};
 use weft_store::waiters::Outcome;
 use weft_store::{Batch, Claim, Guards, Key, Op, ValueRef, Waiter};
 
@@ -313,7 +314,7 @@ impl Blocked {
 
     /// Whether it must hear of it when its key goes away: the group that it reads with has gone too.
     fn hears_of_end(&self) -> bool {
-        self.args.args().spec.name == "XREADGROUP"
+        self.args.args().spec.policy & policy::HEARS_OF_END != 0
     }
 
     /// Whether what a key holds now is of use to it. A list is none to BZPOPMIN, and BLPOP goes on waiting when its key
@@ -441,7 +442,7 @@ pub(crate) fn refuse(engine: &Engine, blocked: &Blocked, error: &Error) {
 /// Notes the keys of a write command that others may wait for.
 #[inline]
 pub(crate) fn note_written(context: &mut Context<'_, '_>, args: &Args<'_>) {
-    if args.spec.flags & weft_protocol::table::flag::WRITE != 0 && context.may_be_awaited() {
+    if args.spec.flags & flag::WRITE != 0 && context.may_be_awaited() {
         note_keys(context, args);
     }
 }
@@ -457,7 +458,7 @@ fn note_keys(context: &mut Context<'_, '_>, args: &Args<'_>) {
 /// Whether a write command adds to the stream at its keys, or puts one there. Those that do so only sometimes, or at
 /// one of their keys, say it themselves.
 fn brings(args: &Args<'_>) -> bool {
-    matches!(args.spec.name, "XADD" | "RESTORE")
+    args.spec.policy & policy::BRINGS != 0
 }
 
 /// Takes a wait whose claim is spent out of the queues that the guards cover; its places elsewhere are dropped when

@@ -4,6 +4,7 @@
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
+use weft_protocol::table::policy;
 
 use crate::args::Args;
 use crate::config::Settings;
@@ -156,21 +157,20 @@ fn shown(args: &Args<'_>) -> Vec<Box<[u8]>> {
 /// Whether no log and no MONITOR may show an argument: a password or what may hold one.
 #[must_use]
 pub fn is_secret(args: &Args<'_>, index: usize) -> bool {
-    let root = args.spec.container.map_or(args.spec.name, |container| container.spec().name);
-    match (root, args.spec.name) {
-        ("AUTH", _) => index > 0,
-        ("HELLO", _) => {
-            // HELLO 3 AUTH user password.
-            (1..index).any(|before| args.is(before, "AUTH") && index <= before + 2)
-        }
-        ("CONFIG", "SET") => {
-            let name = args.bytes(index.wrapping_sub(1));
-            index > 2 && index % 2 == 1 && table::find(name).is_some_and(|at| DIRECTIVES[at].secret)
-        }
-        ("ACL", "SETUSER" | "DELUSER" | "GETUSER") => index > 1,
-        ("MIGRATE", _) => (1..index).any(|before| {
+    let policy = args.spec.policy;
+    if policy & policy::SECRET_ALL != 0 {
+        index > 0
+    } else if policy & policy::SECRET_AUTH != 0 {
+        // HELLO 3 AUTH user password.
+        (1..index).any(|before| args.is(before, "AUTH") && index <= before + 2)
+    } else if policy & policy::SECRET_AUTH2 != 0 {
+        (1..index).any(|before| {
             args.is(before, "AUTH") && index == before + 1 || args.is(before, "AUTH2") && index <= before + 2
-        }),
-        _ => false,
+        })
+    } else if policy & policy::SECRET_VALUES != 0 {
+        let name = args.bytes(index.wrapping_sub(1));
+        index > 2 && index % 2 == 1 && table::find(name).is_some_and(|at| DIRECTIVES[at].secret)
+    } else {
+        policy & policy::SECRET_NAMES != 0 && index > 1
     }
 }

@@ -2,7 +2,7 @@
 //! after the locks. Does not own: taking the locks (`crate::executor`), what commands do.
 
 use std::collections::VecDeque;
-use weft_protocol::table::CommandSpec;
+use weft_protocol::table::{CommandSpec, policy};
 use weft_store::effect::TapeMark;
 use weft_store::{
     Ahead, Batch, Claim, Cursor, Garbage, Guards, Key, Op, Recorder, ShardGuard, ValueRef, World, XorShift,
@@ -64,16 +64,11 @@ impl Effects {
         self.recorder.want(if self.classes == 0 { 0 } else { wants::EVENTS });
     }
     /// Before a command: looks at whether a key that it does not find is told as missed. It is, but for writes that
-    /// look for the key they are about to write; those that do so by reading it stand here.
+    /// look for the key they are about to write.
     #[inline]
     pub(crate) fn begin_command(&mut self, spec: &CommandSpec) {
         if self.classes & notify::KEY_MISS != 0 {
-            let root = spec.container.map_or(spec.name, |container| container.spec().name);
-            let reads = !matches!(
-                root,
-                "BITFIELD" | "BITFIELD_RO" | "PFADD" | "PFDEBUG" | "SETBIT" | "XDEL" | "XGROUP"
-            );
-            self.recorder.want_also(wants::MISSES, reads);
+            self.recorder.want_also(wants::MISSES, spec.policy & policy::LOOKS_TO_WRITE == 0);
         }
     }
     /// Whether nothing has happened that somebody waits for.

@@ -1,6 +1,6 @@
 //! Owns: where the keys of a command stand, by the table. Does not own: what is done with them.
 
-use weft_protocol::table::{KeyBegin, KeyFind, KeySpec, key_flag};
+use weft_protocol::table::{KeyBegin, KeyFind, KeySpec, key_flag, policy};
 
 use crate::args::Args;
 
@@ -17,13 +17,9 @@ pub fn each(args: &Args<'_>, mut visit: impl FnMut(usize)) {
                 visit(1);
             }
         }
-        _ if is_migrate(args) => migrate_keys(args).for_each(visit),
+        _ if args.spec.policy & policy::KEYS_MIGRATE != 0 => migrate_keys(args).for_each(visit),
         specs => specs.iter().for_each(|spec| each_of(spec, args, &mut visit)),
     }
-}
-
-fn is_migrate(args: &Args<'_>) -> bool {
-    args.spec.name == "MIGRATE"
 }
 
 /// Where the keys of MIGRATE stand: behind the first KEYS among its options, if its third argument leaves room for
@@ -49,7 +45,7 @@ pub(crate) const MIGRATE_OPTIONS_AT: usize = 6;
 /// Calls `visit` with the place of each key and what the command does with it: bits of
 /// [`key_flag`](weft_protocol::table::key_flag), as these arguments mean it.
 pub fn each_with_flags(args: &Args<'_>, mut visit: impl FnMut(usize, u16)) {
-    if is_migrate(args) {
+    if args.spec.policy & policy::KEYS_MIGRATE != 0 {
         let flags = args.spec.key_specs.first().map_or(0, |spec| spec.flags);
         return migrate_keys(args).for_each(|index| visit(index, flags));
     }
@@ -77,7 +73,7 @@ pub fn are_too_few(args: &Args<'_>) -> bool {
 
 /// Where the key stands that SORT writes to: the table cannot say it, since the word may be the value of an option.
 fn sort_store(args: &Args<'_>) -> Option<usize> {
-    if args.spec.name != "SORT" {
+    if args.spec.policy & policy::KEYS_SORT == 0 {
         return None;
     }
     let (mut at, mut found) = (2, None);
@@ -112,12 +108,11 @@ fn radius_store(args: &Args<'_>) -> Option<usize> {
 /// What commands do with their key whose options decide it.
 fn variable_flags(args: &Args<'_>) -> u16 {
     use key_flag::{ACCESS, OW, RO, RW, UPDATE};
-    match args.spec.name {
-        "SET" if (3..args.len()).any(|index| args.is(index, "GET")) => RW | ACCESS | UPDATE,
-        "SET" | "GEORADIUS" | "GEORADIUSBYMEMBER" => OW | UPDATE,
-        "BITFIELD" if !(2..args.len()).any(|index| args.is(index, "SET") || args.is(index, "INCRBY")) => {
-            RO | ACCESS
-        }
+    let has = |word: &str, from: usize| (from..args.len()).any(|index| args.is(index, word));
+    match args.spec.policy {
+        policy if policy & policy::ACCESS_SET != 0 && !has("GET", 3) => OW | UPDATE,
+        policy if policy & policy::KEYS_RADIUS != 0 => OW | UPDATE,
+        policy if policy & policy::ACCESS_BITFIELD != 0 && !has("SET", 2) && !has("INCRBY", 2) => RO | ACCESS,
         _ => RW | ACCESS | UPDATE,
     }
 }

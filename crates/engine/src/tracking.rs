@@ -13,7 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use weft_protocol::table::flag;
+use weft_protocol::table::{flag, policy};
 use weft_store::{KeyHasher, wants};
 
 use crate::args::Args;
@@ -206,7 +206,7 @@ impl Engine {
         let spec = args.spec;
         let reads = spec.flags & flag::READONLY != 0 && spec.flags & flag::PUBSUB == 0;
         // What a script reads is noted read by read.
-        if left_out || !reads || matches!(spec.name, "EVAL_RO" | "EVALSHA_RO" | "FCALL_RO") {
+        if left_out || !reads || spec.policy & policy::NOTES_OWN_READS != 0 {
             return;
         }
         keys::each(args, |index| self.note_key(args.bytes(index), info.id));

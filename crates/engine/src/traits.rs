@@ -1,7 +1,7 @@
 //! Owns: what the hot path asks of a command, two bytes each, computed once from the table. Does not own: the table.
 
 use std::sync::LazyLock;
-use weft_protocol::table::{COMMANDS, CommandId, CommandSpec, KeyBegin, KeyFind, flag, key_flag};
+use weft_protocol::table::{COMMANDS, CommandId, CommandSpec, KeyBegin, KeyFind, flag, key_flag, policy};
 
 /// Nothing behind the command may be decoded before it has run: it may change how bytes are read, or block, or end the
 /// connection.
@@ -49,15 +49,14 @@ pub fn of(id: CommandId) -> u16 {
 
 fn of_spec(spec: &CommandSpec) -> u16 {
     let root = spec.container.is_none();
-    let barriers = ["HELLO", "AUTH", "RESET", "QUIT", "EXEC", "MONITOR", "SHUTDOWN", "SYNC", "PSYNC"];
     let mut traits = 0;
-    if spec.flags & flag::BLOCKING != 0 || root && barriers.contains(&spec.name) {
+    if spec.flags & flag::BLOCKING != 0 || spec.policy & policy::BARRIER != 0 {
         traits |= BARRIER;
     }
     if root && COMMANDS.iter().any(|other| other.container.is_some_and(|id| std::ptr::eq(id.spec(), spec))) {
         traits |= CONTAINER;
     }
-    if spec.flags & flag::FAST != 0 || root && spec.name == "SET" {
+    if spec.flags & flag::FAST != 0 || spec.policy & policy::QUICK != 0 {
         traits |= QUICK;
     }
     if !spec.key_specs.is_empty() {
@@ -70,27 +69,16 @@ fn of_spec(spec: &CommandSpec) -> u16 {
     {
         traits |= ONE_KEY;
     }
-    if traits & ONE_KEY != 0 && root {
-        traits |= match (spec.group, spec.name) {
-            (_, "ZADD" | "ZINCRBY") => MEMBER_THIRD,
-            ("set", "SADD" | "SREM" | "SISMEMBER")
-            | ("sorted-set", "ZREM" | "ZSCORE" | "ZRANK" | "ZREVRANK")
-            | (
-                "hash",
-                "HSET" | "HSETNX" | "HGET" | "HDEL" | "HEXISTS" | "HINCRBY" | "HINCRBYFLOAT" | "HSTRLEN",
-            ) => MEMBER_SECOND,
-            _ => 0,
-        };
-    }
-    traits
-        | match spec.name {
-            "GET" if root => FAST_GET,
-            "SET" if root => FAST_SET,
-            "PING" if root => FAST_PING,
-            "MGET" if root => FAST_MGET,
-            "MSET" if root => FAST_MSET,
-            _ => 0,
-        }
+    let of_policy = [
+        (policy::MEMBER_SECOND, MEMBER_SECOND),
+        (policy::MEMBER_THIRD, MEMBER_THIRD),
+        (policy::FAST_GET, FAST_GET),
+        (policy::FAST_SET, FAST_SET),
+        (policy::FAST_PING, FAST_PING),
+        (policy::FAST_MGET, FAST_MGET),
+        (policy::FAST_MSET, FAST_MSET),
+    ];
+    of_policy.iter().fold(traits, |all, (bit, its)| if spec.policy & bit != 0 { all | its } else { all })
 }
 
 #[cfg(test)]

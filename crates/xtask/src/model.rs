@@ -41,6 +41,9 @@ pub struct Command {
     /// Flags that a server knows and `COMMAND INFO` never prints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden_flags: Vec<String>,
+    /// What this engine does about the command besides running it, as bits of the protocol's `table::policy`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policy: Vec<String>,
     /// `deprecated` or `syscmd`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doc_flags: Vec<String>,

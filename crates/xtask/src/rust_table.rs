@@ -28,7 +28,7 @@ pub fn commands(commands: &[Command]) -> String {
         .collect();
     let mut out = String::from(HEADER);
     out.push_str(
-        "use super::{CommandId, CommandSpec, KeyBegin, KeyFind, KeySpec, Opcode, acl, flag, key_flag};\n\n",
+        "use super::{CommandId, CommandSpec, KeyBegin, KeyFind, KeySpec, Opcode, acl, flag, key_flag, policy};\n\n",
     );
     let _ = writeln!(
         out,
@@ -48,11 +48,12 @@ pub fn commands(commands: &[Command]) -> String {
             "flag",
             command.flags.iter().map(String::as_str).chain(command.hidden_flags.iter().map(String::as_str)),
         );
+        let policy = union("policy", command.policy.iter().map(String::as_str));
         let categories = union("acl", command.acl_categories.iter().map(|name| name.trim_start_matches('@')));
         let keys = command.keys;
         let _ = writeln!(
             out,
-            "    CommandSpec {{ name: {:?}, container: {container}, arity: {}, flags: {flags}, acl: {categories}, \
+            "    CommandSpec {{ name: {:?}, container: {container}, arity: {}, flags: {flags}, policy: {policy}, acl: {categories}, \
              keys: ({}, {}, {}), key_specs: &[{}], since: {:?}, group: {:?}, summary: {:?}, complexity: {:?}, \
              opcode: {}, layout: {} }},",
             command.name,

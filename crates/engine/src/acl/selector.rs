@@ -2,7 +2,7 @@
 //! it. Does not own: the text of rules (`super::rules`), users.
 
 use std::collections::BTreeSet;
-use weft_protocol::table::{COMMANDS, CommandId, CommandSpec, acl, flag, key_flag};
+use weft_protocol::table::{COMMANDS, CommandId, acl, flag, key_flag, policy};
 
 use crate::args::Args;
 use crate::engine::command_id;
@@ -167,7 +167,7 @@ impl Selector {
                 return denied(index);
             }
         }
-        let names_databases = !named.is_empty() || matches!(spec.name, "SELECT" | "SWAPDB");
+        let names_databases = !named.is_empty() || spec.policy & (policy::DB_FIRST | policy::DB_BOTH) != 0;
         let restricted = if names_databases {
             !spec.key_specs.is_empty() && !dbs.contains(&db.into())
         } else if spec.flags & flag::ALL_DBS != 0 {
@@ -242,34 +242,27 @@ fn access(flags: u16) -> u8 {
 
 /// The channels that a command publishes to or subscribes to, and whether they are patterns.
 fn channels(args: &Args<'_>) -> Option<(std::ops::Range<usize>, bool)> {
-    let spec: &CommandSpec = args.spec;
-    if spec.container.is_some() {
-        return None;
-    }
-    match spec.name {
-        "SUBSCRIBE" | "SSUBSCRIBE" => Some((1..args.len(), false)),
-        "PSUBSCRIBE" => Some((1..args.len(), true)),
-        "PUBLISH" | "SPUBLISH" => Some((1..2, false)),
+    match args.spec.policy {
+        policy if policy & policy::CHANNELS_EACH != 0 => Some((1..args.len(), false)),
+        policy if policy & policy::PATTERNS_EACH != 0 => Some((1..args.len(), true)),
+        policy if policy & policy::CHANNEL_FIRST != 0 => Some((1..2, false)),
         _ => None,
     }
 }
 
 /// The arguments that name a database other than the session's.
 fn named_databases(args: &Args<'_>) -> Vec<usize> {
-    if args.spec.container.is_some() {
-        return Vec::new();
-    }
-    match args.spec.name {
-        "SELECT" => vec![1],
-        "SWAPDB" => vec![1, 2],
-        "MOVE" => vec![2],
-        "COPY" => copy_databases(args),
+    match args.spec.policy {
+        policy if policy & policy::DB_FIRST != 0 => vec![1],
+        policy if policy & policy::DB_BOTH != 0 => vec![1, 2],
+        policy if policy & policy::DB_SECOND != 0 => vec![2],
+        policy if policy & policy::DB_OPTIONS != 0 => optional_databases(args),
         _ => Vec::new(),
     }
 }
 
-/// Every database that COPY's options name: the last one counts, and of those before it a user may not learn either.
-fn copy_databases(args: &Args<'_>) -> Vec<usize> {
+/// Every database that options name: the last one counts, and of those before it a user may not learn either.
+fn optional_databases(args: &Args<'_>) -> Vec<usize> {
     let (mut found, mut at) = (Vec::new(), 3);
     while at < args.len() {
         if args.is(at, "DB") && at + 1 < args.len() {

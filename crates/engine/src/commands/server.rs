@@ -26,7 +26,7 @@ pub(super) const LIST: &[Entry] = &[
     ("MODULE LIST", Scope::None, module_list),
     ("MODULE LOAD", Scope::None, no_modules),
     ("MODULE LOADEX", Scope::None, no_modules),
-    ("MODULE UNLOAD", Scope::None, no_modules),
+    ("MODULE UNLOAD", Scope::None, no_such_module),
     ("SAVE", Scope::None, save),
     ("SHUTDOWN", Scope::None, shutdown),
     ("TIME", Scope::None, time),
@@ -118,11 +118,12 @@ fn module_list(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) 
     Ok(())
 }
 
-fn no_modules(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
-    Err(Error::err(match args.spec.name {
-        "UNLOAD" => "Error unloading module: no such module with that name",
-        _ => "Error loading the extension: Weft has no modules",
-    }))
+fn no_modules(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+    Err(Error::err("Error loading the extension: Weft has no modules"))
+}
+
+fn no_such_module(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+    Err(Error::err("Error unloading module: no such module with that name"))
 }
 
 fn module_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {

@@ -4,14 +4,14 @@
 //! The order is Redis's: unknown, arity, authentication, rights, memory, subscriber mode, pause, transaction.
 
 use std::sync::atomic::Ordering::Relaxed;
-use weft_protocol::table::{CommandId, CommandSpec, flag};
+use weft_protocol::table::{CommandId, CommandSpec, flag, policy};
 use weft_store::Batch;
 
 use super::{Core, Tier};
 use crate::acl::LogPlace;
 use crate::args::Args;
 use crate::error::{Error, ErrorCode, full_name};
-use crate::handler::Handler;
+use crate::handler::{Handler, Scope};
 use crate::reply::ReplySink;
 use crate::requests::What;
 use crate::session::{Session, client_flag};
@@ -59,10 +59,10 @@ impl Core<'_> {
         if special & special::LIMITED != 0
             && let Tier::Batch(batch) = tier
             && !self.make_room(batch)
-            && needs_memory(spec, session)
+            && needs_memory(handler, spec, session)
         {
             match &mut session.transaction {
-                Some(transaction) if spec.name == "EXEC" => transaction.no_room = true,
+                Some(transaction) if matches!(handler.scope, Scope::Exec) => transaction.no_room = true,
                 _ => return Err(ErrorCode::OutOfMemory.into()),
             }
         }
@@ -73,7 +73,7 @@ impl Core<'_> {
             check_subscriber(spec)?;
         }
         if special & special::PAUSED != 0
-            && let Some(until_ms) = self.paused(spec, session)
+            && let Some(until_ms) = self.paused(handler, spec, session)
         {
             return Ok(Verdict::Pause(until_ms));
         }
@@ -84,13 +84,14 @@ impl Core<'_> {
     }
 
     /// Until when CLIENT PAUSE holds a command.
-    fn paused(&self, spec: &CommandSpec, session: &Session) -> Option<u64> {
+    fn paused(&self, handler: Handler, spec: &CommandSpec, session: &Session) -> Option<u64> {
         let pause = &self.engine.pause;
         let until_ms = pause.until_ms();
         let writes = spec.flags & (flag::WRITE | flag::MAY_REPLICATE) != 0
-            || spec.name == "EXEC"
+            || matches!(handler.scope, Scope::Exec)
                 && session.transaction.as_ref().is_some_and(|transaction| transaction.has(flag::WRITE));
-        let held = (writes || !pause.writes_only()) && !is_control(spec);
+        // It must not hold the command that ends it, nor what comes before it and behind it on a connection.
+        let held = (writes || !pause.writes_only()) && spec.policy & policy::CONTROL == 0;
         (held && until_ms > self.now_ms).then_some(until_ms)
     }
 
@@ -104,7 +105,7 @@ impl Core<'_> {
         sink: &mut ReplySink<'_>,
     ) {
         if let (What::Command(id), Tier::Batch(batch)) = (what, tier)
-            && id.spec().name == "EXEC"
+            && self.engine.handler(id).is_some_and(|handler| matches!(handler.scope, Scope::Exec))
         {
             error = abort(error);
             end_transaction(batch, session);
@@ -137,15 +138,10 @@ fn end_transaction(batch: &Batch<'_>, session: &mut Session) {
 }
 
 /// Whether a command may store more than it frees; EXEC, if any of its commands may.
-fn needs_memory(spec: &CommandSpec, session: &Session) -> bool {
+fn needs_memory(handler: Handler, spec: &CommandSpec, session: &Session) -> bool {
     spec.flags & flag::DENYOOM != 0
-        || spec.name == "EXEC"
+        || matches!(handler.scope, Scope::Exec)
             && session.transaction.as_ref().is_some_and(|transaction| transaction.has(flag::DENYOOM))
-}
-
-/// CLIENT PAUSE must not hold the command that ends it, nor what comes before it and behind it on a connection.
-fn is_control(spec: &CommandSpec) -> bool {
-    matches!(spec.name, "UNPAUSE" | "QUIT" | "RESET" | "AUTH" | "HELLO")
 }
 
 /// The number of arguments, the name included.
@@ -159,11 +155,11 @@ fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>) -> Result<Verdict,
     if spec.flags & flag::NO_MULTI != 0 {
         return Err(Error::err(format!("Command '{}' not allowed inside a transaction", full_name(spec))));
     }
-    if spec.container.is_none() && matches!(spec.name, "EXEC" | "DISCARD" | "QUIT" | "RESET") {
+    if spec.policy & policy::IN_MULTI != 0 {
         return Ok(Verdict::Run(id, handler));
     }
     // The bytes behind EXEC would be read in another protocol than the client knows when it sends them.
-    if spec.name == "HELLO" && (2..args.len()).any(|index| args.is(index, "PROTO")) {
+    if spec.policy & policy::SWITCHES_WIRE != 0 && (2..args.len()).any(|index| args.is(index, "PROTO")) {
         return Err(Error::err("HELLO with PROTO is not allowed inside a transaction"));
     }
     Ok(Verdict::Queue)
@@ -172,7 +168,7 @@ fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>) -> Result<Verdict,
 /// Keeps a command for EXEC.
 pub(super) fn queue(session: &mut Session, args: &Args<'_>, sink: &mut ReplySink<'_>) {
     let Some(transaction) = &mut session.transaction else { return };
-    if args.spec.name == "SELECT"
+    if args.spec.policy & policy::SELECTS_DB != 0
         && let Some(db) = args.int(1).ok().and_then(|db| u8::try_from(db).ok())
     {
         transaction.db = Some(db);
@@ -200,18 +196,7 @@ fn check_monitor(spec: &CommandSpec) -> Result<(), Error> {
 }
 
 fn check_subscriber(spec: &CommandSpec) -> Result<(), Error> {
-    let allowed = [
-        "SUBSCRIBE",
-        "SSUBSCRIBE",
-        "PSUBSCRIBE",
-        "UNSUBSCRIBE",
-        "SUNSUBSCRIBE",
-        "PUNSUBSCRIBE",
-        "PING",
-        "QUIT",
-        "RESET",
-    ];
-    if spec.container.is_none() && allowed.contains(&spec.name) {
+    if spec.policy & policy::SUBSCRIBER != 0 {
         return Ok(());
     }
     Err(Error::err(format!(
@@ -231,7 +216,7 @@ pub(crate) fn unknown(what: What, args: &Args<'_>) -> Error {
         What::UnknownSubcommand(container) => Error::err(format!(
             "unknown subcommand '{}'. Try {} HELP.",
             shown(args.bytes(1)),
-            container.spec().name
+            full_name(container.spec()).to_ascii_uppercase()
         )),
         What::UnknownCommand | What::Command(_) => {
             let mut list = String::new();

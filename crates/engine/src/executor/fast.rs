@@ -33,8 +33,8 @@ impl Core<'_> {
         terms: Terms,
     ) -> usize {
         let request = &list[0];
-        if request.fast == Fast::Get && !terms.restricted {
-            let ran = self.gets(batch, requests, list, lent, terms.end);
+        if request.fast == Fast::Get {
+            let ran = self.gets(batch, requests, list, lent, terms);
             if ran > 0 {
                 return ran;
             }
@@ -72,7 +72,7 @@ impl Core<'_> {
     }
 
     /// Runs GETs of one client from the front of `list` whose values have been seen and are short, and says how many.
-    /// Their replies may reach to `end` in the output.
+    /// Their replies may reach to the terms' end in the output.
     #[inline]
     fn gets(
         &mut self,
@@ -80,11 +80,12 @@ impl Core<'_> {
         requests: &Requests,
         list: &[Request],
         lent: &mut Lent<'_>,
-        end: usize,
+        terms: Terms,
     ) -> usize {
         let Some(mut reads) = batch.reads(self.now_ms) else { return 0 };
-        let (client, db) = (list[0].client, lent.session.db);
-        if client.db != db {
+        let (client, db, user) = (list[0].client, lent.session.db, &lent.session.user);
+        let allowed = || list[0].command().is_some_and(|id| user.allows_plainly(id));
+        if client.db != db || terms.restricted && !allowed() {
             return 0;
         }
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
@@ -93,9 +94,12 @@ impl Core<'_> {
         while let Some(request) = list.get(ran)
             && request.fast == Fast::Get
             && request.client == client
-            && sink.len() + short_max + REPLY_BYTES_MIN <= end
+            && sink.len() + short_max + REPLY_BYTES_MIN <= terms.end
         {
             let key = self.engine.keyspace.key_with_hash(requests.key(request, lent.bytes), request.hash);
+            if terms.restricted && !user.allows_key_plainly(key.bytes()) {
+                break;
+            }
             let Some(text) = reads.short(request.keys_before as usize, &key, short_max) else { break };
             sink.short_bulk(text);
             ran += 1;

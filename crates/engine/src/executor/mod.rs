@@ -16,7 +16,7 @@ use admission::Verdict;
 pub(crate) use admission::check_arity;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
-use weft_protocol::table::{CommandId, flag};
+use weft_protocol::table::{CommandId, flag, policy};
 use weft_store::{Batch, Worker, World, XorShift};
 
 use crate::args::{Args, OwnedArgs, Texts};
@@ -426,7 +426,7 @@ impl Core<'_> {
         if id.spec().flags & flag::ADMIN != 0 || matches!(handler.scope, Scope::Exec) {
             self.look_at_settings();
         }
-        if session.caching.is_some() && !session.in_multi() && !is_client(id) {
+        if session.caching.is_some() && !session.in_multi() && id.spec().policy & policy::KEEPS_CACHING == 0 {
             session.caching = None;
         }
         session.look();
@@ -539,10 +539,5 @@ impl Core<'_> {
 /// Whether a command is answered by pushes, which CLIENT REPLY OFF does not hold back.
 fn is_subscription(what: What) -> bool {
     let What::Command(id) = what else { return false };
-    id.spec().name.ends_with("SUBSCRIBE")
-}
-
-/// Whether a command is CLIENT's: CLIENT CACHING holds until the next command of another kind.
-fn is_client(id: CommandId) -> bool {
-    id.spec().container.is_some_and(|container| container.spec().name == "CLIENT")
+    id.spec().policy & policy::ANSWERS_BY_PUSH != 0
 }

@@ -15,6 +15,7 @@ mod docs_gen;
 mod index_gen;
 #[rustfmt::skip]
 mod layouts_gen;
+pub mod policy;
 
 pub use commands_gen::{COMMANDS, TABLE_HASH, TABLE_NAME, TABLE_VERSION};
 pub use docs::Docs;
@@ -54,6 +55,8 @@ pub struct CommandSpec {
     pub arity: i16,
     /// Bits of [`flag`].
     pub flags: u32,
+    /// Bits of [`policy`].
+    pub policy: u64,
     /// Bits of [`acl`].
     pub acl: u32,
     /// Position of the first key, of the last (negative counts from the end) and the step; zeros where there is none.

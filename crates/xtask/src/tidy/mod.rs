@@ -72,6 +72,7 @@ const RULES: &[(&str, Rule)] = &[
     ("opening comment", text::opening_comments),
     ("file length", text::file_length),
     ("line length", text::line_length),
+    ("command names", text::command_names),
     ("unfinished", text::unfinished),
     ("machine paths", text::machine_paths),
     ("registry hosts", text::registry_hosts),

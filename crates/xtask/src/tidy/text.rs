@@ -147,6 +147,27 @@ fn every_line(files: &[File], signs: &[&str], broken: impl Fn(&str) -> Option<St
     findings
 }
 
+/// Where the engine may see a command's name: to print it.
+const NAME_FILES: &[&str] = &["args.rs", "error.rs", "commands/help.rs"];
+
+/// What the engine does about some commands and not about others is data of the command table (`policy`), so that
+/// nothing else than a reply asks for a name.
+pub(super) fn command_names(files: &[File]) -> Vec<Finding> {
+    let name = Regex::new(concat!(r"spec(\(\))?\.na", r"me\b")).expect("a regular expression");
+    let mut findings = Vec::new();
+    for file in files {
+        let Some(path) = file.path.strip_prefix("crates/engine/src/") else { continue };
+        if NAME_FILES.contains(&path) || path.starts_with("commands/command/") {
+            continue;
+        }
+        for (number, _) in file.lines().filter(|(_, line)| name.is_match(line)) {
+            findings
+                .push(file.finding(number, "looks at a command's name: give it a policy in spec/commands"));
+        }
+    }
+    findings
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::broken;
@@ -191,6 +212,14 @@ mod tests {
         assert_eq!(broken(line_length, "a.md", &long), [1]);
         assert!(broken(line_length, "a.md", &format!("| {long}")).is_empty());
         assert!(broken(line_length, "a.json", &long).is_empty());
+    }
+
+    #[test]
+    fn a_test_of_a_name_is_found() {
+        let text = concat!("if args.spec.na", "me == \"GET\" {\nid.spec().na", "me\nspec.names\n");
+        assert_eq!(broken(command_names, "crates/engine/src/acl/mod.rs", text), [1, 2]);
+        assert!(broken(command_names, "crates/engine/src/error.rs", text).is_empty());
+        assert!(broken(command_names, "crates/weft/src/a.rs", text).is_empty());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::{end_id, find, reply_entry, reply_id, shown, start_id, strict_id};
 use crate::args::{Args, OwnedArgs};
 use crate::blocking::Empty;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, full_name};
 use crate::notify;
 use crate::reply::ReplySink;
 
@@ -138,7 +138,7 @@ impl<'a> Request<'a> {
 }
 
 fn unbalanced(args: &Args<'_>, with_group: bool) -> Error {
-    let (name, symbol) = (args.spec.name.to_ascii_lowercase(), if with_group { '>' } else { '$' });
+    let (name, symbol) = (full_name(args.spec), if with_group { '>' } else { '$' });
     let must = format!("for each stream key an ID or '{symbol}' must be specified.");
     Error::err(format!("Unbalanced '{name}' list of streams: {must}"))
 }
