@@ -116,6 +116,12 @@ impl Error {
     pub fn prefix(&self) -> &str {
         self.prefix.as_deref().unwrap_or_else(|| self.code.prefix())
     }
+    /// The prefix and the text as one line: a line end of what it repeats is left out at its end, and a blank inside.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let line = format!("{} {}", self.prefix(), self.text);
+        line.trim_end_matches(['\r', '\n']).replace(['\r', '\n'], " ")
+    }
     /// `ERR wrong number of arguments for 'get' command`, with `client|id` for subcommands.
     #[must_use]
     pub fn arity(spec: &weft_protocol::table::CommandSpec) -> Self {

@@ -55,24 +55,26 @@ impl Push {
                 sink.bulk(b"tracking-redir-broken");
                 sink.int(*client as i64);
             }
-            Self::Monitor(line) if sink.wire().protocol == Protocol::Respb => {
-                sink.push(2);
-                sink.bulk(b"monitor");
-                sink.bulk(line.as_bytes());
-            }
-            Self::Monitor(line) => sink.simple(line),
+            Self::Monitor(line) => match sink.wire().protocol {
+                Protocol::Resp2 | Protocol::Resp3 | Protocol::Json(_) => sink.simple(line),
+                Protocol::Respb | Protocol::Captured => {
+                    sink.push(2);
+                    sink.bulk(b"monitor");
+                    sink.bulk(line.as_bytes());
+                }
+            },
         }
     }
 
-    /// RESP2 clients get invalidations as messages of the channel they redirected to.
+    /// Clients without pushes get invalidations as messages of the channel they redirected to.
     fn write_invalidate(&self, keys: Option<&[Box<[u8]>]>, sink: &mut ReplySink<'_>) {
-        if sink.is_resp2() {
+        if sink.wire().protocol.has_pushes() {
+            sink.push(2);
+            sink.bulk(b"invalidate");
+        } else {
             sink.push(3);
             sink.bulk(b"message");
             sink.bulk(b"__redis__:invalidate");
-        } else {
-            sink.push(2);
-            sink.bulk(b"invalidate");
         }
         let Some(keys) = keys else { return sink.null_array() };
         sink.array(keys.len());

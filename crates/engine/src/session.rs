@@ -269,12 +269,7 @@ impl Session {
     /// Changes the protocol.
     pub fn set_protocol(&mut self, protocol: Protocol) {
         self.wire.protocol = protocol;
-        let number = match protocol {
-            Protocol::Resp2 => 2,
-            Protocol::Resp3 => 3,
-            Protocol::Respb => 4,
-        };
-        self.info.protocol.store(number, Relaxed);
+        self.info.protocol.store(protocol.number(), Relaxed);
     }
     /// Changes the user.
     pub fn set_user(&mut self, user: Arc<User>) {

@@ -1,6 +1,6 @@
-//! Owns: `conformance/scenarios/commands`: each command in its normal, its edge and its error forms, over RESP2, RESP3
-//! and RESPB, and the check that no command that is served lacks one. Does not own: replies whose form differs with the
-//! protocol (vectors, and the tests of each group), random arguments (`differential`).
+//! Owns: `conformance/scenarios/commands`: each command in its normal, its edge and its error forms, over each wire,
+//! and the check that no command that is served lacks one. Does not own: replies whose form differs with the protocol
+//! (vectors, and the tests of each group), random arguments (`differential`).
 //!
 //! A scenario is commands, one a line, each followed by its reply, which is indented. The reply is its values in order,
 //! without the brackets of arrays, maps and sets, so that it is one for all protocols; what is not printable is `\xHH`,
@@ -13,11 +13,20 @@ use std::path::Path;
 
 use support::Bench;
 use weft_engine::blocking::End;
-use weft_engine::reply::Protocol;
+use weft_engine::reply::{Captured, JsonForm, Output, Protocol, ReplySink, Wire};
 use weft_protocol::Reply;
 use weft_protocol::table::{self, COMMANDS, CommandId};
 
-const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
+/// The wires that replies can be read of without loss. Plain JSON says of values that are no text what they are, which
+/// only `leaves` does not.
+const ALL: [Protocol; 6] = [
+    Protocol::Resp2,
+    Protocol::Resp3,
+    Protocol::Respb,
+    Protocol::Json(JsonForm::UpstashBase64),
+    Protocol::Json(JsonForm::Plain),
+    Protocol::Captured,
+];
 
 /// Served commands without a scenario, and where they are tested instead.
 const ELSEWHERE: &[(&str, &str)] = &[
@@ -229,6 +238,45 @@ fn scenarios_answer_alike_over_each_protocol() {
         }
     }
     assert!(wrong.is_empty(), "{} replies differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Runs a command, and its wait to the end, and gives what was written.
+fn written(bench: &mut Bench, client: u32, words: &[Vec<u8>]) -> Output {
+    let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+    bench.execute(client, &words);
+    if bench.is_waiting(client) {
+        bench.give_up(client, End::Timeout);
+    }
+    bench.take_output(client)
+}
+
+#[test]
+fn a_reply_that_is_kept_is_written_as_it_would_have_been() {
+    let wires = ALL.iter().copied().filter(|wire| *wire != Protocol::Captured);
+    let mut compared = 0;
+    for protocol in wires.chain([Protocol::Json(JsonForm::Upstash)]) {
+        for (name, steps) in scenarios() {
+            let (mut direct, mut kept) = (Bench::new(), Bench::new());
+            let (client, keeper) = (direct.connect(protocol), kept.connect(Protocol::Captured));
+            for (line, reply) in &steps {
+                let words = words(line);
+                let expected = written(&mut direct, client, &words);
+                let captured = Captured::new(written(&mut kept, keeper, &words));
+                // How long something took.
+                if reply == "*" && line.contains("LEN") {
+                    continue;
+                }
+                let mut output = Output::default();
+                captured.write(&mut ReplySink::new(&mut output, Wire { protocol, channel: 0 }));
+                let show = |output: &Output| String::from_utf8_lossy(&output.to_vec()).into_owned();
+                assert_eq!(show(&output), show(&expected), "{name}, {protocol:?}: {line}");
+                assert_eq!(output.to_vec(), expected.to_vec(), "{name}, {protocol:?}: {line}");
+                assert_eq!(output.pins.len(), expected.pins.len(), "{name}, {protocol:?}: {line}");
+                compared += 1;
+            }
+        }
+    }
+    println!("{compared} replies");
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn reset(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) 
         client_flag::NO_EVICT | client_flag::NO_TOUCH | client_flag::READONLY | client_flag::IMPORT_SOURCE,
         false,
     );
-    if session.wire.protocol != Protocol::Respb {
+    if session.wire.protocol.is_resp() {
         session.set_protocol(Protocol::Resp2);
         sink.set_protocol(Protocol::Resp2);
     }
@@ -124,7 +124,7 @@ struct Hello<'a> {
 }
 
 impl<'a> Hello<'a> {
-    fn parse(args: &Args<'a>, over_respb: bool) -> Result<Self, Error> {
+    fn parse(args: &Args<'a>, over_resp: bool) -> Result<Self, Error> {
         let mut hello = Self::default();
         if args.len() < 2 {
             return Ok(hello);
@@ -132,7 +132,7 @@ impl<'a> Hello<'a> {
         let version =
             args.int(1).map_err(|_| Error::err("Protocol version is not an integer or out of range"))?;
         hello.protocol = Some(match version {
-            2 if !over_respb => Protocol::Resp2,
+            2 if over_resp => Protocol::Resp2,
             3 => Protocol::Resp3,
             _ => return Err(ErrorCode::NoProto.into()),
         });
@@ -164,9 +164,9 @@ impl<'a> Hello<'a> {
 }
 
 fn hello(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let over_respb = context.session.wire.protocol == Protocol::Respb;
-    let hello = Hello::parse(args, over_respb)?;
-    let switches = hello.respb && !over_respb;
+    let over_resp = context.session.wire.protocol.is_resp();
+    let hello = Hello::parse(args, over_resp)?;
+    let switches = hello.respb && over_resp;
     if switches && !context.may_block() {
         return Err(Error::err("HELLO with PROTO is not allowed inside a transaction"));
     }
@@ -186,10 +186,10 @@ fn hello(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
         set_name(session, name);
     }
     let kept = &session.info.connection.caps;
-    if (over_respb || switches) && kept.load(Relaxed) & respb::CAPS_FIXED == 0 {
+    if (!over_resp || switches) && kept.load(Relaxed) & respb::CAPS_FIXED == 0 {
         kept.store(hello.caps.unwrap_or(0) & respb::CAPS | respb::CAPS_FIXED, Relaxed);
     }
-    if let Some(protocol) = hello.protocol.filter(|_| !over_respb) {
+    if let Some(protocol) = hello.protocol.filter(|_| over_resp) {
         session.set_protocol(protocol);
         sink.set_protocol(protocol);
     }
@@ -198,7 +198,7 @@ fn hello(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     }
     let limits = respb::Limits::of(&context.engine.settings);
     let zone = context.engine.config.text("availability-zone");
-    answer_hello(session, &zone, (over_respb || hello.respb).then_some(&limits), sink);
+    answer_hello(session, &zone, (!over_resp || hello.respb).then_some(&limits), sink);
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::handler::{Entry, Scope};
 use crate::pubsub::Space;
-use crate::reply::{Protocol, ReplySink};
+use crate::reply::ReplySink;
 use crate::session::{Session, Subscriptions, client_flag};
 
 pub(super) const LIST: &[Entry] = &[
@@ -62,11 +62,7 @@ impl Kind {
 
 /// One answer for each name, in the form that the wire has for it.
 fn answer(sink: &mut ReplySink<'_>, kind: &str, name: Option<&[u8]>, count: usize) {
-    if sink.wire().protocol == Protocol::Respb {
-        sink.array(3)
-    } else {
-        sink.push(3)
-    }
+    sink.answer(3);
     sink.bulk(kind.as_bytes());
     match name {
         Some(name) => sink.bulk(name),
@@ -82,9 +78,7 @@ fn subscribe(
     kind: Kind,
 ) -> Result<(), Error> {
     // Inside EXEC too, as ever: an answer for each channel, of which EXEC has announced one.
-    if sink.wire().protocol == Protocol::Respb {
-        sink.array(args.len() - 1);
-    }
+    sink.answers(args.len() - 1);
     let who = context.session.info.recipient();
     for name in args.rest(1) {
         let subscriptions = context.session.subscriptions.get_or_insert_default();
@@ -114,9 +108,7 @@ fn unsubscribe(
         let all = context.session.subscriptions.as_mut().map(|all| kind.set(all).iter().cloned().collect());
         all.unwrap_or_default()
     };
-    if sink.wire().protocol == Protocol::Respb {
-        sink.array(names.len().max(1));
-    }
+    sink.answers(names.len().max(1));
     for name in &names {
         let had = context.session.subscriptions.as_mut().is_some_and(|all| kind.set(all).remove(name));
         if had {

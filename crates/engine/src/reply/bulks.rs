@@ -2,8 +2,9 @@
 //! answer), whose elements are written without what each value by itself asks: the protocol, what is open, room for
 //! every piece. Does not own: the form of a byte string alone (`super::resp`, `super::respb`).
 
+use super::aggregate::Kind;
 use super::output::PIN_BYTES_MIN;
-use super::{Kind, Output, Protocol, ReplySink};
+use super::{Output, Protocol, ReplySink, Wire};
 use weft_protocol::respb::frame::{TAG_BULK_FIRST, kind};
 use weft_store::{Digits, SharedBytes, ValueRef};
 
@@ -58,9 +59,18 @@ impl Bulks<'_> {
     #[inline(always)]
     pub fn push(&mut self, bytes: &[u8]) {
         self.count();
+        let is_respb = match self.protocol {
+            Protocol::Resp2 | Protocol::Resp3 => false,
+            Protocol::Respb => true,
+            Protocol::Json(_) | Protocol::Captured => return self.single().bulk(bytes),
+        };
         // With room for the pieces of a short one, and all that surrounds any.
         self.out.bytes.reserve(bytes.len() + 32);
-        self.head(bytes.len());
+        if is_respb {
+            self.respb_head(bytes.len())
+        } else {
+            self.resp_head(bytes.len())
+        }
         append(&mut self.out.bytes, bytes);
     }
     /// A string as a store has it, or null for what is none.
@@ -86,7 +96,11 @@ impl Bulks<'_> {
             return self.push(bytes);
         }
         self.count();
-        self.head(bytes.len());
+        match self.protocol {
+            Protocol::Resp2 | Protocol::Resp3 => self.resp_head(bytes.len()),
+            Protocol::Respb => self.respb_head(bytes.len()),
+            Protocol::Json(_) | Protocol::Captured => return self.single().bulk_shared(value),
+        }
         self.out.pin(value.clone());
     }
     /// Nothing.
@@ -94,10 +108,16 @@ impl Bulks<'_> {
     pub fn null(&mut self) {
         self.count();
         self.out.bytes.extend_from_slice(match self.protocol {
-            Protocol::Respb => &[kind::NULL],
-            Protocol::Resp3 => b"\r\n_",
             Protocol::Resp2 => b"\r\n$-1",
+            Protocol::Resp3 => b"\r\n_",
+            Protocol::Respb => &[kind::NULL],
+            Protocol::Json(_) | Protocol::Captured => return self.single().null(),
         });
+    }
+    /// Writes one element by itself, as wires have it whose elements know of each other.
+    #[cold]
+    fn single(&mut self) -> ReplySink<'_> {
+        ReplySink::new(self.out, Wire { protocol: self.protocol, channel: 0 })
     }
 
     #[inline]
@@ -105,20 +125,11 @@ impl Bulks<'_> {
         debug_assert!(self.left > 0, "no more are announced");
         self.left = self.left.wrapping_sub(1);
     }
-    /// All of a byte string that stands before its bytes.
+    /// All of a byte string that stands before its bytes, with the end of what comes before.
     #[inline(always)]
-    fn head(&mut self, len: usize) {
+    fn resp_head(&mut self, len: usize) {
         let out = &mut self.out.bytes;
-        if self.protocol == Protocol::Respb {
-            match len {
-                0..=0x7F => out.push(TAG_BULK_FIRST | len as u8),
-                _ => {
-                    out.push(kind::BULK);
-                    // A value is at most `proto-max-bulk-len`, which is below 4 GiB.
-                    out.extend_from_slice(&(len as u32).to_be_bytes());
-                }
-            }
-        } else if let Some(ready) = READY.get(len) {
+        if let Some(ready) = READY.get(len) {
             out.extend_from_slice(ready);
             out.truncate(out.len() - if len < 10 { 2 } else { 1 });
         } else {
@@ -126,6 +137,19 @@ impl Bulks<'_> {
             out.extend_from_slice(b"\r\n$");
             out.extend_from_slice(digits.format(len).as_bytes());
             out.extend_from_slice(b"\r\n");
+        }
+    }
+    /// All of a byte string that stands before its bytes.
+    #[inline(always)]
+    fn respb_head(&mut self, len: usize) {
+        let out = &mut self.out.bytes;
+        match len {
+            0..=0x7F => out.push(TAG_BULK_FIRST | len as u8),
+            _ => {
+                out.push(kind::BULK);
+                // A value is at most `proto-max-bulk-len`, which is below 4 GiB.
+                out.extend_from_slice(&(len as u32).to_be_bytes());
+            }
         }
     }
 }
@@ -149,21 +173,34 @@ impl ReplySink<'_> {
 
     #[inline]
     fn bulks(&mut self, kind: Kind, len: usize, elements: usize, fill: impl FnOnce(&mut Bulks<'_>)) {
-        self.head_of(kind, len, elements);
-        let is_respb = self.is_respb();
-        if elements > 0 {
-            if !is_respb {
-                // Each element begins with the line end of what stands before it.
-                let len = self.out.bytes.len();
-                self.out.bytes.truncate(len - 2);
+        match self.wire.protocol {
+            Protocol::Resp2 | Protocol::Resp3 => {
+                self.head_of(kind, len, elements);
+                if elements > 0 {
+                    // Each element begins with the line end of what stands before it.
+                    let len = self.out.bytes.len();
+                    self.out.bytes.truncate(len - 2);
+                    self.fill(elements, fill);
+                    self.out.bytes.extend_from_slice(b"\r\n");
+                }
+                self.end();
             }
-            let mut bulks = Bulks { out: &mut *self.out, protocol: self.wire.protocol, left: elements };
-            fill(&mut bulks);
-            debug_assert_eq!(bulks.left, 0, "more are announced");
-            if !is_respb {
-                self.out.bytes.extend_from_slice(b"\r\n");
+            Protocol::Respb => {
+                self.head_of(kind, len, elements);
+                self.fill(elements, fill);
+                self.end();
+            }
+            // The last element ends it.
+            Protocol::Json(_) | Protocol::Captured => {
+                self.aggregate(kind, len, elements);
+                self.fill(elements, fill);
             }
         }
-        self.end();
+    }
+    #[inline(always)]
+    fn fill(&mut self, elements: usize, fill: impl FnOnce(&mut Bulks<'_>)) {
+        let mut bulks = Bulks { out: &mut *self.out, protocol: self.wire.protocol, left: elements };
+        fill(&mut bulks);
+        debug_assert_eq!(bulks.left, 0, "more are announced");
     }
 }

@@ -12,59 +12,35 @@
 //! | `pairs(n)`, then `pair()` before each | array of 2n | array of n arrays of 2 | as RESP3 |
 //! | `map_of_arrays(n)`, then `entry()` before each | array of n arrays of 2 | map | map |
 //! | `push(n)` | array | push | push |
+//! | `answers(n)`, then `answer(m)` for each | nothing, array of m | nothing, push of m | array of n, array of m |
 //! | `array_of_bulks(n)` and its like | array of n bulks at once | the same | the same |
 //! | `double`, `bool`, `big_number`, `verbatim` | bulk, 1 or 0, bulk, bulk | themselves | themselves |
 //! | `null`, `null_array` | `$-1`, `*-1` | `_` | null |
+//!
+//! What becomes of them in JSON says `json`. A sink for [`Protocol::Captured`] keeps the calls themselves, to be read
+//! again or written to another sink ([`Captured`]). Each value is a `match` over all wires.
 
+mod aggregate;
 mod bulks;
+mod captured;
+mod json;
 mod output;
+mod protocol;
 mod resp;
 mod respb;
+mod value;
 
+use aggregate::Kind;
+pub use aggregate::Mark;
 pub use bulks::Bulks;
+pub use captured::{Aggregate, Captured, CapturedError, Item, Items};
 pub use output::{Output, OutputPlace, PIN_BYTES_MIN, Pin};
+pub use protocol::{JsonForm, Protocol, Wire};
+pub use value::Value;
+use weft_protocol::number::{DOUBLE_TEXT_MAX, double_text};
 use weft_store::{Digits, SharedBytes, ValueRef};
 
 use crate::error::{Error, ErrorCode};
-
-/// The protocol that a client reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Protocol {
-    /// RESP2.
-    #[default]
-    Resp2,
-    /// RESP3.
-    Resp3,
-    /// RESPB.
-    Respb,
-}
-
-/// Where a client's replies go: its protocol and, on RESPB, its channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Wire {
-    /// The protocol.
-    pub protocol: Protocol,
-    /// The channel; 0 but for RESPB.
-    pub channel: u16,
-}
-
-/// An aggregate that is open.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    /// Elements to come; of a deferred one, elements so far.
-    elements: u64,
-    /// Of a deferred one, where its length belongs, and how many pins were before it.
-    deferred: Option<(usize, usize)>,
-}
-
-/// A place to go back to.
-#[derive(Clone, Copy, Debug)]
-pub struct Mark {
-    bytes: usize,
-    pins: usize,
-    open: usize,
-    top: Option<Open>,
-}
 
 /// Receives one reply, value by value.
 #[derive(Debug)]
@@ -74,15 +50,6 @@ pub struct ReplySink<'a> {
     errors: u32,
 }
 
-/// Kinds of aggregates, as RESPB and RESP3 have them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Array,
-    Map,
-    Set,
-    Push,
-}
-
 impl<'a> ReplySink<'a> {
     /// A sink that appends to `out`.
     #[inline]
@@ -90,19 +57,18 @@ impl<'a> ReplySink<'a> {
     pub fn new(out: &'a mut Output, wire: Wire) -> Self {
         Self { out, wire, errors: 0 }
     }
-    /// The wire: only what a protocol itself prescribes may depend on it (the form of SUBSCRIBE's answer).
+    /// The wire: only what a protocol itself prescribes may depend on it (a push that only one of them has).
     #[must_use]
     pub const fn wire(&self) -> Wire {
         self.wire
     }
-    /// Whether the client reads RESP2: for the few replies that differ in more than form.
-    #[must_use]
-    pub fn is_resp2(&self) -> bool {
-        self.wire.protocol == Protocol::Resp2
-    }
-    /// Later values are written for another protocol: HELLO answers in the one it chose.
+    /// Later values are written for another protocol: HELLO answers in the one it chose. A reply that goes elsewhere
+    /// than to the client stays as it is.
     pub fn set_protocol(&mut self, protocol: Protocol) {
-        self.wire.protocol = protocol;
+        match self.wire.protocol {
+            Protocol::Resp2 | Protocol::Resp3 => self.wire.protocol = protocol,
+            Protocol::Respb | Protocol::Json(_) | Protocol::Captured => {}
+        }
     }
     /// Where in the output the next value will begin.
     #[inline]
@@ -126,60 +92,36 @@ impl<'a> ReplySink<'a> {
         self.errors
     }
 
-    fn is_respb(&self) -> bool {
-        self.wire.protocol == Protocol::Respb
-    }
-    /// Whether the next value stands at the top: RESPB gives it a header instead of a tag.
-    fn at_top(&self) -> bool {
-        self.out.open.is_empty()
-    }
-    /// A value is complete.
-    #[inline]
-    fn end(&mut self) {
-        if !self.out.open.is_empty() {
-            self.end_inside();
-        }
-    }
-    fn end_inside(&mut self) {
-        while let Some(top) = self.out.open.last_mut() {
-            if top.deferred.is_some() {
-                top.elements += 1;
-                return;
-            }
-            top.elements = top.elements.saturating_sub(1);
-            if top.elements > 0 {
-                return;
-            }
-            self.out.open.pop();
-        }
-    }
-
     /// `OK`.
     #[inline]
     pub fn ok(&mut self) {
-        if self.is_respb() {
-            self.respb_ok()
-        } else {
-            self.out.bytes.extend_from_slice(b"+OK\r\n")
+        match self.wire.protocol {
+            Protocol::Resp2 | Protocol::Resp3 => self.out.bytes.extend_from_slice(b"+OK\r\n"),
+            Protocol::Respb => self.respb_ok(),
+            Protocol::Json(form) => self.json_simple(form, b"OK"),
+            Protocol::Captured => self.capture_simple(b"OK"),
         }
         self.end();
     }
     /// `PONG`, PING's answer.
     #[inline]
     pub fn pong(&mut self) {
-        if self.is_respb() {
-            self.respb_pong()
-        } else {
-            self.out.bytes.extend_from_slice(b"+PONG\r\n")
+        match self.wire.protocol {
+            Protocol::Resp2 | Protocol::Resp3 => self.out.bytes.extend_from_slice(b"+PONG\r\n"),
+            Protocol::Respb => self.respb_pong(),
+            Protocol::Json(form) => self.json_simple(form, b"PONG"),
+            Protocol::Captured => self.capture_simple(b"PONG"),
         }
         self.end();
     }
     /// A status.
     pub fn simple(&mut self, text: &str) {
-        if self.is_respb() {
-            self.respb_simple(text.as_bytes())
-        } else {
-            self.resp_line(b'+', text.as_bytes())
+        let text = text.as_bytes();
+        match self.wire.protocol {
+            Protocol::Resp2 | Protocol::Resp3 => self.resp_line(b'+', text),
+            Protocol::Respb => self.respb_simple(text),
+            Protocol::Json(form) => self.json_simple(form, text),
+            Protocol::Captured => self.capture_simple(text),
         }
         self.end();
     }
@@ -189,28 +131,31 @@ impl<'a> ReplySink<'a> {
     }
     /// An error.
     pub fn error(&mut self, error: &Error) {
-        let text = format!("{} {}", error.prefix(), error.text);
-        self.error_text(&text);
+        self.error_line(error.code, error.prefix().len(), &error.line());
     }
-    /// An error as a whole line, its code first.
-    pub fn error_text(&mut self, text: &str) {
+    /// An error as a line, its prefix first.
+    fn error_line(&mut self, code: ErrorCode, prefix_len: usize, line: &str) {
         self.errors += 1;
-        // A line end of what an error repeats is left out at its end, and a blank inside.
-        let text = text.trim_end_matches(['\r', '\n']);
-        if self.is_respb() {
-            self.respb_error(text.as_bytes())
-        } else {
-            self.resp_error(text.as_bytes())
+        if self.at_top() {
+            self.out.error = Some(code);
+        }
+        let bytes = line.as_bytes();
+        match self.wire.protocol {
+            Protocol::Resp2 | Protocol::Resp3 => self.resp_line(b'-', bytes),
+            Protocol::Respb => self.respb_error(bytes),
+            Protocol::Json(form) => self.json_error(form, line),
+            Protocol::Captured => self.capture_error(code, prefix_len, bytes),
         }
         self.end();
     }
     /// An integer.
     #[inline]
     pub fn int(&mut self, value: i64) {
-        if self.is_respb() {
-            self.respb_int(value)
-        } else {
-            self.resp_int(b':', value)
+        match self.wire.protocol {
+            Protocol::Resp2 | Protocol::Resp3 => self.resp_int(b':', value),
+            Protocol::Respb => self.respb_int(value),
+            Protocol::Json(form) => self.json_int(form, value),
+            Protocol::Captured => self.capture_int(value),
         }
         self.end();
     }
@@ -222,37 +167,59 @@ impl<'a> ReplySink<'a> {
     /// A double.
     pub fn double(&mut self, value: f64) {
         match self.wire.protocol {
+            Protocol::Resp2 => self.resp_bulk(double_text(value, &mut [0; DOUBLE_TEXT_MAX])),
+            Protocol::Resp3 => self.resp_line(b',', double_text(value, &mut [0; DOUBLE_TEXT_MAX])),
             Protocol::Respb => self.respb_double(value),
-            Protocol::Resp3 => self.resp_double(value),
-            Protocol::Resp2 => self.resp_double_bulk(value),
+            Protocol::Json(form) => self.json_double(form, value),
+            Protocol::Captured => self.capture_double(value),
+        }
+        self.end();
+    }
+    /// A double that has a text of its own where doubles are text.
+    pub fn double_text(&mut self, text: &str) {
+        match self.wire.protocol {
+            Protocol::Resp2 => self.resp_bulk(text.as_bytes()),
+            Protocol::Json(form @ (JsonForm::Upstash | JsonForm::UpstashBase64)) => {
+                self.json_bulk(form, text.as_bytes());
+            }
+            Protocol::Resp3 | Protocol::Respb | Protocol::Json(JsonForm::Plain) => {
+                return self.double(text.parse().unwrap_or(f64::NAN));
+            }
+            Protocol::Captured => self.capture_double_text(text.as_bytes()),
         }
         self.end();
     }
     /// A boolean.
     pub fn bool(&mut self, value: bool) {
         match self.wire.protocol {
-            Protocol::Respb => self.respb_bool(value),
-            Protocol::Resp3 => self.out.bytes.extend_from_slice(if value { b"#t\r\n" } else { b"#f\r\n" }),
             Protocol::Resp2 => self.resp_int(b':', i64::from(value)),
+            Protocol::Resp3 => self.out.bytes.extend_from_slice(if value { b"#t\r\n" } else { b"#f\r\n" }),
+            Protocol::Respb => self.respb_bool(value),
+            Protocol::Json(form) => self.json_bool(form, value),
+            Protocol::Captured => self.capture_bool(value),
         }
         self.end();
     }
     /// A whole number of any size, in digits.
     pub fn big_number(&mut self, digits: &str) {
+        let digits = digits.as_bytes();
         match self.wire.protocol {
-            Protocol::Respb => self.respb_big_number(digits.as_bytes()),
-            Protocol::Resp3 => self.resp_line(b'(', digits.as_bytes()),
-            Protocol::Resp2 => self.resp_bulk(digits.as_bytes()),
+            Protocol::Resp2 => self.resp_bulk(digits),
+            Protocol::Resp3 => self.resp_line(b'(', digits),
+            Protocol::Respb => self.respb_big_number(digits),
+            Protocol::Json(form) => self.json_bulk(form, digits),
+            Protocol::Captured => self.capture_big_number(digits),
         }
         self.end();
     }
     /// A byte string.
     #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
-        if self.is_respb() {
-            self.respb_bulk(bytes)
-        } else {
-            self.resp_bulk(bytes)
+        match self.wire.protocol {
+            Protocol::Resp2 | Protocol::Resp3 => self.resp_bulk(bytes),
+            Protocol::Respb => self.respb_bulk(bytes),
+            Protocol::Json(form) => self.json_bulk(form, bytes),
+            Protocol::Captured => self.capture_bulk(bytes),
         }
         self.end();
     }
@@ -260,7 +227,11 @@ impl<'a> ReplySink<'a> {
     #[inline(always)]
     pub(crate) fn short_bulk(&mut self, bytes: &[u8]) {
         debug_assert!(self.at_top() && bytes.len() < 256);
-        if self.is_respb() { self.respb_short_bulk(bytes) } else { self.resp_bulk(bytes) }
+        match self.wire.protocol {
+            Protocol::Resp2 | Protocol::Resp3 => self.resp_bulk(bytes),
+            Protocol::Respb => self.respb_short_bulk(bytes),
+            Protocol::Json(_) | Protocol::Captured => self.bulk(bytes),
+        }
     }
     /// A large byte string: sent from where it is.
     pub fn bulk_shared(&mut self, value: &SharedBytes) {
@@ -268,13 +239,22 @@ impl<'a> ReplySink<'a> {
         if bytes.len() < PIN_BYTES_MIN {
             return self.bulk(bytes);
         }
-        if self.is_respb() {
-            self.respb_bulk_head(bytes.len());
-            self.out.pin(value.clone());
-        } else {
-            self.resp_int(b'$', bytes.len() as i64);
-            self.out.pin(value.clone());
-            self.out.bytes.extend_from_slice(b"\r\n");
+        match self.wire.protocol {
+            Protocol::Resp2 | Protocol::Resp3 => {
+                self.resp_int(b'$', bytes.len() as i64);
+                self.out.pin(value.clone());
+                self.out.bytes.extend_from_slice(b"\r\n");
+            }
+            Protocol::Respb => {
+                self.respb_bulk_head(bytes.len());
+                self.out.pin(value.clone());
+            }
+            // It does not stand there as it is.
+            Protocol::Json(form) => self.json_bulk(form, bytes),
+            Protocol::Captured => {
+                self.capture_shared_head(bytes.len());
+                self.out.pin(value.clone());
+            }
         }
         self.end();
     }
@@ -294,15 +274,16 @@ impl<'a> ReplySink<'a> {
     }
     /// A double as a byte string.
     pub fn bulk_double(&mut self, value: f64) {
-        let mut buffer = [0; weft_protocol::number::DOUBLE_TEXT_MAX];
-        self.bulk(weft_protocol::number::double_text(value, &mut buffer));
+        self.bulk(double_text(value, &mut [0; DOUBLE_TEXT_MAX]));
     }
     /// Text with a format of three letters (`txt`, `mkd`).
     pub fn verbatim(&mut self, format: [u8; 3], bytes: &[u8]) {
         match self.wire.protocol {
-            Protocol::Respb => self.respb_verbatim(format, bytes),
-            Protocol::Resp3 => self.resp_verbatim(format, bytes),
             Protocol::Resp2 => self.resp_bulk(bytes),
+            Protocol::Resp3 => self.resp_verbatim(format, bytes),
+            Protocol::Respb => self.respb_verbatim(format, bytes),
+            Protocol::Json(form) => self.json_bulk(form, bytes),
+            Protocol::Captured => self.capture_verbatim(format, bytes),
         }
         self.end();
     }
@@ -310,147 +291,24 @@ impl<'a> ReplySink<'a> {
     #[inline]
     pub fn null(&mut self) {
         match self.wire.protocol {
-            Protocol::Respb => self.respb_null(),
-            Protocol::Resp3 => self.out.bytes.extend_from_slice(b"_\r\n"),
             Protocol::Resp2 => self.out.bytes.extend_from_slice(b"$-1\r\n"),
+            Protocol::Resp3 => self.out.bytes.extend_from_slice(b"_\r\n"),
+            Protocol::Respb => self.respb_null(),
+            Protocol::Json(form) => self.json_null(form),
+            Protocol::Captured => self.capture_null(),
         }
         self.end();
     }
     /// Null, where RESP2 has a null array.
     pub fn null_array(&mut self) {
         match self.wire.protocol {
-            Protocol::Respb => self.respb_null(),
-            Protocol::Resp3 => self.out.bytes.extend_from_slice(b"_\r\n"),
             Protocol::Resp2 => self.out.bytes.extend_from_slice(b"*-1\r\n"),
+            Protocol::Resp3 => self.out.bytes.extend_from_slice(b"_\r\n"),
+            Protocol::Respb => self.respb_null(),
+            Protocol::Json(form) => self.json_null(form),
+            Protocol::Captured => self.capture_null_array(),
         }
         self.end();
-    }
-
-    /// An array of `len` elements, which follow.
-    #[inline]
-    pub fn array(&mut self, len: usize) {
-        self.aggregate(Kind::Array, len, len);
-    }
-    /// A set of `len` members.
-    pub fn set(&mut self, len: usize) {
-        self.aggregate(Kind::Set, len, len);
-    }
-    /// A map of `len` pairs: twice as many values follow.
-    pub fn map(&mut self, len: usize) {
-        self.aggregate(Kind::Map, len, 2 * len);
-    }
-    /// A push of `len` elements. Not inside anything.
-    pub fn push(&mut self, len: usize) {
-        self.aggregate(Kind::Push, len, len);
-    }
-    /// `len` pairs, flat in RESP2; [`pair`](Self::pair) goes before each.
-    pub fn pairs(&mut self, len: usize) {
-        self.array(if self.is_resp2() { 2 * len } else { len });
-    }
-    /// The next of [`pairs`](Self::pairs): two values follow.
-    pub fn pair(&mut self) {
-        if !self.is_resp2() {
-            self.array(2);
-        }
-    }
-    /// `len` keys with arrays, an array of pairs in RESP2; [`entry`](Self::entry) goes before each.
-    pub fn map_of_arrays(&mut self, len: usize) {
-        if self.is_resp2() { self.array(len) } else { self.map(len) }
-    }
-    /// The next of [`map_of_arrays`](Self::map_of_arrays): a key and a value follow.
-    pub fn entry(&mut self) {
-        if self.is_resp2() {
-            self.array(2);
-        }
-    }
-
-    fn aggregate(&mut self, kind: Kind, len: usize, elements: usize) {
-        self.head_of(kind, len, elements);
-        if elements == 0 {
-            return self.end();
-        }
-        // RESP needs to count elements only inside a deferred aggregate.
-        if self.is_respb() || !self.out.open.is_empty() {
-            self.out.open.push(Open { elements: elements as u64, deferred: None });
-        }
-    }
-
-    /// The header of an aggregate.
-    fn head_of(&mut self, kind: Kind, len: usize, elements: usize) {
-        match self.wire.protocol {
-            Protocol::Respb => self.respb_aggregate(kind, len),
-            Protocol::Resp3 => self.resp_int(kind.resp3(), len as i64),
-            Protocol::Resp2 => self.resp_int(b'*', elements as i64),
-        }
-    }
-
-    /// An array whose length is known when it is [closed](Self::close). In RESP its length line is put in before what
-    /// stands behind it, which moves it once.
-    pub fn deferred(&mut self) {
-        let pins = self.out.pins.len();
-        let at = if self.is_respb() {
-            self.respb_aggregate(Kind::Array, 0);
-            self.out.bytes.len() - 4
-        } else {
-            self.out.bytes.len()
-        };
-        self.out.open.push(Open { elements: 0, deferred: Some((at, pins)) });
-    }
-    /// Elements so far of the deferred array that was opened last.
-    #[must_use]
-    pub fn deferred_len(&self) -> usize {
-        self.out.open.last().map_or(0, |top| top.elements as usize)
-    }
-    /// Ends a deferred array. It must be the innermost open one.
-    pub fn close(&mut self) {
-        let Some(Open { elements, deferred: Some((at, pins)) }) = self.out.open.pop() else {
-            debug_assert!(false, "close needs a deferred array");
-            return;
-        };
-        if self.is_respb() {
-            self.out.bytes[at..at + 4].copy_from_slice(&(elements as u32).to_be_bytes());
-        } else {
-            let mut digits = itoa::Buffer::new();
-            let line = format!("*{}\r\n", digits.format(elements));
-            self.out.insert(at, pins, line.as_bytes());
-        }
-        self.end();
-    }
-
-    /// A place to go back to, before a value.
-    #[must_use]
-    #[inline]
-    pub fn mark(&self) -> Mark {
-        Mark {
-            bytes: self.out.bytes.len(),
-            pins: self.out.pins.len(),
-            open: self.out.open.len(),
-            top: self.out.open.last().copied(),
-        }
-    }
-    /// Takes back everything since the mark. The value begun there must not have been completed.
-    pub fn rollback(&mut self, mark: Mark) {
-        self.out.truncate(mark.bytes, mark.pins);
-        self.out.open.truncate(mark.open);
-        if let (Some(top), Some(before)) = (self.out.open.last_mut(), mark.top) {
-            *top = before;
-        }
-    }
-    /// Whether anything was written since the mark.
-    #[must_use]
-    pub fn has_written(&self, mark: Mark) -> bool {
-        self.out.bytes.len() != mark.bytes
-    }
-}
-
-impl Kind {
-    const fn resp3(self) -> u8 {
-        match self {
-            Self::Array => b'*',
-            Self::Map => b'%',
-            Self::Set => b'~',
-            Self::Push => b'>',
-        }
     }
 }
 

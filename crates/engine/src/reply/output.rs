@@ -3,6 +3,9 @@
 
 use weft_store::SharedBytes;
 
+use super::aggregate::Open;
+use crate::error::ErrorCode;
+
 /// Values of at least so many bytes are not copied into the output but kept until they are sent (`writev`).
 pub const PIN_BYTES_MIN: usize = 16 << 10;
 
@@ -35,8 +38,10 @@ pub struct Output {
     pub pins: Vec<Pin>,
     /// Sum of the pinned values' lengths.
     pub pinned_bytes: usize,
+    /// The last error that was a whole reply: of it an HTTP answer has its status.
+    pub(super) error: Option<ErrorCode>,
     /// Aggregates that are open: a stack that is empty between replies, kept for its memory.
-    pub(super) open: Vec<super::Open>,
+    pub(super) open: Vec<Open>,
 }
 
 impl Output {
@@ -63,7 +68,18 @@ impl Output {
         self.bytes.clear();
         self.pins.clear();
         self.pinned_bytes = 0;
+        self.error = None;
         self.open.clear();
+    }
+    /// Whether no aggregate lacks elements: what is there are whole replies.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.open.is_empty()
+    }
+    /// The kind of the last error that was a whole reply, since this was asked last.
+    #[must_use]
+    pub const fn take_error(&mut self) -> Option<ErrorCode> {
+        self.error.take()
     }
     /// Moves all of another output behind this one.
     pub fn append(&mut self, mut other: Self) {

@@ -2,7 +2,6 @@
 
 use super::ReplySink;
 use super::bulks::append;
-use weft_protocol::number::{DOUBLE_TEXT_MAX, double_text};
 
 impl ReplySink<'_> {
     /// `:12\r\n`, `$12\r\n`, `*12\r\n`.
@@ -37,24 +36,6 @@ impl ReplySink<'_> {
         out.push(kind);
         out.extend_from_slice(text);
         out.extend_from_slice(b"\r\n");
-    }
-
-    /// A line cannot hold a line end: such bytes become blanks, as Redis has it.
-    pub(super) fn resp_error(&mut self, text: &[u8]) {
-        let out = &mut self.out.bytes;
-        out.push(b'-');
-        out.extend(text.iter().map(|&byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
-        out.extend_from_slice(b"\r\n");
-    }
-
-    pub(super) fn resp_double(&mut self, value: f64) {
-        let mut buffer = [0; DOUBLE_TEXT_MAX];
-        self.resp_line(b',', double_text(value, &mut buffer));
-    }
-
-    pub(super) fn resp_double_bulk(&mut self, value: f64) {
-        let mut buffer = [0; DOUBLE_TEXT_MAX];
-        self.resp_bulk(double_text(value, &mut buffer));
     }
 
     pub(super) fn resp_verbatim(&mut self, format: [u8; 3], bytes: &[u8]) {

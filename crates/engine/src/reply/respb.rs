@@ -58,12 +58,6 @@ impl ReplySink<'_> {
     }
 
     pub(super) fn respb_error(&mut self, text: &[u8]) {
-        // The same text as in RESP, where a line end would end the error.
-        if text.iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
-            let line: Vec<u8> =
-                text.iter().map(|&byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }).collect();
-            return self.respb_error(&line);
-        }
         if text.len() <= usize::from(u16::MAX) {
             self.sized16(kind::ERROR, text);
         } else {

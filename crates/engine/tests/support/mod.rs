@@ -4,6 +4,8 @@
 
 #![allow(dead_code)]
 
+pub(crate) mod replies;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -176,6 +178,12 @@ impl Bench {
     }
 
     pub(crate) fn run_args(&mut self, client: u32, words: &[&[u8]]) -> Vec<Reply> {
+        self.execute(client, words);
+        self.take(client)
+    }
+
+    /// Runs a command and leaves the replies where they were written.
+    pub(crate) fn execute(&mut self, client: u32, words: &[&[u8]]) {
         let mut bytes = Vec::new();
         let mut requests = Requests::default();
         let respb = self.clients.list[&client].session.wire.protocol == Protocol::Respb;
@@ -209,7 +217,6 @@ impl Bench {
         self.executor.run(&requests, &mut self.clients);
         self.clients.settle();
         self.deliver();
-        self.take(client)
     }
 
     /// Runs a RESP command and gives what the clock says that running it took, and the bytes of its reply.
@@ -373,10 +380,15 @@ impl Bench {
 
     /// Ends the wait of a client.
     pub(crate) fn end_wait(&mut self, client: u32, end: End) -> Vec<Reply> {
+        self.give_up(client, end);
+        self.take(client)
+    }
+
+    /// Ends the wait of a client and leaves the reply where it was written.
+    pub(crate) fn give_up(&mut self, client: u32, end: End) {
         let Client { session, output, .. } = self.clients.list.get_mut(&client).expect("a client");
         self.executor.end_wait(session, output, end);
         self.deliver();
-        self.take(client)
     }
 
     pub(crate) fn disconnect(&mut self, client: u32) {
@@ -448,30 +460,12 @@ impl Bench {
 
     /// What the client has got.
     pub(crate) fn take(&mut self, client: u32) -> Vec<Reply> {
-        let client = self.clients.list.get_mut(&client).expect("a client");
-        let bytes = client.output.to_vec();
-        client.output.clear();
-        let mut replies = Vec::new();
-        let mut at = 0;
-        let mut builder = weft_protocol::reply::ReplyBuilder::new();
-        while at < bytes.len() {
-            let len = if client.session.wire.protocol == Protocol::Respb {
-                let mut decoder = weft_protocol::respb::ReplyDecoder::new(Limits::DEFAULT);
-                match decoder.decode(&bytes[at..], &mut builder) {
-                    Outcome::Complete(frame) => frame.len,
-                    other => panic!("{other:?} in {:?}", &bytes[at..]),
-                }
-            } else {
-                let mut decoder = resp::ReplyDecoder::new(Limits::DEFAULT);
-                match decoder.decode(&bytes[at..], &mut builder) {
-                    Outcome::Complete(frame) => frame.len,
-                    other => panic!("{other:?} in {:?}", String::from_utf8_lossy(&bytes[at..])),
-                }
-            };
-            replies.push(builder.take().expect("a reply"));
-            at += len;
-        }
-        replies
+        let protocol = self.session(client).wire.protocol;
+        replies::read(protocol, self.take_output(client))
+    }
+    /// The same as it was written.
+    pub(crate) fn take_output(&mut self, client: u32) -> Output {
+        std::mem::take(&mut self.clients.list.get_mut(&client).expect("a client").output)
     }
 }
 

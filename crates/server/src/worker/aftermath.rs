@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use weft_engine::blocking::End;
 use weft_engine::config::Settings;
-use weft_engine::error::ErrorCode;
+use weft_engine::error::{Error, ErrorCode};
 use weft_engine::mailbox::Address;
 use weft_engine::reply::{Protocol, ReplySink, Wire};
 use weft_engine::session::{Session, Then};
@@ -23,7 +23,7 @@ use crate::limits::UNAUTHENTICATED_OUTPUT_BYTES_MAX;
 use crate::timers::About;
 
 /// The end of a connection that does not authenticate.
-const AUTHENTICATION_TOOK_LONG: &str = "ERR this connection has not authenticated in time (auth-timeout): connect again and send AUTH or HELLO first";
+const AUTHENTICATION_TOOK_LONG: &str = "this connection has not authenticated in time (auth-timeout): connect again and send AUTH or HELLO first";
 
 impl Worker<'_> {
     /// Sees to everything that is left to be seen to, and to what that leaves.
@@ -82,7 +82,7 @@ impl Worker<'_> {
         if matches!(connection.life, Life::Draining { .. }) {
             self.io.kill(index);
         } else if !connection.is_authenticated() {
-            self.refuse(index, close::UNAUTHENTICATED, AUTHENTICATION_TOOK_LONG);
+            self.refuse(index, close::UNAUTHENTICATED, &Error::err(AUTHENTICATION_TOOK_LONG));
         }
     }
 

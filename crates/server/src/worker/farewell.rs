@@ -8,6 +8,7 @@
 
 use rustix::net::{Shutdown, shutdown};
 use weft_engine::blocking::End;
+use weft_engine::error::Error;
 use weft_engine::reply::ReplySink;
 use weft_protocol::respb::Control;
 
@@ -18,7 +19,7 @@ use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, DRAIN_STEP_BYTES};
 
 impl Worker<'_> {
     /// What was before has an answer; then comes the reason, an error or GOAWAY, and the connection ends.
-    pub(super) fn refuse(&mut self, index: u32, code: u16, text: &str) {
+    pub(super) fn refuse(&mut self, index: u32, code: u16, error: &Error) {
         self.run_batch();
         self.settle(index);
         self.see_to_aftermath();
@@ -26,10 +27,10 @@ impl Worker<'_> {
         let Some(connection) = self.io.get(index) else { return };
         if let Peer::Resp(single) = &connection.peer {
             let wire = single.client.session.wire;
-            ReplySink::new(&mut connection.output, wire).error_text(text);
+            ReplySink::new(&mut connection.output, wire).error(error);
             return self.close_after_output(index);
         }
-        self.go_away(index, code, text);
+        self.go_away(index, code, &error.line());
     }
 
     /// The connection ends; a RESPB client is told why.

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use weft_engine::error::Error;
 use weft_protocol::Malformed;
 use weft_protocol::respb::frame;
 
@@ -18,7 +19,7 @@ const HTTP_ANSWER: &[u8] =
 Connection: close\r\n\r\nThis server speaks RESP2, RESP3 and RESPB, but no HTTP yet.\n";
 
 /// The end of a connection that has not authenticated and keeps input when all such keep too much.
-const TOO_MUCH_UNAUTHENTICATED: &str = "ERR connections that have not authenticated have sent too much that is not \
+const TOO_MUCH_UNAUTHENTICATED: &str = "connections that have not authenticated have sent too much that is not \
 whole: authenticate before sending more";
 
 impl Worker<'_> {
@@ -233,7 +234,7 @@ impl Worker<'_> {
             connection.pending.extend_from_slice(&self.io.arena[at..end]);
         }
         if !connection.is_authenticated() && !self.recount(index) {
-            return self.refuse(index, close::UNAUTHENTICATED, TOO_MUCH_UNAUTHENTICATED);
+            return self.refuse(index, close::UNAUTHENTICATED, &Error::err(TOO_MUCH_UNAUTHENTICATED));
         }
         let Some(connection) = self.io.get(index) else { return };
         // The decoder has the limit of the connection's beginning, and looks at one request.
@@ -324,7 +325,7 @@ impl Worker<'_> {
 
     /// Malformed bytes: what was before them has an answer, then the connection ends.
     fn malformed(&mut self, index: u32, kind: Malformed, detail: &str) {
-        self.refuse(index, close::UNREADABLE, &format!("ERR {}{detail}", kind.text()));
+        self.refuse(index, close::UNREADABLE, &Error::err(format!("{}{detail}", kind.text())));
     }
 
     fn answer_http(&mut self, index: u32) {

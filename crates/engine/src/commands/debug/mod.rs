@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
 use crate::info::random_id;
-use crate::reply::{Protocol, ReplySink};
+use crate::reply::ReplySink;
 
 pub(super) const LIST: &[Entry] = &[("DEBUG", Scope::KeysOrWorld(is_about_keys), debug)];
 
@@ -400,7 +400,7 @@ fn protocol(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) 
         }
         "attrib" => sink.bulk(b"Some real reply following the attribute"),
         "push" => {
-            if sink.wire().protocol == Protocol::Resp2 {
+            if !sink.wire().protocol.has_pushes() {
                 return Err(Error::err("RESP2 is not supported by this command"));
             }
             sink.push(2);

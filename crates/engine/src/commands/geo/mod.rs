@@ -49,11 +49,7 @@ fn unit_m(args: &Args<'_>, at: usize) -> Result<f64, Error> {
 fn show_coordinate(sink: &mut ReplySink<'_>, value: f64) {
     let text = format!("{value:.17}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
-    if sink.is_resp2() {
-        sink.bulk(text.as_bytes());
-    } else {
-        sink.double(text.parse().unwrap_or(value));
-    }
+    sink.double_text(text);
 }
 
 /// A distance: text with 4 digits behind the point on every wire.
