@@ -102,6 +102,13 @@ pub enum Incoming {
         /// Why, in words.
         reason: String,
     },
+    /// RESPB: the connection ends. Replies may still come; what has none at its clean end did not run (section 8.5).
+    GoAway {
+        /// Why, as a number.
+        code: u16,
+        /// Why, in words.
+        reason: String,
+    },
 }
 
 /// Reads what a server sends, one frame after the other.
@@ -161,6 +168,10 @@ impl Decoder {
                             slices.remove(&channel);
                             let reason = String::from_utf8_lossy(reason).into_owned();
                             Some(Incoming::Close { channel, code, reason })
+                        }
+                        ReplyKind::Control(Control::Goaway { code, reason }) => {
+                            let reason = String::from_utf8_lossy(reason).into_owned();
+                            Some(Incoming::GoAway { code, reason })
                         }
                         ReplyKind::Control(Control::Fragment { last, slice }) => {
                             add_slice(slices, channel, slice, &self.limits)?;

@@ -73,6 +73,8 @@ pub struct Connection {
     /// Bytes sent since all was answered.
     unanswered_bytes: usize,
     finished: bool,
+    /// GOAWAY has come, with this.
+    goes_away: Option<Error>,
     last_used: Instant,
 }
 
@@ -120,6 +122,7 @@ impl Connection {
             sequence: 0,
             unanswered_bytes: 0,
             finished: false,
+            goes_away: None,
             last_used: Instant::now(),
         };
         if let Some((_, args)) = handshake::hello(config) {
@@ -443,7 +446,7 @@ impl Connection {
 
     /// Whether the server has not ended the connection, as far as is known here. Asks the socket, not the server.
     pub fn is_open(&mut self) -> bool {
-        if self.usable().is_err() {
+        if self.usable().is_err() || self.goes_away.is_some() {
             return false;
         }
         match self.stream.wait(false, Some(Duration::ZERO)) {
@@ -454,7 +457,7 @@ impl Connection {
         // What has come may be the end of the channel as well as a push.
         loop {
             match self.arrive(Some(Duration::ZERO)) {
-                Ok(None) => return true,
+                Ok(None) => return self.goes_away.is_none(),
                 Ok(Some(Event::Reply(reply))) => self.replies.push_back(reply),
                 Ok(Some(Event::Push(push))) => {
                     if self.keep_push(push).is_err() {

@@ -105,6 +105,14 @@ pub enum Error {
         /// Why, in words.
         reason: String,
     },
+    /// The server ended the connection and said why, with a code (section 8.4 of the specification) and a reason. What
+    /// was asked and has no reply did not run, and may be sent again on another connection.
+    GoAway {
+        /// Why, as a number.
+        code: u16,
+        /// Why, in words.
+        reason: String,
+    },
     /// Bytes that are no reply.
     Wire(WireError),
     /// A reply where none was due, or of a shape that it cannot have.
@@ -165,6 +173,15 @@ impl Error {
         )
     }
 
+    /// Whether the server has said that the request did not run: it may be sent again, whatever it does.
+    pub fn did_not_run(&self) -> bool {
+        match self {
+            Error::GoAway { .. } => true,
+            Error::Lost(error) => error.did_not_run(),
+            _ => false,
+        }
+    }
+
     /// The server's words, where it is the server that refused.
     pub fn server_error(&self) -> Option<&ServerError> {
         match self {
@@ -214,6 +231,12 @@ impl fmt::Display for Error {
             Error::Io(source) => write!(f, "{source}"),
             Error::Timeout(waiting, limit) => write!(f, "{waiting} ({} ms)", limit.as_millis()),
             Error::Closed => f.write_str("the server closed the connection"),
+            Error::GoAway { code, reason } if reason.is_empty() => {
+                write!(f, "the server ended the connection (code {code})")
+            }
+            Error::GoAway { code, reason } => {
+                write!(f, "the server ended the connection (code {code}): {reason}")
+            }
             Error::ChannelClosed { channel, code, reason } if reason.is_empty() => {
                 write!(f, "the server closed channel {channel} (code {code})")
             }

@@ -70,6 +70,8 @@ struct Shared {
     queue: Mutex<Vec<u8>>,
     /// Held by whoever writes; the bytes that are being written.
     writer: Mutex<Vec<u8>>,
+    /// GOAWAY has come: nothing more is written.
+    goes_away: OnceLock<Error>,
     death: OnceLock<Arc<Error>>,
 }
 
@@ -97,6 +99,7 @@ impl Mux {
             registry: Mutex::new(registry),
             queue: Mutex::new(Vec::new()),
             writer: Mutex::new(Vec::new()),
+            goes_away: OnceLock::new(),
             death: OnceLock::new(),
         });
         let for_reader = shared.clone();
@@ -165,7 +168,11 @@ impl Shared {
                     }
                 }
                 Ok(None) => match self.stream.read(input.spare()) {
-                    Ok(0) => break Error::Closed,
+                    Ok(0) => {
+                        // In the midst of a frame it is no clean end.
+                        let goes_away = self.goes_away.get().filter(|_| input.filled().is_empty());
+                        break goes_away.cloned().unwrap_or(Error::Closed);
+                    }
                     Ok(len) => input.add(len),
                     Err(error) => break Error::from_socket(error, Waiting::Reply, None),
                 },
@@ -181,16 +188,18 @@ impl Shared {
                 lock(&self.registry).closed_by_server(channel, error, &self.queue);
                 self.write_queued(false)
             }
+            Incoming::GoAway { code, reason } => {
+                // Replies may still come. A second one is none that the protocol has.
+                let _ = self.goes_away.set(Error::GoAway { code, reason });
+                Ok(())
+            }
             Incoming::Slice { channel, wire_bytes } => {
                 let Some(inbox) = self.inbox(channel)? else { return Ok(()) };
                 let more = inbox.slice(wire_bytes, self.window(channel));
                 self.grant(channel, &inbox, more)
             }
             Incoming::Reply { channel, reply, wire_bytes } => {
-                let Some(inbox) = self.inbox(channel).map_err(|error| dismissed(&reply).unwrap_or(error))?
-                else {
-                    return Ok(());
-                };
+                let Some(inbox) = self.inbox(channel)? else { return Ok(()) };
                 let more = inbox.reply(reply, wire_bytes, self.window(channel))?;
                 self.grant(channel, &inbox, more)
             }
@@ -242,6 +251,10 @@ impl Shared {
                 }
             };
             while self.take_queue(&mut bytes) {
+                if self.goes_away.get().is_some() {
+                    // The server would throw it away. Whoever waits for an answer is told at the end of the stream.
+                    continue;
+                }
                 if let Err(error) = self.stream.write_all(&bytes) {
                     let error = Error::from_socket(error, Waiting::Write, self.config.timeouts.write);
                     drop(bytes);
@@ -271,13 +284,5 @@ impl Shared {
         let error = self.death.get_or_init(|| Arc::new(error)).clone();
         lock(&self.registry).die(&error);
         self.stream.shutdown();
-    }
-}
-
-/// What a server says before it closes the connection, on channel 0 if on no other.
-fn dismissed(reply: &Reply) -> Option<Error> {
-    match reply {
-        Reply::Error(text) => Some(Error::Dismissed(ServerError::new(text))),
-        _ => None,
     }
 }

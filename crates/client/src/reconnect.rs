@@ -16,8 +16,8 @@ use crate::value::{FromReply, convert};
 
 /// A connection that is made again when it is lost, with the user, database, name and subscriptions that it had.
 ///
-/// A command is sent again only if it cannot have changed anything: when the loss was noticed before it was sent, or
-/// when the command only reads. Otherwise the loss is reported as [`Error::OutcomeUnknown`], and the next command finds
+/// A command is sent again only if it cannot have changed anything: when the loss was noticed before it was sent, when
+/// the server has said that it did not run (GOAWAY), or when the command only reads. Otherwise the loss is reported as [`Error::OutcomeUnknown`], and the next command finds
 /// a new connection. A transaction cannot be restored: its loss is [`Error::TransactionLost`]. Messages that were
 /// published while there was no connection are gone, which is what publish/subscribe promises.
 #[derive(Debug)]
@@ -71,7 +71,11 @@ impl Reconnecting {
             result => return result,
         };
         let was_closed = matches!(error, Error::Closed | Error::Io(_) | Error::ChannelClosed { .. });
+        let did_not_run = error.did_not_run();
         let error = self.lose(error)?;
+        if did_not_run {
+            return self.ready()?.exchange(args);
+        }
         if only_reads(args) {
             // After a time that is over the server is not asked a second time.
             return if was_closed { self.ready()?.exchange(args) } else { Err(error) };

@@ -96,23 +96,29 @@ fn frames_that_nothing_asked_for_end_the_connection() {
         (frame(1, &ok()), false),
         (frame(0, &ok()), false),
         (frame(9, &Reply::Push(vec![bulk("message")])), false),
-        (frame(0, &Reply::Error(b"ERR Protocol error: unknown opcode".to_vec())), true),
-        (frame(1, &Reply::Error(b"ERR Protocol error: unknown opcode".to_vec())), true),
+        (frame(1, &Reply::Error(b"ERR nobody asked".to_vec())), false),
+        (control(0, Control::Goaway { code: 8, reason: b"ERR Protocol error: unknown opcode" }), true),
+        // A frame that is not whole behind it: no clean end, and nobody knows what has run.
+        ([control(0, Control::Goaway { code: 6, reason: b"" }), vec![0x82, 5, 0, 2]].concat(), false),
     ] {
         with_mux(
             move |peer| {
                 peer.serve(1, "PING", &Reply::Simple(b"PONG".to_vec()));
                 peer.expect(request(2, "PING"));
                 peer.send(&bytes);
+                if bytes[..2] == [0xFF, 4] {
+                    peer.end();
+                }
                 peer.expect(Sent::End);
             },
             |mux| {
                 let (mut one, mut two) = (mux.channel().unwrap(), mux.channel().unwrap());
                 one.command(&["PING"]).unwrap();
                 let Err(Error::Lost(error)) = two.command(&["PING"]) else { panic!() };
+                assert_eq!(error.did_not_run(), dismissed);
                 match *error {
-                    Error::Dismissed(_) => assert!(dismissed),
-                    Error::Unexpected(_) => assert!(!dismissed),
+                    Error::GoAway { code: 8, .. } => assert!(dismissed),
+                    Error::Unexpected(_) | Error::Closed => assert!(!dismissed),
                     ref other => panic!("{other:?}"),
                 }
                 assert!(matches!(one.command(&["PING"]), Err(Error::Lost(_))));

@@ -211,3 +211,45 @@ fn what_may_have_run_is_not_sent_again() {
     drop(connection);
     thread.join().unwrap();
 }
+
+#[test]
+fn what_a_server_that_goes_away_has_not_run_is_sent_again() {
+    let hello = |peer: &mut Peer| {
+        peer.resp_request();
+        peer.send_resp(&peer::hello_reply(&[]));
+    };
+    let going = Control::Goaway { code: 6, reason: b"the server shuts down" };
+    let (config, thread) = peer::several(vec![
+        Box::new(move |peer| {
+            hello(peer);
+            peer.expect(request(0, "INCR n"));
+            peer.send(&control(0, going));
+            // What it has run it answers behind GOAWAY.
+            peer.reply(0, &Reply::Int(1));
+            peer.end();
+            peer.expect(Sent::End);
+        }),
+        Box::new(move |peer| {
+            hello(peer);
+            peer.expect(request(0, "INCR n"));
+            peer.send(&control(7, going));
+            peer.end();
+            peer.expect(Sent::End);
+        }),
+        Box::new(move |peer| {
+            hello(peer);
+            peer.serve(0, "INCR n", &Reply::Int(2));
+            peer.expect(request(0, "INCR n"));
+            peer.send(&control(0, going));
+            // Not a clean end: in the midst of a reply.
+            peer.send(&[0x82, 5, 0]);
+        }),
+    ]);
+    let mut connection = Reconnecting::connect(&config).unwrap();
+    assert_eq!(connection.query::<i64>(&["INCR", "n"]).unwrap(), 1);
+    assert_eq!(connection.query::<i64>(&["INCR", "n"]).unwrap(), 2);
+    let unknown = connection.command(&["INCR", "n"]);
+    assert!(matches!(unknown, Err(Error::OutcomeUnknown(_))), "{unknown:?}");
+    drop(connection);
+    thread.join().unwrap();
+}

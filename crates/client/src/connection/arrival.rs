@@ -51,7 +51,12 @@ impl Connection {
             set.and_then(|()| self.stream.read(self.input.spare()))
         };
         match read {
-            Ok(0) => Err(self.fail(Error::Closed)),
+            Ok(0) => {
+                // In the midst of a frame it is no clean end.
+                let goes_away = self.goes_away.take().filter(|_| self.input.filled().is_empty());
+                let error = goes_away.unwrap_or(Error::Closed);
+                Err(self.fail(error))
+            }
             Ok(len) => {
                 self.input.add(len);
                 Ok(true)
@@ -68,11 +73,11 @@ impl Connection {
             Incoming::Close { channel, code, reason } if channel == self.channel => {
                 Err(Error::ChannelClosed { channel, code, reason })
             }
-            // The server's answer for a channel that is not open (section 8.1).
             Incoming::Close { .. } => Ok(None),
-            // What the server says before it closes because of bytes that belong to no channel (section 11).
-            Incoming::Reply { channel: 0, reply: Reply::Error(text), .. } if self.channel != 0 => {
-                Err(Error::Dismissed(ServerError::new(&text)))
+            // What has run is still answered.
+            Incoming::GoAway { code, reason } => {
+                self.goes_away = Some(Error::GoAway { code, reason });
+                Ok(None)
             }
             Incoming::Slice { .. } => Ok(None),
             Incoming::Reply { channel, .. } | Incoming::Push { channel, .. } if channel != self.channel => {

@@ -35,6 +35,8 @@ pub(super) enum Front {
     Other { len: usize, push: bool },
     /// The server ends the channel.
     Close { len: usize, channel: u16 },
+    /// The server ends the connection, with a code of section 8.4.
+    GoAway { code: u16 },
     /// Not all of a frame.
     Incomplete,
     /// No reply.
@@ -58,6 +60,7 @@ impl Decoder {
                         ReplyKind::Reply => Front::Reply { len, channel },
                         ReplyKind::Push => Front::Other { len, push: true },
                         ReplyKind::Control(Control::Close { .. }) => Front::Close { len, channel },
+                        ReplyKind::Control(Control::Goaway { code, .. }) => Front::GoAway { code },
                         ReplyKind::Control(_) | ReplyKind::Unknown { .. } => {
                             Front::Other { len, push: false }
                         }

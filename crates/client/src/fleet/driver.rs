@@ -521,6 +521,10 @@ impl<L: Load> Run<'_, L> {
                     self.close_channel(first, channel)?;
                     streak = self.streak(first, channel);
                 }
+                Front::GoAway { code } => {
+                    self.end_streak(first, &mut streak);
+                    return Err(format!("the server ended the connection (GOAWAY, code {code})"));
+                }
                 Front::Incomplete => {
                     self.end_streak(first, &mut streak);
                     let partial = Partial { decoder, bytes: rest.to_vec(), part };

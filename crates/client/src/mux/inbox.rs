@@ -97,10 +97,7 @@ impl Inbox {
         let mut state = self.lock();
         state.last_slice = None;
         let Some(due) = state.due.pop_front() else {
-            return Err(match &reply {
-                Reply::Error(text) => Error::Dismissed(ServerError::new(text)),
-                _ => Error::Unexpected("a reply that nothing asked for"),
-            });
+            return Err(Error::Unexpected("a reply that nothing asked for"));
         };
         if due.abandoned {
             state.owed += wire_bytes;

@@ -199,6 +199,11 @@ impl Peer {
         let _ = self.socket.write_all(bytes);
     }
 
+    /// Ends this side's direction.
+    pub fn end(&mut self) {
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+    }
+
     pub fn reply(&mut self, channel: u16, reply: &Reply) {
         self.send(&frame(channel, reply));
     }

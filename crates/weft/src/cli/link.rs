@@ -165,7 +165,9 @@ impl Link {
         on_push: &mut dyn FnMut(&Reply),
     ) -> Result<Outcome, Error> {
         let error = match self.attempt(args, on_push) {
-            Err(error @ (Error::Closed | Error::Io(_) | Error::ChannelClosed { .. })) => error,
+            Err(
+                error @ (Error::Closed | Error::Io(_) | Error::ChannelClosed { .. } | Error::GoAway { .. }),
+            ) => error,
             result => {
                 self.connect_as_asked();
                 return result;
