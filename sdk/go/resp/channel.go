@@ -11,7 +11,7 @@ import (
 	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
-// Codes of CLOSE (spec section 8.4) that a server sends.
+// Codes of CLOSE and GOAWAY (spec section 8.4) that a server sends.
 const (
 	closeDone     = 0
 	closeQueue    = 1
@@ -19,6 +19,7 @@ const (
 	closeKilled   = 4
 	closeChannels = 5
 	closeShutdown = 6
+	closeBytes    = 8 // of GOAWAY: what could not be read
 	// closeInternal is of the range for applications: a handler panicked or did not answer as it must.
 	closeInternal = 256
 )
@@ -44,6 +45,7 @@ type channel struct {
 	state     int
 	busy      bool // a request runs apart from the reader; later ones queue
 	ended     bool // the session's hooks have run or are being run
+	refused   bool // it was never open: CLOSE was sent, and the number is taken until the client's comes
 	reason    error
 	running   uint32                  // number of the request that runs, while busy
 	cancel    context.CancelCauseFunc // set while it waits

@@ -31,7 +31,7 @@ func TestRESPBOverTLS(t *testing.T) {
 	c.control(3, frame.Cancel, frame.Control{Sequence: 0})
 	c.expect("3 -CANCELLED the client cancelled the command")
 	c.send("0 QUIT")
-	c.expect("0 OK")
+	c.expect("0 OK", "0 GOAWAY 0 ")
 	c.expectEnd()
 }
 
@@ -68,16 +68,15 @@ func TestRESPBHalfClose(t *testing.T) {
 	}
 }
 
-// TestWireErrorIsTheLastFrame: it comes on its frame's channel if that is open, otherwise on channel 0, behind everything else, however
-// the stream was cut.
+// TestWireErrorIsTheLastFrame: GOAWAY comes behind everything else, however the stream was cut.
 func TestWireErrorIsTheLastFrame(t *testing.T) {
-	const wrong = "\x00)ERR Protocol error: unknown opcode 0x3030"
+	const wrong = "\xff\x04\x00\x00\x00\x00\x00+\x00\x08ERR Protocol error: unknown opcode 0x3030"
 	addr := startServer(t, &Server{Handler: echoMux(), RESPB: RESPBDetect})
 	for request, want := range map[string]string{
-		"\x03\x00\x00\x05\x30\x30\x00\x05": "\x83\x04\x00\x05PONG\x80\x01\x00\x05" + wrong,
-		"\x03\x00\x00\x00\x30\x30\x00\x05": "\x83\x04\x00\x00PONG\x80\x01\x00\x00" + wrong,
+		"\x03\x00\x00\x05\x30\x30\x00\x05": "\x83\x04\x00\x05PONG" + wrong,
+		"\x03\x00\x00\x00\x30\x30\x00\x05": "\x83\x04\x00\x00PONG" + wrong,
 		// QUIT closes its channel.
-		"\x03\x04\x00\x05\x30\x30\x00\x05": "\x80\x00\x00\x05\xff\x01\x00\x05\x00\x00\x00\x00\x80\x01\x00\x00" + wrong,
+		"\x03\x04\x00\x05\x30\x30\x00\x05": "\x80\x00\x00\x05\xff\x01\x00\x05\x00\x00\x00\x00" + wrong,
 	} {
 		for _, cut := range []int{8, 4, 3} {
 			nc, err := net.Dial("tcp", addr)

@@ -90,6 +90,8 @@ func showFrame(f frame.ReplyFrame, values []frame.Value, in []byte) string {
 	switch {
 	case f.Opcode == frame.Close:
 		return fmt.Sprintf("%d CLOSE %d %s", f.Channel, f.Control.Code, f.Control.Reason)
+	case f.Opcode == frame.GoAway:
+		return fmt.Sprintf("%d GOAWAY %d %s", f.Channel, f.Control.Code, f.Control.Reason)
 	case f.Opcode == frame.Fragment:
 		return fmt.Sprintf("%d FRAGMENT %t %d", f.Channel, f.Control.Last, len(f.Control.Slice))
 	}
@@ -254,7 +256,7 @@ func TestRESPBAnswers(t *testing.T) {
 	c.write(frame.AppendPassthrough(nil, 5, []byte("*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n")))
 	c.expect("5 hi")
 	c.send("0 QUIT", "0 PING")
-	c.expect("0 OK")
+	c.expect("0 OK", "0 GOAWAY 0 ")
 	c.expectEnd()
 }
 
@@ -307,12 +309,12 @@ func TestRESPBUnknownFrames(t *testing.T) {
 	c.expect("3 -ERR unknown frame 0xF055", "3 PONG")
 	c.send("4 PING", "4 BIG 100000")
 	c.write([]byte{0x07, 0xFE, 0, 4})
-	c.expect("4 PONG", "4 xxxxxxxx…100000", "4 -ERR Protocol error: unknown opcode 0x07FE")
+	c.expect("4 PONG", "4 xxxxxxxx…100000", "0 GOAWAY 8 ERR Protocol error: unknown opcode 0x07FE")
 	c.expectEnd()
 
 	c = dialMux(t, addr)
 	c.write(make([]byte, 64))
-	c.expect("0 -ERR Protocol error: a connection may not begin with a command on an empty key")
+	c.expect("0 GOAWAY 8 ERR Protocol error: a connection may not begin with a command on an empty key")
 	c.expectEnd()
 
 	c = dialMux(t, addr)
@@ -331,8 +333,7 @@ func TestRESPBClose(t *testing.T) {
 		mu.Unlock()
 	}}
 	c := dialMux(t, startServer(t, server))
-	c.control(5, frame.Close, frame.Control{})
-	c.expect("5 CLOSE 0 ")
+	c.control(5, frame.Close, frame.Control{}) // of an idle channel: ignored
 	c.send("5 WHO")
 	c.expect("5 *2 :5 default")
 	c.control(5, frame.Close, frame.Control{})
@@ -506,15 +507,17 @@ func TestRESPBUnauthenticated(t *testing.T) {
 	for i := range 17 {
 		c.send(fmt.Sprint(i, " PING"))
 	}
+	c.send("16 PING") // one CLOSE, whatever is under way
 	for i := range 16 {
 		c.expect(fmt.Sprint(i, " -NOAUTH Authentication required."))
 	}
 	c.expect("16 CLOSE 5 too many channels")
+	c.control(16, frame.Close, frame.Control{})
 	c.send("0 AUTH x", "16 PING", "17 PING")
 	c.expect("0 OK", "16 PONG", "17 PONG")
 	c = dialMux(t, addr)
 	c.send("0 MGET" + strings.Repeat(" k", DefaultUnauthArgsMax))
-	c.expect("0 -ERR Protocol error: unauthenticated multibulk length")
+	c.expect("0 GOAWAY 8 ERR Protocol error: unauthenticated multibulk length")
 	c.expectEnd()
 }
 
@@ -562,7 +565,7 @@ func TestRESPBShutdown(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- s.Shutdown(context.Background()) }()
 	<-s.Draining()
-	c.expect("1 -ERR server is shutting down", "1 PONG", "0 CLOSE 6 the server shuts down", "1 CLOSE 6 the server shuts down", "2 CLOSE 6 the server shuts down")
+	c.expect("1 -ERR server is shutting down", "1 PONG", "0 GOAWAY 6 the server shuts down")
 	c.expectEnd()
 	if err := <-done; err != nil {
 		t.Error(err)

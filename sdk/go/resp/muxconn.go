@@ -48,7 +48,11 @@ type muxConn struct {
 	late       []*channel            // have pushes that wait for the end of the batch
 	lateCloses []byte                // CLOSE frames that wait for it too
 	ending     []*channel            // were closed during the batch
+	refused    int                   // channels that were refused and whose CLOSE is not answered
 }
+
+// refusedMax is how many channels may stand refused, each with the client's CLOSE to come; one more ends the connection.
+const refusedMax = 1024
 
 // sniff looks at the first byte that is not blank and reports whether the connection speaks RESPB from here on.
 func (c *serverConn) sniff() bool {
@@ -166,15 +170,15 @@ func (m *muxConn) leaves() {
 // drained reports whether the connection ends because the server does, and not for a reason of its own.
 func (m *muxConn) drained() bool { return m.c.reason == nil && m.c.deadline.over() }
 
-// goodbye closes the channels that are open. out.mu is held.
+// goodbye sends GOAWAY. What waits for credit is sent all the same (spec section 8.5). out.mu is held.
 func (m *muxConn) goodbye() {
-	var closes []byte
 	m.each(func(ch *channel) {
-		if ch.state == channelOpen {
-			closes = frame.AppendControl(closes, ch.id, frame.Close, frame.Control{Code: closeShutdown, Reason: []byte("the server shuts down")})
-		}
+		ch.windowed = false
+		ch.enter()
 	})
-	_ = m.c.out.sendLocked(closes) // the connection ends either way
+	why := frame.Control{Code: closeShutdown, Reason: []byte("the server shuts down")}
+	_ = m.c.out.sendLocked(frame.AppendControl(nil, 0, frame.GoAway, why)) // the connection ends either way
+	_ = m.pump()
 }
 
 // adopt makes the session of ch write frames.
@@ -223,13 +227,7 @@ func (m *muxConn) open(id uint16) *channel {
 				sess.Authenticate(*who)
 			}
 		}
-		if m.pages == nil {
-			m.pages = new([256]*[256]*channel)
-		}
-		if m.pages[id>>8] == nil {
-			m.pages[id>>8] = new([256]*channel)
-		}
-		m.pages[id>>8][id&0xFF] = ch
+		m.put(ch)
 	}
 	m.count++
 	ch.adopt(id)
@@ -240,9 +238,24 @@ func (m *muxConn) open(id uint16) *channel {
 	return ch
 }
 
+// put gives a channel other than 0 its number.
+func (m *muxConn) put(ch *channel) {
+	if m.pages == nil {
+		m.pages = new([256]*[256]*channel)
+	}
+	if m.pages[ch.id>>8] == nil {
+		m.pages[ch.id>>8] = new([256]*channel)
+	}
+	m.pages[ch.id>>8][ch.id&0xFF] = ch
+}
+
 // forget makes a channel's number idle.
 func (m *muxConn) forget(id uint16) {
-	m.count--
+	if ch := m.find(id); ch.refused {
+		m.refused--
+	} else {
+		m.count--
+	}
 	if id == 0 {
 		m.zero = nil
 		return

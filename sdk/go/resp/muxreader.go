@@ -228,7 +228,7 @@ func (r *muxReader) process() bool {
 			break
 		}
 		if err == nil && r.opening {
-			err = firstFrame(&f, &r.fargs)
+			err = firstFrame(raw)
 		}
 		if r.opening {
 			r.opening, r.limits = false, nil // from here on straight
@@ -310,11 +310,9 @@ func (r *muxReader) decode() (f frame.RequestFrame, raw []byte, err error) {
 // errZeroStream refuses what a stream of zero bytes would be taken for (spec section 7.1).
 var errZeroStream = &ProtocolError{"a connection may not begin with a command on an empty key"}
 
-func firstFrame(f *frame.RequestFrame, args *frame.Args) error {
-	if f.Layout == nil || f.Opcode > frame.CoreLast || f.Channel != 0 || len(f.Layout.Fields) == 0 {
-		return nil
-	}
-	if first := &f.Layout.Fields[0]; first.Key && first.Kind == frame.Str16 && len(args.List) > 0 && args.List[0].Len == 0 {
+// firstFrame refuses six zero bytes: GET of an empty key on channel 0.
+func firstFrame(raw []byte) error {
+	if len(raw) >= 6 && [6]byte(raw[:6]) == [6]byte{} {
 		return errZeroStream
 	}
 	return nil
@@ -326,9 +324,8 @@ func (r *muxReader) refuse(err error, in []byte) {
 	text := err.Error()
 	var wire *frame.WireError
 	var opcode uint16
-	var channel uint16
 	if len(in) >= 4 {
-		opcode, channel = uint16(in[0])<<8|uint16(in[1]), uint16(in[2])<<8|uint16(in[3])
+		opcode = uint16(in[0])<<8 | uint16(in[1])
 	}
 	if errors.As(err, &wire) {
 		text = wire.Text()
@@ -342,19 +339,8 @@ func (r *muxReader) refuse(err error, in []byte) {
 	} else {
 		c.reason = err
 	}
-	ch := r.m.find(channel)
-	// The error is the last frame, wherever the stream was cut: what was closed in this batch goes before it.
-	o := &c.out
-	o.mu.Lock()
-	r.out = append(r.out, r.m.lateCloses...)
-	r.m.lateCloses = nil
-	if ch == nil || ch.state != channelOpen {
-		channel = 0
-	}
-	o.mu.Unlock()
-	w := frame.ReplyWriter{Out: r.out, Channel: channel}
-	frame.WriteError(&w, "ERR ", text)
-	r.out = w.Out
+	// GOAWAY is the last frame, wherever the stream was cut: what was closed in this batch goes before it.
+	r.goAway(frame.Control{Code: closeBytes, Reason: []byte("ERR " + text)}, c.reason)
 }
 
 // flush ends a batch: what was written is sent, then what was pushed meanwhile.
@@ -403,7 +389,8 @@ func (r *muxReader) control(f *frame.RequestFrame) {
 	}
 }
 
-// closed handles the client's CLOSE, which is an answer or asks for one.
+// closed handles the client's CLOSE, which is an answer or asks for one. On an idle channel it is ignored, so that no answer can meet
+// a number that is in use again.
 func (r *muxReader) closed(id uint16) {
 	m := r.m
 	ch := m.find(id)
@@ -419,11 +406,10 @@ func (r *muxReader) closed(id uint16) {
 		}
 		m.c.out.mu.Unlock()
 		m.forget(id)
-		if answered {
-			return
+		if !answered {
+			r.out = frame.AppendControl(r.out, id, frame.Close, frame.Control{})
 		}
 	}
-	r.out = frame.AppendControl(r.out, id, frame.Close, frame.Control{})
 }
 
 // cancel ends a request that waits in the queue or in its handler.

@@ -33,9 +33,30 @@ func (r *muxReader) request(channel uint16, raw []byte) {
 	r.run(ch, ch.next-1)
 }
 
-// tooMany answers the first frame of a channel that may not be opened.
+// tooMany refuses a channel: one CLOSE, and nothing more of it is read before the client's (spec section 8.1).
 func (r *muxReader) tooMany(id uint16) {
-	r.out = frame.AppendControl(r.out, id, frame.Close, frame.Control{Code: closeChannels, Reason: []byte("too many channels")})
+	m := r.m
+	why := frame.Control{Code: closeChannels, Reason: []byte("too many channels")}
+	r.out = frame.AppendControl(r.out, id, frame.Close, why)
+	ch := &channel{m: m, id: id, state: channelClosing, ended: true, refused: true, sess: new(Session)}
+	ch.special.Store(true)
+	m.put(ch)
+	if m.refused++; m.refused > refusedMax {
+		r.goAway(why, &LimitError{"ChannelsMax", int64(m.c.server.limits.ChannelsMax), int64(m.count), "the client does not answer CLOSE"})
+	}
+}
+
+// goAway ends the connection for a reason of the server's, behind everything that was answered in this batch.
+func (r *muxReader) goAway(why frame.Control, reason error) {
+	o := &r.m.c.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r.out = append(r.out, r.m.lateCloses...)
+	r.m.lateCloses = nil
+	r.out = frame.AppendControl(r.out, 0, frame.GoAway, why)
+	if r.m.c.reason == nil {
+		r.m.c.reason = reason
+	}
 }
 
 // mayRun decides about a request of a channel that is not simply open.
@@ -84,6 +105,9 @@ func (r *muxReader) run(ch *channel, seq uint32) {
 	}
 	r.out, r.outBlock = sess.buf, sess.block
 	sess.buf, sess.block = nil, nil
+	if sess.closing && ch.id == 0 {
+		defer func() { r.out = frame.AppendControl(r.out, 0, frame.GoAway, frame.Control{}) }()
+	}
 	if ch.special.Load() || r.m.slow.Load() || len(r.out)-r.from > frame.FragmentBytesMax {
 		r.emit(r.out[r.from:])
 		r.out = r.out[:r.from]

@@ -521,6 +521,8 @@ func (c *serverConn) close() error {
 		if failed == nil {
 			c.linger()
 		}
+	case c.mux != nil && failed == nil && c.reason == nil:
+		c.linger() // the client knows by a clean end what has not run
 	}
 	sent, watched := c.out.end()
 	if watched {
