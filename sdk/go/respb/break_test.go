@@ -84,6 +84,40 @@ func TestPipelineIsNotSentAgain(t *testing.T) {
 	(<-got).is(t, "PONG")
 }
 
+// TestGoAway: behind GOAWAY replies still come, and what has none at a clean end did not run; in the midst of a frame nobody knows.
+func TestGoAway(t *testing.T) {
+	for name, half := range map[string]string{"clean": "", "in a frame": "\x82\x05\x00", "in slices": "\xff\x10\x00\x00\x00\x00\x00\x02\x00\x80"} {
+		t.Run(name, func(t *testing.T) {
+			ctx := testContext(t)
+			s, c := newScript(t, Options{Reconnect: Reconnect{Disabled: true}})
+			first := goDo(ctx, c.zero, "INCR", "a")
+			p := s.accept()
+			p.expect("INCR", "a")
+			second := goDo(ctx, c.zero, "INCR", "b")
+			p.expect("INCR", "b")
+			goAway := frame.AppendControl(nil, 7, frame.GoAway, frame.Control{Code: 6, Reason: []byte("the server shuts down")})
+			if _, err := p.nc.Write(goAway); err != nil {
+				t.Fatal(err)
+			}
+			p.text(0, "1")
+			(<-first).is(t, "1")
+			if _, err := p.nc.Write([]byte(half)); err != nil {
+				t.Fatal(err)
+			}
+			_ = p.nc.(*net.TCPConn).CloseWrite()
+			var lost *ConnError
+			var away *GoAwayError
+			err := (<-second).err
+			if !errors.As(err, &lost) || errors.As(err, &away) != (half == "") {
+				t.Error(err)
+			}
+			if away != nil && (away.Code != 6 || away.Reason != "the server shuts down") {
+				t.Error(away)
+			}
+		})
+	}
+}
+
 // mute is a connection that lets nothing be written once it is broken, and of which reading goes on.
 type mute struct {
 	net.Conn

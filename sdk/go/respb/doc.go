@@ -39,7 +39,8 @@
 //
 // # When the connection breaks
 //
-// Commands without a reply fail with a [*ConnError]: whether they took effect is not known. Those that only read are sent again. The
+// Commands without a reply fail with a [*ConnError]: whether they took effect is not known. Those that only read are sent again. If the
+// server has said that it ends the connection, and has ended it cleanly, the ConnError holds a [*GoAwayError]: they did not take effect. The
 // next command opens a new connection, following Options.Reconnect, and each Channel gets its user, database, name, tracking
 // and subscriptions back when it is next used, as its commands have left them. WATCH and MULTI are lost with the connection, and nothing goes on
 // as if they were not: the first command after such a break fails with [ErrStateLost].

@@ -32,7 +32,8 @@ var (
 	ErrNotExecuted = errors.New("respb: the pipeline has not been executed")
 )
 
-// ConnError says that the connection broke before the reply came. Whether the command took effect is not known.
+// ConnError says that the connection broke before the reply came. Whether the command took effect is not known, unless Err is a
+// [*GoAwayError]: then it did not, and may be sent again.
 type ConnError struct{ Err error }
 
 func (e *ConnError) Error() string { return "respb: the connection is lost: " + e.Err.Error() }
@@ -66,6 +67,17 @@ type CloseError struct {
 
 func (e *CloseError) Error() string {
 	return fmt.Sprintf("respb: the server closed the channel with code %d: %s", e.Code, e.Reason)
+}
+
+// GoAwayError says that the server has ended the connection and said so. What it left without a reply did not run. The codes are those of
+// section 8.4 of the specification.
+type GoAwayError struct {
+	Code   uint16
+	Reason string
+}
+
+func (e *GoAwayError) Error() string {
+	return fmt.Sprintf("respb: the server ended the connection with code %d: %s", e.Code, e.Reason)
 }
 
 // LimitError says which limit a command passes; nothing was sent.

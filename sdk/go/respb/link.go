@@ -45,6 +45,7 @@ type link struct {
 	wake       chan struct{} // gives the role of reader to read, which is started when it is first needed
 	started    bool
 	dead       chan struct{} // closed with err
+	away       *GoAwayError  // what GOAWAY said; the reader's
 	zero       *lane
 	lanes      map[uint16]*lane
 	nextID     uint16

@@ -5,6 +5,7 @@ package respb
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/weft-db/weft/sdk/go/internal/frame"
 	"github.com/weft-db/weft/sdk/go/resp"
@@ -110,7 +111,7 @@ func (l *link) receive(sleeps bool) bool {
 		if err == nil && !sleeps || l.nudged(err) {
 			return true
 		}
-		l.fail(err)
+		l.fail(l.ending(err))
 		return false
 	}
 	if err := l.frames(); err != nil {
@@ -118,6 +119,22 @@ func (l *link) receive(sleeps bool) bool {
 		return false
 	}
 	return true
+}
+
+// ending says why the link ends when reading fails: at a clean end behind GOAWAY, by that (spec section 8.5). In the midst of a frame, or
+// of slices, it is no clean end.
+func (l *link) ending(err error) error {
+	whole := l.away != nil && err == io.EOF && l.in.start == l.in.end
+	if !whole {
+		return err
+	}
+	l.mu.Lock()
+	l.eachLane(func(la *lane) { whole = whole && la.slices == nil })
+	l.mu.Unlock()
+	if whole {
+		return l.away
+	}
+	return err
 }
 
 // frames handles the frames that are whole. It holds the lock for all of them: each is a few stores.
@@ -237,6 +254,8 @@ func (l *link) other(f frame.ReplyFrame, values []frame.Value, raw []byte) error
 		}
 	case f.Opcode == frame.Close:
 		l.closedByServer(la, f)
+	case f.Opcode == frame.GoAway:
+		l.away = &GoAwayError{f.Control.Code, string(f.Control.Reason)}
 	case f.Opcode == frame.Fragment && la != nil && !la.closed:
 		return l.slice(la, f)
 	}
