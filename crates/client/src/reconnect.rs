@@ -17,9 +17,10 @@ use crate::value::{FromReply, convert};
 /// A connection that is made again when it is lost, with the user, database, name and subscriptions that it had.
 ///
 /// A command is sent again only if it cannot have changed anything: when the loss was noticed before it was sent, when
-/// the server has said that it did not run (GOAWAY), or when the command only reads. Otherwise the loss is reported as [`Error::OutcomeUnknown`], and the next command finds
-/// a new connection. A transaction cannot be restored: its loss is [`Error::TransactionLost`]. Messages that were
-/// published while there was no connection are gone, which is what publish/subscribe promises.
+/// the server has said that it did not run (GOAWAY), or when the command only reads. Otherwise the loss is reported as
+/// [`Error::OutcomeUnknown`], and the next command finds a new connection. A transaction cannot be restored: its loss
+/// is [`Error::TransactionLost`]. Messages that were published while there was no connection are gone, which is what
+/// publish/subscribe promises.
 #[derive(Debug)]
 pub struct Reconnecting {
     config: Config,

@@ -89,7 +89,7 @@ func TestGoAway(t *testing.T) {
 	for name, half := range map[string]string{"clean": "", "in a frame": "\x82\x05\x00", "in slices": "\xff\x10\x00\x00\x00\x00\x00\x02\x00\x80"} {
 		t.Run(name, func(t *testing.T) {
 			ctx := testContext(t)
-			s, c := newScript(t, Options{Reconnect: Reconnect{Disabled: true}})
+			s, c := newScript(t, Options{Reconnect: soon})
 			first := goDo(ctx, c.zero, "INCR", "a")
 			p := s.accept()
 			p.expect("INCR", "a")
