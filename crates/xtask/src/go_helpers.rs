@@ -26,7 +26,7 @@ import (
 const BY_HAND: [&str; 6] =
     ["SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"];
 
-/// What the client does itself, or could not follow the replies of: no helper has them, and Go's `effects` refuses them.
+/// What the client does itself, or could not follow the replies of: no helper has them; Go's `effects` refuses them.
 const REFUSED: [&str; 7] = ["CLIENT|REPLY", "HELLO", "PSYNC", "QUIT", "REPLCONF", "RESET", "SYNC"];
 
 /// What only a channel of one's own has; XREAD and XREADGROUP are for all, and refused with BLOCK. Go's `effects` has
