@@ -12,13 +12,12 @@ mod registry;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
-use weft_protocol::Reply;
 use weft_protocol::respb::Control;
 
 use crate::codec::{Decoder, Encoder, Incoming};
 use crate::config::{Config, Protocol};
 use crate::connection::Connection;
-use crate::error::{Error, Result, ServerError, Waiting};
+use crate::error::{Error, Result, Waiting};
 use crate::handshake::ServerInfo;
 use crate::input::Input;
 use crate::stream::Stream;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use weft_protocol::Reply;
 
 use super::lock;
-use crate::error::{Error, Result, ServerError, Waiting};
+use crate::error::{Error, Result, Waiting};
 use crate::waiting::Patience;
 
 #[derive(Debug)]
