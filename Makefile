@@ -142,7 +142,7 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-go-modules test-e2e
+test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-go-modules test-go-consumer test-e2e
 
 .PHONY: test-rust
 test-rust:
@@ -179,6 +179,11 @@ test-go-e2e:
 .PHONY: test-go-modules
 test-go-modules:
 	@$(STEP) test-go-modules scripts/go-modules
+
+# As somebody gets them who is outside of this repository.
+.PHONY: test-go-consumer
+test-go-consumer:
+	@$(STEP) test-go-consumer scripts/go-consumer
 
 .PHONY: test-e2e
 test-e2e:

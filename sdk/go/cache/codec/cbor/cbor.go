@@ -9,7 +9,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/weft-db/weft/sdk/go/cache"
-	"github.com/weft-db/weft/sdk/go/cache/codec/internal/box"
+	"github.com/weft-db/weft/sdk/go/cache/codec/cbor/internal/box"
 )
 
 // Times are text with nanoseconds and zone: the library's default has only seconds.

@@ -2,9 +2,8 @@ module github.com/weft-db/weft/sdk/go/cache/codec/goccy
 
 go 1.24
 
-replace github.com/weft-db/weft/sdk/go => ../../..
 
 require (
 	github.com/goccy/go-json v0.12.0
-	github.com/weft-db/weft/sdk/go v0.0.0
+	github.com/weft-db/weft/sdk/go v0.1.0
 )

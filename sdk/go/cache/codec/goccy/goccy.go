@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-json"
 
 	"github.com/weft-db/weft/sdk/go/cache"
-	"github.com/weft-db/weft/sdk/go/cache/codec/internal/box"
+	"github.com/weft-db/weft/sdk/go/cache/codec/goccy/internal/box"
 )
 
 // Codec stores values of V as JSON. HTML is not escaped.

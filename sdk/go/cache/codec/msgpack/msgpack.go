@@ -8,8 +8,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/weft-db/weft/sdk/go/cache"
-	"github.com/weft-db/weft/sdk/go/cache/codec/internal/box"
-	"github.com/weft-db/weft/sdk/go/cache/codec/internal/messagepack"
+	"github.com/weft-db/weft/sdk/go/cache/codec/msgpack/internal/box"
+	"github.com/weft-db/weft/sdk/go/cache/codec/msgpack/internal/messagepack"
 )
 
 // Codec stores values of V as MessagePack, structs as maps.

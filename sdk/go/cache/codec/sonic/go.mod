@@ -1,12 +1,11 @@
 module github.com/weft-db/weft/sdk/go/cache/codec/sonic
 
-go 1.24
+go 1.24.13
 
-replace github.com/weft-db/weft/sdk/go => ../../..
 
 require (
 	github.com/bytedance/sonic v1.15.5
-	github.com/weft-db/weft/sdk/go v0.0.0
+	github.com/weft-db/weft/sdk/go v0.1.0
 )
 
 require (

@@ -7,7 +7,7 @@ import (
 	"github.com/bytedance/sonic/encoder"
 
 	"github.com/weft-db/weft/sdk/go/cache"
-	"github.com/weft-db/weft/sdk/go/cache/codec/internal/box"
+	"github.com/weft-db/weft/sdk/go/cache/codec/sonic/internal/box"
 )
 
 // ValidateString finds what is no UTF-8. Unmarshal copies the data once, and decoded strings are parts of that copy: one allocation for

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-db/weft/sdk/go/cache"
 	"github.com/weft-db/weft/sdk/go/cache/internal/servers"
 	"github.com/weft-db/weft/sdk/go/cache/transport/goredis"
-	viarueidis "github.com/weft-db/weft/sdk/go/cache/transport/rueidis"
+	"github.com/weft-db/weft/sdk/go/cache/transport/rueidisgo"
 	"github.com/weft-db/weft/sdk/go/cache/transport/weft"
 	"github.com/weft-db/weft/sdk/go/respb"
 )
@@ -63,7 +63,7 @@ func connect(b testing.TB) *clients {
 		b.Fatal(err)
 	}
 	b.Cleanup(c.rueidis.Close)
-	c.kits = []namedTransport{{"go-redis", goredis.New(c.redis)}, {"rueidis", viarueidis.New(c.rueidis, option)}}
+	c.kits = []namedTransport{{"go-redis", goredis.New(c.redis)}, {"rueidis", rueidisgo.New(c.rueidis, option)}}
 	if addr == alone {
 		return c
 	}

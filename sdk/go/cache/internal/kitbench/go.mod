@@ -8,7 +8,7 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
 	github.com/weft-db/weft/sdk/go/cache/transport/goredis v0.0.0
-	github.com/weft-db/weft/sdk/go/cache/transport/rueidis v0.0.0
+	github.com/weft-db/weft/sdk/go/cache/transport/rueidisgo v0.0.0
 )
 
 require (
@@ -20,5 +20,5 @@ require (
 replace (
 	github.com/weft-db/weft/sdk/go => ../../..
 	github.com/weft-db/weft/sdk/go/cache/transport/goredis => ../../transport/goredis
-	github.com/weft-db/weft/sdk/go/cache/transport/rueidis => ../../transport/rueidis
+	github.com/weft-db/weft/sdk/go/cache/transport/rueidisgo => ../../transport/rueidisgo
 )

@@ -1,16 +1,14 @@
 module github.com/weft-db/weft/sdk/go/cache/transport/goredis
 
-go 1.26.0
+go 1.24
 
 require (
-	github.com/redis/go-redis/v9 v9.23.0
-	github.com/weft-db/weft/sdk/go v0.0.0
+	github.com/redis/go-redis/v9 v9.0.0
+	github.com/weft-db/weft/sdk/go v0.1.0
 )
 
 require (
-	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	go.uber.org/atomic v1.12.0 // indirect
-	golang.org/x/sys v0.48.0 // indirect
+	github.com/cespare/xxhash/v2 v2.2.0 // indirect
+	github.com/dgryski/go-rendezvous v0.0.0-20200823014737-9f7001d12a5f // indirect
 )
 
-replace github.com/weft-db/weft/sdk/go => ../../..

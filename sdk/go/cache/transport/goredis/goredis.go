@@ -19,7 +19,7 @@ import (
 
 	"github.com/weft-db/weft/sdk/go/cache"
 	"github.com/weft-db/weft/sdk/go/cache/track"
-	"github.com/weft-db/weft/sdk/go/cache/transport/internal/command"
+	"github.com/weft-db/weft/sdk/go/cache/transport/goredis/internal/command"
 )
 
 // Transport runs a cache's operations on a client, which stays the caller's.
@@ -85,7 +85,7 @@ func (t *Transport) mget(ctx context.Context, ops []cache.Op) {
 		commands = append(commands, c)
 		_ = pipe.Process(ctx, c)
 	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
+	exec(ctx, pipe, commands)
 	for _, c := range commands {
 		part := ops[:min(len(ops), command.ReadsMax)]
 		ops = ops[len(part):]
@@ -114,6 +114,35 @@ func (t *Transport) mget(ctx context.Context, ops []cache.Op) {
 	}
 }
 
+// exec sends a pipeline. Each command has its own error then: older versions of go-redis tell them nothing of a connection that could not be had.
+func exec[C redis.Cmder](ctx context.Context, pipe redis.Pipeliner, commands []C) {
+	_, err := pipe.Exec(ctx)
+	if err == nil {
+		return
+	}
+	for _, c := range commands {
+		if c.Err() != nil {
+			return
+		}
+	}
+	for _, c := range commands {
+		c.SetErr(err)
+	}
+}
+
+// queue adds commands to a pipeline, in one piece where the client can do that.
+func queue(ctx context.Context, pipe redis.Pipeliner, commands []redis.Cmder) {
+	if batch, ok := pipe.(interface {
+		BatchProcess(ctx context.Context, cmd ...redis.Cmder) error
+	}); ok {
+		_ = batch.BatchProcess(ctx, commands...)
+		return
+	}
+	for _, c := range commands {
+		_ = pipe.Process(ctx, c)
+	}
+}
+
 // run runs operations as one batch of commands.
 func (t *Transport) run(ctx context.Context, ops []cache.Op) {
 	missing := t.scripts.Missing()
@@ -138,8 +167,8 @@ func (t *Transport) run(ctx context.Context, ops []cache.Op) {
 	}
 	if len(commands) > 0 {
 		pipe := t.client.Pipeline()
-		_ = pipe.BatchProcess(ctx, commands...)
-		_, _ = pipe.Exec(ctx) // each command has its own error
+		queue(ctx, pipe, commands)
+		exec(ctx, pipe, commands)
 	}
 	next := 0
 	for i := range ops {
@@ -272,8 +301,8 @@ func (s session) Pipeline(ctx context.Context, commands [][][]byte) ([]command.R
 		all[i] = &made[i]
 	}
 	pipe := s.to.Pipeline()
-	_ = pipe.BatchProcess(ctx, all...)
-	_, _ = pipe.Exec(ctx) // each command has its own error
+	queue(ctx, pipe, all)
+	exec(ctx, pipe, all)
 	replies := make([]command.Reply, len(made))
 	for i := range made {
 		r := &replies[i]
@@ -315,7 +344,8 @@ func (t *Transport) guarded(ctx context.Context, ops []*cache.Op) {
 	conn := client.Conn()
 	command.Watched(ctx, session{conn}, ops)
 	if ctx.Err() != nil { // it must not go back to the pool with a watch
-		_ = conn.Do(context.WithoutCancel(ctx), "UNWATCH").Err()
+		background := context.WithoutCancel(ctx)
+		_ = conn.Process(background, redis.NewCmd(background, "UNWATCH"))
 	}
 	_ = conn.Close()
 }

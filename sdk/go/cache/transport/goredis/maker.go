@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weft-db/weft/sdk/go/cache"
-	"github.com/weft-db/weft/sdk/go/cache/transport/internal/command"
+	"github.com/weft-db/weft/sdk/go/cache/transport/goredis/internal/command"
 )
 
 // maker makes commands. But for lent, nothing of it is used again once they have run: the client's hooks may keep a command.

@@ -1,12 +1,11 @@
 module github.com/weft-db/weft/sdk/go/cache/transport/valkeygo
 
-go 1.25.0
+go 1.24
 
 require (
-	github.com/valkey-io/valkey-go v1.0.79
-	github.com/weft-db/weft/sdk/go v0.0.0
+	github.com/valkey-io/valkey-go v1.0.57
+	github.com/weft-db/weft/sdk/go v0.1.0
 )
 
-require golang.org/x/sys v0.47.0 // indirect
+require golang.org/x/sys v0.31.0 // indirect
 
-replace github.com/weft-db/weft/sdk/go => ../../..
