@@ -3,6 +3,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import Redis from "ioredis";
 
 const port = Number(process.env.WEFT_PORT);
@@ -51,4 +53,18 @@ test("blocking", async () => {
   await redis.rpush("list", "x");
   assert.deepEqual(await popped, ["list", "x"]);
   blocked.disconnect();
+});
+
+test("TLS, without a certificate of its own and with one", async () => {
+  const file = (name) => readFileSync(join(process.env.WEFT_CERTIFICATES, name));
+  const own = { cert: file("client.crt"), key: file("client.key") };
+  for (const [client, user] of [[{}, "default"], [own, "client"]]) {
+    const tls = { ca: file("ca.crt"), servername: "localhost", ...client };
+    const secure = new Redis({ port, tls, connectTimeout: 240_000, maxRetriesPerRequest: null });
+    assert.equal(await secure.acl("WHOAMI"), user);
+    const pipeline = secure.pipeline();
+    for (let i = 0; i < 500; i++) pipeline.set(`tls:${i}`, i);
+    assert.equal((await pipeline.exec()).length, 500);
+    secure.disconnect();
+  }
 });

@@ -180,6 +180,12 @@ pub struct Stats {
     pub query_limit_closed: AtomicU64,
     /// Clients closed because they did not read what was sent.
     pub output_limit_closed: AtomicU64,
+    /// Handshakes of TLS that have succeeded, those of them that resumed a session, and those that have failed.
+    pub tls_handshakes: AtomicU64,
+    /// See there.
+    pub tls_handshakes_resumed: AtomicU64,
+    /// See there.
+    pub tls_handshakes_failed: AtomicU64,
     /// Threads that drive workers.
     pub active_threads: AtomicU32,
     /// How often workers have gone from one thread to another.
@@ -253,6 +259,9 @@ impl Stats {
             rejected_connections: AtomicU64::new(0),
             query_limit_closed: AtomicU64::new(0),
             output_limit_closed: AtomicU64::new(0),
+            tls_handshakes: AtomicU64::new(0),
+            tls_handshakes_resumed: AtomicU64::new(0),
+            tls_handshakes_failed: AtomicU64::new(0),
             active_threads: AtomicU32::new(u32::from(workers)),
             thread_handovers: AtomicU64::new(0),
             used_peak_bytes: AtomicUsize::new(0),
@@ -288,6 +297,9 @@ impl Stats {
             &self.rejected_connections,
             &self.query_limit_closed,
             &self.output_limit_closed,
+            &self.tls_handshakes,
+            &self.tls_handshakes_resumed,
+            &self.tls_handshakes_failed,
             &self.longest_step.wall_ns,
             &self.longest_step.cpu_ns,
         ] {

@@ -5,8 +5,9 @@
 //! back to the worker when it has been sent.
 
 use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
-use std::io::IoSlice;
+use std::io::{self, IoSlice, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -24,6 +25,7 @@ use crate::client::Client;
 use crate::limits::{SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED};
 use crate::poll::{Backend, Poll, borrowed};
 use crate::timers::Alarm;
+use crate::tls::{FIRST_BYTE, Opened, Transport};
 
 /// Who is at the other end.
 pub(crate) enum Peer {
@@ -78,6 +80,7 @@ pub(crate) enum Life {
 /// One connection.
 pub(crate) struct Connection {
     pub(crate) fd: OwnedFd,
+    pub(crate) transport: Transport,
     pub(crate) info: Arc<ConnectionInfo>,
     pub(crate) peer: Peer,
     pub(crate) output: Output,
@@ -127,6 +130,8 @@ pub(crate) enum Stop {
     InvalidFrame(Malformed, [u8; 8]),
     /// It is HTTP.
     Http,
+    /// It is TLS, which may be served.
+    Tls,
 }
 
 /// What a first byte says of a connection.
@@ -136,6 +141,7 @@ enum First {
     Respb,
     /// A letter: HTTP or an inline command, which its first line tells.
     Line,
+    Tls,
     Unknown,
 }
 
@@ -143,6 +149,7 @@ fn first(byte: u8) -> First {
     match byte {
         0x00..=0x07 | 0xF0..=0xFF => First::Respb,
         b'*' => First::Resp,
+        FIRST_BYTE => First::Tls,
         b'a'..=b'z' | b'A'..=b'Z' => First::Line,
         _ => First::Unknown,
     }
@@ -159,6 +166,7 @@ impl Connection {
         let single = Single { client: Client::new(session), decoder, detected: false };
         Self {
             fd,
+            transport: Transport::Plain,
             info,
             peer: Peer::Resp(Box::new(single)),
             output: Output::default(),
@@ -189,48 +197,104 @@ impl Connection {
 
     /// Memory that its undecoded input takes.
     pub(crate) fn input_bytes(&self) -> usize {
-        self.pending.capacity() + self.partial.capacity() * size_of::<Slot>()
+        let sealed = match &self.transport {
+            Transport::Plain => 0,
+            Transport::Tls(tls) => tls.input_bytes(),
+        };
+        self.pending.capacity() + self.partial.capacity() * size_of::<Slot>() + sealed
     }
 
     /// Bytes that wait to be sent.
     pub(crate) fn unsent(&self) -> usize {
-        self.output.len() - self.sent
+        let sealed = match &self.transport {
+            Transport::Plain => 0,
+            Transport::Tls(tls) => tls.unsent(),
+        };
+        self.output.len() - self.sent + sealed
     }
 
-    /// Receives into a buffer. `None` when there is nothing now; 0 at the end of the stream.
-    pub(crate) fn receive(&mut self, poll: &mut Backend, index: u32, buffer: &mut [u8]) -> Option<usize> {
-        let room = buffer.len();
-        let result = poll.receive(borrowed(&self.fd), u64::from(index), buffer);
-        self.received(result, room)
+    /// Everything has been sent and nothing follows: TLS says so.
+    pub(crate) fn say_goodbye(&mut self) {
+        if let Transport::Tls(tls) = &mut self.transport {
+            tls.end();
+            // Who is gone need not be told.
+            let _ = self.send();
+        }
+    }
+
+    /// Whether a helper has what is needed to read and to write.
+    pub(crate) const fn is_away(&self) -> bool {
+        match &self.transport {
+            Transport::Plain => false,
+            Transport::Tls(tls) => tls.is_away(),
+        }
+    }
+
+    /// Receives into a buffer. `None` when there is nothing now; 0 at the end of the stream. `scratch` is where what is
+    /// encrypted goes.
+    pub(crate) fn receive(
+        &mut self,
+        (poll, scratch): (&mut Backend, &mut [u8]),
+        index: u32,
+        buffer: &mut [u8],
+    ) -> Option<usize> {
+        let (room, fd) = (buffer.len(), borrowed(&self.fd));
+        match &mut self.transport {
+            Transport::Plain => {
+                let result = poll.receive(fd, u64::from(index), buffer);
+                self.received(result, room)
+            }
+            Transport::Tls(tls) => {
+                let result = tls.open(buffer, scratch, |into| poll.receive(fd, u64::from(index), into));
+                self.opened(result)
+            }
+        }
     }
 
     /// Receives behind what is pending, into memory that grows with what has come.
     pub(crate) fn receive_pending(
         &mut self,
-        poll: &mut Backend,
+        (poll, scratch): (&mut Backend, &mut [u8]),
         index: u32,
         len_max: usize,
     ) -> Option<usize> {
-        let before = self.pending.len();
+        let (before, fd) = (self.pending.len(), borrowed(&self.fd));
         self.pending.reserve(len_max.max(before / 2));
-        let room = self.pending.capacity() - before;
-        let result = poll.receive_behind(borrowed(&self.fd), u64::from(index), &mut self.pending);
-        self.received(result, room)
+        match &mut self.transport {
+            Transport::Plain => {
+                let room = self.pending.capacity() - before;
+                let result = poll.receive_behind(fd, u64::from(index), &mut self.pending);
+                self.received(result, room)
+            }
+            Transport::Tls(tls) => {
+                self.pending.resize(before + len_max, 0);
+                let into = &mut self.pending[before..];
+                let result = tls.open(into, scratch, |into| poll.receive(fd, u64::from(index), into));
+                self.pending.truncate(before + result.map_or(0, |opened| opened.len));
+                self.opened(result)
+            }
+        }
     }
 
     /// Notes what came. A receive that did not fill its room has emptied the socket, and the next event tells of more.
     fn received(&mut self, result: rustix::io::Result<usize>, room: usize) -> Option<usize> {
+        let drained = result.is_ok_and(|len| len < room);
+        self.opened(result.map(|len| Opened { len, drained, ended: len == 0 }))
+    }
+
+    /// Notes what came, where that does not follow from how much it was.
+    fn opened(&mut self, result: rustix::io::Result<Opened>) -> Option<usize> {
         match result {
-            Ok(len) => {
-                self.unread = len == room || self.ended;
+            Ok(Opened { len, drained, ended }) => {
+                self.unread = !drained || self.ended;
                 self.info.bytes_in.store(self.info.bytes_in.load(Relaxed) + len as u64, Relaxed);
-                Some(len)
+                (len > 0 || ended).then_some(len)
             }
-            Err(rustix::io::Errno::INTR) => {
+            Err(Errno::INTR) => {
                 self.unread = true;
                 None
             }
-            Err(rustix::io::Errno::WOULDBLOCK) => {
+            Err(Errno::WOULDBLOCK) => {
                 self.unread = false;
                 None
             }
@@ -241,21 +305,29 @@ impl Connection {
     /// Sends what waits, with one call where the socket takes it; how many bytes it took. `Err` when the peer is gone.
     pub(crate) fn send(&mut self) -> Result<u64, ()> {
         let mut all = 0;
-        while self.sent < self.output.len() {
-            let result = if self.output.pins.is_empty() {
-                send(&self.fd, &self.output.bytes[self.sent..], SendFlags::NOSIGNAL)
-            } else {
-                let mut slices = [IoSlice::new(&[]); SLICES_MAX];
-                let count = slices_from(&self.output, self.sent, &mut slices);
-                rustix::io::writev(&self.fd, &slices[..count])
+        while self.unsent() > 0 {
+            let result = match &mut self.transport {
+                Transport::Plain if self.output.pins.is_empty() => {
+                    send(&self.fd, &self.output.bytes[self.sent..], SendFlags::NOSIGNAL)
+                }
+                transport => {
+                    let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+                    let count = slices_from(&self.output, self.sent, &mut slices);
+                    match transport {
+                        Transport::Plain => rustix::io::writev(&self.fd, &slices[..count]),
+                        Transport::Tls(tls) => tls
+                            .seal(&slices[..count], &mut Socket(&self.fd))
+                            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::WOULDBLOCK)),
+                    }
+                }
             };
             match result {
                 Ok(len) => {
                     self.sent += len;
                     all += len as u64;
                 }
-                Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::WOULDBLOCK) => break,
+                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) => break,
                 Err(_) => return Err(()),
             }
         }
@@ -312,6 +384,21 @@ pub(crate) fn limits(session: &Session, settings: &Settings) -> Limits {
         argument_bytes_max: u32(&settings.string_bytes_max),
         frame_bytes_max: u32(&settings.query_bytes_max),
         ..Limits::DEFAULT
+    }
+}
+
+/// A socket that is written to, for rustls.
+struct Socket<'s>(&'s OwnedFd);
+
+impl Write for Socket<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(self.0, bytes, SendFlags::NOSIGNAL)?)
+    }
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        Ok(rustix::io::writev(self.0, slices)?)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -393,6 +480,7 @@ impl Single {
         match first(*rest.first()?) {
             First::Resp => {}
             First::Respb => return Some(Stop::Switch),
+            First::Tls => return Some(Stop::Tls),
             First::Unknown => return Some(Stop::Invalid(Malformed::UnknownProtocol, None)),
             First::Line => {
                 let line_max = Limits::DEFAULT.inline_bytes_max as usize;

@@ -32,6 +32,8 @@ pub(crate) struct Io {
     /// Input of the present tick.
     pub(crate) arena: Box<[u8]>,
     pub(crate) arena_used: usize,
+    /// What is encrypted, between a socket and TLS; nothing before the first such connection.
+    pub(crate) scratch: Vec<u8>,
     /// Connections whose output is to be sent.
     pub(crate) touched: Vec<u32>,
     /// Connections with input of which no event will tell.
@@ -54,6 +56,7 @@ impl Io {
             free: Vec::new(),
             arena: vec![0; ARENA_BYTES].into(),
             arena_used: 0,
+            scratch: Vec::new(),
             touched: Vec::new(),
             unread: Vec::new(),
             put_off: Vec::new(),

@@ -17,6 +17,7 @@
 //! | `client` | a logical client: its session, and its requests that wait to run |
 //! | `connection` | one connection: socket, input, output, whose it is |
 //! | `channels` | RESPB: channels, queues, credit, slices |
+//! | `tls` | TLS: its connections, its setup, the threads that help with handshakes |
 //! | `timers` | times at which something is to be looked at |
 //! | `poll` | waiting and receiving behind a small trait: epoll, io_uring |
 //! | `sys` | memory shared with the kernel: the only `unsafe` code |
@@ -49,6 +50,7 @@ mod start;
 #[allow(unsafe_code)]
 mod sys;
 mod timers;
+mod tls;
 mod worker;
 
 pub use options::{Options, OptionsError};
@@ -76,9 +78,11 @@ use worker::Worker;
 
 /// Where a server listens, and with how many threads.
 #[derive(Clone, Debug)]
-pub struct Listen {
+pub(crate) struct Listen {
     /// TCP addresses; port 0 takes a free one.
     pub tcp: Vec<SocketAddr>,
+    /// TCP addresses where TLS is spoken only.
+    pub tls: Vec<SocketAddr>,
     /// A Unix socket, and its permissions.
     pub unix: Option<(PathBuf, Option<u32>)>,
     /// Connections that may wait to be accepted.
@@ -90,7 +94,7 @@ pub struct Listen {
 }
 
 /// A server that listens and does not run yet.
-pub struct Server<'e> {
+pub(crate) struct Server<'e> {
     engine: &'e Engine,
     workers: Vec<Worker<'e>>,
     acceptor: Acceptor<'e>,
@@ -99,10 +103,14 @@ pub struct Server<'e> {
 
 impl<'e> Server<'e> {
     /// Listens. The error names what could not be listened on, and why.
-    pub fn new(engine: &'e Engine, listen: &Listen) -> std::io::Result<Self> {
+    pub(crate) fn new(engine: &'e Engine, listen: &Listen, shared: Arc<Shared>) -> std::io::Result<Self> {
         let mut listeners = Vec::new();
         for &address in &listen.tcp {
             let listener = Listener::tcp(address, listen.backlog);
+            listeners.push(listener.map_err(|error| cannot_listen(&address.to_string(), &error))?);
+        }
+        for &address in &listen.tls {
+            let listener = Listener::tls(address, listen.backlog);
             listeners.push(listener.map_err(|error| cannot_listen(&address.to_string(), &error))?);
         }
         if let Some((path, mode)) = &listen.unix {
@@ -110,7 +118,6 @@ impl<'e> Server<'e> {
             listeners.push(listener.map_err(|error| cannot_listen(&path.display().to_string(), &error))?);
         }
         let names = listeners.iter().map(Listener::name).collect();
-        let shared = Arc::new(Shared::default());
         let inboxes: Vec<_> =
             (0..listen.threads).map(|_| Arc::new(Inbox::new(Arc::clone(&shared)))).collect();
         let polls = backends(&listen.io_backend, listen.threads)?;
@@ -135,14 +142,14 @@ impl<'e> Server<'e> {
 
     /// What it listens on: addresses with their ports, paths.
     #[must_use]
-    pub fn names(&self) -> &[String] {
+    pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
     /// Serves until SIGTERM, SIGINT or SHUTDOWN; then stops accepting, sends what it owes and closes.
-    pub fn run(self) -> std::io::Result<()> {
+    pub(crate) fn run(self, reload: impl Fn() + Send + 'static) -> std::io::Result<()> {
         let Self { engine, workers, mut acceptor, .. } = self;
-        signals::install(acceptor.waker())?;
+        signals::install(acceptor.waker(), reload)?;
         let stop = background::Stop::default();
         let count = workers.len();
         let crew = Crew::new(engine, workers);

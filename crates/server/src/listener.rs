@@ -19,6 +19,7 @@ use weft_engine::session::ConnectionInfo;
 
 use crate::poll::{Epoll, Poll, Ready, Waker};
 use crate::shared::Shared;
+use crate::tls::Stepped;
 use crate::{notice, warning};
 
 /// Connections accepted in a row before other listeners get a turn.
@@ -30,10 +31,20 @@ is set for the default user. In this mode connections are only accepted from the
 another machine, set a password (CONFIG SET requirepass, or --requirepass), or switch protected mode off (CONFIG SET \
 protected-mode no, from this machine, or --protected-mode no) if nobody else can reach the port.\r\n";
 
-/// Connections on their way to one worker.
+/// A connection that has been accepted.
+pub(crate) struct Arrival {
+    pub(crate) fd: OwnedFd,
+    pub(crate) info: ConnectionInfo,
+    /// It came over a port where TLS is spoken only.
+    pub(crate) is_tls: bool,
+}
+
+/// Connections on their way to one worker, and what comes back of those that it has.
 #[derive(Default)]
 pub(crate) struct Inbox {
-    queue: Mutex<VecDeque<(OwnedFd, ConnectionInfo)>>,
+    queue: Mutex<VecDeque<Arrival>>,
+    /// Steps of handshakes that helpers have done.
+    stepped: Mutex<Vec<Stepped>>,
     waker: OnceLock<Waker>,
     shared: Arc<Shared>,
 }
@@ -50,14 +61,25 @@ impl Inbox {
         // A second one would be a second worker on one inbox, which `run` does not make.
         let _ = self.waker.set(waker);
     }
-    pub(crate) fn put(&self, fd: OwnedFd, info: ConnectionInfo) {
+    pub(crate) fn put(&self, arrival: Arrival) {
         self.shared.connections.fetch_add(1, Relaxed);
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back((fd, info));
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(arrival);
+        self.wake();
+    }
+    /// A step of a handshake has been done.
+    pub(crate) fn give_back(&self, stepped: Stepped) {
+        self.stepped.lock().unwrap_or_else(PoisonError::into_inner).push(stepped);
+        self.wake();
+    }
+    fn wake(&self) {
         if let Some(waker) = self.waker.get() {
             waker.wake();
         }
     }
-    pub(crate) fn take(&self) -> Option<(OwnedFd, ConnectionInfo)> {
+    pub(crate) fn take_stepped(&self) -> Vec<Stepped> {
+        std::mem::take(&mut *self.stepped.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+    pub(crate) fn take(&self) -> Option<Arrival> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
     /// A connection that came through here is gone.
@@ -69,25 +91,20 @@ impl Inbox {
 /// A socket that listens.
 pub(crate) enum Listener {
     Tcp(OwnedFd, SocketAddr),
+    /// TLS only.
+    Tls(OwnedFd, SocketAddr),
     Unix(OwnedFd, PathBuf),
 }
 
 impl Listener {
     /// Listens on a TCP address.
     pub(crate) fn tcp(address: SocketAddr, backlog: i32) -> io::Result<Self> {
-        let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-        sockopt::set_socket_reuseaddr(&fd, true)?;
-        if address.is_ipv6() {
-            sockopt::set_ipv6_v6only(&fd, true)?;
-        }
-        rustix::net::bind(&fd, &address)?;
-        rustix::net::listen(&fd, backlog)?;
-        // The port that port 0 became.
-        let listener = TcpListener::from(fd);
-        let address = listener.local_addr()?;
-        Ok(Self::Tcp(listener.into(), address))
+        listening(address, backlog).map(|(fd, address)| Self::Tcp(fd, address))
+    }
+
+    /// Listens on a TCP address where TLS is spoken only.
+    pub(crate) fn tls(address: SocketAddr, backlog: i32) -> io::Result<Self> {
+        listening(address, backlog).map(|(fd, address)| Self::Tls(fd, address))
     }
 
     /// Listens on a path; a socket that nobody answers on is replaced.
@@ -104,12 +121,13 @@ impl Listener {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Tcp(_, address) => address.to_string(),
+            Self::Tls(_, address) => format!("{address} (TLS)"),
             Self::Unix(_, path) => path.display().to_string(),
         }
     }
     fn fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Tcp(fd, _) | Self::Unix(fd, _) => fd.as_fd(),
+            Self::Tcp(fd, _) | Self::Tls(fd, _) | Self::Unix(fd, _) => fd.as_fd(),
         }
     }
 
@@ -128,7 +146,7 @@ impl Listener {
                 };
                 Ok((fd, info, true))
             }
-            Self::Tcp(..) => {
+            Self::Tcp(..) | Self::Tls(..) => {
                 let peer = peer.and_then(ip);
                 let here = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
                 tune(&fd, engine, here);
@@ -153,6 +171,23 @@ impl Drop for Listener {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// A socket that listens on a TCP address, and which that is.
+fn listening(address: SocketAddr, backlog: i32) -> io::Result<(OwnedFd, SocketAddr)> {
+    let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&fd, true)?;
+    if address.is_ipv6() {
+        sockopt::set_ipv6_v6only(&fd, true)?;
+    }
+    rustix::net::bind(&fd, &address)?;
+    rustix::net::listen(&fd, backlog)?;
+    // The port that port 0 became.
+    let listener = TcpListener::from(fd);
+    let address = listener.local_addr()?;
+    Ok((listener.into(), address))
 }
 
 /// A socket at a path, with its mode, that does not listen yet: nobody gets in before the mode is set.
@@ -286,7 +321,8 @@ impl<'e> Acceptor<'e> {
             match self.listeners[at].accept(self.engine) {
                 Ok((fd, info, here)) => {
                     self.trouble.is_over();
-                    self.admit(fd, info, here);
+                    let is_tls = matches!(self.listeners[at], Listener::Tls(..));
+                    self.admit(Arrival { fd, info, is_tls }, here);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if is_of_one(&error) => {}
@@ -296,7 +332,7 @@ impl<'e> Acceptor<'e> {
         }
     }
 
-    fn admit(&mut self, fd: OwnedFd, info: ConnectionInfo, here: bool) {
+    fn admit(&mut self, arrival: Arrival, here: bool) {
         let settings = &self.engine.settings;
         let refusal = if self.shared.connections.load(Relaxed) >= settings.clients_max.load(Relaxed) {
             Some(FULL)
@@ -308,10 +344,10 @@ impl<'e> Acceptor<'e> {
         if let Some(text) = refusal {
             self.engine.stats.rejected_connections.fetch_add(1, Relaxed);
             // A new socket has room for one line; whoever does not read it is closed all the same.
-            let _ = rustix::net::send(&fd, text, SendFlags::NOSIGNAL);
+            let _ = rustix::net::send(&arrival.fd, text, SendFlags::NOSIGNAL);
             return;
         }
-        self.inboxes[self.next].put(fd, info);
+        self.inboxes[self.next].put(arrival);
         self.next = (self.next + 1) % self.inboxes.len();
     }
 }

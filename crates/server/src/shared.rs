@@ -1,17 +1,18 @@
-//! Owns: what all workers of a server count together. Does not own: what follows from it.
+//! Owns: what all workers of a server have together: counts, TLS. Does not own: what follows from it.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use crate::limits::UNAUTHENTICATED_INPUT_BYTES_MAX;
+use crate::tls::Service;
 
-/// Counts of one server.
-#[derive(Debug)]
+/// What is there once in a server.
 pub(crate) struct Shared {
     /// Connections.
     pub(crate) connections: AtomicU32,
     /// Input that connections keep which have not authenticated.
     unauthenticated_bytes: AtomicUsize,
     unauthenticated_bytes_max: usize,
+    pub(crate) tls: Service,
 }
 
 impl Default for Shared {
@@ -26,6 +27,7 @@ impl Shared {
             connections: AtomicU32::new(0),
             unauthenticated_bytes: AtomicUsize::new(0),
             unauthenticated_bytes_max: bytes,
+            tls: Service::default(),
         }
     }
 

@@ -1,7 +1,9 @@
-//! Owns: asking the server to stop, by signal or by SHUTDOWN. Does not own: how it stops.
+//! Owns: asking the server to stop, by signal or by SHUTDOWN, and to read its files anew. Does not own: how it does so.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::poll::Waker;
 
@@ -21,13 +23,16 @@ pub(crate) fn is_stop_requested() -> bool {
     STOP.load(SeqCst)
 }
 
-/// SIGTERM and SIGINT ask it from now on; a second one ends the process at once.
-pub(crate) fn install(waker: Waker) -> std::io::Result<()> {
+/// SIGTERM and SIGINT ask it from now on; a second one ends the process at once. SIGHUP calls `reload`.
+pub(crate) fn install(waker: Waker, reload: impl Fn() + Send + 'static) -> std::io::Result<()> {
     let _ = WAKER.set(waker);
-    let mut signals =
-        signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT])?;
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     std::thread::Builder::new().name("weft-signals".into()).spawn(move || {
-        for _ in signals.forever() {
+        for signal in signals.forever() {
+            if signal == SIGHUP {
+                reload();
+                continue;
+            }
             if is_stop_requested() {
                 std::process::exit(1);
             }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
@@ -14,6 +15,7 @@ use weft_store::{Config, Keyspace, SystemClock};
 
 use crate::log::{self, Log};
 use crate::options::Options;
+use crate::shared::Shared;
 use crate::{Listen, Server, carrier, notice, warning};
 
 /// Threads besides the workers that work on the keyspace: the one in the background, those of MIGRATE, and room for
@@ -56,8 +58,10 @@ pub fn run(options: Options) -> io::Result<()> {
         Ok(())
     }));
     users(engine, &options)?;
+    let shared = Arc::new(Shared::default());
+    tls(engine, &shared, &options)?;
     let listen = listen(&options, threads)?;
-    let server = Server::new(engine, &listen)?;
+    let server = Server::new(engine, &listen, Arc::clone(&shared))?;
     carrier::start(engine);
     let pidfile = options.pidfile.as_deref().map(|path| fs::write(path, format!("{}\n", std::process::id())));
     if let Some(Err(error)) = pidfile {
@@ -66,7 +70,12 @@ pub fn run(options: Options) -> io::Result<()> {
     *engine.facts.port.write() = options.port;
     *engine.facts.listeners.write() = listeners(&options);
     greet(&server, threads, !options.values.get("requirepass").text.is_empty());
-    let result = server.run();
+    let result = server.run(move || {
+        notice!("SIGHUP: certificates, keys and authorities are read anew");
+        if let Err(why) = shared.tls.follow(engine, &engine.config.values()) {
+            warning!("TLS stays as it is: {why}");
+        }
+    });
     let keys: usize = (0..options.databases).map(|db| engine.keyspace.len(db as u8)).sum();
     if keys > 0 {
         notice!("Nothing is kept: the keys are gone with this process, {keys} of them");
@@ -77,6 +86,18 @@ pub fn run(options: Options) -> io::Result<()> {
     }
     notice!("Weft has stopped");
     result
+}
+
+/// TLS as the options say, and as CONFIG SET does later.
+fn tls(engine: &'static Engine, shared: &Arc<Shared>, options: &Options) -> io::Result<()> {
+    shared.tls.follow(engine, &options.values).map_err(io::Error::other)?;
+    if options.tls_port != 0 && shared.tls.current().is_none() {
+        let why = "tls-port needs tls-cert-file and tls-key-file; for a try, tls-self-signed yes makes them";
+        return Err(io::Error::other(why));
+    }
+    let shared = Arc::clone(shared);
+    engine.config.set_tls_hook(Box::new(move |values| Ok(shared.tls.follow(engine, values)?)));
+    Ok(())
 }
 
 /// The engine of a process: it lives as long as that, since threads and hooks hold on to it.
@@ -140,9 +161,11 @@ fn users(engine: &Engine, options: &Options) -> io::Result<()> {
 /// Listeners as INFO shows them.
 fn listeners(options: &Options) -> Vec<String> {
     let mut list = Vec::new();
-    if options.port != 0 {
-        let addresses: String = options.bind.iter().map(|address| format!("bind={address},")).collect();
-        list.push(format!("name=tcp,{addresses}port={}", options.port));
+    for (name, port) in [("tcp", options.port), ("tls", options.tls_port)] {
+        if port != 0 {
+            let addresses: String = options.bind.iter().map(|address| format!("bind={address},")).collect();
+            list.push(format!("name={name},{addresses}port={port}"));
+        }
     }
     if let Some(path) = &options.unixsocket {
         list.push(format!("name=unix,bind={}", path.display()));
@@ -150,25 +173,36 @@ fn listeners(options: &Options) -> Vec<String> {
     list
 }
 
-/// What `bind`, `port` and `unixsocket` ask for.
+/// What `bind`, `port`, `tls-port` and `unixsocket` ask for.
 fn listen(options: &Options, threads: u16) -> io::Result<Listen> {
-    let mut tcp = Vec::new();
-    if options.port != 0 {
-        for name in &options.bind {
-            let (optional, name) = name.strip_prefix('-').map_or((false, name.as_str()), |name| (true, name));
-            match address(name, options.port) {
-                Ok(address) if optional && !Server::can_listen(address) => {}
-                Ok(address) => tcp.push(address),
-                Err(_) if optional => {}
-                Err(error) => return Err(with_context(&error, &format!("cannot bind to '{name}'"))),
-            }
-        }
-    }
+    let (tcp, tls) = (addresses(options, options.port)?, addresses(options, options.tls_port)?);
     let unix = options.unixsocket.clone().map(|path| (path, options.unixsocketperm));
-    if tcp.is_empty() && unix.is_none() {
+    if tcp.is_empty() && tls.is_empty() && unix.is_none() {
         return Err(io::Error::other("nothing to listen on: set a port, or a unixsocket"));
     }
-    Ok(Listen { tcp, unix, backlog: options.tcp_backlog, threads, io_backend: options.io_backend.clone() })
+    Ok(Listen {
+        tcp,
+        tls,
+        unix,
+        backlog: options.tcp_backlog,
+        threads,
+        io_backend: options.io_backend.clone(),
+    })
+}
+
+/// The addresses of `bind` with a port; none where that is 0.
+fn addresses(options: &Options, port: u16) -> io::Result<Vec<SocketAddr>> {
+    let mut all = Vec::new();
+    for name in options.bind.iter().filter(|_| port != 0) {
+        let (optional, name) = name.strip_prefix('-').map_or((false, name.as_str()), |name| (true, name));
+        match address(name, port) {
+            Ok(address) if optional && !Server::can_listen(address) => {}
+            Ok(address) => all.push(address),
+            Err(_) if optional => {}
+            Err(error) => return Err(with_context(&error, &format!("cannot bind to '{name}'"))),
+        }
+    }
+    Ok(all)
 }
 
 fn address(name: &str, port: u16) -> io::Result<SocketAddr> {

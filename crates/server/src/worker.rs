@@ -17,6 +17,7 @@
 mod aftermath;
 mod farewell;
 mod feed;
+mod handshake;
 mod messages;
 #[cfg(test)]
 mod tests;
@@ -27,17 +28,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use rustix::fd::OwnedFd;
 use weft_engine::mailbox::{Address, Message};
 use weft_engine::reply::Wire;
-use weft_engine::session::ConnectionInfo;
 use weft_engine::{Engine, Executor, Requests};
 
 use crate::clock::micros;
 use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
 use crate::limits::{OWN_OUTPUT_BYTES_MAX, SWEEP_MS};
-use crate::listener::Inbox;
+use crate::listener::{Arrival, Inbox};
 use crate::pace::Cycles;
 use crate::poll::{Backend, Poll, Ready, Waker, borrowed};
 use upkeep::Sweep;
@@ -126,6 +125,7 @@ impl<'e> Worker<'e> {
         self.take_messages();
         self.fire_timers();
         self.accept();
+        self.take_steps_back();
         self.feed_kept();
         self.read_more();
         let ready = std::mem::take(&mut self.ready);
@@ -238,14 +238,15 @@ impl<'e> Worker<'e> {
 
     /// Takes the connections that the listener has accepted for this worker.
     fn accept(&mut self) {
-        while let Some((fd, info)) = self.inbox.take() {
+        while let Some(arrival) = self.inbox.take() {
             if self.stop_ms.is_none() {
-                self.join(fd, info);
+                self.join(arrival);
             }
         }
     }
 
-    fn join(&mut self, fd: OwnedFd, info: ConnectionInfo) {
+    fn join(&mut self, arrival: Arrival) {
+        let Arrival { fd, info, is_tls } = arrival;
         let index = self.io.free.pop().unwrap_or(self.io.slots.len() as u32);
         let address = Address { worker: self.id, channel: 0, connection: index };
         let info = Arc::new(info);
@@ -265,6 +266,9 @@ impl<'e> Worker<'e> {
         let auth_timeout_s = self.engine.settings.auth_timeout_s.load(Relaxed);
         if !authenticated && auth_timeout_s > 0 {
             self.io.set_deadline(index, self.now_ms + u64::from(auth_timeout_s) * 1000);
+        }
+        if is_tls && !self.start_tls(index, &[]) {
+            self.io.kill(index);
         }
     }
 
@@ -302,7 +306,11 @@ impl<'e> Worker<'e> {
             return;
         }
         let ready = |connection: &mut Connection| {
-            connection.life == Life::Open && connection.reading && connection.unread && !connection.put_off
+            connection.life == Life::Open
+                && connection.reading
+                && connection.unread
+                && !connection.put_off
+                && !connection.is_away()
         };
         if self.io.get(index).is_some_and(ready) {
             self.readable(index);
@@ -379,6 +387,9 @@ impl<'e> Worker<'e> {
                 self.engine.stats.output_limit_closed.fetch_add(1, Relaxed);
                 failed = true;
             }
+        }
+        if done && let Some(connection) = self.io.get(index) {
+            connection.say_goodbye();
         }
         if failed {
             self.io.kill(index);

@@ -5,9 +5,12 @@ package e2e
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"math/rand"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -328,5 +331,35 @@ func TestGoRedis(t *testing.T) {
 			t.Fatalf("%v", got)
 		}
 		must(client.Close())
+	}
+}
+
+// TestGoRedisTLS without a certificate of its own and with one.
+func TestGoRedisTLS(t *testing.T) {
+	port, folder := os.Getenv("WEFT_PORT"), os.Getenv("WEFT_CERTIFICATES")
+	if port == "" || folder == "" {
+		t.Skip("WEFT_PORT names no server: tests/e2e/run starts one")
+	}
+	authority, err := os.ReadFile(filepath.Join(folder, "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	own, err := tls.LoadX509KeyPair(filepath.Join(folder, "client.crt"), filepath.Join(folder, "client.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	for user, certificates := range map[string][]tls.Certificate{"default": nil, "client": {own}} {
+		settings := options(port, 3)
+		settings.TLSConfig = &tls.Config{RootCAs: roots, ServerName: "localhost", Certificates: certificates}
+		client := redis.NewClient(settings)
+		if got, err := client.Do(ctx, "ACL", "WHOAMI").Text(); err != nil || got != user {
+			t.Fatal(user, got, err)
+		}
+		if err := client.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -278,6 +278,16 @@ impl Engine {
         Err(ErrorCode::WrongPass.into())
     }
 
+    /// The user that a client's certificate names: the session's from now on, if there is one that is switched on.
+    pub fn authenticate_by_certificate(&self, session: &mut Session, name: &[u8]) -> bool {
+        let user = self.acl.user(name).filter(|user| user.enabled);
+        let is_there = user.is_some();
+        if let Some(user) = user {
+            session.set_user(user);
+        }
+        is_there
+    }
+
     /// Gives a session the user that its user's name stands for by now.
     #[cold]
     pub(crate) fn refresh_user(&self, session: &mut Session) {

@@ -92,6 +92,9 @@ pub enum Effect {
     Engine(Apply),
     /// The server acts on it: when it starts, or when it is told of a change.
     Server,
+    /// The server acts on all of these together, once they are set: certificate and key of one CONFIG SET belong to
+    /// each other.
+    Tls,
     /// It is accepted, kept and shown; nothing follows.
     Kept,
 }
@@ -152,6 +155,9 @@ impl Directive {
     }
     pub(super) const fn server(self) -> Self {
         Self { effect: Effect::Server, ..self }
+    }
+    pub(super) const fn tls(self) -> Self {
+        Self { effect: Effect::Tls, ..self }
     }
     pub(super) const fn only(self, values: &'static [&'static str], why: &'static str) -> Self {
         Self { only: Some((values, why)), ..self }

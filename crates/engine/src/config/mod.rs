@@ -70,7 +70,11 @@ pub struct Config {
     /// The file that REWRITE writes.
     file: OnceLock<PathBuf>,
     hook: OnceLock<Hook>,
+    tls_hook: OnceLock<TlsHook>,
 }
+
+/// What the server does when one of [`Effect::Tls`] changes, with all values as they are to be.
+pub type TlsHook = Box<dyn Fn(&Values) -> Result<(), Refusal> + Send + Sync>;
 
 /// Why CONFIG SET is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +109,10 @@ impl Config {
     /// What the server does when a directive of [`Effect::Server`] changes. Once, at the start.
     pub fn set_hook(&self, hook: Hook) {
         let _ = self.hook.set(hook);
+    }
+    /// What the server does when a directive of [`Effect::Tls`] changes. Once, at the start.
+    pub fn set_tls_hook(&self, hook: TlsHook) {
+        let _ = self.tls_hook.set(hook);
     }
 }
 
@@ -155,19 +163,34 @@ impl Engine {
     }
 
     fn apply(&self, values: &mut Values, wanted: &[(usize, Value)]) -> Result<(), SetError> {
-        for (done, (at, new)) in wanted.iter().enumerate() {
-            if let Err(why) = self.follow(&DIRECTIVES[*at], new) {
-                for (at, _) in &wanted[..done] {
-                    // What was in force a moment ago can be again.
-                    let _ = self.follow(&DIRECTIVES[*at], &values.0[*at]);
-                }
-                return Err(SetError { name: DIRECTIVES[*at].name.to_string(), why: Some(why) });
+        let failed = wanted.iter().enumerate().find_map(|(done, (at, new))| {
+            let why = self.follow(&DIRECTIVES[*at], new).err()?;
+            Some((done, SetError { name: DIRECTIVES[*at].name.to_string(), why: Some(why) }))
+        });
+        let failed = failed.or_else(|| Some((wanted.len(), self.follow_tls(values, wanted).err()?)));
+        if let Some((done, error)) = failed {
+            for (at, _) in &wanted[..done] {
+                // What was in force a moment ago can be again.
+                let _ = self.follow(&DIRECTIVES[*at], &values.0[*at]);
             }
+            return Err(error);
         }
         for (at, new) in wanted {
             values.0[*at] = new.clone();
         }
         Ok(())
+    }
+
+    /// Does what follows from those that the server takes together, if one of them changes.
+    fn follow_tls(&self, values: &Values, wanted: &[(usize, Value)]) -> Result<(), SetError> {
+        let first = wanted.iter().find(|(at, _)| matches!(DIRECTIVES[*at].effect, Effect::Tls));
+        let (Some((first, _)), Some(hook)) = (first, self.config.tls_hook.get()) else { return Ok(()) };
+        let mut wished = values.clone();
+        for (at, new) in wanted {
+            wished.0[*at] = new.clone();
+        }
+        let error = |why| SetError { name: DIRECTIVES[*first].name.to_string(), why: Some(why) };
+        hook(&wished).map_err(error)
     }
 
     /// Does what follows from a value.
@@ -179,7 +202,7 @@ impl Engine {
                     hook(directive, value)?;
                 }
             }
-            Effect::Kept => {}
+            Effect::Tls | Effect::Kept => {}
         }
         if matches!(directive.kind, Kind::Folder) {
             let folder = PathBuf::from(value.str().into_owned());

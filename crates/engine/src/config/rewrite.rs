@@ -125,7 +125,7 @@ fn quoted(bytes: &[u8]) -> String {
 /// Whether a directive does anything: what `docs/configuration.md` lists.
 #[must_use]
 pub const fn acts(directive: &Directive) -> bool {
-    matches!(directive.effect, Effect::Engine(_) | Effect::Server)
+    matches!(directive.effect, Effect::Engine(_) | Effect::Server | Effect::Tls)
 }
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ pub struct Facts {
     pub listeners: RwLock<Vec<String>>,
     /// How sockets are waited for.
     pub io_backend: RwLock<&'static str>,
+    /// When the certificate of TLS expires, in seconds since 1970; nothing without TLS.
+    pub tls_expires_s: RwLock<Option<u64>>,
     /// Where a line for the log goes.
     pub logger: std::sync::OnceLock<fn(&str)>,
 }
@@ -42,6 +44,7 @@ impl Default for Facts {
             port: RwLock::new(0),
             listeners: RwLock::default(),
             io_backend: RwLock::new("epoll"),
+            tls_expires_s: RwLock::default(),
             logger: std::sync::OnceLock::new(),
         }
     }
@@ -127,6 +130,7 @@ const SECTIONS: &[(&str, bool, Write)] = &[
     ("replication", true, activity::replication),
     ("cpu", true, server::cpu),
     ("modules", true, |_, report, _| report.section("Modules")),
+    ("tls", true, server::tls),
     ("commandstats", false, commands::commandstats),
     ("errorstats", true, commands::errorstats),
     ("latencystats", false, commands::latencystats),

@@ -53,6 +53,19 @@ pub(super) fn server(engine: &Engine, report: &mut Report, now_ms: u64) {
     }
 }
 
+pub(super) fn tls(engine: &Engine, report: &mut Report, now_ms: u64) {
+    report.section("TLS");
+    let stats = &engine.stats;
+    let expires_s = *engine.facts.tls_expires_s.read();
+    report.field("tls_enabled", u8::from(expires_s.is_some()));
+    if let Some(expires_s) = expires_s {
+        report.field("tls_server_cert_expires_in_seconds", expires_s as i64 - (now_ms / 1000) as i64);
+    }
+    report.field("tls_handshakes", stats.tls_handshakes.load(Relaxed));
+    report.field("tls_handshakes_resumed", stats.tls_handshakes_resumed.load(Relaxed));
+    report.field("tls_handshakes_failed", stats.tls_handshakes_failed.load(Relaxed));
+}
+
 /// What INFO adds up over all clients.
 #[derive(Default)]
 struct Sums {

@@ -36,6 +36,8 @@ pub struct Options {
     pub warnings: Vec<String>,
     /// `port`; 0 for none.
     pub port: u16,
+    /// `tls-port`; 0 for none.
+    pub tls_port: u16,
     /// `bind`. An address with a `-` before it may be missing. `*` is every IPv4 address, `::*` every IPv6 address.
     pub bind: Vec<String>,
     /// `tcp-backlog`.
@@ -83,6 +85,7 @@ impl Options {
             warnings: Vec::new(),
             // Its kind keeps it inside 16 bits.
             port: values.get("port").number as u16,
+            tls_port: values.get("tls-port").number as u16,
             bind: text("bind").split_whitespace().map(str::to_string).collect(),
             tcp_backlog: i32::try_from(values.get("tcp-backlog").number).unwrap_or(i32::MAX),
             unixsocket: path("unixsocket"),

@@ -21,6 +21,7 @@ use crate::connection::{Life, Peer};
 use crate::io::Aftermath;
 use crate::limits::UNAUTHENTICATED_OUTPUT_BYTES_MAX;
 use crate::timers::About;
+use crate::tls::Transport;
 
 /// The end of a connection that does not authenticate.
 const AUTHENTICATION_TOOK_LONG: &str = "this connection has not authenticated in time (auth-timeout): connect again and send AUTH or HELLO first";
@@ -80,6 +81,9 @@ impl Worker<'_> {
         let Some(connection) = self.io.get(index) else { return };
         connection.alarm.forget();
         if matches!(connection.life, Life::Draining { .. }) {
+            self.io.kill(index);
+        } else if matches!(&connection.transport, Transport::Tls(tls) if !tls.is_established()) {
+            self.engine.stats.tls_handshakes_failed.fetch_add(1, Relaxed);
             self.io.kill(index);
         } else if !connection.is_authenticated() {
             self.refuse(index, close::UNAUTHENTICATED, &Error::err(AUTHENTICATION_TOOK_LONG));

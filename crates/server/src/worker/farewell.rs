@@ -86,9 +86,9 @@ impl Worker<'_> {
     /// Throws away what comes on a connection that has ended for the server.
     pub(super) fn drain(&mut self, index: u32) {
         let mut room = [0; DRAIN_STEP_BYTES];
-        let Some(connection) = self.io.get(index) else { return };
+        let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
         let Life::Draining { left_bytes } = connection.life else { return };
-        match connection.receive(&mut self.poll, index, &mut room) {
+        match connection.receive((&mut self.poll, &mut self.io.scratch), index, &mut room) {
             None => {}
             Some(len) if len > 0 && len < left_bytes => {
                 connection.life = Life::Draining { left_bytes: left_bytes - len };

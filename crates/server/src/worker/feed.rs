@@ -47,8 +47,8 @@ impl Worker<'_> {
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
         self.io.arena[start..start + tail].copy_from_slice(&connection.pending);
         let room = &mut self.io.arena[start + tail..start + tail + RECEIVE_BYTES];
-        match connection.receive(&mut self.poll, index, room) {
-            None => {}
+        match connection.receive((&mut self.poll, &mut self.io.scratch), index, room) {
+            None => self.step_handshake(index),
             Some(0) => self.end_of_stream(index),
             Some(len) => {
                 self.engine.stats.workers[usize::from(self.id)].traffic.received(len as u64);
@@ -62,8 +62,8 @@ impl Worker<'_> {
 
     /// A large request arrives: into the connection's own buffer.
     fn receive_own(&mut self, index: u32) {
-        let Some(connection) = self.io.get(index) else { return };
-        match connection.receive_pending(&mut self.poll, index, RECEIVE_BYTES) {
+        let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
+        match connection.receive_pending((&mut self.poll, &mut self.io.scratch), index, RECEIVE_BYTES) {
             None => {}
             Some(0) => self.end_of_stream(index),
             Some(len) => {
@@ -75,8 +75,8 @@ impl Worker<'_> {
 
     /// The client waits: what it sends meanwhile is kept, up to a bound.
     fn receive_waiting(&mut self, index: u32) {
-        let Some(connection) = self.io.get(index) else { return };
-        match connection.receive_pending(&mut self.poll, index, RECEIVE_BYTES) {
+        let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
+        match connection.receive_pending((&mut self.poll, &mut self.io.scratch), index, RECEIVE_BYTES) {
             None => {}
             Some(0) => self.end_of_stream(index),
             Some(len) => {
@@ -184,6 +184,7 @@ impl Worker<'_> {
                     self.answer_http(index);
                     return false;
                 }
+                Stop::Tls => return self.detected_tls(index, at, end),
             }
             if !self.io.get(index).is_some_and(|connection| connection.may_go_on()) {
                 return true;
@@ -324,7 +325,7 @@ impl Worker<'_> {
     }
 
     /// Malformed bytes: what was before them has an answer, then the connection ends.
-    fn malformed(&mut self, index: u32, kind: Malformed, detail: &str) {
+    pub(super) fn malformed(&mut self, index: u32, kind: Malformed, detail: &str) {
         self.refuse(index, close::UNREADABLE, &Error::err(format!("{}{detail}", kind.text())));
     }
 

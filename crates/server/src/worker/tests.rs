@@ -10,8 +10,8 @@ use weft_engine::{Engine, Setup};
 use weft_protocol::respb::Control;
 
 use super::Worker;
-use crate::limits::{CONTROLS_PER_TICK_MAX, LEAVING_PER_TICK_MAX};
-use crate::listener::Inbox;
+use crate::limits::{CONTROLS_PER_TICK_MAX, HANDSHAKE_MS_MAX, LEAVING_PER_TICK_MAX};
+use crate::listener::{Arrival, Inbox};
 use crate::pace::Cycles;
 use crate::poll::{Backend, Way};
 use crate::shared::Shared;
@@ -41,7 +41,8 @@ impl Alone {
     fn connect(&mut self) -> UnixStream {
         let (client, server) = UnixStream::pair().expect("a pair of sockets");
         server.set_nonblocking(true).expect("it can be set");
-        self.inbox.put(server.into(), ConnectionInfo::default());
+        let info = ConnectionInfo::default();
+        self.inbox.put(Arrival { fd: server.into(), info, is_tls: false });
         self.tick();
         client
     }
@@ -316,4 +317,36 @@ fn a_channel_that_is_subscribed_has_the_limit_of_its_class() {
     sends(&mut alone, &mut other, &publish);
     let close = received(&mut client);
     assert_eq!((close[..4].to_vec(), close[8..10].to_vec()), (vec![0xFF, 1, 0, 1], vec![0, 2]));
+}
+
+#[test]
+fn a_handshake_that_is_not_over_in_its_time_ends() {
+    let shared = Shared::default();
+    let mut alone = Alone::with(shared);
+    let mut values = weft_engine::config::Values::default();
+    values.set(b"tls-self-signed", &[b"yes"]).expect("it is a directive");
+    alone.inbox.shared().tls.follow(alone.engine, &values).expect("a certificate can be made");
+    let mut silent = alone.connect();
+    // The head of a handshake's record: the rest of it never comes.
+    silent.write_all(&[0x16, 3, 1, 2, 0]).expect("it fits into the socket");
+    let plain = alone.connect();
+    alone.tick();
+    assert_eq!(alone.clients(), 2);
+    let (now_ms, now_us) = (alone.engine.clock.now_ms(), alone.worker.clock_us());
+    alone.worker.tick(now_ms + HANDSHAKE_MS_MAX - 1000, now_us, &mut Cycles::default());
+    assert_eq!(alone.clients(), 2);
+    alone.worker.tick(now_ms + HANDSHAKE_MS_MAX, now_us, &mut Cycles::default());
+    assert_eq!(alone.clients(), 1, "one that speaks no TLS has all the time it wants");
+    drop(plain);
+}
+
+#[test]
+fn without_a_certificate_tls_is_an_unknown_protocol() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    client.write_all(&[0x16, 3, 1, 2, 0]).expect("it fits into the socket");
+    alone.ticks_until(0);
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).expect("it is told");
+    assert!(answer.starts_with("-ERR Protocol error"), "{answer}");
 }

@@ -83,6 +83,25 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "TLS",
+        &[
+            ("tls-port", "port that speaks TLS only; 0 for none. With a certificate `port` takes TLS too"),
+            ("tls-cert-file", "the server's certificate and those between it and its authority, PEM"),
+            ("tls-key-file", "the certificate's key, PEM, without a pass phrase"),
+            ("tls-ca-cert-file", "authorities whose certificates clients may show, PEM"),
+            ("tls-ca-cert-dir", "the same, every file of a folder"),
+            ("tls-auth-clients", "whether clients must show a certificate of these authorities"),
+            ("tls-auth-clients-user", "what of a client's certificate names its user: `CN`, `URI`, or `off`"),
+            ("tls-protocols", "`TLSv1.2`, `TLSv1.3`, or both with a blank between; empty for both"),
+            ("tls-ciphers", "suites of TLS 1.2 by OpenSSL's names, with colons between; empty for all"),
+            ("tls-ciphersuites", "suites of TLS 1.3, with colons between; empty for all"),
+            ("tls-prefer-server-ciphers", "the server's order of suites counts, not the client's"),
+            ("tls-session-caching", "clients may resume sessions"),
+            ("tls-session-cache-size", "sessions of TLS 1.2 that are kept for it"),
+            ("tls-self-signed", "make a certificate for this start, for a try"),
+        ],
+    ),
+    (
         "Memory",
         &[
             ("maxmemory", "bytes of keys and values at which eviction begins; 0 for no limit"),

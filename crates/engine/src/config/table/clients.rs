@@ -7,7 +7,7 @@ use crate::config::directive::{Directive, Kind, int, memory, switch, text, word}
 use crate::config::settings::PROTECTED;
 use crate::config::value::limits_of;
 
-const TLS: &str = "Weft does not serve TLS yet";
+const NO_TLS_OUT: &str = "Weft makes no connections of its own under TLS";
 const NO_MODULES: &str = "Weft has no modules";
 
 pub(super) const LIST: &[Directive] = &[
@@ -93,28 +93,31 @@ pub(super) const LIST: &[Directive] = &[
         .acts(|e, v| e.settings.debug_command.store(v.number as u8, Relaxed)),
     word("enable-module-command", &PROTECTED, "no").at_start().only(&["no"], NO_MODULES),
     // TLS.
-    int("tls-port", (0, 65_535), "0").only(&["0"], TLS),
-    text("tls-cert-file", "").only(&[""], TLS),
-    text("tls-key-file", "").only(&[""], TLS),
-    text("tls-key-file-pass", "").secret().only(&[""], TLS),
-    text("tls-client-cert-file", "").only(&[""], TLS),
-    text("tls-client-key-file", "").only(&[""], TLS),
-    text("tls-client-key-file-pass", "").secret().only(&[""], TLS),
-    text("tls-ca-cert-file", "").only(&[""], TLS),
-    text("tls-ca-cert-dir", "").only(&[""], TLS),
+    int("tls-port", (0, 65_535), "0").at_start().server(),
+    text("tls-cert-file", "").tls(),
+    text("tls-key-file", "").tls(),
+    text("tls-key-file-pass", "")
+        .secret()
+        .only(&[""], "keys with a pass phrase are not read: store one without"),
+    text("tls-client-cert-file", "").only(&[""], NO_TLS_OUT),
+    text("tls-client-key-file", "").only(&[""], NO_TLS_OUT),
+    text("tls-client-key-file-pass", "").secret().only(&[""], NO_TLS_OUT),
+    text("tls-ca-cert-file", "").tls(),
+    text("tls-ca-cert-dir", "").tls(),
     text("tls-dh-params-file", ""),
-    text("tls-protocols", ""),
-    text("tls-ciphers", ""),
-    text("tls-ciphersuites", ""),
-    switch("tls-prefer-server-ciphers", "no"),
-    switch("tls-session-caching", "yes"),
-    int("tls-session-cache-size", (0, INT), "20480"),
+    text("tls-protocols", "").tls(),
+    text("tls-ciphers", "").tls(),
+    text("tls-ciphersuites", "").tls(),
+    switch("tls-prefer-server-ciphers", "no").tls(),
+    switch("tls-session-caching", "yes").tls(),
+    int("tls-session-cache-size", (0, INT), "20480").tls(),
     int("tls-session-cache-timeout", (0, INT), "300"),
-    int("tls-auto-reload-interval", (0, INT), "0"),
-    switch("tls-cluster", "no").only(&["no"], TLS),
-    switch("tls-replication", "no").only(&["no"], TLS),
-    word("tls-auth-clients", &["no", "yes", "optional"], "yes"),
-    word("tls-auth-clients-user", &["CN", "URI", "off"], "off"),
+    int("tls-auto-reload-interval", (0, INT), "0").only(&["0"], "SIGHUP and CONFIG SET read the files anew"),
+    switch("tls-cluster", "no").only(&["no"], NO_TLS_OUT),
+    switch("tls-replication", "no").only(&["no"], NO_TLS_OUT),
+    word("tls-auth-clients", &["no", "yes", "optional"], "yes").tls(),
+    word("tls-auth-clients-user", &["CN", "URI", "off"], "off").tls(),
+    switch("tls-self-signed", "no").at_start().tls(),
     // RDMA.
     Directive::new("rdma-bind", Kind::Addresses, "").only(&[""], "Weft does not serve RDMA"),
     int("rdma-port", (0, 65_535), "0").only(&["0"], "Weft does not serve RDMA"),
