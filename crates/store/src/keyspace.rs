@@ -551,7 +551,7 @@ impl<'w> World<'w> {
         self.keyspace
     }
     /// Guards that lock a shard when it is first asked for: for commands that find out their keys while they run.
-    pub fn guards(&self) -> Guards<'w> {
+    pub fn guards(&self) -> Guards<'_> {
         Guards::world(self.keyspace, self.counters)
     }
     /// Shows all keys as they stand, with their databases and absolute expiries, whether they have expired or not.
@@ -563,6 +563,21 @@ impl<'w> World<'w> {
                 guard.each_key(db, |key, value, expire_ms| visit(db, key, value, expire_ms));
             }
         }
+    }
+    /// Memory of values, for tests: what the shards keep as owned out of line, and what a walk over all keys counts of
+    /// that, and of entries without the rounding of their slots.
+    #[must_use]
+    pub fn value_bytes(&self) -> (usize, usize, usize) {
+        let mut guards = self.guards();
+        let (mut kept, mut owned, mut entries) = (0, 0, 0);
+        for id in 0..self.keyspace.shard_count() {
+            let guard = guards.shard_by_id(id);
+            kept += guard.heap().owned_bytes();
+            for db in 0..self.keyspace.database_count() {
+                guard.heap().count_bytes(guard.env(), db, (&mut owned, &mut entries));
+            }
+        }
+        (kept, owned, entries)
     }
     /// FLUSHDB and FLUSHALL: makes databases empty. The tables are set aside in constant time for each shard, and their
     /// entries are freed by maintenance, a few at a time. Returns how many keys there were. Each shard is locked once,

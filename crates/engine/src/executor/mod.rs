@@ -6,6 +6,7 @@
 //! of this can be asked once for the neighbouring requests of a client is asked once (`neighbours`).
 
 mod admission;
+mod attempt;
 mod exec;
 mod fast;
 mod locks;
@@ -14,6 +15,7 @@ mod neighbours;
 
 use admission::Verdict;
 pub(crate) use admission::check_arity;
+pub use attempt::{Attempt, Mark};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weft_protocol::table::{CommandId, flag, policy};

@@ -31,3 +31,4 @@ mod commands;
 mod replay;
 mod shadow;
 mod threads;
+mod undo;

@@ -378,6 +378,17 @@ impl Bench {
         self.take(client)
     }
 
+    /// Runs what can be taken back for a client.
+    pub(crate) fn attempt(
+        &mut self,
+        client: u32,
+        work: impl FnOnce(&mut weft_engine::executor::Attempt<'_, '_>) -> bool,
+    ) {
+        let Client { session, .. } = self.clients.list.get_mut(&client).expect("a client");
+        self.executor.attempt(session, work);
+        self.deliver();
+    }
+
     /// Ends the wait of a client.
     pub(crate) fn end_wait(&mut self, client: u32, end: End) -> Vec<Reply> {
         self.give_up(client, end);

@@ -155,6 +155,10 @@ impl Heap {
     pub(crate) const fn used_bytes(&self) -> usize {
         self.slab.used_bytes() + self.large_bytes + self.owned_bytes + self.table_bytes
     }
+    /// Memory of what entries own.
+    pub(crate) const fn owned_bytes(&self) -> usize {
+        self.owned_bytes
+    }
     pub(crate) fn len(&self, db: usize) -> usize {
         self.tables[db].len()
     }

@@ -93,10 +93,10 @@ impl ShardGuard<'_> {
         }
     }
 
-    /// Before a string is changed that is in its entry.
+    /// Before a string is changed that is in its entry. An object is of the wrong type, and stays what it is.
     #[cold]
     pub(super) fn keep_image(&self, op: &mut Op<'_>, key: &Key<'_>, found: Found) {
-        if !self.is_kept(op, key) {
+        if self.heap().entry(op.db as usize, found).value().is_string() && !self.is_kept(op, key) {
             Self::keep(op, key, self.image(op.db, found));
         }
     }
@@ -145,7 +145,10 @@ impl ShardGuard<'_> {
         }
         let image = self.inline_image(op.db, found);
         let ValueMut::Object(object) = self.data.heap.value_mut(op.db as usize, found) else {
-            Self::keep(op, key, image.with(Garbage::Nothing));
+            // A string is of the wrong type, and stays what it is.
+            if matches!(image.value, Some(KeptValue::Packed(..))) {
+                Self::keep(op, key, image.with(Garbage::Nothing));
+            }
             return inside;
         };
         let before = object.memory_bytes();

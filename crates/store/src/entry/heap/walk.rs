@@ -6,6 +6,7 @@ use crate::entry::{Entry, Garbage};
 use crate::table::array::Tagged;
 use crate::table::head::Private;
 use crate::table::{Group, Table};
+use crate::value::{Object, ValueRef};
 use std::ops::ControlFlow;
 
 /// A database's table that was set aside, of this heap: its entries are in no other. It goes back to the heap; dropped,
@@ -39,6 +40,20 @@ impl Heap {
             // SAFETY: pointers in the table are live entries, for the borrow of self.
             visit(unsafe { Entry::new(tagged.entry()) }, hash);
         })
+    }
+
+    /// Counts the memory of a database's entries one by one: what they own, and themselves.
+    pub(crate) fn count_bytes(&self, env: Env<'_>, db: usize, (owned, entries): (&mut usize, &mut usize)) {
+        let mut from = Some(0);
+        while let Some(position) = from {
+            from = self.scan(env, db, position, |entry, _| {
+                *entries += entry.allocated_bytes();
+                *owned += match entry.value() {
+                    ValueRef::Shared(shared) => shared.memory_bytes(),
+                    _ => entry.object().map_or(0, Object::memory_bytes),
+                };
+            });
+        }
     }
 
     /// Visits entries near a position, with their marks; see [`Table::sample`].
