@@ -47,6 +47,9 @@ pub(crate) struct Pin<'d, T> {
     slot: usize,
 }
 
+/// A pin in epochs of its own.
+pub(crate) struct Apart<'d, T>(Pin<'d, T>);
+
 /// Proof that no other worker is inside a batch.
 pub(crate) struct Closed<'d, T> {
     domain: &'d Domain<T>,
@@ -119,13 +122,13 @@ impl<T> Domain<T> {
         fence(Ordering::SeqCst);
         next.min(self.oldest_pin())
     }
-    /// Marks a slot as inside for whoever has closed the gate: what he does belongs to an epoch of its own, which no
-    /// batch before or behind it shares.
-    pub(crate) fn enter_closed<'d>(&'d self, slot: usize, _: &Closed<'d, T>) -> Pin<'d, T> {
+    /// Marks a slot as inside for whoever has closed the gate: what he does belongs to epochs of its own, which no
+    /// batch before or behind it shares, also if somebody begins some meanwhile.
+    pub(crate) fn enter_closed<'d>(&'d self, slot: usize, _: &Closed<'d, T>) -> Apart<'d, T> {
         let epoch = self.epoch.fetch_add(1, Ordering::AcqRel) + 1;
         self.slots[slot].pin.store(epoch, Ordering::Release);
         fence(Ordering::SeqCst);
-        Pin { domain: self, slot }
+        Apart(Pin { domain: self, slot })
     }
 
     /// Starts a batch and closes the gate behind it, if nobody else is inside or waits to be: never waits for others to
@@ -211,6 +214,12 @@ impl<T> Domain<T> {
 impl<T> Drop for Pin<'_, T> {
     fn drop(&mut self) {
         self.domain.slots[self.slot].pin.store(IDLE, Ordering::Release);
+    }
+}
+
+impl<T> Drop for Apart<'_, T> {
+    fn drop(&mut self) {
+        self.0.domain.epoch.fetch_add(1, Ordering::AcqRel);
     }
 }
 

@@ -21,7 +21,7 @@ use crate::effect::Effect;
 use crate::entry::Garbage;
 use crate::entry::heap::{Env, Key};
 use crate::entry::sight::{Sights, Sole};
-use crate::epoch::{Closed, Pin, WORKERS_MAX};
+use crate::epoch::{Apart, Closed, Pin, WORKERS_MAX};
 use crate::groups::Hub;
 use crate::hash::{KeyHasher, SHARDS_MAX, shard_of};
 use crate::reaper::{Backing, Reaper};
@@ -539,8 +539,8 @@ impl Drop for Reads<'_> {
 pub struct World<'w> {
     keyspace: &'w Keyspace,
     counters: &'w Counters,
-    /// Ends before the gate opens. The epoch of the world is not that of any batch.
-    _inside: Pin<'w, Array>,
+    /// Ends before the gate opens. The epochs of the world are not those of any batch.
+    _inside: Apart<'w, Array>,
     _closed: Closed<'w, Array>,
 }
 

@@ -1,0 +1,170 @@
+//! Groups of effects from workers to who reads them elsewhere: their order, what holds it back, and its bounds.
+// Helpers outside #[test] functions are still tests.
+#![allow(clippy::unwrap_used)]
+
+use weft_store::effect::{Effect, Text};
+use weft_store::{
+    Batch, Config, Expiry, Group, KeyHasher, Keyspace, Merger, NewValue, Op, Overrun, Recorder, Worker, wants,
+};
+
+fn keyspace() -> Keyspace {
+    let hasher = KeyHasher::with_seed(1);
+    Keyspace::new(Config { shards: 8, databases: 2, workers: 4, hasher, seed: 1, huge_pages: false })
+}
+
+fn recorder(keyspace: &Keyspace) -> Recorder {
+    let mut recorder = Recorder::default();
+    recorder.attach(keyspace);
+    recorder
+}
+
+/// Sets keys to a number, as one group.
+fn set(batch: &Batch<'_>, recorder: &mut Recorder, names: &[&str], number: i64) {
+    let keys: Vec<_> = names.iter().map(|name| batch.keyspace().key(name.as_bytes())).collect();
+    let mut guards = batch.lock_keys(&keys);
+    for key in &keys {
+        guards.shard(key).set(&mut Op::new(0, 1, recorder), key, NewValue::Int(number), Expiry::None);
+    }
+    recorder.end_group();
+    recorder.clear();
+}
+
+/// A group as text.
+fn shown(group: Group<'_>) -> String {
+    let told = group.read().map(|told| match told.effect {
+        Effect::Set { value: Text::Int(value), .. } => {
+            format!("{}={value}", std::str::from_utf8(told.key).unwrap())
+        }
+        other => format!("{other:?}"),
+    });
+    told.collect::<Vec<_>>().join(" ")
+}
+
+fn poll(merger: &mut Merger<'_>) -> Result<Vec<String>, Overrun> {
+    let mut all = Vec::new();
+    merger.poll(|group| all.push(shown(group)))?;
+    Ok(all)
+}
+
+#[test]
+fn groups_come_in_the_order_in_which_they_became_true() {
+    let keyspace = keyspace();
+    let (mut one, mut two) = (keyspace.worker().unwrap(), keyspace.worker().unwrap());
+    let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
+    assert!(keyspace.worker().unwrap().merger(wants::VALUES).is_none(), "one merger");
+    let (mut first, mut second) = (recorder(&keyspace), recorder(&keyspace));
+    let (batch, other) = (one.enter(), two.enter());
+    set(&other, &mut second, &["a", "b"], 1);
+    set(&batch, &mut first, &["b", "c"], 2);
+    set(&other, &mut second, &["c"], 3);
+    assert_eq!(poll(&mut merger), Ok(vec![]), "who is in a batch may still tell of this epoch");
+    drop(other);
+    assert_eq!(poll(&mut merger), Ok(vec![]));
+    drop(batch);
+    assert_eq!(poll(&mut merger).unwrap(), ["a=1 b=1", "b=2 c=2", "c=3"]);
+    assert_eq!(poll(&mut merger), Ok(vec![]));
+}
+
+#[test]
+fn a_later_epoch_waits_for_those_who_are_in_an_earlier_one() {
+    let keyspace = keyspace();
+    let (mut one, mut two) = (keyspace.worker().unwrap(), keyspace.worker().unwrap());
+    let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
+    let (mut first, mut second) = (recorder(&keyspace), recorder(&keyspace));
+    let long = one.enter();
+    set(&two.enter(), &mut second, &["a"], 1);
+    assert_eq!(poll(&mut merger), Ok(vec![]));
+    set(&two.enter(), &mut second, &["a"], 2);
+    assert_eq!(poll(&mut merger), Ok(vec![]));
+    set(&long, &mut first, &["b"], 3);
+    drop(long);
+    assert_eq!(poll(&mut merger).unwrap(), ["a=1", "a=2", "b=3"]);
+}
+
+/// FLUSHALL is of every shard, but takes the count of one: no batch behind it may share its epoch, even when the merger
+/// has begun one while it ran.
+#[test]
+fn a_barrier_comes_before_what_is_behind_it() {
+    let keyspace = keyspace();
+    let (mut one, mut two) = (keyspace.worker().unwrap(), keyspace.worker().unwrap());
+    let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
+    // The outbox of whoever comes later is looked at first.
+    let (mut later, mut sooner) = (recorder(&keyspace), recorder(&keyspace));
+    set(&two.enter(), &mut later, &["a", "b", "c", "d", "e"], 1);
+    poll(&mut merger).unwrap();
+    {
+        let world = one.world();
+        assert_eq!(poll(&mut merger), Ok(vec![]), "an epoch begins");
+        world.flush(&mut Op::new(0, 1, &mut sooner), 0..=0);
+        sooner.end_group();
+        sooner.clear();
+    }
+    for (number, name) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
+        set(&two.enter(), &mut later, &[name], number as i64);
+    }
+    assert_eq!(poll(&mut merger).unwrap(), ["Flush", "a=0", "b=1", "c=2", "d=3", "e=4"]);
+}
+
+#[test]
+fn what_was_taken_back_leaves_no_hole() {
+    let keyspace = keyspace();
+    let mut worker = keyspace.worker().unwrap();
+    let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
+    let mut told = recorder(&keyspace);
+    set(&worker.enter(), &mut told, &["a"], 1);
+    {
+        let batch = worker.enter();
+        let key = keyspace.key(b"a");
+        let mut guards = batch.lock_keys([&key]);
+        let begun = told.begin_undo();
+        guards.shard(&key).set(&mut Op::new(0, 1, &mut told), &key, NewValue::Int(2), Expiry::None);
+        guards.rollback(&mut told, begun);
+        assert!(guards.commit(&mut told).is_empty());
+        told.end_group();
+        told.clear();
+    }
+    set(&worker.enter(), &mut told, &["a"], 3);
+    assert_eq!(poll(&mut merger).unwrap(), ["a=1", "a=3"]);
+}
+
+/// Bytes of a group that sets `a` to a number below 64.
+fn bytes_of_one(worker: &mut Worker<'_>, keyspace: &Keyspace, told: &mut Recorder) -> usize {
+    let mut bytes = 0;
+    keyspace.set_backlog_bytes(0);
+    set(&worker.enter(), told, &["a"], 1);
+    while keyspace.is_behind() {
+        bytes += 1;
+        keyspace.set_backlog_bytes(bytes);
+    }
+    bytes
+}
+
+#[test]
+fn what_waits_is_bounded() {
+    let keyspace = keyspace();
+    let mut worker = keyspace.worker().unwrap();
+    let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
+    let mut told = recorder(&keyspace);
+    let bytes = bytes_of_one(&mut worker, &keyspace, &mut told);
+    keyspace.set_backlog_bytes(4 * bytes);
+    for number in 2..=4 {
+        set(&worker.enter(), &mut told, &["a"], number);
+    }
+    assert!(!keyspace.is_behind(), "at the bound");
+    set(&worker.enter(), &mut told, &["a"], 5);
+    assert!(keyspace.is_behind(), "one past it");
+    assert_eq!(poll(&mut merger).unwrap().len(), 5, "nothing is lost yet");
+    assert!(!keyspace.is_behind());
+    for number in 1..=9 {
+        set(&worker.enter(), &mut told, &["a"], number);
+    }
+    assert_eq!(poll(&mut merger).unwrap().len(), 9, "up to twice the bound, and the one that passes it");
+    for number in 1..=10 {
+        set(&worker.enter(), &mut told, &["a"], number);
+    }
+    assert_eq!(poll(&mut merger), Err(Overrun), "then the readers begin anew");
+    drop(merger);
+    let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
+    set(&worker.enter(), &mut told, &["a"], 11);
+    assert_eq!(poll(&mut merger).unwrap(), ["a=11"]);
+}
