@@ -76,14 +76,15 @@ use twin::Twin;
 /// Modes beside a server, and their rounds, when nothing else is asked for.
 const BESIDE_SERVER: [(&str, u64); 4] = [
     ("events", 100),
-    ("batches", 40),
+    ("batches+channels", 40),
     ("batches+threads+lru+ttl", 30),
     ("batches+volatile+user+pause+tracked", 30),
 ];
 /// Modes beside the full way, and the rounds of each group.
-const BESIDE_FULL_WAY: [(&str, u64); 10] = [
+const BESIDE_FULL_WAY: [(&str, u64); 11] = [
     ("single", 2),
-    ("batches", 4),
+    ("batches", 2),
+    ("batches+channels", 3),
     ("batches+lru", 2),
     ("batches+volatile+ttl", 2),
     ("batches+user", 2),
@@ -91,7 +92,7 @@ const BESIDE_FULL_WAY: [(&str, u64); 10] = [
     ("batches+tracked", 2),
     ("batches+events", 2),
     ("batches+threads", 2),
-    ("batches+threads+lru+user+pause+ttl+tracked", 2),
+    ("batches+channels+threads+lru+user+pause+ttl+tracked", 2),
 ];
 /// The longest that one round counts for in a limit of seconds: where it took longer, the process was stopped.
 const ROUND_COUNTS: Duration = Duration::from_secs(1);

@@ -15,6 +15,8 @@ pub(crate) enum Part {
     Events,
     /// Commands come in batches, as pipelines of several clients make them.
     Batches,
+    /// Over RESPB the clients of a thread are channels of one connection, whose frames come mixed.
+    Channels,
     /// Two threads are active: half of the clients belong to each, and have their own databases.
     Threads,
     /// `maxmemory` is far away, with `allkeys-lru`.
@@ -31,9 +33,10 @@ pub(crate) enum Part {
     Tracked,
 }
 
-const PARTS: [(Part, &str); 9] = [
+const PARTS: [(Part, &str); 10] = [
     (Part::Events, "events"),
     (Part::Batches, "batches"),
+    (Part::Channels, "channels"),
     (Part::Threads, "threads"),
     (Part::Lru, "lru"),
     (Part::Volatile, "volatile"),
@@ -188,7 +191,7 @@ mod tests {
 
     #[test]
     fn modes_are_named_as_they_are_written() {
-        for text in ["single", "events", "batches+lru", "batches+threads+user+pause+ttl+tracked"] {
+        for text in ["single", "events", "batches+lru", "batches+channels+threads+user+pause+ttl+tracked"] {
             assert_eq!(Mode::parse(text).name(), text);
         }
     }

@@ -219,7 +219,14 @@ impl Team {
         // Whoever tracks is sent pushes.
         let protocol =
             if client == TRACKER && protocol == Protocol::Resp2 { Protocol::Resp3 } else { protocol };
-        let number = self.bench.connect(protocol);
+        let first = team_of(client) * TEAM;
+        let shares = self.mode.has(Part::Channels) && protocol == Protocol::Respb;
+        let number = match self.clients.get(&first) {
+            Some(first_client) if shares && client < RUNNERS => {
+                self.bench.connect_channel(first_client.number, (client - first) as u16)
+            }
+            _ => self.bench.connect(protocol),
+        };
         self.clients.insert(client, Client { number, waits: false, held: VecDeque::new() });
         for line in self.mode.greeting(client) {
             self.bench.run(number, line);

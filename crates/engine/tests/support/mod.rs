@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_engine::blocking::End;
-use weft_engine::mailbox::{Address, Kill, Message};
+use weft_engine::mailbox::{Address, Kill, Message, Recipient};
 use weft_engine::reply::{Output, OutputPlace, Protocol, ReplySink, Wire};
 use weft_engine::requests::Origin;
 use weft_engine::session::{ConnectionInfo, Session};
@@ -52,12 +52,26 @@ pub(crate) fn engine() -> (&'static Engine, Arc<ManualClock>) {
 struct Client {
     session: Session,
     output: Output,
-    bytes: Vec<u8>,
+}
+
+/// Where the channel stands in the number of a client, above its connection.
+const CHANNEL_SHIFT: u32 = 24;
+
+const fn number_of(connection: u32, channel: u16) -> u32 {
+    connection | (channel as u32) << CHANNEL_SHIFT
+}
+const fn connection_of(client: u32) -> u32 {
+    client & ((1 << CHANNEL_SHIFT) - 1)
+}
+const fn channel_of(client: u32) -> u16 {
+    (client >> CHANNEL_SHIFT) as u16
 }
 
 #[derive(Default)]
 struct Clients {
     list: HashMap<u32, Client>,
+    /// What connections have received.
+    bytes: HashMap<u32, Vec<u8>>,
     postponed: Vec<(u32, Postponed)>,
     /// Who is lent, and from where on he writes.
     lent: Option<(u32, OutputPlace)>,
@@ -90,27 +104,28 @@ impl Clients {
 }
 
 impl Host for Clients {
-    fn lend(&mut self, connection: u32, _channel: u16) -> Option<Lent<'_>> {
+    fn lend(&mut self, connection: u32, channel: u16) -> Option<Lent<'_>> {
         self.settle();
-        let client = self.list.get_mut(&connection)?;
+        let number = number_of(connection, channel);
+        let client = self.list.get_mut(&number)?;
         let respb = client.session.wire.protocol == weft_engine::reply::Protocol::Respb;
         let shared_bytes = if respb { SHARED_BYTES } else { usize::MAX };
-        self.lent = Some((connection, client.output.end()));
+        self.lent = Some((number, client.output.end()));
         Some(Lent {
             session: &mut client.session,
             output: &mut client.output,
-            bytes: &client.bytes,
+            bytes: self.bytes.get(&connection).map_or(&[], Vec::as_slice),
             shared_bytes,
         })
     }
-    fn outgrew(&mut self, connection: u32, _channel: u16, from: OutputPlace) {
+    fn outgrew(&mut self, connection: u32, channel: u16, from: OutputPlace) {
         let (lent, begun) = self.lent.take().expect("somebody is lent");
-        assert_eq!(lent, connection);
+        assert_eq!(lent, number_of(connection, channel));
         assert!(from.len <= begun.len + SHARED_BYTES, "what stands before is little");
-        self.lent = Some((connection, from));
+        self.lent = Some((lent, from));
     }
-    fn postpone(&mut self, connection: u32, _channel: u16, request: Postponed) {
-        self.postponed.push((connection, request));
+    fn postpone(&mut self, connection: u32, channel: u16, request: Postponed) {
+        self.postponed.push((number_of(connection, channel), request));
     }
     fn ran(&mut self, _connection: u32, _channel: u16) {}
 }
@@ -160,15 +175,27 @@ impl Bench {
     pub(crate) fn connect(&mut self, protocol: Protocol) -> u32 {
         let connection = self.connected;
         self.connected += 1;
-        let address = Address { worker: self.worker, channel: 0, connection };
-        let wire = Wire { protocol, channel: 0 };
+        self.open(connection, 0, protocol)
+    }
+    /// A client on a channel of its own of another's RESPB connection.
+    pub(crate) fn connect_channel(&mut self, beside: u32, channel: u16) -> u32 {
+        assert_eq!(channel_of(beside), 0, "the first client of its connection");
+        self.open(beside, channel, Protocol::Respb)
+    }
+    fn open(&mut self, connection: u32, channel: u16, protocol: Protocol) -> u32 {
+        let address = Address { worker: self.worker, channel, connection };
+        let wire = Wire { protocol, channel };
         let peer = format!("10.0.0.{connection}:5000").into();
         let info = ConnectionInfo { peer, local: "10.0.0.99:6379".into(), ..ConnectionInfo::default() };
         let session = self.engine.connect(address, wire, Arc::new(info), None);
-        self.clients
-            .list
-            .insert(connection, Client { session, output: Output::default(), bytes: Vec::new() });
-        connection
+        let number = number_of(connection, channel);
+        self.clients.list.insert(number, Client { session, output: Output::default() });
+        number
+    }
+    /// Where a client's requests come from.
+    fn origin(&self, client: u32) -> Origin {
+        let db = self.clients.list[&client].session.db;
+        Origin { connection: connection_of(client), channel: channel_of(client), db }
     }
 
     /// Runs a command, given as words, and gives every reply and push that the client has got since.
@@ -190,14 +217,15 @@ impl Bench {
         if respb {
             // Typed where a layout says exactly these words. Folding would change the order of options, and so which of
             // two mistakes is told.
-            respb::encode::RequestWriter::new(&mut bytes, 0).command(words, respb::encode::Mode::Exact);
+            respb::encode::RequestWriter::new(&mut bytes, channel_of(client))
+                .command(words, respb::encode::Mode::Exact);
             let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
             let Outcome::Complete(frame) = decoder.decode(&bytes, requests.visitor()) else {
                 panic!("a whole frame")
             };
             requests.end_respb(
                 &self.engine.keyspace,
-                Origin { connection: client, channel: 0, db: 0 },
+                Origin { db: 0, ..self.origin(client) },
                 frame.frame,
                 (&bytes, 0),
             );
@@ -207,13 +235,9 @@ impl Bench {
             let Outcome::Complete(_) = decoder.decode(&bytes, requests.visitor()) else {
                 panic!("a whole request")
             };
-            requests.end_resp(
-                &self.engine.keyspace,
-                Origin { connection: client, channel: 0, db: 0 },
-                (&bytes, 0),
-            );
+            requests.end_resp(&self.engine.keyspace, Origin { db: 0, ..self.origin(client) }, (&bytes, 0));
         }
-        self.clients.list.get_mut(&client).expect("a client").bytes = bytes;
+        self.clients.bytes.insert(connection_of(client), bytes);
         self.executor.run(&requests, &mut self.clients);
         self.clients.settle();
         self.deliver();
@@ -227,9 +251,9 @@ impl Bench {
         let Outcome::Complete(_) = decoder.decode(&bytes, requests.visitor()) else {
             panic!("a whole request")
         };
-        let origin = Origin { connection: client, channel: 0, db: 0 };
+        let origin = Origin { db: 0, ..self.origin(client) };
         requests.end_resp(&self.engine.keyspace, origin, (&bytes, 0));
-        self.clients.list.get_mut(&client).expect("a client").bytes = bytes;
+        self.clients.bytes.insert(connection_of(client), bytes);
         let begun = clock();
         self.executor.run(&requests, &mut self.clients);
         let took = clock() - begun;
@@ -250,16 +274,16 @@ impl Bench {
             for command in commands {
                 let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
                 if respb {
-                    respb::encode::RequestWriter::new(&mut bytes, 0)
+                    respb::encode::RequestWriter::new(&mut bytes, channel_of(*client))
                         .command(&words, respb::encode::Mode::Exact);
                 } else {
                     resp::encode::request(None, &weft_protocol::request::Texts(&words), &mut bytes);
                 }
             }
-            let origin = Origin { connection: *client, channel: 0, db: self.clients.list[client].session.db };
+            let origin = self.origin(*client);
             if respb {
                 self.decode_respb(origin, &bytes, &mut requests);
-                self.clients.list.get_mut(client).expect("a client").bytes = bytes;
+                self.clients.bytes.insert(connection_of(*client), bytes);
                 continue;
             }
             let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
@@ -274,7 +298,7 @@ impl Bench {
                 at += frame.len;
             }
             assert_eq!(at, bytes.len(), "every command is whole");
-            self.clients.list.get_mut(client).expect("a client").bytes = bytes;
+            self.clients.bytes.insert(connection_of(*client), bytes);
         }
         self.executor.run(&requests, &mut self.clients);
         self.clients.settle();
@@ -301,12 +325,14 @@ impl Bench {
     /// Puts a request behind those that [`Bench::run_fed`] will run as one batch. Says whether the batch must run
     /// before the next request is read, as a server's would: it is full, or this request is a barrier.
     pub(crate) fn feed(&mut self, client: u32, words: &[&[u8]]) -> bool {
-        let Client { session, bytes, .. } = self.clients.list.get_mut(&client).expect("a client");
+        let origin = self.origin(client);
+        let protocol = self.clients.list[&client].session.wire.protocol;
+        let bytes = self.clients.bytes.entry(origin.connection).or_default();
         let (requests, keyspace) = (&mut self.fed, &self.engine.keyspace);
-        let origin = Origin { connection: client, channel: 0, db: session.db };
         let at = bytes.len();
-        let barrier = if session.wire.protocol == Protocol::Respb {
-            respb::encode::RequestWriter::new(bytes, 0).command(words, respb::encode::Mode::Exact);
+        let barrier = if protocol == Protocol::Respb {
+            respb::encode::RequestWriter::new(bytes, origin.channel)
+                .command(words, respb::encode::Mode::Exact);
             let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
             if requests.repeat_respb(keyspace, origin, (bytes, at), &decoder) == bytes.len() {
                 false
@@ -335,7 +361,7 @@ impl Bench {
     pub(crate) fn run_fed(&mut self) {
         self.executor.run(&self.fed, &mut self.clients);
         self.fed.clear();
-        self.clients.list.values_mut().for_each(|client| client.bytes.clear());
+        self.clients.bytes.values_mut().for_each(Vec::clear);
         self.clients.settle();
         self.deliver();
     }
@@ -404,6 +430,9 @@ impl Bench {
 
     pub(crate) fn disconnect(&mut self, client: u32) {
         self.clients.postponed.retain(|(whose, _)| *whose != client);
+        if channel_of(client) == 0 {
+            self.clients.bytes.remove(&client);
+        }
         let client = self.clients.list.remove(&client).expect("a client");
         self.executor.disconnect(client.session);
     }
@@ -442,22 +471,23 @@ impl Bench {
 
     /// Hands out what others have left for the clients.
     pub(crate) fn deliver(&mut self) {
+        let of = |to: Recipient| number_of(to.address.connection, to.address.channel);
         let mut messages = Vec::new();
         self.engine.mailbox(self.worker).take_into(&mut messages);
         for message in messages {
             match message {
                 Message::Push(to, push) => {
-                    if let Some(client) = self.clients.list.get_mut(&to.address.connection) {
+                    if let Some(client) = self.clients.list.get_mut(&of(to)) {
                         push.write(&mut ReplySink::new(&mut client.output, client.session.wire));
                     }
                 }
                 Message::Served(to, output) => {
-                    if let Some(client) = self.clients.list.get_mut(&to.address.connection) {
+                    if let Some(client) = self.clients.list.get_mut(&of(to)) {
                         client.output.append(output);
                         self.executor.served(&mut client.session);
                     }
                 }
-                Message::Kill(to, why) => self.killed.push((to.address.connection, why)),
+                Message::Kill(to, why) => self.killed.push((of(to), why)),
                 _ => {}
             }
         }
