@@ -22,6 +22,7 @@ use crate::mailbox::{Address, Kill, Mailbox, Message};
 use crate::monitor::Monitors;
 use crate::pubsub::PubSub;
 use crate::reply::Wire;
+use crate::safe::Safe;
 use crate::session::{ClientInfo, ConnectionInfo, ReplyMode, Session, Then};
 use crate::special::{self, Special};
 use crate::stats::Stats;
@@ -63,6 +64,8 @@ pub struct Engine {
     pub facts: Facts,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// Up to which epoch what was written is safe.
+    pub safe: Safe,
     /// Users.
     pub acl: Acl,
     /// Client-side caching.
@@ -148,6 +151,7 @@ impl Engine {
             pubsub: PubSub::default(),
             waits: Waits::default(),
             pause: Pause::default(),
+            safe: Safe::default(),
             command_logs: CommandLogs::default(),
             latency: LatencyEvents::default(),
             facts: Facts::default(),
@@ -176,7 +180,7 @@ impl Engine {
     pub fn post(&self, message: Message) {
         let worker = match &message {
             Message::Push(to, _) | Message::Served(to, _) | Message::Kill(to, _) => to.address.worker,
-            Message::Resume | Message::Stop => 0,
+            Message::Resume | Message::Safe | Message::Stop => 0,
         };
         self.mailbox(worker).send(message);
     }

@@ -21,6 +21,7 @@
 //! | [`rdb`], [`hyperloglog`] | dumps of values; the bytes of a HyperLogLog |
 //! | [`mailbox`], [`push`] | from worker to worker |
 //! | [`background`] | expiry, eviction and maintenance, step by step |
+//! | [`safe`] | what replies can wait for |
 //! | [`tracking`], [`monitor`] | who is told of changed keys and of commands |
 //! | [`respb`] | what HELLO promises to RESPB clients |
 //! | [`acl`], [`config`], [`stats`], [`notify`], `watchers` | users, settings, figures, events |
@@ -68,6 +69,7 @@ pub mod reply;
 pub mod requests;
 pub mod respb;
 mod runner;
+pub mod safe;
 pub mod session;
 pub mod special;
 pub mod stats;

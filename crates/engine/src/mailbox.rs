@@ -42,6 +42,8 @@ pub enum Message {
     Kill(Recipient, Kill),
     /// Clients that wait for the end of CLIENT PAUSE may go on.
     Resume,
+    /// More epochs are safe: look at what is held.
+    Safe,
     /// The server stops: finish what is there, close everything.
     Stop,
 }

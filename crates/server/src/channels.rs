@@ -170,6 +170,8 @@ pub(crate) struct Channels {
     owed: Vec<u16>,
     /// Channels with frames that could be sent if there were room, in turn.
     turns: Turns,
+    /// Channels whose first waiting frame may not be sent yet.
+    waiting_for_safe: BTreeSet<u16>,
     /// Memory of the frames that wait to be sent, of all channels.
     queued_bytes: usize,
     pub(crate) limits: RespbLimits,
@@ -210,6 +212,7 @@ impl Channels {
             closing: 0,
             owed: Vec::new(),
             turns: Turns::default(),
+            waiting_for_safe: BTreeSet::new(),
             queued_bytes: 0,
             limits: limits_of,
             lent: None,
@@ -477,6 +480,7 @@ impl Channels {
         self.held_bytes -= open.client.held_bytes();
         self.held.remove(&channel);
         self.heirs.retain(|heir| heir.channel != channel);
+        self.waiting_for_safe.remove(&channel);
         if self.lent.is_some_and(|lent| lent.channel == channel) {
             self.lent = None;
         }

@@ -8,6 +8,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use std::io::{self, IoSlice, Write};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -103,6 +104,8 @@ pub(crate) struct Connection {
     /// The peer will send no more than what is there.
     pub(crate) ended: bool,
     pub(crate) life: Life,
+    /// Stands in the list of those with replies that wait until something is safe.
+    pub(crate) waiting_for_safe: bool,
     /// Stands in the list of those whose output is to be sent.
     pub(crate) touched: bool,
     /// When it brought something last, on its worker's clock.
@@ -181,6 +184,7 @@ impl Connection {
             put_off: false,
             ended: false,
             life: Life::Open,
+            waiting_for_safe: false,
             touched: false,
             active_us: now_us,
             over_soft_ms: 0,
@@ -204,13 +208,20 @@ impl Connection {
         self.pending.capacity() + self.partial.capacity() * size_of::<Slot>() + sealed
     }
 
-    /// Bytes that wait to be sent.
-    pub(crate) fn unsent(&self) -> usize {
-        let sealed = match &self.transport {
+    /// Bytes that TLS has encrypted and not sent.
+    fn sealed(&self) -> usize {
+        match &self.transport {
             Transport::Plain => 0,
             Transport::Tls(tls) => tls.unsent(),
-        };
-        self.output.len() - self.sent + sealed
+        }
+    }
+    /// Bytes that wait to be sent.
+    pub(crate) fn unsent(&self) -> usize {
+        self.output.len() - self.sent + self.sealed()
+    }
+    /// Whether any of them may go now that epochs up to `safe` are.
+    pub(crate) fn may_send(&mut self, safe: u64) -> bool {
+        self.output.sendable(safe) > self.sent || self.sealed() > 0
     }
 
     /// Everything has been sent and nothing follows: TLS says so.
@@ -218,7 +229,7 @@ impl Connection {
         if let Transport::Tls(tls) = &mut self.transport {
             tls.end();
             // Who is gone need not be told.
-            let _ = self.send();
+            let _ = self.send(0);
         }
     }
 
@@ -302,17 +313,33 @@ impl Connection {
         }
     }
 
-    /// Sends what waits, with one call where the socket takes it; how many bytes it took. `Err` when the peer is gone.
-    pub(crate) fn send(&mut self) -> Result<u64, ()> {
+    /// Whether replies wait until something is safe.
+    pub(crate) fn waits_for_safe(&self) -> bool {
+        self.output.is_held()
+            || match &self.peer {
+                Peer::Resp(_) => false,
+                Peer::Respb(channels) => channels.waits_for_safe(),
+            }
+    }
+
+    /// Whether it must not end yet: replies are to be sent, or will be.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.unsent() > 0 || self.waits_for_safe()
+    }
+
+    /// Sends what waits and may go now that epochs up to `safe` are, with one call where the socket takes it; how many
+    /// bytes it took. `Err` when the peer is gone.
+    pub(crate) fn send(&mut self, safe: u64) -> Result<u64, ()> {
         let mut all = 0;
-        while self.unsent() > 0 {
+        let end = self.output.sendable(safe);
+        while self.sent < end || self.sealed() > 0 {
             let result = match &mut self.transport {
                 Transport::Plain if self.output.pins.is_empty() => {
-                    send(&self.fd, &self.output.bytes[self.sent..], SendFlags::NOSIGNAL)
+                    send(&self.fd, &self.output.bytes[self.sent..end], SendFlags::NOSIGNAL)
                 }
                 transport => {
                     let mut slices = [IoSlice::new(&[]); SLICES_MAX];
-                    let count = slices_from(&self.output, self.sent, &mut slices);
+                    let count = slices_of(&self.output, self.sent..end, &mut slices);
                     match transport {
                         Transport::Plain => rustix::io::writev(&self.fd, &slices[..count]),
                         Transport::Tls(tls) => tls
@@ -402,15 +429,17 @@ impl Write for Socket<'_> {
     }
 }
 
-/// The slices of an output from byte `sent` on.
-fn slices_from<'o>(output: &'o Output, sent: usize, slices: &mut [IoSlice<'o>; SLICES_MAX]) -> usize {
+/// The slices of a part of an output.
+fn slices_of<'o>(output: &'o Output, part: Range<usize>, slices: &mut [IoSlice<'o>; SLICES_MAX]) -> usize {
     let mut count = 0;
-    let mut skip = sent;
+    let (mut skip, mut left) = (part.start, part.len());
     let mut push = |bytes: &'o [u8]| {
         let passed = skip.min(bytes.len());
         skip -= passed;
-        if passed < bytes.len() && count < SLICES_MAX {
-            slices[count] = IoSlice::new(&bytes[passed..]);
+        let len = (bytes.len() - passed).min(left);
+        left -= len;
+        if len > 0 && count < SLICES_MAX {
+            slices[count] = IoSlice::new(&bytes[passed..passed + len]);
             count += 1;
         }
     };

@@ -36,6 +36,8 @@ pub(crate) struct Io {
     pub(crate) scratch: Vec<u8>,
     /// Connections whose output is to be sent.
     pub(crate) touched: Vec<u32>,
+    /// Connections with replies that may not be sent yet.
+    pub(crate) waiting_for_safe: Vec<u32>,
     /// Connections with input of which no event will tell.
     pub(crate) unread: Vec<u32>,
     /// Connections whose own buffer has input that the next tick is to decode.
@@ -58,6 +60,7 @@ impl Io {
             arena_used: 0,
             scratch: Vec::new(),
             touched: Vec::new(),
+            waiting_for_safe: Vec::new(),
             unread: Vec::new(),
             put_off: Vec::new(),
             dead: Vec::new(),

@@ -349,8 +349,9 @@ impl<'e> Worker<'e> {
         }
         let mut failed = false;
         let mut sent = 0;
+        let safe = self.engine.safe.epoch();
         loop {
-            match connection.send() {
+            match connection.send(safe) {
                 Ok(bytes) => sent += bytes,
                 Err(()) => failed = true,
             }
@@ -360,6 +361,9 @@ impl<'e> Worker<'e> {
                 connection.sent = 0;
             }
             let Peer::Respb(channels) = &mut connection.peer else { break };
+            if channels.waits_for_safe() {
+                channels.release_safe(safe);
+            }
             if failed || !channels.has_turns() {
                 break;
             }
@@ -374,7 +378,13 @@ impl<'e> Worker<'e> {
             self.engine.stats.workers[usize::from(self.id)].traffic.sent(sent);
         }
         let unsent = connection.unsent();
-        let done = unsent == 0 && connection.life == Life::Closing;
+        let waits_for_safe = connection.waits_for_safe();
+        if waits_for_safe && !connection.waiting_for_safe {
+            connection.waiting_for_safe = true;
+            self.io.waiting_for_safe.push(index);
+        }
+        let Some(connection) = self.io.get(index) else { return };
+        let done = !connection.has_unsent() && connection.life == Life::Closing;
         if unsent == 0 {
             // A small buffer stays until the connection has been idle for a while (`sweep`).
             if connection.output.bytes.capacity() > OWN_OUTPUT_BYTES_MAX {
@@ -382,7 +392,9 @@ impl<'e> Worker<'e> {
                 self.io.give_back(output);
             }
         } else {
-            self.poll.await_room(u64::from(index));
+            if connection.may_send(safe) {
+                self.poll.await_room(u64::from(index));
+            }
             if self.exceeds_output(index) {
                 self.engine.stats.output_limit_closed.fetch_add(1, Relaxed);
                 failed = true;

@@ -1,6 +1,8 @@
 //! Owns: the bytes that wait to be sent to one connection, with large values that are sent from where they are. Does
 //! not own: what they mean, sending.
 
+use std::collections::VecDeque;
+
 use weft_store::SharedBytes;
 
 use super::aggregate::Open;
@@ -29,6 +31,31 @@ pub struct OutputPlace {
     pub len: usize,
 }
 
+impl OutputPlace {
+    /// The same place when all of this comes before it.
+    const fn behind(self, before: Self) -> Self {
+        Self { bytes: self.bytes + before.bytes, pins: self.pins + before.pins, len: self.len + before.len }
+    }
+    /// The same place when all of this is gone from before it.
+    const fn since(self, gone: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_sub(gone.bytes),
+            pins: self.pins.saturating_sub(gone.pins),
+            len: self.len.saturating_sub(gone.len),
+        }
+    }
+}
+
+/// Places from which on something is held, of one output: beyond it a later one waits together with the one before.
+pub(super) const HOLDS_MAX: usize = 64;
+
+/// What stands behind a place waits until an epoch is safe.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    from: OutputPlace,
+    epoch: u64,
+}
+
 /// Replies and pushes of one connection, not yet sent.
 #[derive(Debug, Default)]
 pub struct Output {
@@ -38,6 +65,8 @@ pub struct Output {
     pub pins: Vec<Pin>,
     /// Sum of the pinned values' lengths.
     pub pinned_bytes: usize,
+    /// What must not be sent yet: both ascending.
+    holds: VecDeque<Hold>,
     /// The last error that was a whole reply: of it an HTTP answer has its status.
     pub(super) error: Option<ErrorCode>,
     /// Aggregates that are open: a stack that is empty between replies, kept for its memory.
@@ -68,6 +97,7 @@ impl Output {
         self.bytes.clear();
         self.pins.clear();
         self.pinned_bytes = 0;
+        self.holds.clear();
         self.error = None;
         self.open.clear();
     }
@@ -81,9 +111,42 @@ impl Output {
     pub const fn take_error(&mut self) -> Option<ErrorCode> {
         self.error.take()
     }
+    /// What stands behind this place, which is not before the last such place, waits until the epoch is safe.
+    pub fn hold(&mut self, from: OutputPlace, epoch: u64) {
+        let is_full = self.holds.len() == HOLDS_MAX;
+        match self.holds.back_mut() {
+            Some(last) if last.epoch >= epoch => {}
+            Some(last) if is_full => last.epoch = epoch,
+            _ => self.holds.push_back(Hold { from, epoch }),
+        }
+    }
+    /// Whether something was held when [`sendable`](Self::sendable) was asked last, or has been since.
+    #[inline]
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        !self.holds.is_empty()
+    }
+    /// Whether something is held that stands at or behind this place.
+    #[inline]
+    #[must_use]
+    pub fn is_held_behind(&self, from: OutputPlace) -> bool {
+        self.holds.back().is_some_and(|last| last.from.len >= from.len)
+    }
+    /// Bytes that may be sent when epochs up to `safe` are.
+    #[inline]
+    pub fn sendable(&mut self, safe: u64) -> usize {
+        while self.holds.front().is_some_and(|first| first.epoch <= safe) {
+            self.holds.pop_front();
+        }
+        self.holds.front().map_or(self.len(), |first| first.from.len)
+    }
     /// Moves all of another output behind this one.
     pub fn append(&mut self, mut other: Self) {
         let base = self.bytes.len();
+        let end = self.end();
+        for Hold { from, epoch } in other.holds.drain(..) {
+            self.hold(from.behind(end), epoch);
+        }
         self.bytes.append(&mut other.bytes);
         self.pins.extend(other.pins.drain(..).map(|pin| Pin { at: base + pin.at, value: pin.value }));
         self.pinned_bytes += other.pinned_bytes;
@@ -98,6 +161,10 @@ impl Output {
             rest.pinned_bytes += pin.value.as_slice().len();
         }
         self.pinned_bytes -= rest.pinned_bytes;
+        let end = self.end();
+        while let Some(hold) = self.holds.pop_back_if(|last| last.from.len >= end.len) {
+            rest.holds.push_front(Hold { from: hold.from.since(end), ..hold });
+        }
         rest
     }
     /// Lets go of the first `sent` bytes, up to the last large value that has not been sent whole; gives how many bytes
@@ -119,6 +186,8 @@ impl Output {
         let more = left.min(next - plain);
         plain += more;
         left -= more;
+        let gone = OutputPlace { bytes: plain, pins, len: sent - left };
+        self.holds.iter_mut().for_each(|hold| hold.from = hold.from.since(gone));
         self.bytes.drain(..plain);
         for pin in self.pins.drain(..pins) {
             self.pinned_bytes -= pin.value.as_slice().len();

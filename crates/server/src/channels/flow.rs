@@ -76,7 +76,8 @@ impl Channels {
         let written = output.len() - lent.from.len;
         let plain = self.get(lent.channel).is_none_or(|open| open.flow.is_none());
         let small = written <= FRAGMENT_BYTES || !self.fragments();
-        if written == 0 || plain && small && output.len() <= SHARED_OUTPUT_BYTES_MAX {
+        let held = output.is_held_behind(lent.from);
+        if written == 0 || plain && small && !held && output.len() <= SHARED_OUTPUT_BYTES_MAX {
             return None;
         }
         self.settle_slowly(lent, written, output)
@@ -85,7 +86,8 @@ impl Channels {
     #[cold]
     fn settle_slowly(&mut self, lent: Lent, written: usize, output: &mut Output) -> Option<Full> {
         let (fragments, limit) = (self.fragments(), self.limits.output_bytes);
-        let lags = lent.from.len > SHARED_OUTPUT_BYTES_MAX;
+        // Others go on while this one waits.
+        let lags = lent.from.len > SHARED_OUTPUT_BYTES_MAX || output.is_held_behind(lent.from);
         let open = self.get_mut(lent.channel)?;
         let flow = open.flow.get_or_insert_default();
         let sliced = fragments && written > FRAGMENT_BYTES;
@@ -106,12 +108,31 @@ impl Channels {
         is_over.then_some((lent.channel, &close::CONNECTION_OUTPUT))
     }
 
-    /// A channel queues up if it has something to send and may.
+    /// A channel queues up if it has something to send and may, or notes what it waits for.
     fn take_turn(&mut self, channel: u16) {
         let Some(Place::Open(open)) = self.table.get_mut(channel) else { return };
         let Some(flow) = &mut open.flow else { return };
-        if !flow.frames.is_empty() && flow.may_send() {
-            self.turns.join(&mut flow.turn, channel);
+        match flow.frames.front() {
+            Some(first) if first.is_held() => {
+                self.waiting_for_safe.insert(channel);
+            }
+            Some(_) if flow.may_send() => self.turns.join(&mut flow.turn, channel),
+            _ => {}
+        }
+    }
+
+    /// Whether frames wait until something is safe.
+    pub(crate) fn waits_for_safe(&self) -> bool {
+        !self.waiting_for_safe.is_empty()
+    }
+    /// Epochs up to `safe` are: what waited for no more than them queues up.
+    pub(crate) fn release_safe(&mut self, safe: u64) {
+        for channel in std::mem::take(&mut self.waiting_for_safe) {
+            let open = self.get_mut(channel);
+            if let Some(first) = open.and_then(|open| open.flow.as_mut()?.frames.front_mut()) {
+                first.sendable(safe);
+            }
+            self.take_turn(channel);
         }
     }
 

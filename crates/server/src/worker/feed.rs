@@ -97,7 +97,7 @@ impl Worker<'_> {
         };
         if let Some(connection) = self.io.get(index)
             && !waits
-            && connection.unsent() > 0
+            && connection.has_unsent()
             && connection.life == Life::Open
         {
             connection.life = Life::Closing;

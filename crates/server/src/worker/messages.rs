@@ -43,6 +43,7 @@ impl Worker<'_> {
                 }
             }
             Message::Resume => self.resume_all(),
+            Message::Safe => self.release_outputs(),
             Message::Stop => self.stop(),
         }
     }
@@ -87,6 +88,16 @@ impl Worker<'_> {
         } else {
             // A client that killed itself has a reply to get first.
             self.close_after_output(index);
+        }
+    }
+
+    /// More is safe: what waited for it is sent at the end of the tick.
+    fn release_outputs(&mut self) {
+        for index in std::mem::take(&mut self.io.waiting_for_safe) {
+            if let Some(connection) = self.io.get(index) {
+                connection.waiting_for_safe = false;
+                self.io.touch(index);
+            }
         }
     }
 

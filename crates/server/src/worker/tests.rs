@@ -1,5 +1,7 @@
 //! A worker by itself, on one end of a socket pair: what each of its ticks does.
 
+mod holds;
+
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;

@@ -1,0 +1,136 @@
+//! Replies that wait until something is safe: on no way are they sent before, and nothing else waits for them.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+
+use weft_engine::reply::{PIN_BYTES_MIN, ReplySink, Wire};
+
+use super::Alone;
+use crate::limits::SEND_EARLY_BYTES;
+
+/// What has come, of what there may be more.
+fn come(client: &mut UnixStream) -> Vec<u8> {
+    client.set_nonblocking(true).expect("it can be set");
+    let mut all = Vec::new();
+    match client.read_to_end(&mut all) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => all,
+        other => panic!("{other:?} behind {all:?}"),
+    }
+}
+
+/// What the only connection is answered from now on waits for this epoch.
+fn hold(alone: &mut Alone, epoch: u64) {
+    let output = &mut alone.worker.io.get(0).expect("it is there").output;
+    output.hold(output.end(), epoch);
+}
+
+#[test]
+fn each_reply_waits_for_its_own_epoch() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    alone.engine.set_safe(4);
+    let output = &mut alone.worker.io.get(0).expect("it is there").output;
+    for number in 1..=4 {
+        ReplySink::new(output, Wire::default()).int(number);
+        // The third waits no longer than the second does.
+        output.hold(output.end(), [5, 5, 7, 7][number as usize - 1]);
+    }
+    alone.worker.io.touch(0);
+    alone.tick();
+    assert_eq!(come(&mut client), b":1\r\n");
+    alone.engine.set_safe(6);
+    alone.tick();
+    assert_eq!(come(&mut client), b":2\r\n:3\r\n");
+    alone.engine.set_safe(7);
+    alone.tick();
+    assert_eq!(come(&mut client), b":4\r\n");
+}
+
+#[test]
+fn what_is_sent_early_is_held_too() {
+    for len in [100, PIN_BYTES_MIN] {
+        let mut alone = Alone::new();
+        let mut client = alone.connect();
+        let value = vec![b'x'; len];
+        let set = [format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${len}\r\n").as_bytes(), &value, b"\r\n"].concat();
+        client.write_all(&set).expect("it fits into the socket");
+        while come(&mut client).is_empty() {
+            alone.tick();
+        }
+        alone.engine.set_safe(4);
+        hold(&mut alone, 5);
+        let count = SEND_EARLY_BYTES / len + 2;
+        client.write_all(&b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n".repeat(count)).expect("it fits into the socket");
+        let reply = [format!("${len}\r\n").as_bytes(), &value, b"\r\n"].concat();
+        while alone.worker.io.get(0).expect("it is there").unsent() < reply.len() * count {
+            alone.tick();
+            assert!(come(&mut client).is_empty(), "{len}");
+        }
+        alone.engine.set_safe(5);
+        let mut all = Vec::new();
+        while all.len() < reply.len() * count {
+            alone.tick();
+            all.append(&mut come(&mut client));
+        }
+        assert!(all == reply.repeat(count), "{len}");
+    }
+}
+
+#[test]
+fn a_channel_waits_and_others_go_on() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    let ping = |channel: u8| [3, 0, 0, channel];
+    let pong = |channel: u8| [&[0x83, 4, 0, channel], &b"PONG"[..]].concat();
+    client.write_all(&[ping(0), ping(1), ping(2)].concat()).expect("it fits into the socket");
+    while alone.clients() < 3 {
+        alone.tick();
+    }
+    alone.tick();
+    assert_eq!(come(&mut client), [pong(0), pong(1), pong(2)].concat());
+    alone.engine.set_safe(4);
+    hold(&mut alone, 5);
+    client.write_all(&[ping(1), ping(2), ping(1), ping(0)].concat()).expect("it fits into the socket");
+    alone.tick();
+    assert_eq!(come(&mut client), [pong(2), pong(0)].concat());
+    // What comes behind it on its channel waits too.
+    client.write_all(&[ping(1), ping(2)].concat()).expect("it fits into the socket");
+    alone.tick();
+    assert_eq!(come(&mut client), pong(2));
+    alone.engine.set_safe(5);
+    alone.tick();
+    assert_eq!(come(&mut client), pong(1).repeat(3));
+    client.write_all(&ping(1)).expect("it fits into the socket");
+    alone.tick();
+    assert_eq!(come(&mut client), pong(1));
+}
+
+#[test]
+fn who_leaves_gets_what_was_held() {
+    for first in [&b"PING\r\n"[..], &[3, 0, 0, 0]] {
+        let mut alone = Alone::new();
+        let mut client = alone.connect();
+        client.write_all(first).expect("it fits into the socket");
+        let mut before = Vec::new();
+        while before.is_empty() {
+            alone.tick();
+            before = come(&mut client);
+        }
+        alone.engine.set_safe(4);
+        hold(&mut alone, 5);
+        client.write_all(first).expect("it fits into the socket");
+        alone.tick();
+        client.shutdown(Shutdown::Write).expect("it is open");
+        alone.tick();
+        alone.tick();
+        assert_eq!(come(&mut client), b"");
+        assert_eq!(alone.clients(), 1);
+        alone.engine.set_safe(5);
+        let mut all = Vec::new();
+        client.set_nonblocking(false).expect("it can be set");
+        alone.ticks_until(0);
+        client.read_to_end(&mut all).expect("it is sent and ended");
+        assert_eq!(all, before);
+    }
+}
