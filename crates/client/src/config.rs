@@ -107,6 +107,8 @@ impl Default for ReconnectPolicy {
 pub struct TlsConfig {
     /// Certificates to trust instead of the system's, PEM.
     pub ca_file: Option<PathBuf>,
+    /// A folder whose files, PEM all of them, are trusted instead of the system's; with `ca_file` both.
+    pub ca_dir: Option<PathBuf>,
     /// The client's certificate and its chain, PEM; with `key_file`.
     pub cert_file: Option<PathBuf>,
     /// The key of `cert_file`, PEM.

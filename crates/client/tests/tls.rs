@@ -102,6 +102,14 @@ fn commands_and_pipelines_under_tls() {
         assert!(matches!(untrusted, Err(Error::Tls(_))), "{untrusted:?}");
         config.tls = Some(TlsConfig { server_name: Some("elsewhere".into()), ..settings.clone() });
         assert!(matches!(Connection::connect(&config), Err(Error::Tls(_))));
+        // A folder of certificates does as one of them does.
+        let trusted = certificates.path("trusted");
+        std::fs::create_dir_all(&trusted).unwrap();
+        std::fs::copy(&ca, trusted.join("ca.pem")).unwrap();
+        config.tls = Some(TlsConfig { ca_file: None, ca_dir: Some(trusted.clone()), ..settings.clone() });
+        Connection::connect(&config).unwrap().command(&["PING"]).unwrap();
+        std::fs::copy(&cert, trusted.join("ca.pem")).unwrap();
+        assert!(matches!(Connection::connect(&config), Err(Error::Tls(_))));
         config.tls = Some(TlsConfig { ca_file: None, insecure: true, ..settings.clone() });
         Connection::connect(&config).unwrap().command(&["PING"]).unwrap();
         config.tls = Some(TlsConfig { key_file: None, ..settings.clone() });

@@ -1,7 +1,7 @@
 //! What the program says of itself: `weft help`, `weft version`, completions for shells, man pages.
 //!
-//! Owns the words that stand for flags, and the two commands that print. The texts are those of each command's own
-//! module.
+//! Owns the words that stand for flags, what is said of flags that are only elsewhere, and the two commands that
+//! print. The texts are those of each command's own module.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use clap::error::{ContextKind, ContextValue};
 use clap_complete::Shell;
 use clap_mangen::Man as Page;
 
@@ -53,6 +54,19 @@ pub(crate) fn as_flags(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
         [weft, word] if word == "version" => flag(&[weft], "--version"),
         _ => words,
     }
+}
+
+/// Why a flag that other programs of its kind have is not here, if it is such a flag.
+pub(crate) fn lacking(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
+    let command = std::env::args_os().nth(1)?;
+    let (list, other) = match command.to_str()? {
+        "cli" => (crate::cli::LACKING, "redis-cli"),
+        "bench" => (crate::bench::LACKING, "redis-benchmark"),
+        _ => return None,
+    };
+    let (name, why) = list.iter().find(|(name, _)| name == flag)?;
+    Some(format!("weft {}: {name}, which {other} has, cannot be had yet: {why}", command.display()))
 }
 
 pub(crate) fn completions(options: &Completions, mut weft: clap::Command) -> Result<ExitCode> {

@@ -91,6 +91,12 @@ fn main() -> ExitCode {
 /// The command line. An unknown command is answered with those there are.
 fn parse() -> Cli {
     Cli::try_parse_from(about::as_flags(std::env::args_os())).unwrap_or_else(|error| {
+        if error.kind() == ErrorKind::UnknownArgument
+            && let Some(why) = about::lacking(&error)
+        {
+            eprintln!("{why}");
+            std::process::exit(error.exit_code());
+        }
         if error.kind() != ErrorKind::InvalidSubcommand {
             error.exit();
         }

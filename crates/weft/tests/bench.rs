@@ -231,6 +231,31 @@ fn values_are_compared() {
 }
 
 #[test]
+fn a_url_and_a_page() {
+    let server = common::servers::Server::weft(&["--requirepass", "secret"]);
+    let folder = Folder::new();
+    let page = folder.path("page.html");
+    let url = format!("unix://:secret@{}?db=3", server.socket);
+    let output = run(&["bench", "-u", &url, "-t", "set", "-n", "100", "-e", "-q", "--html", &page], b"");
+    assert!(output.status.success() && output.stdout.starts_with(b"SET: "), "{}", stderr(&output));
+    let keys = good(&["cli", "-u", &url, "DBSIZE"], b"");
+    assert_eq!(keys, b"1\n", "in database 3");
+    let text = std::fs::read_to_string(page).unwrap();
+    for part in ["<!doctype html>", "<table>", "<td>SET</td>", "<svg", "</html>"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for (url, said) in [
+        ("rediss://127.0.0.1:1", "plain port"),
+        ("redis://u@127.0.0.1:1", "a user needs a password"),
+        ("x", "scheme"),
+    ] {
+        let output = run(&["bench", "-u", url, "-t", "get"], b"");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn ping_inline_is_words_on_a_line() {
     for server in common::servers::Server::all() {
         let bench =

@@ -287,6 +287,33 @@ fn trouble_is_told_with_status_1() {
 }
 
 #[test]
+fn loads_of_its_own() {
+    let output = String::from_utf8(good(&["cli", "--intrinsic-latency", "0.05"], b"")).unwrap();
+    assert!(
+        output.starts_with("Max latency so far: ") && output.contains(" total runs (avg latency: "),
+        "{output}"
+    );
+    assert!(output.trim_end().ends_with("x longer than the average latency."), "{output}");
+    for server in Server::all() {
+        for protocol in server.flags() {
+            cli(&server, &["FLUSHALL"], b"");
+            let output = cli(&server, &[protocol, "--lru-test", "100", "-r", "2", "-i", "0.05"], b"");
+            let lines: Vec<&str> = output.lines().collect();
+            assert!(lines.len() == 2 && lines[0].contains(" Gets/sec | Hits: "), "{output}");
+            let keys: u32 = cli(&server, &["DBSIZE"], b"").trim().parse().unwrap();
+            assert!((10..=100).contains(&keys), "{keys}");
+        }
+        let output = run(&["cli", "-s", &server.socket, "--verbose", "-3", "-n", "2", "PING"], b"");
+        let said = stderr(&output);
+        assert_eq!(output.stdout, b"PONG\n");
+        assert!(
+            said.contains(" over RESP3, database 2: redis ") && said.starts_with("Connected to "),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn lines_can_log_in_over_every_protocol() {
     let server = Server::weft(&["--requirepass", "secret"]);
     for protocol in server.flags() {

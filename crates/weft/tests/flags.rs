@@ -157,3 +157,30 @@ fn commands_are_explained_without_a_server() {
     assert!(String::from_utf8(output.stdout).unwrap().contains("APPEND key value"));
     assert!(door.nobody_came());
 }
+
+#[test]
+fn what_redis_cli_and_redis_benchmark_have_besides_is_refused_by_name() {
+    let door = Door::new();
+    let port = door.port();
+    for (program, flag) in [
+        ("cli", "--rdb"),
+        ("cli", "--functions-rdb"),
+        ("cli", "--replica"),
+        ("cli", "--slave"),
+        ("cli", "--cluster"),
+        ("cli", "--ldb"),
+        ("cli", "--tls-ciphers"),
+        ("bench", "--tls"),
+        ("bench", "--cacert"),
+        ("bench", "--cluster"),
+        ("bench", "--enable-tracking"),
+    ] {
+        for words in [&[program, "-p", &port, flag][..], &[program, flag, "x", "-p", &port]] {
+            let output = run(words, b"");
+            assert_eq!(output.status.code(), Some(2), "{words:?}");
+            let said = stderr(&output);
+            assert!(said.starts_with(&format!("weft {program}: {flag}, which redis-")), "{said}");
+            assert!(said.contains("cannot be had yet: ") && door.nobody_came(), "{said}");
+        }
+    }
+}

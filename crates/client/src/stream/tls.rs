@@ -4,6 +4,7 @@
 //! whose peer takes nothing does not keep the reader from reading.
 
 use std::io::{self, Read as _, Write as _};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -199,17 +200,25 @@ fn certificates(path: &std::path::Path) -> Result<Vec<CertificateDer<'static>>> 
     CertificateDer::pem_file_iter(path).map_err(bad)?.collect::<std::result::Result<_, _>>().map_err(bad)
 }
 
+/// Files of `TlsConfig::ca_dir` that are read: systems have some hundreds.
+const CA_FILES_MAX: usize = 4096;
+
 fn roots(settings: &TlsConfig) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
-    match &settings.ca_file {
-        Some(path) => {
-            for certificate in certificates(path)? {
-                roots.add(certificate).map_err(|error| Error::Tls(format!("{}: {error}", path.display())))?;
-            }
+    let mut files: Vec<PathBuf> = settings.ca_file.iter().cloned().collect();
+    if let Some(folder) = &settings.ca_dir {
+        let bad = |error: std::io::Error| Error::Tls(format!("{}: {error}", folder.display()));
+        let entries = std::fs::read_dir(folder).map_err(bad)?;
+        let entries: Vec<_> = entries.take(CA_FILES_MAX).collect::<Result<_, _>>().map_err(bad)?;
+        files.extend(entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_file()));
+    }
+    for path in &files {
+        for certificate in certificates(path)? {
+            roots.add(certificate).map_err(|error| Error::Tls(format!("{}: {error}", path.display())))?;
         }
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
+    }
+    if settings.ca_file.is_none() && settings.ca_dir.is_none() {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     if roots.is_empty() {
         return Err(Error::Tls("there is no certificate to trust".into()));

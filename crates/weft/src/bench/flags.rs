@@ -18,6 +18,23 @@ lrange_300 lrange_500 lrange_600 mset xadd; by name only: mget del exists setex 
 smembers_100.
 Status: 0 all was answered and nothing was an error; 1 otherwise. Guide: docs/bench.md";
 
+/// Flags that redis-benchmark has and this has not, and why.
+pub(crate) const LACKING: &[(&str, &str)] = &[
+    ("--tls", "the generator's loop has no TLS; run it against the plain port"),
+    ("--cacert", "the generator's loop has no TLS; run it against the plain port"),
+    ("--cacertdir", "the generator's loop has no TLS; run it against the plain port"),
+    ("--cert", "the generator's loop has no TLS; run it against the plain port"),
+    ("--key", "the generator's loop has no TLS; run it against the plain port"),
+    ("--sni", "the generator's loop has no TLS; run it against the plain port"),
+    ("--insecure", "the generator's loop has no TLS; run it against the plain port"),
+    ("--cluster", "a run has one server; --vs compares several, each by itself"),
+    (
+        "--enable-tracking",
+        "the generator sends no CLIENT TRACKING; a command of your own can be measured by name",
+    ),
+    ("--dbsize", "it is --dbnum"),
+];
+
 /// Measure a server: RESP2, RESP3, or RESPB with any number of logical clients on each connection
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES, disable_help_flag = true)]
@@ -35,6 +52,9 @@ pub(crate) struct Options {
     /// Server Unix socket, instead of host and port
     #[arg(short, value_name = "PATH")]
     pub(super) socket: Option<PathBuf>,
+    /// Server URL, instead of all of these: redis://[user:password@]host[:port][/db], unix://path
+    #[arg(short = 'u', value_name = "URL", conflicts_with_all = ["socket", "password", "user"])]
+    pub(super) url: Option<String>,
     /// Password; the variable WEFT_PASSWORD is taken without it
     #[arg(short = 'a', value_name = "PASSWORD")]
     pub(super) password: Option<String>,
@@ -140,6 +160,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PID")]
     pub(super) server_pid: Option<u32>,
 
+    /// Show errors of the server: they are always shown
+    #[arg(short = 'e')]
+    pub(super) show_errors: bool,
     /// One line for each test
     #[arg(short = 'q')]
     pub(super) quiet: bool,
@@ -158,6 +181,9 @@ pub(crate) struct Options {
     /// Write each test's latencies as a percentile file of HDR histograms into this folder
     #[arg(long, value_name = "FOLDER")]
     pub(super) hdr: Option<PathBuf>,
+    /// Write a page with the table and the plot
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
     /// Draw the latencies by percentile
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<PathBuf>,

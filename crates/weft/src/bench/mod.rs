@@ -34,7 +34,7 @@ use weft_client::fleet::relay::Relay;
 use weft_client::{Address, Config, Protocol, Timeouts};
 
 use self::cases::Case;
-pub(crate) use self::flags::Options;
+pub(crate) use self::flags::{LACKING, Options};
 use self::keys::Distribution;
 use self::run::{Fleets, Measured, Plan, Server};
 use self::sizes::Sizes;
@@ -128,6 +128,10 @@ fn show(options: &Options, plan: &Plan, all: &[Measured]) -> Result<()> {
     }
     if let Some(path) = &options.svg {
         std::fs::write(path, report::svg(all)).with_context(|| path.display().to_string())?;
+    }
+    if let Some(path) = &options.html {
+        let page = report::html(all, plan, usize::from(options.precision));
+        std::fs::write(path, page).with_context(|| path.display().to_string())?;
     }
     for measured in all {
         if let Some(trouble) = report::trouble(measured).filter(|_| !options.quiet) {
@@ -224,11 +228,23 @@ fn server(options: &Options) -> Result<Server> {
         (_, true) => Protocol::Resp3,
         _ => Protocol::Resp2,
     };
-    let address = match &options.socket {
-        Some(path) => Address::Unix(path.clone()),
-        None => Address::Tcp(options.host.clone(), options.port),
-    };
-    aim(options, address, protocol, options.server_pid)
+    aim(options, address(options)?, protocol, options.server_pid)
+}
+
+/// Where `-u`, `-s`, or `-h` and `-p` lead.
+fn address(options: &Options) -> Result<Address> {
+    Ok(match (&options.url, &options.socket) {
+        (Some(url), _) => {
+            let config = Config::from_url(url)?;
+            ensure!(
+                config.tls.is_none(),
+                "{url}: the generator's loop has no TLS; run it against the plain port"
+            );
+            config.address
+        }
+        (None, Some(path)) => Address::Unix(path.clone()),
+        (None, None) => Address::Tcp(options.host.clone(), options.port),
+    })
 }
 
 /// A server as it is spoken to.
@@ -243,12 +259,17 @@ fn aim(options: &Options, address: Address, protocol: Protocol, pid: Option<u32>
     };
     let variable = || PASSWORD_VARIABLES.iter().find_map(|name| std::env::var(name).ok());
     let patience = Duration::from_secs_f64(options.timeout);
+    // As with -a and --user, it is that of every server of a comparison.
+    let login = match &options.url {
+        Some(url) => Config::from_url(url).map(|config| (config.username, config.password, config.db))?,
+        None => (options.user.clone(), options.password.clone(), options.db),
+    };
     let config = Config {
         address,
         protocol,
-        password: options.password.clone().or_else(variable),
-        username: options.user.clone(),
-        db: options.db,
+        username: login.0,
+        password: login.1.or_else(variable),
+        db: login.2,
         timeouts: Timeouts::all(Some(patience)),
         ..Config::default()
     };

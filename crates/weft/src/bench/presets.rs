@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
-use weft_client::{Address, Protocol};
+use weft_client::Protocol;
 
 use super::cases::{self, Case};
 use super::flags::Preset;
@@ -17,7 +17,7 @@ use super::run::{self, Fleets, Measured, Plan, Server};
 use super::sizes::Sizes;
 use super::stats::ratio;
 use super::versus::{self, Contestant, ratio_text};
-use super::{Options, aim, give_json, report};
+use super::{Options, address, aim, give_json, report};
 use crate::text::grouped;
 use crate::wire::results::Spread;
 use crate::wire::table::{Table, number};
@@ -111,11 +111,7 @@ impl Both {
 impl Show<'_> {
     fn server(&self, protocol: Protocol, delay_ms: Option<f64>) -> Result<Server> {
         let options = Options { delay: delay_ms.or(self.options.delay), ..self.options.clone() };
-        let address = match &options.socket {
-            Some(path) => Address::Unix(path.clone()),
-            None => Address::Tcp(options.host.clone(), options.port),
-        };
-        aim(&options, address, protocol, options.server_pid)
+        aim(&options, address(&options)?, protocol, options.server_pid)
     }
 
     fn preload(&self, plan: &Plan) -> Result<()> {

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use super::plot::{self, Line};
 use super::run::{Measured, Plan};
 use crate::text::{grouped, quoted};
+use crate::wire::html::STYLE;
 use crate::wire::results::Machine;
-use crate::wire::table::{Table, number};
+use crate::wire::table::{Table, escape, number};
 
 /// Quantiles that results show.
 pub(super) const QUANTILES: [(&str, f64); 5] =
@@ -275,6 +276,27 @@ fn percentiles(latency: &Histogram<u64>) -> String {
         2048
     );
     text
+}
+
+/// A page with the table and the plot, for a browser without a network.
+pub(super) fn html(all: &[Measured], plan: &Plan, precision: usize) -> String {
+    let trouble: String = all
+        .iter()
+        .filter_map(|measured| Some(format!("{}: {}", measured.label, trouble(measured)?)))
+        .map(|text| format!("<p>{}</p>\n", escape(&text)))
+        .collect();
+    let machine = Machine::this();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>weft bench</title><style>{STYLE}</style>\
+         </head>\n<body>\n<h1>weft bench {}</h1>\n<p>{}</p>\n{}{trouble}{}</body>\n</html>\n",
+        env!("CARGO_PKG_VERSION"),
+        escape(&format!(
+            "{}, {} cores, {}, {}",
+            machine.cpu, machine.cores, machine.architecture, machine.kernel
+        )),
+        table(all, plan, precision).html(),
+        svg(all),
+    )
 }
 
 /// The latencies of all cases by percentile.

@@ -18,6 +18,26 @@ Examples:
 The password is taken from WEFTCLI_AUTH, VALKEYCLI_AUTH or REDISCLI_AUTH when it is not given.
 Status: 0 done; 1 the server could not be reached, does not speak the protocol, or, with -e, answered an error.";
 
+/// Flags that redis-cli has and this has not, and why.
+pub(crate) const LACKING: &[(&str, &str)] = &[
+    (
+        "--rdb",
+        "it copies the data as a replica does, and replication is not spoken; `--scan` with DUMP reads each key",
+    ),
+    (
+        "--functions-rdb",
+        "it copies functions as a replica does, and replication is not spoken; FUNCTION DUMP gives them",
+    ),
+    ("--replica", "replication is not spoken; MONITOR shows what a server is sent"),
+    ("--slave", "replication is not spoken; MONITOR shows what a server is sent"),
+    ("--cluster", "it makes and mends clusters; -c follows a cluster's redirections"),
+    ("--cluster-yes", "it belongs to --cluster, which makes and mends clusters"),
+    ("--ldb", "there is no debugger of scripts; --eval runs one"),
+    ("--ldb-sync-mode", "there is no debugger of scripts; --eval runs one"),
+    ("--tls-ciphers", "the cipher suites are those of rustls, all of them of today"),
+    ("--tls-ciphersuites", "the cipher suites are those of rustls, all of them of today"),
+];
+
 /// Talk to a server: a prompt, single commands, and tools that look around in it
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES, disable_help_flag = true)]
@@ -82,6 +102,9 @@ pub(crate) struct Options {
     /// Certificates to trust, PEM
     #[arg(long, value_name = "FILE")]
     pub(super) cacert: Option<PathBuf>,
+    /// Folder of certificates to trust, PEM
+    #[arg(long, value_name = "FOLDER", conflicts_with = "cacert")]
+    pub(super) cacertdir: Option<PathBuf>,
     /// Client certificate, PEM
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(super) cert: Option<PathBuf>,
@@ -166,6 +189,12 @@ pub(crate) struct Options {
     /// The same, as a spectrum of colours every second (-i)
     #[arg(long, group = "mode")]
     pub(super) latency_dist: bool,
+    /// Measure for so many seconds how long this machine keeps a program from running; without a server
+    #[arg(long, value_name = "SECONDS", group = "mode", value_parser = seconds)]
+    pub(super) intrinsic_latency: Option<f64>,
+    /// Read and fill a cache of so many keys, four fifths of it a fifth of them, and show hits and misses
+    #[arg(long, value_name = "KEYS", group = "mode", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(super) lru_test: Option<u64>,
     /// Look for the keys with the most elements
     #[arg(long, group = "mode")]
     pub(super) bigkeys: bool,
@@ -203,6 +232,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", group = "mode")]
     pub(super) eval: Option<PathBuf>,
 
+    /// Say on the standard error which server was reached, and how
+    #[arg(long)]
+    pub(super) verbose: bool,
+
     /// A command with its arguments; without one there is a prompt, or commands are read from standard input
     ///
     /// What stands behind its first word is the command's; before it every flag must be one of the above.
@@ -219,6 +252,8 @@ impl Options {
             ("--latency", self.latency),
             ("--latency-history", self.latency_history),
             ("--latency-dist", self.latency_dist),
+            ("--intrinsic-latency", self.intrinsic_latency.is_some()),
+            ("--lru-test", self.lru_test.is_some()),
             ("--bigkeys", self.bigkeys),
             ("--memkeys", self.memkeys),
             ("--hotkeys", self.hotkeys),

@@ -2,7 +2,8 @@
 //!
 //! Owns which of them is run. Reading order: [`flags`] (what can be asked for), [`target`] (where to connect), [`link`]
 //! (the connection), [`output`] (how replies are shown), [`once`] (a command), [`repl`] (the prompt); then the tools,
-//! which stand by themselves: [`keys`], [`watch`], [`insert`], [`script`]. The connection is [`weft_client`]'s.
+//! which stand by themselves: [`keys`], [`watch`],
+//! [`simulate`], [`insert`], [`script`]. The connection is [`weft_client`]'s.
 
 mod editor;
 mod flags;
@@ -17,6 +18,7 @@ mod pager;
 mod peek;
 mod repl;
 mod script;
+mod simulate;
 mod target;
 mod watch;
 mod words;
@@ -27,7 +29,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use weft_client::{Config, Connection, Error, Protocol};
 
-pub(crate) use self::flags::Options;
+pub(crate) use self::flags::{LACKING, Options};
 use self::link::Link;
 use self::output::{Format, Style};
 
@@ -42,6 +44,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         );
         return Ok(ExitCode::from(WRONG_LINE));
     }
+    if let Some(seconds) = options.intrinsic_latency {
+        return simulate::intrinsic_latency(seconds);
+    }
     let config = match target::config(options) {
         Ok(config) => config,
         Err(error) => {
@@ -49,8 +54,14 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     };
+    if options.verbose {
+        say_server(&config);
+    }
     if options.pipe {
         return tool(&config, |connection| insert::run(options, connection));
+    }
+    if let Some(keys) = options.lru_test {
+        return tool(&config, |connection| simulate::lru_test(options, keys, connection));
     }
     if options.stat {
         return tool(&config, |connection| watch::stat(options, connection));
@@ -77,6 +88,20 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         return once::lines(options, &mut link, &format);
     }
     once::command(options, &mut link, &format)
+}
+
+/// `--verbose`: who answers, and over what. The connection is one of its own.
+fn say_server(config: &Config) {
+    match Connection::connect(config) {
+        Ok(connection) => {
+            let server = connection.server();
+            let version = [server.server.as_str(), server.version.as_str()].join(" ");
+            let tls = if config.tls.is_some() { ", TLS" } else { "" };
+            let (name, protocol) = (target::name(config), config.protocol);
+            eprintln!("Connected to {name} over {protocol}{tls}, database {}: {}", config.db, version.trim());
+        }
+        Err(error) => eprintln!("{}", could_not_connect(config, &error)),
+    }
 }
 
 /// Connects and runs a tool.

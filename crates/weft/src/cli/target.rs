@@ -62,13 +62,16 @@ pub(super) fn config(options: &Options) -> Result<Config> {
 fn tls(options: &Options, config: &mut Config) {
     let asked = options.tls
         || options.insecure
-        || [&options.cacert, &options.cert, &options.key].iter().any(|file| file.is_some())
+        || [&options.cacert, &options.cacertdir, &options.cert, &options.key]
+            .iter()
+            .any(|file| file.is_some())
         || options.sni.is_some();
     if !asked && config.tls.is_none() {
         return;
     }
     config.tls = Some(TlsConfig {
         ca_file: options.cacert.clone(),
+        ca_dir: options.cacertdir.clone(),
         cert_file: options.cert.clone(),
         key_file: options.key.clone(),
         server_name: options.sni.clone(),

@@ -7,7 +7,7 @@ use super::svg::{self, Bar};
 use super::table::escape;
 use super::{page, tables};
 
-const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:960px;margin:2em auto;padding:0 1em;color:#222}\
+pub(crate) const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:960px;margin:2em auto;padding:0 1em;color:#222}\
 table{border-collapse:collapse;margin:1.5em \
 0;font-size:13px}caption{text-align:left;font-weight:bold;padding-bottom:.4em}\
 th,td{padding:.15em .7em;text-align:right;border-bottom:1px solid #ddd}th:first-child,td:first-child{text-align:left}\

@@ -8,7 +8,7 @@ mod contest;
 mod counts;
 mod driver;
 mod fold;
-mod html;
+pub(crate) mod html;
 mod ladder;
 mod page;
 pub(crate) mod results;

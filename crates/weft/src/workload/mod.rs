@@ -20,7 +20,7 @@ use weft_protocol::request::Texts;
 use weft_protocol::{resp, respb};
 
 use kind::Kind;
-use random::Random;
+pub(crate) use random::Random;
 
 /// Bytes of a megabyte on the command line and in every report.
 pub(crate) const MB: usize = 1_000_000;
