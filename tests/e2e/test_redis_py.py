@@ -96,7 +96,7 @@ class RedisPy(unittest.TestCase):
         self.assertIsNone(self.client.blpop("a", timeout=0.05))
 
     def test_what_tools_ask(self):
-        self.assertEqual(self.client.info()["redis_version"], "7.2.4")
+        self.assertEqual(self.client.info()["redis_version"], "7.4.0")
         self.assertIn("maxmemory", self.client.config_get("maxmemory*"))
         self.assertGreater(self.client.command_count(), 200)
         self.assertEqual(self.client.client_getname(), None)

@@ -79,7 +79,7 @@ pub mod transaction;
 mod watchers;
 
 /// The version of Redis whose commands and replies clients may count on: what HELLO and INFO call `redis_version`.
-pub const REDIS_VERSION: &str = "7.2.4";
+pub const REDIS_VERSION: &str = "7.4.0";
 
 pub use engine::{Engine, Setup};
 pub use error::{Error, ErrorCode};

@@ -28,7 +28,7 @@ fn hello_tells_who_is_there_and_changes_the_protocol() {
     let a = bench.connect(Protocol::Resp2);
     let reply = bench.one(a, "HELLO");
     assert!(matches!(reply, Reply::Array(_)));
-    assert_eq!((field(&reply, "server"), field(&reply, "version")), ("redis".into(), "7.2.4".into()));
+    assert_eq!((field(&reply, "server"), field(&reply, "version")), ("redis".into(), "7.4.0".into()));
     let reply = bench.one(a, "HELLO 3 SETNAME tester");
     assert!(matches!(reply, Reply::Map(_)));
     assert_eq!((field(&reply, "proto"), field(&reply, "mode")), ("3".into(), "standalone".into()));

@@ -52,7 +52,7 @@ fn sections() {
     assert_eq!(titles(&info(&mut bench, a, "default commandstats")).len(), 12);
     assert_eq!(info(&mut bench, a, "nosuch"), "");
     for (name, expected) in [
-        ("redis_version", "7.2.4"),
+        ("redis_version", "7.4.0"),
         ("server_name", "weft"),
         ("redis_mode", "standalone"),
         ("loading", "0"),
@@ -224,4 +224,24 @@ fn who_is_there() {
         assert_eq!(field(&text, name), expected, "{name}");
     }
     assert!(show(&bench.one(clients[2], "CONFIG GET maxclients")).contains("10000"));
+}
+
+/// The version that INFO and HELLO say is a promise (ADR 0029).
+#[test]
+fn what_redis_7_4_added_is_served() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    for (command, reply) in [
+        ("XADD s 1-1 a b", "1-1"),
+        ("XADD s 2-1 a c", "2-1"),
+        ("XREAD STREAMS s +", "{s:[[2-1 [a c]]]}"),
+        ("HSET h f v", "1"),
+        ("HSCAN h 0 NOVALUES", "[0 [f]]"),
+        ("HEXPIRE h 100 FIELDS 1 f", "[1]"),
+        ("HTTL h FIELDS 2 f none", "[100 -2]"),
+        ("HPERSIST h FIELDS 1 f", "[1]"),
+        ("CLIENT KILL MAXAGE 100000", "0"),
+    ] {
+        assert_eq!(bench.text(a, command), reply, "{command}");
+    }
 }
