@@ -62,7 +62,7 @@ func (ch *Channel) ready(ctx context.Context) (*lane, error) {
 		if ch.closed.Load() {
 			return nil, ErrClosed
 		}
-		return nil, &ConnError{errors.New("and Options.Reconnect is disabled")}
+		return nil, &ConnError{Err: errors.New("and Options.Reconnect is disabled")}
 	}
 	return ch.open(ctx, ch.conn.opts.Reconnect.Attempts)
 }

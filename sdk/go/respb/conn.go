@@ -26,16 +26,18 @@ type Conn struct {
 	opts Options
 	zero *Channel
 
-	mu      sync.Mutex
-	shared  *link         // of all channels, over RESPB
-	plain   bool          // the server has no RESPB: every channel has a link of its own
-	dialing chan struct{} // closed when the attempt that is being made has ended
-	links   map[*link]struct{}
-	probe   *Channel // what asks a silent server; it is never opened as a channel
-	closed  bool
-	ctx     context.Context
-	cancel  context.CancelFunc
-	wg      sync.WaitGroup // goroutines that renew subscriptions
+	mu       sync.Mutex
+	shared   *link // of all channels, over RESPB
+	plain    bool  // the server has no RESPB: every channel has a link of its own
+	protocol Protocol
+	past     Stats         // of links that are gone
+	dialing  chan struct{} // closed when the attempt that is being made has ended
+	links    map[*link]struct{}
+	probe    *Channel // what asks a silent server; it is never opened as a channel
+	closed   bool
+	ctx      context.Context
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup // goroutines that renew subscriptions
 }
 
 // Dial connects, authenticates and agrees on a protocol.
@@ -52,7 +54,7 @@ func Dial(ctx context.Context, opts Options) (*Conn, error) {
 // server too. Reconnect must not be disabled.
 func New(opts Options) *Conn {
 	opts.setDefaults()
-	c := &Conn{opts: opts, links: map[*link]struct{}{}}
+	c := &Conn{opts: opts, links: map[*link]struct{}{}, protocol: opts.Protocol}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.zero = newChannel(c, ChannelOptions{
 		DB: opts.DB, OnPush: opts.OnPush, Name: opts.Name, Username: opts.Username, Password: opts.Password,
@@ -63,14 +65,12 @@ func New(opts Options) *Conn {
 	return c
 }
 
-// Protocol returns what the connection speaks: RESPB or RESP3. Before the first connection it is RESPB.
+// Protocol returns what the connection speaks, RESPB or RESP3. Before the first connection it is Options.Protocol, and Auto says that it is
+// not known yet.
 func (c *Conn) Protocol() Protocol {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.plain {
-		return RESP3
-	}
-	return RESPB
+	return c.protocol
 }
 
 // Close closes the connection and all its channels. Commands without a reply fail with ErrClosed.
@@ -213,7 +213,7 @@ func (c *Conn) tryLink(ctx context.Context, ch *Channel) (*link, error) {
 		c.dialing = nil
 		close(done)
 		if err == nil {
-			c.plain = !l.binary
+			c.plain, c.protocol = !l.binary, l.protocol()
 			if l.binary {
 				c.shared = l
 			} else if !ch.isRoot {
@@ -238,7 +238,7 @@ func (c *Conn) dial(ctx context.Context, protocol Protocol, ch *Channel) (*link,
 	defer cancel()
 	nc, err := c.connect(ctx)
 	if err != nil {
-		return nil, &ConnError{err}
+		return nil, &ConnError{err, true}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
 	l := &link{conn: c, wake: make(chan struct{}, 1), dead: make(chan struct{}), nextID: 1}
@@ -259,6 +259,10 @@ func (c *Conn) dial(ctx context.Context, protocol Protocol, ch *Channel) (*link,
 		return nil, ErrClosed
 	}
 	c.links[l] = struct{}{}
+	c.past.Connects++
+	if c.opts.OnConnect != nil {
+		go c.opts.OnConnect(Connected{Addr: nc.RemoteAddr(), Protocol: l.protocol(), FellBack: l.without}) // it may call the client
+	}
 	l.startWatch()
 	return l, nil
 }
@@ -301,8 +305,12 @@ func (l *link) hello(protocol Protocol, ch *Channel) error {
 		switch {
 		case err == nil:
 			l.binary = true
-		case !errors.As(err, &reply) || protocol == RESPB || reply.Prefix != "ERR" && reply.Prefix != "NOPROTO":
+		case !errors.As(err, &reply) || reply.Prefix != "ERR" && reply.Prefix != "NOPROTO":
 			return err
+		case protocol == RESPB:
+			return fmt.Errorf("respb: the server does not speak RESPB; with Options.Protocol Auto this client falls back to RESP3: %w", err)
+		default:
+			l.without = err
 		}
 	}
 	if !l.binary {
@@ -310,7 +318,11 @@ func (l *link) hello(protocol Protocol, ch *Channel) error {
 			return err
 		}
 		if err := v.Err(); err != nil {
-			return fmt.Errorf("respb: the server speaks neither RESPB nor RESP3: %w", err)
+			var reply *Error
+			if errors.As(err, &reply) && (reply.Prefix == "ERR" || reply.Prefix == "NOPROTO") {
+				return fmt.Errorf("respb: the server speaks neither RESPB nor RESP3, as Redis before 6 and some proxies; this client needs one: %w", err)
+			}
+			return err // of AUTH, most likely
 		}
 	}
 	if err := l.limits.read(&v); err != nil {
@@ -354,14 +366,14 @@ func (l *link) helloCommand(ch *Channel) []string {
 // ask sends a command as RESP and reads its reply, passing over pushes.
 func (l *link) ask(r *resp.Reader, v *Value, words []string) error {
 	if err := l.wire.write(appendRESP(nil, words)); err != nil {
-		return &ConnError{err}
+		return &ConnError{err, true}
 	}
 	for {
 		if err := r.Read(v); err != nil {
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return &ConnError{err}
+			return &ConnError{fmt.Errorf("no answer to HELLO: %w", err), true}
 		}
 		if v.Kind != resp.Push {
 			return nil
@@ -462,6 +474,9 @@ func (l *link) addLocked(ch *Channel) (*lane, error) {
 func (c *Conn) forget(l *link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, ok := c.links[l]; ok {
+		l.addTo(&c.past)
+	}
 	delete(c.links, l)
 	if c.shared == l {
 		c.shared = nil

@@ -45,7 +45,14 @@
 // and subscriptions back when it is next used, as its commands have left them. WATCH and MULTI are lost with the connection, and nothing goes on
 // as if they were not: the first command after such a break fails with [ErrStateLost].
 //
+// # What it tells
+//
+// [Conn.Protocol] is what is spoken, [Conn.Stats] counts, Options.OnConnect is told each connection, and why it fell back to RESP3 if it did, and
+// Options.OnBreak each that broke. [ParseURL] makes Options of a URL.
+//
 // # Replies
+//
+// What comes in many replies is iterated over: [Commands.EachKey], [Commands.EachField], [Commands.EachEntry], [Subscription.Messages].
 //
 // [Channel.Do] gives any reply as a [Value]. The helpers, one per command of the table, give Go types: null is [ErrNil] where a string was
 // expected, and an error reply is an [*Error] with its prefix.

@@ -33,10 +33,18 @@ var (
 )
 
 // ConnError says that the connection broke before the reply came. Whether the command took effect is not known, unless Err is a
-// [*GoAwayError]: then it did not, and may be sent again.
-type ConnError struct{ Err error }
+// [*GoAwayError]: then it did not, and may be sent again. With Dialing there was no connection, and nothing was sent.
+type ConnError struct {
+	Err     error
+	Dialing bool
+}
 
-func (e *ConnError) Error() string { return "respb: the connection is lost: " + e.Err.Error() }
+func (e *ConnError) Error() string {
+	if e.Dialing {
+		return "respb: no connection: " + e.Err.Error()
+	}
+	return "respb: the connection is lost: " + e.Err.Error()
+}
 
 // Unwrap returns why.
 func (e *ConnError) Unwrap() error { return e.Err }

@@ -17,10 +17,11 @@ import (
 // its own reply is there. What is still awaited then is left to the goroutine of read, which also holds the role for
 // as long as pushes are expected.
 type link struct {
-	wire   wire
-	binary bool
-	conn   *Conn
-	limits serverLimits
+	wire    wire
+	binary  bool
+	conn    *Conn
+	without error // why it is not RESPB though that was asked for
+	limits  serverLimits
 
 	// The reader's.
 	in reader
@@ -33,6 +34,7 @@ type link struct {
 	reading bool
 	writes  int64 // writes that were begun
 	handled int64 // replies, pushes and slices that came
+	replies int64
 	watch   watch
 	batch   int // commands in out
 	crowd   int // commands of the last write: whether it is worth letting others append first
@@ -300,7 +302,7 @@ func (l *link) fail(err error) {
 		return
 	}
 	if err != ErrClosed {
-		err = &ConnError{err}
+		err = &ConnError{Err: err}
 	}
 	l.err = err
 	var lost []*call
@@ -317,6 +319,9 @@ func (l *link) fail(err error) {
 	l.mu.Unlock()
 	_ = l.wire.nc.Close()
 	l.conn.forget(l)
+	if err != ErrClosed {
+		l.conn.broke(err)
+	}
 	for _, c := range lost {
 		c.finish(err)
 	}

@@ -22,6 +22,16 @@ const (
 	RESP3
 )
 
+func (p Protocol) String() string {
+	switch p {
+	case RESPB:
+		return "RESPB"
+	case RESP3:
+		return "RESP3"
+	}
+	return "Auto"
+}
+
 // Defaults of [Options].
 const (
 	// DefaultDialTimeout bounds connecting, TLS and HELLO together.
@@ -81,6 +91,11 @@ type Options struct {
 	Name string
 	// OnPush is told pushes on channel 0 that are neither messages nor invalidations; see ChannelOptions.OnPush.
 	OnPush func(push *Value)
+
+	// OnConnect is told each connection that was made, on a goroutine of its own: what it speaks, and why that is not RESPB.
+	OnConnect func(Connected)
+	// OnBreak is told each connection that has broken, on a goroutine of its own, with a ConnError; not those that Close closes.
+	OnBreak func(err error)
 
 	// Reconnect says what happens when the connection breaks.
 	Reconnect Reconnect

@@ -212,6 +212,7 @@ func (l *link) answered(la *lane, c *call) bool {
 	c.got++
 	l.pending--
 	l.handled++
+	l.replies++
 	la.since = l.watch.now
 	if l.room != nil && l.pending < l.conn.opts.InFlightMax {
 		l.makeRoom()
