@@ -19,6 +19,7 @@ package respb
 
 import (
 \t\"context\"
+\t\"time\"
 )
 ";
 
@@ -39,7 +40,34 @@ const OF_CHANNEL: &str = "ASKING AUTH BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPO
 const OF_PIPELINE: [&str; 1] = ["EXEC"];
 
 /// What the reply of a command is made into: the converter, its Go type, the commands. All others give the `Value`.
-const RESULTS: [(&str, &str, &str); 8] = [
+const RESULTS: [(&str, &str, &str); 27] = [
+    ("asSeconds", "time.Duration", "OBJECT|IDLETIME TTL"),
+    ("asMilliseconds", "time.Duration", "PTTL"),
+    ("asUnixSeconds", "time.Time", "EXPIRETIME LASTSAVE"),
+    ("asUnixMilliseconds", "time.Time", "PEXPIRETIME"),
+    ("asServerTime", "time.Time", "TIME"),
+    ("asScan", "Page", "HSCAN SCAN SSCAN ZSCAN"),
+    ("asEntries", "[]Entry", "XCLAIM XRANGE XREVRANGE"),
+    ("asStreams", "[]Stream", "XREAD XREADGROUP"),
+    ("asClaimed", "Claimed", "XAUTOCLAIM"),
+    (
+        "asScored",
+        "[]Scored",
+        "ZDIFF ZINTER ZPOPMAX ZPOPMIN ZRANDMEMBER ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE ZUNION",
+    ),
+    ("asPopped", "Popped", "BZMPOP BZPOPMAX BZPOPMIN ZMPOP"),
+    ("asListPopped", "ListPopped", "BLMPOP LMPOP"),
+    ("asRank", "Rank", "ZRANK ZREVRANK"),
+    ("asFloats", "[]*float64", "ZMSCORE"),
+    ("asPositions", "[]*Position", "GEOPOS"),
+    ("asPlaces", "[]Place", "GEORADIUS GEORADIUS_RO GEORADIUSBYMEMBER GEORADIUSBYMEMBER_RO GEOSEARCH"),
+    ("asLines", "[]map[string]string", "CLIENT|LIST"),
+    ("asBools", "[]bool", "BF.MADD BF.MEXISTS SCRIPT|EXISTS SMISMEMBER"),
+    (
+        "asInts",
+        "[]int64",
+        "HEXPIRE HEXPIREAT HEXPIRETIME HPERSIST HPEXPIRE HPEXPIREAT HPEXPIRETIME HPTTL HTTL WAITAOF",
+    ),
     (
         "asNone",
         "None",
@@ -57,11 +85,11 @@ const RESULTS: [(&str, &str, &str); 8] = [
         "asInt",
         "int64",
         "APPEND BF.CARD BITCOUNT BITOP BITPOS CLIENT|GETREDIR CLIENT|ID CLIENT|UNBLOCK CLUSTER|COUNTKEYSINSLOT \
-         CLUSTER|KEYSLOT COMMAND|COUNT COPY DBSIZE DECR DECRBY DEL EXISTS EXPIREAT EXPIRETIME GEOADD \
-         GEOSEARCHSTORE GETBIT HDEL HINCRBY HLEN HSET HSTRLEN INCR INCRBY LASTSAVE LATENCY|RESET \
-         LINSERT LLEN LPUSH LPUSHX LREM MEMORY|USAGE OBJECT|FREQ OBJECT|IDLETIME OBJECT|REFCOUNT PEXPIRETIME PFADD \
-         PFCOUNT PTTL PUBLISH PUBSUB|NUMPAT RPUSH RPUSHX SADD SCARD SDIFFSTORE SETBIT SETRANGE SINTERCARD SINTERSTORE \
-         SLOWLOG|LEN SPUBLISH SREM STRLEN SUNIONSTORE TOUCH TTL UNLINK WAIT XACK XDEL XGROUP|CREATECONSUMER \
+         CLUSTER|KEYSLOT COMMAND|COUNT COPY DBSIZE DECR DECRBY DEL EXISTS EXPIREAT GEOADD \
+         GEOSEARCHSTORE GETBIT HDEL HINCRBY HLEN HSET HSTRLEN INCR INCRBY LATENCY|RESET \
+         LINSERT LLEN LPUSH LPUSHX LREM MEMORY|USAGE OBJECT|FREQ OBJECT|REFCOUNT PFADD \
+         PFCOUNT PUBLISH PUBSUB|NUMPAT RPUSH RPUSHX SADD SCARD SDIFFSTORE SETBIT SETRANGE SINTERCARD SINTERSTORE \
+         SLOWLOG|LEN SPUBLISH SREM STRLEN SUNIONSTORE TOUCH UNLINK WAIT XACK XDEL XGROUP|CREATECONSUMER \
          XGROUP|DELCONSUMER XLEN XTRIM ZCARD ZCOUNT ZDIFFSTORE ZINTERCARD ZINTERSTORE ZLEXCOUNT ZRANGESTORE ZREM \
          ZREMRANGEBYLEX ZREMRANGEBYRANK ZREMRANGEBYSCORE ZUNIONSTORE",
     ),
@@ -75,7 +103,7 @@ const RESULTS: [(&str, &str, &str); 8] = [
     (
         "asString",
         "string",
-        "ACL|GENPASS ACL|WHOAMI BLMOVE BRPOPLPUSH CLIENT|GETNAME CLIENT|INFO CLIENT|LIST CLUSTER|INFO CLUSTER|MYID \
+        "ACL|GENPASS ACL|WHOAMI BLMOVE BRPOPLPUSH CLIENT|GETNAME CLIENT|INFO CLUSTER|INFO CLUSTER|MYID \
          CLUSTER|NODES DUMP ECHO FUNCTION|DUMP FUNCTION|LOAD GET GETDEL GETEX GETRANGE GETSET HGET INFO JSON.GET \
          JSON.SET LATENCY|DOCTOR LINDEX LMOVE LOLWUT MEMORY|DOCTOR MEMORY|MALLOC-STATS OBJECT|ENCODING PING RANDOMKEY \
          RPOPLPUSH SCRIPT|LOAD SET SUBSTR TYPE XADD",
@@ -85,10 +113,16 @@ const RESULTS: [(&str, &str, &str); 8] = [
         "[]string",
         "ACL|CAT ACL|LIST ACL|USERS BLPOP BRPOP CLUSTER|GETKEYSINSLOT COMMAND|GETKEYS COMMAND|LIST FT._LIST \
          GEOHASH HKEYS HVALS JSON.OBJKEYS KEYS LRANGE PUBSUB|CHANNELS PUBSUB|SHARDCHANNELS SDIFF SINTER SMEMBERS \
-         SUNION TIME ZRANGEBYLEX ZREVRANGEBYLEX",
+         SUNION ZRANGEBYLEX ZREVRANGEBYLEX",
     ),
     ("asPointers", "[]*string", "HMGET JSON.MGET MGET"),
     ("asMap", "map[string]string", "CONFIG|GET HGETALL PUBSUB|NUMSUB PUBSUB|SHARDNUMSUB"),
+];
+
+/// Helpers that have a second form, for values that are bytes: the converter, its Go type, the commands.
+const BYTES: [(&str, &str, &str); 2] = [
+    ("asBytes", "[]byte", "DUMP FUNCTION|DUMP GET GETDEL GETEX GETRANGE GETSET HGET LINDEX"),
+    ("asBytesList", "[][]byte", "HMGET HVALS LRANGE MGET SMEMBERS"),
 ];
 
 /// The whole file.
@@ -210,8 +244,11 @@ impl<'a> Helper<'a> {
         match scalar(argument) {
             _ if argument.kind == ArgumentType::PureToken => self.tokens(argument),
             Some((kind, convert)) if argument.multiple => self.list(argument, kind, convert),
-            Some((kind, convert)) => {
+            Some((mut kind, mut convert)) => {
                 self.tokens(argument);
+                if self.command.name == "ZINCRBY" && argument.name == "increment" {
+                    (kind, convert) = ("float64", "ftoa"); // the table has what servers tell, and they tell an integer
+                }
                 let name = self.param(&argument.name, kind);
                 self.push(wrap(convert, &name));
             }
@@ -414,7 +451,8 @@ impl<'a> Helper<'a> {
         let (convert, result) = RESULTS
             .iter()
             .find(|(_, _, names)| names.split_whitespace().any(|name| name == acl))
-            .map_or(("asValue", "Value"), |(convert, result, _)| (*convert, *result));
+            .map(|(convert, result, _)| (*convert, *result))
+            .unwrap_or(if acl.ends_with("|HELP") { ("asStrings", "[]string") } else { ("asValue", "Value") });
         let name = &self.name;
         let owner = if OF_CHANNEL.split_whitespace().any(|each| each == acl) {
             "ChannelCommands"
@@ -454,6 +492,14 @@ impl<'a> Helper<'a> {
             let _ = write!(
                 text,
                 "\n// {name} adds {title}; see [{owner}.{name}].\nfunc (p *Pipeline) {name}({params}) *Result[{result}] {{\n{code}\treturn queue(p, args, {convert})\n}}\n"
+            );
+        }
+        if let Some((convert, result, _)) =
+            BYTES.iter().find(|(_, _, names)| names.split_whitespace().any(|each| each == acl))
+        {
+            let _ = write!(
+                text,
+                "\n// {name}Bytes is {name} for a value that is bytes; null is nil.\nfunc (c {owner}) {name}Bytes(ctx context.Context{comma}{params}) ({result}, error) {{\n{code}\treturn run(ctx, c.ch, args, {convert})\n}}\n\n// {name}Bytes adds {title}; see [{owner}.{name}Bytes].\nfunc (p *Pipeline) {name}Bytes({params}) *Result[{result}] {{\n{code}\treturn queue(p, args, {convert})\n}}\n"
             );
         }
     }
@@ -513,12 +559,22 @@ fn is_rows(argument: &Argument) -> bool {
         })
 }
 
-/// The Go type of a single argument and what makes it a string.
+/// The Go type of a single argument and what makes it a string. Times are told by their names, which the table gives
+/// them by their units; a timeout is in seconds where it is a double, else in milliseconds. The bounds of scores may be
+/// exclusive, and are no numbers then.
 fn scalar(argument: &Argument) -> Option<(&'static str, &'static str)> {
-    match argument.kind {
-        ArgumentType::String | ArgumentType::Key | ArgumentType::Pattern => Some(("string", "")),
-        ArgumentType::Integer | ArgumentType::UnixTime => Some(("int64", "itoa")),
-        ArgumentType::Double => Some(("float64", "ftoa")),
+    match (argument.kind, argument.name.as_str()) {
+        (ArgumentType::Integer, "seconds") => Some(("time.Duration", "inSeconds")),
+        (ArgumentType::Integer, "milliseconds" | "min-idle-time" | "timeout" | "ttl") => {
+            Some(("time.Duration", "inMilliseconds"))
+        }
+        (ArgumentType::Double, "timeout") => Some(("time.Duration", "inSecondsFloat")),
+        (ArgumentType::Double, "min" | "max") => Some(("Bound", "string")),
+        (ArgumentType::UnixTime, "unix-time-seconds") => Some(("time.Time", "atSeconds")),
+        (ArgumentType::UnixTime, "unix-time-milliseconds") => Some(("time.Time", "atMilliseconds")),
+        (ArgumentType::String | ArgumentType::Key | ArgumentType::Pattern, _) => Some(("string", "")),
+        (ArgumentType::Integer | ArgumentType::UnixTime, _) => Some(("int64", "itoa")),
+        (ArgumentType::Double, _) => Some(("float64", "ftoa")),
         _ => None,
     }
 }

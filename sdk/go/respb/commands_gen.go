@@ -4,6 +4,7 @@ package respb
 
 import (
 	"context"
+	"time"
 )
 
 // AclCatOption is an option of ACL CAT.
@@ -93,15 +94,15 @@ func (p *Pipeline) AclGetuser(username string) *Result[Value] {
 }
 
 // AclHelp sends ACL HELP: list the subcommands of ACL.
-func (c Commands) AclHelp(ctx context.Context) (Value, error) {
+func (c Commands) AclHelp(ctx context.Context) ([]string, error) {
 	args := []string{"ACL", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // AclHelp adds ACL HELP; see [Commands.AclHelp].
-func (p *Pipeline) AclHelp() *Result[Value] {
+func (p *Pipeline) AclHelp() *Result[[]string] {
 	args := []string{"ACL", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // AclList sends ACL LIST: list all users with their rules, in the form of the ACL file.
@@ -458,31 +459,31 @@ func (p *Pipeline) BfLoad(key string, dump string) *Result[Value] {
 }
 
 // BfMadd sends BF.MADD: add items to a Bloom filter, creating it when missing.
-func (c Commands) BfMadd(ctx context.Context, key string, item ...string) (Value, error) {
+func (c Commands) BfMadd(ctx context.Context, key string, item ...string) ([]bool, error) {
 	args := []string{"BF.MADD", key}
 	args = append(args, item...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asBools)
 }
 
 // BfMadd adds BF.MADD; see [Commands.BfMadd].
-func (p *Pipeline) BfMadd(key string, item ...string) *Result[Value] {
+func (p *Pipeline) BfMadd(key string, item ...string) *Result[[]bool] {
 	args := []string{"BF.MADD", key}
 	args = append(args, item...)
-	return queue(p, args, asValue)
+	return queue(p, args, asBools)
 }
 
 // BfMexists sends BF.MEXISTS: tell for each of several items whether it may be in a Bloom filter.
-func (c Commands) BfMexists(ctx context.Context, key string, item ...string) (Value, error) {
+func (c Commands) BfMexists(ctx context.Context, key string, item ...string) ([]bool, error) {
 	args := []string{"BF.MEXISTS", key}
 	args = append(args, item...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asBools)
 }
 
 // BfMexists adds BF.MEXISTS; see [Commands.BfMexists].
-func (p *Pipeline) BfMexists(key string, item ...string) *Result[Value] {
+func (p *Pipeline) BfMexists(key string, item ...string) *Result[[]bool] {
 	args := []string{"BF.MEXISTS", key}
 	args = append(args, item...)
-	return queue(p, args, asValue)
+	return queue(p, args, asBools)
 }
 
 // BfReserveOption is an option of BF.RESERVE.
@@ -689,14 +690,14 @@ const BlmoveWheretoLeft BlmoveWhereto = "LEFT"
 const BlmoveWheretoRight BlmoveWhereto = "RIGHT"
 
 // Blmove sends BLMOVE: move an element from an end of one list to an end of another, waiting for it if need be.
-func (c ChannelCommands) Blmove(ctx context.Context, source string, destination string, wherefrom BlmoveWherefrom, whereto BlmoveWhereto, timeout float64) (string, error) {
-	args := []string{"BLMOVE", source, destination, string(wherefrom), string(whereto), ftoa(timeout)}
+func (c ChannelCommands) Blmove(ctx context.Context, source string, destination string, wherefrom BlmoveWherefrom, whereto BlmoveWhereto, timeout time.Duration) (string, error) {
+	args := []string{"BLMOVE", source, destination, string(wherefrom), string(whereto), inSecondsFloat(timeout)}
 	return run(ctx, c.ch, args, asString)
 }
 
 // Blmove adds BLMOVE; see [ChannelCommands.Blmove].
-func (p *Pipeline) Blmove(source string, destination string, wherefrom BlmoveWherefrom, whereto BlmoveWhereto, timeout float64) *Result[string] {
-	args := []string{"BLMOVE", source, destination, string(wherefrom), string(whereto), ftoa(timeout)}
+func (p *Pipeline) Blmove(source string, destination string, wherefrom BlmoveWherefrom, whereto BlmoveWhereto, timeout time.Duration) *Result[string] {
+	args := []string{"BLMOVE", source, destination, string(wherefrom), string(whereto), inSecondsFloat(timeout)}
 	return queue(p, args, asString)
 }
 
@@ -719,66 +720,66 @@ func BlmpopCount(count int64) BlmpopOption {
 }
 
 // Blmpop sends BLMPOP: remove and return elements from the first list that has any, waiting for them if need be.
-func (c ChannelCommands) Blmpop(ctx context.Context, timeout float64, key []string, where BlmpopWhere, options ...BlmpopOption) (Value, error) {
-	args := []string{"BLMPOP", ftoa(timeout)}
+func (c ChannelCommands) Blmpop(ctx context.Context, timeout time.Duration, key []string, where BlmpopWhere, options ...BlmpopOption) (ListPopped, error) {
+	args := []string{"BLMPOP", inSecondsFloat(timeout)}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, string(where))
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asListPopped)
 }
 
 // Blmpop adds BLMPOP; see [ChannelCommands.Blmpop].
-func (p *Pipeline) Blmpop(timeout float64, key []string, where BlmpopWhere, options ...BlmpopOption) *Result[Value] {
-	args := []string{"BLMPOP", ftoa(timeout)}
+func (p *Pipeline) Blmpop(timeout time.Duration, key []string, where BlmpopWhere, options ...BlmpopOption) *Result[ListPopped] {
+	args := []string{"BLMPOP", inSecondsFloat(timeout)}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, string(where))
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asListPopped)
 }
 
 // Blpop sends BLPOP: remove and return the head of the first list that has one, waiting for it if need be.
-func (c ChannelCommands) Blpop(ctx context.Context, key []string, timeout float64) ([]string, error) {
+func (c ChannelCommands) Blpop(ctx context.Context, key []string, timeout time.Duration) ([]string, error) {
 	args := []string{"BLPOP"}
 	args = append(args, key...)
-	args = append(args, ftoa(timeout))
+	args = append(args, inSecondsFloat(timeout))
 	return run(ctx, c.ch, args, asStrings)
 }
 
 // Blpop adds BLPOP; see [ChannelCommands.Blpop].
-func (p *Pipeline) Blpop(key []string, timeout float64) *Result[[]string] {
+func (p *Pipeline) Blpop(key []string, timeout time.Duration) *Result[[]string] {
 	args := []string{"BLPOP"}
 	args = append(args, key...)
-	args = append(args, ftoa(timeout))
+	args = append(args, inSecondsFloat(timeout))
 	return queue(p, args, asStrings)
 }
 
 // Brpop sends BRPOP: remove and return the tail of the first list that has one, waiting for it if need be.
-func (c ChannelCommands) Brpop(ctx context.Context, key []string, timeout float64) ([]string, error) {
+func (c ChannelCommands) Brpop(ctx context.Context, key []string, timeout time.Duration) ([]string, error) {
 	args := []string{"BRPOP"}
 	args = append(args, key...)
-	args = append(args, ftoa(timeout))
+	args = append(args, inSecondsFloat(timeout))
 	return run(ctx, c.ch, args, asStrings)
 }
 
 // Brpop adds BRPOP; see [ChannelCommands.Brpop].
-func (p *Pipeline) Brpop(key []string, timeout float64) *Result[[]string] {
+func (p *Pipeline) Brpop(key []string, timeout time.Duration) *Result[[]string] {
 	args := []string{"BRPOP"}
 	args = append(args, key...)
-	args = append(args, ftoa(timeout))
+	args = append(args, inSecondsFloat(timeout))
 	return queue(p, args, asStrings)
 }
 
 // Brpoplpush sends BRPOPLPUSH: move the tail of one list to the head of another, waiting for an element if need be.
-func (c ChannelCommands) Brpoplpush(ctx context.Context, source string, destination string, timeout float64) (string, error) {
-	args := []string{"BRPOPLPUSH", source, destination, ftoa(timeout)}
+func (c ChannelCommands) Brpoplpush(ctx context.Context, source string, destination string, timeout time.Duration) (string, error) {
+	args := []string{"BRPOPLPUSH", source, destination, inSecondsFloat(timeout)}
 	return run(ctx, c.ch, args, asString)
 }
 
 // Brpoplpush adds BRPOPLPUSH; see [ChannelCommands.Brpoplpush].
-func (p *Pipeline) Brpoplpush(source string, destination string, timeout float64) *Result[string] {
-	args := []string{"BRPOPLPUSH", source, destination, ftoa(timeout)}
+func (p *Pipeline) Brpoplpush(source string, destination string, timeout time.Duration) *Result[string] {
+	args := []string{"BRPOPLPUSH", source, destination, inSecondsFloat(timeout)}
 	return queue(p, args, asString)
 }
 
@@ -801,55 +802,55 @@ func BzmpopCount(count int64) BzmpopOption {
 }
 
 // Bzmpop sends BZMPOP: remove and return lowest or highest members of the first sorted set that has any, waiting if need be.
-func (c ChannelCommands) Bzmpop(ctx context.Context, timeout float64, key []string, where BzmpopWhere, options ...BzmpopOption) (Value, error) {
-	args := []string{"BZMPOP", ftoa(timeout)}
+func (c ChannelCommands) Bzmpop(ctx context.Context, timeout time.Duration, key []string, where BzmpopWhere, options ...BzmpopOption) (Popped, error) {
+	args := []string{"BZMPOP", inSecondsFloat(timeout)}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, string(where))
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asPopped)
 }
 
 // Bzmpop adds BZMPOP; see [ChannelCommands.Bzmpop].
-func (p *Pipeline) Bzmpop(timeout float64, key []string, where BzmpopWhere, options ...BzmpopOption) *Result[Value] {
-	args := []string{"BZMPOP", ftoa(timeout)}
+func (p *Pipeline) Bzmpop(timeout time.Duration, key []string, where BzmpopWhere, options ...BzmpopOption) *Result[Popped] {
+	args := []string{"BZMPOP", inSecondsFloat(timeout)}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, string(where))
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asPopped)
 }
 
 // Bzpopmax sends BZPOPMAX: remove and return the highest-scored member of the first sorted set that has one, waiting if need be.
-func (c ChannelCommands) Bzpopmax(ctx context.Context, key []string, timeout float64) (Value, error) {
+func (c ChannelCommands) Bzpopmax(ctx context.Context, key []string, timeout time.Duration) (Popped, error) {
 	args := []string{"BZPOPMAX"}
 	args = append(args, key...)
-	args = append(args, ftoa(timeout))
-	return run(ctx, c.ch, args, asValue)
+	args = append(args, inSecondsFloat(timeout))
+	return run(ctx, c.ch, args, asPopped)
 }
 
 // Bzpopmax adds BZPOPMAX; see [ChannelCommands.Bzpopmax].
-func (p *Pipeline) Bzpopmax(key []string, timeout float64) *Result[Value] {
+func (p *Pipeline) Bzpopmax(key []string, timeout time.Duration) *Result[Popped] {
 	args := []string{"BZPOPMAX"}
 	args = append(args, key...)
-	args = append(args, ftoa(timeout))
-	return queue(p, args, asValue)
+	args = append(args, inSecondsFloat(timeout))
+	return queue(p, args, asPopped)
 }
 
 // Bzpopmin sends BZPOPMIN: remove and return the lowest-scored member of the first sorted set that has one, waiting if need be.
-func (c ChannelCommands) Bzpopmin(ctx context.Context, key []string, timeout float64) (Value, error) {
+func (c ChannelCommands) Bzpopmin(ctx context.Context, key []string, timeout time.Duration) (Popped, error) {
 	args := []string{"BZPOPMIN"}
 	args = append(args, key...)
-	args = append(args, ftoa(timeout))
-	return run(ctx, c.ch, args, asValue)
+	args = append(args, inSecondsFloat(timeout))
+	return run(ctx, c.ch, args, asPopped)
 }
 
 // Bzpopmin adds BZPOPMIN; see [ChannelCommands.Bzpopmin].
-func (p *Pipeline) Bzpopmin(key []string, timeout float64) *Result[Value] {
+func (p *Pipeline) Bzpopmin(key []string, timeout time.Duration) *Result[Popped] {
 	args := []string{"BZPOPMIN"}
 	args = append(args, key...)
-	args = append(args, ftoa(timeout))
-	return queue(p, args, asValue)
+	args = append(args, inSecondsFloat(timeout))
+	return queue(p, args, asPopped)
 }
 
 // ClientCachingMode is mode of CLIENT CACHING: YES, NO.
@@ -912,15 +913,15 @@ func (p *Pipeline) ClientGetredir() *Result[int64] {
 }
 
 // ClientHelp sends CLIENT HELP: list the subcommands of CLIENT.
-func (c Commands) ClientHelp(ctx context.Context) (Value, error) {
+func (c Commands) ClientHelp(ctx context.Context) ([]string, error) {
 	args := []string{"CLIENT", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // ClientHelp adds CLIENT HELP; see [Commands.ClientHelp].
-func (p *Pipeline) ClientHelp() *Result[Value] {
+func (p *Pipeline) ClientHelp() *Result[[]string] {
 	args := []string{"CLIENT", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // ClientId sends CLIENT ID: get the connection's ID.
@@ -1196,7 +1197,7 @@ func ClientListNotIp(notIp string) ClientListOption {
 }
 
 // ClientList sends CLIENT LIST: describe the connections that match the filters.
-func (c Commands) ClientList(ctx context.Context, options ...ClientListOption) (string, error) {
+func (c Commands) ClientList(ctx context.Context, options ...ClientListOption) ([]map[string]string, error) {
 	args := []string{"CLIENT", "LIST"}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -1225,11 +1226,11 @@ func (c Commands) ClientList(ctx context.Context, options ...ClientListOption) (
 	args = appendOptions(args, 24, options)
 	args = appendOptions(args, 25, options)
 	args = appendOptions(args, 26, options)
-	return run(ctx, c.ch, args, asString)
+	return run(ctx, c.ch, args, asLines)
 }
 
 // ClientList adds CLIENT LIST; see [Commands.ClientList].
-func (p *Pipeline) ClientList(options ...ClientListOption) *Result[string] {
+func (p *Pipeline) ClientList(options ...ClientListOption) *Result[[]map[string]string] {
 	args := []string{"CLIENT", "LIST"}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -1258,7 +1259,7 @@ func (p *Pipeline) ClientList(options ...ClientListOption) *Result[string] {
 	args = appendOptions(args, 24, options)
 	args = appendOptions(args, 25, options)
 	args = appendOptions(args, 26, options)
-	return queue(p, args, asString)
+	return queue(p, args, asLines)
 }
 
 // ClientNoEvictEnabled is enabled of CLIENT NO-EVICT: ON, OFF.
@@ -1319,15 +1320,15 @@ func ClientPauseAll() ClientPauseOption {
 }
 
 // ClientPause sends CLIENT PAUSE: hold back commands of all clients, or only writes, for some milliseconds.
-func (c Commands) ClientPause(ctx context.Context, timeout int64, options ...ClientPauseOption) error {
-	args := []string{"CLIENT", "PAUSE", itoa(timeout)}
+func (c Commands) ClientPause(ctx context.Context, timeout time.Duration, options ...ClientPauseOption) error {
+	args := []string{"CLIENT", "PAUSE", inMilliseconds(timeout)}
 	args = appendOptions(args, 0, options)
 	return runOK(ctx, c.ch, args)
 }
 
 // ClientPause adds CLIENT PAUSE; see [Commands.ClientPause].
-func (p *Pipeline) ClientPause(timeout int64, options ...ClientPauseOption) *Result[None] {
-	args := []string{"CLIENT", "PAUSE", itoa(timeout)}
+func (p *Pipeline) ClientPause(timeout time.Duration, options ...ClientPauseOption) *Result[None] {
+	args := []string{"CLIENT", "PAUSE", inMilliseconds(timeout)}
 	args = appendOptions(args, 0, options)
 	return queue(p, args, asNone)
 }
@@ -1725,15 +1726,15 @@ func (p *Pipeline) ClusterGetslotmigrations() *Result[Value] {
 }
 
 // ClusterHelp sends CLUSTER HELP: list the subcommands of CLUSTER.
-func (c Commands) ClusterHelp(ctx context.Context) (Value, error) {
+func (c Commands) ClusterHelp(ctx context.Context) ([]string, error) {
 	args := []string{"CLUSTER", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // ClusterHelp adds CLUSTER HELP; see [Commands.ClusterHelp].
-func (p *Pipeline) ClusterHelp() *Result[Value] {
+func (p *Pipeline) ClusterHelp() *Result[[]string] {
 	args := []string{"CLUSTER", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // ClusterInfo sends CLUSTER INFO: describe the state of the cluster as this node sees it.
@@ -1928,8 +1929,8 @@ func (p *Pipeline) ClusterSetConfigEpoch(configEpoch int64) *Result[Value] {
 type ClusterSetslotOption struct{ option }
 
 // ClusterSetslotTimeout is the option TIMEOUT of CLUSTER SETSLOT.
-func ClusterSetslotTimeout(timeout int64) ClusterSetslotOption {
-	args := []string{"TIMEOUT", itoa(timeout)}
+func ClusterSetslotTimeout(timeout time.Duration) ClusterSetslotOption {
+	args := []string{"TIMEOUT", inMilliseconds(timeout)}
 	return ClusterSetslotOption{option{0, args}}
 }
 
@@ -2125,15 +2126,15 @@ func (p *Pipeline) CommandGetkeysandflags(command string, arg ...string) *Result
 }
 
 // CommandHelp sends COMMAND HELP: list the subcommands of COMMAND.
-func (c Commands) CommandHelp(ctx context.Context) (Value, error) {
+func (c Commands) CommandHelp(ctx context.Context) ([]string, error) {
 	args := []string{"COMMAND", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // CommandHelp adds COMMAND HELP; see [Commands.CommandHelp].
-func (p *Pipeline) CommandHelp() *Result[Value] {
+func (p *Pipeline) CommandHelp() *Result[[]string] {
 	args := []string{"COMMAND", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // CommandInfo sends COMMAND INFO: describe the given commands, or all.
@@ -2224,15 +2225,15 @@ func (p *Pipeline) CommandlogGet(count int64, typeArg CommandlogGetType) *Result
 }
 
 // CommandlogHelp sends COMMANDLOG HELP: list the subcommands of COMMANDLOG.
-func (c Commands) CommandlogHelp(ctx context.Context) (Value, error) {
+func (c Commands) CommandlogHelp(ctx context.Context) ([]string, error) {
 	args := []string{"COMMANDLOG", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // CommandlogHelp adds COMMANDLOG HELP; see [Commands.CommandlogHelp].
-func (p *Pipeline) CommandlogHelp() *Result[Value] {
+func (p *Pipeline) CommandlogHelp() *Result[[]string] {
 	args := []string{"COMMANDLOG", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // CommandlogLenType is type of COMMANDLOG LEN: SLOW, LARGE-REQUEST, LARGE-REPLY.
@@ -2298,15 +2299,15 @@ func (p *Pipeline) ConfigGet(parameter ...string) *Result[map[string]string] {
 }
 
 // ConfigHelp sends CONFIG HELP: list the subcommands of CONFIG.
-func (c Commands) ConfigHelp(ctx context.Context) (Value, error) {
+func (c Commands) ConfigHelp(ctx context.Context) ([]string, error) {
 	args := []string{"CONFIG", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // ConfigHelp adds CONFIG HELP; see [Commands.ConfigHelp].
-func (p *Pipeline) ConfigHelp() *Result[Value] {
+func (p *Pipeline) ConfigHelp() *Result[[]string] {
 	args := []string{"CONFIG", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // ConfigResetstat sends CONFIG RESETSTAT: set the statistics back to zero.
@@ -2486,6 +2487,18 @@ func (p *Pipeline) Dump(key string) *Result[string] {
 	return queue(p, args, asString)
 }
 
+// DumpBytes is Dump for a value that is bytes; null is nil.
+func (c Commands) DumpBytes(ctx context.Context, key string) ([]byte, error) {
+	args := []string{"DUMP", key}
+	return run(ctx, c.ch, args, asBytes)
+}
+
+// DumpBytes adds DUMP; see [Commands.DumpBytes].
+func (p *Pipeline) DumpBytes(key string) *Result[[]byte] {
+	args := []string{"DUMP", key}
+	return queue(p, args, asBytes)
+}
+
 // Echo sends ECHO: return the message.
 func (c Commands) Echo(ctx context.Context, message string) (string, error) {
 	args := []string{"ECHO", message}
@@ -2618,15 +2631,15 @@ func ExpireLt() ExpireOption {
 }
 
 // Expire sends EXPIRE: let a key expire after a number of seconds.
-func (c Commands) Expire(ctx context.Context, key string, seconds int64, options ...ExpireOption) (bool, error) {
-	args := []string{"EXPIRE", key, itoa(seconds)}
+func (c Commands) Expire(ctx context.Context, key string, seconds time.Duration, options ...ExpireOption) (bool, error) {
+	args := []string{"EXPIRE", key, inSeconds(seconds)}
 	args = appendOptions(args, 0, options)
 	return run(ctx, c.ch, args, asBool)
 }
 
 // Expire adds EXPIRE; see [Commands.Expire].
-func (p *Pipeline) Expire(key string, seconds int64, options ...ExpireOption) *Result[bool] {
-	args := []string{"EXPIRE", key, itoa(seconds)}
+func (p *Pipeline) Expire(key string, seconds time.Duration, options ...ExpireOption) *Result[bool] {
+	args := []string{"EXPIRE", key, inSeconds(seconds)}
 	args = appendOptions(args, 0, options)
 	return queue(p, args, asBool)
 }
@@ -2659,29 +2672,29 @@ func ExpireatLt() ExpireatOption {
 }
 
 // Expireat sends EXPIREAT: let a key expire at a Unix time in seconds.
-func (c Commands) Expireat(ctx context.Context, key string, unixTimeSeconds int64, options ...ExpireatOption) (int64, error) {
-	args := []string{"EXPIREAT", key, itoa(unixTimeSeconds)}
+func (c Commands) Expireat(ctx context.Context, key string, unixTimeSeconds time.Time, options ...ExpireatOption) (int64, error) {
+	args := []string{"EXPIREAT", key, atSeconds(unixTimeSeconds)}
 	args = appendOptions(args, 0, options)
 	return run(ctx, c.ch, args, asInt)
 }
 
 // Expireat adds EXPIREAT; see [Commands.Expireat].
-func (p *Pipeline) Expireat(key string, unixTimeSeconds int64, options ...ExpireatOption) *Result[int64] {
-	args := []string{"EXPIREAT", key, itoa(unixTimeSeconds)}
+func (p *Pipeline) Expireat(key string, unixTimeSeconds time.Time, options ...ExpireatOption) *Result[int64] {
+	args := []string{"EXPIREAT", key, atSeconds(unixTimeSeconds)}
 	args = appendOptions(args, 0, options)
 	return queue(p, args, asInt)
 }
 
 // Expiretime sends EXPIRETIME: get the Unix time in seconds at which a key expires.
-func (c Commands) Expiretime(ctx context.Context, key string) (int64, error) {
+func (c Commands) Expiretime(ctx context.Context, key string) (time.Time, error) {
 	args := []string{"EXPIRETIME", key}
-	return run(ctx, c.ch, args, asInt)
+	return run(ctx, c.ch, args, asUnixSeconds)
 }
 
 // Expiretime adds EXPIRETIME; see [Commands.Expiretime].
-func (p *Pipeline) Expiretime(key string) *Result[int64] {
+func (p *Pipeline) Expiretime(key string) *Result[time.Time] {
 	args := []string{"EXPIRETIME", key}
-	return queue(p, args, asInt)
+	return queue(p, args, asUnixSeconds)
 }
 
 // FailoverOption is an option of FAILOVER.
@@ -2701,8 +2714,8 @@ func FailoverAbort() FailoverOption {
 }
 
 // FailoverTimeout is the option TIMEOUT of FAILOVER.
-func FailoverTimeout(milliseconds int64) FailoverOption {
-	args := []string{"TIMEOUT", itoa(milliseconds)}
+func FailoverTimeout(milliseconds time.Duration) FailoverOption {
+	args := []string{"TIMEOUT", inMilliseconds(milliseconds)}
 	return FailoverOption{option{2, args}}
 }
 
@@ -3089,8 +3102,8 @@ func FtSearchSortby(field string, more ...string) FtSearchOption {
 }
 
 // FtSearchTimeout is the option TIMEOUT of FT.SEARCH.
-func FtSearchTimeout(timeout int64) FtSearchOption {
-	args := []string{"TIMEOUT", itoa(timeout)}
+func FtSearchTimeout(timeout time.Duration) FtSearchOption {
+	args := []string{"TIMEOUT", inMilliseconds(timeout)}
 	return FtSearchOption{option{11, args}}
 }
 
@@ -3182,6 +3195,18 @@ func (p *Pipeline) FunctionDump() *Result[string] {
 	return queue(p, args, asString)
 }
 
+// FunctionDumpBytes is FunctionDump for a value that is bytes; null is nil.
+func (c Commands) FunctionDumpBytes(ctx context.Context) ([]byte, error) {
+	args := []string{"FUNCTION", "DUMP"}
+	return run(ctx, c.ch, args, asBytes)
+}
+
+// FunctionDumpBytes adds FUNCTION DUMP; see [Commands.FunctionDumpBytes].
+func (p *Pipeline) FunctionDumpBytes() *Result[[]byte] {
+	args := []string{"FUNCTION", "DUMP"}
+	return queue(p, args, asBytes)
+}
+
 // FunctionFlushOption is an option of FUNCTION FLUSH.
 type FunctionFlushOption struct{ option }
 
@@ -3212,15 +3237,15 @@ func (p *Pipeline) FunctionFlush(options ...FunctionFlushOption) *Result[None] {
 }
 
 // FunctionHelp sends FUNCTION HELP: list the subcommands of FUNCTION.
-func (c Commands) FunctionHelp(ctx context.Context) (Value, error) {
+func (c Commands) FunctionHelp(ctx context.Context) ([]string, error) {
 	args := []string{"FUNCTION", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // FunctionHelp adds FUNCTION HELP; see [Commands.FunctionHelp].
-func (p *Pipeline) FunctionHelp() *Result[Value] {
+func (p *Pipeline) FunctionHelp() *Result[[]string] {
 	args := []string{"FUNCTION", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // FunctionKill sends FUNCTION KILL: stop the function that is running, unless it has written.
@@ -3444,17 +3469,17 @@ func (p *Pipeline) Geohash(key string, member ...string) *Result[[]string] {
 }
 
 // Geopos sends GEOPOS: get the longitude and latitude of members.
-func (c Commands) Geopos(ctx context.Context, key string, member ...string) (Value, error) {
+func (c Commands) Geopos(ctx context.Context, key string, member ...string) ([]*Position, error) {
 	args := []string{"GEOPOS", key}
 	args = append(args, member...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asPositions)
 }
 
 // Geopos adds GEOPOS; see [Commands.Geopos].
-func (p *Pipeline) Geopos(key string, member ...string) *Result[Value] {
+func (p *Pipeline) Geopos(key string, member ...string) *Result[[]*Position] {
 	args := []string{"GEOPOS", key}
 	args = append(args, member...)
-	return queue(p, args, asValue)
+	return queue(p, args, asPositions)
 }
 
 // GeoradiusOption is an option of GEORADIUS.
@@ -3525,7 +3550,7 @@ func GeoradiusStoredist(storedistkey string) GeoradiusOption {
 }
 
 // Georadius sends GEORADIUS: find or store the members within a radius of a position.
-func (c Commands) Georadius(ctx context.Context, key string, longitude float64, latitude float64, radius float64, unit GeoradiusUnit, options ...GeoradiusOption) (Value, error) {
+func (c Commands) Georadius(ctx context.Context, key string, longitude float64, latitude float64, radius float64, unit GeoradiusUnit, options ...GeoradiusOption) ([]Place, error) {
 	args := []string{"GEORADIUS", key, ftoa(longitude), ftoa(latitude), ftoa(radius), string(unit)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -3533,11 +3558,11 @@ func (c Commands) Georadius(ctx context.Context, key string, longitude float64, 
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asPlaces)
 }
 
 // Georadius adds GEORADIUS; see [Commands.Georadius].
-func (p *Pipeline) Georadius(key string, longitude float64, latitude float64, radius float64, unit GeoradiusUnit, options ...GeoradiusOption) *Result[Value] {
+func (p *Pipeline) Georadius(key string, longitude float64, latitude float64, radius float64, unit GeoradiusUnit, options ...GeoradiusOption) *Result[[]Place] {
 	args := []string{"GEORADIUS", key, ftoa(longitude), ftoa(latitude), ftoa(radius), string(unit)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -3545,7 +3570,7 @@ func (p *Pipeline) Georadius(key string, longitude float64, latitude float64, ra
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asPlaces)
 }
 
 // GeoradiusbymemberOption is an option of GEORADIUSBYMEMBER.
@@ -3616,7 +3641,7 @@ func GeoradiusbymemberStoredist(storedistkey string) GeoradiusbymemberOption {
 }
 
 // Georadiusbymember sends GEORADIUSBYMEMBER: find or store the members within a radius of another member.
-func (c Commands) Georadiusbymember(ctx context.Context, key string, member string, radius float64, unit GeoradiusbymemberUnit, options ...GeoradiusbymemberOption) (Value, error) {
+func (c Commands) Georadiusbymember(ctx context.Context, key string, member string, radius float64, unit GeoradiusbymemberUnit, options ...GeoradiusbymemberOption) ([]Place, error) {
 	args := []string{"GEORADIUSBYMEMBER", key, member, ftoa(radius), string(unit)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -3624,11 +3649,11 @@ func (c Commands) Georadiusbymember(ctx context.Context, key string, member stri
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asPlaces)
 }
 
 // Georadiusbymember adds GEORADIUSBYMEMBER; see [Commands.Georadiusbymember].
-func (p *Pipeline) Georadiusbymember(key string, member string, radius float64, unit GeoradiusbymemberUnit, options ...GeoradiusbymemberOption) *Result[Value] {
+func (p *Pipeline) Georadiusbymember(key string, member string, radius float64, unit GeoradiusbymemberUnit, options ...GeoradiusbymemberOption) *Result[[]Place] {
 	args := []string{"GEORADIUSBYMEMBER", key, member, ftoa(radius), string(unit)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -3636,7 +3661,7 @@ func (p *Pipeline) Georadiusbymember(key string, member string, radius float64, 
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asPlaces)
 }
 
 // GeoradiusbymemberRoOption is an option of GEORADIUSBYMEMBER_RO.
@@ -3695,25 +3720,25 @@ func GeoradiusbymemberRoDesc() GeoradiusbymemberRoOption {
 }
 
 // GeoradiusbymemberRo sends GEORADIUSBYMEMBER_RO: find the members within a radius of another member.
-func (c Commands) GeoradiusbymemberRo(ctx context.Context, key string, member string, radius float64, unit GeoradiusbymemberRoUnit, options ...GeoradiusbymemberRoOption) (Value, error) {
+func (c Commands) GeoradiusbymemberRo(ctx context.Context, key string, member string, radius float64, unit GeoradiusbymemberRoUnit, options ...GeoradiusbymemberRoOption) ([]Place, error) {
 	args := []string{"GEORADIUSBYMEMBER_RO", key, member, ftoa(radius), string(unit)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asPlaces)
 }
 
 // GeoradiusbymemberRo adds GEORADIUSBYMEMBER_RO; see [Commands.GeoradiusbymemberRo].
-func (p *Pipeline) GeoradiusbymemberRo(key string, member string, radius float64, unit GeoradiusbymemberRoUnit, options ...GeoradiusbymemberRoOption) *Result[Value] {
+func (p *Pipeline) GeoradiusbymemberRo(key string, member string, radius float64, unit GeoradiusbymemberRoUnit, options ...GeoradiusbymemberRoOption) *Result[[]Place] {
 	args := []string{"GEORADIUSBYMEMBER_RO", key, member, ftoa(radius), string(unit)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asPlaces)
 }
 
 // GeoradiusRoOption is an option of GEORADIUS_RO.
@@ -3772,25 +3797,25 @@ func GeoradiusRoDesc() GeoradiusRoOption {
 }
 
 // GeoradiusRo sends GEORADIUS_RO: find the members within a radius of a position.
-func (c Commands) GeoradiusRo(ctx context.Context, key string, longitude float64, latitude float64, radius float64, unit GeoradiusRoUnit, options ...GeoradiusRoOption) (Value, error) {
+func (c Commands) GeoradiusRo(ctx context.Context, key string, longitude float64, latitude float64, radius float64, unit GeoradiusRoUnit, options ...GeoradiusRoOption) ([]Place, error) {
 	args := []string{"GEORADIUS_RO", key, ftoa(longitude), ftoa(latitude), ftoa(radius), string(unit)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asPlaces)
 }
 
 // GeoradiusRo adds GEORADIUS_RO; see [Commands.GeoradiusRo].
-func (p *Pipeline) GeoradiusRo(key string, longitude float64, latitude float64, radius float64, unit GeoradiusRoUnit, options ...GeoradiusRoOption) *Result[Value] {
+func (p *Pipeline) GeoradiusRo(key string, longitude float64, latitude float64, radius float64, unit GeoradiusRoUnit, options ...GeoradiusRoOption) *Result[[]Place] {
 	args := []string{"GEORADIUS_RO", key, ftoa(longitude), ftoa(latitude), ftoa(radius), string(unit)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asPlaces)
 }
 
 // GeosearchOption is an option of GEOSEARCH.
@@ -3846,7 +3871,7 @@ func GeosearchWithhash() GeosearchOption {
 }
 
 // Geosearch sends GEOSEARCH: find the members inside a circle, a box or a polygon.
-func (c Commands) Geosearch(ctx context.Context, key string, by []string, options ...GeosearchOption) (Value, error) {
+func (c Commands) Geosearch(ctx context.Context, key string, by []string, options ...GeosearchOption) ([]Place, error) {
 	args := []string{"GEOSEARCH", key}
 	args = appendOptions(args, 0, options)
 	args = append(args, by...)
@@ -3855,11 +3880,11 @@ func (c Commands) Geosearch(ctx context.Context, key string, by []string, option
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asPlaces)
 }
 
 // Geosearch adds GEOSEARCH; see [Commands.Geosearch].
-func (p *Pipeline) Geosearch(key string, by []string, options ...GeosearchOption) *Result[Value] {
+func (p *Pipeline) Geosearch(key string, by []string, options ...GeosearchOption) *Result[[]Place] {
 	args := []string{"GEOSEARCH", key}
 	args = appendOptions(args, 0, options)
 	args = append(args, by...)
@@ -3868,7 +3893,7 @@ func (p *Pipeline) Geosearch(key string, by []string, options ...GeosearchOption
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asPlaces)
 }
 
 // GeosearchstoreOption is an option of GEOSEARCHSTORE.
@@ -3945,6 +3970,18 @@ func (p *Pipeline) Get(key string) *Result[string] {
 	return queue(p, args, asString)
 }
 
+// GetBytes is Get for a value that is bytes; null is nil.
+func (c Commands) GetBytes(ctx context.Context, key string) ([]byte, error) {
+	args := []string{"GET", key}
+	return run(ctx, c.ch, args, asBytes)
+}
+
+// GetBytes adds GET; see [Commands.GetBytes].
+func (p *Pipeline) GetBytes(key string) *Result[[]byte] {
+	args := []string{"GET", key}
+	return queue(p, args, asBytes)
+}
+
 // Getbit sends GETBIT: get the bit at an offset of a string.
 func (c Commands) Getbit(ctx context.Context, key string, offset int64) (int64, error) {
 	args := []string{"GETBIT", key, itoa(offset)}
@@ -3969,30 +4006,42 @@ func (p *Pipeline) Getdel(key string) *Result[string] {
 	return queue(p, args, asString)
 }
 
+// GetdelBytes is Getdel for a value that is bytes; null is nil.
+func (c Commands) GetdelBytes(ctx context.Context, key string) ([]byte, error) {
+	args := []string{"GETDEL", key}
+	return run(ctx, c.ch, args, asBytes)
+}
+
+// GetdelBytes adds GETDEL; see [Commands.GetdelBytes].
+func (p *Pipeline) GetdelBytes(key string) *Result[[]byte] {
+	args := []string{"GETDEL", key}
+	return queue(p, args, asBytes)
+}
+
 // GetexOption is an option of GETEX.
 type GetexOption struct{ option }
 
 // GetexEx is the option EX of GETEX.
-func GetexEx(seconds int64) GetexOption {
-	args := []string{"EX", itoa(seconds)}
+func GetexEx(seconds time.Duration) GetexOption {
+	args := []string{"EX", inSeconds(seconds)}
 	return GetexOption{option{0, args}}
 }
 
 // GetexPx is the option PX of GETEX.
-func GetexPx(milliseconds int64) GetexOption {
-	args := []string{"PX", itoa(milliseconds)}
+func GetexPx(milliseconds time.Duration) GetexOption {
+	args := []string{"PX", inMilliseconds(milliseconds)}
 	return GetexOption{option{0, args}}
 }
 
 // GetexExat is the option EXAT of GETEX.
-func GetexExat(unixTimeSeconds int64) GetexOption {
-	args := []string{"EXAT", itoa(unixTimeSeconds)}
+func GetexExat(unixTimeSeconds time.Time) GetexOption {
+	args := []string{"EXAT", atSeconds(unixTimeSeconds)}
 	return GetexOption{option{0, args}}
 }
 
 // GetexPxat is the option PXAT of GETEX.
-func GetexPxat(unixTimeMilliseconds int64) GetexOption {
-	args := []string{"PXAT", itoa(unixTimeMilliseconds)}
+func GetexPxat(unixTimeMilliseconds time.Time) GetexOption {
+	args := []string{"PXAT", atMilliseconds(unixTimeMilliseconds)}
 	return GetexOption{option{0, args}}
 }
 
@@ -4016,6 +4065,20 @@ func (p *Pipeline) Getex(key string, options ...GetexOption) *Result[string] {
 	return queue(p, args, asString)
 }
 
+// GetexBytes is Getex for a value that is bytes; null is nil.
+func (c Commands) GetexBytes(ctx context.Context, key string, options ...GetexOption) ([]byte, error) {
+	args := []string{"GETEX", key}
+	args = appendOptions(args, 0, options)
+	return run(ctx, c.ch, args, asBytes)
+}
+
+// GetexBytes adds GETEX; see [Commands.GetexBytes].
+func (p *Pipeline) GetexBytes(key string, options ...GetexOption) *Result[[]byte] {
+	args := []string{"GETEX", key}
+	args = appendOptions(args, 0, options)
+	return queue(p, args, asBytes)
+}
+
 // Getrange sends GETRANGE: get the bytes of a string between two offsets, both included.
 func (c Commands) Getrange(ctx context.Context, key string, start int64, end int64) (string, error) {
 	args := []string{"GETRANGE", key, itoa(start), itoa(end)}
@@ -4028,6 +4091,18 @@ func (p *Pipeline) Getrange(key string, start int64, end int64) *Result[string] 
 	return queue(p, args, asString)
 }
 
+// GetrangeBytes is Getrange for a value that is bytes; null is nil.
+func (c Commands) GetrangeBytes(ctx context.Context, key string, start int64, end int64) ([]byte, error) {
+	args := []string{"GETRANGE", key, itoa(start), itoa(end)}
+	return run(ctx, c.ch, args, asBytes)
+}
+
+// GetrangeBytes adds GETRANGE; see [Commands.GetrangeBytes].
+func (p *Pipeline) GetrangeBytes(key string, start int64, end int64) *Result[[]byte] {
+	args := []string{"GETRANGE", key, itoa(start), itoa(end)}
+	return queue(p, args, asBytes)
+}
+
 // Getset sends GETSET: set a key to a string and return the one it held before.
 func (c Commands) Getset(ctx context.Context, key string, value string) (string, error) {
 	args := []string{"GETSET", key, value}
@@ -4038,6 +4113,18 @@ func (c Commands) Getset(ctx context.Context, key string, value string) (string,
 func (p *Pipeline) Getset(key string, value string) *Result[string] {
 	args := []string{"GETSET", key, value}
 	return queue(p, args, asString)
+}
+
+// GetsetBytes is Getset for a value that is bytes; null is nil.
+func (c Commands) GetsetBytes(ctx context.Context, key string, value string) ([]byte, error) {
+	args := []string{"GETSET", key, value}
+	return run(ctx, c.ch, args, asBytes)
+}
+
+// GetsetBytes adds GETSET; see [Commands.GetsetBytes].
+func (p *Pipeline) GetsetBytes(key string, value string) *Result[[]byte] {
+	args := []string{"GETSET", key, value}
+	return queue(p, args, asBytes)
 }
 
 // Hdel sends HDEL: delete fields of a hash, and the key with the last one.
@@ -4094,23 +4181,23 @@ func HexpireLt() HexpireOption {
 }
 
 // Hexpire sends HEXPIRE: let fields of a hash expire after a number of seconds.
-func (c Commands) Hexpire(ctx context.Context, key string, seconds int64, field []string, options ...HexpireOption) (Value, error) {
-	args := []string{"HEXPIRE", key, itoa(seconds)}
+func (c Commands) Hexpire(ctx context.Context, key string, seconds time.Duration, field []string, options ...HexpireOption) ([]int64, error) {
+	args := []string{"HEXPIRE", key, inSeconds(seconds)}
 	args = appendOptions(args, 0, options)
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInts)
 }
 
 // Hexpire adds HEXPIRE; see [Commands.Hexpire].
-func (p *Pipeline) Hexpire(key string, seconds int64, field []string, options ...HexpireOption) *Result[Value] {
-	args := []string{"HEXPIRE", key, itoa(seconds)}
+func (p *Pipeline) Hexpire(key string, seconds time.Duration, field []string, options ...HexpireOption) *Result[[]int64] {
+	args := []string{"HEXPIRE", key, inSeconds(seconds)}
 	args = appendOptions(args, 0, options)
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return queue(p, args, asValue)
+	return queue(p, args, asInts)
 }
 
 // HexpireatOption is an option of HEXPIREAT.
@@ -4141,39 +4228,39 @@ func HexpireatLt() HexpireatOption {
 }
 
 // Hexpireat sends HEXPIREAT: let fields of a hash expire at a Unix time in seconds.
-func (c Commands) Hexpireat(ctx context.Context, key string, unixTimeSeconds int64, field []string, options ...HexpireatOption) (Value, error) {
+func (c Commands) Hexpireat(ctx context.Context, key string, unixTimeSeconds int64, field []string, options ...HexpireatOption) ([]int64, error) {
 	args := []string{"HEXPIREAT", key, itoa(unixTimeSeconds)}
 	args = appendOptions(args, 0, options)
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInts)
 }
 
 // Hexpireat adds HEXPIREAT; see [Commands.Hexpireat].
-func (p *Pipeline) Hexpireat(key string, unixTimeSeconds int64, field []string, options ...HexpireatOption) *Result[Value] {
+func (p *Pipeline) Hexpireat(key string, unixTimeSeconds int64, field []string, options ...HexpireatOption) *Result[[]int64] {
 	args := []string{"HEXPIREAT", key, itoa(unixTimeSeconds)}
 	args = appendOptions(args, 0, options)
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return queue(p, args, asValue)
+	return queue(p, args, asInts)
 }
 
 // Hexpiretime sends HEXPIRETIME: get the Unix time in seconds at which fields of a hash expire.
-func (c Commands) Hexpiretime(ctx context.Context, key string, field ...string) (Value, error) {
+func (c Commands) Hexpiretime(ctx context.Context, key string, field ...string) ([]int64, error) {
 	args := []string{"HEXPIRETIME", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInts)
 }
 
 // Hexpiretime adds HEXPIRETIME; see [Commands.Hexpiretime].
-func (p *Pipeline) Hexpiretime(key string, field ...string) *Result[Value] {
+func (p *Pipeline) Hexpiretime(key string, field ...string) *Result[[]int64] {
 	args := []string{"HEXPIRETIME", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return queue(p, args, asValue)
+	return queue(p, args, asInts)
 }
 
 // Hget sends HGET: get the value of one field of a hash.
@@ -4186,6 +4273,18 @@ func (c Commands) Hget(ctx context.Context, key string, field string) (string, e
 func (p *Pipeline) Hget(key string, field string) *Result[string] {
 	args := []string{"HGET", key, field}
 	return queue(p, args, asString)
+}
+
+// HgetBytes is Hget for a value that is bytes; null is nil.
+func (c Commands) HgetBytes(ctx context.Context, key string, field string) ([]byte, error) {
+	args := []string{"HGET", key, field}
+	return run(ctx, c.ch, args, asBytes)
+}
+
+// HgetBytes adds HGET; see [Commands.HgetBytes].
+func (p *Pipeline) HgetBytes(key string, field string) *Result[[]byte] {
+	args := []string{"HGET", key, field}
+	return queue(p, args, asBytes)
 }
 
 // Hgetall sends HGETALL: get all fields of a hash with their values.
@@ -4220,26 +4319,26 @@ func (p *Pipeline) Hgetdel(key string, field ...string) *Result[Value] {
 type HgetexOption struct{ option }
 
 // HgetexEx is the option EX of HGETEX.
-func HgetexEx(seconds int64) HgetexOption {
-	args := []string{"EX", itoa(seconds)}
+func HgetexEx(seconds time.Duration) HgetexOption {
+	args := []string{"EX", inSeconds(seconds)}
 	return HgetexOption{option{0, args}}
 }
 
 // HgetexPx is the option PX of HGETEX.
-func HgetexPx(milliseconds int64) HgetexOption {
-	args := []string{"PX", itoa(milliseconds)}
+func HgetexPx(milliseconds time.Duration) HgetexOption {
+	args := []string{"PX", inMilliseconds(milliseconds)}
 	return HgetexOption{option{0, args}}
 }
 
 // HgetexExat is the option EXAT of HGETEX.
-func HgetexExat(unixTimeSeconds int64) HgetexOption {
-	args := []string{"EXAT", itoa(unixTimeSeconds)}
+func HgetexExat(unixTimeSeconds time.Time) HgetexOption {
+	args := []string{"EXAT", atSeconds(unixTimeSeconds)}
 	return HgetexOption{option{0, args}}
 }
 
 // HgetexPxat is the option PXAT of HGETEX.
-func HgetexPxat(unixTimeMilliseconds int64) HgetexOption {
-	args := []string{"PXAT", itoa(unixTimeMilliseconds)}
+func HgetexPxat(unixTimeMilliseconds time.Time) HgetexOption {
+	args := []string{"PXAT", atMilliseconds(unixTimeMilliseconds)}
 	return HgetexOption{option{0, args}}
 }
 
@@ -4331,6 +4430,20 @@ func (p *Pipeline) Hmget(key string, field ...string) *Result[[]*string] {
 	return queue(p, args, asPointers)
 }
 
+// HmgetBytes is Hmget for a value that is bytes; null is nil.
+func (c Commands) HmgetBytes(ctx context.Context, key string, field ...string) ([][]byte, error) {
+	args := []string{"HMGET", key}
+	args = append(args, field...)
+	return run(ctx, c.ch, args, asBytesList)
+}
+
+// HmgetBytes adds HMGET; see [Commands.HmgetBytes].
+func (p *Pipeline) HmgetBytes(key string, field ...string) *Result[[][]byte] {
+	args := []string{"HMGET", key}
+	args = append(args, field...)
+	return queue(p, args, asBytesList)
+}
+
 // HmsetData is one data of HMSET.
 type HmsetData struct {
 	Field string
@@ -4356,19 +4469,19 @@ func (p *Pipeline) Hmset(key string, data ...HmsetData) *Result[None] {
 }
 
 // Hpersist sends HPERSIST: take the expiry off fields of a hash.
-func (c Commands) Hpersist(ctx context.Context, key string, field ...string) (Value, error) {
+func (c Commands) Hpersist(ctx context.Context, key string, field ...string) ([]int64, error) {
 	args := []string{"HPERSIST", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInts)
 }
 
 // Hpersist adds HPERSIST; see [Commands.Hpersist].
-func (p *Pipeline) Hpersist(key string, field ...string) *Result[Value] {
+func (p *Pipeline) Hpersist(key string, field ...string) *Result[[]int64] {
 	args := []string{"HPERSIST", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return queue(p, args, asValue)
+	return queue(p, args, asInts)
 }
 
 // HpexpireOption is an option of HPEXPIRE.
@@ -4399,23 +4512,23 @@ func HpexpireLt() HpexpireOption {
 }
 
 // Hpexpire sends HPEXPIRE: let fields of a hash expire after a number of milliseconds.
-func (c Commands) Hpexpire(ctx context.Context, key string, milliseconds int64, field []string, options ...HpexpireOption) (Value, error) {
-	args := []string{"HPEXPIRE", key, itoa(milliseconds)}
+func (c Commands) Hpexpire(ctx context.Context, key string, milliseconds time.Duration, field []string, options ...HpexpireOption) ([]int64, error) {
+	args := []string{"HPEXPIRE", key, inMilliseconds(milliseconds)}
 	args = appendOptions(args, 0, options)
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInts)
 }
 
 // Hpexpire adds HPEXPIRE; see [Commands.Hpexpire].
-func (p *Pipeline) Hpexpire(key string, milliseconds int64, field []string, options ...HpexpireOption) *Result[Value] {
-	args := []string{"HPEXPIRE", key, itoa(milliseconds)}
+func (p *Pipeline) Hpexpire(key string, milliseconds time.Duration, field []string, options ...HpexpireOption) *Result[[]int64] {
+	args := []string{"HPEXPIRE", key, inMilliseconds(milliseconds)}
 	args = appendOptions(args, 0, options)
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return queue(p, args, asValue)
+	return queue(p, args, asInts)
 }
 
 // HpexpireatOption is an option of HPEXPIREAT.
@@ -4446,55 +4559,55 @@ func HpexpireatLt() HpexpireatOption {
 }
 
 // Hpexpireat sends HPEXPIREAT: let fields of a hash expire at a Unix time in milliseconds.
-func (c Commands) Hpexpireat(ctx context.Context, key string, unixTimeMilliseconds int64, field []string, options ...HpexpireatOption) (Value, error) {
+func (c Commands) Hpexpireat(ctx context.Context, key string, unixTimeMilliseconds int64, field []string, options ...HpexpireatOption) ([]int64, error) {
 	args := []string{"HPEXPIREAT", key, itoa(unixTimeMilliseconds)}
 	args = appendOptions(args, 0, options)
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInts)
 }
 
 // Hpexpireat adds HPEXPIREAT; see [Commands.Hpexpireat].
-func (p *Pipeline) Hpexpireat(key string, unixTimeMilliseconds int64, field []string, options ...HpexpireatOption) *Result[Value] {
+func (p *Pipeline) Hpexpireat(key string, unixTimeMilliseconds int64, field []string, options ...HpexpireatOption) *Result[[]int64] {
 	args := []string{"HPEXPIREAT", key, itoa(unixTimeMilliseconds)}
 	args = appendOptions(args, 0, options)
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return queue(p, args, asValue)
+	return queue(p, args, asInts)
 }
 
 // Hpexpiretime sends HPEXPIRETIME: get the Unix time in milliseconds at which fields of a hash expire.
-func (c Commands) Hpexpiretime(ctx context.Context, key string, field ...string) (Value, error) {
+func (c Commands) Hpexpiretime(ctx context.Context, key string, field ...string) ([]int64, error) {
 	args := []string{"HPEXPIRETIME", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInts)
 }
 
 // Hpexpiretime adds HPEXPIRETIME; see [Commands.Hpexpiretime].
-func (p *Pipeline) Hpexpiretime(key string, field ...string) *Result[Value] {
+func (p *Pipeline) Hpexpiretime(key string, field ...string) *Result[[]int64] {
 	args := []string{"HPEXPIRETIME", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return queue(p, args, asValue)
+	return queue(p, args, asInts)
 }
 
 // Hpttl sends HPTTL: get how many milliseconds are left before fields of a hash expire.
-func (c Commands) Hpttl(ctx context.Context, key string, field ...string) (Value, error) {
+func (c Commands) Hpttl(ctx context.Context, key string, field ...string) ([]int64, error) {
 	args := []string{"HPTTL", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInts)
 }
 
 // Hpttl adds HPTTL; see [Commands.Hpttl].
-func (p *Pipeline) Hpttl(key string, field ...string) *Result[Value] {
+func (p *Pipeline) Hpttl(key string, field ...string) *Result[[]int64] {
 	args := []string{"HPTTL", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return queue(p, args, asValue)
+	return queue(p, args, asInts)
 }
 
 // HrandfieldOption is an option of HRANDFIELD.
@@ -4543,21 +4656,21 @@ func HscanNovalues() HscanOption {
 }
 
 // Hscan sends HSCAN: walk through the fields of a hash, a few per call.
-func (c Commands) Hscan(ctx context.Context, key string, cursor int64, options ...HscanOption) (Value, error) {
+func (c Commands) Hscan(ctx context.Context, key string, cursor int64, options ...HscanOption) (Page, error) {
 	args := []string{"HSCAN", key, itoa(cursor)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScan)
 }
 
 // Hscan adds HSCAN; see [Commands.Hscan].
-func (p *Pipeline) Hscan(key string, cursor int64, options ...HscanOption) *Result[Value] {
+func (p *Pipeline) Hscan(key string, cursor int64, options ...HscanOption) *Result[Page] {
 	args := []string{"HSCAN", key, itoa(cursor)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScan)
 }
 
 // HsetData is one data of HSET.
@@ -4612,26 +4725,26 @@ func HsetexFxx() HsetexOption {
 }
 
 // HsetexEx is the option EX of HSETEX.
-func HsetexEx(seconds int64) HsetexOption {
-	args := []string{"EX", itoa(seconds)}
+func HsetexEx(seconds time.Duration) HsetexOption {
+	args := []string{"EX", inSeconds(seconds)}
 	return HsetexOption{option{2, args}}
 }
 
 // HsetexPx is the option PX of HSETEX.
-func HsetexPx(milliseconds int64) HsetexOption {
-	args := []string{"PX", itoa(milliseconds)}
+func HsetexPx(milliseconds time.Duration) HsetexOption {
+	args := []string{"PX", inMilliseconds(milliseconds)}
 	return HsetexOption{option{2, args}}
 }
 
 // HsetexExat is the option EXAT of HSETEX.
-func HsetexExat(unixTimeSeconds int64) HsetexOption {
-	args := []string{"EXAT", itoa(unixTimeSeconds)}
+func HsetexExat(unixTimeSeconds time.Time) HsetexOption {
+	args := []string{"EXAT", atSeconds(unixTimeSeconds)}
 	return HsetexOption{option{2, args}}
 }
 
 // HsetexPxat is the option PXAT of HSETEX.
-func HsetexPxat(unixTimeMilliseconds int64) HsetexOption {
-	args := []string{"PXAT", itoa(unixTimeMilliseconds)}
+func HsetexPxat(unixTimeMilliseconds time.Time) HsetexOption {
+	args := []string{"PXAT", atMilliseconds(unixTimeMilliseconds)}
 	return HsetexOption{option{2, args}}
 }
 
@@ -4700,19 +4813,19 @@ func (p *Pipeline) Hstrlen(key string, field string) *Result[int64] {
 }
 
 // Httl sends HTTL: get how many seconds are left before fields of a hash expire.
-func (c Commands) Httl(ctx context.Context, key string, field ...string) (Value, error) {
+func (c Commands) Httl(ctx context.Context, key string, field ...string) ([]int64, error) {
 	args := []string{"HTTL", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInts)
 }
 
 // Httl adds HTTL; see [Commands.Httl].
-func (p *Pipeline) Httl(key string, field ...string) *Result[Value] {
+func (p *Pipeline) Httl(key string, field ...string) *Result[[]int64] {
 	args := []string{"HTTL", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return queue(p, args, asValue)
+	return queue(p, args, asInts)
 }
 
 // Hvals sends HVALS: get all values of a hash.
@@ -4725,6 +4838,18 @@ func (c Commands) Hvals(ctx context.Context, key string) ([]string, error) {
 func (p *Pipeline) Hvals(key string) *Result[[]string] {
 	args := []string{"HVALS", key}
 	return queue(p, args, asStrings)
+}
+
+// HvalsBytes is Hvals for a value that is bytes; null is nil.
+func (c Commands) HvalsBytes(ctx context.Context, key string) ([][]byte, error) {
+	args := []string{"HVALS", key}
+	return run(ctx, c.ch, args, asBytesList)
+}
+
+// HvalsBytes adds HVALS; see [Commands.HvalsBytes].
+func (p *Pipeline) HvalsBytes(key string) *Result[[][]byte] {
+	args := []string{"HVALS", key}
+	return queue(p, args, asBytesList)
 }
 
 // Incr sends INCR: add one to the integer at a key, taking a missing key as 0.
@@ -5290,15 +5415,15 @@ func (p *Pipeline) Keys(pattern string) *Result[[]string] {
 }
 
 // Lastsave sends LASTSAVE: get the Unix time of the last successful snapshot.
-func (c Commands) Lastsave(ctx context.Context) (int64, error) {
+func (c Commands) Lastsave(ctx context.Context) (time.Time, error) {
 	args := []string{"LASTSAVE"}
-	return run(ctx, c.ch, args, asInt)
+	return run(ctx, c.ch, args, asUnixSeconds)
 }
 
 // Lastsave adds LASTSAVE; see [Commands.Lastsave].
-func (p *Pipeline) Lastsave() *Result[int64] {
+func (p *Pipeline) Lastsave() *Result[time.Time] {
 	args := []string{"LASTSAVE"}
-	return queue(p, args, asInt)
+	return queue(p, args, asUnixSeconds)
 }
 
 // LatencyDoctor sends LATENCY DOCTOR: explain the latency seen so far in plain words.
@@ -5326,15 +5451,15 @@ func (p *Pipeline) LatencyGraph(event string) *Result[Value] {
 }
 
 // LatencyHelp sends LATENCY HELP: list the subcommands of LATENCY.
-func (c Commands) LatencyHelp(ctx context.Context) (Value, error) {
+func (c Commands) LatencyHelp(ctx context.Context) ([]string, error) {
 	args := []string{"LATENCY", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // LatencyHelp adds LATENCY HELP; see [Commands.LatencyHelp].
-func (p *Pipeline) LatencyHelp() *Result[Value] {
+func (p *Pipeline) LatencyHelp() *Result[[]string] {
 	args := []string{"LATENCY", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // LatencyHistogram sends LATENCY HISTOGRAM: get the latency distribution of commands.
@@ -5448,6 +5573,18 @@ func (p *Pipeline) Lindex(key string, index int64) *Result[string] {
 	return queue(p, args, asString)
 }
 
+// LindexBytes is Lindex for a value that is bytes; null is nil.
+func (c Commands) LindexBytes(ctx context.Context, key string, index int64) ([]byte, error) {
+	args := []string{"LINDEX", key, itoa(index)}
+	return run(ctx, c.ch, args, asBytes)
+}
+
+// LindexBytes adds LINDEX; see [Commands.LindexBytes].
+func (p *Pipeline) LindexBytes(key string, index int64) *Result[[]byte] {
+	args := []string{"LINDEX", key, itoa(index)}
+	return queue(p, args, asBytes)
+}
+
 // LinsertWhere is where of LINSERT: BEFORE, AFTER.
 type LinsertWhere string
 
@@ -5530,23 +5667,23 @@ func LmpopCount(count int64) LmpopOption {
 }
 
 // Lmpop sends LMPOP: remove and return elements from the first of several lists that is not empty.
-func (c Commands) Lmpop(ctx context.Context, key []string, where LmpopWhere, options ...LmpopOption) (Value, error) {
+func (c Commands) Lmpop(ctx context.Context, key []string, where LmpopWhere, options ...LmpopOption) (ListPopped, error) {
 	args := []string{"LMPOP"}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, string(where))
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asListPopped)
 }
 
 // Lmpop adds LMPOP; see [Commands.Lmpop].
-func (p *Pipeline) Lmpop(key []string, where LmpopWhere, options ...LmpopOption) *Result[Value] {
+func (p *Pipeline) Lmpop(key []string, where LmpopWhere, options ...LmpopOption) *Result[ListPopped] {
 	args := []string{"LMPOP"}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, string(where))
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asListPopped)
 }
 
 // LolwutOption is an option of LOLWUT.
@@ -5674,6 +5811,18 @@ func (p *Pipeline) Lrange(key string, start int64, stop int64) *Result[[]string]
 	return queue(p, args, asStrings)
 }
 
+// LrangeBytes is Lrange for a value that is bytes; null is nil.
+func (c Commands) LrangeBytes(ctx context.Context, key string, start int64, stop int64) ([][]byte, error) {
+	args := []string{"LRANGE", key, itoa(start), itoa(stop)}
+	return run(ctx, c.ch, args, asBytesList)
+}
+
+// LrangeBytes adds LRANGE; see [Commands.LrangeBytes].
+func (p *Pipeline) LrangeBytes(key string, start int64, stop int64) *Result[[][]byte] {
+	args := []string{"LRANGE", key, itoa(start), itoa(stop)}
+	return queue(p, args, asBytesList)
+}
+
 // Lrem sends LREM: remove elements equal to a value, from either end and up to a count.
 func (c Commands) Lrem(ctx context.Context, key string, count int64, element string) (int64, error) {
 	args := []string{"LREM", key, itoa(count), element}
@@ -5723,15 +5872,15 @@ func (p *Pipeline) MemoryDoctor() *Result[string] {
 }
 
 // MemoryHelp sends MEMORY HELP: list the subcommands of MEMORY.
-func (c Commands) MemoryHelp(ctx context.Context) (Value, error) {
+func (c Commands) MemoryHelp(ctx context.Context) ([]string, error) {
 	args := []string{"MEMORY", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // MemoryHelp adds MEMORY HELP; see [Commands.MemoryHelp].
-func (p *Pipeline) MemoryHelp() *Result[Value] {
+func (p *Pipeline) MemoryHelp() *Result[[]string] {
 	args := []string{"MEMORY", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // MemoryMallocStats sends MEMORY MALLOC-STATS: get the allocator's own statistics.
@@ -5807,6 +5956,20 @@ func (p *Pipeline) Mget(key ...string) *Result[[]*string] {
 	return queue(p, args, asPointers)
 }
 
+// MgetBytes is Mget for a value that is bytes; null is nil.
+func (c Commands) MgetBytes(ctx context.Context, key ...string) ([][]byte, error) {
+	args := []string{"MGET"}
+	args = append(args, key...)
+	return run(ctx, c.ch, args, asBytesList)
+}
+
+// MgetBytes adds MGET; see [Commands.MgetBytes].
+func (p *Pipeline) MgetBytes(key ...string) *Result[[][]byte] {
+	args := []string{"MGET"}
+	args = append(args, key...)
+	return queue(p, args, asBytesList)
+}
+
 // MigrateOption is an option of MIGRATE.
 type MigrateOption struct{ option }
 
@@ -5842,10 +6005,10 @@ func MigrateKeys(keys ...string) MigrateOption {
 }
 
 // Migrate sends MIGRATE: move keys to another server in one step.
-func (c Commands) Migrate(ctx context.Context, host string, port int64, keySelector []string, destinationDb int64, timeout int64, options ...MigrateOption) error {
+func (c Commands) Migrate(ctx context.Context, host string, port int64, keySelector []string, destinationDb int64, timeout time.Duration, options ...MigrateOption) error {
 	args := []string{"MIGRATE", host, itoa(port)}
 	args = append(args, keySelector...)
-	args = append(args, itoa(destinationDb), itoa(timeout))
+	args = append(args, itoa(destinationDb), inMilliseconds(timeout))
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
@@ -5854,10 +6017,10 @@ func (c Commands) Migrate(ctx context.Context, host string, port int64, keySelec
 }
 
 // Migrate adds MIGRATE; see [Commands.Migrate].
-func (p *Pipeline) Migrate(host string, port int64, keySelector []string, destinationDb int64, timeout int64, options ...MigrateOption) *Result[None] {
+func (p *Pipeline) Migrate(host string, port int64, keySelector []string, destinationDb int64, timeout time.Duration, options ...MigrateOption) *Result[None] {
 	args := []string{"MIGRATE", host, itoa(port)}
 	args = append(args, keySelector...)
-	args = append(args, itoa(destinationDb), itoa(timeout))
+	args = append(args, itoa(destinationDb), inMilliseconds(timeout))
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
@@ -5866,15 +6029,15 @@ func (p *Pipeline) Migrate(host string, port int64, keySelector []string, destin
 }
 
 // ModuleHelp sends MODULE HELP: list the subcommands of MODULE.
-func (c Commands) ModuleHelp(ctx context.Context) (Value, error) {
+func (c Commands) ModuleHelp(ctx context.Context) ([]string, error) {
 	args := []string{"MODULE", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // ModuleHelp adds MODULE HELP; see [Commands.ModuleHelp].
-func (p *Pipeline) ModuleHelp() *Result[Value] {
+func (p *Pipeline) ModuleHelp() *Result[[]string] {
 	args := []string{"MODULE", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // ModuleList sends MODULE LIST: list the loaded modules.
@@ -6018,26 +6181,26 @@ func MsetexXx() MsetexOption {
 }
 
 // MsetexEx is the option EX of MSETEX.
-func MsetexEx(seconds int64) MsetexOption {
-	args := []string{"EX", itoa(seconds)}
+func MsetexEx(seconds time.Duration) MsetexOption {
+	args := []string{"EX", inSeconds(seconds)}
 	return MsetexOption{option{1, args}}
 }
 
 // MsetexPx is the option PX of MSETEX.
-func MsetexPx(milliseconds int64) MsetexOption {
-	args := []string{"PX", itoa(milliseconds)}
+func MsetexPx(milliseconds time.Duration) MsetexOption {
+	args := []string{"PX", inMilliseconds(milliseconds)}
 	return MsetexOption{option{1, args}}
 }
 
 // MsetexExat is the option EXAT of MSETEX.
-func MsetexExat(unixTimeSeconds int64) MsetexOption {
-	args := []string{"EXAT", itoa(unixTimeSeconds)}
+func MsetexExat(unixTimeSeconds time.Time) MsetexOption {
+	args := []string{"EXAT", atSeconds(unixTimeSeconds)}
 	return MsetexOption{option{1, args}}
 }
 
 // MsetexPxat is the option PXAT of MSETEX.
-func MsetexPxat(unixTimeMilliseconds int64) MsetexOption {
-	args := []string{"PXAT", itoa(unixTimeMilliseconds)}
+func MsetexPxat(unixTimeMilliseconds time.Time) MsetexOption {
+	args := []string{"PXAT", atMilliseconds(unixTimeMilliseconds)}
 	return MsetexOption{option{1, args}}
 }
 
@@ -6132,27 +6295,27 @@ func (p *Pipeline) ObjectFreq(key string) *Result[int64] {
 }
 
 // ObjectHelp sends OBJECT HELP: list the subcommands of OBJECT.
-func (c Commands) ObjectHelp(ctx context.Context) (Value, error) {
+func (c Commands) ObjectHelp(ctx context.Context) ([]string, error) {
 	args := []string{"OBJECT", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // ObjectHelp adds OBJECT HELP; see [Commands.ObjectHelp].
-func (p *Pipeline) ObjectHelp() *Result[Value] {
+func (p *Pipeline) ObjectHelp() *Result[[]string] {
 	args := []string{"OBJECT", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // ObjectIdletime sends OBJECT IDLETIME: get for how many seconds a value has not been accessed.
-func (c Commands) ObjectIdletime(ctx context.Context, key string) (int64, error) {
+func (c Commands) ObjectIdletime(ctx context.Context, key string) (time.Duration, error) {
 	args := []string{"OBJECT", "IDLETIME", key}
-	return run(ctx, c.ch, args, asInt)
+	return run(ctx, c.ch, args, asSeconds)
 }
 
 // ObjectIdletime adds OBJECT IDLETIME; see [Commands.ObjectIdletime].
-func (p *Pipeline) ObjectIdletime(key string) *Result[int64] {
+func (p *Pipeline) ObjectIdletime(key string) *Result[time.Duration] {
 	args := []string{"OBJECT", "IDLETIME", key}
-	return queue(p, args, asInt)
+	return queue(p, args, asSeconds)
 }
 
 // ObjectRefcount sends OBJECT REFCOUNT: get the number of references to a value.
@@ -6207,15 +6370,15 @@ func PexpireLt() PexpireOption {
 }
 
 // Pexpire sends PEXPIRE: let a key expire after a number of milliseconds.
-func (c Commands) Pexpire(ctx context.Context, key string, milliseconds int64, options ...PexpireOption) (bool, error) {
-	args := []string{"PEXPIRE", key, itoa(milliseconds)}
+func (c Commands) Pexpire(ctx context.Context, key string, milliseconds time.Duration, options ...PexpireOption) (bool, error) {
+	args := []string{"PEXPIRE", key, inMilliseconds(milliseconds)}
 	args = appendOptions(args, 0, options)
 	return run(ctx, c.ch, args, asBool)
 }
 
 // Pexpire adds PEXPIRE; see [Commands.Pexpire].
-func (p *Pipeline) Pexpire(key string, milliseconds int64, options ...PexpireOption) *Result[bool] {
-	args := []string{"PEXPIRE", key, itoa(milliseconds)}
+func (p *Pipeline) Pexpire(key string, milliseconds time.Duration, options ...PexpireOption) *Result[bool] {
+	args := []string{"PEXPIRE", key, inMilliseconds(milliseconds)}
 	args = appendOptions(args, 0, options)
 	return queue(p, args, asBool)
 }
@@ -6248,29 +6411,29 @@ func PexpireatLt() PexpireatOption {
 }
 
 // Pexpireat sends PEXPIREAT: let a key expire at a Unix time in milliseconds.
-func (c Commands) Pexpireat(ctx context.Context, key string, unixTimeMilliseconds int64, options ...PexpireatOption) (bool, error) {
-	args := []string{"PEXPIREAT", key, itoa(unixTimeMilliseconds)}
+func (c Commands) Pexpireat(ctx context.Context, key string, unixTimeMilliseconds time.Time, options ...PexpireatOption) (bool, error) {
+	args := []string{"PEXPIREAT", key, atMilliseconds(unixTimeMilliseconds)}
 	args = appendOptions(args, 0, options)
 	return run(ctx, c.ch, args, asBool)
 }
 
 // Pexpireat adds PEXPIREAT; see [Commands.Pexpireat].
-func (p *Pipeline) Pexpireat(key string, unixTimeMilliseconds int64, options ...PexpireatOption) *Result[bool] {
-	args := []string{"PEXPIREAT", key, itoa(unixTimeMilliseconds)}
+func (p *Pipeline) Pexpireat(key string, unixTimeMilliseconds time.Time, options ...PexpireatOption) *Result[bool] {
+	args := []string{"PEXPIREAT", key, atMilliseconds(unixTimeMilliseconds)}
 	args = appendOptions(args, 0, options)
 	return queue(p, args, asBool)
 }
 
 // Pexpiretime sends PEXPIRETIME: get the Unix time in milliseconds at which a key expires.
-func (c Commands) Pexpiretime(ctx context.Context, key string) (int64, error) {
+func (c Commands) Pexpiretime(ctx context.Context, key string) (time.Time, error) {
 	args := []string{"PEXPIRETIME", key}
-	return run(ctx, c.ch, args, asInt)
+	return run(ctx, c.ch, args, asUnixMilliseconds)
 }
 
 // Pexpiretime adds PEXPIRETIME; see [Commands.Pexpiretime].
-func (p *Pipeline) Pexpiretime(key string) *Result[int64] {
+func (p *Pipeline) Pexpiretime(key string) *Result[time.Time] {
 	args := []string{"PEXPIRETIME", key}
-	return queue(p, args, asInt)
+	return queue(p, args, asUnixMilliseconds)
 }
 
 // Pfadd sends PFADD: add elements to a HyperLogLog, creating it when missing.
@@ -6363,27 +6526,27 @@ func (p *Pipeline) Ping(options ...PingOption) *Result[string] {
 }
 
 // Psetex sends PSETEX: set a key to a string that expires after a number of milliseconds.
-func (c Commands) Psetex(ctx context.Context, key string, milliseconds int64, value string) error {
-	args := []string{"PSETEX", key, itoa(milliseconds), value}
+func (c Commands) Psetex(ctx context.Context, key string, milliseconds time.Duration, value string) error {
+	args := []string{"PSETEX", key, inMilliseconds(milliseconds), value}
 	return runOK(ctx, c.ch, args)
 }
 
 // Psetex adds PSETEX; see [Commands.Psetex].
-func (p *Pipeline) Psetex(key string, milliseconds int64, value string) *Result[None] {
-	args := []string{"PSETEX", key, itoa(milliseconds), value}
+func (p *Pipeline) Psetex(key string, milliseconds time.Duration, value string) *Result[None] {
+	args := []string{"PSETEX", key, inMilliseconds(milliseconds), value}
 	return queue(p, args, asNone)
 }
 
 // Pttl sends PTTL: get how many milliseconds are left before a key expires.
-func (c Commands) Pttl(ctx context.Context, key string) (int64, error) {
+func (c Commands) Pttl(ctx context.Context, key string) (time.Duration, error) {
 	args := []string{"PTTL", key}
-	return run(ctx, c.ch, args, asInt)
+	return run(ctx, c.ch, args, asMilliseconds)
 }
 
 // Pttl adds PTTL; see [Commands.Pttl].
-func (p *Pipeline) Pttl(key string) *Result[int64] {
+func (p *Pipeline) Pttl(key string) *Result[time.Duration] {
 	args := []string{"PTTL", key}
-	return queue(p, args, asInt)
+	return queue(p, args, asMilliseconds)
 }
 
 // Publish sends PUBLISH: send a message to all subscribers of a channel.
@@ -6422,15 +6585,15 @@ func (p *Pipeline) PubsubChannels(options ...PubsubChannelsOption) *Result[[]str
 }
 
 // PubsubHelp sends PUBSUB HELP: list the subcommands of PUBSUB.
-func (c Commands) PubsubHelp(ctx context.Context) (Value, error) {
+func (c Commands) PubsubHelp(ctx context.Context) ([]string, error) {
 	args := []string{"PUBSUB", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // PubsubHelp adds PUBSUB HELP; see [Commands.PubsubHelp].
-func (p *Pipeline) PubsubHelp() *Result[Value] {
+func (p *Pipeline) PubsubHelp() *Result[[]string] {
 	args := []string{"PUBSUB", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // PubsubNumpat sends PUBSUB NUMPAT: count the distinct patterns that clients are subscribed to.
@@ -6586,8 +6749,8 @@ func RestoreAbsttl() RestoreOption {
 }
 
 // RestoreIdletime is the option IDLETIME of RESTORE.
-func RestoreIdletime(seconds int64) RestoreOption {
-	args := []string{"IDLETIME", itoa(seconds)}
+func RestoreIdletime(seconds time.Duration) RestoreOption {
+	args := []string{"IDLETIME", inSeconds(seconds)}
 	return RestoreOption{option{2, args}}
 }
 
@@ -6598,8 +6761,8 @@ func RestoreFreq(frequency int64) RestoreOption {
 }
 
 // Restore sends RESTORE: create a key from a value that DUMP serialised.
-func (c Commands) Restore(ctx context.Context, key string, ttl int64, serializedValue string, options ...RestoreOption) error {
-	args := []string{"RESTORE", key, itoa(ttl), serializedValue}
+func (c Commands) Restore(ctx context.Context, key string, ttl time.Duration, serializedValue string, options ...RestoreOption) error {
+	args := []string{"RESTORE", key, inMilliseconds(ttl), serializedValue}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
@@ -6608,8 +6771,8 @@ func (c Commands) Restore(ctx context.Context, key string, ttl int64, serialized
 }
 
 // Restore adds RESTORE; see [Commands.Restore].
-func (p *Pipeline) Restore(key string, ttl int64, serializedValue string, options ...RestoreOption) *Result[None] {
-	args := []string{"RESTORE", key, itoa(ttl), serializedValue}
+func (p *Pipeline) Restore(key string, ttl time.Duration, serializedValue string, options ...RestoreOption) *Result[None] {
+	args := []string{"RESTORE", key, inMilliseconds(ttl), serializedValue}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
@@ -6633,8 +6796,8 @@ func RestoreAskingAbsttl() RestoreAskingOption {
 }
 
 // RestoreAskingIdletime is the option IDLETIME of RESTORE-ASKING.
-func RestoreAskingIdletime(seconds int64) RestoreAskingOption {
-	args := []string{"IDLETIME", itoa(seconds)}
+func RestoreAskingIdletime(seconds time.Duration) RestoreAskingOption {
+	args := []string{"IDLETIME", inSeconds(seconds)}
 	return RestoreAskingOption{option{2, args}}
 }
 
@@ -6645,8 +6808,8 @@ func RestoreAskingFreq(frequency int64) RestoreAskingOption {
 }
 
 // RestoreAsking sends RESTORE-ASKING: rESTORE into a slot that is being imported; used between servers.
-func (c Commands) RestoreAsking(ctx context.Context, key string, ttl int64, serializedValue string, options ...RestoreAskingOption) (Value, error) {
-	args := []string{"RESTORE-ASKING", key, itoa(ttl), serializedValue}
+func (c Commands) RestoreAsking(ctx context.Context, key string, ttl time.Duration, serializedValue string, options ...RestoreAskingOption) (Value, error) {
+	args := []string{"RESTORE-ASKING", key, inMilliseconds(ttl), serializedValue}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
@@ -6655,8 +6818,8 @@ func (c Commands) RestoreAsking(ctx context.Context, key string, ttl int64, seri
 }
 
 // RestoreAsking adds RESTORE-ASKING; see [Commands.RestoreAsking].
-func (p *Pipeline) RestoreAsking(key string, ttl int64, serializedValue string, options ...RestoreAskingOption) *Result[Value] {
-	args := []string{"RESTORE-ASKING", key, itoa(ttl), serializedValue}
+func (p *Pipeline) RestoreAsking(key string, ttl time.Duration, serializedValue string, options ...RestoreAskingOption) *Result[Value] {
+	args := []string{"RESTORE-ASKING", key, inMilliseconds(ttl), serializedValue}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
@@ -6787,21 +6950,21 @@ func ScanType(typeArg string) ScanOption {
 }
 
 // Scan sends SCAN: walk through the keys of the database, a few per call.
-func (c Commands) Scan(ctx context.Context, cursor int64, options ...ScanOption) (Value, error) {
+func (c Commands) Scan(ctx context.Context, cursor int64, options ...ScanOption) (Page, error) {
 	args := []string{"SCAN", itoa(cursor)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScan)
 }
 
 // Scan adds SCAN; see [Commands.Scan].
-func (p *Pipeline) Scan(cursor int64, options ...ScanOption) *Result[Value] {
+func (p *Pipeline) Scan(cursor int64, options ...ScanOption) *Result[Page] {
 	args := []string{"SCAN", itoa(cursor)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScan)
 }
 
 // Scard sends SCARD: get the number of members of a set.
@@ -6852,17 +7015,17 @@ func (p *Pipeline) ScriptDebug(mode ScriptDebugMode, options ...ScriptDebugOptio
 }
 
 // ScriptExists sends SCRIPT EXISTS: tell for each SHA-1 digest whether the server has the script.
-func (c Commands) ScriptExists(ctx context.Context, sha1 ...string) (Value, error) {
+func (c Commands) ScriptExists(ctx context.Context, sha1 ...string) ([]bool, error) {
 	args := []string{"SCRIPT", "EXISTS"}
 	args = append(args, sha1...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asBools)
 }
 
 // ScriptExists adds SCRIPT EXISTS; see [Commands.ScriptExists].
-func (p *Pipeline) ScriptExists(sha1 ...string) *Result[Value] {
+func (p *Pipeline) ScriptExists(sha1 ...string) *Result[[]bool] {
 	args := []string{"SCRIPT", "EXISTS"}
 	args = append(args, sha1...)
-	return queue(p, args, asValue)
+	return queue(p, args, asBools)
 }
 
 // ScriptFlushOption is an option of SCRIPT FLUSH.
@@ -6895,15 +7058,15 @@ func (p *Pipeline) ScriptFlush(options ...ScriptFlushOption) *Result[None] {
 }
 
 // ScriptHelp sends SCRIPT HELP: list the subcommands of SCRIPT.
-func (c Commands) ScriptHelp(ctx context.Context) (Value, error) {
+func (c Commands) ScriptHelp(ctx context.Context) ([]string, error) {
 	args := []string{"SCRIPT", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // ScriptHelp adds SCRIPT HELP; see [Commands.ScriptHelp].
-func (p *Pipeline) ScriptHelp() *Result[Value] {
+func (p *Pipeline) ScriptHelp() *Result[[]string] {
 	args := []string{"SCRIPT", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // ScriptKill sends SCRIPT KILL: stop the script that is running, unless it has written.
@@ -7092,15 +7255,15 @@ func (p *Pipeline) SentinelGetPrimaryAddrByName(primaryName string) *Result[Valu
 }
 
 // SentinelHelp sends SENTINEL HELP: list the subcommands of SENTINEL.
-func (c Commands) SentinelHelp(ctx context.Context) (Value, error) {
+func (c Commands) SentinelHelp(ctx context.Context) ([]string, error) {
 	args := []string{"SENTINEL", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // SentinelHelp adds SENTINEL HELP; see [Commands.SentinelHelp].
-func (p *Pipeline) SentinelHelp() *Result[Value] {
+func (p *Pipeline) SentinelHelp() *Result[[]string] {
 	args := []string{"SENTINEL", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // SentinelInfoCache sends SENTINEL INFO-CACHE: get the INFO replies that this Sentinel holds.
@@ -7351,26 +7514,26 @@ func SetGet() SetOption {
 }
 
 // SetEx is the option EX of SET.
-func SetEx(seconds int64) SetOption {
-	args := []string{"EX", itoa(seconds)}
+func SetEx(seconds time.Duration) SetOption {
+	args := []string{"EX", inSeconds(seconds)}
 	return SetOption{option{2, args}}
 }
 
 // SetPx is the option PX of SET.
-func SetPx(milliseconds int64) SetOption {
-	args := []string{"PX", itoa(milliseconds)}
+func SetPx(milliseconds time.Duration) SetOption {
+	args := []string{"PX", inMilliseconds(milliseconds)}
 	return SetOption{option{2, args}}
 }
 
 // SetExat is the option EXAT of SET.
-func SetExat(unixTimeSeconds int64) SetOption {
-	args := []string{"EXAT", itoa(unixTimeSeconds)}
+func SetExat(unixTimeSeconds time.Time) SetOption {
+	args := []string{"EXAT", atSeconds(unixTimeSeconds)}
 	return SetOption{option{2, args}}
 }
 
 // SetPxat is the option PXAT of SET.
-func SetPxat(unixTimeMilliseconds int64) SetOption {
-	args := []string{"PXAT", itoa(unixTimeMilliseconds)}
+func SetPxat(unixTimeMilliseconds time.Time) SetOption {
+	args := []string{"PXAT", atMilliseconds(unixTimeMilliseconds)}
 	return SetOption{option{2, args}}
 }
 
@@ -7411,14 +7574,14 @@ func (p *Pipeline) Setbit(key string, offset int64, value int64) *Result[int64] 
 }
 
 // Setex sends SETEX: set a key to a string that expires after a number of seconds.
-func (c Commands) Setex(ctx context.Context, key string, seconds int64, value string) error {
-	args := []string{"SETEX", key, itoa(seconds), value}
+func (c Commands) Setex(ctx context.Context, key string, seconds time.Duration, value string) error {
+	args := []string{"SETEX", key, inSeconds(seconds), value}
 	return runOK(ctx, c.ch, args)
 }
 
 // Setex adds SETEX; see [Commands.Setex].
-func (p *Pipeline) Setex(key string, seconds int64, value string) *Result[None] {
-	args := []string{"SETEX", key, itoa(seconds), value}
+func (p *Pipeline) Setex(key string, seconds time.Duration, value string) *Result[None] {
+	args := []string{"SETEX", key, inSeconds(seconds), value}
 	return queue(p, args, asNone)
 }
 
@@ -7581,15 +7744,15 @@ func (p *Pipeline) SlowlogGet(options ...SlowlogGetOption) *Result[Value] {
 }
 
 // SlowlogHelp sends SLOWLOG HELP: list the subcommands of SLOWLOG.
-func (c Commands) SlowlogHelp(ctx context.Context) (Value, error) {
+func (c Commands) SlowlogHelp(ctx context.Context) ([]string, error) {
 	args := []string{"SLOWLOG", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // SlowlogHelp adds SLOWLOG HELP; see [Commands.SlowlogHelp].
-func (p *Pipeline) SlowlogHelp() *Result[Value] {
+func (p *Pipeline) SlowlogHelp() *Result[[]string] {
 	args := []string{"SLOWLOG", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // SlowlogLen sends SLOWLOG LEN: count the entries of the slow log.
@@ -7628,18 +7791,30 @@ func (p *Pipeline) Smembers(key string) *Result[[]string] {
 	return queue(p, args, asStrings)
 }
 
+// SmembersBytes is Smembers for a value that is bytes; null is nil.
+func (c Commands) SmembersBytes(ctx context.Context, key string) ([][]byte, error) {
+	args := []string{"SMEMBERS", key}
+	return run(ctx, c.ch, args, asBytesList)
+}
+
+// SmembersBytes adds SMEMBERS; see [Commands.SmembersBytes].
+func (p *Pipeline) SmembersBytes(key string) *Result[[][]byte] {
+	args := []string{"SMEMBERS", key}
+	return queue(p, args, asBytesList)
+}
+
 // Smismember sends SMISMEMBER: tell for each of several values whether it is a member of a set.
-func (c Commands) Smismember(ctx context.Context, key string, member ...string) (Value, error) {
+func (c Commands) Smismember(ctx context.Context, key string, member ...string) ([]bool, error) {
 	args := []string{"SMISMEMBER", key}
 	args = append(args, member...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asBools)
 }
 
 // Smismember adds SMISMEMBER; see [Commands.Smismember].
-func (p *Pipeline) Smismember(key string, member ...string) *Result[Value] {
+func (p *Pipeline) Smismember(key string, member ...string) *Result[[]bool] {
 	args := []string{"SMISMEMBER", key}
 	args = append(args, member...)
-	return queue(p, args, asValue)
+	return queue(p, args, asBools)
 }
 
 // Smove sends SMOVE: take a member out of one set and put it into another.
@@ -7878,19 +8053,19 @@ func SscanCount(count int64) SscanOption {
 }
 
 // Sscan sends SSCAN: walk through the members of a set, a few per call.
-func (c Commands) Sscan(ctx context.Context, key string, cursor int64, options ...SscanOption) (Value, error) {
+func (c Commands) Sscan(ctx context.Context, key string, cursor int64, options ...SscanOption) (Page, error) {
 	args := []string{"SSCAN", key, itoa(cursor)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScan)
 }
 
 // Sscan adds SSCAN; see [Commands.Sscan].
-func (p *Pipeline) Sscan(key string, cursor int64, options ...SscanOption) *Result[Value] {
+func (p *Pipeline) Sscan(key string, cursor int64, options ...SscanOption) *Result[Page] {
 	args := []string{"SSCAN", key, itoa(cursor)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScan)
 }
 
 // Strlen sends STRLEN: get the length in bytes of the string at a key.
@@ -7958,15 +8133,15 @@ func (p *Pipeline) Swapdb(index1 int64, index2 int64) *Result[None] {
 }
 
 // Time sends TIME: get the server's clock, in seconds and microseconds.
-func (c Commands) Time(ctx context.Context) ([]string, error) {
+func (c Commands) Time(ctx context.Context) (time.Time, error) {
 	args := []string{"TIME"}
-	return run(ctx, c.ch, args, asStrings)
+	return run(ctx, c.ch, args, asServerTime)
 }
 
 // Time adds TIME; see [Commands.Time].
-func (p *Pipeline) Time() *Result[[]string] {
+func (p *Pipeline) Time() *Result[time.Time] {
 	args := []string{"TIME"}
-	return queue(p, args, asStrings)
+	return queue(p, args, asServerTime)
 }
 
 // Touch sends TOUCH: mark keys as just accessed and count those that exist.
@@ -7984,15 +8159,15 @@ func (p *Pipeline) Touch(key ...string) *Result[int64] {
 }
 
 // Ttl sends TTL: get how many seconds are left before a key expires.
-func (c Commands) Ttl(ctx context.Context, key string) (int64, error) {
+func (c Commands) Ttl(ctx context.Context, key string) (time.Duration, error) {
 	args := []string{"TTL", key}
-	return run(ctx, c.ch, args, asInt)
+	return run(ctx, c.ch, args, asSeconds)
 }
 
 // Ttl adds TTL; see [Commands.Ttl].
-func (p *Pipeline) Ttl(key string) *Result[int64] {
+func (p *Pipeline) Ttl(key string) *Result[time.Duration] {
 	args := []string{"TTL", key}
-	return queue(p, args, asInt)
+	return queue(p, args, asSeconds)
 }
 
 // Type sends TYPE: name the type of the value at a key.
@@ -8034,27 +8209,27 @@ func (p *Pipeline) Unwatch() *Result[None] {
 }
 
 // Wait sends WAIT: wait until enough replicas have received this connection's writes.
-func (c ChannelCommands) Wait(ctx context.Context, numreplicas int64, timeout int64) (int64, error) {
-	args := []string{"WAIT", itoa(numreplicas), itoa(timeout)}
+func (c ChannelCommands) Wait(ctx context.Context, numreplicas int64, timeout time.Duration) (int64, error) {
+	args := []string{"WAIT", itoa(numreplicas), inMilliseconds(timeout)}
 	return run(ctx, c.ch, args, asInt)
 }
 
 // Wait adds WAIT; see [ChannelCommands.Wait].
-func (p *Pipeline) Wait(numreplicas int64, timeout int64) *Result[int64] {
-	args := []string{"WAIT", itoa(numreplicas), itoa(timeout)}
+func (p *Pipeline) Wait(numreplicas int64, timeout time.Duration) *Result[int64] {
+	args := []string{"WAIT", itoa(numreplicas), inMilliseconds(timeout)}
 	return queue(p, args, asInt)
 }
 
 // Waitaof sends WAITAOF: wait until this connection's writes are in the append-only file here and on enough replicas.
-func (c ChannelCommands) Waitaof(ctx context.Context, numlocal int64, numreplicas int64, timeout int64) (Value, error) {
-	args := []string{"WAITAOF", itoa(numlocal), itoa(numreplicas), itoa(timeout)}
-	return run(ctx, c.ch, args, asValue)
+func (c ChannelCommands) Waitaof(ctx context.Context, numlocal int64, numreplicas int64, timeout time.Duration) ([]int64, error) {
+	args := []string{"WAITAOF", itoa(numlocal), itoa(numreplicas), inMilliseconds(timeout)}
+	return run(ctx, c.ch, args, asInts)
 }
 
 // Waitaof adds WAITAOF; see [ChannelCommands.Waitaof].
-func (p *Pipeline) Waitaof(numlocal int64, numreplicas int64, timeout int64) *Result[Value] {
-	args := []string{"WAITAOF", itoa(numlocal), itoa(numreplicas), itoa(timeout)}
-	return queue(p, args, asValue)
+func (p *Pipeline) Waitaof(numlocal int64, numreplicas int64, timeout time.Duration) *Result[[]int64] {
+	args := []string{"WAITAOF", itoa(numlocal), itoa(numreplicas), inMilliseconds(timeout)}
+	return queue(p, args, asInts)
 }
 
 // Watch sends WATCH: make the next transaction fail if one of the keys changes before it runs.
@@ -8147,19 +8322,19 @@ func XautoclaimJustid() XautoclaimOption {
 }
 
 // Xautoclaim sends XAUTOCLAIM: find pending entries that have been idle for long and hand them over to a consumer.
-func (c Commands) Xautoclaim(ctx context.Context, key string, group string, consumer string, minIdleTime string, start string, options ...XautoclaimOption) (Value, error) {
+func (c Commands) Xautoclaim(ctx context.Context, key string, group string, consumer string, minIdleTime string, start string, options ...XautoclaimOption) (Claimed, error) {
 	args := []string{"XAUTOCLAIM", key, group, consumer, minIdleTime, start}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asClaimed)
 }
 
 // Xautoclaim adds XAUTOCLAIM; see [Commands.Xautoclaim].
-func (p *Pipeline) Xautoclaim(key string, group string, consumer string, minIdleTime string, start string, options ...XautoclaimOption) *Result[Value] {
+func (p *Pipeline) Xautoclaim(key string, group string, consumer string, minIdleTime string, start string, options ...XautoclaimOption) *Result[Claimed] {
 	args := []string{"XAUTOCLAIM", key, group, consumer, minIdleTime, start}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asClaimed)
 }
 
 // XclaimOption is an option of XCLAIM.
@@ -8172,8 +8347,8 @@ func XclaimIdle(ms int64) XclaimOption {
 }
 
 // XclaimTime is the option TIME of XCLAIM.
-func XclaimTime(unixTimeMilliseconds int64) XclaimOption {
-	args := []string{"TIME", itoa(unixTimeMilliseconds)}
+func XclaimTime(unixTimeMilliseconds time.Time) XclaimOption {
+	args := []string{"TIME", atMilliseconds(unixTimeMilliseconds)}
 	return XclaimOption{option{1, args}}
 }
 
@@ -8202,7 +8377,7 @@ func XclaimLastid(lastid string) XclaimOption {
 }
 
 // Xclaim sends XCLAIM: hand pending entries over to a consumer of the group.
-func (c Commands) Xclaim(ctx context.Context, key string, group string, consumer string, minIdleTime string, id []string, options ...XclaimOption) (Value, error) {
+func (c Commands) Xclaim(ctx context.Context, key string, group string, consumer string, minIdleTime string, id []string, options ...XclaimOption) ([]Entry, error) {
 	args := []string{"XCLAIM", key, group, consumer, minIdleTime}
 	args = append(args, id...)
 	args = appendOptions(args, 0, options)
@@ -8211,11 +8386,11 @@ func (c Commands) Xclaim(ctx context.Context, key string, group string, consumer
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asEntries)
 }
 
 // Xclaim adds XCLAIM; see [Commands.Xclaim].
-func (p *Pipeline) Xclaim(key string, group string, consumer string, minIdleTime string, id []string, options ...XclaimOption) *Result[Value] {
+func (p *Pipeline) Xclaim(key string, group string, consumer string, minIdleTime string, id []string, options ...XclaimOption) *Result[[]Entry] {
 	args := []string{"XCLAIM", key, group, consumer, minIdleTime}
 	args = append(args, id...)
 	args = appendOptions(args, 0, options)
@@ -8224,7 +8399,7 @@ func (p *Pipeline) Xclaim(key string, group string, consumer string, minIdleTime
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
 	args = appendOptions(args, 5, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asEntries)
 }
 
 // Xdel sends XDEL: delete entries of a stream by ID.
@@ -8309,15 +8484,15 @@ func (p *Pipeline) XgroupDestroy(key string, group string) *Result[bool] {
 }
 
 // XgroupHelp sends XGROUP HELP: list the subcommands of XGROUP.
-func (c Commands) XgroupHelp(ctx context.Context) (Value, error) {
+func (c Commands) XgroupHelp(ctx context.Context) ([]string, error) {
 	args := []string{"XGROUP", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // XgroupHelp adds XGROUP HELP; see [Commands.XgroupHelp].
-func (p *Pipeline) XgroupHelp() *Result[Value] {
+func (p *Pipeline) XgroupHelp() *Result[[]string] {
 	args := []string{"XGROUP", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // XgroupSetidOption is an option of XGROUP SETID.
@@ -8368,15 +8543,15 @@ func (p *Pipeline) XinfoGroups(key string) *Result[Value] {
 }
 
 // XinfoHelp sends XINFO HELP: list the subcommands of XINFO.
-func (c Commands) XinfoHelp(ctx context.Context) (Value, error) {
+func (c Commands) XinfoHelp(ctx context.Context) ([]string, error) {
 	args := []string{"XINFO", "HELP"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // XinfoHelp adds XINFO HELP; see [Commands.XinfoHelp].
-func (p *Pipeline) XinfoHelp() *Result[Value] {
+func (p *Pipeline) XinfoHelp() *Result[[]string] {
 	args := []string{"XINFO", "HELP"}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // XinfoStreamOption is an option of XINFO STREAM.
@@ -8449,17 +8624,17 @@ func XrangeCount(count int64) XrangeOption {
 }
 
 // Xrange sends XRANGE: get the entries between two IDs, oldest first.
-func (c Commands) Xrange(ctx context.Context, key string, start string, end string, options ...XrangeOption) (Value, error) {
+func (c Commands) Xrange(ctx context.Context, key string, start string, end string, options ...XrangeOption) ([]Entry, error) {
 	args := []string{"XRANGE", key, start, end}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asEntries)
 }
 
 // Xrange adds XRANGE; see [Commands.Xrange].
-func (p *Pipeline) Xrange(key string, start string, end string, options ...XrangeOption) *Result[Value] {
+func (p *Pipeline) Xrange(key string, start string, end string, options ...XrangeOption) *Result[[]Entry] {
 	args := []string{"XRANGE", key, start, end}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asEntries)
 }
 
 // XreadOption is an option of XREAD.
@@ -8472,31 +8647,31 @@ func XreadCount(count int64) XreadOption {
 }
 
 // XreadBlock is the option BLOCK of XREAD.
-func XreadBlock(milliseconds int64) XreadOption {
-	args := []string{"BLOCK", itoa(milliseconds)}
+func XreadBlock(milliseconds time.Duration) XreadOption {
+	args := []string{"BLOCK", inMilliseconds(milliseconds)}
 	return XreadOption{option{1, args}}
 }
 
 // Xread sends XREAD: read entries newer than given IDs from several streams, waiting for them if asked to.
-func (c Commands) Xread(ctx context.Context, key []string, id []string, options ...XreadOption) (Value, error) {
+func (c Commands) Xread(ctx context.Context, key []string, id []string, options ...XreadOption) ([]Stream, error) {
 	args := []string{"XREAD"}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = append(args, "STREAMS")
 	args = append(args, key...)
 	args = append(args, id...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStreams)
 }
 
 // Xread adds XREAD; see [Commands.Xread].
-func (p *Pipeline) Xread(key []string, id []string, options ...XreadOption) *Result[Value] {
+func (p *Pipeline) Xread(key []string, id []string, options ...XreadOption) *Result[[]Stream] {
 	args := []string{"XREAD"}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = append(args, "STREAMS")
 	args = append(args, key...)
 	args = append(args, id...)
-	return queue(p, args, asValue)
+	return queue(p, args, asStreams)
 }
 
 // XreadgroupOption is an option of XREADGROUP.
@@ -8509,8 +8684,8 @@ func XreadgroupCount(count int64) XreadgroupOption {
 }
 
 // XreadgroupBlock is the option BLOCK of XREADGROUP.
-func XreadgroupBlock(milliseconds int64) XreadgroupOption {
-	args := []string{"BLOCK", itoa(milliseconds)}
+func XreadgroupBlock(milliseconds time.Duration) XreadgroupOption {
+	args := []string{"BLOCK", inMilliseconds(milliseconds)}
 	return XreadgroupOption{option{1, args}}
 }
 
@@ -8521,7 +8696,7 @@ func XreadgroupNoack() XreadgroupOption {
 }
 
 // Xreadgroup sends XREADGROUP: read entries from several streams as a consumer of a group, waiting for them if asked to.
-func (c Commands) Xreadgroup(ctx context.Context, group string, consumer string, key []string, id []string, options ...XreadgroupOption) (Value, error) {
+func (c Commands) Xreadgroup(ctx context.Context, group string, consumer string, key []string, id []string, options ...XreadgroupOption) ([]Stream, error) {
 	args := []string{"XREADGROUP", "GROUP", group, consumer}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -8529,11 +8704,11 @@ func (c Commands) Xreadgroup(ctx context.Context, group string, consumer string,
 	args = append(args, "STREAMS")
 	args = append(args, key...)
 	args = append(args, id...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStreams)
 }
 
 // Xreadgroup adds XREADGROUP; see [Commands.Xreadgroup].
-func (p *Pipeline) Xreadgroup(group string, consumer string, key []string, id []string, options ...XreadgroupOption) *Result[Value] {
+func (p *Pipeline) Xreadgroup(group string, consumer string, key []string, id []string, options ...XreadgroupOption) *Result[[]Stream] {
 	args := []string{"XREADGROUP", "GROUP", group, consumer}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -8541,7 +8716,7 @@ func (p *Pipeline) Xreadgroup(group string, consumer string, key []string, id []
 	args = append(args, "STREAMS")
 	args = append(args, key...)
 	args = append(args, id...)
-	return queue(p, args, asValue)
+	return queue(p, args, asStreams)
 }
 
 // XrevrangeOption is an option of XREVRANGE.
@@ -8554,17 +8729,17 @@ func XrevrangeCount(count int64) XrevrangeOption {
 }
 
 // Xrevrange sends XREVRANGE: get the entries between two IDs, newest first.
-func (c Commands) Xrevrange(ctx context.Context, key string, end string, start string, options ...XrevrangeOption) (Value, error) {
+func (c Commands) Xrevrange(ctx context.Context, key string, end string, start string, options ...XrevrangeOption) ([]Entry, error) {
 	args := []string{"XREVRANGE", key, end, start}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asEntries)
 }
 
 // Xrevrange adds XREVRANGE; see [Commands.Xrevrange].
-func (p *Pipeline) Xrevrange(key string, end string, start string, options ...XrevrangeOption) *Result[Value] {
+func (p *Pipeline) Xrevrange(key string, end string, start string, options ...XrevrangeOption) *Result[[]Entry] {
 	args := []string{"XREVRANGE", key, end, start}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asEntries)
 }
 
 // XsetidOption is an option of XSETID.
@@ -8730,14 +8905,14 @@ func (p *Pipeline) Zcard(key string) *Result[int64] {
 }
 
 // Zcount sends ZCOUNT: count the members with scores between two bounds.
-func (c Commands) Zcount(ctx context.Context, key string, min float64, max float64) (int64, error) {
-	args := []string{"ZCOUNT", key, ftoa(min), ftoa(max)}
+func (c Commands) Zcount(ctx context.Context, key string, min Bound, max Bound) (int64, error) {
+	args := []string{"ZCOUNT", key, string(min), string(max)}
 	return run(ctx, c.ch, args, asInt)
 }
 
 // Zcount adds ZCOUNT; see [Commands.Zcount].
-func (p *Pipeline) Zcount(key string, min float64, max float64) *Result[int64] {
-	args := []string{"ZCOUNT", key, ftoa(min), ftoa(max)}
+func (p *Pipeline) Zcount(key string, min Bound, max Bound) *Result[int64] {
+	args := []string{"ZCOUNT", key, string(min), string(max)}
 	return queue(p, args, asInt)
 }
 
@@ -8751,21 +8926,21 @@ func ZdiffWithscores() ZdiffOption {
 }
 
 // Zdiff sends ZDIFF: get the members of the first sorted set that none of the others has.
-func (c Commands) Zdiff(ctx context.Context, key []string, options ...ZdiffOption) (Value, error) {
+func (c Commands) Zdiff(ctx context.Context, key []string, options ...ZdiffOption) ([]Scored, error) {
 	args := []string{"ZDIFF"}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScored)
 }
 
 // Zdiff adds ZDIFF; see [Commands.Zdiff].
-func (p *Pipeline) Zdiff(key []string, options ...ZdiffOption) *Result[Value] {
+func (p *Pipeline) Zdiff(key []string, options ...ZdiffOption) *Result[[]Scored] {
 	args := []string{"ZDIFF"}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScored)
 }
 
 // Zdiffstore sends ZDIFFSTORE: store the members of the first sorted set that none of the others has.
@@ -8785,14 +8960,14 @@ func (p *Pipeline) Zdiffstore(destination string, key ...string) *Result[int64] 
 }
 
 // Zincrby sends ZINCRBY: add a number to the score of a member, adding the member when missing.
-func (c Commands) Zincrby(ctx context.Context, key string, increment int64, member string) (float64, error) {
-	args := []string{"ZINCRBY", key, itoa(increment), member}
+func (c Commands) Zincrby(ctx context.Context, key string, increment float64, member string) (float64, error) {
+	args := []string{"ZINCRBY", key, ftoa(increment), member}
 	return run(ctx, c.ch, args, asFloat)
 }
 
 // Zincrby adds ZINCRBY; see [Commands.Zincrby].
-func (p *Pipeline) Zincrby(key string, increment int64, member string) *Result[float64] {
-	args := []string{"ZINCRBY", key, itoa(increment), member}
+func (p *Pipeline) Zincrby(key string, increment float64, member string) *Result[float64] {
+	args := []string{"ZINCRBY", key, ftoa(increment), member}
 	return queue(p, args, asFloat)
 }
 
@@ -8833,25 +9008,25 @@ func ZinterWithscores() ZinterOption {
 }
 
 // Zinter sends ZINTER: get the members that all sorted sets have in common, with combined scores.
-func (c Commands) Zinter(ctx context.Context, key []string, options ...ZinterOption) (Value, error) {
+func (c Commands) Zinter(ctx context.Context, key []string, options ...ZinterOption) ([]Scored, error) {
 	args := []string{"ZINTER"}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScored)
 }
 
 // Zinter adds ZINTER; see [Commands.Zinter].
-func (p *Pipeline) Zinter(key []string, options ...ZinterOption) *Result[Value] {
+func (p *Pipeline) Zinter(key []string, options ...ZinterOption) *Result[[]Scored] {
 	args := []string{"ZINTER"}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScored)
 }
 
 // ZintercardOption is an option of ZINTERCARD.
@@ -8962,37 +9137,37 @@ func ZmpopCount(count int64) ZmpopOption {
 }
 
 // Zmpop sends ZMPOP: remove and return lowest or highest members of the first sorted set that is not empty.
-func (c Commands) Zmpop(ctx context.Context, key []string, where ZmpopWhere, options ...ZmpopOption) (Value, error) {
+func (c Commands) Zmpop(ctx context.Context, key []string, where ZmpopWhere, options ...ZmpopOption) (Popped, error) {
 	args := []string{"ZMPOP"}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, string(where))
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asPopped)
 }
 
 // Zmpop adds ZMPOP; see [Commands.Zmpop].
-func (p *Pipeline) Zmpop(key []string, where ZmpopWhere, options ...ZmpopOption) *Result[Value] {
+func (p *Pipeline) Zmpop(key []string, where ZmpopWhere, options ...ZmpopOption) *Result[Popped] {
 	args := []string{"ZMPOP"}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = append(args, string(where))
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asPopped)
 }
 
 // Zmscore sends ZMSCORE: get the scores of several members, with null for those missing.
-func (c Commands) Zmscore(ctx context.Context, key string, member ...string) (Value, error) {
+func (c Commands) Zmscore(ctx context.Context, key string, member ...string) ([]*float64, error) {
 	args := []string{"ZMSCORE", key}
 	args = append(args, member...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asFloats)
 }
 
 // Zmscore adds ZMSCORE; see [Commands.Zmscore].
-func (p *Pipeline) Zmscore(key string, member ...string) *Result[Value] {
+func (p *Pipeline) Zmscore(key string, member ...string) *Result[[]*float64] {
 	args := []string{"ZMSCORE", key}
 	args = append(args, member...)
-	return queue(p, args, asValue)
+	return queue(p, args, asFloats)
 }
 
 // ZpopmaxOption is an option of ZPOPMAX.
@@ -9005,17 +9180,17 @@ func ZpopmaxCount(count int64) ZpopmaxOption {
 }
 
 // Zpopmax sends ZPOPMAX: remove and return the members with the highest scores.
-func (c Commands) Zpopmax(ctx context.Context, key string, options ...ZpopmaxOption) (Value, error) {
+func (c Commands) Zpopmax(ctx context.Context, key string, options ...ZpopmaxOption) ([]Scored, error) {
 	args := []string{"ZPOPMAX", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScored)
 }
 
 // Zpopmax adds ZPOPMAX; see [Commands.Zpopmax].
-func (p *Pipeline) Zpopmax(key string, options ...ZpopmaxOption) *Result[Value] {
+func (p *Pipeline) Zpopmax(key string, options ...ZpopmaxOption) *Result[[]Scored] {
 	args := []string{"ZPOPMAX", key}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScored)
 }
 
 // ZpopminOption is an option of ZPOPMIN.
@@ -9028,17 +9203,17 @@ func ZpopminCount(count int64) ZpopminOption {
 }
 
 // Zpopmin sends ZPOPMIN: remove and return the members with the lowest scores.
-func (c Commands) Zpopmin(ctx context.Context, key string, options ...ZpopminOption) (Value, error) {
+func (c Commands) Zpopmin(ctx context.Context, key string, options ...ZpopminOption) ([]Scored, error) {
 	args := []string{"ZPOPMIN", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScored)
 }
 
 // Zpopmin adds ZPOPMIN; see [Commands.Zpopmin].
-func (p *Pipeline) Zpopmin(key string, options ...ZpopminOption) *Result[Value] {
+func (p *Pipeline) Zpopmin(key string, options ...ZpopminOption) *Result[[]Scored] {
 	args := []string{"ZPOPMIN", key}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScored)
 }
 
 // ZrandmemberOption is an option of ZRANDMEMBER.
@@ -9052,17 +9227,17 @@ func ZrandmemberOptions(count int64, more ...string) ZrandmemberOption {
 }
 
 // Zrandmember sends ZRANDMEMBER: return members of a sorted set chosen at random, leaving them in place.
-func (c Commands) Zrandmember(ctx context.Context, key string, options ...ZrandmemberOption) (Value, error) {
+func (c Commands) Zrandmember(ctx context.Context, key string, options ...ZrandmemberOption) ([]Scored, error) {
 	args := []string{"ZRANDMEMBER", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScored)
 }
 
 // Zrandmember adds ZRANDMEMBER; see [Commands.Zrandmember].
-func (p *Pipeline) Zrandmember(key string, options ...ZrandmemberOption) *Result[Value] {
+func (p *Pipeline) Zrandmember(key string, options ...ZrandmemberOption) *Result[[]Scored] {
 	args := []string{"ZRANDMEMBER", key}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScored)
 }
 
 // ZrangeOption is an option of ZRANGE.
@@ -9099,23 +9274,23 @@ func ZrangeWithscores() ZrangeOption {
 }
 
 // Zrange sends ZRANGE: get members between two ranks, scores or strings, in either direction.
-func (c Commands) Zrange(ctx context.Context, key string, start string, stop string, options ...ZrangeOption) (Value, error) {
+func (c Commands) Zrange(ctx context.Context, key string, start string, stop string, options ...ZrangeOption) ([]Scored, error) {
 	args := []string{"ZRANGE", key, start, stop}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScored)
 }
 
 // Zrange adds ZRANGE; see [Commands.Zrange].
-func (p *Pipeline) Zrange(key string, start string, stop string, options ...ZrangeOption) *Result[Value] {
+func (p *Pipeline) Zrange(key string, start string, stop string, options ...ZrangeOption) *Result[[]Scored] {
 	args := []string{"ZRANGE", key, start, stop}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScored)
 }
 
 // ZrangebylexOption is an option of ZRANGEBYLEX.
@@ -9157,19 +9332,19 @@ func ZrangebyscoreLimit(offset int64, count int64) ZrangebyscoreOption {
 }
 
 // Zrangebyscore sends ZRANGEBYSCORE: get members with scores between two bounds, lowest first.
-func (c Commands) Zrangebyscore(ctx context.Context, key string, min float64, max float64, options ...ZrangebyscoreOption) (Value, error) {
-	args := []string{"ZRANGEBYSCORE", key, ftoa(min), ftoa(max)}
+func (c Commands) Zrangebyscore(ctx context.Context, key string, min Bound, max Bound, options ...ZrangebyscoreOption) ([]Scored, error) {
+	args := []string{"ZRANGEBYSCORE", key, string(min), string(max)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScored)
 }
 
 // Zrangebyscore adds ZRANGEBYSCORE; see [Commands.Zrangebyscore].
-func (p *Pipeline) Zrangebyscore(key string, min float64, max float64, options ...ZrangebyscoreOption) *Result[Value] {
-	args := []string{"ZRANGEBYSCORE", key, ftoa(min), ftoa(max)}
+func (p *Pipeline) Zrangebyscore(key string, min Bound, max Bound, options ...ZrangebyscoreOption) *Result[[]Scored] {
+	args := []string{"ZRANGEBYSCORE", key, string(min), string(max)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScored)
 }
 
 // ZrangestoreOption is an option of ZRANGESTORE.
@@ -9227,17 +9402,17 @@ func ZrankWithscore() ZrankOption {
 }
 
 // Zrank sends ZRANK: get the rank of a member, the lowest score being rank 0.
-func (c Commands) Zrank(ctx context.Context, key string, member string, options ...ZrankOption) (Value, error) {
+func (c Commands) Zrank(ctx context.Context, key string, member string, options ...ZrankOption) (Rank, error) {
 	args := []string{"ZRANK", key, member}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asRank)
 }
 
 // Zrank adds ZRANK; see [Commands.Zrank].
-func (p *Pipeline) Zrank(key string, member string, options ...ZrankOption) *Result[Value] {
+func (p *Pipeline) Zrank(key string, member string, options ...ZrankOption) *Result[Rank] {
 	args := []string{"ZRANK", key, member}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asRank)
 }
 
 // Zrem sends ZREM: remove members from a sorted set, and the key with the last one.
@@ -9279,14 +9454,14 @@ func (p *Pipeline) Zremrangebyrank(key string, start int64, stop int64) *Result[
 }
 
 // Zremrangebyscore sends ZREMRANGEBYSCORE: remove the members with scores between two bounds.
-func (c Commands) Zremrangebyscore(ctx context.Context, key string, min float64, max float64) (int64, error) {
-	args := []string{"ZREMRANGEBYSCORE", key, ftoa(min), ftoa(max)}
+func (c Commands) Zremrangebyscore(ctx context.Context, key string, min Bound, max Bound) (int64, error) {
+	args := []string{"ZREMRANGEBYSCORE", key, string(min), string(max)}
 	return run(ctx, c.ch, args, asInt)
 }
 
 // Zremrangebyscore adds ZREMRANGEBYSCORE; see [Commands.Zremrangebyscore].
-func (p *Pipeline) Zremrangebyscore(key string, min float64, max float64) *Result[int64] {
-	args := []string{"ZREMRANGEBYSCORE", key, ftoa(min), ftoa(max)}
+func (p *Pipeline) Zremrangebyscore(key string, min Bound, max Bound) *Result[int64] {
+	args := []string{"ZREMRANGEBYSCORE", key, string(min), string(max)}
 	return queue(p, args, asInt)
 }
 
@@ -9300,17 +9475,17 @@ func ZrevrangeWithscores() ZrevrangeOption {
 }
 
 // Zrevrange sends ZREVRANGE: get members between two ranks, highest score first.
-func (c Commands) Zrevrange(ctx context.Context, key string, start int64, stop int64, options ...ZrevrangeOption) (Value, error) {
+func (c Commands) Zrevrange(ctx context.Context, key string, start int64, stop int64, options ...ZrevrangeOption) ([]Scored, error) {
 	args := []string{"ZREVRANGE", key, itoa(start), itoa(stop)}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScored)
 }
 
 // Zrevrange adds ZREVRANGE; see [Commands.Zrevrange].
-func (p *Pipeline) Zrevrange(key string, start int64, stop int64, options ...ZrevrangeOption) *Result[Value] {
+func (p *Pipeline) Zrevrange(key string, start int64, stop int64, options ...ZrevrangeOption) *Result[[]Scored] {
 	args := []string{"ZREVRANGE", key, itoa(start), itoa(stop)}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScored)
 }
 
 // ZrevrangebylexOption is an option of ZREVRANGEBYLEX.
@@ -9352,19 +9527,19 @@ func ZrevrangebyscoreLimit(offset int64, count int64) ZrevrangebyscoreOption {
 }
 
 // Zrevrangebyscore sends ZREVRANGEBYSCORE: get members with scores between two bounds, highest first.
-func (c Commands) Zrevrangebyscore(ctx context.Context, key string, max float64, min float64, options ...ZrevrangebyscoreOption) (Value, error) {
-	args := []string{"ZREVRANGEBYSCORE", key, ftoa(max), ftoa(min)}
+func (c Commands) Zrevrangebyscore(ctx context.Context, key string, max Bound, min Bound, options ...ZrevrangebyscoreOption) ([]Scored, error) {
+	args := []string{"ZREVRANGEBYSCORE", key, string(max), string(min)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScored)
 }
 
 // Zrevrangebyscore adds ZREVRANGEBYSCORE; see [Commands.Zrevrangebyscore].
-func (p *Pipeline) Zrevrangebyscore(key string, max float64, min float64, options ...ZrevrangebyscoreOption) *Result[Value] {
-	args := []string{"ZREVRANGEBYSCORE", key, ftoa(max), ftoa(min)}
+func (p *Pipeline) Zrevrangebyscore(key string, max Bound, min Bound, options ...ZrevrangebyscoreOption) *Result[[]Scored] {
+	args := []string{"ZREVRANGEBYSCORE", key, string(max), string(min)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScored)
 }
 
 // ZrevrankOption is an option of ZREVRANK.
@@ -9377,17 +9552,17 @@ func ZrevrankWithscore() ZrevrankOption {
 }
 
 // Zrevrank sends ZREVRANK: get the rank of a member, the highest score being rank 0.
-func (c Commands) Zrevrank(ctx context.Context, key string, member string, options ...ZrevrankOption) (Value, error) {
+func (c Commands) Zrevrank(ctx context.Context, key string, member string, options ...ZrevrankOption) (Rank, error) {
 	args := []string{"ZREVRANK", key, member}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asRank)
 }
 
 // Zrevrank adds ZREVRANK; see [Commands.Zrevrank].
-func (p *Pipeline) Zrevrank(key string, member string, options ...ZrevrankOption) *Result[Value] {
+func (p *Pipeline) Zrevrank(key string, member string, options ...ZrevrankOption) *Result[Rank] {
 	args := []string{"ZREVRANK", key, member}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asRank)
 }
 
 // ZscanOption is an option of ZSCAN.
@@ -9412,21 +9587,21 @@ func ZscanNoscores() ZscanOption {
 }
 
 // Zscan sends ZSCAN: walk through the members and scores of a sorted set, a few per call.
-func (c Commands) Zscan(ctx context.Context, key string, cursor int64, options ...ZscanOption) (Value, error) {
+func (c Commands) Zscan(ctx context.Context, key string, cursor int64, options ...ZscanOption) (Page, error) {
 	args := []string{"ZSCAN", key, itoa(cursor)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScan)
 }
 
 // Zscan adds ZSCAN; see [Commands.Zscan].
-func (p *Pipeline) Zscan(key string, cursor int64, options ...ZscanOption) *Result[Value] {
+func (p *Pipeline) Zscan(key string, cursor int64, options ...ZscanOption) *Result[Page] {
 	args := []string{"ZSCAN", key, itoa(cursor)}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScan)
 }
 
 // Zscore sends ZSCORE: get the score of a member.
@@ -9478,25 +9653,25 @@ func ZunionWithscores() ZunionOption {
 }
 
 // Zunion sends ZUNION: get the members of all sorted sets, with combined scores.
-func (c Commands) Zunion(ctx context.Context, key []string, options ...ZunionOption) (Value, error) {
+func (c Commands) Zunion(ctx context.Context, key []string, options ...ZunionOption) ([]Scored, error) {
 	args := []string{"ZUNION"}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScored)
 }
 
 // Zunion adds ZUNION; see [Commands.Zunion].
-func (p *Pipeline) Zunion(key []string, options ...ZunionOption) *Result[Value] {
+func (p *Pipeline) Zunion(key []string, options ...ZunionOption) *Result[[]Scored] {
 	args := []string{"ZUNION"}
 	args = append(args, itoa(int64(len(key))))
 	args = append(args, key...)
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScored)
 }
 
 // ZunionstoreOption is an option of ZUNIONSTORE.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-db/weft/sdk/go/resp"
 )
@@ -30,7 +31,7 @@ func TestHelperArguments(t *testing.T) {
 			t.Fatal(err)
 		}
 		for want, call := range map[string]func(){
-			"SET k v NX GET EX 10":                      func() { _, _ = c.Set(ctx, "k", "v", SetEx(10), SetGet(), SetNx()) },
+			"SET k v NX GET EX 10":                      func() { _, _ = c.Set(ctx, "k", "v", SetEx(10*time.Second), SetGet(), SetNx()) },
 			"ZADD z GT CH 1.5 a inf b":                  func() { _, _ = c.Zadd(ctx, "z", []ZaddData{{1.5, "a"}, {math.Inf(1), "b"}}, ZaddCh(), ZaddGt()) },
 			"EVAL return 1 2 a b x":                     func() { _, _ = c.Eval(ctx, "return 1", []string{"a", "b"}, "x") },
 			"LMPOP 1 l RIGHT COUNT 3":                   func() { _, _ = c.Lmpop(ctx, []string{"l"}, LmpopWhereRight, LmpopCount(3)) },
@@ -39,7 +40,14 @@ func TestHelperArguments(t *testing.T) {
 			"CLIENT KILL ID 5":                          func() { _, _ = c.ClientKill(ctx, "ID", "5") },
 			"CLIENT NO-EVICT ON":                        func() { _ = c.ClientNoEvict(ctx, ClientNoEvictEnabledOn) },
 			"DEL a b c":                                 func() { _, _ = c.Del(ctx, "a", "b", "c") },
-			"BLPOP l 0.5":                               func() { _, _ = c.Blpop(ctx, []string{"l"}, 0.5) },
+			"BLPOP l 0.5":                               func() { _, _ = c.Blpop(ctx, []string{"l"}, 500*time.Millisecond) },
+			"EXPIRE k 2":                                func() { _, _ = c.Expire(ctx, "k", 1001*time.Millisecond) },
+			"PSETEX k 1 v":                              func() { _ = c.Psetex(ctx, "k", time.Nanosecond, "v") },
+			"XREAD BLOCK 0 STREAMS s $":                 func() { _, _ = c.Xread(ctx, []string{"s"}, []string{"$"}, XreadBlock(0)) },
+			"EXPIREAT k 1700000000":                     func() { _, _ = c.Expireat(ctx, "k", time.Unix(1700000000, 5)) },
+			"ZCOUNT z (1.5 +inf":                        func() { _, _ = c.Zcount(ctx, "z", Excluding(1.5), Highest) },
+			"ZREMRANGEBYSCORE z -inf 2":                 func() { _, _ = c.Zremrangebyscore(ctx, "z", Lowest, Including(2)) },
+			"ZINCRBY z 0.5 m":                           func() { _, _ = c.Zincrby(ctx, "z", 0.5, "m") },
 			"JSON.SET d $ {} NX":                        func() { _, _ = c.JsonSet(ctx, "d", "$", "{}", JsonSetNx()) },
 			"GEOSEARCH g FROMMEMBER m BYRADIUS 1 km ASC WITHDIST": func() {
 				_, _ = c.Geosearch(ctx, "g", []string{"BYRADIUS", "1", "km"}, GeosearchFrommember("m"), GeosearchAsc(), GeosearchWithdist())

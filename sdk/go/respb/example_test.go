@@ -56,7 +56,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := conn.Set(ctx, "greeting", "hello", respb.SetEx(60)); err != nil {
+	if _, err := conn.Set(ctx, "greeting", "hello", respb.SetEx(time.Minute)); err != nil {
 		log.Fatal(err)
 	}
 	text, err := conn.Get(ctx, "greeting")

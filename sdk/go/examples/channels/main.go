@@ -55,7 +55,7 @@ func run(ctx context.Context, addr string, n int) error {
 		go func() {
 			defer all.Done()
 			defer ch.Close()
-			got, err := ch.Blpop(ctx, []string{list(i)}, 60)
+			got, err := ch.Blpop(ctx, []string{list(i)}, time.Minute)
 			if err == nil && len(got) == 2 && got[1] == fmt.Sprint(i) {
 				woken.Add(1)
 				return

@@ -130,7 +130,7 @@ func TestRespbCommands(t *testing.T) {
 				t.Errorf("%s: got %.200v, %v, want %.200v", name, got, err, want)
 			}
 		}
-		s, err := c.Set(ctx, "k", "v", respb.SetEx(100))
+		s, err := c.Set(ctx, "k", "v", respb.SetEx(100*time.Second))
 		check("SET", s, err, "OK")
 		s, err = c.Get(ctx, "k")
 		check("GET", s, err, "v")
@@ -138,15 +138,15 @@ func TestRespbCommands(t *testing.T) {
 		if err != respb.ErrNil {
 			t.Error("SET NX", err)
 		}
-		n, err := c.Ttl(ctx, "k")
-		if err != nil || n < 90 || n > 100 {
-			t.Error("TTL", n, err)
+		left, err := c.Ttl(ctx, "k")
+		if err != nil || left < 90*time.Second || left > 100*time.Second {
+			t.Error("TTL", left, err)
 		}
 		s, err = c.Set(ctx, "big", big)
 		check("SET big", s, err, "OK")
 		s, err = c.Get(ctx, "big")
 		check("GET big", len(s), err, len(big))
-		n, err = c.Incrby(ctx, "n", 41)
+		n, err := c.Incrby(ctx, "n", 41)
 		check("INCRBY", n, err, 41)
 		f, err := c.Incrbyfloat(ctx, "f", 0.1)
 		check("INCRBYFLOAT", f, err, 0.1)
@@ -275,7 +275,7 @@ func TestRespbBlockingAndCancel(t *testing.T) {
 			}
 			go func() {
 				defer ch.Close()
-				v, err := ch.Blpop(ctx, []string{fmt.Sprint("list", i)}, testWait.Seconds())
+				v, err := ch.Blpop(ctx, []string{fmt.Sprint("list", i)}, testWait)
 				if err == nil && (len(v) != 2 || v[1] != "x") {
 					err = fmt.Errorf("got %q", v)
 				}

@@ -129,7 +129,7 @@ func bareRespb(c *respb.Conn) way {
 		set: func(ctx context.Context, i int) error {
 			var b [64]byte
 			data, _ := rowCodec{}.AppendEncode(b[:0], rowOf(i))
-			_, err := c.Set(ctx, keyNames[i], string(data), respb.SetPx(life.Milliseconds()))
+			_, err := c.Set(ctx, keyNames[i], string(data), respb.SetPx(life))
 			return err
 		},
 		get: func(ctx context.Context, i int) error {
@@ -141,7 +141,7 @@ func bareRespb(c *respb.Conn) way {
 			for i := range batch {
 				var b [64]byte
 				data, _ := rowCodec{}.AppendEncode(b[:0], rowOf(from+i))
-				p.Set(keyNames[from+i], string(data), respb.SetPx(life.Milliseconds()))
+				p.Set(keyNames[from+i], string(data), respb.SetPx(life))
 			}
 			_, err := p.Exec(ctx)
 			return err
