@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/weft-db/weft/sdk/go/resp"
 	"github.com/weft-db/weft/sdk/go/respb"
