@@ -4,7 +4,6 @@ package resp
 // client, HELLO's part about RESPB, and the end of the connection.
 
 import (
-	"net"
 	"sync/atomic"
 
 	"github.com/weft-db/weft/sdk/go/internal/frame"
@@ -118,8 +117,7 @@ func (c *serverConn) startRESPB() {
 	m.zero = &channel{m: m, sess: &c.sess}
 	m.count = 1
 	c.mux, c.root = m, m.zero
-	c.out.refill, c.out.crowded = m.refill, m.crowded
-	c.out.onFail = func() { m.cancelAll(net.ErrClosed) }
+	c.out.mux = m
 	c.out.max = 2*c.out.max + queueBytes // each channel is bounded by itself; this is for one reply above the rest
 	c.sess.speaks.Store(speaksRESPB)
 	c.server.counts.binary.Add(1)

@@ -31,21 +31,19 @@ type outbox struct {
 	partErr error
 
 	mu      sync.Mutex
-	settled sync.Cond   // sending became false, or err was set
-	sending bool        // someone is sending; everyone else queues
-	batch   bool        // the session's goroutine is answering commands: pushes wait for its end
-	queue   []byte      // follows what is being sent
-	pushes  []byte      // follow the replies of the batch
-	flying  int         // bytes that drain is sending
-	err     error       // why nothing is sent any more
-	total   int64       // bytes handed over, for Stats
-	busy    bool        // the session's goroutine runs handlers, and the connection may be watched meanwhile
-	asked   bool        // somebody has a context that should end with the connection
-	watched bool        // it was watched in this batch
-	watch   func()      // set: begins to watch; mu is held
-	onFail  func()      // set: cancels what runs; mu is held
-	crowded func() bool // set: more waits elsewhere than may before anything else is asked for; mu is held
-	refill  func()      // set: moves more to the queue when it is empty; mu is held
+	settled sync.Cond // sending became false, or err was set
+	sending bool      // someone is sending; everyone else queues
+	batch   bool      // the session's goroutine is answering commands: pushes wait for its end
+	queue   []byte    // follows what is being sent
+	pushes  []byte    // follow the replies of the batch
+	flying  int       // bytes that drain is sending
+	err     error     // why nothing is sent any more
+	total   int64     // bytes handed over, for Stats
+	busy    bool      // the session's goroutine runs handlers, and the connection may be watched meanwhile
+	asked   bool      // somebody has a context that should end with the connection
+	watched bool      // it was watched in this batch
+	watch   func()    // set: begins to watch; mu is held
+	mux     *muxConn  // set: has more for the queue when that is empty
 }
 
 func (o *outbox) init(nc net.Conn, max int, timeout time.Duration, onStop func()) {
@@ -76,7 +74,7 @@ func (o *outbox) resume() {
 // hold waits while half of what may wait for the client does: who is not read from does not have to be cut, as long as it takes anything at
 // all. mu is held.
 func (o *outbox) hold() {
-	for o.err == nil && (len(o.queue)+o.flying > o.max/2 || o.crowded != nil && o.crowded()) {
+	for o.err == nil && (len(o.queue)+o.flying > o.max/2 || o.mux != nil && o.mux.crowded()) {
 		o.settled.Wait()
 	}
 }
@@ -163,8 +161,8 @@ func (o *outbox) sendNow(b []byte) error {
 		// What came meanwhile comes after.
 		o.queue = append(append(make([]byte, 0, len(b)-n+len(o.queue)), b[n:]...), o.queue...)
 	}
-	if len(o.queue) == 0 && o.refill != nil {
-		o.refill()
+	if len(o.queue) == 0 && o.mux != nil {
+		o.mux.refill()
 	}
 	if len(o.queue) == 0 {
 		o.sending = false
@@ -215,8 +213,8 @@ func (o *outbox) drain() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.err == nil {
-		if len(o.queue) == 0 && o.refill != nil {
-			o.refill()
+		if len(o.queue) == 0 && o.mux != nil {
+			o.mux.refill()
 		}
 		if len(o.queue) == 0 {
 			break
@@ -306,8 +304,8 @@ func (o *outbox) stop(err error) {
 	// Not Close: it waits for reads and writes in progress, and this may be called inside one.
 	_ = o.nc.SetWriteDeadline(time.Unix(1, 0))
 	o.onStop()
-	if o.onFail != nil {
-		o.onFail()
+	if o.mux != nil {
+		o.mux.cancelAll(net.ErrClosed)
 	}
 	if half, ok := o.nc.(interface {
 		CloseRead() error

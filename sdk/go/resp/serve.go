@@ -40,7 +40,7 @@ type serverConn struct {
 	mux      *muxConn // set once the connection speaks RESPB; changed under out.mu
 	root     *channel // channel 0 as long as it is sess; the same
 
-	watch    watcher
+	watch    *watcher                // nil until a handler has asked for a context
 	cancel   context.CancelCauseFunc // of the running command's context; guarded by out.mu
 	deadline deadline
 	commands int64
@@ -59,7 +59,7 @@ func (s *Server) newConn(nc net.Conn) *serverConn {
 	c.in.init(&s.limits)
 	c.in.wide = c.raw != nil
 	c.out.init(nc, s.limits.OutputBytesMax, max(s.WriteTimeout, 0), c.stopped)
-	c.watch.conn, c.out.watch = c, c.watch.arm
+	c.out.watch = c.arm
 	c.deadline.nc, c.deadline.draining = nc, s.draining
 
 	sess := &c.sess
@@ -137,6 +137,14 @@ func (c *serverConn) watched() {
 	c.out.watching()
 }
 
+// arm has the connection watched. out.mu is held.
+func (c *serverConn) arm() {
+	if c.watch == nil {
+		c.watch = &watcher{conn: c}
+	}
+	c.watch.arm()
+}
+
 // wait is called by a handler that is going to wait: what was written before its reply is sent, and pushes no longer wait for it.
 func (c *serverConn) wait() context.Context {
 	sess := &c.sess
@@ -206,8 +214,10 @@ func (c *serverConn) run() {
 	}
 	for c.reason == nil && !c.sess.closing {
 		if c.mux != nil {
-			c.mux.first.take(c.watch.ahead)
-			c.watch.ahead = nil
+			if c.watch.holds() {
+				c.mux.first.take(c.watch.ahead)
+				c.watch.ahead = nil
+			}
 			c.mux.run()
 			return
 		}
@@ -261,7 +271,7 @@ func (c *serverConn) readReady(fd uintptr) bool {
 		if c.sniffing && c.sniff() || !c.process() {
 			return true
 		}
-		if !more && c.watch.ahead == nil { // what comes later wakes the poller
+		if !more && !c.watch.holds() { // what comes later wakes the poller
 			c.in.release()
 			return c.park()
 		}

@@ -141,8 +141,14 @@ func (w *watcher) stop() {
 	w.mu.Unlock()
 }
 
+// holds reports whether something was read ahead and not taken yet.
+func (w *watcher) holds() bool { return w != nil && w.ahead != nil }
+
 // take moves what was read ahead to dst.
 func (w *watcher) take(dst []byte) int {
+	if !w.holds() {
+		return 0
+	}
 	n := copy(dst, w.ahead)
 	if w.ahead = w.ahead[n:]; len(w.ahead) == 0 {
 		w.ahead = nil
