@@ -8,6 +8,7 @@
 #include "store.h"
 
 #define CLIENTS_MAX 256
+enum { CHANNEL_IDLE = 0, CHANNEL_OPEN = 1, CHANNEL_CLOSING = 2 }; /* CLOSING: our CLOSE is not answered yet */
 #define CHANNELS_MAX 1024              /* open channels of one connection */
 #define ARGUMENTS_MAX 1024             /* of one request */
 #define FRAME_BYTES_MAX (1u << 20)     /* of one request */
@@ -34,7 +35,7 @@ struct client {
     respb_frame frames[FRAMES];
     respb_value values[VALUES];
     unsigned channels;           /* open ones but 0 */
-    unsigned char *open;         /* a bit for each */
+    unsigned char *channel;      /* what each number is: CHANNEL_IDLE, … */
 };
 
 extern struct store *store;
@@ -44,6 +45,6 @@ void commands_init(void);
 /* Does what a frame asks for and appends the reply. */
 void run_frame(struct client *client, const respb_frame *frame);
 /* Appends an error and has the connection closed once it is sent. */
-void refuse(struct client *client, uint16_t channel, const char *reason);
+void refuse(struct client *client, const char *reason);
 
 #endif

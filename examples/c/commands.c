@@ -134,29 +134,35 @@ static void reply(struct client *client, uint16_t channel, struct answer made, s
     }
 }
 
-/* Answers malformed bytes, and closes once that is sent. */
-void refuse(struct client *client, uint16_t channel, const char *reason) {
-    struct args none = {NULL, 0};
-    char text[128];
-    snprintf(text, sizeof text, "ERR %s", reason);
-    reply(client, channel, error(text), none);
-    client->closing = 1;
-}
-
-/* Sends CLOSE on a channel. */
-static void close_channel(struct client *client, uint16_t channel, uint16_t code) {
-    size_t before = respb_writer_len(&client->writer);
-    size_t len = respb_encode_close(channel, code, NULL, 0, NULL, 0);
+/* Sends CLOSE on a channel, or GOAWAY; what cannot be sent ends the connection. */
+static void farewell(struct client *client, int goaway, uint16_t channel, uint16_t code, const char *reason) {
+    size_t before = respb_writer_len(&client->writer), reason_len = strlen(reason), len;
+    len = goaway ? respb_encode_goaway(code, reason, reason_len, NULL, 0)
+                 : respb_encode_close(channel, code, reason, reason_len, NULL, 0);
     if (before + len > client->out_capacity && !output_grow(client, before, before + len)) {
         client->closing = 1;
         return;
     }
-    respb_encode_close(channel, code, NULL, 0, client->out + before, len);
+    if (goaway) respb_encode_goaway(code, reason, reason_len, client->out + before, len);
+    else respb_encode_close(channel, code, reason, reason_len, client->out + before, len);
     respb_writer_buffer(&client->writer, client->out, client->out_capacity, before + len);
-    if (channel && client->open[channel / 8] >> channel % 8 & 1) {
-        client->open[channel / 8] &= (unsigned char)~(1u << channel % 8);
-        client->channels--;
-    }
+}
+
+/* Says what is wrong with bytes that cannot be read, and closes once that is sent. */
+void refuse(struct client *client, const char *reason) {
+    struct args none = {NULL, 0};
+    char text[128];
+    snprintf(text, sizeof text, "ERR %s", reason);
+    if (client->protocol == RESPB_PROTOCOL_RESPB) farewell(client, 1, 0, 8, text);
+    else reply(client, 0, error(text), none);
+    client->closing = 1;
+}
+
+/* Closes a channel other than 0: what comes on it before the client's CLOSE is discarded. */
+static void close_channel(struct client *client, uint16_t channel, uint16_t code) {
+    if (client->channel[channel] == CHANNEL_OPEN) client->channels--;
+    client->channel[channel] = CHANNEL_CLOSING;
+    farewell(client, 0, channel, code, "");
 }
 
 /* ---- Commands ------------------------------------------------------------------------------------------------------ */
@@ -321,35 +327,46 @@ static void run_request(struct client *client, const respb_frame *frame) {
     }
     if (command && handlers[command->id] == quit) {
         if (frame->channel) close_channel(client, frame->channel, 0);
-        else client->closing = 1;
+        else {
+            if (client->protocol == RESPB_PROTOCOL_RESPB) farewell(client, 1, 0, 0, "");
+            client->closing = 1;
+        }
     }
 }
 
-/* Opens the channel of a frame if it is new; 0 when there are too many. */
-static int open_channel(struct client *client, uint16_t channel) {
-    if (channel == 0 || client->open[channel / 8] >> channel % 8 & 1) return 1;
-    if (client->channels == CHANNELS_MAX) return 0;
-    client->open[channel / 8] |= (unsigned char)(1u << channel % 8);
+/* Whether the channel of a frame is open; a new one is opened, or refused, once. */
+static int is_open(struct client *client, uint16_t channel) {
+    if (channel == 0 || client->channel[channel] == CHANNEL_OPEN) return 1;
+    if (client->channel[channel] == CHANNEL_CLOSING) return 0;
+    if (client->channels == CHANNELS_MAX) {
+        close_channel(client, channel, 5);
+        return 0;
+    }
+    client->channel[channel] = CHANNEL_OPEN;
     client->channels++;
     return 1;
+}
+
+/* The client's CLOSE: it answers ours, or is answered; on an idle channel it is ignored. */
+static void closed(struct client *client, uint16_t channel) {
+    int was_open = channel == 0 || client->channel[channel] == CHANNEL_OPEN;
+    if (channel && was_open) client->channels--;
+    client->channel[channel] = CHANNEL_IDLE;
+    if (was_open) farewell(client, 0, channel, 0, "");
 }
 
 void run_frame(struct client *client, const respb_frame *frame) {
     struct args none = {NULL, 0};
     switch (frame->kind) {
-    case RESPB_FRAME_CLOSE:
-        if (frame->channel == 0 || client->open[frame->channel / 8] >> frame->channel % 8 & 1) {
-            close_channel(client, frame->channel, 0);
-        }
-        break;
+    case RESPB_FRAME_CLOSE: closed(client, frame->channel); break;
     case RESPB_FRAME_WINDOW: /* credit: this server sends at once, and keeps no account */
-        if (!open_channel(client, frame->channel)) close_channel(client, frame->channel, 5);
+        is_open(client, frame->channel);
         break;
     case RESPB_FRAME_CANCEL: /* nothing here blocks */
     case RESPB_FRAME_IGNORED: break;
     default:
-        if (!open_channel(client, frame->channel)) close_channel(client, frame->channel, 5);
-        else if (frame->kind == RESPB_FRAME_UNKNOWN) reply(client, frame->channel, error("ERR unknown frame"), none);
+        if (!is_open(client, frame->channel)) break;
+        if (frame->kind == RESPB_FRAME_UNKNOWN) reply(client, frame->channel, error("ERR unknown frame"), none);
         else run_request(client, frame);
     }
 }

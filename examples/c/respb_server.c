@@ -47,7 +47,7 @@ static int detect(struct client *client) {
     drop_input(client, skip);
     if (protocol == RESPB_DETECT_MORE) return 0;
     if (protocol != RESPB_DETECT_RESP && protocol != RESPB_DETECT_RESPB) {
-        refuse(client, 0, respb_error_text(RESPB_ERR_UNKNOWN_PROTOCOL));
+        refuse(client, respb_error_text(RESPB_ERR_UNKNOWN_PROTOCOL));
         return 0;
     }
     client->detected = 1;
@@ -80,7 +80,7 @@ static int run_input(struct client *client) {
             }
         }
         drop_input(client, used);
-        if (status == RESPB_INVALID && !client->closing) refuse(client, batch->error_channel, respb_error_text(batch->error));
+        if (status == RESPB_INVALID && !client->closing) refuse(client, respb_error_text(batch->error));
         if (status != RESPB_FULL) return 0;
         if (unsent(client) >= OUTPUT_PAUSE) return 1;
     }
@@ -121,7 +121,7 @@ static void client_free(int place) {
     close(client->fd);
     free(client->in);
     free(client->out);
-    free(client->open);
+    free(client->channel);
     free(client);
     clients[place] = NULL;
 }
@@ -139,12 +139,12 @@ static void client_new(int fd) {
     client->fd = fd;
     client->in = (char *)malloc(client->in_capacity = INPUT_MIN);
     client->out = (char *)malloc(client->out_capacity = INPUT_MIN);
-    client->open = (unsigned char *)calloc(1, 65536 / 8);
+    client->channel = (unsigned char *)calloc(1, 65536);
     client->batch.frames = client->frames;
     client->batch.frames_capacity = FRAMES;
     client->batch.values = client->values;
     client->batch.values_capacity = VALUES;
-    if (!client->in || !client->out || !client->open || fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ||
+    if (!client->in || !client->out || !client->channel || fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ||
         respb_writer_init(&client->writer, sizeof client->writer, RESPB_PROTOCOL_RESP2, client->out,
                           client->out_capacity) != RESPB_OK) {
         client_free(place);

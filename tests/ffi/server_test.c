@@ -118,9 +118,12 @@ static void respb(void) {
     /* CLOSE of a channel is answered, and the channel can be used again. */
     SAY(fd, "\xFF\1\0\1\0\0\0\0\3\0\0\1");
     HEAR(fd, "\xFF\1\0\1\0\0\0\0\x83\4\0\1PONG");
+    /* QUIT closes its channel: what comes before our CLOSE is discarded. CLOSE of an idle channel is ignored. */
+    SAY(fd, "\3\4\0\7\3\0\0\7\xFF\1\0\7\0\0\0\0\xFF\1\0\x09\0\0\0\0\3\0\0\7");
+    HEAR(fd, "\x80\0\0\7\xFF\1\0\7\0\0\0\0\x83\4\0\7PONG");
     /* An opcode that nobody knows. */
     SAY(fd, "\3\0\0\3\x07\xFE\0\3");
-    HEAR(fd, "\x83\4\0\3PONG\x80\1\0\3\0\x22" "ERR Protocol error: unknown opcode");
+    HEAR(fd, "\x83\4\0\3PONG\xFF\4\0\0\0\0\0\x24\0\x08" "ERR Protocol error: unknown opcode");
     hear_end(fd, __LINE__);
 }
 
@@ -155,7 +158,7 @@ static void garbage(void) {
     fd = dial();
     memset(much, 0, sizeof much);
     say(fd, much, 64);
-    HEAR(fd, "\x80\1\0\0\0\x3d" "ERR Protocol error: first frame has an empty key on channel 0");
+    HEAR(fd, "\xFF\4\0\0\0\0\0\x3f\0\x08" "ERR Protocol error: first frame has an empty key on channel 0");
     hear_end(fd, __LINE__);
     fd = dial();
     SAY(fd, "*2\r\n$3\r\nGET\r\n$99999999\r\n");
