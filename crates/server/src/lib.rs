@@ -20,6 +20,7 @@
 //! | `tls` | TLS: its connections, its setup, the threads that help with handshakes |
 //! | `timers` | times at which something is to be looked at |
 //! | `poll` | waiting and receiving behind a small trait: epoll, io_uring |
+//! | `supervisor` | what systemd is told |
 //! | `sys` | memory shared with the kernel: the only `unsafe` code |
 //! | `background` | the thread that runs expiry, eviction and maintenance |
 //! | `clock` | how long something took, by the wall and on a CPU |
@@ -47,6 +48,7 @@ mod poll;
 mod shared;
 mod signals;
 mod start;
+mod supervisor;
 #[allow(unsafe_code)]
 mod sys;
 mod timers;
@@ -60,7 +62,7 @@ pub mod directives {
     pub use weft_engine::config::directive::Directive;
     pub use weft_engine::config::table::about;
 }
-pub use start::run;
+pub use start::{check, run};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -74,6 +76,7 @@ use crew::Crew;
 use listener::{Acceptor, Inbox, Listener};
 use poll::{Backend, Way};
 use shared::Shared;
+use supervisor::State;
 use worker::Worker;
 
 /// Where a server listens, and with how many threads.
@@ -104,7 +107,16 @@ pub(crate) struct Server<'e> {
 impl<'e> Server<'e> {
     /// Listens. The error names what could not be listened on, and why.
     pub(crate) fn new(engine: &'e Engine, listen: &Listen, shared: Arc<Shared>) -> std::io::Result<Self> {
-        let mut listeners = Vec::new();
+        let mut listeners = sys::inherited::sockets()
+            .into_iter()
+            .map(|(fd, name)| Listener::inherited(fd, &name))
+            .collect::<std::io::Result<Vec<_>>>()?;
+        // What systemd listens on is all there is.
+        let listen = if listeners.is_empty() {
+            listen
+        } else {
+            &Listen { tcp: Vec::new(), tls: Vec::new(), unix: None, ..listen.clone() }
+        };
         for &address in &listen.tcp {
             let listener = Listener::tcp(address, listen.backlog);
             listeners.push(listener.map_err(|error| cannot_listen(&address.to_string(), &error))?);
@@ -171,7 +183,9 @@ impl<'e> Server<'e> {
                 }
                 Ok(())
             });
+            supervisor::tell(State::Ready);
             let accepted = started.and_then(|()| acceptor.run(signals::is_stop_requested));
+            supervisor::tell(State::Stopping);
             drop(acceptor);
             engine.post_all(|| Message::Stop);
             let results = threads.into_iter().map(|thread| match thread.join() {

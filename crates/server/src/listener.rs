@@ -94,6 +94,8 @@ pub(crate) enum Listener {
     /// TLS only.
     Tls(OwnedFd, SocketAddr),
     Unix(OwnedFd, PathBuf),
+    /// A Unix socket that is another's: its file stays.
+    Given(OwnedFd),
 }
 
 impl Listener {
@@ -105,6 +107,16 @@ impl Listener {
     /// Listens on a TCP address where TLS is spoken only.
     pub(crate) fn tls(address: SocketAddr, backlog: i32) -> io::Result<Self> {
         listening(address, backlog).map(|(fd, address)| Self::Tls(fd, address))
+    }
+
+    /// A socket that systemd listens on; by the name `tls` TLS only.
+    pub(crate) fn inherited(fd: OwnedFd, name: &str) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        Ok(match ip(rustix::net::getsockname(&fd)?) {
+            Some(address) if name == "tls" => Self::Tls(fd, address),
+            Some(address) => Self::Tcp(fd, address),
+            None => Self::Given(fd),
+        })
     }
 
     /// Listens on a path; a socket that nobody answers on is replaced.
@@ -123,11 +135,12 @@ impl Listener {
             Self::Tcp(_, address) => address.to_string(),
             Self::Tls(_, address) => format!("{address} (TLS)"),
             Self::Unix(_, path) => path.display().to_string(),
+            Self::Given(_) => "a Unix socket of systemd".to_string(),
         }
     }
     fn fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Tcp(fd, _) | Self::Tls(fd, _) | Self::Unix(fd, _) => fd.as_fd(),
+            Self::Tcp(fd, _) | Self::Tls(fd, _) | Self::Unix(fd, _) | Self::Given(fd) => fd.as_fd(),
         }
     }
 
@@ -135,8 +148,8 @@ impl Listener {
         let (fd, peer) =
             rustix::net::acceptfrom_with(self.fd(), SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
         match self {
-            Self::Unix(_, path) => {
-                let name: Box<str> = format!("{}:0", path.display()).into();
+            Self::Unix(..) | Self::Given(_) => {
+                let name: Box<str> = format!("{}:0", self.name()).into();
                 let info = ConnectionInfo {
                     peer: name.clone(),
                     local: name,

@@ -16,6 +16,8 @@ use weft_store::{Config, Keyspace, SystemClock};
 use crate::log::{self, Log};
 use crate::options::Options;
 use crate::shared::Shared;
+use crate::supervisor::{self, State};
+use crate::tls::Setup as TlsSetup;
 use crate::{Listen, Server, carrier, notice, warning};
 
 /// Threads besides the workers that work on the keyspace: the one in the background, those of MIGRATE, and room for
@@ -71,10 +73,12 @@ pub fn run(options: Options) -> io::Result<()> {
     *engine.facts.listeners.write() = listeners(&options);
     greet(&server, threads, !options.values.get("requirepass").text.is_empty());
     let result = server.run(move || {
+        supervisor::tell(State::Reloading);
         notice!("SIGHUP: certificates, keys and authorities are read anew");
         if let Err(why) = shared.tls.follow(engine, &engine.config.values()) {
             warning!("TLS stays as it is: {why}");
         }
+        supervisor::tell(State::Ready);
     });
     let keys: usize = (0..options.databases).map(|db| engine.keyspace.len(db as u8)).sum();
     if keys > 0 {
@@ -88,12 +92,31 @@ pub fn run(options: Options) -> io::Result<()> {
     result
 }
 
+/// Looks at all that the options name without serving: what would keep the server from starting, but for sockets.
+///
+/// # Errors
+/// The first thing that is wrong, in words for whoever asked.
+pub fn check(options: &Options) -> io::Result<()> {
+    if let Some(dir) = &options.dir {
+        std::env::set_current_dir(dir)
+            .map_err(|error| with_context(&error, &format!("cannot change to dir {}", dir.display())))?;
+    }
+    Log::open(&options.log).map_err(|error| with_context(&error, "cannot open the logfile"))?;
+    let setup = TlsSetup::of(&options.values).map_err(io::Error::other)?;
+    if options.tls_port != 0 && setup.is_none() {
+        return Err(io::Error::other(NO_CERTIFICATE));
+    }
+    users(engine(options, 1), options)
+}
+
+const NO_CERTIFICATE: &str =
+    "tls-port needs tls-cert-file and tls-key-file; for a try, tls-self-signed yes makes them";
+
 /// TLS as the options say, and as CONFIG SET does later.
 fn tls(engine: &'static Engine, shared: &Arc<Shared>, options: &Options) -> io::Result<()> {
     shared.tls.follow(engine, &options.values).map_err(io::Error::other)?;
     if options.tls_port != 0 && shared.tls.current().is_none() {
-        let why = "tls-port needs tls-cert-file and tls-key-file; for a try, tls-self-signed yes makes them";
-        return Err(io::Error::other(why));
+        return Err(io::Error::other(NO_CERTIFICATE));
     }
     let shared = Arc::clone(shared);
     engine.config.set_tls_hook(Box::new(move |values| Ok(shared.tls.follow(engine, values)?)));

@@ -23,16 +23,27 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         print!("{}", help());
         return Ok(ExitCode::SUCCESS);
     }
-    let options = match weft_server::Options::read(options.words.iter().cloned(), std::env::vars_os()) {
+    let words = options.words.iter().filter(|word| *word != CHECK).cloned();
+    let checks = options.words.iter().any(|word| word == CHECK);
+    let options = match weft_server::Options::read(words, std::env::vars_os()) {
         Ok(options) => options,
         Err(error) => {
             eprintln!("weft serve: {error}");
             return Ok(ExitCode::from(2));
         }
     };
+    if checks {
+        options.warnings.iter().for_each(|warning| eprintln!("weft serve: {warning}"));
+        weft_server::check(&options)?;
+        println!("The configuration is good.");
+        return Ok(ExitCode::SUCCESS);
+    }
     weft_server::run(options)?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// The flag under which nothing is served.
+const CHECK: &str = "--check-config";
 
 const HEAD: &str = "\
 Serve: RESP2, RESP3 and RESPB on one port.
@@ -51,7 +62,8 @@ Examples:
   weft serve weft.conf --loglevel verbose
   weft serve --port 0 --unixsocket /run/weft.sock --unixsocketperm 770
 
-docs/configuration.md lists all directives. SIGTERM stops the server when what it owes is sent.
+--check-config says whether the server would start so, and serves nothing. docs/configuration.md lists all directives.
+SIGHUP reads certificates anew. SIGTERM stops the server when what it owes is sent.
 ";
 
 pub(crate) fn help() -> String {

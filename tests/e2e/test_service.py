@@ -1,0 +1,86 @@
+"""Owns: the server as a service: what systemd is told, sockets that systemd opens, a configuration that is only checked. Does
+not own: what is served."""
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import unittest
+
+from server import PROGRAM, REPLY_SECONDS, Server, Wire
+
+
+class Systemd(unittest.TestCase):
+    def test_it_is_told_of_the_start_of_reloads_and_of_the_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, shown in ((f"{folder}/notify", f"{folder}/notify"), ("\0weft-tests-" + str(os.getpid()), None)):
+                with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+                    told.settimeout(REPLY_SECONDS)
+                    told.bind(name)
+                    os.environ["NOTIFY_SOCKET"] = shown or name.replace("\0", "@")
+                    try:
+                        server = Server()
+                    finally:
+                        del os.environ["NOTIFY_SOCKET"]
+                    self.assertTrue(told.recv(1000).startswith(b"READY=1\n"))
+                    server.process.send_signal(signal.SIGHUP)
+                    self.assertTrue(told.recv(1000).startswith(b"RELOADING=1\nMONOTONIC_USEC="))
+                    self.assertTrue(told.recv(1000).startswith(b"READY=1\n"))
+                    self.assertEqual(server.stop(), 0)
+                    self.assertTrue(told.recv(1000).startswith(b"STOPPING=1\n"))
+
+    def test_its_sockets_are_listened_on_and_nothing_else(self):
+        with socket.create_server(("127.0.0.1", 0)) as tcp, tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/socket"
+            with socket.socket(socket.AF_UNIX) as unix:
+                unix.bind(path)
+                unix.listen()
+                # The process that they are for is the one that the shell becomes.
+                become = f'exec 3<&{tcp.fileno()} 4<&{unix.fileno()}; LISTEN_FDS=2 LISTEN_PID=$$ exec "$@"'
+                words = ["bash", "-c", become, "bash", PROGRAM, "serve", "--port", "1"]
+                server = subprocess.Popen(words, pass_fds=(tcp.fileno(), unix.fileno()), stdout=subprocess.DEVNULL)
+                try:
+                    with Wire(tcp.getsockname()[1]) as wire:
+                        self.assertEqual(wire.call("SET", "k", "v"), "+OK")
+                    with socket.socket(socket.AF_UNIX) as client:
+                        client.connect(path)
+                        client.sendall(b"GET k\r\n")
+                        self.assertEqual(client.recv(100), b"$1\r\nv\r\n")
+                finally:
+                    server.send_signal(signal.SIGTERM)
+                    self.assertEqual(server.wait(REPLY_SECONDS), 0)
+                # They are systemd's: the file stays, and the next start finds them.
+                self.assertTrue(os.path.exists(path))
+
+
+class CheckConfig(unittest.TestCase):
+    def check(self, *words):
+        command = [PROGRAM, "serve", *words, "--check-config"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=REPLY_SECONDS, check=False)
+
+    def test_what_is_good_is_said_and_not_served(self):
+        done = self.check("--port", "1", "--maxmemory", "1gb")
+        self.assertEqual((done.returncode, done.stdout), (0, "The configuration is good.\n"), done.stderr)
+
+    def test_what_is_wrong_is_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = f"{folder}/weft.conf"
+            for line, said in (
+                ("maxmemory lots", "weft.conf:1"),
+                ("colour blue", "there is no directive 'colour'"),
+                ("user ann +nosuch", "weft.conf:1"),
+                ("aclfile /nowhere/users.acl", "/nowhere/users.acl"),
+                ("tls-port 6380", "tls-port needs tls-cert-file"),
+                ("tls-cert-file /nowhere.crt", "belong together"),
+                ("dir /nowhere", "/nowhere"),
+            ):
+                with open(file, "w", encoding="utf-8") as text:
+                    text.write(line + "\n")
+                done = self.check(file)
+                self.assertNotEqual(done.returncode, 0, line)
+                self.assertIn(said, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
