@@ -38,6 +38,15 @@ func server() (addr string, stop func()) {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	})
+	m.HandleFunc("SCAN", -2, func(s *resp.Session, r *resp.Request) error { // in two replies
+		cursor, key := "7", "user:1"
+		if r.String(1) == cursor {
+			cursor, key = "0", "user:2"
+		}
+		_ = s.WriteArrayHeader(2)
+		_ = s.WriteString(cursor)
+		return s.WriteArrayString([]string{key})
+	})
 	(&resp.PubSub{}).Register(m)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -145,4 +154,30 @@ func ExampleChannel_Subscribe() {
 	// Output:
 	// 1 <nil>
 	// news it works <nil>
+}
+
+// What SCAN finds, over as many replies as it takes.
+func ExampleCommands_EachKey() {
+	addr, stop := server()
+	defer stop()
+	ctx := context.Background()
+	options, err := respb.ParseURL("redis://" + addr + "/?read_timeout=10s")
+	if err != nil {
+		log.Fatal(err)
+	}
+	conn, err := respb.Dial(ctx, options)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	for key, err := range conn.EachKey(ctx, respb.ScanOptions{Match: "user:*"}) {
+		if err != nil {
+			fmt.Println(err)
+			break
+		}
+		fmt.Println(key)
+	}
+	// Output:
+	// user:1
+	// user:2
 }
