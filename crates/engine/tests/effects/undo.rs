@@ -123,7 +123,7 @@ fn fill(bench: &mut Bench, client: u32, dice: &mut Dice) {
         vec!["HSET".into(), keys[3].into()],
     ];
     for at in 0..300 {
-        words[0].push(member(at % 40));
+        words[0].extend((0..4).map(|more| member((at + 10 * more) % 40)));
         words[1].push(member(at));
         words[2].extend([(at % 50).to_string(), member(at)]);
         words[3].extend([member(at), format!("value of {at}")]);
@@ -132,7 +132,9 @@ fn fill(bench: &mut Bench, client: u32, dice: &mut Dice) {
         bench.run_args(client, &words.iter().map(String::as_bytes).collect::<Vec<_>>());
     }
     for at in 0..120 {
-        bench.run(client, &format!("XADD {} {at}-1 name {at} value some-text-{at}", keys[4]));
+        // Below most of the ids that commands add, and among those that they delete.
+        let id = format!("{}-{}", at / 60, at % 60 + 1);
+        bench.run(client, &format!("XADD {} {id} name {at} value some-text-{at}", keys[4]));
     }
     bench.run(client, &format!("XGROUP CREATE {} g 0", keys[4]));
     bench.run(client, &format!("XREADGROUP GROUP g c COUNT 30 STREAMS {} >", keys[4]));
