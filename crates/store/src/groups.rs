@@ -23,7 +23,7 @@ use crate::keyspace::{Keyspace, Worker};
 use crate::sync::{Mutex, lock};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, fence};
 
 /// Bytes of groups that may wait for the merger before writes are held back.
 pub const BACKLOG_BYTES: usize = 64 << 20;
@@ -249,7 +249,14 @@ impl Merger<'_> {
                 self.queues.push((Arc::clone(outbox), VecDeque::new()));
             }
         }
+        let mut gone = Vec::new();
         for (outbox, queue) in &mut self.queues {
+            // Asked before its groups are taken: a worker that goes while they are may have added its last one behind.
+            // The hub's and this one's are the only references to the outbox of a worker that is gone.
+            if Arc::strong_count(outbox) <= 2 {
+                fence(Acquire);
+                gone.push(Arc::as_ptr(outbox));
+            }
             let frames = std::mem::take(&mut *lock(&outbox.frames));
             let mut rest = &frames[..];
             while let Some(head) = rest.first_chunk() {
@@ -258,9 +265,8 @@ impl Merger<'_> {
                 rest = behind;
             }
         }
-        // Of workers that are gone: the hub's and this one's are the last.
-        outboxes.retain(|outbox| Arc::strong_count(outbox) > 2);
-        self.queues.retain(|(outbox, queue)| !queue.is_empty() || Arc::strong_count(outbox) > 1);
+        outboxes.retain(|outbox| !gone.contains(&Arc::as_ptr(outbox)));
+        self.queues.retain(|(outbox, queue)| !queue.is_empty() || !gone.contains(&Arc::as_ptr(outbox)));
     }
 
     /// The next group of an epoch: one before which nothing is missing in any of its shards.
