@@ -153,11 +153,17 @@ impl Tracking {
     }
 }
 
+/// What a client with these flags wants to know of: all keys that are written to, or those that were noted for it.
+const fn wanted_with(flags: u32) -> u32 {
+    if flags & client_flag::BCAST != 0 { wants::KEYS } else { wants::NOTED_KEYS }
+}
+
 impl Engine {
     /// CLIENT TRACKING ON: the client's flags and redirection, and in broadcast mode prefixes on top of those it has.
     pub(crate) fn track(&self, info: &ClientInfo, flags: u32, redirect: u64, prefixes: &[&[u8]]) {
-        if !info.has(client_flag::TRACKING) {
-            self.keyspace.subscribe(wants::KEYS);
+        self.keyspace.subscribe(wanted_with(flags));
+        if info.has(client_flag::TRACKING) {
+            self.keyspace.unsubscribe(wanted_with(info.flags.load(Relaxed)));
         }
         info.redirect.store(redirect, Relaxed);
         info.set_flag(FLAGS, false);
@@ -185,8 +191,8 @@ impl Engine {
                 !clients.is_empty()
             });
         }
+        self.keyspace.unsubscribe(wanted_with(info.flags.load(Relaxed)));
         info.set_flag(FLAGS, false);
-        self.keyspace.unsubscribe(wants::KEYS);
     }
 
     /// Notes the keys of a read command for a client that tracks. The locks of the keys are held.
@@ -217,22 +223,39 @@ impl Engine {
         let (new_key, new_client) = tracking.part(key).lock().add(key, client);
         tracking.items.fetch_add(usize::from(new_client), Relaxed);
         let max = self.settings.tracking_keys_max.load(Relaxed);
-        if new_key && tracking.keys.fetch_add(1, Relaxed) >= max && max > 0 {
-            let start = tracking.hasher.hash(key) as usize >> 6;
-            if let Some((key, clients)) = tracking.take_any(start, key) {
-                self.invalidate(&key, &clients, None);
-            }
+        if !new_key {
+            return;
         }
+        self.keyspace.note(&self.keyspace.key(key));
+        if tracking.keys.fetch_add(1, Relaxed) >= max && max > 0 {
+            self.invalidate_any(tracking.hasher.hash(key) as usize >> 6, key);
+        }
+    }
+
+    /// Takes the clients of a key out, who will hear of no further change.
+    fn take_tracked(&self, key: &[u8]) -> Vec<u64> {
+        let clients = self.tracking.take(key);
+        if !clients.is_empty() {
+            self.keyspace.forget(&self.keyspace.key(key));
+        }
+        clients
+    }
+
+    /// Takes some key out, as if it had changed. Says whether there was one.
+    fn invalidate_any(&self, start: usize, but: &[u8]) -> bool {
+        let Some((key, clients)) = self.tracking.take_any(start, but) else { return false };
+        self.keyspace.forget(&self.keyspace.key(&key));
+        self.invalidate(&key, &clients, None);
+        true
     }
 
     /// Takes keys out until there are no more than `tracking-table-max-keys`, which has become less.
     pub(crate) fn trim_tracked(&self) {
         let max = self.settings.tracking_keys_max.load(Relaxed);
-        while max > 0 && self.tracking.key_count() > max {
-            let start = self.tracking.key_count();
-            let Some((key, clients)) = self.tracking.take_any(start, b"") else { return };
-            self.invalidate(&key, &clients, None);
-        }
+        while max > 0
+            && self.tracking.key_count() > max
+            && self.invalidate_any(self.tracking.key_count(), b"")
+        {}
     }
 
     /// Tells those who track of what has changed. `by`: the client that changed it, if one did.
@@ -252,7 +275,7 @@ impl Engine {
     pub(crate) fn invalidate_tracked(&self, effects: &mut Effects, by: Option<u64>) {
         self.read_effects(effects);
         for (key, by_itself) in &effects.changed[effects.told..] {
-            let clients = self.tracking.take(key);
+            let clients = self.take_tracked(key);
             self.invalidate(key, &clients, by.filter(|_| !by_itself));
         }
         effects.told = effects.changed.len();
@@ -271,7 +294,7 @@ impl Engine {
         let tracks = at_once && !info.has(client_flag::BCAST);
         self.read_effects(effects);
         for (key, _) in &effects.changed[effects.told..] {
-            let mut clients = self.tracking.take(key);
+            let mut clients = self.take_tracked(key);
             if tracks && clients.contains(&info.id) {
                 clients.retain(|client| *client != info.id);
                 Push::Invalidate(Some(vec![key.clone()])).write(sink);
@@ -320,6 +343,7 @@ impl Engine {
                 part.places.clear();
                 std::mem::take(&mut part.entries)
             };
+            entries.iter().for_each(|(key, _)| self.keyspace.forget(&self.keyspace.key(key)));
             self.tracking.keys.fetch_sub(entries.len(), Relaxed);
             self.tracking.items.fetch_sub(entries.iter().map(|(_, clients)| clients.len()).sum(), Relaxed);
         }

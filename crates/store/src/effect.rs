@@ -66,6 +66,9 @@ pub mod wants {
     pub const GROUPS: u32 = 1 << 4;
     /// The operation carries a journal: mutators push what takes them back. Not of a reader, but of an operation.
     pub const UNDO: u32 = 1 << 5;
+    /// As [`KEYS`], but of the keys only that the keyspace has been [told of](crate::Keyspace::note): operations on
+    /// others pay a look at one number.
+    pub const NOTED_KEYS: u32 = 1 << 6;
 }
 
 /// A string on the tape.
@@ -331,7 +334,7 @@ impl Effect<'_> {
             Self::Wrote { .. } => wants::KEYS,
             Self::Created | Self::Event { .. } => wants::EVENTS,
             Self::Missed => wants::MISSES,
-            Self::Flush | Self::Swap { .. } => wants::KEYS | wants::VALUES,
+            Self::Flush | Self::Swap { .. } => wants::KEYS | wants::NOTED_KEYS | wants::VALUES,
             Self::FieldsExpired { .. } => wants::EVENTS,
             Self::Delete { cause: Cause::Expired | Cause::Evicted } => wants::VALUES | wants::EVENTS,
             _ => wants::VALUES,

@@ -19,6 +19,7 @@
 //! begin anew.
 
 use crate::effect::{Read, wants};
+use crate::entry::heap::Key;
 use crate::keyspace::{Keyspace, Worker};
 use crate::sync::{Mutex, lock};
 use std::collections::VecDeque;
@@ -85,6 +86,33 @@ pub(crate) struct Hub {
     /// The bits that any of them wants.
     wanted: AtomicU32,
     has_merger: AtomicBool,
+    noted: Noted,
+}
+
+/// Counts of noted keys by a part of their hash: 0 says that a key is not among them.
+struct Noted(Box<[AtomicU32]>);
+
+/// 64 KiB: with a few thousand noted keys most others are told from them.
+const NOTED_PLACES: usize = 1 << 14;
+
+impl Noted {
+    #[inline]
+    fn place(&self, hash: u64) -> &AtomicU32 {
+        &self.0[(hash >> 20) as usize % NOTED_PLACES]
+    }
+    #[inline]
+    fn has(&self, hash: u64) -> bool {
+        self.place(hash).load(Relaxed) != 0
+    }
+    fn add(&self, hash: u64, count: u32) {
+        self.place(hash).fetch_add(count, Relaxed);
+    }
+}
+
+impl std::fmt::Debug for Noted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Noted").finish_non_exhaustive()
+    }
 }
 
 impl Default for Hub {
@@ -100,6 +128,7 @@ impl Default for Hub {
             readers: Mutex::new([0; 8]),
             wanted: AtomicU32::new(0),
             has_merger: AtomicBool::new(false),
+            noted: Noted((0..NOTED_PLACES).map(|_| AtomicU32::new(0)).collect()),
         }
     }
 }
@@ -142,6 +171,25 @@ impl Keyspace {
     #[must_use]
     pub fn wanted(&self) -> u32 {
         self.hub().wanted()
+    }
+    /// What is wanted of an operation on a key.
+    #[inline]
+    pub(crate) fn wanted_of(&self, key: &Key<'_>) -> u32 {
+        let wanted = self.wanted();
+        if wanted & wants::NOTED_KEYS == 0 { wanted } else { self.wanted_of_noted(key, wanted) }
+    }
+    fn wanted_of_noted(&self, key: &Key<'_>, wanted: u32) -> u32 {
+        let keys = if self.hub().noted.has(key.hash()) { wants::KEYS } else { 0 };
+        wanted & !wants::NOTED_KEYS | keys
+    }
+    /// Who wants [`wants::NOTED_KEYS`] wants to know of writes to this key. The key is locked. Each call needs one of
+    /// [`Keyspace::forget`].
+    pub fn note(&self, key: &Key<'_>) {
+        self.hub().noted.add(key.hash(), 1);
+    }
+    /// Who noted a key does not want to know any more.
+    pub fn forget(&self, key: &Key<'_>) {
+        self.hub().noted.add(key.hash(), u32::MAX);
     }
     /// Whether more groups wait for the merger than should: writes are to be held back.
     #[must_use]

@@ -393,7 +393,7 @@ impl<'w> Batch<'w> {
         prefetch_passed(&self.pin, self.sights);
     }
     /// GET without a search: reads the value that stage two has seen as number `at`, if it still stands there, is the
-    /// key's and has no expiry, and counts a hit and an access unless `read` says that it wants another way. Only under
+    /// key's and has not expired, and counts a hit and an access unless `read` says that it wants another way. Only under
     /// LRU. `false` says nothing about the key.
     #[inline]
     pub fn read(
@@ -411,10 +411,10 @@ impl<'w> Batch<'w> {
         // Alone, nobody can hold the shard: a guard borrows the batch.
         let sole = match &self.alone {
             Some(proof) => Sole::Alone(proof),
-            None if !self.sights.is_found(at) => return false,
+            None if !self.sights.has(at) => return false,
             None => Sole::Locked(self.keyspace.shard(shard).hold(None)),
         };
-        let is_read = self.sights.read((at, key), (shard, &sole), mode.fresh(now_ms), read);
+        let is_read = self.sights.read((at, key), (shard, &sole), (mode.fresh(now_ms), now_ms), read);
         if is_read {
             self.counters.add(Counter::Hits, 1);
         }
@@ -427,7 +427,15 @@ impl<'w> Batch<'w> {
         let mode = self.keyspace.access_mode();
         let proof = self.alone.as_ref().filter(|_| mode == AccessMode::Lru)?;
         let (sights, sole, counters) = (&*self.sights, Sole::Alone(proof), self.counters);
-        Some(Reads { sights, sole, counters, mask: self.keyspace.mask, clock: mode.fresh(now_ms), hits: 0 })
+        let times = (mode.fresh(now_ms), now_ms);
+        Some(Reads { sights, sole, counters, mask: self.keyspace.mask, times, hits: 0 })
+    }
+    /// Reads of several keys with these hashes that are one command: nobody else comes to any of them meanwhile.
+    pub fn reads_of(&mut self, now_ms: u64, hashes: impl Iterator<Item = u64>) -> ReadsOf<'_> {
+        let (mode, mask) = (self.keyspace.access_mode(), self.keyspace.mask);
+        let guards = self.lock_shards(hashes.map(|hash| shard_of(hash, mask)));
+        let times = (mode == AccessMode::Lru).then(|| (mode.fresh(now_ms), now_ms));
+        ReadsOf { sights: self.sights, sole: Sole::Guards(guards), counters: self.counters, mask, times }
     }
     /// SET without a search: writes a string that is no number over the one that stage two has seen as number `at`, if
     /// that still stands there, is the key's, has no expiry and has room, and nobody waits for a key of the shard or is
@@ -442,7 +450,7 @@ impl<'w> Batch<'w> {
         let mut hold = self.keyspace.shard(shard).hold(self.alone.as_ref());
         // Asked under the lock: who wants to know and has locked the key before is told.
         if hold.is_awaited()
-            || self.keyspace.wanted() | op.recorder.wanted() != 0
+            || self.keyspace.wanted_of(key) | op.recorder.wanted() != 0
             || !self.sights.rewrite((at, key), (shard, &mut hold), mode.fresh(op.now_ms), text)
         {
             return false;
@@ -512,18 +520,19 @@ pub struct Reads<'b> {
     sole: Sole<'b>,
     counters: &'b Counters,
     mask: u32,
-    clock: u32,
+    /// The access clock of what is read, and the time.
+    times: (u32, u64),
     /// Not counted yet.
     hits: i64,
 }
 
 impl Reads<'_> {
-    /// The string that stage two has seen as number `at`, if it still stands there, is the key's, has no expiry and is
-    /// shorter than `short_max`; counts a hit and an access. Nothing says nothing about the key.
+    /// The string that stage two has seen as number `at`, if it still stands there, is the key's, has not expired and
+    /// is shorter than `short_max`; counts a hit and an access. Nothing says nothing about the key.
     #[inline(always)]
     pub fn short(&mut self, at: usize, key: &Key<'_>, short_max: usize) -> Option<&[u8]> {
         let shard = shard_of(key.hash(), self.mask);
-        let text = self.sights.short((at, key), (shard, &self.sole), self.clock, short_max)?;
+        let text = self.sights.short((at, key), (shard, &self.sole), self.times, short_max)?;
         self.hits += 1;
         Some(text)
     }
@@ -532,6 +541,34 @@ impl Reads<'_> {
 impl Drop for Reads<'_> {
     fn drop(&mut self) {
         self.counters.add(Counter::Hits, self.hits);
+    }
+}
+
+/// Reads of several keys that are one command.
+pub struct ReadsOf<'b> {
+    sights: &'b Sights,
+    sole: Sole<'b>,
+    counters: &'b Counters,
+    mask: u32,
+    /// The access clock of what is read, and the time; nothing where an access is more than that.
+    times: Option<(u32, u64)>,
+}
+
+impl ReadsOf<'_> {
+    /// The string that stage two has seen as number `at`, as [`Reads::short`] gives it.
+    #[inline]
+    pub fn seen(&mut self, at: usize, key: &Key<'_>) -> Option<&[u8]> {
+        let shard = shard_of(key.hash(), self.mask);
+        let text = self.sights.short((at, key), (shard, &self.sole), self.times?, usize::MAX)?;
+        self.counters.add(Counter::Hits, 1);
+        Some(text)
+    }
+    /// [`ShardGuard::get`] for one of the keys.
+    pub fn get(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<ValueRef<'_>> {
+        match &mut self.sole {
+            Sole::Guards(guards) => guards.shard(key).get(op, key),
+            Sole::Alone(_) | Sole::Locked(_) => None,
+        }
     }
 }
 
@@ -606,7 +643,7 @@ impl<'w> World<'w> {
     /// Tells of a barrier: it is of every shard, but ordered by its epoch, so that one count is enough.
     fn tell(&self, op: &mut Op<'_>, effect: &Effect<'_>) {
         let mut guard = ShardGuard::open(self.keyspace, self.counters, 0, None);
-        let wanted = guard.wanted(op);
+        let wanted = self.keyspace.wanted() | op.recorder.wanted();
         if wanted != 0 {
             guard.tell(op, wanted, b"", effect);
         }

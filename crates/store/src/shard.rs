@@ -205,8 +205,8 @@ impl<'b> ShardGuard<'b> {
     /// What is wanted of this operation, as bits of [`wants`]: one look at a word that every operation reads, and one
     /// at its own.
     #[inline]
-    pub(crate) fn wanted(&self, op: &Op<'_>) -> u32 {
-        self.keyspace.wanted() | op.recorder.wanted()
+    pub(crate) fn wanted(&self, op: &Op<'_>, key: &Key<'_>) -> u32 {
+        self.keyspace.wanted_of(key) | op.recorder.wanted()
     }
     /// Tells of an effect on a key, which somebody wants.
     #[cold]

@@ -49,10 +49,10 @@ impl Core<'_> {
                 ReplySink::new(lent.output, lent.session.wire).pong();
                 true
             }
+            Fast::MGet => self.get_many(batch, requests, request, lent),
             // What is one command to others must not be several.
-            Fast::MGet if batch.is_alone() => self.get_many(batch, requests, request, lent),
             Fast::MSet if batch.is_alone() => self.set_many(batch, requests, request, lent),
-            Fast::MGet | Fast::MSet | Fast::No => false,
+            Fast::MSet | Fast::No => false,
         };
         usize::from(has_run)
     }
@@ -215,28 +215,16 @@ impl Core<'_> {
                 let key = self.engine.keyspace.key_with_hash(requests.framed(request, index, bytes), hash);
                 (request.keys_before as usize + index, key)
             };
-            let mut keys = requests.hashes(request).enumerate().map(key_of);
-            loop {
-                let mut reads = batch.reads(self.now_ms).filter(|_| request.client.db == db);
-                // Up to one that has not been seen, or is no text.
-                let unseen = keys.find(|(at, key)| {
-                    match reads.as_mut().and_then(|reads| reads.short(*at, key, usize::MAX)) {
-                        Some(text) => row.push(text),
-                        None => return true,
-                    }
-                    false
-                });
-                drop(reads);
-                let Some((at, key)) = unseen else { break };
-                let write = |value: &ValueRef<'_>| {
-                    row.value(value);
-                    true
-                };
-                if request.client.db == db && batch.read(at, &key, self.now_ms, write) {
+            let mut reads = batch.reads_of(self.now_ms, requests.hashes(request));
+            for (at, key) in requests.hashes(request).enumerate().map(key_of) {
+                if request.client.db == db
+                    && let Some(text) = reads.seen(at, &key)
+                {
+                    row.push(text);
                     continue;
                 }
                 let mut op = Op::new(db, self.now_ms, &mut self.local.effects.recorder);
-                match batch.lock(&key).get(&mut op, &key) {
+                match reads.get(&mut op, &key) {
                     // What is no string is null too.
                     Some(value) => row.value(&value),
                     None => row.null(),

@@ -12,6 +12,7 @@ use super::{Entry, rewrite_inline};
 use crate::epoch::Closed;
 use crate::hash::tag_of;
 use crate::held::Hold;
+use crate::keyspace::Guards;
 use crate::shard::ShardData;
 use crate::table::array::{Array, Bucket, Tagged, matches, slot_of};
 use crate::value::ValueRef;
@@ -102,13 +103,18 @@ impl Sights {
         let sight = &mut self.list[at];
         (sight.slot, sight.entry) = (slot as u8, Some(entry));
     }
-    /// Whether there is anything to look at: asked before a lock is taken for it.
+    /// Whether there is anything to read: asked before a lock is taken for it.
+    #[inline]
+    pub(crate) fn has(&self, at: usize) -> bool {
+        self.list.get(at).is_some_and(|sight| sight.entry.is_some())
+    }
+    /// Whether there is anything to write over: asked before a lock is taken for it.
     #[inline]
     pub(crate) fn is_found(&self, at: usize) -> bool {
         self.list.get(at).is_some_and(|sight| sight.entry.is_some_and(|entry| !entry.marked()))
     }
 
-    /// Reads the value of sight number `at`, if its entry is still there, has no expiry and is the key's; notes the
+    /// Reads the value of sight number `at`, if its entry is still there, has not expired and is the key's; notes the
     /// access unless `read` says that it wants another way. `sole` is for `shard`, in the keyspace and the batch that
     /// the sight is of.
     #[inline]
@@ -116,10 +122,10 @@ impl Sights {
         &self,
         (at, key): (usize, &Key<'_>),
         (shard, _sole): (u32, &Sole<'_>),
-        clock: u32,
+        (clock, now_ms): (u32, u64),
         read: impl FnOnce(&ValueRef<'_>) -> bool,
     ) -> bool {
-        let Some(entry) = self.live(at, shard) else { return false };
+        let Some(entry) = self.visible(at, shard, now_ms) else { return false };
         // SAFETY: it is live, and stays so until the end of this function: `read` has the value only, and cannot reach
         // the batch, which is borrowed.
         let entry = unsafe { Entry::new(entry) };
@@ -133,18 +139,18 @@ impl Sights {
         is_read
     }
 
-    /// The string of sight number `at`, if its entry is still there, has no expiry, is the key's and the string is
+    /// The string of sight number `at`, if its entry is still there, has not expired, is the key's and the string is
     /// shorter than `short_max`; notes the access. `sole` as for [`Sights::read`].
     #[inline(always)]
     pub(crate) fn short<'s>(
         &'s self,
         (at, key): (usize, &Key<'_>),
         (shard, _sole): (u32, &'s Sole<'_>),
-        clock: u32,
+        (clock, now_ms): (u32, u64),
         short_max: usize,
     ) -> Option<&'s [u8]> {
         // SAFETY: it is live, and stays so for `'s`: the batch and the shard are borrowed as long.
-        let entry = unsafe { Entry::new(self.live(at, shard)?) };
+        let entry = unsafe { Entry::new(self.visible(at, shard, now_ms)?) };
         match entry.value_of(key.bytes())? {
             ValueRef::Bytes(text) if text.len() < short_max => {
                 entry.set_clock(clock);
@@ -196,15 +202,27 @@ impl Sights {
         None
     }
 
-    /// The entry of sight number `at`, if it is of `shard`, is still there and has no expiry. It is live when that
-    /// shard is held.
+    /// The entry of sight number `at`, if it is of `shard` and is still there. It is live when that shard is held.
     #[inline]
-    fn live(&self, at: usize, shard: u32) -> Option<NonNull<u8>> {
+    fn there(&self, at: usize, shard: u32) -> Option<Tagged> {
         let sight = self.list.get(at).filter(|sight| sight.shard == shard)?;
-        let entry = sight.entry.filter(|entry| !entry.marked())?;
+        let entry = sight.entry?;
         // SAFETY: the batch is pinned, so the array is allocated (module comment).
         let bucket = unsafe { sight.bucket.as_ref()? };
-        (bucket.slot(usize::from(sight.slot)) == Some(entry)).then(|| entry.entry())
+        (bucket.slot(usize::from(sight.slot)) == Some(entry)).then_some(entry)
+    }
+    /// The same, if it has no expiry.
+    #[inline]
+    fn live(&self, at: usize, shard: u32) -> Option<NonNull<u8>> {
+        self.there(at, shard).filter(|entry| !entry.marked()).map(|entry| entry.entry())
+    }
+    /// The same, if it has not expired. Only with that shard held.
+    #[inline]
+    fn visible(&self, at: usize, shard: u32, now_ms: u64) -> Option<NonNull<u8>> {
+        let found = self.there(at, shard)?;
+        // SAFETY: a slot refers to it and the shard is held, so it is live (module comment).
+        let expires_ms = || unsafe { Entry::new(found.entry()) }.expire_ms();
+        (!found.marked() || expires_ms() > now_ms).then(|| found.entry())
     }
 
     /// Writes another short string over the one of sight number `at`, if its entry is still there, has no expiry, is
@@ -236,4 +254,6 @@ pub(crate) enum Sole<'h> {
     Alone(#[expect(dead_code, reason = "it is there as a proof")] &'h Closed<'h, Array>),
     /// By its lock.
     Locked(#[expect(dead_code, reason = "it is there as a proof")] Hold<'h, ShardData>),
+    /// With others, of which it is one.
+    Guards(Guards<'h>),
 }

@@ -133,7 +133,7 @@ impl ShardGuard<'_> {
     /// are kept as a whole, and their primitives need no inverses.
     #[inline]
     pub(super) fn before_change(&mut self, op: &mut Op<'_>, key: &Key<'_>, found: Found) -> (u32, u32) {
-        let wanted = self.wanted(op);
+        let wanted = self.wanted(op, key);
         if wanted == 0 { (0, 0) } else { (wanted, self.before_wanted_change(op, key, found, wanted)) }
     }
     #[cold]

@@ -84,7 +84,7 @@ impl ShardGuard<'_> {
         change: impl FnOnce(&mut Object, Option<Pen<'_>>) -> Result<Changed<R>, WrongType>,
     ) -> Result<Option<R>, WrongType> {
         let mut object = Box::new(create());
-        let wanted = self.wanted(op);
+        let wanted = self.wanted(op, key);
         // A change that leaves nothing behind has not happened.
         let mark = op.recorder.tape().mark();
         if wanted != 0 {

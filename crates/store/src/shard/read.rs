@@ -46,7 +46,7 @@ impl ShardGuard<'_> {
     pub fn get(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<ValueRef<'_>> {
         let Some(found) = self.visible(op, key) else {
             self.counters.add(Counter::Misses, 1);
-            let wanted = self.wanted(op);
+            let wanted = self.wanted(op, key);
             if wanted & wants::MISSES != 0 {
                 op.recorder.tell(wanted, op.db, key.bytes, &Effect::Missed);
             }

@@ -30,7 +30,7 @@ impl ShardGuard<'_> {
             self.set(op, key, NewValue::Int(by), Expiry::None);
             return Ok(by);
         };
-        let wanted = self.wanted(op);
+        let wanted = self.wanted(op, key);
         if wanted & wants::UNDO != 0 {
             self.keep_image(op, key, found);
         }
@@ -96,7 +96,7 @@ impl ShardGuard<'_> {
         bytes: &[u8],
     ) -> Result<usize, WrongType> {
         let len = self.write_more(op, key, offset, bytes)?;
-        let wanted = self.wanted(op);
+        let wanted = self.wanted(op, key);
         self.wrote(op, key, wanted);
         Ok(len)
     }
@@ -113,7 +113,7 @@ impl ShardGuard<'_> {
     ) -> Result<usize, WrongType> {
         let Some(found) = self.live(op, key) else { return Ok(0) };
         let db = op.db as usize;
-        let wanted = self.wanted(op);
+        let wanted = self.wanted(op, key);
         if wanted & wants::UNDO != 0 {
             self.keep_text(op, key, found, (offset, bytes.len()));
         }

@@ -115,7 +115,7 @@ impl ShardGuard<'_> {
             Expiry::Keep => old_expire_ms,
             Expiry::At(at) => at.min(u64::MAX - 1),
         };
-        let wanted = self.wanted(op);
+        let wanted = self.wanted(op, key);
         let kept = if wanted != 0 {
             self.tell_set(op, (wanted, key), (&value, expire_ms), told);
             self.keep_whole(op, key, found, wanted)
@@ -217,7 +217,7 @@ impl ShardGuard<'_> {
         found: Found,
         cause: Cause,
     ) -> Garbage {
-        let wanted = self.wanted(op);
+        let wanted = self.wanted(op, key);
         let kept = if wanted != 0 { self.keep_whole(op, key, Some(found), wanted) } else { None };
         let garbage = self.remove_raw(op, key, found);
         match cause {
@@ -248,7 +248,7 @@ impl ShardGuard<'_> {
     /// Takes a key out with its value: for RENAME and MOVE. A string inside its entry is copied, everything else moves.
     pub fn take(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Taken> {
         let found = self.live(op, key)?;
-        let wanted = self.wanted(op);
+        let wanted = self.wanted(op, key);
         let Kept { value, expire_ms, raw, .. } = {
             let image = self.inline_image(op.db, found);
             let garbage = self.remove_raw(op, key, found);
@@ -266,7 +266,7 @@ impl ShardGuard<'_> {
     pub fn copy(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Taken> {
         let found = self.live(op, key)?;
         let Kept { value, expire_ms, raw, .. } = self.image(op.db, found);
-        let from = (self.wanted(op) != 0).then(|| (op.db, Box::from(key.bytes)));
+        let from = (self.wanted(op, key) != 0).then(|| (op.db, Box::from(key.bytes)));
         Some(Taken { value, expire_ms, raw, from, moved: false })
     }
 
@@ -279,7 +279,7 @@ impl ShardGuard<'_> {
             self.keyspace.discard(garbage);
             return true;
         }
-        let wanted = self.wanted(op);
+        let wanted = self.wanted(op, key);
         if wanted & wants::UNDO != 0 {
             self.keep_expiry(op, key, found);
         }
