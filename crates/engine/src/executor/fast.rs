@@ -33,7 +33,7 @@ impl Core<'_> {
         terms: Terms,
     ) -> usize {
         let request = &list[0];
-        if request.fast == Fast::Get {
+        if request.fast == Fast::Get && batch.is_alone() {
             let ran = self.gets(batch, requests, list, lent, terms);
             if ran > 0 {
                 return ran;
