@@ -39,6 +39,7 @@ fn sections() {
             "Replication",
             "CPU",
             "Modules",
+            "TLS",
             "Errorstats",
             "Cluster",
             "Keyspace"
@@ -46,10 +47,10 @@ fn sections() {
     );
     assert!(default.ends_with("# Keyspace\r\n") && default.contains("\r\n\r\n# Clients\r\n"));
     let all = info(&mut bench, a, "everything");
-    assert_eq!(titles(&all).len(), 13);
+    assert_eq!(titles(&all).len(), 14);
     assert_eq!(titles(&info(&mut bench, a, "all")), titles(&all));
     assert_eq!(titles(&info(&mut bench, a, "keyspace CPU cpu nosuch")), ["CPU", "Keyspace"]);
-    assert_eq!(titles(&info(&mut bench, a, "default commandstats")).len(), 12);
+    assert_eq!(titles(&info(&mut bench, a, "default commandstats")).len(), 13);
     assert_eq!(info(&mut bench, a, "nosuch"), "");
     for (name, expected) in [
         ("redis_version", "7.4.0"),
