@@ -87,6 +87,12 @@ bench-cache: ## the Go cache kit: codecs, batches, memory, system calls; writes 
 	cd sdk/go/cache/bench && go build -o $(CARGO_TARGET_DIR)/cache-bench .
 	cd sdk/go/cache/bench && $(CARGO_TARGET_DIR)/cache-bench -weft $(CARGO_TARGET_DIR)/release/weft $(BENCH_FLAGS)
 
+.PHONY: bench-cache-rivals
+bench-cache-rivals: ## the Go cache kit beside other Go caches: behaviour and cost; writes docs/benchmarks (about 10 minutes)
+	@mkdir -p docs/benchmarks/go-cache-rivals
+	cd sdk/go/cache/internal/rivals && RIVALS_OUT=$(CURDIR)/docs/benchmarks/go-cache-rivals RIVALS_ROUNDS=$${RIVALS_ROUNDS:-9} \
+		go test -v -count=1 -timeout 60m .
+
 .PHONY: gen
 gen: ## write everything that is generated from spec/
 	cargo xtask gen
