@@ -107,10 +107,10 @@ there are no stale values the caller waits for the source. Milliseconds, median 
 
 {cores} cores, Linux, {go}; a machine that others used at the same time. CPU time of the client process (getrusage) and
 of the server (INFO) for each call, medians of {rounds} rounds with the worst round beside them; contestants took turns in
-each round. The contestants with a first level serve hits from it. A batch is one call of the kit; the others have none, and
-are read by a goroutine for each key. Every value that is read is compared. "1,000 callers" is a single process, and the
-source takes 1 ms; each contestant loads once. Every figure of every round: [cost.txt](go-cache-rivals/cost.txt),
-[waits.txt](go-cache-rivals/waits.txt).
+each round. The contestants with a first level serve hits from it. A batch is one call of the kit; the others have none,
+and are read by a goroutine for each key. Every value that is read is compared. "1,000 callers" is a single process, and
+the source takes 1 ms; each contestant loads once. Every figure of every round:
+[cost.txt](go-cache-rivals/cost.txt), [waits.txt](go-cache-rivals/waits.txt).
 
 {cost.md}
 `
