@@ -32,29 +32,39 @@ impl Core<'_> {
         lent: &mut Lent<'_>,
         terms: Terms,
     ) -> usize {
-        let request = &list[0];
-        if request.fast == Fast::Get && batch.is_alone() {
+        let first = &list[0];
+        if first.fast == Fast::Get && batch.is_alone() {
             let ran = self.gets(batch, requests, list, lent, terms);
             if ran > 0 {
                 return ran;
             }
         }
-        if (terms.restricted || terms.limited) && !self.lets_fast(requests, request, lent, terms) {
-            return 0;
-        }
-        let has_run = match request.fast {
-            Fast::Get => self.get(batch, requests, request, lent),
-            Fast::Set => self.set(batch, requests, request, lent),
-            Fast::Ping => {
-                ReplySink::new(lent.output, lent.session.wire).pong();
-                true
+        let asks = terms.restricted || terms.limited;
+        let mut ran = 0;
+        while let Some(request) = list.get(ran)
+            && request.fast == first.fast
+            && request.client == first.client
+            && (!asks || self.lets_fast(requests, request, lent, terms))
+        {
+            let (has_run, is_short) = match request.fast {
+                Fast::Get => (self.get(batch, requests, request, lent), false),
+                Fast::Set => (self.set(batch, requests, request, lent), true),
+                Fast::Ping => {
+                    ReplySink::new(lent.output, lent.session.wire).pong();
+                    (true, true)
+                }
+                Fast::MGet => (self.get_many(batch, requests, request, lent), false),
+                // What is one command to others must not be several.
+                Fast::MSet if batch.is_alone() => (self.set_many(batch, requests, request, lent), true),
+                Fast::MSet | Fast::No => (false, false),
+            };
+            ran += usize::from(has_run);
+            // Of several replies only the last one may go beyond the end.
+            if !has_run || !is_short || lent.output.len() + REPLY_BYTES_MIN > terms.end {
+                break;
             }
-            Fast::MGet => self.get_many(batch, requests, request, lent),
-            // What is one command to others must not be several.
-            Fast::MSet if batch.is_alone() => self.set_many(batch, requests, request, lent),
-            Fast::MSet | Fast::No => false,
-        };
-        usize::from(has_run)
+        }
+        ran
     }
 
     /// Whether the terms let a request run.

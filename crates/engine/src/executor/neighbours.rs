@@ -17,7 +17,7 @@ use crate::blocking;
 use crate::context::{Context, Hold};
 use crate::engine::Engine;
 use crate::handler::{Handler, Scope};
-use crate::reply::ReplySink;
+use crate::reply::{OutputPlace, ReplySink};
 use crate::requests::{Fast, Request, Requests, What};
 use crate::session::{Session, Then};
 use crate::stats::bump;
@@ -149,7 +149,7 @@ impl Core<'_> {
             && (request.client.connection, request.client.channel) == (connection, channel)
         {
             // What a reply takes is not known before, so it is seen behind it.
-            let place = lent.output.end();
+            let place = if end == usize::MAX { OutputPlace::default() } else { lent.output.end() };
             let mut ran = 0;
             if request.fast != Fast::No && terms.fast {
                 ran = self.fast(batch, requests, &list[at..], &mut lent, terms);

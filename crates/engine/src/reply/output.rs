@@ -21,7 +21,7 @@ pub struct Pin {
 }
 
 /// Where in an output something begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct OutputPlace {
     /// Plain bytes before it.
     pub bytes: usize,
