@@ -459,6 +459,10 @@ impl Channels {
     }
     /// The server closes a channel: what comes on it until the client's CLOSE is discarded.
     pub(crate) fn start_closing(&mut self, channel: u16) -> Option<Session> {
+        // It may have been over several limits at once: the number stays closing until the client's CLOSE.
+        if self.is_closing(channel) {
+            return None;
+        }
         let session = self.remove(channel)?;
         self.put_closing(channel);
         Some(session)

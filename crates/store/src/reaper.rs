@@ -15,6 +15,8 @@ const QUEUE_MAX: usize = 1 << 16;
 const ARRAY_BYTES_MIN: usize = 256 << 10;
 /// Garbage that owns less is dropped where it is: about 20 µs.
 const GARBAGE_BYTES_MIN: usize = 64 << 10;
+/// Bytes that wait to be freed from which on strings do not wait with them.
+const STRINGS_PENDING_MAX: usize = 32 << 20;
 
 enum Thing {
     Array(Array),
@@ -49,10 +51,14 @@ impl Reaper {
         self.bytes.fetch_add(bytes, Relaxed);
         None
     }
-    /// Takes what a deleted value owned: drops it if that is quick, else keeps it for [`Reaper::step`].
+    /// Takes what a deleted value owned: drops it if that is quick, else keeps it for [`Reaper::step`]. A string is one
+    /// piece of memory: where much is kept already it is dropped at once, so that a pipeline that replaces large ones
+    /// does not outrun maintenance.
     pub(crate) fn discard(&self, garbage: Garbage) {
         let bytes = garbage.memory_bytes();
-        if bytes >= GARBAGE_BYTES_MIN {
+        let is_string = matches!(garbage, Garbage::Shared(_));
+        let is_much = self.pending_bytes() + bytes > STRINGS_PENDING_MAX;
+        if bytes >= GARBAGE_BYTES_MIN && !(is_string && is_much) {
             drop(self.push(Thing::Garbage(garbage), bytes));
         }
     }
@@ -109,5 +115,23 @@ impl Home for Backing<'_> {
         if bytes >= ARRAY_BYTES_MIN {
             drop(self.reaper.push(Thing::Array(array), bytes));
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::value::SharedBytes;
+
+    #[test]
+    fn strings_wait_up_to_a_bound() {
+        let reaper = Reaper::default();
+        let text = || Garbage::Shared(SharedBytes::new(vec![0; 1 << 20]));
+        let each = text().memory_bytes();
+        for _ in 0..100 {
+            reaper.discard(text());
+        }
+        assert!(reaper.pending_bytes() <= STRINGS_PENDING_MAX, "{}", reaper.pending_bytes());
+        assert!(reaper.pending_bytes() > STRINGS_PENDING_MAX - each, "up to it they wait");
     }
 }

@@ -243,6 +243,34 @@ fn channels_together_queue_no_more_than_a_limit() {
     assert_eq!(alone.clients(), 20);
 }
 
+/// Requests that stand behind the one which was too much come in the same piece: none of them may run.
+#[test]
+fn a_channel_that_was_too_much_twice_stays_closed() {
+    let mut alone = Alone::new();
+    let limit = LIMIT_BYTES.to_string();
+    let name: &[u8] = b"respb-queue-bytes";
+    alone.engine.set_config(&[(name, limit.as_bytes())], false).expect("it is one");
+    let mut client = alone.connect();
+    let set = |at: usize| argv(1, &[b"SET", format!("q{at}").as_bytes(), &[b'v'; 9_000]]);
+    let flood: Vec<u8> =
+        [argv(1, &[b"BLPOP", b"nothing", b"0"])].into_iter().chain((0..40).map(set)).flatten().collect();
+    let mut sender = client.try_clone().expect("a second handle");
+    std::thread::scope(|scope| {
+        scope.spawn(move || sender.write_all(&flood).expect("it is read"));
+        for _ in 0..200 {
+            alone.tick();
+            std::thread::yield_now();
+        }
+    });
+    (0..8).for_each(|_| alone.tick());
+    let close = received(&mut client);
+    assert_eq!(close[..4], [0xFF, 0x01, 0, 1], "CLOSE of channel 1");
+    let len = 8 + u32::from_be_bytes([close[4], close[5], close[6], close[7]]) as usize;
+    assert_eq!(close.len(), len, "nothing has run behind it");
+    sends(&mut alone, &mut client, &argv(1, &[b"PING"]));
+    assert!(received(&mut client).is_empty(), "it is closed until the client's CLOSE");
+}
+
 #[test]
 fn what_a_pause_holds_holds_the_connection_back_and_closes_nothing() {
     let mut alone = Alone::new();
