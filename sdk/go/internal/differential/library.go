@@ -117,6 +117,8 @@ func writeFrame(b *strings.Builder, f *C.respb_frame, values []C.respb_value) {
 	switch f.kind {
 	case C.RESPB_FRAME_CLOSE:
 		fmt.Fprintf(b, " close %d", f.number)
+	case C.RESPB_FRAME_GOAWAY:
+		fmt.Fprintf(b, " goaway %d", f.number)
 	case C.RESPB_FRAME_CANCEL:
 		fmt.Fprintf(b, " cancel %d", f.number)
 	case C.RESPB_FRAME_WINDOW:
