@@ -82,14 +82,25 @@ impl Inbox {
 
     /// Ends the channel, once; `close` is called under the lock, and only if it had not ended.
     pub(super) fn end(&self, error: Error, close: impl FnOnce()) -> bool {
+        let was_open = self.mark(error, close);
+        if was_open {
+            self.wake();
+        }
+        was_open
+    }
+    /// The first half of [`end`](Self::end): no request is taken from here on, and nobody has been told yet.
+    pub(super) fn mark(&self, error: Error, close: impl FnOnce()) -> bool {
         let mut state = self.lock();
         let was_open = state.end.is_none();
         if was_open {
             state.end = Some(error);
             close();
-            self.arrived.notify_all();
         }
         was_open
+    }
+    /// The second half.
+    pub(super) fn wake(&self) {
+        self.arrived.notify_all();
     }
 
     /// A reply has come. Gives the credit that is to be granted.

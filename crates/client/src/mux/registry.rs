@@ -151,11 +151,12 @@ impl Registry {
     /// Ends all channels.
     pub(super) fn die(&mut self, error: &Arc<Error>) {
         self.death = Some(error.clone());
-        for slot in &self.slots {
-            if let Slot::Open(inbox) = slot {
-                inbox.end(Error::Lost(error.clone()), || {});
-            }
-        }
+        let open = || {
+            self.slots.iter().filter_map(|slot| if let Slot::Open(inbox) = slot { Some(inbox) } else { None })
+        };
+        // Whoever hears of it on one channel must not send on another any more.
+        open().for_each(|inbox| drop(inbox.mark(Error::Lost(error.clone()), || {})));
+        open().for_each(|inbox| inbox.wake());
     }
 
     fn alive(&self) -> Result<()> {
