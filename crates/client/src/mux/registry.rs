@@ -155,7 +155,9 @@ impl Registry {
             self.slots.iter().filter_map(|slot| if let Slot::Open(inbox) = slot { Some(inbox) } else { None })
         };
         // Whoever hears of it on one channel must not send on another any more.
-        open().for_each(|inbox| drop(inbox.mark(Error::Lost(error.clone()), || {})));
+        open().for_each(|inbox| {
+            inbox.mark(Error::Lost(error.clone()), || {});
+        });
         open().for_each(|inbox| inbox.wake());
     }
 
