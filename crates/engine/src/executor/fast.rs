@@ -60,9 +60,7 @@ impl Core<'_> {
             };
             ran += usize::from(has_run);
             // Of several replies only the last one may go beyond the end.
-            let has_room =
-                terms.end == usize::MAX || is_short && lent.output.len() + REPLY_BYTES_MIN <= terms.end;
-            if !has_run || !has_room {
+            if !has_run || !is_short || lent.output.len() + REPLY_BYTES_MIN > terms.end {
                 break;
             }
         }
