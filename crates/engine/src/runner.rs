@@ -2,7 +2,8 @@
 //! follows when they are gone (`crate::executor`), who is served (`crate::blocking`).
 //!
 //! Everything that runs a command comes through [`run`]: a request of a batch alone or among its neighbours, one that
-//! needs the whole keyspace, one that was postponed, the commands of EXEC, and requests that have waited.
+//! needs the whole keyspace, one that was postponed, the commands of EXEC, and requests that have waited; but not the
+//! shorter forms of five commands (`crate::executor`'s fast functions), which run only where nothing is special.
 
 use crate::args::Args;
 use crate::blocking;
