@@ -383,10 +383,68 @@ impl OwnedArgs {
     }
 }
 
+/// Arguments that an operation puts together, one by one. Reused from command to command it stops allocating.
+#[derive(Debug, Default)]
+pub struct Composed {
+    frame: Vec<u8>,
+    slots: Vec<Slot>,
+    texts: Texts,
+}
+
+impl Composed {
+    /// Forgets all and keeps the memory.
+    pub fn clear(&mut self) {
+        self.frame.clear();
+        self.slots.clear();
+        self.texts = Texts::default();
+    }
+    /// Bytes that they take so far.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.frame.len()
+    }
+    /// The next one.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.push_with(|frame| frame.extend_from_slice(bytes));
+    }
+    /// The next one, an integer.
+    pub fn push_int(&mut self, value: i64) {
+        self.slots.push(Slot::Int(value));
+    }
+    /// The next one: what is written behind those before it.
+    pub fn push_with<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        let offset = self.frame.len();
+        let result = write(&mut self.frame);
+        let len = self.frame.len() - offset;
+        self.slots.push(Slot::Frame { offset: offset as u32, len: len as u32 });
+        result
+    }
+    /// To read them: the first one is the command's name.
+    #[must_use]
+    pub fn args(&self, spec: &'static CommandSpec) -> Args<'_> {
+        Args::new(spec, (&self.slots, true, 0), (&self.frame, b"", &self.texts))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use weft_protocol::table;
+
+    #[test]
+    fn composed_arguments_read_like_those_of_a_request() {
+        let spec = table::by_name(b"EXPIRE").unwrap().spec();
+        let mut composed = Composed::default();
+        for round in 0..2 {
+            composed.clear();
+            composed.push(b"EXPIRE");
+            composed.push_with(|frame| frame.extend_from_slice(b"key:1"));
+            composed.push_int(-70 - round);
+            let args = composed.args(spec);
+            assert_eq!((args.len(), args.bytes(0), args.bytes(1)), (3, &b"EXPIRE"[..], &b"key:1"[..]));
+            assert_eq!((args.int(2).unwrap(), args.bytes(2).len(), args.options()), (-70 - round, 3, None));
+        }
+    }
 
     #[test]
     fn typed_and_text_arguments_read_alike() {

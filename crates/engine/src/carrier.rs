@@ -181,6 +181,7 @@ impl Local {
             garbage: Vec::new(),
             ready: std::collections::VecDeque::new(),
             effects: Effects::default(),
+            messages: Vec::new(),
             worker: 0,
         }
     }

@@ -14,6 +14,7 @@ use crate::blocking::Ready;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::notify;
+use crate::pubsub::PendingMessage;
 use crate::session::{Session, client_flag};
 
 /// What a worker keeps from command to command: buffers and dice.
@@ -27,6 +28,8 @@ pub struct Local {
     pub(crate) ready: VecDeque<Ready>,
     /// What the store tells of changes.
     pub effects: Effects,
+    /// Messages to be published when what may be taken back stays.
+    pub(crate) messages: Vec<PendingMessage>,
     /// Which statistics are this worker's.
     pub worker: u16,
 }

@@ -78,6 +78,8 @@ error_codes! {
     StringTooLong = "ERR", "string exceeds maximum allowed size (proto-max-bulk-len)", 400;
     /// A command came to a key that was not among those that it was given locks for.
     Undeclared = "ERR", "the key was not declared for this command", 400;
+    /// A command came to more than the locks of its operation: it runs again with the keyspace to itself, where it may.
+    NeedsWorld = "ERR", "this needs the whole keyspace, and keys were declared", 400;
     /// A limit of the server's own; the text says which.
     Limit = "ERR", "limit exceeded", 429;
     /// A stored representation that cannot be read (HyperLogLog, DUMP).

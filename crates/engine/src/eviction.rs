@@ -36,6 +36,14 @@ pub struct Room {
     pub evicted: usize,
 }
 
+impl Engine {
+    /// Whether used memory, as it is counted now, is below `maxmemory`, if there is one.
+    pub(crate) fn has_room(&self) -> bool {
+        let limit = self.settings.maxmemory_bytes.load(Relaxed);
+        limit == 0 || self.keyspace.used_bytes() <= limit
+    }
+}
+
 impl Eviction {
     /// An eviction without candidates. `seed` is of its dice.
     #[must_use]

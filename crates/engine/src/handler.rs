@@ -4,6 +4,7 @@ use weft_protocol::table::{self, COMMANDS, CommandId};
 
 use crate::args::Args;
 use crate::context::Context;
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::reply::ReplySink;
 
@@ -24,10 +25,23 @@ pub enum Scope {
     World,
     /// Everything if these arguments ask for more than the named keys, else those.
     KeysOrWorld(fn(&Args<'_>) -> bool),
+    /// What the operation says by itself that it needs with these arguments. If it answers
+    /// [`ErrorCode::NeedsWorld`](crate::ErrorCode::NeedsWorld) all the same it runs again with everything: it has taken
+    /// back what it did.
+    Operation(fn(&Engine, &Args<'_>) -> Needs),
     /// EXEC: what its queued commands and watched keys need.
     Exec,
     /// DISCARD, UNWATCH and what else gives up watches: no lock held, not queued.
     Unwatch,
+}
+
+/// What an operation needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Everything.
+    World,
+    /// These shards, in any order.
+    Shards(Vec<u32>),
 }
 
 /// How a command is run.

@@ -11,6 +11,8 @@
 //! | [`requests`] | a batch: requests that are decoded and not yet run |
 //! | [`executor`] | a worker's loop over a batch: checks, locks, what follows |
 //! | `runner` | running one command under its locks: everything that runs one comes through here |
+//! | [`inner`] | commands inside of operations, and taking back |
+//! | `catalogue` | changing what stands outside of databases |
 //! | [`special`] | what is special engine-wide, as bits of one word |
 //! | [`context`] | what a handler works with |
 //! | [`args`], [`reply`], [`error`] | arguments in, one value or one error out, on any wire |
@@ -40,6 +42,7 @@ pub mod args;
 pub mod background;
 pub mod blocking;
 pub mod carrier;
+mod catalogue;
 pub mod clients;
 pub mod command_log;
 mod commands;
@@ -56,6 +59,7 @@ pub mod handler;
 pub mod histogram;
 pub mod hyperloglog;
 pub mod info;
+pub mod inner;
 pub mod keys;
 pub mod latency;
 pub mod mailbox;

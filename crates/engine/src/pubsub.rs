@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weft_store::KeyHasher;
 
+use crate::context::Local;
 use crate::engine::Engine;
 use crate::glob;
 use crate::mailbox::{Message, Recipient};
@@ -27,6 +28,27 @@ pub enum Space {
     Global,
     /// SSUBSCRIBE and SPUBLISH.
     Shard,
+}
+
+/// A message of an operation that may be taken back.
+#[derive(Debug)]
+pub(crate) struct PendingMessage {
+    pub(crate) space: Space,
+    pub(crate) channel: Box<[u8]>,
+    pub(crate) payload: Box<[u8]>,
+}
+
+impl Engine {
+    /// Publishes what an operation had to say that stays, behind the events of what it did.
+    pub(crate) fn send_messages(&self, local: &mut Local) {
+        if local.messages.is_empty() {
+            return;
+        }
+        self.read_effects(&mut local.effects);
+        for PendingMessage { space, channel, payload } in local.messages.drain(..) {
+            self.pubsub.publish(self, space, &channel, &payload);
+        }
+    }
 }
 
 type Channels = HashMap<Box<[u8]>, Vec<Recipient>>;
@@ -130,6 +152,17 @@ impl PubSub {
             receivers += self.publish_to_patterns(engine, channel, payload);
         }
         receivers
+    }
+
+    /// How many would get a message now.
+    #[must_use]
+    pub fn receivers(&self, space: Space, channel: &[u8]) -> usize {
+        let patterns = self.patterns.read();
+        let matching = patterns
+            .iter()
+            .filter(|(pattern, _)| space == Space::Global && glob::matches(pattern, channel))
+            .map(|(_, subscribers)| subscribers.len());
+        matching.sum::<usize>() + self.subscribers(space, channel)
     }
 
     fn publish_to_patterns(&self, engine: &Engine, channel: &[u8], payload: &[u8]) -> usize {

@@ -1,6 +1,7 @@
 //! Owns: a number that stands for what a keyspace, a key or a value holds, so that two can be compared: elements
 //! without an order count in any order, encodings and access clocks do not count. Does not own: who compares.
 
+use crate::catalogue::Section;
 use crate::hash::KeyHasher;
 use crate::keyspace::World;
 use crate::stream::{Group, Stream, StreamId};
@@ -115,13 +116,18 @@ impl Digest {
         Self::of(&[&bytes])
     }
 
-    /// Of all keys of all databases as they stand, whether they have expired or not.
+    /// Of all keys of all databases as they stand, whether they have expired or not, and of the catalogue.
     #[must_use]
     pub fn of_keyspace(world: &World<'_>) -> Self {
         let mut sum = Self::default();
         world.each_key(|db, key, value, expire_ms| {
             sum.add(Self::of_key(db, key, Self::of_value(value), expire_ms));
         });
+        for section in Section::ALL {
+            for (name, value) in world.keyspace().catalogue().entries(section) {
+                sum.add(Self::of(&[b"catalogue", &[section as u8], &name, &value]));
+            }
+        }
         sum
     }
 }

@@ -12,6 +12,7 @@
 //! | members | `List…`, `Hash…`, `FieldsExpired`, `Set…`, `SortedSet…` |
 //! | streams | `Stream…`, `Group…`, `Consumer…`, `Pending…` |
 //! | barriers | `Flush`, `Swap` |
+//! | outside of databases | `Catalogue`: its key is the entry's name |
 //! | beside the data | `Wrote`, `Created`, `Missed`, `Event`: nothing to replay |
 //!
 //! A whole collection (SUNIONSTORE, RESTORE) is `New`, followed by its members, so that a large one needs no frame of
@@ -20,6 +21,7 @@
 mod read;
 mod tape;
 
+use crate::catalogue::Section;
 use crate::list::End;
 use crate::stream::StreamId;
 pub use read::{PackedPairs, Read, Told};
@@ -307,6 +309,13 @@ pub enum Effect<'a> {
     Swap {
         /// The other one.
         with: u8,
+    },
+    /// An entry of the catalogue, whose name stands as the key, holds these bytes now, or is gone.
+    Catalogue {
+        /// Among which entries.
+        section: Section,
+        /// Its bytes.
+        value: Option<&'a [u8]>,
     },
     /// The key was written to in some way: once for each change of it as a whole.
     Wrote {

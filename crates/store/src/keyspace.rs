@@ -17,6 +17,7 @@ mod reads;
 mod walk;
 
 use crate::access::AccessMode;
+use crate::catalogue::Catalogue;
 use crate::counters::{Counter, Counters, DATABASES_MAX};
 use crate::effect::Effect;
 use crate::entry::Garbage;
@@ -79,6 +80,7 @@ pub struct Keyspace {
     reaper: Reaper,
     access: AtomicU32,
     hub: Hub,
+    catalogue: Catalogue,
     /// Until when what has expired is kept.
     expiry_paused_until_ms: AtomicU64,
 }
@@ -104,6 +106,7 @@ impl Keyspace {
             reaper: Reaper::default(),
             access: AtomicU32::new(0),
             hub: Hub::default(),
+            catalogue: Catalogue::default(),
             expiry_paused_until_ms: AtomicU64::new(0),
             hasher: config.hasher,
         }
@@ -202,6 +205,11 @@ impl Keyspace {
     #[must_use]
     pub fn keeps_expired(&self, now_ms: u64) -> bool {
         now_ms < self.expiry_paused_until_ms.load(Ordering::Relaxed)
+    }
+    /// What stands outside of databases.
+    #[must_use]
+    pub const fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
     }
     #[inline]
     pub(crate) const fn hub(&self) -> &Hub {

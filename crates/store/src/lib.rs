@@ -21,6 +21,7 @@
 //! | [`effect`], [`recorder`] | what can happen, and who writes it down |
 //! | [`groups`], [`replay`] | groups of effects in one order; applying them elsewhere |
 //! | [`undo`] | journals, savepoints, rollback |
+//! | [`catalogue`] | named entries outside of databases |
 //! | [`digest`] | a number for all that is there |
 //! | [`ahead`] | what the next requests will look for |
 //! | [`watch`], [`waiters`] | WATCH and blocking |
@@ -73,6 +74,7 @@
 
 pub mod access;
 pub mod ahead;
+pub mod catalogue;
 mod choice;
 pub mod clock;
 pub mod counters;
@@ -115,6 +117,7 @@ pub mod watch;
 
 pub use access::AccessMode;
 pub use ahead::Ahead;
+pub use catalogue::{Catalogue, Section};
 pub use clock::{Clock, ManualClock, Rng, SystemClock, XorShift};
 pub use counters::{Counter, DATABASES_MAX};
 pub use digest::Digest;

@@ -63,6 +63,9 @@ impl Replayer {
                 world.flush(op, db..=db);
             }
             Effect::Swap { with } => world.swap(op, with),
+            Effect::Catalogue { section, value } => {
+                guards.shard(&key).set_entry(op, section, key.bytes(), value);
+            }
             Effect::Move { to_db, to } | Effect::Copy { to_db, to } => {
                 let guard = guards.shard(&key);
                 let is_move = matches!(effect, Effect::Move { .. });

@@ -14,6 +14,7 @@
 
 mod apply;
 
+use crate::catalogue::Section;
 use crate::counters::Counter;
 use crate::effect::TapeMark;
 use crate::entry::PackedKind;
@@ -23,6 +24,7 @@ use crate::recorder::Recorder;
 use crate::stream::StreamUndo;
 use crate::value::{Object, SharedBytes};
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 /// Larger values that are not compact are not copied before they are changed.
 pub(crate) const IMAGE_BYTES_MAX: usize = 4096;
@@ -83,6 +85,8 @@ pub(crate) enum Inverse {
     Move { from: (u8, Box<[u8]>), to: (u8, Box<[u8]>) },
     /// Two databases have changed places.
     Swap { one: u8, two: u8 },
+    /// An entry of the catalogue held this, or was not there.
+    Entry { section: Section, name: Box<[u8]>, before: Option<Arc<[u8]>> },
     /// One shard's keys of a database were set aside.
     Flush { db: u8, shard: u32, table: SetAside, fields: BTreeSet<(u64, u64)> },
 }

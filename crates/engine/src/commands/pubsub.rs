@@ -10,7 +10,7 @@ use crate::args::Args;
 use crate::context::Context;
 use crate::error::Error;
 use crate::handler::{Entry, Scope};
-use crate::pubsub::Space;
+use crate::pubsub::{PendingMessage, Space};
 use crate::reply::ReplySink;
 use crate::session::{Session, Subscriptions, client_flag};
 
@@ -152,7 +152,15 @@ fn publish(
     sink: &mut ReplySink<'_>,
     space: Space,
 ) -> Result<(), Error> {
-    let receivers = context.engine.pubsub.publish(context.engine, space, args.bytes(1), args.bytes(2));
+    let (engine, channel, payload) = (context.engine, args.bytes(1), args.bytes(2));
+    let local = &mut *context.local;
+    let receivers = if local.effects.recorder.has_journal() {
+        // Nobody hears of what may be taken back.
+        local.messages.push(PendingMessage { space, channel: channel.into(), payload: payload.into() });
+        engine.pubsub.receivers(space, channel)
+    } else {
+        engine.pubsub.publish(engine, space, channel, payload)
+    };
     sink.count(receivers);
     Ok(())
 }

@@ -3,7 +3,7 @@
 //!
 //! Until the end nobody is told of anything: no watch is touched, no event published, nobody who waits is served.
 
-use weft_store::{Digest, Guards, Savepoint, World};
+use weft_store::{Digest, Guards, World};
 
 use super::{Core, check_arity};
 use crate::args::Args;
@@ -12,6 +12,7 @@ use crate::context::{Context, Hold};
 use crate::engine::command_id;
 use crate::error::Error;
 use crate::handler::Scope;
+use crate::inner::{self, Point};
 use crate::reply::{Output, ReplySink};
 use crate::runner;
 use crate::session::Session;
@@ -22,15 +23,7 @@ pub struct Attempt<'x, 'e> {
     world: &'x World<'x>,
     guards: Guards<'x>,
     session: &'x mut Session,
-    begun: Mark,
-}
-
-/// A place in an attempt to go back to.
-#[derive(Clone, Copy, Debug)]
-pub struct Mark {
-    savepoint: Savepoint,
-    /// Keys that others wait for.
-    ready: usize,
+    begun: Point,
 }
 
 impl super::Executor<'_> {
@@ -39,8 +32,7 @@ impl super::Executor<'_> {
     pub fn attempt(&mut self, session: &mut Session, work: impl FnOnce(&mut Attempt<'_, '_>) -> bool) {
         self.core.begin();
         let world = self.worker.world();
-        let recorder = &mut self.core.local.effects.recorder;
-        let begun = Mark { savepoint: recorder.begin_undo(), ready: self.core.local.ready.len() };
+        let begun = inner::begin(&mut self.core.local);
         let guards = world.guards();
         let mut attempt = Attempt { core: &mut self.core, world: &world, guards, session, begun };
         let keep = work(&mut attempt);
@@ -75,15 +67,12 @@ impl Attempt<'_, '_> {
     }
 
     /// A place to go back to.
-    pub fn savepoint(&mut self) -> Mark {
-        let local = &mut self.core.local;
-        Mark { savepoint: local.effects.recorder.savepoint(), ready: local.ready.len() }
+    pub fn savepoint(&mut self) -> Point {
+        inner::mark(&mut self.core.local)
     }
-    /// Takes back what was done behind a mark.
-    pub fn rollback(&mut self, to: Mark) {
-        let local = &mut self.core.local;
-        self.guards.rollback(&mut local.effects.recorder, to.savepoint);
-        local.ready.truncate(to.ready);
+    /// Takes back what was done behind a place.
+    pub fn rollback(&mut self, to: Point) {
+        inner::rollback(&mut self.core.local, &mut self.guards, to);
     }
     /// The session that the commands are of.
     pub const fn session(&mut self) -> &mut Session {
@@ -105,7 +94,8 @@ impl Attempt<'_, '_> {
             self.rollback(self.begun);
         }
         let local = &mut self.core.local;
-        local.garbage.extend(self.guards.commit(&mut local.effects.recorder));
+        inner::commit(local, &mut self.guards);
+        self.core.engine.send_messages(local);
         local.effects.end_group();
         if !local.ready.is_empty() {
             blocking::serve_covered(self.core.engine, local, &mut self.guards, self.core.now_ms);

@@ -4,13 +4,27 @@ use weft_store::{Batch, Guards, Keyspace};
 
 use crate::args::Args;
 use crate::engine::{Engine, command_id};
-use crate::handler::{Handler, Scope};
+use crate::handler::{Handler, Needs, Scope};
 use crate::session::Session;
 use crate::{keys, traits};
 
-/// Locks the shards of a command's keys.
+/// Locks the shards of a command's keys; nothing if an operation needs all.
 #[inline]
-pub(super) fn guards<'b>(keyspace: &Keyspace, batch: &'b Batch<'_>, args: &Args<'_>) -> Guards<'b> {
+pub(super) fn guards<'b>(
+    engine: &Engine,
+    batch: &'b Batch<'_>,
+    handler: Handler,
+    args: &Args<'_>,
+) -> Option<Guards<'b>> {
+    if let Scope::Operation(needs) = handler.scope {
+        let Needs::Shards(shards) = needs(engine, args) else { return None };
+        return Some(batch.lock_shards(shards));
+    }
+    Some(key_guards(&engine.keyspace, batch, args))
+}
+
+#[inline]
+fn key_guards<'b>(keyspace: &Keyspace, batch: &'b Batch<'_>, args: &Args<'_>) -> Guards<'b> {
     if traits::of(command_id(args)) & traits::ONE_KEY != 0 {
         return batch.lock_one(keyspace.shard_of(&args.key(keyspace, 1)));
     }
@@ -35,12 +49,14 @@ pub(super) fn needs_world(engine: &Engine, handler: Handler, args: &Args<'_>, se
     match handler.scope {
         Scope::World => true,
         Scope::KeysOrWorld(asks) => asks(args),
-        Scope::Keys | Scope::None | Scope::Walk | Scope::Unwatch => false,
+        // An operation is asked when its locks are taken.
+        Scope::Keys | Scope::None | Scope::Walk | Scope::Unwatch | Scope::Operation(_) => false,
         Scope::Exec => session.transaction.as_ref().is_some_and(|transaction| {
             transaction.queued.iter().any(|owned| {
                 let args = owned.args();
                 engine.handler(command_id(&args)).is_some_and(|handler| match handler.scope {
-                    Scope::World | Scope::Walk | Scope::Unwatch | Scope::Exec => true,
+                    // What an operation needs may have changed by the time that it runs.
+                    Scope::World | Scope::Walk | Scope::Unwatch | Scope::Exec | Scope::Operation(_) => true,
                     Scope::KeysOrWorld(asks) => asks(&args),
                     Scope::Keys | Scope::None => false,
                 })

@@ -15,7 +15,7 @@ mod neighbours;
 
 use admission::Verdict;
 pub(crate) use admission::check_arity;
-pub use attempt::{Attempt, Mark};
+pub use attempt::Attempt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weft_protocol::table::{CommandId, flag, policy};
@@ -25,7 +25,7 @@ use crate::args::{Args, OwnedArgs, Texts};
 use crate::blocking::{self, End};
 use crate::context::{Context, Effects, Hold, Local};
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, ErrorCode};
 use crate::eviction::Eviction;
 use crate::handler::{Handler, Scope};
 use crate::reply::{Output, OutputPlace, ReplySink};
@@ -126,6 +126,7 @@ impl<'e> Executor<'e> {
             garbage: Vec::new(),
             ready: std::collections::VecDeque::new(),
             effects: Effects::default(),
+            messages: Vec::new(),
             worker,
         };
         Some(Self {
@@ -413,6 +414,12 @@ impl Core<'_> {
         let outcome = self.run_locked(tier, handler, args, session, sink);
         let failed = outcome.is_err();
         if let Err(error) = &outcome {
+            if error.code == ErrorCode::NeedsWorld
+                && matches!((tier, handler.scope), (Tier::Batch(_), Scope::Operation(_)))
+            {
+                sink.rollback(mark);
+                return Ran::NeedsWorld;
+            }
             runner::fail(self.stats, sink, mark, error);
         }
         self.engine.monitor(session, args, self.now_ms);
@@ -449,9 +456,13 @@ impl Core<'_> {
             (Scope::None | Scope::Walk | Scope::Unwatch, Tier::Batch(batch)) => {
                 self.run_with(Hold::Batch(batch), handler, args, session, sink)
             }
-            (Scope::Keys | Scope::KeysOrWorld(_) | Scope::World, Tier::Batch(batch)) => {
-                let keyspace = &self.engine.keyspace;
-                let mut guards = locks::guards(keyspace, batch, args);
+            (
+                Scope::Keys | Scope::KeysOrWorld(_) | Scope::World | Scope::Operation(_),
+                Tier::Batch(batch),
+            ) => {
+                let Some(mut guards) = locks::guards(self.engine, batch, handler, args) else {
+                    return Err(ErrorCode::NeedsWorld.into());
+                };
                 let outcome = self.run_with(Hold::Guards(&mut guards), handler, args, session, sink);
                 self.local.effects.end_group();
                 if !self.local.ready.is_empty() {

@@ -142,14 +142,32 @@ impl From<Kind> for Aggregate {
 impl Captured {
     /// Keeps what is written.
     pub fn of(write: impl FnOnce(&mut ReplySink<'_>)) -> Self {
-        let mut output = Output::default();
-        write(&mut ReplySink::new(&mut output, Wire { protocol: Protocol::Captured, channel: 0 }));
-        Self(output)
+        let mut captured = Self::default();
+        write(&mut captured.sink());
+        captured
     }
     /// What was written to an output by a sink for [`Protocol::Captured`].
     #[must_use]
     pub const fn new(output: Output) -> Self {
         Self(output)
+    }
+    /// Forgets what was kept, and keeps its memory.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+    /// What keeps more, behind what was kept.
+    pub fn sink(&mut self) -> ReplySink<'_> {
+        ReplySink::new(&mut self.0, Wire { protocol: Protocol::Captured, channel: 0 })
+    }
+    /// Bytes that are kept.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+    /// Whether nothing is.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
     /// The output, for its memory.
     #[must_use]

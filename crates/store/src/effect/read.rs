@@ -2,6 +2,7 @@
 
 use super::tape::{Place, SAME_KEY, TapeMark, verb};
 use super::{Cause, Effect, Kind, Pairs, Text};
+use crate::catalogue::Section;
 use crate::list::End;
 use crate::stream::StreamId;
 
@@ -105,6 +106,11 @@ impl<'a> Read<'a> {
             verb::COPY => Effect::Copy { to_db: self.byte(), to: self.slice() },
             verb::FLUSH => Effect::Flush,
             verb::SWAP => Effect::Swap { with: self.byte() },
+            verb::CATALOGUE => {
+                let section = Section::ALL[usize::from(self.byte())];
+                let (is_there, bytes) = (self.byte() != 0, self.slice());
+                Effect::Catalogue { section, value: is_there.then_some(bytes) }
+            }
             verb::WROTE => Effect::Wrote { by_itself: self.byte() != 0 },
             verb::CREATED => Effect::Created,
             verb::MISSED => Effect::Missed,

@@ -175,6 +175,12 @@ impl Tape {
                 self.bytes.push(with);
                 verb::SWAP
             }
+            Effect::Catalogue { section, value } => {
+                self.bytes.push(section as u8);
+                self.bytes.push(value.is_some().into());
+                self.slice(value.unwrap_or_default());
+                verb::CATALOGUE
+            }
             Effect::Wrote { by_itself } => {
                 self.bytes.push(by_itself.into());
                 verb::WROTE
@@ -374,6 +380,7 @@ pub(super) mod verb {
     pub(in crate::effect) const CREATED: u8 = 37;
     pub(in crate::effect) const MISSED: u8 = 38;
     pub(in crate::effect) const EVENT: u8 = 39;
+    pub(in crate::effect) const CATALOGUE: u8 = 40;
 }
 
 #[cfg(test)]

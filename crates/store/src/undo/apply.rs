@@ -75,6 +75,9 @@ impl Guards<'_> {
                 (0..keyspace.shard_count()).for_each(|id| self.shard_by_id(id).swap_raw(one, two));
                 keyspace.swap_counters(one, two);
             }
+            Inverse::Entry { section, name, before } => {
+                self.keyspace().catalogue().put(section, &name, before);
+            }
             Inverse::Flush { db, shard, table, fields } => {
                 let guard = self.shard_by_id(shard);
                 let (keys, expiring) = table.counts();

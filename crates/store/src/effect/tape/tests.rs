@@ -1,6 +1,7 @@
 //! Owns the tests of tapes: any effects, written and read.
 
 use super::*;
+use crate::catalogue::Section;
 use crate::clock::{Rng, XorShift};
 use crate::effect::{Cause, Kind, Pairs};
 use crate::list::End;
@@ -25,7 +26,7 @@ fn any(rng: &mut XorShift) -> Effect<'static> {
     let end = if rng.below(2) == 0 { End::Front } else { End::Back };
     let cause = [Cause::Deleted, Cause::Expired, Cause::Evicted][rng.below(3) as usize];
     let kind = [Kind::List, Kind::Hash, Kind::Set, Kind::SortedSet, Kind::Stream][rng.below(5) as usize];
-    match rng.below(39) {
+    match rng.below(40) {
         0 => Effect::Set { value: Text::Bytes(text(rng)), expire_ms: optional(rng) },
         1 => Effect::Set { value: Text::Int(number(rng) as i64), expire_ms: optional(rng) },
         2 => Effect::New { kind, expire_ms: optional(rng) },
@@ -75,6 +76,10 @@ fn any(rng: &mut XorShift) -> Effect<'static> {
         35 => Effect::Wrote { by_itself: rng.below(2) == 0 },
         36 => Effect::Created,
         37 => Effect::Missed,
+        38 => {
+            let section = Section::ALL[rng.below(Section::ALL.len() as u32) as usize];
+            Effect::Catalogue { section, value: (rng.below(2) == 0).then(|| text(rng)) }
+        }
         _ => Effect::Event { class: rng.below(1 << 20), name: "xgroup-createconsumer" },
     }
 }

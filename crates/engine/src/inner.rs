@@ -1,0 +1,269 @@
+//! Owns: running commands inside an operation: a script, a program, a trigger. Whether a command may run there, running
+//! it under the operation's locks with its reply kept, and taking back. Does not own: what operations are, which locks
+//! they take (`crate::executor`), what is done about a refusal (whoever runs the operation).
+//!
+//! An operation is a command whose handler makes an [`Inner`] of its context: time, locks and session are its own. What
+//! it writes is one group. A command that comes to a key whose lock is not held answers
+//! [`ErrorCode::Undeclared`], and one that needs everything is [`Refusal::NeedsWorld`]: whoever runs the operation says
+//! whether that is an error, or whether all is taken back and the operation runs again with the keyspace to itself
+//! ([`ErrorCode::NeedsWorld`]).
+//!
+//! With a journal ([`Inner::begin_undo`]) nobody is told of anything before [`Inner::commit`]: no watch is touched, no
+//! event or message published, nobody who waits is served.
+
+use std::borrow::Cow;
+use weft_protocol::table::{self, CommandId, CommandSpec, flag};
+use weft_store::{Guards, Savepoint};
+
+use crate::acl::{Denied, LogPlace};
+use crate::args::Args;
+use crate::context::{Context, Hold, Local};
+use crate::engine::command_id;
+use crate::error::{Error, ErrorCode, full_name};
+use crate::executor::check_arity;
+use crate::handler::{Handler, Scope};
+use crate::reply::{Captured, Items, ReplySink};
+use crate::runner;
+use crate::session::Session;
+use crate::special;
+use crate::stats::bump;
+
+/// Why a command does not run inside an operation. Nothing has happened.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// There is no such command, or it is not served.
+    Unknown,
+    /// The wrong number of arguments.
+    Arity(&'static CommandSpec),
+    /// It is not for operations.
+    Forbidden(&'static CommandSpec),
+    /// The user may not.
+    Denied(Denied, String),
+    /// It may store more than it frees, and `maxmemory` is reached.
+    NoRoom,
+    /// It needs the whole keyspace, and the operation has locked some keys.
+    NeedsWorld,
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Unknown => Self::err("unknown command"),
+            Refusal::Arity(spec) => Self::arity(spec),
+            Refusal::Forbidden(spec) => {
+                Self::err(format!("'{}' cannot run inside an operation", full_name(spec)))
+            }
+            Refusal::Denied(_, text) => Self::new(ErrorCode::NoPerm, text),
+            Refusal::NoRoom => ErrorCode::OutOfMemory.into(),
+            Refusal::NeedsWorld => ErrorCode::NeedsWorld.into(),
+        }
+    }
+}
+
+/// A place in an operation to go back to.
+#[derive(Clone, Copy, Debug)]
+pub struct Point {
+    savepoint: Savepoint,
+    /// Keys that others wait for.
+    ready: usize,
+    /// Messages to be published.
+    messages: usize,
+}
+
+/// A command of the table by its name and, of a container, its first argument. A container without one of its
+/// subcommands is itself.
+#[must_use]
+pub fn find(name: &[u8], first: Option<&[u8]>) -> Option<CommandId> {
+    let upper = |word: &[u8]| -> Cow<'_, [u8]> { Cow::Owned(word.to_ascii_uppercase()) };
+    let id = table::by_name(&upper(name))?;
+    Some(first.and_then(|word| table::subcommand(id, &upper(word))).unwrap_or(id))
+}
+
+/// An operation, for the commands inside it.
+pub struct Inner<'c, 'a, 'b> {
+    context: &'c mut Context<'a, 'b>,
+    place: LogPlace,
+    reply: Captured,
+}
+
+impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
+    /// Commands inside an operation; `place` is where ACL LOG says that they were.
+    pub fn new(context: &'c mut Context<'a, 'b>, place: LogPlace) -> Self {
+        Self { context, place, reply: Captured::default() }
+    }
+    /// The operation's context.
+    pub const fn context(&mut self) -> &mut Context<'a, 'b> {
+        self.context
+    }
+    /// Whether the operation has the keyspace to itself.
+    #[must_use]
+    pub const fn has_world(&self) -> bool {
+        matches!(self.context.hold, Hold::World(..))
+    }
+
+    /// Whether a command may run here with these arguments.
+    pub fn admit(&mut self, args: &Args<'_>) -> Result<Handler, Refusal> {
+        let spec = args.spec;
+        let handler = self.context.engine.handler(command_id(args)).ok_or(Refusal::Unknown)?;
+        check_arity(spec, args.len()).map_err(|_| Refusal::Arity(spec))?;
+        if spec.flags & flag::NOSCRIPT != 0
+            || matches!(handler.scope, Scope::Exec | Scope::Unwatch | Scope::Operation(_))
+        {
+            return Err(Refusal::Forbidden(spec));
+        }
+        self.check_rights(args)?;
+        self.check_room(spec)?;
+        let needs_world = match handler.scope {
+            Scope::World | Scope::Walk => true,
+            Scope::KeysOrWorld(asks) => asks(args),
+            _ => false,
+        };
+        if needs_world && !self.has_world() {
+            return Err(Refusal::NeedsWorld);
+        }
+        Ok(handler)
+    }
+    fn check_rights(&self, args: &Args<'_>) -> Result<(), Refusal> {
+        let Context { engine, session, now_ms, .. } = &*self.context;
+        if session.user.all {
+            return Ok(());
+        }
+        let checked = session.user.check(args, session.db, engine.keyspace.database_count());
+        let Err(denied) = checked else { return Ok(()) };
+        engine.log_denied(session, args, denied, self.place, (*now_ms, None));
+        Err(Refusal::Denied(denied, denied.text(&session.user, args, false)))
+    }
+    fn check_room(&mut self, spec: &CommandSpec) -> Result<(), Refusal> {
+        let engine = self.context.engine;
+        if spec.flags & flag::DENYOOM == 0 || !engine.special.has(special::LIMITED) {
+            return Ok(());
+        }
+        if let Hold::Guards(guards) | Hold::World(_, guards) = &mut self.context.hold {
+            guards.settle();
+        }
+        if engine.has_room() { Ok(()) } else { Err(Refusal::NoRoom) }
+    }
+
+    /// Runs a command that [may run](Self::admit). What it answers is [`reply`](Self::reply) until the next one; a
+    /// command that failed has written nothing to the keyspace that it does not leave there in EXEC either.
+    pub fn run(&mut self, handler: Handler, args: &Args<'_>) -> Result<(), Error> {
+        let mut reply = std::mem::take(&mut self.reply);
+        reply.clear();
+        let outcome = self.run_to(handler, args, &mut reply.sink());
+        if outcome.is_err() {
+            reply.clear();
+        }
+        self.reply = reply;
+        outcome
+    }
+    /// As [`run`](Self::run), with the reply written to a sink. What a command that failed has written there is taken
+    /// back.
+    pub fn run_to(
+        &mut self,
+        handler: Handler,
+        args: &Args<'_>,
+        sink: &mut ReplySink<'_>,
+    ) -> Result<(), Error> {
+        let Context { engine, session, local, now_ms, hold, .. } = &mut *self.context;
+        let hold = match hold {
+            Hold::Batch(batch) => Hold::Batch(batch),
+            Hold::Guards(guards) => Hold::Guards(guards),
+            Hold::Key(guard) => Hold::Key(guard),
+            Hold::World(world, guards) => Hold::World(world, guards),
+        };
+        let mut inner = Context::new(engine, session, local, *now_ms, hold).without_blocking();
+        let mark = sink.mark();
+        let outcome = runner::run(&mut inner, handler, args, sink);
+        if outcome.is_err() {
+            sink.rollback(mark);
+        }
+        let worker = usize::from(local.worker);
+        let stats = &engine.stats.workers[worker].by_command[usize::from(command_id(args).0)];
+        bump(&stats.calls, 1);
+        bump(&stats.failed, u64::from(outcome.is_err()));
+        outcome
+    }
+    /// What the last command answered; nothing if it has failed.
+    #[must_use]
+    pub fn reply(&self) -> Items<'_> {
+        self.reply.items()
+    }
+    /// The same, to make more of it.
+    #[must_use]
+    pub const fn captured(&self) -> &Captured {
+        &self.reply
+    }
+
+    /// From now on what the operation does can be taken back. Inside an operation that has begun so before it is a
+    /// place of that.
+    pub fn begin_undo(&mut self) -> Undoing {
+        let owns = !self.context.local.effects.recorder.has_journal();
+        Undoing { begun: if owns { begin(self.context.local) } else { mark(self.context.local) }, owns }
+    }
+    /// A place to go back to, with a journal.
+    pub fn point(&mut self) -> Point {
+        mark(self.context.local)
+    }
+    /// Takes back what was done behind a place.
+    pub fn rollback(&mut self, to: Point) {
+        if let Hold::Guards(guards) | Hold::World(_, guards) = &mut self.context.hold {
+            rollback(self.context.local, guards, to);
+        }
+    }
+    /// What was done stays; if the journal was begun [here](Self::begin_undo), all is told.
+    pub fn commit(&mut self, undoing: Undoing) {
+        if let Hold::Guards(guards) | Hold::World(_, guards) = &mut self.context.hold
+            && undoing.owns
+        {
+            commit(self.context.local, guards);
+            self.context.engine.send_messages(self.context.local);
+        }
+    }
+    /// What was done is taken back; if the journal was begun [here](Self::begin_undo), it ends.
+    pub fn abandon(&mut self, undoing: Undoing) {
+        self.rollback(undoing.begun);
+        self.commit(undoing);
+    }
+    /// The session whose rights, database and name the commands have.
+    pub const fn session(&mut self) -> &mut Session {
+        self.context.session
+    }
+}
+
+/// What can be taken back, since it began.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Undoing {
+    begun: Point,
+    /// Its journal is its own, and not that of an operation around it.
+    owns: bool,
+}
+
+impl Undoing {
+    /// Where it began.
+    #[must_use]
+    pub const fn begun(&self) -> Point {
+        self.begun
+    }
+}
+
+/// Begins a journal.
+pub(crate) fn begin(local: &mut Local) -> Point {
+    let savepoint = local.effects.recorder.begin_undo();
+    Point { savepoint, ready: local.ready.len(), messages: local.messages.len() }
+}
+/// A place in a journal.
+pub(crate) fn mark(local: &mut Local) -> Point {
+    let savepoint = local.effects.recorder.savepoint();
+    Point { savepoint, ready: local.ready.len(), messages: local.messages.len() }
+}
+/// Goes back to a place in a journal.
+pub(crate) fn rollback(local: &mut Local, guards: &mut Guards<'_>, to: Point) {
+    guards.rollback(&mut local.effects.recorder, to.savepoint);
+    local.ready.truncate(to.ready);
+    local.messages.truncate(to.messages);
+}
+/// Ends a journal: what was done stays.
+pub(crate) fn commit(local: &mut Local, guards: &mut Guards<'_>) {
+    local.garbage.extend(guards.commit(&mut local.effects.recorder));
+}

@@ -1,0 +1,165 @@
+//! Owns: named entries that stand outside of databases: what users have stored beside their keys. Does not own: what an
+//! entry's bytes mean (the engine), limits of names and entries (whoever owns a section).
+//!
+//! FLUSHALL leaves them. They are changed under the lock of a shard, which orders the change among the groups of
+//! effects: whoever changes one entry again holds the same shard's lock, or the world. They are read without any.
+
+use crate::effect::{Effect, wants};
+use crate::shard::{Op, ShardGuard};
+use crate::sync::{Mutex, lock};
+use crate::undo::Inverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Section {
+    /// A library of functions.
+    Functions,
+    /// A program.
+    Programs,
+    /// A trigger.
+    Triggers,
+    /// A user.
+    Users,
+    /// What a trigger has yet to do: the name is its number.
+    Outbox,
+}
+
+impl Section {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 5] = [Self::Functions, Self::Programs, Self::Triggers, Self::Users, Self::Outbox];
+}
+
+/// An entry with its name.
+pub type Named = (Box<[u8]>, Arc<[u8]>);
+
+/// The entries of one section, by name.
+type Entries = BTreeMap<Box<[u8]>, Arc<[u8]>>;
+
+/// All entries.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    sections: [Mutex<Entries>; Section::ALL.len()],
+    /// Raised with every change of a section.
+    versions: [AtomicU64; Section::ALL.len()],
+}
+
+impl Catalogue {
+    fn section(&self, section: Section) -> &Mutex<Entries> {
+        &self.sections[section as usize]
+    }
+    /// An entry.
+    #[must_use]
+    pub fn get(&self, section: Section, name: &[u8]) -> Option<Arc<[u8]>> {
+        lock(self.section(section)).get(name).cloned()
+    }
+    /// All entries of a section, by name.
+    #[must_use]
+    pub fn entries(&self, section: Section) -> Vec<Named> {
+        let entries = lock(self.section(section));
+        entries.iter().map(|(name, value)| (name.clone(), Arc::clone(value))).collect()
+    }
+    /// The first entry of a section.
+    #[must_use]
+    pub fn first(&self, section: Section) -> Option<Named> {
+        let entries = lock(self.section(section));
+        entries.first_key_value().map(|(name, value)| (name.clone(), Arc::clone(value)))
+    }
+    /// How many entries a section has.
+    #[must_use]
+    pub fn len(&self, section: Section) -> usize {
+        lock(self.section(section)).len()
+    }
+    /// Whether a section has none.
+    #[must_use]
+    pub fn is_empty(&self, section: Section) -> bool {
+        self.len(section) == 0
+    }
+    /// A number that changes with every change of a section.
+    #[inline]
+    #[must_use]
+    pub fn version(&self, section: Section) -> u64 {
+        self.versions[section as usize].load(Relaxed)
+    }
+    /// Has an entry hold this, or be gone. Gives what it held.
+    pub(crate) fn put(&self, section: Section, name: &[u8], value: Option<Arc<[u8]>>) -> Option<Arc<[u8]>> {
+        let mut entries = lock(self.section(section));
+        self.versions[section as usize].fetch_add(1, Relaxed);
+        match value {
+            Some(value) => entries.insert(name.into(), value),
+            None => entries.remove(name),
+        }
+    }
+}
+
+impl ShardGuard<'_> {
+    /// Has an entry of the catalogue hold these bytes, or be gone, and tells so. Gives what it held.
+    pub fn set_entry(
+        &mut self,
+        op: &mut Op<'_>,
+        section: Section,
+        name: &[u8],
+        value: Option<&[u8]>,
+    ) -> Option<Arc<[u8]>> {
+        let before = self.keyspace.catalogue().put(section, name, value.map(Arc::from));
+        let wanted = self.keyspace.wanted() | op.recorder.wanted();
+        if wanted & wants::UNDO != 0
+            && let Some(journal) = &mut op.recorder.journal
+        {
+            journal.push(Inverse::Entry { section, name: name.into(), before: before.clone() });
+        }
+        if wanted != 0 {
+            self.tell(op, wanted, name, &Effect::Catalogue { section, value });
+        }
+        before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Digest, Keyspace, Recorder, Replayer};
+
+    fn small() -> Keyspace {
+        Keyspace::new(Config { shards: 4, databases: 2, ..Config::default() })
+    }
+
+    #[test]
+    fn entries_outlive_flush_and_are_replayed_taken_back_and_counted_in_the_digest() {
+        let (keyspace, copy) = (small(), small());
+        keyspace.subscribe(wants::VALUES);
+        let (mut worker, mut other) = (keyspace.worker().unwrap(), copy.worker().unwrap());
+        let (world, there) = (worker.world(), other.world());
+        let mut recorder = Recorder::default();
+        let set = |recorder: &mut Recorder, name: &[u8], value: Option<&[u8]>| {
+            let mut guards = world.guards();
+            let guard = guards.shard_by_id(0);
+            guard.set_entry(&mut Op::new(0, 1, recorder), Section::Programs, name, value)
+        };
+        assert_eq!(set(&mut recorder, b"a", Some(b"1")), None);
+        assert_eq!(set(&mut recorder, b"a", Some(b"2")).as_deref(), Some(&b"1"[..]));
+        set(&mut recorder, b"b", Some(b""));
+        world.flush(&mut Op::new(0, 1, &mut recorder), 0..=1);
+        let digest = Digest::of_keyspace(&world);
+        let begun = recorder.begin_undo();
+        set(&mut recorder, b"a", None);
+        set(&mut recorder, b"c", Some(b"3"));
+        assert_ne!(Digest::of_keyspace(&world), digest);
+        let mut guards = world.guards();
+        guards.rollback(&mut recorder, begun);
+        drop(guards.commit(&mut recorder));
+        drop(guards);
+        assert_eq!(Digest::of_keyspace(&world), digest);
+        recorder.end_group();
+
+        let mut replayer = Replayer::default();
+        recorder.tape().read().for_each(|told| replayer.apply(&there, &told));
+        assert_eq!(Digest::of_keyspace(&there), digest);
+        assert_eq!(copy.catalogue().entries(Section::Programs).len(), 2);
+        assert_eq!(copy.catalogue().get(Section::Programs, b"a").as_deref(), Some(&b"2"[..]));
+        assert!(copy.catalogue().is_empty(Section::Triggers));
+    }
+}
