@@ -259,6 +259,14 @@ func doInto[T string | []byte](ctx context.Context, ch *Channel, v *Value, args 
 
 // exchange sends a command and returns its call with the reply, to be freed.
 func exchange[T string | []byte](ctx context.Context, ch *Channel, args []T) (*call, error) {
+	if len(ch.conn.opts.Hooks) > 0 {
+		return exchangeHooked(ctx, ch, args)
+	}
+	return exchangeBare(ctx, ch, args)
+}
+
+// exchangeBare is exchange without hooks.
+func exchangeBare[T string | []byte](ctx context.Context, ch *Channel, args []T) (*call, error) {
 	for attempt := 0; ; attempt++ {
 		la, err := ch.ready(ctx)
 		if err != nil {

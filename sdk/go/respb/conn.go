@@ -232,8 +232,22 @@ func (l *link) alive() bool {
 	return l.err == nil
 }
 
-// dial makes a link.
+// dial makes a link, and tells who wants to know.
 func (c *Conn) dial(ctx context.Context, protocol Protocol, ch *Channel) (*link, error) {
+	began := time.Now()
+	l, err := c.dialLink(ctx, protocol, ch)
+	var connected Connected
+	if err == nil {
+		connected = Connected{Addr: l.wire.nc.RemoteAddr(), Protocol: l.protocol(), FellBack: l.without}
+		if c.opts.OnConnect != nil {
+			go c.opts.OnConnect(connected) // it may call the client
+		}
+	}
+	hooks(c.opts.Hooks).dialed(ctx, &c.opts, began, connected, err)
+	return l, err
+}
+
+func (c *Conn) dialLink(ctx context.Context, protocol Protocol, ch *Channel) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
 	defer cancel()
 	nc, err := c.connect(ctx)
@@ -260,9 +274,6 @@ func (c *Conn) dial(ctx context.Context, protocol Protocol, ch *Channel) (*link,
 	}
 	c.links[l] = struct{}{}
 	c.past.Connects++
-	if c.opts.OnConnect != nil {
-		go c.opts.OnConnect(Connected{Addr: nc.RemoteAddr(), Protocol: l.protocol(), FellBack: l.without}) // it may call the client
-	}
 	l.startWatch()
 	return l, nil
 }

@@ -92,6 +92,9 @@ type Options struct {
 	// OnPush is told pushes on channel 0 that are neither messages nor invalidations; see ChannelOptions.OnPush.
 	OnPush func(push *Value)
 
+	// Hooks are told commands, pipelines and connections: tracing, metrics and logs, see the packages below respb/hooks. Without any nothing is
+	// looked at, and it costs nothing.
+	Hooks []Hook
 	// OnConnect is told each connection that was made, on a goroutine of its own: what it speaks, and why that is not RESPB.
 	OnConnect func(Connected)
 	// OnBreak is told each connection that has broken, on a goroutine of its own, with a ConnError; not those that Close closes.

@@ -24,6 +24,8 @@ type Pipeline struct {
 	inTx   bool // between MULTI and EXEC, while it is sent
 	own    bool // the client's own: anything is allowed
 	kept   bool // a command has an effect that is to be noted
+
+	wrapped bool // its first command is ExecTx's MULTI, its last the EXEC
 }
 
 // Pipeline returns an empty pipeline.
@@ -107,6 +109,14 @@ func (p *Pipeline) ExecInto(ctx context.Context, values []Value) ([]Value, error
 	if len(p.counts) == 0 {
 		return nil, nil
 	}
+	if len(p.ch.conn.opts.Hooks) > 0 {
+		return p.execHooked(ctx, values)
+	}
+	return p.exec(ctx, values)
+}
+
+// exec is ExecInto without hooks.
+func (p *Pipeline) exec(ctx context.Context, values []Value) ([]Value, error) {
 	if cap(values) < len(p.counts) {
 		values = append(values[:cap(values)], make([]Value, len(p.counts)-cap(values))...)
 	}
@@ -301,7 +311,7 @@ var ErrTxAborted = errors.New("respb: the transaction was not executed, a watche
 // ExecTx is Exec as a transaction: MULTI before the commands and EXEC behind them. The values are those of EXEC's reply. Nobody else may
 // use the Channel meanwhile, or their commands become part of it.
 func (p *Pipeline) ExecTx(ctx context.Context) ([]Value, error) {
-	tx := &Pipeline{ch: p.ch}
+	tx := &Pipeline{ch: p.ch, wrapped: true}
 	tx.add([]string{"MULTI"})
 	if len(p.lent) > 0 {
 		tx.LendMany() // MULTI becomes one of those

@@ -301,15 +301,20 @@ func blocksForEncoded(command []byte) time.Duration {
 	if len(command) > blockingBytesMax || len(name) == 0 || !mayBlock(name[0]) {
 		return 0
 	}
+	return blocksFor(decodeCommand(command))
+}
+
+// decodeCommand returns the arguments of a command that is RESP already; none if it cannot be read, which the server will say.
+func decodeCommand(command []byte) [][]byte {
 	var v Value
 	if resp.NewReader(bytes.NewReader(command)).Read(&v) != nil {
-		return 0 // the server will say so
+		return nil
 	}
 	args := make([][]byte, len(v.Elems))
 	for i := range args {
 		args[i] = v.Elems[i].Data
 	}
-	return blocksFor(args)
+	return args
 }
 
 // mayBlock reports whether a command whose name begins so may block.
