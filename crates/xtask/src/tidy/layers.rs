@@ -13,9 +13,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("store", &[]),
     ("protocol-ffi", &["protocol"]),
     ("engine", &["protocol", "store"]),
+    ("persist", &["protocol", "store"]),
     ("client", &["protocol"]),
-    ("server", &["protocol", "store", "engine"]),
-    ("weft", &["protocol", "store", "engine", "server", "client"]),
+    ("server", &["protocol", "store", "engine", "persist"]),
+    ("weft", &["protocol", "store", "engine", "persist", "server", "client"]),
     ("xtask", &["protocol"]),
 ];
 

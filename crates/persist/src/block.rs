@@ -1,0 +1,199 @@
+//! Owns: blocks, the unit that is written, proven and lost as a whole, and the head of a file of them. Does not own:
+//! what stands in a block (`crate::frames`), where it is written (`crate::log`, `crate::snapshot`).
+//!
+//! ```text
+//! head of a file
+//!  0          8         10       12                 20          28       32
+//! +----------+---------+--------+------------------+-----------+--------+
+//! | WEFTFILE | version | kind   | salt             | number    | CRC    |
+//! +----------+---------+--------+------------------+-----------+--------+
+//! block
+//!  0        4         8                 16        20       24
+//! +--------+---------+-----------------+---------+--------+----------------------+
+//! | CRC    | length  | epoch           | count   | behind | requests …           |
+//! +--------+---------+-----------------+---------+--------+----------------------+
+//! ```
+//! Numbers are big endian, as in RESPB. The CRC is CRC-32C of the file's salt and of what follows it, so that a block
+//! of another file that somebody has stored as a value is none. `count` is the number of requests. `behind` says how
+//! many bytes before this block were not yet synced when it was written: what is broken further before is no torn end,
+//! but was on the disk and is damaged. A block without requests says only that.
+//!
+//! Where a block would begin and all is zeros to the end, or nothing is there, the file ends.
+
+use crc::{CRC_32_ISCSI, Crc, Table};
+
+/// Bytes before a block's requests.
+pub const HEAD_BYTES: usize = 24;
+/// Bytes before a file's first block.
+pub const FILE_HEAD_BYTES: usize = 32;
+/// Bytes of a block from which on no more groups join it. What is between them and the next sync is what one cut can
+/// take in a piece.
+pub const JOINED_BYTES_MAX: usize = 256 << 10;
+
+const MAGIC: &[u8; 8] = b"WEFTFILE";
+const VERSION: u16 = 1;
+const CRC: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
+
+/// CRC-32C of pieces one behind the other.
+pub(crate) fn crc(pieces: &[&[u8]]) -> u32 {
+    let mut digest = CRC.digest();
+    pieces.iter().for_each(|piece| digest.update(piece));
+    digest.finalize()
+}
+
+/// What a file of blocks is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A piece of the log.
+    Segment,
+    /// All keys at one moment.
+    Snapshot,
+}
+
+/// The head of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileHead {
+    /// What it is.
+    pub kind: FileKind,
+    /// What its blocks are proven with.
+    pub salt: [u8; 8],
+    /// Its number among the files of its log.
+    pub number: u64,
+}
+
+impl FileHead {
+    /// One with a salt of its own.
+    ///
+    /// # Errors
+    /// When the system has no entropy.
+    pub fn fresh(kind: FileKind, number: u64) -> std::io::Result<Self> {
+        let mut salt = [0; 8];
+        getrandom::getrandom(&mut salt).map_err(std::io::Error::from)?;
+        Ok(Self { kind, salt, number })
+    }
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> [u8; FILE_HEAD_BYTES] {
+        let mut bytes = [0; FILE_HEAD_BYTES];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes[8..10].copy_from_slice(&VERSION.to_be_bytes());
+        let kind: u16 = match self.kind {
+            FileKind::Segment => 1,
+            FileKind::Snapshot => 2,
+        };
+        bytes[10..12].copy_from_slice(&kind.to_be_bytes());
+        bytes[12..20].copy_from_slice(&self.salt);
+        bytes[20..28].copy_from_slice(&self.number.to_be_bytes());
+        let crc = crc(&[&bytes[..28]]);
+        bytes[28..].copy_from_slice(&crc.to_be_bytes());
+        bytes
+    }
+    /// From the first bytes of a file.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn read(bytes: &[u8]) -> Result<Self, &'static str> {
+        let Some(bytes) = bytes.first_chunk::<FILE_HEAD_BYTES>() else {
+            return Err("it is too short to be a file of Weft");
+        };
+        if !Self::begins(bytes) {
+            return Err("it is no file of Weft");
+        }
+        if bytes[28..] != crc(&[&bytes[..28]]).to_be_bytes() {
+            return Err("its head is damaged");
+        }
+        if bytes[8..10] != VERSION.to_be_bytes() {
+            return Err("it was written by a later version of Weft");
+        }
+        let kind = match bytes[10..12] {
+            [0, 1] => FileKind::Segment,
+            [0, 2] => FileKind::Snapshot,
+            _ => return Err("it is of a kind that this version does not know"),
+        };
+        let (mut salt, mut number) = ([0; 8], [0; 8]);
+        salt.copy_from_slice(&bytes[12..20]);
+        number.copy_from_slice(&bytes[20..28]);
+        Ok(Self { kind, salt, number: u64::from_be_bytes(number) })
+    }
+    /// Whether a file that begins so is one of Weft.
+    #[must_use]
+    pub fn begins(bytes: &[u8]) -> bool {
+        bytes.starts_with(MAGIC)
+    }
+}
+
+/// The head of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockHead {
+    crc: u32,
+    /// Bytes of its requests.
+    pub len: u32,
+    /// The epoch of its last group.
+    pub epoch: u64,
+    /// Requests.
+    pub count: u32,
+    /// Bytes before it that were not synced when it was written.
+    pub behind: u32,
+}
+
+impl BlockHead {
+    /// Writes it in front of its requests: `block` begins with [`HEAD_BYTES`] for it.
+    pub fn seal(block: &mut [u8], salt: &[u8; 8], (epoch, count, behind): (u64, u32, u32)) {
+        // A block is kept below 4 GiB by who fills it.
+        let len = (block.len() - HEAD_BYTES) as u32;
+        block[4..8].copy_from_slice(&len.to_be_bytes());
+        block[8..16].copy_from_slice(&epoch.to_be_bytes());
+        block[16..20].copy_from_slice(&count.to_be_bytes());
+        block[20..24].copy_from_slice(&behind.to_be_bytes());
+        let crc = crc(&[salt, &block[4..]]);
+        block[..4].copy_from_slice(&crc.to_be_bytes());
+    }
+    /// From its bytes.
+    #[must_use]
+    pub fn read(bytes: &[u8; HEAD_BYTES]) -> Self {
+        let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let epoch = u64::from(word(8)) << 32 | u64::from(word(12));
+        Self { crc: word(0), len: word(4), epoch, count: word(16), behind: word(20) }
+    }
+    /// Whether it is the one of these requests.
+    #[must_use]
+    pub fn proves(&self, head: &[u8; HEAD_BYTES], requests: &[u8], salt: &[u8; 8]) -> bool {
+        self.crc == crc(&[salt, &head[4..], requests])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_proven_by_its_own_file_only() {
+        let mut block = vec![0; HEAD_BYTES];
+        block.extend_from_slice(b"requests");
+        BlockHead::seal(&mut block, &[1; 8], (u64::MAX - 7, 3, 9));
+        let (head, requests) = block.split_first_chunk::<HEAD_BYTES>().expect("it is longer");
+        let read = BlockHead::read(head);
+        assert_eq!((read.len, read.epoch, read.count, read.behind), (8, u64::MAX - 7, 3, 9));
+        assert!(read.proves(head, requests, &[1; 8]));
+        assert!(!read.proves(head, requests, &[2; 8]));
+        for bit in 0..block.len() * 8 {
+            let mut block = block.clone();
+            block[bit / 8] ^= 1 << (bit % 8);
+            let (head, requests) = block.split_first_chunk::<HEAD_BYTES>().expect("it is longer");
+            assert!(!BlockHead::read(head).proves(head, requests, &[1; 8]), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_of_a_file_s_head_is_seen() {
+        let head = FileHead { kind: FileKind::Snapshot, salt: *b"saltsalt", number: 7 };
+        let bytes = head.bytes();
+        assert_eq!(FileHead::read(&bytes), Ok(head));
+        for bit in 0..bytes.len() * 8 {
+            let mut bytes = bytes;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            FileHead::read(&bytes).expect_err("it is damaged");
+        }
+        FileHead::read(&bytes[..31]).expect_err("it is not whole");
+    }
+}

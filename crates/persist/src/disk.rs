@@ -1,0 +1,153 @@
+//! Owns: what this crate asks of a disk: files of one folder, written at places, synced, renamed. Does not own: what
+//! stands in them.
+//!
+//! Two disks: a folder of the file system ([`Folder`]), and one that loses power ([`simulated`]), which proofs run on.
+//! Whatever is to outlive a cut is synced: a file by [`File::sync`], its name by [`Disk::sync_names`].
+
+pub mod simulated;
+
+use std::fmt::Debug;
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files of one folder.
+pub trait Disk: Send + Sync + Debug {
+    /// The names of all files.
+    fn names(&self) -> io::Result<Vec<String>>;
+    /// An empty file of this name, whatever it held.
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>>;
+    /// The file of this name.
+    fn open(&self, name: &str) -> io::Result<Arc<dyn File>>;
+    /// Gives a file another name, whatever that held.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, name: &str) -> io::Result<()>;
+    /// Names are on the disk.
+    fn sync_names(&self) -> io::Result<()>;
+    /// As people find it.
+    fn shown(&self, name: &str) -> String;
+}
+
+/// An open file. Whoever has it writes and reads at places of his own.
+pub trait File: Send + Sync + Debug {
+    /// Bytes, room that was only asked for included.
+    fn bytes(&self) -> io::Result<u64>;
+    /// Asks for room up to so many bytes, which read as zeros, so that writing there cannot fail for want of it.
+    fn allocate(&self, bytes: u64) -> io::Result<()>;
+    /// Writes all bytes, or fails with any part of them written.
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Reads up to as many bytes as there is room for; fewer at the end only.
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<usize>;
+    /// Cuts the file off, or fills it with zeros.
+    fn set_len(&self, bytes: u64) -> io::Result<()>;
+    /// All that was written is on the disk.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// A folder of the file system.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// Nobody else uses the folder as long as this is open.
+    _lock: Option<fs::File>,
+}
+
+/// The file that is locked.
+const LOCK: &str = "lock";
+
+impl Folder {
+    /// The folder, which is made if it is not there, for this process alone.
+    ///
+    /// # Errors
+    /// Where it cannot be made; `WouldBlock` where another process has it.
+    pub fn lock(path: &Path) -> io::Result<Self> {
+        fs::create_dir_all(path)?;
+        let lock = fs::File::options().create(true).truncate(false).write(true).open(path.join(LOCK))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.into(), _lock: Some(lock) }),
+            Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+    /// The folder as it is, for tools that only read.
+    #[must_use]
+    pub fn unlocked(path: &Path) -> Self {
+        Self { path: path.into(), _lock: None }
+    }
+}
+
+impl Disk for Folder {
+    fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            // What has a name that is no text is none of this crate's.
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let options = fs::File::options().create(true).truncate(true).read(true).write(true).clone();
+        Ok(Arc::new(options.open(self.path.join(name))?))
+    }
+    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let path = self.path.join(name);
+        let file = match self._lock {
+            Some(_) => fs::File::options().read(true).write(true).open(path)?,
+            None => fs::File::open(path)?,
+        };
+        Ok(Arc::new(file))
+    }
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path.join(from), self.path.join(to))
+    }
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path.join(name))
+    }
+    fn sync_names(&self) -> io::Result<()> {
+        fs::File::open(&self.path)?.sync_all()
+    }
+    fn shown(&self, name: &str) -> String {
+        self.path.join(name).display().to_string()
+    }
+}
+
+impl File for fs::File {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        match fallocate(self, FallocateFlags::empty(), 0, bytes) {
+            Ok(()) => Ok(()),
+            // A file system that cannot promise room: the length alone keeps readers and writers on the same path.
+            Err(rustix::io::Errno::OPNOTSUPP) => Self::set_len(self, bytes),
+            Err(error) => Err(error.into()),
+        }
+    }
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_all_at(bytes, at)
+    }
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while done < into.len() {
+            match self.read_at(&mut into[done..], at + done as u64) {
+                Ok(0) => break,
+                Ok(len) => done += len,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        Self::set_len(self, bytes)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+}

@@ -1,0 +1,326 @@
+//! Owns: writing a log: groups into blocks, blocks into segments, the next segment, the manifest. Does not own: when it
+//! is written and synced, and what follows a failure (the server's thread does); reading it (`crate::kept`).
+//!
+//! **Room first.** A segment has its room before anything is written to it, and so has the next one. Where that cannot
+//! be had ([`Log::lacks_room`]), writes are to be refused: what is under way still fits into the present one.
+//!
+//! **After an error** nothing more is written with this log. What it held and did not sync is in no known state; the
+//! next one begins behind a snapshot ([`Log::begin`]).
+
+use std::io;
+use std::sync::Arc;
+
+use weft_store::effect::Read;
+
+use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, FileKind, HEAD_BYTES, JOINED_BYTES_MAX};
+use crate::disk::{Disk, File};
+use crate::frames::Encoder;
+use crate::kept::Kept;
+use crate::manifest::{Manifest, Piece, UNFINISHED, number_of, segment_name};
+use crate::snapshot::Snapshot;
+
+/// Bytes of a segment, as a rule: one group may make it longer.
+pub const SEGMENT_BYTES: u64 = 64 << 20;
+
+/// How a log is written.
+#[derive(Clone, Debug)]
+pub struct LogOptions {
+    /// What the names of its files begin with.
+    pub base: String,
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
+}
+
+/// The segment that is written to.
+#[derive(Debug)]
+struct Segment {
+    file: Arc<dyn File>,
+    salt: [u8; 8],
+    /// Where the next block goes.
+    at: u64,
+    /// Up to where it is on the disk.
+    synced: u64,
+}
+
+/// A log that is written.
+#[derive(Debug)]
+pub struct Log {
+    disk: Arc<dyn Disk>,
+    options: LogOptions,
+    manifest: Manifest,
+    next_number: u64,
+    segment: Segment,
+    /// The next segment has its room.
+    has_spare: bool,
+    encoder: Encoder,
+    /// The block that is being filled, with room for its head.
+    block: Vec<u8>,
+    count: u32,
+    epoch: u64,
+    /// Bytes of all segments that are whole.
+    closed_bytes: u64,
+}
+
+impl Log {
+    /// A log behind a snapshot that is there, or behind nothing. Files of a log of the same name go.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn begin(disk: Arc<dyn Disk>, options: LogOptions, snapshot: Option<Snapshot>) -> io::Result<Self> {
+        let manifest = Manifest { snapshot: snapshot.map(Snapshot::into_piece), segments: Vec::new() };
+        Self::with(disk, options, manifest)
+    }
+    /// A log goes on that was kept, behind what was read of it.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn go_on(disk: Arc<dyn Disk>, options: LogOptions, kept: Kept) -> io::Result<Self> {
+        let mut manifest = kept.into_manifest();
+        if let Some(last) = manifest.segments.last().cloned()
+            && last.bytes.is_some()
+        {
+            // What was read may be in the system's memory only, and is to count from now on.
+            disk.open(&last.name)?.sync()?;
+        }
+        // Those that hold nothing say nothing.
+        manifest.segments.retain(|segment| segment.bytes != Some(FILE_HEAD_BYTES as u64));
+        Self::with(disk, options, manifest)
+    }
+
+    fn with(disk: Arc<dyn Disk>, options: LogOptions, mut manifest: Manifest) -> io::Result<Self> {
+        Manifest::ensure(&disk, &options.base)?;
+        let numbers = disk.names()?.into_iter().filter_map(|name| number_of(&options.base, &name)).max();
+        let mut next_number = numbers.map_or(1, |last| last + 1);
+        let segment = Self::segment(&disk, &options, &mut next_number, &mut manifest, false)?;
+        manifest.write(&disk, &options.base)?;
+        let closed_bytes = manifest.segments.iter().filter_map(|segment| segment.bytes).sum();
+        let mut log = Self {
+            disk,
+            options,
+            manifest,
+            next_number,
+            segment,
+            has_spare: false,
+            encoder: Encoder::default(),
+            block: vec![0; HEAD_BYTES],
+            count: 0,
+            epoch: 0,
+            closed_bytes,
+        };
+        log.remove_others();
+        log.make_room()?;
+        Ok(log)
+    }
+
+    /// Makes the next segment, with its head on the disk, and names it in the manifest, which is not written yet.
+    fn segment(
+        disk: &Arc<dyn Disk>,
+        options: &LogOptions,
+        next_number: &mut u64,
+        manifest: &mut Manifest,
+        has_spare: bool,
+    ) -> io::Result<Segment> {
+        let head = FileHead::fresh(FileKind::Segment, *next_number)?;
+        let name = segment_name(&options.base, *next_number);
+        let file = if has_spare {
+            disk.rename(&spare_name(&options.base), &name)?;
+            disk.open(&name)?
+        } else {
+            let file = disk.create(&name)?;
+            file.allocate(options.segment_bytes)?;
+            file
+        };
+        file.write(0, &head.bytes())?;
+        file.sync()?;
+        disk.sync_names()?;
+        *next_number += 1;
+        manifest.segments.push(Piece { name, bytes: None });
+        let at = FILE_HEAD_BYTES as u64;
+        Ok(Segment { file, salt: head.salt, at, synced: at })
+    }
+
+    /// Adds a group. Its bytes are written when a block is full, or with [`Log::flush`].
+    ///
+    /// # Errors
+    /// When the disk fails, or the group is larger than a block can be: the log has to begin anew.
+    pub fn push(&mut self, epoch: u64, effects: Read<'_>) -> io::Result<()> {
+        let before = self.block.len();
+        self.count += self.encoder.group(effects, &mut self.block);
+        self.epoch = epoch;
+        if self.block.len() > u32::MAX as usize {
+            self.block.truncate(before);
+            return Err(io::Error::other(
+                "what one command or transaction has done is more than a log can keep: 4 GiB",
+            ));
+        }
+        if self.block.len() >= JOINED_BYTES_MAX { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what was added.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.block.len() > HEAD_BYTES { self.write_block() } else { Ok(()) }
+    }
+
+    fn write_block(&mut self) -> io::Result<()> {
+        let len = self.block.len() as u64;
+        if self.segment.at + len > self.options.segment_bytes && self.segment.at > FILE_HEAD_BYTES as u64 {
+            self.rotate()?;
+        }
+        let Segment { file, salt, at, synced } = &mut self.segment;
+        let behind = u32::try_from(*at - *synced).unwrap_or(u32::MAX);
+        BlockHead::seal(&mut self.block, salt, (self.epoch, self.count, behind));
+        file.write(*at, &self.block)?;
+        *at += len;
+        self.block.truncate(HEAD_BYTES);
+        self.block.shrink_to(2 * JOINED_BYTES_MAX);
+        self.count = 0;
+        Ok(())
+    }
+
+    /// All that was written is on the disk.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn sync(&mut self) -> io::Result<()> {
+        if self.segment.synced != self.segment.at {
+            self.segment.file.sync()?;
+            self.segment.synced = self.segment.at;
+        }
+        Ok(())
+    }
+
+    /// Ends the present segment, and begins the next one. What was added is in the former.
+    fn rotate(&mut self) -> io::Result<()> {
+        self.sync()?;
+        let ended = std::mem::replace(
+            &mut self.segment,
+            Self::segment(
+                &self.disk,
+                &self.options,
+                &mut self.next_number,
+                &mut self.manifest,
+                self.has_spare,
+            )?,
+        );
+        self.has_spare = false;
+        let last = self.manifest.segments.len() - 2;
+        self.manifest.segments[last].bytes = Some(ended.at);
+        self.manifest.write(&self.disk, &self.options.base)?;
+        self.closed_bytes += ended.at;
+        // Gives the room back that it did not need. Readers know its length.
+        ended.file.set_len(ended.at)?;
+        self.make_room()
+    }
+
+    /// Cuts the log: what is added from now on stands in segments of their own. Gives the number of segments before.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn cut(&mut self) -> io::Result<usize> {
+        self.flush()?;
+        self.rotate()?;
+        Ok(self.manifest.segments.len() - 1)
+    }
+    /// A snapshot takes the place of the first segments: what [`Log::cut`] gave when it was begun.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn replace(&mut self, segments: usize, snapshot: Snapshot) -> io::Result<()> {
+        let gone: Vec<Piece> = self.manifest.segments.drain(..segments).collect();
+        let bytes: u64 = gone.iter().filter_map(|piece| piece.bytes).sum();
+        let before = self.manifest.snapshot.replace(snapshot.into_piece());
+        self.manifest.write(&self.disk, &self.options.base)?;
+        self.closed_bytes -= bytes;
+        for piece in gone.into_iter().chain(before) {
+            // It is in nobody's way, and goes when the log is next begun.
+            let _ = self.disk.remove(&piece.name);
+        }
+        Ok(())
+    }
+
+    /// Whether writes are to be refused, since the next segment has no room.
+    #[must_use]
+    pub const fn lacks_room(&self) -> bool {
+        !self.has_spare
+    }
+    /// Makes room for the next segment, if it has none. A full disk is no error.
+    ///
+    /// # Errors
+    /// When the disk fails otherwise.
+    pub fn make_room(&mut self) -> io::Result<()> {
+        if self.has_spare {
+            return Ok(());
+        }
+        let name = spare_name(&self.options.base);
+        let made = self.disk.create(&name).and_then(|file| file.allocate(self.options.segment_bytes));
+        match made {
+            Ok(()) => self.has_spare = true,
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
+            {
+                let _ = self.disk.remove(&name);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// The end: all is on the disk, and a last block says so, so that damage of what is before it is told from a torn
+    /// end.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn close(mut self) -> io::Result<()> {
+        self.flush()?;
+        self.sync()?;
+        self.write_block()?;
+        self.sync()?;
+        let _ = self.disk.remove(&spare_name(&self.options.base));
+        Ok(())
+    }
+
+    /// Files of logs that this one has taken the place of, or that were never finished.
+    fn remove_others(&self) {
+        let Ok(names) = self.disk.names() else { return };
+        let base = &self.options.base;
+        let is_own = |name: &str| number_of(base, name).is_some() || name == spare_name(base);
+        for name in names.iter().filter(|name| is_own(name) && !self.manifest.names().any(|own| own == *name))
+        {
+            // What cannot be removed is in nobody's way.
+            let _ = self.disk.remove(name);
+        }
+    }
+
+    /// Bytes of the log, without its snapshot.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.closed_bytes + self.segment.at
+    }
+    /// Bytes that are written and not on the disk.
+    #[must_use]
+    pub const fn unsynced_bytes(&self) -> u64 {
+        self.segment.at - self.segment.synced
+    }
+    /// Bytes of the snapshot that it begins behind.
+    #[must_use]
+    pub fn snapshot_bytes(&self) -> u64 {
+        self.manifest.snapshot.as_ref().and_then(|piece| piece.bytes).unwrap_or(0)
+    }
+    /// The number that a snapshot of this log is to have: it is taken.
+    pub const fn take_number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number - 1
+    }
+    /// The disk, and what names begin with.
+    #[must_use]
+    pub fn place(&self) -> (Arc<dyn Disk>, &str) {
+        (Arc::clone(&self.disk), &self.options.base)
+    }
+}
+
+fn spare_name(base: &str) -> String {
+    format!("{base}.spare{UNFINISHED}")
+}

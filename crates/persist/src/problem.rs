@@ -1,0 +1,123 @@
+//! Owns: what keeps a log or a snapshot from being read, in words that say what to do. Does not own: who says them.
+
+use std::fmt;
+use std::io;
+
+use crate::frames::Strange;
+use crate::reader::Fault;
+
+/// Why something that was kept cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The system could not.
+    Io {
+        /// The file.
+        file: String,
+        /// What it said.
+        why: String,
+    },
+    /// The manifest is not what was written.
+    Manifest {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// There are files of a log, and nothing that says which of them count.
+    NoManifest {
+        /// Where it would be.
+        file: String,
+    },
+    /// A file of the log is not there.
+    Missing {
+        /// The file.
+        file: String,
+    },
+    /// A file is not what its name says.
+    Foreign {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// Bytes that were on the disk are damaged.
+    Damage {
+        /// The file.
+        file: String,
+        /// Where the damage begins.
+        at: u64,
+        /// The next place that is as it was, if there is one.
+        next: Option<u64>,
+        /// Where the file ends.
+        end: u64,
+    },
+    /// A block is whole and says what this version does not know.
+    Strange {
+        /// The file.
+        file: String,
+        /// Where.
+        at: u64,
+        /// What is wrong.
+        why: &'static str,
+    },
+}
+
+impl Problem {
+    pub(crate) fn io(file: String, error: &io::Error) -> Self {
+        Self::Io { file, why: error.to_string() }
+    }
+    pub(crate) fn of(file: String, fault: Fault) -> Self {
+        match fault {
+            Fault::Io(error) if error.kind() == io::ErrorKind::NotFound => Self::Missing { file },
+            Fault::Io(error) => Self::io(file, &error),
+            Fault::Head(why) => Self::Foreign { file, why },
+            Fault::Damage { at, next, end } => Self::Damage { file, at, next, end },
+        }
+    }
+    pub(crate) fn strange(file: String, block: u64, strange: Strange) -> Self {
+        let at = block + (crate::block::HEAD_BYTES + strange.offset) as u64;
+        Self::Strange { file, at, why: strange.why }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SALVAGE: &str = "look at it with 'weft log check', and write what is whole into another folder with 'weft log \
+                               repair'; the original stays as it is";
+        match self {
+            Self::Io { file, why } => write!(f, "{file} cannot be read: {why}"),
+            Self::Manifest { file, why } => write!(
+                f,
+                "{file} says which files the log has, and {why}; restore it from a backup, or {SALVAGE}"
+            ),
+            Self::NoManifest { file } => write!(
+                f,
+                "there are files of a log, but {file}, which says which of them count, is not there; restore it from a \
+                 backup, or {SALVAGE}"
+            ),
+            Self::Missing { file } => {
+                write!(
+                    f,
+                    "{file} is a part of the log and is not there; restore it from a backup, or {SALVAGE}"
+                )
+            }
+            Self::Foreign { file, why } => write!(f, "{file} cannot be used: {why}"),
+            Self::Damage { file, at, next: Some(next), .. } => write!(
+                f,
+                "{file} is damaged at byte {at}: the {} bytes up to {next}, where it is whole again, are lost; {SALVAGE}",
+                next - at
+            ),
+            Self::Damage { file, at, next: None, end } => write!(
+                f,
+                "{file} is damaged at byte {at}: the {} bytes to its end are lost; {SALVAGE}",
+                end.saturating_sub(*at)
+            ),
+            Self::Strange { file, at, why } => write!(
+                f,
+                "{file} says at byte {at} what this version does not know ({why}): was it written by a later version?"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Problem {}

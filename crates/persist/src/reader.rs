@@ -1,0 +1,233 @@
+//! Owns: the blocks of one file, in their order, each proven; where a file ends, and whether what does not prove is a
+//! torn end or damage. Does not own: which files there are (`crate::manifest`), what blocks say (`crate::frames`).
+
+use std::io;
+use std::sync::Arc;
+
+use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, HEAD_BYTES};
+use crate::disk::File;
+
+/// Epochs between two neighbouring blocks, at most: among bytes that are no block few look like the head of one.
+const EPOCHS_BETWEEN_MAX: u64 = 1 << 40;
+/// Bytes that are looked at together.
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// How much of a file is known to have been on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// So many bytes, all of them: what is not there or does not prove is damage.
+    Whole(u64),
+    /// Up to what its blocks say: behind that it may be torn.
+    Open,
+}
+
+/// What a file does not give.
+#[derive(Debug)]
+pub enum Fault {
+    /// The system could not read it.
+    Io(io::Error),
+    /// It has no head of this kind.
+    Head(&'static str),
+    /// Bytes that were on the disk prove to be others.
+    Damage {
+        /// Where.
+        at: u64,
+        /// The next block that proves, if there is one.
+        next: Option<u64>,
+        /// Where the file ends, as far as is known.
+        end: u64,
+    },
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// A block that proved.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    /// Where it begins.
+    pub at: u64,
+    /// Its head.
+    pub head: BlockHead,
+    /// Its requests.
+    pub requests: &'a [u8],
+}
+
+/// How a file ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Behind the last block.
+    pub at: u64,
+    /// Bytes behind it that are not zeros and never were safe: those of a block that was being written.
+    pub torn: u64,
+}
+
+/// Reads the blocks of one file.
+#[derive(Debug)]
+pub struct Blocks {
+    file: Arc<dyn File>,
+    head: FileHead,
+    extent: Extent,
+    /// Bytes of the file.
+    len: u64,
+    at: u64,
+    epoch: u64,
+    /// The present block. As large as the largest one, all of which is in the file.
+    buffer: Vec<u8>,
+    end: Option<End>,
+}
+
+impl Blocks {
+    /// Of a file.
+    ///
+    /// # Errors
+    /// When it has no head, or is shorter than it was.
+    pub fn open(file: Arc<dyn File>, extent: Extent) -> Result<Self, Fault> {
+        let mut bytes = [0; FILE_HEAD_BYTES];
+        let read = file.read(0, &mut bytes)?;
+        let head = FileHead::read(&bytes[..read]).map_err(Fault::Head)?;
+        let len = file.bytes()?;
+        let len = match extent {
+            Extent::Whole(whole) if len < whole => {
+                return Err(Fault::Damage { at: len, next: None, end: whole });
+            }
+            Extent::Whole(whole) => whole,
+            Extent::Open => len,
+        };
+        let at = FILE_HEAD_BYTES as u64;
+        Ok(Self { file, head, extent, len, at, epoch: 0, buffer: Vec::new(), end: None })
+    }
+    /// The file's head.
+    #[must_use]
+    pub const fn head(&self) -> &FileHead {
+        &self.head
+    }
+    /// Bytes that there are, and how many of them were read.
+    #[must_use]
+    pub const fn progress(&self) -> (u64, u64) {
+        (self.at, self.len)
+    }
+    /// How it ended, when all blocks were given.
+    #[must_use]
+    pub const fn end(&self) -> Option<End> {
+        self.end
+    }
+
+    /// The next block; nothing at the end.
+    ///
+    /// # Errors
+    /// When the disk fails, or where bytes are damaged that were on it.
+    pub fn next_block(&mut self) -> Result<Option<Block<'_>>, Fault> {
+        if self.end.is_some() {
+            return Ok(None);
+        }
+        let at = self.at;
+        match self.read_at(at)? {
+            Some(head) => {
+                self.at = at + (HEAD_BYTES + head.len as usize) as u64;
+                self.epoch = head.epoch;
+                Ok(Some(Block { at, head, requests: &self.buffer[HEAD_BYTES..] }))
+            }
+            None => self.finish().map(|()| None),
+        }
+    }
+
+    /// Reads the block at a place into the buffer, if one proves to be there that may follow the last one.
+    fn read_at(&mut self, at: u64) -> Result<Option<BlockHead>, Fault> {
+        self.buffer.resize(HEAD_BYTES, 0);
+        if self.len.saturating_sub(at) < HEAD_BYTES as u64
+            || self.file.read(at, &mut self.buffer)? < HEAD_BYTES
+        {
+            return Ok(None);
+        }
+        let Some(bytes) = self.buffer.first_chunk::<HEAD_BYTES>().copied() else { return Ok(None) };
+        let head = BlockHead::read(&bytes);
+        let whole = HEAD_BYTES + head.len as usize;
+        if !self.may_follow(&head, at) {
+            return Ok(None);
+        }
+        self.buffer.resize(whole, 0);
+        let read = self.file.read(at + HEAD_BYTES as u64, &mut self.buffer[HEAD_BYTES..])?;
+        let proves =
+            read == head.len as usize && head.proves(&bytes, &self.buffer[HEAD_BYTES..], &self.head.salt);
+        Ok(proves.then_some(head))
+    }
+    /// Whether a head can be one that stands at a place, before its block is read.
+    fn may_follow(&self, head: &BlockHead, at: u64) -> bool {
+        head.epoch >= self.epoch
+            && (self.epoch == 0 || head.epoch - self.epoch < EPOCHS_BETWEEN_MAX)
+            && u64::from(head.behind) <= at
+            && u64::from(head.len) <= self.len - at - HEAD_BYTES as u64
+    }
+
+    /// There is no block at the present place: the file ends here, is torn here, or is damaged.
+    fn finish(&mut self) -> Result<(), Fault> {
+        let at = self.at;
+        let end = self.len;
+        let damage = |next| Fault::Damage { at, next, end };
+        if let Extent::Whole(whole) = self.extent {
+            if at != whole {
+                let next = self.find_after(at, end)?.map(|(next, _)| next);
+                return Err(damage(next));
+            }
+            self.end = Some(End { at, torn: 0 });
+            return Ok(());
+        }
+        let used = self.used()?.max(at);
+        // Each block that proves says how far the file was safe when it was written.
+        let mut from = at;
+        while let Some((next, head)) = self.find_after(from, used)? {
+            if next - u64::from(head.behind) > at {
+                return Err(damage(Some(next)));
+            }
+            from = next;
+        }
+        self.end = Some(End { at, torn: used - at });
+        Ok(())
+    }
+
+    /// Behind the last byte that is not zero.
+    fn used(&self) -> io::Result<u64> {
+        let mut window = vec![0; WINDOW_BYTES.min((self.len - self.at) as usize)];
+        let mut end = self.len;
+        while end > self.at {
+            let from = end.saturating_sub(WINDOW_BYTES as u64).max(self.at);
+            let read = self.file.read(from, &mut window[..(end - from) as usize])?;
+            if let Some(last) = window[..read].iter().rposition(|byte| *byte != 0) {
+                return Ok(from + last as u64 + 1);
+            }
+            end = from;
+        }
+        Ok(self.at)
+    }
+
+    /// The next block that proves and begins between two places.
+    fn find_after(&mut self, at: u64, until: u64) -> Result<Option<(u64, BlockHead)>, Fault> {
+        let mut window = vec![0; (WINDOW_BYTES + HEAD_BYTES).min((self.len - at) as usize)];
+        let mut from = at + 1;
+        loop {
+            let read = self.file.read(from, &mut window)?;
+            let starts = read.saturating_sub(HEAD_BYTES - 1).min(WINDOW_BYTES);
+            let starts = starts.min(until.saturating_sub(from) as usize);
+            for start in 0..starts {
+                let Some(bytes) = window[start..].first_chunk::<HEAD_BYTES>() else { break };
+                let place = from + start as u64;
+                let head = BlockHead::read(bytes);
+                let may_be = self.len >= place + HEAD_BYTES as u64 && self.may_follow(&head, place);
+                if may_be
+                    && bytes.iter().any(|byte| *byte != 0)
+                    && let Some(head) = self.read_at(place)?
+                {
+                    return Ok(Some((place, head)));
+                }
+            }
+            if starts < WINDOW_BYTES {
+                return Ok(None);
+            }
+            from += WINDOW_BYTES as u64;
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! A log as it is written, cut, damaged and read back, on a disk that does what it is told.
+
+mod support;
+
+use weft_persist::disk::simulated::{Fault, Simulated};
+use weft_persist::{Log, Problem};
+
+use support::{BASE, Dice, group, options, read, write_groups};
+
+fn names(disk: &Simulated, end: &str) -> Vec<String> {
+    use weft_persist::Disk as _;
+    let mut names = disk.names().expect("a simulated disk lists");
+    names.retain(|name| name.ends_with(end));
+    names.sort();
+    names
+}
+
+#[test]
+fn what_was_written_comes_back_over_many_segments_and_starts() {
+    let disk = Simulated::default();
+    let mut expected = Vec::new();
+    for start in 0..4 {
+        let mut log = match support::find(&disk) {
+            None => Log::begin(support::arc(&disk), options(2000), None).expect("it begins"),
+            Some(mut kept) => {
+                assert_eq!(support::replay(&mut kept).expect("it is whole").0, expected);
+                Log::go_on(support::arc(&disk), options(2000), kept).expect("it goes on")
+            }
+        };
+        for ten in 0..10 {
+            write_groups(&mut log, start * 100 + ten * 10, 10, &mut expected);
+            log.flush().expect("it writes");
+        }
+        if start % 2 == 0 {
+            log.close().expect("it ends");
+        }
+    }
+    assert_eq!(read(&disk).expect("it is whole").0, expected);
+    assert!(names(&disk, ".log").len() > 8, "many segments");
+}
+
+#[test]
+fn a_log_cut_at_every_byte_ends_with_a_whole_group() {
+    let disk = Simulated::default();
+    let mut log = Log::begin(support::arc(&disk), options(4000), None).expect("it begins");
+    let mut expected = Vec::new();
+    for at in 0..12 {
+        write_groups(&mut log, at, 1, &mut expected);
+        log.flush().expect("it writes");
+    }
+    let name = names(&disk, ".log").pop().expect("one");
+    let bytes = disk.bytes(&name);
+    let used = log.bytes() as usize;
+    let mut last = [0; 2];
+    for cut in 32..=used {
+        let copy = disk.copy();
+        // Room that was asked for reads as zeros, or is not there.
+        for (room, last) in [cut, bytes.len()].into_iter().zip(&mut last) {
+            let mut bytes = bytes[..cut].to_vec();
+            bytes.resize(room, 0);
+            copy.put(&name, &bytes);
+            let (read, summary) = read(&copy).expect("a torn end is no damage");
+            assert!(expected.starts_with(&read), "cut at {cut}");
+            assert!(read.len() >= *last, "cut at {cut}");
+            assert_eq!(
+                summary.torn.is_some(),
+                copy_is_torn(&bytes, &summary.bytes),
+                "cut at {cut}: {summary:?}"
+            );
+            *last = read.len();
+        }
+    }
+    assert_eq!(last, [expected.len(); 2]);
+}
+
+/// Whether something stands behind the last whole block.
+fn copy_is_torn(bytes: &[u8], whole: &u64) -> bool {
+    bytes[*whole as usize..].iter().any(|byte| *byte != 0)
+}
+
+#[test]
+fn every_flipped_bit_of_what_was_safe_is_found() {
+    let disk = Simulated::default();
+    let mut log = Log::begin(support::arc(&disk), options(900), None).expect("it begins");
+    let mut expected = Vec::new();
+    for at in 0..20 {
+        write_groups(&mut log, at, 1, &mut expected);
+        log.flush().expect("it writes");
+        log.sync().expect("it syncs");
+    }
+    log.close().expect("it ends");
+    let (mut found, mut harmless) = (0, 0);
+    for name in names(&disk, "").into_iter().filter(|name| name.starts_with(BASE)) {
+        let bytes = disk.bytes(&name);
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        for bit in 0..used * 8 {
+            let copy = disk.copy();
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            copy.put(&name, &bytes);
+            match read(&copy) {
+                Err(_) => found += 1,
+                // The last block holds nothing: without it the end is torn, and nothing is lost.
+                Ok((read, summary)) => {
+                    assert_eq!(read, expected, "{name}, bit {bit}");
+                    assert!(summary.torn.is_some(), "{name}, bit {bit}: it is said");
+                    harmless += 1;
+                }
+            }
+        }
+    }
+    assert!(found > 8000 && harmless <= 24 * 8, "{found} found, {harmless} in the last block");
+}
+
+#[test]
+fn damage_names_its_place_and_what_is_lost() {
+    let disk = Simulated::default();
+    let mut log = Log::begin(support::arc(&disk), options(1 << 20), None).expect("it begins");
+    let mut places = Vec::new();
+    for at in 0..3 {
+        places.push(log.bytes());
+        write_groups(&mut log, at, 1, &mut Vec::new());
+        log.flush().expect("it writes");
+        log.sync().expect("it syncs");
+    }
+    let name = names(&disk, ".log").pop().expect("one");
+    let mut bytes = disk.bytes(&name);
+    bytes[places[1] as usize + 30] ^= 1;
+    disk.put(&name, &bytes);
+    let error = read(&disk).expect_err("it is damaged");
+    let end = bytes.len() as u64;
+    assert_eq!(error, Problem::Damage { file: name.clone(), at: places[1], next: Some(places[2]), end });
+    assert!(error.to_string().contains("weft log repair"), "{error}");
+    // A file that is not there is no end either.
+    let (missing, disk) = (names(&disk, ".log").pop().expect("one"), disk.copy());
+    weft_persist::Disk::remove(&disk, &missing).expect("it is there");
+    assert_eq!(read(&disk).expect_err("it is missing"), Problem::Missing { file: missing });
+}
+
+#[test]
+fn a_log_without_its_manifest_is_no_empty_one() {
+    let disk = Simulated::default();
+    let mut log = Log::begin(support::arc(&disk), options(1 << 20), None).expect("it begins");
+    write_groups(&mut log, 0, 1, &mut Vec::new());
+    log.close().expect("it ends");
+    weft_persist::Disk::remove(&disk, "a.aof.weft").expect("it is there");
+    assert!(matches!(read(&disk), Err(Problem::NoManifest { .. })));
+}
+
+/// Cuts the power at every operation of a run in turn: what was synced is there, what is there is a beginning of what
+/// was written, and the next start goes on from it, also when the power goes during that.
+#[test]
+fn what_was_synced_outlives_a_cut_at_any_step() {
+    let run = |disk: &Simulated, safe: &mut usize, written: &mut Vec<String>| -> std::io::Result<()> {
+        let mut log = Log::begin(support::arc(disk), options(1500), None)?;
+        for at in 0..40 {
+            // What is added may reach the disk from here on.
+            let (epoch, tape, text) = group(at);
+            written.extend(text);
+            log.push(epoch, tape.read())?;
+            log.flush()?;
+            if at % 3 == 0 {
+                log.sync()?;
+                *safe = written.len();
+            }
+        }
+        log.close()
+    };
+    let whole = Simulated::default();
+    run(&whole, &mut 0, &mut Vec::new()).expect("nothing fails");
+    let mut torn = 0;
+    // The last step removes what is no part of the log.
+    for step in 0..whole.steps() - 1 {
+        for seed in 0..3 {
+            let disk = Simulated::default();
+            disk.cut_at(step);
+            let (mut safe, mut written) = (0, Vec::new());
+            run(&disk, &mut safe, &mut written).expect_err("the power goes");
+            let mut dice = Dice::new(step * 10 + seed);
+            let after = disk.after_cut(&mut |below| dice.below(below));
+            let (read, summary) =
+                read(&after).unwrap_or_else(|error| panic!("step {step}, seed {seed}: {error}"));
+            assert!(read.len() >= safe && written.starts_with(&read), "step {step}, seed {seed}: {safe}");
+            torn += usize::from(summary.torn.is_some());
+            support::start_is_cut_at_any_step(&after, &read, &mut dice);
+        }
+    }
+    assert!(torn > 20, "{torn} ends were torn");
+}
+
+#[test]
+fn what_fails_is_said_and_what_was_synced_stays() {
+    for fault in [Fault::Write, Fault::ShortWrite, Fault::Sync] {
+        let disk = Simulated::default();
+        let mut log = Log::begin(support::arc(&disk), options(1 << 20), None).expect("it begins");
+        let mut expected = Vec::new();
+        write_groups(&mut log, 0, 5, &mut expected);
+        log.flush().and_then(|()| log.sync()).expect("it works");
+        disk.fail(Some(fault));
+        let mut more = expected.clone();
+        write_groups(&mut log, 5, 1, &mut more);
+        log.flush().and_then(|()| log.sync()).expect_err("it fails");
+        disk.fail(None);
+        let mut dice = Dice::new(1);
+        let after = disk.after_cut(&mut |below| dice.below(below));
+        let (read, _) = read(&after).expect("what was synced is whole");
+        assert!(read.len() >= expected.len() && more.starts_with(&read), "{fault:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_seen_before_anything_is_lost() {
+    let disk = Simulated::default();
+    let mut log = Log::begin(support::arc(&disk), options(4000), None).expect("it begins");
+    assert!(!log.lacks_room());
+    disk.limit(Some(9000));
+    let mut expected = Vec::new();
+    let mut at = 0;
+    while !log.lacks_room() {
+        write_groups(&mut log, at, 1, &mut expected);
+        log.flush().expect("there is room for what is under way");
+        at += 1;
+    }
+    log.make_room().expect("a full disk is no failure");
+    assert!(log.lacks_room());
+    write_groups(&mut log, at, 5, &mut expected);
+    log.flush().and_then(|()| log.sync()).expect("there is still room");
+    disk.limit(None);
+    log.make_room().expect("there is room");
+    assert!(!log.lacks_room());
+    log.close().expect("it ends");
+    assert_eq!(read(&disk).expect("it is whole").0, expected);
+}
