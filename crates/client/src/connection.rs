@@ -17,6 +17,7 @@ use crate::error::{Error, Result, ServerError, Waiting};
 use crate::handshake::{self, ServerInfo, Step};
 use crate::input::Input;
 use crate::pipeline::Pipeline;
+use crate::raw::Raw;
 use crate::session::{Effect, Session};
 use crate::stream::{Socket, Stream, remaining};
 use crate::value::{FromReply, convert};
@@ -481,6 +482,13 @@ impl Connection {
             return Err(Error::Config("something has arrived, or is due".into()));
         }
         self.stream.into_socket()
+    }
+
+    /// The connection as bytes, under TLS too, for what is no request and reply; only while everything sent is
+    /// answered.
+    pub fn into_raw(self) -> Result<Raw> {
+        self.idle()?;
+        Ok(Raw::new(self.stream, self.input))
     }
 
     pub(crate) fn next_sequence(&self) -> u32 {

@@ -4,6 +4,19 @@ use weft_protocol::table::{KeyBegin, KeyFind, KeySpec, key_flag, policy};
 
 use crate::args::Args;
 
+/// Slots of a cluster.
+const SLOTS: u16 = 16_384;
+
+/// The slot of a key in a cluster: of the key, or of what stands between braces in it.
+pub fn key_slot(key: &[u8]) -> u16 {
+    let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
+        let rest = &key[open + 1..];
+        rest.iter().position(|byte| *byte == b'}').filter(|len| *len > 0).map(|len| &rest[..len])
+    });
+    let crc = crc::Crc::<u16>::new(&crc::CRC_16_XMODEM);
+    crc.checksum(tag.unwrap_or(key)) % SLOTS
+}
+
 /// Calls `visit` with the place of each key. A command whose keys cannot be told from its arguments, or whose arguments
 /// make no sense, gives none: its handler answers the error.
 #[inline]

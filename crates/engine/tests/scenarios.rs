@@ -292,11 +292,10 @@ fn every_command_has_a_scenario() {
         let good = steps.iter().filter(|(_, reply)| !is_error(reply));
         answered.extend(good.filter_map(|(line, _)| command(&words(line))).map(|id| id.0));
     }
-    // What a server that is no cluster and has no modules refuses, whatever the arguments.
+    // What a server that is no cluster, has no modules and does not replicate refuses, whatever the arguments.
     let refused = |name: &str| {
         ["CLUSTER ", "MODULE "].iter().any(|start| name.starts_with(start))
-            || name == "ASKING"
-            || name == "CLUSTERSCAN"
+            || ["ASKING", "CLUSTERSCAN", "SYNC", "PSYNC", "REPLCONF"].contains(&name)
     };
     let elsewhere: BTreeMap<&str, &str> = ELSEWHERE.iter().copied().collect();
     let served = served(&bench);

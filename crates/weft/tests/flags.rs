@@ -163,11 +163,6 @@ fn what_redis_cli_and_redis_benchmark_have_besides_is_refused_by_name() {
     let door = Door::new();
     let port = door.port();
     for (program, flag) in [
-        ("cli", "--rdb"),
-        ("cli", "--functions-rdb"),
-        ("cli", "--replica"),
-        ("cli", "--slave"),
-        ("cli", "--cluster"),
         ("cli", "--ldb"),
         ("cli", "--tls-ciphers"),
         ("bench", "--tls"),

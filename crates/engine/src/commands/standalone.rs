@@ -5,11 +5,9 @@ use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
+use crate::keys;
 use crate::reply::ReplySink;
 use crate::session::client_flag;
-
-/// The slots of a cluster.
-const SLOTS: u16 = 16_384;
 
 pub(super) const LIST: &[Entry] = &[
     ("MONITOR", Scope::None, monitor),
@@ -17,6 +15,9 @@ pub(super) const LIST: &[Entry] = &[
     ("REPLICAOF", Scope::None, replicaof),
     ("SLAVEOF", Scope::None, replicaof),
     ("FAILOVER", Scope::None, failover),
+    ("SYNC", Scope::None, no_replicas),
+    ("PSYNC", Scope::None, no_replicas),
+    ("REPLCONF", Scope::None, no_replicas),
     ("READONLY", Scope::None, |context, args, sink| readonly(context, args, sink, true)),
     ("READWRITE", Scope::None, |context, args, sink| readonly(context, args, sink, false)),
     ("SCRIPT HELP", Scope::None, super::help::help),
@@ -39,7 +40,7 @@ pub(super) const LIST: &[Entry] = &[
     ("CLUSTER FORGET", Scope::None, no_cluster),
     ("CLUSTER GETKEYSINSLOT", Scope::None, no_cluster),
     ("CLUSTER GETSLOTMIGRATIONS", Scope::None, no_cluster),
-    ("CLUSTER HELP", Scope::None, no_cluster),
+    ("CLUSTER HELP", Scope::None, cluster_help),
     ("CLUSTER INFO", Scope::None, no_cluster),
     ("CLUSTER LINKS", Scope::None, no_cluster),
     ("CLUSTER MEET", Scope::None, no_cluster),
@@ -64,15 +65,28 @@ fn no_cluster(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> R
     Err(Error::err("This instance has cluster support disabled"))
 }
 
-/// The slot of a key, or of what stands between braces in it.
+/// Of what the table has under CLUSTER this server answers little; what it refuses is not offered.
+fn cluster_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let lines = [
+        "KEYSLOT <key>",
+        "    The slot that a key would have in a cluster.",
+        "INFO, NODES, SLOTS, SHARDS and all others",
+        "    Are refused: this server is no node of a cluster.",
+    ];
+    super::help::answer(sink, "CLUSTER", &lines);
+    Ok(())
+}
+
+/// A replica's first words. There is no log yet that could be sent.
+fn no_replicas(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result<(), Error> {
+    Err(Error::err(
+        "this server does not replicate: it sends neither its data nor its changes. SCAN with DUMP, or weft cli --scan, \
+         gives its keys one by one, MONITOR what it is sent",
+    ))
+}
+
 fn keyslot(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let key = args.bytes(2);
-    let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
-        let rest = &key[open + 1..];
-        rest.iter().position(|byte| *byte == b'}').filter(|len| *len > 0).map(|len| &rest[..len])
-    });
-    let crc = crc::Crc::<u16>::new(&crc::CRC_16_XMODEM);
-    sink.int((crc.checksum(tag.unwrap_or(key)) % SLOTS).into());
+    sink.int(keys::key_slot(args.bytes(2)).into());
     Ok(())
 }
 

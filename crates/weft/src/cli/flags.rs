@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::cluster;
+
 const EXAMPLES: &str = "\
 Examples:
   weft cli                                    a prompt with completion, history and hints; `help` there says more
@@ -20,18 +22,6 @@ Status: 0 done; 1 the server could not be reached, does not speak the protocol, 
 
 /// Flags that redis-cli has and this has not, and why.
 pub(crate) const LACKING: &[(&str, &str)] = &[
-    (
-        "--rdb",
-        "it copies the data as a replica does, and replication is not spoken; `--scan` with DUMP reads each key",
-    ),
-    (
-        "--functions-rdb",
-        "it copies functions as a replica does, and replication is not spoken; FUNCTION DUMP gives them",
-    ),
-    ("--replica", "replication is not spoken; MONITOR shows what a server is sent"),
-    ("--slave", "replication is not spoken; MONITOR shows what a server is sent"),
-    ("--cluster", "it makes and mends clusters; -c follows a cluster's redirections"),
-    ("--cluster-yes", "it belongs to --cluster, which makes and mends clusters"),
     ("--ldb", "there is no debugger of scripts; --eval runs one"),
     ("--ldb-sync-mode", "there is no debugger of scripts; --eval runs one"),
     ("--tls-ciphers", "the cipher suites are those of rustls, all of them of today"),
@@ -228,9 +218,21 @@ pub(crate) struct Options {
     /// Seconds without a reply after which --pipe gives up; 0 for never
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(super) pipe_timeout: u64,
+    /// Copy the data of a server into a file, an RDB, as a replica gets it; - for the standard output
+    #[arg(long, value_name = "FILE", group = "mode")]
+    pub(super) rdb: Option<PathBuf>,
+    /// Copy its functions alone
+    #[arg(long, value_name = "FILE", group = "mode")]
+    pub(super) functions_rdb: Option<PathBuf>,
+    /// Show what a server tells its replicas
+    #[arg(long, alias = "slave", group = "mode")]
+    pub(super) replica: bool,
     /// Run a Lua script: --eval FILE KEY… , ARGUMENT…
     #[arg(long, value_name = "FILE", group = "mode")]
     pub(super) eval: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) manage: cluster::Flags,
 
     /// Say on the standard error which server was reached, and how
     #[arg(long)]
@@ -259,6 +261,10 @@ impl Options {
             ("--hotkeys", self.hotkeys),
             ("--scan", self.scan),
             ("--pipe", self.pipe),
+            ("--rdb", self.rdb.is_some()),
+            ("--functions-rdb", self.functions_rdb.is_some()),
+            ("--replica", self.replica),
+            ("--cluster", !self.manage.cluster_command.is_empty()),
         ];
         tools.iter().find(|(_, asked)| *asked).map(|(name, _)| *name)
     }

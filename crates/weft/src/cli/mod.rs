@@ -3,8 +3,9 @@
 //! Owns which of them is run. Reading order: [`flags`] (what can be asked for), [`target`] (where to connect), [`link`]
 //! (the connection), [`output`] (how replies are shown), [`once`] (a command), [`repl`] (the prompt); then the tools,
 //! which stand by themselves: [`keys`], [`watch`],
-//! [`simulate`], [`insert`], [`script`]. The connection is [`weft_client`]'s.
+//! [`simulate`], [`insert`], [`script`], [`replica`], [`cluster`]. The connection is [`weft_client`]'s.
 
+mod cluster;
 mod editor;
 mod flags;
 mod grammar;
@@ -17,6 +18,7 @@ mod output;
 mod pager;
 mod peek;
 mod repl;
+mod replica;
 mod script;
 mod simulate;
 mod target;
@@ -75,7 +77,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     if options.bigkeys || options.memkeys || options.hotkeys {
         return tool(&config, |connection| keys::find(options, connection));
     }
+    if let Some(copy) = copied(options, &config) {
+        return copy;
+    }
     let format = format(options);
+    if !options.manage.cluster_command.is_empty() {
+        return cluster::run(&config, &options.manage, &format);
+    }
     let interactive = options.command.is_empty() && options.eval.is_none() && std::io::stdin().is_terminal();
     if interactive {
         return repl::run(options, config, format);
@@ -88,6 +96,19 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         return once::lines(options, &mut link, &format);
     }
     once::command(options, &mut link, &format)
+}
+
+/// `--rdb`, `--functions-rdb` and `--replica`, if one of them was asked for. Replicas are spoken to in RESP2.
+fn copied(options: &Options, config: &Config) -> Option<Result<ExitCode>> {
+    let config = Config { protocol: Protocol::Resp2, channel: 0, ..config.clone() };
+    let copy: Box<dyn FnOnce(Connection) -> Result<ExitCode>> =
+        match (&options.rdb, &options.functions_rdb, options.replica) {
+            (Some(file), ..) => Box::new(|connection| replica::save(file, false, connection)),
+            (_, Some(file), _) => Box::new(|connection| replica::save(file, true, connection)),
+            (.., true) => Box::new(replica::follow),
+            _ => return None,
+        };
+    Some(connected(&config, copy))
 }
 
 /// `--verbose`: who answers, and over what. The connection is one of its own.
@@ -106,8 +127,13 @@ fn say_server(config: &Config) {
 
 /// Connects and runs a tool.
 fn tool(config: &Config, run: impl FnOnce(&mut Connection) -> Result<ExitCode>) -> Result<ExitCode> {
+    connected(config, |mut connection| run(&mut connection))
+}
+
+/// Connects and hands the connection over.
+fn connected(config: &Config, run: impl FnOnce(Connection) -> Result<ExitCode>) -> Result<ExitCode> {
     match Connection::connect(config) {
-        Ok(mut connection) => run(&mut connection),
+        Ok(connection) => run(connection),
         Err(error) => {
             eprintln!("{}", could_not_connect(config, &error));
             Ok(ExitCode::FAILURE)

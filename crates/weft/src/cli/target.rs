@@ -84,7 +84,7 @@ fn from_environment() -> Option<String> {
 }
 
 /// Asks for the password, without showing it where there is a terminal.
-fn ask() -> Result<String> {
+pub(super) fn ask() -> Result<String> {
     let stdin = std::io::stdin();
     let terminal = stdin.is_terminal();
     let _quiet = terminal.then(Quiet::begin).transpose()?;
