@@ -95,6 +95,16 @@ class Protocols(WithCertificates):
                 wire.send(bytes([byte]))
             self.assertEqual([wire.frame(), wire.frame()], [(1, "+OK"), (1, "value")])
 
+    def test_what_one_receive_cannot_take_is_taken_by_the_next(self):
+        """Plaintext that is left over when a receive of 64 KiB is full: no event tells of it."""
+        server = self.server()
+        with under_tls(Wire, server.port, context(self.authority)) as wire:
+            for count in (65_536, 65_537, 70_000, 2 * 65_536, 2 * 65_536 + 1):
+                head = len(request("ECHO", "x" * count)) - count
+                value = "x" * (count - head)
+                wire.send(request("ECHO", value))
+                self.assertEqual(wire.reply(), value)
+
     def test_a_port_of_its_own_speaks_nothing_else(self):
         from server import free_port
 

@@ -76,5 +76,7 @@ pub use raw::Raw;
 pub use reconnect::{Reconnecting, only_reads};
 pub use session::Session;
 pub use stream::Socket;
+#[cfg(feature = "tls")]
+pub use stream::tls::client_config as tls_client_config;
 pub use value::FromReply;
 pub use weft_protocol::{Limits, Reply, WireError};

@@ -2,7 +2,7 @@
 //! Does not own what is read or written.
 
 #[cfg(feature = "tls")]
-mod tls;
+pub(crate) mod tls;
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs as _};

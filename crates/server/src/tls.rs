@@ -191,6 +191,8 @@ impl Tls {
                 Err(_) => opened.ended = true,
             }
             if opened.ended || opened.len == into.len() {
+                // No event tells of plaintext that had no room: whoever is full must come again.
+                opened.drained &= opened.len < into.len();
                 return Ok(opened);
             }
             if !self.ahead.is_empty() {

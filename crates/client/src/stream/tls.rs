@@ -172,7 +172,8 @@ impl io::Write for Blocking<'_> {
     }
 }
 
-fn client_config(settings: &TlsConfig) -> Result<ClientConfig> {
+/// What a session of rustls begins with, as the settings say: for an event loop of one's own.
+pub fn client_config(settings: &TlsConfig) -> Result<ClientConfig> {
     let bad = |error: rustls::Error| Error::Tls(error.to_string());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())

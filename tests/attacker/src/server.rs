@@ -1,0 +1,129 @@
+//! Owns: the server under attack, a child process with a port and a folder of its own, and what /proc tells of it.
+//! Does not own: who attacks it.
+
+use std::fs::{self, File};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+/// The password of the default user, who administers.
+pub(crate) const PASSWORD: &str = "the administrator";
+/// The longest string, and with it the longest argument. Small, so that what hostile clients store stays small.
+pub(crate) const STRING_BYTES_MAX: usize = 1 << 20;
+/// What a client may leave unread.
+const OUTPUT_BYTES_MAX: usize = 8 << 20;
+/// How long it may take to start or to stop, which only a hang reaches.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How often another port is tried when somebody takes the one that was free.
+const STARTS_MAX: u32 = 5;
+/// Between two looks at what nothing tells of.
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
+const PAGE_BYTES: u64 = 4096;
+
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) port: u16,
+    folder: PathBuf,
+}
+
+impl Server {
+    pub(crate) fn start(program: &Path) -> Result<Self> {
+        let folder = std::env::temp_dir().join(format!("weft-attacked-{}", std::process::id()));
+        fs::create_dir_all(&folder)?;
+        for _ in 0..STARTS_MAX {
+            let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+            let log = File::create(folder.join("log"))?;
+            let child = command(program, port).stdout(Stdio::null()).stderr(log).spawn();
+            let child = child.with_context(|| format!("{} does not start", program.display()))?;
+            let mut server = Self { child, port, folder: folder.clone() };
+            if server.answers()? {
+                return Ok(server);
+            }
+        }
+        bail!("the server does not start: {}", fs::read_to_string(folder.join("log")).unwrap_or_default())
+    }
+
+    /// Waits until somebody listens; whether it is this server, which has not ended.
+    fn answers(&mut self) -> Result<bool> {
+        let began = Instant::now();
+        loop {
+            if self.child.try_wait()?.is_some() {
+                return Ok(false);
+            }
+            if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                return Ok(self.child.try_wait()?.is_none());
+            }
+            if began.elapsed() > PATIENCE {
+                bail!("the server does not listen after {} s", PATIENCE.as_secs());
+            }
+            // Nothing tells when a socket begins to listen but trying.
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    pub(crate) fn resident_bytes(&self) -> Result<u64> {
+        let text = fs::read_to_string(format!("/proc/{}/statm", self.child.id()))?;
+        let pages = text.split_whitespace().nth(1).context("statm has no second field")?;
+        Ok(pages.parse::<u64>()? * PAGE_BYTES)
+    }
+    pub(crate) fn descriptors(&self) -> Result<usize> {
+        Ok(fs::read_dir(format!("/proc/{}/fd", self.child.id()))?.count())
+    }
+    /// How it has ended, if it has.
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+    /// What it has written.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    /// Asks it to stop and waits until it has.
+    pub(crate) fn stop(&mut self) -> Result<ExitStatus> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if began.elapsed() > PATIENCE {
+                bail!("the server does not stop after {} s", PATIENCE.as_secs());
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has ended where all went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn command(program: &Path, port: u16) -> Command {
+    let mut command = Command::new(program);
+    let limits = format!("normal {OUTPUT_BYTES_MAX} 0 0 pubsub {OUTPUT_BYTES_MAX} 0 0");
+    let flags = [
+        ("--bind", "127.0.0.1"),
+        ("--port", &port.to_string()),
+        ("--threads", "2"),
+        ("--requirepass", PASSWORD),
+        ("--proto-max-bulk-len", &STRING_BYTES_MAX.to_string()),
+        ("--client-output-buffer-limit", &limits),
+        ("--auth-timeout", "5"),
+        ("--tls-self-signed", "yes"),
+        ("--loglevel", "warning"),
+    ];
+    command.arg("serve");
+    for (name, value) in flags {
+        command.args([name, value]);
+    }
+    command
+}
