@@ -1,6 +1,7 @@
 # The one place commands live. `make` prints what there is; `.ci/run` calls `make test`.
 #
 # BUILD=debug|release   how `run` and `test` build. Without it `run` takes release; `test` takes debug, which checks overflow.
+# SECONDS=60            how long `attack` and `attack-asan` take.
 # FUZZ_SECONDS=20       how long `fuzz-smoke` runs each target.
 # QUICK=1               `bench-peers` takes fewer rounds; PEERS_FLAGS hands it further flags (`weft peers --help`).
 # BENCH_FLAGS           further flags for `bench-cache`, such as `-sections small,large`.
@@ -16,6 +17,7 @@ $(error BUILD is debug or release, not '$(BUILD)')
 endif
 
 FUZZ_SECONDS ?= 20
+ATTACK_SECONDS = $(or $(filter-out 0,$(SECONDS)),60)
 export VERBOSE ?=
 # A registry that does not answer for a moment is no reason for a build to fail.
 export CARGO_NET_RETRY ?= 10
@@ -103,6 +105,15 @@ gen: ## write everything that is generated from spec/
 fuzz-smoke: ## run each fuzz target for FUZZ_SECONDS (needs a nightly toolchain)
 	scripts/fuzz $(FUZZ_SECONDS)
 
+.PHONY: attack
+attack: ## hostile clients against the server for SECONDS, while honest ones check every reply
+	cargo build --locked --release --package weft --package weft-attacker
+	$(CARGO_TARGET_DIR)/release/weft-attacker --server $(CARGO_TARGET_DIR)/release/weft --seconds $(ATTACK_SECONDS) $(ATTACK_FLAGS)
+
+.PHONY: attack-asan
+attack-asan: ## the same, the server under AddressSanitizer (needs a nightly toolchain)
+	scripts/sanitized attack $(ATTACK_SECONDS) $(ATTACK_FLAGS)
+
 .PHONY: test-cross
 test-cross: ## test the protocol crate on arm64 and on big-endian s390x, emulated (Debian only)
 	scripts/test-cross
@@ -148,7 +159,7 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-go-modules test-go-consumer test-e2e
+test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-go-modules test-go-consumer test-e2e test-attack
 
 .PHONY: test-rust
 test-rust:
@@ -195,3 +206,10 @@ test-go-consumer:
 test-e2e:
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@$(STEP) test-e2e tests/e2e/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
+
+# Hostile clients for a minute; `make attack SECONDS=3600` takes its time.
+.PHONY: test-attack
+test-attack:
+	@cargo build --quiet --locked $(test_profile) --package weft --package weft-attacker
+	@$(STEP) test-attack $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft-attacker \
+		--server $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft --seconds $(ATTACK_SECONDS)

@@ -1,15 +1,16 @@
 //! Owns: a hostile client's connections and what they count. Does not own: what is sent over them (`attacks`).
 
+use std::fmt;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustls::{ClientConnection, StreamOwned};
-use weft_client::{Decoder, Incoming, Limits, Protocol};
-use weft_protocol::resp;
+use weft_client::{Decoder, Incoming, Limits, Protocol, TlsConfig};
 
 use crate::rng::Rng;
+use crate::words::{as_resp, frame};
 
 /// Their user, who may use keys that begin with `a:`.
 pub(crate) const USER: (&str, &str) = ("attacker", "a known secret");
@@ -52,6 +53,14 @@ pub(crate) struct Target {
     pub(crate) tls: Arc<rustls::ClientConfig>,
 }
 
+impl Target {
+    pub(crate) fn new(port: u16) -> weft_client::Result<Self> {
+        let insecure = TlsConfig { insecure: true, ..TlsConfig::default() };
+        let tls = Arc::new(weft_client::tls_client_config(&insecure)?);
+        Ok(Self { address: ([127, 0, 0, 1], port).into(), tls })
+    }
+}
+
 /// What an attack has come to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
@@ -61,6 +70,14 @@ pub(crate) struct Tally {
     pub(crate) received_bytes: u64,
     /// Rounds that the server has ended by closing, or by taking nothing more.
     pub(crate) cut: u64,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rounds, connections, cut, sent_bytes, received_bytes } = self;
+        let (sent, received) = (sent_bytes >> 10, received_bytes >> 10);
+        write!(f, "{rounds:>7} {connections:>11} {cut:>7} {sent:>9} {received:>9}")
+    }
 }
 
 impl Tally {
@@ -79,6 +96,8 @@ pub(crate) struct Hostile {
     pub(crate) rng: Rng,
     pub(crate) tally: Tally,
     pub(crate) until: Instant,
+    /// Rounds so far.
+    pub(crate) rounds: u64,
 }
 
 /// A connection, plain or under TLS.
@@ -96,6 +115,22 @@ enum Stream {
 }
 
 impl Hostile {
+    pub(crate) fn new(target: &Target, seed: u64) -> Self {
+        let (target, rng) = (target.clone(), Rng::new(seed));
+        Self { target, rng, tally: Tally::default(), until: Instant::now(), rounds: 0 }
+    }
+
+    /// Throws away what hostile clients have stored, so that an hour of them does not fill the memory.
+    pub(crate) fn throw_away(&mut self) -> Outcome {
+        let mut line = self.authenticated()?;
+        let keys = (0..KEYS).map(|at| format!("a:{at}"));
+        let words: Vec<String> = std::iter::once("UNLINK".to_string()).chain(keys).collect();
+        line.send(&as_resp(&words))?;
+        line.drain();
+        self.end(line);
+        Ok(())
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         Instant::now() >= self.until
     }
@@ -214,7 +249,7 @@ impl Line {
         self.received.clear();
         let _ = self.socket().set_read_timeout(Some(SILENCE));
         let mut buffer = vec![0; 64 << 10];
-        let (mut all, closed) = (0, false);
+        let mut all = 0;
         while all < DRAINED_BYTES_MAX {
             match self.read(&mut buffer) {
                 Ok(0) => return true,
@@ -224,7 +259,7 @@ impl Line {
             }
         }
         let _ = self.socket().set_read_timeout(Some(ANSWER_MAX));
-        closed
+        false
     }
 
     /// Everything up to the end of the stream, which must come.
@@ -272,15 +307,8 @@ impl Line {
     }
 
     fn authenticate(&mut self, protocol: Protocol) -> Outcome {
-        let mut request = Vec::new();
         let words = ["AUTH", USER.0, USER.1];
-        match protocol {
-            Protocol::Respb => {
-                let mode = weft_protocol::respb::Mode::Exact;
-                weft_protocol::respb::RequestWriter::new(&mut request, 0).command(&words, mode);
-            }
-            _ => resp::encode::request(None, &weft_protocol::request::Texts(&words), &mut request),
-        }
+        let request = if protocol == Protocol::Respb { frame(0, &words) } else { as_resp(&words) };
         self.send(&request)?;
         match self.frame(protocol)? {
             Incoming::Reply { reply: weft_client::Reply::Simple(text), .. } if text == b"OK" => Ok(()),

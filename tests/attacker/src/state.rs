@@ -1,0 +1,113 @@
+//! Owns: what the server has in use when only the honest are there, as its administrator and /proc tell it. Does not
+//! own: who was there before.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use weft_client::{Config, Connection, Reply, Timeouts};
+
+use crate::server::{LOOK, PASSWORD, Server};
+use crate::{honest, hostile};
+
+/// How long memory and descriptors may take to come back.
+const SETTLE_MAX: Duration = Duration::from_secs(60);
+/// How long the administrator waits for an answer.
+const ANSWER_MAX: Duration = Duration::from_secs(120);
+/// Memory must come back to within so many hundredths.
+const MEMORY_HUNDREDTHS: u64 = 110;
+/// Databases in which hostile clients can have keys, and keys of one SCAN.
+const DATABASES: u32 = 16;
+const SCAN_COUNT: &str = "1000";
+
+/// What is in use.
+pub(crate) struct State {
+    descriptors: usize,
+    resident_bytes: u64,
+    settled_after: Duration,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { descriptors, resident_bytes, settled_after } = self;
+        write!(f, "{descriptors} descriptors, {} KiB resident", resident_bytes >> 10)?;
+        write!(f, ", {} ms after the attack", settled_after.as_millis())
+    }
+}
+
+impl State {
+    /// Waits until hostile clients are gone, what they have stored is thrown away, and, if there was a state before
+    /// them, all is as it was, as far as that comes.
+    pub(crate) fn settled(admin: &mut Connection, server: &Server, before: Option<&Self>) -> Result<Self> {
+        let began = Instant::now();
+        throw_away(admin)?;
+        loop {
+            let list: String = admin.query(&["CLIENT", "LIST"])?;
+            let left: Vec<&str> = list.lines().filter(|line| is_hostile(line)).collect();
+            let descriptors = server.descriptors()?;
+            let settled_after = began.elapsed();
+            let state = Self { descriptors, resident_bytes: server.resident_bytes()?, settled_after };
+            let are_gone = left.is_empty() && before.is_none_or(|before| descriptors <= before.descriptors);
+            if are_gone && before.is_none_or(|before| state.is_as(before)) {
+                return Ok(state);
+            }
+            if settled_after > SETTLE_MAX {
+                if !are_gone {
+                    bail!("{descriptors} descriptors are open, and these clients: {left:#?}");
+                }
+                return Ok(state);
+            }
+            // Nothing tells when a server has let go of something.
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Whether memory is what it was.
+    pub(crate) fn is_as(&self, before: &Self) -> bool {
+        self.resident_bytes <= before.resident_bytes * MEMORY_HUNDREDTHS / 100
+    }
+}
+
+fn is_hostile(line: &str) -> bool {
+    !line.contains(" name=honest ") && !line.contains(" name=administrator ")
+}
+
+/// The administrator, who makes the users.
+pub(crate) fn administrator(server: &Server) -> Result<Connection> {
+    let config = Config::new("127.0.0.1", server.port)
+        .with_auth(None, PASSWORD)
+        .with_name("administrator")
+        .with_timeouts(Timeouts::all(Some(ANSWER_MAX)));
+    let mut admin = Connection::connect(&config)?;
+    let password = |user: (&str, &str)| format!(">{}", user.1);
+    let (honest, hostile) = (password(honest::USER), password(hostile::USER));
+    admin.command(&["ACL", "SETUSER", honest::USER.0, "on", &honest, "~h:*", "&h:*", "+@all"])?;
+    // LCS takes the product of two lengths, and its rules would allow it.
+    let rules = ["~a:*", "&a:*", "+@all", "-@admin", "-@dangerous", "-lcs"];
+    let words = ["ACL", "SETUSER", hostile::USER.0, "on", &hostile];
+    admin.command(&words.into_iter().chain(rules).collect::<Vec<_>>())?;
+    Ok(admin)
+}
+
+/// Throws away what hostile clients have stored in any database.
+fn throw_away(admin: &mut Connection) -> Result<()> {
+    for db in 0..DATABASES {
+        admin.command(&["SELECT", &db.to_string()])?;
+        let mut cursor = "0".to_string();
+        loop {
+            let reply = admin.command(&["SCAN", &cursor, "MATCH", "a:*", "COUNT", SCAN_COUNT])?;
+            let Reply::Array(parts) = reply else { bail!("SCAN gives {reply:?}") };
+            let [Reply::Bulk(next), Reply::Array(keys)] = &parts[..] else { bail!("SCAN gives {parts:?}") };
+            for key in keys {
+                let Reply::Bulk(key) = key else { bail!("a key is {key:?}") };
+                admin.command(&[&b"UNLINK"[..], key])?;
+            }
+            cursor = String::from_utf8(next.clone())?;
+            if cursor == "0" {
+                break;
+            }
+        }
+    }
+    admin.command(&["SELECT", "0"])?;
+    Ok(())
+}
