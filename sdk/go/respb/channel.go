@@ -30,6 +30,8 @@ type Channel struct {
 	lane atomic.Pointer[lane] // nil: to be opened
 	tx   atomic.Pointer[lane] // where WATCH or MULTI is in effect
 
+	changed atomic.Bool // a command has changed what the connection is, so that it is not kept for another Channel
+
 	opening chan struct{} // has room for who opens: one at a time
 	closed  atomic.Bool
 	watched sync.Mutex // guards what follows, and DB, user, name and tracking among opts
@@ -128,6 +130,9 @@ func (ch *Channel) setUp(ctx context.Context, la *lane) error {
 	if opts.Name != "" {
 		p.Do("CLIENT", "SETNAME", opts.Name)
 	}
+	if opts.Tracking != nil && la.link.resp2 {
+		return errNoTracking
+	}
 	if opts.Tracking != nil {
 		p.Do(append([]string{"CLIENT", "TRACKING", "ON"}, opts.Tracking...)...)
 	}
@@ -218,7 +223,7 @@ func (ch *Channel) Close() error {
 		return ch.conn.Close()
 	}
 	ch.closed.Store(true)
-	if la := ch.lane.Swap(nil); la != nil {
+	if la := ch.lane.Swap(nil); la != nil && !ch.conn.keep(la) {
 		ch.drop(la, ErrClosed)
 	}
 	ch.watched.Lock()
@@ -280,6 +285,12 @@ func exchangeBare[T string | []byte](ctx context.Context, ch *Channel, args []T)
 			if err := allow(ch, la, effect, args); err != nil {
 				return nil, err
 			}
+			if effect != effectHolds || blocksFor(args) == 0 {
+				ch.changed.Store(true)
+			}
+		}
+		if ch.isRoot && ch.shared && !la.link.binary {
+			la = ch.conn.aside(ctx, la, isSlow(args))
 		}
 		if !ch.keepsTx(la) {
 			return nil, ErrStateLost
@@ -289,6 +300,9 @@ func exchangeBare[T string | []byte](ctx context.Context, ch *Channel, args []T)
 		if err == nil {
 			if effect != effectNone {
 				note(ch, la, effect, args, &c.one[0])
+			}
+			if la.link.resp2 {
+				lift(args, &c.one[0])
 			}
 			return c, nil
 		}
@@ -332,13 +346,7 @@ func exchangeOn[T string | []byte](ctx context.Context, la *lane, c *call, args 
 	l := la.link
 	c.extra = blocksFor(args)
 	l.mu.Lock()
-	if l.full(c) {
-		err = l.waitRoom(ctx, c)
-	}
-	if err == nil {
-		err = la.err
-	}
-	if err == nil {
+	if err = l.admit(ctx, la, c); err == nil {
 		l.out, err = appendCommand(l, l.out, la.id, args)
 	}
 	if err == nil && !l.binary {

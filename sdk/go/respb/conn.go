@@ -1,20 +1,14 @@
 package respb
 
-// This file owns Conn: connecting, agreeing on a protocol, connecting again.
+// This file owns Conn: connecting, and connecting again.
 
 import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
-	"io"
 	"net"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/weft-db/weft/sdk/go/internal/frame"
-	"github.com/weft-db/weft/sdk/go/resp"
 )
 
 // Conn is a connection, and the logical client that is its channel 0, which any number of goroutines share. The helpers of [Commands], such as
@@ -33,6 +27,7 @@ type Conn struct {
 	past     Stats         // of links that are gone
 	dialing  chan struct{} // closed when the attempt that is being made has ended
 	links    map[*link]struct{}
+	pool     pool
 	probe    *Channel // what asks a silent server; it is never opened as a channel
 	closed   bool
 	ctx      context.Context
@@ -55,6 +50,7 @@ func Dial(ctx context.Context, opts Options) (*Conn, error) {
 func New(opts Options) *Conn {
 	opts.setDefaults()
 	c := &Conn{opts: opts, links: map[*link]struct{}{}, protocol: opts.Protocol}
+	c.pool.places = make(chan struct{}, opts.ConnectionsMax)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.zero = newChannel(c, ChannelOptions{
 		DB: opts.DB, OnPush: opts.OnPush, Name: opts.Name, Username: opts.Username, Password: opts.Password,
@@ -65,7 +61,7 @@ func New(opts Options) *Conn {
 	return c
 }
 
-// Protocol returns what the connection speaks, RESPB or RESP3. Before the first connection it is Options.Protocol, and Auto says that it is
+// Protocol returns what the connection speaks, RESPB, RESP3 or RESP2. Before the first connection it is Options.Protocol, and Auto says that it is
 // not known yet.
 func (c *Conn) Protocol() Protocol {
 	c.mu.Lock()
@@ -162,7 +158,7 @@ func (c *Conn) linkFor(ctx context.Context, ch *Channel, attempts int) (*link, e
 		last = err
 		var reply *Error
 		switch {
-		case errors.Is(err, ErrClosed), errors.As(err, &reply), ctx.Err() != nil:
+		case errors.Is(err, ErrClosed), errors.Is(err, ErrChannels), errors.As(err, &reply), ctx.Err() != nil:
 			return nil, err
 		case attempts > 0 && failures+1 >= attempts, c.opts.Reconnect.Disabled:
 			return nil, last
@@ -193,8 +189,12 @@ func (c *Conn) tryLink(ctx context.Context, ch *Channel) (*link, error) {
 			c.mu.Unlock()
 			return l, nil
 		case c.plain && !ch.isRoot:
+			protocol := c.protocol
 			c.mu.Unlock()
-			return c.dial(ctx, RESP3, ch)
+			if l := c.kept(ch); l != nil {
+				return l, nil
+			}
+			return c.dial(ctx, protocol, ch)
 		case c.dialing != nil:
 			other := c.dialing
 			c.mu.Unlock()
@@ -250,6 +250,17 @@ func (c *Conn) dial(ctx context.Context, protocol Protocol, ch *Channel) (*link,
 func (c *Conn) dialLink(ctx context.Context, protocol Protocol, ch *Channel) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
 	defer cancel()
+	if err := c.pool.takePlace(ctx); err != nil {
+		return nil, err
+	}
+	l, err := c.makeLink(ctx, protocol, ch)
+	if err != nil {
+		c.pool.givePlace()
+	}
+	return l, err
+}
+
+func (c *Conn) makeLink(ctx context.Context, protocol Protocol, ch *Channel) (*link, error) {
 	nc, err := c.connect(ctx)
 	if err != nil {
 		return nil, &ConnError{err, true}
@@ -257,7 +268,9 @@ func (c *Conn) dialLink(ctx context.Context, protocol Protocol, ch *Channel) (*l
 	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
 	l := &link{conn: c, wake: make(chan struct{}, 1), dead: make(chan struct{}), nextID: 1}
 	l.wire.init(nc, c.opts.PollMax)
+	began := time.Now()
 	err = l.hello(protocol, ch)
+	l.roundTrip = time.Since(began)
 	if !stop() {
 		err = errors.Join(err, context.Cause(ctx))
 	}
@@ -302,152 +315,6 @@ func (c *Conn) connect(ctx context.Context) (nc net.Conn, err error) {
 	return t, nil
 }
 
-// hello agrees on a protocol (spec section 7.2).
-func (l *link) hello(protocol Protocol, ch *Channel) error {
-	r := resp.NewReader(&l.wire)
-	r.SetLimits(resp.ReaderLimits{BytesMax: l.conn.opts.ReplyBytesMax})
-	var v Value
-	if protocol != RESP3 {
-		if err := l.ask(r, &v, append(l.helloCommand(ch), "PROTO", "respb", "CAPS", "1")); err != nil {
-			return err
-		}
-		err := v.Err()
-		var reply *Error
-		switch {
-		case err == nil:
-			l.binary = true
-		case !errors.As(err, &reply) || reply.Prefix != "ERR" && reply.Prefix != "NOPROTO":
-			return err
-		case protocol == RESPB:
-			return fmt.Errorf("respb: the server does not speak RESPB; with Options.Protocol Auto this client falls back to RESP3: %w", err)
-		default:
-			l.without = err
-		}
-	}
-	if !l.binary {
-		if err := l.ask(r, &v, l.helloCommand(ch)); err != nil {
-			return err
-		}
-		if err := v.Err(); err != nil {
-			var reply *Error
-			if errors.As(err, &reply) && (reply.Prefix == "ERR" || reply.Prefix == "NOPROTO") {
-				return fmt.Errorf("respb: the server speaks neither RESPB nor RESP3, as Redis before 6 and some proxies; this client needs one: %w", err)
-			}
-			return err // of AUTH, most likely
-		}
-	}
-	if err := l.limits.read(&v); err != nil {
-		return err
-	}
-	if !l.binary {
-		l.in.resp = r
-		return nil
-	}
-	if _, ok := lookup(&v, "respb"); !ok {
-		return &ReplyError{"an entry respb in the reply to HELLO PROTO respb", v.String()}
-	}
-	limits := frame.DefaultLimits
-	limits.FrameBytesMax = uint32(min(int64(l.conn.opts.ReplyBytesMax), int64(limits.FrameBytesMax)))
-	l.in.dec, l.in.inner = frame.NewReplyDecoder(limits), frame.NewReplyDecoder(limits)
-	rest := r.Rest()
-	l.in.buf = append(make([]byte, 0, max(firstReadBytes, len(rest))), rest...)
-	l.in.end = len(rest)
-	l.in.buf = l.in.buf[:cap(l.in.buf)]
-	l.lanes = map[uint16]*lane{}
-	return nil
-}
-
-// helloCommand is HELLO without what concerns RESPB, and without the name: with everything it would have more arguments than servers
-// take from strangers. A channel with a link of its own and no user has channel 0's.
-func (l *link) helloCommand(ch *Channel) []string {
-	words := []string{"HELLO", "3"}
-	user, password := ch.opts.Username, ch.opts.Password
-	if password == "" && user == "" {
-		user, password = l.conn.opts.Username, l.conn.opts.Password
-	}
-	if password != "" || user != "" {
-		if user == "" {
-			user = "default"
-		}
-		words = append(words, "AUTH", user, password)
-	}
-	return words
-}
-
-// ask sends a command as RESP and reads its reply, passing over pushes.
-func (l *link) ask(r *resp.Reader, v *Value, words []string) error {
-	if err := l.wire.write(appendRESP(nil, words)); err != nil {
-		return &ConnError{err, true}
-	}
-	for {
-		if err := r.Read(v); err != nil {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return &ConnError{fmt.Errorf("no answer to HELLO: %w", err), true}
-		}
-		if v.Kind != resp.Push {
-			return nil
-		}
-	}
-}
-
-// lookup finds a key in a map, or in the flat array that RESP2 has for one.
-func lookup(v *Value, key string) (*Value, bool) {
-	for i := 0; i+1 < len(v.Elems); i += 2 {
-		if string(v.Elems[i].Data) == key {
-			return &v.Elems[i+1], true
-		}
-	}
-	return nil, false
-}
-
-// readTyped reports whether a server speaks the profile Typed and has our command table.
-func readTyped(about *Value) bool {
-	profiles, ok := lookup(about, "profiles")
-	if !ok || !slices.ContainsFunc(profiles.Elems, func(v Value) bool { return string(v.Data) == "typed" }) {
-		return false
-	}
-	table, ok := lookup(about, "table")
-	if !ok {
-		return false
-	}
-	name, hasName := lookup(table, "name")
-	version, hasVersion := lookup(table, "version")
-	hash, hasHash := lookup(table, "hash")
-	return hasName && hasVersion && hasHash && frame.SharesTable(string(name.Data), version.Int, string(hash.Data))
-}
-
-// read takes what HELLO told.
-func (s *serverLimits) read(v *Value) error {
-	const none = 1<<63 - 1
-	*s = serverLimits{channels: 1 << 16, frame: none, arguments: none, argument: none, smallest: none}
-	if id, ok := lookup(v, "id"); ok {
-		s.id = id.Int
-	}
-	about, ok := lookup(v, "respb")
-	if !ok {
-		return nil
-	}
-	if version, ok := lookup(about, "version"); !ok || version.Int != 1 {
-		return &ReplyError{"version 1 of RESPB", about.String()}
-	}
-	s.typed = readTyped(about)
-	limits, ok := lookup(about, "limits")
-	if !ok {
-		return nil
-	}
-	for name, field := range map[string]*int64{
-		"channels": &s.channels, "frame_bytes": &s.frame, "arguments": &s.arguments, "argument_bytes": &s.argument,
-	} {
-		if limit, ok := lookup(limits, name); ok && limit.Kind == resp.Integer && limit.Int > 0 {
-			*field = limit.Int
-		}
-	}
-	s.smallest = min(s.frame, s.argument)
-	return nil
-}
-
 // add makes a lane for ch.
 func (l *link) add(ch *Channel) (*lane, error) {
 	l.mu.Lock()
@@ -487,36 +354,10 @@ func (c *Conn) forget(l *link) {
 	defer c.mu.Unlock()
 	if _, ok := c.links[l]; ok {
 		l.addTo(&c.past)
+		c.pool.givePlace()
 	}
 	delete(c.links, l)
 	if c.shared == l {
 		c.shared = nil
-	}
-}
-
-// unblock ends what blocks on a RESP3 link, over a connection of its own. Nothing else that blocks is sent before it has returned, so
-// it cannot meet another command.
-func (l *link) unblock() {
-	defer func() {
-		l.mu.Lock()
-		l.unblocking--
-		l.makeRoom()
-		l.mu.Unlock()
-	}()
-	c := l.conn
-	ctx, cancel := context.WithTimeout(c.ctx, c.opts.DialTimeout)
-	defer cancel()
-	nc, err := c.connect(ctx)
-	if err != nil {
-		return // the command ends by its own timeout
-	}
-	defer nc.Close()
-	_ = nc.SetDeadline(time.Now().Add(c.opts.DialTimeout))
-	other := &link{conn: c}
-	other.wire.init(nc, 0)
-	r := resp.NewReader(&other.wire)
-	var v Value
-	if other.ask(r, &v, other.helloCommand(c.zero)) == nil && v.Err() == nil && l.alive() {
-		_ = other.ask(r, &v, []string{"CLIENT", "UNBLOCK", fmt.Sprint(l.limits.id)}) // best effort, as the connection is
 	}
 }

@@ -1,10 +1,10 @@
-// Package respb is a client for servers that speak RESPB, and for those that only speak RESP3.
+// Package respb is a client for servers that speak RESPB, and for those that only speak RESP3 or RESP2.
 //
 // # One connection, many clients
 //
 // [Dial] opens one connection and agrees with the server on a protocol. [Conn.Channel] opens a logical client on it, a [Channel]: it has a
 // user, a database, a transaction, watched keys, subscriptions and blocking commands of its own, and costs neither a connection nor
-// a goroutine. Where a server has no RESPB, each Channel is a RESP3 connection of its own instead, and everything else stays the same.
+// a goroutine.
 //
 // The Conn itself is channel 0, which all its users share. Its helpers are [Commands]: GET is [Commands.Get], SET is [Commands.Set]. What would change
 // or hold up what they share, SELECT, WATCH, MULTI, BLPOP, is in [ChannelCommands], which only a Channel has, and refused with a [*UseError]
@@ -14,6 +14,14 @@
 //	...
 //	_, err = conn.Set(ctx, "greeting", "hello")
 //	text, err := conn.Get(ctx, "greeting")
+//
+// # Without RESPB
+//
+// Where a server has no RESPB this is a pool of RESP3 connections, and nothing else changes: each Channel has a connection, up to
+// Options.ConnectionsMax, and leaves it to the next when it is closed (Options.IdleMax). The Conn shares one too, and has up to four more for
+// commands that may be slow or have large replies, as KEYS, HGETALL and scripts, and for all when nothing comes on its own for a while, so that
+// one large reply holds nobody else up. Redis before 6 and proxies without RESP3 are spoken to in RESP2: helpers read its replies like the
+// others', Do gives them as they come, and caching is refused, since it needs pushes.
 //
 // # Pipelining
 //
@@ -47,7 +55,7 @@
 //
 // # What it tells
 //
-// [Conn.Protocol] is what is spoken, [Conn.Stats] counts, Options.OnConnect is told each connection, and why it fell back to RESP3 if it did, and
+// [Conn.Protocol] is what is spoken, [Conn.Stats] counts, Options.OnConnect is told each connection, and why it fell back if it did, and
 // Options.OnBreak each that broke. [ParseURL] makes Options of a URL.
 //
 // # Replies

@@ -6,6 +6,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
@@ -19,6 +20,7 @@ import (
 type link struct {
 	wire    wire
 	binary  bool
+	resp2   bool // neither RESPB nor RESP3
 	conn    *Conn
 	without error // why it is not RESPB though that was asked for
 	limits  serverLimits
@@ -44,13 +46,18 @@ type link struct {
 	// RESP3: CLIENT UNBLOCK ends whatever blocks on the connection, so only one thing may.
 	blocking   int           // calls on their way that may block
 	unblocking int           // CLIENT UNBLOCKs on their way
-	wake       chan struct{} // gives the role of reader to read, which is started when it is first needed
-	started    bool
-	dead       chan struct{} // closed with err
-	away       *GoAwayError  // what GOAWAY said; the reader's
-	zero       *lane
-	lanes      map[uint16]*lane
-	nextID     uint16
+	roundTrip  time.Duration // how long HELLO took
+	stillAt    struct {      // see still
+		handled int64
+		since   time.Time
+	}
+	wake    chan struct{} // gives the role of reader to read, which is started when it is first needed
+	started bool
+	dead    chan struct{} // closed with err
+	away    *GoAwayError  // what GOAWAY said; the reader's
+	zero    *lane
+	lanes   map[uint16]*lane
+	nextID  uint16
 }
 
 // serverLimits are those that HELLO announced; 0 means not known.
@@ -72,6 +79,7 @@ type lane struct {
 	err    error // why no call may be added
 	closed bool  // CLOSE was sent; what comes is passed over until the server's
 	pinned bool
+	hears  bool  // RESP2: (un)subscribed at least once, so some arrays are pushes
 	since  int64 // when its last reply came, in looks of link.watch
 
 	// Credit (spec section 9.2), for a lane with subscriptions.
@@ -102,6 +110,9 @@ func (l *link) begin(la *lane, c *call, n int) (write, read bool) {
 	if c.extra != 0 && !l.binary {
 		l.blocking++
 	}
+	if c.confirms > 0 {
+		la.hears = true
+	}
 	write, read = !l.writing, !l.reading
 	l.writing, l.reading = true, true
 	if !l.watch.armed && l.watch.tick > 0 {
@@ -114,6 +125,19 @@ func (l *link) begin(la *lane, c *call, n int) (write, read bool) {
 func (l *link) full(c *call) bool {
 	return l.pending >= l.conn.opts.InFlightMax || len(l.out) >= l.conn.opts.WriteBytesMax ||
 		c.extra != 0 && !l.binary && l.blocking+l.unblocking > 0
+}
+
+// admit waits, with l.mu held before and after, until c may be added to la.
+func (l *link) admit(ctx context.Context, la *lane, c *call) error {
+	if !l.watch.armed && l.watch.tick > 0 {
+		l.lookForEnd()
+	}
+	if l.full(c) {
+		if err := l.waitRoom(ctx, c); err != nil {
+			return err
+		}
+	}
+	return la.err
 }
 
 // waitRoom waits, with l.mu held before and after, until c may be added.

@@ -14,12 +14,14 @@ import (
 type Protocol int
 
 const (
-	// Auto speaks RESPB if the server does, else RESP3.
+	// Auto speaks RESPB if the server does, else RESP3, else RESP2.
 	Auto Protocol = iota
 	// RESPB fails if the server does not have it.
 	RESPB
-	// RESP3 does not ask for RESPB.
+	// RESP3 does not ask for RESPB, and fails if the server does not have it.
 	RESP3
+	// RESP2 asks for nothing: it is for servers and proxies that end the connection at a HELLO.
+	RESP2
 )
 
 func (p Protocol) String() string {
@@ -28,6 +30,8 @@ func (p Protocol) String() string {
 		return "RESPB"
 	case RESP3:
 		return "RESP3"
+	case RESP2:
+		return "RESP2"
 	}
 	return "Auto"
 }
@@ -52,6 +56,10 @@ const (
 	DefaultSubscriptionBytesMax = 1 << 20
 	// DefaultPollMax is a little more than a reply takes on the same machine, idle processors included.
 	DefaultPollMax = 50 * time.Microsecond
+	// DefaultConnectionsMax is how many connections there may be without RESPB.
+	DefaultConnectionsMax = 256
+	// DefaultIdleMax is how many of them are kept for later.
+	DefaultIdleMax = 16
 	// DefaultReconnectMin and DefaultReconnectMax bound the pause between two attempts.
 	DefaultReconnectMin = 10 * time.Millisecond
 	DefaultReconnectMax = 2 * time.Second
@@ -108,6 +116,11 @@ type Options struct {
 	// PollMax is how long a caller who is alone on the connection looks for its reply before it sleeps. Where replies take longer it
 	// soon stops looking. Less than zero turns that off; what it saves in time it costs in processor time.
 	PollMax time.Duration
+
+	// ConnectionsMax is how many connections there may be where the server has no RESPB and each Channel takes one. Who comes later waits for one,
+	// up to DialTimeout, and fails with ErrChannels. IdleMax is how many are kept when their Channels are closed, for others; less than
+	// zero for none.
+	ConnectionsMax, IdleMax int
 
 	// InFlightMax, WriteBytesMax, ChannelsMax and ReplyBytesMax bound what the connection holds. The server's own limits apply as well.
 	InFlightMax   int
@@ -169,6 +182,10 @@ func (o *Options) setDefaults() {
 	def(&o.WriteBytesMax, DefaultWriteBytesMax)
 	def(&o.ChannelsMax, 1<<16)
 	def(&o.ReplyBytesMax, DefaultReplyBytesMax)
+	def(&o.ConnectionsMax, DefaultConnectionsMax)
+	if o.IdleMax == 0 {
+		o.IdleMax = DefaultIdleMax
+	}
 	def(&o.Reconnect.Attempts, DefaultReconnectAttempts)
 	if o.Reconnect.Min <= 0 {
 		o.Reconnect.Min = DefaultReconnectMin

@@ -129,11 +129,17 @@ func (p *Pipeline) exec(ctx context.Context, values []Value) ([]Value, error) {
 		if !p.ch.keepsTx(la) {
 			return nil, p.fail(ErrStateLost)
 		}
+		if p.ch.isRoot && p.ch.shared && !la.link.binary {
+			la = p.ch.conn.aside(ctx, la, p.isSlow())
+		}
 		err, sent := p.try(ctx, la, values)
 		if err == nil {
 			p.values, p.done = values, true
 			if p.kept {
 				p.note(la)
+			}
+			if la.link.resp2 {
+				p.lift(values)
 			}
 			return values, nil
 		}
@@ -247,12 +253,7 @@ func (p *Pipeline) addPart(ctx context.Context, la *lane, c *call, values []Valu
 	l := la.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.full(c) {
-		err = l.waitRoom(ctx, c)
-	}
-	if err == nil {
-		err = la.err
-	}
+	err = l.admit(ctx, la, c)
 	start := len(l.out)
 	p.inTx = false
 	more := func() bool {
@@ -287,6 +288,7 @@ func (p *Pipeline) appendOne(la *lane, c *call, args [][]byte, i int) (err error
 	}
 	if e := effectOf(args); e != effectNone && !p.own {
 		p.kept = true
+		p.ch.changed.Store(true)
 		begins, ends := isWord(args[0], "MULTI"), isWord(args[0], "EXEC") || isWord(args[0], "DISCARD")
 		if !begins && !(ends && p.inTx) {
 			if err := allow(p.ch, la, e, args); err != nil {

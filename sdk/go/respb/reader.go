@@ -362,7 +362,7 @@ func (la *lane) consumed(n int) {
 	}
 }
 
-// receiveRESP reads one RESP3 reply or push.
+// receiveRESP reads one RESP reply or push.
 func (l *link) receiveRESP() bool {
 	v := &l.in.push
 	if err := l.in.resp.Read(v); err != nil {
@@ -375,6 +375,9 @@ func (l *link) receiveRESP() bool {
 	l.mu.Unlock()
 	if la == nil {
 		return true
+	}
+	if la.hears && l.resp2 && isPush(v) {
+		v.Kind = resp.Push
 	}
 	if v.Kind == resp.Push {
 		if l.confirmed(la, v) {
@@ -398,6 +401,19 @@ func (l *link) receiveRESP() bool {
 		c.finish(nil)
 	}
 	return true
+}
+
+// isPush tells messages and confirmations from replies over RESP2, on a connection that has subscribed: there the server answers nothing else with
+// such an array.
+func isPush(v *Value) bool {
+	if v.Kind != resp.Array || len(v.Elems) < 3 {
+		return false
+	}
+	switch string(v.Elems[0].Data) {
+	case "message", "pmessage", "smessage", "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
+		return true
+	}
+	return false
 }
 
 // confirmed takes a push that is part of the reply to a (un)subscription over RESP3.

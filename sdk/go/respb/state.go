@@ -92,6 +92,9 @@ type UseError struct{ Command, Instead string }
 
 func (e *UseError) Error() string { return "respb: " + e.Command + " " + e.Instead }
 
+// errNoTracking refuses what RESP2 has no pushes for.
+var errNoTracking = &UseError{"CLIENT TRACKING", "needs RESPB or RESP3, and this server speaks RESP2 only; without it nothing can be cached"}
+
 // ErrStateLost says that the connection was renewed, and that WATCH or MULTI is lost with the one before: the transaction has to begin again. It
 // is returned once, by the first command after that; nothing was sent.
 var ErrStateLost = errors.New("respb: the connection was renewed and WATCH or MULTI is lost with it; begin the transaction again")
@@ -107,6 +110,8 @@ func allow[T string | []byte](ch *Channel, la *lane, e effect, args []T) error {
 		return &UseError{name, "would leave the client behind its replies or is its own; Close ends a Channel, ChannelOptions begin one"}
 	case ch.shared:
 		return &UseError{name, "changes or holds up what all users of a Conn share; use a Channel of your own, from Conn.Channel"}
+	case name == "CLIENT TRACKING" && la.link.resp2:
+		return errNoTracking
 	case name == "MONITOR" && !la.link.binary:
 		return &UseError{name, "is answered over RESP3 by what nothing tells from replies; it needs RESPB"}
 	}

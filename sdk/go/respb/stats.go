@@ -8,7 +8,7 @@ import "net"
 type Connected struct {
 	Addr     net.Addr
 	Protocol Protocol
-	// FellBack is why the server was not spoken to in RESPB though Options.Protocol allowed it: its reply to HELLO.
+	// FellBack is why the server was not spoken to in RESPB, or not even in RESP3, though Options.Protocol allowed it: its reply to HELLO.
 	FellBack error
 }
 
@@ -64,8 +64,11 @@ func (c *Conn) broke(err error) {
 }
 
 func (l *link) protocol() Protocol {
-	if l.binary {
+	switch {
+	case l.binary:
 		return RESPB
+	case l.resp2:
+		return RESP2
 	}
 	return RESP3
 }

@@ -22,7 +22,7 @@ const defaultPort = "6379"
 //	rediss://...    with TLS; valkey and respb may stand for redis, valkeys and respbs for rediss
 //	unix://[[user]:password@]/path/of/socket[?db=n&...]
 //
-// Options are db, name, protocol (auto, respb, resp3), dial_timeout, read_timeout, write_timeout and ping_interval; times are as "500ms" or, as
+// Options are db, name, protocol (auto, respb, resp3, resp2), dial_timeout, read_timeout, write_timeout and ping_interval; times are as "500ms" or, as
 // a bare number, in seconds, and 0 or less is none. What is not known is an error.
 func ParseURL(text string) (Options, error) {
 	var o Options
@@ -97,13 +97,13 @@ func (o *Options) set(name, value string) error {
 		o.Name = value
 		return nil
 	case "protocol":
-		for p, words := range map[Protocol][2]string{Auto: {"auto", ""}, RESPB: {"respb", ""}, RESP3: {"resp3", "3"}} {
+		for p, words := range map[Protocol][2]string{Auto: {"auto", ""}, RESPB: {"respb", ""}, RESP3: {"resp3", "3"}, RESP2: {"resp2", "2"}} {
 			if w := strings.ToLower(value); w == words[0] || w != "" && w == words[1] {
 				o.Protocol = p
 				return nil
 			}
 		}
-		return fmt.Errorf("respb: protocol is auto, respb or resp3, not %q", value)
+		return fmt.Errorf("respb: protocol is auto, respb, resp3 or resp2, not %q", value)
 	}
 	field := times[name]
 	if field == nil {

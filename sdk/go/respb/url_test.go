@@ -35,7 +35,7 @@ func TestParseURL(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"http://host": "begins with", "redis://user@host": "no password", "redis://h/x": "database", "redis://h/-1": "database", "unix://run/x": "whole path",
-		"redis://h?tiemout=1": `"tiemout"`, "redis://h?read_timeout=soon": "read_timeout", "redis://h?protocol=2": "protocol", "redis://:secret@h:x": "read",
+		"redis://h?tiemout=1": `"tiemout"`, "redis://h?read_timeout=soon": "read_timeout", "redis://h?protocol=4": "protocol", "redis://:secret@h:x": "read",
 	} {
 		_, err := ParseURL(text)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
@@ -93,7 +93,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		want, not string
 	}{
 		{Options{Addr: addr}, "no connection: dial tcp", "lost"},
-		{Options{Addr: serve(t, &resp.Server{Handler: old, HandshakeByHandler: true})}, "as Redis before 6", "lost"},
+		{Options{Addr: serve(t, &resp.Server{Handler: old, HandshakeByHandler: true}), Protocol: RESP3}, "as Redis before 6", "lost"},
 		{Options{Addr: serve(t, &resp.Server{Handler: old, RESPB: resp.RESPBOff}), Protocol: RESPB}, "falls back to RESP3", "lost"},
 		{Options{Addr: serve(t, &resp.Server{Handler: old, Auth: func(*resp.Session, string, string) error { return resp.ErrWrongPass }}), Password: "x"}, "WRONGPASS", "speaks"},
 	} {

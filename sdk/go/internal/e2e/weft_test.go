@@ -99,6 +99,7 @@ func servers(t *testing.T, f func(ctx context.Context, t *testing.T, addr string
 	}
 	if bin, err := exec.LookPath("redis-server"); err == nil {
 		sub("redis", startServer(t, bin, "--save", "", "--appendonly", "no"), respb.Auto)
+		sub("redis RESP2", startServer(t, bin, "--save", "", "--appendonly", "no", "--rename-command", "HELLO", ""), respb.RESP2)
 	} else {
 		t.Log("redis-server is not installed; Debian has it in redis-server")
 	}
@@ -356,6 +357,12 @@ func TestRespbCache(t *testing.T) {
 	servers(t, func(ctx context.Context, t *testing.T, addr string, p respb.Protocol) {
 		c := connect(ctx, t, addr, p)
 		cache, err := c.Cache(ctx, 0)
+		if p == respb.RESP2 { // it has no pushes
+			if err == nil {
+				t.Error("a cache was opened")
+			}
+			return
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
