@@ -35,3 +35,8 @@ fn dump() {
 fn hyperloglog() {
     run("hyperloglog", engine::hyperloglog);
 }
+
+#[test]
+fn rdb_file() {
+    run("rdb_file", engine::rdb_file);
+}

@@ -1,9 +1,10 @@
 //! The `weft` command: its command line, and the way from an error to an exit status.
 //!
-//! Owns the list of commands and what they share: [`window`] (reading a stream with bounded memory), [`lacks`] (what
-//! a broken stream lacks, in words), [`text`] (bytes as people read them), [`heap`] (the allocator, which alone has
-//! unsafe code). Each command is a module of its own. Exit status: 0 done; 1 the input, the output or the connection
-//! was at fault; 2 the command line was.
+//! Owns the list of commands and what they share: [`window`] (reading a stream with bounded memory), [`lacks`]
+//! (what a broken stream lacks, in words), [`endpoint`] (which server), [`source`] (which files), [`insert`]
+//! (sending very many commands), [`text`] (bytes as people read them), [`heap`] (the allocator, which alone has
+//! unsafe code). Each command is a module of its own. Exit status: 0 done; 1 the input, the output or the
+//! connection was at fault; 2 the command line was.
 
 // `forbid` would not let `heap` allow what an allocator needs.
 #![deny(unsafe_code)]
@@ -12,11 +13,17 @@ mod about;
 mod bench;
 mod cli;
 mod convert;
+mod endpoint;
+mod export;
 mod heap;
+mod import;
+mod insert;
 mod inspect;
 mod lacks;
+mod progress;
 mod quiet;
 mod serve;
+mod source;
 mod text;
 mod window;
 mod wire;
@@ -56,6 +63,8 @@ enum Command {
     Cli(Box<cli::Options>),
     Completions(about::Completions),
     Convert(convert::Options),
+    Export(Box<export::Options>),
+    Import(Box<import::Options>),
     Inspect(inspect::Options),
     Man(about::Man),
     Peers(Box<bench::peers::Options>),
@@ -71,6 +80,8 @@ fn main() -> ExitCode {
         Command::Cli(options) => ("cli", cli::run(&options)),
         Command::Completions(options) => ("completions", about::completions(&options, Cli::command())),
         Command::Convert(options) => ("convert", convert::run(&options)),
+        Command::Export(options) => ("export", export::run(&options)),
+        Command::Import(options) => ("import", import::run(&options)),
         Command::Inspect(options) => ("inspect", inspect::run(&options)),
         Command::Man(options) => ("man", about::man(&options, Cli::command())),
         Command::Peers(options) => ("peers", bench::peers::run(&options)),

@@ -5,6 +5,8 @@
 
 use std::io::{self, ErrorKind, Read};
 
+use weft_engine::rdb::file::Source;
+
 /// Bytes of the window at first, and of a read at most while frames are small.
 const WINDOW_BYTES: usize = 1 << 20;
 
@@ -99,6 +101,21 @@ impl Window {
                 return Ok(false);
             }
         }
+    }
+}
+
+impl Source for Window {
+    fn fill_to(&mut self, count: usize) -> io::Result<bool> {
+        Window::fill_to(self, count)
+    }
+    fn bytes(&self) -> &[u8] {
+        Window::bytes(self)
+    }
+    fn consume(&mut self, count: usize) {
+        Window::consume(self, count);
+    }
+    fn offset(&self) -> u64 {
+        Window::offset(self)
     }
 }
 

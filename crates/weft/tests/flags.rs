@@ -119,9 +119,20 @@ fn the_program_says_what_it_is() {
     for words in ["version", "--version", "-V"] {
         assert_eq!(text(&[words]), version);
     }
-    for command in
-        ["bench", "cli", "completions", "convert", "inspect", "man", "peers", "serve", "wire", "workload"]
-    {
+    for command in [
+        "bench",
+        "cli",
+        "completions",
+        "convert",
+        "export",
+        "import",
+        "inspect",
+        "man",
+        "peers",
+        "serve",
+        "wire",
+        "workload",
+    ] {
         assert_eq!(text(&["help", command]), text(&[command, "--help"]), "{command}");
         let expected = format!("weft-{command} {}\n", env!("CARGO_PKG_VERSION"));
         assert_eq!(text(&[command, "--version"]), expected, "{command}");
@@ -139,7 +150,7 @@ fn the_program_says_what_it_is() {
     let folder = common::Folder::new();
     text(&["man", "--folder", &folder.path("man1")]);
     let pages = std::fs::read_dir(folder.path("man1")).unwrap().count();
-    assert_eq!(pages, 11);
+    assert_eq!(pages, 13);
     let output = run(&["man", "nosuch"], b"");
     assert!(output.status.code() == Some(1) && stderr(&output).contains("there is no command 'nosuch'"));
 }

@@ -1,7 +1,10 @@
 //! Owns: the bodies of the fuzz targets of the engine: what must hold for any bytes. Does not own: the targets of the
 //! codecs (`../src`), which need no engine.
 
+use std::io;
+
 use weft_engine::hyperloglog as hll;
+use weft_engine::rdb::file::{Part, Reader, Source};
 use weft_engine::rdb::{Collect, Trust, read_payload, seal, write_stream};
 use weft_store::{Stream, StreamId};
 
@@ -67,6 +70,68 @@ pub fn dump(data: &[u8]) {
     assert_eq!(entries(&again), entries(&stream));
     assert_eq!(again.groups().len(), stream.groups().len());
     assert_eq!(again.log().last_id(), stream.log().last_id());
+}
+
+/// A file in memory, of which a reader sees a few bytes at a time.
+struct Memory<'a> {
+    bytes: &'a [u8],
+    there: usize,
+    used: usize,
+}
+
+impl Source for Memory<'_> {
+    fn fill_to(&mut self, count: usize) -> io::Result<bool> {
+        let wanted = self.used.saturating_add(count);
+        self.there = wanted.max(self.there).min(self.bytes.len());
+        Ok(self.there >= wanted)
+    }
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[self.used..self.there]
+    }
+    fn consume(&mut self, count: usize) {
+        self.used += count;
+        assert!(self.used <= self.there, "no more is used than is there");
+    }
+    fn offset(&self) -> u64 {
+        self.used as u64
+    }
+}
+
+/// Any bytes may be called a file of RDB.
+pub fn rdb_file(data: &[u8]) {
+    let read = |bytes: &[u8]| -> (Vec<u8>, Option<u64>) {
+        let mut told = Vec::new();
+        let mut reader = match Reader::new(Memory { bytes, there: 0, used: 0 }) {
+            Ok(reader) => reader,
+            Err(error) => return (told, Some(error.offset)),
+        };
+        reader.trust();
+        loop {
+            match reader.part() {
+                Ok(Part::End) => return (told, None),
+                Ok(Part::Key(key)) => {
+                    told.extend_from_slice(&key.key);
+                    let payload = key.payload();
+                    let mut counted = Counted::default();
+                    // It may hold anything; that it is whole is what the reader has seen.
+                    let _ = read_payload(&payload, Trust::default(), &mut counted);
+                    assert!(counted.bytes <= payload.len() * OUT_PER_BYTE_MAX, "{} bytes", counted.bytes);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    assert!(error.offset <= bytes.len() as u64, "{error}");
+                    return (told, Some(error.offset));
+                }
+            }
+        }
+    };
+    let (keys, stop) = read(data);
+    // What is behind the end changes nothing, and what is cut off only where it stops.
+    if stop.is_none() {
+        assert_eq!(read(&[data, b"rest"].concat()), (keys.clone(), None));
+    }
+    let (fewer, _) = read(&data[..data.len() / 2]);
+    assert!(keys.starts_with(&fewer));
 }
 
 /// Any string may be called a HyperLogLog by its header.

@@ -1,5 +1,5 @@
 //! Owns: values in the format of RDB, as DUMP gives and RESTORE takes them: reading every form that Redis up to 7.4 and
-//! Valkey up to 9 write, writing what Redis 7.0 loads. Does not own: files, keys.
+//! Valkey up to 9 write, writing what Redis 7.0 loads. Does not own: keys.
 //!
 //! ```text
 //! +------+-------+--------------------+----------------+
@@ -15,11 +15,13 @@
 //! | `packed` | listpack, ziplist, intset, zipmap |
 //! | `decode`, `stream` | values |
 //! | `encode` | writing values |
+//! | [`file`] | the parts of a file of RDB |
 //! | [`load`] | from a payload to a value of the store |
 
 mod cursor;
 mod decode;
 mod encode;
+pub mod file;
 pub mod load;
 mod lzf;
 mod packed;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::cluster;
+use crate::endpoint::{Endpoint, seconds};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,40 +37,14 @@ pub(crate) struct Options {
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
 
-    /// Server host
-    #[arg(short = 'h', value_name = "HOST", default_value = "127.0.0.1")]
-    pub(super) host: String,
-    /// Server port
-    #[arg(short, value_name = "PORT", default_value_t = 6379)]
-    pub(super) port: u16,
-    /// Server Unix socket, instead of host and port
-    #[arg(short, value_name = "PATH")]
-    pub(super) socket: Option<PathBuf>,
-    /// Server URL: redis://, rediss:// for TLS, unix://
-    #[arg(short = 'u', value_name = "URL")]
-    pub(super) url: Option<String>,
-    /// Password; other users of the machine may see it, unlike the environment
-    #[arg(short = 'a', long = "pass", value_name = "PASSWORD", allow_hyphen_values = true)]
-    pub(super) password: Option<String>,
-    /// User, with a password
-    #[arg(long, value_name = "NAME")]
-    pub(super) user: Option<String>,
-    /// Ask for the password
-    #[arg(long, conflicts_with = "password")]
-    pub(super) askpass: bool,
-    /// Do not warn of a password on the command line
-    #[arg(long)]
-    pub(super) no_auth_warning: bool,
+    #[command(flatten)]
+    pub(super) endpoint: Endpoint,
     /// Database
     #[arg(short = 'n', value_name = "DB")]
     pub(super) db: Option<u32>,
     /// Name of the connection
     #[arg(long = "name", value_name = "NAME")]
     pub(super) client_name: Option<String>,
-    /// Seconds to wait for a connection
-    #[arg(short = 't', value_name = "SECONDS", value_parser = seconds, default_value = "5")]
-    pub(super) connect_timeout: f64,
-
     /// Speak RESP2
     #[arg(short = '2', group = "protocol")]
     pub(super) resp2: bool,
@@ -82,28 +57,6 @@ pub(crate) struct Options {
     /// Channel of the RESPB connection
     #[arg(long, value_name = "N", requires = "respb")]
     pub(super) mux: Option<u16>,
-
-    /// Use TLS
-    #[arg(long)]
-    pub(super) tls: bool,
-    /// Name that the server's certificate must have
-    #[arg(long, value_name = "HOST")]
-    pub(super) sni: Option<String>,
-    /// Certificates to trust, PEM
-    #[arg(long, value_name = "FILE")]
-    pub(super) cacert: Option<PathBuf>,
-    /// Folder of certificates to trust, PEM
-    #[arg(long, value_name = "FOLDER", conflicts_with = "cacert")]
-    pub(super) cacertdir: Option<PathBuf>,
-    /// Client certificate, PEM
-    #[arg(long, value_name = "FILE", requires = "key")]
-    pub(super) cert: Option<PathBuf>,
-    /// Key of the client certificate, PEM
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub(super) key: Option<PathBuf>,
-    /// Accept any certificate
-    #[arg(long)]
-    pub(super) insecure: bool,
 
     /// Repeat the command so many times; -1 for ever
     #[arg(short = 'r', value_name = "TIMES", allow_negative_numbers = true, default_value_t = 1)]
@@ -267,14 +220,6 @@ impl Options {
             ("--cluster", !self.manage.cluster_command.is_empty()),
         ];
         tools.iter().find(|(_, asked)| *asked).map(|(name, _)| *name)
-    }
-}
-
-/// A time in seconds, of at most a year.
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if (0.0..=31_536_000.0).contains(&value) => Ok(value),
-        _ => Err("not a number of seconds".into()),
     }
 }
 

@@ -10,13 +10,13 @@ mod editor;
 mod flags;
 mod grammar;
 mod help;
-mod insert;
 mod keys;
 mod link;
 mod once;
 mod output;
 mod pager;
 mod peek;
+mod pipe;
 mod repl;
 mod replica;
 mod script;
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         say_server(&config);
     }
     if options.pipe {
-        return tool(&config, |connection| insert::run(options, connection));
+        return tool(&config, |connection| pipe::run(options, connection));
     }
     if let Some(keys) = options.lru_test {
         return tool(&config, |connection| simulate::lru_test(options, keys, connection));

@@ -1,12 +1,11 @@
 //! `weft convert`: request streams and append-only files from RESP to RESPB and back.
 //!
-//! Owns the options and the loop over the input. [`source`] finds the input, [`rdb`] passes over snapshots,
-//! [`to_respb`] and [`to_resp`] convert what is in the window, [`sink`] writes, [`stats`] counts, [`progress`] draws.
+//! Owns the options and the loop over the input. [`crate::source`] finds the input, [`rdb`] passes over snapshots,
+//! [`to_respb`] and [`to_resp`] convert what is in the window, [`sink`] writes, [`stats`] counts,
+//! [`crate::progress`] draws.
 
-mod progress;
 mod rdb;
 mod sink;
-mod source;
 mod stats;
 mod to_resp;
 mod to_respb;
@@ -18,10 +17,10 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use weft_protocol::Limits;
 
-use self::progress::Progress;
 use self::sink::Sink;
-use self::source::Piece;
 use self::stats::Stats;
+use crate::progress::Progress;
+use crate::source::{self, Piece};
 use crate::text::grouped;
 use crate::window::Window;
 

@@ -1,6 +1,7 @@
 //! Real servers for tests: Debian's redis-server, and `weft serve`, each on a socket in a folder of its own.
 
 use std::io::{BufRead as _, BufReader, Read};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(240);
 pub(crate) struct Server {
     child: Child,
     pub(crate) socket: String,
-    _folder: Folder,
+    pub(crate) folder: Folder,
     /// Whether it speaks RESPB.
     pub(crate) respb: bool,
 }
@@ -39,6 +40,27 @@ impl Server {
         Self::start(command, true).expect("weft serve starts")
     }
 
+    /// Each kind of server of others that is there: Debian's Redis and Valkey, Valkey as scripts/peers builds it.
+    #[allow(dead_code, reason = "not every test asks for all")]
+    pub(crate) fn others(options: &[&str]) -> Vec<Server> {
+        let cache = std::env::var_os("WEFT_CACHE").map(PathBuf::from).or_else(|| {
+            let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+            Some(base.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?.join("weft"))
+        });
+        let built = cache.map(|cache| cache.join("valkey-9.1.2/source/src/valkey-server"));
+        let programs = [Some(PathBuf::from("redis-server")), Some("valkey-server".into()), built];
+        let started = programs.into_iter().flatten().filter_map(|program| {
+            let mut command = Command::new(program);
+            command.args(["--save", ""]).args(options);
+            Self::start(command, false)
+        });
+        let servers: Vec<Server> = started.collect();
+        if servers.is_empty() {
+            println!("left out: no server of others is installed");
+        }
+        servers
+    }
+
     /// Every server there is.
     pub(crate) fn all() -> Vec<Server> {
         Self::redis(&[]).into_iter().chain([Self::weft(&[])]).collect()
@@ -58,7 +80,8 @@ impl Server {
             // Read to its end, so that the server never waits for whoever reads it.
             std::thread::spawn(move || {
                 for line in BufReader::new(stream).lines().map_while(Result::ok) {
-                    let redis = line.contains("ready to accept connections at /");
+                    let redis = line.to_ascii_lowercase().contains("ready to accept connections unix")
+                        || line.contains("ready to accept connections at /");
                     if redis || (line.contains("Listening on /") || line.contains("Try it")) {
                         let _ = ready.send(());
                     }
@@ -66,7 +89,7 @@ impl Server {
             });
         }
         drop(ready);
-        let server = Server { child, socket, _folder: folder, respb };
+        let server = Server { child, socket, folder, respb };
         match is_ready.recv_timeout(LONG) {
             Ok(()) => Some(server),
             Err(error) => panic!("the server does not say that it is ready: {error}"),

@@ -154,7 +154,7 @@ pub(super) fn import(config: &Config, flags: &Flags, cluster: &mut Cluster) -> R
     ensure!(cluster.covered().missing().is_empty(), "*** Please fix your cluster problems before importing");
     let password = match (&flags.from_pass, flags.from_askpass) {
         (Some(password), _) => Some(password.clone()),
-        (None, true) => Some(crate::cli::target::ask()?),
+        (None, true) => Some(crate::endpoint::ask()?),
         (None, false) => None,
     };
     let source = Config {

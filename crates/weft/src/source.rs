@@ -1,4 +1,5 @@
-//! Where the input comes from: standard input, a file, or the files that the manifest of an append-only file lists.
+//! Where a stream of commands comes from: standard input, a file, or the files that the manifest of an append-only
+//! file lists.
 //!
 //! Owns the manifest. Knows nothing of what is in the files.
 
@@ -12,13 +13,13 @@ use weft_protocol::{Limits, Outcome, resp};
 
 /// One stream to convert.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(crate) struct Piece {
     /// The file; none for standard input.
     path: Option<PathBuf>,
     /// How messages call it.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Bytes, where that is known.
-    pub(super) len: Option<u64>,
+    pub(crate) len: Option<u64>,
 }
 
 impl Piece {
@@ -29,7 +30,7 @@ impl Piece {
     }
 
     /// The stream from its start.
-    pub(super) fn open(&self) -> Result<Box<dyn Read>> {
+    pub(crate) fn open(&self) -> Result<Box<dyn Read>> {
         Ok(match &self.path {
             None => Box::new(io::stdin().lock()),
             Some(path) => Box::new(File::open(path).with_context(|| path.display().to_string())?),
@@ -37,14 +38,14 @@ impl Piece {
     }
 
     /// Whether it is this file.
-    pub(super) fn is(&self, path: &Path) -> bool {
+    pub(crate) fn is(&self, path: &Path) -> bool {
         let canonical = |path: &Path| fs::canonicalize(path).ok();
         self.path.as_deref().and_then(canonical).is_some_and(|own| Some(own) == canonical(path))
     }
 }
 
 /// The streams behind the argument FILE, in order, and what people should be told about files that are passed over.
-pub(super) fn pieces(file: Option<&Path>) -> Result<(Vec<Piece>, Vec<String>)> {
+pub(crate) fn pieces(file: Option<&Path>) -> Result<(Vec<Piece>, Vec<String>)> {
     let Some(path) = file.filter(|path| *path != Path::new("-")) else {
         return Ok((vec![Piece { path: None, name: "standard input".into(), len: None }], Vec::new()));
     };

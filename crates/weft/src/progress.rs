@@ -11,7 +11,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 const BAR_CELLS: usize = 24;
 
 /// A line that is drawn over and over.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     /// None: nobody looks.
     started: Option<Instant>,
     drawn: Instant,
@@ -21,13 +21,13 @@ pub(super) struct Progress {
 
 impl Progress {
     /// A bar for so many bytes; without a total it shows the rate only.
-    pub(super) fn new(total: Option<u64>) -> Progress {
+    pub(crate) fn new(total: Option<u64>) -> Progress {
         let now = Instant::now();
         Progress { started: io::stderr().is_terminal().then_some(now), drawn: now, total, any: false }
     }
 
     /// `done` bytes of the input have been read.
-    pub(super) fn show(&mut self, done: u64) {
+    pub(crate) fn show(&mut self, done: u64) {
         let Some(started) = self.started.filter(|_| self.drawn.elapsed() >= INTERVAL) else { return };
         self.drawn = Instant::now();
         self.any = true;
@@ -36,7 +36,7 @@ impl Progress {
     }
 
     /// Takes the line away.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.any) {
             drop(write!(io::stderr(), "\r\x1b[K"));
         }

@@ -1,0 +1,105 @@
+//! `weft import`: the data of Redis and Valkey into a server that runs. Owns the command line and what is said at
+//! the end; [`data`] reads the files, `insert` sends the commands.
+
+mod data;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use weft_client::Connection;
+
+use self::data::{Choices, Counts, Data};
+use crate::endpoint::Endpoint;
+use crate::insert::{self, Commands as _};
+use crate::source;
+use crate::text::grouped;
+
+const EXAMPLES: &str = "\
+Examples:
+  weft import dump.rdb                        a file of RDB into 127.0.0.1:6379
+  weft import -p 7000 --replace appendonlydir the files that a manifest lists; keys that are there are replaced
+  weft import --dry-run dump.rdb              reads it, checks its checksum, and says what is in it
+
+Keys keep their databases, times and use. Reading needs no more memory than the largest value. While it runs, others see
+what has come so far.
+Status: 0 all of it is there; 1 the file was at fault, or the server refused something.";
+
+/// Bring the data of Redis or Valkey, RDB or append-only files, into a running server
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, disable_help_flag = true)]
+pub(crate) struct Options {
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+    /// A dump.rdb, an append-only file, its .manifest or its folder; - is standard input
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    #[command(flatten)]
+    endpoint: Endpoint,
+    /// Replace keys and libraries that are there already
+    #[arg(long)]
+    replace: bool,
+    /// Leave out values of modules, and name them
+    #[arg(long)]
+    skip_modules: bool,
+    /// Only read, and say what there is
+    #[arg(long)]
+    dry_run: bool,
+    /// Seconds without a reply after which to give up; 0 is never
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    let (pieces, notes) = source::pieces(Some(&options.path))?;
+    notes.iter().for_each(|note| eprintln!("weft import: {note}"));
+    let total = pieces.iter().map(|piece| piece.len).sum::<Option<u64>>();
+    let choices = Choices { skip_modules: options.skip_modules, replace: options.replace };
+    let mut data = Data::new(pieces, choices);
+    let began = Instant::now();
+    if options.dry_run {
+        while data.next()?.is_some() {}
+        println!("{}", summary(&data.counts));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut connection = Connection::connect(&options.endpoint.config()?)?;
+    let silence = (options.timeout > 0).then(|| Duration::from_secs(options.timeout));
+    let sent = insert::send_all(&mut data, &mut connection, silence, Some(total.unwrap_or(0)));
+    println!("{}", summary(&data.counts));
+    let seconds = began.elapsed().as_secs_f64();
+    println!("{} commands in {seconds:.1} s; errors: {}", grouped(sent.replies), grouped(sent.errors));
+    if sent.errors > 0 && sent.replies == 0 {
+        bail!("nothing was imported");
+    }
+    Ok(sent.status())
+}
+
+/// What the data held, in words.
+fn summary(counts: &Counts) -> String {
+    let mut text = format!("{} keys", grouped(counts.keys));
+    if counts.libraries > 0 {
+        text += &format!(", {} libraries of functions", grouped(counts.libraries));
+    }
+    if counts.commands > 0 {
+        text += &format!(", {} commands", grouped(counts.commands));
+    }
+    if let Some(server) = &counts.written_by {
+        text += &format!(", written by {server}");
+    }
+    for (module, count) in &counts.modules {
+        text += &format!("\nleft out: {} values of the module type {module}", grouped(*count));
+    }
+    if counts.cut_bytes > 0 {
+        text += &format!(
+            "\nleft out: the last {} bytes, which are no whole command, as when a server ends while it writes",
+            grouped(counts.cut_bytes)
+        );
+    }
+    if counts.cut_transaction {
+        text += "\nleft out: the last transaction, which has no end";
+    }
+    text
+}
