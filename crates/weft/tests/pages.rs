@@ -8,7 +8,7 @@
 //! - `<!-- before: COMMANDS -->`: what the block takes for granted, such as a file; as many as it takes
 //!
 //! A page has a folder of its own with links to what is in the repository, and a `weft serve` of its own on a socket
-//! there, of which `weft cli`, `weft bench` and `redis-cli` are told where a command names no other.
+//! there, of which `weft cli`, `bench`, `import` and `export` and `redis-cli` are told where a command names no other.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -135,7 +135,10 @@ impl Place {
             }
         }
         let place = Place { folder, server };
-        let tell = r#"case $1 in cli | bench) set -- "$1" -s "$SOCKET" "${@:2}" ;; esac"#;
+        let tell = r#"case $1 in
+    cli | bench | import) set -- "$1" -s "$SOCKET" "${@:2}" ;;
+    export) set -- "$1" "$2" -s "$SOCKET" "${@:3}" ;;
+esac"#;
         place.program("bin/weft", env!("CARGO_BIN_EXE_weft"), tell);
         place.program("target/release/weft", env!("CARGO_BIN_EXE_weft"), tell);
         place.program("bin/redis-cli", "/usr/bin/redis-cli", r#"set -- -s "$SOCKET" "$@""#);
