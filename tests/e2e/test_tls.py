@@ -1,6 +1,7 @@
 """Owns: TLS as clients meet it: protocols, certificates of both sides, reloading, resumption, and what breaks a handshake.
 Does not own: what passes through it, and clients in other languages, which their own tests run under it."""
 
+import json
 import os
 import shutil
 import signal
@@ -276,6 +277,27 @@ class Clients(WithCertificates):
         where = ("-h", "localhost", "-p", str(self.running.port), "--tls", "--cacert", self.authority.file)
         for protocol in ("-2", "-3", "-4"):
             self.both(PROGRAM, "cli", protocol, *where)
+
+    def test_weft_bench(self):
+        """Under load, with values checked, with and without a certificate, over each wire."""
+        server = self.server(clients="yes")
+        where = ("-h", "localhost", "-p", str(server.port), "--tls", "--cacert", self.authority.file)
+        client = ("--cert", self.ann[0], "--key", self.ann[1])
+        load = ("-n", "20000", "-c", "8", "-P", "16", "-d", "10-5000", "-r", "100", "-t", "set,get", "--verify", "--json")
+        for protocol in (("-2",), ("-3",), ("-4",), ("-4", "--mux", "5")):
+            done = subprocess.run(
+                (PROGRAM, "bench", *where, *client, *protocol, *load), capture_output=True, timeout=REPLY_SECONDS, check=False
+            )
+            self.assertEqual(done.returncode, 0, done.stderr.decode())
+            tests = json.loads(done.stdout)["tests"]
+            self.assertEqual([test["replies"] for test in tests], [20000, 20000], protocol)
+        # A connection for each request, by URL.
+        words = ("-u", f"rediss://localhost:{server.port}", *where[5:], *client, "-k", "0", "-c", "2", "-n", "50", "-t", "get", "-q")
+        done = subprocess.run((PROGRAM, "bench", *words), capture_output=True, timeout=REPLY_SECONDS, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        refused = subprocess.run((PROGRAM, "bench", *where, *load), capture_output=True, timeout=REPLY_SECONDS, check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("CertificateRequired", refused.stderr.decode())
 
     @unittest.skipUnless(redis, "redis-py is not installed: tests/e2e/run does so")
     def test_redis_py(self):

@@ -491,6 +491,15 @@ impl Connection {
         Ok(Raw::new(self.stream, self.input))
     }
 
+    /// The socket, and TLS if there is some; nothing may be due or have come.
+    pub(crate) fn into_wire(self) -> Result<(Socket, Option<Box<crate::fleet::Session>>)> {
+        self.idle()?;
+        if !self.input.filled().is_empty() {
+            return Err(Error::Config("something has arrived".into()));
+        }
+        Ok(self.stream.into_wire())
+    }
+
     pub(crate) fn next_sequence(&self) -> u32 {
         self.sequence
     }

@@ -198,6 +198,15 @@ impl Stream {
         };
     }
 
+    /// The socket, and TLS if there is some.
+    pub(crate) fn into_wire(self) -> (Socket, Option<Box<crate::fleet::Session>>) {
+        #[cfg(feature = "tls")]
+        let session = self.tls.map(|tls| Box::new(tls.into_session()));
+        #[cfg(not(feature = "tls"))]
+        let session = None;
+        (self.socket, session)
+    }
+
     pub(crate) fn into_socket(self) -> Result<Socket> {
         #[cfg(feature = "tls")]
         if self.tls.is_some() {

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
-use weft_client::{Config, ReconnectPolicy, TlsConfig};
+use weft_client::{Config, ReconnectPolicy};
+
+use crate::tls::TlsFlags;
 
 /// What the password is taken from when it is not given.
 const PASSWORD_VARIABLES: [&str; 3] = ["WEFTCLI_AUTH", "VALKEYCLI_AUTH", "REDISCLI_AUTH"];
@@ -43,27 +45,8 @@ pub(crate) struct Endpoint {
     #[arg(short = 't', value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     connect_timeout: f64,
 
-    /// Use TLS
-    #[arg(long)]
-    tls: bool,
-    /// Name that the server's certificate must have
-    #[arg(long, value_name = "HOST")]
-    sni: Option<String>,
-    /// Certificates to trust, PEM
-    #[arg(long, value_name = "FILE")]
-    cacert: Option<PathBuf>,
-    /// Folder of certificates to trust, PEM
-    #[arg(long, value_name = "FOLDER", conflicts_with = "cacert")]
-    cacertdir: Option<PathBuf>,
-    /// Client certificate, PEM
-    #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<PathBuf>,
-    /// Key of the client certificate, PEM
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<PathBuf>,
-    /// Accept any certificate
-    #[arg(long)]
-    insecure: bool,
+    #[command(flatten)]
+    tls: TlsFlags,
 }
 
 /// A time in seconds, of at most a year.
@@ -96,7 +79,7 @@ impl Endpoint {
              WEFTCLI_AUTH, -a, or as user:password@ in the URL. The password of the default user alone stands behind a \
              colon: redis://:password@host"
         );
-        self.tls(&mut config);
+        config.tls = self.tls.config(config.tls.is_some());
         config.timeouts.connect =
             Some(Duration::from_secs_f64(self.connect_timeout)).filter(|limit| !limit.is_zero());
         // Whoever sits at the terminal decides how long to wait for a reply.
@@ -113,24 +96,6 @@ impl Endpoint {
     /// Whether the URL names a protocol.
     pub(crate) fn names_protocol(&self) -> bool {
         self.url.as_ref().is_some_and(|url| url.contains("protocol="))
-    }
-
-    fn tls(&self, config: &mut Config) {
-        let asked = self.tls
-            || self.insecure
-            || [&self.cacert, &self.cacertdir, &self.cert, &self.key].iter().any(|file| file.is_some())
-            || self.sni.is_some();
-        if !asked && config.tls.is_none() {
-            return;
-        }
-        config.tls = Some(TlsConfig {
-            ca_file: self.cacert.clone(),
-            ca_dir: self.cacertdir.clone(),
-            cert_file: self.cert.clone(),
-            key_file: self.key.clone(),
-            server_name: self.sni.clone(),
-            insecure: self.insecure,
-        });
     }
 }
 

@@ -25,6 +25,7 @@ mod quiet;
 mod serve;
 mod source;
 mod text;
+mod tls;
 mod window;
 mod wire;
 mod workload;

@@ -173,14 +173,9 @@ fn commands_are_explained_without_a_server() {
 fn what_redis_cli_and_redis_benchmark_have_besides_is_refused_by_name() {
     let door = Door::new();
     let port = door.port();
-    for (program, flag) in [
-        ("cli", "--ldb"),
-        ("cli", "--tls-ciphers"),
-        ("bench", "--tls"),
-        ("bench", "--cacert"),
-        ("bench", "--cluster"),
-        ("bench", "--enable-tracking"),
-    ] {
+    for (program, flag) in
+        [("cli", "--ldb"), ("cli", "--tls-ciphers"), ("bench", "--cluster"), ("bench", "--enable-tracking")]
+    {
         for words in [&[program, "-p", &port, flag][..], &[program, flag, "x", "-p", &port]] {
             let output = run(words, b"");
             assert_eq!(output.status.code(), Some(2), "{words:?}");

@@ -8,18 +8,19 @@ use std::sync::Arc;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use weft_protocol::respb::{Mode, RequestWriter};
 
+use super::wire::Wire;
 use super::{Batch, Done, Load};
 use crate::{Config, Connection, Error, Protocol, Result, Socket};
 
 /// Connects, and returns the socket once the server has answered something: so that a thousand connections made one
 /// after the other do not overrun its backlog.
-pub(super) fn socket(config: &Config) -> Result<OwnedFd> {
+pub(super) fn wire(config: &Config) -> Result<Wire> {
     let mut connection = Connection::connect(config)?;
     if config.protocol == Protocol::Resp2 && config.password.is_none() && config.db == 0 {
         connection.command(&["PING"])?;
     }
-    let socket = connection.into_socket()?;
-    nonblocking(socket).map_err(system)
+    let (socket, session) = connection.into_wire()?;
+    Ok(Wire::new(nonblocking(socket).map_err(system)?, session))
 }
 
 /// A call of the system that failed.

@@ -4,10 +4,10 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
 
 use super::Counts;
 use super::decode::Decoder;
+use super::wire::Wire;
 
 /// Room for unsent bytes that is kept when all of them are sent.
 const KEPT_BYTES_MAX: usize = 256 << 10;
@@ -15,7 +15,7 @@ const KEPT_BYTES_MAX: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) struct Connection {
     /// Gone when the connection has ended.
-    pub(super) socket: Option<OwnedFd>,
+    pub(super) wire: Option<Wire>,
     /// Bytes that wait to be sent; those before `sent` are on their way.
     out: Vec<u8>,
     sent: usize,
@@ -39,9 +39,9 @@ pub(super) struct Partial {
 }
 
 impl Connection {
-    pub(super) fn new(socket: OwnedFd) -> Connection {
+    pub(super) fn new(wire: Wire) -> Connection {
         Connection {
-            socket: Some(socket),
+            wire: Some(wire),
             out: Vec::new(),
             sent: 0,
             waits_to_send: false,
@@ -52,12 +52,17 @@ impl Connection {
     }
 
     /// Puts a new socket in the place of one that has ended.
-    pub(super) fn replace(&mut self, socket: OwnedFd) {
-        *self = Connection { dirty: self.dirty, ..Connection::new(socket) };
+    pub(super) fn replace(&mut self, wire: Wire) {
+        *self = Connection { dirty: self.dirty, ..Connection::new(wire) };
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.out.is_empty()
+        self.out.is_empty() && !self.keeps_some()
+    }
+
+    /// Whether TLS has bytes that the socket did not take.
+    fn keeps_some(&self) -> bool {
+        self.wire.as_ref().is_some_and(Wire::keeps_some)
     }
 
     /// Appends bytes to be sent by [`flush`](Self::flush).
@@ -69,7 +74,7 @@ impl Connection {
     #[inline]
     pub(super) fn send(&mut self, bytes: &[u8], index: u64, epoll: &OwnedFd, counts: &mut Counts) {
         let taken = self.give(bytes, counts);
-        if taken < bytes.len() {
+        if taken < bytes.len() || self.keeps_some() {
             self.out.extend_from_slice(&bytes[taken..]);
             self.watch(index, epoll);
         }
@@ -78,8 +83,8 @@ impl Connection {
     /// Sends what waits.
     pub(super) fn flush(&mut self, index: u64, epoll: &OwnedFd, counts: &mut Counts) {
         self.dirty = false;
-        if self.out.is_empty() {
-            return;
+        if self.is_idle() {
+            return self.watch(index, epoll);
         }
         let out = std::mem::take(&mut self.out);
         self.sent += self.give(&out[self.sent..], counts);
@@ -97,10 +102,10 @@ impl Connection {
 
     /// Gives bytes to the socket; returns how many it took. A socket that is broken takes all: receiving from it will
     /// tell, after what the server may still have said.
-    fn give(&self, bytes: &[u8], counts: &mut Counts) -> usize {
-        let Some(socket) = &self.socket else { return bytes.len() };
+    fn give(&mut self, bytes: &[u8], counts: &mut Counts) -> usize {
+        let Some(wire) = &mut self.wire else { return bytes.len() };
         counts.sends += 1;
-        match send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+        match wire.send(bytes) {
             Ok(count) => {
                 counts.sent_bytes += count as u64;
                 count
@@ -112,16 +117,16 @@ impl Connection {
 
     /// Asks to be told when the socket takes bytes, or no longer.
     fn watch(&mut self, index: u64, epoll: &OwnedFd) {
-        let waits = !self.out.is_empty();
-        let Some(socket) = self.socket.as_ref().filter(|_| waits != self.waits_to_send) else { return };
+        let waits = !self.is_idle();
+        let Some(wire) = self.wire.as_ref().filter(|_| waits != self.waits_to_send) else { return };
         self.waits_to_send = waits;
         // A socket that epoll holds can be changed there; were it not so, receiving would say why.
-        let _ = epoll::modify(epoll, socket.as_fd(), EventData::new_u64(index), interest(waits));
+        let _ = epoll::modify(epoll, wire.as_fd(), EventData::new_u64(index), interest(waits));
     }
 
     /// Ends it; nothing more is sent or received.
     pub(super) fn end(&mut self) {
-        self.socket = None;
+        self.wire = None;
         self.out = Vec::new();
         self.sent = 0;
         self.partial = None;

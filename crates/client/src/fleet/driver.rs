@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
 
 use super::connect::{self, SelectAll};
 use super::connection::{Connection, Partial, interest};
 use super::decode::{Decoder, Front, Seen};
+use super::wire::Wire;
 use super::{Batch, Counts, Done, Ended, Load};
 use crate::{Config, Error, Protocol, Result, ServerError};
 
@@ -96,7 +96,8 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Makes the connections, one after the other. Each costs a round trip. Not over TLS.
+    /// Makes the connections, one after the other. Each costs a round trip, and under TLS a
+    /// handshake.
     pub fn connect(config: &Config, connections: u32, channels: u32) -> Result<Fleet> {
         let channels_max = if config.protocol == Protocol::Respb { CHANNELS_MAX } else { 1 };
         if channels == 0 || channels > channels_max {
@@ -116,8 +117,8 @@ impl Fleet {
             reconnects: false,
         };
         for index in 0..connections {
-            let socket = fleet.open(index as usize)?;
-            fleet.connections.push(Connection::new(socket));
+            let wire = fleet.open(index as usize)?;
+            fleet.connections.push(Connection::new(wire));
             fleet.clients.extend((0..channels).map(|_| Client::default()));
         }
         if channels > 1 && config.db != 0 {
@@ -148,18 +149,18 @@ impl Fleet {
 
     /// Connections that have not ended.
     pub fn open_connections(&self) -> usize {
-        self.connections.iter().filter(|connection| connection.socket.is_some()).count()
+        self.connections.iter().filter(|connection| connection.wire.is_some()).count()
     }
 
     fn spare_decoder(&mut self) -> Box<Decoder> {
         self.spare.take().unwrap_or_else(|| Box::new(Decoder::new(self.config.protocol)))
     }
 
-    fn open(&self, index: usize) -> Result<OwnedFd> {
-        let socket = connect::socket(&self.config)?;
-        epoll::add(&self.epoll, socket.as_fd(), EventData::new_u64(index as u64), interest(false))
+    fn open(&self, index: usize) -> Result<Wire> {
+        let wire = connect::wire(&self.config)?;
+        epoll::add(&self.epoll, wire.as_fd(), EventData::new_u64(index as u64), interest(false))
             .map_err(connect::system)?;
-        Ok(socket)
+        Ok(wire)
     }
 
     /// Drives the load to its end. Whatever the server does, it ends: after [`Timeouts::reply`](crate::Timeouts)
@@ -429,7 +430,7 @@ impl<L: Load> Run<'_, L> {
     fn receive(&mut self, index: usize) -> bool {
         let connection = &mut self.fleet.connections[index];
         let ends = connection.ends;
-        let Some(socket) = &connection.socket else { return false };
+        let Some(wire) = &mut connection.wire else { return false };
         let mut buffer = std::mem::take(&mut self.fleet.buffer);
         let partial = connection.partial.take();
         let kept = partial.as_ref().map_or(0, |partial| partial.bytes.len());
@@ -441,9 +442,9 @@ impl<L: Load> Run<'_, L> {
             buffer[..kept].copy_from_slice(&partial.bytes);
         }
         self.counts.receives += 1;
-        let count = match recv(socket, &mut buffer[kept..], RecvFlags::DONTWAIT) {
-            Ok((0, _)) => None,
-            Ok((count, _)) => Some(count),
+        let count = match wire.receive(&mut buffer[kept..]) {
+            Ok(0) => None,
+            Ok(count) => Some(count),
             Err(error @ (Errno::AGAIN | Errno::INTR)) => {
                 connection.partial = partial;
                 self.fleet.buffer = buffer;
@@ -611,7 +612,7 @@ impl<L: Load> Run<'_, L> {
         let index = client as usize;
         self.fleet.connections[index].end();
         match self.fleet.open(index) {
-            Ok(socket) => self.fleet.connections[index].replace(socket),
+            Ok(wire) => self.fleet.connections[index].replace(wire),
             Err(error) => {
                 self.counts.error_text(error.to_string().as_bytes());
                 self.close(index);

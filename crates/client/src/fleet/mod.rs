@@ -43,10 +43,12 @@ mod decode;
 mod driver;
 pub mod relay;
 pub mod stub;
+mod wire;
 
 pub use connect::raise_open_files;
 pub use counts::{Counts, ERROR_TEXTS_MAX, Ended};
 pub use driver::{CHANNELS_MAX, Fleet, Pace, Until};
+pub(crate) use wire::Session;
 
 /// Requests of one logical client, ready to be sent.
 #[derive(Debug)]

@@ -69,6 +69,12 @@ impl Tls {
         Ok(Tls { session: Mutex::new(Session { tls, pending: Vec::new() }), out: Mutex::new(Vec::new()) })
     }
 
+    /// What goes on without locks and without waiting.
+    pub(super) fn into_session(self) -> crate::fleet::Session {
+        let Session { tls, pending } = self.session.into_inner().unwrap_or_else(PoisonError::into_inner);
+        crate::fleet::Session::new(tls, pending)
+    }
+
     pub(super) fn read(&self, socket: &Socket, into: &mut [u8]) -> io::Result<usize> {
         let mut raw = [0; RECORD_BYTES];
         loop {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::tls::TlsFlags;
+
 const EXAMPLES: &str = "\
 Examples:
   weft bench -t set,get -n 1000000 -P 16 -q
@@ -20,13 +22,6 @@ Status: 0 all was answered and nothing was an error; 1 otherwise. Guide: docs/be
 
 /// Flags that redis-benchmark has and this has not, and why.
 pub(crate) const LACKING: &[(&str, &str)] = &[
-    ("--tls", "the generator's loop has no TLS; run it against the plain port"),
-    ("--cacert", "the generator's loop has no TLS; run it against the plain port"),
-    ("--cacertdir", "the generator's loop has no TLS; run it against the plain port"),
-    ("--cert", "the generator's loop has no TLS; run it against the plain port"),
-    ("--key", "the generator's loop has no TLS; run it against the plain port"),
-    ("--sni", "the generator's loop has no TLS; run it against the plain port"),
-    ("--insecure", "the generator's loop has no TLS; run it against the plain port"),
     ("--cluster", "a run has one server; --vs compares several, each by itself"),
     (
         "--enable-tracking",
@@ -52,7 +47,7 @@ pub(crate) struct Options {
     /// Server Unix socket, instead of host and port
     #[arg(short, value_name = "PATH")]
     pub(super) socket: Option<PathBuf>,
-    /// Server URL, instead of all of these: redis://[user:password@]host[:port][/db], unix://path
+    /// Server URL, instead of all of these: redis://[user:password@]host[:port][/db], rediss://… for TLS, unix://path
     #[arg(short = 'u', value_name = "URL", conflicts_with_all = ["socket", "password", "user"])]
     pub(super) url: Option<String>,
     /// Password; the variable WEFT_PASSWORD is taken without it
@@ -64,6 +59,9 @@ pub(crate) struct Options {
     /// Database
     #[arg(long = "dbnum", value_name = "DB", default_value_t = 0)]
     pub(super) db: u32,
+
+    #[command(flatten)]
+    pub(super) tls: TlsFlags,
 
     /// Speak RESP2, as without any of the three
     #[arg(short = '2', group = "protocol")]

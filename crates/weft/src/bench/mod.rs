@@ -234,14 +234,7 @@ fn server(options: &Options) -> Result<Server> {
 /// Where `-u`, `-s`, or `-h` and `-p` lead.
 fn address(options: &Options) -> Result<Address> {
     Ok(match (&options.url, &options.socket) {
-        (Some(url), _) => {
-            let config = Config::from_url(url)?;
-            ensure!(
-                config.tls.is_none(),
-                "{url}: the generator's loop has no TLS; run it against the plain port"
-            );
-            config.address
-        }
+        (Some(url), _) => Config::from_url(url)?.address,
         (None, Some(path)) => Address::Unix(path.clone()),
         (None, None) => Address::Tcp(options.host.clone(), options.port),
     })
@@ -261,15 +254,21 @@ fn aim(options: &Options, address: Address, protocol: Protocol, pid: Option<u32>
     let patience = Duration::from_secs_f64(options.timeout);
     // As with -a and --user, it is that of every server of a comparison.
     let login = match &options.url {
-        Some(url) => Config::from_url(url).map(|config| (config.username, config.password, config.db))?,
-        None => (options.user.clone(), options.password.clone(), options.db),
+        Some(url) => Config::from_url(url)?,
+        None => Config {
+            username: options.user.clone(),
+            password: options.password.clone(),
+            db: options.db,
+            ..Config::default()
+        },
     };
     let config = Config {
         address,
         protocol,
-        username: login.0,
-        password: login.1.or_else(variable),
-        db: login.2,
+        tls: options.tls.config(login.tls.is_some()),
+        username: login.username,
+        password: login.password.or_else(variable),
+        db: login.db,
         timeouts: Timeouts::all(Some(patience)),
         ..Config::default()
     };
