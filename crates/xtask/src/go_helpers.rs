@@ -3,13 +3,14 @@
 //! It owns the generated file; `result.go` beside it has what the text calls. Arguments follow the tree of the command
 //! table: what must be given is a parameter, what may be given an option; a count is taken from what it counts. Where
 //! the tree goes deeper than that, the words are given as the server takes them. What the reply is made into stands in
-//! [`RESULTS`]; the table does not say.
+//! `go_results.rs`; the table does not say.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use anyhow::{Result, ensure};
 
+use crate::go_results::{BYTES, FORMS, LEFT_OUT, RAW, RESULTS};
 use crate::model::{Argument, ArgumentType, Command};
 
 const INTRODUCTION: &str = "\
@@ -39,92 +40,6 @@ const OF_CHANNEL: &str = "ASKING AUTH BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPO
 /// Methods that `Pipeline` has for itself.
 const OF_PIPELINE: [&str; 1] = ["EXEC"];
 
-/// What the reply of a command is made into: the converter, its Go type, the commands. All others give the `Value`.
-const RESULTS: [(&str, &str, &str); 27] = [
-    ("asSeconds", "time.Duration", "OBJECT|IDLETIME TTL"),
-    ("asMilliseconds", "time.Duration", "PTTL"),
-    ("asUnixSeconds", "time.Time", "EXPIRETIME LASTSAVE"),
-    ("asUnixMilliseconds", "time.Time", "PEXPIRETIME"),
-    ("asServerTime", "time.Time", "TIME"),
-    ("asScan", "Page", "HSCAN SCAN SSCAN ZSCAN"),
-    ("asEntries", "[]Entry", "XCLAIM XRANGE XREVRANGE"),
-    ("asStreams", "[]Stream", "XREAD XREADGROUP"),
-    ("asClaimed", "Claimed", "XAUTOCLAIM"),
-    (
-        "asScored",
-        "[]Scored",
-        "ZDIFF ZINTER ZPOPMAX ZPOPMIN ZRANDMEMBER ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE ZUNION",
-    ),
-    ("asPopped", "Popped", "BZMPOP BZPOPMAX BZPOPMIN ZMPOP"),
-    ("asListPopped", "ListPopped", "BLMPOP LMPOP"),
-    ("asRank", "Rank", "ZRANK ZREVRANK"),
-    ("asFloats", "[]*float64", "ZMSCORE"),
-    ("asPositions", "[]*Position", "GEOPOS"),
-    ("asPlaces", "[]Place", "GEORADIUS GEORADIUS_RO GEORADIUSBYMEMBER GEORADIUSBYMEMBER_RO GEOSEARCH"),
-    ("asLines", "[]map[string]string", "CLIENT|LIST"),
-    ("asBools", "[]bool", "BF.MADD BF.MEXISTS SCRIPT|EXISTS SMISMEMBER"),
-    (
-        "asInts",
-        "[]int64",
-        "HEXPIRE HEXPIREAT HEXPIRETIME HPERSIST HPEXPIRE HPEXPIREAT HPEXPIRETIME HPTTL HTTL WAITAOF",
-    ),
-    (
-        "asNone",
-        "None",
-        "ACL|DELUSER ACL|LOAD ACL|SAVE ACL|SETUSER ASKING AUTH BF.RESERVE BGREWRITEAOF BGSAVE CLIENT|CAPA \
-         CLIENT|NO-EVICT CLIENT|NO-TOUCH CLIENT|PAUSE CLIENT|SETINFO CLIENT|SETNAME CLIENT|TRACKING \
-         CLIENT|UNPAUSE CLUSTER|ADDSLOTS CLUSTER|ADDSLOTSRANGE CLUSTER|BUMPEPOCH CLUSTER|DELSLOTS \
-         CLUSTER|DELSLOTSRANGE CLUSTER|FAILOVER CLUSTER|FLUSHSLOTS CLUSTER|FORGET CLUSTER|MEET CLUSTER|REPLICATE \
-         CLUSTER|RESET CLUSTER|SAVECONFIG CLUSTER|SETSLOT CONFIG|RESETSTAT CONFIG|REWRITE CONFIG|SET DISCARD FAILOVER \
-         FLUSHALL FLUSHDB FT.CREATE FT.DROPINDEX FUNCTION|DELETE FUNCTION|FLUSH FUNCTION|KILL FUNCTION|RESTORE \
-         HMSET JSON.MSET LSET LTRIM MIGRATE MONITOR MSET MULTI PFMERGE PSETEX READONLY READWRITE RENAME \
-         REPLICAOF RESTORE SAVE SCRIPT|FLUSH SCRIPT|KILL SELECT SETEX SHUTDOWN SLAVEOF SLOWLOG|RESET SWAPDB \
-         UNWATCH WATCH XGROUP|SETID",
-    ),
-    (
-        "asInt",
-        "int64",
-        "APPEND BF.CARD BITCOUNT BITOP BITPOS CLIENT|GETREDIR CLIENT|ID CLIENT|UNBLOCK CLUSTER|COUNTKEYSINSLOT \
-         CLUSTER|KEYSLOT COMMAND|COUNT COPY DBSIZE DECR DECRBY DEL EXISTS EXPIREAT GEOADD \
-         GEOSEARCHSTORE GETBIT HDEL HINCRBY HLEN HSET HSTRLEN INCR INCRBY LATENCY|RESET \
-         LINSERT LLEN LPUSH LPUSHX LREM MEMORY|USAGE OBJECT|FREQ OBJECT|REFCOUNT PFADD \
-         PFCOUNT PUBLISH PUBSUB|NUMPAT RPUSH RPUSHX SADD SCARD SDIFFSTORE SETBIT SETRANGE SINTERCARD SINTERSTORE \
-         SLOWLOG|LEN SPUBLISH SREM STRLEN SUNIONSTORE TOUCH UNLINK WAIT XACK XDEL XGROUP|CREATECONSUMER \
-         XGROUP|DELCONSUMER XLEN XTRIM ZCARD ZCOUNT ZDIFFSTORE ZINTERCARD ZINTERSTORE ZLEXCOUNT ZRANGESTORE ZREM \
-         ZREMRANGEBYLEX ZREMRANGEBYRANK ZREMRANGEBYSCORE ZUNIONSTORE",
-    ),
-    (
-        "asBool",
-        "bool",
-        "BF.ADD BF.EXISTS EXPIRE HEXISTS HSETNX MOVE MSETNX PERSIST PEXPIRE PEXPIREAT RENAMENX SETNX SISMEMBER SMOVE \
-         XGROUP|DESTROY",
-    ),
-    ("asFloat", "float64", "GEODIST HINCRBYFLOAT INCRBYFLOAT ZINCRBY ZSCORE"),
-    (
-        "asString",
-        "string",
-        "ACL|GENPASS ACL|WHOAMI BLMOVE BRPOPLPUSH CLIENT|GETNAME CLIENT|INFO CLUSTER|INFO CLUSTER|MYID \
-         CLUSTER|NODES DUMP ECHO FUNCTION|DUMP FUNCTION|LOAD GET GETDEL GETEX GETRANGE GETSET HGET INFO JSON.GET \
-         JSON.SET LATENCY|DOCTOR LINDEX LMOVE LOLWUT MEMORY|DOCTOR MEMORY|MALLOC-STATS OBJECT|ENCODING PING RANDOMKEY \
-         RPOPLPUSH SCRIPT|LOAD SET SUBSTR TYPE XADD",
-    ),
-    (
-        "asStrings",
-        "[]string",
-        "ACL|CAT ACL|LIST ACL|USERS BLPOP BRPOP CLUSTER|GETKEYSINSLOT COMMAND|GETKEYS COMMAND|LIST FT._LIST \
-         GEOHASH HKEYS HVALS JSON.OBJKEYS KEYS LRANGE PUBSUB|CHANNELS PUBSUB|SHARDCHANNELS SDIFF SINTER SMEMBERS \
-         SUNION ZRANGEBYLEX ZREVRANGEBYLEX",
-    ),
-    ("asPointers", "[]*string", "HMGET JSON.MGET MGET"),
-    ("asMap", "map[string]string", "CONFIG|GET HGETALL PUBSUB|NUMSUB PUBSUB|SHARDNUMSUB"),
-];
-
-/// Helpers that have a second form, for values that are bytes: the converter, its Go type, the commands.
-const BYTES: [(&str, &str, &str); 2] = [
-    ("asBytes", "[]byte", "DUMP FUNCTION|DUMP GET GETDEL GETEX GETRANGE GETSET HGET LINDEX"),
-    ("asBytesList", "[][]byte", "HMGET HVALS LRANGE MGET SMEMBERS"),
-];
-
 /// The whole file.
 ///
 /// # Errors
@@ -140,14 +55,68 @@ pub fn generate(commands: &[Command]) -> Result<String> {
         if container || by_hand || REFUSED.contains(&command.acl_name().to_uppercase().as_str()) {
             continue;
         }
-        let mut helper = Helper::new(command);
-        helper.body(&command.arguments);
-        helper.write(&mut text);
-        for name in helper.declared {
-            ensure!(names.insert(name.clone()), "{}: {name} is declared twice", command.full_name());
+        for (command, reply) in forms(command)? {
+            let mut helper = Helper::new(&command);
+            helper.name.push_str(reply.suffix);
+            helper.body(&command.arguments);
+            helper.write(&mut text, &reply);
+            for name in helper.declared {
+                ensure!(names.insert(name.clone()), "{}: {name} is declared twice", command.full_name());
+            }
         }
     }
     Ok(text)
+}
+
+/// What a helper makes of the reply.
+struct Reply {
+    /// What tells it from the command's other helpers.
+    suffix: &'static str,
+    convert: &'static str,
+    result: &'static str,
+    /// Why it is raw.
+    note: String,
+}
+
+/// The helpers of a command, each with the arguments that it has.
+fn forms(command: &Command) -> Result<Vec<(Command, Reply)>> {
+    let acl = command.acl_name().to_uppercase();
+    let among = |names: &str| names.split_whitespace().any(|name| name == acl);
+    let left_out = |command: &Command, names: &str| {
+        let mut less = command.clone();
+        less.arguments.retain(|each| !names.split_whitespace().any(|name| name == each.name));
+        less
+    };
+    let mut found = Vec::new();
+    for form in FORMS.iter().filter(|form| form.command == acl) {
+        let mut formed = left_out(command, form.without);
+        for each in &mut formed.arguments {
+            each.optional &= !form.with.split_whitespace().any(|name| name == each.name);
+        }
+        let reply =
+            Reply { suffix: form.suffix, convert: form.convert, result: form.result, note: String::new() };
+        found.push((formed, reply));
+    }
+    for (convert, result, _) in RESULTS.iter().filter(|(_, _, names)| among(names)) {
+        let less = LEFT_OUT.iter().find(|(name, _)| *name == acl).map_or("", |(_, arguments)| arguments);
+        found.push((left_out(command, less), Reply { suffix: "", convert, result, note: String::new() }));
+    }
+    for (note, _) in RAW.iter().filter(|(_, names)| among(names)) {
+        let note = format!(" The reply is {note}.");
+        found.push((command.clone(), Reply { suffix: "", convert: "asValue", result: "Value", note }));
+    }
+    if acl.ends_with("|HELP") {
+        let reply = Reply { suffix: "", convert: "asStrings", result: "[]string", note: String::new() };
+        found.push((command.clone(), reply));
+    }
+    let plain = found.iter().filter(|(_, reply)| reply.suffix.is_empty()).count();
+    ensure!(
+        plain == 1,
+        "{}: {plain} entries say what Go makes of its reply; it needs one in go_results.rs: a type in RESULTS or \
+         FORMS, or the reason why there is none in RAW",
+        command.full_name()
+    );
+    Ok(found)
 }
 
 /// What is gathered about one command.
@@ -446,13 +415,9 @@ impl<'a> Helper<'a> {
     }
 
     /// Writes the declarations and both methods.
-    fn write(&mut self, text: &mut String) {
+    fn write(&mut self, text: &mut String, reply: &Reply) {
         let acl = self.command.acl_name().to_uppercase();
-        let (convert, result) = RESULTS
-            .iter()
-            .find(|(_, _, names)| names.split_whitespace().any(|name| name == acl))
-            .map(|(convert, result, _)| (*convert, *result))
-            .unwrap_or(if acl.ends_with("|HELP") { ("asStrings", "[]string") } else { ("asValue", "Value") });
+        let Reply { suffix, convert, result, note } = reply;
         let name = &self.name;
         let owner = if OF_CHANNEL.split_whitespace().any(|each| each == acl) {
             "ChannelCommands"
@@ -477,14 +442,14 @@ impl<'a> Helper<'a> {
         let params = list(&params);
         let summary = &self.command.summary;
         let title = self.command.full_name();
-        let (returns, call) = if result == "None" {
+        let (returns, call) = if *result == "None" {
             ("error".to_owned(), "runOK(ctx, c.ch, args)".to_owned())
         } else {
             (format!("({result}, error)"), format!("run(ctx, c.ch, args, {convert})"))
         };
         let _ = write!(
             text,
-            "\n// {name} sends {title}: {}{}.\nfunc (c {owner}) {name}(ctx context.Context{comma}{params}) {returns} {{\n{code}\treturn {call}\n}}\n",
+            "\n// {name} sends {title}: {}{}.{note}\nfunc (c {owner}) {name}(ctx context.Context{comma}{params}) {returns} {{\n{code}\treturn {call}\n}}\n",
             summary[..1].to_lowercase(),
             &summary[1..]
         );
@@ -494,9 +459,8 @@ impl<'a> Helper<'a> {
                 "\n// {name} adds {title}; see [{owner}.{name}].\nfunc (p *Pipeline) {name}({params}) *Result[{result}] {{\n{code}\treturn queue(p, args, {convert})\n}}\n"
             );
         }
-        if let Some((convert, result, _)) =
-            BYTES.iter().find(|(_, _, names)| names.split_whitespace().any(|each| each == acl))
-        {
+        let bytes = BYTES.iter().find(|(_, _, names)| names.split_whitespace().any(|each| each == acl));
+        if let Some((convert, result, _)) = bytes.filter(|_| suffix.is_empty()) {
             let _ = write!(
                 text,
                 "\n// {name}Bytes is {name} for a value that is bytes; null is nil.\nfunc (c {owner}) {name}Bytes(ctx context.Context{comma}{params}) ({result}, error) {{\n{code}\treturn run(ctx, c.ch, args, {convert})\n}}\n\n// {name}Bytes adds {title}; see [{owner}.{name}Bytes].\nfunc (p *Pipeline) {name}Bytes({params}) *Result[{result}] {{\n{code}\treturn queue(p, args, {convert})\n}}\n"
@@ -630,13 +594,40 @@ mod tests {
 
     #[test]
     fn every_name_with_a_result_is_a_command() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let commands = crate::model::load(&root).expect("the table is read");
-        let others = [super::OF_CHANNEL.to_owned(), super::REFUSED.join(" ")];
-        for names in super::RESULTS.iter().map(|(_, _, names)| (*names).to_owned()).chain(others) {
+        use crate::go_results::{BYTES, FORMS, LEFT_OUT, RAW, RESULTS};
+
+        let commands = commands();
+        let all = RESULTS.iter().chain(&BYTES).map(|(_, _, names)| *names);
+        let all = all.chain(RAW.iter().map(|(_, names)| *names)).map(str::to_owned);
+        for names in all.chain([super::OF_CHANNEL.to_owned(), super::REFUSED.join(" ")]) {
             for name in names.split_whitespace() {
                 assert!(commands.iter().any(|each| each.acl_name().to_uppercase() == name), "{name}");
             }
         }
+        let forms = FORMS.iter().map(|form| (form.command, format!("{} {}", form.without, form.with)));
+        let left_out = LEFT_OUT.iter().map(|(name, arguments)| (*name, (*arguments).to_owned()));
+        for (name, arguments) in forms.chain(left_out) {
+            let command = commands.iter().find(|each| each.acl_name().to_uppercase() == name).expect(name);
+            for argument in arguments.split_whitespace() {
+                assert!(command.arguments.iter().any(|each| each.name == argument), "{name}: {argument}");
+            }
+        }
+    }
+
+    /// A command that comes into the table needs a type for its reply, or a reason to have none.
+    #[test]
+    fn every_command_has_a_type_or_a_reason() {
+        let mut commands = commands();
+        super::generate(&commands).expect("every command is in one of the lists");
+        let mut new = commands[0].clone();
+        (new.name, new.container) = ("BRANDNEW".to_owned(), None);
+        commands.push(new);
+        let problem = super::generate(&commands).expect_err("BRANDNEW is in no list").to_string();
+        assert!(problem.starts_with("BRANDNEW: 0 entries"), "{problem}");
+    }
+
+    fn commands() -> Vec<crate::model::Command> {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        crate::model::load(&root).expect("the table is read")
     }
 }

@@ -15,6 +15,7 @@ pub mod csv;
 pub mod r#gen;
 pub mod go_helpers;
 pub mod go_layouts;
+pub mod go_results;
 pub mod go_table;
 pub mod model;
 pub mod notation;

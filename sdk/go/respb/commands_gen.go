@@ -45,17 +45,17 @@ func (p *Pipeline) AclDeluser(username ...string) *Result[None] {
 }
 
 // AclDryrun sends ACL DRYRUN: tell whether a user may run a command, without running it.
-func (c Commands) AclDryrun(ctx context.Context, username string, command string, arg ...string) (Value, error) {
+func (c Commands) AclDryrun(ctx context.Context, username string, command string, arg ...string) (string, error) {
 	args := []string{"ACL", "DRYRUN", username, command}
 	args = append(args, arg...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asString)
 }
 
 // AclDryrun adds ACL DRYRUN; see [Commands.AclDryrun].
-func (p *Pipeline) AclDryrun(username string, command string, arg ...string) *Result[Value] {
+func (p *Pipeline) AclDryrun(username string, command string, arg ...string) *Result[string] {
 	args := []string{"ACL", "DRYRUN", username, command}
 	args = append(args, arg...)
-	return queue(p, args, asValue)
+	return queue(p, args, asString)
 }
 
 // AclGenpassOption is an option of ACL GENPASS.
@@ -82,15 +82,15 @@ func (p *Pipeline) AclGenpass(options ...AclGenpassOption) *Result[string] {
 }
 
 // AclGetuser sends ACL GETUSER: get the rules of a user.
-func (c Commands) AclGetuser(ctx context.Context, username string) (Value, error) {
+func (c Commands) AclGetuser(ctx context.Context, username string) (map[string]Value, error) {
 	args := []string{"ACL", "GETUSER", username}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asValues)
 }
 
 // AclGetuser adds ACL GETUSER; see [Commands.AclGetuser].
-func (p *Pipeline) AclGetuser(username string) *Result[Value] {
+func (p *Pipeline) AclGetuser(username string) *Result[map[string]Value] {
 	args := []string{"ACL", "GETUSER", username}
-	return queue(p, args, asValue)
+	return queue(p, args, asValues)
 }
 
 // AclHelp sends ACL HELP: list the subcommands of ACL.
@@ -145,17 +145,17 @@ func AclLogReset() AclLogOption {
 }
 
 // AclLog sends ACL LOG: get or empty the log of refused logins and commands.
-func (c Commands) AclLog(ctx context.Context, options ...AclLogOption) (Value, error) {
+func (c Commands) AclLog(ctx context.Context, options ...AclLogOption) ([]map[string]Value, error) {
 	args := []string{"ACL", "LOG"}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asRecords)
 }
 
 // AclLog adds ACL LOG; see [Commands.AclLog].
-func (p *Pipeline) AclLog(options ...AclLogOption) *Result[Value] {
+func (p *Pipeline) AclLog(options ...AclLogOption) *Result[[]map[string]Value] {
 	args := []string{"ACL", "LOG"}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asRecords)
 }
 
 // AclSave sends ACL SAVE: write the users to the ACL file.
@@ -345,17 +345,17 @@ func BfInfoMaxscaledcapacity() BfInfoOption {
 }
 
 // BfInfo sends BF.INFO: get the properties of a Bloom filter, or one of them.
-func (c Commands) BfInfo(ctx context.Context, key string, options ...BfInfoOption) (Value, error) {
+func (c Commands) BfInfo(ctx context.Context, key string, options ...BfInfoOption) (map[string]Value, error) {
 	args := []string{"BF.INFO", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asValues)
 }
 
 // BfInfo adds BF.INFO; see [Commands.BfInfo].
-func (p *Pipeline) BfInfo(key string, options ...BfInfoOption) *Result[Value] {
+func (p *Pipeline) BfInfo(key string, options ...BfInfoOption) *Result[map[string]Value] {
 	args := []string{"BF.INFO", key}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asValues)
 }
 
 // BfInsertOption is an option of BF.INSERT.
@@ -417,7 +417,7 @@ func BfInsertItems(item ...string) BfInsertOption {
 }
 
 // BfInsert sends BF.INSERT: add items to a Bloom filter, creating it with the given properties when missing.
-func (c Commands) BfInsert(ctx context.Context, key string, options ...BfInsertOption) (Value, error) {
+func (c Commands) BfInsert(ctx context.Context, key string, options ...BfInsertOption) ([]bool, error) {
 	args := []string{"BF.INSERT", key}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -428,11 +428,11 @@ func (c Commands) BfInsert(ctx context.Context, key string, options ...BfInsertO
 	args = appendOptions(args, 6, options)
 	args = appendOptions(args, 7, options)
 	args = appendOptions(args, 8, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asBools)
 }
 
 // BfInsert adds BF.INSERT; see [Commands.BfInsert].
-func (p *Pipeline) BfInsert(key string, options ...BfInsertOption) *Result[Value] {
+func (p *Pipeline) BfInsert(key string, options ...BfInsertOption) *Result[[]bool] {
 	args := []string{"BF.INSERT", key}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -443,19 +443,19 @@ func (p *Pipeline) BfInsert(key string, options ...BfInsertOption) *Result[Value
 	args = appendOptions(args, 6, options)
 	args = appendOptions(args, 7, options)
 	args = appendOptions(args, 8, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asBools)
 }
 
 // BfLoad sends BF.LOAD: create a Bloom filter from a dump; used when the append-only file is replayed.
-func (c Commands) BfLoad(ctx context.Context, key string, dump string) (Value, error) {
+func (c Commands) BfLoad(ctx context.Context, key string, dump string) error {
 	args := []string{"BF.LOAD", key, dump}
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // BfLoad adds BF.LOAD; see [Commands.BfLoad].
-func (p *Pipeline) BfLoad(key string, dump string) *Result[Value] {
+func (p *Pipeline) BfLoad(key string, dump string) *Result[None] {
 	args := []string{"BF.LOAD", key, dump}
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // BfMadd sends BF.MADD: add items to a Bloom filter, creating it when missing.
@@ -581,17 +581,17 @@ func (p *Pipeline) Bitcount(key string, options ...BitcountOption) *Result[int64
 }
 
 // Bitfield sends BITFIELD: read, write and increment integers of any width inside a string.
-func (c Commands) Bitfield(ctx context.Context, key string, operation ...string) (Value, error) {
+func (c Commands) Bitfield(ctx context.Context, key string, operation ...string) ([]*int64, error) {
 	args := []string{"BITFIELD", key}
 	args = append(args, operation...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asCounters)
 }
 
 // Bitfield adds BITFIELD; see [Commands.Bitfield].
-func (p *Pipeline) Bitfield(key string, operation ...string) *Result[Value] {
+func (p *Pipeline) Bitfield(key string, operation ...string) *Result[[]*int64] {
 	args := []string{"BITFIELD", key}
 	args = append(args, operation...)
-	return queue(p, args, asValue)
+	return queue(p, args, asCounters)
 }
 
 // BitfieldRoOption is an option of BITFIELD_RO.
@@ -605,17 +605,17 @@ func BitfieldRoGet(getBlock ...string) BitfieldRoOption {
 }
 
 // BitfieldRo sends BITFIELD_RO: read integers of any width inside a string.
-func (c Commands) BitfieldRo(ctx context.Context, key string, options ...BitfieldRoOption) (Value, error) {
+func (c Commands) BitfieldRo(ctx context.Context, key string, options ...BitfieldRoOption) ([]*int64, error) {
 	args := []string{"BITFIELD_RO", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asCounters)
 }
 
 // BitfieldRo adds BITFIELD_RO; see [Commands.BitfieldRo].
-func (p *Pipeline) BitfieldRo(key string, options ...BitfieldRoOption) *Result[Value] {
+func (p *Pipeline) BitfieldRo(key string, options ...BitfieldRoOption) *Result[[]*int64] {
 	args := []string{"BITFIELD_RO", key}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asCounters)
 }
 
 // BitopOperation is operation of BITOP: AND, OR, XOR, NOT.
@@ -863,15 +863,15 @@ const ClientCachingModeYes ClientCachingMode = "YES"
 const ClientCachingModeNo ClientCachingMode = "NO"
 
 // ClientCaching sends CLIENT CACHING: track, or do not track, the keys of the next command in opt-in or opt-out mode.
-func (c ChannelCommands) ClientCaching(ctx context.Context, mode ClientCachingMode) (Value, error) {
+func (c ChannelCommands) ClientCaching(ctx context.Context, mode ClientCachingMode) error {
 	args := []string{"CLIENT", "CACHING", string(mode)}
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClientCaching adds CLIENT CACHING; see [ChannelCommands.ClientCaching].
-func (p *Pipeline) ClientCaching(mode ClientCachingMode) *Result[Value] {
+func (p *Pipeline) ClientCaching(mode ClientCachingMode) *Result[None] {
 	args := []string{"CLIENT", "CACHING", string(mode)}
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // ClientCapa sends CLIENT CAPA: tell the server what this client is capable of.
@@ -946,41 +946,41 @@ const ClientImportSourceEnabledOn ClientImportSourceEnabled = "ON"
 const ClientImportSourceEnabledOff ClientImportSourceEnabled = "OFF"
 
 // ClientImportSource sends CLIENT IMPORT-SOURCE: mark the connection as the source of an import, for a server in import mode.
-func (c Commands) ClientImportSource(ctx context.Context, enabled ClientImportSourceEnabled) (Value, error) {
+func (c Commands) ClientImportSource(ctx context.Context, enabled ClientImportSourceEnabled) error {
 	args := []string{"CLIENT", "IMPORT-SOURCE", string(enabled)}
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClientImportSource adds CLIENT IMPORT-SOURCE; see [Commands.ClientImportSource].
-func (p *Pipeline) ClientImportSource(enabled ClientImportSourceEnabled) *Result[Value] {
+func (p *Pipeline) ClientImportSource(enabled ClientImportSourceEnabled) *Result[None] {
 	args := []string{"CLIENT", "IMPORT-SOURCE", string(enabled)}
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // ClientInfo sends CLIENT INFO: describe this connection.
-func (c Commands) ClientInfo(ctx context.Context) (string, error) {
+func (c Commands) ClientInfo(ctx context.Context) (map[string]string, error) {
 	args := []string{"CLIENT", "INFO"}
-	return run(ctx, c.ch, args, asString)
+	return run(ctx, c.ch, args, asLine)
 }
 
 // ClientInfo adds CLIENT INFO; see [Commands.ClientInfo].
-func (p *Pipeline) ClientInfo() *Result[string] {
+func (p *Pipeline) ClientInfo() *Result[map[string]string] {
 	args := []string{"CLIENT", "INFO"}
-	return queue(p, args, asString)
+	return queue(p, args, asLine)
 }
 
 // ClientKill sends CLIENT KILL: close the connections that match the filters.
-func (c Commands) ClientKill(ctx context.Context, filter ...string) (Value, error) {
+func (c Commands) ClientKill(ctx context.Context, filter ...string) (int64, error) {
 	args := []string{"CLIENT", "KILL"}
 	args = append(args, filter...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asKilled)
 }
 
 // ClientKill adds CLIENT KILL; see [Commands.ClientKill].
-func (p *Pipeline) ClientKill(filter ...string) *Result[Value] {
+func (p *Pipeline) ClientKill(filter ...string) *Result[int64] {
 	args := []string{"CLIENT", "KILL"}
 	args = append(args, filter...)
-	return queue(p, args, asValue)
+	return queue(p, args, asKilled)
 }
 
 // ClientListOption is an option of CLIENT LIST.
@@ -1435,15 +1435,15 @@ func (p *Pipeline) ClientTracking(status ClientTrackingStatus, options ...Client
 }
 
 // ClientTrackinginfo sends CLIENT TRACKINGINFO: describe how the connection tracks keys.
-func (c Commands) ClientTrackinginfo(ctx context.Context) (Value, error) {
+func (c Commands) ClientTrackinginfo(ctx context.Context) (TrackingInfo, error) {
 	args := []string{"CLIENT", "TRACKINGINFO"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asTrackingInfo)
 }
 
 // ClientTrackinginfo adds CLIENT TRACKINGINFO; see [Commands.ClientTrackinginfo].
-func (p *Pipeline) ClientTrackinginfo() *Result[Value] {
+func (p *Pipeline) ClientTrackinginfo() *Result[TrackingInfo] {
 	args := []string{"CLIENT", "TRACKINGINFO"}
-	return queue(p, args, asValue)
+	return queue(p, args, asTrackingInfo)
 }
 
 // ClientUnblockOption is an option of CLIENT UNBLOCK.
@@ -1542,27 +1542,27 @@ func (p *Pipeline) ClusterBumpepoch() *Result[None] {
 }
 
 // ClusterCancelslotmigrations sends CLUSTER CANCELSLOTMIGRATIONS: cancel all slot migrations that this node is running.
-func (c Commands) ClusterCancelslotmigrations(ctx context.Context) (Value, error) {
+func (c Commands) ClusterCancelslotmigrations(ctx context.Context) error {
 	args := []string{"CLUSTER", "CANCELSLOTMIGRATIONS"}
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterCancelslotmigrations adds CLUSTER CANCELSLOTMIGRATIONS; see [Commands.ClusterCancelslotmigrations].
-func (p *Pipeline) ClusterCancelslotmigrations() *Result[Value] {
+func (p *Pipeline) ClusterCancelslotmigrations() *Result[None] {
 	args := []string{"CLUSTER", "CANCELSLOTMIGRATIONS"}
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // ClusterCountFailureReports sends CLUSTER COUNT-FAILURE-REPORTS: count the nodes that report a node as failing.
-func (c Commands) ClusterCountFailureReports(ctx context.Context, nodeId string) (Value, error) {
+func (c Commands) ClusterCountFailureReports(ctx context.Context, nodeId string) (int64, error) {
 	args := []string{"CLUSTER", "COUNT-FAILURE-REPORTS", nodeId}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // ClusterCountFailureReports adds CLUSTER COUNT-FAILURE-REPORTS; see [Commands.ClusterCountFailureReports].
-func (p *Pipeline) ClusterCountFailureReports(nodeId string) *Result[Value] {
+func (p *Pipeline) ClusterCountFailureReports(nodeId string) *Result[int64] {
 	args := []string{"CLUSTER", "COUNT-FAILURE-REPORTS", nodeId}
-	return queue(p, args, asValue)
+	return queue(p, args, asInt)
 }
 
 // ClusterCountkeysinslot sends CLUSTER COUNTKEYSINSLOT: count the keys in a slot.
@@ -1664,17 +1664,17 @@ func ClusterFlushslotSync() ClusterFlushslotOption {
 }
 
 // ClusterFlushslot sends CLUSTER FLUSHSLOT: delete all keys of a slot.
-func (c Commands) ClusterFlushslot(ctx context.Context, slot int64, options ...ClusterFlushslotOption) (Value, error) {
+func (c Commands) ClusterFlushslot(ctx context.Context, slot int64, options ...ClusterFlushslotOption) error {
 	args := []string{"CLUSTER", "FLUSHSLOT", itoa(slot)}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterFlushslot adds CLUSTER FLUSHSLOT; see [Commands.ClusterFlushslot].
-func (p *Pipeline) ClusterFlushslot(slot int64, options ...ClusterFlushslotOption) *Result[Value] {
+func (p *Pipeline) ClusterFlushslot(slot int64, options ...ClusterFlushslotOption) *Result[None] {
 	args := []string{"CLUSTER", "FLUSHSLOT", itoa(slot)}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // ClusterFlushslots sends CLUSTER FLUSHSLOTS: forget which slots this node has.
@@ -1714,15 +1714,15 @@ func (p *Pipeline) ClusterGetkeysinslot(slot int64, count int64) *Result[[]strin
 }
 
 // ClusterGetslotmigrations sends CLUSTER GETSLOTMIGRATIONS: describe slot migrations that are running or ended recently.
-func (c Commands) ClusterGetslotmigrations(ctx context.Context) (Value, error) {
+func (c Commands) ClusterGetslotmigrations(ctx context.Context) ([]map[string]Value, error) {
 	args := []string{"CLUSTER", "GETSLOTMIGRATIONS"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asRecords)
 }
 
 // ClusterGetslotmigrations adds CLUSTER GETSLOTMIGRATIONS; see [Commands.ClusterGetslotmigrations].
-func (p *Pipeline) ClusterGetslotmigrations() *Result[Value] {
+func (p *Pipeline) ClusterGetslotmigrations() *Result[[]map[string]Value] {
 	args := []string{"CLUSTER", "GETSLOTMIGRATIONS"}
-	return queue(p, args, asValue)
+	return queue(p, args, asRecords)
 }
 
 // ClusterHelp sends CLUSTER HELP: list the subcommands of CLUSTER.
@@ -1762,15 +1762,15 @@ func (p *Pipeline) ClusterKeyslot(key string) *Result[int64] {
 }
 
 // ClusterLinks sends CLUSTER LINKS: list the connections between this node and the others.
-func (c Commands) ClusterLinks(ctx context.Context) (Value, error) {
+func (c Commands) ClusterLinks(ctx context.Context) ([]map[string]Value, error) {
 	args := []string{"CLUSTER", "LINKS"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asRecords)
 }
 
 // ClusterLinks adds CLUSTER LINKS; see [Commands.ClusterLinks].
-func (p *Pipeline) ClusterLinks() *Result[Value] {
+func (p *Pipeline) ClusterLinks() *Result[[]map[string]Value] {
 	args := []string{"CLUSTER", "LINKS"}
-	return queue(p, args, asValue)
+	return queue(p, args, asRecords)
 }
 
 // ClusterMeetOption is an option of CLUSTER MEET.
@@ -1797,17 +1797,17 @@ func (p *Pipeline) ClusterMeet(ip string, port int64, options ...ClusterMeetOpti
 }
 
 // ClusterMigrateslots sends CLUSTER MIGRATESLOTS: move slots from this node to others.
-func (c Commands) ClusterMigrateslots(ctx context.Context, migrationGroup ...string) (Value, error) {
+func (c Commands) ClusterMigrateslots(ctx context.Context, migrationGroup ...string) error {
 	args := []string{"CLUSTER", "MIGRATESLOTS"}
 	args = append(args, migrationGroup...)
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterMigrateslots adds CLUSTER MIGRATESLOTS; see [Commands.ClusterMigrateslots].
-func (p *Pipeline) ClusterMigrateslots(migrationGroup ...string) *Result[Value] {
+func (p *Pipeline) ClusterMigrateslots(migrationGroup ...string) *Result[None] {
 	args := []string{"CLUSTER", "MIGRATESLOTS"}
 	args = append(args, migrationGroup...)
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // ClusterMyid sends CLUSTER MYID: get this node's ID.
@@ -1823,15 +1823,15 @@ func (p *Pipeline) ClusterMyid() *Result[string] {
 }
 
 // ClusterMyshardid sends CLUSTER MYSHARDID: get the ID of this node's shard.
-func (c Commands) ClusterMyshardid(ctx context.Context) (Value, error) {
+func (c Commands) ClusterMyshardid(ctx context.Context) (string, error) {
 	args := []string{"CLUSTER", "MYSHARDID"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asString)
 }
 
 // ClusterMyshardid adds CLUSTER MYSHARDID; see [Commands.ClusterMyshardid].
-func (p *Pipeline) ClusterMyshardid() *Result[Value] {
+func (p *Pipeline) ClusterMyshardid() *Result[string] {
 	args := []string{"CLUSTER", "MYSHARDID"}
-	return queue(p, args, asValue)
+	return queue(p, args, asString)
 }
 
 // ClusterNodes sends CLUSTER NODES: list the nodes of the cluster in the form of its configuration file.
@@ -1847,15 +1847,15 @@ func (p *Pipeline) ClusterNodes() *Result[string] {
 }
 
 // ClusterReplicas sends CLUSTER REPLICAS: list the replicas of a primary.
-func (c Commands) ClusterReplicas(ctx context.Context, nodeId string) (Value, error) {
+func (c Commands) ClusterReplicas(ctx context.Context, nodeId string) ([]string, error) {
 	args := []string{"CLUSTER", "REPLICAS", nodeId}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // ClusterReplicas adds CLUSTER REPLICAS; see [Commands.ClusterReplicas].
-func (p *Pipeline) ClusterReplicas(nodeId string) *Result[Value] {
+func (p *Pipeline) ClusterReplicas(nodeId string) *Result[[]string] {
 	args := []string{"CLUSTER", "REPLICAS", nodeId}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // ClusterReplicate sends CLUSTER REPLICATE: make this node a replica of a primary, or of none.
@@ -1914,15 +1914,15 @@ func (p *Pipeline) ClusterSaveconfig() *Result[None] {
 }
 
 // ClusterSetConfigEpoch sends CLUSTER SET-CONFIG-EPOCH: give a node that has none its configuration epoch.
-func (c Commands) ClusterSetConfigEpoch(ctx context.Context, configEpoch int64) (Value, error) {
+func (c Commands) ClusterSetConfigEpoch(ctx context.Context, configEpoch int64) error {
 	args := []string{"CLUSTER", "SET-CONFIG-EPOCH", itoa(configEpoch)}
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // ClusterSetConfigEpoch adds CLUSTER SET-CONFIG-EPOCH; see [Commands.ClusterSetConfigEpoch].
-func (p *Pipeline) ClusterSetConfigEpoch(configEpoch int64) *Result[Value] {
+func (p *Pipeline) ClusterSetConfigEpoch(configEpoch int64) *Result[None] {
 	args := []string{"CLUSTER", "SET-CONFIG-EPOCH", itoa(configEpoch)}
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // ClusterSetslotOption is an option of CLUSTER SETSLOT.
@@ -1951,30 +1951,30 @@ func (p *Pipeline) ClusterSetslot(slot int64, subcommand []string, options ...Cl
 }
 
 // ClusterShards sends CLUSTER SHARDS: list the shards with their slots and nodes.
-func (c Commands) ClusterShards(ctx context.Context) (Value, error) {
+func (c Commands) ClusterShards(ctx context.Context) ([]map[string]Value, error) {
 	args := []string{"CLUSTER", "SHARDS"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asRecords)
 }
 
 // ClusterShards adds CLUSTER SHARDS; see [Commands.ClusterShards].
-func (p *Pipeline) ClusterShards() *Result[Value] {
+func (p *Pipeline) ClusterShards() *Result[[]map[string]Value] {
 	args := []string{"CLUSTER", "SHARDS"}
-	return queue(p, args, asValue)
+	return queue(p, args, asRecords)
 }
 
 // ClusterSlaves sends CLUSTER SLAVES: list the replicas of a primary; the old name of CLUSTER REPLICAS.
-func (c Commands) ClusterSlaves(ctx context.Context, nodeId string) (Value, error) {
+func (c Commands) ClusterSlaves(ctx context.Context, nodeId string) ([]string, error) {
 	args := []string{"CLUSTER", "SLAVES", nodeId}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // ClusterSlaves adds CLUSTER SLAVES; see [Commands.ClusterSlaves].
-func (p *Pipeline) ClusterSlaves(nodeId string) *Result[Value] {
+func (p *Pipeline) ClusterSlaves(nodeId string) *Result[[]string] {
 	args := []string{"CLUSTER", "SLAVES", nodeId}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
-// ClusterSlotStats sends CLUSTER SLOT-STATS: get usage figures of this node's slots.
+// ClusterSlotStats sends CLUSTER SLOT-STATS: get usage figures of this node's slots. The reply is what the nodes of a cluster tell each other.
 func (c Commands) ClusterSlotStats(ctx context.Context, filter ...string) (Value, error) {
 	args := []string{"CLUSTER", "SLOT-STATS"}
 	args = append(args, filter...)
@@ -1989,18 +1989,18 @@ func (p *Pipeline) ClusterSlotStats(filter ...string) *Result[Value] {
 }
 
 // ClusterSlots sends CLUSTER SLOTS: list the slot ranges with the nodes that serve them.
-func (c Commands) ClusterSlots(ctx context.Context) (Value, error) {
+func (c Commands) ClusterSlots(ctx context.Context) ([]SlotRange, error) {
 	args := []string{"CLUSTER", "SLOTS"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asSlots)
 }
 
 // ClusterSlots adds CLUSTER SLOTS; see [Commands.ClusterSlots].
-func (p *Pipeline) ClusterSlots() *Result[Value] {
+func (p *Pipeline) ClusterSlots() *Result[[]SlotRange] {
 	args := []string{"CLUSTER", "SLOTS"}
-	return queue(p, args, asValue)
+	return queue(p, args, asSlots)
 }
 
-// ClusterSyncslots sends CLUSTER SYNCSLOTS: carry slot migration between nodes; not for clients.
+// ClusterSyncslots sends CLUSTER SYNCSLOTS: carry slot migration between nodes; not for clients. The reply is what the nodes of a cluster tell each other.
 func (c Commands) ClusterSyncslots(ctx context.Context) (Value, error) {
 	args := []string{"CLUSTER", "SYNCSLOTS"}
 	return run(ctx, c.ch, args, asValue)
@@ -2040,26 +2040,26 @@ func ClusterscanSlot(slot int64) ClusterscanOption {
 }
 
 // Clusterscan sends CLUSTERSCAN: walk through the keys of a whole cluster, a few per call.
-func (c Commands) Clusterscan(ctx context.Context, cursor string, options ...ClusterscanOption) (Value, error) {
+func (c Commands) Clusterscan(ctx context.Context, cursor string, options ...ClusterscanOption) (Page, error) {
 	args := []string{"CLUSTERSCAN", cursor}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asScan)
 }
 
 // Clusterscan adds CLUSTERSCAN; see [Commands.Clusterscan].
-func (p *Pipeline) Clusterscan(cursor string, options ...ClusterscanOption) *Result[Value] {
+func (p *Pipeline) Clusterscan(cursor string, options ...ClusterscanOption) *Result[Page] {
 	args := []string{"CLUSTERSCAN", cursor}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asScan)
 }
 
-// Command sends COMMAND: describe all commands.
+// Command sends COMMAND: describe all commands. The reply is a description of commands, nested as deep as they are.
 func (c Commands) Command(ctx context.Context) (Value, error) {
 	args := []string{"COMMAND"}
 	return run(ctx, c.ch, args, asValue)
@@ -2083,7 +2083,7 @@ func (p *Pipeline) CommandCount() *Result[int64] {
 	return queue(p, args, asInt)
 }
 
-// CommandDocs sends COMMAND DOCS: get the documentation of commands.
+// CommandDocs sends COMMAND DOCS: get the documentation of commands. The reply is a description of commands, nested as deep as they are.
 func (c Commands) CommandDocs(ctx context.Context, commandName ...string) (Value, error) {
 	args := []string{"COMMAND", "DOCS"}
 	args = append(args, commandName...)
@@ -2112,17 +2112,17 @@ func (p *Pipeline) CommandGetkeys(command string, arg ...string) *Result[[]strin
 }
 
 // CommandGetkeysandflags sends COMMAND GETKEYSANDFLAGS: find the keys in a command line and what is done with them.
-func (c Commands) CommandGetkeysandflags(ctx context.Context, command string, arg ...string) (Value, error) {
+func (c Commands) CommandGetkeysandflags(ctx context.Context, command string, arg ...string) ([]CommandKey, error) {
 	args := []string{"COMMAND", "GETKEYSANDFLAGS", command}
 	args = append(args, arg...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asCommandKeys)
 }
 
 // CommandGetkeysandflags adds COMMAND GETKEYSANDFLAGS; see [Commands.CommandGetkeysandflags].
-func (p *Pipeline) CommandGetkeysandflags(command string, arg ...string) *Result[Value] {
+func (p *Pipeline) CommandGetkeysandflags(command string, arg ...string) *Result[[]CommandKey] {
 	args := []string{"COMMAND", "GETKEYSANDFLAGS", command}
 	args = append(args, arg...)
-	return queue(p, args, asValue)
+	return queue(p, args, asCommandKeys)
 }
 
 // CommandHelp sends COMMAND HELP: list the subcommands of COMMAND.
@@ -2137,7 +2137,7 @@ func (p *Pipeline) CommandHelp() *Result[[]string] {
 	return queue(p, args, asStrings)
 }
 
-// CommandInfo sends COMMAND INFO: describe the given commands, or all.
+// CommandInfo sends COMMAND INFO: describe the given commands, or all. The reply is a description of commands, nested as deep as they are.
 func (c Commands) CommandInfo(ctx context.Context, commandName ...string) (Value, error) {
 	args := []string{"COMMAND", "INFO"}
 	args = append(args, commandName...)
@@ -2186,7 +2186,7 @@ func (p *Pipeline) CommandList(options ...CommandListOption) *Result[[]string] {
 	return queue(p, args, asStrings)
 }
 
-// CommandOpcodes sends COMMAND OPCODES: tell the opcodes and layouts of commands on RESPB.
+// CommandOpcodes sends COMMAND OPCODES: tell the opcodes and layouts of commands on RESPB. The reply is a description of commands, nested as deep as they are.
 func (c Commands) CommandOpcodes(ctx context.Context, commandName ...string) (Value, error) {
 	args := []string{"COMMAND", "OPCODES"}
 	args = append(args, commandName...)
@@ -2213,15 +2213,15 @@ const CommandlogGetTypeLargeRequest CommandlogGetType = "LARGE-REQUEST"
 const CommandlogGetTypeLargeReply CommandlogGetType = "LARGE-REPLY"
 
 // CommandlogGet sends COMMANDLOG GET: get entries of a command log.
-func (c Commands) CommandlogGet(ctx context.Context, count int64, typeArg CommandlogGetType) (Value, error) {
+func (c Commands) CommandlogGet(ctx context.Context, count int64, typeArg CommandlogGetType) ([]LogEntry, error) {
 	args := []string{"COMMANDLOG", "GET", itoa(count), string(typeArg)}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asLog)
 }
 
 // CommandlogGet adds COMMANDLOG GET; see [Commands.CommandlogGet].
-func (p *Pipeline) CommandlogGet(count int64, typeArg CommandlogGetType) *Result[Value] {
+func (p *Pipeline) CommandlogGet(count int64, typeArg CommandlogGetType) *Result[[]LogEntry] {
 	args := []string{"COMMANDLOG", "GET", itoa(count), string(typeArg)}
-	return queue(p, args, asValue)
+	return queue(p, args, asLog)
 }
 
 // CommandlogHelp sends COMMANDLOG HELP: list the subcommands of COMMANDLOG.
@@ -2249,15 +2249,15 @@ const CommandlogLenTypeLargeRequest CommandlogLenType = "LARGE-REQUEST"
 const CommandlogLenTypeLargeReply CommandlogLenType = "LARGE-REPLY"
 
 // CommandlogLen sends COMMANDLOG LEN: count the entries of a command log.
-func (c Commands) CommandlogLen(ctx context.Context, typeArg CommandlogLenType) (Value, error) {
+func (c Commands) CommandlogLen(ctx context.Context, typeArg CommandlogLenType) (int64, error) {
 	args := []string{"COMMANDLOG", "LEN", string(typeArg)}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // CommandlogLen adds COMMANDLOG LEN; see [Commands.CommandlogLen].
-func (p *Pipeline) CommandlogLen(typeArg CommandlogLenType) *Result[Value] {
+func (p *Pipeline) CommandlogLen(typeArg CommandlogLenType) *Result[int64] {
 	args := []string{"COMMANDLOG", "LEN", string(typeArg)}
-	return queue(p, args, asValue)
+	return queue(p, args, asInt)
 }
 
 // CommandlogResetType is type of COMMANDLOG RESET: SLOW, LARGE-REQUEST, LARGE-REPLY.
@@ -2273,15 +2273,15 @@ const CommandlogResetTypeLargeRequest CommandlogResetType = "LARGE-REQUEST"
 const CommandlogResetTypeLargeReply CommandlogResetType = "LARGE-REPLY"
 
 // CommandlogReset sends COMMANDLOG RESET: empty a command log.
-func (c Commands) CommandlogReset(ctx context.Context, typeArg CommandlogResetType) (Value, error) {
+func (c Commands) CommandlogReset(ctx context.Context, typeArg CommandlogResetType) error {
 	args := []string{"COMMANDLOG", "RESET", string(typeArg)}
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // CommandlogReset adds COMMANDLOG RESET; see [Commands.CommandlogReset].
-func (p *Pipeline) CommandlogReset(typeArg CommandlogResetType) *Result[Value] {
+func (p *Pipeline) CommandlogReset(typeArg CommandlogResetType) *Result[None] {
 	args := []string{"COMMANDLOG", "RESET", string(typeArg)}
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // ConfigGet sends CONFIG GET: get the parameters that match the patterns.
@@ -2401,7 +2401,7 @@ func (p *Pipeline) Dbsize() *Result[int64] {
 	return queue(p, args, asInt)
 }
 
-// Debug sends DEBUG: hold commands for tests of the server.
+// Debug sends DEBUG: hold commands for tests of the server. The reply is that of a tool for who works on the server, different in each version.
 func (c Commands) Debug(ctx context.Context) (Value, error) {
 	args := []string{"DEBUG"}
 	return run(ctx, c.ch, args, asValue)
@@ -2452,15 +2452,15 @@ func (p *Pipeline) Del(key ...string) *Result[int64] {
 }
 
 // Delifeq sends DELIFEQ: delete a key if its string equals the given value.
-func (c Commands) Delifeq(ctx context.Context, key string, value string) (Value, error) {
+func (c Commands) Delifeq(ctx context.Context, key string, value string) (bool, error) {
 	args := []string{"DELIFEQ", key, value}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Delifeq adds DELIFEQ; see [Commands.Delifeq].
-func (p *Pipeline) Delifeq(key string, value string) *Result[Value] {
+func (p *Pipeline) Delifeq(key string, value string) *Result[bool] {
 	args := []string{"DELIFEQ", key, value}
-	return queue(p, args, asValue)
+	return queue(p, args, asBool)
 }
 
 // Discard sends DISCARD: drop the queued commands and leave the transaction.
@@ -2511,7 +2511,7 @@ func (p *Pipeline) Echo(message string) *Result[string] {
 	return queue(p, args, asString)
 }
 
-// Eval sends EVAL: run a script.
+// Eval sends EVAL: run a script. The reply is what the script or function returns.
 func (c Commands) Eval(ctx context.Context, script string, key []string, arg ...string) (Value, error) {
 	args := []string{"EVAL", script}
 	args = append(args, itoa(int64(len(key))))
@@ -2529,7 +2529,7 @@ func (p *Pipeline) Eval(script string, key []string, arg ...string) *Result[Valu
 	return queue(p, args, asValue)
 }
 
-// Evalsha sends EVALSHA: run a script that the server has, by its SHA-1 digest.
+// Evalsha sends EVALSHA: run a script that the server has, by its SHA-1 digest. The reply is what the script or function returns.
 func (c Commands) Evalsha(ctx context.Context, sha1 string, key []string, arg ...string) (Value, error) {
 	args := []string{"EVALSHA", sha1}
 	args = append(args, itoa(int64(len(key))))
@@ -2547,7 +2547,7 @@ func (p *Pipeline) Evalsha(sha1 string, key []string, arg ...string) *Result[Val
 	return queue(p, args, asValue)
 }
 
-// EvalshaRo sends EVALSHA_RO: run a script that the server has and that must not write, by its SHA-1 digest.
+// EvalshaRo sends EVALSHA_RO: run a script that the server has and that must not write, by its SHA-1 digest. The reply is what the script or function returns.
 func (c Commands) EvalshaRo(ctx context.Context, sha1 string, key []string, arg ...string) (Value, error) {
 	args := []string{"EVALSHA_RO", sha1}
 	args = append(args, itoa(int64(len(key))))
@@ -2565,7 +2565,7 @@ func (p *Pipeline) EvalshaRo(sha1 string, key []string, arg ...string) *Result[V
 	return queue(p, args, asValue)
 }
 
-// EvalRo sends EVAL_RO: run a script that must not write.
+// EvalRo sends EVAL_RO: run a script that must not write. The reply is what the script or function returns.
 func (c Commands) EvalRo(ctx context.Context, script string, key []string, arg ...string) (Value, error) {
 	args := []string{"EVAL_RO", script}
 	args = append(args, itoa(int64(len(key))))
@@ -2583,7 +2583,7 @@ func (p *Pipeline) EvalRo(script string, key []string, arg ...string) *Result[Va
 	return queue(p, args, asValue)
 }
 
-// Exec sends EXEC: run the queued commands of a transaction.
+// Exec sends EXEC: run the queued commands of a transaction. The reply is those of the commands between MULTI and EXEC.
 func (c ChannelCommands) Exec(ctx context.Context) (Value, error) {
 	args := []string{"EXEC"}
 	return run(ctx, c.ch, args, asValue)
@@ -2737,7 +2737,7 @@ func (p *Pipeline) Failover(options ...FailoverOption) *Result[None] {
 	return queue(p, args, asNone)
 }
 
-// Fcall sends FCALL: call a function of a loaded library.
+// Fcall sends FCALL: call a function of a loaded library. The reply is what the script or function returns.
 func (c Commands) Fcall(ctx context.Context, function string, key []string, arg ...string) (Value, error) {
 	args := []string{"FCALL", function}
 	args = append(args, itoa(int64(len(key))))
@@ -2755,7 +2755,7 @@ func (p *Pipeline) Fcall(function string, key []string, arg ...string) *Result[V
 	return queue(p, args, asValue)
 }
 
-// FcallRo sends FCALL_RO: call a function of a loaded library that must not write.
+// FcallRo sends FCALL_RO: call a function of a loaded library that must not write. The reply is what the script or function returns.
 func (c Commands) FcallRo(ctx context.Context, function string, key []string, arg ...string) (Value, error) {
 	args := []string{"FCALL_RO", function}
 	args = append(args, itoa(int64(len(key))))
@@ -2999,7 +2999,7 @@ func FtInfoInconsistent() FtInfoOption {
 	return FtInfoOption{option{2, args}}
 }
 
-// FtInfo sends FT.INFO: describe a search index.
+// FtInfo sends FT.INFO: describe a search index. The reply is as its options say.
 func (c Commands) FtInfo(ctx context.Context, index string, options ...FtInfoOption) (Value, error) {
 	args := []string{"FT.INFO", index}
 	args = appendOptions(args, 0, options)
@@ -3119,7 +3119,7 @@ func FtSearchWithsortkeys() FtSearchOption {
 	return FtSearchOption{option{13, args}}
 }
 
-// FtSearch sends FT.SEARCH: find the documents of an index that match a query.
+// FtSearch sends FT.SEARCH: find the documents of an index that match a query. The reply is as its options say.
 func (c Commands) FtSearch(ctx context.Context, index string, query string, options ...FtSearchOption) (Value, error) {
 	args := []string{"FT.SEARCH", index, query}
 	args = appendOptions(args, 0, options)
@@ -3276,19 +3276,19 @@ func FunctionListWithcode() FunctionListOption {
 }
 
 // FunctionList sends FUNCTION LIST: describe the libraries and their functions.
-func (c Commands) FunctionList(ctx context.Context, options ...FunctionListOption) (Value, error) {
+func (c Commands) FunctionList(ctx context.Context, options ...FunctionListOption) ([]Library, error) {
 	args := []string{"FUNCTION", "LIST"}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asLibraries)
 }
 
 // FunctionList adds FUNCTION LIST; see [Commands.FunctionList].
-func (p *Pipeline) FunctionList(options ...FunctionListOption) *Result[Value] {
+func (p *Pipeline) FunctionList(options ...FunctionListOption) *Result[[]Library] {
 	args := []string{"FUNCTION", "LIST"}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asLibraries)
 }
 
 // FunctionLoadOption is an option of FUNCTION LOAD.
@@ -3352,15 +3352,15 @@ func (p *Pipeline) FunctionRestore(serializedValue string, options ...FunctionRe
 }
 
 // FunctionStats sends FUNCTION STATS: describe the function that is running and the engines.
-func (c Commands) FunctionStats(ctx context.Context) (Value, error) {
+func (c Commands) FunctionStats(ctx context.Context) (map[string]Value, error) {
 	args := []string{"FUNCTION", "STATS"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asValues)
 }
 
 // FunctionStats adds FUNCTION STATS; see [Commands.FunctionStats].
-func (p *Pipeline) FunctionStats() *Result[Value] {
+func (p *Pipeline) FunctionStats() *Result[map[string]Value] {
 	args := []string{"FUNCTION", "STATS"}
-	return queue(p, args, asValue)
+	return queue(p, args, asValues)
 }
 
 // GeoaddOption is an option of GEOADD.
@@ -4300,19 +4300,19 @@ func (p *Pipeline) Hgetall(key string) *Result[map[string]string] {
 }
 
 // Hgetdel sends HGETDEL: get fields of a hash and delete them.
-func (c Commands) Hgetdel(ctx context.Context, key string, field ...string) (Value, error) {
+func (c Commands) Hgetdel(ctx context.Context, key string, field ...string) ([]*string, error) {
 	args := []string{"HGETDEL", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asPointers)
 }
 
 // Hgetdel adds HGETDEL; see [Commands.Hgetdel].
-func (p *Pipeline) Hgetdel(key string, field ...string) *Result[Value] {
+func (p *Pipeline) Hgetdel(key string, field ...string) *Result[[]*string] {
 	args := []string{"HGETDEL", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return queue(p, args, asValue)
+	return queue(p, args, asPointers)
 }
 
 // HgetexOption is an option of HGETEX.
@@ -4349,23 +4349,23 @@ func HgetexPersist() HgetexOption {
 }
 
 // Hgetex sends HGETEX: get fields of a hash and change or remove their expiry.
-func (c Commands) Hgetex(ctx context.Context, key string, field []string, options ...HgetexOption) (Value, error) {
+func (c Commands) Hgetex(ctx context.Context, key string, field []string, options ...HgetexOption) ([]*string, error) {
 	args := []string{"HGETEX", key}
 	args = appendOptions(args, 0, options)
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asPointers)
 }
 
 // Hgetex adds HGETEX; see [Commands.Hgetex].
-func (p *Pipeline) Hgetex(key string, field []string, options ...HgetexOption) *Result[Value] {
+func (p *Pipeline) Hgetex(key string, field []string, options ...HgetexOption) *Result[[]*string] {
 	args := []string{"HGETEX", key}
 	args = appendOptions(args, 0, options)
 	args = append(args, "FIELDS")
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return queue(p, args, asValue)
+	return queue(p, args, asPointers)
 }
 
 // Hincrby sends HINCRBY: add an integer to the integer in a field, taking a missing field as 0.
@@ -4595,43 +4595,54 @@ func (p *Pipeline) Hpexpiretime(key string, field ...string) *Result[[]int64] {
 }
 
 // Hpttl sends HPTTL: get how many milliseconds are left before fields of a hash expire.
-func (c Commands) Hpttl(ctx context.Context, key string, field ...string) ([]int64, error) {
+func (c Commands) Hpttl(ctx context.Context, key string, field ...string) ([]time.Duration, error) {
 	args := []string{"HPTTL", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c.ch, args, asInts)
+	return run(ctx, c.ch, args, asLastingMilliseconds)
 }
 
 // Hpttl adds HPTTL; see [Commands.Hpttl].
-func (p *Pipeline) Hpttl(key string, field ...string) *Result[[]int64] {
+func (p *Pipeline) Hpttl(key string, field ...string) *Result[[]time.Duration] {
 	args := []string{"HPTTL", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return queue(p, args, asInts)
-}
-
-// HrandfieldOption is an option of HRANDFIELD.
-type HrandfieldOption struct{ option }
-
-// HrandfieldOptions is the option options without a keyword of HRANDFIELD; more are the words behind it, as the server takes them.
-func HrandfieldOptions(count int64, more ...string) HrandfieldOption {
-	args := []string{itoa(count)}
-	args = append(args, more...)
-	return HrandfieldOption{option{0, args}}
+	return queue(p, args, asLastingMilliseconds)
 }
 
 // Hrandfield sends HRANDFIELD: return fields of a hash chosen at random, leaving them in place.
-func (c Commands) Hrandfield(ctx context.Context, key string, options ...HrandfieldOption) (Value, error) {
+func (c Commands) Hrandfield(ctx context.Context, key string) (string, error) {
 	args := []string{"HRANDFIELD", key}
-	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Hrandfield adds HRANDFIELD; see [Commands.Hrandfield].
-func (p *Pipeline) Hrandfield(key string, options ...HrandfieldOption) *Result[Value] {
+func (p *Pipeline) Hrandfield(key string) *Result[string] {
 	args := []string{"HRANDFIELD", key}
+	return queue(p, args, asString)
+}
+
+// HrandfieldNOption is an option of HRANDFIELD.
+type HrandfieldNOption struct{ option }
+
+// HrandfieldNWithvalues is the option WITHVALUES of HRANDFIELD.
+func HrandfieldNWithvalues() HrandfieldNOption {
+	args := []string{"WITHVALUES"}
+	return HrandfieldNOption{option{0, args}}
+}
+
+// HrandfieldN sends HRANDFIELD: return fields of a hash chosen at random, leaving them in place.
+func (c Commands) HrandfieldN(ctx context.Context, key string, count int64, options ...HrandfieldNOption) ([]Field, error) {
+	args := []string{"HRANDFIELD", key, itoa(count)}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return run(ctx, c.ch, args, asFields)
+}
+
+// HrandfieldN adds HRANDFIELD; see [Commands.HrandfieldN].
+func (p *Pipeline) HrandfieldN(key string, count int64, options ...HrandfieldNOption) *Result[[]Field] {
+	args := []string{"HRANDFIELD", key, itoa(count)}
+	args = appendOptions(args, 0, options)
+	return queue(p, args, asFields)
 }
 
 // HscanOption is an option of HSCAN.
@@ -4761,7 +4772,7 @@ type HsetexData struct {
 }
 
 // Hsetex sends HSETEX: set fields of a hash, optionally under a condition and with an expiry.
-func (c Commands) Hsetex(ctx context.Context, key string, data []HsetexData, options ...HsetexOption) (Value, error) {
+func (c Commands) Hsetex(ctx context.Context, key string, data []HsetexData, options ...HsetexOption) (bool, error) {
 	args := []string{"HSETEX", key}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -4771,11 +4782,11 @@ func (c Commands) Hsetex(ctx context.Context, key string, data []HsetexData, opt
 	for _, each := range data {
 		args = append(args, each.Field, each.Value)
 	}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Hsetex adds HSETEX; see [Commands.Hsetex].
-func (p *Pipeline) Hsetex(key string, data []HsetexData, options ...HsetexOption) *Result[Value] {
+func (p *Pipeline) Hsetex(key string, data []HsetexData, options ...HsetexOption) *Result[bool] {
 	args := []string{"HSETEX", key}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -4785,7 +4796,7 @@ func (p *Pipeline) Hsetex(key string, data []HsetexData, options ...HsetexOption
 	for _, each := range data {
 		args = append(args, each.Field, each.Value)
 	}
-	return queue(p, args, asValue)
+	return queue(p, args, asBool)
 }
 
 // Hsetnx sends HSETNX: set a field of a hash only if the field does not exist.
@@ -4813,19 +4824,19 @@ func (p *Pipeline) Hstrlen(key string, field string) *Result[int64] {
 }
 
 // Httl sends HTTL: get how many seconds are left before fields of a hash expire.
-func (c Commands) Httl(ctx context.Context, key string, field ...string) ([]int64, error) {
+func (c Commands) Httl(ctx context.Context, key string, field ...string) ([]time.Duration, error) {
 	args := []string{"HTTL", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return run(ctx, c.ch, args, asInts)
+	return run(ctx, c.ch, args, asLastingSeconds)
 }
 
 // Httl adds HTTL; see [Commands.Httl].
-func (p *Pipeline) Httl(key string, field ...string) *Result[[]int64] {
+func (p *Pipeline) Httl(key string, field ...string) *Result[[]time.Duration] {
 	args := []string{"HTTL", key, "FIELDS"}
 	args = append(args, itoa(int64(len(field))))
 	args = append(args, field...)
-	return queue(p, args, asInts)
+	return queue(p, args, asLastingSeconds)
 }
 
 // Hvals sends HVALS: get all values of a hash.
@@ -4902,7 +4913,7 @@ func (p *Pipeline) Info(section ...string) *Result[string] {
 	return queue(p, args, asString)
 }
 
-// JsonArrappend sends JSON.ARRAPPEND: add values to the end of the arrays at a path.
+// JsonArrappend sends JSON.ARRAPPEND: add values to the end of the arrays at a path. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonArrappend(ctx context.Context, key string, path string, json ...string) (Value, error) {
 	args := []string{"JSON.ARRAPPEND", key, path}
 	args = append(args, json...)
@@ -4926,7 +4937,7 @@ func JsonArrindexRange(start int64, more ...string) JsonArrindexOption {
 	return JsonArrindexOption{option{0, args}}
 }
 
-// JsonArrindex sends JSON.ARRINDEX: find a value in the arrays at a path.
+// JsonArrindex sends JSON.ARRINDEX: find a value in the arrays at a path. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonArrindex(ctx context.Context, key string, path string, json string, options ...JsonArrindexOption) (Value, error) {
 	args := []string{"JSON.ARRINDEX", key, path, json}
 	args = appendOptions(args, 0, options)
@@ -4940,7 +4951,7 @@ func (p *Pipeline) JsonArrindex(key string, path string, json string, options ..
 	return queue(p, args, asValue)
 }
 
-// JsonArrinsert sends JSON.ARRINSERT: insert values before an index of the arrays at a path.
+// JsonArrinsert sends JSON.ARRINSERT: insert values before an index of the arrays at a path. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonArrinsert(ctx context.Context, key string, path string, index int64, json ...string) (Value, error) {
 	args := []string{"JSON.ARRINSERT", key, path, itoa(index)}
 	args = append(args, json...)
@@ -4963,7 +4974,7 @@ func JsonArrlenPath(path string) JsonArrlenOption {
 	return JsonArrlenOption{option{0, args}}
 }
 
-// JsonArrlen sends JSON.ARRLEN: get the lengths of the arrays at a path.
+// JsonArrlen sends JSON.ARRLEN: get the lengths of the arrays at a path. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonArrlen(ctx context.Context, key string, options ...JsonArrlenOption) (Value, error) {
 	args := []string{"JSON.ARRLEN", key}
 	args = appendOptions(args, 0, options)
@@ -4987,7 +4998,7 @@ func JsonArrpopPosition(path string, more ...string) JsonArrpopOption {
 	return JsonArrpopOption{option{0, args}}
 }
 
-// JsonArrpop sends JSON.ARRPOP: remove and return an element of the arrays at a path.
+// JsonArrpop sends JSON.ARRPOP: remove and return an element of the arrays at a path. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonArrpop(ctx context.Context, key string, options ...JsonArrpopOption) (Value, error) {
 	args := []string{"JSON.ARRPOP", key}
 	args = appendOptions(args, 0, options)
@@ -5001,7 +5012,7 @@ func (p *Pipeline) JsonArrpop(key string, options ...JsonArrpopOption) *Result[V
 	return queue(p, args, asValue)
 }
 
-// JsonArrtrim sends JSON.ARRTRIM: keep only the elements between two indexes of the arrays at a path.
+// JsonArrtrim sends JSON.ARRTRIM: keep only the elements between two indexes of the arrays at a path. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonArrtrim(ctx context.Context, key string, path string, start int64, end int64) (Value, error) {
 	args := []string{"JSON.ARRTRIM", key, path, itoa(start), itoa(end)}
 	return run(ctx, c.ch, args, asValue)
@@ -5022,7 +5033,7 @@ func JsonClearPath(path string) JsonClearOption {
 	return JsonClearOption{option{0, args}}
 }
 
-// JsonClear sends JSON.CLEAR: empty the arrays, objects and strings at a path, set its numbers to 0 and its booleans to false.
+// JsonClear sends JSON.CLEAR: empty the arrays, objects and strings at a path, set its numbers to 0 and its booleans to false. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonClear(ctx context.Context, key string, options ...JsonClearOption) (Value, error) {
 	args := []string{"JSON.CLEAR", key}
 	args = appendOptions(args, 0, options)
@@ -5036,7 +5047,7 @@ func (p *Pipeline) JsonClear(key string, options ...JsonClearOption) *Result[Val
 	return queue(p, args, asValue)
 }
 
-// JsonDebug sends JSON.DEBUG: report memory, depth and field count of a JSON document, for diagnosis.
+// JsonDebug sends JSON.DEBUG: report memory, depth and field count of a JSON document, for diagnosis. The reply is that of a tool for who works on the server, different in each version.
 func (c Commands) JsonDebug(ctx context.Context, subcommand ...string) (Value, error) {
 	args := []string{"JSON.DEBUG"}
 	args = append(args, subcommand...)
@@ -5059,7 +5070,7 @@ func JsonDelPath(path string) JsonDelOption {
 	return JsonDelOption{option{0, args}}
 }
 
-// JsonDel sends JSON.DEL: delete the values at a path, or the whole document.
+// JsonDel sends JSON.DEL: delete the values at a path, or the whole document. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonDel(ctx context.Context, key string, options ...JsonDelOption) (Value, error) {
 	args := []string{"JSON.DEL", key}
 	args = appendOptions(args, 0, options)
@@ -5082,7 +5093,7 @@ func JsonForgetPath(path string) JsonForgetOption {
 	return JsonForgetOption{option{0, args}}
 }
 
-// JsonForget sends JSON.FORGET: delete the values at a path, or the whole document; another name of JSON.DEL.
+// JsonForget sends JSON.FORGET: delete the values at a path, or the whole document; another name of JSON.DEL. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonForget(ctx context.Context, key string, options ...JsonForgetOption) (Value, error) {
 	args := []string{"JSON.FORGET", key}
 	args = appendOptions(args, 0, options)
@@ -5186,7 +5197,7 @@ func (p *Pipeline) JsonMset(data ...JsonMsetData) *Result[None] {
 	return queue(p, args, asNone)
 }
 
-// JsonNumincrby sends JSON.NUMINCRBY: add a number to the numbers at a path.
+// JsonNumincrby sends JSON.NUMINCRBY: add a number to the numbers at a path. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonNumincrby(ctx context.Context, key string, path string, number float64) (Value, error) {
 	args := []string{"JSON.NUMINCRBY", key, path, ftoa(number)}
 	return run(ctx, c.ch, args, asValue)
@@ -5198,7 +5209,7 @@ func (p *Pipeline) JsonNumincrby(key string, path string, number float64) *Resul
 	return queue(p, args, asValue)
 }
 
-// JsonNummultby sends JSON.NUMMULTBY: multiply the numbers at a path.
+// JsonNummultby sends JSON.NUMMULTBY: multiply the numbers at a path. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonNummultby(ctx context.Context, key string, path string, number float64) (Value, error) {
 	args := []string{"JSON.NUMMULTBY", key, path, ftoa(number)}
 	return run(ctx, c.ch, args, asValue)
@@ -5242,7 +5253,7 @@ func JsonObjlenPath(path string) JsonObjlenOption {
 	return JsonObjlenOption{option{0, args}}
 }
 
-// JsonObjlen sends JSON.OBJLEN: count the members of the objects at a path.
+// JsonObjlen sends JSON.OBJLEN: count the members of the objects at a path. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonObjlen(ctx context.Context, key string, options ...JsonObjlenOption) (Value, error) {
 	args := []string{"JSON.OBJLEN", key}
 	args = appendOptions(args, 0, options)
@@ -5265,7 +5276,7 @@ func JsonRespPath(path string) JsonRespOption {
 	return JsonRespOption{option{0, args}}
 }
 
-// JsonResp sends JSON.RESP: get the value at a path as nested protocol replies instead of text.
+// JsonResp sends JSON.RESP: get the value at a path as nested protocol replies instead of text. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonResp(ctx context.Context, key string, options ...JsonRespOption) (Value, error) {
 	args := []string{"JSON.RESP", key}
 	args = appendOptions(args, 0, options)
@@ -5317,7 +5328,7 @@ func JsonStrappendPath(path string) JsonStrappendOption {
 	return JsonStrappendOption{option{0, args}}
 }
 
-// JsonStrappend sends JSON.STRAPPEND: add text to the end of the strings at a path.
+// JsonStrappend sends JSON.STRAPPEND: add text to the end of the strings at a path. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonStrappend(ctx context.Context, key string, json string, options ...JsonStrappendOption) (Value, error) {
 	args := []string{"JSON.STRAPPEND", key}
 	args = appendOptions(args, 0, options)
@@ -5342,7 +5353,7 @@ func JsonStrlenPath(path string) JsonStrlenOption {
 	return JsonStrlenOption{option{0, args}}
 }
 
-// JsonStrlen sends JSON.STRLEN: get the lengths of the strings at a path.
+// JsonStrlen sends JSON.STRLEN: get the lengths of the strings at a path. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonStrlen(ctx context.Context, key string, options ...JsonStrlenOption) (Value, error) {
 	args := []string{"JSON.STRLEN", key}
 	args = appendOptions(args, 0, options)
@@ -5365,7 +5376,7 @@ func JsonTogglePath(path string) JsonToggleOption {
 	return JsonToggleOption{option{0, args}}
 }
 
-// JsonToggle sends JSON.TOGGLE: negate the booleans at a path.
+// JsonToggle sends JSON.TOGGLE: negate the booleans at a path. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonToggle(ctx context.Context, key string, options ...JsonToggleOption) (Value, error) {
 	args := []string{"JSON.TOGGLE", key}
 	args = appendOptions(args, 0, options)
@@ -5388,7 +5399,7 @@ func JsonTypePath(path string) JsonTypeOption {
 	return JsonTypeOption{option{0, args}}
 }
 
-// JsonType sends JSON.TYPE: name the JSON type of the values at a path.
+// JsonType sends JSON.TYPE: name the JSON type of the values at a path. The reply is one value or a list of them, by the form of the path.
 func (c Commands) JsonType(ctx context.Context, key string, options ...JsonTypeOption) (Value, error) {
 	args := []string{"JSON.TYPE", key}
 	args = appendOptions(args, 0, options)
@@ -5439,15 +5450,15 @@ func (p *Pipeline) LatencyDoctor() *Result[string] {
 }
 
 // LatencyGraph sends LATENCY GRAPH: draw the latency of an event as text.
-func (c Commands) LatencyGraph(ctx context.Context, event string) (Value, error) {
+func (c Commands) LatencyGraph(ctx context.Context, event string) (string, error) {
 	args := []string{"LATENCY", "GRAPH", event}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asString)
 }
 
 // LatencyGraph adds LATENCY GRAPH; see [Commands.LatencyGraph].
-func (p *Pipeline) LatencyGraph(event string) *Result[Value] {
+func (p *Pipeline) LatencyGraph(event string) *Result[string] {
 	args := []string{"LATENCY", "GRAPH", event}
-	return queue(p, args, asValue)
+	return queue(p, args, asString)
 }
 
 // LatencyHelp sends LATENCY HELP: list the subcommands of LATENCY.
@@ -5463,41 +5474,41 @@ func (p *Pipeline) LatencyHelp() *Result[[]string] {
 }
 
 // LatencyHistogram sends LATENCY HISTOGRAM: get the latency distribution of commands.
-func (c Commands) LatencyHistogram(ctx context.Context, command ...string) (Value, error) {
+func (c Commands) LatencyHistogram(ctx context.Context, command ...string) (map[string]Value, error) {
 	args := []string{"LATENCY", "HISTOGRAM"}
 	args = append(args, command...)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asValues)
 }
 
 // LatencyHistogram adds LATENCY HISTOGRAM; see [Commands.LatencyHistogram].
-func (p *Pipeline) LatencyHistogram(command ...string) *Result[Value] {
+func (p *Pipeline) LatencyHistogram(command ...string) *Result[map[string]Value] {
 	args := []string{"LATENCY", "HISTOGRAM"}
 	args = append(args, command...)
-	return queue(p, args, asValue)
+	return queue(p, args, asValues)
 }
 
 // LatencyHistory sends LATENCY HISTORY: get the recorded latencies of an event.
-func (c Commands) LatencyHistory(ctx context.Context, event string) (Value, error) {
+func (c Commands) LatencyHistory(ctx context.Context, event string) ([]LatencySample, error) {
 	args := []string{"LATENCY", "HISTORY", event}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asSamples)
 }
 
 // LatencyHistory adds LATENCY HISTORY; see [Commands.LatencyHistory].
-func (p *Pipeline) LatencyHistory(event string) *Result[Value] {
+func (p *Pipeline) LatencyHistory(event string) *Result[[]LatencySample] {
 	args := []string{"LATENCY", "HISTORY", event}
-	return queue(p, args, asValue)
+	return queue(p, args, asSamples)
 }
 
 // LatencyLatest sends LATENCY LATEST: get the last and the worst latency of each event.
-func (c Commands) LatencyLatest(ctx context.Context) (Value, error) {
+func (c Commands) LatencyLatest(ctx context.Context) ([]LatencyEvent, error) {
 	args := []string{"LATENCY", "LATEST"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asLatencies)
 }
 
 // LatencyLatest adds LATENCY LATEST; see [Commands.LatencyLatest].
-func (p *Pipeline) LatencyLatest() *Result[Value] {
+func (p *Pipeline) LatencyLatest() *Result[[]LatencyEvent] {
 	args := []string{"LATENCY", "LATEST"}
-	return queue(p, args, asValue)
+	return queue(p, args, asLatencies)
 }
 
 // LatencyReset sends LATENCY RESET: drop the recorded latencies of events.
@@ -5514,51 +5525,47 @@ func (p *Pipeline) LatencyReset(event ...string) *Result[int64] {
 	return queue(p, args, asInt)
 }
 
-// LcsOption is an option of LCS.
-type LcsOption struct{ option }
-
-// LcsLen is the option LEN of LCS.
-func LcsLen() LcsOption {
-	args := []string{"LEN"}
-	return LcsOption{option{0, args}}
-}
-
-// LcsIdx is the option IDX of LCS.
-func LcsIdx() LcsOption {
-	args := []string{"IDX"}
-	return LcsOption{option{1, args}}
-}
-
-// LcsMinmatchlen is the option MINMATCHLEN of LCS.
-func LcsMinmatchlen(minMatchLen int64) LcsOption {
-	args := []string{"MINMATCHLEN", itoa(minMatchLen)}
-	return LcsOption{option{2, args}}
-}
-
-// LcsWithmatchlen is the option WITHMATCHLEN of LCS.
-func LcsWithmatchlen() LcsOption {
-	args := []string{"WITHMATCHLEN"}
-	return LcsOption{option{3, args}}
-}
-
 // Lcs sends LCS: find the longest common subsequence of two strings.
-func (c Commands) Lcs(ctx context.Context, key1 string, key2 string, options ...LcsOption) (Value, error) {
+func (c Commands) Lcs(ctx context.Context, key1 string, key2 string) (string, error) {
 	args := []string{"LCS", key1, key2}
-	args = appendOptions(args, 0, options)
-	args = appendOptions(args, 1, options)
-	args = appendOptions(args, 2, options)
-	args = appendOptions(args, 3, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Lcs adds LCS; see [Commands.Lcs].
-func (p *Pipeline) Lcs(key1 string, key2 string, options ...LcsOption) *Result[Value] {
+func (p *Pipeline) Lcs(key1 string, key2 string) *Result[string] {
 	args := []string{"LCS", key1, key2}
+	return queue(p, args, asString)
+}
+
+// LcsIdxOption is an option of LCS.
+type LcsIdxOption struct{ option }
+
+// LcsIdxMinmatchlen is the option MINMATCHLEN of LCS.
+func LcsIdxMinmatchlen(minMatchLen int64) LcsIdxOption {
+	args := []string{"MINMATCHLEN", itoa(minMatchLen)}
+	return LcsIdxOption{option{0, args}}
+}
+
+// LcsIdxWithmatchlen is the option WITHMATCHLEN of LCS.
+func LcsIdxWithmatchlen() LcsIdxOption {
+	args := []string{"WITHMATCHLEN"}
+	return LcsIdxOption{option{1, args}}
+}
+
+// LcsIdx sends LCS: find the longest common subsequence of two strings.
+func (c Commands) LcsIdx(ctx context.Context, key1 string, key2 string, options ...LcsIdxOption) (Common, error) {
+	args := []string{"LCS", key1, key2, "IDX"}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	args = appendOptions(args, 2, options)
-	args = appendOptions(args, 3, options)
-	return queue(p, args, asValue)
+	return run(ctx, c.ch, args, asCommon)
+}
+
+// LcsIdx adds LCS; see [Commands.LcsIdx].
+func (p *Pipeline) LcsIdx(key1 string, key2 string, options ...LcsIdxOption) *Result[Common] {
+	args := []string{"LCS", key1, key2, "IDX"}
+	args = appendOptions(args, 0, options)
+	args = appendOptions(args, 1, options)
+	return queue(p, args, asCommon)
 }
 
 // Lindex sends LINDEX: get the element at an index of a list.
@@ -5709,27 +5716,40 @@ func (p *Pipeline) Lolwut(options ...LolwutOption) *Result[string] {
 	return queue(p, args, asString)
 }
 
-// LpopOption is an option of LPOP.
-type LpopOption struct{ option }
-
-// LpopCount is the option count without a keyword of LPOP.
-func LpopCount(count int64) LpopOption {
-	args := []string{itoa(count)}
-	return LpopOption{option{0, args}}
-}
-
 // Lpop sends LPOP: remove and return elements from the head of a list.
-func (c Commands) Lpop(ctx context.Context, key string, options ...LpopOption) (Value, error) {
+func (c Commands) Lpop(ctx context.Context, key string) (string, error) {
 	args := []string{"LPOP", key}
-	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Lpop adds LPOP; see [Commands.Lpop].
-func (p *Pipeline) Lpop(key string, options ...LpopOption) *Result[Value] {
+func (p *Pipeline) Lpop(key string) *Result[string] {
 	args := []string{"LPOP", key}
-	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asString)
+}
+
+// LpopBytes is Lpop for a value that is bytes; null is nil.
+func (c Commands) LpopBytes(ctx context.Context, key string) ([]byte, error) {
+	args := []string{"LPOP", key}
+	return run(ctx, c.ch, args, asBytes)
+}
+
+// LpopBytes adds LPOP; see [Commands.LpopBytes].
+func (p *Pipeline) LpopBytes(key string) *Result[[]byte] {
+	args := []string{"LPOP", key}
+	return queue(p, args, asBytes)
+}
+
+// LpopN sends LPOP: remove and return elements from the head of a list.
+func (c Commands) LpopN(ctx context.Context, key string, count int64) ([]string, error) {
+	args := []string{"LPOP", key, itoa(count)}
+	return run(ctx, c.ch, args, asStrings)
+}
+
+// LpopN adds LPOP; see [Commands.LpopN].
+func (p *Pipeline) LpopN(key string, count int64) *Result[[]string] {
+	args := []string{"LPOP", key, itoa(count)}
+	return queue(p, args, asStrings)
 }
 
 // LposOption is an option of LPOS.
@@ -5741,34 +5761,59 @@ func LposRank(rank int64) LposOption {
 	return LposOption{option{0, args}}
 }
 
-// LposCount is the option COUNT of LPOS.
-func LposCount(numMatches int64) LposOption {
-	args := []string{"COUNT", itoa(numMatches)}
-	return LposOption{option{1, args}}
-}
-
 // LposMaxlen is the option MAXLEN of LPOS.
 func LposMaxlen(lenArg int64) LposOption {
 	args := []string{"MAXLEN", itoa(lenArg)}
-	return LposOption{option{2, args}}
+	return LposOption{option{1, args}}
 }
 
 // Lpos sends LPOS: find the indexes at which a list holds a value.
-func (c Commands) Lpos(ctx context.Context, key string, element string, options ...LposOption) (Value, error) {
+func (c Commands) Lpos(ctx context.Context, key string, element string, options ...LposOption) (int64, error) {
 	args := []string{"LPOS", key, element}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	args = appendOptions(args, 2, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Lpos adds LPOS; see [Commands.Lpos].
-func (p *Pipeline) Lpos(key string, element string, options ...LposOption) *Result[Value] {
+func (p *Pipeline) Lpos(key string, element string, options ...LposOption) *Result[int64] {
 	args := []string{"LPOS", key, element}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	args = appendOptions(args, 2, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asInt)
+}
+
+// LposNOption is an option of LPOS.
+type LposNOption struct{ option }
+
+// LposNRank is the option RANK of LPOS.
+func LposNRank(rank int64) LposNOption {
+	args := []string{"RANK", itoa(rank)}
+	return LposNOption{option{0, args}}
+}
+
+// LposNMaxlen is the option MAXLEN of LPOS.
+func LposNMaxlen(lenArg int64) LposNOption {
+	args := []string{"MAXLEN", itoa(lenArg)}
+	return LposNOption{option{1, args}}
+}
+
+// LposN sends LPOS: find the indexes at which a list holds a value.
+func (c Commands) LposN(ctx context.Context, key string, element string, numMatches int64, options ...LposNOption) ([]int64, error) {
+	args := []string{"LPOS", key, element}
+	args = appendOptions(args, 0, options)
+	args = append(args, "COUNT", itoa(numMatches))
+	args = appendOptions(args, 1, options)
+	return run(ctx, c.ch, args, asInts)
+}
+
+// LposN adds LPOS; see [Commands.LposN].
+func (p *Pipeline) LposN(key string, element string, numMatches int64, options ...LposNOption) *Result[[]int64] {
+	args := []string{"LPOS", key, element}
+	args = appendOptions(args, 0, options)
+	args = append(args, "COUNT", itoa(numMatches))
+	args = appendOptions(args, 1, options)
+	return queue(p, args, asInts)
 }
 
 // Lpush sends LPUSH: add elements to the head of a list, creating it when missing.
@@ -5896,27 +5941,27 @@ func (p *Pipeline) MemoryMallocStats() *Result[string] {
 }
 
 // MemoryPurge sends MEMORY PURGE: make the allocator give unused memory back.
-func (c Commands) MemoryPurge(ctx context.Context) (Value, error) {
+func (c Commands) MemoryPurge(ctx context.Context) error {
 	args := []string{"MEMORY", "PURGE"}
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // MemoryPurge adds MEMORY PURGE; see [Commands.MemoryPurge].
-func (p *Pipeline) MemoryPurge() *Result[Value] {
+func (p *Pipeline) MemoryPurge() *Result[None] {
 	args := []string{"MEMORY", "PURGE"}
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // MemoryStats sends MEMORY STATS: get figures of the memory use.
-func (c Commands) MemoryStats(ctx context.Context) (Value, error) {
+func (c Commands) MemoryStats(ctx context.Context) (map[string]Value, error) {
 	args := []string{"MEMORY", "STATS"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asValues)
 }
 
 // MemoryStats adds MEMORY STATS; see [Commands.MemoryStats].
-func (p *Pipeline) MemoryStats() *Result[Value] {
+func (p *Pipeline) MemoryStats() *Result[map[string]Value] {
 	args := []string{"MEMORY", "STATS"}
-	return queue(p, args, asValue)
+	return queue(p, args, asValues)
 }
 
 // MemoryUsageOption is an option of MEMORY USAGE.
@@ -6041,29 +6086,29 @@ func (p *Pipeline) ModuleHelp() *Result[[]string] {
 }
 
 // ModuleList sends MODULE LIST: list the loaded modules.
-func (c Commands) ModuleList(ctx context.Context) (Value, error) {
+func (c Commands) ModuleList(ctx context.Context) ([]map[string]Value, error) {
 	args := []string{"MODULE", "LIST"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asRecords)
 }
 
 // ModuleList adds MODULE LIST; see [Commands.ModuleList].
-func (p *Pipeline) ModuleList() *Result[Value] {
+func (p *Pipeline) ModuleList() *Result[[]map[string]Value] {
 	args := []string{"MODULE", "LIST"}
-	return queue(p, args, asValue)
+	return queue(p, args, asRecords)
 }
 
 // ModuleLoad sends MODULE LOAD: load a module from a file.
-func (c Commands) ModuleLoad(ctx context.Context, path string, arg ...string) (Value, error) {
+func (c Commands) ModuleLoad(ctx context.Context, path string, arg ...string) error {
 	args := []string{"MODULE", "LOAD", path}
 	args = append(args, arg...)
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // ModuleLoad adds MODULE LOAD; see [Commands.ModuleLoad].
-func (p *Pipeline) ModuleLoad(path string, arg ...string) *Result[Value] {
+func (p *Pipeline) ModuleLoad(path string, arg ...string) *Result[None] {
 	args := []string{"MODULE", "LOAD", path}
 	args = append(args, arg...)
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // ModuleLoadexOption is an option of MODULE LOADEX.
@@ -6084,31 +6129,31 @@ func ModuleLoadexArgs(argsArg ...string) ModuleLoadexOption {
 }
 
 // ModuleLoadex sends MODULE LOADEX: load a module from a file, with configuration.
-func (c Commands) ModuleLoadex(ctx context.Context, path string, options ...ModuleLoadexOption) (Value, error) {
+func (c Commands) ModuleLoadex(ctx context.Context, path string, options ...ModuleLoadexOption) error {
 	args := []string{"MODULE", "LOADEX", path}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // ModuleLoadex adds MODULE LOADEX; see [Commands.ModuleLoadex].
-func (p *Pipeline) ModuleLoadex(path string, options ...ModuleLoadexOption) *Result[Value] {
+func (p *Pipeline) ModuleLoadex(path string, options ...ModuleLoadexOption) *Result[None] {
 	args := []string{"MODULE", "LOADEX", path}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // ModuleUnload sends MODULE UNLOAD: remove a loaded module by its name.
-func (c Commands) ModuleUnload(ctx context.Context, name string) (Value, error) {
+func (c Commands) ModuleUnload(ctx context.Context, name string) error {
 	args := []string{"MODULE", "UNLOAD", name}
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // ModuleUnload adds MODULE UNLOAD; see [Commands.ModuleUnload].
-func (p *Pipeline) ModuleUnload(name string) *Result[Value] {
+func (p *Pipeline) ModuleUnload(name string) *Result[None] {
 	args := []string{"MODULE", "UNLOAD", name}
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // Monitor sends MONITOR: receive all commands the server runs, as they run.
@@ -6211,7 +6256,7 @@ func MsetexKeepttl() MsetexOption {
 }
 
 // Msetex sends MSETEX: set several keys in one step, optionally under a condition and with a shared expiry.
-func (c Commands) Msetex(ctx context.Context, data []MsetexData, options ...MsetexOption) (Value, error) {
+func (c Commands) Msetex(ctx context.Context, data []MsetexData, options ...MsetexOption) (bool, error) {
 	args := []string{"MSETEX"}
 	args = append(args, itoa(int64(len(data))))
 	for _, each := range data {
@@ -6219,11 +6264,11 @@ func (c Commands) Msetex(ctx context.Context, data []MsetexData, options ...Mset
 	}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asBool)
 }
 
 // Msetex adds MSETEX; see [Commands.Msetex].
-func (p *Pipeline) Msetex(data []MsetexData, options ...MsetexOption) *Result[Value] {
+func (p *Pipeline) Msetex(data []MsetexData, options ...MsetexOption) *Result[bool] {
 	args := []string{"MSETEX"}
 	args = append(args, itoa(int64(len(data))))
 	for _, each := range data {
@@ -6231,7 +6276,7 @@ func (p *Pipeline) Msetex(data []MsetexData, options ...MsetexOption) *Result[Va
 	}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asBool)
 }
 
 // MsetnxData is one data of MSETNX.
@@ -6464,7 +6509,7 @@ func (p *Pipeline) Pfcount(key ...string) *Result[int64] {
 	return queue(p, args, asInt)
 }
 
-// Pfdebug sends PFDEBUG: show or change the inner form of a HyperLogLog, for tests of the server.
+// Pfdebug sends PFDEBUG: show or change the inner form of a HyperLogLog, for tests of the server. The reply is that of a tool for who works on the server, different in each version.
 func (c Commands) Pfdebug(ctx context.Context, subcommand string, key string) (Value, error) {
 	args := []string{"PFDEBUG", subcommand, key}
 	return run(ctx, c.ch, args, asValue)
@@ -6490,7 +6535,7 @@ func (p *Pipeline) Pfmerge(destkey string, sourcekey ...string) *Result[None] {
 	return queue(p, args, asNone)
 }
 
-// Pfselftest sends PFSELFTEST: run the server's own test of its HyperLogLog code.
+// Pfselftest sends PFSELFTEST: run the server's own test of its HyperLogLog code. The reply is that of a tool for who works on the server, different in each version.
 func (c Commands) Pfselftest(ctx context.Context) (Value, error) {
 	args := []string{"PFSELFTEST"}
 	return run(ctx, c.ch, args, asValue)
@@ -6609,17 +6654,17 @@ func (p *Pipeline) PubsubNumpat() *Result[int64] {
 }
 
 // PubsubNumsub sends PUBSUB NUMSUB: count the subscribers of the given channels.
-func (c Commands) PubsubNumsub(ctx context.Context, channel ...string) (map[string]string, error) {
+func (c Commands) PubsubNumsub(ctx context.Context, channel ...string) (map[string]int64, error) {
 	args := []string{"PUBSUB", "NUMSUB"}
 	args = append(args, channel...)
-	return run(ctx, c.ch, args, asMap)
+	return run(ctx, c.ch, args, asCounts)
 }
 
 // PubsubNumsub adds PUBSUB NUMSUB; see [Commands.PubsubNumsub].
-func (p *Pipeline) PubsubNumsub(channel ...string) *Result[map[string]string] {
+func (p *Pipeline) PubsubNumsub(channel ...string) *Result[map[string]int64] {
 	args := []string{"PUBSUB", "NUMSUB"}
 	args = append(args, channel...)
-	return queue(p, args, asMap)
+	return queue(p, args, asCounts)
 }
 
 // PubsubShardchannelsOption is an option of PUBSUB SHARDCHANNELS.
@@ -6646,17 +6691,17 @@ func (p *Pipeline) PubsubShardchannels(options ...PubsubShardchannelsOption) *Re
 }
 
 // PubsubShardnumsub sends PUBSUB SHARDNUMSUB: count the subscribers of the given shard channels.
-func (c Commands) PubsubShardnumsub(ctx context.Context, shardchannel ...string) (map[string]string, error) {
+func (c Commands) PubsubShardnumsub(ctx context.Context, shardchannel ...string) (map[string]int64, error) {
 	args := []string{"PUBSUB", "SHARDNUMSUB"}
 	args = append(args, shardchannel...)
-	return run(ctx, c.ch, args, asMap)
+	return run(ctx, c.ch, args, asCounts)
 }
 
 // PubsubShardnumsub adds PUBSUB SHARDNUMSUB; see [Commands.PubsubShardnumsub].
-func (p *Pipeline) PubsubShardnumsub(shardchannel ...string) *Result[map[string]string] {
+func (p *Pipeline) PubsubShardnumsub(shardchannel ...string) *Result[map[string]int64] {
 	args := []string{"PUBSUB", "SHARDNUMSUB"}
 	args = append(args, shardchannel...)
-	return queue(p, args, asMap)
+	return queue(p, args, asCounts)
 }
 
 // Randomkey sends RANDOMKEY: get the name of a key chosen at random.
@@ -6808,58 +6853,71 @@ func RestoreAskingFreq(frequency int64) RestoreAskingOption {
 }
 
 // RestoreAsking sends RESTORE-ASKING: rESTORE into a slot that is being imported; used between servers.
-func (c Commands) RestoreAsking(ctx context.Context, key string, ttl time.Duration, serializedValue string, options ...RestoreAskingOption) (Value, error) {
+func (c Commands) RestoreAsking(ctx context.Context, key string, ttl time.Duration, serializedValue string, options ...RestoreAskingOption) error {
 	args := []string{"RESTORE-ASKING", key, inMilliseconds(ttl), serializedValue}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // RestoreAsking adds RESTORE-ASKING; see [Commands.RestoreAsking].
-func (p *Pipeline) RestoreAsking(key string, ttl time.Duration, serializedValue string, options ...RestoreAskingOption) *Result[Value] {
+func (p *Pipeline) RestoreAsking(key string, ttl time.Duration, serializedValue string, options ...RestoreAskingOption) *Result[None] {
 	args := []string{"RESTORE-ASKING", key, inMilliseconds(ttl), serializedValue}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // Role sends ROLE: describe the server's part in replication.
-func (c Commands) Role(ctx context.Context) (Value, error) {
+func (c Commands) Role(ctx context.Context) (Role, error) {
 	args := []string{"ROLE"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asRole)
 }
 
 // Role adds ROLE; see [Commands.Role].
-func (p *Pipeline) Role() *Result[Value] {
+func (p *Pipeline) Role() *Result[Role] {
 	args := []string{"ROLE"}
-	return queue(p, args, asValue)
-}
-
-// RpopOption is an option of RPOP.
-type RpopOption struct{ option }
-
-// RpopCount is the option count without a keyword of RPOP.
-func RpopCount(count int64) RpopOption {
-	args := []string{itoa(count)}
-	return RpopOption{option{0, args}}
+	return queue(p, args, asRole)
 }
 
 // Rpop sends RPOP: remove and return elements from the tail of a list.
-func (c Commands) Rpop(ctx context.Context, key string, options ...RpopOption) (Value, error) {
+func (c Commands) Rpop(ctx context.Context, key string) (string, error) {
 	args := []string{"RPOP", key}
-	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Rpop adds RPOP; see [Commands.Rpop].
-func (p *Pipeline) Rpop(key string, options ...RpopOption) *Result[Value] {
+func (p *Pipeline) Rpop(key string) *Result[string] {
 	args := []string{"RPOP", key}
-	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asString)
+}
+
+// RpopBytes is Rpop for a value that is bytes; null is nil.
+func (c Commands) RpopBytes(ctx context.Context, key string) ([]byte, error) {
+	args := []string{"RPOP", key}
+	return run(ctx, c.ch, args, asBytes)
+}
+
+// RpopBytes adds RPOP; see [Commands.RpopBytes].
+func (p *Pipeline) RpopBytes(key string) *Result[[]byte] {
+	args := []string{"RPOP", key}
+	return queue(p, args, asBytes)
+}
+
+// RpopN sends RPOP: remove and return elements from the tail of a list.
+func (c Commands) RpopN(ctx context.Context, key string, count int64) ([]string, error) {
+	args := []string{"RPOP", key, itoa(count)}
+	return run(ctx, c.ch, args, asStrings)
+}
+
+// RpopN adds RPOP; see [Commands.RpopN].
+func (p *Pipeline) RpopN(key string, count int64) *Result[[]string] {
+	args := []string{"RPOP", key, itoa(count)}
+	return queue(p, args, asStrings)
 }
 
 // Rpoplpush sends RPOPLPUSH: move an element from the tail of one list to the head of another.
@@ -7001,17 +7059,17 @@ func ScriptDebugEngine(engine string) ScriptDebugOption {
 }
 
 // ScriptDebug sends SCRIPT DEBUG: choose how the next scripts of this connection are debugged.
-func (c ChannelCommands) ScriptDebug(ctx context.Context, mode ScriptDebugMode, options ...ScriptDebugOption) (Value, error) {
+func (c ChannelCommands) ScriptDebug(ctx context.Context, mode ScriptDebugMode, options ...ScriptDebugOption) error {
 	args := []string{"SCRIPT", "DEBUG", string(mode)}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // ScriptDebug adds SCRIPT DEBUG; see [ChannelCommands.ScriptDebug].
-func (p *Pipeline) ScriptDebug(mode ScriptDebugMode, options ...ScriptDebugOption) *Result[Value] {
+func (p *Pipeline) ScriptDebug(mode ScriptDebugMode, options ...ScriptDebugOption) *Result[None] {
 	args := []string{"SCRIPT", "DEBUG", string(mode)}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // ScriptExists sends SCRIPT EXISTS: tell for each SHA-1 digest whether the server has the script.
@@ -7094,15 +7152,15 @@ func (p *Pipeline) ScriptLoad(script string) *Result[string] {
 }
 
 // ScriptShow sends SCRIPT SHOW: get the text of a script by its SHA-1 digest.
-func (c Commands) ScriptShow(ctx context.Context, sha1 string) (Value, error) {
+func (c Commands) ScriptShow(ctx context.Context, sha1 string) (string, error) {
 	args := []string{"SCRIPT", "SHOW", sha1}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asString)
 }
 
 // ScriptShow adds SCRIPT SHOW; see [Commands.ScriptShow].
-func (p *Pipeline) ScriptShow(sha1 string) *Result[Value] {
+func (p *Pipeline) ScriptShow(sha1 string) *Result[string] {
 	args := []string{"SCRIPT", "SHOW", sha1}
-	return queue(p, args, asValue)
+	return queue(p, args, asString)
 }
 
 // Sdiff sends SDIFF: get the members of the first set that none of the others has.
@@ -7146,18 +7204,18 @@ func (p *Pipeline) Select(index int64) *Result[None] {
 }
 
 // SentinelCkquorum sends SENTINEL CKQUORUM: check whether enough Sentinels are there to agree on a failover.
-func (c Commands) SentinelCkquorum(ctx context.Context, primaryName string) (Value, error) {
+func (c Commands) SentinelCkquorum(ctx context.Context, primaryName string) (string, error) {
 	args := []string{"SENTINEL", "CKQUORUM", primaryName}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asString)
 }
 
 // SentinelCkquorum adds SENTINEL CKQUORUM; see [Commands.SentinelCkquorum].
-func (p *Pipeline) SentinelCkquorum(primaryName string) *Result[Value] {
+func (p *Pipeline) SentinelCkquorum(primaryName string) *Result[string] {
 	args := []string{"SENTINEL", "CKQUORUM", primaryName}
-	return queue(p, args, asValue)
+	return queue(p, args, asString)
 }
 
-// SentinelConfig sends SENTINEL CONFIG: get or set parameters of this Sentinel.
+// SentinelConfig sends SENTINEL CONFIG: get or set parameters of this Sentinel. The reply is that of a tool for who works on the server, different in each version.
 func (c Commands) SentinelConfig(ctx context.Context, action ...string) (Value, error) {
 	args := []string{"SENTINEL", "CONFIG"}
 	args = append(args, action...)
@@ -7177,7 +7235,7 @@ type SentinelDebugData struct {
 	Value     string
 }
 
-// SentinelDebug sends SENTINEL DEBUG: show or change timing parameters, for tests.
+// SentinelDebug sends SENTINEL DEBUG: show or change timing parameters, for tests. The reply is that of a tool for who works on the server, different in each version.
 func (c Commands) SentinelDebug(ctx context.Context, data ...SentinelDebugData) (Value, error) {
 	args := []string{"SENTINEL", "DEBUG"}
 	for _, each := range data {
@@ -7205,53 +7263,53 @@ func SentinelFailoverCoordinated() SentinelFailoverOption {
 }
 
 // SentinelFailover sends SENTINEL FAILOVER: start a failover without asking the other Sentinels.
-func (c Commands) SentinelFailover(ctx context.Context, primaryName string, options ...SentinelFailoverOption) (Value, error) {
+func (c Commands) SentinelFailover(ctx context.Context, primaryName string, options ...SentinelFailoverOption) error {
 	args := []string{"SENTINEL", "FAILOVER", primaryName}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // SentinelFailover adds SENTINEL FAILOVER; see [Commands.SentinelFailover].
-func (p *Pipeline) SentinelFailover(primaryName string, options ...SentinelFailoverOption) *Result[Value] {
+func (p *Pipeline) SentinelFailover(primaryName string, options ...SentinelFailoverOption) *Result[None] {
 	args := []string{"SENTINEL", "FAILOVER", primaryName}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // SentinelFlushconfig sends SENTINEL FLUSHCONFIG: write the configuration file anew.
-func (c Commands) SentinelFlushconfig(ctx context.Context) (Value, error) {
+func (c Commands) SentinelFlushconfig(ctx context.Context) error {
 	args := []string{"SENTINEL", "FLUSHCONFIG"}
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // SentinelFlushconfig adds SENTINEL FLUSHCONFIG; see [Commands.SentinelFlushconfig].
-func (p *Pipeline) SentinelFlushconfig() *Result[Value] {
+func (p *Pipeline) SentinelFlushconfig() *Result[None] {
 	args := []string{"SENTINEL", "FLUSHCONFIG"}
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // SentinelGetMasterAddrByName sends SENTINEL GET-MASTER-ADDR-BY-NAME: get the address of a primary; the old name of SENTINEL GET-PRIMARY-ADDR-BY-NAME.
-func (c Commands) SentinelGetMasterAddrByName(ctx context.Context, primaryName string) (Value, error) {
+func (c Commands) SentinelGetMasterAddrByName(ctx context.Context, primaryName string) ([]string, error) {
 	args := []string{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", primaryName}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // SentinelGetMasterAddrByName adds SENTINEL GET-MASTER-ADDR-BY-NAME; see [Commands.SentinelGetMasterAddrByName].
-func (p *Pipeline) SentinelGetMasterAddrByName(primaryName string) *Result[Value] {
+func (p *Pipeline) SentinelGetMasterAddrByName(primaryName string) *Result[[]string] {
 	args := []string{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", primaryName}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // SentinelGetPrimaryAddrByName sends SENTINEL GET-PRIMARY-ADDR-BY-NAME: get the address of a primary.
-func (c Commands) SentinelGetPrimaryAddrByName(ctx context.Context, primaryName string) (Value, error) {
+func (c Commands) SentinelGetPrimaryAddrByName(ctx context.Context, primaryName string) ([]string, error) {
 	args := []string{"SENTINEL", "GET-PRIMARY-ADDR-BY-NAME", primaryName}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // SentinelGetPrimaryAddrByName adds SENTINEL GET-PRIMARY-ADDR-BY-NAME; see [Commands.SentinelGetPrimaryAddrByName].
-func (p *Pipeline) SentinelGetPrimaryAddrByName(primaryName string) *Result[Value] {
+func (p *Pipeline) SentinelGetPrimaryAddrByName(primaryName string) *Result[[]string] {
 	args := []string{"SENTINEL", "GET-PRIMARY-ADDR-BY-NAME", primaryName}
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
 }
 
 // SentinelHelp sends SENTINEL HELP: list the subcommands of SENTINEL.
@@ -7266,7 +7324,7 @@ func (p *Pipeline) SentinelHelp() *Result[[]string] {
 	return queue(p, args, asStrings)
 }
 
-// SentinelInfoCache sends SENTINEL INFO-CACHE: get the INFO replies that this Sentinel holds.
+// SentinelInfoCache sends SENTINEL INFO-CACHE: get the INFO replies that this Sentinel holds. The reply is that of a tool for who works on the server, different in each version.
 func (c Commands) SentinelInfoCache(ctx context.Context, nodename ...string) (Value, error) {
 	args := []string{"SENTINEL", "INFO-CACHE"}
 	args = append(args, nodename...)
@@ -7280,7 +7338,7 @@ func (p *Pipeline) SentinelInfoCache(nodename ...string) *Result[Value] {
 	return queue(p, args, asValue)
 }
 
-// SentinelIsMasterDownByAddr sends SENTINEL IS-MASTER-DOWN-BY-ADDR: ask whether a primary seems down; the old name of SENTINEL IS-PRIMARY-DOWN-BY-ADDR.
+// SentinelIsMasterDownByAddr sends SENTINEL IS-MASTER-DOWN-BY-ADDR: ask whether a primary seems down; the old name of SENTINEL IS-PRIMARY-DOWN-BY-ADDR. The reply is what the nodes of a cluster tell each other.
 func (c Commands) SentinelIsMasterDownByAddr(ctx context.Context, ip string, port int64, currentEpoch int64, runid string) (Value, error) {
 	args := []string{"SENTINEL", "IS-MASTER-DOWN-BY-ADDR", ip, itoa(port), itoa(currentEpoch), runid}
 	return run(ctx, c.ch, args, asValue)
@@ -7292,7 +7350,7 @@ func (p *Pipeline) SentinelIsMasterDownByAddr(ip string, port int64, currentEpoc
 	return queue(p, args, asValue)
 }
 
-// SentinelIsPrimaryDownByAddr sends SENTINEL IS-PRIMARY-DOWN-BY-ADDR: ask whether a primary seems down to this Sentinel, and for its vote.
+// SentinelIsPrimaryDownByAddr sends SENTINEL IS-PRIMARY-DOWN-BY-ADDR: ask whether a primary seems down to this Sentinel, and for its vote. The reply is what the nodes of a cluster tell each other.
 func (c Commands) SentinelIsPrimaryDownByAddr(ctx context.Context, ip string, port int64, currentEpoch int64, runid string) (Value, error) {
 	args := []string{"SENTINEL", "IS-PRIMARY-DOWN-BY-ADDR", ip, itoa(port), itoa(currentEpoch), runid}
 	return run(ctx, c.ch, args, asValue)
@@ -7305,54 +7363,54 @@ func (p *Pipeline) SentinelIsPrimaryDownByAddr(ip string, port int64, currentEpo
 }
 
 // SentinelMaster sends SENTINEL MASTER: describe a monitored primary; the old name of SENTINEL PRIMARY.
-func (c Commands) SentinelMaster(ctx context.Context, primaryName string) (Value, error) {
+func (c Commands) SentinelMaster(ctx context.Context, primaryName string) (map[string]Value, error) {
 	args := []string{"SENTINEL", "MASTER", primaryName}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asValues)
 }
 
 // SentinelMaster adds SENTINEL MASTER; see [Commands.SentinelMaster].
-func (p *Pipeline) SentinelMaster(primaryName string) *Result[Value] {
+func (p *Pipeline) SentinelMaster(primaryName string) *Result[map[string]Value] {
 	args := []string{"SENTINEL", "MASTER", primaryName}
-	return queue(p, args, asValue)
+	return queue(p, args, asValues)
 }
 
 // SentinelMasters sends SENTINEL MASTERS: describe all monitored primaries; the old name of SENTINEL PRIMARIES.
-func (c Commands) SentinelMasters(ctx context.Context) (Value, error) {
+func (c Commands) SentinelMasters(ctx context.Context) ([]map[string]Value, error) {
 	args := []string{"SENTINEL", "MASTERS"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asRecords)
 }
 
 // SentinelMasters adds SENTINEL MASTERS; see [Commands.SentinelMasters].
-func (p *Pipeline) SentinelMasters() *Result[Value] {
+func (p *Pipeline) SentinelMasters() *Result[[]map[string]Value] {
 	args := []string{"SENTINEL", "MASTERS"}
-	return queue(p, args, asValue)
+	return queue(p, args, asRecords)
 }
 
 // SentinelMonitor sends SENTINEL MONITOR: begin to monitor a primary.
-func (c Commands) SentinelMonitor(ctx context.Context, name string, ip string, port int64, quorum int64) (Value, error) {
+func (c Commands) SentinelMonitor(ctx context.Context, name string, ip string, port int64, quorum int64) error {
 	args := []string{"SENTINEL", "MONITOR", name, ip, itoa(port), itoa(quorum)}
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // SentinelMonitor adds SENTINEL MONITOR; see [Commands.SentinelMonitor].
-func (p *Pipeline) SentinelMonitor(name string, ip string, port int64, quorum int64) *Result[Value] {
+func (p *Pipeline) SentinelMonitor(name string, ip string, port int64, quorum int64) *Result[None] {
 	args := []string{"SENTINEL", "MONITOR", name, ip, itoa(port), itoa(quorum)}
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // SentinelMyid sends SENTINEL MYID: get the ID of this Sentinel.
-func (c Commands) SentinelMyid(ctx context.Context) (Value, error) {
+func (c Commands) SentinelMyid(ctx context.Context) (string, error) {
 	args := []string{"SENTINEL", "MYID"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asString)
 }
 
 // SentinelMyid adds SENTINEL MYID; see [Commands.SentinelMyid].
-func (p *Pipeline) SentinelMyid() *Result[Value] {
+func (p *Pipeline) SentinelMyid() *Result[string] {
 	args := []string{"SENTINEL", "MYID"}
-	return queue(p, args, asValue)
+	return queue(p, args, asString)
 }
 
-// SentinelPendingScripts sends SENTINEL PENDING-SCRIPTS: list the notification scripts that wait or run.
+// SentinelPendingScripts sends SENTINEL PENDING-SCRIPTS: list the notification scripts that wait or run. The reply is that of a tool for who works on the server, different in each version.
 func (c Commands) SentinelPendingScripts(ctx context.Context) (Value, error) {
 	args := []string{"SENTINEL", "PENDING-SCRIPTS"}
 	return run(ctx, c.ch, args, asValue)
@@ -7365,75 +7423,75 @@ func (p *Pipeline) SentinelPendingScripts() *Result[Value] {
 }
 
 // SentinelPrimaries sends SENTINEL PRIMARIES: describe all monitored primaries.
-func (c Commands) SentinelPrimaries(ctx context.Context) (Value, error) {
+func (c Commands) SentinelPrimaries(ctx context.Context) ([]map[string]Value, error) {
 	args := []string{"SENTINEL", "PRIMARIES"}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asRecords)
 }
 
 // SentinelPrimaries adds SENTINEL PRIMARIES; see [Commands.SentinelPrimaries].
-func (p *Pipeline) SentinelPrimaries() *Result[Value] {
+func (p *Pipeline) SentinelPrimaries() *Result[[]map[string]Value] {
 	args := []string{"SENTINEL", "PRIMARIES"}
-	return queue(p, args, asValue)
+	return queue(p, args, asRecords)
 }
 
 // SentinelPrimary sends SENTINEL PRIMARY: describe a monitored primary.
-func (c Commands) SentinelPrimary(ctx context.Context, primaryName string) (Value, error) {
+func (c Commands) SentinelPrimary(ctx context.Context, primaryName string) (map[string]Value, error) {
 	args := []string{"SENTINEL", "PRIMARY", primaryName}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asValues)
 }
 
 // SentinelPrimary adds SENTINEL PRIMARY; see [Commands.SentinelPrimary].
-func (p *Pipeline) SentinelPrimary(primaryName string) *Result[Value] {
+func (p *Pipeline) SentinelPrimary(primaryName string) *Result[map[string]Value] {
 	args := []string{"SENTINEL", "PRIMARY", primaryName}
-	return queue(p, args, asValue)
+	return queue(p, args, asValues)
 }
 
 // SentinelRemove sends SENTINEL REMOVE: stop monitoring a primary.
-func (c Commands) SentinelRemove(ctx context.Context, primaryName string) (Value, error) {
+func (c Commands) SentinelRemove(ctx context.Context, primaryName string) error {
 	args := []string{"SENTINEL", "REMOVE", primaryName}
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // SentinelRemove adds SENTINEL REMOVE; see [Commands.SentinelRemove].
-func (p *Pipeline) SentinelRemove(primaryName string) *Result[Value] {
+func (p *Pipeline) SentinelRemove(primaryName string) *Result[None] {
 	args := []string{"SENTINEL", "REMOVE", primaryName}
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // SentinelReplicas sends SENTINEL REPLICAS: describe the replicas of a primary.
-func (c Commands) SentinelReplicas(ctx context.Context, primaryName string) (Value, error) {
+func (c Commands) SentinelReplicas(ctx context.Context, primaryName string) ([]map[string]Value, error) {
 	args := []string{"SENTINEL", "REPLICAS", primaryName}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asRecords)
 }
 
 // SentinelReplicas adds SENTINEL REPLICAS; see [Commands.SentinelReplicas].
-func (p *Pipeline) SentinelReplicas(primaryName string) *Result[Value] {
+func (p *Pipeline) SentinelReplicas(primaryName string) *Result[[]map[string]Value] {
 	args := []string{"SENTINEL", "REPLICAS", primaryName}
-	return queue(p, args, asValue)
+	return queue(p, args, asRecords)
 }
 
 // SentinelReset sends SENTINEL RESET: forget what was learned about the primaries that match a pattern.
-func (c Commands) SentinelReset(ctx context.Context, pattern string) (Value, error) {
+func (c Commands) SentinelReset(ctx context.Context, pattern string) (int64, error) {
 	args := []string{"SENTINEL", "RESET", pattern}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // SentinelReset adds SENTINEL RESET; see [Commands.SentinelReset].
-func (p *Pipeline) SentinelReset(pattern string) *Result[Value] {
+func (p *Pipeline) SentinelReset(pattern string) *Result[int64] {
 	args := []string{"SENTINEL", "RESET", pattern}
-	return queue(p, args, asValue)
+	return queue(p, args, asInt)
 }
 
 // SentinelSentinels sends SENTINEL SENTINELS: describe the other Sentinels that watch a primary.
-func (c Commands) SentinelSentinels(ctx context.Context, primaryName string) (Value, error) {
+func (c Commands) SentinelSentinels(ctx context.Context, primaryName string) ([]map[string]Value, error) {
 	args := []string{"SENTINEL", "SENTINELS", primaryName}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asRecords)
 }
 
 // SentinelSentinels adds SENTINEL SENTINELS; see [Commands.SentinelSentinels].
-func (p *Pipeline) SentinelSentinels(primaryName string) *Result[Value] {
+func (p *Pipeline) SentinelSentinels(primaryName string) *Result[[]map[string]Value] {
 	args := []string{"SENTINEL", "SENTINELS", primaryName}
-	return queue(p, args, asValue)
+	return queue(p, args, asRecords)
 }
 
 // SentinelSetData is one data of SENTINEL SET.
@@ -7443,47 +7501,47 @@ type SentinelSetData struct {
 }
 
 // SentinelSet sends SENTINEL SET: change how a primary is monitored.
-func (c Commands) SentinelSet(ctx context.Context, primaryName string, data ...SentinelSetData) (Value, error) {
+func (c Commands) SentinelSet(ctx context.Context, primaryName string, data ...SentinelSetData) error {
 	args := []string{"SENTINEL", "SET", primaryName}
 	for _, each := range data {
 		args = append(args, each.Option, each.Value)
 	}
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // SentinelSet adds SENTINEL SET; see [Commands.SentinelSet].
-func (p *Pipeline) SentinelSet(primaryName string, data ...SentinelSetData) *Result[Value] {
+func (p *Pipeline) SentinelSet(primaryName string, data ...SentinelSetData) *Result[None] {
 	args := []string{"SENTINEL", "SET", primaryName}
 	for _, each := range data {
 		args = append(args, each.Option, each.Value)
 	}
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // SentinelSimulateFailure sends SENTINEL SIMULATE-FAILURE: crash at a chosen point of a failover, for tests.
-func (c Commands) SentinelSimulateFailure(ctx context.Context, mode ...string) (Value, error) {
+func (c Commands) SentinelSimulateFailure(ctx context.Context, mode ...string) error {
 	args := []string{"SENTINEL", "SIMULATE-FAILURE"}
 	args = append(args, mode...)
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // SentinelSimulateFailure adds SENTINEL SIMULATE-FAILURE; see [Commands.SentinelSimulateFailure].
-func (p *Pipeline) SentinelSimulateFailure(mode ...string) *Result[Value] {
+func (p *Pipeline) SentinelSimulateFailure(mode ...string) *Result[None] {
 	args := []string{"SENTINEL", "SIMULATE-FAILURE"}
 	args = append(args, mode...)
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // SentinelSlaves sends SENTINEL SLAVES: describe the replicas of a primary; the old name of SENTINEL REPLICAS.
-func (c Commands) SentinelSlaves(ctx context.Context, primaryName string) (Value, error) {
+func (c Commands) SentinelSlaves(ctx context.Context, primaryName string) ([]map[string]Value, error) {
 	args := []string{"SENTINEL", "SLAVES", primaryName}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asRecords)
 }
 
 // SentinelSlaves adds SENTINEL SLAVES; see [Commands.SentinelSlaves].
-func (p *Pipeline) SentinelSlaves(primaryName string) *Result[Value] {
+func (p *Pipeline) SentinelSlaves(primaryName string) *Result[[]map[string]Value] {
 	args := []string{"SENTINEL", "SLAVES", primaryName}
-	return queue(p, args, asValue)
+	return queue(p, args, asRecords)
 }
 
 // SetOption is an option of SET.
@@ -7730,17 +7788,17 @@ func SlowlogGetCount(count int64) SlowlogGetOption {
 }
 
 // SlowlogGet sends SLOWLOG GET: get entries of the slow log.
-func (c Commands) SlowlogGet(ctx context.Context, options ...SlowlogGetOption) (Value, error) {
+func (c Commands) SlowlogGet(ctx context.Context, options ...SlowlogGetOption) ([]LogEntry, error) {
 	args := []string{"SLOWLOG", "GET"}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asLog)
 }
 
 // SlowlogGet adds SLOWLOG GET; see [Commands.SlowlogGet].
-func (p *Pipeline) SlowlogGet(options ...SlowlogGetOption) *Result[Value] {
+func (p *Pipeline) SlowlogGet(options ...SlowlogGetOption) *Result[[]LogEntry] {
 	args := []string{"SLOWLOG", "GET"}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asLog)
 }
 
 // SlowlogHelp sends SLOWLOG HELP: list the subcommands of SLOWLOG.
@@ -7871,34 +7929,92 @@ func SortAlpha() SortOption {
 	return SortOption{option{4, args}}
 }
 
-// SortStore is the option STORE of SORT.
-func SortStore(destination string) SortOption {
-	args := []string{"STORE", destination}
-	return SortOption{option{5, args}}
-}
-
 // Sort sends SORT: sort a list, set or sorted set, and return or store the result.
-func (c Commands) Sort(ctx context.Context, key string, options ...SortOption) (Value, error) {
+func (c Commands) Sort(ctx context.Context, key string, options ...SortOption) ([]string, error) {
 	args := []string{"SORT", key}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
-	args = appendOptions(args, 5, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // Sort adds SORT; see [Commands.Sort].
-func (p *Pipeline) Sort(key string, options ...SortOption) *Result[Value] {
+func (p *Pipeline) Sort(key string, options ...SortOption) *Result[[]string] {
 	args := []string{"SORT", key}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
-	args = appendOptions(args, 5, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asStrings)
+}
+
+// SortStoreOption is an option of SORT.
+type SortStoreOption struct{ option }
+
+// SortStoreBy is the option BY of SORT.
+func SortStoreBy(byPattern string) SortStoreOption {
+	args := []string{"BY", byPattern}
+	return SortStoreOption{option{0, args}}
+}
+
+// SortStoreLimit is the option LIMIT of SORT.
+func SortStoreLimit(offset int64, count int64) SortStoreOption {
+	args := []string{"LIMIT", itoa(offset), itoa(count)}
+	return SortStoreOption{option{1, args}}
+}
+
+// SortStoreGet is the option GET of SORT.
+func SortStoreGet(getPattern ...string) SortStoreOption {
+	args := []string{}
+	for _, each := range getPattern {
+		args = append(args, "GET", each)
+	}
+	return SortStoreOption{option{2, args}}
+}
+
+// SortStoreAsc is the option ASC of SORT.
+func SortStoreAsc() SortStoreOption {
+	args := []string{"ASC"}
+	return SortStoreOption{option{3, args}}
+}
+
+// SortStoreDesc is the option DESC of SORT.
+func SortStoreDesc() SortStoreOption {
+	args := []string{"DESC"}
+	return SortStoreOption{option{3, args}}
+}
+
+// SortStoreAlpha is the option ALPHA of SORT.
+func SortStoreAlpha() SortStoreOption {
+	args := []string{"ALPHA"}
+	return SortStoreOption{option{4, args}}
+}
+
+// SortStore sends SORT: sort a list, set or sorted set, and return or store the result.
+func (c Commands) SortStore(ctx context.Context, key string, destination string, options ...SortStoreOption) (int64, error) {
+	args := []string{"SORT", key}
+	args = appendOptions(args, 0, options)
+	args = appendOptions(args, 1, options)
+	args = appendOptions(args, 2, options)
+	args = appendOptions(args, 3, options)
+	args = appendOptions(args, 4, options)
+	args = append(args, "STORE", destination)
+	return run(ctx, c.ch, args, asInt)
+}
+
+// SortStore adds SORT; see [Commands.SortStore].
+func (p *Pipeline) SortStore(key string, destination string, options ...SortStoreOption) *Result[int64] {
+	args := []string{"SORT", key}
+	args = appendOptions(args, 0, options)
+	args = appendOptions(args, 1, options)
+	args = appendOptions(args, 2, options)
+	args = appendOptions(args, 3, options)
+	args = appendOptions(args, 4, options)
+	args = append(args, "STORE", destination)
+	return queue(p, args, asInt)
 }
 
 // SortRoOption is an option of SORT_RO.
@@ -7944,48 +8060,49 @@ func SortRoAlpha() SortRoOption {
 }
 
 // SortRo sends SORT_RO: sort a list, set or sorted set and return the result.
-func (c Commands) SortRo(ctx context.Context, key string, options ...SortRoOption) (Value, error) {
+func (c Commands) SortRo(ctx context.Context, key string, options ...SortRoOption) ([]string, error) {
 	args := []string{"SORT_RO", key}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStrings)
 }
 
 // SortRo adds SORT_RO; see [Commands.SortRo].
-func (p *Pipeline) SortRo(key string, options ...SortRoOption) *Result[Value] {
+func (p *Pipeline) SortRo(key string, options ...SortRoOption) *Result[[]string] {
 	args := []string{"SORT_RO", key}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
 	args = appendOptions(args, 3, options)
 	args = appendOptions(args, 4, options)
-	return queue(p, args, asValue)
-}
-
-// SpopOption is an option of SPOP.
-type SpopOption struct{ option }
-
-// SpopCount is the option count without a keyword of SPOP.
-func SpopCount(count int64) SpopOption {
-	args := []string{itoa(count)}
-	return SpopOption{option{0, args}}
+	return queue(p, args, asStrings)
 }
 
 // Spop sends SPOP: remove and return members of a set chosen at random.
-func (c Commands) Spop(ctx context.Context, key string, options ...SpopOption) (Value, error) {
+func (c Commands) Spop(ctx context.Context, key string) (string, error) {
 	args := []string{"SPOP", key}
-	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Spop adds SPOP; see [Commands.Spop].
-func (p *Pipeline) Spop(key string, options ...SpopOption) *Result[Value] {
+func (p *Pipeline) Spop(key string) *Result[string] {
 	args := []string{"SPOP", key}
-	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asString)
+}
+
+// SpopN sends SPOP: remove and return members of a set chosen at random.
+func (c Commands) SpopN(ctx context.Context, key string, count int64) ([]string, error) {
+	args := []string{"SPOP", key, itoa(count)}
+	return run(ctx, c.ch, args, asStrings)
+}
+
+// SpopN adds SPOP; see [Commands.SpopN].
+func (p *Pipeline) SpopN(key string, count int64) *Result[[]string] {
+	args := []string{"SPOP", key, itoa(count)}
+	return queue(p, args, asStrings)
 }
 
 // Spublish sends SPUBLISH: send a message to all subscribers of a shard channel.
@@ -8000,27 +8117,28 @@ func (p *Pipeline) Spublish(shardchannel string, message string) *Result[int64] 
 	return queue(p, args, asInt)
 }
 
-// SrandmemberOption is an option of SRANDMEMBER.
-type SrandmemberOption struct{ option }
-
-// SrandmemberCount is the option count without a keyword of SRANDMEMBER.
-func SrandmemberCount(count int64) SrandmemberOption {
-	args := []string{itoa(count)}
-	return SrandmemberOption{option{0, args}}
-}
-
 // Srandmember sends SRANDMEMBER: return members of a set chosen at random, leaving them in place.
-func (c Commands) Srandmember(ctx context.Context, key string, options ...SrandmemberOption) (Value, error) {
+func (c Commands) Srandmember(ctx context.Context, key string) (string, error) {
 	args := []string{"SRANDMEMBER", key}
-	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asString)
 }
 
 // Srandmember adds SRANDMEMBER; see [Commands.Srandmember].
-func (p *Pipeline) Srandmember(key string, options ...SrandmemberOption) *Result[Value] {
+func (p *Pipeline) Srandmember(key string) *Result[string] {
 	args := []string{"SRANDMEMBER", key}
-	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asString)
+}
+
+// SrandmemberN sends SRANDMEMBER: return members of a set chosen at random, leaving them in place.
+func (c Commands) SrandmemberN(ctx context.Context, key string, count int64) ([]string, error) {
+	args := []string{"SRANDMEMBER", key, itoa(count)}
+	return run(ctx, c.ch, args, asStrings)
+}
+
+// SrandmemberN adds SRANDMEMBER; see [Commands.SrandmemberN].
+func (p *Pipeline) SrandmemberN(key string, count int64) *Result[[]string] {
+	args := []string{"SRANDMEMBER", key, itoa(count)}
+	return queue(p, args, asStrings)
 }
 
 // Srem sends SREM: remove members from a set, and the key with the last one.
@@ -8432,19 +8550,19 @@ func XgroupCreateEntriesread(entriesread int64) XgroupCreateOption {
 }
 
 // XgroupCreate sends XGROUP CREATE: add a consumer group to a stream, creating the stream with MKSTREAM.
-func (c Commands) XgroupCreate(ctx context.Context, key string, group string, idSelector string, options ...XgroupCreateOption) (Value, error) {
+func (c Commands) XgroupCreate(ctx context.Context, key string, group string, idSelector string, options ...XgroupCreateOption) error {
 	args := []string{"XGROUP", "CREATE", key, group, idSelector}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // XgroupCreate adds XGROUP CREATE; see [Commands.XgroupCreate].
-func (p *Pipeline) XgroupCreate(key string, group string, idSelector string, options ...XgroupCreateOption) *Result[Value] {
+func (p *Pipeline) XgroupCreate(key string, group string, idSelector string, options ...XgroupCreateOption) *Result[None] {
 	args := []string{"XGROUP", "CREATE", key, group, idSelector}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // XgroupCreateconsumer sends XGROUP CREATECONSUMER: create a consumer in a group.
@@ -8519,27 +8637,27 @@ func (p *Pipeline) XgroupSetid(key string, group string, idSelector string, opti
 }
 
 // XinfoConsumers sends XINFO CONSUMERS: list the consumers of a group.
-func (c Commands) XinfoConsumers(ctx context.Context, key string, group string) (Value, error) {
+func (c Commands) XinfoConsumers(ctx context.Context, key string, group string) ([]ConsumerInfo, error) {
 	args := []string{"XINFO", "CONSUMERS", key, group}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asConsumers)
 }
 
 // XinfoConsumers adds XINFO CONSUMERS; see [Commands.XinfoConsumers].
-func (p *Pipeline) XinfoConsumers(key string, group string) *Result[Value] {
+func (p *Pipeline) XinfoConsumers(key string, group string) *Result[[]ConsumerInfo] {
 	args := []string{"XINFO", "CONSUMERS", key, group}
-	return queue(p, args, asValue)
+	return queue(p, args, asConsumers)
 }
 
 // XinfoGroups sends XINFO GROUPS: list the consumer groups of a stream.
-func (c Commands) XinfoGroups(ctx context.Context, key string) (Value, error) {
+func (c Commands) XinfoGroups(ctx context.Context, key string) ([]GroupInfo, error) {
 	args := []string{"XINFO", "GROUPS", key}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asGroups)
 }
 
 // XinfoGroups adds XINFO GROUPS; see [Commands.XinfoGroups].
-func (p *Pipeline) XinfoGroups(key string) *Result[Value] {
+func (p *Pipeline) XinfoGroups(key string) *Result[[]GroupInfo] {
 	args := []string{"XINFO", "GROUPS", key}
-	return queue(p, args, asValue)
+	return queue(p, args, asGroups)
 }
 
 // XinfoHelp sends XINFO HELP: list the subcommands of XINFO.
@@ -8565,17 +8683,17 @@ func XinfoStreamFullBlock(more ...string) XinfoStreamOption {
 }
 
 // XinfoStream sends XINFO STREAM: describe a stream.
-func (c Commands) XinfoStream(ctx context.Context, key string, options ...XinfoStreamOption) (Value, error) {
+func (c Commands) XinfoStream(ctx context.Context, key string, options ...XinfoStreamOption) (StreamInfo, error) {
 	args := []string{"XINFO", "STREAM", key}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asStreamInfo)
 }
 
 // XinfoStream adds XINFO STREAM; see [Commands.XinfoStream].
-func (p *Pipeline) XinfoStream(key string, options ...XinfoStreamOption) *Result[Value] {
+func (p *Pipeline) XinfoStream(key string, options ...XinfoStreamOption) *Result[StreamInfo] {
 	args := []string{"XINFO", "STREAM", key}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asStreamInfo)
 }
 
 // Xlen sends XLEN: get the number of entries in a stream.
@@ -8601,17 +8719,17 @@ func XpendingFilters(more ...string) XpendingOption {
 }
 
 // Xpending sends XPENDING: show which entries a consumer group has delivered and not seen acknowledged.
-func (c Commands) Xpending(ctx context.Context, key string, group string, options ...XpendingOption) (Value, error) {
+func (c Commands) Xpending(ctx context.Context, key string, group string, options ...XpendingOption) (Pending, error) {
 	args := []string{"XPENDING", key, group}
 	args = appendOptions(args, 0, options)
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asPending)
 }
 
 // Xpending adds XPENDING; see [Commands.Xpending].
-func (p *Pipeline) Xpending(key string, group string, options ...XpendingOption) *Result[Value] {
+func (p *Pipeline) Xpending(key string, group string, options ...XpendingOption) *Result[Pending] {
 	args := []string{"XPENDING", key, group}
 	args = appendOptions(args, 0, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asPending)
 }
 
 // XrangeOption is an option of XRANGE.
@@ -8758,19 +8876,19 @@ func XsetidMaxdeletedid(maxDeletedId string) XsetidOption {
 }
 
 // Xsetid sends XSETID: set the last ID of a stream; used between servers.
-func (c Commands) Xsetid(ctx context.Context, key string, lastId string, options ...XsetidOption) (Value, error) {
+func (c Commands) Xsetid(ctx context.Context, key string, lastId string, options ...XsetidOption) error {
 	args := []string{"XSETID", key, lastId}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return run(ctx, c.ch, args, asValue)
+	return runOK(ctx, c.ch, args)
 }
 
 // Xsetid adds XSETID; see [Commands.Xsetid].
-func (p *Pipeline) Xsetid(key string, lastId string, options ...XsetidOption) *Result[Value] {
+func (p *Pipeline) Xsetid(key string, lastId string, options ...XsetidOption) *Result[None] {
 	args := []string{"XSETID", key, lastId}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
-	return queue(p, args, asValue)
+	return queue(p, args, asNone)
 }
 
 // XtrimOption is an option of XTRIM.
@@ -8854,12 +8972,6 @@ func ZaddCh() ZaddOption {
 	return ZaddOption{option{2, args}}
 }
 
-// ZaddIncr is the option INCR of ZADD.
-func ZaddIncr() ZaddOption {
-	args := []string{"INCR"}
-	return ZaddOption{option{3, args}}
-}
-
 // ZaddData is one data of ZADD.
 type ZaddData struct {
 	Score  float64
@@ -8867,29 +8979,27 @@ type ZaddData struct {
 }
 
 // Zadd sends ZADD: add members with scores to a sorted set, or change the scores of those it has.
-func (c Commands) Zadd(ctx context.Context, key string, data []ZaddData, options ...ZaddOption) (Value, error) {
+func (c Commands) Zadd(ctx context.Context, key string, data []ZaddData, options ...ZaddOption) (int64, error) {
 	args := []string{"ZADD", key}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	args = appendOptions(args, 3, options)
 	for _, each := range data {
 		args = append(args, ftoa(each.Score), each.Member)
 	}
-	return run(ctx, c.ch, args, asValue)
+	return run(ctx, c.ch, args, asInt)
 }
 
 // Zadd adds ZADD; see [Commands.Zadd].
-func (p *Pipeline) Zadd(key string, data []ZaddData, options ...ZaddOption) *Result[Value] {
+func (p *Pipeline) Zadd(key string, data []ZaddData, options ...ZaddOption) *Result[int64] {
 	args := []string{"ZADD", key}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	args = appendOptions(args, 2, options)
-	args = appendOptions(args, 3, options)
 	for _, each := range data {
 		args = append(args, ftoa(each.Score), each.Member)
 	}
-	return queue(p, args, asValue)
+	return queue(p, args, asInt)
 }
 
 // Zcard sends ZCARD: get the number of members of a sorted set.
@@ -9216,26 +9326,37 @@ func (p *Pipeline) Zpopmin(key string, options ...ZpopminOption) *Result[[]Score
 	return queue(p, args, asScored)
 }
 
-// ZrandmemberOption is an option of ZRANDMEMBER.
-type ZrandmemberOption struct{ option }
-
-// ZrandmemberOptions is the option options without a keyword of ZRANDMEMBER; more are the words behind it, as the server takes them.
-func ZrandmemberOptions(count int64, more ...string) ZrandmemberOption {
-	args := []string{itoa(count)}
-	args = append(args, more...)
-	return ZrandmemberOption{option{0, args}}
+// Zrandmember sends ZRANDMEMBER: return members of a sorted set chosen at random, leaving them in place.
+func (c Commands) Zrandmember(ctx context.Context, key string) (string, error) {
+	args := []string{"ZRANDMEMBER", key}
+	return run(ctx, c.ch, args, asString)
 }
 
-// Zrandmember sends ZRANDMEMBER: return members of a sorted set chosen at random, leaving them in place.
-func (c Commands) Zrandmember(ctx context.Context, key string, options ...ZrandmemberOption) ([]Scored, error) {
+// Zrandmember adds ZRANDMEMBER; see [Commands.Zrandmember].
+func (p *Pipeline) Zrandmember(key string) *Result[string] {
 	args := []string{"ZRANDMEMBER", key}
+	return queue(p, args, asString)
+}
+
+// ZrandmemberNOption is an option of ZRANDMEMBER.
+type ZrandmemberNOption struct{ option }
+
+// ZrandmemberNWithscores is the option WITHSCORES of ZRANDMEMBER.
+func ZrandmemberNWithscores() ZrandmemberNOption {
+	args := []string{"WITHSCORES"}
+	return ZrandmemberNOption{option{0, args}}
+}
+
+// ZrandmemberN sends ZRANDMEMBER: return members of a sorted set chosen at random, leaving them in place.
+func (c Commands) ZrandmemberN(ctx context.Context, key string, count int64, options ...ZrandmemberNOption) ([]Scored, error) {
+	args := []string{"ZRANDMEMBER", key, itoa(count)}
 	args = appendOptions(args, 0, options)
 	return run(ctx, c.ch, args, asScored)
 }
 
-// Zrandmember adds ZRANDMEMBER; see [Commands.Zrandmember].
-func (p *Pipeline) Zrandmember(key string, options ...ZrandmemberOption) *Result[[]Scored] {
-	args := []string{"ZRANDMEMBER", key}
+// ZrandmemberN adds ZRANDMEMBER; see [Commands.ZrandmemberN].
+func (p *Pipeline) ZrandmemberN(key string, count int64, options ...ZrandmemberNOption) *Result[[]Scored] {
+	args := []string{"ZRANDMEMBER", key, itoa(count)}
 	args = appendOptions(args, 0, options)
 	return queue(p, args, asScored)
 }

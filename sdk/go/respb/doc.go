@@ -64,6 +64,7 @@
 //
 // [Channel.Do] gives any reply as a [Value]. The helpers, one per command of the table, give Go types: times are time.Duration and time.Time,
 // streams are [Entry] and [Stream], members of sorted sets [Scored], bounds of scores [Including], [Excluding], [Lowest] and [Highest]; what is
-// bytes rather than text has a form of its own, as [Commands.GetBytes]. Null is [ErrNil] where a string was expected, and an error reply is an
+// bytes rather than text has a form of its own, as [Commands.GetBytes], and where an argument changes the reply there are two helpers, as
+// [Commands.Lpop] and [Commands.LpopN]. Null is [ErrNil] where a string was expected, and an error reply is an
 // [*Error] with its prefix.
 package respb

@@ -135,13 +135,13 @@ func (s *Subscription) Unsubscribe(ctx context.Context, channels ...string) erro
 	return s.unsubscribe(ctx, 0, channels)
 }
 
-// PUnsubscribe ends subscriptions to patterns.
-func (s *Subscription) PUnsubscribe(ctx context.Context, patterns ...string) error {
+// Punsubscribe ends subscriptions to patterns.
+func (s *Subscription) Punsubscribe(ctx context.Context, patterns ...string) error {
 	return s.unsubscribe(ctx, 1, patterns)
 }
 
-// SUnsubscribe ends subscriptions to shard channels.
-func (s *Subscription) SUnsubscribe(ctx context.Context, channels ...string) error {
+// Sunsubscribe ends subscriptions to shard channels.
+func (s *Subscription) Sunsubscribe(ctx context.Context, channels ...string) error {
 	return s.unsubscribe(ctx, 2, channels)
 }
 

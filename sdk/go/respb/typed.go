@@ -16,6 +16,9 @@ import (
 // NoExpiry is the time to live of a key that has no end. That of a key that does not exist is ErrNil.
 const NoExpiry time.Duration = -1
 
+// NoField is the time to live of a field that does not exist.
+const NoField time.Duration = -2
+
 // inSeconds writes a time in whole seconds, rounded up: what should end never becomes what ends at once or never.
 func inSeconds(d time.Duration) string { return itoa(ceil(d, time.Second)) }
 
@@ -90,6 +93,23 @@ func unixTime(v *Value, at func(n int64) time.Time) (time.Time, error) {
 	return at(n), nil
 }
 
+// asLasting makes the times to live of fields.
+func asLasting(unit time.Duration) func(v *Value) ([]time.Duration, error) {
+	return func(v *Value) ([]time.Duration, error) {
+		return each(v, func(v *Value) (time.Duration, error) {
+			d, err := lasting(v, unit)
+			if err == ErrNil {
+				return NoField, nil
+			}
+			return d, err
+		})
+	}
+}
+
+func asLastingSeconds(v *Value) ([]time.Duration, error) { return asLasting(time.Second)(v) }
+
+func asLastingMilliseconds(v *Value) ([]time.Duration, error) { return asLasting(time.Millisecond)(v) }
+
 // asServerTime makes a Time of the reply of TIME: seconds and microseconds.
 func asServerTime(v *Value) (time.Time, error) {
 	if len(v.Elems) != 2 {
@@ -156,6 +176,21 @@ func asBytesList(v *Value) ([][]byte, error) {
 func asBools(v *Value) ([]bool, error) { return each(v, asBool) }
 
 func asInts(v *Value) ([]int64, error) { return each(v, asInt) }
+
+// asCounters is what BITFIELD answers: nil where an operation would have overflowed.
+func asCounters(v *Value) ([]*int64, error) { return each(v, orNil(asInt)) }
+
+// asFields makes fields of pairs, or of names alone.
+func asFields(v *Value) ([]Field, error) {
+	return each(v, func(v *Value) (f Field, err error) {
+		if v.Kind != resp.Array {
+			f.Name, err = asString(v)
+			return f, err
+		}
+		r := rowOf(v, 2)
+		return Field{at(r, 0, asString), at(r, 1, asString)}, r.err
+	})
+}
 
 func asFloats(v *Value) ([]*float64, error) { return each(v, orNil(asFloat)) }
 
