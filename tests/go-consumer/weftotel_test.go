@@ -16,7 +16,7 @@ import (
 
 func TestHooks(t *testing.T) {
 	m := resp.NewMux()
-	m.HandleFunc("GET", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteString("value") })
+	m.HandleFunc("GET", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteBulkString("value") })
 	server := &resp.Server{Handler: m}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -247,5 +247,5 @@ func BenchmarkWrite(b *testing.B) {
 	b.Run("OK/lib=resp", pipelined(func(c *ClientConn) error { return c.WriteStatusString("OK") }))
 	b.Run("WriteOK/lib=resp", pipelined(func(c *ClientConn) error { return c.WriteOK() }))
 	b.Run("Bulk64/lib=bufio", base(func(w *bufioWriter) error { return w.bulk(value) }))
-	b.Run("Bulk64/lib=resp", pipelined(func(c *ClientConn) error { return c.WriteBytes(value) }))
+	b.Run("Bulk64/lib=resp", pipelined(func(c *ClientConn) error { return c.WriteBulkBytes(value) }))
 }

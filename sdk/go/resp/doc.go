@@ -47,7 +47,7 @@
 //
 //	select {
 //	case v := <-pushed:
-//		return s.WriteString(v)
+//		return s.WriteBulkString(v)
 //	case <-r.Context().Done():
 //		return r.Context().Err() // the client, if it is there, is told why
 //	}

@@ -54,7 +54,7 @@ func ExampleRequest_Context() {
 		waiting <- true
 		select {
 		case job := <-jobs:
-			return s.WriteString(job)
+			return s.WriteBulkString(job)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -17,7 +17,7 @@ import (
 func Example() {
 	mux := resp.NewMux()
 	mux.HandleFunc("GREET", 2, func(s *resp.Session, r *resp.Request) error {
-		return s.WriteString("hello " + r.String(1))
+		return s.WriteBulkString("hello " + r.String(1))
 	})
 	server := &resp.Server{Handler: mux, IdleTimeout: time.Minute}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

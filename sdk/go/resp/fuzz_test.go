@@ -185,7 +185,7 @@ func runProgram(w *Writer, program []byte) (values int) {
 		case 0:
 			_ = w.WriteStatusString(string([]byte{next(), next()}))
 		case 1:
-			_ = w.WriteBytes(bytes.Repeat([]byte{next()}, int(next())*int(next())))
+			_ = w.WriteBulkBytes(bytes.Repeat([]byte{next()}, int(next())*int(next())))
 		case 2:
 			_ = w.WriteErrorString(string([]byte{next(), next()}))
 		case 3:
@@ -241,7 +241,7 @@ func FuzzRESPBServer(f *testing.F) {
 	handler := HandlerFunc(func(s *Session, r *Request) error {
 		_ = s.WriteArrayHeader(r.Len())
 		for _, a := range r.Args() {
-			_ = s.WriteBytes(a)
+			_ = s.WriteBulkBytes(a)
 		}
 		return nil
 	})

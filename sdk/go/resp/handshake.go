@@ -124,22 +124,22 @@ func (c *serverConn) writeHello(s *Session, proto int) error {
 	}
 	_ = s.WriteMapHeader(pairs)
 	for _, pair := range [][2]string{{"server", c.server.Name}, {"version", c.server.Version}} {
-		_ = s.WriteString(pair[0])
-		_ = s.WriteString(pair[1])
+		_ = s.WriteBulkString(pair[0])
+		_ = s.WriteBulkString(pair[1])
 	}
-	_ = s.WriteString("proto")
+	_ = s.WriteBulkString("proto")
 	_ = s.WriteInt(proto)
-	_ = s.WriteString("id")
+	_ = s.WriteBulkString("id")
 	_ = s.WriteInt64(s.id)
 	for _, pair := range [][2]string{{"mode", "standalone"}, {"role", "master"}} {
-		_ = s.WriteString(pair[0])
-		_ = s.WriteString(pair[1])
+		_ = s.WriteBulkString(pair[0])
+		_ = s.WriteBulkString(pair[1])
 	}
-	_ = s.WriteString("modules")
+	_ = s.WriteBulkString("modules")
 	if err := s.WriteArrayHeader(0); err != nil || c.mux == nil {
 		return err
 	}
-	_ = s.WriteString("respb")
+	_ = s.WriteBulkString("respb")
 	return c.mux.writeHello(&s.Writer)
 }
 

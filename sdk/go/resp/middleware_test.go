@@ -27,13 +27,13 @@ func TestChain(t *testing.T) {
 	m.StreamBytes = 4
 	m.HandleStream("STORE", 2, func(s *Session, r *Request) error {
 		if r.Body() == nil {
-			return s.WriteString("whole " + r.String(1))
+			return s.WriteBulkString("whole " + r.String(1))
 		}
 		b, err := io.ReadAll(r.Body())
 		if err != nil {
 			return err
 		}
-		return s.WriteString(fmt.Sprintf("streamed %s", b))
+		return s.WriteBulkString(fmt.Sprintf("streamed %s", b))
 	})
 	c := dial(t, startServer(t, &Server{Handler: Chain(Chain(m, trace("inner")), trace("first"), trace("second"))}))
 	for _, each := range [][2]string{

@@ -164,25 +164,25 @@ func muxMux(gate chan string) *Mux {
 		if !ok {
 			return s.WriteNull()
 		}
-		return s.WriteString(v)
+		return s.WriteBulkString(v)
 	})
 	m.HandleFunc("BIG", 2, func(s *Session, r *Request) error {
 		n, err := r.Int(1)
 		if err != nil {
 			return err
 		}
-		return s.WriteBytes(bytes.Repeat([]byte("x"), int(n)))
+		return s.WriteBulkBytes(bytes.Repeat([]byte("x"), int(n)))
 	})
 	m.HandleFunc("WHO", 1, func(s *Session, r *Request) error {
 		_ = s.WriteArrayHeader(2)
 		_ = s.WriteInt(int(s.Channel()))
-		return s.WriteString(s.User())
+		return s.WriteBulkString(s.User())
 	})
 	m.HandleFunc("BLPOP", -3, func(s *Session, r *Request) error {
 		ctx := r.Context()
 		select {
 		case word := <-gate:
-			return s.WriteString(r.String(1) + " " + word)
+			return s.WriteBulkString(r.String(1) + " " + word)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -218,13 +218,13 @@ func TestRESPBAnswers(t *testing.T) {
 			_ = s.WriteSetString([]string{"m"})
 			_ = s.WriteRaw([]byte("*2\r\n:7\r\n#f\r\n"))
 			_ = s.WriteStream(strings.NewReader("streamed"))
-			_ = s.WriteBytesFrom(strings.NewReader("from"), 4)
+			_ = s.WriteBulkFrom(strings.NewReader("from"), 4)
 			_ = s.WriteAttributeString([]string{"a", "1"})
 			_ = s.WriteInt(5)
 			return s.WriteBlobErrorString("two\nlines")
 		})
 	})
-	m.HandleFunc("SHORT", 1, func(s *Session, r *Request) error { return s.WriteBytesFrom(strings.NewReader("x"), 4) })
+	m.HandleFunc("SHORT", 1, func(s *Session, r *Request) error { return s.WriteBulkFrom(strings.NewReader("x"), 4) })
 	c := dialMux(t, startServer(t, &Server{Handler: m}))
 	for _, step := range []struct{ send, want string }{
 		{"0 PING", "0 PONG"},
@@ -242,7 +242,7 @@ func TestRESPBAnswers(t *testing.T) {
 		{"9 HALF", "9 -ERR internal error: the handler wrote less than it announced"},
 		{"9 SHORT", "9 -ERR resp: a value of 4 bytes ended 3 bytes early: unexpected EOF"},
 		{"9 ALL", "9 *13 a  b true ,0.1 null 18446744073709551615 text %1 k v ~1 m *2 :7 false streamed from |1 a 1 :5 -ERR two\nlines"},
-		{"9 HELLO 3 SETNAME me CAPS 3", "9 %8 server weft version 7.2.4 proto :3 id :3 mode standalone role master modules *0 respb %5 version :1 profiles *5 " +
+		{"9 HELLO 3 SETNAME me CAPS 3", "9 %8 server weft version 7.4.0 proto :3 id :3 mode standalone role master modules *0 respb %5 version :1 profiles *5 " +
 			"channels typed flow cancel passthrough table %3 name weft version :1 hash " + frame.TableHash + " capabilities :1 limits %10 " +
 			"channels :65536 unauthenticated_channels :16 queue_bytes :1048576 output_bytes :67108864 frame_bytes :1073741824 arguments :1048576 " +
 			"argument_bytes :536870912 nesting :128 elements :4294967295 fragment_bytes :65536"},

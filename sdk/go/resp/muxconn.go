@@ -373,24 +373,24 @@ func (m *muxConn) setCaps(mask int64) {
 func (m *muxConn) writeHello(w *Writer) error {
 	l := &m.c.server.limits
 	_ = w.WriteMapHeader(5)
-	_ = w.WriteString("version")
+	_ = w.WriteBulkString("version")
 	_ = w.WriteInt(1)
-	_ = w.WriteString("profiles")
+	_ = w.WriteBulkString("profiles")
 	_ = w.WriteArrayHeader(len(profiles))
 	for _, profile := range profiles {
-		_ = w.WriteString(profile)
+		_ = w.WriteBulkString(profile)
 	}
-	_ = w.WriteString("table")
+	_ = w.WriteBulkString("table")
 	_ = w.WriteMapHeader(3)
-	_ = w.WriteString("name")
-	_ = w.WriteString(frame.TableName)
-	_ = w.WriteString("version")
+	_ = w.WriteBulkString("name")
+	_ = w.WriteBulkString(frame.TableName)
+	_ = w.WriteBulkString("version")
 	_ = w.WriteInt(frame.TableVersion)
-	_ = w.WriteString("hash")
-	_ = w.WriteString(frame.TableHash)
-	_ = w.WriteString("capabilities")
+	_ = w.WriteBulkString("hash")
+	_ = w.WriteBulkString(frame.TableHash)
+	_ = w.WriteBulkString("capabilities")
 	_ = w.WriteInt64(m.caps.Load() & capFragment)
-	_ = w.WriteString("limits")
+	_ = w.WriteBulkString("limits")
 	limits := []struct {
 		name  string
 		value int64
@@ -403,7 +403,7 @@ func (m *muxConn) writeHello(w *Writer) error {
 	}
 	err := w.WriteMapHeader(len(limits))
 	for _, limit := range limits {
-		_ = w.WriteString(limit.name)
+		_ = w.WriteBulkString(limit.name)
 		err = w.WriteInt64(limit.value)
 	}
 	return err

@@ -113,11 +113,11 @@ func confirm(s *Session, kind, name string, null bool) error {
 	} else {
 		_ = s.WritePushHeader(3)
 	}
-	_ = s.WriteString(kind)
+	_ = s.WriteBulkString(kind)
 	if null {
 		_ = s.WriteNull()
 	} else {
-		_ = s.WriteString(name)
+		_ = s.WriteBulkString(name)
 	}
 	return s.WriteInt(s.subscriptions)
 }
@@ -201,9 +201,9 @@ func deliver(sessions map[*Session]struct{}, head []string, message []byte) (n i
 			encodings[version], _ = encode(version, func(w *Writer) error {
 				_ = w.WritePushHeader(len(head) + 1)
 				for _, part := range head {
-					_ = w.WriteString(part)
+					_ = w.WriteBulkString(part)
 				}
-				return w.WriteBytes(message)
+				return w.WriteBulkBytes(message)
 			})
 		}
 		switch s.link.push(version, encodings[version]) {
@@ -279,7 +279,7 @@ func (p *PubSub) introspect(s *Session, r *Request) error {
 	case equalFold(sub, "NUMSUB"):
 		_ = s.WriteMapHeader(len(args))
 		for _, a := range args {
-			_ = s.WriteBytes(a)
+			_ = s.WriteBulkBytes(a)
 			_ = s.WriteInt(p.Subscribers(string(a)))
 		}
 		return nil

@@ -152,7 +152,7 @@ func TestPushDuringCommand(t *testing.T) {
 		if err := s.Push(func(w *Writer) error { return w.WritePushString([]string{"late"}) }); err != nil {
 			return err
 		}
-		if err := s.WriteString("reply"); err != nil {
+		if err := s.WriteBulkString("reply"); err != nil {
 			return err
 		}
 		return s.Flush()
@@ -195,7 +195,7 @@ func TestReaderAndWriterGoroutines(t *testing.T) {
 	go func() {
 		defer both.Done()
 		for word := range work {
-			_ = conn.WriteString(word)
+			_ = conn.WriteBulkString(word)
 		}
 		if conn.WriteOK() == nil {
 			t.Error("a write after Close succeeded")
@@ -248,7 +248,7 @@ func TestStreamsThroughServer(t *testing.T) {
 	})
 	m.HandleStream("SKIP", 2, func(s *Session, r *Request) error { return s.WriteInt(r.BodyLen()) })
 	m.HandleFunc("FETCH", 1, func(s *Session, r *Request) error {
-		return s.WriteBytesFrom(io.LimitReader(zeros{}, size), size)
+		return s.WriteBulkFrom(io.LimitReader(zeros{}, size), size)
 	})
 	c := dial(t, startServer(t, &Server{Handler: m, Limits: Limits{ArgBytesMax: 2 << 20, OutputBytesMax: 1 << 20}}))
 	go func() {

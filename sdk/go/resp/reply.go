@@ -142,7 +142,7 @@ func (w *Writer) writeValue(v *Value, depth int) error {
 	case Integer:
 		return w.WriteInt64(v.Int)
 	case Bulk:
-		return w.WriteBytes(v.Data)
+		return w.WriteBulkBytes(v.Data)
 	case Verbatim:
 		return w.WriteVerbatimBytes(string(v.Format[:]), v.Data)
 	case Double:

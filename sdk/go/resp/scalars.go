@@ -140,9 +140,9 @@ var shortHeads = func() (heads [100]uint64) {
 	return heads
 }()
 
-// WriteBytes writes a bulk string. nil is the empty string; for "no value" use WriteNull. v may be changed after the call:
+// WriteBulkBytes writes a bulk string. nil is the empty string; for "no value" use WriteNull. v may be changed after the call:
 // it was copied or sent.
-func (w *Writer) WriteBytes(v []byte) error {
+func (w *Writer) WriteBulkBytes(v []byte) error {
 	if w.rb != nil {
 		return binaryBulk(w, v)
 	}
@@ -166,8 +166,8 @@ func (w *Writer) WriteBytes(v []byte) error {
 	return w.wrote()
 }
 
-// WriteString is WriteBytes for a string.
-func (w *Writer) WriteString(v string) error {
+// WriteBulkString is WriteBulkBytes for a string.
+func (w *Writer) WriteBulkString(v string) error {
 	if w.rb != nil {
 		return binaryBulk(w, v)
 	}

@@ -53,7 +53,7 @@ type Server struct {
 	// authenticate before anything else, and the limits for strangers apply until then. An [*Error] it returns is sent; any other
 	// error is sent as [ErrWrongPass].
 	Auth func(s *Session, user, password string) error
-	// Name and Version are what HELLO tells, "weft" and "7.2.4" by default: clients compare the version with Redis's.
+	// Name and Version are what HELLO tells, "weft" and "7.4.0" by default, as weft serve says it: clients compare the version with Redis's.
 	Name, Version string
 	// HandshakeByHandler has HELLO, AUTH, QUIT and RESET go to Handler like all other commands. Auth is then not asked and
 	// clients count as authenticated.
@@ -117,7 +117,7 @@ func (s *Server) setup() {
 			s.Name = "weft"
 		}
 		if s.Version == "" {
-			s.Version = "7.2.4"
+			s.Version = "7.4.0"
 		}
 		if s.Logger == nil {
 			s.Logger = slog.Default()

@@ -54,8 +54,8 @@ func TestServerAnswers(t *testing.T) {
 		{"HELLO 4\r\n", "(error) NOPROTO unsupported protocol version"},
 		{"HELLO x\r\n", "(error) ERR Protocol version is not an integer or out of range"},
 		{"HELLO 3 SETNAME\r\n", "(error) ERR Syntax error in HELLO option 'SETNAME'"},
-		{"HELLO 2 SETNAME me\r\n", `*["server" "weft" "version" "7.2.4" "proto" 2 "id" 1 "mode" "standalone" "role" "master" "modules" *[]]`},
-		{"HELLO 3\r\n", `%["server" "weft" "version" "7.2.4" "proto" 3 "id" 1 "mode" "standalone" "role" "master" "modules" *[]]`},
+		{"HELLO 2 SETNAME me\r\n", `*["server" "weft" "version" "7.4.0" "proto" 2 "id" 1 "mode" "standalone" "role" "master" "modules" *[]]`},
+		{"HELLO 3\r\n", `%["server" "weft" "version" "7.4.0" "proto" 3 "id" 1 "mode" "standalone" "role" "master" "modules" *[]]`},
 		{"ADD 1 2.5\r\n", "3.5"},
 		{"AUTH x\r\n", "(error) ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"},
 		{"RESET\r\n", "RESET"},
@@ -225,7 +225,7 @@ func TestAuth(t *testing.T) {
 	}
 	c = dial(t, addr)
 	c.send("HELLO 3 AUTH me secret SETNAME x\r\nPING\r\n")
-	c.expect(`%["server" "weft" "version" "7.2.4" "proto" 3 "id" 2 "mode" "standalone" "role" "master" "modules" *[]]`)
+	c.expect(`%["server" "weft" "version" "7.4.0" "proto" 3 "id" 2 "mode" "standalone" "role" "master" "modules" *[]]`)
 	c.expect("PONG")
 	c = dial(t, addr)
 	c.send("*17\r\n")

@@ -8,10 +8,10 @@ import (
 	"io"
 )
 
-// WriteBytesFrom writes a bulk string of exactly n bytes read from r, a block of 64 KiB at a time. It holds no more than that, and
+// WriteBulkFrom writes a bulk string of exactly n bytes read from r, a block of 64 KiB at a time. It holds no more than that, and
 // waits for a client that reads slowly; over RESPB all n bytes are held, up to Limits.OutputBytesMax. If r ends early or fails, the length already sent cannot be kept, so the connection is
 // given up and the error returned. Inside WriteBuffered all n bytes are held.
-func (w *Writer) WriteBytesFrom(r io.Reader, n int64) error {
+func (w *Writer) WriteBulkFrom(r io.Reader, n int64) error {
 	if n < 0 {
 		return errNegativeCount
 	}
@@ -91,7 +91,7 @@ func (w *Writer) writeHeld(r io.Reader) error {
 	if len(held) > w.max {
 		return &LimitError{"OutputBytesMax", int64(w.max), int64(len(held)), "a streamed value is too large to be held for RESP2"}
 	}
-	return w.WriteBytes(held)
+	return w.WriteBulkBytes(held)
 }
 
 // copyOnce reads once from r into the buffer, at most left bytes.

@@ -135,7 +135,7 @@ func (c *client) expectEnd() {
 func echoMux() *Mux {
 	m := NewMux()
 	m.HandleFunc("PING", -1, func(s *Session, r *Request) error { return s.WriteStatusString("PONG") })
-	m.HandleFunc("ECHO", 2, func(s *Session, r *Request) error { return s.WriteBytes(r.Arg(1)) })
+	m.HandleFunc("ECHO", 2, func(s *Session, r *Request) error { return s.WriteBulkBytes(r.Arg(1)) })
 	return m
 }
 

@@ -239,7 +239,7 @@ func TestStreamsAreNotWatched(t *testing.T) {
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		return s.WriteBytes(b)
+		return s.WriteBulkBytes(b)
 	})
 	c := dial(t, startServer(t, &Server{Handler: m}))
 	for range 3 {

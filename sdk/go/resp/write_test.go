@@ -39,14 +39,14 @@ var writeCases = []struct {
 	{"error of a prefix", func(w *Writer) error { return w.WriteErrorPrefix("BUSY\n", "x\ry") }, "-BUSY  x y\r\n", "="},
 	{"blob error", func(w *Writer) error { return w.WriteBlobErrorString("SYNTAX a\r\nb") }, "!11\r\nSYNTAX a\r\nb\r\n", "-SYNTAX a  b\r\n"},
 	{"blob error bytes", func(w *Writer) error { return w.WriteBlobErrorBytes([]byte("x")) }, "!5\r\nERR x\r\n", "-ERR x\r\n"},
-	{"bytes", func(w *Writer) error { return w.WriteBytes([]byte("a\r\nb")) }, "$4\r\na\r\nb\r\n", "="},
-	{"nil bytes", func(w *Writer) error { return w.WriteBytes(nil) }, "$0\r\n\r\n", "="},
-	{"string of 99", func(w *Writer) error { return w.WriteString(strings.Repeat("x", 99)) }, "$99\r\n" + strings.Repeat("x", 99) + "\r\n", "="},
-	{"string of 999", func(w *Writer) error { return w.WriteString(strings.Repeat("x", 999)) }, "$999\r\n" + strings.Repeat("x", 999) + "\r\n", "="},
-	{"string of 9999", func(w *Writer) error { return w.WriteString(strings.Repeat("x", 9999)) }, "$9999\r\n" + strings.Repeat("x", 9999) + "\r\n", "="},
-	{"string of 10000", func(w *Writer) error { return w.WriteString(strings.Repeat("x", 10000)) }, "$10000\r\n" + strings.Repeat("x", 10000) + "\r\n", "="},
-	{"large bytes", func(w *Writer) error { return w.WriteBytes(bytes.Repeat([]byte("x"), 100000)) }, "$100000\r\n" + strings.Repeat("x", 100000) + "\r\n", "="},
-	{"large string", func(w *Writer) error { return w.WriteString(strings.Repeat("x", 100000)) }, "$100000\r\n" + strings.Repeat("x", 100000) + "\r\n", "="},
+	{"bytes", func(w *Writer) error { return w.WriteBulkBytes([]byte("a\r\nb")) }, "$4\r\na\r\nb\r\n", "="},
+	{"nil bytes", func(w *Writer) error { return w.WriteBulkBytes(nil) }, "$0\r\n\r\n", "="},
+	{"string of 99", func(w *Writer) error { return w.WriteBulkString(strings.Repeat("x", 99)) }, "$99\r\n" + strings.Repeat("x", 99) + "\r\n", "="},
+	{"string of 999", func(w *Writer) error { return w.WriteBulkString(strings.Repeat("x", 999)) }, "$999\r\n" + strings.Repeat("x", 999) + "\r\n", "="},
+	{"string of 9999", func(w *Writer) error { return w.WriteBulkString(strings.Repeat("x", 9999)) }, "$9999\r\n" + strings.Repeat("x", 9999) + "\r\n", "="},
+	{"string of 10000", func(w *Writer) error { return w.WriteBulkString(strings.Repeat("x", 10000)) }, "$10000\r\n" + strings.Repeat("x", 10000) + "\r\n", "="},
+	{"large bytes", func(w *Writer) error { return w.WriteBulkBytes(bytes.Repeat([]byte("x"), 100000)) }, "$100000\r\n" + strings.Repeat("x", 100000) + "\r\n", "="},
+	{"large string", func(w *Writer) error { return w.WriteBulkString(strings.Repeat("x", 100000)) }, "$100000\r\n" + strings.Repeat("x", 100000) + "\r\n", "="},
 	{"int", func(w *Writer) error { return w.WriteInt(-7) }, ":-7\r\n", "="},
 	{"int32", func(w *Writer) error { return w.WriteInt32(math.MinInt32) }, ":-2147483648\r\n", "="},
 	{"smallest", func(w *Writer) error { return w.WriteInt64(math.MinInt64) }, ":-9223372036854775808\r\n", "="},
@@ -87,11 +87,11 @@ var writeCases = []struct {
 	}, "%1\r\n+k\r\n~1\r\n>1\r\n:1\r\n", "*2\r\n+k\r\n*1\r\n*1\r\n:1\r\n"},
 	{"attribute", func(w *Writer) error {
 		_ = w.WriteAttributeString([]string{"ttl", "5"})
-		return w.WriteString("v")
+		return w.WriteBulkString("v")
 	}, "|1\r\n$3\r\nttl\r\n$1\r\n5\r\n$1\r\nv\r\n", "$1\r\nv\r\n"},
 	{"attribute bytes", func(w *Writer) error {
 		_ = w.WriteAttributeBytes([][]byte{{'a'}, {'b'}})
-		return w.WriteString("v")
+		return w.WriteBulkString("v")
 	}, "|1\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nv\r\n", "$1\r\nv\r\n"},
 	{"attribute by header", func(w *Writer) error {
 		_ = w.WriteArrayHeader(2)
@@ -109,7 +109,7 @@ var writeCases = []struct {
 		return w.WriteInt(2)
 	}, "*2\r\n|2\r\n+a\r\n%1\r\n|1\r\n+OK\r\n*2\r\n$1\r\nx\r\n$1\r\ny\r\n:1\r\n_\r\n+b\r\n#t\r\n:1\r\n:2\r\n", "*2\r\n:1\r\n:2\r\n"},
 	{"raw", func(w *Writer) error { return w.WriteRaw([]byte(":1\r\n")) }, ":1\r\n", "="},
-	{"from a reader", func(w *Writer) error { return w.WriteBytesFrom(strings.NewReader("abcdef"), 5) }, "$5\r\nabcde\r\n", "="},
+	{"from a reader", func(w *Writer) error { return w.WriteBulkFrom(strings.NewReader("abcdef"), 5) }, "$5\r\nabcde\r\n", "="},
 	{"stream", func(w *Writer) error { return w.WriteStream(strings.NewReader("abc")) }, "$?\r\n;3\r\nabc\r\n;0\r\n", "$3\r\nabc\r\n"},
 }
 
@@ -153,7 +153,7 @@ func TestWriteRefuses(t *testing.T) {
 		"negative array":     func(w *Writer) error { return w.WriteArrayHeader(-1) },
 		"negative map":       func(w *Writer) error { return w.WriteMapHeader(-1) },
 		"negative attribute": func(w *Writer) error { return w.WriteAttributeHeader(-1) },
-		"negative length":    func(w *Writer) error { return w.WriteBytesFrom(nil, -1) },
+		"negative length":    func(w *Writer) error { return w.WriteBulkFrom(nil, -1) },
 		"odd map":            func(w *Writer) error { return w.WriteMapString([]string{"a"}) },
 		"format":             func(w *Writer) error { return w.WriteVerbatimString("text", "") },
 		"kind":               func(w *Writer) error { return w.WriteValue(&Value{Kind: 'x'}) },
@@ -266,7 +266,7 @@ func TestWriteGoesOnAfterTimeout(t *testing.T) {
 		conn := NewClientConn(stuck)
 		write := func(w *Writer) error {
 			err := w.WriteOK()
-			err = errors.Join(err, w.WriteBytes(value))
+			err = errors.Join(err, w.WriteBulkBytes(value))
 			return errors.Join(err, w.WriteArrayBytes([][]byte{value, value}), w.WriteInt(5))
 		}
 		if err := write(&conn.Writer); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -295,7 +295,7 @@ func TestOutputLimit(t *testing.T) {
 	var limit *LimitError
 	err := conn.WriteBuffered(func() error {
 		for range 100 {
-			if err := conn.WriteString("0123456789"); err != nil {
+			if err := conn.WriteBulkString("0123456789"); err != nil {
 				return err
 			}
 		}
@@ -331,7 +331,7 @@ func TestWriteAfterClose(t *testing.T) {
 // TestBrokenStreams: a value whose length was announced and cannot be kept ends the connection.
 func TestBrokenStreams(t *testing.T) {
 	w := NewWriter(io.Discard)
-	if err := w.WriteBytesFrom(strings.NewReader("abc"), 5); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := w.WriteBulkFrom(strings.NewReader("abc"), 5); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Error(err)
 	}
 	if err := w.WriteOK(); err == nil {
@@ -352,7 +352,7 @@ func TestStreamOutHoldsLittle(t *testing.T) {
 	const size = 64 << 20
 	n := &countingWriter{}
 	w := NewWriter(n)
-	if err := w.WriteBytesFrom(io.LimitReader(zeros{}, size), size); err != nil {
+	if err := w.WriteBulkFrom(io.LimitReader(zeros{}, size), size); err != nil {
 		t.Fatal(err)
 	}
 	if cap(w.buf) > blockBytes {
@@ -404,8 +404,8 @@ func TestNoAllocations(t *testing.T) {
 			"WriteStatusString": func() error { return conn.WriteStatusString("PONG") },
 			"WriteErrorString":  func() error { return conn.WriteErrorString("no") },
 			"WriteError":        func() error { return conn.WriteError(ErrWrongType) },
-			"WriteBytes":        func() error { return conn.WriteBytes(value) },
-			"WriteString":       func() error { return conn.WriteString("value") },
+			"WriteBytes":        func() error { return conn.WriteBulkBytes(value) },
+			"WriteString":       func() error { return conn.WriteBulkString("value") },
 			"WriteInt":          func() error { return conn.WriteInt(123456789) },
 			"WriteFloat":        func() error { return conn.WriteFloat(3.14159) },
 			"WriteNull":         conn.WriteNull,

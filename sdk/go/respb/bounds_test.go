@@ -280,7 +280,7 @@ func TestALargePipelineIsSentInParts(t *testing.T) {
 	var highest atomic.Int64
 	m := newStore().mux()
 	m.HandleFunc("COUNT", 2, func(s *resp.Session, r *resp.Request) error {
-		return s.WriteBytes(r.Arg(1))
+		return s.WriteBulkBytes(r.Arg(1))
 	})
 	addr := serve(t, &resp.Server{Handler: m})
 	both(t, func(t *testing.T, proto Protocol) {

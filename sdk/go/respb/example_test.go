@@ -29,7 +29,7 @@ func server() (addr string, stop func()) {
 		mu.Lock()
 		defer mu.Unlock()
 		if v, ok := values[r.String(1)]; ok {
-			return s.WriteString(v)
+			return s.WriteBulkString(v)
 		}
 		return s.WriteNull()
 	})
@@ -44,7 +44,7 @@ func server() (addr string, stop func()) {
 			cursor, key = "0", "user:2"
 		}
 		_ = s.WriteArrayHeader(2)
-		_ = s.WriteString(cursor)
+		_ = s.WriteBulkString(cursor)
 		return s.WriteArrayString([]string{key})
 	})
 	(&resp.PubSub{}).Register(m)

@@ -140,7 +140,7 @@ func (s stopping) Before(ctx context.Context, _ *Operation) context.Context {
 // quietServer answers GET, in this process and without an allocation.
 func quietServer() *resp.Server {
 	m := resp.NewMux()
-	m.HandleFunc("GET", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteString("v") })
+	m.HandleFunc("GET", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteBulkString("v") })
 	return &resp.Server{Handler: m}
 }
 

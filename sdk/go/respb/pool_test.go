@@ -26,7 +26,7 @@ func TestSlowCommandHoldsNobodyUp(t *testing.T) {
 		<-release
 		return s.WriteArrayString([]string{r.String(1)})
 	})
-	m.HandleFunc("GET", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteBytes(r.Arg(1)) })
+	m.HandleFunc("GET", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteBulkBytes(r.Arg(1)) })
 	m.HandleFunc("SELECT", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteOK() })
 	c := dial(t, serve(t, &resp.Server{Handler: m}), Options{Protocol: RESP3, DB: 1})
 	c.zero.shared = true
@@ -77,7 +77,7 @@ func TestStillReplyHoldsNobodyUp(t *testing.T) {
 			close(begun)
 			<-release
 		}
-		return s.WriteBytes(r.Arg(1))
+		return s.WriteBulkBytes(r.Arg(1))
 	})
 	c := dial(t, serve(t, &resp.Server{Handler: m}), Options{Protocol: RESP3})
 	c.zero.shared = true

@@ -198,8 +198,8 @@ func TestMessagesThatNobodyReadsOverRESP3(t *testing.T) {
 				continue
 			}
 			_ = w.WritePushHeader(3)
-			_ = w.WriteString("subscribe")
-			_ = w.WriteString("news")
+			_ = w.WriteBulkString("subscribe")
+			_ = w.WriteBulkString("news")
 			_ = w.WriteInt(1)
 			for range messages {
 				_ = w.WritePushString([]string{"message", "news", strings.Repeat("x", size)})

@@ -78,9 +78,9 @@ type request struct {
 func agree(nc net.Conn) error {
 	w := resp.NewWriter(nc)
 	_ = w.WriteMapHeader(1)
-	_ = w.WriteString("respb")
+	_ = w.WriteBulkString("respb")
 	_ = w.WriteMapHeader(1)
-	_ = w.WriteString("version")
+	_ = w.WriteBulkString("version")
 	_ = w.WriteInt(1)
 	return w.Flush()
 }

@@ -58,7 +58,7 @@ func newStore() *store {
 func (st *store) mux() *resp.Mux {
 	m := resp.NewMux()
 	m.HandleFunc("PING", -1, func(s *resp.Session, r *resp.Request) error { return s.WriteStatusString("PONG") })
-	m.HandleFunc("ECHO", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteBytes(r.Arg(1)) })
+	m.HandleFunc("ECHO", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteBulkBytes(r.Arg(1)) })
 	m.HandleFunc("SELECT", 2, func(s *resp.Session, r *resp.Request) error {
 		n, err := r.Int(1)
 		if err != nil {
@@ -89,7 +89,7 @@ func (st *store) mux() *resp.Mux {
 			v, ok := st.values[st.key(s, key)]
 			st.mu.Unlock()
 			if ok {
-				_ = s.WriteString(v)
+				_ = s.WriteBulkString(v)
 			} else {
 				_ = s.WriteNull()
 			}
@@ -101,7 +101,7 @@ func (st *store) mux() *resp.Mux {
 		if err != nil {
 			return err
 		}
-		return s.WriteBytes(bytes.Repeat([]byte("x"), int(n)))
+		return s.WriteBulkBytes(bytes.Repeat([]byte("x"), int(n)))
 	})
 	m.HandleFunc("LPUSH", -3, func(s *resp.Session, r *resp.Request) error {
 		st.mu.Lock()
@@ -124,7 +124,7 @@ func (st *store) mux() *resp.Mux {
 		stateOf(s).multi, stateOf(s).queue = false, nil
 		_ = s.WriteArrayHeader(len(queue))
 		for _, args := range queue {
-			_ = s.WriteString(strings.Join(args, " "))
+			_ = s.WriteBulkString(strings.Join(args, " "))
 		}
 		return nil
 	})
@@ -172,7 +172,7 @@ func (st *store) set(s *resp.Session, r *resp.Request) error {
 	for _, session := range tell {
 		_ = session.Push(func(w *resp.Writer) error {
 			_ = w.WritePushHeader(2)
-			_ = w.WriteString("invalidate")
+			_ = w.WriteBulkString("invalidate")
 			return w.WriteArrayString([]string{key})
 		})
 	}
@@ -189,7 +189,7 @@ func (st *store) get(s *resp.Session, r *resp.Request) error {
 	if !ok {
 		return s.WriteNull()
 	}
-	return s.WriteString(v)
+	return s.WriteBulkString(v)
 }
 
 func (st *store) blpop(s *resp.Session, r *resp.Request) error {

@@ -95,7 +95,7 @@ func invalidate(t *testing.T, s *resp.Session, keys ...string) {
 	t.Helper()
 	err := s.Push(func(w *resp.Writer) error {
 		_ = w.WritePushHeader(2)
-		_ = w.WriteString("invalidate")
+		_ = w.WriteBulkString("invalidate")
 		if keys == nil {
 			return w.WriteNull()
 		}

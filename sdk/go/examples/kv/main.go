@@ -16,7 +16,7 @@ type store struct {
 
 func ping(s *resp.Session, r *resp.Request) error {
 	if r.Len() > 1 {
-		return s.WriteBytes(r.Arg(1))
+		return s.WriteBulkBytes(r.Arg(1))
 	}
 	return s.WriteStatusString("PONG")
 }
@@ -28,7 +28,7 @@ func (kv *store) get(s *resp.Session, r *resp.Request) error {
 	if !ok {
 		return s.WriteNull()
 	}
-	return s.WriteBytes(v) // v is never changed, only replaced
+	return s.WriteBulkBytes(v) // v is never changed, only replaced
 }
 
 func (kv *store) set(s *resp.Session, r *resp.Request) error {

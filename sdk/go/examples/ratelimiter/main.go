@@ -93,11 +93,11 @@ func (l *limiter) serve(s *resp.Session, r *resp.Request) error {
 	}
 	ok, remaining, wait := l.allow(r.Arg(1), time.Now(), rate, burst, cost)
 	_ = s.WriteMapHeader(3)
-	_ = s.WriteString("allowed")
+	_ = s.WriteBulkString("allowed")
 	_ = s.WriteBool(ok)
-	_ = s.WriteString("remaining")
+	_ = s.WriteBulkString("remaining")
 	_ = s.WriteInt64(int64(remaining))
-	_ = s.WriteString("retry_after_ms")
+	_ = s.WriteBulkString("retry_after_ms")
 	return s.WriteInt64(int64(math.Ceil(wait.Seconds() * 1000)))
 }
 

@@ -24,7 +24,7 @@ func start(t *testing.T) (host, port string) {
 	values := map[string]string{}
 	m := resp.NewMux()
 	m.HandleFunc("PING", -1, func(s *resp.Session, r *resp.Request) error { return s.WriteStatusString("PONG") })
-	m.HandleFunc("ECHO", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteBytes(r.Arg(1)) })
+	m.HandleFunc("ECHO", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteBulkBytes(r.Arg(1)) })
 	m.HandleFunc("CLIENT", -2, func(s *resp.Session, r *resp.Request) error {
 		if strings.EqualFold(r.String(1), "setname") && r.Len() == 3 {
 			s.SetName(r.String(2))
@@ -44,7 +44,7 @@ func start(t *testing.T) (host, port string) {
 		if !ok {
 			return s.WriteNull()
 		}
-		return s.WriteString(v)
+		return s.WriteBulkString(v)
 	})
 	m.HandleFunc("HGETALL", 2, func(s *resp.Session, r *resp.Request) error {
 		return s.WriteMapString([]string{"a", "1", "b", "2"})

@@ -18,7 +18,7 @@ import (
 
 func TestLog(t *testing.T) {
 	m := resp.NewMux()
-	m.HandleFunc("GET", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteString("secret value") })
+	m.HandleFunc("GET", 2, func(s *resp.Session, r *resp.Request) error { return s.WriteBulkString("secret value") })
 	m.HandleFunc("SET", -3, func(s *resp.Session, r *resp.Request) error { return s.WriteErrorPrefix("WRONGTYPE", "no") })
 	server := &resp.Server{Handler: m, Logger: slog.New(slog.DiscardHandler)}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
