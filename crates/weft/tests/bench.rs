@@ -454,3 +454,97 @@ fn a_wrong_command_line_says_what_is_wrong() {
     assert_eq!(run(&["bench", "-n", "0"], b"").status.code(), Some(2));
     assert_eq!(run(&["bench", "-3", "-4"], b"").status.code(), Some(2));
 }
+
+/// The value of a field of each test in a run's JSON.
+fn each<'a>(report: &'a Value, field: &str) -> Vec<&'a Value> {
+    report["tests"].as_array().unwrap().iter().map(|test| &test[field]).collect()
+}
+
+#[test]
+fn all_masters_of_a_cluster_are_driven_and_keys_are_found_where_they_are() {
+    for binary in common::cluster::binaries() {
+        let nodes: Vec<_> = (0..3).map(|_| common::cluster::Node::of_cluster(&binary)).collect();
+        let all: Vec<String> = nodes.iter().map(common::cluster::Node::address).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        good(&[&["cli", "--cluster", "create"][..], &all, &["--cluster-yes"]].concat(), b"");
+        let port = nodes[1].port.to_string();
+        // Until the nodes serve, they say that the cluster is down.
+        let began = std::time::Instant::now();
+        while String::from_utf8_lossy(&good(&["cli", "--cluster", "call", all[0], "CLUSTER", "INFO"], b""))
+            .matches("cluster_state:ok")
+            .count()
+            < nodes.len()
+        {
+            assert!(began.elapsed() < common::servers::LONG);
+        }
+        let bench = ["bench", "--cluster", "-p", &port, "-c", "7", "--json", "-n", "3000"];
+        let run = |more: &[&str]| -> Value {
+            serde_json::from_slice(&good(&[&bench[..], more].concat(), b"")).unwrap()
+        };
+        let sizes = || -> Vec<i64> {
+            nodes
+                .iter()
+                .map(|node| {
+                    let size = good(&["cli", "-p", &node.port.to_string(), "DBSIZE"], b"");
+                    String::from_utf8(size).unwrap().trim().parse().unwrap()
+                })
+                .collect()
+        };
+        let report = run(&["-t", "get", "-r", "1000", "--preload", "--verify", "-d", "40"]);
+        assert_eq!(each(&report, "misses"), [0], "{report}");
+        assert_eq!(each(&report, "values_wrong"), [0], "{report}");
+        let stored = sizes();
+        assert_eq!(stored.iter().sum::<i64>(), 1000, "{stored:?}");
+        assert!(stored.iter().all(|count| (333..=334).contains(count)), "{stored:?}");
+        // Every test has its keys where it asks for them, several in one slot too.
+        let names = "ping,set,incr,lpush,lpop,sadd,hset,spop,zadd,zpopmin,lrange_100,mset,xadd,mget,del,hget,zrange_100";
+        let report = run(&["-t", names, "-r", "1000", "-P", "5", "--threads", "4", "-3"]);
+        assert!(each(&report, "errors").iter().all(|errors| **errors == 0), "{report}");
+        // A command of one's own names its tag; without one the nodes send it elsewhere, and that is shown.
+        let report = run(&["-r", "50", "SET", "own:{tag}:__rand_int__", "v"]);
+        assert_eq!(each(&report, "errors"), [0], "{report}");
+        let output = common::run(&[&bench[..], &["SET", "nowhere", "v"]].concat(), b"");
+        assert!(
+            !output.status.success() && stderr(&output).contains("MOVED to 127.0.0.1:"),
+            "{}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn a_cluster_that_is_none_is_refused() {
+    let server = common::servers::Server::weft(&["--bind", "127.0.0.1"]);
+    let Some(binary) = common::cluster::binaries().into_iter().next() else { return };
+    let alone = common::cluster::Node::start(&binary, "");
+    let port = alone.port.to_string();
+    let output = common::run(&["bench", "--cluster", "-p", &port, "-t", "get"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("is no node of a cluster"), "{}", stderr(&output));
+    for (line, said) in [
+        (&["--cluster", "-4"][..], "cannot be used with"),
+        (&["--enable-tracking"], "add -3 or -4"),
+        (&["--enable-tracking", "-3", "-k", "0"], "exclude each other"),
+    ] {
+        let output = common::run(&[&["bench", "-p", &port, "-t", "get"][..], line].concat(), b"");
+        assert!(!output.status.success() && stderr(&output).contains(said), "{line:?}: {}", stderr(&output));
+    }
+    drop(server);
+}
+
+#[test]
+fn clients_that_track_are_told_of_what_others_change() {
+    for server in common::servers::Server::all() {
+        for protocol in server.flags().iter().filter(|flag| **flag != "-2") {
+            let line =
+                ["bench", "-s", &server.socket, protocol, "-c", "4", "-r", "5", "-n", "2000", "--json"];
+            let run = |more: &[&str]| -> Value {
+                serde_json::from_slice(&good(&[&line[..], &["--mix", "get=1,set=1"], more].concat(), b""))
+                    .unwrap()
+            };
+            assert_eq!(each(&run(&[]), "pushes"), [0]);
+            let report = run(&["--enable-tracking"]);
+            assert!(each(&report, "pushes")[0].as_u64().unwrap() > 100, "{protocol}: {report}");
+        }
+    }
+}

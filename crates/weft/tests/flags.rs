@@ -174,7 +174,7 @@ fn what_redis_cli_and_redis_benchmark_have_besides_is_refused_by_name() {
     let door = Door::new();
     let port = door.port();
     for (program, flag) in
-        [("cli", "--ldb"), ("cli", "--tls-ciphers"), ("bench", "--cluster"), ("bench", "--enable-tracking")]
+        [("cli", "--ldb"), ("cli", "--tls-ciphers"), ("bench", "--tls-ciphers"), ("bench", "--dbsize")]
     {
         for words in [&[program, "-p", &port, flag][..], &[program, flag, "x", "-p", &port]] {
             let output = run(words, b"");

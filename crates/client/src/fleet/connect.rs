@@ -1,4 +1,4 @@
-//! Making the connections of a fleet. Owns what comes after the handshake: a database on every channel, a socket that
+//! Making the connections of a fleet. Owns what comes after the handshake: what every client says once, a socket that
 //! does not wait.
 
 use std::io;
@@ -6,11 +6,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use weft_protocol::respb::{Mode, RequestWriter};
 
 use super::wire::Wire;
 use super::{Batch, Done, Load};
-use crate::{Config, Connection, Error, Protocol, Result, Socket};
+use crate::{Config, Connection, Encoder, Error, Protocol, Result, Socket};
 
 /// Connects, and returns the socket once the server has answered something: so that a thousand connections made one
 /// after the other do not overrun its backlog.
@@ -41,21 +40,21 @@ fn nonblocking(socket: Socket) -> io::Result<OwnedFd> {
     })
 }
 
-/// SELECT once on each channel: a channel begins with database 0, whatever channel 0 has.
-pub(super) struct SelectAll {
+/// A command once by each client.
+pub(super) struct Once {
     bytes: Vec<u8>,
     left: u32,
 }
 
-impl SelectAll {
-    pub(super) fn new(db: u32, clients: u32) -> SelectAll {
+impl Once {
+    pub(super) fn new(config: &Config, args: &[&str], clients: u32) -> Result<Once> {
         let mut bytes = Vec::new();
-        RequestWriter::new(&mut bytes, 0).command(&["SELECT", &db.to_string()], Mode::Exact);
-        SelectAll { bytes, left: clients }
+        Encoder::new(config.protocol, &config.limits).encode(0, args, &mut bytes)?;
+        Ok(Once { bytes, left: clients })
     }
 }
 
-impl Load for SelectAll {
+impl Load for Once {
     fn next(&mut self, _client: u32) -> Option<Batch<'_>> {
         self.left = self.left.checked_sub(1)?;
         Some(Batch { bytes: &mut self.bytes, frames: &[0], tag: 0 })

@@ -9,7 +9,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
-use super::connect::{self, SelectAll};
+use super::connect::{self, Once};
 use super::connection::{Connection, Partial, interest};
 use super::decode::{Decoder, Front, Seen};
 use super::wire::Wire;
@@ -122,13 +122,15 @@ impl Fleet {
             fleet.clients.extend((0..channels).map(|_| Client::default()));
         }
         if channels > 1 && config.db != 0 {
-            fleet.select_everywhere()?;
+            // A channel begins with database 0, whatever channel 0 has.
+            fleet.command(&["SELECT", &config.db.to_string()])?;
         }
         Ok(fleet)
     }
 
-    fn select_everywhere(&mut self) -> Result<()> {
-        let mut load = SelectAll::new(self.config.db, self.clients());
+    /// Runs a command once as each client; an error reply is an error.
+    pub fn command(&mut self, args: &[&str]) -> Result<()> {
+        let mut load = Once::new(&self.config, args, self.clients())?;
         let counts = self.run(&mut load, Pace::Closed, Until::Exhausted, &AtomicBool::new(false))?;
         match counts.error_texts.first() {
             Some((text, _)) => Err(Error::Server(ServerError::new(text.as_bytes()))),

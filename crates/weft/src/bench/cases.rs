@@ -4,7 +4,7 @@
 use anyhow::{Result, bail, ensure};
 use weft_client::Protocol;
 
-use super::template::{DATA, RANDOM};
+use super::template::{DATA, RANDOM, TAG};
 
 /// The most commands of a mix.
 pub(super) const COMMANDS_MAX: usize = 64;
@@ -176,6 +176,43 @@ pub(super) fn named(names: &str) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
+/// How the keys of the tests begin.
+const KEYS: &[&str] = &["key:", "counter:", "mylist", "myset", "myhash", "myzset", "mystream"];
+
+/// A word of a test as it is for a cluster: a key has a tag. In front of its number, so that each number has its own.
+fn tagged(word: &mut String) {
+    if !KEYS.iter().any(|key| word.starts_with(key)) {
+        return;
+    }
+    match word.strip_suffix(RANDOM) {
+        Some(before) => *word = format!("{before}{TAG}:{RANDOM}"),
+        None => *word = format!("{word}:{TAG}"),
+    }
+}
+
+impl Case {
+    /// The same for a cluster.
+    pub(super) fn with_tags(mut self) -> Case {
+        self.commands.iter_mut().flat_map(|command| &mut command.argv).for_each(tagged);
+        self.setup = self.setup.into_iter().map(Setup::with_tags).collect();
+        self
+    }
+}
+
+impl Setup {
+    /// The same for a cluster.
+    pub(super) fn with_tags(mut self) -> Setup {
+        self.argv.iter_mut().for_each(tagged);
+        self
+    }
+
+    /// Whether the masters of a cluster share its keys; otherwise each has them all.
+    pub(super) fn is_shared(&self) -> bool {
+        let numbered = format!("{TAG}:{RANDOM}");
+        self.argv.iter().any(|word| word.ends_with(&numbered))
+    }
+}
+
 /// One command from the command line.
 pub(super) fn single(argv: &[String]) -> Case {
     let label = argv.join(" ");
@@ -267,6 +304,24 @@ mod tests {
         assert!(error.contains("nix") && error.contains("lrange_100"), "{error}");
         assert!(named(",").is_err());
         assert_eq!(named("mset").unwrap()[0].commands[0].argv.len(), 21);
+    }
+
+    #[test]
+    fn the_keys_of_every_test_have_a_tag_in_a_cluster() {
+        let tags = |argv: &[String]| argv.iter().filter(|word| word.contains(TAG)).count();
+        for test in TESTS.iter().chain(FURTHER) {
+            let case = test.case().with_tags();
+            let keys = match test.name {
+                INLINE | "ping_mbulk" => 0,
+                "mset" | "mget" => 10,
+                _ => 1,
+            };
+            for command in &case.commands {
+                assert_eq!(tags(&command.argv), keys, "{:?}", command.argv);
+            }
+            assert!(case.setup.iter().all(|setup| tags(&setup.argv) == 1 && !setup.is_shared()));
+        }
+        assert!(preload(5).with_tags().is_shared());
     }
 
     #[test]

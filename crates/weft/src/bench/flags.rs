@@ -14,6 +14,7 @@ Examples:
   weft bench -4 -t get,set -P 100 --vs 127.0.0.1:6380,resp3 --rounds 5
   weft bench -r 1000 EVALSHA abc 1 key:__rand_int__
   weft bench --preset mux
+  weft bench --cluster -p 7000 -t set,get -r 100000 --preload
 
 Tests for -t: ping_inline ping_mbulk set get incr lpush rpush lpop rpop sadd hset spop zadd zpopmin lrange_100
 lrange_300 lrange_500 lrange_600 mset xadd; by name only: mget del exists setex hget hgetall_50 zrange_100
@@ -22,11 +23,8 @@ Status: 0 all was answered and nothing was an error; 1 otherwise. Guide: docs/be
 
 /// Flags that redis-benchmark has and this has not, and why.
 pub(crate) const LACKING: &[(&str, &str)] = &[
-    ("--cluster", "a run has one server; --vs compares several, each by itself"),
-    (
-        "--enable-tracking",
-        "the generator sends no CLIENT TRACKING; a command of your own can be measured by name",
-    ),
+    ("--tls-ciphers", "the cipher suites are those of rustls, all of them of today"),
+    ("--tls-ciphersuites", "the cipher suites are those of rustls, all of them of today"),
     ("--dbsize", "it is --dbnum"),
 ];
 
@@ -107,6 +105,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 12345)]
     pub(super) seed: u64,
 
+    /// Drive all masters of the cluster that the server is a node of; each by a thread of its own
+    #[arg(long, conflicts_with_all = ["respb", "versus", "preset", "delay", "socket"])]
+    pub(super) cluster: bool,
+    /// CLIENT TRACKING ON for each client before the tests (RESP3, RESPB)
+    #[arg(long)]
+    pub(super) enable_tracking: bool,
+
     /// Tests, with commas
     #[arg(short = 't', value_name = "TESTS")]
     pub(super) tests: Option<String>,
@@ -186,7 +191,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<PathBuf>,
 
-    /// A command of your own, with __rand_int__ and __data__
+    /// A command of your own, with __rand_int__ and __data__, and with {tag} in the key for --cluster
     #[arg(value_name = "COMMAND", trailing_var_arg = true, conflicts_with = "tests")]
     pub(super) command: Vec<String>,
 }

@@ -52,6 +52,8 @@ pub(super) struct Recipe<'a> {
     pub(super) pipeline: usize,
     /// Whether values say whose they are, and are looked at when they come back.
     pub(super) verified: bool,
+    /// Whether keys have tags of a cluster's slots.
+    pub(super) tagged: bool,
 }
 
 /// The answers to one command of a mix.
@@ -96,6 +98,8 @@ struct Verify {
     wrong: Option<Wrong>,
     sizes: Sizes,
     filler: Arc<Filler>,
+    /// For the name of a key.
+    keys: Keys,
     /// Of each command, whether its replies are values of its keys in order.
     reads: Vec<bool>,
     /// Of each client, the keys of its batch and where each request's keys begin.
@@ -115,6 +119,7 @@ impl Generator {
         let verify = recipe.verified.then(|| Verify {
             commands: recipe.commands.iter().map(|command| command.argv.clone()).collect(),
             wrong: None,
+            keys: keys.clone(),
             sizes: recipe.sizes.clone(),
             filler: Arc::clone(recipe.filler),
             reads: recipe.commands.iter().map(reads).collect(),
@@ -177,7 +182,14 @@ fn ring(recipe: &Recipe<'_>, random: &mut Random) -> Result<Vec<Requests>> {
             let size = recipe.sizes.draw(random);
             let request = match command.inline {
                 true => Request::inline(&command.argv),
-                false => Request::new(recipe.protocol, &command.argv, recipe.filler, size, recipe.verified)?,
+                false => Request::new(
+                    recipe.protocol,
+                    &command.argv,
+                    recipe.filler,
+                    size,
+                    recipe.verified,
+                    recipe.tagged,
+                )?,
             };
             requests.push(kind, &request);
         }
@@ -301,10 +313,9 @@ impl Verify {
         self.mismatches += 1;
         if self.wrong.is_none() {
             let pattern = self.commands[usize::from(kind)].get(part as usize + 1);
-            let number = key.map_or(String::new(), |key| format!("{key:012}"));
+            let name = pattern.zip(key).map(|(pattern, &key)| self.keys.name(pattern, key));
             self.wrong = Some(Wrong {
-                key: pattern
-                    .map_or(String::new(), |pattern| pattern.replace(super::template::RANDOM, &number)),
+                key: name.unwrap_or_default(),
                 held: bytes[..bytes.len().min(WRONG_BYTES_MAX)].to_vec(),
                 held_bytes: bytes.len(),
             });

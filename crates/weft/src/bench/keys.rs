@@ -1,7 +1,10 @@
 //! Which key comes next: uniform, Zipf or one after the other. Owns the distributions.
 
+use std::sync::Arc;
+
 use anyhow::{Result, bail};
 
+use super::cluster::{TAG_BYTES, Tags};
 use crate::workload::random::Random;
 
 /// How keys are chosen from a key space.
@@ -40,6 +43,15 @@ pub(super) struct Keys {
     space: u64,
     random: Random,
     kind: Kind,
+    part: Part,
+}
+
+/// The part of the keys that one master of a cluster has: every so many-th, from one on.
+#[derive(Clone, Debug)]
+struct Part {
+    first: u64,
+    of: u64,
+    tags: Arc<Tags>,
 }
 
 #[derive(Clone, Debug)]
@@ -59,12 +71,40 @@ impl Keys {
             Distribution::Zipf(exponent) => Kind::Zipf(Zipf::new(space, exponent)),
             Distribution::Sequential => Kind::Sequential(first % space),
         };
-        Keys { space, random: Random::new(seed), kind }
+        let part = Part { first: 0, of: 1, tags: Arc::default() };
+        Keys { space, random: Random::new(seed), kind, part }
+    }
+
+    /// Makes these the keys of one part of so many. Of how many keys it is one says [`part_of`].
+    pub(super) fn in_part(mut self, index: u64, count: u64, tags: &Arc<Tags>) -> Keys {
+        self.part = Part { first: index, of: count, tags: Arc::clone(tags) };
+        self
+    }
+
+    /// Whether keys have tags.
+    pub(super) fn is_tagged(&self) -> bool {
+        !self.part.tags.is_empty()
+    }
+
+    /// The tag that belongs to a key; a key always has the same.
+    #[inline]
+    pub(super) fn tag(&self, key: u64) -> [u8; TAG_BYTES] {
+        let tags = &self.part.tags;
+        tags[((key / self.part.of) % tags.len() as u64) as usize]
+    }
+
+    /// What a word of a command is with a key's number and tag in it.
+    pub(super) fn name(&self, word: &str, key: u64) -> String {
+        let word = word.replace(super::template::RANDOM, &format!("{key:012}"));
+        match self.part.tags.is_empty() {
+            true => word,
+            false => word.replace("tag}", &format!("{}}}", String::from_utf8_lossy(&self.tag(key)))),
+        }
     }
 
     #[inline]
     pub(super) fn next(&mut self) -> u64 {
-        match &mut self.kind {
+        let number = match &mut self.kind {
             Kind::One => 0,
             Kind::Uniform => self.random.below(self.space),
             // Popular keys are not neighbours in a real key space.
@@ -74,8 +114,14 @@ impl Keys {
                 *next = if key + 1 == self.space { 0 } else { key + 1 };
                 key
             }
-        }
+        };
+        number * self.part.of + self.part.first
     }
+}
+
+/// How many keys below `space` are in part `index` of `count`.
+pub(super) fn part_of(space: u64, index: u64, count: u64) -> u64 {
+    (space + count - 1 - index) / count
 }
 
 fn scatter(rank: u64) -> u64 {
@@ -180,6 +226,19 @@ mod tests {
         assert_eq!([(); 5].map(|()| keys.next()), [2, 0, 1, 2, 0]);
         let mut keys = Keys::new(Distribution::Uniform, 10, 0, 1);
         assert!((0..1000).all(|_| keys.next() < 10));
+        let tags = Arc::new(vec![*b"aaa", *b"bbb"]);
+        let (parts, mut seen) = (3, Vec::new());
+        for part in 0..parts {
+            let space = part_of(10, part, parts);
+            let mut keys = Keys::new(Distribution::Sequential, space, 0, 1).in_part(part, parts, &tags);
+            seen.extend((0..space).map(|_| keys.next()));
+            assert_eq!(
+                keys.name("key:{tag}:__rand_int__", part + 3),
+                format!("key:{{bbb}}:{:012}", part + 3)
+            );
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..10).collect::<Vec<_>>());
         assert_eq!(Keys::new(Distribution::Uniform, 0, 0, 1).next(), 0);
     }
 }

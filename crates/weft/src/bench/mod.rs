@@ -6,6 +6,7 @@
 //! The event loop is [`weft_client::fleet`].
 
 mod cases;
+mod cluster;
 mod flags;
 mod generator;
 mod keys;
@@ -51,8 +52,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
-    let plan = plan(options)?;
-    let wanted = u64::from(plan.connections) + 64;
+    let mut plan = plan(options)?;
+    // Beside connections there are files, and for a cluster a connection to each master that asks.
+    let wanted = u64::from(plan.connections) + 64 + if options.cluster { 256 } else { 0 };
     let allowed = raise_open_files();
     ensure!(
         allowed >= wanted,
@@ -60,6 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         plan.connections
     );
     let server = server(options)?;
+    plan.threads = server.threads(&plan);
     if options.idle {
         return idle(&server, &plan, &stop);
     }
@@ -82,7 +85,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
 /// All cases once; whether nothing was wrong.
 fn pass(options: &Options, server: &Server, plan: &Plan, cases: &[Case], stop: &AtomicBool) -> Result<bool> {
     if options.preload {
-        run::prepare(server, plan, &[cases::preload(options.keyspace)], stop)?;
+        let preload = cases::preload(options.keyspace);
+        let preload = if options.cluster { preload.with_tags() } else { preload };
+        run::prepare(server, plan, &[preload], stop)?;
     }
     let precision = usize::from(options.precision);
     if options.csv {
@@ -185,8 +190,9 @@ fn cases(options: &Options) -> Result<Vec<Case>> {
     if !command.is_empty() {
         return Ok(vec![cases::single(&command)]);
     }
+    let own = |case: Case| if options.cluster { case.with_tags() } else { case };
     if let Some(text) = &options.mix {
-        return Ok(vec![cases::mix(text)?]);
+        return Ok(vec![own(cases::mix(text)?)]);
     }
     if let Some(path) = &options.mix_file {
         let name = path.display().to_string();
@@ -194,6 +200,7 @@ fn cases(options: &Options) -> Result<Vec<Case>> {
         return Ok(vec![cases::mix_file(&name, &text)?]);
     }
     let cases = options.tests.as_deref().map_or_else(|| Ok(cases::default_cases()), cases::named)?;
+    let cases = cases.into_iter().map(own).collect();
     cases::possible(cases, if options.respb { Protocol::Respb } else { Protocol::Resp3 })
 }
 
@@ -201,6 +208,14 @@ fn plan(options: &Options) -> Result<Plan> {
     let seconds = |value: Option<f64>| value.map(Duration::from_secs_f64);
     ensure!(options.mux == 1 || options.respb, "--mux: only RESPB has channels; add -4");
     ensure!(options.keep_alive == 1 || options.mux == 1, "-k 0 and --mux exclude each other");
+    ensure!(
+        !options.enable_tracking || options.resp3 || options.respb,
+        "--enable-tracking: what is to be forgotten comes as pushes, which RESP2 does not have; add -3 or -4"
+    );
+    ensure!(
+        !options.enable_tracking || options.keep_alive == 1,
+        "-k 0 and --enable-tracking exclude each other"
+    );
     ensure!(!options.preload || options.keyspace > 0, "--preload stores the keys of -r, which is not given");
     Ok(Plan {
         connections: options.clients,
@@ -217,6 +232,7 @@ fn plan(options: &Options) -> Result<Plan> {
         seed: options.seed,
         verify: options.verify,
         reconnect: options.keep_alive == 0,
+        tracking: options.enable_tracking,
         live: !options.quiet && !options.csv && !options.json && std::io::stderr().is_terminal(),
     })
 }
@@ -272,7 +288,11 @@ fn aim(options: &Options, address: Address, protocol: Protocol, pid: Option<u32>
         timeouts: Timeouts::all(Some(patience)),
         ..Config::default()
     };
-    Ok(Server { config, pid })
+    let mut server = Server::alone(config, pid);
+    if options.cluster {
+        server.shards = cluster::shards(&server.config, local_process)?;
+    }
+    Ok(server)
 }
 
 /// The process that listens there, if that is on this machine.

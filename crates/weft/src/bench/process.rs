@@ -45,6 +45,23 @@ impl Usage {
     }
 }
 
+impl std::ops::Add for Usage {
+    type Output = Usage;
+
+    /// What two processes have used.
+    fn add(self, other: Usage) -> Usage {
+        Usage {
+            cpu_ns: self.cpu_ns + other.cpu_ns,
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+            resident_bytes: self.resident_bytes + other.resident_bytes,
+            // That of the whole machine already.
+            socket_bytes: self.socket_bytes.max(other.socket_bytes),
+            threads: self.threads + other.threads,
+        }
+    }
+}
+
 /// Time on a CPU of all threads, to the nanosecond. Threads that have ended are not in it.
 fn scheduled_ns(pid: u32) -> Option<u64> {
     let mut sum = 0;

@@ -11,8 +11,9 @@ use weft_client::{Config, Connection, Protocol};
 use weft_protocol::Reply;
 
 use super::cases::{Case, Command, Setup};
+use super::cluster::Shard;
 use super::generator::{Generator, Live, Recipe, Wrong, histogram};
-use super::keys::{Distribution, Keys};
+use super::keys::{Distribution, Keys, part_of};
 use super::live::LiveLine;
 use super::process::Usage;
 use super::sizes::{Filler, Sizes};
@@ -37,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) verify: bool,
     pub(crate) reconnect: bool,
+    /// CLIENT TRACKING ON for each client.
+    pub(crate) tracking: bool,
     /// A line on the terminal while it runs.
     pub(crate) live: bool,
 }
@@ -47,6 +50,49 @@ pub(crate) struct Server {
     pub(crate) config: Config,
     /// Its process, if it is on this machine.
     pub(crate) pid: Option<u32>,
+    /// The masters of its cluster, if all of them are driven.
+    pub(crate) shards: Vec<Shard>,
+}
+
+impl Server {
+    /// One by itself.
+    pub(crate) fn alone(config: Config, pid: Option<u32>) -> Server {
+        Server { config, pid, shards: Vec::new() }
+    }
+
+    /// Each server that is driven.
+    fn each(&self) -> Vec<(&Config, Option<u32>)> {
+        match &self.shards[..] {
+            [] => vec![(&self.config, self.pid)],
+            shards => shards.iter().map(|shard| (&shard.config, shard.pid)).collect(),
+        }
+    }
+
+    /// Threads, each of which has one server, and a connection at least.
+    pub(crate) fn threads(&self, plan: &Plan) -> u32 {
+        let servers = self.shards.len().max(1) as u32;
+        let wanted = plan.threads.min(plan.connections).next_multiple_of(servers);
+        if wanted > plan.connections { servers } else { wanted }
+    }
+
+    /// What their processes have used, if all are to be seen.
+    fn usage(&self) -> Option<Usage> {
+        let usages = self.each().into_iter().map(|(_, pid)| pid.and_then(Usage::of));
+        usages.reduce(|sum, usage| Some(sum? + usage?)).flatten()
+    }
+
+    /// The keys of the thread of this number: all, or those of its master.
+    fn keys(&self, plan: &Plan, thread: u64, threads: u64, seed: u64) -> Keys {
+        let count = self.shards.len().max(1) as u64;
+        let (index, space) = (thread % count, part_of(plan.keyspace, thread % count, count));
+        // The threads of one master begin at places of their own.
+        let keys =
+            Keys::new(plan.distribution, space, space * (thread / count) * count / threads, seed + thread);
+        match self.shards.get(index as usize) {
+            Some(shard) => keys.in_part(index, count, &shard.tags),
+            None => keys,
+        }
+    }
 }
 
 /// What a run gave.
@@ -110,16 +156,20 @@ pub(crate) struct Fleets(Vec<Fleet>);
 
 impl Fleets {
     pub(crate) fn connect(server: &Server, plan: &Plan) -> Result<Fleets> {
-        let threads = plan.threads.min(plan.connections);
+        let (servers, threads) = (server.each(), server.threads(plan));
+        let (count, connections) = (servers.len() as u32, plan.connections);
+        ensure!(connections >= threads, "-c {connections}: a cluster of {count} masters needs as many");
         let share = |thread: u32| plan.connections / threads + u32::from(thread < plan.connections % threads);
-        let fleets: Result<Vec<Fleet>, _> = (0..threads)
-            .map(|thread| {
-                let mut fleet = Fleet::connect(&server.config, share(thread), plan.channels)?;
-                fleet.reconnect(plan.reconnect);
-                Ok(fleet)
-            })
-            .collect();
-        fleets.map(Fleets).map_err(|error: weft_client::Error| error.into())
+        let connect = |thread: u32| -> Result<Fleet> {
+            let (config, _) = servers[(thread % count) as usize];
+            let mut fleet = Fleet::connect(config, share(thread), plan.channels)?;
+            fleet.reconnect(plan.reconnect);
+            if plan.tracking {
+                fleet.command(&["CLIENT", "TRACKING", "ON"]).context("--enable-tracking")?;
+            }
+            Ok(fleet)
+        };
+        Ok(Fleets((0..threads).map(connect).collect::<Result<_>>()?))
     }
 }
 
@@ -175,33 +225,62 @@ fn phase(
     Ok(phase)
 }
 
-/// What is sent before a case: in order, each number once.
+/// What is sent before a case: in order, each number once; to each master of a cluster what it has of it.
 pub(crate) fn prepare(server: &Server, plan: &Plan, setup: &[Setup], stop: &AtomicBool) -> Result<()> {
-    let filler = Arc::new(Filler::new(plan.sizes.max()));
-    for step in setup {
-        let label = &step.argv[0];
-        let command = Command { label: label.clone(), argv: step.argv.clone(), weight: 1, inline: false };
-        let recipe = Recipe {
-            protocol: server.config.protocol,
-            commands: std::slice::from_ref(&command),
-            sizes: &plan.sizes,
-            filler: &filler,
-            // A deep pipeline on one connection: quick, and the numbers come in order.
-            pipeline: 256.min(step.times as usize),
-            verified: true,
-        };
-        let keys = Keys::new(Distribution::Sequential, step.times, 0, plan.seed);
-        let generator = Generator::new(&recipe, keys, step.times, plan.seed)?;
-        // Keys of their own may come in any order: with several connections the server has work while this side writes.
-        let connections = if step.times >= MANY_KEYS && label == "SET" { 8 } else { 1 };
-        let connection = Plan { connections, channels: 1, threads: 1, reconnect: false, ..plan.clone() };
-        let mut fleets = Fleets::connect(server, &connection)?;
-        let done = phase(&mut fleets, vec![generator], Pace::Closed, Until::Exhausted, stop, None)?;
-        if let Some((text, _)) = done.counts.error_texts.first() {
-            bail!("{}, sent before the test, was answered {text:?}", step.argv.join(" "));
-        }
-        ensure!(done.counts.ended == Ended::Done, "the server did not answer all of {}", step.argv.join(" "));
+    if server.shards.is_empty() {
+        let all = |times| Keys::new(Distribution::Sequential, times, 0, plan.seed);
+        return setup
+            .iter()
+            .try_for_each(|step| prepare_one(server, plan, step, all(step.times), step.times, stop));
     }
+    for (index, shard) in server.shards.iter().enumerate() {
+        let (index, count) = (index as u64, server.shards.len() as u64);
+        let one = Server::alone(shard.config.clone(), shard.pid);
+        for step in setup {
+            let times = if step.is_shared() { part_of(step.times, index, count) } else { step.times };
+            let keys = Keys::new(Distribution::Sequential, times, 0, plan.seed);
+            let keys = keys.in_part(index, count, &shard.tags);
+            if times > 0 {
+                prepare_one(&one, plan, step, keys, times, stop)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sends one step so many times.
+fn prepare_one(
+    server: &Server,
+    plan: &Plan,
+    step: &Setup,
+    keys: Keys,
+    times: u64,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let filler = Arc::new(Filler::new(plan.sizes.max()));
+    let label = &step.argv[0];
+    let command = Command { label: label.clone(), argv: step.argv.clone(), weight: 1, inline: false };
+    let recipe = Recipe {
+        protocol: server.config.protocol,
+        commands: std::slice::from_ref(&command),
+        sizes: &plan.sizes,
+        filler: &filler,
+        // A deep pipeline on one connection: quick, and the numbers come in order.
+        pipeline: 256.min(times as usize),
+        verified: true,
+        tagged: keys.is_tagged(),
+    };
+    let generator = Generator::new(&recipe, keys, times, plan.seed)?;
+    // Keys of their own may come in any order: with several connections the server has work while this side writes.
+    let connections = if times >= MANY_KEYS && label == "SET" { 8 } else { 1 };
+    let connection =
+        Plan { connections, channels: 1, threads: 1, reconnect: false, tracking: false, ..plan.clone() };
+    let mut fleets = Fleets::connect(server, &connection)?;
+    let done = phase(&mut fleets, vec![generator], Pace::Closed, Until::Exhausted, stop, None)?;
+    if let Some((text, _)) = done.counts.error_texts.first() {
+        bail!("{}, sent before the test, was answered {text:?}", step.argv.join(" "));
+    }
+    ensure!(done.counts.ended == Ended::Done, "the server did not answer all of {}", step.argv.join(" "));
     Ok(())
 }
 
@@ -234,12 +313,12 @@ pub(crate) fn run_on(
         filler: &filler,
         pipeline: plan.pipeline as usize,
         verified: plan.verify,
+        tagged: !server.shards.is_empty(),
     };
     let threads = fleets.0.len() as u64;
     let generators = |budget: u64, seed: u64| -> Result<Vec<Generator>> {
         let one = |thread: u64| {
-            let first = plan.keyspace * thread / threads;
-            let keys = Keys::new(plan.distribution, plan.keyspace, first, seed + thread);
+            let keys = server.keys(plan, thread, threads, seed);
             let share = budget / threads + u64::from(thread < budget % threads);
             Generator::new(&recipe, keys, share, seed + thread)
         };
@@ -265,11 +344,12 @@ pub(crate) fn run_on(
         ready.iter_mut().zip(&shared).for_each(|(generator, live)| generator.show_live(Arc::clone(live)));
         LiveLine::new(&case.label, shared)
     });
-    let mut asker = Asker::open(server);
-    let (commands_before, usage_before) = (asker.commands(), server.pid.and_then(Usage::of));
+    let mut askers: Vec<Asker> = server.each().into_iter().map(|(config, _)| Asker::open(config)).collect();
+    let mut commands = || -> Option<u64> { askers.iter_mut().map(Asker::commands).sum() };
+    let (commands_before, usage_before) = (commands(), server.usage());
     let done = phase(fleets, ready, pace, until, stop, live.as_ref())?;
-    let usage_after = server.pid.and_then(Usage::of);
-    let commands_after = asker.commands();
+    let usage_after = server.usage();
+    let commands_after = commands();
     let mut measured = Measured {
         label: case.label.clone(),
         protocol: server.config.protocol,
@@ -284,7 +364,9 @@ pub(crate) fn run_on(
         client_cpu_ns: done.cpu_ns,
         server: usage_before.zip(usage_after),
         // The second question is not counted when it is answered, the first one is.
-        server_commands: commands_before.zip(commands_after).map(|(a, b)| b.saturating_sub(a + 1)),
+        server_commands: commands_before
+            .zip(commands_after)
+            .map(|(a, b)| b.saturating_sub(a + server.each().len() as u64)),
     };
     measured.gather(&done.generators, &case.commands)?;
     Ok(measured)
@@ -317,8 +399,8 @@ impl Measured {
 struct Asker(Option<Connection>);
 
 impl Asker {
-    fn open(server: &Server) -> Asker {
-        let config = Config { protocol: Protocol::Resp2, ..server.config.clone() };
+    fn open(config: &Config) -> Asker {
+        let config = Config { protocol: Protocol::Resp2, ..config.clone() };
         Asker(Connection::connect(&config).ok())
     }
 

@@ -5,11 +5,14 @@ use weft_client::Protocol;
 use weft_protocol::respb::{Mode, RequestWriter};
 use weft_protocol::{Arg, resp};
 
+use super::cluster::TAG_BYTES;
 use super::keys::Keys;
 use super::sizes::{Filler, STAMP_BYTES, write_digits};
 
 /// What stands for a random number in a command, as in redis-benchmark: twelve digits of it.
 pub(super) const RANDOM: &str = "__rand_int__";
+/// What stands for a tag in the keys of a cluster.
+pub(super) const TAG: &str = "{tag}";
 /// What stands for a value in a command.
 pub(super) const DATA: &str = "__data__";
 
@@ -33,6 +36,18 @@ enum SlotKind {
     Double,
     /// The last digits of the number before, at the start of a value: so many.
     Stamp(u8),
+    /// The tag of the number that comes next.
+    TagOfNext,
+    /// The tag of key 0: that of keys without a number.
+    TagOfFirst,
+    /// The tag before, once more: the keys of a request are in one slot.
+    TagAgain,
+}
+
+impl SlotKind {
+    fn is_number(self) -> bool {
+        matches!(self, SlotKind::Digits | SlotKind::Int | SlotKind::Double)
+    }
 }
 
 /// One request.
@@ -48,18 +63,23 @@ impl Request {
         Request { bytes: (argv.join(" ") + "\r\n").into_bytes(), slots: Vec::new() }
     }
 
-    /// Encodes a command. Values get `value_bytes`; their keys' numbers are written into them when `stamped`.
+    /// Encodes a command. Values get `value_bytes`; their keys' numbers are written into them when `stamped`, and tags
+    /// of a cluster's slots into the keys when `tagged`.
     pub(super) fn new(
         protocol: Protocol,
         argv: &[String],
         filler: &Filler,
         value_bytes: usize,
         stamped: bool,
+        tagged: bool,
     ) -> Result<Request> {
         let plain = encode(protocol, &values(argv, filler, value_bytes, None));
         let mut slots = numbers(&plain);
         let asked: usize = argv.iter().map(|arg| arg.matches(RANDOM).count()).sum();
         ensure!(slots.len() == asked, "{}: a place of {RANDOM} was not found again", argv.join(" "));
+        if tagged {
+            slots.extend(tags(&plain));
+        }
         let width = value_bytes.min(STAMP_BYTES);
         if stamped && width > 0 {
             for index in (0..argv.len()).filter(|&index| argv[index].contains(DATA)) {
@@ -114,6 +134,22 @@ fn numbers(bytes: &[u8]) -> Vec<Slot> {
     slots
 }
 
+/// Where tags stand.
+fn tags(bytes: &[u8]) -> Vec<Slot> {
+    let with_number = format!("{TAG}:{SENTINEL}");
+    let mut slots: Vec<Slot> = Vec::new();
+    for at in (0..bytes.len()).filter(|&at| bytes[at..].starts_with(TAG.as_bytes())) {
+        let kind = match bytes[at..].starts_with(with_number.as_bytes()) {
+            _ if !slots.is_empty() => SlotKind::TagAgain,
+            true => SlotKind::TagOfNext,
+            false => SlotKind::TagOfFirst,
+        };
+        // Behind the brace.
+        slots.push(Slot { at: at as u32 + 1, kind });
+    }
+    slots
+}
+
 /// Requests that are sent together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Requests {
@@ -133,7 +169,7 @@ impl Requests {
         self.kinds.push(kind);
         self.bytes.extend_from_slice(&request.bytes);
         self.slots.extend(request.slots.iter().map(|slot| Slot { at: slot.at + at, ..*slot }));
-        let is_number = |slot: &&Slot| !matches!(slot.kind, SlotKind::Stamp(_));
+        let is_number = |slot: &&Slot| slot.kind.is_number();
         self.numbers.push(request.slots.iter().filter(is_number).count() as u32);
     }
 
@@ -150,17 +186,27 @@ impl Requests {
     /// Writes new numbers into the first `end` bytes; `drawn` hears of each.
     #[inline]
     pub(super) fn draw(&mut self, keys: &mut Keys, end: usize, mut drawn: impl FnMut(u64)) {
-        let mut number = 0;
+        let (mut number, mut early, mut tag) = (0, None, [0; TAG_BYTES]);
         for slot in &self.slots {
             let at = slot.at as usize;
             if at >= end {
                 break;
             }
-            if !matches!(slot.kind, SlotKind::Stamp(_)) {
-                number = keys.next();
+            if slot.kind.is_number() {
+                number = early.take().unwrap_or_else(|| keys.next());
                 drawn(number);
             }
             match slot.kind {
+                SlotKind::TagOfNext => {
+                    let next = keys.next();
+                    (early, tag) = (Some(next), keys.tag(next));
+                    self.bytes[at..at + TAG_BYTES].copy_from_slice(&tag);
+                }
+                SlotKind::TagOfFirst => {
+                    tag = keys.tag(0);
+                    self.bytes[at..at + TAG_BYTES].copy_from_slice(&tag);
+                }
+                SlotKind::TagAgain => self.bytes[at..at + TAG_BYTES].copy_from_slice(&tag),
                 SlotKind::Digits => {
                     if let Some(place) = self.bytes[at..].first_chunk_mut() {
                         write_digits(place, number);
@@ -224,7 +270,7 @@ mod tests {
         let filler = Filler::new(20);
         for protocol in [Protocol::Resp2, Protocol::Respb] {
             let command = argv("MSET key:__rand_int__ __data__ key:__rand_int__ __data__");
-            let request = Request::new(protocol, &command, &filler, 20, true).unwrap();
+            let request = Request::new(protocol, &command, &filler, 20, true, false).unwrap();
             let mut requests = Requests::default();
             requests.push(0, &request);
             let mut keys = Keys::new(Distribution::Sequential, 1000, 41, 1);
@@ -247,7 +293,7 @@ mod tests {
             ("ZADD myzset __rand_int__ element:__rand_int__", ["5", "element:000000000006"]),
             ("LRANGE mylist __rand_int__ __rand_int__", ["5", "6"]),
         ] {
-            let request = Request::new(Protocol::Respb, &argv(text), &filler, 3, false).unwrap();
+            let request = Request::new(Protocol::Respb, &argv(text), &filler, 3, false, false).unwrap();
             let mut requests = Requests::default();
             requests.push(0, &request);
             let end = requests.end(1);
@@ -257,10 +303,36 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_a_cluster_have_the_tag_of_their_number() {
+        let filler = Filler::new(3);
+        let tags = std::sync::Arc::new(vec![*b"aaa", *b"bbb", *b"ccc"]);
+        for (text, expected) in [
+            ("GET key:{tag}:__rand_int__", vec!["key:{ccc}:000000000005"]),
+            (
+                "MGET key:{tag}:__rand_int__ key:{tag}:__rand_int__",
+                vec!["key:{ccc}:000000000005", "key:{ccc}:000000000007"],
+            ),
+            ("HSET myhash:{tag} element:__rand_int__ v", vec!["myhash:{aaa}", "element:000000000005", "v"]),
+        ] {
+            let request = Request::new(Protocol::Resp2, &argv(text), &filler, 3, false, true).unwrap();
+            let mut requests = Requests::default();
+            requests.push(0, &request);
+            let end = requests.end(1);
+            // Of 20 keys the odd ones are of this part; 5 is the third of them.
+            let mut keys = Keys::new(Distribution::Sequential, 10, 2, 1).in_part(1, 2, &tags);
+            let mut drawn = 0;
+            requests.draw(&mut keys, end, |_| drawn += 1);
+            assert_eq!(read(Protocol::Resp2, &requests.bytes)[1..], expected, "{text}");
+            assert_eq!(drawn, requests.numbers(0));
+        }
+    }
+
+    #[test]
     fn only_what_is_sent_is_drawn() {
         let filler = Filler::new(3);
-        let get = Request::new(Protocol::Resp2, &argv("GET key:__rand_int__"), &filler, 3, false).unwrap();
-        let ping = Request::new(Protocol::Resp2, &argv("PING"), &filler, 3, false).unwrap();
+        let get =
+            Request::new(Protocol::Resp2, &argv("GET key:__rand_int__"), &filler, 3, false, false).unwrap();
+        let ping = Request::new(Protocol::Resp2, &argv("PING"), &filler, 3, false, false).unwrap();
         let mut requests = Requests::default();
         requests.push(0, &get);
         requests.push(1, &ping);

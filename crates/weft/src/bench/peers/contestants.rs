@@ -218,7 +218,7 @@ impl Running {
     }
 
     pub(super) fn server(&self, protocol: Protocol) -> Server {
-        Server { config: self.config(protocol), pid: Some(self.pid) }
+        Server::alone(self.config(protocol), Some(self.pid))
     }
 
     pub(super) fn usage(&self) -> Result<Usage> {

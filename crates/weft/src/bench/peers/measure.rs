@@ -192,6 +192,7 @@ fn plan(row: &Row, client: Client, manner: &Manner) -> Plan {
         seed: 1,
         verify: false,
         reconnect: false,
+        tracking: false,
         live: false,
     }
 }

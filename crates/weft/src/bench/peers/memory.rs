@@ -93,6 +93,7 @@ pub(super) fn filling(count: u64, sizes: Sizes) -> Plan {
         seed: 1,
         verify: false,
         reconnect: false,
+        tracking: false,
         live: false,
     }
 }

@@ -70,6 +70,7 @@ fn plan(manner: &Manner, pipeline: u32, rate: Option<f64>) -> Plan {
         seed: 1,
         verify: false,
         reconnect: false,
+        tracking: false,
         live: false,
     }
 }
