@@ -1,7 +1,7 @@
 //! What Go helpers make of replies: a Go type for each command, or the reason why there is none.
 //!
-//! It owns the lists; `go_helpers.rs` makes methods of them, and fails when a command of the table is in none. What each
-//! converter does stands in `sdk/go/respb`: `result.go`, `typed.go` and `about.go`.
+//! It owns the lists; `go_helpers.rs` makes methods of them, and fails when a command of the table is in none. What
+//! each converter does stands in `sdk/go/respb`: `result.go`, `typed.go` and `about.go`.
 
 /// What the reply of a command is made into: the converter, its Go type, the commands. HELP is a list of lines.
 pub const RESULTS: [(&str, &str, &str); 47] = [
@@ -117,8 +117,8 @@ pub const RESULTS: [(&str, &str, &str); 47] = [
     ("asMap", "map[string]string", "CONFIG|GET HGETALL"),
 ];
 
-/// Commands that answer differently by an argument, and so have more than one helper: the command, what its name gets, the
-/// arguments that are left out and those that must be given, the converter, its Go type.
+/// Commands that answer differently by an argument, and so have more than one helper: the command, what its name gets,
+/// the arguments that are left out and those that must be given, the converter, its Go type.
 pub const FORMS: [Form; 18] = [
     Form::new("LPOP", "", "count", "", "asString", "string"),
     Form::new("LPOP", "N", "", "count", "asStrings", "[]string"),
