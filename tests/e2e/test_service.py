@@ -54,6 +54,36 @@ class Systemd(unittest.TestCase):
                 self.assertTrue(os.path.exists(path))
 
 
+class Reload(unittest.TestCase):
+    def test_sighup_reads_the_acl_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file, log = f"{folder}/users.acl", f"{folder}/log"
+
+            def write(text):
+                with open(file, "w", encoding="ascii") as users:
+                    users.write(text)
+
+            def wait_for_log(text):
+                while True:
+                    with open(log, encoding="utf-8") as lines:
+                        if text in lines.read():
+                            return
+
+            write("user default on nopass ~* &* +@all\nuser ann on >one ~* +@all\n")
+            with Server("--aclfile", file, "--logfile", log) as server, server.connect() as wire:
+                self.assertEqual(wire.call("AUTH", "ann", "one"), "+OK")
+                write("user default on nopass ~* &* +@all\nuser bob on >two ~* +@all\n")
+                server.process.send_signal(signal.SIGHUP)
+                # Who is no user any more is closed, as by ACL LOAD.
+                self.assertEqual(wire.until_closed(), b"")
+                with server.connect() as other:
+                    self.assertEqual(other.call("ACL", "USERS"), ["bob", "default"])
+                    write("user nonsense +nothing\n")
+                    server.process.send_signal(signal.SIGHUP)
+                    wait_for_log("users stay as they are: ")
+                    self.assertEqual(other.call("ACL", "USERS"), ["bob", "default"])
+
+
 class CheckConfig(unittest.TestCase):
     def check(self, *words):
         command = [PROGRAM, "serve", *words, "--check-config"]
@@ -62,6 +92,13 @@ class CheckConfig(unittest.TestCase):
     def test_what_is_good_is_said_and_not_served(self):
         done = self.check("--port", "1", "--maxmemory", "1gb")
         self.assertEqual((done.returncode, done.stdout), (0, "The configuration is good.\n"), done.stderr)
+
+    def test_an_address_in_use_is_said_and_is_no_fault(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            port = other.getsockname()[1]
+            done = self.check("--bind", "127.0.0.1", "--port", str(port))
+            self.assertEqual((done.returncode, done.stdout), (0, "The configuration is good.\n"), done.stderr)
+            self.assertIn(f"127.0.0.1:{port} is in use", done.stderr)
 
     def test_what_is_wrong_is_said(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -74,6 +111,8 @@ class CheckConfig(unittest.TestCase):
                 ("tls-port 6380", "tls-port needs tls-cert-file"),
                 ("tls-cert-file /nowhere.crt", "belong together"),
                 ("dir /nowhere", "/nowhere"),
+                ("bind 192.0.2.1", "cannot listen on 192.0.2.1:6379"),
+                ("unixsocket /nowhere/weft.sock", "there is no folder /nowhere"),
             ):
                 with open(file, "w", encoding="utf-8") as text:
                     text.write(line + "\n")

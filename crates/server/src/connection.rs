@@ -87,8 +87,9 @@ pub(crate) struct Connection {
     pub(crate) output: Output,
     /// Bytes of `output` that have been sent.
     pub(crate) sent: usize,
-    /// Input that has not been decoded.
+    /// Input that has not been decoded, from `pending_at` on: what stands before it has run.
     pub(crate) pending: Vec<u8>,
+    pub(crate) pending_at: usize,
     /// Arguments of the request that is not whole.
     pub(crate) partial: Vec<Slot>,
     pub(crate) source: Source,
@@ -175,6 +176,7 @@ impl Connection {
             output: Output::default(),
             sent: 0,
             pending: Vec::new(),
+            pending_at: 0,
             partial: Vec::new(),
             source: Source::Arena,
             counted_bytes: 0,
@@ -260,6 +262,26 @@ impl Connection {
                 self.opened(result)
             }
         }
+    }
+
+    /// What has been kept of its input.
+    pub(crate) fn kept(&self) -> &[u8] {
+        &self.pending[self.pending_at..]
+    }
+    /// Lets go of the input that has been decoded, up to `at` of its own buffer. The rest moves to the front when it is
+    /// less than what is let go: each byte is moved once on average, however often the connection stops.
+    pub(crate) fn let_go_until(&mut self, at: usize) {
+        self.pending_at = at;
+        if at == self.pending.len() {
+            (self.pending, self.pending_at) = (Vec::new(), 0);
+        } else if self.pending_at * 2 >= self.pending.len() {
+            self.pending.drain(..at);
+            self.pending_at = 0;
+        }
+    }
+    /// Lets go of all its input.
+    pub(crate) fn forget_input(&mut self) {
+        (self.pending, self.pending_at) = (Vec::new(), 0);
     }
 
     /// Receives behind what is pending, into memory that grows with what has come.

@@ -152,6 +152,11 @@ impl<'e> Server<'e> {
         Listener::tcp(free, 1).is_ok()
     }
 
+    /// Binds to an address, and lets go of it without having listened.
+    fn bind(address: SocketAddr) -> std::io::Result<()> {
+        listener::bound(address).map(drop)
+    }
+
     /// What it listens on: addresses with their ports, paths.
     #[must_use]
     pub(crate) fn names(&self) -> &[String] {

@@ -188,6 +188,16 @@ impl Drop for Listener {
 
 /// A socket that listens on a TCP address, and which that is.
 fn listening(address: SocketAddr, backlog: i32) -> io::Result<(OwnedFd, SocketAddr)> {
+    let fd = bound(address)?;
+    rustix::net::listen(&fd, backlog)?;
+    // The port that port 0 became.
+    let listener = TcpListener::from(fd);
+    let address = listener.local_addr()?;
+    Ok((listener.into(), address))
+}
+
+/// A socket at an address that does not listen yet.
+pub(crate) fn bound(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
@@ -196,11 +206,7 @@ fn listening(address: SocketAddr, backlog: i32) -> io::Result<(OwnedFd, SocketAd
         sockopt::set_ipv6_v6only(&fd, true)?;
     }
     rustix::net::bind(&fd, &address)?;
-    rustix::net::listen(&fd, backlog)?;
-    // The port that port 0 became.
-    let listener = TcpListener::from(fd);
-    let address = listener.local_addr()?;
-    Ok((listener.into(), address))
+    Ok(fd)
 }
 
 /// A socket at a path, with its mode, that does not listen yet: nobody gets in before the mode is set.

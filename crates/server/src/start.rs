@@ -74,10 +74,7 @@ pub fn run(options: Options) -> io::Result<()> {
     greet(&server, threads, !options.values.get("requirepass").text.is_empty());
     let result = server.run(move || {
         supervisor::tell(State::Reloading);
-        notice!("SIGHUP: certificates, keys and authorities are read anew");
-        if let Err(why) = shared.tls.follow(engine, &engine.config.values()) {
-            warning!("TLS stays as it is: {why}");
-        }
+        reload(engine, &shared);
         supervisor::tell(State::Ready);
     });
     let keys: usize = (0..options.databases).map(|db| engine.keyspace.len(db as u8)).sum();
@@ -92,11 +89,24 @@ pub fn run(options: Options) -> io::Result<()> {
     result
 }
 
-/// Looks at all that the options name without serving: what would keep the server from starting, but for sockets.
+/// Reads anew what may have changed in files: what TLS is served with, and users, as ACL LOAD does.
+fn reload(engine: &Engine, shared: &Shared) {
+    notice!("SIGHUP: certificates, keys, authorities and the ACL file are read anew");
+    if let Err(why) = shared.tls.follow(engine, &engine.config.values()) {
+        warning!("TLS stays as it is: {why}");
+    }
+    let has_file = engine.acl.file.lock().is_some();
+    if has_file && let Err(why) = engine.load_acl_file() {
+        warning!("users stay as they are: {why}");
+    }
+}
+
+/// Looks at all that the options name without serving: what would keep the server from starting. What it says is no
+/// fault if the server runs already: somebody has an address.
 ///
 /// # Errors
 /// The first thing that is wrong, in words for whoever asked.
-pub fn check(options: &Options) -> io::Result<()> {
+pub fn check(options: &Options) -> io::Result<Vec<String>> {
     if let Some(dir) = &options.dir {
         std::env::set_current_dir(dir)
             .map_err(|error| with_context(&error, &format!("cannot change to dir {}", dir.display())))?;
@@ -106,7 +116,32 @@ pub fn check(options: &Options) -> io::Result<()> {
     if options.tls_port != 0 && setup.is_none() {
         return Err(io::Error::other(NO_CERTIFICATE));
     }
-    users(engine(options, 1), options)
+    users(engine(options, 1), options)?;
+    taken(&listen(options, 1)?)
+}
+
+/// Addresses that somebody listens on. One that cannot be bound otherwise is an error.
+fn taken(listen: &Listen) -> io::Result<Vec<String>> {
+    let mut taken = Vec::new();
+    for address in listen.tcp.iter().chain(&listen.tls) {
+        match Server::bind(*address) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                taken.push(format!(
+                    "{address} is in use: by the server that runs already, or by another program"
+                ));
+            }
+            Err(error) => return Err(with_context(&error, &format!("cannot listen on {address}"))),
+        }
+    }
+    if let Some((path, _)) = &listen.unix {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            let why = format!("unixsocket {}: there is no folder {}", path.display(), folder.display());
+            return Err(io::Error::other(why));
+        }
+    }
+    Ok(taken)
 }
 
 const NO_CERTIFICATE: &str =

@@ -34,7 +34,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     };
     if checks {
         options.warnings.iter().for_each(|warning| eprintln!("weft serve: {warning}"));
-        weft_server::check(&options)?;
+        for remark in weft_server::check(&options)? {
+            eprintln!("weft serve: {remark}");
+        }
         println!("The configuration is good.");
         return Ok(ExitCode::SUCCESS);
     }

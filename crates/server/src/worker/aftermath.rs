@@ -152,7 +152,7 @@ impl Worker<'_> {
         if !was_held || !connection.may_go_on() {
             return;
         }
-        if !connection.pending.is_empty() {
+        if !connection.kept().is_empty() {
             self.io.put_off(index);
         }
         self.set_reading(index, true);

@@ -63,7 +63,7 @@ impl Worker<'_> {
             && connection.life == Life::Open
         {
             connection.life = Life::Closing;
-            connection.pending = Vec::new();
+            connection.forget_input();
             self.set_reading(index, false);
         }
     }

@@ -35,17 +35,17 @@ impl Worker<'_> {
         if !connection.may_go_on() {
             return self.receive_waiting(index);
         }
-        if connection.pending.len() > TAIL_BYTES_MAX {
+        let tail = connection.kept().len();
+        if tail > TAIL_BYTES_MAX {
             return self.receive_own(index);
         }
-        let tail = connection.pending.len();
         if self.io.arena.len() - self.io.arena_used < RECEIVE_BYTES + tail {
             self.run_batch();
             self.io.arena_used = 0;
         }
         let start = self.io.arena_used;
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
-        self.io.arena[start..start + tail].copy_from_slice(&connection.pending);
+        self.io.arena[start..start + tail].copy_from_slice(connection.kept());
         let room = &mut self.io.arena[start + tail..start + tail + RECEIVE_BYTES];
         match connection.receive((&mut self.poll, &mut self.io.scratch), index, room) {
             None => self.step_handshake(index),
@@ -53,6 +53,7 @@ impl Worker<'_> {
             Some(len) => {
                 self.engine.stats.workers[usize::from(self.id)].traffic.received(len as u64);
                 connection.pending.clear();
+                connection.pending_at = 0;
                 connection.source = Source::Arena;
                 self.io.arena_used = start + tail + len;
                 self.feed(index, start, start + tail + len);
@@ -81,7 +82,7 @@ impl Worker<'_> {
             Some(0) => self.end_of_stream(index),
             Some(len) => {
                 self.engine.stats.workers[usize::from(self.id)].traffic.received(len as u64);
-                if connection.pending.len() > WAITING_INPUT_BYTES_MAX {
+                if connection.kept().len() > WAITING_INPUT_BYTES_MAX {
                     self.set_reading(index, false);
                 }
             }
@@ -128,8 +129,8 @@ impl Worker<'_> {
         self.run_batch();
         let Some(connection) = self.io.get(index) else { return };
         connection.source = Source::Own;
-        let end = connection.pending.len();
-        self.feed(index, 0, end);
+        let (start, end) = (connection.pending_at, connection.pending.len());
+        self.feed(index, start, end);
     }
 
     /// Decodes and runs what lies between two places of the connection's source, and keeps what is not whole. Only the
@@ -226,11 +227,8 @@ impl Worker<'_> {
             return;
         }
         if own {
-            connection.pending.drain(..at);
+            connection.let_go_until(at);
             connection.source = Source::Arena;
-            if connection.pending.is_empty() {
-                connection.pending = Vec::new();
-            }
         } else {
             connection.pending.extend_from_slice(&self.io.arena[at..end]);
         }
@@ -239,7 +237,7 @@ impl Worker<'_> {
         }
         let Some(connection) = self.io.get(index) else { return };
         // The decoder has the limit of the connection's beginning, and looks at one request.
-        if connection.pending.len() > self.engine.settings.query_bytes_max.load(Relaxed) {
+        if connection.kept().len() > self.engine.settings.query_bytes_max.load(Relaxed) {
             self.engine.stats.query_limit_closed.fetch_add(1, Relaxed);
             self.end_connection(index, &close::QUEUE);
         }

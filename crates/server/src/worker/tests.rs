@@ -68,6 +68,32 @@ impl Alone {
     }
 }
 
+/// Requests that block, one behind the other, and how often what stands behind them may be moved: each byte once on
+/// average, for all halvings of them.
+const WAITS: usize = 2000;
+const MOVES_MAX: usize = 16;
+
+#[test]
+fn input_behind_waits_is_not_moved_for_each() {
+    let mut alone = Alone::new();
+    let (mut waiting, mut other) = (alone.connect(), alone.connect());
+    waiting.write_all(&b"BLPOP q 0\r\n".repeat(WAITS)).expect("it is sent");
+    for _ in 0..4 {
+        alone.tick();
+    }
+    let (mut moves, mut reply) = (0, [0; 20]);
+    for _ in 0..WAITS {
+        other.write_all(b"RPUSH q v\r\n").expect("it is sent");
+        waiting.set_nonblocking(true).expect("it can be set");
+        while waiting.read(&mut reply).is_err() {
+            alone.tick();
+        }
+        let connection = alone.worker.io.get(0).expect("it is there");
+        moves += usize::from(!connection.kept().is_empty() && connection.pending_at == 0);
+    }
+    assert!(moves <= MOVES_MAX, "{moves} moves");
+}
+
 const CHANNELS: u16 = 5000;
 
 fn open_all() -> Vec<u8> {

@@ -192,7 +192,7 @@ impl Connection {
     /// Lets go of buffers that are not in use.
     fn give_memory_back(&mut self, idle_ms: u64) {
         if self.pending.is_empty() && self.pending.capacity() > 0 {
-            self.pending = Vec::new();
+            self.forget_input();
         }
         if self.partial.is_empty() && self.partial.capacity() > 0 {
             self.partial = Vec::new();
