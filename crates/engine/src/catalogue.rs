@@ -6,7 +6,16 @@ use std::sync::Arc;
 use weft_store::{Op, Section};
 
 use crate::context::{Context, Hold};
+use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
+
+impl Engine {
+    /// Reads the catalogue when it came from a log or a snapshot. Says what could not be read, and why; that stays
+    /// where it is.
+    pub fn load_catalogue(&self) -> Vec<String> {
+        self.load_programs()
+    }
+}
 
 impl Context<'_, '_> {
     /// Has an entry hold these bytes, or be gone; gives what it held. The command has the keyspace to itself

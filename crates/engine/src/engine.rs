@@ -20,6 +20,7 @@ use crate::info::Facts;
 use crate::latency::LatencyEvents;
 use crate::mailbox::{Address, Kill, Mailbox, Message};
 use crate::monitor::Monitors;
+use crate::program::stored::Programs;
 use crate::pubsub::PubSub;
 use crate::reply::Wire;
 use crate::safe::Safe;
@@ -74,6 +75,8 @@ pub struct Engine {
     pub monitors: Monitors,
     /// Who takes the keys of MIGRATE away.
     pub carrier: Carrier,
+    /// Programs.
+    pub programs: Programs,
     /// What of all this must be asked for before a request runs.
     pub special: Special,
     /// Held by whoever looks whether events are wanted.
@@ -161,6 +164,7 @@ impl Engine {
             tracking: Tracking::default(),
             monitors: Monitors::default(),
             carrier: Carrier::default(),
+            programs: Programs::default(),
             special: Special::default(),
             looks_at_events: Mutex::default(),
         }

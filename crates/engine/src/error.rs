@@ -80,6 +80,12 @@ error_codes! {
     Undeclared = "ERR", "the key was not declared for this command", 400;
     /// A command came to more than the locks of its operation: it runs again with the keyspace to itself, where it may.
     NeedsWorld = "ERR", "this needs the whole keyspace, and keys were declared", 400;
+    /// A program has failed, and nothing of it stays; the text says at which step.
+    Program = "ERR", "the program failed", 409;
+    /// A program that is not stored.
+    NoProgram = "NOPROGRAM", "no such program is stored", 404;
+    /// Another version than the one that was expected.
+    WrongVersion = "WRONGVERSION", "the version is another", 412;
     /// A limit of the server's own; the text says which.
     Limit = "ERR", "limit exceeded", 429;
     /// A stored representation that cannot be read (HyperLogLog, DUMP).

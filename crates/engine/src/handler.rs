@@ -80,6 +80,12 @@ impl Handlers {
     }
 }
 
+/// What must be locked for a command, without an engine. Goes through all handlers.
+pub(crate) fn scope_of(id: CommandId) -> Option<Scope> {
+    let mut all = crate::commands::LISTS.iter().copied().flatten();
+    all.find(|(name, ..)| find(name) == id).map(|(_, scope, _)| *scope)
+}
+
 fn find(name: &str) -> CommandId {
     let (container, sub) =
         name.split_once(' ').map_or((name, None), |(container, sub)| (container, Some(sub)));

@@ -13,6 +13,7 @@
 //! | `runner` | running one command under its locks: everything that runs one comes through here |
 //! | [`inner`] | commands inside of operations, and taking back |
 //! | `catalogue` | changing what stands outside of databases |
+//! | [`program`] | programs: conditional, computed, looping changes as JSON, all or nothing |
 //! | [`special`] | what is special engine-wide, as bits of one word |
 //! | [`context`] | what a handler works with |
 //! | [`args`], [`reply`], [`error`] | arguments in, one value or one error out, on any wire |
@@ -66,6 +67,7 @@ pub mod mailbox;
 pub mod monitor;
 pub mod notify;
 pub mod number;
+pub mod program;
 pub mod pubsub;
 pub mod push;
 pub mod rdb;

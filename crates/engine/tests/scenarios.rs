@@ -39,6 +39,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("MEMORY HELP", "the lines of HELP are Weft's own"),
     ("MODULE HELP", "the lines of HELP are Weft's own"),
     ("OBJECT HELP", "the lines of HELP are Weft's own"),
+    ("PROGRAM HELP", "the lines of HELP are Weft's own"),
+    ("PROGRAM STATS", "times: tests/programs"),
     ("PUBSUB HELP", "the lines of HELP are Weft's own"),
     ("SCRIPT HELP", "the lines of HELP are Weft's own"),
     ("FUNCTION HELP", "the lines of HELP are Weft's own"),

@@ -2511,7 +2511,7 @@ func (p *Pipeline) Echo(message string) *Result[string] {
 	return queue(p, args, asString)
 }
 
-// Eval sends EVAL: run a script. The reply is what the script or function returns.
+// Eval sends EVAL: run a script. The reply is what the script, function or program returns.
 func (c Commands) Eval(ctx context.Context, script string, key []string, arg ...string) (Value, error) {
 	args := []string{"EVAL", script}
 	args = append(args, itoa(int64(len(key))))
@@ -2529,7 +2529,7 @@ func (p *Pipeline) Eval(script string, key []string, arg ...string) *Result[Valu
 	return queue(p, args, asValue)
 }
 
-// Evalsha sends EVALSHA: run a script that the server has, by its SHA-1 digest. The reply is what the script or function returns.
+// Evalsha sends EVALSHA: run a script that the server has, by its SHA-1 digest. The reply is what the script, function or program returns.
 func (c Commands) Evalsha(ctx context.Context, sha1 string, key []string, arg ...string) (Value, error) {
 	args := []string{"EVALSHA", sha1}
 	args = append(args, itoa(int64(len(key))))
@@ -2547,7 +2547,7 @@ func (p *Pipeline) Evalsha(sha1 string, key []string, arg ...string) *Result[Val
 	return queue(p, args, asValue)
 }
 
-// EvalshaRo sends EVALSHA_RO: run a script that the server has and that must not write, by its SHA-1 digest. The reply is what the script or function returns.
+// EvalshaRo sends EVALSHA_RO: run a script that the server has and that must not write, by its SHA-1 digest. The reply is what the script, function or program returns.
 func (c Commands) EvalshaRo(ctx context.Context, sha1 string, key []string, arg ...string) (Value, error) {
 	args := []string{"EVALSHA_RO", sha1}
 	args = append(args, itoa(int64(len(key))))
@@ -2565,7 +2565,7 @@ func (p *Pipeline) EvalshaRo(sha1 string, key []string, arg ...string) *Result[V
 	return queue(p, args, asValue)
 }
 
-// EvalRo sends EVAL_RO: run a script that must not write. The reply is what the script or function returns.
+// EvalRo sends EVAL_RO: run a script that must not write. The reply is what the script, function or program returns.
 func (c Commands) EvalRo(ctx context.Context, script string, key []string, arg ...string) (Value, error) {
 	args := []string{"EVAL_RO", script}
 	args = append(args, itoa(int64(len(key))))
@@ -2737,7 +2737,7 @@ func (p *Pipeline) Failover(options ...FailoverOption) *Result[None] {
 	return queue(p, args, asNone)
 }
 
-// Fcall sends FCALL: call a function of a loaded library. The reply is what the script or function returns.
+// Fcall sends FCALL: call a function of a loaded library. The reply is what the script, function or program returns.
 func (c Commands) Fcall(ctx context.Context, function string, key []string, arg ...string) (Value, error) {
 	args := []string{"FCALL", function}
 	args = append(args, itoa(int64(len(key))))
@@ -2755,7 +2755,7 @@ func (p *Pipeline) Fcall(function string, key []string, arg ...string) *Result[V
 	return queue(p, args, asValue)
 }
 
-// FcallRo sends FCALL_RO: call a function of a loaded library that must not write. The reply is what the script or function returns.
+// FcallRo sends FCALL_RO: call a function of a loaded library that must not write. The reply is what the script, function or program returns.
 func (c Commands) FcallRo(ctx context.Context, function string, key []string, arg ...string) (Value, error) {
 	args := []string{"FCALL_RO", function}
 	args = append(args, itoa(int64(len(key))))
@@ -6568,6 +6568,169 @@ func (p *Pipeline) Ping(options ...PingOption) *Result[string] {
 	args := []string{"PING"}
 	args = appendOptions(args, 0, options)
 	return queue(p, args, asString)
+}
+
+// ProgramDel sends PROGRAM DEL: delete programs.
+func (c Commands) ProgramDel(ctx context.Context, name ...string) (int64, error) {
+	args := []string{"PROGRAM", "DEL"}
+	args = append(args, name...)
+	return run(ctx, c.ch, args, asInt)
+}
+
+// ProgramDel adds PROGRAM DEL; see [Commands.ProgramDel].
+func (p *Pipeline) ProgramDel(name ...string) *Result[int64] {
+	args := []string{"PROGRAM", "DEL"}
+	args = append(args, name...)
+	return queue(p, args, asInt)
+}
+
+// ProgramDryrun sends PROGRAM DRYRUN: run a program, show what it would change, and change nothing.
+func (c Commands) ProgramDryrun(ctx context.Context, nameOrProgram string, arg ...string) (map[string]Value, error) {
+	args := []string{"PROGRAM", "DRYRUN", nameOrProgram}
+	args = append(args, arg...)
+	return run(ctx, c.ch, args, asValues)
+}
+
+// ProgramDryrun adds PROGRAM DRYRUN; see [Commands.ProgramDryrun].
+func (p *Pipeline) ProgramDryrun(nameOrProgram string, arg ...string) *Result[map[string]Value] {
+	args := []string{"PROGRAM", "DRYRUN", nameOrProgram}
+	args = append(args, arg...)
+	return queue(p, args, asValues)
+}
+
+// ProgramEval sends PROGRAM EVAL: run a program. The reply is what the script, function or program returns.
+func (c Commands) ProgramEval(ctx context.Context, program string, arg ...string) (Value, error) {
+	args := []string{"PROGRAM", "EVAL", program}
+	args = append(args, arg...)
+	return run(ctx, c.ch, args, asValue)
+}
+
+// ProgramEval adds PROGRAM EVAL; see [Commands.ProgramEval].
+func (p *Pipeline) ProgramEval(program string, arg ...string) *Result[Value] {
+	args := []string{"PROGRAM", "EVAL", program}
+	args = append(args, arg...)
+	return queue(p, args, asValue)
+}
+
+// ProgramExplain sends PROGRAM EXPLAIN: tell what a program locks and may use.
+func (c Commands) ProgramExplain(ctx context.Context, nameOrProgram string, arg ...string) (map[string]Value, error) {
+	args := []string{"PROGRAM", "EXPLAIN", nameOrProgram}
+	args = append(args, arg...)
+	return run(ctx, c.ch, args, asValues)
+}
+
+// ProgramExplain adds PROGRAM EXPLAIN; see [Commands.ProgramExplain].
+func (p *Pipeline) ProgramExplain(nameOrProgram string, arg ...string) *Result[map[string]Value] {
+	args := []string{"PROGRAM", "EXPLAIN", nameOrProgram}
+	args = append(args, arg...)
+	return queue(p, args, asValues)
+}
+
+// ProgramGet sends PROGRAM GET: get a program with its version and owner.
+func (c Commands) ProgramGet(ctx context.Context, name string) (map[string]Value, error) {
+	args := []string{"PROGRAM", "GET", name}
+	return run(ctx, c.ch, args, asValues)
+}
+
+// ProgramGet adds PROGRAM GET; see [Commands.ProgramGet].
+func (p *Pipeline) ProgramGet(name string) *Result[map[string]Value] {
+	args := []string{"PROGRAM", "GET", name}
+	return queue(p, args, asValues)
+}
+
+// ProgramHelp sends PROGRAM HELP: list the subcommands of PROGRAM.
+func (c Commands) ProgramHelp(ctx context.Context) ([]string, error) {
+	args := []string{"PROGRAM", "HELP"}
+	return run(ctx, c.ch, args, asStrings)
+}
+
+// ProgramHelp adds PROGRAM HELP; see [Commands.ProgramHelp].
+func (p *Pipeline) ProgramHelp() *Result[[]string] {
+	args := []string{"PROGRAM", "HELP"}
+	return queue(p, args, asStrings)
+}
+
+// ProgramListOption is an option of PROGRAM LIST.
+type ProgramListOption struct{ option }
+
+// ProgramListMatch is the option MATCH of PROGRAM LIST.
+func ProgramListMatch(pattern string) ProgramListOption {
+	args := []string{"MATCH", pattern}
+	return ProgramListOption{option{0, args}}
+}
+
+// ProgramList sends PROGRAM LIST: describe the programs.
+func (c Commands) ProgramList(ctx context.Context, options ...ProgramListOption) ([]map[string]Value, error) {
+	args := []string{"PROGRAM", "LIST"}
+	args = appendOptions(args, 0, options)
+	return run(ctx, c.ch, args, asRecords)
+}
+
+// ProgramList adds PROGRAM LIST; see [Commands.ProgramList].
+func (p *Pipeline) ProgramList(options ...ProgramListOption) *Result[[]map[string]Value] {
+	args := []string{"PROGRAM", "LIST"}
+	args = appendOptions(args, 0, options)
+	return queue(p, args, asRecords)
+}
+
+// ProgramRun sends PROGRAM RUN: run a stored program. The reply is what the script, function or program returns.
+func (c Commands) ProgramRun(ctx context.Context, name string, arg ...string) (Value, error) {
+	args := []string{"PROGRAM", "RUN", name}
+	args = append(args, arg...)
+	return run(ctx, c.ch, args, asValue)
+}
+
+// ProgramRun adds PROGRAM RUN; see [Commands.ProgramRun].
+func (p *Pipeline) ProgramRun(name string, arg ...string) *Result[Value] {
+	args := []string{"PROGRAM", "RUN", name}
+	args = append(args, arg...)
+	return queue(p, args, asValue)
+}
+
+// ProgramSetOption is an option of PROGRAM SET.
+type ProgramSetOption struct{ option }
+
+// ProgramSetVersion is the option VERSION of PROGRAM SET.
+func ProgramSetVersion(version int64) ProgramSetOption {
+	args := []string{"VERSION", itoa(version)}
+	return ProgramSetOption{option{0, args}}
+}
+
+// ProgramSet sends PROGRAM SET: store a program.
+func (c Commands) ProgramSet(ctx context.Context, name string, program string, options ...ProgramSetOption) (int64, error) {
+	args := []string{"PROGRAM", "SET", name, program}
+	args = appendOptions(args, 0, options)
+	return run(ctx, c.ch, args, asInt)
+}
+
+// ProgramSet adds PROGRAM SET; see [Commands.ProgramSet].
+func (p *Pipeline) ProgramSet(name string, program string, options ...ProgramSetOption) *Result[int64] {
+	args := []string{"PROGRAM", "SET", name, program}
+	args = appendOptions(args, 0, options)
+	return queue(p, args, asInt)
+}
+
+// ProgramStatsOption is an option of PROGRAM STATS.
+type ProgramStatsOption struct{ option }
+
+// ProgramStatsName is the option name without a keyword of PROGRAM STATS.
+func ProgramStatsName(name string) ProgramStatsOption {
+	args := []string{name}
+	return ProgramStatsOption{option{0, args}}
+}
+
+// ProgramStats sends PROGRAM STATS: tell how often programs ran and failed, and how long they took.
+func (c Commands) ProgramStats(ctx context.Context, options ...ProgramStatsOption) ([]map[string]Value, error) {
+	args := []string{"PROGRAM", "STATS"}
+	args = appendOptions(args, 0, options)
+	return run(ctx, c.ch, args, asRecords)
+}
+
+// ProgramStats adds PROGRAM STATS; see [Commands.ProgramStats].
+func (p *Pipeline) ProgramStats(options ...ProgramStatsOption) *Result[[]map[string]Value] {
+	args := []string{"PROGRAM", "STATS"}
+	args = appendOptions(args, 0, options)
+	return queue(p, args, asRecords)
 }
 
 // Psetex sends PSETEX: set a key to a string that expires after a number of milliseconds.

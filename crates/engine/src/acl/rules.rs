@@ -3,7 +3,7 @@
 //! A word that cannot be understood changes nothing; whoever applies a list of them works on a copy of the user, so
 //! that a list counts as a whole or not at all.
 
-use weft_protocol::table::{self, COMMANDS, CommandId, acl};
+use weft_protocol::table::{self, COMMANDS, CommandId, acl, policy};
 
 use super::selector::{CommandSet, KeyPattern, READ, Selector, WRITE};
 use super::{Hash, User, hash};
@@ -212,7 +212,7 @@ impl Selector {
 
     fn apply_category(&mut self, on: bool, name: &[u8]) -> Result<(), RuleError> {
         let category = category(name).ok_or(RuleError::Unknown)?;
-        self.note_rule(on, &format!("@{}", String::from_utf8_lossy(name)));
+        self.note_rule(on, &format!("@{}", String::from_utf8_lossy(name).to_ascii_lowercase()));
         let ids = (0..COMMANDS.len() as u16).map(CommandId);
         ids.filter(|id| id.spec().acl & category != 0).for_each(|id| self.permit(id, on));
         Ok(())
@@ -228,7 +228,9 @@ impl Selector {
         let at = name.iter().rposition(|byte| *byte == b'|').filter(|_| on).ok_or(RuleError::Unknown)?;
         let (name, first) = (&name[..at], &name[at + 1..]);
         let id = command(name).ok_or(RuleError::Unknown)?;
-        if id.spec().container.is_some() {
+        // What is stored under a name has its rule by that name, letter by letter: `+program|run|sell`.
+        let is_named = id.spec().policy & policy::RULE_BY_NAME != 0;
+        if id.spec().container.is_some() && !is_named {
             return Err(RuleError::ArgumentOfSubcommand);
         }
         if first.is_empty() {
@@ -237,12 +239,13 @@ impl Selector {
         if is_container(id) {
             return Err(RuleError::Unknown);
         }
-        let known =
-            |&(other, ref text): &(CommandId, Box<[u8]>)| other == id && text.eq_ignore_ascii_case(first);
-        if !self.first_args.iter().any(known) {
+        let same = |text: &[u8]| if is_named { text == first } else { text.eq_ignore_ascii_case(first) };
+        if !self.first_args.iter().any(|(other, text)| *other == id && same(text)) {
             self.first_args.push((id, first.into()));
         }
-        self.note_rule(true, &format!("{}|{}", full_name(id.spec()), String::from_utf8_lossy(first)));
+        let first = String::from_utf8_lossy(first);
+        let first = if is_named { first.into_owned() } else { first.to_ascii_lowercase() };
+        self.note_rule(true, &format!("{}|{first}", full_name(id.spec())));
         Ok(())
     }
 
@@ -256,10 +259,9 @@ impl Selector {
 
     /// Keeps a rule for the text form; earlier ones that it makes void go.
     fn note_rule(&mut self, on: bool, rule: &str) {
-        let rule = rule.to_ascii_lowercase();
         self.rules.retain(|other| {
             let other = &other[1..];
-            other != rule && !other.strip_prefix(&rule).is_some_and(|rest| rest.starts_with('|'))
+            other != rule && !other.strip_prefix(rule).is_some_and(|rest| rest.starts_with('|'))
         });
         self.rules.push(format!("{}{rule}", if on { '+' } else { '-' }));
     }

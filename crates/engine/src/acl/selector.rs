@@ -72,7 +72,7 @@ pub struct Selector {
     /// The rules began with `+@all`: what is not named is allowed.
     pub(super) begins_with_all: bool,
     pub(super) commands: CommandSet,
-    /// `+select|0`: commands that are allowed with this first argument only.
+    /// `+select|0`, `+program|run|sell`: commands that are allowed with this first argument only.
     pub(super) first_args: Vec<(CommandId, Box<[u8]>)>,
     /// Rules about commands behind the first `±@all`, in order.
     pub(super) rules: Vec<String>,
@@ -184,8 +184,13 @@ impl Selector {
             return Ok(());
         }
         let id = command_id(args);
+        let is_named = args.spec.policy & policy::RULE_BY_NAME != 0;
         let first = |&(command, ref first): &(CommandId, Box<[u8]>)| {
-            command == id && args.len() > 1 && args.bytes(1).eq_ignore_ascii_case(first)
+            command == id
+                && match is_named {
+                    true => args.len() > 2 && args.bytes(2) == &**first,
+                    false => args.len() > 1 && args.bytes(1).eq_ignore_ascii_case(first),
+                }
         };
         if self.commands.has(id) || self.first_args.iter().any(first) {
             return Ok(());

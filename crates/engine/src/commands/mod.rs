@@ -53,6 +53,7 @@ mod memory;
 mod migrate;
 pub(crate) mod number;
 mod object;
+pub(crate) mod program;
 mod pubsub;
 mod replication;
 mod server;
@@ -95,6 +96,7 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     migrate::LIST,
     number::LIST,
     object::LIST,
+    program::LIST,
     pubsub::LIST,
     replication::LIST,
     server::LIST,

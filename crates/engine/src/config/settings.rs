@@ -6,6 +6,8 @@ use std::sync::atomic::{
 };
 use weft_store::Policy;
 
+use crate::program::budget::Limits;
+
 macro_rules! settings {
     ($($(#[$doc:meta])* $name:ident: $atomic:ident = $default:expr,)*) => {
         /// Settings as they are now. Relaxed loads: a change is seen soon.
@@ -81,6 +83,17 @@ settings! {
     hz: AtomicU32 = 10,
     /// `lazyfree-lazy-user-flush`: FLUSHALL without SYNC or ASYNC does not wait for memory to be freed.
     lazy_flush: AtomicBool = true,
+
+    /// `program-steps-max`.
+    program_steps_max: AtomicU64 = 1_000_000,
+    /// `program-keys-max`.
+    program_keys_max: AtomicU64 = 100_000,
+    /// `program-bytes-max`.
+    program_bytes_max: AtomicU64 = 256 << 20,
+    /// `program-memory-max`, in bytes.
+    program_memory_max: AtomicU64 = 256 << 20,
+    /// `program-time-ms-max`.
+    program_time_ms_max: AtomicU64 = 100,
 
     /// `slowlog-log-slower-than`, microseconds; negative for never.
     slowlog_slower_than_us: AtomicI64 = 10_000,
@@ -171,6 +184,17 @@ pub const POLICIES: [&str; 8] = [
 pub const PROTECTED: [&str; 3] = ["no", "yes", "local"];
 
 impl Settings {
+    /// What programs may do, whatever they say themselves.
+    #[must_use]
+    pub fn program_limits(&self) -> Limits {
+        Limits {
+            steps: self.program_steps_max.load(Relaxed),
+            keys: self.program_keys_max.load(Relaxed),
+            bytes: self.program_bytes_max.load(Relaxed),
+            memory: self.program_memory_max.load(Relaxed),
+            time_ms: self.program_time_ms_max.load(Relaxed),
+        }
+    }
     /// `maxmemory-policy`.
     #[must_use]
     pub fn policy(&self) -> Policy {

@@ -166,7 +166,7 @@ fn push_text(out: &mut Vec<u8>, text: &str) {
 }
 
 /// RFC 4648, with padding, in quotes.
-fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     out.reserve(bytes.len().div_ceil(3) * 4 + 2);
     out.push(b'"');

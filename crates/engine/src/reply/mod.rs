@@ -34,6 +34,7 @@ use aggregate::Kind;
 pub use aggregate::Mark;
 pub use bulks::Bulks;
 pub use captured::{Aggregate, Captured, CapturedError, Item, Items};
+pub(crate) use json::push_base64;
 pub use output::{Output, OutputPlace, PIN_BYTES_MIN, Pin};
 pub use protocol::{JsonForm, Protocol, Wire};
 pub use value::Value;

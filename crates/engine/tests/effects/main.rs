@@ -28,6 +28,7 @@ mod groups;
 mod template;
 
 mod commands;
+mod programs;
 mod replay;
 mod shadow;
 mod threads;

@@ -587,6 +587,28 @@ pub(super) static ARGUMENTS: &[&[Argument]] = &[
     &[],
     // PING
     &[Argument { name: "message", kind: String, optional: true, ..N }],
+    // PROGRAM
+    &[],
+    // PROGRAM DEL
+    &[Argument { name: "name", kind: String, multiple: true, ..N }],
+    // PROGRAM DRYRUN
+    &[Argument { name: "name-or-program", kind: String, ..N }, Argument { name: "arg", kind: String, optional: true, multiple: true, ..N }],
+    // PROGRAM EVAL
+    &[Argument { name: "program", kind: String, ..N }, Argument { name: "arg", kind: String, optional: true, multiple: true, ..N }],
+    // PROGRAM EXPLAIN
+    &[Argument { name: "name-or-program", kind: String, ..N }, Argument { name: "arg", kind: String, optional: true, multiple: true, ..N }],
+    // PROGRAM GET
+    &[Argument { name: "name", kind: String, ..N }],
+    // PROGRAM HELP
+    &[],
+    // PROGRAM LIST
+    &[Argument { name: "pattern", kind: Pattern, token: Some("MATCH"), optional: true, ..N }],
+    // PROGRAM RUN
+    &[Argument { name: "name", kind: String, ..N }, Argument { name: "arg", kind: String, optional: true, multiple: true, ..N }],
+    // PROGRAM SET
+    &[Argument { name: "name", kind: String, ..N }, Argument { name: "program", kind: String, ..N }, Argument { name: "version", kind: Integer, token: Some("VERSION"), optional: true, ..N }],
+    // PROGRAM STATS
+    &[Argument { name: "name", kind: String, optional: true, ..N }],
     // PSETEX
     &[Argument { name: "key", kind: Key, key_spec_index: Some(0), ..N }, Argument { name: "milliseconds", kind: Integer, ..N }, Argument { name: "value", kind: String, ..N }],
     // PSUBSCRIBE

@@ -74,5 +74,7 @@ pub const FAST_MSET: u64 = 1 << 33;
 pub const HEARS_OF_END: u64 = 1 << 34;
 /// It adds to the stream at its key, or puts one there.
 pub const BRINGS: u64 = 1 << 35;
+/// What it names by its first argument behind the subcommand can be allowed by itself.
+pub const RULE_BY_NAME: u64 = 1 << 37;
 /// A password stands behind AUTH, a user and a password behind AUTH2, and are secret.
 pub const SECRET_AUTH2: u64 = 1 << 36;

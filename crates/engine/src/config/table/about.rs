@@ -102,6 +102,19 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "Programs",
+        &[
+            ("program-steps-max", "steps of a program, rounds of its loops, keys that they look at"),
+            ("program-keys-max", "keys that a program's commands name"),
+            ("program-bytes-max", "bytes that a program's writes bring"),
+            ("program-memory-max", "bytes of the values that a program makes"),
+            (
+                "program-time-ms-max",
+                "milliseconds that a program may take; others wait at most twice as long",
+            ),
+        ],
+    ),
+    (
         "Memory",
         &[
             ("maxmemory", "bytes of keys and values at which eviction begins; 0 for no limit"),

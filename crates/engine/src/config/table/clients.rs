@@ -75,6 +75,17 @@ pub(super) const LIST: &[Directive] = &[
     text("migrate-allow", "").at_start().server(),
     memory("migrate-bytes", (1 << 20, ANY), "268435456")
         .acts(|e, v| e.settings.migrate_bytes_max.store(v.size(), Relaxed)),
+    // Programs.
+    int("program-steps-max", (1, ANY), "1000000")
+        .acts(|e, v| e.settings.program_steps_max.store(v.number as u64, Relaxed)),
+    int("program-keys-max", (1, ANY), "100000")
+        .acts(|e, v| e.settings.program_keys_max.store(v.number as u64, Relaxed)),
+    memory("program-bytes-max", (1 << 10, ANY), "268435456")
+        .acts(|e, v| e.settings.program_bytes_max.store(v.number as u64, Relaxed)),
+    memory("program-memory-max", (1 << 10, ANY), "268435456")
+        .acts(|e, v| e.settings.program_memory_max.store(v.number as u64, Relaxed)),
+    int("program-time-ms-max", (1, 60_000), "100")
+        .acts(|e, v| e.settings.program_time_ms_max.store(v.number as u64, Relaxed)),
     // Users.
     text("requirepass", "")
         .secret()

@@ -1,0 +1,159 @@
+//! Owns: what a program may do, and what is left of it. Does not own: where the limits are set (`crate::config`), what
+//! is done when one is met: all is taken back.
+
+use std::time::{Duration, Instant};
+
+use super::expr::Fault;
+
+/// Elements that a function may look at for one step.
+const ELEMENTS_PER_STEP: usize = 16;
+/// Steps between two looks at the clock.
+const STEPS_PER_LOOK: u64 = 32;
+
+/// What a program may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Steps, rounds of loops, keys looked at by loops, elements.
+    pub steps: u64,
+    /// Keys that its commands name, each as often as they do.
+    pub keys: u64,
+    /// Bytes that its write commands bring.
+    pub bytes: u64,
+    /// Bytes of the values that it makes.
+    pub memory: u64,
+    /// Milliseconds.
+    pub time_ms: u64,
+}
+
+impl Limits {
+    /// What a program may do that says nothing else.
+    pub const DEFAULT: Self =
+        Self { steps: 10_000, keys: 1_000, bytes: 16 << 20, memory: 64 << 20, time_ms: 5 };
+    /// All of them by their names.
+    #[must_use]
+    pub const fn named(self) -> [(&'static str, u64); 5] {
+        let Self { steps, keys, bytes, memory, time_ms } = self;
+        [("steps", steps), ("keys", keys), ("bytes", bytes), ("memory", memory), ("time-ms", time_ms)]
+    }
+    /// The lesser of both, one by one.
+    #[must_use]
+    pub fn within(self, other: Self) -> Self {
+        Self {
+            steps: self.steps.min(other.steps),
+            keys: self.keys.min(other.keys),
+            bytes: self.bytes.min(other.bytes),
+            memory: self.memory.min(other.memory),
+            time_ms: self.time_ms.min(other.time_ms),
+        }
+    }
+}
+
+/// What is left.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    limits: Limits,
+    left: Limits,
+    /// Steps until the clock is looked at.
+    next_look: u64,
+    ends: Option<Instant>,
+}
+
+fn exceeded(limit: &str, name: &str, max: u64) -> Fault {
+    format!("{limit}: the program may use {max} (\"limits\": {{\"{name}\"}}, program-{name}-max)").into()
+}
+
+impl Budget {
+    /// All of it. Its time runs from now on.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        let ends = Instant::now().checked_add(Duration::from_millis(limits.time_ms));
+        Self { limits, left: limits, next_look: STEPS_PER_LOOK, ends }
+    }
+    /// A step.
+    #[inline]
+    pub fn take_step(&mut self) -> Result<(), Fault> {
+        self.take_steps(1)
+    }
+    /// So many.
+    #[inline]
+    pub fn take_steps(&mut self, steps: u64) -> Result<(), Fault> {
+        match self.left.steps.checked_sub(steps) {
+            Some(left) => self.left.steps = left,
+            None => return Err(exceeded("too many steps", "steps", self.limits.steps)),
+        }
+        self.next_look = self.next_look.saturating_sub(steps);
+        if self.next_look == 0 { self.look() } else { Ok(()) }
+    }
+    /// Elements that were looked at.
+    #[inline]
+    pub fn take_elements(&mut self, elements: usize) -> Result<(), Fault> {
+        if elements < ELEMENTS_PER_STEP {
+            return Ok(());
+        }
+        self.take_steps((elements / ELEMENTS_PER_STEP) as u64)
+    }
+    /// Looks at the clock.
+    #[cold]
+    pub fn look(&mut self) -> Result<(), Fault> {
+        self.next_look = STEPS_PER_LOOK;
+        if self.ends.is_some_and(|ends| Instant::now() >= ends) {
+            return Err(exceeded("too much time in milliseconds", "time-ms", self.limits.time_ms));
+        }
+        Ok(())
+    }
+    /// Keys of a command.
+    #[inline]
+    pub fn take_keys(&mut self, keys: u64) -> Result<(), Fault> {
+        match self.left.keys.checked_sub(keys) {
+            Some(left) => self.left.keys = left,
+            None => return Err(exceeded("too many keys", "keys", self.limits.keys)),
+        }
+        Ok(())
+    }
+    /// Bytes that a write brings.
+    #[inline]
+    pub fn take_bytes(&mut self, bytes: usize) -> Result<(), Fault> {
+        match self.left.bytes.checked_sub(bytes as u64) {
+            Some(left) => self.left.bytes = left,
+            None => return Err(exceeded("too many bytes written", "bytes", self.limits.bytes)),
+        }
+        Ok(())
+    }
+    /// Bytes of a value that was made.
+    #[inline]
+    pub fn take_memory(&mut self, bytes: usize) -> Result<(), Fault> {
+        match self.left.memory.checked_sub(bytes as u64) {
+            Some(left) => self.left.memory = left,
+            None => return Err(exceeded("too many bytes of values", "memory", self.limits.memory)),
+        }
+        Ok(())
+    }
+    /// What was used: steps, keys, bytes written.
+    #[must_use]
+    pub const fn used(&self) -> (u64, u64, u64) {
+        (
+            self.limits.steps - self.left.steps,
+            self.limits.keys - self.left.keys,
+            self.limits.bytes - self.left.bytes,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_holds_at_it_and_not_one_past_it() {
+        let limits = Limits { steps: 3, keys: 2, bytes: 10, memory: 5, time_ms: 60_000 };
+        let mut budget = Budget::new(limits);
+        assert!((0..3).all(|_| budget.take_step().is_ok()));
+        assert!(budget.take_step().unwrap_err().contains("program-steps-max"));
+        assert!(budget.take_keys(2).is_ok() && budget.take_keys(1).unwrap_err().contains("program-keys-max"));
+        assert!(budget.take_bytes(10).is_ok() && budget.take_bytes(1).unwrap_err().contains("bytes"));
+        assert!(budget.take_memory(5).is_ok() && budget.take_memory(1).unwrap_err().contains("memory"));
+        assert_eq!(budget.used(), (3, 2, 10));
+        let mut late = Budget::new(Limits { time_ms: 0, ..Limits::DEFAULT });
+        assert!(late.look().unwrap_err().contains("program-time-ms-max"));
+    }
+}

@@ -1,0 +1,239 @@
+//! Owns: expressions in the form that they run in, and giving their values. Does not own: reading them
+//! (`super::parse`), what each function does (`super::functions`).
+//!
+//! Names have been turned into places of the frame, texts into parts, names of functions into numbers: nothing is
+//! looked up or parsed when they run.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::budget::Budget;
+use super::functions::{self, Function};
+use super::value::{Members, Value};
+
+/// What an expression cannot give a value for.
+pub type Fault = Cow<'static, str>;
+
+/// An expression.
+#[derive(Debug)]
+pub enum Expr {
+    /// A value of the program's text.
+    Literal(Value),
+    /// What stands at a place of the frame.
+    Var(usize),
+    /// What a path leads to from there.
+    Path(usize, Box<[Segment]>),
+    /// Texts and values in turn.
+    Template(Box<[Part]>),
+    /// A list of values.
+    List(Box<[Expr]>),
+    /// An object of values.
+    Object(Box<[(Box<[u8]>, Expr)]>),
+    /// A function of values.
+    Call(Function, Box<[Expr]>),
+    /// The last value if all hold, else the first that does not.
+    And(Box<[Expr]>),
+    /// The first value that holds, else the last.
+    Or(Box<[Expr]>),
+    /// The second if the first holds, else the third.
+    If(Box<[Expr; 3]>),
+    /// The first that is not null.
+    Coalesce(Box<[Expr]>),
+    /// Something of each element.
+    Each(Box<Each>),
+    /// The time of the program, in milliseconds divided by this.
+    Now(u64),
+}
+
+/// A step of a path.
+#[derive(Debug)]
+pub enum Segment {
+    /// A member.
+    Name(Box<[u8]>),
+    /// An element, from the end if it is negative; also the member of that name.
+    Index(i64),
+}
+
+/// A part of a template.
+#[derive(Debug)]
+pub enum Part {
+    /// As it is.
+    Text(Box<[u8]>),
+    /// A value's text.
+    Value(Expr),
+}
+
+/// What is done with each element of a list.
+#[derive(Debug)]
+pub struct Each {
+    /// What.
+    pub kind: EachKind,
+    /// The list.
+    pub list: Expr,
+    /// Where the element stands meanwhile.
+    pub slot: usize,
+    /// Of each.
+    pub body: Expr,
+}
+
+/// What is made of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EachKind {
+    /// A list of what each gives.
+    Map,
+    /// A list of the elements for which it holds.
+    Filter,
+    /// Whether it holds for any.
+    Any,
+    /// Whether it holds for all.
+    All,
+}
+
+/// What expressions are evaluated over.
+#[derive(Debug)]
+pub struct Frame {
+    /// Parameters and variables, by place.
+    pub values: Vec<Value>,
+    /// The time of the program.
+    pub now_ms: u64,
+    /// What is left to be done.
+    pub budget: Budget,
+}
+
+impl Frame {
+    /// The value of an expression that needs no work.
+    #[inline]
+    fn peek<'v>(&'v self, expr: &'v Expr) -> Option<&'v Value> {
+        match expr {
+            Expr::Literal(value) => Some(value),
+            Expr::Var(slot) => Some(&self.values[*slot]),
+            Expr::Path(slot, path) => self.follow(*slot, path),
+            _ => None,
+        }
+    }
+    fn follow<'v>(&'v self, slot: usize, path: &[Segment]) -> Option<&'v Value> {
+        path.iter().try_fold(&self.values[slot], |value, segment| match segment {
+            Segment::Name(name) => functions::member(value, name),
+            Segment::Index(index) => functions::element(value, *index),
+        })
+    }
+
+    /// Appends the text of an expression's value.
+    pub fn write_text(&mut self, expr: &Expr, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let no_text = |kind| Fault::from(format!("{kind} has no text: coalesce or to_json give it one"));
+        match expr {
+            Expr::Literal(value) => value.write_text(out).map_err(no_text),
+            Expr::Var(slot) => self.values[*slot].write_text(out).map_err(no_text),
+            Expr::Template(parts) => parts.iter().try_for_each(|part| match part {
+                Part::Text(text) => {
+                    out.extend_from_slice(text);
+                    Ok(())
+                }
+                Part::Value(expr) => self.write_text(expr, out),
+            }),
+            _ => self.eval(expr)?.write_text(out).map_err(no_text),
+        }
+    }
+
+    /// Whether an expression holds.
+    pub fn holds(&mut self, expr: &Expr) -> Result<bool, Fault> {
+        match self.peek(expr) {
+            Some(value) => Ok(value.holds()),
+            None => self.eval(expr).map(|value| value.holds()),
+        }
+    }
+
+    /// The value of an expression.
+    pub fn eval(&mut self, expr: &Expr) -> Result<Value, Fault> {
+        match expr {
+            Expr::Literal(value) => Ok(value.clone()),
+            Expr::Var(slot) => Ok(self.values[*slot].clone()),
+            Expr::Path(slot, path) => Ok(self.follow(*slot, path).cloned().unwrap_or_default()),
+            Expr::Template(_) => {
+                let mut text = Vec::new();
+                self.write_text(expr, &mut text)?;
+                self.made(Value::text(&text))
+            }
+            Expr::List(elements) => {
+                let list = elements.iter().map(|element| self.eval(element)).collect::<Result<_, _>>()?;
+                self.made(Value::list(list))
+            }
+            Expr::Object(members) => {
+                let mut object = Members::new();
+                for (name, value) in members {
+                    object.insert(name.clone(), self.eval(value)?);
+                }
+                self.made(Value::object(object))
+            }
+            Expr::Call(function, arguments) => self.call(*function, arguments),
+            Expr::And(all) => self.until(all, |value| !value.holds()),
+            Expr::Or(all) => self.until(all, Value::holds),
+            Expr::Coalesce(all) => self.until(all, |value| !matches!(value, Value::Null)),
+            Expr::If(three) => {
+                let [condition, then, otherwise] = &**three;
+                let chosen = if self.holds(condition)? { then } else { otherwise };
+                self.eval(chosen)
+            }
+            Expr::Each(each) => self.each(each),
+            Expr::Now(divisor) => Ok(Value::Int((self.now_ms / divisor) as i64)),
+        }
+    }
+
+    /// The first value that ends the search, else the last.
+    fn until(&mut self, all: &[Expr], ends: impl Fn(&Value) -> bool) -> Result<Value, Fault> {
+        let mut last = Value::Null;
+        for expr in all {
+            last = self.eval(expr)?;
+            if ends(&last) {
+                break;
+            }
+        }
+        Ok(last)
+    }
+
+    fn call(&mut self, function: Function, arguments: &[Expr]) -> Result<Value, Fault> {
+        // Comparisons look at values where they stand.
+        if let ([one, two], Some(decide)) = (arguments, function.decides()) {
+            if let (Some(one), Some(two)) = (self.peek(one), self.peek(two)) {
+                return Ok(Value::Bool(decide(one.compare(two))));
+            }
+            let (one, two) = (self.eval(one)?, self.eval(two)?);
+            return Ok(Value::Bool(decide(one.compare(&two))));
+        }
+        let values: Vec<Value> = arguments.iter().map(|expr| self.eval(expr)).collect::<Result<_, _>>()?;
+        self.budget.take_elements(functions::elements(&values))?;
+        let value = functions::call(function, values)?;
+        self.made(value)
+    }
+
+    /// Counts a value that was made.
+    fn made(&mut self, value: Value) -> Result<Value, Fault> {
+        self.budget.take_memory(value.bytes())?;
+        Ok(value)
+    }
+
+    fn each(&mut self, each: &Each) -> Result<Value, Fault> {
+        let list = match self.eval(&each.list)? {
+            Value::List(list) => list,
+            Value::Null => Arc::default(),
+            other => return Err(format!("expected a list, met a {}", other.type_name()).into()),
+        };
+        let mut made = Vec::new();
+        for element in &*list {
+            self.budget.take_step()?;
+            self.values[each.slot] = element.clone();
+            match each.kind {
+                EachKind::Map => made.push(self.eval(&each.body)?),
+                EachKind::Filter if self.holds(&each.body)? => made.push(element.clone()),
+                EachKind::Any if self.holds(&each.body)? => return Ok(Value::Bool(true)),
+                EachKind::All if !self.holds(&each.body)? => return Ok(Value::Bool(false)),
+                EachKind::Filter | EachKind::Any | EachKind::All => {}
+            }
+        }
+        match each.kind {
+            EachKind::Map | EachKind::Filter => self.made(Value::list(made)),
+            EachKind::Any => Ok(Value::Bool(false)),
+            EachKind::All => Ok(Value::Bool(true)),
+        }
+    }
+}

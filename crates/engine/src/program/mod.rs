@@ -1,0 +1,33 @@
+//! Owns: programs: conditional, computed, looping changes as JSON, all or nothing. Does not own: the commands that
+//! store and run them (`crate::commands`), locks, taking back (`crate::inner`).
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`json`] | JSON texts as trees |
+//! | [`parse`] | from a tree to a program, and what is wrong with it and where |
+//! | [`steps`], [`expr`] | a program in the form that it runs in; the values of expressions |
+//! | [`functions`], `arithmetic`, `text` | the functions of expressions |
+//! | [`value`], `reply`, `params` | values, and where they come from and go |
+//! | [`keys`] | which keys a program will come to |
+//! | [`budget`] | what it may do |
+//! | `run`, `effects` | running it; what it would change |
+//! | [`stored`] | programs by name, what has come of them |
+
+mod arithmetic;
+pub mod budget;
+pub(crate) mod effects;
+pub mod expr;
+pub mod functions;
+pub mod json;
+pub mod keys;
+mod params;
+pub mod parse;
+mod reply;
+mod run;
+pub mod steps;
+pub mod stored;
+mod text;
+pub mod value;
+
+pub use parse::Problem;
+pub use steps::Program;

@@ -1,0 +1,71 @@
+//! Owns: what a program is given: reading its arguments by the types of its parameters. Does not own: what they are
+//! called (`super::parse`).
+
+use super::json::Json;
+use super::steps::{Param, ParamKind, Program};
+use super::text::{self, shown};
+use super::value::Value;
+use crate::error::Error;
+
+impl ParamKind {
+    /// Whether a value is of this type.
+    pub(super) fn takes(self, value: &Value) -> bool {
+        match self {
+            Self::Text => !matches!(value, Value::List(_) | Value::Object(_) | Value::Null),
+            Self::Int => matches!(value, Value::Int(_)),
+            Self::Number => matches!(value, Value::Int(_) | Value::Float(_)),
+            Self::Bool => matches!(value, Value::Bool(_)),
+            Self::List => matches!(value, Value::List(_)),
+            Self::Object => matches!(value, Value::Object(_)),
+            Self::Any => true,
+        }
+    }
+    /// The value that an argument's bytes are.
+    fn read(self, bytes: &[u8]) -> Option<Value> {
+        let value = match self {
+            Self::Text => Value::text(bytes),
+            Self::Int => Value::Int(weft_store::parse_int(bytes)?),
+            Self::Number => text::number(&Value::text(bytes)),
+            Self::Bool => match bytes {
+                b"true" | b"1" => Value::Bool(true),
+                b"false" | b"0" => Value::Bool(false),
+                _ => return None,
+            },
+            Self::List | Self::Object | Self::Any => Value::from(&Json::parse(bytes).ok()?),
+        };
+        self.takes(&value).then_some(value)
+    }
+}
+
+impl Program {
+    /// The parameters that arguments give, in their order.
+    pub(crate) fn params<'b>(
+        &self,
+        mut arguments: impl Iterator<Item = &'b [u8]>,
+    ) -> Result<Vec<Value>, Error> {
+        let mut values = Vec::with_capacity(self.slots);
+        for param in &self.params {
+            values.push(param.value(arguments.next())?);
+        }
+        if arguments.next().is_some() {
+            return Err(Error::err(format!("the program takes {} arguments at most", self.params.len())));
+        }
+        Ok(values)
+    }
+}
+
+impl Param {
+    fn value(&self, argument: Option<&[u8]>) -> Result<Value, Error> {
+        match (argument, &self.default) {
+            (Some(bytes), _) => {
+                self.kind.read(bytes).ok_or_else(|| self.wrong(&format!("'{}'", shown(bytes))))
+            }
+            (None, Some(default)) => Ok(default.clone()),
+            (None, None) => Err(Error::err(format!("the parameter '{}' is missing", self.name))),
+        }
+    }
+    fn wrong(&self, met: &str) -> Error {
+        let (name, kind) = (&self.name, self.kind.name());
+        Error::err(format!("the parameter '{name}' is of the type {kind}; met {met}"))
+    }
+}

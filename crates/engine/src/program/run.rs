@@ -1,0 +1,419 @@
+//! Owns: running a program's steps: all of it happens or nothing. Does not own: its locks (`crate::executor`),
+//! expressions (`super::expr`), running a command (`crate::inner`).
+
+use weft_protocol::table::flag;
+use weft_store::{Cursor, ObjectRef, ValueRef};
+
+use super::budget::{Budget, Limits};
+use super::expr::{Expr, Fault, Frame};
+use super::keys::{self, Keys};
+use super::reply::value_of;
+use super::steps::{Command, Fail, For, Over, Program, Step, What};
+use super::text::shown;
+use super::value::Value;
+use crate::acl::LogPlace;
+use crate::args::{Args, Composed};
+use crate::context::Context;
+use crate::engine::{Engine, command_id};
+use crate::error::{Error, ErrorCode, full_name};
+use crate::handler::Needs;
+use crate::inner::Inner;
+use crate::keys::each;
+use crate::{glob, traits};
+
+/// Elements of keys that a command which may take long looks at for one step.
+const ELEMENTS_PER_STEP: usize = 128;
+/// Keys that a loop looks at between two looks at what is left.
+const KEYS_PER_LOOK: u64 = 64;
+
+/// What a step has come to.
+enum Flow {
+    GoOn,
+    Break,
+    Return(Value),
+}
+
+/// Why a program ends with nothing done.
+enum End {
+    /// An error that says all there is.
+    Error(Error),
+    /// An error of the present step.
+    Fault(Error),
+}
+
+impl From<Fault> for End {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(Error::new(ErrorCode::Program, fault))
+    }
+}
+
+/// A program that runs.
+struct Machine<'p, 'i, 'c, 'a, 'b> {
+    inner: &'i mut Inner<'c, 'a, 'b>,
+    frame: Frame,
+    args: Composed,
+    /// The keys that it may come to, in their bytes' order, if it has said so.
+    declared: Option<Vec<Box<[u8]>>>,
+    /// The step that runs.
+    at: &'p Step,
+}
+
+impl Program {
+    /// A frame with these parameters.
+    pub(super) fn frame(&self, params: Vec<Value>, now_ms: u64, limits: Limits) -> Frame {
+        let mut values = params;
+        values.resize(self.slots, Value::Null);
+        Frame { values, now_ms, budget: Budget::new(self.limits.within(limits)) }
+    }
+    /// What a run needs with these parameters.
+    pub(crate) fn needs(&self, engine: &Engine, params: Vec<Value>) -> Needs {
+        // Before it begins only its keys are asked for, which look at no clock.
+        let mut frame = self.frame(params, engine.clock.now_ms(), engine.settings.program_limits());
+        self.keys.needs(engine, &self.steps, &mut frame)
+    }
+
+    /// The names of the keys that a run with these parameters will come to, as far as they are known.
+    pub(crate) fn named_keys(&self, engine: &Engine, params: Vec<Value>) -> Result<Vec<Box<[u8]>>, Error> {
+        let mut frame = self.frame(params, engine.clock.now_ms(), engine.settings.program_limits());
+        let keys = self.keys.list(&self.steps, &mut frame);
+        keys.map_err(|fault| Error::new(ErrorCode::Program, fault))
+    }
+
+    /// Runs the program. Whether it has failed or only [looks](Self::look), nothing stays of it.
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>, params: Vec<Value>) -> Result<Value, Error> {
+        let mut inner = Inner::new(context, LogPlace::Script);
+        let undoing = inner.begin_undo();
+        let outcome = self.run_in(&mut inner, params);
+        match outcome {
+            Ok(_) => inner.commit(undoing),
+            Err(_) => inner.abandon(undoing),
+        }
+        outcome
+    }
+    /// Runs the program, shows what stands on the tape then, and takes it back.
+    pub(crate) fn look<R>(
+        &self,
+        context: &mut Context<'_, '_>,
+        params: Vec<Value>,
+        show: impl FnOnce(Result<Value, Error>, &Context<'_, '_>) -> R,
+    ) -> R {
+        let mut inner = Inner::new(context, LogPlace::Script);
+        let undoing = inner.begin_undo();
+        let outcome = self.run_in(&mut inner, params);
+        let shown = show(outcome, inner.context());
+        inner.abandon(undoing);
+        shown
+    }
+
+    fn run_in(&self, inner: &mut Inner<'_, '_, '_>, params: Vec<Value>) -> Result<Value, Error> {
+        let limits = inner.context().engine.settings.program_limits();
+        let now_ms = inner.context().now_ms;
+        let mut frame = self.frame(params, now_ms, limits);
+        let declared = match &self.keys {
+            Keys::Declared(exprs) => {
+                let names = keys::names(exprs, &mut frame);
+                Some(names.map_err(|fault| Error::new(ErrorCode::Program, format!("/keys: {fault}")))?)
+            }
+            Keys::Found(_) | Keys::World(..) => None,
+        };
+        let Some(at) = self.steps.first() else { return Ok(Value::Null) };
+        let db = inner.session().db;
+        let mut machine = Machine { inner, frame, args: Composed::default(), declared, at };
+        let outcome = machine.block(&self.steps);
+        let at = machine.at;
+        // SELECT holds inside the program.
+        inner.session().select(db);
+        match outcome {
+            Ok(Flow::Return(value)) => Ok(value),
+            Ok(Flow::GoOn | Flow::Break) => Ok(Value::Null),
+            Err(End::Error(error)) => Err(error),
+            Err(End::Fault(error)) => Err(placed(at, error)),
+        }
+    }
+}
+
+/// An error with the step and the command that it came from before its text.
+fn placed(at: &Step, error: Error) -> Error {
+    // It is caught before a client sees it.
+    if error.code == ErrorCode::NeedsWorld {
+        return error;
+    }
+    let command = match &at.what {
+        What::Command(command) => format!(" {}", full_name(command.spec).to_ascii_uppercase()),
+        _ => String::new(),
+    };
+    Error { text: format!("{}{command}: {}", at.at, error.text).into(), ..error }
+}
+
+impl<'p> Machine<'p, '_, '_, '_, '_> {
+    fn block(&mut self, steps: &'p [Step]) -> Result<Flow, End> {
+        for step in steps {
+            self.at = step;
+            self.frame.budget.take_step()?;
+            match self.step(step)? {
+                Flow::GoOn => {}
+                ended => return Ok(ended),
+            }
+        }
+        Ok(Flow::GoOn)
+    }
+
+    fn step(&mut self, step: &'p Step) -> Result<Flow, End> {
+        match &step.what {
+            What::Command(command) => {
+                self.command(command)?;
+                return Ok(Flow::GoOn);
+            }
+            What::Let(all) => {
+                for (slot, expr) in all {
+                    self.frame.values[*slot] = self.frame.eval(expr)?;
+                }
+            }
+            What::If(condition, then, otherwise) => {
+                let holds = self.frame.holds(condition)?;
+                return self.block(if holds { then } else { otherwise });
+            }
+            What::Switch(of, cases, default) => {
+                let value = self.frame.eval(of)?;
+                for (candidates, then) in cases {
+                    for candidate in candidates {
+                        if self.frame.eval(candidate)? == value {
+                            return self.block(then);
+                        }
+                    }
+                }
+                return self.block(default);
+            }
+            What::For(each) => return self.each(step, each),
+            What::Break(condition) => {
+                let ends = condition.as_ref().map_or(Ok(true), |condition| self.frame.holds(condition))?;
+                return Ok(if ends { Flow::Break } else { Flow::GoOn });
+            }
+            What::Return(expr) => return Ok(Flow::Return(self.frame.eval(expr)?)),
+            What::Fail(fail) => self.fail(step, fail)?,
+            What::Block(steps) => return self.block(steps),
+        }
+        Ok(Flow::GoOn)
+    }
+
+    fn fail(&mut self, step: &Step, fail: &Fail) -> Result<(), End> {
+        if let Some(unless) = &fail.unless
+            && self.frame.holds(unless)?
+        {
+            return Ok(());
+        }
+        let (mut code, mut message) = (Vec::new(), Vec::new());
+        self.frame.write_text(&fail.code, &mut code)?;
+        self.frame.write_text(&fail.message, &mut message)?;
+        if !super::parse::is_code(&code) {
+            return Err(Fault::from(format!("'{}' is no code of an error", shown(&code))).into());
+        }
+        let message = match &message[..] {
+            b"" if fail.unless.is_some() => format!("{}: it does not hold", step.at),
+            b"" => format!("{}: the program failed", step.at),
+            message => String::from_utf8_lossy(message).into_owned(),
+        };
+        let prefix = Some(String::from_utf8_lossy(&code).into());
+        Err(End::Error(Error { prefix, ..Error::new(ErrorCode::Program, message) }))
+    }
+
+    fn each(&mut self, step: &'p Step, each: &'p For) -> Result<Flow, End> {
+        let elements = match &each.over {
+            Over::Elements(list) => match self.frame.eval(list)? {
+                Value::List(list) => list.to_vec(),
+                Value::Object(members) => members.keys().map(|name| Value::text(name)).collect(),
+                Value::Null => Vec::new(),
+                other => {
+                    return Err(Fault::from(format!("expected a list, met a {}", other.type_name())).into());
+                }
+            },
+            Over::Range(ends) => return self.range(step, each, ends),
+            Over::Keys(pattern, limit) => self.matching(pattern, limit)?,
+        };
+        for (at, element) in elements.into_iter().enumerate() {
+            match self.round(step, each, element, at)? {
+                Flow::GoOn => {}
+                Flow::Break => break,
+                ended => return Ok(ended),
+            }
+        }
+        Ok(Flow::GoOn)
+    }
+
+    fn range(&mut self, step: &'p Step, each: &'p For, ends: &[Expr; 3]) -> Result<Flow, End> {
+        let [from, to, by] = ends;
+        let mut whole = |expr| super::arithmetic::whole(&self.frame.eval(expr)?);
+        let (mut next, to, by) = (whole(from)?, whole(to)?, whole(by)?);
+        if by == 0 {
+            return Err(Fault::from("a loop in steps of 0 has no end").into());
+        }
+        let mut at = 0;
+        while if by > 0 { next < to } else { next > to } {
+            match self.round(step, each, Value::Int(next), at)? {
+                Flow::GoOn => {}
+                Flow::Break => break,
+                ended => return Ok(ended),
+            }
+            let Some(after) = next.checked_add(by) else { break };
+            (next, at) = (after, at + 1);
+        }
+        Ok(Flow::GoOn)
+    }
+
+    fn round(&mut self, step: &'p Step, each: &'p For, element: Value, at: usize) -> Result<Flow, End> {
+        self.at = step;
+        self.frame.budget.take_step()?;
+        self.frame.values[each.slot] = element;
+        if let Some(index) = each.index {
+            self.frame.values[index] = Value::Int(at as i64);
+        }
+        self.block(&each.body)
+    }
+
+    /// The names of the keys that match a pattern, in their bytes' order.
+    fn matching(&mut self, pattern: &Expr, limit: &Expr) -> Result<Vec<Value>, End> {
+        if !self.inner.has_world() {
+            return Err(End::Fault(ErrorCode::NeedsWorld.into()));
+        }
+        let mut text = Vec::new();
+        self.frame.write_text(pattern, &mut text)?;
+        let limit = super::arithmetic::whole(&self.frame.eval(limit)?)?;
+        let limit = usize::try_from(limit).map_err(|_| Fault::from("a limit is not negative"))?;
+        let (mut names, mut cursor): (Vec<Box<[u8]>>, _) = (Vec::new(), Cursor::START);
+        loop {
+            let mut looked = 0;
+            cursor = self.inner.context().scan(cursor, KEYS_PER_LOOK, |name, _| {
+                looked += 1;
+                if glob::matches(&text, name) {
+                    names.push(name.into());
+                }
+            });
+            self.frame.budget.take_steps(looked)?;
+            if names.len() > limit {
+                let text = format!("more keys match '{}' than its limit of {limit}", shown(&text));
+                return Err(Fault::from(text).into());
+            }
+            if cursor == Cursor::START {
+                break;
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        self.frame.budget.take_memory(names.iter().map(|name| name.len() + size_of::<Value>()).sum())?;
+        Ok(names.iter().map(|name| Value::text(name)).collect())
+    }
+
+    fn command(&mut self, command: &'p Command) -> Result<(), End> {
+        let mut args = std::mem::take(&mut self.args);
+        args.clear();
+        let composed = command.args.iter().enumerate().try_for_each(|(at, expr)| {
+            let named = |fault| Fault::from(format!("argument {at}: {fault}"));
+            self.argument(expr, &mut args).map_err(named)
+        });
+        let outcome = match composed {
+            Ok(()) => self.run_command(&args.args(command.spec), args.bytes()),
+            Err(fault) => Err(End::from(fault)),
+        };
+        self.args = args;
+        outcome?;
+        if let Some(slot) = command.bind {
+            let captured = self.inner.captured();
+            self.frame.budget.take_memory(captured.len() + size_of::<Value>())?;
+            self.frame.values[slot] = value_of(&mut captured.items());
+        }
+        Ok(())
+    }
+
+    /// A list becomes as many arguments as it has elements, an object names and values in turn.
+    fn argument(&mut self, expr: &Expr, args: &mut Composed) -> Result<(), Fault> {
+        let value = match expr {
+            Expr::Literal(_) | Expr::Template(_) => {
+                return args.push_with(|text| self.frame.write_text(expr, text));
+            }
+            Expr::Var(slot) => {
+                let value = &self.frame.values[*slot];
+                if !matches!(value, Value::List(_) | Value::Object(_)) {
+                    return args.push_with(|text| self.frame.write_text(expr, text));
+                }
+                value.clone()
+            }
+            _ => self.frame.eval(expr)?,
+        };
+        let mut push = |value: &Value| {
+            let no_text = |kind| Fault::from(format!("{kind} has no text: coalesce or to_json give it one"));
+            args.push_with(|text| value.write_text(text).map_err(no_text))
+        };
+        match &value {
+            Value::List(list) => list.iter().try_for_each(push),
+            Value::Object(members) => members.iter().try_for_each(|(name, value)| {
+                push(&Value::text(name))?;
+                push(value)
+            }),
+            one => push(one),
+        }
+    }
+
+    fn run_command(&mut self, args: &Args<'_>, bytes: usize) -> Result<(), End> {
+        let spec = args.spec;
+        self.look_at_keys(args)?;
+        if spec.flags & flag::WRITE != 0 {
+            self.frame.budget.take_bytes(bytes)?;
+        }
+        let outcome = match self.inner.admit(args) {
+            Ok(handler) => self.inner.run(handler, args),
+            Err(refusal) => Err(Error::from(refusal)),
+        };
+        if traits::of(command_id(args)) & traits::QUICK == 0 {
+            self.frame.budget.look()?;
+        }
+        outcome.map_err(|error| {
+            // Its keys were a guess.
+            let guessed = error.code == ErrorCode::Undeclared && self.declared.is_none();
+            End::Fault(if guessed { ErrorCode::NeedsWorld.into() } else { error })
+        })
+    }
+
+    /// Counts a command's keys, refuses those that were not declared, and what it would take to go through them.
+    fn look_at_keys(&mut self, args: &Args<'_>) -> Result<(), End> {
+        let (mut count, mut undeclared) = (0, None);
+        each(args, |index| {
+            count += 1;
+            if let Some(declared) = &self.declared
+                && declared.binary_search_by(|name| (**name).cmp(args.bytes(index))).is_err()
+            {
+                undeclared = Some(index);
+            }
+        });
+        self.frame.budget.take_keys(count)?;
+        if let Some(index) = undeclared {
+            let text = format!("the key '{}' was not declared in \"keys\"", shown(args.bytes(index)));
+            return Err(End::Fault(Error::new(ErrorCode::Undeclared, text)));
+        }
+        if traits::of(command_id(args)) & traits::QUICK != 0 {
+            return Ok(());
+        }
+        let mut elements = 0;
+        each(args, |index| elements += self.elements_of(args.bytes(index)));
+        self.frame.budget.take_steps((elements / ELEMENTS_PER_STEP) as u64)?;
+        Ok(())
+    }
+
+    fn elements_of(&mut self, name: &[u8]) -> usize {
+        let context = self.inner.context();
+        let key = context.engine.keyspace.key(name);
+        let Ok((shard, mut op)) = context.shard(&key) else { return 0 };
+        match shard.peek(&mut op, &key) {
+            Some(ValueRef::Bytes(bytes)) => bytes.len() / 64,
+            Some(ValueRef::Shared(bytes)) => bytes.as_slice().len() / 64,
+            Some(ValueRef::Object(object)) => match object {
+                ObjectRef::List(list) => list.len(),
+                ObjectRef::Hash(hash) => hash.len(),
+                ObjectRef::Set(set) => set.len(),
+                ObjectRef::SortedSet(set) => set.len(),
+                ObjectRef::Stream(stream) => stream.log().len() as usize,
+                _ => 0,
+            },
+            _ => 0,
+        }
+    }
+}

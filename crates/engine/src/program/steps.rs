@@ -1,0 +1,158 @@
+//! Owns: a program in the form that it runs in. Does not own: reading it (`super::parse`), running it (`super::run`).
+
+use weft_protocol::table::CommandSpec;
+
+use super::budget::Limits;
+use super::expr::Expr;
+use super::keys::Keys;
+use super::value::Value;
+
+/// A program that has been read and checked.
+#[derive(Debug)]
+pub struct Program {
+    /// What it says of itself.
+    pub description: Box<str>,
+    /// Its parameters, which have the first places of the frame.
+    pub params: Vec<Param>,
+    /// Which keys it will come to.
+    pub keys: Keys,
+    /// It runs with the rights of whoever stored it.
+    pub as_owner: bool,
+    /// What it may do, within what is configured.
+    pub limits: Limits,
+    /// What it does.
+    pub steps: Steps,
+    /// Places of its frame.
+    pub slots: usize,
+    /// Whether any of its commands writes.
+    pub writes: bool,
+}
+
+/// A parameter.
+#[derive(Debug)]
+pub struct Param {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its type.
+    pub kind: ParamKind,
+    /// What it is where it is not given.
+    pub default: Option<Value>,
+}
+
+/// What a parameter may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamKind {
+    /// Any bytes.
+    Text,
+    /// An integer.
+    Int,
+    /// A number.
+    Number,
+    /// true or false, 1 or 0.
+    Bool,
+    /// A list, given as JSON.
+    List,
+    /// An object, given as JSON.
+    Object,
+    /// Anything, given as JSON.
+    Any,
+}
+
+impl ParamKind {
+    /// Kinds by their names.
+    pub const NAMES: [(&str, Self); 7] = [
+        ("text", Self::Text),
+        ("int", Self::Int),
+        ("number", Self::Number),
+        ("bool", Self::Bool),
+        ("list", Self::List),
+        ("object", Self::Object),
+        ("any", Self::Any),
+    ];
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// Steps, one after the other.
+pub type Steps = Box<[Step]>;
+
+/// A step.
+#[derive(Debug)]
+pub struct Step {
+    /// Where it stands: a JSON pointer.
+    pub at: Box<str>,
+    /// What it does.
+    pub what: What,
+}
+
+/// What a step does.
+#[derive(Debug)]
+pub enum What {
+    /// Runs a command.
+    Command(Box<Command>),
+    /// Gives places values.
+    Let(Box<[(usize, Expr)]>),
+    /// One of two blocks.
+    If(Expr, Steps, Steps),
+    /// The block of the first case that has the value, or the last one.
+    Switch(Expr, Box<[(Box<[Expr]>, Steps)]>, Steps),
+    /// A block for each of many.
+    For(Box<For>),
+    /// Ends the loop around it, if there is no condition or it holds.
+    Break(Option<Expr>),
+    /// Ends the program with a value.
+    Return(Expr),
+    /// Ends the program with an error, unless the condition, if there is one, holds.
+    Fail(Box<Fail>),
+    /// Steps.
+    Block(Steps),
+}
+
+/// A command of a program.
+#[derive(Debug)]
+pub struct Command {
+    /// Which.
+    pub spec: &'static CommandSpec,
+    /// Its arguments, the name first.
+    pub args: Box<[Expr]>,
+    /// Where its reply goes.
+    pub bind: Option<usize>,
+}
+
+/// A loop.
+#[derive(Debug)]
+pub struct For {
+    /// Where the element stands.
+    pub slot: usize,
+    /// Where its number stands.
+    pub index: Option<usize>,
+    /// Over what.
+    pub over: Over,
+    /// For each.
+    pub body: Steps,
+}
+
+/// What a loop goes over.
+#[derive(Debug)]
+pub enum Over {
+    /// The elements of a list, the names of an object's members.
+    Elements(Expr),
+    /// Integers from the first up to the second, which is not among them, in steps of the third.
+    Range(Box<[Expr; 3]>),
+    /// The names of keys that match a pattern, of which there are not more than the second says, in their bytes' order.
+    Keys(Expr, Expr),
+}
+
+/// An end with an error.
+#[derive(Debug)]
+pub struct Fail {
+    /// What holds where nothing is wrong.
+    pub unless: Option<Expr>,
+    /// The first word of the error.
+    pub code: Expr,
+    /// The rest.
+    pub message: Expr,
+}

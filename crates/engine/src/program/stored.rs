@@ -1,0 +1,187 @@
+//! Owns: programs by name, as they were stored, and what has come of their runs; programs that came as texts, for a
+//! while. Does not own: the catalogue, where their texts are (`weft_store::catalogue`), the commands.
+//!
+//! ```text
+//!  0         8        10
+//! +---------+--------+----------+------------------+
+//! | version | length | owner    | the program      |
+//! +---------+--------+----------+------------------+
+//!   u64       u16
+//! ```
+
+use parking_lot::{Mutex, RwLock};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use weft_store::Section;
+
+use super::parse::Problem;
+use super::steps::Program;
+use crate::engine::Engine;
+use crate::histogram::{Counts, Histogram, bucket_of};
+
+/// Programs that may be stored.
+pub const PROGRAMS_MAX: usize = 10_000;
+/// Bytes of a program's name.
+pub const NAME_BYTES_MAX: usize = 128;
+/// Texts of EVAL that are kept in the form that they run in, and their bytes.
+const EVALS_MAX: usize = 256;
+const EVAL_BYTES_MAX: usize = 16 << 10;
+
+/// A stored program.
+#[derive(Debug)]
+pub struct Stored {
+    /// How often a program of this name was stored, since there is one.
+    pub version: u64,
+    /// Who has stored it.
+    pub owner: Box<str>,
+    /// Its text.
+    pub text: Arc<[u8]>,
+    /// What runs.
+    pub program: Program,
+    /// What has come of it.
+    pub figures: Figures,
+}
+
+/// What has come of a program's runs.
+#[derive(Debug, Default)]
+pub struct Figures {
+    /// Runs.
+    pub runs: AtomicU64,
+    /// Those of them that failed.
+    pub failures: AtomicU64,
+    /// How long they took.
+    pub times: Mutex<Box<Histogram>>,
+}
+
+impl Figures {
+    /// A run has ended.
+    pub(crate) fn ran(&self, took: Duration, failed: bool) {
+        self.runs.fetch_add(1, Relaxed);
+        self.failures.fetch_add(failed.into(), Relaxed);
+        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.times.lock().add(bucket_of(ns), 1);
+    }
+    /// Microseconds that so many of a hundred runs do not exceed.
+    #[must_use]
+    pub fn percentiles_us(&self, percents: &[f64]) -> Vec<f64> {
+        let mut counts = Counts::default();
+        counts.add(&self.times.lock());
+        percents.iter().map(|&percent| counts.percentile(percent) as f64 / 1000.0).collect()
+    }
+}
+
+/// All programs.
+#[derive(Debug, Default)]
+pub struct Programs {
+    by_name: RwLock<HashMap<Box<[u8]>, Arc<Stored>>>,
+    evals: Mutex<HashMap<Box<[u8]>, Arc<Program>>>,
+}
+
+impl Programs {
+    /// A stored program.
+    #[must_use]
+    pub fn get(&self, name: &[u8]) -> Option<Arc<Stored>> {
+        self.by_name.read().get(name).cloned()
+    }
+    /// All of them, by name.
+    #[must_use]
+    pub fn all(&self) -> Vec<(Box<[u8]>, Arc<Stored>)> {
+        let mut all: Vec<_> =
+            self.by_name.read().iter().map(|(name, stored)| (name.clone(), Arc::clone(stored))).collect();
+        all.sort_unstable_by(|(one, _), (two, _)| one.cmp(two));
+        all
+    }
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_name.read().len()
+    }
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Puts a program in the place of what has its name, or takes that away.
+    pub(crate) fn put(&self, name: &[u8], stored: Option<Stored>) {
+        let mut by_name = self.by_name.write();
+        match stored {
+            Some(stored) => drop(by_name.insert(name.into(), Arc::new(stored))),
+            None => drop(by_name.remove(name)),
+        }
+    }
+    /// The program of a text, read once while it is used.
+    pub(crate) fn of_text(&self, text: &[u8]) -> Result<Arc<Program>, Problem> {
+        if let Some(program) = self.evals.lock().get(text) {
+            return Ok(Arc::clone(program));
+        }
+        let program = Arc::new(Program::parse(text)?);
+        if text.len() <= EVAL_BYTES_MAX {
+            let mut evals = self.evals.lock();
+            if evals.len() == EVALS_MAX {
+                evals.clear();
+            }
+            evals.insert(text.into(), Arc::clone(&program));
+        }
+        Ok(program)
+    }
+}
+
+impl Stored {
+    /// A program of this version and owner.
+    pub fn new(version: u64, owner: &str, text: &[u8]) -> Result<Self, Problem> {
+        let program = Program::parse(text)?;
+        Ok(Self { version, owner: owner.into(), text: text.into(), program, figures: Figures::default() })
+    }
+    /// As it stands in the catalogue.
+    #[must_use]
+    pub fn entry(&self) -> Vec<u8> {
+        let mut entry = self.version.to_be_bytes().to_vec();
+        entry.extend_from_slice(&(self.owner.len() as u16).to_be_bytes());
+        entry.extend_from_slice(self.owner.as_bytes());
+        entry.extend_from_slice(&self.text);
+        entry
+    }
+    /// From there.
+    pub fn of_entry(entry: &[u8]) -> Result<Self, String> {
+        let cut = || "the entry is cut off".to_owned();
+        let (version, rest) = entry.split_first_chunk().ok_or_else(cut)?;
+        let (len, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+        let (owner, text) = rest.split_at_checked(u16::from_be_bytes(*len).into()).ok_or_else(cut)?;
+        let owner = std::str::from_utf8(owner).map_err(|_| "the owner is no text".to_owned())?;
+        Self::new(u64::from_be_bytes(*version), owner, text).map_err(|problem| problem.to_string())
+    }
+}
+
+impl Engine {
+    /// Reads the programs of the catalogue: when it came from a log or a snapshot. Says which could not be read, and
+    /// why; they stay where they are.
+    pub(crate) fn load_programs(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        for (name, entry) in self.keyspace.catalogue().entries(Section::Programs) {
+            match Stored::of_entry(&entry) {
+                Ok(stored) => self.programs.put(&name, Some(stored)),
+                Err(why) => problems.push(format!("program '{}': {why}", String::from_utf8_lossy(&name))),
+            }
+        }
+        problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_read_as_they_were_written_and_cut_ones_refused() {
+        let stored = Stored::new(7, "anna", br#"{"steps":[["PING"]]}"#).unwrap();
+        let entry = stored.entry();
+        let read = Stored::of_entry(&entry).unwrap();
+        assert_eq!((read.version, &*read.owner, &*read.text), (7, "anna", &*stored.text));
+        for len in 0..entry.len() {
+            assert!(Stored::of_entry(&entry[..len]).is_err(), "{len} bytes");
+        }
+    }
+}

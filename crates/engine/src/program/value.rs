@@ -1,0 +1,320 @@
+//! Owns: the values that programs compute with, what they are compared and calculated as, and their texts. Does not
+//! own: expressions (`super::expr`), where values come from.
+//!
+//! A text is bytes. One that is the canonical text of a number (what the number would be written as) compares and
+//! calculates as that number, since the keyspace keeps numbers as texts; `05` and `1e3` are texts and no numbers. All
+//! values have one order: null, false, true, numbers, texts bytewise, lists and objects element by element.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use weft_protocol::number;
+
+use super::json::Json;
+
+/// Members of an object, in the order of their names' bytes.
+pub type Members = BTreeMap<Box<[u8]>, Value>;
+
+/// A value. Copies share what is large.
+#[derive(Clone, Debug, Default)]
+pub enum Value {
+    /// Nothing: a missing key, field or member.
+    #[default]
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A double, which is no NaN.
+    Float(f64),
+    /// Bytes.
+    Text(Arc<[u8]>),
+    /// A list.
+    List(Arc<Vec<Value>>),
+    /// An object.
+    Object(Arc<Members>),
+}
+
+/// A number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// An integer.
+    Int(i64),
+    /// A double, which is no NaN.
+    Float(f64),
+}
+
+/// 2^63, which is the first double beyond the integers.
+const INT_END: f64 = 9_223_372_036_854_775_808.0;
+
+impl Number {
+    /// As a double.
+    #[must_use]
+    pub const fn float(self) -> f64 {
+        match self {
+            Self::Int(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
+    /// Exactly, also between an integer and a double.
+    #[must_use]
+    pub fn compare(self, other: Self) -> Ordering {
+        match (self, other) {
+            (Self::Int(one), Self::Int(two)) => one.cmp(&two),
+            (Self::Float(one), Self::Float(two)) => one.partial_cmp(&two).unwrap_or(Ordering::Equal),
+            (Self::Int(one), Self::Float(two)) => compare_mixed(one, two),
+            (Self::Float(one), Self::Int(two)) => compare_mixed(two, one).reverse(),
+        }
+    }
+}
+
+fn compare_mixed(int: i64, float: f64) -> Ordering {
+    if float >= INT_END {
+        return Ordering::Less;
+    }
+    if float < -INT_END {
+        return Ordering::Greater;
+    }
+    let whole = float.trunc();
+    // It lies inside the integers, so it is one.
+    int.cmp(&(whole as i64)).then(0.0_f64.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal))
+}
+
+impl From<Number> for Value {
+    fn from(number: Number) -> Self {
+        match number {
+            Number::Int(value) => Self::Int(value),
+            Number::Float(value) => Self::Float(value),
+        }
+    }
+}
+
+impl Value {
+    /// A text.
+    #[must_use]
+    pub fn text(bytes: &[u8]) -> Self {
+        Self::Text(bytes.into())
+    }
+    /// A list.
+    #[must_use]
+    pub fn list(elements: Vec<Self>) -> Self {
+        Self::List(Arc::new(elements))
+    }
+    /// An object.
+    #[must_use]
+    pub fn object(members: Members) -> Self {
+        Self::Object(Arc::new(members))
+    }
+
+    /// The number that it is, or whose canonical text it is.
+    #[must_use]
+    pub fn number(&self) -> Option<Number> {
+        match self {
+            Self::Int(value) => Some(Number::Int(*value)),
+            Self::Float(value) => Some(Number::Float(*value)),
+            Self::Text(bytes) => canonical(bytes),
+            _ => None,
+        }
+    }
+    /// Whether a condition that gives it holds: not for null, false, 0 and what is empty.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        match self {
+            Self::Null => false,
+            Self::Bool(value) => *value,
+            Self::List(list) => !list.is_empty(),
+            Self::Object(members) => !members.is_empty(),
+            Self::Int(value) => *value != 0,
+            Self::Float(value) => *value != 0.0,
+            Self::Text(bytes) => !matches!(&**bytes, b"" | b"0" | b"-0"),
+        }
+    }
+    /// What its type is called.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Float(_) => "float",
+            Self::Text(_) => "text",
+            Self::List(_) => "list",
+            Self::Object(_) => "object",
+        }
+    }
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Null => 0,
+            Self::Bool(_) => 1,
+            Self::Int(_) | Self::Float(_) => 2,
+            Self::Text(bytes) => 3 - u8::from(canonical(bytes).is_some()),
+            Self::List(_) => 4,
+            Self::Object(_) => 5,
+        }
+    }
+    /// The order of all values. As deep as they are, which is bounded when they are made.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Ordering {
+        if let (Some(one), Some(two)) = (self.number(), other.number()) {
+            return one.compare(two);
+        }
+        match (self, other) {
+            (Self::Bool(one), Self::Bool(two)) => one.cmp(two),
+            (Self::Text(one), Self::Text(two)) if self.rank() == other.rank() => one.cmp(two),
+            (Self::List(one), Self::List(two)) => {
+                let differs = one.iter().zip(&**two).map(|(one, two)| one.compare(two));
+                let first = differs.into_iter().find(|order| order.is_ne());
+                first.unwrap_or_else(|| one.len().cmp(&two.len()))
+            }
+            (Self::Object(one), Self::Object(two)) => {
+                let pairs = one.iter().zip(&**two);
+                let mut differs = pairs.map(|((a, x), (b, y))| a.cmp(b).then_with(|| x.compare(y)));
+                differs.find(|order| order.is_ne()).unwrap_or_else(|| one.len().cmp(&two.len()))
+            }
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+
+    /// Appends its text: what a command is given for it. Null, a list and an object have none.
+    pub fn write_text(&self, out: &mut Vec<u8>) -> Result<(), &'static str> {
+        match self {
+            Self::Bool(value) => out.push(if *value { b'1' } else { b'0' }),
+            Self::Int(value) => out.extend_from_slice(itoa::Buffer::new().format(*value).as_bytes()),
+            Self::Float(value) => write_float(*value, out),
+            Self::Text(bytes) => out.extend_from_slice(bytes),
+            Self::Null | Self::List(_) | Self::Object(_) => return Err(self.type_name()),
+        }
+        Ok(())
+    }
+    /// Its text.
+    pub fn to_text(&self) -> Result<Cow<'_, [u8]>, &'static str> {
+        if let Self::Text(bytes) = self {
+            return Ok(Cow::Borrowed(bytes));
+        }
+        let mut out = Vec::new();
+        self.write_text(&mut out)?;
+        Ok(Cow::Owned(out))
+    }
+    /// Bytes that a copy of its own takes, not counting what is inside a list or an object.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + match self {
+                Self::Text(bytes) => bytes.len(),
+                Self::List(list) => list.len() * size_of::<Self>(),
+                Self::Object(members) => members.len() * 2 * size_of::<Self>(),
+                _ => 0,
+            }
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        self.compare(other).is_eq()
+    }
+}
+
+impl From<&Json> for Value {
+    fn from(json: &Json) -> Self {
+        match json {
+            Json::Null => Self::Null,
+            Json::Bool(value) => Self::Bool(*value),
+            Json::Int(value) => Self::Int(*value),
+            Json::Float(value) => Self::Float(*value),
+            Json::Text(text) => Self::text(text.as_bytes()),
+            Json::List(list) => Self::list(list.iter().map(Self::from).collect()),
+            Json::Object(members) => Self::object(
+                members.iter().map(|(name, value)| (name.as_bytes().into(), Self::from(value))).collect(),
+            ),
+        }
+    }
+}
+
+/// A double as the keyspace writes it: the shortest digits that give it again.
+pub fn write_float(value: f64, out: &mut Vec<u8>) {
+    let mut buffer = [0; number::DOUBLE_TEXT_MAX];
+    out.extend_from_slice(number::double_text(value, &mut buffer));
+}
+
+/// The number whose canonical text this is.
+#[must_use]
+pub fn canonical(text: &[u8]) -> Option<Number> {
+    let first = *text.first()?;
+    // What nearly all texts are not is seen by their first byte.
+    if !(first.is_ascii_digit() || first == b'-') || text.len() > number::DOUBLE_TEXT_MAX {
+        return None;
+    }
+    if let Some(value) = weft_store::parse_int(text) {
+        return Some(Number::Int(value));
+    }
+    let value = crate::number::parse_double(text).filter(|value| value.is_finite())?;
+    let mut out = Vec::with_capacity(number::DOUBLE_TEXT_MAX);
+    write_float(value, &mut out);
+    (out == text).then_some(Number::Float(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Value {
+        Value::text(text.as_bytes())
+    }
+
+    #[test]
+    fn canonical_texts_are_numbers_and_others_are_texts() {
+        assert_eq!(canonical(b"-5"), Some(Number::Int(-5)));
+        assert_eq!(canonical(b"9223372036854775807"), Some(Number::Int(i64::MAX)));
+        assert_eq!(canonical(b"1.5"), Some(Number::Float(1.5)));
+        for other in ["05", "+5", "1e3", "1.50", " 1", "1 ", "", "-", "inf", "nan", "0x1", "-a", "."] {
+            assert_eq!(canonical(other.as_bytes()), None, "{other}");
+        }
+        assert!(text("5") == Value::Int(5) && text("05") != Value::Int(5));
+        assert!(text("10").compare(&text("9")).is_gt() && text("10a").compare(&text("9a")).is_lt());
+    }
+
+    #[test]
+    fn the_order_is_total() {
+        let all = [
+            Value::Null,
+            Value::Bool(false),
+            Value::Bool(true),
+            Value::Float(-1e18),
+            Value::Int(-1),
+            text("0.5"),
+            Value::Int(1),
+            Value::Int((1 << 53) + 1),
+            Value::Float(9_007_199_254_740_994.0),
+            Value::Int(i64::MAX),
+            Value::Float(1e19),
+            text(""),
+            text("05"),
+            text("a"),
+            Value::list(vec![]),
+            Value::list(vec![Value::Int(1)]),
+            Value::list(vec![Value::Int(1), Value::Null]),
+            Value::list(vec![Value::Int(2)]),
+            Value::object(Members::new()),
+            Value::object(Members::from([(b"a".as_slice().into(), Value::Int(1))])),
+            Value::object(Members::from([(b"b".as_slice().into(), Value::Null)])),
+        ];
+        for (i, one) in all.iter().enumerate() {
+            for (j, two) in all.iter().enumerate() {
+                assert_eq!(one.compare(two), i.cmp(&j), "{one:?} {two:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_nothing_does_not_hold() {
+        for value in [Value::Null, Value::Bool(false), Value::Int(0), text(""), text("0"), Value::Float(0.0)]
+        {
+            assert!(!value.holds(), "{value:?}");
+        }
+        for value in [Value::Bool(true), Value::Int(-1), text("no"), text("00"), Value::Float(0.1)] {
+            assert!(value.holds(), "{value:?}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Programs: the pages' examples, what is refused, undo, keys, budgets, rights; and random ones beside a plain
+//! interpreter.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod pages;
+mod refused;
+mod running;

@@ -1,0 +1,339 @@
+//! What programs promise when they run: all or nothing, keys, budgets, rights, versions.
+
+use weft_engine::reply::Protocol;
+use weft_protocol::Reply;
+use weft_store::{Digest, wants};
+
+use crate::support::{Bench, show};
+
+/// A bench with a client that may do everything.
+fn bench() -> (Bench, u32) {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    (bench, client)
+}
+
+fn words(bench: &mut Bench, client: u32, words: &[&str]) -> String {
+    let replies = bench.run_args(client, &words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
+    replies.iter().map(show).collect::<Vec<_>>().join(" ")
+}
+
+fn eval(bench: &mut Bench, client: u32, steps: &str) -> String {
+    words(bench, client, &["PROGRAM", "EVAL", &format!("{{\"steps\":[{steps}]}}")])
+}
+
+fn digest(bench: &mut Bench, client: u32) -> Digest {
+    let mut digest = Digest::default();
+    bench.attempt(client, |attempt| {
+        digest = attempt.digest();
+        false
+    });
+    digest
+}
+
+#[test]
+fn a_step_that_fails_takes_back_what_was_written_to_every_type() {
+    let (mut bench, client) = bench();
+    for command in [
+        "SET s 1 EX 100",
+        "RPUSH l a b",
+        "HSET h f 1",
+        "SADD set a",
+        "ZADD z 1 a",
+        "XADD x 1-1 f v",
+        "SET gone 1",
+    ] {
+        bench.text(client, command);
+    }
+    let before = digest(&mut bench, client);
+    let answer = eval(
+        &mut bench,
+        client,
+        r#"["INCR","s"],["PERSIST","s"],["LPOP","l"],["RPUSH","l","c"],["HDEL","h","f"],["SADD","set","b"],
+           ["ZADD","z",5,"a"],["XADD","x","*","f","w"],["DEL","gone"],["SET","new","1"],["RENAME","l","l2"],
+           ["FLUSHDB"],["SET","s","2"],{"if":true,"then":[["LPUSH","s","x"]]}"#,
+    );
+    assert_eq!(
+        answer,
+        "-WRONGTYPE /steps/13/then/0 LPUSH: Operation against a key holding the wrong kind of value"
+    );
+    assert_eq!(digest(&mut bench, client), before);
+}
+
+#[test]
+fn nobody_is_told_of_what_was_taken_back() {
+    let (mut bench, client) = bench();
+    let (waiter, watcher, subscriber) =
+        (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    bench.text(client, "CONFIG SET notify-keyspace-events KEA");
+    bench.run(subscriber, "PSUBSCRIBE *");
+    assert!(bench.run(waiter, "BLPOP list 0").is_empty());
+    bench.text(watcher, "WATCH k");
+    let failing = r#"["SET","k","1"],["RPUSH","list","a"],["PUBLISH","news","x"],{"fail":"NO"}"#;
+    assert_eq!(eval(&mut bench, client, failing), "-NO /steps/3: the program failed");
+    assert!(bench.take(waiter).is_empty() && bench.take(subscriber).is_empty());
+    bench.text(watcher, "MULTI");
+    bench.text(watcher, "PING");
+    assert_eq!(bench.text(watcher, "EXEC"), "[PONG]");
+
+    bench.text(watcher, "WATCH k");
+    let working =
+        r#"["SET","k","1"],{"do":["PUBLISH","news","x"],"as":"n"},["RPUSH","list","a"],{"return":"${n}"}"#;
+    assert_eq!(eval(&mut bench, client, working), "1");
+    assert_eq!(bench.take(waiter).iter().map(show).collect::<Vec<_>>(), ["[list a]"]);
+    let told = bench.take(subscriber);
+    let told: Vec<String> = told.iter().map(show).collect();
+    assert!(told.iter().any(|line| line.contains("__keyevent@0__:set k")), "{told:?}");
+    assert!(told.iter().any(|line| line.contains("news x")), "{told:?}");
+    bench.text(watcher, "MULTI");
+    assert_eq!(bench.text(watcher, "EXEC"), "nil");
+}
+
+#[test]
+fn keys_are_declared_found_or_all() {
+    let (mut bench, client) = bench();
+    let program =
+        |keys: &str, steps: &str| format!("{{\"params\":[{{\"name\":\"id\"}}],{keys}\"steps\":[{steps}]}}");
+    let explain = |bench: &mut Bench, program: &str| {
+        let Reply::Map(pairs) =
+            &bench.run_args(client, &[b"PROGRAM", b"EXPLAIN", program.as_bytes(), b"7"])[0]
+        else {
+            panic!("a map")
+        };
+        let of = |name: &str| {
+            pairs.iter().find(|(key, _)| show(key) == name).map(|(_, value)| show(value)).unwrap()
+        };
+        (of("locks"), of("because"), of("keys"))
+    };
+    let own = "[\"SET\",\"a:${id}\",1],{\"if\":true,\"then\":[[\"MGET\",\"b\",\"a:${id}\"]]}";
+    let found = program("", own);
+    let why = "all keys follow from constants and parameters".to_owned();
+    assert_eq!(explain(&mut bench, &found), ("keys found".into(), why, "[a:7 b]".into()));
+    let declared = program("\"keys\":[\"a:${id}\",[\"b\",\"c\"]],", own);
+    assert_eq!(
+        explain(&mut bench, &declared),
+        ("declared keys".into(), "\"keys\"".into(), "[a:7 b c]".into())
+    );
+    for (steps, at) in [
+        ("{\"do\":[\"GET\",\"a\"],\"as\":\"x\"},[\"DEL\",\"${x}\"]", "/steps/1: a key follows"),
+        ("[\"KEYS\",\"*\"]", "/steps/0: the command looks at all keys"),
+        ("{\"for\":\"k\",\"keys\":\"*\",\"limit\":5,\"do\":[]}", "/steps/0: a loop over keys"),
+    ] {
+        let (locks, because, _) = explain(&mut bench, &program("", steps));
+        assert!(locks == "everything" && because.starts_with(at), "{locks}: {because}");
+    }
+    // Another key than those that were declared, also where its lock happens to be held.
+    let other = program("\"keys\":[\"a\"],", "[\"SET\",\"a\",1],[\"SET\",\"b\",1]");
+    assert_eq!(
+        words(&mut bench, client, &["PROGRAM", "EVAL", &other, "7"]),
+        "-ERR /steps/1 SET: the key 'b' was not declared in \"keys\""
+    );
+    assert_eq!(bench.text(client, "EXISTS a b"), "0");
+    // A guess that is wrong: EVAL of a keyword that only the parameter says.
+    let guess =
+        program("", "{\"do\":[\"XREAD\",\"STREAMS\",\"${id}\",\"0\"],\"as\":\"x\"},{\"return\":\"${x}\"}");
+    assert_eq!(words(&mut bench, client, &["PROGRAM", "EVAL", &guess, "s"]), "nil");
+    bench.text(client, "MSET k1 v1 k2 v2 other x");
+    let all = program(
+        "",
+        "{\"let\":{\"n\":\"\"}},{\"for\":\"k\",\"keys\":\"k*\",\"limit\":2,\"do\":[{\"let\":{\"n\":\"${n}${k}\"}}]},{\"return\":\"${n}\"}",
+    );
+    assert_eq!(words(&mut bench, client, &["PROGRAM", "EVAL", &all, "7"]), "k1k2");
+    bench.text(client, "SET k3 v");
+    assert_eq!(
+        words(&mut bench, client, &["PROGRAM", "EVAL", &all, "7"]),
+        "-ERR /steps/1: more keys match 'k*' than its limit of 2"
+    );
+}
+
+#[test]
+fn what_a_program_may_do_is_limited() {
+    let (mut bench, client) = bench();
+    let limited = |bench: &mut Bench, limits: &str, steps: &str| {
+        let program = format!("{{\"limits\":{{{limits}}},\"steps\":[{steps}]}}");
+        words(bench, client, &["PROGRAM", "EVAL", &program])
+    };
+    let long = r#"{"for":"i","range":[0,10000000],"do":[["SET","k","${i}"]]}"#;
+    let answer = limited(&mut bench, "\"keys\":100000,\"time-ms\":1000", long);
+    assert!(answer.contains("too many steps: the program may use 10000"), "{answer}");
+    let answer = limited(&mut bench, "\"steps\":1000000,\"keys\":1000000,\"time-ms\":1", long);
+    assert!(answer.contains("too much time in milliseconds: the program may use 1 "), "{answer}");
+    assert_eq!(bench.text(client, "EXISTS k"), "0");
+    assert_eq!(limited(&mut bench, "\"keys\":2", r#"["MGET","a","b"],{"return":1}"#), "1");
+    let answer = limited(&mut bench, "\"keys\":2", r#"["MGET","a","b"],["GET","a"]"#);
+    assert!(answer.starts_with("-ERR /steps/1 GET: too many keys"), "{answer}");
+    assert_eq!(limited(&mut bench, "\"bytes\":6", r#"["SET","k","12"],{"return":1}"#), "1");
+    let answer = limited(&mut bench, "\"bytes\":5", r#"["SET","k","12"]"#);
+    assert!(answer.contains("too many bytes written"), "{answer}");
+    let double = r#"{"let":{"x":"0123456789"}},{"for":"i","range":[0,40],"do":[{"let":{"x":"${x}${x}"}}]}"#;
+    assert!(limited(&mut bench, "\"time-ms\":1000", double).contains("too many bytes of values"));
+    // What is configured bounds what a program may say.
+    bench.text(client, "CONFIG SET program-steps-max 3");
+    let answer = eval(&mut bench, client, r#"["PING"],["PING"],["PING"],["PING"]"#);
+    assert!(answer.contains("may use 3"), "{answer}");
+    assert_eq!(eval(&mut bench, client, r#"["PING"],["PING"],{"return":"ok"}"#), "ok");
+}
+
+#[test]
+fn a_command_that_goes_through_a_large_key_costs_what_it_looks_at() {
+    let (mut bench, client) = bench();
+    for part in 0..200 {
+        let members: Vec<String> = (0..100).map(|at| format!("m{part}:{at}")).collect();
+        bench.text(client, &format!("SADD large {}", members.join(" ")));
+    }
+    let program = |steps: u32| {
+        format!(r#"{{"limits":{{"steps":{steps},"time-ms":1000}},"steps":[["SMEMBERS","large"]]}}"#)
+    };
+    assert_eq!(words(&mut bench, client, &["PROGRAM", "EVAL", &program(157)]), "nil");
+    let answer = words(&mut bench, client, &["PROGRAM", "EVAL", &program(156)]);
+    assert!(answer.contains("/steps/0 SMEMBERS: too many steps"), "{answer}");
+}
+
+#[test]
+fn a_program_has_the_rights_of_its_caller_or_of_its_owner() {
+    let (mut bench, admin) = bench();
+    let read = r#"{"steps":[{"do":["GET","secret"],"as":"x"},{"return":"${x}"}]}"#;
+    let owned = read.replacen('{', r#"{"as":"owner","#, 1);
+    bench.text(admin, "SET secret 42");
+    for (name, program) in [("read", read), ("Owned", &owned)] {
+        assert_eq!(words(&mut bench, admin, &["PROGRAM", "SET", name, program]), "1");
+    }
+    bench.text(admin, "ACL SETUSER u on nopass ~own:* +program|run|Owned +program|run|read");
+    let user = bench.connect(Protocol::Resp3);
+    bench.text(user, "AUTH u x");
+    assert_eq!(bench.text(user, "PROGRAM RUN Owned"), "42");
+    let answer = bench.text(user, "PROGRAM RUN read");
+    assert!(
+        answer.starts_with("-NOPERM /steps/0 GET: User u has no permissions to run the 'get' command"),
+        "{answer}"
+    );
+    // Another name, also one that differs in its case only, is another right.
+    for command in ["PROGRAM RUN owned", "PROGRAM EVAL {}", "PROGRAM SET x {}", "PROGRAM LIST"] {
+        assert!(bench.text(user, command).starts_with("-NOPERM"), "{command}");
+    }
+    let listed = bench.text(admin, "ACL LIST");
+    assert!(listed.contains("+program|run|Owned +program|run|read"), "{listed}");
+    bench.text(admin, "ACL SETUSER u -program|run +@scripting");
+    assert_eq!(bench.text(user, "PROGRAM RUN Owned"), "42");
+    bench.text(admin, "ACL SETUSER boss on nopass ~* +@all");
+    let boss = bench.connect(Protocol::Resp3);
+    bench.text(boss, "AUTH boss x");
+    assert_eq!(words(&mut bench, boss, &["PROGRAM", "SET", "Owned", &owned]), "2");
+    bench.text(admin, "ACL DELUSER boss");
+    assert!(bench.text(user, "PROGRAM RUN Owned").contains("owner 'boss' is no user any more"));
+}
+
+#[test]
+fn programs_have_versions_and_outlive_a_flush() {
+    let (mut bench, client) = bench();
+    let program = r#"{"description":"d","params":[{"name":"a"},{"name":"b","type":"int","default":1}],"steps":[["SET","k","1"]]}"#;
+    let mut set =
+        |more: &[&str]| words(&mut bench, client, &[&["PROGRAM", "SET", "p", program][..], more].concat());
+    assert_eq!(set(&["VERSION", "1"]), "-WRONGVERSION the version of the program is 0, 0 being none");
+    assert_eq!(set(&["VERSION", "0"]), "1");
+    assert_eq!(set(&["VERSION", "0"]), "-WRONGVERSION the version of the program is 1, 0 being none");
+    assert_eq!((set(&["VERSION", "1"]), set(&[])), ("2".into(), "3".into()));
+    assert_eq!(set(&["VERSION"]), "-ERR syntax error");
+    bench.text(client, "FLUSHALL");
+    let list = "[{name:p version:3 owner:default description:d params:[a:text b?:int] writes:true}]";
+    assert_eq!(bench.text(client, "PROGRAM LIST"), list);
+    assert_eq!(bench.text(client, "PROGRAM LIST MATCH q*"), "[]");
+    assert!(
+        bench.text(client, "PROGRAM GET p").starts_with("{name:p version:3 owner:default program:{\"desc")
+    );
+    assert_eq!(bench.text(client, "PROGRAM RUN p"), "-ERR the parameter 'a' is missing");
+    assert_eq!(bench.text(client, "PROGRAM RUN p x y"), "-ERR the parameter 'b' is of the type int; met 'y'");
+    assert_eq!(bench.text(client, "PROGRAM RUN p x 1 2"), "-ERR the program takes 2 arguments at most");
+    assert_eq!(bench.text(client, "PROGRAM RUN p x"), "nil");
+    let stats = bench.text(client, "PROGRAM STATS p");
+    assert!(stats.starts_with("[{name:p runs:1 failures:0 p50-us:"), "{stats}");
+    assert_eq!(bench.text(client, "PROGRAM DEL p q"), "1");
+    assert_eq!(bench.text(client, "PROGRAM RUN p x"), "-NOPROGRAM no program 'p' is stored");
+    assert_eq!(bench.text(client, "PROGRAM GET p"), "nil");
+    let wrong = words(&mut bench, client, &["PROGRAM", "SET", "p", r#"{"steps":[["GET"]]}"#]);
+    assert_eq!(wrong, "-ERR program /steps/0: wrong number of arguments for 'get' command");
+    assert!(words(&mut bench, client, &["PROGRAM", "SET", "a b", program]).contains("a name has 1 to 128"));
+    let longest = "n".repeat(128);
+    assert_eq!(words(&mut bench, client, &["PROGRAM", "SET", &longest, program]), "1");
+    assert!(
+        words(&mut bench, client, &["PROGRAM", "SET", &format!("{longest}n"), program]).starts_with("-ERR")
+    );
+}
+
+#[test]
+fn a_dry_run_shows_what_would_change_and_changes_nothing() {
+    let (mut bench, client) = bench();
+    bench.text(client, "RPUSH l a b");
+    let before = digest(&mut bench, client);
+    let program = r#"{"params":[{"name":"n"}],"steps":[["SET","k","${n}"],["LPOP","l"],["ZADD","z",1.5,"m"],["PUBLISH","c","m"],{"return":"${n}"}]}"#;
+    assert_eq!(
+        words(&mut bench, client, &["PROGRAM", "DRYRUN", program, "5"]),
+        "{result:5 effects:[[set 0 k 5 nil] [list-pop 0 l front 1] [new 0 z nil] [sorted-set-add 0 z m 1.5]]}"
+    );
+    let failing = r#"{"steps":[["SET","k","1"],["INCR","l"]]}"#;
+    let answer = words(&mut bench, client, &["PROGRAM", "DRYRUN", failing]);
+    assert!(
+        answer.starts_with("{error:WRONGTYPE /steps/1 INCR: ")
+            && answer.ends_with("effects:[[set 0 k 1 nil]]}"),
+        "{answer}"
+    );
+    assert_eq!(digest(&mut bench, client), before);
+    assert_eq!(bench.engine.keyspace.wanted() & wants::VALUES, 0);
+}
+
+#[test]
+fn in_a_transaction_a_program_that_fails_takes_back_its_own() {
+    let (mut bench, client) = bench();
+    let run = |bench: &mut Bench, steps: &str| {
+        assert_eq!(eval(bench, client, steps), "QUEUED");
+    };
+    bench.text(client, "MULTI");
+    bench.text(client, "SET a 1");
+    run(&mut bench, r#"["INCR","a"],["SET","b","1"],{"fail":"NO","message":"no"}"#);
+    run(&mut bench, r#"["INCR","a"],{"do":["GET","a"],"as":"x"},{"return":"${x}"}"#);
+    assert_eq!(bench.text(client, "EXEC"), "[OK -NO no 2]");
+    assert_eq!(bench.text(client, "MGET a b"), "[2 nil]");
+}
+
+#[test]
+fn one_time_one_database_and_no_memory_beyond_what_there_is() {
+    let (mut bench, client) = bench();
+    let answer = eval(
+        &mut bench,
+        client,
+        r#"["SELECT",1],["SET","here","1"],{"let":{"a":{"now":"ms"}}},["PING"],{"return":{"==":[{"now":"ms"},"${a}"]}}"#,
+    );
+    assert_eq!(answer, "true");
+    assert_eq!(bench.text(client, "DBSIZE"), "0");
+    bench.text(client, "SELECT 1");
+    assert_eq!(bench.text(client, "DBSIZE"), "1");
+    bench.text(client, "SET there 1");
+    bench.text(client, "CONFIG SET maxmemory 1");
+    bench.text(client, "CONFIG SET maxmemory-policy noeviction");
+    let answer = eval(&mut bench, client, r#"["DEL","here"],["SET","k","1"]"#);
+    assert_eq!(answer, "-OOM /steps/1 SET: command not allowed when used memory > 'maxmemory'.");
+    assert_eq!(bench.text(client, "GET here"), "1");
+}
+
+#[test]
+fn values_come_and_go_as_what_they_are_over_every_protocol() {
+    for (protocol, expected) in [
+        (Protocol::Resp2, "[1 nil 1.5 1 text [a [1 2]]]"),
+        (Protocol::Resp3, "[1 nil 1.5 true text {a:[1 2]}]"),
+        (Protocol::Respb, "[1 nil 1.5 true text {a:[1 2]}]"),
+    ] {
+        let mut bench = Bench::new();
+        let client = bench.connect(protocol);
+        let answer = eval(
+            &mut bench,
+            client,
+            r#"{"return":[1,null,1.5,true,"text",{"object":{"a":[1,{"+":["1",1]}]}}]}"#,
+        );
+        assert_eq!(answer, expected, "{protocol:?}");
+        let bytes = bench.run_args(
+            client,
+            &[b"PROGRAM", b"EVAL", br#"{"params":[{"name":"x"}],"steps":[["SET","k","${x}"],{"do":["GET","k"],"as":"y"},{"return":"${y}"}]}"#, b"\xff\0\r\n"],
+        );
+        assert!(matches!(&bytes[..], [Reply::Bulk(text)] if text == b"\xff\0\r\n"), "{bytes:?}");
+    }
+}
