@@ -52,6 +52,7 @@ type channel struct {
 	cancelled bool                    // the client has cancelled it
 	queue     []queued
 	queued    int // bytes in queue
+	heir      heir
 
 	hold      bool // pushes wait for the end of the running command
 	releasing bool // those that waited are being sent

@@ -220,19 +220,12 @@ func (m *muxConn) open(id uint16) *channel {
 	if id == 0 {
 		m.zero = ch
 	} else {
-		if m.zero != nil { // the user of channel 0, as it is now
-			if who := m.zero.sess.who.Load(); who != nil {
-				sess.Authenticate(*who)
-			}
-		}
 		m.put(ch)
 	}
 	m.count++
 	ch.adopt(id)
 	s.counts.channels.Add(1)
-	if s.OnOpen != nil {
-		s.OnOpen(sess)
-	}
+	m.begin(ch)
 	return ch
 }
 

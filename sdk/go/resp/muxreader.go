@@ -419,7 +419,7 @@ func (m *muxConn) cancel(ch *channel, seq uint32) {
 	}
 	m.c.out.mu.Lock()
 	defer m.c.out.mu.Unlock()
-	if ch.busy && ch.running == seq {
+	if ch.busy && !ch.heir.waits && ch.running == seq {
 		ch.cancelled = true // for one that was queued and has not come to wait yet
 		if ch.cancel != nil {
 			ch.cancel(ErrCancelled)
@@ -481,7 +481,8 @@ func (r *muxReader) handOver() *muxReader {
 		r.end = r.start
 	}
 	c.out.mu.Lock()
-	ch.busy = true
+	ch.busy, ch.running = true, r.seq
+	ch.noteLogin(r.seq, ch.sess.lastName(r))
 	ch.settle()
 	m.apart++ // this goroutine
 	c.out.mu.Unlock()
@@ -546,6 +547,7 @@ func (ch *channel) idle() {
 	ch.sess.buf = nil
 	releaseBlock(&ch.sess.block)
 	ch.busy, ch.queue, ch.queued = false, nil, 0
+	ch.admit(true)
 	ch.settle()
 }
 
@@ -560,6 +562,7 @@ func (r *muxReader) pop() (queued, bool) {
 		ch.idle()
 		return queued{}, false
 	}
+	ch.admit(false)
 	q := ch.queue[0]
 	ch.queue[0] = queued{}
 	ch.queue = ch.queue[1:]

@@ -74,6 +74,7 @@ func (r *muxReader) mayRun(ch *channel, seq uint32, raw []byte) bool {
 			int64(ch.queued + len(raw)), "too much waits behind a blocked command"})
 		return false
 	}
+	ch.noteLogin(seq, ch.sess.lastName(r))
 	ch.queued += len(raw)
 	ch.queue = append(ch.queue, queued{sequence: seq, frame: append([]byte(nil), raw...)})
 	return false
@@ -208,7 +209,7 @@ func (r *muxReader) answer() {
 	_ = sess.WriteError(err)
 }
 
-// lastName is the name of the command that r has just run, for the log.
+// lastName is the name of the command that r has just read or run, if it has one.
 func (s *Session) lastName(r *muxReader) []byte {
 	if len(r.args) == 0 {
 		return nil
