@@ -62,6 +62,15 @@ impl Slots {
     }
 }
 
+impl Slots {
+    /// Bytes that the frame does not have as they are: `write` puts them into the side buffer.
+    pub fn aside(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let offset = self.side.len();
+        write(&mut self.side);
+        self.list.push(Slot::Side { offset: offset as u32, len: (self.side.len() - offset) as u32 });
+    }
+}
+
 impl ArgVisitor for Slots {
     #[inline]
     fn bytes(&mut self, offset: usize, bytes: &[u8]) {
@@ -85,9 +94,7 @@ impl ArgVisitor for Slots {
         self.options = bits;
     }
     fn quoted(&mut self, _offset: usize, raw: &[u8]) {
-        let offset = self.side.len();
-        unquote(raw, &mut self.side);
-        self.list.push(Slot::Side { offset: offset as u32, len: (self.side.len() - offset) as u32 });
+        self.aside(|side| unquote(raw, side));
     }
 }
 

@@ -24,10 +24,11 @@ use crate::program::stored::Programs;
 use crate::pubsub::PubSub;
 use crate::reply::Wire;
 use crate::safe::Safe;
-use crate::session::{ClientInfo, ConnectionInfo, ReplyMode, Session, Then};
+use crate::session::{self, ClientInfo, ConnectionInfo, ReplyMode, Session, Then};
 use crate::special::{self, Special};
 use crate::stats::Stats;
 use crate::tracking::Tracking;
+use crate::web::Web;
 
 /// How an engine is made.
 pub struct Setup {
@@ -77,6 +78,8 @@ pub struct Engine {
     pub carrier: Carrier,
     /// Programs.
     pub programs: Programs,
+    /// Pages and names that may use the server over HTTP.
+    pub web: Web,
     /// What of all this must be asked for before a request runs.
     pub special: Special,
     /// Held by whoever looks whether events are wanted.
@@ -165,6 +168,7 @@ impl Engine {
             monitors: Monitors::default(),
             carrier: Carrier::default(),
             programs: Programs::default(),
+            web: Web::default(),
             special: Special::default(),
             looks_at_events: Mutex::default(),
         }
@@ -215,6 +219,17 @@ impl Engine {
         session.set_protocol(wire.protocol);
         self.stats.connections.fetch_add(1, Relaxed);
         session
+    }
+
+    /// Everything that a session has been told to be, but its user and its transaction, is as it was at first.
+    pub(crate) fn renew(&self, session: &mut Session) {
+        self.unsubscribe_all(session);
+        self.untrack(&session.info);
+        self.end_monitor(session);
+        session.select(0);
+        session.reply_mode = ReplyMode::On;
+        session.caching = None;
+        session.info.set_flag(session::TOLD_FLAGS, false);
     }
 
     /// A session that stands in for a client whose blocked request is run by somebody else.

@@ -83,6 +83,7 @@ pub mod tracking;
 pub mod traits;
 pub mod transaction;
 mod watchers;
+mod web;
 
 /// The version of Redis whose commands and replies clients may count on: what HELLO and INFO call `redis_version`.
 pub const REDIS_VERSION: &str = "7.4.0";

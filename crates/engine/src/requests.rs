@@ -328,6 +328,12 @@ impl Requests {
         }
     }
 
+    /// The request is whole: HTTP, its name being its first argument. The rest is as in [`Self::end_resp`].
+    #[inline]
+    pub fn end_http(&mut self, keyspace: &Keyspace, client: Origin, from: (&[u8], usize)) -> bool {
+        let what = self.recognize(from);
+        self.end(keyspace, client, from, (what, true))
+    }
     /// Takes requests that begin as others did, as most do: their command and the number of their arguments are known.
     /// Stops at the first that does not or is not whole, and says where. Only between requests, with a decoder that
     /// [would read them straight](weft_protocol::resp::RequestDecoder::is_straight).
@@ -360,17 +366,34 @@ impl Requests {
 
     #[inline(never)]
     fn end_named(&mut self, keyspace: &Keyspace, client: Origin, from: (&[u8], usize)) -> bool {
+        let what = self.recognize(from);
+        if let What::Command(id) = what
+            && self.recent.is_some_and(|recent| recent.id == id)
+        {
+            self.learn(id, from);
+        }
+        self.end(keyspace, client, from, (what, true))
+    }
+
+    /// What the request asks for, by its name. A short one is remembered, but not that of a container, of which the
+    /// first argument decides, each time anew.
+    #[inline]
+    pub fn recognize(&mut self, from: (&[u8], usize)) -> What {
         let name = self.slot(0, from).unwrap_or_default();
+        let packed = Packed::of(name);
+        if let (Some(recent), Some(packed)) = (self.recent, packed)
+            && recent.name == packed
+        {
+            return What::Command(recent.id);
+        }
         let what = What::of(name, self.slot(1, from));
         if let What::Command(id) = what
             && id.spec().container.is_none()
             && !is_container(id)
         {
-            // Of a container the first argument decides, each time anew.
-            self.recent = Packed::of(name).map(|name| Recent { name, id });
-            self.learn(id, from);
+            self.recent = packed.map(|name| Recent { name, id });
         }
-        self.end(keyspace, client, from, (what, true))
+        what
     }
 
     /// Remembers the shape of the request that is being decoded.

@@ -180,6 +180,10 @@ pub mod client_flag {
     pub const NOLOOP: u32 = 1 << 14;
 }
 
+/// Flags that a client asks for, and that nothing else depends on.
+pub(crate) const TOLD_FLAGS: u32 =
+    client_flag::NO_EVICT | client_flag::NO_TOUCH | client_flag::READONLY | client_flag::IMPORT_SOURCE;
+
 /// What a client says that it can do, as CLIENT LIST shows it.
 pub mod client_capa {
     /// `r`, it follows redirections.
@@ -324,6 +328,17 @@ impl Session {
             && self.caching.is_none()
             && self.reply_mode == ReplyMode::On
             && !self.info.has(special);
+    }
+    /// Whether requests have left nothing on it, but perhaps another user.
+    #[must_use]
+    pub fn is_fresh(&self) -> bool {
+        self.db == 0
+            && self.transaction.is_none()
+            && self.subscriptions.is_none()
+            && self.caching.is_none()
+            && self.reply_mode == ReplyMode::On
+            && !self.info.has(client_flag::TRACKING | client_flag::MONITOR | TOLD_FLAGS)
+            && self.info.labels.lock().is_none()
     }
     /// One of the requests that were postponed will not run: it was cancelled.
     pub const fn drop_held(&mut self) {

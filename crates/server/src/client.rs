@@ -79,6 +79,10 @@ impl Client {
     pub(crate) const fn is_busy(&self) -> bool {
         self.session.is_waiting() || self.session.subscriptions.is_some()
     }
+    /// Whether a request of it may be decoded: nothing that was decoded waits to run.
+    pub(crate) fn may_go_on(&self) -> bool {
+        !self.session.is_waiting() && !self.is_held()
+    }
     /// Whether requests wait.
     pub(crate) const fn is_held(&self) -> bool {
         self.held.is_some()

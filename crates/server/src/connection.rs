@@ -12,17 +12,18 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use weft_engine::Requests;
 use weft_engine::args::Slot;
 use weft_engine::config::Settings;
 use weft_engine::reply::Output;
 use weft_engine::requests::Origin;
 use weft_engine::session::{ConnectionInfo, Session};
+use weft_engine::{Engine, Requests};
 use weft_protocol::{Limits, Malformed, Outcome, resp};
 use weft_store::Keyspace;
 
 use crate::channels::Channels;
 use crate::client::Client;
+use crate::http::{Bench, Http};
 use crate::limits::{SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED};
 use crate::poll::{Backend, Poll, borrowed};
 use crate::timers::Alarm;
@@ -34,6 +35,8 @@ pub(crate) enum Peer {
     Resp(Box<Single>),
     /// A RESPB connection with its channels.
     Respb(Box<Channels>),
+    /// A connection that speaks HTTP.
+    Http(Box<Http>),
 }
 
 impl Peer {
@@ -43,6 +46,15 @@ impl Peer {
         match self {
             Self::Resp(single) => Some(&mut single.client),
             Self::Respb(channels) => Some(&mut channels.get_mut(channel)?.client),
+            Self::Http(http) => Some(&mut http.client),
+        }
+    }
+    /// Its only client, if it can have one only.
+    pub(crate) fn only(&self) -> Option<&Client> {
+        match self {
+            Self::Resp(single) => Some(&single.client),
+            Self::Respb(_) => None,
+            Self::Http(http) => Some(&http.client),
         }
     }
 }
@@ -198,6 +210,7 @@ impl Connection {
         match &self.peer {
             Peer::Resp(single) => single.client.session.authenticated,
             Peer::Respb(channels) => channels.authenticated,
+            Peer::Http(http) => http.client.session.authenticated,
         }
     }
 
@@ -339,7 +352,7 @@ impl Connection {
     pub(crate) fn waits_for_safe(&self) -> bool {
         self.output.is_held()
             || match &self.peer {
-                Peer::Resp(_) => false,
+                Peer::Resp(_) | Peer::Http(_) => false,
                 Peer::Respb(channels) => channels.waits_for_safe(),
             }
     }
@@ -394,8 +407,9 @@ impl Connection {
         index: u32,
         (bytes, at): (&[u8], &mut usize),
         requests: &mut Requests,
-        keyspace: &Keyspace,
+        engine: &Engine,
     ) -> Stop {
+        let keyspace = &engine.keyspace;
         if !self.partial.is_empty() {
             requests.resume(&self.partial);
             self.partial.clear();
@@ -403,6 +417,7 @@ impl Connection {
         let stop = match &mut self.peer {
             Peer::Respb(channels) => channels.decode(index, (bytes, at), requests, keyspace),
             Peer::Resp(single) => single.decode(index, (bytes, at), requests, keyspace),
+            Peer::Http(http) => http.decode((bytes, at), &mut Bench { requests, engine, index }),
         };
         match stop {
             Stop::Incomplete if requests.is_open() => requests.take_open(&mut self.partial),
@@ -416,7 +431,7 @@ impl Connection {
     pub(crate) fn may_go_on(&self) -> bool {
         self.life == Life::Open
             && match &self.peer {
-                Peer::Resp(single) => !single.client.session.is_waiting() && !single.client.is_held(),
+                Peer::Resp(_) | Peer::Http(_) => self.peer.only().is_some_and(Client::may_go_on),
                 // What a channel must not run yet waits in its own queue, unless a pause has filled those.
                 Peer::Respb(channels) => !channels.is_held_back(),
             }

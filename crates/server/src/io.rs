@@ -8,6 +8,7 @@ use weft_engine::{Host, Lent, Postponed};
 
 use crate::channels::{Channels, Full};
 use crate::connection::{Connection, Life, Peer, Source};
+use crate::http::answer::Pen;
 use crate::limits::{ARENA_BYTES, SPARE_OUTPUT_BYTES_MAX, SPARE_OUTPUTS_MAX};
 use crate::timers::{About, Timer, Timers};
 
@@ -49,6 +50,8 @@ pub(crate) struct Io {
     pub(crate) aftermath: VecDeque<Aftermath>,
     pub(crate) timers: Timers,
     pub(crate) spare: Vec<Output>,
+    /// Writes the heads of HTTP's answers.
+    pub(crate) pen: Pen,
 }
 
 impl Io {
@@ -68,6 +71,7 @@ impl Io {
             aftermath: VecDeque::new(),
             timers: Timers::default(),
             spare: Vec::new(),
+            pen: Pen::new(),
         }
     }
 
@@ -88,7 +92,7 @@ impl Io {
     pub(crate) fn channels(&mut self, index: u32) -> Option<(&mut Channels, &mut Output)> {
         let connection = self.slots.get_mut(index as usize)?.as_deref_mut()?;
         match &mut connection.peer {
-            Peer::Resp(_) => None,
+            Peer::Resp(_) | Peer::Http(_) => None,
             Peer::Respb(channels) => Some((channels, &mut connection.output)),
         }
     }
@@ -177,6 +181,10 @@ impl Host for Io {
                 let session = &mut channels.get_mut(channel)?.client.session;
                 Some(Lent { session, output, bytes, shared_bytes })
             }
+            Peer::Http(http) => {
+                let shared_bytes = http.ledger.lend(output, &mut self.pen);
+                Some(Lent { session: &mut http.client.session, output, bytes, shared_bytes })
+            }
         }
     }
 
@@ -202,6 +210,9 @@ impl Host for Io {
                 if let Some(reason) = channels.postpone(channel, request) {
                     self.aftermath.push_back(Aftermath::Full(index, (channel, reason)));
                 }
+            }
+            Peer::Http(http) => {
+                http.client.hold(request);
             }
         }
     }

@@ -17,6 +17,7 @@
 //! | `client` | a logical client: its session, and its requests that wait to run |
 //! | `connection` | one connection: socket, input, output, whose it is |
 //! | `channels` | RESPB: channels, queues, credit, slices |
+//! | `http` | HTTP: requests, answers, event streams |
 //! | `tls` | TLS: its connections, its setup, the threads that help with handshakes |
 //! | `timers` | times at which something is to be looked at |
 //! | `poll` | waiting and receiving behind a small trait: epoll, io_uring |
@@ -37,6 +38,7 @@ mod client;
 mod clock;
 mod connection;
 mod crew;
+mod http;
 mod huge;
 mod io;
 mod limits;
@@ -86,6 +88,8 @@ pub(crate) struct Listen {
     pub tcp: Vec<SocketAddr>,
     /// TCP addresses where TLS is spoken only.
     pub tls: Vec<SocketAddr>,
+    /// TCP addresses where HTTP is spoken only.
+    pub http: Vec<SocketAddr>,
     /// A Unix socket, and its permissions.
     pub unix: Option<(PathBuf, Option<u32>)>,
     /// Connections that may wait to be accepted.
@@ -115,7 +119,7 @@ impl<'e> Server<'e> {
         let listen = if listeners.is_empty() {
             listen
         } else {
-            &Listen { tcp: Vec::new(), tls: Vec::new(), unix: None, ..listen.clone() }
+            &Listen { tcp: Vec::new(), tls: Vec::new(), http: Vec::new(), unix: None, ..listen.clone() }
         };
         for &address in &listen.tcp {
             let listener = Listener::tcp(address, listen.backlog);
@@ -123,6 +127,10 @@ impl<'e> Server<'e> {
         }
         for &address in &listen.tls {
             let listener = Listener::tls(address, listen.backlog);
+            listeners.push(listener.map_err(|error| cannot_listen(&address.to_string(), &error))?);
+        }
+        for &address in &listen.http {
+            let listener = Listener::http(address, listen.backlog);
             listeners.push(listener.map_err(|error| cannot_listen(&address.to_string(), &error))?);
         }
         if let Some((path, mode)) = &listen.unix {

@@ -35,8 +35,18 @@ protected-mode no, from this machine, or --protected-mode no) if nobody else can
 pub(crate) struct Arrival {
     pub(crate) fd: OwnedFd,
     pub(crate) info: ConnectionInfo,
-    /// It came over a port where TLS is spoken only.
-    pub(crate) is_tls: bool,
+    pub(crate) speaks: Speaks,
+}
+
+/// What is spoken on a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    /// What the first bytes say.
+    Any,
+    /// TLS only.
+    Tls,
+    /// HTTP only.
+    Http,
 }
 
 /// Connections on their way to one worker, and what comes back of those that it has.
@@ -93,6 +103,8 @@ pub(crate) enum Listener {
     Tcp(OwnedFd, SocketAddr),
     /// TLS only.
     Tls(OwnedFd, SocketAddr),
+    /// HTTP only.
+    Http(OwnedFd, SocketAddr),
     Unix(OwnedFd, PathBuf),
     /// A Unix socket that is another's: its file stays.
     Given(OwnedFd),
@@ -109,11 +121,17 @@ impl Listener {
         listening(address, backlog).map(|(fd, address)| Self::Tls(fd, address))
     }
 
-    /// A socket that systemd listens on; by the name `tls` TLS only.
+    /// Listens on a TCP address where HTTP is spoken only.
+    pub(crate) fn http(address: SocketAddr, backlog: i32) -> io::Result<Self> {
+        listening(address, backlog).map(|(fd, address)| Self::Http(fd, address))
+    }
+
+    /// A socket that systemd listens on; by the name `tls` TLS only, by the name `http` HTTP only.
     pub(crate) fn inherited(fd: OwnedFd, name: &str) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         Ok(match ip(rustix::net::getsockname(&fd)?) {
             Some(address) if name == "tls" => Self::Tls(fd, address),
+            Some(address) if name == "http" => Self::Http(fd, address),
             Some(address) => Self::Tcp(fd, address),
             None => Self::Given(fd),
         })
@@ -134,13 +152,23 @@ impl Listener {
         match self {
             Self::Tcp(_, address) => address.to_string(),
             Self::Tls(_, address) => format!("{address} (TLS)"),
+            Self::Http(_, address) => format!("{address} (HTTP)"),
             Self::Unix(_, path) => path.display().to_string(),
             Self::Given(_) => "a Unix socket of systemd".to_string(),
         }
     }
+    const fn speaks(&self) -> Speaks {
+        match self {
+            Self::Tls(..) => Speaks::Tls,
+            Self::Http(..) => Speaks::Http,
+            Self::Tcp(..) | Self::Unix(..) | Self::Given(_) => Speaks::Any,
+        }
+    }
     fn fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Tcp(fd, _) | Self::Tls(fd, _) | Self::Unix(fd, _) | Self::Given(fd) => fd.as_fd(),
+            Self::Tcp(fd, _) | Self::Tls(fd, _) | Self::Http(fd, _) | Self::Unix(fd, _) | Self::Given(fd) => {
+                fd.as_fd()
+            }
         }
     }
 
@@ -159,7 +187,7 @@ impl Listener {
                 };
                 Ok((fd, info, true))
             }
-            Self::Tcp(..) | Self::Tls(..) => {
+            Self::Tcp(..) | Self::Tls(..) | Self::Http(..) => {
                 let peer = peer.and_then(ip);
                 let here = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
                 tune(&fd, engine, here);
@@ -340,8 +368,8 @@ impl<'e> Acceptor<'e> {
             match self.listeners[at].accept(self.engine) {
                 Ok((fd, info, here)) => {
                     self.trouble.is_over();
-                    let is_tls = matches!(self.listeners[at], Listener::Tls(..));
-                    self.admit(Arrival { fd, info, is_tls }, here);
+                    let speaks = self.listeners[at].speaks();
+                    self.admit(Arrival { fd, info, speaks }, here);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if is_of_one(&error) => {}
@@ -363,12 +391,26 @@ impl<'e> Acceptor<'e> {
         if let Some(text) = refusal {
             self.engine.stats.rejected_connections.fetch_add(1, Relaxed);
             // A new socket has room for one line; whoever does not read it is closed all the same.
-            let _ = rustix::net::send(&arrival.fd, text, SendFlags::NOSIGNAL);
+            let text = match arrival.speaks {
+                Speaks::Any | Speaks::Tls => text.to_vec(),
+                Speaks::Http => http_refusal(text),
+            };
+            let _ = rustix::net::send(&arrival.fd, &text, SendFlags::NOSIGNAL);
             return;
         }
         self.inboxes[self.next].put(arrival);
         self.next = (self.next + 1) % self.inboxes.len();
     }
+}
+
+/// The same refusal in HTTP.
+fn http_refusal(line: &[u8]) -> Vec<u8> {
+    let body = [line.strip_prefix(b"-").unwrap_or(line).trim_ascii_end(), b"\n"].concat();
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), &body].concat()
 }
 
 #[cfg(test)]

@@ -219,7 +219,7 @@ fn users(engine: &Engine, options: &Options) -> io::Result<()> {
 /// Listeners as INFO shows them.
 fn listeners(options: &Options) -> Vec<String> {
     let mut list = Vec::new();
-    for (name, port) in [("tcp", options.port), ("tls", options.tls_port)] {
+    for (name, port) in [("tcp", options.port), ("tls", options.tls_port), ("http", options.http_port)] {
         if port != 0 {
             let addresses: String = options.bind.iter().map(|address| format!("bind={address},")).collect();
             list.push(format!("name={name},{addresses}port={port}"));
@@ -235,12 +235,14 @@ fn listeners(options: &Options) -> Vec<String> {
 fn listen(options: &Options, threads: u16) -> io::Result<Listen> {
     let (tcp, tls) = (addresses(options, options.port)?, addresses(options, options.tls_port)?);
     let unix = options.unixsocket.clone().map(|path| (path, options.unixsocketperm));
-    if tcp.is_empty() && tls.is_empty() && unix.is_none() {
+    let http = addresses(options, options.http_port)?;
+    if tcp.is_empty() && tls.is_empty() && http.is_empty() && unix.is_none() {
         return Err(io::Error::other("nothing to listen on: set a port, or a unixsocket"));
     }
     Ok(Listen {
         tcp,
         tls,
+        http,
         unix,
         backlog: options.tcp_backlog,
         threads,
@@ -287,7 +289,7 @@ fn greet(server: &Server<'_>, threads: u16, password: bool) {
         "Keys live in memory alone: there is no log and no snapshot yet, and they are gone when Weft stops"
     );
     for name in server.names() {
-        notice!("Listening on {name} for RESP2, RESP3 and RESPB");
+        notice!("Listening on {name} for RESP2, RESP3, RESPB and HTTP");
     }
     if let Some(port) = server.names().iter().find_map(|name| name.parse::<SocketAddr>().ok()) {
         let login = if password { " --askpass" } else { "" };

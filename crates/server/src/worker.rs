@@ -18,6 +18,7 @@ mod aftermath;
 mod farewell;
 mod feed;
 mod handshake;
+mod http;
 mod messages;
 #[cfg(test)]
 mod tests;
@@ -36,7 +37,7 @@ use crate::clock::micros;
 use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
 use crate::limits::{OWN_OUTPUT_BYTES_MAX, SWEEP_MS};
-use crate::listener::{Arrival, Inbox};
+use crate::listener::{Arrival, Inbox, Speaks};
 use crate::pace::Cycles;
 use crate::poll::{Backend, Poll, Ready, Waker, borrowed};
 use upkeep::Sweep;
@@ -120,6 +121,7 @@ impl<'e> Worker<'e> {
     /// worker has stopped.
     pub(crate) fn tick(&mut self, now_ms: u64, now_us: u64, cycles: &mut Cycles) -> bool {
         (self.now_ms, self.now_us) = (now_ms, now_us);
+        self.io.pen.set_time(now_ms);
         self.cycles = *cycles;
         self.has_news = false;
         self.take_messages();
@@ -246,7 +248,7 @@ impl<'e> Worker<'e> {
     }
 
     fn join(&mut self, arrival: Arrival) {
-        let Arrival { fd, info, is_tls } = arrival;
+        let Arrival { fd, info, speaks } = arrival;
         let index = self.io.free.pop().unwrap_or(self.io.slots.len() as u32);
         let address = Address { worker: self.id, channel: 0, connection: index };
         let info = Arc::new(info);
@@ -267,8 +269,11 @@ impl<'e> Worker<'e> {
         if !authenticated && auth_timeout_s > 0 {
             self.io.set_deadline(index, self.now_ms + u64::from(auth_timeout_s) * 1000);
         }
-        if is_tls && !self.start_tls(index, &[]) {
-            self.io.kill(index);
+        match speaks {
+            Speaks::Any => {}
+            Speaks::Tls if self.start_tls(index, &[]) => {}
+            Speaks::Tls => self.io.kill(index),
+            Speaks::Http => self.switch_to_http(index),
         }
     }
 
@@ -341,6 +346,7 @@ impl<'e> Worker<'e> {
 
     pub(super) fn send(&mut self, index: u32) {
         self.settle(index);
+        self.settle_http(index, true);
         self.see_to_aftermath();
         let Some(connection) = self.io.get(index) else { return };
         connection.touched = false;

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use weft_protocol::table::CommandId;
+use weft_protocol::table::{CommandId, CommandSpec};
 
 pub use log::{LogEntry, LogPlace};
 pub use rules::RuleError;
@@ -25,7 +25,7 @@ pub(crate) use rules::{category, command};
 use selector::PlainRights;
 pub use selector::{Denied, Reason, Selector};
 
-use crate::args::Args;
+use crate::args::{Args, Texts};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::mailbox::Kill;
@@ -230,7 +230,8 @@ impl Default for Acl {
 impl Acl {
     /// The number that changes whenever a user does.
     #[inline]
-    pub(crate) fn epoch(&self) -> u64 {
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
         self.epoch.load(Relaxed)
     }
     /// A user by name.
@@ -276,6 +277,25 @@ impl Engine {
         let name = String::from_utf8_lossy(name);
         self.log_denied(session, args, denied, LogPlace::of(session), (now_ms, Some(&name)));
         Err(ErrorCode::WrongPass.into())
+    }
+
+    /// Who shows name and password with every request, as over HTTP: the session's user from now on. Without them it is
+    /// the default user, as at first.
+    pub fn sign_in(&self, session: &mut Session, who: Option<(&[u8], &[u8])>) -> Result<(), Error> {
+        session.acl_epoch = self.acl.epoch();
+        session.set_user(self.acl.default_user());
+        session.authenticated = !self.settings.auth_required.load(Relaxed);
+        let result = who.map_or(Ok(()), |(name, password)| {
+            let texts = Texts::default();
+            let args = Args::new(Self::sign_in_spec(), (&[], false, 0), (&[], &[], &texts));
+            self.authenticate(session, name, password, (&args, self.clock.now_ms()))
+        });
+        session.look();
+        result
+    }
+    /// The command that it stands for, in ACL LOG.
+    fn sign_in_spec() -> &'static CommandSpec {
+        weft_protocol::table::by_name(b"AUTH").expect("the table has it").spec()
     }
 
     /// The user that a client's certificate names: the session's from now on, if there is one that is switched on.

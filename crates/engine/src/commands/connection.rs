@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
 use crate::reply::{Protocol, ReplySink};
 use crate::respb;
-use crate::session::{ReplyMode, Session, Then, client_flag};
+use crate::session::{Session, Then};
 
 pub(super) const LIST: &[Entry] = &[
     ("PING", Scope::None, ping),
@@ -73,20 +73,11 @@ fn reset(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) 
     let (engine, session) = (context.engine, &mut *context.session);
     session.transaction = None;
     session.tell_queued(None);
-    engine.unsubscribe_all(session);
-    engine.untrack(&session.info);
-    engine.end_monitor(session);
-    session.select(0);
+    engine.renew(session);
     session.acl_epoch = engine.acl.epoch();
     session.set_user(engine.acl.default_user());
     session.authenticated = !engine.settings.auth_required.load(Relaxed);
     set_name(session, b"");
-    session.reply_mode = ReplyMode::On;
-    session.caching = None;
-    session.info.set_flag(
-        client_flag::NO_EVICT | client_flag::NO_TOUCH | client_flag::READONLY | client_flag::IMPORT_SOURCE,
-        false,
-    );
     if session.wire.protocol.is_resp() {
         session.set_protocol(Protocol::Resp2);
         sink.set_protocol(Protocol::Resp2);

@@ -162,6 +162,21 @@ settings! {
     /// `respb-frame-bytes`: a frame in either direction.
     respb_frame_bytes_max: AtomicUsize = 1 << 30,
 
+    /// `http-detect`: a connection may begin with a request of HTTP.
+    http_detect: AtomicBool = true,
+    /// `http-line-bytes`: the first line of a request.
+    http_line_bytes_max: AtomicUsize = 16 << 10,
+    /// `http-head-bytes`: a request's line and headers.
+    http_head_bytes_max: AtomicUsize = 32 << 10,
+    /// `http-headers`: headers of a request.
+    http_headers_max: AtomicUsize = 64,
+    /// `http-body-bytes`: the body of a request.
+    http_body_bytes_max: AtomicUsize = 512 << 20,
+    /// `http-head-timeout`: seconds in which a request's head must come; 0 for any.
+    http_head_timeout_s: AtomicU32 = 20,
+    /// `http-body-timeout`: the same for its body, and a second more for each kilobyte; 0 for any.
+    http_body_timeout_s: AtomicU32 = 20,
+
     /// `enable-debug-command`, as its place in [`PROTECTED`].
     debug_command: AtomicU8 = 0,
     /// `enable-protected-configs`, as its place in [`PROTECTED`].

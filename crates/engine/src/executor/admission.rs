@@ -66,6 +66,9 @@ impl Core<'_> {
                 _ => return Err(ErrorCode::OutOfMemory.into()),
             }
         }
+        if spec.policy & policy::STREAMS != 0 && !session.wire.protocol.has_streams() {
+            return Err(no_stream(spec));
+        }
         if session.info.has(client_flag::MONITOR) {
             check_monitor(spec)?;
         }
@@ -184,6 +187,13 @@ pub(super) fn queue(session: &mut Session, args: &Args<'_>, sink: &mut ReplySink
     let queued = (transaction.queued.len(), transaction.queued_bytes);
     session.tell_queued(Some(queued));
     sink.simple("QUEUED");
+}
+
+/// What it asks for comes without end, and this wire has one answer to a request.
+#[cold]
+fn no_stream(spec: &CommandSpec) -> Error {
+    let name = full_name(spec);
+    Error::err(format!("'{name}' is no single answer: over HTTP ask for /{name} as an event stream"))
 }
 
 /// Who watches what others run has nothing to do with keys: that would be mixed with the lines that it is sent.

@@ -237,10 +237,14 @@ impl<'e> Executor<'e> {
         self.core.release(&batch, &mut session);
         self.core.engine.clients.leave(session.id());
     }
-    /// What RESET and a disconnect have in common: transaction, watches and subscriptions end.
-    pub fn release(&mut self, session: &mut Session) {
+    /// What requests have left on a session is gone, but not its user: over HTTP they leave nothing to each other.
+    pub fn renew(&mut self, session: &mut Session) {
         let batch = self.worker.enter();
         self.core.release(&batch, session);
+        session.tell_queued(None);
+        self.core.engine.renew(session);
+        *session.info.labels.lock() = None;
+        session.look();
     }
 }
 
@@ -543,6 +547,7 @@ impl Core<'_> {
         if let Some(mut transaction) = session.transaction.take() {
             transaction.unwatch(batch);
         }
+        session.info.watched.store(0, Relaxed);
         self.engine.unsubscribe_all(session);
         self.engine.untrack(&session.info);
         self.engine.end_monitor(session);

@@ -21,20 +21,11 @@ use weft_protocol::number::{DOUBLE_TEXT_MAX, double_text};
 const EXACT_MAX: u64 = 1 << 53;
 
 impl JsonForm {
-    /// Whether a reply stands inside an object of its own.
-    const fn has_envelope(self) -> bool {
-        match self {
-            Self::Upstash | Self::UpstashBase64 => true,
-            Self::Plain => false,
-        }
-    }
     /// What an aggregate begins and ends with.
     const fn brackets(self, kind: Kind) -> (u8, u8) {
-        match (self, kind) {
-            (Self::Plain, Kind::Map) => (b'{', b'}'),
-            (Self::Upstash | Self::UpstashBase64, Kind::Map) | (_, Kind::Array | Kind::Set | Kind::Push) => {
-                (b'[', b']')
-            }
+        match kind {
+            Kind::Map if !self.is_flat() => (b'{', b'}'),
+            Kind::Map | Kind::Array | Kind::Set | Kind::Push => (b'[', b']'),
         }
     }
 }
@@ -44,16 +35,27 @@ impl ReplySink<'_> {
     fn is_json_key(&self) -> bool {
         self.out.open.last().is_some_and(|top| top.closer == b'}' && top.left.is_multiple_of(2))
     }
-    /// What stands before a value; where the value begins.
-    fn json_begin(&mut self, form: JsonForm) -> usize {
+    /// Whether the next value, or the one that has just ended, is a result: it stands in an object of its own.
+    fn is_result(&self, form: JsonForm) -> bool {
+        form.envelope() == Some(self.out.open.len())
+    }
+    /// What is between a value and the one before it.
+    fn json_separate(&mut self) {
         let out = &mut self.out.bytes;
         match self.out.open.last() {
-            None if form.has_envelope() => out.extend_from_slice(b"{\"result\":"),
+            None if self.out.answers > 0 => out.push(b','),
             None => {}
             Some(top) if top.closer == b'}' && !top.left.is_multiple_of(2) => out.push(b':'),
             // No value ends with one of these.
             Some(_) if matches!(out.last(), Some(b'[' | b'{')) => {}
             Some(_) => out.push(b','),
+        }
+    }
+    /// What stands before a value; where the value begins.
+    fn json_begin(&mut self, form: JsonForm) -> usize {
+        self.json_separate();
+        if self.is_result(form) {
+            self.out.bytes.extend_from_slice(b"{\"result\":");
         }
         self.out.bytes.len()
     }
@@ -63,8 +65,15 @@ impl ReplySink<'_> {
             let text = self.out.bytes.split_off(at);
             push_text(&mut self.out.bytes, &String::from_utf8_lossy(&text));
         }
-        if self.at_top() && form.has_envelope() {
+        if self.is_result(form) {
             self.out.bytes.push(b'}');
+        }
+        self.json_whole();
+    }
+    /// Counts a value that is a whole reply.
+    fn json_whole(&mut self) {
+        if self.at_top() {
+            self.out.answers += 1;
         }
     }
     /// What an aggregate begins with; where that is, and what it ends with.
@@ -89,7 +98,7 @@ impl ReplySink<'_> {
 
     #[cold]
     pub(super) fn json_simple(&mut self, form: JsonForm, text: &[u8]) {
-        if self.at_top() && text == b"OK" {
+        if self.is_result(form) && text == b"OK" {
             return self.json_piece(form, b"\"OK\"");
         }
         self.json_bulk(form, text);
@@ -97,14 +106,13 @@ impl ReplySink<'_> {
 
     #[cold]
     pub(super) fn json_error(&mut self, form: JsonForm, line: &str) {
-        // As a whole reply it stands in place of the object with the result.
-        let at = if self.at_top() { self.out.bytes.len() } else { self.json_begin(form) };
+        // It stands in place of the object with the result.
+        self.json_separate();
+        let at = self.out.bytes.len();
         self.out.bytes.extend_from_slice(b"{\"error\":");
         push_text(&mut self.out.bytes, line);
         self.out.bytes.push(b'}');
-        if !self.at_top() {
-            self.json_end(form, at);
-        }
+        if self.at_top() || self.is_result(form) { self.json_whole() } else { self.json_end(form, at) }
     }
 
     #[cold]
@@ -113,7 +121,7 @@ impl ReplySink<'_> {
         let digits = digits.format(value).as_bytes();
         match form {
             JsonForm::Plain if value.unsigned_abs() > EXACT_MAX => self.json_bulk(form, digits),
-            JsonForm::Plain | JsonForm::Upstash | JsonForm::UpstashBase64 => self.json_piece(form, digits),
+            _ => self.json_piece(form, digits),
         }
     }
 
@@ -123,17 +131,17 @@ impl ReplySink<'_> {
         let text = double_text(value, &mut buffer);
         match form {
             JsonForm::Plain if value.is_finite() => self.json_piece(form, text),
-            JsonForm::Plain | JsonForm::Upstash | JsonForm::UpstashBase64 => self.json_bulk(form, text),
+            _ => self.json_bulk(form, text),
         }
     }
 
     #[cold]
     pub(super) fn json_bool(&mut self, form: JsonForm, value: bool) {
-        let piece: &[u8] = match (form, value) {
-            (JsonForm::Plain, true) => b"true",
-            (JsonForm::Plain, false) => b"false",
-            (JsonForm::Upstash | JsonForm::UpstashBase64, true) => b"1",
-            (JsonForm::Upstash | JsonForm::UpstashBase64, false) => b"0",
+        let piece: &[u8] = match (form.is_flat(), value) {
+            (false, true) => b"true",
+            (false, false) => b"false",
+            (true, true) => b"1",
+            (true, false) => b"0",
         };
         self.json_piece(form, piece);
     }
@@ -147,14 +155,17 @@ impl ReplySink<'_> {
     pub(super) fn json_bulk(&mut self, form: JsonForm, bytes: &[u8]) {
         let at = self.json_begin(form);
         let out = &mut self.out.bytes;
-        match (form, std::str::from_utf8(bytes)) {
-            (JsonForm::Upstash | JsonForm::Plain, Ok(text)) => push_text(out, text),
-            (JsonForm::Upstash, Err(_)) => push_text(out, &String::from_utf8_lossy(bytes)),
-            (JsonForm::UpstashBase64, _) => push_base64(out, bytes),
-            (JsonForm::Plain, Err(_)) => {
-                out.extend_from_slice(b"{\"base64\":");
-                push_base64(out, bytes);
-                out.push(b'}');
+        if form.is_base64() {
+            push_base64(out, bytes);
+        } else {
+            match std::str::from_utf8(bytes) {
+                Ok(text) => push_text(out, text),
+                Err(_) if form.is_flat() => push_text(out, &String::from_utf8_lossy(bytes)),
+                Err(_) => {
+                    out.extend_from_slice(b"{\"base64\":");
+                    push_base64(out, bytes);
+                    out.push(b'}');
+                }
             }
         }
         self.json_end(form, at);

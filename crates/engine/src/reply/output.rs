@@ -69,6 +69,8 @@ pub struct Output {
     holds: VecDeque<Hold>,
     /// The last error that was a whole reply: of it an HTTP answer has its status.
     pub(super) error: Option<ErrorCode>,
+    /// Whole replies in JSON that stand here as elements of one list: before the next one comes a comma.
+    pub(super) answers: u32,
     /// Aggregates that are open: a stack that is empty between replies, kept for its memory.
     pub(super) open: Vec<Open>,
 }
@@ -99,6 +101,7 @@ impl Output {
         self.pinned_bytes = 0;
         self.holds.clear();
         self.error = None;
+        self.answers = 0;
         self.open.clear();
     }
     /// Whether no aggregate lacks elements: what is there are whole replies.
@@ -110,6 +113,15 @@ impl Output {
     #[must_use]
     pub const fn take_error(&mut self) -> Option<ErrorCode> {
         self.error.take()
+    }
+    /// The list of replies in JSON that is written next has so many already.
+    pub const fn go_on_behind(&mut self, answers: u32) {
+        self.answers = answers;
+    }
+    /// How many whole replies in JSON the list that is being written has.
+    #[must_use]
+    pub const fn answers(&self) -> u32 {
+        self.answers
     }
     /// What stands behind this place, which is not before the last such place, waits until the epoch is safe.
     pub fn hold(&mut self, from: OutputPlace, epoch: u64) {
@@ -142,6 +154,10 @@ impl Output {
     }
     /// Moves all of another output behind this one.
     pub fn append(&mut self, mut other: Self) {
+        if self.answers > 0 && other.answers > 0 {
+            self.bytes.push(b',');
+        }
+        self.answers += other.answers;
         let base = self.bytes.len();
         let end = self.end();
         for Hold { from, epoch } in other.holds.drain(..) {
@@ -206,6 +222,18 @@ impl Output {
         for pin in self.pins.drain(pins..) {
             self.pinned_bytes -= pin.value.as_slice().len();
         }
+    }
+    /// Inserts bytes at a place: what is held or pinned behind it moves along.
+    pub fn insert_at(&mut self, place: OutputPlace, bytes: &[u8]) {
+        let inserted = OutputPlace { bytes: bytes.len(), pins: 0, len: bytes.len() };
+        let behind = |hold: &&mut Hold| hold.from.len > place.len;
+        self.holds.iter_mut().filter(behind).for_each(|hold| hold.from = hold.from.behind(inserted));
+        self.insert(place.bytes, place.pins, bytes);
+    }
+    /// Forgets what stands behind a place.
+    pub fn take_back(&mut self, place: OutputPlace) {
+        self.truncate(place.bytes, place.pins);
+        while self.holds.pop_back_if(|last| last.from.len >= place.len).is_some() {}
     }
     /// Inserts bytes at a place; pins behind it, of those from `pins` on, move along.
     pub(super) fn insert(&mut self, at: usize, pins: usize, bytes: &[u8]) {

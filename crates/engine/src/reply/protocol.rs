@@ -29,8 +29,37 @@ pub enum JsonForm {
     Upstash = 4,
     /// The same, each string but an `OK` that is the whole result in base64 (`Upstash-Encoding: base64`).
     UpstashBase64,
+    /// What EXEC answers of each command as a reply of its own: `[{"result":…},{"error":…}]`.
+    UpstashEach,
+    /// The same in base64.
+    UpstashEachBase64,
     /// Values as JSON has them: objects, fractions, booleans.
     Plain,
+}
+
+impl JsonForm {
+    /// Whether it says what RESP2 says: flat lists, text and integers.
+    pub(super) const fn is_flat(self) -> bool {
+        match self {
+            Self::Upstash | Self::UpstashBase64 | Self::UpstashEach | Self::UpstashEachBase64 => true,
+            Self::Plain => false,
+        }
+    }
+    /// Whether byte strings are written in base64.
+    pub(super) const fn is_base64(self) -> bool {
+        match self {
+            Self::UpstashBase64 | Self::UpstashEachBase64 => true,
+            Self::Upstash | Self::UpstashEach | Self::Plain => false,
+        }
+    }
+    /// In how many aggregates a value stands that is inside an object of its own.
+    pub(super) const fn envelope(self) -> Option<usize> {
+        match self {
+            Self::Upstash | Self::UpstashBase64 => Some(0),
+            Self::UpstashEach | Self::UpstashEachBase64 => Some(1),
+            Self::Plain => None,
+        }
+    }
 }
 
 /// Where a client's replies go: its protocol and, on RESPB, its channel.
@@ -58,8 +87,10 @@ impl Protocol {
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
-            Self::Resp2 | Self::Json(JsonForm::Upstash | JsonForm::UpstashBase64) => 2,
-            Self::Resp3 | Self::Json(JsonForm::Plain) | Self::Captured => 3,
+            Self::Resp2 => 2,
+            Self::Resp3 | Self::Captured => 3,
+            Self::Json(form) if form.is_flat() => 2,
+            Self::Json(_) => 3,
             Self::Respb => 4,
         }
     }
@@ -74,9 +105,28 @@ impl Protocol {
     /// What it has for what comes in pairs and for what is written one by one.
     pub(super) const fn shape(self) -> Shape {
         match self {
-            Self::Resp2 | Self::Json(JsonForm::Upstash | JsonForm::UpstashBase64) => Shape::Flat,
-            Self::Resp3 | Self::Respb | Self::Json(JsonForm::Plain) => Shape::Paired,
+            Self::Resp2 => Shape::Flat,
+            Self::Resp3 | Self::Respb => Shape::Paired,
+            Self::Json(form) if form.is_flat() => Shape::Flat,
+            Self::Json(_) => Shape::Paired,
             Self::Captured => Shape::AsWritten,
+        }
+    }
+    /// Its name, if every request has a reply over it.
+    #[must_use]
+    pub const fn always_answers(self) -> Option<&'static str> {
+        match self {
+            Self::Resp2 | Self::Resp3 | Self::Captured => None,
+            Self::Respb => Some("RESPB"),
+            Self::Json(_) => Some("HTTP"),
+        }
+    }
+    /// Whether a command may be answered by what comes later, without end: SUBSCRIBE, MONITOR.
+    #[must_use]
+    pub const fn has_streams(self) -> bool {
+        match self {
+            Self::Json(_) => false,
+            Self::Resp2 | Self::Resp3 | Self::Respb | Self::Captured => true,
         }
     }
     /// Whether a push can stand beside replies.

@@ -38,6 +38,8 @@ pub struct Options {
     pub port: u16,
     /// `tls-port`; 0 for none.
     pub tls_port: u16,
+    /// `http-port`; 0 for none.
+    pub http_port: u16,
     /// `bind`. An address with a `-` before it may be missing. `*` is every IPv4 address, `::*` every IPv6 address.
     pub bind: Vec<String>,
     /// `tcp-backlog`.
@@ -86,6 +88,7 @@ impl Options {
             // Its kind keeps it inside 16 bits.
             port: values.get("port").number as u16,
             tls_port: values.get("tls-port").number as u16,
+            http_port: values.get("http-port").number as u16,
             bind: text("bind").split_whitespace().map(str::to_string).collect(),
             tcp_backlog: i32::try_from(values.get("tcp-backlog").number).unwrap_or(i32::MAX),
             unixsocket: path("unixsocket"),

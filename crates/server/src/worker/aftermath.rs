@@ -71,7 +71,7 @@ impl Worker<'_> {
         client.alarm.forget();
         if client.session.is_waiting() {
             self.end_wait(index, channel, End::Timeout);
-        } else {
+        } else if !self.heartbeat(index) {
             self.io.aftermath.push_back(Aftermath::Resume(index, channel));
         }
     }
@@ -85,6 +85,8 @@ impl Worker<'_> {
         } else if matches!(&connection.transport, Transport::Tls(tls) if !tls.is_established()) {
             self.engine.stats.tls_handshakes_failed.fetch_add(1, Relaxed);
             self.io.kill(index);
+        } else if matches!(connection.peer, Peer::Http(_)) {
+            self.http_deadline_passed(index);
         } else if !connection.is_authenticated() {
             self.refuse(index, close::UNAUTHENTICATED, &Error::err(AUTHENTICATION_TOOK_LONG));
         }
@@ -146,12 +148,14 @@ impl Worker<'_> {
         // A RESPB connection that is not held back decodes whatever its channels wait for: it has kept a part of a
         // frame at most.
         let was_held = match &mut connection.peer {
-            Peer::Resp(_) => true,
+            Peer::Resp(_) | Peer::Http(_) => true,
             Peer::Respb(channels) => channels.end_hold(),
         };
         if !was_held || !connection.may_go_on() {
             return;
         }
+        self.renew(index);
+        let Some(connection) = self.io.get(index) else { return };
         if !connection.kept().is_empty() {
             self.io.put_off(index);
         }
@@ -161,32 +165,38 @@ impl Worker<'_> {
     fn next_held(&mut self, index: u32, channel: u16) -> Option<Held> {
         let connection = self.io.get(index).filter(|connection| connection.life == Life::Open)?;
         match &mut connection.peer {
-            Peer::Resp(single) => single.client.next_held(),
             Peer::Respb(channels) => channels.next_held(channel),
+            peer @ (Peer::Resp(_) | Peer::Http(_)) => peer.client(channel)?.next_held(),
         }
     }
 
     fn hold_again(&mut self, index: u32, channel: u16, held: Held) {
         let Some(connection) = self.io.get(index) else { return };
         match &mut connection.peer {
-            Peer::Resp(single) => {
-                single.client.hold_again(held);
-            }
             Peer::Respb(channels) => channels.hold_again(channel, held),
+            peer @ (Peer::Resp(_) | Peer::Http(_)) => {
+                peer.client(channel).map(|client| client.hold_again(held));
+            }
         }
     }
 
     /// Notes on a RESPB connection whose output begins here.
     pub(super) fn lend(&mut self, index: u32, channel: u16) {
+        if let Some(Some(connection)) = self.io.slots.get_mut(index as usize)
+            && let Peer::Http(http) = &mut connection.peer
+        {
+            http.ledger.lend(&mut connection.output, &mut self.io.pen);
+            return;
+        }
         let Some((channels, output)) = self.io.channels(index) else { return };
         if let Some(full) = channels.lend(channel, output) {
             self.io.aftermath.push_back(Aftermath::Full(index, full));
         }
     }
 
-    /// Looks at what the last request of a RESPB connection wrote.
+    /// Looks at what the last request of a RESPB or HTTP connection wrote.
     pub(super) fn settle(&mut self, index: u32) {
-        let Some((channels, output)) = self.io.channels(index) else { return };
+        let Some((channels, output)) = self.io.channels(index) else { return self.settle_http(index, false) };
         if let Some(full) = channels.settle(output) {
             self.io.aftermath.push_back(Aftermath::Full(index, full));
         }
@@ -308,6 +318,7 @@ impl Worker<'_> {
             Peer::Resp(single) => (connection.unsent(), single.client.session.subscriptions.is_some()),
             // A channel has a class of its own.
             Peer::Respb(channels) => (connection.unsent() + channels.queued_bytes(), false),
+            Peer::Http(http) => (connection.unsent(), http.ledger.flows()),
         };
         if !connection.is_authenticated()
             && settings.auth_required.load(Relaxed)

@@ -30,6 +30,10 @@ impl Worker<'_> {
             ReplySink::new(&mut connection.output, wire).error(error);
             return self.close_after_output(index);
         }
+        if let Peer::Http(http) = &mut connection.peer {
+            http.refuse(error);
+            return self.settle(index);
+        }
         self.go_away(index, code, &error.line());
     }
 
@@ -74,7 +78,8 @@ impl Worker<'_> {
         let Some(connection) = self.io.get(index) else { return };
         match &mut connection.peer {
             Peer::Respb(channels) if channels.owes() => return,
-            Peer::Respb(_) if !connection.ended && shutdown(&connection.fd, Shutdown::Write).is_ok() => {}
+            Peer::Respb(_) | Peer::Http(_)
+                if !connection.ended && shutdown(&connection.fd, Shutdown::Write).is_ok() => {}
             _ => return self.io.kill(index),
         }
         connection.life = Life::Draining { left_bytes: DRAIN_BYTES_MAX };

@@ -13,11 +13,6 @@ use crate::limits::{
     CONTROLS_PER_TICK_MAX, RECEIVE_BYTES, SEND_EARLY_BYTES, TAIL_BYTES_MAX, WAITING_INPUT_BYTES_MAX,
 };
 
-/// The answer to HTTP while it is not served.
-const HTTP_ANSWER: &[u8] =
-    b"HTTP/1.1 501 Not Implemented\r\nContent-Type: text/plain\r\nContent-Length: 60\r\n\
-Connection: close\r\n\r\nThis server speaks RESP2, RESP3 and RESPB, but no HTTP yet.\n";
-
 /// The end of a connection that has not authenticated and keeps input when all such keep too much.
 const TOO_MUCH_UNAUTHENTICATED: &str = "connections that have not authenticated have sent too much that is not \
 whole: authenticate before sending more";
@@ -92,9 +87,10 @@ impl Worker<'_> {
     /// The peer will send no more. What it has sent is answered; then the connection ends.
     fn end_of_stream(&mut self, index: u32) {
         self.run_batch();
+        self.settle(index);
         let waits = match self.io.get(index).map(|connection| &connection.peer) {
-            Some(Peer::Resp(single)) => single.client.session.is_waiting(),
-            _ => false,
+            Some(peer) => peer.only().is_some_and(|client| client.session.is_waiting()),
+            None => false,
         };
         if let Some(connection) = self.io.get(index)
             && !waits
@@ -145,6 +141,7 @@ impl Worker<'_> {
         if goes_on && (at < end || !in_arena) {
             self.keep(index, at, end);
         }
+        self.note_http(index);
         self.is_feeding = false;
     }
 
@@ -166,6 +163,7 @@ impl Worker<'_> {
                 Stop::Control => {
                     self.run_batch();
                     self.apply_control(index);
+                    self.sign_in(index, (*at, end));
                     controls += 1;
                     if controls == CONTROLS_PER_TICK_MAX {
                         self.io.put_off(index);
@@ -181,8 +179,9 @@ impl Worker<'_> {
                     self.malformed(index, kind, &opcode(kind, head));
                     return false;
                 }
+                Stop::Http if self.engine.settings.http_detect.load(Relaxed) => self.switch_to_http(index),
                 Stop::Http => {
-                    self.answer_http(index);
+                    self.malformed(index, Malformed::UnknownProtocol, "");
                     return false;
                 }
                 Stop::Tls => return self.detected_tls(index, at, end),
@@ -194,7 +193,7 @@ impl Worker<'_> {
     }
 
     fn decode(&mut self, index: u32, at: &mut usize, end: usize) -> Stop {
-        let keyspace = &self.engine.keyspace;
+        let engine = self.engine;
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return Stop::Incomplete };
         if connection.life != Life::Open {
             return Stop::Incomplete;
@@ -202,11 +201,11 @@ impl Worker<'_> {
         match connection.source {
             Source::Arena => {
                 let bytes = &self.io.arena[..end];
-                connection.decode(index, (bytes, at), &mut self.requests, keyspace)
+                connection.decode(index, (bytes, at), &mut self.requests, engine)
             }
             Source::Own => {
                 let pending = std::mem::take(&mut connection.pending);
-                let stop = connection.decode(index, (&pending[..end], at), &mut self.requests, keyspace);
+                let stop = connection.decode(index, (&pending[..end], at), &mut self.requests, engine);
                 connection.pending = pending;
                 stop
             }
@@ -267,6 +266,7 @@ impl Worker<'_> {
     /// A command that may change how bytes are read has run.
     fn after_barrier(&mut self, index: u32) {
         self.note_rights(index);
+        self.renew(index);
         let Some(connection) = self.io.get(index) else { return };
         let is_watched = connection.alarm.is_set() || connection.counted_bytes > 0;
         if is_watched && connection.is_authenticated() {
@@ -283,6 +283,7 @@ impl Worker<'_> {
                 let limits = crate::connection::limits(&single.client.session, &self.engine.settings);
                 single.decoder.set_limits(limits);
             }
+            Peer::Http(_) => {}
             Peer::Respb(channels) => {
                 let numbers = if channels.authenticated { Vec::new() } else { channels.numbers() };
                 if numbers
@@ -308,7 +309,7 @@ impl Worker<'_> {
         let mut connection = *connection;
         let peer = match connection.peer {
             Peer::Resp(single) => Peer::Respb(Box::new(Channels::new(single.client.session, fresh, limits))),
-            respb @ Peer::Respb(_) => respb,
+            other @ (Peer::Respb(_) | Peer::Http(_)) => other,
         };
         connection = Connection { peer, ..connection };
         self.io.slots[index as usize] = Some(Box::new(connection));
@@ -325,15 +326,6 @@ impl Worker<'_> {
     /// Malformed bytes: what was before them has an answer, then the connection ends.
     pub(super) fn malformed(&mut self, index: u32, kind: Malformed, detail: &str) {
         self.refuse(index, close::UNREADABLE, &Error::err(format!("{}{detail}", kind.text())));
-    }
-
-    fn answer_http(&mut self, index: u32) {
-        self.run_batch();
-        self.io.touch(index);
-        if let Some(connection) = self.io.get(index) {
-            connection.output.bytes.extend_from_slice(HTTP_ANSWER);
-        }
-        self.close_after_output(index);
     }
 }
 

@@ -61,7 +61,11 @@ impl Worker<'_> {
         let (index, channel) = (to.address.connection, to.address.channel);
         self.io.touch(index);
         self.lend(index, channel);
-        if let Some((session, output)) = self.io.client(index, channel) {
+        if let Some(connection) = self.io.get(index)
+            && let Peer::Http(http) = &mut connection.peer
+        {
+            http.ledger.event(push, &mut connection.output);
+        } else if let Some((session, output)) = self.io.client(index, channel) {
             push.write(&mut ReplySink::new(output, session.wire));
         }
         self.settle(index);
@@ -107,6 +111,9 @@ impl Worker<'_> {
         for (slot, index) in slots.iter().zip(0..) {
             match slot.as_ref().map(|connection| &connection.peer) {
                 Some(Peer::Resp(single)) if single.client.is_held() => {
+                    aftermath.push_back(Aftermath::Resume(index, 0));
+                }
+                Some(Peer::Http(http)) if http.client.is_held() => {
                     aftermath.push_back(Aftermath::Resume(index, 0));
                 }
                 Some(Peer::Respb(channels)) => {

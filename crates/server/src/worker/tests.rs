@@ -1,6 +1,8 @@
 //! A worker by itself, on one end of a socket pair: what each of its ticks does.
 
 mod holds;
+mod http;
+mod http_hostile;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +15,7 @@ use weft_protocol::respb::Control;
 
 use super::Worker;
 use crate::limits::{CONTROLS_PER_TICK_MAX, HANDSHAKE_MS_MAX, LEAVING_PER_TICK_MAX};
-use crate::listener::{Arrival, Inbox};
+use crate::listener::{Arrival, Inbox, Speaks};
 use crate::pace::Cycles;
 use crate::poll::{Backend, Way};
 use crate::shared::Shared;
@@ -44,7 +46,7 @@ impl Alone {
         let (client, server) = UnixStream::pair().expect("a pair of sockets");
         server.set_nonblocking(true).expect("it can be set");
         let info = ConnectionInfo::default();
-        self.inbox.put(Arrival { fd: server.into(), info, is_tls: false });
+        self.inbox.put(Arrival { fd: server.into(), info, speaks: Speaks::Any });
         self.tick();
         client
     }

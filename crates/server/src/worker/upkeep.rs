@@ -7,6 +7,7 @@ use weft_engine::reply::Output;
 
 use super::Worker;
 use crate::channels::close;
+use crate::client::Client;
 use crate::connection::{Connection, Life, Peer};
 use crate::limits::{LEAVING_PER_TICK_MAX, SWEEP_MS, SWEPT_PER_TICK_MAX};
 use crate::poll::{Poll, borrowed};
@@ -50,17 +51,21 @@ impl Worker<'_> {
             self.poll.remove(borrowed(&connection.fd), u64::from(index));
             self.inbox.shared().recount_unauthenticated(connection.counted_bytes, 0);
             match connection.peer {
-                Peer::Resp(mut single) => {
-                    let (about, client) = (About::Client(0), single.client.session.id());
-                    let none = Timer { at_ms: 0, connection: index, about, client };
-                    self.io.timers.set(&mut single.client.alarm, none);
-                    self.executor.disconnect(single.client.session);
-                }
+                Peer::Resp(single) => self.take_down(index, single.client),
+                Peer::Http(http) => self.take_down(index, http.client),
                 Peer::Respb(channels) => self.io.leaving.push_back((index, channels)),
             }
             self.io.free.push(index);
             self.inbox.closed();
         }
+    }
+
+    /// Takes down the only client of a connection that has ended.
+    fn take_down(&mut self, index: u32, mut client: Client) {
+        let (about, id) = (About::Client(0), client.session.id());
+        let none = Timer { at_ms: 0, connection: index, about, client: id };
+        self.io.timers.set(&mut client.alarm, none);
+        self.executor.disconnect(client.session);
     }
 
     /// Takes down sessions of RESPB connections that have ended: some, since one connection may have 65,536.
@@ -131,6 +136,7 @@ impl Worker<'_> {
         }
         let busy = match &connection.peer {
             Peer::Resp(single) => Some(single.client.is_busy()),
+            Peer::Http(http) => Some(http.client.is_busy() || http.ledger.flows()),
             Peer::Respb(channels) => match channels.is_page_busy(page) {
                 Some(false) => None,
                 Some(true) => Some(true),

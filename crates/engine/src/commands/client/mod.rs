@@ -195,8 +195,8 @@ fn capa(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 
 fn reply(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let session = &mut *context.session;
-    if session.wire.protocol == Protocol::Respb {
-        return Err(Error::err("CLIENT REPLY is not available over RESPB"));
+    if let Some(wire) = session.wire.protocol.always_answers() {
+        return Err(Error::err(format!("CLIENT REPLY is not available over {wire}")));
     }
     if args.is(2, "ON") {
         session.reply_mode = ReplyMode::On;

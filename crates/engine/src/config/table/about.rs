@@ -5,7 +5,7 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
     (
         "Where the server listens",
         &[
-            ("port", "TCP port for RESP2, RESP3 and RESPB; 0 for none"),
+            ("port", "TCP port for RESP2, RESP3, RESPB and HTTP; 0 for none"),
             (
                 "bind",
                 "addresses; `*` is all of IPv4, `::*` all of IPv6, `-` before one allows that it is missing",
@@ -64,6 +64,30 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
                 "replies and pushes that wait to be sent, for all channels of a connection",
             ),
             ("respb-frame-bytes", "one frame, in either direction"),
+        ],
+    ),
+    (
+        "HTTP",
+        &[
+            ("http-port", "port that speaks HTTP only; 0 for none. `port` takes HTTP too"),
+            ("http-detect", "connections to `port` may speak HTTP"),
+            ("http-line-bytes", "the first line of a request"),
+            ("http-head-bytes", "a request's line and headers"),
+            ("http-headers", "headers of a request"),
+            ("http-body-bytes", "the body of a request"),
+            ("http-head-timeout", "seconds in which a request's head must come; 0 for any"),
+            (
+                "http-body-timeout",
+                "seconds in which a request's body must come, and one more for each kilobyte of it; 0 for any",
+            ),
+            (
+                "http-cors-origins",
+                "origins whose pages may use this server (CORS), with blanks between; `*` for any",
+            ),
+            (
+                "http-hosts",
+                "names by which requests without credentials may ask for this server, with blanks between; `*` for any",
+            ),
         ],
     ),
     (

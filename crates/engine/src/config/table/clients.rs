@@ -71,6 +71,22 @@ pub(super) const LIST: &[Directive] = &[
         .acts(|e, v| e.settings.respb_connection_output_bytes_max.store(v.size(), Relaxed)),
     memory("respb-frame-bytes", (1 << 20, u32::MAX as i64), "1073741824")
         .acts(|e, v| e.settings.respb_frame_bytes_max.store(v.size(), Relaxed)),
+    // HTTP.
+    int("http-port", (0, 65_535), "0").at_start().server(),
+    switch("http-detect", "yes").acts(|e, v| e.settings.http_detect.store(v.is_on(), Relaxed)),
+    memory("http-line-bytes", (1 << 10, 1 << 20), "16384")
+        .acts(|e, v| e.settings.http_line_bytes_max.store(v.size(), Relaxed)),
+    memory("http-head-bytes", (1 << 10, 2 << 20), "32768")
+        .acts(|e, v| e.settings.http_head_bytes_max.store(v.size(), Relaxed)),
+    int("http-headers", (1, 128), "64").acts(|e, v| e.settings.http_headers_max.store(v.size(), Relaxed)),
+    memory("http-body-bytes", (1 << 10, u32::MAX as i64 >> 1), "536870912")
+        .acts(|e, v| e.settings.http_body_bytes_max.store(v.size(), Relaxed)),
+    int("http-head-timeout", (0, INT), "20")
+        .acts(|e, v| e.settings.http_head_timeout_s.store(v.u32(), Relaxed)),
+    int("http-body-timeout", (0, INT), "20")
+        .acts(|e, v| e.settings.http_body_timeout_s.store(v.u32(), Relaxed)),
+    text("http-cors-origins", "").acts(|e, v| e.web.set_origins(v.text.as_ref())),
+    text("http-hosts", "").acts(|e, v| e.web.set_hosts(v.text.as_ref())),
     // MIGRATE.
     text("migrate-allow", "").at_start().server(),
     memory("migrate-bytes", (1 << 20, ANY), "268435456")

@@ -1,0 +1,276 @@
+//! Owns: who asks, and from where: credentials, and the rules that keep pages of other origins, and names that somebody
+//! else has pointed here, from using a browser's way to this server. Does not own: users and their rights
+//! (`weft_engine::acl`).
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use weft_engine::Engine;
+use weft_engine::acl::DEFAULT_USER;
+use weft_engine::error::{Error, ErrorCode};
+use weft_engine::reply::Protocol;
+use weft_engine::session::Session;
+use weft_protocol::table::{CommandSpec, acl, flag};
+
+use super::answer::Answer;
+use super::head::Head;
+use super::target;
+
+pub(crate) const CHALLENGE: &str = "WWW-Authenticate: Bearer, Basic realm=\"weft\", charset=\"UTF-8\"\r\n";
+
+/// Credentials as a request shows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown<'r> {
+    Nothing,
+    /// `Authorization`.
+    Header(&'r [u8]),
+    /// `_token`.
+    Token(&'r [u8]),
+}
+
+impl<'r> Shown<'r> {
+    pub(crate) fn of(head: &Head, request: &'r [u8]) -> Self {
+        match (head.authorization, target::token(request, head.query)) {
+            (Some(header), _) => Self::Header(header.of(request)),
+            (None, Some(token)) => Self::Token(token),
+            (None, None) => Self::Nothing,
+        }
+    }
+}
+
+/// Whom a connection's session was made for, so that the next request like it need not ask again.
+#[derive(Debug, Default)]
+pub(crate) struct Identity {
+    is_header: bool,
+    shown: Option<Box<[u8]>>,
+    protocol: Protocol,
+    acl_epoch: u64,
+    /// Why the credentials were not taken.
+    error: Option<Error>,
+    /// A command has run that may have changed the user.
+    stale: bool,
+    /// Nobody has asked yet.
+    made: bool,
+}
+
+impl Identity {
+    /// Whether it is that of these credentials, and of the form of reply. Takes as long for wrong ones as for right
+    /// ones: a connection may be that of a proxy, which many use.
+    pub(crate) fn is(&self, shown: Shown<'_>, protocol: Protocol, engine: &Engine) -> bool {
+        let same = match (shown, &self.shown) {
+            (Shown::Nothing, None) => true,
+            (Shown::Header(bytes), Some(before)) => self.is_header && same(bytes, before),
+            (Shown::Token(bytes), Some(before)) => !self.is_header && same(bytes, before),
+            _ => false,
+        };
+        same && self.made && !self.stale && self.protocol == protocol && self.acl_epoch == engine.acl.epoch()
+    }
+    /// Makes the session that of these credentials.
+    pub(crate) fn of(shown: Shown<'_>, protocol: Protocol, session: &mut Session, engine: &Engine) -> Self {
+        let acl_epoch = engine.acl.epoch();
+        let result = pair(shown, engine).and_then(|pair| {
+            let pair = pair.as_ref().map(|(name, password)| (name.as_slice(), password.as_slice()));
+            engine.sign_in(session, pair)
+        });
+        session.set_protocol(protocol);
+        let (is_header, shown) = match shown {
+            Shown::Nothing => (false, None),
+            Shown::Header(bytes) => (true, Some(bytes.into())),
+            Shown::Token(bytes) => (false, Some(bytes.into())),
+        };
+        Self { is_header, shown, protocol, acl_epoch, error: result.err(), stale: false, made: true }
+    }
+    pub(crate) fn forget(&mut self) {
+        self.stale = true;
+    }
+    /// The answer to credentials that are wrong, or missing.
+    pub(crate) fn refusal(&self, session: &Session) -> Option<Box<Answer>> {
+        let missing = (!session.authenticated).then(|| Error::from(ErrorCode::NoAuth));
+        let error = self.error.clone().or(missing)?;
+        Some(Answer::error(401, &error.line()).with(CHALLENGE))
+    }
+}
+
+type Pair = (Vec<u8>, Vec<u8>);
+
+/// The name and the password that credentials stand for.
+fn pair(shown: Shown<'_>, engine: &Engine) -> Result<Option<Pair>, Error> {
+    match shown {
+        Shown::Nothing => Ok(None),
+        Shown::Header(value) => of_header(value, engine).map(Some),
+        Shown::Token(text) => {
+            let mut token = Vec::new();
+            target::decode(text, true, &mut token).map_err(Error::err)?;
+            Ok(Some(of_token(&token, engine)))
+        }
+    }
+}
+
+/// A token is `USER.SECRET`, or a password of the default user.
+fn of_token(token: &[u8], engine: &Engine) -> Pair {
+    let dot = token.iter().rposition(|&byte| byte == b'.');
+    match dot.map(|dot| (&token[..dot], &token[dot + 1..])) {
+        Some((name, secret)) if engine.acl.user(name).is_some() => (name.into(), secret.into()),
+        _ => (DEFAULT_USER.into(), token.into()),
+    }
+}
+
+fn of_header(value: &[u8], engine: &Engine) -> Result<Pair, Error> {
+    let blank = value.iter().position(|&byte| byte == b' ').unwrap_or(value.len());
+    let (scheme, rest) = (&value[..blank], value[blank..].trim_ascii());
+    if scheme.eq_ignore_ascii_case(b"bearer") {
+        return Ok(of_token(rest, engine));
+    }
+    let wrong = || {
+        let text = "Authorization must be 'Bearer TOKEN', or 'Basic' with USER:PASSWORD in base64";
+        Error::new(ErrorCode::WrongPass, text)
+    };
+    if !scheme.eq_ignore_ascii_case(b"basic") {
+        return Err(wrong());
+    }
+    let pair = base64(rest).ok_or_else(wrong)?;
+    let colon = pair.iter().position(|&byte| byte == b':').ok_or_else(wrong)?;
+    let name = if colon == 0 { DEFAULT_USER.as_bytes() } else { &pair[..colon] };
+    Ok((name.into(), pair[colon + 1..].into()))
+}
+
+/// RFC 4648, with its padding or without.
+fn base64(text: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: u8| {
+        Some(u32::from(match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        }))
+    };
+    let end = text.iter().rposition(|&byte| byte != b'=').map_or(0, |last| last + 1);
+    let mut bytes = Vec::with_capacity(end * 3 / 4);
+    for group in text[..end].chunks(4) {
+        if group.len() == 1 || text.len() - end > 2 {
+            return None;
+        }
+        let bits = group.iter().try_fold(0, |bits, &byte| Some(bits << 6 | digit(byte)?))?;
+        let bits: u32 = bits << (6 * (4 - group.len()));
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
+    }
+    Some(bytes)
+}
+
+fn same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).fold(0, |bits, (one, other)| bits | (one ^ other)) == 0
+}
+
+/// Whether a command only reads, so that a GET without credentials may ask for it: a page, a picture's address or a
+/// link can make a browser send one.
+pub(crate) fn only_reads(spec: &CommandSpec) -> bool {
+    let harmful = acl::ADMIN | acl::DANGEROUS | acl::SCRIPTING | acl::PUBSUB | acl::WRITE;
+    spec.flags & flag::READONLY != 0
+        || spec.flags & (flag::WRITE | flag::MAY_REPLICATE) == 0 && spec.acl & harmful == 0
+}
+
+/// Looks at where a browser says that a request comes from, and at the name by which the server was asked for. `shows`:
+/// it has credentials that count. `is_page`: it is for people, who may come by a link.
+pub(crate) fn check(
+    head: &Head,
+    request: &[u8],
+    engine: &Engine,
+    (shows, is_page): (bool, bool),
+) -> Result<(), Box<Answer>> {
+    let host = head.host.map(|host| host.of(request)).unwrap_or_default();
+    let origin = head.origin.map(|origin| origin.of(request));
+    let is_allowed = origin.is_some_and(|origin| engine.web.allows_origin(origin));
+    let is_own = |origin: &[u8]| {
+        let at = origin.windows(3).position(|part| part == b"://");
+        at.is_some_and(|at| origin[at + 3..].eq_ignore_ascii_case(host))
+    };
+    if origin.is_some_and(|origin| !is_own(origin)) && !is_allowed {
+        return Err(denied(
+            "pages of this origin may not use this server: http-cors-origins names those that may",
+        ));
+    }
+    let site = head.site.map(|site| site.of(request)).unwrap_or_default();
+    let is_foreign = matches!(site, b"cross-site" | b"same-site");
+    if is_foreign && !is_allowed && !(is_page && head.navigates) {
+        return Err(denied(
+            "pages of other sites may not use this server: http-cors-origins names those that may",
+        ));
+    }
+    // A name that an attacker has pointed to this machine makes his page one of the same origin.
+    if !shows
+        && engine.settings.protected_mode.load(Relaxed)
+        && !is_local_name(host)
+        && !engine.web.allows_host(name_of(host))
+    {
+        return Err(denied(
+            "without credentials this server is asked for by an address or as localhost: send a token, or name the \
+             host in http-hosts",
+        ));
+    }
+    Ok(())
+}
+
+fn denied(text: &str) -> Box<Answer> {
+    Answer::error(403, &Error::new(ErrorCode::Denied, text.to_owned()).line())
+}
+
+/// A host without its port.
+fn name_of(host: &[u8]) -> &[u8] {
+    let colon = host.iter().rposition(|&byte| byte == b':');
+    match colon.map(|colon| host.split_at(colon)) {
+        // The colon may be one of an address.
+        Some((name, _)) if name.first() != Some(&b'[') || name.last() == Some(&b']') => name,
+        _ => host,
+    }
+}
+
+/// Whether nobody can point it elsewhere: an address, or a name that is always this machine's.
+fn is_local_name(host: &[u8]) -> bool {
+    let name = std::str::from_utf8(name_of(host)).unwrap_or("?").to_ascii_lowercase();
+    let name = match name.strip_prefix('[') {
+        Some(inner) => inner.strip_suffix(']').unwrap_or("?"),
+        None => &name,
+    };
+    name.is_empty()
+        || name == "localhost"
+        || name.ends_with(".localhost")
+        || name.parse::<std::net::IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        for (text, bytes) in [
+            ("", ""),
+            ("Zg==", "f"),
+            ("Zm8=", "fo"),
+            ("Zm8", "fo"),
+            ("Zm9v", "foo"),
+            ("Zm9vYmFy", "foobar"),
+            ("YTo6Yg==", "a::b"),
+        ] {
+            assert_eq!(base64(text.as_bytes()).as_deref(), Some(bytes.as_bytes()), "{text}");
+        }
+        for bad in ["Z", "Zm9vY", "Zm9v!mFy", "Zg===", "Z g="] {
+            assert_eq!(base64(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_that_can_be_pointed_here_are_not_local() {
+        for host in
+            ["", "localhost", "LOCALHOST:6379", "a.localhost:1", "127.0.0.1:6379", "[::1]:6379", "10.0.0.7"]
+        {
+            assert!(is_local_name(host.as_bytes()), "{host}");
+        }
+        for host in
+            ["example.com", "localhost.example.com:6379", "127.0.0.1.example.com", "weft", "[::1].com"]
+        {
+            assert!(!is_local_name(host.as_bytes()), "{host}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Owns: bodies in JSON, which are commands: arrays of their arguments, or arrays of those. Does not own: JSON
+//! (`serde_json`), what replies look like (`weft_engine::reply`).
+//!
+//! An argument is a slice of the body where nothing in it is escaped, and stands in the side buffer else. Numbers keep
+//! the digits that they were sent with.
+
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use weft_engine::args::{Slot, Slots};
+use weft_protocol::request::ArgVisitor;
+
+/// Arguments of all commands of one body.
+pub(crate) const ARGUMENTS_MAX: usize = 1 << 20;
+
+/// Where a body lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'b> {
+    pub(crate) body: &'b [u8],
+    /// Where it begins in its request; nothing when it is not there in one piece.
+    pub(crate) at: Option<usize>,
+}
+
+/// The commands of a body.
+#[derive(Debug, Default)]
+pub(crate) struct Commands {
+    slots: Slots,
+    /// Where the slots of each end.
+    ends: Vec<u32>,
+    /// How many have been given out.
+    given: usize,
+}
+
+impl Commands {
+    /// `[["SET","k","v"],["GET","k"]]`.
+    pub(crate) fn read(place: Place<'_>) -> Result<Self, String> {
+        let mut commands = Self::default();
+        let mut json = serde_json::Deserializer::from_slice(place.body);
+        let read = json.deserialize_seq(Lists { place, commands: &mut commands });
+        read.and_then(|()| json.end()).map_err(|error| wrong(&error, "an array of commands"))?;
+        Ok(commands)
+    }
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+    pub(crate) fn is_over(&self) -> bool {
+        self.given == self.ends.len()
+    }
+    /// Gives the arguments of the next one.
+    pub(crate) fn give(&mut self, into: &mut Slots) {
+        let from = self.given.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let Some(&end) = self.ends.get(self.given) else { return };
+        for slot in &self.slots.list[from as usize..end as usize] {
+            match *slot {
+                Slot::Side { offset, len } => {
+                    let text = &self.slots.side[offset as usize..][..len as usize];
+                    into.aside(|side| side.extend_from_slice(text));
+                }
+                slot => into.list.push(slot),
+            }
+        }
+        self.given += 1;
+    }
+}
+
+/// `["SET","k","v"]`.
+pub(crate) fn command(place: Place<'_>, slots: &mut Slots) -> Result<(), String> {
+    let mut json = serde_json::Deserializer::from_slice(place.body);
+    let read = json.deserialize_seq(Words { place, slots });
+    read.and_then(|()| json.end()).map_err(|error| wrong(&error, "a command as an array of its arguments"))
+}
+
+fn wrong(error: &serde_json::Error, wanted: &str) -> String {
+    format!("ERR the body is not {wanted}, in JSON: {error}")
+}
+
+/// Takes commands.
+struct Lists<'p, 'c> {
+    place: Place<'p>,
+    commands: &'c mut Commands,
+}
+
+impl<'de> Visitor<'de> for Lists<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        text.write_str("an array of commands")
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element_seed(Words { place: self.place, slots: &mut self.commands.slots })?.is_some() {
+            self.commands.ends.push(self.commands.slots.list.len() as u32);
+        }
+        Ok(())
+    }
+}
+
+/// Takes the arguments of one command.
+struct Words<'p, 's> {
+    place: Place<'p>,
+    slots: &'s mut Slots,
+}
+
+impl<'de> DeserializeSeed<'de> for Words<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Words<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        text.write_str("a command, which is an array of its arguments")
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let before = self.slots.list.len();
+        while let Some(value) = seq.next_element::<&RawValue>()? {
+            if self.slots.list.len() >= ARGUMENTS_MAX {
+                return Err(A::Error::custom(format_args!("more than {ARGUMENTS_MAX} arguments")));
+            }
+            push(self.place, self.slots, value.get())?;
+        }
+        if self.slots.list.len() == before {
+            Err(A::Error::custom("a command without a name"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn push<E: serde::de::Error>(place: Place<'_>, slots: &mut Slots, value: &str) -> Result<(), E> {
+    let text = match value.as_bytes() {
+        [b'"', text @ .., b'"'] if !text.contains(&b'\\') => text,
+        [b'"', ..] => {
+            let text: String = serde_json::from_str(value).map_err(E::custom)?;
+            slots.aside(|side| side.extend_from_slice(text.as_bytes()));
+            return Ok(());
+        }
+        [b'n', ..] => return Err(E::custom("null is no argument: leave it out, or send an empty string")),
+        [b'[' | b'{', ..] => {
+            return Err(E::custom(
+                "an array or an object is no argument: send it as a string that holds its JSON",
+            ));
+        }
+        text => text,
+    };
+    match place.at {
+        Some(at) => slots.bytes(at + (text.as_ptr().addr() - place.body.as_ptr().addr()), text),
+        None => slots.aside(|side| side.extend_from_slice(text)),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(slots: &Slots, request: &[u8]) -> Vec<Vec<u8>> {
+        let text = |slot: &Slot| match *slot {
+            Slot::Frame { offset, len } => request[offset as usize..][..len as usize].to_vec(),
+            Slot::Side { offset, len } => slots.side[offset as usize..][..len as usize].to_vec(),
+            _ => panic!("no other slots"),
+        };
+        slots.list.iter().map(text).collect()
+    }
+    fn read(body: &str) -> Result<Vec<Vec<u8>>, String> {
+        let request = [b"head\r\n\r\n", body.as_bytes()].concat();
+        let mut slots = Slots::default();
+        command(Place { body: &request[8..], at: Some(8) }, &mut slots)?;
+        let texts = texts(&slots, &request);
+        let mut aside = Slots::default();
+        command(Place { body: &request[8..], at: None }, &mut aside)?;
+        assert_eq!(self::texts(&aside, b""), texts);
+        Ok(texts)
+    }
+
+    #[test]
+    fn arguments_are_what_was_sent() {
+        let text = r#" [ "SET" ,"k\u00e9\n\ud83d\ude00","","ü", 1.10, -0, 1e400, 12345678901234567890123, true,false ] "#;
+        let words =
+            ["SET", "ké\n😀", "", "ü", "1.10", "-0", "1e400", "12345678901234567890123", "true", "false"];
+        assert_eq!(read(text).expect("it is one"), words.map(|word| word.as_bytes().to_vec()));
+        let mut slots = Slots::default();
+        command(Place { body: br#"["GET","plain"]"#, at: Some(0) }, &mut slots).expect("it is one");
+        assert!(slots.side.is_empty(), "what has no escape is not copied");
+    }
+
+    #[test]
+    fn what_is_no_argument_is_refused_with_the_reason() {
+        for (body, why) in [
+            ("[]", "a command without a name"),
+            (r#"["GET",null]"#, "null is no argument"),
+            (r#"["GET",["a"]]"#, "an array or an object is no argument"),
+            (r#"["GET",{"a":1}]"#, "an array or an object is no argument"),
+            (r#"{"GET":"k"}"#, "an array"),
+            (r#""GET""#, "an array"),
+            (r#"["GET","k"] x"#, "trailing characters"),
+            (r#"["GET","\ud800"]"#, "hex escape"),
+            ("[\"GET\",\"\u{1}\"]", "control character"),
+            (r#"["GET",01]"#, "column"),
+            (r#"["GET",NaN]"#, "column"),
+            ("", "EOF"),
+        ] {
+            let error = read(body).expect_err(body);
+            assert!(error.starts_with("ERR the body is not") && error.contains(why), "{body}: {error}");
+        }
+        let deep = format!("[\"GET\",{}", "[".repeat(1 << 20));
+        assert!(read(&deep).is_err());
+    }
+
+    #[test]
+    fn a_body_that_is_cut_is_refused_wherever_it_is_cut() {
+        let text = r#"[["SET","k\u00e9","v",1.5e3],["GET","k"],["MGET",true,false]]"#;
+        let commands = |text: &[u8]| Commands::read(Place { body: text, at: Some(0) });
+        for end in 0..text.len() {
+            assert!(commands(&text.as_bytes()[..end]).is_err(), "{}", &text[..end]);
+        }
+        let mut all = commands(text.as_bytes()).expect("it is whole");
+        let mut words = Vec::new();
+        while !all.is_over() {
+            let mut slots = Slots::default();
+            all.give(&mut slots);
+            words.push(texts(&slots, text.as_bytes()));
+        }
+        assert_eq!(words[0], [&b"SET"[..], "ké".as_bytes(), b"v", b"1.5e3"]);
+        assert_eq!(words[2], [&b"MGET"[..], b"true", b"false"]);
+        assert_eq!((words.len(), all.len()), (3, 3));
+    }
+
+    #[test]
+    fn invalid_utf8_is_refused() {
+        let mut slots = Slots::default();
+        assert!(command(Place { body: b"[\"GET\",\"\xff\"]", at: Some(0) }, &mut slots).is_err());
+    }
+
+    #[test]
+    fn arguments_have_a_limit() {
+        let body = |count: usize| format!("[{}1]", "1,".repeat(count - 1));
+        assert_eq!(read(&body(ARGUMENTS_MAX)).map(|words| words.len()), Ok(ARGUMENTS_MAX));
+        assert!(read(&body(ARGUMENTS_MAX + 1)).is_err_and(|why| why.contains("more than 1048576 arguments")));
+    }
+}

@@ -1,0 +1,260 @@
+//! Owns: the answers that a connection owes, in the order of their requests, and the frame of HTTP around what commands
+//! reply. Does not own: what a request asks for (`super::routes`), heads (`super::answer`), sending.
+//!
+//! A command writes its reply to the end of the connection's output; what it has written since the output was lent is
+//! looked at before it is lent again, and before anything is sent. When an answer is whole its head goes before it.
+
+use std::collections::VecDeque;
+
+use weft_engine::error::ErrorCode;
+use weft_engine::push::Push;
+use weft_engine::reply::{Output, OutputPlace};
+
+use super::answer::{self, About, Answer, BYTES, EVENTS, Extent, JSON, Pen};
+use super::events;
+
+/// Replies of a pipeline that are sent before all of them are there, as chunks.
+const STREAM_BYTES: usize = 16 << 10;
+
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// One answer that is owed.
+pub(crate) struct Owed {
+    pub(crate) kind: Kind,
+    pub(crate) about: About,
+}
+
+/// What an answer consists of.
+pub(crate) enum Kind {
+    /// The reply of one command.
+    One,
+    /// The replies of so many commands, in a list.
+    Many { total: u32, begun: bool },
+    /// The last of so many replies: those of MULTI and of what it queues are dropped, unless MULTI is refused.
+    Last { left: u32, begun: bool },
+    /// Events without end.
+    Events(events::Opening),
+    /// It is there already.
+    Ready(Box<Answer>),
+    /// `100 Continue`, before the answer proper.
+    Continue,
+}
+
+/// The answers of a connection.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    owed: VecDeque<Owed>,
+    /// Where in the output the piece of the first answer begins that has not been looked at.
+    begin: Option<OutputPlace>,
+    /// Replies of the list that is being written.
+    replied: u32,
+    /// Events flow; in chunks, or as they are.
+    flows: Option<Extent>,
+    /// They have begun to, and nobody has asked since.
+    begun: bool,
+    /// An answer has been written behind which nothing follows.
+    over: bool,
+}
+
+impl Ledger {
+    pub(crate) fn owe(&mut self, kind: Kind, about: About) {
+        self.owed.push_back(Owed { kind, about });
+    }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.owed.is_empty()
+    }
+    /// Whether the connection is to end when its output has been sent.
+    pub(crate) const fn is_over(&self) -> bool {
+        self.over
+    }
+    /// Whether it sends events from now on.
+    pub(crate) const fn flows(&self) -> bool {
+        self.flows.is_some()
+    }
+    /// Whether they have begun to since this was asked last.
+    pub(crate) const fn has_begun_to_flow(&mut self) -> bool {
+        std::mem::replace(&mut self.begun, false)
+    }
+    /// Whether the first answer can be written without any command.
+    pub(crate) fn has_ready(&self) -> bool {
+        matches!(self.owed.front(), Some(Owed { kind: Kind::Ready(_) | Kind::Continue, .. }))
+    }
+
+    /// A command is about to reply. Says how many bytes it and its neighbours may write before this is to be called
+    /// again.
+    pub(crate) fn lend(&mut self, output: &mut Output, pen: &mut Pen) -> usize {
+        self.settle(output, pen, false);
+        if self.begin.is_none() {
+            self.begin = Some(output.end());
+        }
+        match self.owed.front() {
+            Some(Owed { kind: Kind::Many { .. }, about }) => {
+                output.go_on_behind(self.replied);
+                if about.resp2 { 0 } else { usize::MAX }
+            }
+            _ => {
+                output.go_on_behind(0);
+                0
+            }
+        }
+    }
+
+    /// Looks at what commands have replied, and writes the answers that are whole. `flush`: the output is about to be
+    /// sent, and must not end within an answer whose length is not known.
+    pub(crate) fn settle(&mut self, output: &mut Output, pen: &mut Pen, flush: bool) {
+        while !self.over
+            && let Some(Owed { kind, about }) = self.owed.front_mut()
+        {
+            match kind {
+                Kind::Ready(answer) => write_ready(output, pen, answer, about),
+                Kind::Continue => output.bytes.extend_from_slice(CONTINUE),
+                _ => {
+                    let Some(begin) = self.begin else { return };
+                    if output.len() == begin.len || !output.is_whole() {
+                        self.begin = None;
+                        return;
+                    }
+                    let error = output.take_error();
+                    match kind {
+                        Kind::Many { total, begun } => {
+                            self.replied = if about.resp2 { self.replied + 1 } else { output.answers() };
+                            let piece = Piece { total: *total, is_last: self.replied == *total };
+                            if !piece.is_last && !flush && output.len() - begin.len < STREAM_BYTES {
+                                return;
+                            }
+                            about.keeps_alive &= piece.is_last && !*begun || !about.is_old;
+                            write_piece(output, pen, (begin, about, begun), piece);
+                            self.begin = None;
+                            if !piece.is_last {
+                                return;
+                            }
+                        }
+                        Kind::Last { left, begun } if *left > 1 && (*begun || error.is_none()) => {
+                            *left -= 1;
+                            *begun = true;
+                            output.take_back(begin);
+                            self.begin = None;
+                            return;
+                        }
+                        Kind::Events(opening) if error.is_none() => {
+                            output.take_back(begin);
+                            let extent = if about.is_old { Extent::Connection } else { Extent::Chunks };
+                            output.bytes.append(end_head(pen.head(200, EVENTS, extent, about)));
+                            opening.write(output, extent);
+                            self.flows = Some(extent);
+                            self.begun = true;
+                            self.begin = None;
+                            self.owed.clear();
+                            return;
+                        }
+                        _ => {
+                            write_one(output, pen, begin, (error.map_or(200, ErrorCode::http_status), about))
+                        }
+                    }
+                }
+            }
+            self.begin = None;
+            self.replied = 0;
+            self.over = !about.keeps_alive && !matches!(kind, Kind::Continue);
+            self.owed.pop_front();
+        }
+    }
+
+    /// Something that the client has asked to be told of.
+    pub(crate) fn event(&mut self, push: &Push, output: &mut Output) {
+        if let Some(extent) = self.flows {
+            events::write_push(push, output, extent);
+        }
+    }
+    /// Says that the stream of events is still there.
+    pub(crate) fn heartbeat(&mut self, output: &mut Output) {
+        if let Some(extent) = self.flows {
+            events::write_heartbeat(output, extent);
+        }
+    }
+}
+
+/// The replies of a list that have come since its last piece was written.
+#[derive(Clone, Copy)]
+struct Piece {
+    total: u32,
+    is_last: bool,
+}
+
+/// A head with the empty line behind it.
+pub(super) fn end_head(head: &mut Vec<u8>) -> &mut Vec<u8> {
+    head.extend_from_slice(b"\r\n");
+    head
+}
+
+fn write_ready(output: &mut Output, pen: &mut Pen, answer: &Answer, about: &About) {
+    let zipped = answer::gzip(&answer.body, about);
+    let body = zipped.as_deref().unwrap_or(&answer.body);
+    let head = pen.head(answer.status, answer.content_type, Extent::Bytes(body.len()), about);
+    head.extend_from_slice(answer.headers.as_bytes());
+    if zipped.is_some() {
+        head.extend_from_slice(answer::GZIPPED);
+    }
+    output.bytes.append(end_head(head));
+    if !about.head_only {
+        output.bytes.extend_from_slice(body);
+    }
+}
+
+/// The head of an answer goes before its body, which is all of the output from `begin` on.
+fn write_one(output: &mut Output, pen: &mut Pen, begin: OutputPlace, (status, about): (u16, &About)) {
+    let mut is_zipped = false;
+    if about.gzip
+        && output.pins.len() == begin.pins
+        && let Some(zipped) = answer::gzip(&output.bytes[begin.bytes..], about)
+    {
+        output.bytes.truncate(begin.bytes);
+        output.bytes.extend_from_slice(&zipped);
+        is_zipped = true;
+    }
+    let content_type = if about.resp2 { BYTES } else { JSON };
+    let extent = Extent::Bytes(output.len() - begin.len);
+    if about.head_only {
+        output.take_back(begin);
+    }
+    let head = pen.head(status, content_type, extent, about);
+    if status == 401 {
+        head.extend_from_slice(super::access::CHALLENGE.as_bytes());
+    }
+    if is_zipped {
+        head.extend_from_slice(answer::GZIPPED);
+    }
+    output.insert_at(begin, end_head(head));
+}
+
+/// Writes what of a list has come: all of it with its length, or a part as a chunk, since the length is not known.
+fn write_piece(
+    output: &mut Output,
+    pen: &mut Pen,
+    (begin, about, begun): (OutputPlace, &About, &mut bool),
+    Piece { total, is_last }: Piece,
+) {
+    let opener = if about.resp2 { format!("*{total}\r\n") } else { "[".to_owned() };
+    let opener = if *begun { "" } else { &opener };
+    if is_last && !about.resp2 {
+        output.bytes.push(b']');
+    }
+    let len = output.len() - begin.len + opener.len();
+    let content_type = if about.resp2 { BYTES } else { JSON };
+    let extent = match (*begun || !is_last, about.is_old) {
+        (false, _) => Extent::Bytes(len),
+        (true, false) => Extent::Chunks,
+        (true, true) => Extent::Connection,
+    };
+    let mut before = Vec::new();
+    if !*begun {
+        before.append(end_head(pen.head(200, content_type, extent, about)));
+    }
+    if extent == Extent::Chunks {
+        before.extend_from_slice(format!("{len:x}\r\n").as_bytes());
+        output.bytes.extend_from_slice(if is_last { b"\r\n0\r\n\r\n" } else { b"\r\n" });
+    }
+    before.extend_from_slice(opener.as_bytes());
+    output.insert_at(begin, &before);
+    *begun = true;
+}

@@ -1,0 +1,582 @@
+//! HTTP: a connection that speaks it, from bytes to requests.
+//!
+//! Owns: where a request ends, which commands it asks for, and that its answers come in order. Does not own: commands,
+//! the form of their replies (`weft_engine::reply`), when bytes are received and sent (`crate::worker`).
+//!
+//! A request's head is read (`head`), looked at (`access`), its body waited for (`body`), and what it asks for
+//! (`routes`) becomes commands of the worker's batch (`target`, `json`), beside those of RESP and RESPB. What they reply
+//! is framed by the `ledger`, which knows the order of the answers; `answer` writes their heads, `events` the streams.
+
+pub(crate) mod access;
+pub(crate) mod answer;
+pub(crate) mod body;
+pub(crate) mod events;
+pub(crate) mod head;
+pub(crate) mod json;
+pub(crate) mod ledger;
+pub(crate) mod routes;
+pub(crate) mod target;
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use weft_engine::config::Settings;
+use weft_engine::error::Error;
+use weft_engine::reply::{JsonForm, Protocol, Wire};
+use weft_engine::requests::{Origin, What};
+use weft_engine::session::Session;
+use weft_engine::{Engine, Requests};
+use weft_protocol::request::ArgVisitor;
+
+use crate::client::Client;
+use crate::connection::Stop;
+use access::{Identity, Shown};
+use answer::{About, Answer, Extra, Refusal};
+use body::Chunks;
+use events::Opening;
+use head::{Framing, Head, HeadLimits, Method, Span};
+use json::{Commands, Place};
+use ledger::{Kind, Ledger};
+use routes::Route;
+
+/// A connection that speaks HTTP.
+pub(crate) struct Http {
+    pub(crate) client: Client,
+    pub(crate) ledger: Ledger,
+    reading: Reading,
+    identity: Identity,
+    /// The part of a request that has not come, and since when it is waited for.
+    waits: Option<(Part, u64)>,
+    /// The last request has been read: what comes behind it is passed over.
+    ended: bool,
+}
+
+/// What of the input is being read.
+enum Reading {
+    /// A head; of so many bytes it is known that it is not whole.
+    Head { seen: usize },
+    /// A body.
+    Body(Box<Body>),
+    /// Commands of a body that is whole.
+    Commands(Box<Listed>),
+}
+
+/// A body that is not whole.
+struct Body {
+    head: Head,
+    chunks: Option<Chunks>,
+}
+
+/// Commands of a request, some of which have been given to the engine.
+struct Listed {
+    commands: Commands,
+    /// Bytes of the request.
+    len: usize,
+    transaction: Option<Transaction>,
+}
+
+/// How far a transaction is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transaction {
+    Multi,
+    Queue,
+    Exec,
+}
+
+/// A request that is whole.
+struct Whole {
+    head: Head,
+    len: usize,
+    body: Content,
+}
+
+/// Where its body is.
+enum Content {
+    Frame(Span),
+    Aside(Vec<u8>),
+}
+
+/// Why a request is not carried out: the answer, and whether the connection must end with it.
+struct Declined {
+    answer: Box<Answer>,
+    ends: bool,
+}
+
+impl From<Refusal> for Declined {
+    fn from(refusal: Refusal) -> Self {
+        Self { answer: refusal.into(), ends: true }
+    }
+}
+
+/// What is to be done behind a step.
+enum Next {
+    Stop(Stop),
+    GoOn,
+}
+
+/// What decoding needs beside the bytes.
+pub(crate) struct Bench<'b> {
+    pub(crate) requests: &'b mut Requests,
+    pub(crate) engine: &'b Engine,
+    /// The connection, in the worker's numbering.
+    pub(crate) index: u32,
+}
+
+impl Http {
+    pub(crate) fn new(mut session: Session) -> Self {
+        let protocol = Protocol::Json(JsonForm::Upstash);
+        session.set_protocol(protocol);
+        session.wire = Wire { protocol, channel: 0 };
+        Self {
+            client: Client::new(session),
+            ledger: Ledger::default(),
+            reading: Reading::Head { seen: 0 },
+            identity: Identity::default(),
+            waits: None,
+            ended: false,
+        }
+    }
+
+    /// Whether a request has been received in part, and which part of it has not come.
+    /// With it the time since which this is so.
+    pub(crate) fn waits_for(&mut self, now_ms: u64) -> Option<(Part, u64)> {
+        let part = match &self.reading {
+            Reading::Head { seen: 0 } | Reading::Commands(_) => None,
+            Reading::Head { .. } => Some(Part::Head),
+            Reading::Body(_) => Some(Part::Body),
+        };
+        let since_ms =
+            self.waits.filter(|&(before, _)| Some(before) == part).map_or(now_ms, |(_, since)| since);
+        self.waits = part.map(|part| (part, since_ms));
+        self.waits
+    }
+    /// The rest of a request has not come in its time.
+    pub(crate) fn give_up(&mut self) {
+        let refusal = match self.reading {
+            Reading::Body(_) => Refusal::BODY_TIME,
+            _ => Refusal::HEAD_TIME,
+        };
+        self.decline(refusal.into(), About::default());
+    }
+
+    /// Nothing more is read of the connection, for this reason.
+    pub(crate) fn refuse(&mut self, error: &Error) {
+        let answer = Answer::error(error.code.http_status(), &error.line());
+        self.decline(Declined { answer, ends: true }, About::default());
+    }
+
+    /// Whether everything that was asked for has been answered, and requests have left something on the session.
+    pub(crate) fn wants_renewal(&self) -> bool {
+        self.ledger.is_empty() && !self.ledger.flows() && !self.is_within() && !self.client.session.is_fresh()
+    }
+    const fn is_within(&self) -> bool {
+        matches!(self.reading, Reading::Commands(_))
+    }
+    /// A command has run that may have changed who the client is.
+    pub(crate) fn forget_identity(&mut self) {
+        self.identity.forget();
+    }
+    /// Everything before has run: the session becomes that of the request whose head stands at the beginning of
+    /// `bytes`.
+    pub(crate) fn sign_in(&mut self, bytes: &[u8], engine: &Engine) {
+        if let Ok(Some(head)) = head::parse(bytes, 0, head_limits(&engine.settings)) {
+            let shown = Shown::of(&head, bytes);
+            self.identity = Identity::of(shown, protocol(&head, bytes), &mut self.client.session, engine);
+        }
+    }
+
+    /// Decodes requests from `bytes`, beginning at `at`, which moves on.
+    pub(crate) fn decode(&mut self, (bytes, at): (&[u8], &mut usize), bench: &mut Bench<'_>) -> Stop {
+        loop {
+            if self.ended {
+                *at = bytes.len();
+                return Stop::Incomplete;
+            }
+            if let Next::Stop(stop) = self.step(bytes, at, bench) {
+                return stop;
+            }
+        }
+    }
+
+    fn step(&mut self, bytes: &[u8], at: &mut usize, bench: &mut Bench<'_>) -> Next {
+        match &mut self.reading {
+            Reading::Commands(_) => return self.next_command(bytes, at, bench),
+            Reading::Head { seen: 0 } => {
+                // Some clients send an empty line behind a body.
+                while let Some(b'\r' | b'\n') = bytes.get(*at) {
+                    *at += 1;
+                }
+            }
+            _ => {}
+        }
+        let request = &bytes[*at..];
+        if request.is_empty() {
+            return Next::Stop(Stop::Incomplete);
+        }
+        match self.read(request, bench.engine) {
+            Ok(Read::Whole(whole)) => self.carry_out(bytes, at, whole, bench),
+            Ok(Read::Part) => Next::Stop(Stop::Incomplete),
+            Ok(Read::Stranger) => Next::Stop(Stop::Control),
+            Err((declined, about, len)) => {
+                *at += len;
+                self.decline(declined, about);
+                Next::GoOn
+            }
+        }
+    }
+
+    /// Reads the request at the beginning of `bytes`. An error says how many of them it concerns.
+    fn read(&mut self, bytes: &[u8], engine: &Engine) -> Result<Read, (Declined, About, usize)> {
+        let refused = |refusal: Refusal| (Declined::from(refusal), About::default(), bytes.len());
+        let mut is_new = false;
+        if let Reading::Head { seen } = &mut self.reading {
+            let Some(head) = head::parse(bytes, *seen, head_limits(&engine.settings)).map_err(refused)?
+            else {
+                *seen = bytes.len();
+                return Ok(Read::Part);
+            };
+            let shown = Shown::of(&head, bytes);
+            if !self.identity.is(shown, protocol(&head, bytes), engine) {
+                return Ok(Read::Stranger);
+            }
+            if let Err(answer) = self.look(&head, bytes, shown, engine) {
+                // What is behind the head is passed over if it is there; else nobody knows how long it takes.
+                let len = match head.framing {
+                    Framing::None => Some(head.len),
+                    Framing::Length(body) => Some(head.len + body as usize).filter(|&len| len <= bytes.len()),
+                    Framing::Chunked => None,
+                };
+                let about = about(&head, bytes, engine);
+                let declined = Declined { answer, ends: len.is_none() };
+                return Err((declined, about, len.unwrap_or(bytes.len())));
+            }
+            let chunks = (head.framing == Framing::Chunked).then(Chunks::default);
+            self.reading = Reading::Body(Box::new(Body { head, chunks }));
+            is_new = true;
+        }
+        let body_max = engine.settings.http_body_bytes_max.load(Relaxed);
+        let Reading::Body(body) = &mut self.reading else { return Ok(Read::Part) };
+        let whole = body.read(bytes, body_max).map_err(refused)?;
+        let head = body.head;
+        let Some((len, content)) = whole else {
+            if is_new && head.expects && bytes.len() == head.len {
+                self.ledger.owe(Kind::Continue, about(&head, bytes, engine));
+            }
+            return Ok(Read::Part);
+        };
+        self.reading = Reading::Head { seen: 0 };
+        Ok(Read::Whole(Whole { head, len, body: content }))
+    }
+
+    /// Whether the request of a head may be made at all.
+    fn look(&self, head: &Head, bytes: &[u8], shown: Shown<'_>, engine: &Engine) -> Result<(), Box<Answer>> {
+        let path = head.path.of(bytes);
+        let is_public = routes::is_public(head.method, path);
+        let shows = shown != Shown::Nothing && engine.settings.auth_required.load(Relaxed);
+        access::check(head, bytes, engine, (shows, is_public))?;
+        if head.base64 && head.resp2 {
+            return Err(Answer::error(
+                400,
+                "ERR a reply in RESP2 has no base64: leave one of the two headers out",
+            ));
+        }
+        if head.method == Method::Options || is_public {
+            return Ok(());
+        }
+        self.identity.refusal(&self.client.session).map_or(Ok(()), Err)
+    }
+
+    /// A request is answered without being carried out.
+    fn decline(&mut self, declined: Declined, mut about: About) {
+        about.keeps_alive &= !declined.ends;
+        self.ended |= !about.keeps_alive;
+        self.ledger.owe(Kind::Ready(declined.answer), about);
+        self.reading = Reading::Head { seen: 0 };
+    }
+
+    /// What a whole request asks for becomes commands of the batch, or an answer.
+    fn carry_out(&mut self, bytes: &[u8], at: &mut usize, whole: Whole, bench: &mut Bench<'_>) -> Next {
+        let request = &bytes[*at..];
+        let head = whole.head;
+        let about = about(&head, request, bench.engine);
+        self.ended |= !about.keeps_alive;
+        let route = match head.method {
+            Method::Options => Route::Fixed(routes::options(head.is_preflight)),
+            method => routes::find(method, head.path.of(request), head.html),
+        };
+        let done = match route {
+            Route::Fixed(answer) => Err(answer),
+            Route::Path | Route::Command => {
+                let is_path = matches!(route, Route::Path);
+                let barrier = self.one(bytes, *at, (&whole, is_path), bench);
+                barrier.map(|barrier| {
+                    self.ledger.owe(Kind::One, about.clone());
+                    *at += whole.len;
+                    stop_behind(barrier, bench.requests)
+                })
+            }
+            Route::Pipeline => self.many(&whole, request, (None, &about)).map(|()| Next::GoOn),
+            Route::Transaction => {
+                self.many(&whole, request, (Some(Transaction::Multi), &about)).map(|()| Next::GoOn)
+            }
+            Route::Subscribe(kind) => self.subscribe(bytes, *at, (&whole, kind, &about), bench),
+            Route::Monitor if is_bare(&head, request) => Err(only_reads()),
+            Route::Monitor => self.stream(bytes, *at, (Opening::Monitor, &about), bench),
+        };
+        match done {
+            Ok(next) => next,
+            Err(answer) => {
+                *at += whole.len;
+                bench.requests.drop_open();
+                self.ledger.owe(Kind::Ready(answer), about);
+                Next::GoOn
+            }
+        }
+    }
+
+    /// One command, in the path or as JSON. Says whether it is a barrier.
+    fn one(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        (whole, is_path): (&Whole, bool),
+        bench: &mut Bench<'_>,
+    ) -> Result<bool, Box<Answer>> {
+        let (head, request) = (&whole.head, &bytes[at..]);
+        let slots = bench.requests.visitor();
+        let place = whole.body.place(request);
+        let read = if is_path {
+            target::path(request, head.path, slots).and_then(|()| {
+                match place.at {
+                    _ if place.body.is_empty() => {}
+                    Some(at) => slots.bytes(at, place.body),
+                    None => slots.aside(|side| side.extend_from_slice(place.body)),
+                }
+                head.query.map_or(Ok(()), |query| target::query(request, query, slots))
+            })
+        } else {
+            json::command(place, slots)
+        };
+        read.map_err(|why| Answer::error(400, &why))?;
+        if is_bare(head, request)
+            && let What::Command(id) = bench.requests.recognize((bytes, at))
+            && !access::only_reads(id.spec())
+        {
+            return Err(only_reads());
+        }
+        Ok(bench.requests.end_http(&bench.engine.keyspace, self.origin(bench.index), (bytes, at)))
+    }
+
+    fn origin(&self, index: u32) -> Origin {
+        Origin { connection: index, channel: 0, db: self.client.session.db }
+    }
+
+    /// Many commands, as JSON.
+    fn many(
+        &mut self,
+        whole: &Whole,
+        request: &[u8],
+        (transaction, about): (Option<Transaction>, &About),
+    ) -> Result<(), Box<Answer>> {
+        let commands = Commands::read(whole.body.place(request)).map_err(|why| Answer::error(400, &why))?;
+        let total = commands.len() as u32;
+        let kind = match (transaction, total) {
+            (None, 0) if about.resp2 => Kind::Ready(Answer::new(200, answer::BYTES, &b"*0\r\n"[..])),
+            (None, 0) => Kind::Ready(Answer::new(200, answer::JSON, &b"[]"[..])),
+            (None, total) => Kind::Many { total, begun: false },
+            (Some(_), total) => Kind::Last { left: total + 2, begun: false },
+        };
+        self.ledger.owe(kind, about.clone());
+        self.reading = Reading::Commands(Box::new(Listed { commands, len: whole.len, transaction }));
+        Ok(())
+    }
+
+    /// Gives the engine the next command of a list.
+    fn next_command(&mut self, bytes: &[u8], at: &mut usize, bench: &mut Bench<'_>) -> Next {
+        let origin = self.origin(bench.index);
+        let Reading::Commands(listed) = &mut self.reading else { return Next::GoOn };
+        let slots = bench.requests.visitor();
+        let is_over = listed.commands.is_over();
+        // Whether what follows is queued is known when it has run.
+        let is_multi = listed.transaction == Some(Transaction::Multi);
+        match listed.transaction {
+            None if !is_over => listed.commands.give(slots),
+            Some(Transaction::Queue) if !is_over && self.client.session.in_multi() => {
+                listed.commands.give(slots)
+            }
+            None => {
+                *at += listed.len;
+                self.reading = Reading::Head { seen: 0 };
+                // What it has left on the session is taken back before another request.
+                return Next::Stop(Stop::Barrier);
+            }
+            // MULTI was refused, and its error is the answer.
+            Some(Transaction::Queue) if !self.client.session.in_multi() => {
+                *at += listed.len;
+                self.reading = Reading::Head { seen: 0 };
+                return Next::GoOn;
+            }
+            Some(Transaction::Multi) => {
+                slots.aside(|side| side.extend_from_slice(b"MULTI"));
+                listed.transaction = Some(Transaction::Queue);
+            }
+            Some(Transaction::Queue) => {
+                slots.aside(|side| side.extend_from_slice(b"EXEC"));
+                listed.transaction = Some(Transaction::Exec);
+            }
+            Some(Transaction::Exec) => {
+                *at += listed.len;
+                self.reading = Reading::Head { seen: 0 };
+                return Next::GoOn;
+            }
+        }
+        let barrier = bench.requests.end_http(&bench.engine.keyspace, origin, (bytes, *at));
+        stop_behind(barrier || is_multi, bench.requests)
+    }
+
+    fn subscribe(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        (whole, kind, about): (&Whole, &'static str, &About),
+        bench: &mut Bench<'_>,
+    ) -> Result<Next, Box<Answer>> {
+        let path = whole.head.path.of(&bytes[at..]);
+        let names = path.split(|&byte| byte == b'/').skip(2).map(|name| {
+            let mut decoded = Vec::new();
+            target::decode(name, false, &mut decoded).map(|()| decoded.into_boxed_slice())
+        });
+        let names: Vec<Box<[u8]>> =
+            names.collect::<Result<_, _>>().map_err(|why| Answer::error(400, &why))?;
+        if names.is_empty() {
+            return Err(Answer::error(400, &format!("ERR /{kind}/ needs a name behind it")));
+        }
+        self.stream(bytes, at, (Opening::Subscribed(kind, names), about), bench)
+    }
+
+    /// A stream of events: its command runs as that of a client that pushes are sent to.
+    fn stream(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        (opening, about): (Opening, &About),
+        bench: &mut Bench<'_>,
+    ) -> Result<Next, Box<Answer>> {
+        let slots = bench.requests.visitor();
+        match &opening {
+            Opening::Monitor => slots.aside(|side| side.extend_from_slice(b"MONITOR")),
+            Opening::Subscribed(kind, names) => {
+                slots.aside(|side| side.extend_from_slice(kind.as_bytes()));
+                names.iter().for_each(|name| slots.aside(|side| side.extend_from_slice(name)));
+            }
+        }
+        let origin = self.origin(bench.index);
+        bench.requests.end_http(&bench.engine.keyspace, origin, (bytes, at));
+        self.ledger.owe(Kind::Events(opening), about.clone());
+        self.ended = true;
+        Ok(Next::Stop(Stop::Barrier))
+    }
+}
+
+/// How far a request has been read.
+enum Read {
+    Whole(Whole),
+    /// More must come.
+    Part,
+    /// The session is another's: everything before must run, and then [`Http::sign_in`].
+    Stranger,
+}
+
+/// What of a request has not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Head,
+    Body,
+}
+
+impl Body {
+    /// The length of the request and its body, when all of it is there.
+    fn read(&mut self, bytes: &[u8], body_max: usize) -> Result<Option<(usize, Content)>, Refusal> {
+        let head_len = self.head.len;
+        let span = |len: usize| Span { from: head_len as u32, len: len as u32 };
+        match (self.head.framing, &mut self.chunks) {
+            (Framing::Length(len), _) if len > body_max as u64 => Err(Refusal::BODY),
+            (Framing::Length(len), _) => {
+                let len = len as usize;
+                Ok((bytes.len() - head_len >= len).then(|| (head_len + len, Content::Frame(span(len)))))
+            }
+            (Framing::Chunked, Some(chunks)) => {
+                let len = chunks.read(&bytes[head_len..], body_max)?;
+                Ok(len.map(|len| (head_len + len, Content::Aside(std::mem::take(&mut chunks.bytes)))))
+            }
+            _ => Ok(Some((head_len, Content::Frame(span(0))))),
+        }
+    }
+}
+
+impl Content {
+    fn place<'b>(&'b self, request: &'b [u8]) -> Place<'b> {
+        match self {
+            Self::Frame(span) => Place { body: span.of(request), at: Some(span.from as usize) },
+            Self::Aside(body) => Place { body, at: None },
+        }
+    }
+}
+
+/// Whether a page, a picture's address or a link can have made a browser send it.
+fn is_bare(head: &Head, request: &[u8]) -> bool {
+    head.method.is_safe() && Shown::of(head, request) == Shown::Nothing
+}
+
+fn only_reads() -> Box<Answer> {
+    Answer::error(403, "NOPERM a GET without credentials only reads: send a POST, or a token")
+}
+
+fn stop_behind(barrier: bool, requests: &Requests) -> Next {
+    match (barrier, requests.is_full()) {
+        (true, _) => Next::Stop(Stop::Barrier),
+        (false, true) => Next::Stop(Stop::Full),
+        (false, false) => Next::GoOn,
+    }
+}
+
+fn head_limits(settings: &Settings) -> HeadLimits {
+    HeadLimits {
+        line_bytes: settings.http_line_bytes_max.load(Relaxed),
+        head_bytes: settings.http_head_bytes_max.load(Relaxed),
+        headers: settings.http_headers_max.load(Relaxed),
+    }
+}
+
+/// The form of the replies to a request.
+fn protocol(head: &Head, request: &[u8]) -> Protocol {
+    let path = head.path.of(request);
+    if [&b"/subscribe/"[..], b"/psubscribe/"].iter().any(|start| path.starts_with(start))
+        || path == b"/monitor"
+    {
+        // Its reply is not sent: what follows it is.
+        return Protocol::Resp3;
+    }
+    let is_each = path == b"/multi-exec";
+    match (head.resp2, head.base64, is_each) {
+        (true, ..) => Protocol::Resp2,
+        (_, true, false) => Protocol::Json(JsonForm::UpstashBase64),
+        (_, true, true) => Protocol::Json(JsonForm::UpstashEachBase64),
+        (_, false, false) => Protocol::Json(JsonForm::Upstash),
+        (_, false, true) => Protocol::Json(JsonForm::UpstashEach),
+    }
+}
+
+fn about(head: &Head, request: &[u8], engine: &Engine) -> About {
+    let text = |span: Span| String::from_utf8_lossy(span.of(request)).into();
+    let origin = head.origin.filter(|origin| engine.web.allows_origin(origin.of(request))).map(text);
+    let request_id = head.request_id.map(text);
+    let extra = (origin.is_some() || request_id.is_some()).then(|| Box::new(Extra { origin, request_id }));
+    About {
+        keeps_alive: head.keeps_alive,
+        is_old: head.is_old,
+        head_only: head.method == Method::Head,
+        gzip: head.gzip,
+        resp2: head.resp2,
+        extra,
+    }
+}

@@ -1,0 +1,95 @@
+//! Owns: what a request asks for, by its method and path. Does not own: reading it (`super::head`), doing it.
+//!
+//! | path | is |
+//! |---|---|
+//! | `/` | POST: a command; GET: the start page |
+//! | `/pipeline`, `/multi-exec` | many commands |
+//! | `/subscribe/…`, `/psubscribe/…`, `/monitor` | an event stream |
+//! | `/healthz`, `/readyz` | whether it lives, and serves |
+//! | `/v1/…` | Weft's own |
+//! | any other | a command, its arguments in the path |
+
+use super::answer::{Answer, HTML, TEXT};
+use super::head::Method;
+
+/// What a request asks for.
+#[derive(Debug)]
+pub(crate) enum Route {
+    /// A command, its arguments in the path.
+    Path,
+    /// A command as JSON.
+    Command,
+    /// Commands as JSON, each by itself.
+    Pipeline,
+    /// Commands as JSON, all or none.
+    Transaction,
+    /// SUBSCRIBE and PSUBSCRIBE, by the name of the command.
+    Subscribe(&'static str),
+    Monitor,
+    /// It is known already.
+    Fixed(Box<Answer>),
+}
+
+const START_PAGE: &str = include_str!("start.html");
+
+/// The start page loads nothing and runs nothing.
+const START_POLICY: &str = "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\n";
+
+/// What is asked for. Only these need no credentials: [`is_public`].
+pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
+    let reads = matches!(method, Method::Get | Method::Head);
+    let first = path.get(1..).unwrap_or_default().split(|&byte| byte == b'/').next().unwrap_or_default();
+    match (first, path) {
+        (_, b"/") if reads => Route::Fixed(start(wants_html)),
+        (_, b"/") if method == Method::Post => Route::Command,
+        (_, b"/") => not_allowed("GET, HEAD, POST"),
+        (_, b"/healthz" | b"/readyz") if reads => Route::Fixed(Answer::new(200, TEXT, &b"ok\n"[..])),
+        (_, b"/healthz" | b"/readyz") => not_allowed("GET, HEAD"),
+        (_, b"/pipeline" | b"/multi-exec") if method != Method::Post => not_allowed("POST"),
+        (_, b"/pipeline") => Route::Pipeline,
+        (_, b"/multi-exec") => Route::Transaction,
+        (b"v1", _) => Route::Fixed(missing()),
+        (b"favicon.ico", _) => Route::Fixed(missing()),
+        _ if !reads && method != Method::Post => not_allowed("GET, HEAD, POST"),
+        (b"subscribe", _) if method != Method::Head => Route::Subscribe("subscribe"),
+        (b"psubscribe", _) if method != Method::Head => Route::Subscribe("psubscribe"),
+        (b"monitor", _) if method != Method::Head => Route::Monitor,
+        _ => Route::Path,
+    }
+}
+
+/// Whether whoever has no credentials may ask for it.
+pub(crate) fn is_public(method: Method, path: &[u8]) -> bool {
+    method.is_safe() && matches!(path, b"/" | b"/healthz" | b"/readyz" | b"/favicon.ico")
+}
+
+fn start(wants_html: bool) -> Box<Answer> {
+    if wants_html {
+        return Answer::new(200, HTML, START_PAGE.as_bytes()).with(START_POLICY);
+    }
+    let text = "This is Weft. A command is a path, GET /get/KEY, or a POST of its arguments in JSON, [\"SET\",\"KEY\",\"VALUE\"].\n";
+    Answer::new(200, TEXT, text.as_bytes())
+}
+
+fn missing() -> Box<Answer> {
+    Answer::error(404, "ERR there is nothing at this path")
+}
+
+fn not_allowed(methods: &'static str) -> Route {
+    let answer = Answer::error(405, &format!("ERR the methods here are {methods}"));
+    Route::Fixed(answer.with(format!("Allow: {methods}\r\n")))
+}
+
+/// The answer to OPTIONS: what may be asked for and, to a page whose origin is allowed, with which headers.
+pub(crate) fn options(is_preflight: bool) -> Box<Answer> {
+    let headers = if is_preflight {
+        "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE\r\n\
+         Access-Control-Allow-Headers: Authorization, Content-Type, If-Match, If-None-Match, Range, Last-Event-ID, \
+         X-Request-Id, Upstash-Encoding, Upstash-Response-Format, Upstash-Sync-Token, Upstash-Telemetry-Runtime, \
+         Upstash-Telemetry-Platform, Upstash-Telemetry-Sdk, Upstash-Telemetry-Retry\r\n\
+         Access-Control-Max-Age: 600\r\n"
+    } else {
+        "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"
+    };
+    Answer::new(204, TEXT, &b""[..]).with(headers)
+}

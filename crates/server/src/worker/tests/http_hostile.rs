@@ -1,0 +1,319 @@
+//! HTTP from whoever means harm: requests that two programs could read in two ways, limits, slow ones, pages of other
+//! origins, names that point here.
+
+use std::io::{Read, Write};
+
+use super::http::{answers, ask, get, one, post};
+use super::{Alone, received};
+use crate::pace::Cycles;
+
+/// A request, with `|` for its line ends, and the status that it must have; the connection ends with it.
+const REFUSED: &[(&str, u16)] = &[
+    // Two lengths, or one that can be read in two ways.
+    ("POST /set/k HTTP/1.1|Host: localhost|Content-Length: 1|Content-Length: 1||x", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Content-Length: 1|Content-Length: 2||xy", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Content-Length: 1, 1||x", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Content-Length: +1||x", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Content-Length: -1||x", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Content-Length: 0x1||x", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Content-Length: 1 1||x", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Content-Length:||x", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Content-Length: 9999999999999999999||x", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Content-Length: 4|Transfer-Encoding: chunked||0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked|Content-Length: 4||0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked|Content-Length: 0||0||", 400),
+    ("POST /set/k HTTP/1.0|Transfer-Encoding: chunked||0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked|Transfer-Encoding: chunked||0||", 501),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked, identity||0||", 501),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: gzip, chunked||0||", 501),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: identity|Content-Length: 1||x", 501),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: xchunked||0||", 501),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: \x0bchunked||0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding : chunked||0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost| Transfer-Encoding: chunked||0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|X: y|\tTransfer-Encoding: chunked||0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Content-Encoding: gzip|Content-Length: 1||x", 415),
+    // Chunks.
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||1 |x|0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||0x1|x|0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||1|xy|0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||1\nx|0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||1|x\n0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||FFFFFFFFFFFFFFFF|x|0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||-1|x|0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||1;a\n=b|x|0||", 400),
+    // Lines and bytes.
+    ("GET /get/k HTTP/1.1|Host: localhost\n|", 400),
+    ("GET /get/k HTTP/1.1|Host: localhost\nX: y||", 400),
+    ("GET /get/k HTTP/1.1|X: a\rHost: localhost||", 400),
+    ("GET /get/k HTTP/1.1|Host: localhost|X: a\0b||", 400),
+    ("GET /get/k HTTP/1.1|Host: localhost|X\0: b||", 400),
+    ("GET /get/k HTTP/1.1|Host: localhost|X y: b||", 400),
+    ("GET /get/k HTTP/1.1|Host: localhost|: b||", 400),
+    ("GET /get/k HTTP/1.1|Host: localhost|no colon||", 400),
+    ("GET /get/k HTTP/1.1|Host: localhost|X: b| folded||", 400),
+    ("GET  /get/k HTTP/1.1|Host: localhost||", 400),
+    ("GET /get/k  HTTP/1.1|Host: localhost||", 505),
+    ("GET /get/k\x7f HTTP/1.1|Host: localhost||", 400),
+    ("GET\t/get/k HTTP/1.1|Host: localhost||", 400),
+    ("G<T /get/k HTTP/1.1|Host: localhost||", 400),
+    // Methods and versions.
+    ("CONNECT localhost:80 HTTP/1.1|Host: localhost||", 501),
+    ("TRACE / HTTP/1.1|Host: localhost||", 501),
+    ("get / HTTP/1.1|Host: localhost||", 501),
+    ("GET /get/k HTTP/1.2|Host: localhost||", 505),
+    // The host and the target.
+    ("GET /get/k HTTP/1.1|X: y||", 400),
+    ("GET /get/k HTTP/1.1|Host: localhost|Host: localhost||", 400),
+    ("GET /get/k HTTP/1.1|Host: localhost|Host: b||", 400),
+    ("GET /get/k HTTP/1.1|Host: a b||", 400),
+    ("GET /get/k HTTP/1.1|Host: a/b||", 400),
+    ("GET /get/k HTTP/1.1|Host: a@b||", 400),
+    ("GET /get/k HTTP/1.1|Host: a,b||", 400),
+    ("GET http://b/get/k HTTP/1.1|Host: localhost||", 400),
+    ("GET http://localhost HTTP/1.1|Host: localhost||", 400),
+    ("GET ftp://localhost/get/k HTTP/1.1|Host: localhost||", 400),
+    ("GET get/k HTTP/1.1|Host: localhost||", 400),
+    ("GET * HTTP/1.1|Host: localhost||", 400),
+    ("GET /get/k HTTP/1.1|Host: localhost|Authorization: Bearer x|Authorization: Bearer y||", 400),
+    ("GET /get/k HTTP/1.1|Host: localhost|Origin: http://localhost|Origin: http://b||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Expect: 200-ok|Content-Length: 1||x", 417),
+];
+
+#[test]
+fn what_can_be_read_in_two_ways_is_refused_and_nothing_behind_it_is_read() {
+    let mut alone = Alone::new();
+    for &(text, status) in REFUSED {
+        let request = text.replace('|', "\r\n");
+        // Another request stands behind it, as one that is smuggled would.
+        let whole = [request.as_bytes(), &post("/set/smuggled/x", "", "")].concat();
+        for step in [whole.len(), 1] {
+            let mut client = alone.connect();
+            for part in whole.chunks(step) {
+                // It may have been answered, and the connection ended, before all of it is sent.
+                let _ = client.write_all(part);
+                alone.tick();
+            }
+            (0..3).for_each(|_| alone.tick());
+            let mut bytes = Vec::new();
+            client.set_nonblocking(true).expect("it can be set");
+            let _ = client.read_to_end(&mut bytes);
+            let (got, is_whole) = answers(&bytes);
+            assert!(is_whole && got.len() == 1, "{text:?} has {got:?}");
+            assert_eq!(got[0].status, status, "{text:?}: {}", got[0].text());
+            assert!(got[0].head.contains("\r\nConnection: close"), "{text:?}");
+            assert!(got[0].text().starts_with("{\"error\":\"ERR "), "{text:?}");
+        }
+    }
+    let mut client = alone.connect();
+    let got = one(&mut alone, &mut client, &post("/", "", r#"["EXISTS","smuggled","k"]"#));
+    assert_eq!(got.text(), r#"{"result":0}"#);
+}
+
+#[test]
+fn heads_and_bodies_have_limits() {
+    let mut alone = Alone::new();
+    let set = |alone: &Alone, name: &str, value: &str| {
+        alone.engine.set_config(&[(name.as_bytes(), value.as_bytes())], false).expect("it can be set");
+    };
+    set(&alone, "http-line-bytes", "2000");
+    set(&alone, "http-head-bytes", "4000");
+    set(&alone, "http-headers", "5");
+    set(&alone, "http-body-bytes", "1024");
+    let line = |len: usize| get(&format!("/echo/{}", "x".repeat(len - "GET /echo/ HTTP/1.1\r\n".len())));
+    let head = |len: usize| {
+        let rest = "GET /ping HTTP/1.1\r\nHost: localhost\r\nX: \r\n\r\n".len();
+        format!("GET /ping HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(len - rest)).into_bytes()
+    };
+    let headers = |count: usize| {
+        let more: String = (1..count).map(|at| format!("X{at}: y\r\n")).collect();
+        format!("GET /ping HTTP/1.1\r\nHost: localhost\r\n{more}\r\n").into_bytes()
+    };
+    let body = |len: usize| post("/echo", "", &"x".repeat(len));
+    let chunk = |len: usize| {
+        let head = "POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+        format!("{head}{len:x}\r\n{}\r\n0\r\n\r\n", "x".repeat(len)).into_bytes()
+    };
+    for (at, past, status) in [
+        (line(2000), line(2001), 414),
+        (head(4000), head(4001), 431),
+        (headers(5), headers(6), 431),
+        (body(1024), body(1025), 413),
+        (chunk(1024), chunk(1025), 413),
+    ] {
+        let mut client = alone.connect();
+        assert_eq!(one(&mut alone, &mut client, &at).status, 200);
+        assert_eq!(one(&mut alone, &mut client, &past).status, status);
+        (0..2).for_each(|_| alone.tick());
+        // Without its end, as far as the limit reaches and a byte more.
+        let mut client = alone.connect();
+        let endless = &past[..past.len() - 2];
+        let got = ask(&mut alone, &mut client, endless);
+        assert!(got.is_empty() || got[0].status == status, "{got:?}");
+    }
+    // A body's length is refused before a byte of it has come, and nothing is kept for it.
+    let mut client = alone.connect();
+    let got = one(
+        &mut alone,
+        &mut client,
+        b"POST /set/k HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1025\r\n\r\n",
+    );
+    assert_eq!(got.status, 413);
+    let endless = b"GET /".repeat(1000);
+    let mut client = alone.connect();
+    one(&mut alone, &mut client, &get("/ping"));
+    assert_eq!(one(&mut alone, &mut client, &endless).status, 414);
+}
+
+#[test]
+fn a_request_that_does_not_come_has_a_time() {
+    let mut alone = Alone::new();
+    for (part, second_ms) in [
+        (&b"GET /ping HTTP/1.1\r\nHost:"[..], 20_000),
+        (b"POST /set/k HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nabc", 20_000),
+        (b"POST /set/k HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab", 20_000),
+    ] {
+        let mut client = alone.connect();
+        let mut other = alone.connect();
+        assert!(ask(&mut alone, &mut client, part).is_empty());
+        assert_eq!(one(&mut alone, &mut other, b"GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 200);
+        let (now_ms, now_us) = (alone.engine.clock.now_ms(), alone.worker.clock_us());
+        alone.worker.tick(now_ms + second_ms - 5000, now_us, &mut Cycles::default());
+        assert!(received(&mut client).is_empty());
+        alone.worker.tick(now_ms + second_ms + 1000, now_us, &mut Cycles::default());
+        let (got, _) = answers(&received(&mut client));
+        assert_eq!(got.first().map(|got| got.status), Some(408), "{got:?}");
+        // Who waits between requests has all the time.
+        assert_eq!(one(&mut alone, &mut other, b"GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 200);
+    }
+}
+
+#[test]
+fn a_get_without_credentials_only_reads() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    for path in [
+        "/set/k/v",
+        "/flushall",
+        "/shutdown",
+        "/config/set/maxmemory/1",
+        "/publish/c/m",
+        "/getdel/k",
+        "/client/kill/x",
+        "/monitor",
+        "/acl/deluser/x",
+        "/eval/x/0",
+    ] {
+        let got = one(&mut alone, &mut client, &get(path));
+        assert_eq!(got.status, 403, "{path}: {}", got.text());
+    }
+    for path in ["/get/k", "/ping", "/mget/a/b", "/hgetall/h", "/keys/*", "/dbsize", "/command/count"] {
+        assert_eq!(one(&mut alone, &mut client, &get(path)).status, 200, "{path}");
+    }
+    let got = one(
+        &mut alone,
+        &mut client,
+        b"GET /set/k/v HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer any\r\n\r\n",
+    );
+    assert_eq!(got.status, 200, "who shows credentials means it: {}", got.text());
+}
+
+#[test]
+fn pages_of_other_origins_and_names_that_point_here_are_refused() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    let with =
+        |method: &str, headers: &str| format!("{method} /get/k HTTP/1.1\r\n{headers}\r\n").into_bytes();
+    let cases = |alone: &mut Alone, client: &mut _, cases: &[(&str, u16)]| {
+        for &(headers, status) in cases {
+            let headers = headers.replace('|', "\r\n");
+            let got = one(alone, client, &with("GET", &headers));
+            assert_eq!(got.status, status, "{headers}: {}", got.text());
+        }
+    };
+    cases(
+        &mut alone,
+        &mut client,
+        &[
+            ("Host: localhost:6379|", 200),
+            ("Host: 127.0.0.1|", 200),
+            ("Host: [::1]:80|", 200),
+            ("Host: evil.example|", 403),
+            ("Host: localhost.evil.example|", 403),
+            ("Host: localhost|Origin: http://localhost|", 200),
+            ("Host: localhost|Origin: http://evil.example|", 403),
+            ("Host: localhost|Origin: null|", 403),
+            ("Host: localhost|Origin: http://localhost:81|", 403),
+            ("Host: localhost|Sec-Fetch-Site: same-origin|", 200),
+            ("Host: localhost|Sec-Fetch-Site: none|", 200),
+            ("Host: localhost|Sec-Fetch-Site: cross-site|", 403),
+            ("Host: localhost|Sec-Fetch-Site: same-site|", 403),
+            ("Host: localhost|Sec-Fetch-Site: cross-site|Sec-Fetch-Mode: navigate|", 403),
+        ],
+    );
+    let link = b"GET / HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n\r\n";
+    assert_eq!(one(&mut alone, &mut client, link).status, 200, "people may come by a link");
+    alone
+        .engine
+        .set_config(
+            &[(b"http-hosts", b"cache.example"), (b"http-cors-origins", b"http://app.example")],
+            false,
+        )
+        .expect("they can be set");
+    cases(
+        &mut alone,
+        &mut client,
+        &[
+            ("Host: cache.example:6379|", 200),
+            ("Host: evil.example|", 403),
+            ("Host: cache.example|Origin: http://app.example|Sec-Fetch-Site: cross-site|", 200),
+            ("Host: cache.example|Origin: http://evil.example|Sec-Fetch-Site: cross-site|", 403),
+        ],
+    );
+    let headers = "Host: localhost\r\nOrigin: http://app.example\r\n";
+    let got = one(&mut alone, &mut client, &with("GET", headers));
+    assert!(got.head.contains("Access-Control-Allow-Origin: http://app.example\r\n"), "{}", got.head);
+    let preflight = format!("{headers}Access-Control-Request-Method: POST\r\nSec-Fetch-Site: cross-site\r\n");
+    let got = one(&mut alone, &mut client, &with("OPTIONS", &preflight));
+    assert!(
+        got.status == 204 && got.head.contains("Access-Control-Allow-Headers: Authorization"),
+        "{}",
+        got.head
+    );
+    let foreign = preflight.replace("app.example", "evil.example");
+    let got = one(&mut alone, &mut client, &with("OPTIONS", &foreign));
+    assert!(got.status == 403 && !got.head.contains("Access-Control"), "{}", got.head);
+}
+
+#[test]
+fn http_beside_resp_disturbs_nobody() {
+    let mut alone = Alone::new();
+    let (mut http, mut resp) = (alone.connect(), alone.connect());
+    http.write_all(b"POST /set/k HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n")
+        .expect("it fits");
+    for _ in 0..100 {
+        http.write_all(&[b'x'; 1000]).expect("it fits");
+        resp.write_all(b"PING\r\n").expect("it fits");
+        alone.tick();
+        alone.tick();
+        assert_eq!(received(&mut resp), b"+PONG\r\n");
+    }
+    assert!(received(&mut http).is_empty());
+    drop(http);
+    alone.ticks_until(1);
+    resp.write_all(b"EXISTS k\r\n").expect("it fits");
+    (0..2).for_each(|_| alone.tick());
+    assert_eq!(received(&mut resp), b":0\r\n");
+}
+
+#[test]
+fn http_can_be_switched_off() {
+    let mut alone = Alone::new();
+    alone.engine.set_config(&[(b"http-detect", b"no")], false).expect("it can be set");
+    let mut client = alone.connect();
+    client.write_all(&get("/ping")).expect("it fits");
+    (0..3).for_each(|_| alone.tick());
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).expect("it ends");
+    assert!(answer.starts_with("-ERR Protocol error"), "{answer}");
+}
