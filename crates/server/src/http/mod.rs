@@ -4,8 +4,9 @@
 //! the form of their replies (`weft_engine::reply`), when bytes are received and sent (`crate::worker`).
 //!
 //! A request's head is read (`head`), looked at (`access`), its body waited for (`body`), and what it asks for
-//! (`routes`) becomes commands of the worker's batch (`target`, `json`), beside those of RESP and RESPB. What they reply
-//! is framed by the `ledger`, which knows the order of the answers; `answer` writes their heads, `events` the streams.
+//! (`routes`) becomes commands of the worker's batch (`target`, `json`), beside those of RESP and RESPB. What they
+//! reply is framed by the `ledger`, which knows the order of the answers; `answer` writes their heads, `events` the
+//! streams.
 
 pub(crate) mod access;
 pub(crate) mod answer;

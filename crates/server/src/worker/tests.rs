@@ -284,8 +284,8 @@ fn a_channel_that_was_too_much_twice_stays_closed() {
         [argv(1, &[b"BLPOP", b"nothing", b"0"])].into_iter().chain((0..40).map(set)).flatten().collect();
     let mut sender = client.try_clone().expect("a second handle");
     std::thread::scope(|scope| {
-        scope.spawn(move || sender.write_all(&flood).expect("it is read"));
-        for _ in 0..200 {
+        let writing = scope.spawn(move || sender.write_all(&flood).expect("it is read"));
+        while !writing.is_finished() {
             alone.tick();
             std::thread::yield_now();
         }
