@@ -50,7 +50,7 @@ impl Worker<'_> {
             Some((Part::Head, since_ms)) => (since_ms, seconds(&settings.http_head_timeout_s)),
             // A second for each kilobyte: whoever sends slower than that does it on purpose.
             Some((Part::Body, since_ms)) => {
-                (since_ms + connection.pending.len() as u64, seconds(&settings.http_body_timeout_s))
+                (since_ms + connection.kept().len() as u64, seconds(&settings.http_body_timeout_s))
             }
             None if http.client.session.authenticated => (0, 0),
             None => (now_ms, seconds(&settings.auth_timeout_s)),
