@@ -28,6 +28,7 @@ func (w *Writer) WriteErrorPrefix(prefix, message string) error {
 	if prefix == "" {
 		prefix = "ERR"
 	}
+	w.errors++
 	if w.rb != nil {
 		if message == "" {
 			return binaryError(w, prefix, "")
@@ -69,10 +70,12 @@ func writeBlobError[T string | []byte](w *Writer, message T) error {
 	if w.resp2 || w.rb != nil {
 		return writeErrorLine(w, prefix, message)
 	}
+	w.errors++
 	return writeLong(w, '!', prefix, message)
 }
 
 func writeErrorLine[T string | []byte](w *Writer, prefix string, message T) error {
+	w.errors++
 	if w.rb != nil {
 		return binaryError(w, prefix, message)
 	}

@@ -6,8 +6,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"net"
+	"os"
+	"os/signal"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/weft-db/weft/sdk/go/resp"
@@ -161,4 +166,122 @@ func ExamplePubSub() {
 	// Output:
 	// >["subscribe" "weather" 1]
 	// >["message" "weather" "rain"]
+}
+
+// Certificates are read anew while the server runs: at SIGHUP, or when their files have changed.
+func ExampleTLSFiles() {
+	files, err := resp.LoadTLSFiles("server.crt", "server.key", "")
+	if err != nil {
+		fmt.Println("no certificate")
+		return
+	}
+	mux := resp.NewMux()
+	server := &resp.Server{Handler: mux, TLSConfig: files.Config()}
+	reload := make(chan os.Signal, 1)
+	signal.Notify(reload, syscall.SIGHUP)
+	go func() {
+		for range reload {
+			if err := files.Reload(); err != nil {
+				log.Print(err) // the one before stays
+			}
+		}
+	}()
+	log.Fatal(server.ListenAndServe(":6380"))
+	// Output: no certificate
+}
+
+// transaction is what MULTI begins; it is kept in Session.Data.
+type transaction struct{ queued [][]string }
+
+// MULTI and EXEC for any server, as middleware: commands are queued and then served one behind the other, their replies in one array. The
+// handlers know nothing of it. What a handler must not see in between, a lock around the loop keeps out.
+func ExampleMiddleware() {
+	var all sync.Mutex
+	transactions := func(next resp.Handler) resp.Handler {
+		return resp.HandlerFunc(func(s *resp.Session, r *resp.Request) error {
+			tx, _ := s.Data.(*transaction)
+			switch name := strings.ToUpper(string(r.Name())); {
+			case name == "MULTI" && tx == nil:
+				s.Data = &transaction{}
+				return s.WriteOK()
+			case name == "MULTI":
+				return resp.Errorf("ERR", "MULTI calls can not be nested")
+			case tx == nil && (name == "EXEC" || name == "DISCARD"):
+				return resp.Errorf("ERR", "%s without MULTI", name)
+			case name == "DISCARD":
+				s.Data = nil
+				return s.WriteOK()
+			case name == "EXEC":
+				s.Data = nil
+				all.Lock()
+				defer all.Unlock()
+				if err := s.WriteArrayHeader(len(tx.queued)); err != nil {
+					return err
+				}
+				for _, args := range tx.queued {
+					if err := next.ServeCommand(s, resp.NewRequest(args...)); err != nil {
+						if err := s.WriteError(err); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			case tx != nil:
+				var args []string // they are only lent
+				for _, arg := range r.Args() {
+					args = append(args, string(arg))
+				}
+				tx.queued = append(tx.queued, args)
+				return s.WriteStatusString("QUEUED")
+			}
+			all.Lock()
+			defer all.Unlock()
+			return next.ServeCommand(s, r)
+		})
+	}
+	n := 0
+	mux := resp.NewMux()
+	mux.HandleFunc("INCR", 1, func(s *resp.Session, r *resp.Request) error {
+		n++
+		return s.WriteInt(n)
+	})
+	client, err := exampleServer(&resp.Server{Handler: resp.Chain(mux, transactions)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, command := range []string{"MULTI", "INCR", "NONSENSE", "INCR", "EXEC", "EXEC"} {
+		client.send(command)
+		client.print()
+	}
+	// Output:
+	// OK
+	// QUEUED
+	// QUEUED
+	// QUEUED
+	// *[1 (error) ERR unknown command 'NONSENSE', with args beginning with:  2]
+	// (error) ERR EXEC without MULTI
+}
+
+// Calls, errors and times of each command, for any system of metrics.
+func ExampleCommandMetrics() {
+	mux := resp.NewMux()
+	mux.HandleFunc("PING", -1, func(s *resp.Session, r *resp.Request) error { return s.WriteStatusString("PONG") })
+	metrics := resp.NewCommandMetrics(mux)
+	client, err := exampleServer(&resp.Server{Handler: mux, OnCommand: metrics.Observe})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client.send("PING")
+	client.print()
+	client.send("PING", "again")
+	client.print()
+	for _, c := range metrics.Stats() {
+		fmt.Println(c.Name, c.Calls, c.Errors)
+	}
+	// Output:
+	// PONG
+	// PONG
+	// PING 2 0
 }

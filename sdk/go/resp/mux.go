@@ -120,16 +120,24 @@ func nameHash(name []byte) int {
 
 // find returns the entry of a name in any case, or nil.
 func (m *Mux) find(name []byte) *muxEntry {
+	if at := m.place(name); at < len(m.entries) {
+		return &m.entries[at]
+	}
+	return nil
+}
+
+// place returns where the entry of a name stands, or how many there are.
+func (m *Mux) place(name []byte) int {
 	if len(m.slots) == 0 {
-		return nil
+		return len(m.entries)
 	}
 	for at := nameHash(name); ; at++ {
 		slot := m.slots[at&(len(m.slots)-1)]
 		if slot == 0 {
-			return nil
+			return len(m.entries)
 		}
-		if e := &m.entries[slot-1]; equalFold(name, e.name) {
-			return e
+		if equalFold(name, m.entries[slot-1].name) {
+			return int(slot - 1)
 		}
 	}
 }

@@ -5,7 +5,6 @@ package resp
 import (
 	"fmt"
 	"runtime/debug"
-	"time"
 
 	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
@@ -245,13 +244,7 @@ func (r *muxReader) serve() (err error) {
 			return err
 		}
 	}
-	if c.server.OnCommand == nil {
-		return c.server.Handler.ServeCommand(sess, req)
-	}
-	start := time.Now()
-	err = c.server.Handler.ServeCommand(sess, req)
-	c.server.OnCommand(sess, req, time.Since(start), err)
-	return err
+	return c.server.served(sess, req)
 }
 
 // arguments makes a frame's arguments the request's: bytes are those of the frame, everything else is written out as text.

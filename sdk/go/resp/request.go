@@ -22,6 +22,15 @@ type Request struct {
 	ctx    context.Context
 }
 
+// NewRequest returns a command that comes from no client: what a transaction has queued, or a program runs. Its Context never ends.
+func NewRequest(args ...string) *Request {
+	r := &Request{args: make([][]byte, len(args))}
+	for i, arg := range args {
+		r.args[i] = []byte(arg)
+	}
+	return r
+}
+
 // waiter is what a request needs of its connection when it is going to wait.
 type waiter interface{ wait() context.Context }
 

@@ -20,6 +20,9 @@ import (
 type serverConn struct {
 	server  *Server
 	nc      net.Conn
+	remote  net.Addr // the client, behind a proxy too
+	proxied bool     // a PROXY header comes first
+	plain   net.Conn // where it comes
 	raw     syscall.RawConn
 	inquiry rawio.Inquiry
 	onRead  func(fd uintptr) bool
@@ -48,10 +51,14 @@ type serverConn struct {
 }
 
 func (s *Server) newConn(nc net.Conn) *serverConn {
+	plain := nc
 	if s.TLSConfig != nil {
 		nc = tls.Server(nc, s.TLSConfig)
 	}
-	c := &serverConn{server: s, nc: nc, raw: rawio.ConnOf(nc)}
+	c := &serverConn{server: s, nc: nc, raw: rawio.ConnOf(nc), remote: nc.RemoteAddr()}
+	if len(s.TrustedProxies) > 0 && s.trusts(c.remote) {
+		c.proxied, c.plain = true, plain
+	}
 	if c.onRead = c.readReady; c.raw != nil {
 		c.inquiry.Begin(nc, c.raw)
 	}
@@ -80,7 +87,7 @@ func (s *Server) newConn(nc net.Conn) *serverConn {
 }
 
 func (c *serverConn) LocalAddr() net.Addr  { return c.nc.LocalAddr() }
-func (c *serverConn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
+func (c *serverConn) RemoteAddr() net.Addr { return c.remote }
 
 // push is called from any goroutine; see link.
 func (c *serverConn) push(speaks uint32, encoded []byte) error {
@@ -180,6 +187,19 @@ func (c *serverConn) kill(err error) {
 func (c *serverConn) serve() (reason error) {
 	s := c.server
 	defer s.serving.Done()
+	defer func() {
+		s.mu.Lock()
+		delete(s.conns, c)
+		s.mu.Unlock()
+		s.counts.closed.Add(1)
+	}()
+	if c.proxied {
+		if err := c.readProxy(); err != nil {
+			s.counts.protocol.Add(1)
+			_ = c.nc.Close()
+			return err
+		}
+	}
 	if s.OnOpen != nil {
 		s.OnOpen(&c.sess)
 	}
@@ -193,10 +213,6 @@ func (c *serverConn) serve() (reason error) {
 			s.OnClose(&c.sess, reason)
 		}
 	}
-	s.mu.Lock()
-	delete(s.conns, c)
-	s.mu.Unlock()
-	s.counts.closed.Add(1)
 	return reason
 }
 
@@ -205,7 +221,7 @@ func (c *serverConn) run() {
 	defer func() {
 		if p := recover(); p != nil {
 			c.server.Logger.Error("resp: a handler panicked, its connection is closed",
-				"panic", p, "remote", c.nc.RemoteAddr(), "stack", string(debug.Stack()))
+				"panic", p, "remote", c.remote, "stack", string(debug.Stack()))
 			c.reason = &Error{"ERR", "internal error"}
 		}
 	}()
@@ -488,13 +504,7 @@ func (c *serverConn) answer(sess *Session, r *Request) error {
 			return err
 		}
 	}
-	if s.OnCommand == nil {
-		return s.Handler.ServeCommand(sess, r)
-	}
-	start := time.Now()
-	err := s.Handler.ServeCommand(sess, r)
-	s.OnCommand(sess, r, time.Since(start), err)
-	return err
+	return s.served(sess, r)
 }
 
 // refuse answers bytes that are no command and ends the connection.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,8 +40,12 @@ type Server struct {
 	Limits Limits
 	// ConnsMax bounds the connections at a time, zero meaning DefaultConnsMax. One more gets an error and is closed.
 	ConnsMax int
-	// TLSConfig makes Serve and ServeConn speak TLS.
+	// TLSConfig makes Serve and ServeConn speak TLS; [TLSFiles] has one whose certificate can be read anew.
 	TLSConfig *tls.Config
+	// TrustedProxies are the addresses of proxies whose connections begin with a PROXY header, version 1 or 2, in front of TLS too: it says who
+	// the client is, which [Session.RemoteAddr] then tells. A connection from there without one is closed, and nobody else's header is taken.
+	// Empty means that there are none.
+	TrustedProxies []netip.Prefix
 
 	// ReadTimeout bounds the time from a command's first byte to its last; zero: none.
 	ReadTimeout time.Duration
@@ -69,7 +74,8 @@ type Server struct {
 	// it between commands.
 	OnOpen  func(s *Session)
 	OnClose func(s *Session, reason error)
-	// OnCommand is told each command that Handler served, how long it took and what it returned. Time is only measured if it is set.
+	// OnCommand is told each command that Handler served, how long it took and what it returned, or [ErrErrorReply] if it wrote an error itself.
+	// Time is only measured if it is set. [CommandMetrics] counts them.
 	OnCommand func(s *Session, r *Request, took time.Duration, err error)
 	// Logger gets what nobody else hears of: panics of handlers, failing accepts. nil means slog.Default().
 	Logger *slog.Logger

@@ -51,6 +51,8 @@ type Writer struct {
 	skip int // values of a RESP2-incompatible attribute still to be swallowed
 	mark int // where they start in buf
 
+	errors uint // error replies that were written
+
 	err error // what broke the connection; buf has no capacity then, so that fast paths cannot succeed
 }
 
