@@ -182,6 +182,7 @@ impl Local {
             ready: std::collections::VecDeque::new(),
             effects: Effects::default(),
             messages: Vec::new(),
+            scripts: None,
             worker: 0,
         }
     }

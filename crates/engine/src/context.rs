@@ -15,6 +15,7 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::notify;
 use crate::pubsub::PendingMessage;
+use crate::script::space::Space;
 use crate::session::{Session, client_flag};
 
 /// What a worker keeps from command to command: buffers and dice.
@@ -30,6 +31,8 @@ pub struct Local {
     pub effects: Effects,
     /// Messages to be published when what may be taken back stays.
     pub(crate) messages: Vec<PendingMessage>,
+    /// This worker's state of Lua, once a script has run.
+    pub scripts: Option<Box<Space>>,
     /// Which statistics are this worker's.
     pub worker: u16,
 }

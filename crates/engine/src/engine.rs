@@ -24,6 +24,7 @@ use crate::program::stored::Programs;
 use crate::pubsub::PubSub;
 use crate::reply::Wire;
 use crate::safe::Safe;
+use crate::script::Scripts;
 use crate::session::{self, ClientInfo, ConnectionInfo, ReplyMode, Session, Then};
 use crate::special::{self, Special};
 use crate::stats::Stats;
@@ -72,6 +73,8 @@ pub struct Engine {
     pub acl: Acl,
     /// Client-side caching.
     pub tracking: Tracking,
+    /// Scripts and functions.
+    pub scripts: Scripts,
     /// MONITOR.
     pub monitors: Monitors,
     /// Who takes the keys of MIGRATE away.
@@ -165,6 +168,7 @@ impl Engine {
             handlers: Handlers::new(),
             acl: Acl::default(),
             tracking: Tracking::default(),
+            scripts: Scripts::new(setup.workers),
             monitors: Monitors::default(),
             carrier: Carrier::default(),
             programs: Programs::default(),

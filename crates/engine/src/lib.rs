@@ -21,6 +21,7 @@
 //! | [`keys`] | where the keys of a command stand |
 //! | [`session`], [`clients`] | a logical client, and all of them |
 //! | [`transaction`], [`blocking`], [`pubsub`] | MULTI and WATCH; waiting for a key; subscriptions |
+//! | [`script`] | scripts and functions: their sources, running them |
 //! | [`rdb`], [`hyperloglog`] | dumps of values; the bytes of a HyperLogLog |
 //! | [`mailbox`], [`push`] | from worker to worker |
 //! | [`background`] | expiry, eviction and maintenance, step by step |
@@ -76,6 +77,7 @@ pub mod requests;
 pub mod respb;
 mod runner;
 pub mod safe;
+pub mod script;
 pub mod session;
 pub mod special;
 pub mod stats;
@@ -87,6 +89,8 @@ mod web;
 
 /// The version of Redis whose commands and replies clients may count on: what HELLO and INFO call `redis_version`.
 pub const REDIS_VERSION: &str = "7.4.0";
+/// The version of Valkey whose behaviour is the model: what scripts find as `redis.VALKEY_VERSION`.
+pub const VALKEY_VERSION: &str = "9.1.2";
 
 pub use engine::{Engine, Setup};
 pub use error::{Error, ErrorCode};

@@ -44,6 +44,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("PUBSUB HELP", "the lines of HELP are Weft's own"),
     ("SCRIPT HELP", "the lines of HELP are Weft's own"),
     ("FUNCTION HELP", "the lines of HELP are Weft's own"),
+    ("SCRIPT KILL", "needs a script that runs: crates/server/tests"),
+    ("FUNCTION KILL", "needs a function that runs: crates/server/tests"),
     ("SENTINEL HELP", "the lines of HELP are Weft's own"),
     ("SLOWLOG HELP", "the lines of HELP are Weft's own"),
     ("XGROUP HELP", "the lines of HELP are Weft's own"),

@@ -60,6 +60,10 @@ fn stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) 
             sink.int(*value as i64);
         }
     };
+    let scripts = &context.engine.scripts;
+    let lua = scripts.kept().1 + scripts.budget.used_bytes();
+    let sources = context.engine.keyspace.catalogue().entries(crate::script::LIBRARIES);
+    let libraries = sources.iter().map(|(name, source)| name.len() + source.len()).sum();
     sink.map(34 + databases.len());
     ints(
         sink,
@@ -75,8 +79,8 @@ fn stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) 
             ("cluster.slot_import", 0),
             ("cluster.slot_export", 0),
             ("aof.buffer", 0),
-            ("lua.caches", 0),
-            ("functions.caches", 0),
+            ("lua.caches", lua),
+            ("functions.caches", libraries),
         ],
     );
     for (db, len) in &databases {

@@ -56,6 +56,7 @@ mod object;
 pub(crate) mod program;
 mod pubsub;
 mod replication;
+mod script;
 mod server;
 mod set;
 mod sort;
@@ -99,6 +100,8 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     program::LIST,
     pubsub::LIST,
     replication::LIST,
+    script::FUNCTIONS,
+    script::LIST,
     server::LIST,
     standalone::LIST,
     set::LIST,

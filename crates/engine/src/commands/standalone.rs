@@ -20,8 +20,6 @@ pub(super) const LIST: &[Entry] = &[
     ("REPLCONF", Scope::None, no_replicas),
     ("READONLY", Scope::None, |context, args, sink| readonly(context, args, sink, true)),
     ("READWRITE", Scope::None, |context, args, sink| readonly(context, args, sink, false)),
-    ("SCRIPT HELP", Scope::None, super::help::help),
-    ("FUNCTION HELP", Scope::None, super::help::help),
     ("SENTINEL HELP", Scope::None, super::help::help),
     ("ASKING", Scope::None, no_cluster),
     ("CLUSTERSCAN", Scope::None, no_cluster),

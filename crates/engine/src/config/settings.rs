@@ -71,6 +71,10 @@ settings! {
     auth_required: AtomicBool = false,
     /// `busy-reply-threshold`.
     busy_reply_ms: AtomicU64 = 5000,
+    /// `script-kill-undo`: a script that is ended by SCRIPT KILL is taken back.
+    script_kill_undo: AtomicBool = false,
+    /// `lua-enable-insecure-api`.
+    lua_insecure: AtomicBool = false,
     /// `active-expire-effort`, 1 to 10.
     expire_effort: AtomicU32 = 1,
     /// DEBUG SET-ACTIVE-EXPIRE: whether keys expire without being looked at.

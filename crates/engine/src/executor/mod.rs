@@ -127,6 +127,7 @@ impl<'e> Executor<'e> {
             ready: std::collections::VecDeque::new(),
             effects: Effects::default(),
             messages: Vec::new(),
+            scripts: None,
             worker,
         };
         Some(Self {

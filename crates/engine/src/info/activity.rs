@@ -84,7 +84,9 @@ pub(super) fn stats(engine: &Engine, report: &mut Report, _now_ms: u64) {
     report.field("background_step_max_us", step_us);
     report.field("background_step_max_cpu_us", step_cpu_us);
     report.field("evicted_keys", since_reset(engine, Counter::Evicted));
-    report.fixed(&[("evicted_clients", "0"), ("evicted_scripts", "0")]);
+    report.field("evicted_clients", 0);
+    report.field("evicted_scripts", load(&engine.scripts.evicted));
+    report.field("script_undeclared_reruns", load(&engine.scripts.reruns));
     report.field("total_eviction_exceeded_time", 0);
     report.field("current_eviction_exceeded_time", 0);
     report.field("keyspace_hits", since_reset(engine, Counter::Hits));

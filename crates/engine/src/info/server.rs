@@ -187,21 +187,7 @@ pub(super) fn memory(engine: &Engine, report: &mut Report, _now_ms: u64) {
     report.field("allocator_resident", active);
     report.field("allocator_muzzy", 0);
     report.bytes("total_system_memory", Memory::total_bytes());
-    report.fixed(&[
-        ("used_memory_lua", "0"),
-        ("used_memory_vm_eval", "0"),
-        ("used_memory_lua_human", "0B"),
-        ("used_memory_scripts_eval", "0"),
-        ("number_of_cached_scripts", "0"),
-        ("number_of_functions", "0"),
-        ("number_of_libraries", "0"),
-        ("used_memory_vm_functions", "0"),
-        ("used_memory_vm_total", "0"),
-        ("used_memory_vm_total_human", "0B"),
-        ("used_memory_functions", "0"),
-        ("used_memory_scripts", "0"),
-        ("used_memory_scripts_human", "0B"),
-    ]);
+    script_memory(engine, report);
     report.bytes("maxmemory", limit);
     report.field("maxmemory_policy", engine.settings.policy_name());
     report.field("allocator_frag_ratio", format_args!("{:.2}", ratio(active, used)));
@@ -232,6 +218,25 @@ pub(super) fn memory(engine: &Engine, report: &mut Report, _now_ms: u64) {
     report.field("lazyfreed_objects", since_reset(engine, Counter::LazyFreed));
     report.field("table_limbo_bytes", engine.keyspace.limbo_bytes());
     report.field("table_resident_human", human(figures.table_bytes));
+}
+
+/// Scripts and functions share one state of Lua for each worker: all of it counts as that of scripts.
+fn script_memory(engine: &Engine, report: &mut Report) {
+    let (scripts, bytes) = engine.scripts.kept();
+    let lua = engine.scripts.budget.used_bytes();
+    let [functions, libraries] = &engine.scripts.function_counts;
+    let sources = engine.keyspace.catalogue().entries(crate::script::LIBRARIES);
+    let library_bytes: usize = sources.iter().map(|(name, source)| name.len() + source.len()).sum();
+    report.bytes("used_memory_lua", lua);
+    report.field("used_memory_vm_eval", lua);
+    report.field("used_memory_scripts_eval", bytes);
+    report.field("number_of_cached_scripts", scripts);
+    report.field("number_of_functions", functions.load(Relaxed));
+    report.field("number_of_libraries", libraries.load(Relaxed));
+    report.field("used_memory_vm_functions", 0);
+    report.bytes("used_memory_vm_total", lua);
+    report.field("used_memory_functions", library_bytes);
+    report.bytes("used_memory_scripts", bytes + library_bytes);
 }
 
 pub(super) fn cpu(_: &Engine, report: &mut Report, _now_ms: u64) {

@@ -22,6 +22,7 @@ mod cursor;
 mod decode;
 mod encode;
 pub mod file;
+mod libraries;
 pub mod load;
 mod lzf;
 mod packed;
@@ -29,6 +30,7 @@ mod stream;
 
 pub use decode::Collect;
 pub use encode::{Writer, write_stream};
+pub use libraries::{read_libraries, write_libraries};
 
 use crc::{CRC_64_REDIS, Crc, Table};
 

@@ -12,7 +12,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("store", &[]),
     ("protocol-ffi", &["protocol"]),
-    ("engine", &["protocol", "store"]),
+    ("lua", &["protocol"]),
+    ("engine", &["protocol", "store", "lua"]),
     ("persist", &["protocol", "store"]),
     ("client", &["protocol"]),
     ("server", &["protocol", "store", "engine", "persist"]),
@@ -43,6 +44,10 @@ const RUNTIMES: &[&str] = &[
 
 /// Where `unsafe` may stand: the modules that a decision names, and tests and benches that count allocations.
 const UNSAFE: &[&str] = &[
+    "crates/lua/src/fiber",
+    "crates/lua/src/frame",
+    "crates/lua/src/memory",
+    "crates/lua/src/vm",
     "crates/protocol-ffi/",
     "crates/protocol/src/scan",
     "crates/server/src/sys",

@@ -27,6 +27,17 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "Scripts",
+        &[
+            (
+                "busy-reply-threshold",
+                "milliseconds after which others are told that a script runs; 0 for never",
+            ),
+            ("script-memory-limit", "memory of all scripts and functions together"),
+            ("script-kill-undo", "a script that has written can be killed, and what it wrote is taken back"),
+        ],
+    ),
+    (
         "Clients",
         &[
             ("maxclients", "connections at once"),

@@ -96,5 +96,12 @@ pub(super) const LIST: &[Directive] = &[
     int("busy-reply-threshold", (0, ANY), "5000")
         .alias("lua-time-limit")
         .acts(|e, v| e.settings.busy_reply_ms.store(v.number as u64, Relaxed)),
-    switch("lua-enable-insecure-api", "no").alias("lua-enable-deprecated-api").protected().hidden(),
+    switch("lua-enable-insecure-api", "no")
+        .alias("lua-enable-deprecated-api")
+        .protected()
+        .hidden()
+        .acts(|e, v| e.settings.lua_insecure.store(v.number != 0, Relaxed)),
+    memory("script-memory-limit", (1 << 20, ANY), "268435456")
+        .acts(|e, v| e.scripts.budget.set_limit(v.number as usize)),
+    switch("script-kill-undo", "no").acts(|e, v| e.settings.script_kill_undo.store(v.number != 0, Relaxed)),
 ];

@@ -1,0 +1,283 @@
+//! Owns: scripts and functions of users, as all workers share them: the sources that the server has been given, which
+//! of
+//! them run now, what they may take. Does not own: Lua (`weft_lua`), one worker's state of it ([`space`]), running a
+//! script ([`run`]), the commands (`crate::commands::script`).
+//!
+//! A source is kept once, each worker compiles it when it first runs it. What a worker has compiled stays good until
+//! the
+//! source is gone ([`Script::is_gone`]) or all are ([`Scripts::flushes`]).
+//!
+//! EVAL's sources come and go with each caller that writes its arguments into them: of those [`CACHED_MAX`] are kept,
+//! those that have run last. What SCRIPT LOAD has brought stays.
+
+pub mod convert;
+pub mod run;
+pub mod space;
+
+use parking_lot::Mutex;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+use weft_lua::{Budget, sha1_hex, shebang};
+use weft_store::Section;
+
+use crate::error::{Error, ErrorCode};
+
+/// A source's name: its SHA-1 in lower-case digits.
+pub type Sha = [u8; 40];
+
+/// Sources that only EVAL has brought.
+pub const CACHED_MAX: usize = 500;
+/// Sources that SCRIPT LOAD has brought.
+pub const LOADED_MAX: usize = 1 << 20;
+/// Bytes of one source.
+pub const SOURCE_BYTES_MAX: usize = 64 << 20;
+/// Scripts that are known to touch keys which they do not declare; beyond it they are found out each time.
+const STRAYING_MAX: usize = 10_000;
+
+/// A script that the server has.
+#[derive(Debug)]
+pub struct Script {
+    /// Its name.
+    pub sha: Sha,
+    /// Its source, the first line included.
+    pub body: Box<[u8]>,
+    /// Bits of [`shebang::flag`].
+    pub flags: u32,
+    /// Bytes of the first line.
+    source_at: usize,
+    /// Only EVAL has brought it.
+    evictable: AtomicBool,
+    /// When it ran last, by the count of scripts that have come.
+    used: AtomicU64,
+    /// It was removed: whoever has compiled it forgets it.
+    gone: AtomicBool,
+}
+
+impl Script {
+    /// What is compiled.
+    #[must_use]
+    pub fn source(&self) -> &[u8] {
+        &self.body[self.source_at..]
+    }
+    /// Whether it was removed.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.gone.load(Relaxed)
+    }
+}
+
+/// What runs on a worker.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// The script's SHA-1, or the function's name.
+    pub name: Box<[u8]>,
+    /// The request.
+    pub command: Vec<Box<[u8]>>,
+    /// Whether it is a script, and not a function.
+    pub is_eval: bool,
+    /// Since when.
+    pub since: Instant,
+}
+
+/// The place of a worker's script.
+#[derive(Debug, Default)]
+pub struct Place {
+    /// What runs, once it has run for a while.
+    running: Mutex<Option<Running>>,
+    /// It is to end.
+    killed: AtomicBool,
+    /// It has written, and cannot be taken back.
+    wrote: AtomicBool,
+}
+
+/// Scripts and functions.
+#[derive(Debug)]
+pub struct Scripts {
+    cache: Mutex<HashMap<Sha, Arc<Script>>>,
+    /// SCRIPT FLUSH: states of Lua are made anew.
+    flushes: AtomicU64,
+    /// Scripts that have come.
+    clock: AtomicU64,
+    /// Scripts that touch keys which they do not declare: they have the keyspace to themselves.
+    straying: Mutex<HashSet<Sha>>,
+    has_straying: AtomicBool,
+    /// Memory of all states.
+    pub budget: Arc<Budget>,
+    /// Scripts that were run again with the keyspace to themselves.
+    pub reruns: AtomicU64,
+    /// Scripts of EVAL that gave way to others.
+    pub evicted: AtomicU64,
+    /// Functions and libraries, as a worker has counted them last.
+    pub function_counts: [AtomicU64; 2],
+    places: Box<[Place]>,
+}
+
+/// `script-memory-limit` as long as nobody has set it.
+pub const MEMORY_BYTES: usize = 256 << 20;
+
+impl Scripts {
+    pub(crate) fn new(workers: u16) -> Self {
+        Self {
+            cache: Mutex::default(),
+            flushes: AtomicU64::new(0),
+            clock: AtomicU64::new(0),
+            straying: Mutex::default(),
+            has_straying: AtomicBool::new(false),
+            budget: Arc::new(Budget::new(MEMORY_BYTES)),
+            reruns: AtomicU64::new(0),
+            evicted: AtomicU64::new(0),
+            function_counts: Default::default(),
+            places: (0..workers.max(1)).map(|_| Place::default()).collect(),
+        }
+    }
+
+    /// The script of a name.
+    #[must_use]
+    pub fn get(&self, sha: &Sha) -> Option<Arc<Script>> {
+        self.cache.lock().get(sha).cloned()
+    }
+    /// A script that is about to be kept: its first line is read.
+    pub fn parse(body: &[u8]) -> Result<Script, Error> {
+        if body.len() > SOURCE_BYTES_MAX {
+            return Err(Error::new(ErrorCode::Limit, "the script is longer than 64 MiB"));
+        }
+        let script = shebang::script(body).map_err(Error::err)?;
+        Ok(Script {
+            sha: sha1_hex(body),
+            body: body.into(),
+            flags: script.flags,
+            source_at: body.len() - script.source.len(),
+            evictable: AtomicBool::new(true),
+            used: AtomicU64::new(0),
+            gone: AtomicBool::new(false),
+        })
+    }
+    /// Keeps a script, for as long as EVAL's are kept or, `loaded`, until SCRIPT FLUSH.
+    pub fn keep(&self, script: Script, loaded: bool) -> Result<Arc<Script>, Error> {
+        let mut cache = self.cache.lock();
+        let now = self.clock.fetch_add(1, Relaxed);
+        if !loaded && !cache.contains_key(&script.sha) {
+            self.make_room(&mut cache);
+        }
+        if cache.len() >= LOADED_MAX + CACHED_MAX {
+            return Err(Error::new(ErrorCode::Limit, "too many scripts: SCRIPT FLUSH forgets them"));
+        }
+        let script = cache.entry(script.sha).or_insert_with(|| Arc::new(script));
+        script.used.store(now, Relaxed);
+        if loaded {
+            script.evictable.store(false, Relaxed);
+        }
+        Ok(Arc::clone(script))
+    }
+    /// A script runs.
+    pub(crate) fn touch(&self, script: &Script) {
+        script.used.store(self.clock.load(Relaxed), Relaxed);
+    }
+    fn make_room(&self, cache: &mut HashMap<Sha, Arc<Script>>) {
+        let evictable = || cache.values().filter(|script| script.evictable.load(Relaxed));
+        if evictable().count() < CACHED_MAX {
+            return;
+        }
+        let oldest = evictable().min_by_key(|script| script.used.load(Relaxed)).map(|script| script.sha);
+        if let Some(script) = oldest.and_then(|sha| cache.remove(&sha)) {
+            script.gone.store(true, Relaxed);
+            self.evicted.fetch_add(1, Relaxed);
+        }
+    }
+    /// Forgets all scripts.
+    pub fn flush(&self) {
+        self.cache.lock().drain().for_each(|(_, script)| script.gone.store(true, Relaxed));
+        self.flushes.fetch_add(1, Relaxed);
+    }
+    /// How often all were forgotten.
+    #[must_use]
+    pub fn flushes(&self) -> u64 {
+        self.flushes.load(Relaxed)
+    }
+    /// Scripts that are kept, and bytes of their sources.
+    #[must_use]
+    pub fn kept(&self) -> (usize, usize) {
+        let cache = self.cache.lock();
+        (cache.len(), cache.values().map(|script| script.body.len() + size_of::<Script>()).sum())
+    }
+
+    /// Whether a script is known to touch keys that it does not declare.
+    pub(crate) fn strays(&self, sha: impl FnOnce() -> Sha) -> bool {
+        self.has_straying.load(Relaxed) && self.straying.lock().contains(&sha())
+    }
+    /// A script has touched a key that it does not declare, and runs again.
+    pub(crate) fn strayed(&self, sha: Sha) {
+        self.reruns.fetch_add(1, Relaxed);
+        let mut straying = self.straying.lock();
+        if straying.len() < STRAYING_MAX {
+            straying.insert(sha);
+        }
+        self.has_straying.store(true, Relaxed);
+    }
+
+    pub(crate) fn place(&self, worker: u16) -> &Place {
+        &self.places[usize::from(worker)]
+    }
+    /// What runs for long, if anything does.
+    #[must_use]
+    pub fn running(&self) -> Option<Running> {
+        self.places.iter().find_map(|place| place.running.lock().clone())
+    }
+    /// SCRIPT KILL, FUNCTION KILL.
+    pub fn kill(&self, is_eval: bool, undo: bool) -> Result<(), Error> {
+        let mut refused = None;
+        for place in &self.places {
+            let running = place.running.lock();
+            let Some(running) = &*running else { continue };
+            if place.wrote.load(Relaxed) && !undo {
+                refused = Some(Error::with_prefix("UNKILLABLE", UNKILLABLE));
+            } else if running.is_eval != is_eval {
+                refused = Some(busy(running.is_eval));
+            } else {
+                place.killed.store(true, Relaxed);
+                return Ok(());
+            }
+        }
+        Err(refused.unwrap_or_else(|| Error::with_prefix("NOTBUSY", "No scripts in execution right now.")))
+    }
+}
+
+const UNKILLABLE: &str = "Sorry the script already executed write commands against the dataset. You can either wait the \
+                          script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.";
+
+/// What everybody is answered while something runs for too long.
+pub(crate) fn busy(is_eval: bool) -> Error {
+    Error::with_prefix(
+        "BUSY",
+        if is_eval {
+            "Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+        } else {
+            "Valkey is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
+        },
+    )
+}
+
+impl Place {
+    /// Something has run for a while: others may see it, and end it.
+    pub(crate) fn show(&self, running: impl FnOnce() -> Running) {
+        self.running.lock().get_or_insert_with(running);
+    }
+    /// It is over.
+    pub(crate) fn clear(&self) {
+        if self.running.lock().take().is_some() {
+            self.killed.store(false, Relaxed);
+        }
+        self.wrote.store(false, Relaxed);
+    }
+    pub(crate) fn is_killed(&self) -> bool {
+        self.killed.load(Relaxed)
+    }
+    pub(crate) fn has_written(&self) {
+        self.wrote.store(true, Relaxed);
+    }
+}
+
+/// The section of the catalogue that libraries stand in.
+pub(crate) const LIBRARIES: Section = Section::Functions;

@@ -1,0 +1,289 @@
+//! Owns: one run of a script or function: what it calls runs under the request's locks; what it must not do is refused;
+//! when it comes to keys that it has not declared it is taken back and runs again with everything. Does not own: Lua,
+//! running a command inside an operation (`crate::inner`), which locks were taken (`crate::commands::script`).
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+use weft_lua::{Called, Frame, Host, Level, Verdict, shebang};
+use weft_protocol::table::{CommandSpec, flag};
+
+use super::{Running, convert};
+use crate::acl::LogPlace;
+use crate::args::{Args, OwnedArgs};
+use crate::context::Hold;
+use crate::engine::command_id;
+use crate::error::{Error, ErrorCode, full_name};
+use crate::inner::{Inner, Refusal, Undoing, find};
+use crate::keys;
+use crate::requests::is_container;
+use crate::special;
+
+/// What is run.
+#[derive(Clone, Copy)]
+pub struct Subject<'s> {
+    /// The script's SHA-1, or the function's name.
+    pub name: &'s [u8],
+    /// Whether it is a script.
+    pub is_eval: bool,
+    /// Bits of [`shebang::flag`].
+    pub flags: u32,
+    /// By a `_RO` command.
+    pub read_only: bool,
+}
+
+/// A run.
+pub struct Run<'r, 'c, 'a, 'b> {
+    inner: Inner<'c, 'a, 'b>,
+    subject: Subject<'r>,
+    /// The request.
+    args: &'r Args<'r>,
+    /// What `setresp` has chosen.
+    pub resp: u8,
+    /// It must not write.
+    read_only: bool,
+    wrote: bool,
+    undoing: Option<Undoing>,
+    /// It has come to more than is locked.
+    pub strayed: bool,
+    killed: bool,
+    started: Instant,
+}
+
+/// What a script that strayed is told, which nobody sees: all of it is taken back.
+const STRAYED: &str = "ERR the script runs again with the whole keyspace";
+
+impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
+    /// A run that has not begun.
+    pub fn new(inner: Inner<'c, 'a, 'b>, subject: Subject<'r>, args: &'r Args<'r>) -> Self {
+        let writes_nothing = subject.flags & (shebang::flag::COMPAT | shebang::flag::NO_WRITES);
+        Self {
+            inner,
+            subject,
+            args,
+            resp: 2,
+            read_only: subject.read_only || writes_nothing == shebang::flag::NO_WRITES,
+            wrote: false,
+            undoing: None,
+            strayed: false,
+            killed: false,
+            started: Instant::now(),
+        }
+    }
+
+    /// Whether it may run at all, by what it says of itself.
+    pub fn check(&mut self) -> Result<(), Error> {
+        let flags = self.subject.flags;
+        if flags & shebang::flag::COMPAT != 0 {
+            return Ok(());
+        }
+        if flags & shebang::flag::NO_WRITES == 0 && self.subject.read_only {
+            return Err(Error::err("Can not execute a script with write flag using *_ro command."));
+        }
+        let engine = self.inner.context().engine;
+        let may_be_full = shebang::flag::ALLOW_OOM | shebang::flag::NO_WRITES;
+        if flags & may_be_full == 0 && engine.special.has(special::LIMITED) && !engine.has_room() {
+            return Err(Error::new(
+                ErrorCode::OutOfMemory,
+                "allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The run is over. What it wrote stays, unless it runs again or was ended and that takes back.
+    pub fn end(mut self) -> Result<(), Error> {
+        let engine = self.inner.context().engine;
+        let worker = self.inner.context().local.worker;
+        engine.scripts.place(worker).clear();
+        let undo = self.strayed || self.killed;
+        match self.undoing.take() {
+            Some(undoing) if undo => self.inner.abandon(undoing),
+            Some(undoing) => self.inner.commit(undoing),
+            None => {}
+        }
+        if self.strayed { Err(ErrorCode::NeedsWorld.into()) } else { Ok(()) }
+    }
+
+    /// A command that is about to write: from now on there is something to take back.
+    fn begin_writing(&mut self) {
+        if self.wrote {
+            return;
+        }
+        self.wrote = true;
+        let engine = self.inner.context().engine;
+        let undo = engine.settings.script_kill_undo.load(Relaxed);
+        if undo || !self.inner.has_world() {
+            self.undoing = Some(self.inner.begin_undo());
+        }
+        let worker = self.inner.context().local.worker;
+        engine.scripts.place(worker).has_written();
+    }
+
+    /// Whether the locks of a command's keys are held.
+    fn has_keys(&mut self, args: &Args<'_>) -> bool {
+        let context = self.inner.context();
+        let keyspace = &context.engine.keyspace;
+        let Hold::Guards(guards) = &mut context.hold else { return true };
+        let mut all = true;
+        keys::each(args, |index| all &= guards.find_shard(&args.key(keyspace, index)).is_some());
+        all
+    }
+
+    /// Why a command does not run.
+    fn refuse(&mut self, refusal: Refusal) -> Option<String> {
+        Some(match refusal {
+            Refusal::Unknown => "ERR Unknown command called from script".to_owned(),
+            Refusal::Arity(_) => "ERR Wrong number of args calling command from script".to_owned(),
+            Refusal::Forbidden(_) => "ERR This Valkey command is not allowed from script".to_owned(),
+            Refusal::Denied(_, text) => format!("ERR ACL failure in script: {text}"),
+            Refusal::NoRoom => Error::from(ErrorCode::OutOfMemory).line(),
+            Refusal::NeedsWorld => {
+                self.strayed = true;
+                return None;
+            }
+        })
+    }
+
+    /// Runs a command, whose reply is `self.inner`'s; otherwise says why not, and whether that was counted.
+    fn run(&mut self, words: &[&[u8]]) -> Result<(), String> {
+        let Some(id) = find(words[0], words.get(1).copied()) else {
+            return Err("ERR Unknown command called from script".to_owned());
+        };
+        if is_container(id) {
+            return Err(of_container(id.spec(), words));
+        }
+        let owned = OwnedArgs::new(id.spec(), words.iter().copied());
+        let args = owned.args();
+        let writes = id.spec().flags & flag::WRITE != 0;
+        let handler = match self.inner.admit(&args) {
+            // Only before its first write is a script stopped by a lack of memory: it could not take that back.
+            Err(Refusal::NoRoom) if self.wrote || self.may_be_full() => {
+                self.inner.context().engine.handler(command_id(&args)).ok_or_else(String::new)?
+            }
+            Err(refusal) => return Err(self.refuse(refusal).unwrap_or_default()),
+            Ok(handler) => handler,
+        };
+        if writes && self.read_only {
+            return Err("ERR Write commands are not allowed from read-only scripts.".to_owned());
+        }
+        if !self.has_keys(&args) {
+            self.strayed = true;
+            return Err(String::new());
+        }
+        if writes || id.spec().flags & flag::MAY_REPLICATE != 0 {
+            self.begin_writing();
+        }
+        let outcome = self.inner.run(handler, &args);
+        let context = self.inner.context();
+        context.engine.monitor_script(context.session, &args, context.now_ms);
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(error) if matches!(error.code, ErrorCode::Undeclared | ErrorCode::NeedsWorld) => {
+                self.strayed = true;
+                Err(String::new())
+            }
+            Err(error) => Err(error.line()),
+        }
+    }
+    fn may_be_full(&self) -> bool {
+        let flags = shebang::flag::COMPAT | shebang::flag::ALLOW_OOM;
+        self.subject.flags & flags == shebang::flag::ALLOW_OOM
+    }
+}
+
+impl Host for Run<'_, '_, '_, '_> {
+    fn call(&mut self, args: &[&[u8]], reply: &mut Frame<'_>) -> Called {
+        if self.strayed {
+            reply.push_error(STRAYED);
+            return Called::Error;
+        }
+        match self.run(args) {
+            Ok(()) => {
+                let mut items = self.inner.reply();
+                let is_error =
+                    items.clone().next().is_some_and(|item| matches!(item, crate::reply::Item::Error(_)));
+                convert::push(reply, &mut items, self.resp);
+                if is_error { Called::Error } else { Called::Reply }
+            }
+            Err(_) if self.strayed => {
+                reply.push_error(STRAYED);
+                Called::Error
+            }
+            Err(line) => {
+                let context = self.inner.context();
+                let worker = usize::from(context.local.worker);
+                context.engine.stats.workers[worker].error(&convert::error_of(line.as_bytes()));
+                convert::push_error(reply, &line, true);
+                Called::Error
+            }
+        }
+    }
+
+    fn tick(&mut self) -> Verdict {
+        if self.strayed {
+            return Verdict::End(STRAYED.into());
+        }
+        let Subject { name, is_eval, .. } = self.subject;
+        let context = self.inner.context();
+        let place = context.engine.scripts.place(context.local.worker);
+        let (args, started) = (self.args, self.started);
+        place.show(|| Running {
+            name: name.into(),
+            command: (0..args.len()).map(|at| args.bytes(at).into()).collect(),
+            is_eval,
+            since: started,
+        });
+        if !place.is_killed() {
+            return Verdict::GoOn;
+        }
+        self.killed = true;
+        Verdict::End(if is_eval {
+            "ERR Script killed by user with SCRIPT KILL.".into()
+        } else {
+            "ERR Script killed by user with FUNCTION KILL.".into()
+        })
+    }
+
+    fn log(&mut self, level: Level, text: &[u8]) {
+        self.inner.context().engine.script_log(level, text);
+    }
+    fn set_resp(&mut self, version: u8) {
+        self.resp = version;
+    }
+    fn may(&mut self, args: &[&[u8]]) -> Option<bool> {
+        let id = find(args[0], args.get(1).copied())?;
+        let owned = OwnedArgs::new(id.spec(), args.iter().copied());
+        let context = self.inner.context();
+        let session = &*context.session;
+        let count = context.engine.keyspace.database_count();
+        Some(session.user.all || session.user.check(&owned.args(), session.db, count).is_ok())
+    }
+}
+
+/// What a container without one of its subcommands answers.
+fn of_container(spec: &CommandSpec, words: &[&[u8]]) -> String {
+    let Some(word) = words.get(1) else {
+        return "ERR Wrong number of args calling command from script".to_owned();
+    };
+    format!(
+        "ERR unknown subcommand '{}'. Try {} HELP.",
+        String::from_utf8_lossy(word),
+        full_name(spec).to_ascii_uppercase()
+    )
+}
+
+impl crate::engine::Engine {
+    /// A line of a script's own for the server's log.
+    pub(crate) fn script_log(&self, level: Level, text: &[u8]) {
+        let level = match level {
+            Level::Debug => "debug",
+            Level::Verbose => "verbose",
+            Level::Notice => "notice",
+            Level::Warning => "warning",
+        };
+        self.facts.log(&format!("script, {level}: {}", String::from_utf8_lossy(text)));
+    }
+}
+
+/// Where the commands inside were, as ACL LOG says it.
+pub const PLACE: LogPlace = LogPlace::Lua;

@@ -1,0 +1,215 @@
+//! Owns: one worker's state of Lua: what of the scripts and libraries it has compiled. Does not own: the sources
+//! (`super`, the catalogue).
+//!
+//! Each worker has a state of its own, made when its first script runs. Names that a library keeps for itself live in
+//! each of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use weft_lua::{Called, Chunk, Frame, Host, Identity, Level, Registered, Verdict, Vm, shebang};
+
+use super::{LIBRARIES, Script, Sha};
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Scripts that a worker has compiled and that are gone, before it looks for them.
+const GONE_MAX: usize = 64;
+
+/// A worker's state.
+#[derive(Debug)]
+pub struct Space {
+    /// The state.
+    pub vm: Vm,
+    scripts: HashMap<Sha, Compiled>,
+    /// The flush that it was made behind.
+    flushes: u64,
+    /// The catalogue as it was when the libraries were loaded.
+    version: Option<u64>,
+    functions: HashMap<Box<[u8]>, Function>,
+    libraries: BTreeMap<Box<[u8]>, Library>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    script: Arc<Script>,
+    chunk: Chunk,
+}
+
+/// A function of a library.
+#[derive(Debug)]
+pub struct Function {
+    /// Its name as it was registered.
+    pub name: Box<[u8]>,
+    /// What it is for.
+    pub description: Option<Vec<u8>>,
+    /// Bits of [`shebang::flag`].
+    pub flags: u32,
+    /// Itself.
+    pub chunk: Chunk,
+}
+
+/// A library.
+#[derive(Debug)]
+pub struct Library {
+    /// Its source.
+    pub code: Arc<[u8]>,
+    /// Its functions, in lower case.
+    pub functions: Vec<Box<[u8]>>,
+}
+
+/// What scripts are told of the server.
+const fn identity(insecure: bool) -> Identity {
+    Identity {
+        redis_version: crate::REDIS_VERSION,
+        valkey_version: crate::VALKEY_VERSION,
+        server_name: "weft",
+        insecure,
+    }
+}
+
+impl Space {
+    /// A state without scripts.
+    pub fn new(engine: &Engine) -> Result<Box<Self>, Error> {
+        let insecure = engine.settings.lua_insecure.load(Relaxed);
+        let vm = Vm::new(Arc::clone(&engine.scripts.budget), &identity(insecure));
+        let vm = vm.ok_or_else(|| Error::err("there is no memory for scripts"))?;
+        Ok(Box::new(Self {
+            vm,
+            scripts: HashMap::new(),
+            flushes: engine.scripts.flushes(),
+            version: None,
+            functions: HashMap::new(),
+            libraries: BTreeMap::new(),
+        }))
+    }
+    /// Whether it is of the time before the last flush.
+    #[must_use]
+    pub fn is_old(&self, engine: &Engine) -> bool {
+        self.flushes != engine.scripts.flushes()
+    }
+
+    /// Compiles a script that it has not, to see whether it can be.
+    pub fn compile(&mut self, script: &Script) -> Result<Chunk, Error> {
+        let text = |error| Error::err(format!("Error compiling script (new function): {error}"));
+        self.vm.compile(script.source()).map_err(text)
+    }
+    /// Has a script.
+    pub fn keep(&mut self, script: Arc<Script>, chunk: Chunk) {
+        if self.scripts.len() > super::CACHED_MAX + GONE_MAX {
+            self.forget_gone();
+        }
+        if let Some(before) = self.scripts.insert(script.sha, Compiled { script, chunk }) {
+            self.vm.release(before.chunk);
+        }
+    }
+    fn forget_gone(&mut self) {
+        let gone: Vec<Sha> =
+            self.scripts.iter().filter(|(_, one)| one.script.is_gone()).map(|(sha, _)| *sha).collect();
+        for sha in gone {
+            if let Some(compiled) = self.scripts.remove(&sha) {
+                self.vm.release(compiled.chunk);
+            }
+        }
+    }
+    /// The script of a name, if it has it and the server still does.
+    #[must_use]
+    pub fn has(&self, sha: &Sha) -> Option<&Arc<Script>> {
+        self.scripts.get(sha).map(|compiled| &compiled.script).filter(|script| !script.is_gone())
+    }
+    /// The state, and what it has compiled of a script.
+    pub fn script(&mut self, sha: &Sha) -> Option<(&mut Vm, &Chunk)> {
+        let Self { vm, scripts, .. } = self;
+        scripts.get(sha).map(|compiled| (vm, &compiled.chunk))
+    }
+
+    /// Loads the libraries of the catalogue, if it has changed.
+    pub fn look(&mut self, engine: &Engine) {
+        let catalogue = engine.keyspace.catalogue();
+        let version = catalogue.version(LIBRARIES);
+        if self.version == Some(version) {
+            return;
+        }
+        for (_, function) in self.functions.drain() {
+            self.vm.release(function.chunk);
+        }
+        self.libraries.clear();
+        for (name, code) in catalogue.entries(LIBRARIES) {
+            // What does not load any more, by other limits than those it was stored by, has no functions.
+            let functions = self.load(engine, &code).unwrap_or_default();
+            let mut names = Vec::new();
+            for function in functions {
+                let lower: Box<[u8]> = function.name.to_ascii_lowercase().into();
+                names.push(lower.clone());
+                let Registered { name, description, flags, chunk } = function;
+                let function = Function { name: name.into(), description, flags, chunk };
+                if let Some(twice) = self.functions.insert(lower, function) {
+                    self.vm.release(twice.chunk);
+                }
+            }
+            self.libraries.insert(name, Library { code, functions: names });
+        }
+        self.version = Some(version);
+        let counts = [self.functions.len(), self.libraries.len()];
+        engine
+            .scripts
+            .function_counts
+            .iter()
+            .zip(counts)
+            .for_each(|(to, count)| to.store(count as u64, Relaxed));
+    }
+    /// Runs a library's source, and gives what it registers.
+    pub fn load(&mut self, engine: &Engine, code: &[u8]) -> Result<Vec<Registered>, String> {
+        let library = shebang::library(code)?;
+        let mut host = Loading { engine, started: std::time::Instant::now() };
+        self.vm.load_library(library.source, &mut host)
+    }
+    /// Gives functions back.
+    pub fn release(&mut self, functions: Vec<Registered>) {
+        functions.into_iter().for_each(|function| self.vm.release(function.chunk));
+    }
+    /// A function by its name, in any case.
+    #[must_use]
+    pub fn function(&self, name: &[u8]) -> Option<&Function> {
+        self.functions.get(&*name.to_ascii_lowercase())
+    }
+    /// The state, and a function.
+    pub fn callable(&mut self, name: &[u8]) -> Option<(&mut Vm, &Chunk)> {
+        let Self { vm, functions, .. } = self;
+        functions.get(&*name.to_ascii_lowercase()).map(|function| (vm, &function.chunk))
+    }
+    /// The libraries, by name.
+    #[must_use]
+    pub const fn libraries(&self) -> &BTreeMap<Box<[u8]>, Library> {
+        &self.libraries
+    }
+}
+
+/// What a library finds while it is loaded: nothing that it could call.
+struct Loading<'e> {
+    engine: &'e Engine,
+    started: std::time::Instant,
+}
+
+/// How long loading a library may take.
+const LOAD_MS: u128 = 500;
+
+impl Host for Loading<'_> {
+    fn call(&mut self, _: &[&[u8]], reply: &mut Frame<'_>) -> Called {
+        reply.push_error("ERR commands cannot be called while a library is loaded");
+        Called::Error
+    }
+    fn tick(&mut self) -> Verdict {
+        if self.started.elapsed().as_millis() > LOAD_MS {
+            return Verdict::End("ERR FUNCTION LOAD timeout".into());
+        }
+        Verdict::GoOn
+    }
+    fn log(&mut self, level: Level, text: &[u8]) {
+        self.engine.script_log(level, text);
+    }
+    fn set_resp(&mut self, _: u8) {}
+    fn may(&mut self, _: &[&[u8]]) -> Option<bool> {
+        None
+    }
+}

@@ -1,0 +1,122 @@
+//! Owns: scripts and functions against a keyspace: what they may touch, what is taken back, what is kept. Does not own:
+//! Lua (`crates/lua/tests`), the replies of each command (`scenarios.rs`).
+
+mod support;
+
+use std::sync::atomic::Ordering::Relaxed;
+use support::{Bench, Reply};
+use weft_engine::reply::Protocol;
+
+fn shown(reply: &Reply) -> String {
+    match reply {
+        Reply::Error(line) => format!("-{}", String::from_utf8_lossy(line)),
+        Reply::Simple(bytes) | Reply::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Reply::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(" ")),
+        Reply::Int(value) => value.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn text(bench: &mut Bench, client: u32, words: &[&str]) -> String {
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    bench.run_args(client, &words).iter().map(shown).collect()
+}
+
+#[test]
+fn keys_that_are_not_declared_are_taken_and_remembered() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let script = "redis.call('incr', 'first') for i = 1, 50 do redis.call('set', 'made:' .. i, i) end \
+                  return redis.call('get', 'first')";
+    assert!(text(&mut bench, client, &["EVAL", script, "1", "first"]).contains('1'));
+    // What was done before the script ran again was taken back: it has counted once.
+    assert!(text(&mut bench, client, &["GET", "first"]).contains('1'));
+    assert!(text(&mut bench, client, &["DBSIZE"]).contains("51"));
+    let reruns = bench.engine.scripts.reruns.load(Relaxed);
+    assert_eq!(reruns, 1);
+    assert!(text(&mut bench, client, &["EVAL", script, "1", "first"]).contains('2'));
+    assert_eq!(bench.engine.scripts.reruns.load(Relaxed), reruns, "the script is remembered");
+    let everything = "redis.call('set', KEYS[1], 1) return #redis.call('keys', '*')";
+    assert!(text(&mut bench, client, &["EVAL", everything, "1", "k"]).contains("52"));
+}
+
+#[test]
+fn an_error_keeps_what_was_written() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let script = "redis.call('set', KEYS[1], 1) redis.call('nosuch')";
+    assert!(text(&mut bench, client, &["EVAL", script, "1", "k"]).contains("Unknown command"));
+    assert!(text(&mut bench, client, &["GET", "k"]).contains('1'), "the key is there");
+    let caught = "local r = redis.pcall('incr', KEYS[1]) redis.call('set', KEYS[1], 'x') \
+                  local e = redis.pcall('incr', KEYS[1]) return {r, e.err}";
+    assert!(text(&mut bench, client, &["EVAL", caught, "1", "n"]).contains('1'));
+}
+
+#[test]
+fn scripts_run_inside_transactions_and_with_the_rights_of_their_user() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    text(&mut bench, client, &["MULTI"]);
+    text(&mut bench, client, &["EVAL", "return redis.call('incr', 'somewhere')", "0"]);
+    text(&mut bench, client, &["EVAL", "return redis.call('select', '3')", "0"]);
+    text(&mut bench, client, &["GET", "somewhere"]);
+    assert!(text(&mut bench, client, &["EXEC"]).contains('1'));
+    text(&mut bench, client, &["ACL", "SETUSER", "u", "on", "nopass", "+@scripting", "+get", "~a*"]);
+    text(&mut bench, client, &["AUTH", "u", "x"]);
+    let got = text(&mut bench, client, &["EVAL", "return redis.call('set', 'a', 1)", "0"]);
+    assert!(got.contains("ACL failure in script: User u has no permissions"), "{got}");
+    let got = text(&mut bench, client, &["EVAL", "return redis.call('get', 'b')", "0"]);
+    assert!(got.contains("ACL failure in script"), "{got}");
+    let may =
+        "return {tostring(redis.acl_check_cmd('get', 'a')), tostring(redis.acl_check_cmd('set', 'a', 1))}";
+    let got = text(&mut bench, client, &["EVAL", may, "0"]);
+    assert_eq!(got, "[true false]");
+}
+
+#[test]
+fn scripts_of_eval_give_way_and_loaded_ones_stay() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let loaded = text(&mut bench, client, &["SCRIPT", "LOAD", "return 'stays'"]);
+    assert_eq!(loaded.len(), 40);
+    for n in 0..=weft_engine::script::CACHED_MAX {
+        text(&mut bench, client, &["EVAL", &format!("return {n}"), "0"]);
+    }
+    let (kept, _) = bench.engine.scripts.kept();
+    assert_eq!(kept, weft_engine::script::CACHED_MAX + 1);
+    assert_eq!(bench.engine.scripts.evicted.load(Relaxed), 1);
+    let sha = |script: &str| String::from_utf8(weft_lua::sha1_hex(script.as_bytes()).to_vec()).unwrap();
+    let exists = text(
+        &mut bench,
+        client,
+        &["SCRIPT", "EXISTS", &sha("return 'stays'"), &sha("return 0"), &sha("return 500")],
+    );
+    assert_eq!(exists.matches('1').count(), 2, "{exists}");
+    assert!(text(&mut bench, client, &["EVALSHA", &sha("return 0"), "0"]).contains("NOSCRIPT"));
+}
+
+#[test]
+fn libraries_survive_flushall_and_come_back_from_a_dump() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let library =
+        "#!lua name=lib\nredis.register_function('f', function(keys) return redis.call('incr', keys[1]) end)";
+    text(&mut bench, client, &["FUNCTION", "LOAD", library]);
+    text(&mut bench, client, &["FLUSHALL"]);
+    assert!(text(&mut bench, client, &["FCALL", "f", "1", "n"]).contains('1'));
+    let dumped = bench.run_args(client, &[b"FUNCTION", b"DUMP"]);
+    let Reply::Bulk(dump) = &dumped[0] else { panic!("{dumped:?}") };
+    let dump = dump.to_vec();
+    text(&mut bench, client, &["FUNCTION", "FLUSH"]);
+    assert!(text(&mut bench, client, &["FCALL", "f", "1", "n"]).contains("Function not found"));
+    for cut in 0..dump.len() {
+        let got = bench.run_args(client, &[b"FUNCTION", b"RESTORE", &dump[..cut]]);
+        assert!(shown(&got[0]).starts_with('-'), "a dump of {cut} bytes is none");
+    }
+    bench.run_args(client, &[b"FUNCTION", b"RESTORE", &dump]);
+    assert!(text(&mut bench, client, &["FCALL", "F", "1", "n"]).contains('2'));
+    let again = bench.run_args(client, &[b"FUNCTION", b"RESTORE", &dump]);
+    assert!(shown(&again[0]).contains("already exists"));
+    let replaced = bench.run_args(client, &[b"FUNCTION", b"RESTORE", &dump, b"REPLACE"]);
+    assert_eq!(shown(&replaced[0]), "OK");
+}

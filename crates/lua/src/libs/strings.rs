@@ -1,0 +1,280 @@
+//! Owns: the functions of `string` that can loop or grow: `find`, `match`, `gmatch`, `gsub`, `rep`. Does not own:
+//! patterns (`super::pattern`), the others, which are Lua's.
+
+use super::pattern::{Capture, Matcher};
+use crate::frame::{Answer, Frame, Kind, Raise, c_function};
+use crate::libs::replace_functions;
+
+pub(super) fn open(frame: &mut Frame<'_>, names: i32) {
+    let functions = [
+        ("find", c_function!(find)),
+        ("match", c_function!(match_)),
+        ("gmatch", c_function!(gmatch)),
+        ("gfind", c_function!(gmatch)),
+        ("gsub", c_function!(gsub)),
+        ("rep", c_function!(rep)),
+    ];
+    replace_functions(frame, names, "string", &functions);
+}
+
+fn rep(frame: &mut Frame<'_>) -> Answer {
+    let text = frame.arg_bytes(1)?;
+    let times = usize::try_from(frame.arg_integer(2)?).unwrap_or(0);
+    let Some(bytes) = text.len().checked_mul(times).filter(|bytes| *bytes <= isize::MAX as usize) else {
+        return Err(frame.error("resulting string too large"));
+    };
+    frame.fits(bytes.saturating_mul(2))?;
+    frame.step(bytes / 64)?;
+    frame.push_bytes(&text.repeat(times));
+    Ok(1)
+}
+
+/// The place where a search begins, from 0.
+fn start(frame: &mut Frame<'_>, arg: usize, len: usize) -> Result<usize, Raise> {
+    let at = frame.arg_integer_or(arg, 1)?;
+    let at = if at < 0 { at.saturating_add(len as i64 + 1) } else { at };
+    Ok(usize::try_from(at - 1).unwrap_or(0).min(len))
+}
+
+fn find(frame: &mut Frame<'_>) -> Answer {
+    search(frame, true)
+}
+fn match_(frame: &mut Frame<'_>) -> Answer {
+    search(frame, false)
+}
+
+fn search(frame: &mut Frame<'_>, places: bool) -> Answer {
+    let (text, pattern) = (frame.arg_bytes(1)?, frame.arg_bytes(2)?);
+    let from = start(frame, 3, text.len())?;
+    let is_plain = |pattern: &[u8]| !pattern.iter().any(|byte| b"^$*+?.([%-".contains(byte));
+    if places && (frame.truth(4) || is_plain(pattern)) {
+        frame.step(text.len() / 64)?;
+        let Some(at) = position(frame, &text[from..], pattern)? else {
+            frame.push_nil();
+            return Ok(1);
+        };
+        frame.push_number((from + at + 1) as f64);
+        frame.push_number((from + at + pattern.len()) as f64);
+        return Ok(2);
+    }
+    let (anchored, pattern) = anchor(pattern);
+    let mut matcher = Matcher::new(text, pattern);
+    for at in from..=text.len() {
+        if let Some(end) = matcher.run(frame, at)? {
+            if !places {
+                return captures(frame, &matcher, text, Some((at, end)));
+            }
+            frame.push_number((at + 1) as f64);
+            frame.push_number(end as f64);
+            return captures(frame, &matcher, text, None).map(|count| count + 2);
+        }
+        if anchored {
+            break;
+        }
+    }
+    frame.push_nil();
+    Ok(1)
+}
+
+/// Where a text is found in another.
+fn position(frame: &mut Frame<'_>, text: &[u8], wanted: &[u8]) -> Result<Option<usize>, Raise> {
+    let Some(&first) = wanted.first() else { return Ok(Some(0)) };
+    let mut at = 0;
+    while at + wanted.len() <= text.len() {
+        let Some(next) = text[at..=text.len() - wanted.len()].iter().position(|byte| *byte == first) else {
+            return Ok(None);
+        };
+        at += next;
+        frame.step(1 + wanted.len() / 64)?;
+        if text[at..].starts_with(wanted) {
+            return Ok(Some(at));
+        }
+        at += 1;
+    }
+    Ok(None)
+}
+
+fn anchor(pattern: &[u8]) -> (bool, &[u8]) {
+    pattern.strip_prefix(b"^").map_or((false, pattern), |rest| (true, rest))
+}
+
+/// Pushes one capture.
+fn push_capture(frame: &mut Frame<'_>, capture: Capture, text: &[u8]) -> Result<(), Raise> {
+    match capture {
+        Capture::Span(from, to) => frame.push_bytes(&text[from..to]),
+        Capture::Position(at) => frame.push_number((at + 1) as f64),
+        Capture::Unfinished(_) => return Err(frame.error("unfinished capture")),
+    }
+    Ok(())
+}
+/// Pushes all captures, or the whole match where there are none.
+fn captures(
+    frame: &mut Frame<'_>,
+    matcher: &Matcher<'_>,
+    text: &[u8],
+    whole: Option<(usize, usize)>,
+) -> Answer {
+    frame.reserve(matcher.captures.len() + 1)?;
+    if let (true, Some((from, to))) = (matcher.captures.is_empty(), whole) {
+        frame.push_bytes(&text[from..to]);
+        return Ok(1);
+    }
+    for capture in &matcher.captures {
+        push_capture(frame, *capture, text)?;
+    }
+    Ok(matcher.captures.len())
+}
+
+fn gmatch(frame: &mut Frame<'_>) -> Answer {
+    frame.arg_bytes(1)?;
+    frame.arg_bytes(2)?;
+    frame.push_copy(1);
+    frame.push_copy(2);
+    // Where to go on stands in a table: a function of C keeps values and cannot be told others.
+    frame.push_table(1, 0);
+    frame.push_number(0.0);
+    frame.raw_set_at(-2, 1);
+    frame.push_function(c_function!(gmatch_next), 3);
+    Ok(1)
+}
+
+fn gmatch_next(frame: &mut Frame<'_>) -> Answer {
+    // What the function keeps does not move while it runs.
+    let text = frame.bytes(Frame::kept(1)).unwrap_or_default().to_vec();
+    let pattern = frame.bytes(Frame::kept(2)).unwrap_or_default().to_vec();
+    frame.raw_get_at(Frame::kept(3), 1);
+    let from = frame.number(-1).unwrap_or_default() as usize;
+    frame.pop(1);
+    let mut matcher = Matcher::new(&text, &pattern);
+    for at in from..=text.len() {
+        if let Some(end) = matcher.run(frame, at)? {
+            let next = if end == at { end + 1 } else { end };
+            frame.push_number(next as f64);
+            frame.raw_set_at(Frame::kept(3), 1);
+            return captures(frame, &matcher, &text, Some((at, end)));
+        }
+    }
+    frame.push_number((text.len() + 1) as f64);
+    frame.raw_set_at(Frame::kept(3), 1);
+    Ok(0)
+}
+
+fn gsub(frame: &mut Frame<'_>) -> Answer {
+    let (text, pattern) = (frame.arg_bytes(1)?, frame.arg_bytes(2)?);
+    let with = frame.kind(3);
+    if !matches!(with, Kind::Number | Kind::String | Kind::Table | Kind::Function) {
+        return Err(frame.arg_error(3, "string/function/table expected"));
+    }
+    let template = if matches!(with, Kind::Number | Kind::String) { frame.arg_bytes(3)? } else { b"" };
+    let most = match frame.kind(4) {
+        Kind::None | Kind::Nil => text.len() + 1,
+        _ => usize::try_from(frame.arg_integer(4)?).unwrap_or(0),
+    };
+    let (anchored, pattern) = anchor(pattern);
+    let mut matcher = Matcher::new(text, pattern);
+    let (mut result, mut at, mut count) = (Vec::new(), 0, 0);
+    while count < most {
+        let matched = matcher.run(frame, at)?;
+        if let Some(end) = matched {
+            count += 1;
+            substitute(frame, &matcher, (text, at, end), (with, template), &mut result)?;
+        }
+        match matched {
+            Some(end) if end > at => at = end,
+            _ if at < text.len() => {
+                result.push(text[at]);
+                at += 1;
+            }
+            _ => break,
+        }
+        if anchored {
+            break;
+        }
+    }
+    result.extend_from_slice(&text[at.min(text.len())..]);
+    frame.fits(result.len())?;
+    frame.push_bytes(&result);
+    frame.push_number(count as f64);
+    Ok(2)
+}
+
+/// Appends what stands in the place of a match.
+fn substitute(
+    frame: &mut Frame<'_>,
+    matcher: &Matcher<'_>,
+    (text, from, to): (&[u8], usize, usize),
+    (with, template): (Kind, &[u8]),
+    result: &mut Vec<u8>,
+) -> Result<(), Raise> {
+    let before = frame.top();
+    match with {
+        Kind::Function => {
+            frame.push_copy(3);
+            let args = captures(frame, matcher, text, Some((from, to)))?;
+            frame.call(args, 1)?;
+        }
+        Kind::Table => {
+            match matcher.captures.first() {
+                Some(capture) => push_capture(frame, *capture, text)?,
+                None => frame.push_bytes(&text[from..to]),
+            }
+            frame.get_caught(3)?;
+        }
+        _ => {
+            if result.len() > GROWN_BYTES {
+                frame.fits(result.len().saturating_add(template.len()))?;
+            }
+            return expand(frame, matcher, (text, from, to), template, result);
+        }
+    }
+    match frame.kind(-1) {
+        Kind::Nil => result.extend_from_slice(&text[from..to]),
+        Kind::Boolean if !frame.truth(-1) => result.extend_from_slice(&text[from..to]),
+        Kind::String | Kind::Number => {
+            let len = frame.bytes(-1).unwrap_or_default().len();
+            if result.len() + len > GROWN_BYTES {
+                frame.fits(result.len() + len)?;
+            }
+            result.extend_from_slice(frame.bytes(-1).unwrap_or_default());
+        }
+        kind => return Err(frame.error(&format!("invalid replacement value (a {})", kind.name()))),
+    }
+    frame.pop(frame.top() - before);
+    Ok(())
+}
+
+/// Bytes of a result from which on each further piece is asked for.
+const GROWN_BYTES: usize = 64 << 10;
+
+/// Appends a template with its `%0` to `%9`.
+fn expand(
+    frame: &mut Frame<'_>,
+    matcher: &Matcher<'_>,
+    (text, from, to): (&[u8], usize, usize),
+    template: &[u8],
+    result: &mut Vec<u8>,
+) -> Result<(), Raise> {
+    let mut bytes = template.iter();
+    while let Some(&byte) = bytes.next() {
+        if byte != b'%' {
+            result.push(byte);
+            continue;
+        }
+        match bytes.next().copied() {
+            Some(b'0') => result.extend_from_slice(&text[from..to]),
+            Some(digit) if digit.is_ascii_digit() => {
+                let index = usize::from(digit - b'1');
+                match matcher.captures.get(index) {
+                    Some(&Capture::Span(from, to)) => result.extend_from_slice(&text[from..to]),
+                    Some(&Capture::Position(at)) => result.extend_from_slice((at + 1).to_string().as_bytes()),
+                    Some(Capture::Unfinished(_)) => return Err(frame.error("unfinished capture")),
+                    None if index == 0 => result.extend_from_slice(&text[from..to]),
+                    None => return Err(frame.error("invalid capture index")),
+                }
+            }
+            Some(other) => result.push(other),
+            None => result.push(0),
+        }
+    }
+    Ok(())
+}

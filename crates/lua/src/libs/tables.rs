@@ -1,0 +1,231 @@
+//! Owns: the functions of `table` that write to a table, loop for long or call back: `insert`, `remove`, `concat`,
+//! `sort`. Does not own: the others, which are Lua's.
+
+use super::base::writable;
+use crate::frame::{Answer, Frame, Kind, Raise, c_function};
+use crate::libs::replace_functions;
+
+pub(super) fn open(frame: &mut Frame<'_>, names: i32) {
+    let functions = [
+        ("insert", c_function!(insert)),
+        ("remove", c_function!(remove)),
+        ("concat", c_function!(concat)),
+        ("sort", c_function!(sort)),
+        ("setn", c_function!(setn)),
+    ];
+    replace_functions(frame, names, "table", &functions);
+}
+
+fn setn(frame: &mut Frame<'_>) -> Answer {
+    frame.arg_table(1)?;
+    Err(frame.error("'setn' is obsolete"))
+}
+
+fn move_element(frame: &mut Frame<'_>, from: i64, to: i64) {
+    frame.element(1, from);
+    frame.set_element(1, to);
+}
+
+fn insert(frame: &mut Frame<'_>) -> Answer {
+    frame.arg_table(1)?;
+    writable(frame, 1)?;
+    let end = frame.raw_len(1) as i64 + 1;
+    match frame.args() {
+        2 => {
+            frame.push_copy(2);
+            frame.set_element(1, end);
+        }
+        3 => {
+            let at = frame.arg_integer(2)?;
+            let end = end.max(at);
+            for index in (at + 1..=end).rev() {
+                frame.step(1)?;
+                move_element(frame, index - 1, index);
+            }
+            frame.push_copy(3);
+            frame.set_element(1, at);
+        }
+        _ => return Err(frame.error("wrong number of arguments to 'insert'")),
+    }
+    Ok(0)
+}
+
+fn remove(frame: &mut Frame<'_>) -> Answer {
+    frame.arg_table(1)?;
+    writable(frame, 1)?;
+    let end = frame.raw_len(1) as i64;
+    let at = frame.arg_integer_or(2, end)?;
+    if !(1..=end).contains(&at) {
+        return Ok(0);
+    }
+    frame.element(1, at);
+    for index in at..end {
+        frame.step(1)?;
+        move_element(frame, index + 1, index);
+    }
+    frame.push_nil();
+    frame.set_element(1, end);
+    Ok(1)
+}
+
+fn concat(frame: &mut Frame<'_>) -> Answer {
+    frame.arg_table(1)?;
+    let between =
+        if matches!(frame.kind(2), Kind::None | Kind::Nil) { &b""[..] } else { frame.arg_bytes(2)? };
+    let first = frame.arg_integer_or(3, 1)?;
+    let last = match frame.kind(4) {
+        Kind::None | Kind::Nil => frame.raw_len(1) as i64,
+        _ => frame.arg_integer(4)?,
+    };
+    let mut text = Vec::new();
+    let mut index = first;
+    while index <= last {
+        frame.step(1)?;
+        frame.element(1, index);
+        if !matches!(frame.kind(-1), Kind::String | Kind::Number) {
+            let kind = frame.kind(-1).name();
+            let message = format!("invalid value ({kind}) at index {index} in table for 'concat'");
+            return Err(frame.error(&message));
+        }
+        let len = frame.bytes(-1).unwrap_or_default().len();
+        if len + between.len() > 1024 {
+            frame.fits(text.len() + len + between.len())?;
+        }
+        text.extend_from_slice(frame.bytes(-1).unwrap_or_default());
+        frame.pop(1);
+        if index < last {
+            text.extend_from_slice(between);
+        }
+        let Some(next) = index.checked_add(1) else { break };
+        index = next;
+    }
+    frame.fits(text.len())?;
+    frame.push_bytes(&text);
+    Ok(1)
+}
+
+fn sort(frame: &mut Frame<'_>) -> Answer {
+    frame.arg_table(1)?;
+    writable(frame, 1)?;
+    if !matches!(frame.kind(2), Kind::None | Kind::Nil | Kind::Function) {
+        return Err(frame.type_error(2, "function"));
+    }
+    let end = frame.raw_len(1) as i64;
+    frame.reserve(40)?;
+    Sort { by_function: frame.kind(2) == Kind::Function }.range(frame, 1, end, 0)?;
+    Ok(0)
+}
+
+/// Lua's own order of comparisons: a quicksort with the median of three, the smaller half first by recursion.
+struct Sort {
+    by_function: bool,
+}
+
+/// Halves that are sorted one inside the other at most: each is at most half of the one around it.
+const SORT_DEPTH_MAX: usize = 64;
+
+impl Sort {
+    /// Whether the value at one place of the stack comes before that at another.
+    fn less(&self, frame: &mut Frame<'_>, one: i32, two: i32) -> Result<bool, Raise> {
+        frame.step(1)?;
+        let (one, two) = (frame.absolute(one), frame.absolute(two));
+        if self.by_function {
+            frame.push_copy(2);
+            frame.push_copy(one);
+            frame.push_copy(two);
+            frame.call(2, 1)?;
+            let less = frame.truth(-1);
+            frame.pop(1);
+            return Ok(less);
+        }
+        frame.less_than(one, two)
+    }
+    /// Two values from the top are set as two elements.
+    fn set_two(frame: &mut Frame<'_>, top: i64, below: i64) {
+        frame.set_element(1, top);
+        frame.set_element(1, below);
+    }
+
+    fn range(&self, frame: &mut Frame<'_>, mut low: i64, mut high: i64, depth: usize) -> Result<(), Raise> {
+        if depth > SORT_DEPTH_MAX {
+            return Err(frame.error("invalid order function for sorting"));
+        }
+        while low < high {
+            frame.element(1, low);
+            frame.element(1, high);
+            if self.less(frame, -1, -2)? {
+                Self::set_two(frame, low, high)
+            } else {
+                frame.pop(2)
+            }
+            if high - low == 1 {
+                break;
+            }
+            let middle = low + (high - low) / 2;
+            frame.element(1, middle);
+            frame.element(1, low);
+            if self.less(frame, -2, -1)? {
+                Self::set_two(frame, middle, low);
+            } else {
+                frame.pop(1);
+                frame.element(1, high);
+                if self.less(frame, -1, -2)? { Self::set_two(frame, middle, high) } else { frame.pop(2) }
+            }
+            if high - low == 2 {
+                break;
+            }
+            let at = self.partition(frame, low, high, middle)?;
+            let half = if at - low < high - at {
+                let half = (low, at - 1);
+                low = at + 1;
+                half
+            } else {
+                let half = (at + 1, high);
+                high = at - 1;
+                half
+            };
+            self.range(frame, half.0, half.1, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Puts what is less than the middle before it, and says where it stands then.
+    fn partition(&self, frame: &mut Frame<'_>, low: i64, high: i64, middle: i64) -> Result<i64, Raise> {
+        frame.element(1, middle);
+        frame.push_copy(-1);
+        frame.element(1, high - 1);
+        Self::set_two(frame, middle, high - 1);
+        let (mut up, mut down) = (low, high - 1);
+        loop {
+            up += 1;
+            frame.element(1, up);
+            while self.less(frame, -1, -2)? {
+                if up > high {
+                    return Err(frame.error("invalid order function for sorting"));
+                }
+                frame.pop(1);
+                up += 1;
+                frame.element(1, up);
+            }
+            down -= 1;
+            frame.element(1, down);
+            while self.less(frame, -3, -1)? {
+                if down < low {
+                    return Err(frame.error("invalid order function for sorting"));
+                }
+                frame.pop(1);
+                down -= 1;
+                frame.element(1, down);
+            }
+            if down < up {
+                frame.pop(3);
+                break;
+            }
+            Self::set_two(frame, up, down);
+        }
+        frame.element(1, high - 1);
+        frame.element(1, up);
+        Self::set_two(frame, high - 1, up);
+        Ok(up)
+    }
+}

@@ -1,0 +1,377 @@
+//! Owns: a state of Lua with its two worlds, that of scripts and that of functions; compiling, calling, and what a run
+//! gives. Does not own: what scripts find there (`crate::libs`), memory (`crate::memory`).
+//!
+//! Scripts and functions are two threads of one state, each with global names of its own: memory is shared, nothing
+//! else
+//! is.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use mlua_sys as ffi;
+use mlua_sys::lua_State;
+
+use crate::frame::{Frame, Kind, Raise, STEPS_MAX, Shared, c_function};
+use crate::host::{Host, Out};
+use crate::libs;
+use crate::memory::{Budget, Memory, allocate};
+
+/// What scripts are told of the server.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity {
+    /// `REDIS_VERSION`.
+    pub redis_version: &'static str,
+    /// `VALKEY_VERSION`.
+    pub valkey_version: &'static str,
+    /// `SERVER_NAME`.
+    pub server_name: &'static str,
+    /// `lua-enable-insecure-api`.
+    pub insecure: bool,
+}
+
+/// A state of Lua.
+pub struct Vm {
+    /// What scripts run on.
+    scripts: *mut lua_State,
+    /// What functions of libraries run on.
+    functions: *mut lua_State,
+    shared: *mut Shared,
+}
+
+// SAFETY: a state has no ties to a thread, and all that belongs to it, the allocator's datum included, is reached
+// through this alone.
+unsafe impl Send for Vm {}
+
+/// A function that the state keeps until it is released.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Chunk(c_int);
+
+/// A function that a library has registered.
+#[derive(Debug)]
+pub struct Registered {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// What it is for.
+    pub description: Option<Vec<u8>>,
+    /// Bits of [`crate::shebang::flag`].
+    pub flags: u32,
+    /// Itself.
+    pub chunk: Chunk,
+}
+
+/// What a script that failed says: a line, its code first, and whether a command has said so and was counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunError {
+    /// The line.
+    pub line: Vec<u8>,
+    /// Bytes of it before where it was raised.
+    pub place_at: usize,
+    /// Whether it is that of a command, which has been counted.
+    pub counted: bool,
+}
+
+/// Keys and arguments.
+pub type Given<'g> = (&'g [&'g [u8]], &'g [&'g [u8]]);
+
+/// Which world is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum World {
+    /// EVAL: keys and arguments are global.
+    Scripts,
+    /// FCALL: they are arguments.
+    Functions,
+}
+
+/// Nested tables of a result; deeper ones are an error.
+pub const RESULT_DEPTH_MAX: usize = 128;
+
+unsafe extern "C-unwind" fn hook(l: *mut lua_State, _: *mut ffi::lua_Debug) {
+    // SAFETY: Lua calls it between two instructions of a state of ours; nothing here owns anything when it raises.
+    unsafe {
+        let depth = crate::frame::shared(l).memory.enter();
+        let ended = Frame::over(l).tick().is_err();
+        crate::frame::shared(l).memory.leave(depth);
+        if ended {
+            // At every instruction from now on, so that catching the error does not help.
+            ffi::lua_sethook(l, Some(hook), ffi::LUA_MASKCOUNT, 1);
+            ffi::lua_error(l);
+        }
+    }
+}
+
+/// What `lua_pcall` calls with an error, where it was raised: a table with its line, and where that was.
+fn handle_error(frame: &mut Frame<'_>) -> crate::frame::Answer {
+    let mut place = frame.place_of(1);
+    if place.as_ref().is_some_and(|(is_c, ..)| *is_c) {
+        place = frame.place_of(2);
+    }
+    if frame.kind(1) != Kind::Table {
+        let mut line = b"ERR ".to_vec();
+        line.extend_from_slice(&libs::base::text_of(frame, 1));
+        frame.push_table(0, 3);
+        frame.push_bytes(&line);
+        frame.set_field(-2, "err");
+    } else {
+        frame.push_copy(1);
+    }
+    if let Some((_, source, line)) = place
+        && !libs::base::is_protected(frame, -1)
+    {
+        frame.push_bytes(source.as_bytes());
+        frame.set_field(-2, "source");
+        frame.push_number(f64::from(line));
+        frame.set_field(-2, "line");
+    }
+    Ok(1)
+}
+
+/// Prepares both worlds. Its one value is the thread of functions.
+fn prepare(frame: &mut Frame<'_>, identity: &Identity) -> Result<(), Raise> {
+    libs::open(frame, identity)?;
+    frame.push_function(c_function!(handle_error), 0);
+    frame.set_field(Frame::REGISTRY, HANDLER);
+    Ok(())
+}
+
+/// Where the registry keeps the handler of errors.
+const HANDLER: &str = "weft.handler";
+
+impl Vm {
+    /// A state; nothing when there is no memory for it.
+    #[must_use]
+    pub fn new(budget: Arc<Budget>, identity: &Identity) -> Option<Self> {
+        let shared = Box::into_raw(Box::new(Shared::new(Memory::new(budget))));
+        // SAFETY: the allocator's datum lives until `drop`, behind `lua_close`. The memory's depth is 1, so nothing is
+        // refused and nothing raises outside of a protected call.
+        unsafe {
+            let scripts = ffi::lua_newstate(allocate, shared.cast());
+            if scripts.is_null() {
+                drop(Box::from_raw(shared));
+                return None;
+            }
+            let functions = ffi::lua_newthread(scripts);
+            ffi::luaL_ref(scripts, ffi::LUA_REGISTRYINDEX);
+            let vm = Self { scripts, functions, shared };
+            let mut frame = Frame::over(scripts);
+            let prepared = prepare(&mut frame, identity).is_ok();
+            assert!(prepared, "the libraries open in any state: {:?}", Frame::over(scripts).bytes(-1));
+            libs::enter_scripts(&mut frame);
+            libs::enter_functions(&mut Frame::over(functions));
+            ffi::lua_settop(scripts, 0);
+            ffi::lua_settop(functions, 0);
+            ffi::lua_sethook(scripts, Some(hook), ffi::LUA_MASKCOUNT, STEPS_MAX as c_int);
+            ffi::lua_sethook(functions, Some(hook), ffi::LUA_MASKCOUNT, STEPS_MAX as c_int);
+            (*shared).memory.leave(0);
+            Some(vm)
+        }
+    }
+
+    fn frame(&mut self, world: World) -> (Frame<'_>, u32) {
+        let state = self.state(world);
+        // SAFETY: nothing runs on the state while this is called with `&mut self`.
+        unsafe { ((Frame::over(state)), (*self.shared).memory.enter()) }
+    }
+    const fn state(&self, world: World) -> *mut lua_State {
+        match world {
+            World::Scripts => self.scripts,
+            World::Functions => self.functions,
+        }
+    }
+    /// The frame's work is over.
+    fn rest(&mut self, world: World, depth: u32) {
+        // SAFETY: as in `frame`.
+        unsafe {
+            ffi::lua_settop(self.state(world), 0);
+            (*self.shared).memory.leave(depth);
+        }
+    }
+
+    /// Bytes that the state takes.
+    #[must_use]
+    pub fn used_bytes(&self) -> usize {
+        // SAFETY: reads a number that only this thread writes.
+        unsafe { (*self.shared).memory.used_bytes() }
+    }
+
+    /// Compiles a script; otherwise says why it is none.
+    pub fn compile(&mut self, source: &[u8]) -> Result<Chunk, String> {
+        let (mut frame, depth) = self.frame(World::Scripts);
+        let compiled = compile(&mut frame, source, c"@user_script");
+        self.rest(World::Scripts, depth);
+        compiled
+    }
+    /// Forgets a function.
+    pub fn release(&mut self, chunk: Chunk) {
+        // SAFETY: a reference of this state; nothing raises, since no memory is taken.
+        unsafe { ffi::luaL_unref(self.scripts, ffi::LUA_REGISTRYINDEX, chunk.0) }
+    }
+
+    /// Runs a library's source and gives the functions that it registers.
+    pub fn load_library(&mut self, source: &[u8], host: &mut dyn Host) -> Result<Vec<Registered>, String> {
+        let (mut frame, depth) = self.frame(World::Functions);
+        let compiled = compile(&mut frame, source, c"@user_function");
+        self.rest(World::Functions, depth);
+        let chunk = compiled.map_err(|error| format!("Error compiling function: {error}"))?;
+        let (mut frame, depth) = self.frame(World::Functions);
+        frame.shared().registering = Some(Vec::new());
+        libs::begin_library(&mut frame);
+        self.rest(World::Functions, depth);
+        let ran = self.run(World::Functions, &chunk, None, host);
+        self.release(chunk);
+        let (mut frame, depth) = self.frame(World::Functions);
+        libs::end_library(&mut frame);
+        let registered = frame.shared().registering.take().unwrap_or_default();
+        self.rest(World::Functions, depth);
+        if let Err(error) = ran {
+            registered.into_iter().for_each(|function| self.release(function.chunk));
+            return Err(format!(
+                "Error registering functions: {}",
+                String::from_utf8_lossy(&error.line[..error.place_at])
+            ));
+        }
+        Ok(registered)
+    }
+
+    /// Runs a script or function, and leaves its result to [`write`](Self::write).
+    pub fn call(
+        &mut self,
+        world: World,
+        chunk: &Chunk,
+        (keys, args): Given<'_>,
+        host: &mut dyn Host,
+    ) -> Result<(), RunError> {
+        self.run(world, chunk, Some((keys, args)), host)
+    }
+
+    fn run(
+        &mut self,
+        world: World,
+        chunk: &Chunk,
+        given: Option<Given<'_>>,
+        host: &mut dyn Host,
+    ) -> Result<(), RunError> {
+        let (mut frame, depth) = self.frame(world);
+        frame.field(Frame::REGISTRY, HANDLER);
+        frame.raw_get_at(Frame::REGISTRY, chunk.0 as usize);
+        let mut arguments = 0;
+        if let Some((keys, args)) = given {
+            push_list(&mut frame, keys);
+            push_list(&mut frame, args);
+            match world {
+                World::Scripts => libs::set_given(&mut frame),
+                World::Functions => arguments = 2,
+            }
+        }
+        let results = c_int::from(given.is_some());
+        // SAFETY: the host is borrowed for longer than it stands there; the lifetime is only left out.
+        let host: *mut (dyn Host + 'static) =
+            unsafe { std::mem::transmute::<*mut (dyn Host + '_), _>(std::ptr::from_mut(host)) };
+        frame.shared().host = Some(host);
+        let state = frame.state();
+        // SAFETY: function and arguments are on top, the handler below. No frame of Rust stands between this and what
+        // Lua runs, so memory may be refused and errors may be raised: they are caught here.
+        let code = unsafe {
+            (*self.shared).memory.leave(0);
+            let code = ffi::lua_pcall(state, arguments, results, 1);
+            (*self.shared).memory.leave(depth + 1);
+            (*self.shared).host = None;
+            if (*self.shared).killed.take().is_some() {
+                ffi::lua_sethook(self.scripts, Some(hook), ffi::LUA_MASKCOUNT, STEPS_MAX as c_int);
+                ffi::lua_sethook(self.functions, Some(hook), ffi::LUA_MASKCOUNT, STEPS_MAX as c_int);
+            }
+            code
+        };
+        // SAFETY: nothing runs on it any more.
+        let mut frame = unsafe { Frame::over(state) };
+        let outcome = if code == ffi::LUA_OK { Ok(()) } else { Err(error_of(&mut frame)) };
+        // SAFETY: as in `rest`; a result stays for `write`.
+        unsafe {
+            if outcome.is_err() {
+                ffi::lua_settop(state, 0);
+            }
+            (*self.shared).memory.leave(depth);
+        }
+        outcome
+    }
+
+    /// Writes the result of the call before, and forgets it.
+    pub fn write(&mut self, world: World, out: &mut dyn Out) {
+        let (mut frame, depth) = self.frame(world);
+        // The result is on top; a frame over it has it among its arguments.
+        libs::reply::write(&mut frame, out, 0);
+        self.rest(world, depth);
+    }
+    /// Forgets the result of the call before.
+    pub fn forget(&mut self, world: World) {
+        let (_, depth) = self.frame(world);
+        self.rest(world, depth);
+    }
+}
+
+impl Drop for Vm {
+    fn drop(&mut self) {
+        // SAFETY: nothing runs on the state, and nobody has it any more.
+        unsafe {
+            ffi::lua_close(self.scripts);
+            drop(Box::from_raw(self.shared));
+        }
+    }
+}
+
+impl std::fmt::Debug for Vm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vm").field("used_bytes", &self.used_bytes()).finish_non_exhaustive()
+    }
+}
+
+fn compile(frame: &mut Frame<'_>, source: &[u8], name: &std::ffi::CStr) -> Result<Chunk, String> {
+    match frame.load(source, name) {
+        Ok(()) => Ok(keep(frame)),
+        Err(()) => Err(String::from_utf8_lossy(frame.bytes(-1).unwrap_or_default()).into_owned()),
+    }
+}
+
+/// Takes a function from the top and keeps it.
+pub(crate) fn keep(frame: &mut Frame<'_>) -> Chunk {
+    // SAFETY: a value is on top; memory is not refused while a frame of Rust is there.
+    Chunk(unsafe { ffi::luaL_ref(frame.state(), ffi::LUA_REGISTRYINDEX) })
+}
+
+fn push_list(frame: &mut Frame<'_>, list: &[&[u8]]) {
+    frame.push_table(list.len(), 0);
+    for (at, bytes) in list.iter().enumerate() {
+        frame.push_bytes(bytes);
+        frame.raw_set_at(-2, at + 1);
+    }
+}
+
+/// What a run that has raised says.
+fn error_of(frame: &mut Frame<'_>) -> RunError {
+    if frame.kind(-1) != Kind::Table {
+        let text = libs::base::text_of(frame, -1);
+        let mut line = b"ERR Error running script, ".to_vec();
+        line.extend_from_slice(&text[..text.len().min(SHOWN_BYTES_MAX)]);
+        return RunError { place_at: line.len(), line, counted: false };
+    }
+    let field = |frame: &mut Frame<'_>, name: &str| {
+        frame.field(-1, name);
+        let bytes = frame.bytes(-1).map(|bytes| libs::reply::until_zero(bytes).to_vec());
+        // SAFETY: the value pushed above.
+        unsafe { ffi::lua_settop(frame.state(), -2) };
+        bytes
+    };
+    let mut line = field(frame, "err").unwrap_or_else(|| b"ERR unknown error".to_vec());
+    let place_at = line.len();
+    if let (Some(source), Some(number)) = (field(frame, "source"), field(frame, "line")) {
+        line.extend_from_slice(b" script: on ");
+        line.extend_from_slice(&source);
+        line.push(b':');
+        line.extend_from_slice(&number);
+        line.push(b'.');
+    }
+    frame.field(-1, libs::server::COUNTED);
+    RunError { line, place_at, counted: frame.truth(-1) }
+}
+
+/// Bytes of an error that is no table which its reply repeats.
+const SHOWN_BYTES_MAX: usize = 100;

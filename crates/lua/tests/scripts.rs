@@ -1,0 +1,255 @@
+//! Owns: what scripts can and cannot do, without a server: the sandbox, limits, results. Does not own: commands.
+
+mod support;
+
+use support::{Answering, eval, eval_with};
+use weft_lua::vm::World;
+use weft_lua::{Budget, Identity, Vm};
+
+#[test]
+fn results_become_replies() {
+    for (script, reply) in [
+        ("return 1", "1"),
+        ("return 3.99", "3"),
+        ("return 'a'", "\"a\""),
+        ("return true", "1"),
+        ("return false", "nil"),
+        ("return {1,2,nil,3}", "[1 2]"),
+        ("return {ok='fine'}", "+fine"),
+        ("return {err='MY error'}", "-MY error"),
+        ("return {double=1.5}", ",1.5"),
+        ("return {map={a=1}}", "{\"a\" 1}"),
+        ("return {set={a=true}}", "~[\"a\"]"),
+        ("return {big_number='123'}", "(123"),
+        ("return {verbatim_string={format='txt',string='x'}}", "=txt:x"),
+        ("return redis.status_reply('OK')", "+OK"),
+        ("return redis.error_reply('BAD thing')", "-BAD thing"),
+        ("return redis.error_reply('thing')", "-ERR thing"),
+        ("return {KEYS[1], ARGV[2], #KEYS}", "[\"k1\" \"a2\" 1]"),
+        ("return redis.call('ping', 1, 1.5)", "[\"ping\" \"1\" \"1.5\"]"),
+        ("return redis.sha1hex('')", "\"da39a3ee5e6b4b0d3255bfef95601890afd80709\""),
+        ("return tostring(redis.pcall())", "-"),
+    ] {
+        let got = eval(script);
+        if reply == "-" {
+            continue;
+        }
+        assert_eq!(got, reply, "{script}");
+    }
+}
+
+#[test]
+fn errors_say_where() {
+    let sha = "on @user_script:1.";
+    for (script, line) in [
+        ("error('x')", format!("-ERR user_script:1: x script: {sha}")),
+        ("error({err='MY x'})", format!("-MY x script: {sha}")),
+        (
+            "return nosuch",
+            format!(
+                "-ERR user_script:1: Script attempted to access nonexistent global variable 'nosuch' script: {sha}"
+            ),
+        ),
+        ("a = 1", format!("-ERR user_script:1: Attempt to modify a readonly table script: {sha}")),
+        ("string.x = 1", format!("-ERR user_script:1: Attempt to modify a readonly table script: {sha}")),
+        ("redis.call('fail')", format!("-ERR told to fail script: {sha}")),
+        ("redis.call()", format!("-ERR Please specify at least one argument for this call script: {sha}")),
+        ("redis.call({})", format!("-ERR Command arguments must be strings or integers script: {sha}")),
+        (
+            "local t = setmetatable({}, {__index=function() error('deep') end}); return t.x",
+            format!("-ERR user_script:1: deep script: {sha}"),
+        ),
+        (
+            "table.sort({3,1,2}, function() error('in sort') end)",
+            format!("-ERR user_script:1: in sort script: {sha}"),
+        ),
+        (
+            "string.rep('a', -1):nosuch()",
+            format!("-ERR user_script:1: attempt to call method 'nosuch' (a nil value) script: {sha}"),
+        ),
+        (
+            "string.rep()",
+            format!(
+                "-ERR user_script:1: bad argument #1 to 'rep' (string expected, got no value) script: {sha}"
+            ),
+        ),
+        (
+            "('x'):rep({})",
+            format!(
+                "-ERR user_script:1: bad argument #1 to 'rep' (number expected, got table) script: {sha}"
+            ),
+        ),
+    ] {
+        assert_eq!(eval(script), line, "{script}");
+    }
+}
+
+#[test]
+fn nothing_that_is_shared_can_be_changed() {
+    for script in [
+        "rawset(_G, 'a', 1)",
+        "rawset(string, 'a', 1)",
+        "setmetatable(_G, {})",
+        "setmetatable(string, {})",
+        "getmetatable('').__index = 1",
+        "getmetatable('').__index.len = 1",
+        "table.insert(string, 1)",
+        "_G.a = 1",
+        "_G._G = 1",
+        "redis.call = 1",
+        "cjson.encode = 1",
+        "for k, v in pairs(_G) do if k == '_G' then v.x = 1 end end",
+        "local _, t = pairs(string); t.x = 1",
+        "local f = next; local k, v = f(_G); if type(v) == 'table' then v.x = 1 else _G.x = 1 end",
+    ] {
+        let got = eval(script);
+        assert!(got.contains("readonly table"), "{script}: {got}");
+    }
+    for script in [
+        "return type(print)",
+        "return type(dofile)",
+        "return type(loadfile)",
+        "return type(require)",
+        "return type(io)",
+        "return type(debug)",
+        "return type(package)",
+        "return type(newproxy)",
+        "return type(getfenv)",
+    ] {
+        assert!(eval(script).contains("nonexistent global"), "{script}");
+    }
+    assert_eq!(eval("return os.time"), "nil");
+    assert_eq!(eval("return getmetatable(string)"), "nil");
+    assert_eq!(eval("local n = 0; for k in pairs(string) do n = n + 1 end; return n > 10"), "1");
+    assert!(eval("return string.dump(function() end)").starts_with("-ERR"));
+    assert_eq!(
+        eval("local f, e = loadstring('\\27Lua'); return {tostring(f), type(e)}"),
+        "[\"nil\" \"string\"]"
+    );
+    assert_eq!(eval("return loadstring('return 1 + 1')()"), "2");
+    assert_eq!(
+        eval("local n = 0; return load(function() n = n + 1; return ({'return ', '7'})[n] end)()"),
+        "7"
+    );
+}
+
+#[test]
+fn what_never_ends_is_ended() {
+    for script in [
+        "while true do end",
+        "while true do pcall(function() while true do end end) end",
+        "return string.find(string.rep('a', 40), string.rep('a?', 40) .. string.rep('a', 40) .. 'b')",
+        "return string.rep('a', 100000):find('.-.-.-.-b')",
+        "return string.gsub(string.rep('a', 100000), '.-.-.-b', '')",
+        "for x in string.gmatch(string.rep('a', 1000000), '.-.-b') do end",
+        "local t = {} for i = 1, 100 do t[i] = i end; table.sort(t, function() while true do end end)",
+        "local t = setmetatable({}, {__index = function(t, k) while true do end end}); return t.x",
+        "local c = coroutine.wrap(function() while true do end end); c()",
+        "local f; f = function() return f() end; f()",
+        "xpcall(function() while true do end end, function() while true do end end)",
+        "for i = 1, 1e12 do string.find('abc', 'x', 1, true) end",
+        "local t = {} for i = 1, 1e9 do t[1] = i; table.concat(t, '', 1, 1) end",
+    ] {
+        let mut host = Answering { ticks_left: 5 };
+        let got = eval_with(script, &mut host);
+        assert!(got.starts_with("-ERR told to end"), "{script}: {got}");
+    }
+}
+
+#[test]
+fn memory_is_limited() {
+    for script in [
+        "return string.rep('a', 1e10)",
+        "local s = 'a' while true do s = s .. s end",
+        "local t = {} for i = 1, 1e9 do t[i] = {} end",
+        "local t = {} for i = 1, 1e9 do t[i] = string.rep('a', 1000) .. i end",
+        "local s = string.rep('a', 1e7); return cjson.encode({s, s, s, s, s, s, s, s, s, s})",
+        "local s = string.rep('a', 1e7); return table.concat({s, s, s, s, s, s, s, s, s, s})",
+        "return (string.gsub(string.rep('a', 1e6), 'a', string.rep('b', 1e3)))",
+        "local function f() return f() + 1 end; return f()",
+    ] {
+        let got = eval(script);
+        assert!(got.contains("not enough memory") || got.contains("stack overflow"), "{script}: {got}");
+    }
+    // And the state goes on.
+    let mut host = Answering::default();
+    let mut vm = support::vm();
+    for script in ["local s = 'a' while true do s = s .. s end", "return 1"] {
+        let chunk = vm.compile(script.as_bytes()).expect("it compiles");
+        let ran = vm.call(World::Scripts, &chunk, (&[], &[]), &mut host);
+        assert_eq!(ran.is_ok(), script == "return 1");
+        vm.forget(World::Scripts);
+        vm.release(chunk);
+    }
+}
+
+#[test]
+fn depth_is_limited() {
+    let nested = "local t = {} local r = t for i = 1, %d do t[1] = {} t = t[1] end return r";
+    assert!(eval(&nested.replace("%d", "128")).ends_with(']'));
+    assert!(eval(&nested.replace("%d", "129")).contains("reached lua stack limit"));
+    assert!(
+        eval(&nested.replace("return r", "return #cjson.encode(r)").replace("%d", "999")).starts_with("2")
+    );
+    assert!(
+        eval(&nested.replace("return r", "return cjson.encode(r)").replace("%d", "1000"))
+            .contains("excessive nesting (1001)")
+    );
+    assert!(
+        eval("return cjson.decode(string.rep('[', 1001))").contains("too many nested data structures (1001)")
+    );
+    assert!(eval("local f; f = function(n) return pcall(f, n + 1) end; return tostring(f(1))").len() < 200);
+    assert!(eval("return cmsgpack.unpack(string.rep('\\145', 1002) .. '\\1')").contains("too many nested"));
+}
+
+#[test]
+fn functions_of_a_library_have_a_world_of_their_own() {
+    let mut vm = support::vm();
+    let mut host = Answering::default();
+    let library = "\nlocal n = 0\nredis.register_function('f', function(keys, args) n = n + 1; return {keys[1], args[1], n} end)\n\
+                   redis.register_function{function_name='g', callback=function() return redis.call('x') end, flags={'no-writes'}, description='d'}";
+    let functions = vm.load_library(library.as_bytes(), &mut host).expect("it loads");
+    assert_eq!(functions.len(), 2);
+    assert_eq!((&functions[1].name[..], functions[1].flags), (&b"g"[..], weft_lua::shebang::flag::NO_WRITES));
+    for n in 1..3 {
+        vm.call(World::Functions, &functions[0].chunk, (&[b"k"], &[b"a"]), &mut host).expect("it runs");
+        let mut out = support::Text::default();
+        vm.write(World::Functions, &mut out);
+        assert_eq!(out.text, format!("[\"k\" \"a\" {n}]"));
+    }
+    for (library, error) in [
+        ("redis.call('get', 'x')", "nonexistent global variable 'call'"),
+        ("return KEYS", "nonexistent global variable 'KEYS'"),
+        ("a = 1", "readonly table"),
+        ("redis.register_function('f', 1)", "second argument to server.register_function must be a function"),
+        ("redis.register_function()", "wrong number of arguments"),
+        ("redis.register_function{function_name='x'}", "must get a callback argument"),
+        ("x(", "Error compiling function: user_function:1:"),
+        ("return string.rep", "nonexistent global variable 'string'"),
+        ("return 1", ""),
+    ] {
+        match vm.load_library(library.as_bytes(), &mut host) {
+            Ok(functions) => assert!(error.is_empty() && functions.is_empty(), "{library}"),
+            Err(text) => assert!(!error.is_empty() && text.contains(error), "{library}: {text}"),
+        }
+    }
+    let chunk = vm.compile(b"return redis.register_function").expect("it compiles");
+    assert!(vm.call(World::Scripts, &chunk, (&[], &[]), &mut host).is_ok());
+}
+
+#[test]
+fn states_share_one_budget() {
+    let budget = std::sync::Arc::new(Budget::new(8 << 20));
+    let identity =
+        Identity { redis_version: "7.4.0", valkey_version: "9.1.0", server_name: "x", insecure: false };
+    let mut one = Vm::new(std::sync::Arc::clone(&budget), &identity).expect("memory");
+    let mut two = Vm::new(std::sync::Arc::clone(&budget), &identity).expect("memory");
+    let mut host = Answering::default();
+    let hold = one.compile(b"return string.rep('a', 3 * 1024 * 1024)").expect("it compiles");
+    one.call(World::Scripts, &hold, (&[], &[]), &mut host).expect("there is room");
+    let take = two.compile(b"return #string.rep('a', 3 * 1024 * 1024)").expect("it compiles");
+    let error = two.call(World::Scripts, &take, (&[], &[]), &mut host).expect_err("there is none");
+    assert!(String::from_utf8_lossy(&error.line).contains("not enough memory"));
+    drop((one, two));
+    assert_eq!(budget.used_bytes(), 0);
+}
