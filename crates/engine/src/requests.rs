@@ -202,6 +202,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// The hash of its first argument, if that is a key and the hash is known.
+    #[inline]
+    pub(crate) fn first_hash(&self) -> Option<u64> {
+        (self.key_at == 1).then_some(self.hash)
+    }
     /// The command, if it is one of the table.
     #[inline]
     #[must_use]

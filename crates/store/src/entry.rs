@@ -12,10 +12,11 @@
 //!  *   only with an expiry          **  only for keys of 64 KiB and more, whose key len says 65,535
 //!  *** not for what is inline: the integer, or the pointer to the shared bytes or to the object
 //!
-//!  byte 0:  kind in bits 0–3 (never 0, see `crate::slab::span`), bit 4 expiry, bit 5 long key, bit 6 raw
+//!  byte 0:  kind in bits 0–3 (never 0, see `crate::slab::span`), bit 4 expiry, bit 5 long key, bit 6 raw, bit 7 spare
 //! ```
 //! So a 16-byte key with a 16-byte value takes 40 bytes: 8 beyond key and value. `raw` remembers that a string was
-//! modified in place, which OBJECT ENCODING shows.
+//! modified in place, which OBJECT ENCODING shows. `spare` says that 8 bytes are left at the end, those of an expiry
+//! that it had: a key that is given a time to live again and again, and written over, keeps its memory.
 
 pub(crate) mod heap;
 pub(crate) mod sight;
@@ -83,6 +84,7 @@ pub(crate) struct Header(u64);
 const EXPIRY: u64 = 1 << 4;
 const LONG: u64 = 1 << 5;
 const RAW: u64 = 1 << 6;
+const SPARE: u64 = 1 << 7;
 const CLOCK_SHIFT: u32 = 8;
 const CLOCK_MASK: u64 = 0x00ff_ffff;
 
@@ -155,6 +157,15 @@ impl Header {
         self.0 & RAW != 0
     }
     #[inline]
+    const fn spare(self) -> bool {
+        self.0 & SPARE != 0
+    }
+    /// Whether there are 8 bytes for an expiry, be they used or not.
+    #[inline]
+    const fn has_expiry_room(self) -> bool {
+        self.0 & (EXPIRY | SPARE) != 0
+    }
+    #[inline]
     const fn value_len(self) -> usize {
         (self.0 >> 32) as u16 as usize
     }
@@ -173,10 +184,15 @@ impl Header {
     }
 }
 
-/// Bytes that an entry needs.
-pub(crate) const fn entry_bytes(kind_inline: bool, expires: bool, key_len: usize, value_len: usize) -> usize {
+/// Bytes that an entry needs; `expiry_room` whether it has an expiry or keeps the bytes of one.
+pub(crate) const fn entry_bytes(
+    kind_inline: bool,
+    expiry_room: bool,
+    key_len: usize,
+    value_len: usize,
+) -> usize {
     HEADER_BYTES
-        + if expires { 8 } else { 0 }
+        + if expiry_room { 8 } else { 0 }
         + if key_len >= LONG_KEY as usize { 8 } else { 0 }
         + key_len
         + if kind_inline { value_len } else { 8 }
@@ -249,6 +265,15 @@ impl<'a> Entry<'a> {
     pub(crate) fn raw(self) -> bool {
         self.header().raw()
     }
+    /// Whether it keeps the bytes of an expiry that it has not.
+    pub(crate) fn spare(self) -> bool {
+        self.header().spare()
+    }
+    /// Whether it is a short string.
+    #[inline]
+    pub(crate) fn is_text(self) -> bool {
+        self.header().is_text()
+    }
     /// The value.
     #[inline]
     pub(crate) fn value(self) -> ValueRef<'a> {
@@ -271,6 +296,16 @@ impl<'a> Entry<'a> {
             }
         }
     }
+    /// Whether the key is `key`.
+    #[inline]
+    pub(crate) fn is_of(self, key: &[u8]) -> bool {
+        let header = self.header();
+        let short = (header.0 >> 48) as usize;
+        if header.long_key() {
+            return self.key() == key;
+        }
+        short == key.len() && heap::same(self.bytes(header.key_at(), short), key)
+    }
     /// The value if the key is `key`; both lie where they do in most entries, or are looked for.
     #[inline(always)]
     pub(crate) fn value_of(self, key: &[u8]) -> Option<ValueRef<'a>> {
@@ -280,7 +315,7 @@ impl<'a> Entry<'a> {
             return heap::same(self.bytes(HEADER_BYTES, value_at - HEADER_BYTES), key)
                 .then(|| ValueRef::Bytes(self.bytes(value_at, header.value_len())));
         }
-        heap::same(self.key(), key).then(|| self.value())
+        self.is_of(key).then(|| self.value())
     }
     #[inline]
     fn inline(self, header: Header) -> &'a [u8] {
@@ -308,11 +343,20 @@ impl<'a> Entry<'a> {
     /// Bytes that the entry was allocated with, before rounding.
     pub(crate) fn allocated_bytes(self) -> usize {
         let header = self.header();
-        entry_bytes(header.is_inline(), header.expires(), self.key_len(header), header.value_len())
+        entry_bytes(header.is_inline(), header.has_expiry_room(), self.key_len(header), header.value_len())
     }
 }
 
 const _: () = assert!(size_of::<SharedBytes>() == 8 && align_of::<SharedBytes>() == 8);
+
+/// The 8 bytes of an expiry in an entry that has none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Spare {
+    /// They stay if what is written over has them, as an expiry or spare, and nothing else takes them.
+    Keep,
+    /// They are there, or not.
+    Is(bool),
+}
 
 /// What an entry is made of.
 pub(crate) struct Draft<'v> {
@@ -321,6 +365,7 @@ pub(crate) struct Draft<'v> {
     pub(crate) expire_ms: u64,
     pub(crate) clock: u32,
     pub(crate) raw: bool,
+    pub(crate) spare: Spare,
     /// Says that the value, which is bytes, is a compact collection.
     pub(crate) packed: Option<PackedKind>,
 }
@@ -332,10 +377,24 @@ impl Draft<'_> {
     /// Bytes that the entry needs.
     #[inline]
     pub(crate) const fn bytes(&self) -> usize {
+        let expiry_room = self.expires() || matches!(self.spare, Spare::Is(true));
         match &self.value {
-            NewValue::Bytes(value) => entry_bytes(true, self.expires(), self.key.len(), value.len()),
-            _ => entry_bytes(false, self.expires(), self.key.len(), 0),
+            NewValue::Bytes(value) => entry_bytes(true, expiry_room, self.key.len(), value.len()),
+            _ => entry_bytes(false, expiry_room, self.key.len(), 0),
         }
+    }
+
+    /// Says whether it takes the same class of memory as `old`, and decides whether it has spare bytes if it replaces
+    /// that.
+    #[inline]
+    pub(crate) fn fits(&mut self, old: Entry<'_>) -> bool {
+        let (class, old_class) = (class_of(self.bytes()), class_of(old.allocated_bytes()));
+        let keeps = self.spare == Spare::Keep && !self.expires() && old.header().has_expiry_room();
+        if keeps && class + 1 == old_class {
+            self.spare = Spare::Is(true);
+            return true;
+        }
+        class == old_class
     }
 
     /// Writes the entry, which takes over the value.
@@ -352,7 +411,10 @@ impl Draft<'_> {
             NewValue::Shared(_) => (Kind::Shared, 0),
             NewValue::Object(_) => (Kind::Object, 0),
         };
-        let header = Header::new(kind, self.raw, expires, self.key.len(), value_len, self.clock);
+        let mut header = Header::new(kind, self.raw, expires, self.key.len(), value_len, self.clock);
+        if !expires && self.spare == Spare::Is(true) {
+            header.0 |= SPARE;
+        }
         let key_at = header.key_at();
         // SAFETY: every offset and length below is counted in `bytes()`, so all writes are inside the memory; words are
         // at multiples of 8; `key` and `value` cannot overlap memory that nobody else uses.
@@ -517,6 +579,7 @@ pub(crate) unsafe fn rewrite_inline(at: NonNull<u8>, text: &[u8], clock: u32) ->
     }
     let value_at =
         if header.is_plain() { header.plain_value_at() } else { header.key_at() + entry.key_len(header) };
+    // Spare bytes come behind either.
     if class_of(value_at + header.value_len()) != class_of(value_at + text.len()) {
         return false;
     }

@@ -14,6 +14,7 @@
 
 mod guards;
 mod reads;
+mod rewrites;
 mod walk;
 
 use crate::access::AccessMode;
@@ -22,7 +23,7 @@ use crate::counters::{Counter, Counters, DATABASES_MAX};
 use crate::effect::Effect;
 use crate::entry::Garbage;
 use crate::entry::heap::{Env, Key};
-use crate::entry::sight::{Sights, Sole};
+use crate::entry::sight::Sights;
 use crate::epoch::{Apart, Closed, Pin, WORKERS_MAX};
 use crate::groups::Hub;
 use crate::hash::{KeyHasher, SHARDS_MAX, shard_of};
@@ -36,6 +37,7 @@ use crate::undo::Inverse;
 use crate::value::ValueRef;
 pub use guards::Guards;
 pub use reads::{Reads, ReadsOf};
+pub use rewrites::Rewrites;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
@@ -130,6 +132,12 @@ impl Keyspace {
     #[must_use]
     pub fn shard_of(&self, key: &Key<'_>) -> u32 {
         shard_of(key.hash, self.mask)
+    }
+    /// The shard of a key with this hash.
+    #[inline]
+    #[must_use]
+    pub const fn shard_of_hash(&self, hash: u64) -> u32 {
+        shard_of(hash, self.mask)
     }
     /// Number of shards.
     #[must_use]
@@ -418,39 +426,28 @@ impl<'w> Batch<'w> {
             return false;
         }
         let shard = self.keyspace.shard_of(key);
-        // Alone, nobody can hold the shard: a guard borrows the batch.
-        let sole = match &self.alone {
-            Some(proof) => Sole::Alone(proof),
+        let times = (mode.fresh(now_ms), now_ms);
+        let is_read = match &self.alone {
+            // Nobody can hold the shard: a guard borrows the batch.
+            Some(proof) => self.sights.read((at, key), (shard, proof), times, read),
             None if !self.sights.has(at) => return false,
-            None => Sole::Locked(self.keyspace.shard(shard).hold(None)),
+            None => {
+                let hold = self.keyspace.shard(shard).hold(None);
+                self.sights.read((at, key), (shard, &hold), times, read)
+            }
         };
-        let is_read = self.sights.read((at, key), (shard, &sole), (mode.fresh(now_ms), now_ms), read);
         if is_read {
             self.counters.add(Counter::Hits, 1);
         }
         is_read
     }
     /// SET without a search: writes a string that is no number over the one that stage two has seen as number `at`, if
-    /// that still stands there, is the key's, has no expiry and has room, and nobody waits for a key of the shard or is
-    /// to be told; counts a write. `false` says nothing about the key, and nothing has changed.
+    /// that still stands there, is the key's, has not expired and has room, and nobody waits for a key of the shard or
+    /// is to be told; counts a write. `false` says nothing about the key, and nothing has changed.
     #[inline]
     pub fn rewrite(&mut self, at: usize, op: &mut Op<'_>, key: &Key<'_>, text: &[u8]) -> bool {
-        let mode = self.keyspace.access_mode();
-        if !self.sights.is_found(at) || mode != AccessMode::Lru {
-            return false;
-        }
-        let shard = self.keyspace.shard_of(key);
-        let mut hold = self.keyspace.shard(shard).hold(self.alone.as_ref());
-        // Asked under the lock: who wants to know and has locked the key before is told.
-        if hold.is_awaited()
-            || self.keyspace.wanted_of(key) | op.recorder.wanted() != 0
-            || !self.sights.rewrite((at, key), (shard, &mut hold), mode.fresh(op.now_ms), text)
-        {
-            return false;
-        }
-        hold.rewrote(op.db, key.hash);
-        self.counters.add(Counter::Writes, 1);
-        true
+        let rewrites = self.rewrites((op.db, op.now_ms), op.recorder);
+        rewrites.is_some_and(|mut rewrites| rewrites.text(at, key, text))
     }
     pub(crate) fn count_freed(&self, objects: usize) {
         if objects > 0 {

@@ -130,7 +130,9 @@ pub use expire::ExpiryCycle;
 pub use groups::{Group, Merger, Overrun};
 pub use hash::{KeyHasher, SHARDS_MAX};
 pub use hash_object::{Field, FieldExpiry, Hash, HashLimits, HashMut, HashRef};
-pub use keyspace::{Batch, Collapse, Config, Cursor, Guards, Keyspace, Reads, ReadsOf, Worker, World};
+pub use keyspace::{
+    Batch, Collapse, Config, Cursor, Guards, Keyspace, Reads, ReadsOf, Rewrites, Worker, World,
+};
 pub use list::{End, List, ListLimit, ListMut, ListRef};
 pub use maintain::Maintenance;
 pub use reaper::Backing;

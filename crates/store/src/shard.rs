@@ -65,6 +65,17 @@ impl ShardData {
     pub(crate) fn rewrote(&mut self, db: u8, hash: u64) {
         self.watches.touch(db, hash);
     }
+    /// The time at which an operation of `now_ms` runs here, which is the shard's from now on.
+    #[inline]
+    pub(crate) const fn time(&mut self, now_ms: u64) -> u64 {
+        self.now_ms = self.time_at(now_ms);
+        self.now_ms
+    }
+    /// The operation's time, or the shard's if that is a little later.
+    const fn time_at(&self, now_ms: u64) -> u64 {
+        let lag_ms = self.now_ms.saturating_sub(now_ms);
+        if lag_ms <= TIME_LAG_MS_MAX { now_ms + lag_ms } else { now_ms }
+    }
 }
 
 /// A shard, on cache lines of its own.
@@ -246,13 +257,10 @@ impl<'b> ShardGuard<'b> {
     }
     /// The time at which an operation runs in this shard, which is the shard's from now on.
     pub(crate) fn time(&mut self, op: &Op<'_>) -> u64 {
-        self.data.now_ms = self.time_at(op.now_ms);
-        self.data.now_ms
+        self.data.time(op.now_ms)
     }
-    /// The operation's time, or the shard's if that is a little later.
     fn time_at(&self, now_ms: u64) -> u64 {
-        let lag_ms = self.data.now_ms.saturating_sub(now_ms);
-        if lag_ms <= TIME_LAG_MS_MAX { now_ms + lag_ms } else { now_ms }
+        self.data.time_at(now_ms)
     }
 
     /// Finds a key that has not expired. One that has is removed, with its effect: 2 cache lines more than a miss.

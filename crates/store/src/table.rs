@@ -155,6 +155,11 @@ impl Table {
         }
     }
 
+    /// An entry has lost its mark in its place.
+    pub(crate) const fn unmarked(&mut self) {
+        self.marked -= 1;
+    }
+
     /// Adds an entry whose key is not in the table. Moves a bounded part of a running resize first.
     pub(crate) fn insert(
         &mut self,

@@ -61,6 +61,8 @@ pub(crate) struct Kept {
     pub(crate) expire_ms: u64,
     pub(crate) clock: u32,
     pub(crate) raw: bool,
+    /// See [`crate::entry::Spare`].
+    pub(crate) spare: bool,
 }
 
 #[derive(Debug)]
@@ -77,8 +79,8 @@ pub(crate) enum KeptValue {
 pub(crate) enum Inverse {
     /// The key held this, or was not there.
     Key { db: u8, key: Box<[u8]>, before: Option<Kept> },
-    /// The expiry that it had.
-    Expire { db: u8, key: Box<[u8]>, expire_ms: u64 },
+    /// The expiry that it had, or whether it kept the bytes of one.
+    Expire { db: u8, key: Box<[u8]>, expire_ms: u64, spare: bool },
     /// A change inside its value.
     Member { db: u8, key: Box<[u8]>, undo: Undo },
     /// A key got another name.

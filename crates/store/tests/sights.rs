@@ -27,8 +27,9 @@ fn bytes(value: &ValueRef<'_>) -> Vec<u8> {
     value.as_bytes(&mut weft_store::Digits::default()).unwrap().to_vec()
 }
 
-/// One batch: sights of many keys, then commands to some, and reads through the sights between them.
-fn run(worker: &mut Worker<'_>, alone: bool, rng: &mut XorShift, model: &mut Model) -> (usize, usize) {
+/// One batch: sights of many keys, then commands to some, and reads through the sights between them. How many were
+/// read, how many written over, and how many of these lost an expiry.
+fn run(worker: &mut Worker<'_>, alone: bool, rng: &mut XorShift, model: &mut Model) -> (usize, usize, usize) {
     let keyspace = worker.keyspace();
     let mut batch = if alone { worker.enter_alone() } else { worker.enter() };
     let looked_for: Vec<(u8, u32)> = (0..64).map(|_| (rng.below(2) as u8, rng.below(KEYS))).collect();
@@ -40,7 +41,7 @@ fn run(worker: &mut Worker<'_>, alone: bool, rng: &mut XorShift, model: &mut Mod
         batch.prefetch_entry(at, keyspace.key(&name(number)).hash(), rng.below(2) == 0);
     }
     batch.prefetch_passed();
-    let (mut read, mut written) = (0, 0);
+    let (mut read, mut written, mut lost) = (0, 0, 0);
     for _ in 0..200 {
         let at = rng.below(64) as usize;
         let (db, number) = looked_for[at];
@@ -74,7 +75,10 @@ fn run(worker: &mut Worker<'_>, alone: bool, rng: &mut XorShift, model: &mut Mod
             }
             3..=5 => {
                 let value = text(rng);
+                let expired = batch.lock(&key).expire_ms(&mut op, &key).flatten().is_some();
                 if batch.rewrite(at, &mut op, &key, &value) {
+                    assert_eq!(batch.lock(&key).expire_ms(&mut op, &key), Some(None));
+                    lost += usize::from(expired);
                     assert!(
                         model.insert((db, number), value).is_some(),
                         "only what is there is written over"
@@ -97,7 +101,11 @@ fn run(worker: &mut Worker<'_>, alone: bool, rng: &mut XorShift, model: &mut Mod
         let there = batch.lock(&key).get(&mut op, &key).map(|value| bytes(&value));
         assert_eq!(there.as_ref(), model.get(&(db, number)), "key {number} of database {db}");
     }
-    (read, written)
+    drop(batch);
+    let mut expiring = [0; 2];
+    worker.world().each_key(|db, _, _, expire_ms| expiring[db as usize] += usize::from(expire_ms.is_some()));
+    assert_eq!(expiring, [0, 1].map(|db| keyspace.expiring(db)), "every expiry is counted");
+    (read, written, lost)
 }
 
 #[test]
@@ -109,13 +117,26 @@ fn a_sight_gives_what_is_there_or_nothing() {
     let keyspace = Keyspace::new(config);
     let mut worker = keyspace.worker().unwrap();
     let mut model = Model::new();
-    let (mut read, mut written) = (0, 0);
+    let (mut read, mut written, mut lost) = (0, 0, 0);
     for round in 0..400 {
-        let (more_read, more_written) = run(&mut worker, round % 2 == 0, &mut rng, &mut model);
+        let (more_read, more_written, more_lost) = run(&mut worker, round % 2 == 0, &mut rng, &mut model);
         read += more_read;
         written += more_written;
+        lost += more_lost;
     }
-    assert!(read > 2000 && written > 300, "sights are good for something: {read} read, {written} written");
+    // What the tables have counted goes with them.
+    let mut recorder = Recorder::default();
+    worker.world().flush(&mut Op::new(0, NOW_MS, &mut recorder), 0..=1);
+    for db in 0..2 {
+        let key = keyspace.key(b"key");
+        let op = &mut Op::new(db, NOW_MS, &mut recorder);
+        worker.enter().lock(&key).set(op, &key, NewValue::string(b"text"), Expiry::At(NOW_MS + 5));
+        assert_eq!(keyspace.expiring(db), 1);
+    }
+    assert!(
+        read > 2000 && written > 300 && lost > 30,
+        "sights are good for something: {read} read, {written} written, {lost} of them had an expiry"
+    );
 }
 
 #[test]

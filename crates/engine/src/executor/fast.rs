@@ -4,7 +4,7 @@
 //!
 //! A fast function that meets something that it does not do says so, and has changed nothing.
 
-use weft_store::{Batch, Expiry, Garbage, Key, NewValue, Op, ValueRef};
+use weft_store::{Batch, Expiry, Garbage, Key, NewValue, Op, Reads, ValueRef, parse_int};
 
 use super::neighbours::Terms;
 use super::{Core, Lent};
@@ -23,7 +23,7 @@ const SHORT_BYTES_MAX: usize = 256;
 
 impl Core<'_> {
     /// Runs the first request of `list`, and with it as many behind it as its function takes at once; says how many.
-    #[inline]
+    #[inline(never)]
     pub(super) fn fast(
         &mut self,
         batch: &mut Batch<'_>,
@@ -33,11 +33,14 @@ impl Core<'_> {
         terms: Terms,
     ) -> usize {
         let first = &list[0];
-        if first.fast == Fast::Get && batch.is_alone() {
-            let ran = self.gets(batch, requests, list, lent, terms);
-            if ran > 0 {
-                return ran;
-            }
+        let ran = match first.fast {
+            Fast::Get if batch.is_alone() => self.gets_alone(batch, requests, list, lent, terms),
+            Fast::Get => self.gets_locked(batch, requests, list, lent, terms),
+            Fast::Set => self.sets(batch, requests, list, lent, terms),
+            Fast::Ping | Fast::MGet | Fast::MSet | Fast::No => 0,
+        };
+        if ran > 0 {
+            return ran;
         }
         let asks = terms.restricted || terms.limited;
         let mut ran = 0;
@@ -83,16 +86,16 @@ impl Core<'_> {
 
     /// Runs GETs of one client from the front of `list` whose values have been seen and are short, and says how many.
     /// Their replies may reach to the terms' end in the output.
-    #[inline]
-    fn gets(
-        &mut self,
-        batch: &mut Batch<'_>,
+    #[inline(always)]
+    fn gets<const LOCKS: bool>(
+        &self,
+        reads: Option<Reads<'_, LOCKS>>,
         requests: &Requests,
         list: &[Request],
         lent: &mut Lent<'_>,
         terms: Terms,
     ) -> usize {
-        let Some(mut reads) = batch.reads(self.now_ms) else { return 0 };
+        let Some(mut reads) = reads else { return 0 };
         let (client, db, user) = (list[0].client, lent.session.db, &lent.session.user);
         let allowed = || list[0].command().is_some_and(|id| user.allows_plainly(id));
         if client.db != db || terms.restricted && !allowed() {
@@ -110,9 +113,76 @@ impl Core<'_> {
             if terms.restricted && !user.allows_key_plainly(key.bytes()) {
                 break;
             }
-            let Some(text) = reads.short(request.keys_before as usize, &key, short_max) else { break };
-            sink.short_bulk(text);
+            if !reads.short(request.keys_before as usize, &key, short_max, |text| sink.short_bulk(text)) {
+                break;
+            }
             ran += 1;
+        }
+        ran
+    }
+
+    /// [`Core::gets`] of a batch that has the keyspace to itself. Code of its own, as the next: together they have too
+    /// few registers.
+    #[inline(never)]
+    fn gets_alone(
+        &self,
+        batch: &mut Batch<'_>,
+        requests: &Requests,
+        list: &[Request],
+        lent: &mut Lent<'_>,
+        terms: Terms,
+    ) -> usize {
+        self.gets(batch.reads(self.now_ms), requests, list, lent, terms)
+    }
+    /// The same where others may come to the keys meanwhile.
+    #[inline(never)]
+    fn gets_locked(
+        &self,
+        batch: &mut Batch<'_>,
+        requests: &Requests,
+        list: &[Request],
+        lent: &mut Lent<'_>,
+        terms: Terms,
+    ) -> usize {
+        self.gets(batch.locked_reads(self.now_ms), requests, list, lent, terms)
+    }
+
+    /// Runs SETs of one client from the front of `list` that write over a string that was seen, and says how many.
+    #[inline(never)]
+    fn sets(
+        &mut self,
+        batch: &mut Batch<'_>,
+        requests: &Requests,
+        list: &[Request],
+        lent: &mut Lent<'_>,
+        terms: Terms,
+    ) -> usize {
+        let (client, db) = (list[0].client, lent.session.db);
+        let Some(mut rewrites) = batch.rewrites((db, self.now_ms), &self.local.effects.recorder) else {
+            return 0;
+        };
+        let asks = terms.restricted || terms.limited;
+        let mut ran = 0;
+        while let Some(request) = list.get(ran)
+            && request.fast == Fast::Set
+            && request.client == client
+            && client.db == db
+            && (!asks || self.lets_fast(requests, request, lent, terms))
+        {
+            let key = self.engine.keyspace.key_with_hash(requests.key(request, lent.bytes), request.hash);
+            let value = requests.framed(request, 1, lent.bytes);
+            if key.bytes().len().max(value.len()) >= self.measures.request_bytes
+                || parse_int(value).is_some()
+                || !rewrites.text(request.keys_before as usize, &key, value)
+            {
+                break;
+            }
+            ReplySink::new(lent.output, lent.session.wire).ok();
+            ran += 1;
+            // Of several replies only the last one may go beyond the end.
+            if lent.output.len() + REPLY_BYTES_MIN > terms.end {
+                break;
+            }
         }
         ran
     }

@@ -27,8 +27,8 @@ use crate::{runner, special, traits};
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     handler: Handler,
-    /// As the table has it: the number of arguments, or minus the least number.
-    arity: i16,
+    /// How many arguments it has, the name included: at least, and at most.
+    arguments: (u32, u32),
     /// Whether it can run under the lock of its first argument, its one key.
     one_lock: bool,
     /// Whether others may wait for what it does.
@@ -52,7 +52,7 @@ impl Plan {
             let takes = one_lock || traits & traits::FAST != 0;
             (takes && traits & traits::BARRIER == 0 && spec.container.is_none()).then_some(Self {
                 handler,
-                arity: spec.arity,
+                arguments: arguments(spec.arity),
                 one_lock,
                 writes: spec.flags & flag::WRITE != 0,
                 grows: spec.flags & flag::DENYOOM != 0,
@@ -63,9 +63,15 @@ impl Plan {
     }
     #[inline]
     fn takes(&self, arguments: usize) -> bool {
-        let wanted = usize::from(self.arity.unsigned_abs());
-        if self.arity < 0 { arguments >= wanted } else { arguments == wanted }
+        let (least, most) = self.arguments;
+        least as usize <= arguments && arguments <= most as usize
     }
+}
+
+/// From the arity as the table has it: the number of arguments, or minus the least number.
+fn arguments(arity: i16) -> (u32, u32) {
+    let least = u32::from(arity.unsigned_abs());
+    (least, if arity < 0 { u32::MAX } else { least })
 }
 
 /// What holds for the neighbouring requests of one client.
@@ -201,22 +207,28 @@ impl Core<'_> {
         if !plan.one_lock || !plan.takes(args.len()) {
             return false;
         }
-        let key = args.key(&self.engine.keyspace, 1);
-        let brings = plan.grows.then(|| requests.bytes(request));
-        if !self.lets(terms, &lent.session.user, (id, std::iter::once(key.bytes())), brings) {
-            return false;
+        if terms.restricted || terms.limited {
+            let brings = plan.grows.then(|| requests.bytes(request));
+            if !self.lets(terms, &lent.session.user, (id, std::iter::once(args.bytes(1))), brings) {
+                return false;
+            }
         }
         let before = self.local.effects.ahead;
         self.local.effects.ahead = match plan.looks {
             true => requests.ahead(at, lent.bytes, &self.engine.keyspace, before),
             false => Ahead::default(),
         };
-        let mut guard = batch.lock(&key);
+        let keyspace = &self.engine.keyspace;
+        let shard = match request.first_hash() {
+            Some(hash) => keyspace.shard_of_hash(hash),
+            None => keyspace.shard_of(&args.key(keyspace, 1)),
+        };
+        let mut guard = batch.lock_shard(shard);
         if plan.writes && !guard.waiters().is_empty() {
             return false;
         }
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
-        let (mark, len) = (sink.mark(), sink.len());
+        let (mark, len) = (sink.reply_mark(), sink.len());
         let mut context =
             Context::new(self.engine, lent.session, &mut self.local, self.now_ms, Hold::Key(&mut guard));
         let outcome = runner::run(&mut context, plan.handler, &args, &mut sink);

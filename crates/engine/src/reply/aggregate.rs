@@ -226,6 +226,13 @@ impl ReplySink<'_> {
             top: self.out.open.last().copied(),
         }
     }
+    /// The same where a reply begins: no aggregate is open.
+    #[must_use]
+    #[inline]
+    pub fn reply_mark(&self) -> Mark {
+        debug_assert!(self.out.is_whole(), "one reply ends before the next begins");
+        Mark { bytes: self.out.bytes.len(), pins: self.out.pins.len(), open: 0, top: None }
+    }
     /// Takes back everything since the mark. The value begun there must not have been completed.
     pub fn rollback(&mut self, mark: Mark) {
         self.out.truncate(mark.bytes, mark.pins);

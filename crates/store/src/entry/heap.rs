@@ -12,7 +12,8 @@ mod walk;
 pub(crate) use walk::SetAside;
 
 use super::{
-    Draft, Entry, Garbage, ValueMut, rewrite_inline, set_expire_ms, set_inline_len, take_owned, value_mut,
+    Draft, Entry, Garbage, Spare, ValueMut, rewrite_inline, set_expire_ms, set_inline_len, take_owned,
+    value_mut,
 };
 use crate::entry::INLINE_BYTES_MAX;
 use crate::hash::KeyHasher;
@@ -115,7 +116,7 @@ fn tagged(entry: NonNull<u8>, expires: bool, bytes: usize) -> Tagged {
     Tagged::new(entry, expires).with_bytes(class_of(bytes) * 8)
 }
 
-/// Whether two keys are equal: most are 8 to 16 bytes long, and two overlapping words then do without a call.
+/// Whether two keys are equal: most are 8 to 32 bytes long, and two overlapping words then do without a call.
 #[inline]
 pub(super) fn same(one: &[u8], two: &[u8]) -> bool {
     if one.len() != two.len() {
@@ -127,6 +128,13 @@ pub(super) fn same(one: &[u8], two: &[u8]) -> bool {
     {
         return u64::from_ne_bytes(*head) == u64::from_ne_bytes(*other_head)
             && u64::from_ne_bytes(*tail) == u64::from_ne_bytes(*other_tail);
+    }
+    if one.len() <= 32
+        && let (Some(head), Some(tail)) = (one.first_chunk::<16>(), one.last_chunk::<16>())
+        && let (Some(other_head), Some(other_tail)) = (two.first_chunk::<16>(), two.last_chunk::<16>())
+    {
+        return u128::from_ne_bytes(*head) == u128::from_ne_bytes(*other_head)
+            && u128::from_ne_bytes(*tail) == u128::from_ne_bytes(*other_tail);
     }
     one == two
 }
@@ -169,7 +177,7 @@ impl Heap {
         let mut seen = None;
         let pos = self.tables[db].find(key.hash, |tagged| {
             // SAFETY: pointers in the table are live entries (invariant).
-            let equal = same(unsafe { Entry::new(tagged.entry()) }.key(), key.bytes);
+            let equal = unsafe { Entry::new(tagged.entry()) }.is_of(key.bytes);
             seen = Some(tagged);
             equal
         })?;
@@ -246,14 +254,14 @@ impl Heap {
         env: Env<'_>,
         db: usize,
         found: Found,
-        draft: Draft<'_>,
+        mut draft: Draft<'_>,
     ) -> (Found, Garbage) {
         let old = self.tables[db].at(found.pos).entry();
         // SAFETY: a pointer in the table is a live entry; the borrow ends here.
-        let old_bytes = unsafe { Entry::new(old) }.allocated_bytes();
+        let fits = draft.fits(unsafe { Entry::new(old) });
         let (bytes, expire_ms, expires) = (draft.bytes(), draft.expire_ms, draft.expires());
         self.owned_bytes += owned_bytes(&draft.value);
-        if class_of(bytes) == class_of(old_bytes) {
+        if fits {
             // SAFETY: `&mut self` keeps everyone else away; the draft's bytes are borrowed from outside this heap,
             // since `&mut self` excludes borrows of it; the memory has this class's size. What the old entry owned is
             // taken out before it is overwritten.
@@ -298,7 +306,12 @@ impl Heap {
         unsafe { self.dispose(tagged.entry(), env) }
     }
 
-    /// Sets or (with `u64::MAX`) removes the expiry. An entry that gains or loses the 8 bytes is rewritten.
+    /// An entry has lost its expiry in its place.
+    pub(crate) const fn lost_expiry(&mut self, db: usize) {
+        self.tables[db].unmarked();
+    }
+
+    /// Sets or (with `u64::MAX`) removes the expiry. An entry that gains or loses it is rewritten.
     pub(crate) fn set_expiry(&mut self, env: Env<'_>, db: usize, found: Found, expire_ms: u64) -> Found {
         let at = self.tables[db].at(found.pos).entry();
         if found.expires() && expire_ms != u64::MAX {
@@ -327,7 +340,8 @@ impl Heap {
             (None, Some(number)) => NewValue::Int(number),
             (None, None) => self.lift(db, found),
         };
-        self.overwrite(env, db, found, Draft { key: &key, value, expire_ms, clock, raw, packed }).0
+        let draft = Draft { key: &key, value, expire_ms, clock, raw, spare: Spare::Keep, packed };
+        self.overwrite(env, db, found, draft).0
     }
 
     /// Takes the out-of-line value of an entry, leaving the integer 0.
@@ -370,13 +384,7 @@ impl Heap {
                 text.resize(len, 0);
                 let key = entry.key().to_vec();
                 let value = NewValue::Shared(SharedBytes::new(text));
-                self.overwrite(
-                    env,
-                    db,
-                    found,
-                    Draft { key: &key, value, expire_ms, clock, raw: true, packed: None },
-                )
-                .0
+                self.overwrite_raw(env, db, found, (&key, value, expire_ms, clock))
             }
             _ => found,
         };
@@ -400,8 +408,19 @@ impl Heap {
         let mut digits = Digits::default();
         let (key, clock, expire_ms) = (entry.key().to_vec(), entry.clock(), entry.expire_ms());
         let value = NewValue::Bytes(digits.write(number));
-        self.overwrite(env, db, found, Draft { key: &key, value, expire_ms, clock, raw: true, packed: None })
-            .0
+        self.overwrite_raw(env, db, found, (&key, value, expire_ms, clock))
+    }
+
+    /// Replaces a string that is being modified.
+    fn overwrite_raw(
+        &mut self,
+        env: Env<'_>,
+        db: usize,
+        found: Found,
+        (key, value, expire_ms, clock): (&[u8], NewValue<'_>, u64, u32),
+    ) -> Found {
+        let draft = Draft { key, value, expire_ms, clock, raw: true, spare: Spare::Keep, packed: None };
+        self.overwrite(env, db, found, draft).0
     }
 
     fn lengthen_inline(

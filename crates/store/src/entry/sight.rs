@@ -7,15 +7,15 @@
 //! slot in which the same pointer still stands is a live entry of the shard. It may be another key's by now: keys are
 //! compared.
 
-use super::heap::{Key, same};
-use super::{Entry, rewrite_inline};
+use super::heap::Key;
+use super::{Draft, Entry, INLINE_BYTES_MAX, Spare, rewrite_inline};
 use crate::epoch::Closed;
 use crate::hash::tag_of;
 use crate::held::Hold;
 use crate::keyspace::Guards;
 use crate::shard::ShardData;
 use crate::table::array::{Array, Bucket, Tagged, matches, slot_of};
-use crate::value::ValueRef;
+use crate::value::{NewValue, ValueRef};
 use std::ptr::NonNull;
 
 /// What was seen of one key.
@@ -103,15 +103,10 @@ impl Sights {
         let sight = &mut self.list[at];
         (sight.slot, sight.entry) = (slot as u8, Some(entry));
     }
-    /// Whether there is anything to read: asked before a lock is taken for it.
+    /// Whether there is anything to read or to write over: asked before a lock is taken for it.
     #[inline]
     pub(crate) fn has(&self, at: usize) -> bool {
         self.list.get(at).is_some_and(|sight| sight.entry.is_some())
-    }
-    /// Whether there is anything to write over: asked before a lock is taken for it.
-    #[inline]
-    pub(crate) fn is_found(&self, at: usize) -> bool {
-        self.list.get(at).is_some_and(|sight| sight.entry.is_some_and(|entry| !entry.marked()))
     }
 
     /// Reads the value of sight number `at`, if its entry is still there, has not expired and is the key's; notes the
@@ -121,7 +116,7 @@ impl Sights {
     pub(crate) fn read(
         &self,
         (at, key): (usize, &Key<'_>),
-        (shard, _sole): (u32, &Sole<'_>),
+        (shard, _sole): (u32, &impl Sole),
         (clock, now_ms): (u32, u64),
         read: impl FnOnce(&ValueRef<'_>) -> bool,
     ) -> bool {
@@ -145,7 +140,7 @@ impl Sights {
     pub(crate) fn short<'s>(
         &'s self,
         (at, key): (usize, &Key<'_>),
-        (shard, _sole): (u32, &'s Sole<'_>),
+        (shard, _sole): (u32, &'s impl Sole),
         (clock, now_ms): (u32, u64),
         short_max: usize,
     ) -> Option<&'s [u8]> {
@@ -193,7 +188,7 @@ impl Sights {
             if let Some(entry) = bucket.slot(slot_of(matched)).filter(|entry| !entry.marked()) {
                 // SAFETY: a slot refers to it and the shard is held, so it is live (module comment).
                 let found = unsafe { Entry::new(entry.entry()) };
-                if same(found.key(), key.bytes()) {
+                if found.is_of(key.bytes()) {
                     return Some(entry.entry());
                 }
             }
@@ -211,11 +206,6 @@ impl Sights {
         let bucket = unsafe { sight.bucket.as_ref()? };
         (bucket.slot(usize::from(sight.slot)) == Some(entry)).then_some(entry)
     }
-    /// The same, if it has no expiry.
-    #[inline]
-    fn live(&self, at: usize, shard: u32) -> Option<NonNull<u8>> {
-        self.there(at, shard).filter(|entry| !entry.marked()).map(|entry| entry.entry())
-    }
     /// The same, if it has not expired. Only with that shard held.
     #[inline]
     fn visible(&self, at: usize, shard: u32, now_ms: u64) -> Option<NonNull<u8>> {
@@ -225,35 +215,82 @@ impl Sights {
         (!found.marked() || expires_ms() > now_ms).then(|| found.entry())
     }
 
-    /// Writes another short string over the one of sight number `at`, if its entry is still there, has no expiry, is
-    /// the key's and has room; notes the access. Says whether it did. `sole` is for `shard`, in the keyspace and the
-    /// batch that the sight is of.
-    #[inline]
+    /// Writes another short string over the one of sight number `at`, if its entry is still there, has not expired, is
+    /// the key's and has room; notes the access. `sole` is for `shard`, in the keyspace and the batch that the sight is
+    /// of; whoever has it counts an expiry that is gone.
+    #[inline(always)]
     pub(crate) fn rewrite(
         &self,
         (at, key): (usize, &Key<'_>),
-        (shard, _sole): (u32, &mut Hold<'_, ShardData>),
-        clock: u32,
+        (shard, sole): (u32, &mut Hold<'_, ShardData>),
+        (clock, now_ms): (u32, u64),
         text: &[u8],
-    ) -> bool {
-        let Some(mut entry) = self.live(at, shard) else { return false };
+    ) -> Rewrote {
+        let Some(found) = self.there(at, shard) else { return Rewrote::Nothing };
+        if found.marked() {
+            return self.rewrite_expiring((at, key), found, (clock, sole.time(now_ms)), text);
+        }
+        let mut entry = found.entry();
         // SAFETY: the slot still refers to it and the shard is held, so it is live (module comment).
-        if !same(unsafe { Entry::new(entry) }.key(), key.bytes()) {
-            let Some(other) = self.other((at, shard), key) else { return false };
+        if !unsafe { Entry::new(entry) }.is_of(key.bytes()) {
+            let Some(other) = self.other((at, shard), key) else { return Rewrote::Nothing };
             entry = other;
         }
         // SAFETY: it is live, and the shard is held and borrowed alone, so nobody else refers to it; `text` is from
         // outside, since the store lends nothing while the batch is borrowed.
-        unsafe { rewrite_inline(entry, text, clock) }
+        if unsafe { rewrite_inline(entry, text, clock) } { Rewrote::Text } else { Rewrote::Nothing }
+    }
+
+    /// [`Sights::rewrite`] for an entry with an expiry, `found` in the slot of sight number `at`.
+    #[inline(never)]
+    fn rewrite_expiring(
+        &self,
+        (at, key): (usize, &Key<'_>),
+        found: Tagged,
+        (clock, now_ms): (u32, u64),
+        text: &[u8],
+    ) -> Rewrote {
+        let sight = self.list[at];
+        // SAFETY: the batch is pinned, so the array is allocated (module comment).
+        let Some(bucket) = (unsafe { sight.bucket.as_ref() }) else { return Rewrote::Nothing };
+        // SAFETY: the slot still refers to it and the shard is held, so it is live (module comment).
+        let entry = unsafe { Entry::new(found.entry()) };
+        let value = NewValue::Bytes(text);
+        let (expire_ms, spare) = (u64::MAX, Spare::Keep);
+        let mut draft = Draft { key: key.bytes(), value, expire_ms, clock, raw: false, spare, packed: None };
+        if !entry.is_text()
+            || text.len() > INLINE_BYTES_MAX
+            || entry.expire_ms() <= now_ms
+            || !entry.is_of(key.bytes())
+            || !draft.fits(entry)
+        {
+            return Rewrote::Nothing;
+        }
+        // SAFETY: the entry's memory has the class that the draft takes; the shard is held and borrowed alone, so
+        // nobody else refers to it; key and text are from outside. A short string owns nothing.
+        unsafe { draft.write(found.entry()) };
+        bucket.put(usize::from(sight.slot), Tagged::new(found.entry(), false).with_size_of(found));
+        Rewrote::TextAndExpiry
     }
 }
 
-/// How somebody has a shard to himself.
-pub(crate) enum Sole<'h> {
-    /// By having the keyspace.
-    Alone(#[expect(dead_code, reason = "it is there as a proof")] &'h Closed<'h, Array>),
-    /// By its lock.
-    Locked(#[expect(dead_code, reason = "it is there as a proof")] Hold<'h, ShardData>),
-    /// With others, of which it is one.
-    Guards(Guards<'h>),
+/// What writing by a sight has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rewrote {
+    /// Nothing: it must be done another way.
+    Nothing,
+    /// The string is another one.
+    Text,
+    /// The same, and its expiry is gone.
+    TextAndExpiry,
 }
+
+/// Proofs that somebody has a shard to himself for as long as they live.
+pub(crate) trait Sole {}
+
+/// He has the keyspace.
+impl Sole for Closed<'_, Array> {}
+/// He has its lock.
+impl Sole for Hold<'_, ShardData> {}
+/// He has it with others.
+impl Sole for Guards<'_> {}

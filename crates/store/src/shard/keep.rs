@@ -14,6 +14,7 @@ pub(crate) struct Image {
     expire_ms: u64,
     clock: u32,
     raw: bool,
+    spare: bool,
 }
 
 impl Image {
@@ -25,7 +26,8 @@ impl Image {
             Garbage::Object(object) => Some(KeptValue::Object(object)),
         };
         let value = self.value.or(owned).unwrap_or(KeptValue::Int(0));
-        Kept { value, expire_ms: self.expire_ms, clock: self.clock, raw: self.raw }
+        let Self { expire_ms, clock, raw, spare, .. } = self;
+        Kept { value, expire_ms, clock, raw, spare }
     }
 }
 
@@ -54,7 +56,8 @@ impl ShardGuard<'_> {
             (None, ValueRef::Shared(_) | ValueRef::Object(_)) => None,
         };
         let raw = entry.raw() && entry.packed().is_none();
-        Image { value, expire_ms: entry.expire_ms(), clock: entry.clock(), raw }
+        let (expire_ms, clock, spare) = (entry.expire_ms(), entry.clock(), entry.spare());
+        Image { value, expire_ms, clock, raw, spare }
     }
     /// All that a key holds, copied; shared bytes are shared.
     pub(crate) fn image(&self, db: u8, found: Found) -> Kept {
@@ -124,8 +127,9 @@ impl ShardGuard<'_> {
     #[cold]
     pub(super) fn keep_expiry(&self, op: &mut Op<'_>, key: &Key<'_>, found: Found) {
         if !self.is_kept(op, key) {
-            let expire_ms = self.heap().entry(op.db as usize, found).expire_ms();
-            Self::push(op, Inverse::Expire { db: op.db, key: key.bytes.into(), expire_ms });
+            let entry = self.heap().entry(op.db as usize, found);
+            let (expire_ms, spare) = (entry.expire_ms(), entry.spare());
+            Self::push(op, Inverse::Expire { db: op.db, key: key.bytes.into(), expire_ms, spare });
         }
     }
 

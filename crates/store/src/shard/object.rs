@@ -7,7 +7,7 @@ use crate::counters::Counter;
 use crate::effect::Cause;
 use crate::effect::{Effect, wants};
 use crate::entry::heap::{Found, Key};
-use crate::entry::{Draft, ValueMut};
+use crate::entry::{Draft, Spare, ValueMut};
 use crate::hash_object::{Hash, HashLimits, HashMut, HashRef};
 use crate::list::{List, ListLimit, ListMut, ListRef};
 use crate::recorder::Pen;
@@ -128,6 +128,7 @@ impl ShardGuard<'_> {
         let mut object = Object::from_packed(kind, buffer);
         let outcome = change(&mut object, Pen::new(op.recorder, inside, op.db, key.bytes));
         let changed = matches!(outcome, Ok(Changed { changed: true, .. }));
+        let spare = Spare::Keep;
         let taken = match object.packed() {
             _ if object.is_empty() && changed => {
                 self.remove_found(op, key, found, Cause::Deleted);
@@ -140,7 +141,8 @@ impl ShardGuard<'_> {
             None => {
                 let due = object.next_due_ms();
                 let value = NewValue::Object(Box::new(object));
-                let draft = Draft { key: key.bytes, value, expire_ms, clock, raw: false, packed: None };
+                let draft =
+                    Draft { key: key.bytes, value, expire_ms, clock, raw: false, spare, packed: None };
                 data.heap.overwrite(env, db, found, draft);
                 self.note_fields(op.db, key.hash, u64::MAX, due);
                 if changed {
@@ -150,12 +152,8 @@ impl ShardGuard<'_> {
             }
         };
         let (value, packed) = taken;
-        data.heap.overwrite(
-            env,
-            db,
-            found,
-            Draft { key: key.bytes, value, expire_ms, clock, raw: false, packed },
-        );
+        let draft = Draft { key: key.bytes, value, expire_ms, clock, raw: false, spare, packed };
+        data.heap.overwrite(env, db, found, draft);
         self.wrote(op, key, wanted);
         self.end_change(object, outcome)
     }

@@ -6,7 +6,7 @@ use crate::access::AccessMode;
 use crate::counters::Counter;
 use crate::effect::{Cause, Effect, Text, wants};
 use crate::entry::heap::{Found, Key};
-use crate::entry::{Draft, Garbage, PackedKind};
+use crate::entry::{Draft, Garbage, PackedKind, Spare};
 use crate::recorder::Pen;
 use crate::undo::{Kept, KeptValue};
 use crate::value::NewValue;
@@ -30,6 +30,7 @@ pub struct Taken {
     expire_ms: u64,
     /// Whether a short string was edited in place, which OBJECT ENCODING goes on to show.
     raw: bool,
+    spare: bool,
     /// Where it comes from, if anybody wants to know.
     from: Option<(u8, Box<[u8]>)>,
     /// Whether it is there no more.
@@ -40,6 +41,7 @@ pub struct Taken {
 pub(super) struct Setting<'a> {
     expiry: Expiry,
     raw: bool,
+    spare: Spare,
     told: HowTold<'a>,
 }
 
@@ -53,9 +55,14 @@ enum HowTold<'a> {
 }
 
 impl Setting<'_> {
+    /// A value.
+    #[inline]
+    const fn value(expiry: Expiry) -> Self {
+        Self { expiry, raw: false, spare: Spare::Keep, told: HowTold::Value }
+    }
     /// A fresh object, whose members were told as they came.
     pub(super) const fn told() -> Self {
-        Self { expiry: Expiry::None, raw: false, told: HowTold::Already }
+        Self { told: HowTold::Already, ..Self::value(Expiry::None) }
     }
 }
 
@@ -70,17 +77,18 @@ impl ShardGuard<'_> {
         value: NewValue<'_>,
         expiry: Expiry,
     ) -> (Garbage, bool) {
-        self.set_as(op, key, value, Setting { expiry, raw: false, told: HowTold::Value })
+        self.set_as(op, key, value, Setting::value(expiry))
     }
 
     /// Puts what was [taken](Self::take) or [copied](Self::copy) under a key, whatever that held: RENAME, MOVE, COPY.
     /// Returns what the old value owned.
     pub fn put(&mut self, op: &mut Op<'_>, key: &Key<'_>, content: Taken) -> Garbage {
-        let Taken { value, expire_ms, raw, from, moved } = content;
+        let Taken { value, expire_ms, raw, spare, from, moved } = content;
         let expiry = if expire_ms == u64::MAX { Expiry::None } else { Expiry::At(expire_ms) };
         let told = from.as_ref().map_or(HowTold::Already, |from| HowTold::From(from, moved));
         let mut text = Box::default();
-        let garbage = self.set_as(op, key, value.into_new(&mut text), Setting { expiry, raw, told }).0;
+        let setting = Setting { expiry, raw, spare: Spare::Is(spare), told };
+        let garbage = self.set_as(op, key, value.into_new(&mut text), setting).0;
         if let (Some(journal), Some((db, from)), true) = (&mut op.recorder.journal, &from, moved) {
             journal.moved((*db, from), (op.db, key.bytes));
         }
@@ -95,7 +103,7 @@ impl ShardGuard<'_> {
         value: NewValue<'_>,
         setting: Setting<'_>,
     ) -> (Garbage, bool) {
-        let Setting { expiry, raw, told } = setting;
+        let Setting { expiry, raw, spare, told } = setting;
         let db = op.db as usize;
         let now_ms = self.time(op);
         let mode = self.mode();
@@ -137,14 +145,18 @@ impl ShardGuard<'_> {
             }
         };
         if let (Some(found), NewValue::Bytes(text), None) = (found, &value, packed)
-            && old_expire_ms == expire_ms
+            && was == (expire_ms != u64::MAX)
             && !raw
+            && spare == Spare::Keep
             && self.heap_mut().rewrite_text(found, text, clock)
         {
+            if expire_ms != old_expire_ms {
+                self.set_expiry_raw(op.db, found, expire_ms);
+            }
             self.wrote(op, key, wanted);
             return (kept.map_or(Garbage::Nothing, |kept| kept.end(op, key, Garbage::Nothing)), false);
         }
-        let draft = Draft { key: key.bytes, value, expire_ms, clock, raw, packed };
+        let draft = Draft { key: key.bytes, value, expire_ms, clock, raw, spare, packed };
         let env = self.env();
         let garbage = match found {
             Some(found) => self.heap_mut().overwrite(env, db, found, draft).1,
@@ -249,7 +261,7 @@ impl ShardGuard<'_> {
     pub fn take(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Taken> {
         let found = self.live(op, key)?;
         let wanted = self.wanted(op, key);
-        let Kept { value, expire_ms, raw, .. } = {
+        let Kept { value, expire_ms, raw, spare, .. } = {
             let image = self.inline_image(op.db, found);
             let garbage = self.remove_raw(op, key, found);
             image.with(garbage)
@@ -259,15 +271,15 @@ impl ShardGuard<'_> {
         }
         self.wrote(op, key, wanted);
         let from = (wanted != 0).then(|| (op.db, Box::from(key.bytes)));
-        Some(Taken { value, expire_ms, raw, from, moved: true })
+        Some(Taken { value, expire_ms, raw, spare, from, moved: true })
     }
 
     /// A key's content for COPY: shared bytes are shared, everything else is copied. No hit, no miss, no access.
     pub fn copy(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Taken> {
         let found = self.live(op, key)?;
-        let Kept { value, expire_ms, raw, .. } = self.image(op.db, found);
+        let Kept { value, expire_ms, raw, spare, .. } = self.image(op.db, found);
         let from = (self.wanted(op, key) != 0).then(|| (op.db, Box::from(key.bytes)));
-        Some(Taken { value, expire_ms, raw, from, moved: false })
+        Some(Taken { value, expire_ms, raw, spare, from, moved: false })
     }
 
     /// EXPIREAT and PERSIST: sets the absolute expiry or removes it. A time that has come removes the key. Says whether

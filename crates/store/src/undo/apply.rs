@@ -2,7 +2,7 @@
 
 use super::{Inverse, Journal, Kept, KeptValue, Savepoint, Undo};
 use crate::entry::heap::Key;
-use crate::entry::{Draft, Garbage, ValueMut};
+use crate::entry::{Draft, Garbage, Spare, ValueMut};
 use crate::hash_object::{HashLimits, HashMut};
 use crate::keyspace::Guards;
 use crate::recorder::Recorder;
@@ -60,10 +60,9 @@ impl Guards<'_> {
             Inverse::Key { db, key, before } => {
                 self.with(&key, |guard, key| guard.restore(db, key, before));
             }
-            Inverse::Expire { db, key, expire_ms } => self.with(&key, |guard, key| {
-                if let Some(found) = guard.heap().find(db as usize, key) {
-                    guard.set_expiry_raw(db, found, expire_ms);
-                }
+            Inverse::Expire { db, key, expire_ms, spare } => self.with(&key, |guard, key| {
+                let before = guard.lift(db, key).map(|now| Kept { expire_ms, spare, ..now });
+                guard.restore(db, key, before);
             }),
             Inverse::Member { db, key, undo } => self.with(&key, |guard, key| guard.undo(db, key, undo)),
             Inverse::Move { from, to } => {
@@ -119,7 +118,7 @@ impl ShardGuard<'_> {
         if let Some(now) = self.lift(db, key) {
             self.keyspace.discard(now.into_garbage());
         }
-        let Some(Kept { value, expire_ms, clock, raw }) = before else { return };
+        let Some(Kept { value, expire_ms, clock, raw, spare }) = before else { return };
         let due = if let KeptValue::Object(object) = &value { object.next_due_ms() } else { u64::MAX };
         let mut room = Box::default();
         let (value, packed) = match value {
@@ -130,7 +129,7 @@ impl ShardGuard<'_> {
             value => (value.into_new(&mut room), None),
         };
         let env = self.env();
-        let draft = Draft { key: key.bytes, value, expire_ms, clock, raw, packed };
+        let draft = Draft { key: key.bytes, value, expire_ms, clock, raw, spare: Spare::Is(spare), packed };
         self.heap_mut().insert(env, db as usize, key.hash, draft);
         self.counters.add_keys(db as usize, 1);
         self.note_fields(db, key.hash, u64::MAX, due);

@@ -1,0 +1,75 @@
+//! Owns: writing strings over what a batch has seen of their keys, with what is asked each time asked once. Does not
+//! own: seeing (`crate::entry::sight`), every other way of setting a key (`crate::shard`).
+
+use super::{Batch, Counters, Keyspace};
+use crate::access::AccessMode;
+use crate::counters::Counter;
+use crate::entry::heap::Key;
+use crate::entry::sight::{Rewrote, Sights};
+use crate::epoch::Closed;
+use crate::recorder::Recorder;
+use crate::table::array::Array;
+
+impl Batch<'_> {
+    /// [`Batch::rewrite`] for many keys of a database, with what it asks each time asked once.
+    #[inline]
+    pub fn rewrites(&mut self, (db, now_ms): (u8, u64), recorder: &Recorder) -> Option<Rewrites<'_>> {
+        let mode = self.keyspace.access_mode();
+        (mode == AccessMode::Lru && recorder.wanted() == 0).then(|| Rewrites {
+            sights: self.sights,
+            keyspace: self.keyspace,
+            alone: self.alone.as_ref(),
+            counters: self.counters,
+            db,
+            times: (mode.fresh(now_ms), now_ms),
+            writes: 0,
+        })
+    }
+}
+
+/// Strings of one database that are written over, one by one.
+pub struct Rewrites<'b> {
+    sights: &'b Sights,
+    keyspace: &'b Keyspace,
+    alone: Option<&'b Closed<'b, Array>>,
+    counters: &'b Counters,
+    db: u8,
+    /// The access clock of what is written, and the time.
+    times: (u32, u64),
+    /// Not counted yet.
+    writes: i64,
+}
+
+impl Rewrites<'_> {
+    /// Writes a string that is no number over the one that stage two has seen as number `at`: see [`Batch::rewrite`].
+    #[inline(always)]
+    pub fn text(&mut self, at: usize, key: &Key<'_>, text: &[u8]) -> bool {
+        if !self.sights.has(at) {
+            return false;
+        }
+        let shard = self.keyspace.shard_of(key);
+        let mut hold = self.keyspace.shard(shard).hold(self.alone);
+        // Asked under the lock: who wants to know and has locked the key before is told.
+        if hold.is_awaited() || self.keyspace.wanted_of(key) != 0 {
+            return false;
+        }
+        match self.sights.rewrite((at, key), (shard, &mut hold), self.times, text) {
+            Rewrote::Nothing => return false,
+            Rewrote::Text => {}
+            Rewrote::TextAndExpiry => {
+                hold.heap.lost_expiry(self.db as usize);
+                self.counters.add_expiring(self.db as usize, -1);
+            }
+        }
+        hold.rewrote(self.db, key.hash);
+        self.writes += 1;
+        true
+    }
+}
+
+impl Drop for Rewrites<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.counters.add(Counter::Writes, self.writes);
+    }
+}
