@@ -83,11 +83,20 @@ bench-peers: ## Weft beside Valkey and Redis: CPU for each command, memory, late
 bench-decode: ## nanoseconds per command, RESP beside RESPB
 	cargo bench --locked --package weft-protocol --bench decode
 
+.PHONY: bench-go
+bench-go: ## the Go SDK: parsing, writing, clients; which goals are reached, by interval; QUICK=1 for a look (about 15 minutes)
+	cargo build --locked --release --package weft
+	WEFT_BIN=$(CARGO_TARGET_DIR)/release/weft scripts/bench-go bench-out/go
+
 .PHONY: bench-cache
 bench-cache: ## the Go cache kit: codecs, batches, memory, system calls; writes docs/benchmarks (as root, about 6 minutes)
 	cargo build --locked --release --package weft
 	cd sdk/go/cache/bench && go build -o $(CARGO_TARGET_DIR)/cache-bench .
 	cd sdk/go/cache/bench && $(CARGO_TARGET_DIR)/cache-bench -weft $(CARGO_TARGET_DIR)/release/weft $(BENCH_FLAGS)
+
+.PHONY: bench-cache-kit
+bench-cache-kit: ## what the Go cache kit costs over the clients below it, with verdicts; PAIRS=8 for a look (about 2 minutes)
+	cd sdk/go/cache/internal/kitbench && PAIRS=$${PAIRS:-100} GOMAXPROCS=1 taskset -c 0 go test -count=1 -run Pairs -v .
 
 .PHONY: bench-cache-rivals
 bench-cache-rivals: ## the Go cache kit beside other Go caches: behaviour and cost; writes docs/benchmarks (about 10 minutes)
