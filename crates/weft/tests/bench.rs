@@ -548,3 +548,49 @@ fn clients_that_track_are_told_of_what_others_change() {
         }
     }
 }
+
+/// A server of RESPB that names a table of its own, reads only ARGV, and answers OK to each; it counts them.
+fn stranger() -> (u16, JoinHandle<u64>) {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serve = move || {
+        let (stream, _) = listener.accept().unwrap();
+        // Whoever else comes, to ask what was run, is refused.
+        drop(listener);
+        let mut writer = stream.try_clone().unwrap();
+        let mut reader = BufReader::new(stream);
+        // HELLO 3 PROTO respb, in RESP: a line with the count, two for each argument.
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        for _ in 0..2 * line[1..].trim().parse::<usize>().unwrap() {
+            reader.read_line(&mut line).unwrap();
+        }
+        let hello = "%2\r\n$6\r\nserver\r\n$5\r\nother\r\n$5\r\nrespb\r\n%3\r\n$7\r\nversion\r\n:1\r\n$8\r\nprofiles\r\n*2\r\n\
+                     $8\r\nchannels\r\n$5\r\ntyped\r\n$5\r\ntable\r\n%3\r\n$4\r\nname\r\n$4\r\nfork\r\n$7\r\nversion\r\n:1\r\n\
+                     $4\r\nhash\r\n$4\r\nbeef\r\n";
+        writer.write_all(hello.as_bytes()).unwrap();
+        let (mut count, mut head) = (0, [0; 8]);
+        while reader.read_exact(&mut head).is_ok() {
+            assert_eq!(head[..2], [0xF0, 0x01], "a frame that the server does not know");
+            let mut rest = vec![0; u32::from_be_bytes([head[4], head[5], head[6], head[7]]) as usize];
+            reader.read_exact(&mut rest).unwrap();
+            writer.write_all(&[0x80, 0x00, head[2], head[3]]).unwrap();
+            count += 1;
+        }
+        count
+    };
+    (port, std::thread::spawn(serve))
+}
+
+#[test]
+fn a_server_with_another_table_is_sent_arguments() {
+    let (port, server) = stranger();
+    let port = port.to_string();
+    let line =
+        ["bench", "-4", "-p", &port, "-c", "1", "--mux", "3", "-n", "90", "-P", "3", "--json", "-r", "9"];
+    let report: Value = serde_json::from_slice(&good(&[&line[..], &["-t", "set"]].concat(), b"")).unwrap();
+    assert_eq!(each(&report, "replies"), [90]);
+    assert_eq!(each(&report, "errors"), [0]);
+    assert_eq!(server.join().unwrap(), 90);
+}

@@ -12,14 +12,15 @@ use super::{Batch, Done, Load};
 use crate::{Config, Connection, Encoder, Error, Protocol, Result, Socket};
 
 /// Connects, and returns the socket once the server has answered something: so that a thousand connections made one
-/// after the other do not overrun its backlog.
-pub(super) fn wire(config: &Config) -> Result<Wire> {
+/// after the other do not overrun its backlog. With it goes what encodes requests as this server reads them.
+pub(super) fn wire(config: &Config) -> Result<(Wire, Encoder)> {
     let mut connection = Connection::connect(config)?;
     if config.protocol == Protocol::Resp2 && config.password.is_none() && config.db == 0 {
         connection.command(&["PING"])?;
     }
+    let (_, encoder) = connection.encoder();
     let (socket, session) = connection.into_wire()?;
-    Ok(Wire::new(nonblocking(socket).map_err(system)?, session))
+    Ok((Wire::new(nonblocking(socket).map_err(system)?, session), encoder))
 }
 
 /// A call of the system that failed.
@@ -47,9 +48,9 @@ pub(super) struct Once {
 }
 
 impl Once {
-    pub(super) fn new(config: &Config, args: &[&str], clients: u32) -> Result<Once> {
+    pub(super) fn new(encoder: Encoder, args: &[&str], clients: u32) -> Result<Once> {
         let mut bytes = Vec::new();
-        Encoder::new(config.protocol, &config.limits).encode(0, args, &mut bytes)?;
+        encoder.encode(0, args, &mut bytes)?;
         Ok(Once { bytes, left: clients })
     }
 }

@@ -14,7 +14,7 @@ use super::connection::{Connection, Partial, interest};
 use super::decode::{Decoder, Front, Seen};
 use super::wire::Wire;
 use super::{Batch, Counts, Done, Ended, Load};
-use crate::{Config, Error, Protocol, Result, ServerError};
+use crate::{Config, Encoder, Error, Protocol, Result, ServerError};
 
 /// Channels that a connection can have.
 pub const CHANNELS_MAX: u32 = 65_536;
@@ -85,6 +85,8 @@ struct Streak {
 #[derive(Debug)]
 pub struct Fleet {
     config: Config,
+    /// As the server reads it.
+    encoder: Encoder,
     channels: u32,
     epoll: OwnedFd,
     connections: Vec<Connection>,
@@ -108,6 +110,7 @@ impl Fleet {
         let mut fleet = Fleet {
             // Replies are wanted whole: a fleet puts no slices together.
             config: Config { capabilities: 0, ..config.clone() },
+            encoder: Encoder::new(config.protocol, &config.limits),
             channels,
             epoll: epoll::create(CreateFlags::CLOEXEC).map_err(connect::system)?,
             connections: Vec::new(),
@@ -117,7 +120,8 @@ impl Fleet {
             reconnects: false,
         };
         for index in 0..connections {
-            let wire = fleet.open(index as usize)?;
+            let (wire, encoder) = fleet.open(index as usize)?;
+            fleet.encoder = encoder;
             fleet.connections.push(Connection::new(wire));
             fleet.clients.extend((0..channels).map(|_| Client::default()));
         }
@@ -130,13 +134,18 @@ impl Fleet {
 
     /// Runs a command once as each client; an error reply is an error.
     pub fn command(&mut self, args: &[&str]) -> Result<()> {
-        let mut load = Once::new(&self.config, args, self.clients())?;
+        let mut load = Once::new(self.encoder, args, self.clients())?;
         let counts = self.run(&mut load, Pace::Closed, Until::Exhausted, &AtomicBool::new(false))?;
         match counts.error_texts.first() {
             Some((text, _)) => Err(Error::Server(ServerError::new(text.as_bytes()))),
             None if counts.is_clean() => Ok(()),
             None => Err(Error::Closed),
         }
+    }
+
+    /// What encodes requests as this server reads them: over RESPB, as ARGV where it lacks something of our table.
+    pub fn encoder(&self) -> Encoder {
+        self.encoder
     }
 
     /// Makes a connection anew for each batch. Only without channels.
@@ -158,11 +167,11 @@ impl Fleet {
         self.spare.take().unwrap_or_else(|| Box::new(Decoder::new(self.config.protocol)))
     }
 
-    fn open(&self, index: usize) -> Result<Wire> {
-        let wire = connect::wire(&self.config)?;
+    fn open(&self, index: usize) -> Result<(Wire, Encoder)> {
+        let (wire, encoder) = connect::wire(&self.config)?;
         epoll::add(&self.epoll, wire.as_fd(), EventData::new_u64(index as u64), interest(false))
             .map_err(connect::system)?;
-        Ok(wire)
+        Ok((wire, encoder))
     }
 
     /// Drives the load to its end. Whatever the server does, it ends: after [`Timeouts::reply`](crate::Timeouts)
@@ -614,7 +623,7 @@ impl<L: Load> Run<'_, L> {
         let index = client as usize;
         self.fleet.connections[index].end();
         match self.fleet.open(index) {
-            Ok(wire) => self.fleet.connections[index].replace(wire),
+            Ok((wire, _)) => self.fleet.connections[index].replace(wire),
             Err(error) => {
                 self.counts.error_text(error.to_string().as_bytes());
                 self.close(index);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use hdrhistogram::Histogram;
-use weft_client::Protocol;
+use weft_client::Encoder;
 use weft_client::fleet::{Batch, Counts, Done, Load};
 
 use super::cases::Command;
@@ -45,7 +45,8 @@ impl Live {
 
 /// What all threads send alike.
 pub(super) struct Recipe<'a> {
-    pub(super) protocol: Protocol,
+    /// As the server reads it.
+    pub(super) encoder: Encoder,
     pub(super) commands: &'a [Command],
     pub(super) sizes: &'a Sizes,
     pub(super) filler: &'a Arc<Filler>,
@@ -183,7 +184,7 @@ fn ring(recipe: &Recipe<'_>, random: &mut Random) -> Result<Vec<Requests>> {
             let request = match command.inline {
                 true => Request::inline(&command.argv),
                 false => Request::new(
-                    recipe.protocol,
+                    recipe.encoder,
                     &command.argv,
                     recipe.filler,
                     size,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use hdrhistogram::Histogram;
 use weft_client::fleet::{Counts, Ended, Fleet, Pace, Until};
-use weft_client::{Config, Connection, Protocol};
+use weft_client::{Config, Connection, Encoder, Protocol};
 use weft_protocol::Reply;
 
 use super::cases::{Case, Command, Setup};
@@ -171,6 +171,11 @@ impl Fleets {
         };
         Ok(Fleets((0..threads).map(connect).collect::<Result<_>>()?))
     }
+
+    /// What encodes requests as the servers read them.
+    fn encoder(&self) -> Encoder {
+        self.0[0].encoder()
+    }
 }
 
 /// What all threads of a phase made.
@@ -260,8 +265,13 @@ fn prepare_one(
     let filler = Arc::new(Filler::new(plan.sizes.max()));
     let label = &step.argv[0];
     let command = Command { label: label.clone(), argv: step.argv.clone(), weight: 1, inline: false };
+    // Keys of their own may come in any order: with several connections the server has work while this side writes.
+    let connections = if times >= MANY_KEYS && label == "SET" { 8 } else { 1 };
+    let connection =
+        Plan { connections, channels: 1, threads: 1, reconnect: false, tracking: false, ..plan.clone() };
+    let mut fleets = Fleets::connect(server, &connection)?;
     let recipe = Recipe {
-        protocol: server.config.protocol,
+        encoder: fleets.encoder(),
         commands: std::slice::from_ref(&command),
         sizes: &plan.sizes,
         filler: &filler,
@@ -271,11 +281,6 @@ fn prepare_one(
         tagged: keys.is_tagged(),
     };
     let generator = Generator::new(&recipe, keys, times, plan.seed)?;
-    // Keys of their own may come in any order: with several connections the server has work while this side writes.
-    let connections = if times >= MANY_KEYS && label == "SET" { 8 } else { 1 };
-    let connection =
-        Plan { connections, channels: 1, threads: 1, reconnect: false, tracking: false, ..plan.clone() };
-    let mut fleets = Fleets::connect(server, &connection)?;
     let done = phase(&mut fleets, vec![generator], Pace::Closed, Until::Exhausted, stop, None)?;
     if let Some((text, _)) = done.counts.error_texts.first() {
         bail!("{}, sent before the test, was answered {text:?}", step.argv.join(" "));
@@ -307,7 +312,7 @@ pub(crate) fn run_on(
     );
     let filler = Arc::new(Filler::new(plan.sizes.max()));
     let recipe = Recipe {
-        protocol: server.config.protocol,
+        encoder: fleets.encoder(),
         commands: &case.commands,
         sizes: &plan.sizes,
         filler: &filler,

@@ -1,9 +1,7 @@
 //! Requests made before a run, and what of them is written over for each sending. Owns the finding of those places.
 
 use anyhow::{Result, ensure};
-use weft_client::Protocol;
-use weft_protocol::respb::{Mode, RequestWriter};
-use weft_protocol::{Arg, resp};
+use weft_client::Encoder;
 
 use super::cluster::TAG_BYTES;
 use super::keys::Keys;
@@ -66,14 +64,14 @@ impl Request {
     /// Encodes a command. Values get `value_bytes`; their keys' numbers are written into them when `stamped`, and tags
     /// of a cluster's slots into the keys when `tagged`.
     pub(super) fn new(
-        protocol: Protocol,
+        encoder: Encoder,
         argv: &[String],
         filler: &Filler,
         value_bytes: usize,
         stamped: bool,
         tagged: bool,
     ) -> Result<Request> {
-        let plain = encode(protocol, &values(argv, filler, value_bytes, None));
+        let plain = encode(encoder, &values(argv, filler, value_bytes, None))?;
         let mut slots = numbers(&plain);
         let asked: usize = argv.iter().map(|arg| arg.matches(RANDOM).count()).sum();
         ensure!(slots.len() == asked, "{}: a place of {RANDOM} was not found again", argv.join(" "));
@@ -83,7 +81,7 @@ impl Request {
         let width = value_bytes.min(STAMP_BYTES);
         if stamped && width > 0 {
             for index in (0..argv.len()).filter(|&index| argv[index].contains(DATA)) {
-                let other = encode(protocol, &values(argv, filler, value_bytes, Some(index)));
+                let other = encode(encoder, &values(argv, filler, value_bytes, Some(index)))?;
                 let at = plain.iter().zip(&other).position(|(a, b)| a != b);
                 slots.extend(at.map(|at| Slot { at: at as u32, kind: SlotKind::Stamp(width as u8) }));
             }
@@ -107,15 +105,10 @@ fn values(argv: &[String], filler: &Filler, value_bytes: usize, marked: Option<u
     argv.iter().enumerate().map(argument).collect()
 }
 
-fn encode(protocol: Protocol, argv: &[Vec<u8>]) -> Vec<u8> {
+fn encode(encoder: Encoder, argv: &[Vec<u8>]) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    if protocol == Protocol::Respb {
-        RequestWriter::new(&mut bytes, 0).command(argv, Mode::Fold);
-    } else {
-        let args: Vec<Arg<'_>> = argv.iter().map(|arg| Arg::Bytes(arg)).collect();
-        resp::encode::request(None, args.as_slice(), &mut bytes);
-    }
-    bytes
+    encoder.encode(0, argv, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// Where the number stands: as digits, or where the command's layout has a number, in binary.
@@ -227,11 +220,16 @@ impl Requests {
 
 #[cfg(test)]
 mod tests {
+    use weft_client::Protocol;
     use weft_protocol::request::ArgList;
-    use weft_protocol::{Limits, Outcome, respb};
+    use weft_protocol::{Limits, Outcome, resp, respb};
 
     use super::super::keys::Distribution;
     use super::*;
+
+    fn encoder(protocol: Protocol) -> Encoder {
+        Encoder::new(protocol, &Limits::DEFAULT)
+    }
 
     fn argv(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_string).collect()
@@ -270,7 +268,7 @@ mod tests {
         let filler = Filler::new(20);
         for protocol in [Protocol::Resp2, Protocol::Respb] {
             let command = argv("MSET key:__rand_int__ __data__ key:__rand_int__ __data__");
-            let request = Request::new(protocol, &command, &filler, 20, true, false).unwrap();
+            let request = Request::new(encoder(protocol), &command, &filler, 20, true, false).unwrap();
             let mut requests = Requests::default();
             requests.push(0, &request);
             let mut keys = Keys::new(Distribution::Sequential, 1000, 41, 1);
@@ -293,7 +291,8 @@ mod tests {
             ("ZADD myzset __rand_int__ element:__rand_int__", ["5", "element:000000000006"]),
             ("LRANGE mylist __rand_int__ __rand_int__", ["5", "6"]),
         ] {
-            let request = Request::new(Protocol::Respb, &argv(text), &filler, 3, false, false).unwrap();
+            let request =
+                Request::new(encoder(Protocol::Respb), &argv(text), &filler, 3, false, false).unwrap();
             let mut requests = Requests::default();
             requests.push(0, &request);
             let end = requests.end(1);
@@ -314,7 +313,8 @@ mod tests {
             ),
             ("HSET myhash:{tag} element:__rand_int__ v", vec!["myhash:{aaa}", "element:000000000005", "v"]),
         ] {
-            let request = Request::new(Protocol::Resp2, &argv(text), &filler, 3, false, true).unwrap();
+            let request =
+                Request::new(encoder(Protocol::Resp2), &argv(text), &filler, 3, false, true).unwrap();
             let mut requests = Requests::default();
             requests.push(0, &request);
             let end = requests.end(1);
@@ -331,8 +331,9 @@ mod tests {
     fn only_what_is_sent_is_drawn() {
         let filler = Filler::new(3);
         let get =
-            Request::new(Protocol::Resp2, &argv("GET key:__rand_int__"), &filler, 3, false, false).unwrap();
-        let ping = Request::new(Protocol::Resp2, &argv("PING"), &filler, 3, false, false).unwrap();
+            Request::new(encoder(Protocol::Resp2), &argv("GET key:__rand_int__"), &filler, 3, false, false)
+                .unwrap();
+        let ping = Request::new(encoder(Protocol::Resp2), &argv("PING"), &filler, 3, false, false).unwrap();
         let mut requests = Requests::default();
         requests.push(0, &get);
         requests.push(1, &ping);
