@@ -71,6 +71,11 @@ bench-load: ## Weft under load beside Debian's Redis and Valkey; presets (about 
 	cargo build --locked --release --package weft
 	scripts/load-report $(CARGO_TARGET_DIR)/release/weft bench-out/peers.txt bench-out
 
+.PHONY: bench-baseline
+bench-baseline: ## 2,000 clients through pipelined RESP connections, by rueidis too, and through channels (about 4 minutes)
+	cargo build --locked --release --package weft
+	scripts/baseline $(CARGO_TARGET_DIR)/release/weft bench-out
+
 .PHONY: bench-peers
 bench-peers: ## Weft beside Valkey and Redis: CPU for each command, memory, latency; QUICK=1 for a look (about 20 minutes)
 	@mkdir -p bench-out
