@@ -566,9 +566,9 @@ fn stranger() -> (u16, JoinHandle<u64>) {
         for _ in 0..2 * line[1..].trim().parse::<usize>().unwrap() {
             reader.read_line(&mut line).unwrap();
         }
-        let hello = "%2\r\n$6\r\nserver\r\n$5\r\nother\r\n$5\r\nrespb\r\n%3\r\n$7\r\nversion\r\n:1\r\n$8\r\nprofiles\r\n*2\r\n\
-                     $8\r\nchannels\r\n$5\r\ntyped\r\n$5\r\ntable\r\n%3\r\n$4\r\nname\r\n$4\r\nfork\r\n$7\r\nversion\r\n:1\r\n\
-                     $4\r\nhash\r\n$4\r\nbeef\r\n";
+        let hello = "%2\r\n$6\r\nserver\r\n$5\r\nother\r\n$5\r\nrespb\r\n%3\r\n\
+                     $7\r\nversion\r\n:1\r\n$8\r\nprofiles\r\n*2\r\n$8\r\nchannels\r\n$5\r\ntyped\r\n$5\r\ntable\r\n\
+                     %3\r\n$4\r\nname\r\n$4\r\nfork\r\n$7\r\nversion\r\n:1\r\n$4\r\nhash\r\n$4\r\nbeef\r\n";
         writer.write_all(hello.as_bytes()).unwrap();
         let (mut count, mut head) = (0, [0; 8]);
         while reader.read_exact(&mut head).is_ok() {
