@@ -23,8 +23,6 @@ pub(crate) const UNAUTHENTICATED: Limits = Limits {
 pub(crate) const UNAUTHENTICATED_FRAME_BYTES_MAX: u32 = 16 << 10;
 /// Input that all such clients together have sent and that is not decoded: what more of them bring closes them.
 pub(crate) const UNAUTHENTICATED_INPUT_BYTES_MAX: usize = 64 << 20;
-/// How long a handshake of TLS may take, and how long a client of a port for TLS may be silent at first.
-pub(crate) const HANDSHAKE_MS_MAX: u64 = 20_000;
 /// Output buffers that a worker keeps for reuse, and the size up to which one is worth keeping.
 pub(crate) const SPARE_OUTPUTS_MAX: usize = 64;
 pub(crate) const SPARE_OUTPUT_BYTES_MAX: usize = 256 << 10;

@@ -75,6 +75,8 @@ pub(crate) struct Tls {
     setup: Arc<Setup>,
     /// Ciphertext that was received and not taken yet: rustls had no room for it.
     ahead: Vec<u8>,
+    /// What rustls was given of a handshake that is not over: it may keep all of it.
+    handshake_bytes: usize,
     /// Plaintext that is encrypted and not sent, its records' heads not counted.
     sealed: usize,
     /// A part of a handshake has come.
@@ -103,6 +105,7 @@ impl Tls {
             state: Some(Box::new(state)),
             setup,
             ahead: Vec::new(),
+            handshake_bytes: 0,
             sealed: 0,
             wants_step: false,
             established: false,
@@ -133,6 +136,9 @@ impl Tls {
         }
         let is_new = is_over && !self.established;
         self.established |= is_over;
+        if is_over {
+            self.handshake_bytes = 0;
+        }
         Ok(is_new)
     }
     /// Whether a session was resumed.
@@ -163,7 +169,7 @@ impl Tls {
 
     /// Bytes that it keeps of what was received.
     pub(crate) fn input_bytes(&self) -> usize {
-        self.ahead.capacity()
+        self.ahead.capacity() + self.handshake_bytes
     }
     /// Plaintext that was taken to be sent and is not.
     pub(crate) const fn unsent(&self) -> usize {
@@ -240,7 +246,10 @@ impl Tls {
             let Some(state) = &mut self.state else { break };
             match state.read_tls(&mut bytes) {
                 Ok(0) => break,
-                Ok(_) if state.is_handshaking() => self.wants_step = true,
+                Ok(len) if state.is_handshaking() => {
+                    self.handshake_bytes += len;
+                    self.wants_step = true;
+                }
                 Ok(_) => match state.process_new_packets() {
                     Ok(_) => self.note_sealed(),
                     Err(_) => {

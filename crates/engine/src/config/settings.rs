@@ -126,6 +126,8 @@ settings! {
     idle_timeout_s: AtomicU32 = 0,
     /// `auth-timeout`: seconds that a client has to authenticate where it must; 0 for any.
     auth_timeout_s: AtomicU32 = 60,
+    /// `tls-handshake-timeout`: seconds that a handshake of TLS may take.
+    tls_handshake_timeout_s: AtomicU32 = 20,
     /// `tcp-keepalive`, seconds; 0 for off.
     keepalive_s: AtomicU32 = 300,
     /// `protected-mode`.

@@ -8,7 +8,7 @@ use weft_protocol::Malformed;
 
 use super::Worker;
 use crate::connection::{Life, Peer, Source};
-use crate::limits::{HANDSHAKE_MS_MAX, RECEIVE_BYTES};
+use crate::limits::RECEIVE_BYTES;
 use crate::tls::{Step, Stepped, Tls, Transport};
 
 impl Worker<'_> {
@@ -38,12 +38,18 @@ impl Worker<'_> {
         if self.io.scratch.is_empty() {
             self.io.scratch = vec![0; RECEIVE_BYTES];
         }
-        self.io.set_deadline(index, self.now_ms + HANDSHAKE_MS_MAX);
+        let timeout_s = self.engine.settings.tls_handshake_timeout_s.load(Relaxed);
+        self.io.set_deadline(index, self.now_ms + u64::from(timeout_s) * 1000);
         true
     }
 
-    /// Lends a connection's handshake to a helper, if a part of it has come.
+    /// Lends a connection's handshake to a helper, if a part of it has come. What it has brought counts among the input
+    /// of those that have not authenticated; nobody can be told that it is too much.
     pub(super) fn step_handshake(&mut self, index: u32) {
+        if self.io.get(index).is_some_and(|connection| !connection.is_authenticated()) && !self.recount(index)
+        {
+            return self.io.kill(index);
+        }
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
         let Transport::Tls(tls) = &mut connection.transport else { return };
         let (Peer::Resp(single), Some(tls)) = (&connection.peer, tls.lend()) else { return };
@@ -101,5 +107,7 @@ impl Worker<'_> {
         let must_authenticate = !session.authenticated && auth_timeout_s > 0;
         let deadline_ms = if must_authenticate { now_ms + u64::from(auth_timeout_s) * 1000 } else { 0 };
         self.io.set_deadline(index, deadline_ms);
+        // It keeps less than before.
+        self.recount(index);
     }
 }

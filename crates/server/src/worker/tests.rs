@@ -14,7 +14,7 @@ use weft_engine::{Engine, Setup};
 use weft_protocol::respb::Control;
 
 use super::Worker;
-use crate::limits::{CONTROLS_PER_TICK_MAX, HANDSHAKE_MS_MAX, LEAVING_PER_TICK_MAX};
+use crate::limits::{CONTROLS_PER_TICK_MAX, LEAVING_PER_TICK_MAX};
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::pace::Cycles;
 use crate::poll::{Backend, Way};
@@ -49,6 +49,12 @@ impl Alone {
         self.inbox.put(Arrival { fd: server.into(), info, speaks: Speaks::Any });
         self.tick();
         client
+    }
+    /// TLS too, with a certificate for a try.
+    fn serve_tls(&self) {
+        let mut values = weft_engine::config::Values::default();
+        values.set(b"tls-self-signed", &[b"yes"]).expect("it is a directive");
+        self.inbox.shared().tls.follow(self.engine, &values).expect("a certificate can be made");
     }
     fn tick(&mut self) {
         self.worker.look(0).expect("sockets can be looked at");
@@ -379,11 +385,10 @@ fn a_channel_that_is_subscribed_has_the_limit_of_its_class() {
 
 #[test]
 fn a_handshake_that_is_not_over_in_its_time_ends() {
-    let shared = Shared::default();
-    let mut alone = Alone::with(shared);
-    let mut values = weft_engine::config::Values::default();
-    values.set(b"tls-self-signed", &[b"yes"]).expect("it is a directive");
-    alone.inbox.shared().tls.follow(alone.engine, &values).expect("a certificate can be made");
+    let mut alone = Alone::with(Shared::default());
+    alone.serve_tls();
+    let timeout_ms = 7000;
+    alone.engine.set_config(&[(b"tls-handshake-timeout", b"7")], false).expect("it can be set");
     let mut silent = alone.connect();
     // The head of a handshake's record: the rest of it never comes.
     silent.write_all(&[0x16, 3, 1, 2, 0]).expect("it fits into the socket");
@@ -391,11 +396,38 @@ fn a_handshake_that_is_not_over_in_its_time_ends() {
     alone.tick();
     assert_eq!(alone.clients(), 2);
     let (now_ms, now_us) = (alone.engine.clock.now_ms(), alone.worker.clock_us());
-    alone.worker.tick(now_ms + HANDSHAKE_MS_MAX - 1000, now_us, &mut Cycles::default());
+    alone.worker.tick(now_ms + timeout_ms - 1000, now_us, &mut Cycles::default());
     assert_eq!(alone.clients(), 2);
-    alone.worker.tick(now_ms + HANDSHAKE_MS_MAX, now_us, &mut Cycles::default());
+    alone.worker.tick(now_ms + timeout_ms, now_us, &mut Cycles::default());
     assert_eq!(alone.clients(), 1, "one that speaks no TLS has all the time it wants");
     drop(plain);
+}
+
+#[test]
+fn handshakes_count_before_authentication() {
+    const RECORD_BYTES: usize = 5 + (16 << 10);
+    let mut alone = Alone::with(Shared::with_unauthenticated_max(3 * RECORD_BYTES));
+    alone.serve_tls();
+    alone.engine.set_config(&[(b"requirepass", b"secret")], false).expect("it can be set");
+    // The head of a record of 16 KiB, and all of it but a byte: rustls keeps it.
+    let part = [&[0x16, 3, 1, 0x40, 0][..], &[1; (16 << 10) - 1]].concat();
+    let mut clients: Vec<UnixStream> = (0..3).map(|_| alone.connect()).collect();
+    for client in &mut clients {
+        client.write_all(&part).expect("it is sent");
+        alone.tick();
+    }
+    assert_eq!(alone.clients(), 3);
+    let mut more = alone.connect();
+    more.write_all(&part).expect("it is sent");
+    alone.tick();
+    assert_eq!(alone.clients(), 3, "one more is too much");
+    clients.clear();
+    alone.ticks_until(0);
+    // What they had counted for is free again.
+    let mut again = alone.connect();
+    again.write_all(&part).expect("it is sent");
+    alone.tick();
+    assert_eq!(alone.clients(), 1);
 }
 
 #[test]

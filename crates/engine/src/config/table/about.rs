@@ -131,6 +131,10 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
             ("tls-ciphers", "suites of TLS 1.2 by OpenSSL's names, with colons between; empty for all"),
             ("tls-ciphersuites", "suites of TLS 1.3, with colons between; empty for all"),
             ("tls-prefer-server-ciphers", "the server's order of suites counts, not the client's"),
+            (
+                "tls-handshake-timeout",
+                "seconds that a handshake may take, and that a client of `tls-port` may be silent at first",
+            ),
             ("tls-session-caching", "clients may resume sessions"),
             ("tls-session-cache-size", "sessions of TLS 1.2 that are kept for it"),
             ("tls-self-signed", "make a certificate for this start, for a try"),

@@ -136,6 +136,8 @@ pub(super) const LIST: &[Directive] = &[
     text("tls-ciphers", "").tls(),
     text("tls-ciphersuites", "").tls(),
     switch("tls-prefer-server-ciphers", "no").tls(),
+    int("tls-handshake-timeout", (1, INT), "20")
+        .acts(|e, v| e.settings.tls_handshake_timeout_s.store(v.u32(), Relaxed)),
     switch("tls-session-caching", "yes").tls(),
     int("tls-session-cache-size", (0, INT), "20480").tls(),
     int("tls-session-cache-timeout", (0, INT), "300"),
