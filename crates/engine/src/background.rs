@@ -12,6 +12,7 @@ use weft_store::{ExpiryCycle, Maintenance, Worker};
 use crate::context::Effects;
 use crate::engine::Engine;
 use crate::eviction::Eviction;
+use crate::trigger::Runner;
 
 /// Keys that one step of expiry removes, and up to 239 more (`ExpiryCycle::step`): in a keyspace of 10 million keys,
 /// where nearly every one of them is a miss of all caches, a step was 1.3 ms with 512, and with 64 still 0.9 while the
@@ -47,6 +48,8 @@ pub struct Background {
     maintenance: Maintenance,
     eviction: Eviction,
     effects: Effects,
+    /// Does what triggers do afterwards.
+    afterwards: Option<Runner>,
 }
 
 impl Background {
@@ -58,6 +61,7 @@ impl Background {
             maintenance: Maintenance::default(),
             eviction: Eviction::new(engine.clock.now_ms()),
             effects: Effects::default(),
+            afterwards: None,
         }
     }
 
@@ -82,6 +86,8 @@ impl Background {
             engine.after_background(&mut self.effects);
         }
         ended(Part::Removed);
+        let fired = engine.triggers.outbox.waits(engine)
+            && self.afterwards.get_or_insert_with(|| Runner::new(engine)).step(engine, worker);
         let locked = self.maintenance.step_under_lock(&worker.enter());
         ended(Part::Locked);
         let maintained = self.maintenance.step_outside(&worker.enter(), locked);
@@ -89,8 +95,8 @@ impl Background {
         let removes = expired.expired > 0 || room.evicted > 0;
         let more = expired.expired > 0 && !expired.round_done || room.evicted > 0;
         Done {
-            was_busy: removes || maintained.moved > 0 || maintained.purged_bytes > 0,
-            goes_on: more || !maintained.idle,
+            was_busy: removes || fired || maintained.moved > 0 || maintained.purged_bytes > 0,
+            goes_on: more || fired || !maintained.idle,
             is_idle: expired.round_done && room.evicted == 0 && maintained.idle,
         }
     }

@@ -13,7 +13,9 @@ impl Engine {
     /// Reads the catalogue when it came from a log or a snapshot. Says what could not be read, and why; that stays
     /// where it is.
     pub fn load_catalogue(&self) -> Vec<String> {
-        self.load_programs()
+        let mut problems = self.load_programs();
+        problems.extend(self.load_triggers());
+        problems
     }
 }
 

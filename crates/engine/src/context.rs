@@ -17,6 +17,7 @@ use crate::notify;
 use crate::pubsub::PendingMessage;
 use crate::script::space::Space;
 use crate::session::{Session, client_flag};
+use crate::special;
 
 /// What a worker keeps from command to command: buffers and dice.
 #[derive(Debug)]
@@ -67,7 +68,8 @@ impl Effects {
     /// Looks at what is wanted.
     pub fn look_at_settings(&mut self, engine: &Engine) {
         self.classes = engine.events();
-        self.recorder.want(if self.classes == 0 { 0 } else { wants::EVENTS });
+        let wanted = self.classes != 0 || engine.special.has(special::TRIGGERS_BY_ITSELF);
+        self.recorder.want(if wanted { wants::EVENTS } else { 0 });
     }
     /// Before a command: looks at whether a key that it does not find is told as missed. It is, but for writes that
     /// look for the key they are about to write.
@@ -120,6 +122,10 @@ pub struct Context<'a, 'b> {
     /// The database.
     pub db: u8,
     pub(crate) may_block: bool,
+    /// What it writes may fire triggers.
+    pub(crate) fires: bool,
+    /// How many triggers have led to it.
+    pub(crate) depth: u32,
     pub(crate) claim: Option<Claim>,
     pub(crate) hold: Hold<'a, 'b>,
 }
@@ -135,17 +141,18 @@ impl<'a, 'b> Context<'a, 'b> {
         hold: Hold<'a, 'b>,
     ) -> Self {
         let db = session.db;
-        Self { engine, session, local, now_ms, db, may_block: true, claim: None, hold }
+        Self { engine, session, local, now_ms, db, may_block: true, fires: true, depth: 0, claim: None, hold }
     }
     /// The command must answer at once: in EXEC and in scripts.
     #[must_use]
     pub(crate) fn without_blocking(self) -> Self {
         Self { may_block: false, ..self }
     }
-    /// The command runs for a client that waits, if the claim is still to be had.
+    /// The command runs for a client that waits, if the claim is still to be had, under the locks of whoever wrote: it
+    /// fires nothing.
     #[must_use]
     pub(crate) fn for_waiter(self, claim: &Claim) -> Self {
-        Self { may_block: false, claim: Some(claim.clone()), ..self }
+        Self { may_block: false, fires: false, claim: Some(claim.clone()), ..self }
     }
 }
 

@@ -30,6 +30,7 @@ use crate::special::{self, Special};
 use crate::stats::Stats;
 use crate::tracking::Tracking;
 use crate::web::Web;
+use crate::trigger::Triggers;
 
 /// How an engine is made.
 pub struct Setup {
@@ -83,6 +84,8 @@ pub struct Engine {
     pub programs: Programs,
     /// Pages and names that may use the server over HTTP.
     pub web: Web,
+    /// Triggers.
+    pub triggers: Triggers,
     /// What of all this must be asked for before a request runs.
     pub special: Special,
     /// Held by whoever looks whether events are wanted.
@@ -173,6 +176,7 @@ impl Engine {
             carrier: Carrier::default(),
             programs: Programs::default(),
             web: Web::default(),
+            triggers: Triggers::default(),
             special: Special::default(),
             looks_at_events: Mutex::default(),
         }

@@ -84,6 +84,10 @@ error_codes! {
     Program = "ERR", "the program failed", 409;
     /// A program that is not stored.
     NoProgram = "NOPROGRAM", "no such program is stored", 404;
+    /// What a trigger does inside a command has failed, and the command with it; the text names the triggers.
+    Trigger = "ERR", "a trigger failed", 409;
+    /// A trigger that is not stored.
+    NoTrigger = "NOTRIGGER", "no such trigger is stored", 404;
     /// Another version than the one that was expected.
     WrongVersion = "WRONGVERSION", "the version is another", 412;
     /// A limit of the server's own; the text says which.

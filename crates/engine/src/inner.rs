@@ -164,7 +164,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
         args: &Args<'_>,
         sink: &mut ReplySink<'_>,
     ) -> Result<(), Error> {
-        let Context { engine, session, local, now_ms, hold, .. } = &mut *self.context;
+        let Context { engine, session, local, now_ms, hold, fires, depth, .. } = &mut *self.context;
         let hold = match hold {
             Hold::Batch(batch) => Hold::Batch(batch),
             Hold::Guards(guards) => Hold::Guards(guards),
@@ -172,6 +172,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
             Hold::World(world, guards) => Hold::World(world, guards),
         };
         let mut inner = Context::new(engine, session, local, *now_ms, hold).without_blocking();
+        (inner.fires, inner.depth) = (*fires, *depth);
         let mark = sink.mark();
         let outcome = runner::run(&mut inner, handler, args, sink);
         if outcome.is_err() {

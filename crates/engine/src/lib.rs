@@ -14,6 +14,7 @@
 //! | [`inner`] | commands inside of operations, and taking back |
 //! | `catalogue` | changing what stands outside of databases |
 //! | [`program`] | programs: conditional, computed, looping changes as JSON, all or nothing |
+//! | [`trigger`] | what happens when keys change |
 //! | [`special`] | what is special engine-wide, as bits of one word |
 //! | [`context`] | what a handler works with |
 //! | [`args`], [`reply`], [`error`] | arguments in, one value or one error out, on any wire |
@@ -84,6 +85,7 @@ pub mod stats;
 pub mod tracking;
 pub mod traits;
 pub mod transaction;
+pub mod trigger;
 mod watchers;
 mod web;
 

@@ -12,11 +12,26 @@ use crate::error::Error;
 use crate::handler::Handler;
 use crate::reply::{Mark, ReplySink};
 use crate::stats::WorkerStats;
+use crate::{special, trigger};
 
 /// Runs a command: what it reads is noted for those who track, before its handler runs, and behind it the keys that
 /// others may wait for.
 #[inline]
 pub(crate) fn run(
+    context: &mut Context<'_, '_>,
+    handler: Handler,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    if context.engine.special.has(special::TRIGGERS) && trigger::may_fire(context, args) {
+        return trigger::run(context, handler, args, sink);
+    }
+    run_handler(context, handler, args, sink)
+}
+
+/// The same without what it fires.
+#[inline]
+pub(crate) fn run_handler(
     context: &mut Context<'_, '_>,
     handler: Handler,
     args: &Args<'_>,

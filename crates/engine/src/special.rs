@@ -14,6 +14,10 @@ pub const MONITORED: u32 = 1 << 1;
 pub const EVENTS: u32 = 1 << 2;
 /// There is a `maxmemory` (`crate::eviction`).
 pub const LIMITED: u32 = 1 << 3;
+/// There are triggers: what writes is asked whether it fires any (`crate::trigger`).
+pub const TRIGGERS: u32 = 1 << 16;
+/// Some of them are about keys that go by themselves.
+pub const TRIGGERS_BY_ITSELF: u32 = 1 << 17;
 
 /// With one of these every request is asked by itself whether it may run, and told of when it has.
 pub const EACH: u32 = PAUSED | MONITORED;

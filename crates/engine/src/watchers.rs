@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::notify;
 use crate::pubsub::Space;
 use crate::session::Session;
+use crate::special;
 
 impl Engine {
     /// Hands on what the store told during a command. The caller holds no lock.
@@ -43,6 +44,7 @@ impl Engine {
             return;
         }
         let flags = self.events();
+        let by_itself = self.special.has(special::TRIGGERS_BY_ITSELF);
         let mut told = recorder.tape().read_from(*read);
         for Told { db, key, effect } in told.by_ref() {
             let publish = |class: u32, event: &str| {
@@ -50,6 +52,9 @@ impl Engine {
                     notify::publish(self, db, flags, event, key);
                 }
             };
+            if by_itself && let Effect::Delete { cause: Cause::Expired | Cause::Evicted } = effect {
+                self.triggers.outbox.note(self, db, key, &effect);
+            }
             match effect {
                 Effect::Wrote { by_itself } => changed.push((key.into(), by_itself)),
                 Effect::Flush | Effect::Swap { .. } => *flushed = true,

@@ -47,6 +47,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("SCRIPT KILL", "needs a script that runs: crates/server/tests"),
     ("FUNCTION KILL", "needs a function that runs: crates/server/tests"),
     ("SENTINEL HELP", "the lines of HELP are Weft's own"),
+    ("TRIGGER HELP", "the lines of HELP are Weft's own"),
     ("SLOWLOG HELP", "the lines of HELP are Weft's own"),
     ("XGROUP HELP", "the lines of HELP are Weft's own"),
     ("XINFO HELP", "the lines of HELP are Weft's own"),

@@ -62,11 +62,11 @@ impl Catalogue {
         let entries = lock(self.section(section));
         entries.iter().map(|(name, value)| (name.clone(), Arc::clone(value))).collect()
     }
-    /// The first entry of a section.
+    /// The first entries of a section.
     #[must_use]
-    pub fn first(&self, section: Section) -> Option<Named> {
+    pub fn some(&self, section: Section, count: usize) -> Vec<Named> {
         let entries = lock(self.section(section));
-        entries.first_key_value().map(|(name, value)| (name.clone(), Arc::clone(value)))
+        entries.iter().take(count).map(|(name, value)| (name.clone(), Arc::clone(value))).collect()
     }
     /// How many entries a section has.
     #[must_use]

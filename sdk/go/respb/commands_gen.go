@@ -8439,6 +8439,149 @@ func (p *Pipeline) Touch(key ...string) *Result[int64] {
 	return queue(p, args, asInt)
 }
 
+// TriggerDel sends TRIGGER DEL: delete triggers.
+func (c Commands) TriggerDel(ctx context.Context, name ...string) (int64, error) {
+	args := []string{"TRIGGER", "DEL"}
+	args = append(args, name...)
+	return run(ctx, c.ch, args, asInt)
+}
+
+// TriggerDel adds TRIGGER DEL; see [Commands.TriggerDel].
+func (p *Pipeline) TriggerDel(name ...string) *Result[int64] {
+	args := []string{"TRIGGER", "DEL"}
+	args = append(args, name...)
+	return queue(p, args, asInt)
+}
+
+// TriggerDisable sends TRIGGER DISABLE: let a trigger fire no more.
+func (c Commands) TriggerDisable(ctx context.Context, name string) (int64, error) {
+	args := []string{"TRIGGER", "DISABLE", name}
+	return run(ctx, c.ch, args, asInt)
+}
+
+// TriggerDisable adds TRIGGER DISABLE; see [Commands.TriggerDisable].
+func (p *Pipeline) TriggerDisable(name string) *Result[int64] {
+	args := []string{"TRIGGER", "DISABLE", name}
+	return queue(p, args, asInt)
+}
+
+// TriggerEnable sends TRIGGER ENABLE: let a trigger fire.
+func (c Commands) TriggerEnable(ctx context.Context, name string) (int64, error) {
+	args := []string{"TRIGGER", "ENABLE", name}
+	return run(ctx, c.ch, args, asInt)
+}
+
+// TriggerEnable adds TRIGGER ENABLE; see [Commands.TriggerEnable].
+func (p *Pipeline) TriggerEnable(name string) *Result[int64] {
+	args := []string{"TRIGGER", "ENABLE", name}
+	return queue(p, args, asInt)
+}
+
+// TriggerGet sends TRIGGER GET: get a trigger with its version and owner.
+func (c Commands) TriggerGet(ctx context.Context, name string) (map[string]Value, error) {
+	args := []string{"TRIGGER", "GET", name}
+	return run(ctx, c.ch, args, asValues)
+}
+
+// TriggerGet adds TRIGGER GET; see [Commands.TriggerGet].
+func (p *Pipeline) TriggerGet(name string) *Result[map[string]Value] {
+	args := []string{"TRIGGER", "GET", name}
+	return queue(p, args, asValues)
+}
+
+// TriggerHelp sends TRIGGER HELP: list the subcommands of TRIGGER.
+func (c Commands) TriggerHelp(ctx context.Context) ([]string, error) {
+	args := []string{"TRIGGER", "HELP"}
+	return run(ctx, c.ch, args, asStrings)
+}
+
+// TriggerHelp adds TRIGGER HELP; see [Commands.TriggerHelp].
+func (p *Pipeline) TriggerHelp() *Result[[]string] {
+	args := []string{"TRIGGER", "HELP"}
+	return queue(p, args, asStrings)
+}
+
+// TriggerListOption is an option of TRIGGER LIST.
+type TriggerListOption struct{ option }
+
+// TriggerListMatch is the option MATCH of TRIGGER LIST.
+func TriggerListMatch(pattern string) TriggerListOption {
+	args := []string{"MATCH", pattern}
+	return TriggerListOption{option{0, args}}
+}
+
+// TriggerList sends TRIGGER LIST: get the triggers.
+func (c Commands) TriggerList(ctx context.Context, options ...TriggerListOption) ([]map[string]Value, error) {
+	args := []string{"TRIGGER", "LIST"}
+	args = appendOptions(args, 0, options)
+	return run(ctx, c.ch, args, asRecords)
+}
+
+// TriggerList adds TRIGGER LIST; see [Commands.TriggerList].
+func (p *Pipeline) TriggerList(options ...TriggerListOption) *Result[[]map[string]Value] {
+	args := []string{"TRIGGER", "LIST"}
+	args = appendOptions(args, 0, options)
+	return queue(p, args, asRecords)
+}
+
+// TriggerSetOption is an option of TRIGGER SET.
+type TriggerSetOption struct{ option }
+
+// TriggerSetVersion is the option VERSION of TRIGGER SET.
+func TriggerSetVersion(version int64) TriggerSetOption {
+	args := []string{"VERSION", itoa(version)}
+	return TriggerSetOption{option{0, args}}
+}
+
+// TriggerSet sends TRIGGER SET: store a trigger.
+func (c Commands) TriggerSet(ctx context.Context, name string, trigger string, options ...TriggerSetOption) (int64, error) {
+	args := []string{"TRIGGER", "SET", name, trigger}
+	args = appendOptions(args, 0, options)
+	return run(ctx, c.ch, args, asInt)
+}
+
+// TriggerSet adds TRIGGER SET; see [Commands.TriggerSet].
+func (p *Pipeline) TriggerSet(name string, trigger string, options ...TriggerSetOption) *Result[int64] {
+	args := []string{"TRIGGER", "SET", name, trigger}
+	args = appendOptions(args, 0, options)
+	return queue(p, args, asInt)
+}
+
+// TriggerStatsOption is an option of TRIGGER STATS.
+type TriggerStatsOption struct{ option }
+
+// TriggerStatsName is the option name without a keyword of TRIGGER STATS.
+func TriggerStatsName(name string) TriggerStatsOption {
+	args := []string{name}
+	return TriggerStatsOption{option{0, args}}
+}
+
+// TriggerStats sends TRIGGER STATS: tell how often triggers fired and failed, and what waits.
+func (c Commands) TriggerStats(ctx context.Context, options ...TriggerStatsOption) (map[string]Value, error) {
+	args := []string{"TRIGGER", "STATS"}
+	args = appendOptions(args, 0, options)
+	return run(ctx, c.ch, args, asValues)
+}
+
+// TriggerStats adds TRIGGER STATS; see [Commands.TriggerStats].
+func (p *Pipeline) TriggerStats(options ...TriggerStatsOption) *Result[map[string]Value] {
+	args := []string{"TRIGGER", "STATS"}
+	args = appendOptions(args, 0, options)
+	return queue(p, args, asValues)
+}
+
+// TriggerTest sends TRIGGER TEST: tell whether a trigger would fire for an event that is made up.
+func (c Commands) TriggerTest(ctx context.Context, name string, event string) (map[string]Value, error) {
+	args := []string{"TRIGGER", "TEST", name, event}
+	return run(ctx, c.ch, args, asValues)
+}
+
+// TriggerTest adds TRIGGER TEST; see [Commands.TriggerTest].
+func (p *Pipeline) TriggerTest(name string, event string) *Result[map[string]Value] {
+	args := []string{"TRIGGER", "TEST", name, event}
+	return queue(p, args, asValues)
+}
+
 // Ttl sends TTL: get how many seconds are left before a key expires.
 func (c Commands) Ttl(ctx context.Context, key string) (time.Duration, error) {
 	args := []string{"TTL", key}

@@ -69,6 +69,7 @@ mod stream;
 mod string;
 mod text;
 mod transaction;
+mod trigger;
 mod ttl;
 
 pub(crate) use pubsub::tell as subscriptions_changed;
@@ -114,5 +115,6 @@ pub(crate) const LISTS: &[&[Entry]] = &[
     string::LIST,
     text::LIST,
     transaction::LIST,
+    trigger::LIST,
     ttl::LIST,
 ];

@@ -101,7 +101,7 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     Ok(())
 }
 
-fn check_name(name: &[u8]) -> Result<(), Error> {
+pub(super) fn check_name(name: &[u8]) -> Result<(), Error> {
     let is_name = (1..=NAME_BYTES_MAX).contains(&name.len())
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(byte));
     if is_name {

@@ -42,7 +42,8 @@ impl Core<'_> {
         if ran > 0 {
             return ran;
         }
-        let asks = terms.restricted || terms.limited;
+        let writes = matches!(first.fast, Fast::Set | Fast::MSet);
+        let asks = terms.restricted || terms.limited || terms.triggered && writes;
         let mut ran = 0;
         while let Some(request) = list.get(ran)
             && request.fast == first.fast
@@ -81,6 +82,9 @@ impl Core<'_> {
             Fast::MSet => (1 + requests.more_hashes(request).len(), 2, Some(requests.bytes(request))),
         };
         let keys = (0..keys).map(|at| requests.framed(request, at * step, lent.bytes));
+        if terms.triggered && brings.is_some() && keys.clone().any(|key| self.triggers.1.has(key)) {
+            return false;
+        }
         self.lets(terms, &lent.session.user, (id, keys), brings)
     }
 
@@ -161,7 +165,7 @@ impl Core<'_> {
         let Some(mut rewrites) = batch.rewrites((db, self.now_ms), &self.local.effects.recorder) else {
             return 0;
         };
-        let asks = terms.restricted || terms.limited;
+        let asks = terms.restricted || terms.limited || terms.triggered;
         let mut ran = 0;
         while let Some(request) = list.get(ran)
             && request.fast == Fast::Set

@@ -1,12 +1,13 @@
 //! Owns: which shards a command needs, and whether it needs all. Does not own: the locks (`weft_store`).
 
+use weft_protocol::table::flag;
 use weft_store::{Batch, Guards, Keyspace};
 
 use crate::args::Args;
 use crate::engine::{Engine, command_id};
 use crate::handler::{Handler, Needs, Scope};
 use crate::session::Session;
-use crate::{keys, traits};
+use crate::{keys, special, traits, trigger};
 
 /// Locks the shards of a command's keys; nothing if an operation needs all.
 #[inline]
@@ -14,8 +15,17 @@ pub(super) fn guards<'b>(
     engine: &Engine,
     batch: &'b Batch<'_>,
     handler: Handler,
-    args: &Args<'_>,
+    (db, args): (u8, &Args<'_>),
 ) -> Option<Guards<'b>> {
+    if engine.special.has(special::TRIGGERS)
+        && args.spec.flags & flag::WRITE != 0
+        && let Some(needs) = trigger::needs(engine, db, args)
+    {
+        let Needs::Shards(mut shards) = needs else { return None };
+        let keyspace = &engine.keyspace;
+        keys::each(args, |index| shards.push(keyspace.shard_of(&args.key(keyspace, index))));
+        return Some(batch.lock_shards(shards));
+    }
     if let Scope::Operation(needs) = handler.scope {
         let Needs::Shards(shards) = needs(engine, args) else { return None };
         return Some(batch.lock_shards(shards));
@@ -54,6 +64,10 @@ pub(super) fn needs_world(engine: &Engine, handler: Handler, args: &Args<'_>, se
         Scope::Exec => session.transaction.as_ref().is_some_and(|transaction| {
             transaction.queued.iter().any(|owned| {
                 let args = owned.args();
+                // What they may fire is known when they run.
+                if engine.special.has(special::TRIGGERS) && args.spec.flags & flag::WRITE != 0 {
+                    return true;
+                }
                 engine.handler(command_id(&args)).is_some_and(|handler| match handler.scope {
                     // What an operation needs may have changed by the time that it runs.
                     Scope::World | Scope::Walk | Scope::Unwatch | Scope::Exec | Scope::Operation(_) => true,

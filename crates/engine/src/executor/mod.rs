@@ -16,6 +16,7 @@ mod neighbours;
 use admission::Verdict;
 pub(crate) use admission::check_arity;
 pub use attempt::Attempt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weft_protocol::table::{CommandId, flag, policy};
@@ -32,6 +33,7 @@ use crate::reply::{Output, OutputPlace, ReplySink};
 use crate::requests::{BATCH_MAX, Fast, Request, Requests, What};
 use crate::session::{ReplyMode, Session, Then, client_flag};
 use crate::stats::{WorkerStats, bump};
+use crate::trigger::index::Index;
 use crate::{runner, special};
 
 /// Requests that are worth having the keyspace to oneself for.
@@ -113,6 +115,8 @@ pub(crate) struct Core<'e> {
     /// The quick commands that have run in the present batch, and how often each.
     quick: Vec<(CommandId, u32)>,
     measures: measure::Measures,
+    /// Which keys may fire triggers, as of this version of them.
+    triggers: (u64, Arc<Index>),
     /// How commands run among neighbours, by id.
     plans: Box<[Option<neighbours::Plan>]>,
 }
@@ -142,6 +146,7 @@ impl<'e> Executor<'e> {
                 charged_ns: 0,
                 quick: Vec::with_capacity(BATCH_MAX),
                 measures: measure::Measures::new(&engine.settings),
+                triggers: (u64::MAX, Arc::default()),
                 plans: neighbours::Plan::all(engine),
             },
         })
@@ -420,7 +425,9 @@ impl Core<'_> {
         let failed = outcome.is_err();
         if let Err(error) = &outcome {
             if error.code == ErrorCode::NeedsWorld
-                && matches!((tier, handler.scope), (Tier::Batch(_), Scope::Operation(_)))
+                && matches!(tier, Tier::Batch(_))
+                && (matches!(handler.scope, Scope::Operation(_))
+                    || self.engine.special.has(special::TRIGGERS))
             {
                 sink.rollback(mark);
                 return Ran::NeedsWorld;
@@ -465,7 +472,7 @@ impl Core<'_> {
                 Scope::Keys | Scope::KeysOrWorld(_) | Scope::World | Scope::Operation(_),
                 Tier::Batch(batch),
             ) => {
-                let Some(mut guards) = locks::guards(self.engine, batch, handler, args) else {
+                let Some(mut guards) = locks::guards(self.engine, batch, handler, (session.db, args)) else {
                     return Err(ErrorCode::NeedsWorld.into());
                 };
                 let outcome = self.run_with(Hold::Guards(&mut guards), handler, args, session, sink);

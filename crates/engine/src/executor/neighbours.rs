@@ -81,6 +81,8 @@ pub(super) struct Terms {
     pub(super) fast: bool,
     /// The client's user may not do everything: each request is asked for.
     pub(super) restricted: bool,
+    /// There are triggers: writes to keys that may fire any go the full way.
+    pub(super) triggered: bool,
     /// There is a `maxmemory`: what a request may store is counted.
     pub(super) limited: bool,
     /// Where the output may reach before the client must be lent again.
@@ -128,6 +130,7 @@ impl Core<'_> {
         Some(Terms {
             fast: special & special::HANDLERS == 0,
             restricted: !session.user.all,
+            triggered: special & special::TRIGGERS != 0,
             limited: special & special::LIMITED != 0,
             end,
         })
@@ -149,6 +152,9 @@ impl Core<'_> {
         let Some(mut lent) = host.lend(connection, channel) else { return 0 };
         let end = lent.output.len().saturating_add(lent.shared_bytes);
         let Some(terms) = self.terms(lent.session, end) else { return 0 };
+        if terms.triggered {
+            self.look_at_triggers();
+        }
         let (mut at, mut tally, mut outgrown) = (from, Tally::default(), None);
         while outgrown.is_none()
             && let Some(request) = list.get(at)
@@ -175,6 +181,15 @@ impl Core<'_> {
             host.outgrew(connection, channel, place);
         }
         at - from
+    }
+
+    /// Triggers change while nobody is in a batch: what is looked at inside one holds until its end.
+    fn look_at_triggers(&mut self) {
+        let triggers = &self.engine.triggers;
+        let version = triggers.version();
+        if version != self.triggers.0 {
+            self.triggers = (version, triggers.index());
+        }
     }
 
     /// Whether the terms let a request run that has these keys and, if it may grow the store, brings so many bytes.
@@ -205,6 +220,9 @@ impl Core<'_> {
         let texts = Texts::default();
         let args = requests.args(request, lent.bytes, &texts);
         if !plan.one_lock || !plan.takes(args.len()) {
+            return false;
+        }
+        if terms.triggered && plan.writes && self.triggers.1.has(args.bytes(1)) {
             return false;
         }
         if terms.restricted || terms.limited {

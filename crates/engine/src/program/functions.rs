@@ -225,11 +225,7 @@ pub(super) fn call(function: Function, mut arguments: Vec<Value>) -> Result<Valu
             let text = text_of(&arguments[0])?;
             Ok(Json::parse(&text).map_or(Value::Null, |json| Value::from(&json)))
         }
-        Function::ToJson => {
-            let mut out = Vec::new();
-            text::write_json(&arguments[0], &mut out);
-            Ok(Value::text(&out))
-        }
+        Function::ToJson => Ok(Value::text(&arguments[0].to_json())),
         Function::Names
         | Function::Values
         | Function::With

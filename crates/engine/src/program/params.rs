@@ -54,6 +54,17 @@ impl Program {
     }
 }
 
+impl Program {
+    /// The parameters of a run that an event sets going: the first one is the event, the others have defaults.
+    pub(crate) fn event_params(&self, event: Value) -> Result<Vec<Value>, Error> {
+        let Some((first, rest)) = self.params.split_first() else { return Ok(Vec::new()) };
+        if !first.kind.takes(&event) {
+            return Err(first.wrong("an event, which is an object"));
+        }
+        std::iter::once(Ok(event)).chain(rest.iter().map(|param| param.value(None))).collect()
+    }
+}
+
 impl Param {
     fn value(&self, argument: Option<&[u8]>) -> Result<Value, Error> {
         match (argument, &self.default) {

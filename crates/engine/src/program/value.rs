@@ -197,6 +197,13 @@ impl Value {
         self.write_text(&mut out)?;
         Ok(Cow::Owned(out))
     }
+    /// It as a JSON text.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        super::text::write_json(self, &mut text);
+        text
+    }
     /// Bytes that a copy of its own takes, not counting what is inside a list or an object.
     #[must_use]
     pub fn bytes(&self) -> usize {

@@ -1,4 +1,4 @@
-//! The examples of docs/programs.md and docs/programs-for-json-caches.md, run as they are written: a block
+//! The examples of docs/programs.md and of the pages beside it, run as they are written: a block
 //! `json program=NAME`, and behind it `text cases=NAME` with commands behind `> ` and what they answer over RESP3;
 //! `run` is `PROGRAM RUN NAME`.
 
@@ -55,4 +55,14 @@ fn the_page_about_programs_runs() {
     let (programs, commands) = run("programs.md");
     println!("{programs} programs, {commands} commands");
     assert!(programs > 20, "{programs} programs");
+}
+
+#[test]
+fn the_page_about_triggers_runs() {
+    assert!(run("triggers.md").0 >= 2);
+}
+
+#[test]
+fn the_vocabulary_of_json_caches_runs() {
+    assert!(run("json-cache-vocabulary.md").0 >= 5);
 }

@@ -823,6 +823,26 @@ pub(super) static ARGUMENTS: &[&[Argument]] = &[
     &[],
     // TOUCH
     &[Argument { name: "key", kind: Key, key_spec_index: Some(0), multiple: true, ..N }],
+    // TRIGGER
+    &[],
+    // TRIGGER DEL
+    &[Argument { name: "name", kind: String, multiple: true, ..N }],
+    // TRIGGER DISABLE
+    &[Argument { name: "name", kind: String, ..N }],
+    // TRIGGER ENABLE
+    &[Argument { name: "name", kind: String, ..N }],
+    // TRIGGER GET
+    &[Argument { name: "name", kind: String, ..N }],
+    // TRIGGER HELP
+    &[],
+    // TRIGGER LIST
+    &[Argument { name: "pattern", kind: Pattern, token: Some("MATCH"), optional: true, ..N }],
+    // TRIGGER SET
+    &[Argument { name: "name", kind: String, ..N }, Argument { name: "trigger", kind: String, ..N }, Argument { name: "version", kind: Integer, token: Some("VERSION"), optional: true, ..N }],
+    // TRIGGER STATS
+    &[Argument { name: "name", kind: String, optional: true, ..N }],
+    // TRIGGER TEST
+    &[Argument { name: "name", kind: String, ..N }, Argument { name: "event", kind: String, ..N }],
     // TTL
     &[Argument { name: "key", kind: Key, key_spec_index: Some(0), ..N }],
     // TYPE

@@ -79,4 +79,4 @@ pub const RULE_BY_NAME: u64 = 1 << 37;
 /// A password stands behind AUTH, a user and a password behind AUTH2, and are secret.
 pub const SECRET_AUTH2: u64 = 1 << 36;
 /// What it asks for comes later, without end: over a wire that has one answer to a request it is refused.
-pub const STREAMS: u64 = 1 << 37;
+pub const STREAMS: u64 = 1 << 38;

@@ -6,7 +6,7 @@ package frame
 const (
 	TableName    = "weft"
 	TableVersion = 1
-	TableHash    = "61cde509ba536c56"
+	TableHash    = "51524b06cfa2bc28"
 )
 
 // core holds the layouts of core commands by opcode; one without a name is unassigned.
@@ -197,6 +197,7 @@ var core = [CoreLast + 1]Layout{
 	0x0266: {Name: "FCALL_RO", Fields: []Field{{Name: "function", Kind: Str16}, {Name: "keys", Kind: List16, Items: []Field{{Name: "key", Kind: Str16, Key: true}}, Counted: true}, {Name: "arguments", Kind: List16, Items: []Field{{Name: "argument", Kind: Str16}}}}},
 	0x0267: {Name: "FUNCTION", Args: true},
 	0x0268: {Name: "PROGRAM", Args: true},
+	0x0269: {Name: "TRIGGER", Args: true},
 	0x02C0: {Name: "DEL", Fields: []Field{{Name: "keys", Kind: List16, Items: []Field{{Name: "key", Kind: Str16, Key: true}}, Min: 1}}},
 	0x02C1: {Name: "UNLINK", Fields: []Field{{Name: "keys", Kind: List16, Items: []Field{{Name: "key", Kind: Str16, Key: true}}, Min: 1}}},
 	0x02C2: {Name: "EXISTS", Fields: []Field{{Name: "keys", Kind: List16, Items: []Field{{Name: "key", Kind: Str16, Key: true}}, Min: 1}}},

@@ -7,8 +7,10 @@
 
 mod expr;
 mod steps;
+mod trigger;
 
 pub(super) use steps::is_code;
+pub(crate) use trigger::TriggerParts;
 
 use super::budget::Limits;
 use super::json::Json;

@@ -1,0 +1,321 @@
+//! Triggers: which changes fire them, in the group of the change and afterwards, order, limits, rights.
+
+mod support;
+
+use support::{Bench, show};
+use weft_engine::background::Background;
+use weft_engine::reply::Protocol;
+use weft_store::{Digest, Section};
+
+fn bench() -> (Bench, u32) {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    (bench, client)
+}
+
+fn words(bench: &mut Bench, client: u32, words: &[&str]) -> String {
+    let replies = bench.run_args(client, &words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
+    replies.iter().map(show).collect::<Vec<_>>().join(" ")
+}
+
+fn program(bench: &mut Bench, client: u32, name: &str, steps: &str) {
+    let text = format!("{{\"params\":[{{\"name\":\"event\",\"type\":\"object\"}}],\"steps\":[{steps}]}}");
+    let stored = words(bench, client, &["PROGRAM", "SET", name, &text]);
+    assert!(stored.parse::<u64>().is_ok(), "{name}: {stored}");
+}
+
+fn trigger(bench: &mut Bench, client: u32, name: &str, text: &str) {
+    let stored = words(bench, client, &["TRIGGER", "SET", name, text]);
+    assert!(stored.parse::<u64>().is_ok(), "{name}: {stored}");
+}
+
+fn digest(bench: &mut Bench, client: u32) -> Digest {
+    let mut digest = Digest::default();
+    bench.attempt(client, |attempt| {
+        digest = attempt.digest();
+        false
+    });
+    digest
+}
+
+/// The server's background thread, step by step.
+fn steps(bench: &Bench, count: usize) {
+    let mut worker = bench.engine.keyspace.worker().expect("a place");
+    let mut background = Background::new(bench.engine);
+    for _ in 0..count {
+        background.step(bench.engine, &mut worker, |_| {});
+    }
+}
+
+#[test]
+fn inside_belongs_to_the_command_over_every_way_to_write() {
+    let (mut bench, client) = bench();
+    program(&mut bench, client, "count", r#"["HINCRBY","counts","${event.kind}:${event.command}",1]"#);
+    trigger(&mut bench, client, "t", r#"{"key":"user:*","inside":"count"}"#);
+    for command in [
+        "SET user:1 a",
+        "SET other b",
+        "MSET user:2 a x b user:3 c",
+        "HSET user:h f v",
+        "DEL user:1 user:2",
+        "RENAME user:3 y",
+        "RENAME y user:4",
+        "APPEND user:4 z",
+        "EXPIRE user:4 100",
+        "LPUSH user:l a",
+        "LPOP user:l",
+        "GET user:4",
+        "SETNX user:4 q",
+    ] {
+        let answer = bench.text(client, command);
+        assert!(!answer.starts_with('-'), "{command}: {answer}");
+    }
+    bench.text(client, "MULTI");
+    bench.text(client, "INCR user:n");
+    bench.text(client, "EXEC");
+    words(&mut bench, client, &["PROGRAM", "EVAL", r#"{"steps":[["INCR","user:n"],["INCR","user:n"]]}"#]);
+    let counts = bench.text(client, "HGETALL counts");
+    let mut counts: Vec<&str> = counts.trim_matches(['{', '}']).split(' ').collect();
+    counts.sort_unstable();
+    assert_eq!(
+        counts,
+        [
+            "delete:del:2",
+            "delete:lpop:1",
+            "delete:rename:1",
+            "set:append:1",
+            "set:expire:1",
+            "set:hset:1",
+            "set:incr:3",
+            "set:lpush:1",
+            "set:mset:2",
+            "set:rename:1",
+            "set:set:1"
+        ]
+    );
+    let stats = bench.text(client, "TRIGGER STATS t");
+    assert!(stats.contains("fired:15 failed:0"), "{stats}");
+}
+
+#[test]
+fn a_failure_inside_takes_the_command_back_and_no_more() {
+    let (mut bench, client) = bench();
+    let checks = r#"["INCR","checked"],{"assert":{"<=":[{"coalesce":["${event.value}",0]},10]},"code":"TOOLARGE","message":"${event.key} is at most 10"}"#;
+    program(&mut bench, client, "check", checks);
+    trigger(&mut bench, client, "bounded", r#"{"key":"n:*","on":"set","inside":"check"}"#);
+    assert_eq!(bench.text(client, "SET n:1 9"), "OK");
+    let before = digest(&mut bench, client);
+    assert_eq!(bench.text(client, "INCRBY n:1 5"), "-TOOLARGE trigger bounded: n:1 is at most 10");
+    assert_eq!(bench.text(client, "SET n:2 11"), "-TOOLARGE trigger bounded: n:2 is at most 10");
+    assert_eq!(digest(&mut bench, client), before);
+    // In a transaction its own command only.
+    for command in ["MULTI", "SET a 1", "SET n:1 11", "SET n:1 10"] {
+        bench.text(client, command);
+    }
+    assert_eq!(bench.text(client, "EXEC"), "[OK -TOOLARGE trigger bounded: n:1 is at most 10 OK]");
+    assert_eq!(bench.text(client, "MGET a n:1 checked"), "[1 10 2]");
+    // In a program the program.
+    let answer =
+        words(&mut bench, client, &["PROGRAM", "EVAL", r#"{"steps":[["SET","b","1"],["SET","n:1","12"]]}"#]);
+    assert_eq!(answer, "-TOOLARGE /steps/1 SET: trigger bounded: n:1 is at most 10");
+    assert_eq!(bench.text(client, "EXISTS b"), "0");
+    // A program that is not there is a failure too.
+    trigger(&mut bench, client, "gone", r#"{"key":"g","inside":"nothing"}"#);
+    assert_eq!(bench.text(client, "SET g 1"), "-NOPROGRAM trigger gone: no program 'nothing' is stored");
+    assert_eq!(bench.text(client, "TRIGGER DISABLE gone"), "2");
+    assert_eq!(bench.text(client, "SET g 1"), "OK");
+    assert_eq!(bench.text(client, "TRIGGER ENABLE gone"), "3");
+    assert!(bench.text(client, "SET g 1").starts_with("-NOPROGRAM"));
+    assert_eq!(bench.text(client, "TRIGGER DEL gone bounded"), "2");
+    assert_eq!(bench.text(client, "SET n:1 100"), "OK");
+}
+
+#[test]
+fn several_fire_in_the_order_of_their_names_and_a_circle_ends_with_its_names() {
+    let (mut bench, client) = bench();
+    for name in ["b", "a", "c"] {
+        program(&mut bench, client, name, &format!(r#"["RPUSH","order","{name}"]"#));
+        trigger(&mut bench, client, name, &format!(r#"{{"key":"k","inside":"{name}"}}"#));
+    }
+    bench.text(client, "SET k 1");
+    assert_eq!(bench.text(client, "LRANGE order 0 -1"), "[a b c]");
+    program(&mut bench, client, "ping", r#"["INCR","pong"]"#);
+    program(&mut bench, client, "pong", r#"["INCR","ping"]"#);
+    trigger(&mut bench, client, "one", r#"{"key":"ping","inside":"ping"}"#);
+    trigger(&mut bench, client, "two", r#"{"key":"pong","inside":"pong"}"#);
+    let before = digest(&mut bench, client);
+    let answer = bench.text(client, "SET ping 1");
+    assert_eq!(
+        answer,
+        "-ERR trigger one > two > one > two > one > two > one > two > one: triggers fire 8 deep at most"
+    );
+    assert_eq!(digest(&mut bench, client), before);
+}
+
+#[test]
+fn a_condition_and_the_event_are_about_what_has_happened() {
+    let (mut bench, client) = bench();
+    program(&mut bench, client, "log", r#"["RPUSH","log",{"to_json":"${event}"}]"#);
+    trigger(
+        &mut bench,
+        client,
+        "big",
+        r#"{"key":"*","db":0,"when":{">":["${event.value}",10]},"inside":"log"}"#,
+    );
+    bench.text(client, "SET a 5");
+    bench.text(client, "SET a 50");
+    bench.text(client, "SELECT 1");
+    bench.text(client, "SET a 60");
+    bench.text(client, "SELECT 0");
+    assert_eq!(
+        bench.text(client, "LRANGE log 0 -1"),
+        r#"[{"command":"set","db":0,"key":"a","kind":"set","length":2,"type":"string","value":"50"}]"#
+    );
+    let stats = bench.text(client, "TRIGGER STATS big");
+    assert!(stats.contains("fired:1 failed:0 passed-over:2"), "{stats}");
+    let test = |bench: &mut Bench, event: &str| words(bench, client, &["TRIGGER", "TEST", "big", event]);
+    assert!(
+        test(&mut bench, r#"{"key":"x","value":11}"#)
+            .starts_with("{fires:true because:everything matches, and")
+    );
+    assert!(test(&mut bench, r#"{"key":"x","value":1}"#).starts_with("{fires:false because:the condition"));
+    assert!(test(&mut bench, r#"{"key":"x","db":1}"#).starts_with("{fires:false because:the database"));
+    assert!(test(&mut bench, r#"{"key":"x","kind":"expire"}"#).starts_with("{fires:false because:the kind"));
+    assert!(test(&mut bench, "{}").starts_with("-ERR event: expected the member"));
+}
+
+#[test]
+fn telling_a_stream_and_a_channel() {
+    let (mut bench, client) = bench();
+    let listener = bench.connect(Protocol::Resp3);
+    bench.run(listener, "SUBSCRIBE changes:user:1");
+    trigger(&mut bench, client, "s", r#"{"key":"user:*","stream":"events"}"#);
+    trigger(&mut bench, client, "p", r#"{"key":"user:*","publish":"changes:${event.key}"}"#);
+    bench.text(client, "SET user:1 v");
+    bench.text(client, "DEL user:1");
+    assert_eq!(bench.text(client, "XLEN events"), "2");
+    let entry = bench.text(client, "XREVRANGE events + - COUNT 1");
+    assert!(entry.ends_with("[command del db 0 key user:1 kind delete]]]"), "{entry}");
+    let told: Vec<String> = bench.take(listener).iter().map(show).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("\"value\":\"v\"") && told[1].contains("\"kind\":\"delete\""), "{told:?}");
+}
+
+#[test]
+fn afterwards_is_appended_with_the_change_tried_again_and_given_up_in_the_order_of_a_key() {
+    let (mut bench, client) = bench();
+    program(
+        &mut bench,
+        client,
+        "later",
+        r#"{"do":["GET","fail"],"as":"fail"},{"assert":{"not":"${fail}"},"code":"NOTYET"},["RPUSH","done","${event.key}:${event.command}"]"#,
+    );
+    trigger(&mut bench, client, "t", r#"{"key":"job:*","after":"later"}"#);
+    let waiting = |bench: &Bench| bench.engine.keyspace.catalogue().len(Section::Outbox);
+    bench.text(client, "SET job:1 a");
+    assert_eq!((bench.text(client, "EXISTS done").as_str(), waiting(&bench)), ("0", 1));
+    steps(&bench, 1);
+    assert_eq!((bench.text(client, "LRANGE done 0 -1").as_str(), waiting(&bench)), ("[job:1:set]", 0));
+    // What was taken back is not done afterwards.
+    words(&mut bench, client, &["PROGRAM", "EVAL", r#"{"steps":[["SET","job:1","b"],{"fail":"NO"}]}"#]);
+    assert_eq!(waiting(&bench), 0);
+    // One that fails holds back those of its key, and no others.
+    bench.text(client, "SET fail 1");
+    bench.text(client, "SET job:1 c");
+    steps(&bench, 1);
+    bench.text(client, "DEL fail");
+    bench.text(client, "APPEND job:1 d");
+    bench.text(client, "SET job:2 a");
+    let mut worker = bench.engine.keyspace.worker().expect("a place");
+    let mut background = Background::new(bench.engine);
+    bench.text(client, "SET fail 1");
+    background.step(bench.engine, &mut worker, |_| {});
+    bench.text(client, "DEL fail");
+    background.step(bench.engine, &mut worker, |_| {});
+    assert_eq!(bench.text(client, "LRANGE done 1 -1"), "[]");
+    bench.pass(50);
+    background.step(bench.engine, &mut worker, |_| {});
+    assert_eq!(bench.text(client, "LRANGE done 1 -1"), "[job:1:set job:1:append job:2:set]");
+    // Given up in the end.
+    bench.text(client, "SET fail 1");
+    bench.text(client, "SET job:9 a");
+    for _ in 0..10 {
+        background.step(bench.engine, &mut worker, |_| {});
+        bench.pass(20_000);
+    }
+    assert_eq!(waiting(&bench), 0);
+    let dead = bench.text(client, "XRANGE weft:triggers:dead - +");
+    assert!(dead.contains("trigger t kind set db 0 key job:9 command set error NOTYET"), "{dead}");
+    assert!(bench.text(client, "TRIGGER STATS t").contains("dead:1"));
+}
+
+#[test]
+fn keys_that_go_by_themselves_are_told_of_afterwards() {
+    let (mut bench, client) = bench();
+    program(&mut bench, client, "gone", r#"["RPUSH","gone","${event.kind}:${event.key}"]"#);
+    trigger(&mut bench, client, "t", r#"{"key":"s:*","on":["expire","evict"],"after":"gone"}"#);
+    bench.text(client, "SET s:1 a PX 10");
+    bench.text(client, "SET other a PX 10");
+    bench.text(client, "SET s:2 a PX 10");
+    bench.pass(20);
+    assert_eq!(bench.text(client, "GET s:1"), "nil");
+    steps(&bench, 40);
+    assert_eq!(bench.text(client, "SORT gone ALPHA"), "[expire:s:1 expire:s:2]");
+    for (text, part) in [
+        (r#"{"key":"a","on":"expire","inside":"x"}"#, "/inside: what happens by itself"),
+        (r#"{"key":"a","on":["set","evict"],"stream":"x"}"#, "/stream: what happens by itself"),
+        (r#"{"key":"a"}"#, "expected one of the members inside, after, stream, publish"),
+        (r#"{"key":"a","after":"x","inside":"x"}"#, "expected one of the members"),
+        (r#"{"on":"set","after":"x"}"#, "expected the member \"key\""),
+        (r#"{"key":"a","on":"create","after":"x"}"#, "/on: unknown kind"),
+        (r#"{"key":"a","on":[],"after":"x"}"#, "/on: expected one of"),
+        (r#"{"key":"a","db":-1,"after":"x"}"#, "/db: expected the number"),
+        (r#"{"key":"a","when":"${x}","after":"x"}"#, "/when: no name"),
+        (r#"{"key":"a","afterwards":"x"}"#, "/afterwards: unknown member"),
+    ] {
+        let answer = words(&mut bench, client, &["TRIGGER", "SET", "wrong", text]);
+        assert!(answer.starts_with("-ERR trigger /") && answer.contains(part), "{text}: {answer}");
+    }
+}
+
+#[test]
+fn what_a_trigger_does_has_its_owners_rights_and_it_outlives_a_flush() {
+    let (mut bench, admin) = bench();
+    program(&mut bench, admin, "audit", r#"["RPUSH","audit","${event.key}"]"#);
+    trigger(&mut bench, admin, "t", r#"{"key":"own:*","inside":"audit"}"#);
+    bench.text(admin, "ACL SETUSER u on nopass ~own:* +set +trigger|list");
+    let user = bench.connect(Protocol::Resp3);
+    bench.text(user, "AUTH u x");
+    assert_eq!(bench.text(user, "SET own:1 a"), "OK");
+    assert_eq!(bench.text(admin, "LRANGE audit 0 -1"), "[own:1]");
+    assert!(bench.text(user, "TRIGGER SET x {}").starts_with("-NOPERM"));
+    bench.text(admin, "FLUSHALL");
+    let list = "[{name:t how:inside owner:default trigger:{\"key\":\"own:*\",\"inside\":\"audit\"} version:1 enabled:true}]";
+    assert_eq!(bench.text(user, "TRIGGER LIST"), list);
+    assert_eq!(
+        words(&mut bench, admin, &["TRIGGER", "SET", "t", r#"{"key":"a","inside":"audit"}"#, "VERSION", "7"]),
+        "-WRONGVERSION the version of the trigger is 1, 0 being none"
+    );
+    // As after a start from a log.
+    assert!(bench.engine.load_catalogue().is_empty());
+    assert_eq!(bench.text(user, "SET own:2 a"), "OK");
+    assert_eq!(bench.text(admin, "LRANGE audit 0 -1"), "[own:2]");
+}
+
+#[test]
+fn a_program_whose_keys_are_not_known_gets_the_keyspace_to_itself() {
+    let (mut bench, client) = bench();
+    program(
+        &mut bench,
+        client,
+        "index",
+        r#"{"do":["HGET","${event.key}","city"],"as":"city"},["SADD","city:${city}","${event.key}"]"#,
+    );
+    trigger(&mut bench, client, "t", r#"{"key":"user:*","inside":"index"}"#);
+    program(&mut bench, client, "total", r#"["INCR","total"]"#);
+    trigger(&mut bench, client, "u", r#"{"key":"city:*","inside":"total"}"#);
+    assert_eq!(bench.text(client, "HSET user:1 city Rome"), "1");
+    assert_eq!(bench.text(client, "HSET user:2 city Rome"), "1");
+    assert_eq!(bench.text(client, "SCARD city:Rome"), "2");
+    assert_eq!(bench.text(client, "GET total"), "2");
+}
