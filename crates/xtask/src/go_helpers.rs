@@ -532,6 +532,7 @@ fn scalar(argument: &Argument) -> Option<(&'static str, &'static str)> {
         (ArgumentType::Integer, "milliseconds" | "min-idle-time" | "timeout" | "ttl") => {
             Some(("time.Duration", "inMilliseconds"))
         }
+        (ArgumentType::String, "min-idle-time") => Some(("time.Duration", "inMilliseconds")), // as the table has it
         (ArgumentType::Double, "timeout") => Some(("time.Duration", "inSecondsFloat")),
         (ArgumentType::Double, "min" | "max") => Some(("Bound", "string")),
         (ArgumentType::UnixTime, "unix-time-seconds") => Some(("time.Time", "atSeconds")),

@@ -8746,16 +8746,16 @@ func XautoclaimJustid() XautoclaimOption {
 }
 
 // Xautoclaim sends XAUTOCLAIM: find pending entries that have been idle for long and hand them over to a consumer.
-func (c Commands) Xautoclaim(ctx context.Context, key string, group string, consumer string, minIdleTime string, start string, options ...XautoclaimOption) (Claimed, error) {
-	args := []string{"XAUTOCLAIM", key, group, consumer, minIdleTime, start}
+func (c Commands) Xautoclaim(ctx context.Context, key string, group string, consumer string, minIdleTime time.Duration, start string, options ...XautoclaimOption) (Claimed, error) {
+	args := []string{"XAUTOCLAIM", key, group, consumer, inMilliseconds(minIdleTime), start}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	return run(ctx, c.ch, args, asClaimed)
 }
 
 // Xautoclaim adds XAUTOCLAIM; see [Commands.Xautoclaim].
-func (p *Pipeline) Xautoclaim(key string, group string, consumer string, minIdleTime string, start string, options ...XautoclaimOption) *Result[Claimed] {
-	args := []string{"XAUTOCLAIM", key, group, consumer, minIdleTime, start}
+func (p *Pipeline) Xautoclaim(key string, group string, consumer string, minIdleTime time.Duration, start string, options ...XautoclaimOption) *Result[Claimed] {
+	args := []string{"XAUTOCLAIM", key, group, consumer, inMilliseconds(minIdleTime), start}
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
 	return queue(p, args, asClaimed)
@@ -8801,8 +8801,8 @@ func XclaimLastid(lastid string) XclaimOption {
 }
 
 // Xclaim sends XCLAIM: hand pending entries over to a consumer of the group.
-func (c Commands) Xclaim(ctx context.Context, key string, group string, consumer string, minIdleTime string, id []string, options ...XclaimOption) ([]Entry, error) {
-	args := []string{"XCLAIM", key, group, consumer, minIdleTime}
+func (c Commands) Xclaim(ctx context.Context, key string, group string, consumer string, minIdleTime time.Duration, id []string, options ...XclaimOption) ([]Entry, error) {
+	args := []string{"XCLAIM", key, group, consumer, inMilliseconds(minIdleTime)}
 	args = append(args, id...)
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)
@@ -8814,8 +8814,8 @@ func (c Commands) Xclaim(ctx context.Context, key string, group string, consumer
 }
 
 // Xclaim adds XCLAIM; see [Commands.Xclaim].
-func (p *Pipeline) Xclaim(key string, group string, consumer string, minIdleTime string, id []string, options ...XclaimOption) *Result[[]Entry] {
-	args := []string{"XCLAIM", key, group, consumer, minIdleTime}
+func (p *Pipeline) Xclaim(key string, group string, consumer string, minIdleTime time.Duration, id []string, options ...XclaimOption) *Result[[]Entry] {
+	args := []string{"XCLAIM", key, group, consumer, inMilliseconds(minIdleTime)}
 	args = append(args, id...)
 	args = appendOptions(args, 0, options)
 	args = appendOptions(args, 1, options)

@@ -60,7 +60,8 @@
 //
 // # Replies
 //
-// What comes in many replies is iterated over: [Commands.EachKey], [Commands.EachField], [Commands.EachEntry], [Subscription.Messages].
+// What comes in many replies is iterated over: [Commands.EachKey], [Commands.EachField], [Commands.EachEntry], [Subscription.Messages]. What
+// is added to a stream is waited for by [ChannelCommands.Follow] and, for a group, [ChannelCommands.Consume]; both go on after a break.
 //
 // [Channel.Do] gives any reply as a [Value]. The helpers, one per command of the table, give Go types: times are time.Duration and time.Time,
 // streams are [Entry] and [Stream], members of sorted sets [Scored], bounds of scores [Including], [Excluding], [Lowest] and [Highest]; what is

@@ -64,6 +64,11 @@ func (c Commands) EachField(ctx context.Context, key string, o ScanOptions) iter
 	}
 }
 
+// EachFieldName is EachField without the values, which are then not sent, with HSCAN NOVALUES.
+func (c Commands) EachFieldName(ctx context.Context, key string, o ScanOptions) iter.Seq2[string, error] {
+	return first(c.scan(ctx, 1, func(cursor string) []string { return append(o.args("HSCAN", key, cursor), "NOVALUES") }))
+}
+
 // Scored is a member of a sorted set.
 type Scored struct {
 	Member string
@@ -137,12 +142,22 @@ type Entry struct {
 const entryBatch = 100
 
 // EachEntry iterates over the entries of a stream from one ID to another, both included, as XRANGE takes them: "-" and "+" are the ends, and "("
-// before an ID leaves it out. It asks for a hundred at a time, so what is added meanwhile comes too.
+// before an ID leaves it out. It asks for a hundred at a time, so what is added meanwhile comes too. For what is added later there is
+// [ChannelCommands.Follow].
 func (c Commands) EachEntry(ctx context.Context, key, from, to string) iter.Seq2[Entry, error] {
+	return c.entries(ctx, from, func(from string) []string { return []string{"XRANGE", key, from, to} })
+}
+
+// EachEntryBack is EachEntry from the later ID back to the earlier.
+func (c Commands) EachEntryBack(ctx context.Context, key, from, to string) iter.Seq2[Entry, error] {
+	return c.entries(ctx, from, func(from string) []string { return []string{"XREVRANGE", key, from, to} })
+}
+
+func (c Commands) entries(ctx context.Context, from string, command func(from string) []string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		var v Value
-		for {
-			err := doInto(ctx, c.ch, &v, []string{"XRANGE", key, from, to, "COUNT", strconv.Itoa(entryBatch)})
+		for from := from; ; {
+			err := doInto(ctx, c.ch, &v, append(command(from), "COUNT", strconv.Itoa(entryBatch)))
 			if err != nil {
 				yield(Entry{}, err)
 				return
