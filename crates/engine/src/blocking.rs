@@ -432,11 +432,20 @@ pub(crate) fn answer(
 
 /// Answers a blocked request with an error, if nobody else has ended its wait.
 pub(crate) fn refuse(engine: &Engine, blocked: &Blocked, error: &Error) {
+    answer_with(engine, blocked, |sink| sink.error(error));
+}
+
+/// Answers a blocked request that has no keys, if nobody else has ended its wait.
+pub(crate) fn answer_with(engine: &Engine, blocked: &Blocked, write: impl FnOnce(&mut ReplySink<'_>)) {
     if blocked.claim.take(Outcome::HandOver) {
         let mut output = Output::default();
-        ReplySink::new(&mut output, blocked.wire).error(error);
+        write(&mut ReplySink::new(&mut output, blocked.wire));
         engine.post(Message::Served(blocked.info.recipient(), output));
     }
+}
+/// Whether somebody has ended the wait.
+pub(crate) fn is_over(blocked: &Blocked) -> bool {
+    blocked.claim.outcome().is_some()
 }
 
 /// Notes the keys of a write command that others may wait for.

@@ -14,6 +14,7 @@ use crate::carrier::Carrier;
 use crate::clients::Clients;
 use crate::command_log::CommandLogs;
 use crate::config::{Config, Settings};
+use crate::durable::Durable;
 use crate::error::{Error, full_name};
 use crate::handler::{Handler, Handlers};
 use crate::info::Facts;
@@ -29,8 +30,8 @@ use crate::session::{self, ClientInfo, ConnectionInfo, ReplyMode, Session, Then}
 use crate::special::{self, Special};
 use crate::stats::Stats;
 use crate::tracking::Tracking;
-use crate::web::Web;
 use crate::trigger::Triggers;
+use crate::web::Web;
 
 /// How an engine is made.
 pub struct Setup {
@@ -70,6 +71,8 @@ pub struct Engine {
     pub pause: Pause,
     /// Up to which epoch what was written is safe.
     pub safe: Safe,
+    /// What is kept on disk.
+    pub durable: Durable,
     /// Users.
     pub acl: Acl,
     /// Client-side caching.
@@ -164,6 +167,7 @@ impl Engine {
             waits: Waits::default(),
             pause: Pause::default(),
             safe: Safe::default(),
+            durable: Durable::default(),
             command_logs: CommandLogs::default(),
             latency: LatencyEvents::default(),
             facts: Facts::default(),
@@ -196,7 +200,7 @@ impl Engine {
     pub fn post(&self, message: Message) {
         let worker = match &message {
             Message::Push(to, _) | Message::Served(to, _) | Message::Kill(to, _) => to.address.worker,
-            Message::Resume | Message::Safe | Message::Stop => 0,
+            Message::Resume | Message::Safe | Message::Unsafe | Message::Stop => 0,
         };
         self.mailbox(worker).send(message);
     }

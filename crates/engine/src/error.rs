@@ -90,6 +90,10 @@ error_codes! {
     NoTrigger = "NOTRIGGER", "no such trigger is stored", 404;
     /// Another version than the one that was expected.
     WrongVersion = "WRONGVERSION", "the version is another", 412;
+    /// What was kept is being loaded.
+    Loading = "LOADING", "Weft is loading the dataset in memory", 503;
+    /// A write that could not be kept.
+    Misconfigured = "MISCONF", "writes are refused: they cannot be kept", 503;
     /// A limit of the server's own; the text says which.
     Limit = "ERR", "limit exceeded", 429;
     /// A stored representation that cannot be read (HyperLogLog, DUMP).

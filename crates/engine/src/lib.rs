@@ -27,6 +27,7 @@
 //! | [`mailbox`], [`push`] | from worker to worker |
 //! | [`background`] | expiry, eviction and maintenance, step by step |
 //! | [`safe`] | what replies can wait for |
+//! | [`durable`] | what is kept on disk, as the engine knows it |
 //! | [`tracking`], [`monitor`] | who is told of changed keys and of commands |
 //! | [`respb`] | what HELLO promises to RESPB clients |
 //! | [`acl`], [`config`], [`stats`], [`notify`], `watchers` | users, settings, figures, events |
@@ -51,6 +52,7 @@ pub mod command_log;
 mod commands;
 pub mod config;
 pub mod context;
+pub mod durable;
 pub mod engine;
 pub mod error;
 pub mod eviction;

@@ -44,6 +44,8 @@ pub enum Message {
     Resume,
     /// More epochs are safe: look at what is held.
     Safe,
+    /// What is held cannot be made safe: who waits for it is told so.
+    Unsafe,
     /// The server stops: finish what is there, close everything.
     Stop,
 }

@@ -18,9 +18,17 @@ pub const LIMITED: u32 = 1 << 3;
 pub const TRIGGERS: u32 = 1 << 16;
 /// Some of them are about keys that go by themselves.
 pub const TRIGGERS_BY_ITSELF: u32 = 1 << 17;
+/// What was kept is being loaded (`crate::durable`).
+pub const LOADING: u32 = 1 << 4;
+/// Writes are refused, since they could not be kept (`crate::durable`).
+pub const REFUSING: u32 = 1 << 5;
+/// Writes are held back, since what was told is not on the disk for too long (`crate::durable`).
+pub const BEHIND: u32 = 1 << 6;
+/// Replies wait for what was told to be safe (`crate::safe`).
+pub const HELD: u32 = 1 << 7;
 
 /// With one of these every request is asked by itself whether it may run, and told of when it has.
-pub const EACH: u32 = PAUSED | MONITORED;
+pub const EACH: u32 = PAUSED | MONITORED | LOADING | REFUSING | BEHIND;
 /// With one of these a command's handler must run, not a shorter form of it.
 pub const HANDLERS: u32 = EVENTS;
 

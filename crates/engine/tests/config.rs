@@ -77,8 +77,7 @@ fn values_are_checked() {
         ("dir", "/", "can't set protected config"),
         ("notify-keyspace-events", "?", "Invalid event class character. Use 'Ag$lshzxeKEtmdn'."),
         ("save", "900", "Invalid save parameters"),
-        ("appendonly", "yes", "'yes' is not served: Weft has no append-only file yet; use 'no'"),
-        ("save", "900 1", "'900 1' is not served: Weft has no snapshots yet; use \"\""),
+        ("strict-reads", "maybe", "argument must be 'yes' or 'no'"),
         (
             "client-output-buffer-limit",
             "normal 0 0",
@@ -97,7 +96,9 @@ fn values_are_checked() {
         ("maxmemory", "100mb", "104857600"),
         ("maxmemory", "1K", "1000"),
         ("appendonly", "NO", "no"),
+        ("save", "900 1 60 10000", "900 1 60 10000"),
         ("save", "", ""),
+        ("appendfsync", "ALWAYS", "always"),
         ("notify-keyspace-events", "KEA", "AKE"),
         (
             "client-output-buffer-limit",

@@ -82,9 +82,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("SHUTDOWN", "ends the server: crates/weft/tests/serve.rs"),
     ("TIME", "the clock: tests/e2e"),
     ("AUTH", "tests/acl.rs, tests/e2e"),
-    ("BGREWRITEAOF", "refused: docs/compatibility.md"),
-    ("BGSAVE", "refused: docs/compatibility.md"),
-    ("SAVE", "refused: docs/compatibility.md"),
+    ("BGREWRITEAOF", "needs a disk: crates/weft/tests/persistence.rs"),
+    ("BGSAVE", "needs a disk: crates/weft/tests/persistence.rs"),
+    ("SAVE", "needs a disk: crates/weft/tests/persistence.rs"),
     ("FAILOVER", "refused: there are no replicas"),
     ("OBJECT FREQ", "needs an LFU policy: tests/maxmemory.rs"),
 ];

@@ -59,16 +59,25 @@ pub struct Log {
     epoch: u64,
     /// Bytes of all segments that are whole.
     closed_bytes: u64,
+    /// It counts only from its snapshot on: until then the manifest is that of the log before.
+    is_pending: bool,
 }
 
 impl Log {
-    /// A log behind a snapshot that is there, or behind nothing. Files of a log of the same name go.
+    /// A log of a keyspace in which nothing is. Files of a log of the same name go.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn begin(disk: Arc<dyn Disk>, options: LogOptions, snapshot: Option<Snapshot>) -> io::Result<Self> {
-        let manifest = Manifest { snapshot: snapshot.map(Snapshot::into_piece), segments: Vec::new() };
-        Self::with(disk, options, manifest)
+    pub fn begin(disk: Arc<dyn Disk>, options: LogOptions) -> io::Result<Self> {
+        Self::with(disk, options, Manifest::default(), false)
+    }
+    /// A log of a keyspace in which something is: it counts when a snapshot has taken the place of its first segments
+    /// ([`Log::replace`]). Until then what was kept before is what is kept.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn begin_pending(disk: Arc<dyn Disk>, options: LogOptions) -> io::Result<Self> {
+        Self::with(disk, options, Manifest::default(), true)
     }
     /// A log goes on that was kept, behind what was read of it.
     ///
@@ -84,15 +93,22 @@ impl Log {
         }
         // Those that hold nothing say nothing.
         manifest.segments.retain(|segment| segment.bytes != Some(FILE_HEAD_BYTES as u64));
-        Self::with(disk, options, manifest)
+        Self::with(disk, options, manifest, false)
     }
 
-    fn with(disk: Arc<dyn Disk>, options: LogOptions, mut manifest: Manifest) -> io::Result<Self> {
+    fn with(
+        disk: Arc<dyn Disk>,
+        options: LogOptions,
+        mut manifest: Manifest,
+        is_pending: bool,
+    ) -> io::Result<Self> {
         Manifest::ensure(&disk, &options.base)?;
         let numbers = disk.names()?.into_iter().filter_map(|name| number_of(&options.base, &name)).max();
         let mut next_number = numbers.map_or(1, |last| last + 1);
         let segment = Self::segment(&disk, &options, &mut next_number, &mut manifest, false)?;
-        manifest.write(&disk, &options.base)?;
+        if !is_pending {
+            manifest.write(&disk, &options.base)?;
+        }
         let closed_bytes = manifest.segments.iter().filter_map(|segment| segment.bytes).sum();
         let mut log = Self {
             disk,
@@ -106,8 +122,11 @@ impl Log {
             count: 0,
             epoch: 0,
             closed_bytes,
+            is_pending,
         };
-        log.remove_others();
+        if !is_pending {
+            log.remove_others();
+        }
         log.make_room()?;
         Ok(log)
     }
@@ -208,7 +227,9 @@ impl Log {
         self.has_spare = false;
         let last = self.manifest.segments.len() - 2;
         self.manifest.segments[last].bytes = Some(ended.at);
-        self.manifest.write(&self.disk, &self.options.base)?;
+        if !self.is_pending {
+            self.manifest.write(&self.disk, &self.options.base)?;
+        }
         self.closed_bytes += ended.at;
         // Gives the room back that it did not need. Readers know its length.
         ended.file.set_len(ended.at)?;
@@ -238,7 +259,15 @@ impl Log {
             // It is in nobody's way, and goes when the log is next begun.
             let _ = self.disk.remove(&piece.name);
         }
+        if std::mem::take(&mut self.is_pending) {
+            self.remove_others();
+        }
         Ok(())
+    }
+    /// Whether it counts only from a snapshot on that is not there yet.
+    #[must_use]
+    pub const fn is_pending(&self) -> bool {
+        self.is_pending
     }
 
     /// Whether writes are to be refused, since the next segment has no room.

@@ -193,10 +193,14 @@ impl Blocks {
     fn used(&self) -> io::Result<u64> {
         let mut window = vec![0; WINDOW_BYTES.min((self.len - self.at) as usize)];
         let mut end = self.len;
+        let zeros = vec![0; window.len()];
         while end > self.at {
             let from = end.saturating_sub(WINDOW_BYTES as u64).max(self.at);
             let read = self.file.read(from, &mut window[..(end - from) as usize])?;
-            if let Some(last) = window[..read].iter().rposition(|byte| *byte != 0) {
+            // Room that was never written to is long, and compared in large pieces.
+            if window[..read] != zeros[..read]
+                && let Some(last) = window[..read].iter().rposition(|byte| *byte != 0)
+            {
                 return Ok(from + last as u64 + 1);
             }
             end = from;

@@ -21,7 +21,7 @@ fn what_was_written_comes_back_over_many_segments_and_starts() {
     let mut expected = Vec::new();
     for start in 0..4 {
         let mut log = match support::find(&disk) {
-            None => Log::begin(support::arc(&disk), options(2000), None).expect("it begins"),
+            None => Log::begin(support::arc(&disk), options(2000)).expect("it begins"),
             Some(mut kept) => {
                 assert_eq!(support::replay(&mut kept).expect("it is whole").0, expected);
                 Log::go_on(support::arc(&disk), options(2000), kept).expect("it goes on")
@@ -42,7 +42,7 @@ fn what_was_written_comes_back_over_many_segments_and_starts() {
 #[test]
 fn a_log_cut_at_every_byte_ends_with_a_whole_group() {
     let disk = Simulated::default();
-    let mut log = Log::begin(support::arc(&disk), options(4000), None).expect("it begins");
+    let mut log = Log::begin(support::arc(&disk), options(4000)).expect("it begins");
     let mut expected = Vec::new();
     for at in 0..12 {
         write_groups(&mut log, at, 1, &mut expected);
@@ -81,7 +81,7 @@ fn copy_is_torn(bytes: &[u8], whole: &u64) -> bool {
 #[test]
 fn every_flipped_bit_of_what_was_safe_is_found() {
     let disk = Simulated::default();
-    let mut log = Log::begin(support::arc(&disk), options(900), None).expect("it begins");
+    let mut log = Log::begin(support::arc(&disk), options(900)).expect("it begins");
     let mut expected = Vec::new();
     for at in 0..20 {
         write_groups(&mut log, at, 1, &mut expected);
@@ -115,7 +115,7 @@ fn every_flipped_bit_of_what_was_safe_is_found() {
 #[test]
 fn damage_names_its_place_and_what_is_lost() {
     let disk = Simulated::default();
-    let mut log = Log::begin(support::arc(&disk), options(1 << 20), None).expect("it begins");
+    let mut log = Log::begin(support::arc(&disk), options(1 << 20)).expect("it begins");
     let mut places = Vec::new();
     for at in 0..3 {
         places.push(log.bytes());
@@ -140,7 +140,7 @@ fn damage_names_its_place_and_what_is_lost() {
 #[test]
 fn a_log_without_its_manifest_is_no_empty_one() {
     let disk = Simulated::default();
-    let mut log = Log::begin(support::arc(&disk), options(1 << 20), None).expect("it begins");
+    let mut log = Log::begin(support::arc(&disk), options(1 << 20)).expect("it begins");
     write_groups(&mut log, 0, 1, &mut Vec::new());
     log.close().expect("it ends");
     weft_persist::Disk::remove(&disk, "a.aof.weft").expect("it is there");
@@ -152,7 +152,7 @@ fn a_log_without_its_manifest_is_no_empty_one() {
 #[test]
 fn what_was_synced_outlives_a_cut_at_any_step() {
     let run = |disk: &Simulated, safe: &mut usize, written: &mut Vec<String>| -> std::io::Result<()> {
-        let mut log = Log::begin(support::arc(disk), options(1500), None)?;
+        let mut log = Log::begin(support::arc(disk), options(1500))?;
         for at in 0..40 {
             // What is added may reach the disk from here on.
             let (epoch, tape, text) = group(at);
@@ -192,7 +192,7 @@ fn what_was_synced_outlives_a_cut_at_any_step() {
 fn what_fails_is_said_and_what_was_synced_stays() {
     for fault in [Fault::Write, Fault::ShortWrite, Fault::Sync] {
         let disk = Simulated::default();
-        let mut log = Log::begin(support::arc(&disk), options(1 << 20), None).expect("it begins");
+        let mut log = Log::begin(support::arc(&disk), options(1 << 20)).expect("it begins");
         let mut expected = Vec::new();
         write_groups(&mut log, 0, 5, &mut expected);
         log.flush().and_then(|()| log.sync()).expect("it works");
@@ -211,7 +211,7 @@ fn what_fails_is_said_and_what_was_synced_stays() {
 #[test]
 fn a_full_disk_is_seen_before_anything_is_lost() {
     let disk = Simulated::default();
-    let mut log = Log::begin(support::arc(&disk), options(4000), None).expect("it begins");
+    let mut log = Log::begin(support::arc(&disk), options(4000)).expect("it begins");
     assert!(!log.lacks_room());
     disk.limit(Some(9000));
     let mut expected = Vec::new();

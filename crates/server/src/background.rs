@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use weft_engine::Engine;
 use weft_engine::background::Background;
+use weft_engine::special::LOADING;
 
 use crate::clock::cpu_ns;
 
@@ -69,6 +70,12 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
     let mut background = Background::new(engine);
     let mut sleep = SLEEP_MIN;
     while !stop.is_set() {
+        engine.look_at_log(engine.clock.now_ms());
+        if engine.special.has(LOADING) {
+            // What has expired goes when it is told of.
+            stop.wait(SLEEP_MIN);
+            continue;
+        }
         let started = Instant::now();
         let mut busy = false;
         let mut step = Step::begin();

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `listener` | listening, accepting, handing connections to workers in turn |
 //! | `crew` | which thread drives which workers, and the loop |
+//! | `persistence` | the thread that keeps what the engine tells: log, snapshots, loading |
 //! | `pace` | how long requests of busy clients gather |
 //! | `worker` | a worker's tick: receive, decode, run, send |
 //! | `worker::feed`, `worker::aftermath`, `worker::messages` | bytes to requests; what follows them; what others send |
@@ -46,6 +47,7 @@ mod listener;
 pub mod log;
 pub mod options;
 mod pace;
+mod persistence;
 mod poll;
 mod shared;
 mod signals;
@@ -76,6 +78,7 @@ use weft_engine::mailbox::Message;
 
 use crew::Crew;
 use listener::{Acceptor, Inbox, Listener};
+use persistence::Persistence;
 use poll::{Backend, Way};
 use shared::Shared;
 use supervisor::State;
@@ -171,15 +174,34 @@ impl<'e> Server<'e> {
         &self.names
     }
 
+    /// Whether keys are to outlive it.
+    pub(crate) fn keeps(&self) -> bool {
+        let text = |name: &str| self.engine.config.text(name);
+        text("appendonly") == b"yes" || !text("save").is_empty()
+    }
+
     /// Serves until SIGTERM, SIGINT or SHUTDOWN; then stops accepting, sends what it owes and closes.
-    pub(crate) fn run(self, reload: impl Fn() + Send + 'static) -> std::io::Result<()> {
+    pub(crate) fn run(
+        self,
+        persistence: Persistence,
+        reload: impl Fn() + Send + 'static,
+    ) -> std::io::Result<()> {
         let Self { engine, workers, mut acceptor, .. } = self;
         signals::install(acceptor.waker(), reload)?;
         let stop = background::Stop::default();
+        let desk = persistence.desk();
         let count = workers.len();
         let crew = Crew::new(engine, workers);
         std::thread::scope(|scope| {
             let named = |name: String| std::thread::Builder::new().name(name);
+            let keeper = named("weft-log".into()).spawn_scoped(scope, move || {
+                let result = persistence.run(scope);
+                if result.is_err() {
+                    // A server without what was kept must not serve.
+                    signals::request_stop();
+                }
+                result
+            });
             let mut threads = Vec::new();
             let started = (0..count).try_for_each(|id| {
                 let crew = &crew;
@@ -207,7 +229,11 @@ impl<'e> Server<'e> {
             });
             let results: Vec<_> = results.collect();
             stop.stop();
-            results.into_iter().chain([accepted]).collect()
+            desk.stop();
+            let kept = keeper.and_then(|thread| {
+                thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the log's thread has panicked")))
+            });
+            results.into_iter().chain([kept, accepted]).collect()
         })
     }
 }

@@ -15,14 +15,15 @@ use weft_store::{Config, Keyspace, SystemClock};
 
 use crate::log::{self, Log};
 use crate::options::Options;
+use crate::persistence::{LOADERS_MAX, Persistence};
 use crate::shared::Shared;
 use crate::supervisor::{self, State};
 use crate::tls::Setup as TlsSetup;
 use crate::{Listen, Server, carrier, notice, warning};
 
-/// Threads besides the workers that work on the keyspace: the one in the background, those of MIGRATE, and room for
-/// some more.
-const OTHER_WORKERS: usize = 4 + carrier::TARGETS_MAX;
+/// Threads besides the workers that work on the keyspace: the one in the background, the log's, a snapshot's, those of
+/// MIGRATE and of loading, and room for some more.
+const OTHER_WORKERS: usize = 6 + carrier::TARGETS_MAX + LOADERS_MAX;
 /// Shards for each worker. What a look-up touches of a shard, 9 cache lines with its table, is then 150 KiB a worker,
 /// which stays in the second-level cache beside the data: with 1,024 of them SET cost a fifth more (ADR 0012).
 const SHARDS_PER_WORKER: usize = 256;
@@ -63,6 +64,7 @@ pub fn run(options: Options) -> io::Result<()> {
     let shared = Arc::new(Shared::default());
     tls(engine, &shared, &options)?;
     let listen = listen(&options, threads)?;
+    let persistence = Persistence::find(engine)?;
     let server = Server::new(engine, &listen, Arc::clone(&shared))?;
     carrier::start(engine);
     let pidfile = options.pidfile.as_deref().map(|path| fs::write(path, format!("{}\n", std::process::id())));
@@ -72,13 +74,13 @@ pub fn run(options: Options) -> io::Result<()> {
     *engine.facts.port.write() = options.port;
     *engine.facts.listeners.write() = listeners(&options);
     greet(&server, threads, !options.values.get("requirepass").text.is_empty());
-    let result = server.run(move || {
+    let result = server.run(persistence, move || {
         supervisor::tell(State::Reloading);
         reload(engine, &shared);
         supervisor::tell(State::Ready);
     });
     let keys: usize = (0..options.databases).map(|db| engine.keyspace.len(db as u8)).sum();
-    if keys > 0 {
+    if keys > 0 && !engine.durable.is_kept() {
         notice!("Nothing is kept: the keys are gone with this process, {keys} of them");
     }
     if let Some(path) = &options.pidfile {
@@ -285,9 +287,12 @@ fn greet(server: &Server<'_>, threads: u16, password: bool) {
         threads,
         std::process::id()
     );
-    notice!(
-        "Keys live in memory alone: there is no log and no snapshot yet, and they are gone when Weft stops"
-    );
+    if !server.keeps() {
+        notice!(
+            "Keys live in memory alone, and are gone when Weft stops: --appendonly yes keeps a log, --save makes \
+             snapshots"
+        );
+    }
     for name in server.names() {
         notice!("Listening on {name} for RESP2, RESP3, RESPB and HTTP");
     }

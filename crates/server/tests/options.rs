@@ -88,14 +88,7 @@ fn what_is_wrong_names_its_place_and_a_way_out() {
         ("port 99999\n", "weft.conf:1: port 99999: argument must be between 0 and 65535 inclusive"),
         ("port\n", "weft.conf:1: port : wrong number of arguments"),
         ("port \"1\n", "weft.conf:1: a quote is not closed, or something follows it at once"),
-        (
-            "appendonly yes\n",
-            "weft.conf:1: appendonly yes: 'yes' is not served: Weft has no append-only file yet; use 'no'",
-        ),
-        (
-            "save 900 1\n",
-            "weft.conf:1: save 900 1: '900 1' is not served: Weft has no snapshots yet; use \"\"",
-        ),
+        ("appendonly maybe\n", "weft.conf:1: appendonly maybe: argument must be 'yes' or 'no'"),
         ("loadmodule x.so\n", "weft.conf:1: Weft has no modules; take the line out"),
         (
             "rename-command GET \"\"\n",
@@ -128,18 +121,20 @@ fn what_is_wrong_names_its_place_and_a_way_out() {
 #[test]
 fn a_value_that_is_refused_is_none_when_a_later_one_is_taken() {
     let folder = Folder::new("later");
-    let file = folder.file("weft.conf", "appendonly yes\nsave 900 1\nport 99999\nmaxmemory lots\n");
-    let flags = ["--appendonly", "no", "--save", "", "--port", "7000", "--maxmemory", "1gib"];
+    let file = folder.file("weft.conf", "cluster-enabled yes\nsave 900\nport 99999\nmaxmemory lots\n");
+    let flags = ["--cluster-enabled", "no", "--save", "", "--port", "7000", "--maxmemory", "1gib"];
     let options = read(&[&[file.as_str()], &flags[..]].concat(), &[("WEFT_TIMEOUT", "x")]);
     assert!(options.unwrap_err().starts_with("WEFT_TIMEOUT: timeout x: "), "and what nobody has mended is");
-    let environment = [("WEFT_TIMEOUT", "x"), ("WEFT_APPENDONLY", "yes")];
+    let environment = [("WEFT_TIMEOUT", "x"), ("WEFT_CLUSTER_ENABLED", "yes")];
     let options = read(&[&[file.as_str()], &flags[..], &["--timeout", "3"]].concat(), &environment).unwrap();
     assert_eq!((options.port, options.values.get("timeout").number), (7000, 3));
     assert_eq!(options.values.get("maxmemory").number, 1 << 30);
     // The other way round nothing is mended.
-    let file = folder.file("good.conf", "appendonly no\n");
+    let file = folder.file("good.conf", "cluster-enabled no\n");
     assert!(
-        read(&[&file, "--appendonly", "yes"], &[]).unwrap_err().starts_with("--appendonly: appendonly yes: ")
+        read(&[&file, "--cluster-enabled", "yes"], &[])
+            .unwrap_err()
+            .starts_with("--cluster-enabled: cluster-enabled yes: ")
     );
     // A name that is no directive stays one.
     let file = folder.file("name.conf", "prot 1\n");

@@ -71,6 +71,8 @@ pub mod wants {
     /// As [`KEYS`], but of the keys only that the keyspace has been [told of](crate::Keyspace::note): operations on
     /// others pay a look at one number.
     pub const NOTED_KEYS: u32 = 1 << 6;
+    /// Keys are saved before they are changed (`crate::save`). Nothing is told of it.
+    pub const SAVE: u32 = 1 << 7;
 }
 
 /// A string on the tape.

@@ -24,7 +24,10 @@ use crate::keyspace::{Keyspace, Worker};
 use crate::sync::{Mutex, lock};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, fence};
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    fence,
+};
 
 /// Bytes of groups that may wait for the merger before writes are held back.
 pub const BACKLOG_BYTES: usize = 64 << 20;
@@ -86,6 +89,8 @@ pub(crate) struct Hub {
     /// The bits that any of them wants.
     wanted: AtomicU32,
     has_merger: AtomicBool,
+    /// The last epoch in which a group began.
+    told: AtomicU64,
     noted: Noted,
 }
 
@@ -128,6 +133,7 @@ impl Default for Hub {
             readers: Mutex::new([0; 8]),
             wanted: AtomicU32::new(0),
             has_merger: AtomicBool::new(false),
+            told: AtomicU64::new(0),
             noted: Noted((0..NOTED_PLACES).map(|_| AtomicU32::new(0)).collect()),
         }
     }
@@ -138,6 +144,13 @@ impl Hub {
         let outbox = Arc::new(Outbox { frames: Mutex::new(Vec::new()), backlog: Arc::clone(&self.backlog) });
         lock(&self.outboxes).push(Arc::clone(&outbox));
         outbox
+    }
+    /// A group begins in an epoch, under the lock of its first shard. Epochs are long: the line is mostly read.
+    pub(crate) fn begin_group(&self, epoch: u64) -> u64 {
+        if self.told.load(Acquire) < epoch {
+            self.told.fetch_max(epoch, AcqRel);
+        }
+        epoch
     }
     #[inline]
     pub(crate) fn wanted(&self) -> u32 {
@@ -191,11 +204,18 @@ impl Keyspace {
     pub fn forget(&self, key: &Key<'_>) {
         self.hub().noted.add(key.hash(), u32::MAX);
     }
-    /// Whether more groups wait for the merger than should: writes are to be held back.
+    /// The last epoch in which somebody told a merger of anything: whoever has seen a write has seen one of this epoch
+    /// or an earlier one.
+    #[inline]
+    #[must_use]
+    pub fn told_epoch(&self) -> u64 {
+        self.hub().told.load(Acquire)
+    }
+    /// Whether more groups wait for the merger than should, or more keys to be saved: writes are to be held back.
     #[must_use]
     pub fn is_behind(&self) -> bool {
         let Backlog { bytes, bytes_max, .. } = &*self.hub().backlog;
-        bytes.load(Relaxed) > bytes_max.load(Relaxed)
+        bytes.load(Relaxed) > bytes_max.load(Relaxed) || self.saves().is_behind()
     }
     /// Bytes of groups that may wait; [`BACKLOG_BYTES`] at first.
     pub fn set_backlog_bytes(&self, bytes: usize) {
@@ -221,6 +241,15 @@ impl<'a> Group<'a> {
     pub const fn read(&self) -> Read<'a> {
         Read::new(self.effects)
     }
+}
+
+/// What a look at the workers has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Polled {
+    /// Groups that were given.
+    pub given: usize,
+    /// All groups of epochs up to this one have been given.
+    pub complete: u64,
 }
 
 /// Gives the groups of all workers in one order. One for a keyspace.
@@ -257,8 +286,8 @@ impl<'k> Worker<'k> {
 
 impl Merger<'_> {
     /// Begins an epoch and gives all groups of those that every worker has left. Groups that were taken back are left
-    /// out. Returns how many were given. Not inside a batch of the same thread, whose epoch would never be left.
-    pub fn poll(&mut self, mut give: impl FnMut(Group<'_>)) -> Result<usize, Overrun> {
+    /// out. Not inside a batch of the same thread, whose epoch would never be left.
+    pub fn poll(&mut self, mut give: impl FnMut(Group<'_>)) -> Result<Polled, Overrun> {
         let hub = self.keyspace.hub();
         let left = self.keyspace.directory.domain.advance();
         // Behind the look at the epochs: what is complete is in the outboxes by now.
@@ -286,7 +315,7 @@ impl Merger<'_> {
                 given += 1;
             }
         }
-        Ok(given)
+        Ok(Polled { given, complete: left - 1 })
     }
 
     /// Takes what stands in the outboxes.

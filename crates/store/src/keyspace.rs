@@ -28,6 +28,7 @@ use crate::epoch::{Apart, Closed, Pin, WORKERS_MAX};
 use crate::groups::Hub;
 use crate::hash::{KeyHasher, SHARDS_MAX, shard_of};
 use crate::reaper::{Backing, Reaper};
+use crate::save::Saves;
 use crate::shard::{Op, Shard, ShardGuard};
 pub use crate::slab::pages::Collapse;
 use crate::slab::pages::{PageSource, PageStats};
@@ -82,6 +83,7 @@ pub struct Keyspace {
     reaper: Reaper,
     access: AtomicU32,
     hub: Hub,
+    saves: Saves,
     catalogue: Catalogue,
     /// Until when what has expired is kept.
     expiry_paused_until_ms: AtomicU64,
@@ -108,6 +110,7 @@ impl Keyspace {
             reaper: Reaper::default(),
             access: AtomicU32::new(0),
             hub: Hub::default(),
+            saves: Saves::default(),
             catalogue: Catalogue::default(),
             expiry_paused_until_ms: AtomicU64::new(0),
             hasher: config.hasher,
@@ -222,6 +225,9 @@ impl Keyspace {
     #[inline]
     pub(crate) const fn hub(&self) -> &Hub {
         &self.hub
+    }
+    pub(crate) const fn saves(&self) -> &Saves {
+        &self.saves
     }
 
     /// What a collection that is built outside a shard needs of the keyspace it will be set in.
@@ -553,6 +559,7 @@ impl<'w> World<'w> {
     /// and databases without keys are passed over: 1,024 shards of 16 databases took over a millisecond.
     pub fn flush(&self, op: &mut Op<'_>, dbs: RangeInclusive<u8>) -> usize {
         let mut removed = 0;
+        self.keyspace.saves.make_void();
         let filled: Vec<u8> = dbs.clone().filter(|&db| !self.keyspace.is_empty(db)).collect();
         let shards = if filled.is_empty() { 0 } else { self.keyspace.shard_count() };
         for id in 0..shards {
@@ -586,6 +593,7 @@ impl<'w> World<'w> {
         if one == two {
             return;
         }
+        self.keyspace.saves.make_void();
         for id in 0..self.keyspace.shard_count() {
             ShardGuard::open(self.keyspace, self.counters, id, None).swap(op, two);
         }

@@ -101,6 +101,7 @@ mod prefetch;
 pub mod reaper;
 pub mod recorder;
 pub mod replay;
+pub mod save;
 pub mod set;
 pub mod shard;
 #[allow(unsafe_code)]
@@ -127,7 +128,7 @@ pub use entry::{Garbage, INLINE_BYTES_MAX};
 pub use epoch::WORKERS_MAX;
 pub use evict::{Evictor, Policy};
 pub use expire::ExpiryCycle;
-pub use groups::{Group, Merger, Overrun};
+pub use groups::{Group, Merger, Overrun, Polled};
 pub use hash::{KeyHasher, SHARDS_MAX};
 pub use hash_object::{Field, FieldExpiry, Hash, HashLimits, HashMut, HashRef};
 pub use keyspace::{
@@ -137,7 +138,8 @@ pub use list::{End, List, ListLimit, ListMut, ListRef};
 pub use maintain::Maintenance;
 pub use reaper::Backing;
 pub use recorder::Recorder;
-pub use replay::Replayer;
+pub use replay::{ReplayLimits, Replayer};
+pub use save::Saver;
 pub use set::{Member, Set, SetLimits, SetMut, SetRef};
 pub use shard::{Changed, Expiry, KeyInfo, NumberError, Op, ShardGuard, Taken, WrongType};
 pub use slab::pages::PageStats;

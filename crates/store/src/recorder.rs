@@ -31,7 +31,7 @@ pub struct Recorder {
     begun: TapeMark,
     /// The shards that the present group has written, ascending, with the count that it has of each.
     shards: Vec<(u32, u64)>,
-    /// Of the present group, if it has shards.
+    /// Of the present group, if it has shards; else of the last one that had.
     epoch: u64,
     outbox: Option<Arc<Outbox>>,
     pub(crate) journal: Option<Box<Journal>>,
@@ -58,6 +58,11 @@ impl Recorder {
     #[must_use]
     pub const fn wanted(&self) -> u32 {
         self.own
+    }
+    /// The last epoch in which it has told a merger of something; 0 for none.
+    #[must_use]
+    pub const fn told_epoch(&self) -> u64 {
+        self.epoch
     }
     /// What has been told since [`Recorder::clear`].
     #[must_use]

@@ -7,7 +7,7 @@
 use crate::effect::{Effect, Kind, Text, Told};
 use crate::entry::Garbage;
 use crate::hash_object::{FieldExpiry, HashLimits, HashMut};
-use crate::keyspace::{Keyspace, World};
+use crate::keyspace::{Batch, Keyspace, World};
 use crate::list::{End, ListLimit, ListMut};
 use crate::recorder::Recorder;
 use crate::set::{SetLimits, SetMut};
@@ -43,6 +43,30 @@ impl Replayer {
     #[must_use]
     pub fn new(limits: ReplayLimits) -> Self {
         Self { limits, recorder: Recorder::default() }
+    }
+
+    /// Applies an effect on one key, under the lock of its shard. Says whether it has: one on several keys, or on a
+    /// whole database, needs [`Replayer::apply`].
+    pub fn apply_in(&mut self, batch: &Batch<'_>, told: &Told<'_>) -> bool {
+        match told.effect {
+            Effect::Flush
+            | Effect::Swap { .. }
+            | Effect::Catalogue { .. }
+            | Effect::Move { .. }
+            | Effect::Copy { .. } => return false,
+            Effect::Wrote { .. }
+            | Effect::Created
+            | Effect::Missed
+            | Effect::Event { .. }
+            | Effect::FieldsExpired { .. } => return true,
+            _ => {}
+        }
+        let key = batch.keyspace().key(told.key);
+        let mut guard = batch.lock(&key);
+        // At time 0 nothing has expired.
+        let op = &mut Op::new(told.db, 0, &mut self.recorder);
+        self.limits.apply_to_key(&mut guard, op, &told.effect, &key);
+        true
     }
 
     /// Applies an effect, with the keyspace to itself.

@@ -20,6 +20,7 @@ use crate::held::{Held, Hold};
 use crate::keyspace::Keyspace;
 use crate::prefetch;
 use crate::recorder::Recorder;
+use crate::save::Saving;
 use crate::table::array::Array;
 use crate::waiters::Waiters;
 use crate::watch::Watches;
@@ -52,6 +53,8 @@ pub(crate) struct ShardData {
     scratch: Vec<u8>,
     /// Groups of effects that have written to it, since somebody wants to know.
     groups: u64,
+    /// How far it is saved.
+    pub(crate) saving: Saving,
 }
 
 impl ShardData {
@@ -99,6 +102,7 @@ impl Shard {
             fields: FieldIndex::default(),
             scratch: Vec::new(),
             groups: 0,
+            saving: Saving::default(),
         };
         let tables_address = data.heap.tables_address();
         Self { data: Held::new(data), next_expiry_ms: AtomicU64::new(u64::MAX), tables_address }
@@ -217,7 +221,11 @@ impl<'b> ShardGuard<'b> {
     /// at its own.
     #[inline]
     pub(crate) fn wanted(&self, op: &Op<'_>, key: &Key<'_>) -> u32 {
-        self.keyspace.wanted_of(key) | op.recorder.wanted()
+        let wanted = self.keyspace.wanted_of(key) | op.recorder.wanted();
+        if wanted & wants::SAVE != 0 {
+            self.save_first(op.db, key);
+        }
+        wanted
     }
     /// Tells of an effect on a key, which somebody wants.
     #[cold]
@@ -229,7 +237,8 @@ impl<'b> ShardGuard<'b> {
     pub(crate) fn enter_group(&mut self, op: &mut Op<'_>, wanted: u32) {
         if wanted & wants::GROUPS != 0 {
             let domain = &self.keyspace.directory.domain;
-            op.recorder.enter_shard(self.id, &mut self.data.groups, || domain.epoch());
+            let hub = self.keyspace.hub();
+            op.recorder.enter_shard(self.id, &mut self.data.groups, || hub.begin_group(domain.epoch()));
         }
     }
     /// Groups that have written to the shard.

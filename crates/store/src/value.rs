@@ -91,24 +91,8 @@ impl Object {
         self.view().encoding()
     }
     /// Its kind, as effects name it.
-    pub(crate) const fn kind(&self) -> Kind {
-        match self {
-            Self::List(_) => Kind::List,
-            Self::Hash(_) => Kind::Hash,
-            Self::Set(_) => Kind::Set,
-            Self::SortedSet(_) => Kind::SortedSet,
-            Self::Stream(_) => Kind::Stream,
-        }
-    }
-    /// Tells of all that is in it, to those who have been told of an empty one.
-    pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
-        match self {
-            Self::List(list) => list.tell(pen),
-            Self::Hash(hash) => hash.tell(pen),
-            Self::Set(set) => set.tell(pen),
-            Self::SortedSet(set) => set.tell(pen),
-            Self::Stream(stream) => stream.tell(pen),
-        }
+    pub(crate) fn kind(&self) -> Kind {
+        self.view().kind()
     }
     /// Whether its order and its form are those of one buffer, which no inverse would give back.
     pub(crate) const fn is_compact(&self) -> bool {
@@ -202,6 +186,26 @@ pub enum ObjectRef<'a> {
 }
 
 impl ObjectRef<'_> {
+    /// Its kind, as effects name it.
+    pub(crate) const fn kind(&self) -> Kind {
+        match self {
+            Self::List(_) => Kind::List,
+            Self::Hash(_) => Kind::Hash,
+            Self::Set(_) => Kind::Set,
+            Self::SortedSet(_) => Kind::SortedSet,
+            Self::Stream(_) => Kind::Stream,
+        }
+    }
+    /// Tells of all that is in it, to those who have been told of an empty one.
+    pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
+        match *self {
+            Self::List(list) => list.tell(pen),
+            Self::Hash(hash) => hash.tell(pen),
+            Self::Set(set) => set.tell(pen),
+            Self::SortedSet(set) => set.tell(pen),
+            Self::Stream(stream) => stream.tell(pen),
+        }
+    }
     /// The name TYPE answers.
     #[must_use]
     pub const fn type_name(self) -> &'static str {

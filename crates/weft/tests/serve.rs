@@ -115,10 +115,7 @@ fn what_is_wrong_is_said_before_anything_starts() {
     std::fs::write(&file, "port 7000\nmaxmemroy 1gb\n").unwrap();
     for (words, expected) in [
         (vec!["serve", &file], "weft.conf:2: there is no directive 'maxmemroy'; is 'maxmemory' meant?"),
-        (
-            vec!["serve", "--appendonly", "yes"],
-            "'yes' is not served: Weft has no append-only file yet; use 'no'",
-        ),
+        (vec!["serve", "--appendonly", "maybe"], "argument must be 'yes' or 'no'"),
         (vec!["serve", "--port"], "weft serve: --port: needs a value behind it"),
     ] {
         let output = run(&words, b"");

@@ -1,9 +1,11 @@
-//! Owns: WAIT and WAITAOF, as a server answers them that has no replicas and no append-only file. Does not own:
-//! replication.
+//! Owns: WAIT and WAITAOF, as a server answers them that has no replicas. Does not own: replication, the log.
+
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::args::Args;
 use crate::blocking::Empty;
 use crate::context::Context;
+use crate::durable::Order;
 use crate::error::Error;
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
@@ -35,13 +37,23 @@ fn waitaof(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     let local = args.int_in(1, 0..=1)?;
     let replicas = args.count(2)?;
     let timeout_ms = timeout_ms(context, args, 3)?;
-    if local > 0 {
+    let durable = &context.engine.durable;
+    if local > 0 && !durable.log.is_on.load(Relaxed) {
         let text = "WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
         return Err(Error::err(text));
     }
-    if replicas == 0 || !context.may_block() {
-        Empty::TwoZeros.write(sink);
+    let told = context.engine.keyspace.told_epoch();
+    let is_synced = durable.log.is_on.load(Relaxed) && durable.unsynced_epoch.load(Relaxed) > told;
+    if replicas == 0 && (local == 0 || is_synced) || !context.may_block() {
+        sink.array(2);
+        sink.int(is_synced.into());
+        sink.int(0);
         return Ok(());
     }
-    context.block(&[], (timeout_ms, Empty::TwoZeros), args.to_owned_args())
+    context.block(&[], (timeout_ms, Empty::TwoZeros), args.to_owned_args())?;
+    // There are no replicas: for those nothing comes but the end of its time.
+    match context.waiting().filter(|_| replicas == 0) {
+        Some(waiting) => context.engine.durable.order(Order::Synced(waiting, told)),
+        None => Ok(()),
+    }
 }

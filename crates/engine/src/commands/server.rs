@@ -1,15 +1,18 @@
-//! Owns: INFO, TIME, LOLWUT, SHUTDOWN, and the commands of what Weft does not have: snapshots, an append-only file,
-//! modules. Does not own: INFO's text (`crate::info`), stopping (the server does it).
+//! Owns: INFO, TIME, LOLWUT, SHUTDOWN, the commands of what is kept on disk, and those of modules, which Weft does not
+//! have. Does not own: INFO's text (`crate::info`); stopping, files (the server's).
 //!
 //! | locks | commands |
 //! |---|---|
 //! | none | all |
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::help;
 use crate::args::Args;
+use crate::blocking::Empty;
 use crate::context::Context;
+use crate::durable::{Farewell, Order};
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
 use crate::info::{self, VERSION};
@@ -55,31 +58,49 @@ fn time(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
     Ok(())
 }
 
-fn no_snapshots(name: &str) -> Error {
-    Error::err(format!("{name}: Weft has no snapshots yet, nothing was saved"))
+/// A snapshot by itself, which the client waits for. Others go on meanwhile.
+fn save(context: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+    if !context.may_block() {
+        return Err(Error::err("SAVE waits for the disk: it cannot run inside a transaction; BGSAVE can"));
+    }
+    context.engine.durable.check()?;
+    if context.engine.durable.saves.is_saving.load(Relaxed) {
+        return Err(Error::err("Background save already in progress"));
+    }
+    context.block(&[], (0, Empty::Null), args.to_owned_args())?;
+    let waiting = context.waiting();
+    context.engine.durable.order(Order::Snapshot(waiting))
 }
 
-fn save(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
-    Err(no_snapshots("SAVE"))
-}
-
-fn bgsave(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+fn bgsave(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
     if args.len() > 2 || args.len() == 2 && !args.is(1, "SCHEDULE") && !args.is(1, "CANCEL") {
         return Err(ErrorCode::Syntax.into());
     }
     if args.is(1, "CANCEL") {
         return Err(Error::err("Background saving is currently not in progress or scheduled"));
     }
-    Err(no_snapshots("BGSAVE"))
+    let durable = &context.engine.durable;
+    if durable.saves.is_saving.load(Relaxed) {
+        return Err(Error::err("Background save already in progress"));
+    }
+    durable.order(Order::Snapshot(None))?;
+    sink.simple("Background saving started");
+    Ok(())
 }
 
-fn bgrewriteaof(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
-    Err(Error::err("BGREWRITEAOF: Weft has no append-only file yet, there is nothing to rewrite"))
+fn bgrewriteaof(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+    let durable = &context.engine.durable;
+    if durable.log.is_rewriting.load(Relaxed) {
+        return Err(Error::err("Background append only file rewriting already in progress"));
+    }
+    durable.order(Order::Rewrite)?;
+    sink.simple("Background append only file rewriting started");
+    Ok(())
 }
 
-/// When the server started: as Valkey answers while nothing has been saved.
+/// When the last snapshot was made; when the server started, as Valkey answers while there is none.
 fn lastsave(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
-    sink.int((context.engine.stats.started_ms / 1000) as i64);
+    sink.int((context.engine.last_save_ms() / 1000) as i64);
     Ok(())
 }
 
@@ -104,11 +125,14 @@ fn shutdown(context: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_
     if abort {
         return Err(Error::err("No shutdown in progress."));
     }
-    if save {
-        return Err(Error::err(
-            "SHUTDOWN SAVE: Weft has no snapshots yet; SHUTDOWN NOSAVE stops without one",
-        ));
-    }
+    let farewell = if save {
+        Farewell::Save
+    } else if nosave {
+        Farewell::NoSave
+    } else {
+        Farewell::AsConfigured
+    };
+    context.engine.durable.set_farewell(farewell);
     context.session.then = Then::Shutdown;
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
 };
-use weft_store::Policy;
+use weft_store::{HashLimits, ListLimit, Policy, ReplayLimits, SetLimits, SortedSetLimits, StreamLimit};
 
 use crate::program::budget::Limits;
 
@@ -62,6 +62,11 @@ settings! {
     stream_node_max_entries: AtomicUsize = 100,
     /// `hll-sparse-max-bytes`.
     hll_sparse_max_bytes: AtomicUsize = 3000,
+
+    /// `appendfsync`, as its place in [`SYNCS`].
+    appendfsync: AtomicU8 = 1,
+    /// `strict-reads`: who reads waits for what he has seen to be safe.
+    strict_reads: AtomicBool = true,
 
     /// `notify-keyspace-events`, as bits of [`crate::notify`].
     notify_flags: AtomicU32 = 0,
@@ -201,6 +206,9 @@ pub const POLICIES: [&str; 8] = [
     "volatile-ttl",
 ];
 
+/// When the log is synced.
+pub const SYNCS: [&str; 3] = ["no", "everysec", "always"];
+
 /// Who may do something that is dangerous: nobody, everybody, clients on this machine.
 pub const PROTECTED: [&str; 3] = ["no", "yes", "local"];
 
@@ -226,5 +234,33 @@ impl Settings {
     #[must_use]
     pub fn policy_name(&self) -> &'static str {
         POLICIES[self.maxmemory_policy.load(Relaxed) as usize % POLICIES.len()]
+    }
+}
+
+impl Settings {
+    /// Limits of the compact forms, as they are set now.
+    #[must_use]
+    pub fn forms(&self) -> ReplayLimits {
+        let get = |setting: &AtomicUsize| setting.load(Relaxed);
+        ReplayLimits {
+            list: ListLimit::from_config(self.list_max_listpack_size.load(Relaxed)),
+            hash: HashLimits {
+                entries_max: get(&self.hash_max_listpack_entries),
+                value_bytes_max: get(&self.hash_max_listpack_value),
+            },
+            set: SetLimits {
+                ints_max: get(&self.set_max_intset_entries),
+                entries_max: get(&self.set_max_listpack_entries),
+                value_bytes_max: get(&self.set_max_listpack_value),
+            },
+            sorted_set: SortedSetLimits {
+                entries_max: get(&self.zset_max_listpack_entries),
+                value_bytes_max: get(&self.zset_max_listpack_value),
+            },
+            stream: StreamLimit {
+                block_bytes_max: get(&self.stream_node_max_bytes) as u64,
+                block_entries_max: get(&self.stream_node_max_entries) as u64,
+            },
+        }
     }
 }

@@ -55,6 +55,9 @@ impl Core<'_> {
             self.engine.check_acl(session, args, LogPlace::of(session), self.now_ms)?;
         }
         let special = self.engine.special.bits();
+        if special & (special::LOADING | special::REFUSING) != 0 {
+            self.check_kept(special, handler, spec, session)?;
+        }
         // Any command makes room, as in Valkey: a limit that was lowered is kept also by who only reads.
         if special & special::LIMITED != 0
             && let Tier::Batch(batch) = tier
@@ -75,7 +78,7 @@ impl Core<'_> {
         if session.in_resp2_pubsub() {
             check_subscriber(spec)?;
         }
-        if special & special::PAUSED != 0
+        if special & (special::PAUSED | special::BEHIND) != 0
             && let Some(until_ms) = self.paused(handler, spec, session)
         {
             return Ok(Verdict::Pause(until_ms));
@@ -86,13 +89,36 @@ impl Core<'_> {
         Ok(Verdict::Run(id, handler))
     }
 
+    /// What was kept is being loaded, or what is written could not be kept.
+    #[cold]
+    fn check_kept(
+        &self,
+        special: u32,
+        handler: Handler,
+        spec: &CommandSpec,
+        session: &Session,
+    ) -> Result<(), Error> {
+        if special & special::LOADING != 0 {
+            let runs = spec.flags & flag::LOADING != 0 || spec.policy & policy::FAST_PING != 0;
+            return if runs { Ok(()) } else { Err(self.engine.loading_error()) };
+        }
+        match self.engine.refusal() {
+            // What is published changes nothing that is kept.
+            Some(error) if writes(handler, spec, session) && spec.flags & flag::MAY_REPLICATE == 0 => {
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Until when CLIENT PAUSE holds a command.
     fn paused(&self, handler: Handler, spec: &CommandSpec, session: &Session) -> Option<u64> {
         let pause = &self.engine.pause;
         let until_ms = pause.until_ms();
-        let writes = spec.flags & (flag::WRITE | flag::MAY_REPLICATE) != 0
-            || matches!(handler.scope, Scope::Exec)
-                && session.transaction.as_ref().is_some_and(|transaction| transaction.has(flag::WRITE));
+        let writes = writes(handler, spec, session);
+        if writes && self.engine.special.has(special::BEHIND) && spec.policy & policy::CONTROL == 0 {
+            return Some(self.engine.held_back_until_ms(self.now_ms));
+        }
         // It must not hold the command that ends it, nor what comes before it and behind it on a connection.
         let held = (writes || !pause.writes_only()) && spec.policy & policy::CONTROL == 0;
         (held && until_ms > self.now_ms).then_some(until_ms)
@@ -138,6 +164,13 @@ fn end_transaction(batch: &Batch<'_>, session: &mut Session) {
         session.tell_queued(None);
         session.info.watched.store(0, Relaxed);
     }
+}
+
+/// Whether a command writes; EXEC, if any of its commands does.
+fn writes(handler: Handler, spec: &CommandSpec, session: &Session) -> bool {
+    spec.flags & (flag::WRITE | flag::MAY_REPLICATE) != 0
+        || matches!(handler.scope, Scope::Exec)
+            && session.transaction.as_ref().is_some_and(|transaction| transaction.has(flag::WRITE))
 }
 
 /// Whether a command may store more than it frees; EXEC, if any of its commands may.

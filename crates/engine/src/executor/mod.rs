@@ -117,6 +117,8 @@ pub(crate) struct Core<'e> {
     measures: measure::Measures,
     /// Which keys may fire triggers, as of this version of them.
     triggers: (u64, Arc<Index>),
+    /// Replies of the present batch wait.
+    holds: bool,
     /// How commands run among neighbours, by id.
     plans: Box<[Option<neighbours::Plan>]>,
 }
@@ -147,6 +149,7 @@ impl<'e> Executor<'e> {
                 quick: Vec::with_capacity(BATCH_MAX),
                 measures: measure::Measures::new(&engine.settings),
                 triggers: (u64::MAX, Arc::default()),
+                holds: false,
                 plans: neighbours::Plan::all(engine),
             },
         })
@@ -194,6 +197,7 @@ impl<'e> Executor<'e> {
             }
         }
         self.core.charge_batch(started);
+        self.core.wake_for_held();
     }
 
     /// Runs a request that was postponed. Says whether it has run; otherwise it is to be kept where it was.
@@ -201,6 +205,7 @@ impl<'e> Executor<'e> {
         self.core.begin();
         let args = postponed.args.args();
         session.info.set_flag(client_flag::BLOCKED, false);
+        let from = output.end();
         let ran = {
             let batch = self.worker.enter();
             self.core.dispatch(Tier::Batch(&batch), postponed.what, &args, session, output)
@@ -212,6 +217,8 @@ impl<'e> Executor<'e> {
             }
             ran => ran,
         };
+        self.core.hold(output, from);
+        self.core.wake_for_held();
         // A pause may have begun meanwhile.
         let paused = matches!(ran, Ran::Paused(_));
         session.info.set_flag(client_flag::BLOCKED, paused || session.is_waiting());
@@ -344,8 +351,10 @@ impl Core<'_> {
         let until_ms = if lent.session.must_queue() {
             0
         } else {
+            let from = lent.output.end();
             match self.dispatch(tier, request.what, &args, lent.session, lent.output) {
                 Ran::Done => {
+                    self.hold(lent.output, from);
                     if lent.session.then != Then::GoOn || lent.session.is_waiting() {
                         host.ran(connection, channel);
                     }
@@ -363,6 +372,22 @@ impl Core<'_> {
         let postponed = Postponed { what: request.what, args: args.to_owned_args(), until_ms };
         host.postpone(connection, channel, postponed);
         Ran::Done
+    }
+
+    /// What was written behind this place waits, if there is something that it must wait for.
+    #[inline]
+    fn hold(&mut self, output: &mut Output, from: OutputPlace) {
+        if self.engine.special.has(special::HELD) {
+            let own = self.local.effects.recorder.told_epoch();
+            self.holds |= self.engine.hold_output(output, from, own);
+        }
+    }
+    /// Replies of this batch wait: whoever makes them safe is told, now that the batch is over.
+    #[inline]
+    fn wake_for_held(&mut self) {
+        if std::mem::take(&mut self.holds) {
+            self.engine.safe.wake();
+        }
     }
 
     /// Checks, then queues or runs one request, and writes its reply, if its session wants one.

@@ -155,6 +155,7 @@ impl Core<'_> {
         if terms.triggered {
             self.look_at_triggers();
         }
+        let begun = lent.output.end();
         let (mut at, mut tally, mut outgrown) = (from, Tally::default(), None);
         while outgrown.is_none()
             && let Some(request) = list.get(at)
@@ -176,6 +177,7 @@ impl Core<'_> {
             at += ran;
             outgrown = (lent.output.len() > end).then_some(place);
         }
+        self.hold(lent.output, begun);
         self.end_neighbours(lent.session, &mut tally);
         if let Some(place) = outgrown {
             host.outgrew(connection, channel, place);

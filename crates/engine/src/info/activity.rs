@@ -8,44 +8,75 @@ use super::commands::since_reset;
 use super::server::subscriptions;
 use crate::acl::Reason;
 use crate::engine::Engine;
+use crate::special;
 
-pub(super) fn persistence(engine: &Engine, report: &mut Report, _now_ms: u64) {
+pub(super) fn persistence(engine: &Engine, report: &mut Report, now_ms: u64) {
+    let (saves, log, loading) = (&engine.durable.saves, &engine.durable.log, &engine.durable.loading);
+    let is_on = |flag: &std::sync::atomic::AtomicBool| u8::from(flag.load(Relaxed));
+    let status = |failed: &std::sync::atomic::AtomicBool| if failed.load(Relaxed) { "err" } else { "ok" };
+    let is_loading = engine.special.has(special::LOADING);
     report.section("Persistence");
+    report.field("loading", u8::from(is_loading));
+    if is_loading {
+        let (all, done) = (loading.bytes.load(Relaxed), loading.done_bytes.load(Relaxed));
+        let spent_ms = now_ms.saturating_sub(loading.started_ms.load(Relaxed));
+        report.field("loading_start_time", loading.started_ms.load(Relaxed) / 1000);
+        report.field("loading_total_bytes", all);
+        report.field("loading_loaded_bytes", done);
+        report.field("loading_loaded_perc", format!("{:.2}", loading.percent()));
+        report.field("loading_eta_seconds", spent_ms * all.saturating_sub(done) / (done.max(1) * 1000));
+    }
     report.fixed(&[
-        ("loading", "0"),
         ("async_loading", "0"),
         ("current_cow_peak", "0"),
         ("current_cow_size", "0"),
         ("current_cow_size_age", "0"),
         ("current_fork_perc", "0.00"),
-        ("current_save_keys_processed", "0"),
-        ("current_save_keys_total", "0"),
     ]);
-    report.field("rdb_changes_since_last_save", engine.keyspace.total(Counter::Writes));
-    report.field("rdb_bgsave_in_progress", 0);
-    report.field("rdb_last_save_time", engine.stats.started_ms / 1000);
+    let saved_keys = if saves.is_saving.load(Relaxed) { saves.keys.load(Relaxed) } else { 0 };
+    let all_keys = if saves.is_saving.load(Relaxed) { saves.keys_total.load(Relaxed) } else { 0 };
+    let current_s = |flag: &std::sync::atomic::AtomicBool| {
+        let spent_ms = now_ms.saturating_sub(saves.started_ms.load(Relaxed));
+        if flag.load(Relaxed) { (spent_ms / 1000) as i64 } else { -1 }
+    };
+    report.field("current_save_keys_processed", saved_keys);
+    report.field("current_save_keys_total", all_keys);
+    let writes = engine.keyspace.total(Counter::Writes);
+    report.field("rdb_changes_since_last_save", writes.saturating_sub(saves.writes.load(Relaxed)));
+    report.field("rdb_bgsave_in_progress", is_on(&saves.is_saving));
+    report.field("rdb_last_save_time", engine.last_save_ms() / 1000);
+    report.field("rdb_last_bgsave_status", status(&saves.has_failed));
+    let last_s = if saves.count.load(Relaxed) == 0 { -1 } else { saves.last_s.load(Relaxed) };
+    report.field("rdb_last_bgsave_time_sec", last_s);
+    report.field("rdb_current_bgsave_time_sec", current_s(&saves.is_saving));
+    report.field("rdb_saves", saves.count.load(Relaxed));
+    report.fixed(&[("rdb_last_cow_size", "0"), ("rdb_last_load_keys_expired", "0")]);
+    report.field("rdb_last_load_keys_loaded", loading.keys.load(Relaxed));
+    report.field("aof_enabled", is_on(&log.is_on));
+    report.field("aof_rewrite_in_progress", is_on(&log.is_rewriting));
+    report.fixed(&[("aof_rewrite_scheduled", "0")]);
+    let rewrite_s = if log.rewrites.load(Relaxed) == 0 { -1 } else { log.rewrite_s.load(Relaxed) };
+    report.field("aof_last_rewrite_time_sec", rewrite_s);
+    report.field("aof_current_rewrite_time_sec", current_s(&log.is_rewriting));
+    report.field("aof_last_bgrewrite_status", status(&log.rewrite_has_failed));
+    report.field("aof_rewrites", log.rewrites.load(Relaxed));
+    report.fixed(&[("aof_rewrites_consecutive_failures", "0")]);
+    report.field("aof_last_write_status", status(&log.has_failed));
     report.fixed(&[
-        ("rdb_last_bgsave_status", "ok"),
-        ("rdb_last_bgsave_time_sec", "-1"),
-        ("rdb_current_bgsave_time_sec", "-1"),
-        ("rdb_saves", "0"),
-        ("rdb_last_cow_size", "0"),
-        ("rdb_last_load_keys_expired", "0"),
-        ("rdb_last_load_keys_loaded", "0"),
-        ("aof_enabled", "0"),
-        ("aof_rewrite_in_progress", "0"),
-        ("aof_rewrite_scheduled", "0"),
-        ("aof_last_rewrite_time_sec", "-1"),
-        ("aof_current_rewrite_time_sec", "-1"),
-        ("aof_last_bgrewrite_status", "ok"),
-        ("aof_rewrites", "0"),
-        ("aof_rewrites_consecutive_failures", "0"),
-        ("aof_last_write_status", "ok"),
         ("aof_last_cow_size", "0"),
         ("module_fork_in_progress", "0"),
         ("module_fork_last_cow_size", "0"),
         ("slot_migration_fork_in_progress", "0"),
     ]);
+    if log.is_on.load(Relaxed) {
+        report.field("aof_current_size", log.bytes.load(Relaxed));
+        report.field("aof_base_size", log.base_bytes.load(Relaxed));
+        report.fixed(&[("aof_pending_rewrite", "0"), ("aof_buffer_length", "0")]);
+        report.field("aof_pending_bio_fsync", 0);
+        report.field("aof_delayed_fsync", 0);
+        report.field("aof_unsynced_bytes", log.unsynced_bytes.load(Relaxed));
+        report.field("aof_syncs", log.syncs.load(Relaxed));
+    }
 }
 
 pub(super) fn stats(engine: &Engine, report: &mut Report, _now_ms: u64) {

@@ -125,7 +125,7 @@ impl Worker<'_> {
             self.settle(index);
             self.ran(index, channel);
         } else {
-            let until_ms = self.engine.pause.until_ms();
+            let until_ms = self.engine.held_back_until_ms(self.now_ms);
             self.hold_again(index, channel, held);
             return self.io.set_alarm(index, channel, until_ms);
         }

@@ -44,6 +44,7 @@ impl Worker<'_> {
             }
             Message::Resume => self.resume_all(),
             Message::Safe => self.release_outputs(),
+            Message::Unsafe => self.fail_outputs(),
             Message::Stop => self.stop(),
         }
     }
@@ -102,6 +103,14 @@ impl Worker<'_> {
                 connection.waiting_for_safe = false;
                 self.io.touch(index);
             }
+        }
+    }
+
+    /// What waits cannot be made safe any more: whoever waits is told by the end of the connection that nothing is
+    /// known of it. Its replies were never sent.
+    fn fail_outputs(&mut self) {
+        for index in std::mem::take(&mut self.io.waiting_for_safe) {
+            self.io.kill(index);
         }
     }
 

@@ -73,6 +73,11 @@ impl Tape {
     pub const fn forget_key(&mut self) {
         self.key = None;
     }
+    /// Adds all of another one.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.key = None;
+    }
     /// The bytes from a mark on, where [`Tape::forget_key`] was called.
     pub(crate) fn bytes_from(&self, mark: TapeMark) -> &[u8] {
         &self.bytes[mark.at..]

@@ -226,10 +226,10 @@ impl<'a> HashMut<'a> {
     }
 }
 
-impl Hash {
+impl HashRef<'_> {
     /// Tells of all that is in it, to those who have been told of an empty one.
     pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
-        for field in self.view().fields() {
+        for field in self.fields() {
             pen.tell(&Effect::HashSet { field: field.name, value: field.value, expire_ms: field.expire_ms });
         }
     }

@@ -171,11 +171,14 @@ impl<'a> ListMut<'a> {
     }
 }
 
-impl List {
+impl ListRef<'_> {
     /// Tells of all that is in it, to those who have been told of an empty one.
     pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
         self.iter().for_each(|element| pen.tell(&Effect::ListPush { end: End::Back, element }));
     }
+}
+
+impl List {
     /// Takes a change back.
     pub(crate) fn undo(&mut self, undo: Undo) {
         match undo {

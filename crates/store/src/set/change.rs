@@ -183,9 +183,9 @@ impl<'a> SetMut<'a> {
     }
 }
 
-impl Set {
+impl SetRef<'_> {
     /// Tells of all that is in it, to those who have been told of an empty one.
     pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
-        self.view().iter().for_each(|member| pen.tell(&Effect::SetAdd { member: &member }));
+        self.iter().for_each(|member| pen.tell(&Effect::SetAdd { member: &member }));
     }
 }

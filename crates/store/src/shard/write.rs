@@ -204,7 +204,7 @@ impl ShardGuard<'_> {
                 self.tell(op, wanted, key.bytes, &Effect::New { kind: object.kind(), expire_ms });
                 // The journal keeps what was there before, not what comes.
                 let pen = Pen::new(op.recorder, wanted & !wants::UNDO, op.db, key.bytes);
-                return pen.into_iter().for_each(|mut pen| object.tell(&mut pen));
+                return pen.into_iter().for_each(|mut pen| object.view().tell(&mut pen));
             }
         };
         self.tell(op, wanted, key.bytes, &Effect::Set { value, expire_ms });

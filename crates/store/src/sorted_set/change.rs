@@ -180,13 +180,16 @@ fn told_removed(pen: &mut Pen<'_>, element: Scored<'_>) {
     }
 }
 
-impl SortedSet {
+impl SortedSetRef<'_> {
     /// Tells of all that is in it, to those who have been told of an empty one.
     pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
-        for Scored { member, score } in self.view().iter(0..self.view().len()) {
+        for Scored { member, score } in self.iter(0..self.len()) {
             pen.tell(&Effect::SortedSetAdd { member, score });
         }
     }
+}
+
+impl SortedSet {
     /// Takes `count` elements out from rank `start` on.
     #[inline]
     fn take_ranks(

@@ -110,7 +110,7 @@ fn no_crash(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Out
 }
 
 fn no_log(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
-    Err(Error::err("Weft has no append-only file yet: there is nothing to load from"))
+    Err(Error::err("What is in the log is in memory already: restart the server to load it"))
 }
 
 /// Every key is written as DUMP writes it and read back, one after the other: what a restart with a snapshot does to
@@ -118,9 +118,7 @@ fn no_log(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outco
 fn reload(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
     for index in 2..args.len() {
         if args.is(index, "NOSAVE") {
-            return Err(Error::err(
-                "Weft has no snapshots yet: there is nothing to load from but what is in memory",
-            ));
+            return Err(Error::err("NOSAVE would load an older snapshot: restart the server for that"));
         }
         if !args.is(index, "MERGE") && !args.is(index, "NOFLUSH") {
             return Err(Error::err("DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options."));

@@ -204,6 +204,29 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "What is kept",
+        &[
+            ("appendonly", "keep a log of all that changes, and load it at the start"),
+            (
+                "appendfsync",
+                "when the log is on the disk: before each reply, every second, when the system likes",
+            ),
+            (
+                "strict-reads",
+                "with `appendfsync always` who reads waits too until what he has seen is on the disk",
+            ),
+            ("appenddirname", "folder of the log, in `dir`"),
+            ("appendfilename", "what the names of its files begin with"),
+            (
+                "auto-aof-rewrite-percentage",
+                "a snapshot takes the log's place when it has grown by so much; 0: never",
+            ),
+            ("auto-aof-rewrite-min-size", "and has at least so many bytes"),
+            ("save", "make a snapshot after so many seconds, if there were so many changes"),
+            ("dbfilename", "file of snapshots that SAVE, BGSAVE and save points make"),
+        ],
+    ),
+    (
         "The process",
         &[
             ("dir", "folder to work in"),

@@ -4,9 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{ANY, INT};
 use crate::config::directive::{Directive, Kind, int, memory, switch, text, word};
+use crate::config::settings::SYNCS;
 
-const NO_LOG: &str = "Weft has no append-only file yet";
-const NO_SNAPSHOT: &str = "Weft has no snapshots yet";
 const SIGNAL: &[&str] = &["default", "save", "nosave", "now", "force", "safe", "failover"];
 
 pub(super) const LIST: &[Directive] = &[
@@ -66,8 +65,8 @@ pub(super) const LIST: &[Directive] = &[
     )
     .at_start(),
     // Snapshots.
-    Directive::new("save", Kind::SavePoints, "").only(&[""], NO_SNAPSHOT),
-    Directive::new("dbfilename", Kind::Text("dbfilename"), "dump.rdb").protected(),
+    Directive::new("save", Kind::SavePoints, "").server(),
+    Directive::new("dbfilename", Kind::Text("dbfilename"), "dump.weft").protected().server(),
     switch("rdbcompression", "yes"),
     switch("rdbchecksum", "yes").at_start(),
     switch("rdb-del-sync-files", "no"),
@@ -80,13 +79,17 @@ pub(super) const LIST: &[Directive] = &[
     switch("stop-writes-on-bgsave-error", "yes"),
     word("sanitize-dump-payload", &["no", "yes", "clients"], "no"),
     // The append-only file.
-    switch("appendonly", "no").only(&["no"], NO_LOG),
-    Directive::new("appendfilename", Kind::Text("appendfilename"), "appendonly.aof").at_start(),
-    Directive::new("appenddirname", Kind::Text("appenddirname"), "appendonlydir").at_start(),
-    word("appendfsync", &["everysec", "always", "no"], "everysec"),
+    switch("appendonly", "no").acts(|e, v| e.follow_appendonly(*v.text == *b"yes")),
+    Directive::new("appendfilename", Kind::Text("appendfilename"), "appendonly.aof").at_start().server(),
+    Directive::new("appenddirname", Kind::Text("appenddirname"), "appendonlydir").at_start().server(),
+    word("appendfsync", &["everysec", "always", "no"], "everysec").acts(|e, v| {
+        let place = SYNCS.iter().position(|name| name.as_bytes() == &v.text[..]);
+        e.settings.appendfsync.store(place.unwrap_or(1) as u8, Relaxed);
+    }),
+    switch("strict-reads", "yes").acts(|e, v| e.settings.strict_reads.store(*v.text == *b"yes", Relaxed)),
     switch("no-appendfsync-on-rewrite", "no"),
-    int("auto-aof-rewrite-percentage", (0, INT), "100"),
-    memory("auto-aof-rewrite-min-size", (0, ANY), "67108864"),
+    int("auto-aof-rewrite-percentage", (0, INT), "100").server(),
+    memory("auto-aof-rewrite-min-size", (0, ANY), "67108864").server(),
     switch("aof-load-truncated", "yes"),
     switch("aof-use-rdb-preamble", "yes"),
     switch("aof-timestamp-enabled", "no"),

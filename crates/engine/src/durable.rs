@@ -1,0 +1,271 @@
+//! Owns: what the engine knows of what is kept on disk: orders to whoever keeps it, how loading goes on, why writes
+//! are refused or held back, the figures of INFO. Does not own: files, threads (the server's), up to which epoch all is
+//! safe (`crate::safe`).
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use crate::blocking::{self, Blocked};
+use crate::context::Context;
+use crate::engine::Engine;
+use crate::error::{Error, ErrorCode};
+use crate::mailbox::Message;
+use crate::reply::ReplySink;
+use crate::special;
+
+/// Something that is to be done about what is kept.
+#[derive(Debug)]
+pub enum Order {
+    /// SAVE and BGSAVE: a snapshot by itself. Who waits for it is answered.
+    Snapshot(Option<Waiting>),
+    /// BGREWRITEAOF: a snapshot that old segments of the log go for.
+    Rewrite,
+    /// CONFIG SET appendonly.
+    Log(bool),
+    /// WAITAOF: answered when what was told up to this epoch is on the disk.
+    Synced(Waiting, u64),
+}
+
+/// What is done when the server stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Farewell {
+    /// A snapshot, if there are save points.
+    #[default]
+    AsConfigured,
+    /// SHUTDOWN SAVE.
+    Save,
+    /// SHUTDOWN NOSAVE.
+    NoSave,
+}
+
+/// A client that waits for an order.
+#[derive(Debug)]
+pub struct Waiting(Arc<Blocked>);
+
+/// Takes orders, without waiting for them.
+pub type Take = Box<dyn Fn(Order) + Send + Sync>;
+
+/// How long what was told may not be on the disk before writes are held back.
+const UNSYNCED_MS_MAX: u64 = 2000;
+/// How long a write waits until it is looked at again whether it is still to be held back.
+const BEHIND_MS: u64 = 5;
+
+/// What is kept, as the engine knows it.
+#[derive(Default)]
+pub struct Durable {
+    take: OnceLock<Take>,
+    /// Why writes are refused.
+    refusal: Mutex<Option<Box<str>>>,
+    farewell: Mutex<Farewell>,
+    /// Since when something that was written is not on the disk, in milliseconds since 1970; 0 for nothing, or where
+    /// that does not matter.
+    pub unsynced_since_ms: AtomicU64,
+    /// The first epoch of which not all that was told is on the disk; 0 where nothing is, as before a log's first
+    /// snapshot.
+    pub unsynced_epoch: AtomicU64,
+    /// Loading.
+    pub loading: Loading,
+    /// The log.
+    pub log: LogFigures,
+    /// Snapshots.
+    pub saves: SaveFigures,
+}
+
+impl std::fmt::Debug for Durable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Durable").field("refusal", &self.refusal).finish_non_exhaustive()
+    }
+}
+
+/// How far loading has come.
+#[derive(Debug, Default)]
+pub struct Loading {
+    /// Bytes that there are.
+    pub bytes: AtomicU64,
+    /// Bytes that were read.
+    pub done_bytes: AtomicU64,
+    /// When it began, in milliseconds since 1970.
+    pub started_ms: AtomicU64,
+    /// Keys that were there behind it.
+    pub keys: AtomicU64,
+}
+
+impl Loading {
+    /// How much of it is done.
+    #[must_use]
+    pub fn percent(&self) -> f64 {
+        self.done_bytes.load(Relaxed) as f64 * 100.0 / (self.bytes.load(Relaxed).max(1)) as f64
+    }
+}
+
+/// Figures of the log.
+#[derive(Debug, Default)]
+pub struct LogFigures {
+    /// There is one.
+    pub is_on: AtomicBool,
+    /// Bytes since the last snapshot.
+    pub bytes: AtomicU64,
+    /// What they were right behind it.
+    pub base_bytes: AtomicU64,
+    /// Bytes that are written and not synced.
+    pub unsynced_bytes: AtomicU64,
+    /// Syncs.
+    pub syncs: AtomicU64,
+    /// The last write failed.
+    pub has_failed: AtomicBool,
+    /// A snapshot for it is being written.
+    pub is_rewriting: AtomicBool,
+    /// The last one failed.
+    pub rewrite_has_failed: AtomicBool,
+    /// How many there were.
+    pub rewrites: AtomicU64,
+    /// How long the last one took, in seconds; −1 for none yet.
+    pub rewrite_s: AtomicI64,
+}
+
+/// Figures of snapshots.
+#[derive(Debug, Default)]
+pub struct SaveFigures {
+    /// One is being written.
+    pub is_saving: AtomicBool,
+    /// When it was begun.
+    pub started_ms: AtomicU64,
+    /// Keys of it that were told, and that there were.
+    pub keys: AtomicU64,
+    /// Keys that there were.
+    pub keys_total: AtomicU64,
+    /// Writes up to the last one.
+    pub writes: AtomicI64,
+    /// When the last one was begun that succeeded, in milliseconds; 0 for none.
+    pub last_ms: AtomicU64,
+    /// The last one failed.
+    pub has_failed: AtomicBool,
+    /// How long it took, in seconds; 0 for none.
+    pub last_s: AtomicI64,
+    /// How many there were.
+    pub count: AtomicU64,
+}
+
+impl Durable {
+    /// Set once, before the first client.
+    pub fn set_taker(&self, take: Take) {
+        // A second one would be a second server on one engine.
+        let _ = self.take.set(take);
+    }
+    /// Whether there is a log, or a snapshot was made.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.log.is_on.load(Relaxed) || self.saves.last_ms.load(Relaxed) != 0
+    }
+    /// SHUTDOWN says what is to be done.
+    pub(crate) fn set_farewell(&self, farewell: Farewell) {
+        *self.farewell.lock() = farewell;
+    }
+    /// What is to be done when the server stops.
+    #[must_use]
+    pub fn farewell(&self) -> Farewell {
+        *self.farewell.lock()
+    }
+    /// Gives an order; an error where nobody takes any.
+    pub(crate) fn order(&self, order: Order) -> Result<(), Error> {
+        self.check()?;
+        if let Some(take) = self.take.get() {
+            take(order);
+        }
+        Ok(())
+    }
+    /// Whether anybody takes orders: to be asked before a client waits for one.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let no_disk = || Error::err("Nothing is kept here: this engine has no disk");
+        self.take.get().map(drop).ok_or_else(no_disk)
+    }
+}
+
+impl Engine {
+    /// From now on writes are refused, with these words; or not any more.
+    pub fn refuse_writes(&self, why: Option<&str>) {
+        let mut refusal = self.durable.refusal.lock();
+        *refusal = why.map(Box::from);
+        self.special.set(special::REFUSING, refusal.is_some());
+    }
+    /// Whether writes are to be held back for a moment, since what was told is not on the disk for too long.
+    pub fn hold_writes_back(&self, hold: bool) {
+        if self.special.has(special::BEHIND) != hold {
+            self.special.set(special::BEHIND, hold);
+        }
+    }
+    /// Looks whether what was told is not on the disk for too long, or is too much: whoever keeps it may wait for the
+    /// disk just now.
+    pub fn look_at_log(&self, now_ms: u64) {
+        let since_ms = self.durable.unsynced_since_ms.load(Relaxed);
+        let is_late = since_ms != 0 && now_ms.saturating_sub(since_ms) > UNSYNCED_MS_MAX;
+        self.hold_writes_back(is_late || self.keyspace.is_behind());
+    }
+    /// Replies that wait for what cannot be made safe any more are errors.
+    pub fn fail_held(&self) {
+        self.post_all(|| Message::Unsafe);
+    }
+    /// What is kept is being loaded, or is there.
+    pub fn set_loading(&self, is_loading: bool) {
+        self.special.set(special::LOADING, is_loading);
+    }
+    /// Replies wait for what was told to be safe, or not any more.
+    pub fn set_held(&self, held: bool) {
+        self.special.set(special::HELD, held);
+        if !held {
+            self.set_safe(u64::MAX);
+        }
+    }
+
+    /// CONFIG SET appendonly. At the start nobody takes orders yet: the server looks for itself.
+    pub(crate) fn follow_appendonly(&self, wanted: bool) {
+        if self.durable.check().is_ok() && self.durable.log.is_on.swap(wanted, Relaxed) != wanted {
+            let _ = self.durable.order(Order::Log(wanted));
+        }
+    }
+
+    /// When the last snapshot was made, or the server started.
+    pub(crate) fn last_save_ms(&self) -> u64 {
+        match self.durable.saves.last_ms.load(Relaxed) {
+            0 => self.stats.started_ms,
+            at_ms => at_ms,
+        }
+    }
+
+    /// Why a write cannot run now.
+    pub(crate) fn refusal(&self) -> Option<Error> {
+        let refusal = self.durable.refusal.lock();
+        refusal.as_ref().map(|why| Error::new(ErrorCode::Misconfigured, why.to_string()))
+    }
+    /// What a client is told while what was kept is loaded.
+    pub(crate) fn loading_error(&self) -> Error {
+        let text =
+            format!("Weft is loading the dataset in memory: {:.0}% done", self.durable.loading.percent());
+        Error::new(ErrorCode::Loading, text)
+    }
+    /// When a request that was held back is looked at again.
+    #[must_use]
+    pub fn held_back_until_ms(&self, now_ms: u64) -> u64 {
+        let pause = self.pause.until_ms();
+        if pause <= now_ms && self.special.has(special::BEHIND) { now_ms + BEHIND_MS } else { pause }
+    }
+
+    /// Answers a client that waited for an order.
+    pub fn answer(&self, waiting: &Waiting, write: impl FnOnce(&mut ReplySink<'_>)) {
+        blocking::answer_with(self, &waiting.0, write);
+    }
+    /// Whether it waits no more.
+    #[must_use]
+    pub fn waits_no_more(&self, waiting: &Waiting) -> bool {
+        blocking::is_over(&waiting.0)
+    }
+}
+
+impl Context<'_, '_> {
+    /// The wait that was just begun, for whoever ends it.
+    pub(crate) fn waiting(&self) -> Option<Waiting> {
+        self.session.wait.as_ref().map(|wait| Waiting(wait.shared()))
+    }
+}

@@ -1,0 +1,563 @@
+//! Owns: the thread that keeps what the engine tells: orders, when the log is written and synced, what follows when
+//! that fails, when snapshots are made. Does not own: the bytes (`weft_persist`), what is loaded at the start (`load`),
+//! writing a snapshot (`snapshot`).
+//!
+//! One thread follows the merger: it writes what has become true, syncs as `appendfsync` says, and then says up to
+//! which epoch all is safe. Workers write nothing and wait for nothing; with `always` their replies wait in their
+//! outputs. A snapshot has a thread of its own, so that the log goes on meanwhile.
+//!
+//! **When the log cannot be written** memory is ahead of it: who waits for a reply is told that it is not known to be
+//! kept, and writes are refused until a new log has begun behind a snapshot, which is tried again and again. **When the
+//! disk is full** the next segment has no room, and writes are refused while the present one still has some: nothing is
+//! lost, and they go on as soon as there is room.
+
+mod load;
+mod log;
+mod snapshot;
+
+pub(crate) use load::LOADERS_MAX;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+
+use weft_engine::Engine;
+use weft_engine::durable::{Farewell, Order, Waiting};
+use weft_engine::error::Error;
+use weft_persist::disk::Disk;
+use weft_persist::{Folder, LogOptions, SEGMENT_BYTES};
+use weft_store::{Counter, Worker};
+
+use crate::{notice, warning};
+use load::Found;
+use log::Following;
+use snapshot::{Job, Made, Outcome, Purpose};
+
+/// Orders that may wait: more are refused by who would give them.
+const ORDERS_MAX: usize = 4096;
+/// Sleeps between two looks at what has become true, when there was much and when there was nothing.
+const SLEEP_MIN: Duration = Duration::from_millis(2);
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+/// The same while replies wait for a batch that is still running.
+const SLEEP_HELD: Duration = Duration::from_micros(50);
+/// How long until a log that failed is begun anew, or room is asked for again.
+const RETRY: Duration = Duration::from_secs(1);
+/// How often save points are looked at.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What others leave for the thread.
+#[derive(Default)]
+struct Inbox {
+    orders: Vec<Order>,
+    /// A snapshot is over.
+    made: Option<Made>,
+    /// Replies wait, or orders.
+    is_woken: bool,
+    /// The server stops, and no command runs any more.
+    is_stopping: bool,
+}
+
+/// What is shared with workers and the snapshot's thread.
+#[derive(Default)]
+pub(crate) struct Desk {
+    inbox: Mutex<Inbox>,
+    changed: Condvar,
+}
+
+impl Desk {
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn wake(&self) {
+        let mut inbox = self.inbox();
+        if !inbox.is_woken {
+            inbox.is_woken = true;
+            self.changed.notify_all();
+        }
+    }
+    fn order(&self, order: Order) {
+        let mut inbox = self.inbox();
+        if inbox.orders.len() < ORDERS_MAX {
+            inbox.orders.push(order);
+        }
+        inbox.is_woken = true;
+        self.changed.notify_all();
+    }
+    fn hand_in(&self, made: Made) {
+        let mut inbox = self.inbox();
+        inbox.made = Some(made);
+        inbox.is_woken = true;
+        self.changed.notify_all();
+    }
+    /// No command runs any more: what was told is written, and the thread ends.
+    pub(crate) fn stop(&self) {
+        self.inbox().is_stopping = true;
+        self.wake();
+    }
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.inbox().is_stopping
+    }
+    /// Waits until there is something, or for so long.
+    fn wait(&self, time: Duration) {
+        let mut inbox = self.inbox();
+        if !inbox.is_woken {
+            inbox = self.changed.wait_timeout(inbox, time).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        inbox.is_woken = false;
+    }
+}
+
+/// Where a server keeps things.
+#[derive(Clone, Debug)]
+struct Places {
+    /// The log's folder.
+    folder: PathBuf,
+    /// What the names of its files begin with.
+    base: String,
+}
+
+impl Places {
+    /// The log's folder, for this server alone.
+    fn lock(&self) -> io::Result<Arc<dyn Disk>> {
+        let folder = &self.folder;
+        Folder::lock(folder).map(|disk| Arc::new(disk) as Arc<dyn Disk>).map_err(|error| {
+            let text = match error.kind() {
+                io::ErrorKind::WouldBlock => {
+                    format!("another server keeps its log in {}: choose another dir", folder.display())
+                }
+                _ => format!("cannot keep a log in {}: {error}", folder.display()),
+            };
+            io::Error::new(error.kind(), text)
+        })
+    }
+}
+
+/// What is kept, before the server runs.
+pub(crate) struct Persistence {
+    engine: &'static Engine,
+    desk: Arc<Desk>,
+    places: Places,
+    found: Found,
+}
+
+impl Persistence {
+    /// Finds what was kept, and has the log's folder to itself where there is to be one.
+    ///
+    /// # Errors
+    /// What keeps the server from starting.
+    pub(crate) fn find(engine: &'static Engine) -> io::Result<Self> {
+        let text = |name: &str| String::from_utf8_lossy(&engine.config.text(name)).into_owned();
+        let places = Places { folder: PathBuf::from(text("appenddirname")), base: text("appendfilename") };
+        let wants_log = engine.config.text("appendonly") == b"yes";
+        let found = Found::look(&places, wants_log, &text("dbfilename"))?;
+        let desk = Arc::new(Desk::default());
+        let (orders, held) = (Arc::clone(&desk), Arc::clone(&desk));
+        engine.durable.set_taker(Box::new(move |order| orders.order(order)));
+        engine.safe.set_waker(move || held.wake());
+        // Nothing is written before the log that is to have it.
+        engine.set_loading(wants_log || found.is_something());
+        Ok(Self { engine, desk, places, found })
+    }
+    /// How the thread is told to stop.
+    pub(crate) fn desk(&self) -> Arc<Desk> {
+        Arc::clone(&self.desk)
+    }
+
+    /// Loads what was kept, and keeps what is told until the server stops.
+    ///
+    /// # Errors
+    /// When what was kept cannot be loaded: the server must not go on without it.
+    pub(crate) fn run<'s>(self, scope: &'s Scope<'s, '_>) -> io::Result<()> {
+        let Self { engine, desk, places, found } = self;
+        let no_place = || io::Error::other("the keyspace has no place for the thread that keeps it");
+        let worker = engine.keyspace.worker().ok_or_else(no_place)?;
+        let wants_log = engine.config.text("appendonly") == b"yes";
+        let mut keeper = Keeper {
+            engine,
+            desk,
+            places,
+            worker,
+            following: None,
+            disk: None,
+            waiting: Vec::new(),
+            job: None,
+            job_is_to_begin: false,
+            rewrite_ordered: false,
+            retry_at: None,
+            second_at: Instant::now() + SECOND,
+            sleep: SLEEP_MIN,
+        };
+        keeper.start(found, wants_log)?;
+        engine.set_loading(false);
+        keeper.keep(scope);
+        Ok(())
+    }
+}
+
+/// The thread's own.
+struct Keeper {
+    engine: &'static Engine,
+    desk: Arc<Desk>,
+    places: Places,
+    worker: Worker<'static>,
+    /// The log that is written.
+    following: Option<Following>,
+    /// Its folder, which stays locked as long as a log is wanted.
+    disk: Option<Arc<dyn Disk>>,
+    /// Clients that wait until an epoch is on the disk.
+    waiting: Vec<(Waiting, u64)>,
+    /// The snapshot that is being made.
+    job: Option<Job>,
+    /// It has no moment yet.
+    job_is_to_begin: bool,
+    /// Another one is to follow, for the log.
+    rewrite_ordered: bool,
+    /// When a log is begun again that failed.
+    retry_at: Option<Instant>,
+    second_at: Instant,
+    sleep: Duration,
+}
+
+impl Keeper {
+    /// Loads what was found, and begins or goes on with the log.
+    fn start(&mut self, found: Found, wants_log: bool) -> io::Result<()> {
+        let engine = self.engine;
+        let loaded = load::load(engine, &mut self.worker, found)?;
+        if !wants_log {
+            return Ok(());
+        }
+        let disk = match loaded.disk {
+            Some(disk) => disk,
+            None => self.places.lock()?,
+        };
+        self.disk = Some(Arc::clone(&disk));
+        match loaded.kept {
+            Some(kept) => {
+                let options = self.options();
+                self.following = Some(Following::go_on(engine, &mut self.worker, (disk, options), kept)?);
+                self.log_is_on();
+            }
+            // What came from a snapshot by itself is in no log: one begins behind a snapshot of it.
+            None if loaded.keys > 0 => self.begin_log(),
+            None => {
+                let options = self.options();
+                self.following = Some(Following::first(engine, &mut self.worker, (disk, options))?);
+                self.log_is_on();
+            }
+        }
+        Ok(())
+    }
+
+    fn options(&self) -> LogOptions {
+        LogOptions { base: self.places.base.clone(), segment_bytes: SEGMENT_BYTES }
+    }
+    fn keep<'s>(&mut self, scope: &'s Scope<'s, '_>) {
+        loop {
+            let stops = self.desk.is_stopping();
+            self.take_orders();
+            let was_busy = self.follow();
+            self.take_made();
+            self.look_at_clock();
+            self.start_job(scope);
+            if stops {
+                return self.end();
+            }
+            self.sleep = if was_busy { SLEEP_MIN } else { (self.sleep * 2).min(SLEEP_MAX) };
+            let engine = self.engine;
+            let held = engine.special.has(weft_engine::special::HELD)
+                && engine.keyspace.told_epoch() > engine.safe.epoch();
+            self.desk.wait(if held { SLEEP_HELD } else { self.sleep });
+        }
+    }
+
+    /// Writes and syncs what has become true. Says whether there was anything.
+    fn follow(&mut self) -> bool {
+        let is_pressed = !self.waiting.is_empty();
+        let Some(following) = &mut self.following else { return false };
+        match following.follow(is_pressed) {
+            Ok(was_busy) => {
+                let unsynced = following.unsynced_epoch();
+                let engine = self.engine;
+                self.waiting.retain(|(waiting, epoch)| {
+                    if *epoch < unsynced {
+                        engine.answer(waiting, |sink| {
+                            sink.array(2);
+                            sink.int(1);
+                            sink.int(0);
+                        });
+                    }
+                    *epoch >= unsynced && !engine.waits_no_more(waiting)
+                });
+                was_busy
+            }
+            Err(error) => {
+                self.log_failed(&error);
+                true
+            }
+        }
+    }
+
+    /// The log could not be written: memory is ahead of it.
+    fn log_failed(&mut self, error: &io::Error) {
+        let Some(following) = self.following.take() else { return };
+        let held = self.engine.special.has(weft_engine::special::HELD);
+        drop(following);
+        warning!(
+            "The log cannot be written: {error}. Writes are refused until a new one has begun behind a snapshot"
+        );
+        self.engine.refuse_writes(Some(&format!(
+            "the log cannot be written ({error}); writes go on when a new one has begun, which is tried every second"
+        )));
+        self.engine.durable.log.has_failed.store(true, Relaxed);
+        if held {
+            self.engine.fail_held();
+        }
+        self.engine.set_held(false);
+        self.engine.hold_writes_back(false);
+        self.fail_waiting();
+        self.retry_at = Some(Instant::now() + RETRY);
+    }
+    /// There is no log any more.
+    fn fail_waiting(&mut self) {
+        self.engine.durable.unsynced_epoch.store(0, Relaxed);
+        self.engine.durable.unsynced_since_ms.store(0, Relaxed);
+        for (waiting, _) in self.waiting.drain(..) {
+            self.engine.answer(&waiting, |sink| {
+                sink.array(2);
+                sink.int(0);
+                sink.int(0);
+            });
+        }
+    }
+
+    fn log_is_on(&self) {
+        let log = &self.engine.durable.log;
+        log.is_on.store(true, Relaxed);
+        log.has_failed.store(false, Relaxed);
+        self.engine.refuse_writes(None);
+    }
+
+    fn take_orders(&mut self) {
+        let orders = std::mem::take(&mut self.desk.inbox().orders);
+        for order in orders {
+            match order {
+                Order::Snapshot(waiting) => self.save(waiting),
+                Order::Rewrite if self.following.is_none() => self.save(None),
+                Order::Rewrite => self.rewrite_ordered = true,
+                Order::Log(true) => match self.disk.take().map_or_else(|| self.places.lock(), Ok) {
+                    Ok(disk) => {
+                        self.disk = Some(disk);
+                        self.begin_log();
+                    }
+                    Err(error) => {
+                        warning!("appendonly yes: {error}");
+                        self.engine.durable.log.has_failed.store(true, Relaxed);
+                    }
+                },
+                Order::Log(false) => self.end_log(),
+                Order::Synced(waiting, epoch) => self.waiting.push((waiting, epoch)),
+            }
+        }
+    }
+
+    /// A log begins behind a snapshot of all that there is: what is told is followed from now on, and counts when the
+    /// snapshot is there.
+    fn begin_log(&mut self) {
+        self.retry_at = None;
+        if self.following.is_some() {
+            return;
+        }
+        self.engine.durable.log.is_on.store(true, Relaxed);
+        let Some(disk) = self.disk.clone() else { return };
+        let options = self.options();
+        match Following::begin(self.engine, &mut self.worker, disk, options) {
+            Ok(following) => {
+                self.following = Some(following);
+                self.rewrite_ordered = true;
+            }
+            Err(error) => self.begin_failed(&error),
+        }
+    }
+    fn begin_failed(&mut self, error: &io::Error) {
+        warning!("A log cannot be begun: {error}");
+        self.engine.durable.log.has_failed.store(true, Relaxed);
+        self.retry_at = Some(Instant::now() + RETRY);
+    }
+
+    /// CONFIG SET appendonly no. What was written stays where it is.
+    fn end_log(&mut self) {
+        self.engine.durable.log.is_on.store(false, Relaxed);
+        self.retry_at = None;
+        self.engine.set_held(false);
+        self.engine.hold_writes_back(false);
+        self.engine.refuse_writes(None);
+        self.fail_waiting();
+        if let Some(following) = self.following.take()
+            && let Err(error) = following.close()
+        {
+            warning!("The log could not be ended: {error}");
+        }
+        self.disk = None;
+    }
+
+    /// SAVE and BGSAVE, and save points.
+    fn save(&mut self, waiting: Option<Waiting>) {
+        if self.job.is_some() {
+            if let Some(waiting) = waiting {
+                let error = Error::err("Background save already in progress");
+                self.engine.answer(&waiting, |sink| sink.error(&error));
+            }
+            return;
+        }
+        self.job = Some(Job::new(self.engine, Purpose::ByItself(waiting)));
+        self.job_is_to_begin = true;
+    }
+
+    /// What the clock asks for: room, a log that failed, save points, a log that has become long.
+    fn look_at_clock(&mut self) {
+        let now = Instant::now();
+        if self.retry_at.is_some_and(|at| at <= now) {
+            self.begin_log();
+        }
+        if now < self.second_at {
+            return;
+        }
+        self.second_at = now + SECOND;
+        if let Some(following) = &mut self.following {
+            let result = following.look_at_room();
+            if let Err(error) = result {
+                return self.log_failed(&error);
+            }
+        }
+        if self.job.is_none() {
+            if self.is_save_due() {
+                notice!("A save point is reached: a snapshot is made");
+                self.save(None);
+            } else if self.is_log_long() {
+                notice!("The log has become long: a snapshot takes its place");
+                self.rewrite_ordered = true;
+            }
+        }
+    }
+
+    /// Whether a save point is reached.
+    fn is_save_due(&self) -> bool {
+        let (saves, now_ms) = (&self.engine.durable.saves, self.engine.clock.now_ms());
+        let writes = self.engine.keyspace.total(Counter::Writes) - saves.writes.load(Relaxed);
+        let since_ms = match saves.last_ms.load(Relaxed) {
+            0 => self.engine.stats.started_ms,
+            at_ms => at_ms,
+        };
+        // One that failed is tried again after a while.
+        let tried_ms = if saves.has_failed.load(Relaxed) { saves.started_ms.load(Relaxed) + 5000 } else { 0 };
+        let passed_s = now_ms.saturating_sub(since_ms) / 1000;
+        let text = String::from_utf8_lossy(&self.engine.config.text("save")).into_owned();
+        let numbers: Vec<i64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        now_ms > tried_ms
+            && numbers
+                .chunks_exact(2)
+                .any(|point| passed_s > 0 && passed_s as i64 >= point[0] && writes >= point[1].max(1))
+    }
+    /// Whether the log has grown by `auto-aof-rewrite-percentage`.
+    fn is_log_long(&self) -> bool {
+        if self.following.is_none() {
+            return false;
+        }
+        let number =
+            |name: &str| String::from_utf8_lossy(&self.engine.config.text(name)).parse::<u64>().unwrap_or(0);
+        let (percent, min) = (number("auto-aof-rewrite-percentage"), number("auto-aof-rewrite-min-size"));
+        let log = &self.engine.durable.log;
+        let (bytes, base) = (log.bytes.load(Relaxed), log.base_bytes.load(Relaxed));
+        // What a log is without anything in it does not count.
+        percent > 0
+            && bytes >= min.max(1)
+            && bytes.saturating_sub(base) >= base.max(1).saturating_mul(percent) / 100
+    }
+
+    fn start_job<'s>(&mut self, scope: &'s Scope<'s, '_>) {
+        if self.rewrite_ordered && self.job.is_none() && self.following.is_some() {
+            self.rewrite_ordered = false;
+            self.job = Some(Job::new(self.engine, Purpose::Rewrite));
+            self.job_is_to_begin = true;
+        }
+        if !std::mem::take(&mut self.job_is_to_begin) {
+            return;
+        }
+        let Some(mut job) = self.job.take() else { return };
+        let begun = job.begin(self.engine, &mut self.worker, self.following.as_mut()).and_then(|task| {
+            let (engine, desk) = (self.engine, Arc::clone(&self.desk));
+            let thread = std::thread::Builder::new().name("weft-snapshot".into());
+            thread.spawn_scoped(scope, move || snapshot::run(engine, &desk, task)).map(drop)
+        });
+        match begun {
+            Ok(()) => self.job = Some(job),
+            Err(error) => self.job_failed(job, &error),
+        }
+    }
+
+    /// A snapshot is over.
+    fn take_made(&mut self) {
+        let made = self.desk.inbox().made.take();
+        let Some(made) = made else { return };
+        let Some(job) = self.job.take() else { return };
+        let snapshot = match made.outcome {
+            Outcome::Done(snapshot) => snapshot,
+            Outcome::Failed(error) => return self.job_failed(job, &error),
+            Outcome::Void => {
+                self.job = Some(job);
+                self.job_is_to_begin = true;
+                return;
+            }
+        };
+        let bytes = snapshot.bytes();
+        let Some(following) = self.following.as_mut().filter(|_| matches!(job.purpose(), Purpose::Rewrite))
+        else {
+            return job.succeeded(self.engine, bytes);
+        };
+        match following.replace(made.epoch, snapshot) {
+            Ok(()) => {
+                self.log_is_on();
+                job.succeeded(self.engine, bytes);
+            }
+            Err(error) => {
+                self.job_failed(job, &error);
+                self.log_failed(&error);
+            }
+        }
+    }
+    fn job_failed(&mut self, job: Job, error: &io::Error) {
+        // A log that was to begin behind it has not.
+        if matches!(job.purpose(), Purpose::Rewrite)
+            && self.following.take_if(|following| following.is_pending()).is_some()
+        {
+            self.begin_failed(error);
+        }
+        job.failed(self.engine, error);
+    }
+
+    /// The server stops: what was told is written and synced; a snapshot, if one is wanted.
+    fn end(&mut self) {
+        let engine = self.engine;
+        if let Some(following) = self.following.take() {
+            match following.close() {
+                Ok(()) => notice!("The log is on the disk"),
+                Err(error) => warning!("The log could not be ended: {error}"),
+            }
+        }
+        let has_points = !engine.config.text("save").is_empty();
+        let saves = match engine.durable.farewell() {
+            Farewell::Save => true,
+            Farewell::AsConfigured => has_points,
+            Farewell::NoSave => false,
+        };
+        if saves {
+            match snapshot::at_the_end(engine, &mut self.worker) {
+                Ok(bytes) => notice!("A snapshot of {bytes} bytes is on the disk"),
+                Err(error) => warning!("No snapshot could be made: {error}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Owns: following the merger into a log: writing, syncing as `appendfsync` says, saying what is safe, cutting the log
+//! where a snapshot begins. Does not own: what follows an error, when a snapshot is made (`super`).
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use weft_engine::Engine;
+use weft_engine::config::settings::SYNCS;
+use weft_engine::special;
+use weft_persist::disk::Disk;
+use weft_persist::{Kept, Log, LogOptions, Snapshot};
+use weft_store::{Merger, Overrun, Worker, wants};
+
+use crate::{notice, warning};
+
+/// How long what is written may be unsynced with `everysec`.
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+
+/// When the log is synced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Syncs {
+    No,
+    EverySecond,
+    Always,
+}
+
+/// Where the log is cut for a snapshot.
+#[derive(Clone, Copy)]
+enum Cut {
+    /// Before the first group of a later epoch.
+    Behind(u64),
+    /// It is: so many segments are before it.
+    Done(usize),
+}
+
+/// A log that follows the merger.
+pub(super) struct Following {
+    engine: &'static Engine,
+    merger: Merger<'static>,
+    log: Log,
+    /// What the epochs of this process are counted from.
+    base_epoch: u64,
+    /// All groups up to this epoch were written.
+    complete: u64,
+    /// They are on the disk.
+    synced: u64,
+    unsynced_since: Option<Instant>,
+    cut: Option<Cut>,
+    /// It was said that there is no room.
+    is_full: bool,
+}
+
+impl Following {
+    fn new(
+        engine: &'static Engine,
+        worker: &mut Worker<'static>,
+        log: Log,
+        base_epoch: u64,
+    ) -> io::Result<Self> {
+        let busy = || io::Error::other("somebody else follows what is told");
+        let merger = worker.merger(wants::VALUES).ok_or_else(busy)?;
+        Ok(Self {
+            engine,
+            merger,
+            log,
+            base_epoch,
+            complete: 0,
+            synced: 0,
+            unsynced_since: None,
+            cut: None,
+            is_full: false,
+        })
+    }
+    /// The first log of a keyspace in which nothing is.
+    pub(super) fn first(
+        engine: &'static Engine,
+        worker: &mut Worker<'static>,
+        (disk, options): (Arc<dyn Disk>, LogOptions),
+    ) -> io::Result<Self> {
+        let log = Log::begin(disk, options)?;
+        Self::new(engine, worker, log, 0)
+    }
+    /// The log goes on that was loaded.
+    pub(super) fn go_on(
+        engine: &'static Engine,
+        worker: &mut Worker<'static>,
+        (disk, options): (Arc<dyn Disk>, LogOptions),
+        (kept, epoch): (Kept, u64),
+    ) -> io::Result<Self> {
+        let log = Log::go_on(disk, options, kept)?;
+        Self::new(engine, worker, log, epoch)
+    }
+    /// A log of what is there: it counts from its first snapshot on.
+    pub(super) fn begin(
+        engine: &'static Engine,
+        worker: &mut Worker<'static>,
+        disk: Arc<dyn Disk>,
+        options: LogOptions,
+    ) -> io::Result<Self> {
+        let log = Log::begin_pending(disk, options)?;
+        Self::new(engine, worker, log, 0)
+    }
+
+    pub(super) const fn log(&mut self) -> &mut Log {
+        &mut self.log
+    }
+    pub(super) const fn is_pending(&self) -> bool {
+        self.log.is_pending()
+    }
+    /// An epoch of this process as the log counts.
+    pub(super) const fn epoch_in_log(&self, epoch: u64) -> u64 {
+        self.base_epoch + epoch
+    }
+    /// The first epoch of the process of which not all is on the disk; 0 where nothing is.
+    pub(super) const fn unsynced_epoch(&self) -> u64 {
+        if self.log.is_pending() { 0 } else { self.synced + 1 }
+    }
+
+    /// Writes what has become true, and syncs if that is due, or somebody waits for it. Says whether there was
+    /// anything.
+    pub(super) fn follow(&mut self, is_pressed: bool) -> io::Result<bool> {
+        let (log, cut, base) = (&mut self.log, &mut self.cut, self.base_epoch);
+        let mut outcome = Ok(());
+        let polled = self.merger.poll(|group| {
+            if outcome.is_ok() {
+                if let Some(Cut::Behind(epoch)) = *cut
+                    && group.epoch() > epoch
+                {
+                    outcome = log.cut().map(|segments| *cut = Some(Cut::Done(segments)));
+                }
+                outcome = std::mem::replace(&mut outcome, Ok(()))
+                    .and_then(|()| log.push(base + group.epoch(), group.read()));
+            }
+        });
+        outcome?;
+        let polled =
+            polled.map_err(|Overrun| io::Error::other("it is slower than what is written for too long"))?;
+        self.log.flush()?;
+        self.complete = polled.complete;
+        self.sync(is_pressed)?;
+        self.tell_figures();
+        Ok(polled.given > 0)
+    }
+
+    fn sync(&mut self, is_pressed: bool) -> io::Result<()> {
+        let mode = match SYNCS[usize::from(self.engine.settings.appendfsync.load(Relaxed)) % SYNCS.len()] {
+            "always" => Syncs::Always,
+            "everysec" => Syncs::EverySecond,
+            _ => Syncs::No,
+        };
+        let durable = &self.engine.durable;
+        if self.log.unsynced_bytes() > 0 {
+            let now = Instant::now();
+            let since = *self.unsynced_since.get_or_insert_with(|| {
+                durable.unsynced_since_ms.store(self.engine.clock.now_ms(), Relaxed);
+                now
+            });
+            let is_due = match mode {
+                Syncs::Always => true,
+                Syncs::EverySecond => now - since >= SYNC_EVERY,
+                Syncs::No => false,
+            };
+            if is_due || is_pressed {
+                self.log.sync()?;
+                durable.log.syncs.fetch_add(1, Relaxed);
+            }
+        }
+        if self.log.unsynced_bytes() == 0 {
+            self.unsynced_since = None;
+            self.synced = self.complete;
+        }
+        if self.unsynced_since.is_none() || mode == Syncs::No {
+            durable.unsynced_since_ms.store(0, Relaxed);
+        }
+        durable.unsynced_epoch.store(self.unsynced_epoch(), Relaxed);
+        self.tell_safe(mode == Syncs::Always && !self.log.is_pending());
+        Ok(())
+    }
+
+    /// Says what is safe, if replies wait for that.
+    fn tell_safe(&self, holds: bool) {
+        let engine = self.engine;
+        let held = engine.special.has(special::HELD);
+        if !holds {
+            if held {
+                engine.set_held(false);
+            }
+            return;
+        }
+        if !held || engine.keyspace.told_epoch() > engine.safe.epoch() && self.synced > engine.safe.epoch() {
+            engine.set_safe(self.synced);
+        }
+        if !held {
+            engine.set_held(true);
+        }
+    }
+
+    fn tell_figures(&self) {
+        let log = &self.engine.durable.log;
+        log.bytes.store(self.log.bytes() + self.log.snapshot_bytes(), Relaxed);
+        log.unsynced_bytes.store(self.log.unsynced_bytes(), Relaxed);
+    }
+
+    /// Asks for room where there was none, and says when that changes.
+    pub(super) fn look_at_room(&mut self) -> io::Result<()> {
+        self.log.make_room()?;
+        let is_full = self.log.lacks_room();
+        if is_full != self.is_full {
+            self.is_full = is_full;
+            let why = "the disk is full: there is no room for the log; writes go on when there is some";
+            if is_full {
+                warning!("Writes are refused: {why}");
+            } else {
+                notice!("There is room for the log: writes go on");
+            }
+            self.engine.refuse_writes(is_full.then_some(why));
+        }
+        Ok(())
+    }
+
+    /// A snapshot of this moment begins: the log is cut there.
+    pub(super) const fn cut_behind(&mut self, epoch: u64) {
+        self.cut = Some(Cut::Behind(epoch));
+    }
+    /// A snapshot of this epoch takes the place of what is before it.
+    pub(super) fn replace(&mut self, epoch: u64, snapshot: Snapshot) -> io::Result<()> {
+        if !matches!(self.cut, Some(Cut::Done(_))) {
+            self.cut = Some(Cut::Behind(epoch));
+            // Whatever was told before the snapshot ended is there now: what is behind its moment makes the cut.
+            while self.complete < epoch {
+                self.follow(false)?;
+            }
+        }
+        let segments = match self.cut.take() {
+            Some(Cut::Done(segments)) => segments,
+            _ => self.log.cut()?,
+        };
+        self.log.replace(segments, snapshot)?;
+        self.tell_figures();
+        let log = &self.engine.durable.log;
+        log.base_bytes.store(log.bytes.load(Relaxed), Relaxed);
+        Ok(())
+    }
+
+    /// The end: all that was told is on the disk.
+    pub(super) fn close(mut self) -> io::Result<()> {
+        self.follow(true)?;
+        if self.log.is_pending() {
+            return Ok(());
+        }
+        self.log.close()
+    }
+}

@@ -1,0 +1,237 @@
+//! Owns: making a snapshot: its moment, the thread that writes it while everything goes on, its figures. Does not own:
+//! which keys are told (`weft_store::save`), its bytes (`weft_persist::snapshot`), when one is made (`super`).
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use weft_engine::Engine;
+use weft_engine::durable::Waiting;
+use weft_engine::error::Error;
+use weft_persist::block::{FILE_HEAD_BYTES, FileHead};
+use weft_persist::disk::Disk;
+use weft_persist::{Folder, Snapshot, SnapshotWriter};
+use weft_store::effect::{Read, Tape};
+use weft_store::{Counter, Saver, Worker};
+
+use super::Desk;
+use super::log::Following;
+use crate::{notice, warning};
+
+/// Bytes that are told before they are written.
+const TAPE_BYTES: usize = 64 << 10;
+/// Keys between two looks at whether it goes on.
+const STEPS_BETWEEN: u32 = 256;
+/// Snapshots that a barrier may make void, one behind the other, before it is given up.
+const VOID_MAX: u32 = 16;
+
+/// What a snapshot is for.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// SAVE, BGSAVE or a save point. Who waits for it.
+    ByItself(Option<Waiting>),
+    /// It takes the place of the log so far.
+    Rewrite,
+}
+
+/// A snapshot that is being made.
+pub(super) struct Job {
+    purpose: Purpose,
+    started: Instant,
+    writes: i64,
+    voids: u32,
+}
+
+/// What its thread does.
+pub(super) struct Task {
+    saver: Saver<'static>,
+    tape: Tape,
+    writer: SnapshotWriter,
+}
+
+/// How a task has ended.
+pub(super) enum Outcome {
+    Done(Snapshot),
+    /// FLUSHALL or SWAPDB has come: it is to be begun anew.
+    Void,
+    Failed(io::Error),
+}
+
+/// A task that has ended.
+pub(super) struct Made {
+    pub(super) outcome: Outcome,
+    pub(super) epoch: u64,
+}
+
+impl Job {
+    pub(super) fn new(engine: &Engine, purpose: Purpose) -> Self {
+        let saves = &engine.durable.saves;
+        saves.started_ms.store(engine.clock.now_ms(), Relaxed);
+        let flag = match purpose {
+            Purpose::ByItself(_) => &saves.is_saving,
+            Purpose::Rewrite => &engine.durable.log.is_rewriting,
+        };
+        flag.store(true, Relaxed);
+        Self { purpose, started: Instant::now(), writes: 0, voids: 0 }
+    }
+    pub(super) const fn purpose(&self) -> &Purpose {
+        &self.purpose
+    }
+    /// This is the moment that it is of.
+    pub(super) fn begin(
+        &mut self,
+        engine: &'static Engine,
+        worker: &mut Worker<'static>,
+        following: Option<&mut Following>,
+    ) -> io::Result<Task> {
+        self.voids += 1;
+        if self.voids > VOID_MAX {
+            return Err(io::Error::other("databases are emptied or swapped faster than a snapshot is made"));
+        }
+        let mut tape = Tape::default();
+        let busy = |_| io::Error::other("another snapshot is being made");
+        let saver = worker.saver(&mut tape).map_err(busy)?;
+        self.writes = engine.keyspace.total(Counter::Writes);
+        let keys: usize = (0..engine.keyspace.database_count()).map(|db| engine.keyspace.len(db as u8)).sum();
+        engine.durable.saves.keys_total.store(keys as u64, Relaxed);
+        let writer = match (&self.purpose, following) {
+            (Purpose::Rewrite, Some(following)) => {
+                following.cut_behind(saver.epoch());
+                let number = following.log().take_number();
+                let epoch = following.epoch_in_log(saver.epoch());
+                let (disk, base) = following.log().place();
+                SnapshotWriter::of_log(disk, base, number, epoch)?
+            }
+            _ => by_itself(engine, saver.epoch())?,
+        };
+        Ok(Task { saver, tape, writer })
+    }
+
+    /// It is whole and on the disk.
+    pub(super) fn succeeded(self, engine: &Engine, bytes: u64) {
+        let (saves, log) = (&engine.durable.saves, &engine.durable.log);
+        let took_s = self.started.elapsed().as_secs() as i64;
+        let keys = saves.keys.load(Relaxed);
+        match self.purpose {
+            Purpose::ByItself(waiting) => {
+                saves.is_saving.store(false, Relaxed);
+                saves.has_failed.store(false, Relaxed);
+                saves.last_ms.store(saves.started_ms.load(Relaxed), Relaxed);
+                saves.writes.store(self.writes, Relaxed);
+                saves.last_s.store(took_s, Relaxed);
+                saves.count.fetch_add(1, Relaxed);
+                if let Some(waiting) = waiting {
+                    engine.answer(&waiting, |sink| sink.ok());
+                }
+            }
+            Purpose::Rewrite => {
+                log.is_rewriting.store(false, Relaxed);
+                log.rewrite_has_failed.store(false, Relaxed);
+                log.rewrite_s.store(took_s, Relaxed);
+                log.rewrites.fetch_add(1, Relaxed);
+            }
+        }
+        notice!(
+            "A snapshot of {keys} keys is on the disk: {bytes} bytes, {:.1} s",
+            self.started.elapsed().as_secs_f64()
+        );
+    }
+    pub(super) fn failed(self, engine: &Engine, error: &io::Error) {
+        warning!("No snapshot could be made: {error}");
+        match self.purpose {
+            Purpose::ByItself(waiting) => {
+                engine.durable.saves.is_saving.store(false, Relaxed);
+                engine.durable.saves.has_failed.store(true, Relaxed);
+                if let Some(waiting) = waiting {
+                    let error = Error::err(format!("No snapshot could be made: {error}"));
+                    engine.answer(&waiting, |sink| sink.error(&error));
+                }
+            }
+            Purpose::Rewrite => {
+                engine.durable.log.is_rewriting.store(false, Relaxed);
+                engine.durable.log.rewrite_has_failed.store(true, Relaxed);
+            }
+        }
+    }
+}
+
+/// The file of `dbfilename`, unless what stands there is another program's.
+fn by_itself(engine: &Engine, epoch: u64) -> io::Result<SnapshotWriter> {
+    let name = String::from_utf8_lossy(&engine.config.text("dbfilename")).into_owned();
+    let disk: Arc<dyn Disk> = Arc::new(Folder::unlocked(Path::new(".")));
+    match disk.open(&name) {
+        Ok(file) => {
+            let mut head = [0; FILE_HEAD_BYTES];
+            let read = file.read(0, &mut head)?;
+            if read > 0 && !FileHead::begins(&head[..read]) {
+                return Err(io::Error::other(format!(
+                    "{name} was written by another program and stays as it is: choose another dbfilename"
+                )));
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    SnapshotWriter::create(disk, name, 0, epoch)
+}
+
+/// Makes a snapshot on a thread of its own, and hands it in.
+pub(super) fn run(engine: &'static Engine, desk: &Desk, task: Task) {
+    let epoch = task.saver.epoch();
+    let outcome = match engine.keyspace.worker() {
+        Some(mut worker) => write(engine, &mut worker, task, || desk.is_stopping()),
+        None => Outcome::Failed(io::Error::other("the keyspace has no place for the thread that makes it")),
+    };
+    desk.hand_in(Made { outcome, epoch });
+}
+
+/// Makes one at once, when no command runs any more.
+pub(super) fn at_the_end(engine: &'static Engine, worker: &mut Worker<'static>) -> io::Result<u64> {
+    let task = Job::new(engine, Purpose::ByItself(None)).begin(engine, worker, None)?;
+    match write(engine, worker, task, || false) {
+        Outcome::Done(snapshot) => Ok(snapshot.bytes()),
+        Outcome::Failed(error) => Err(error),
+        Outcome::Void => Err(io::Error::other("a database was emptied meanwhile")),
+    }
+}
+
+fn write(engine: &Engine, worker: &mut Worker<'static>, task: Task, gives_up: impl Fn() -> bool) -> Outcome {
+    let Task { mut saver, mut tape, mut writer } = task;
+    let mut written = || -> io::Result<bool> {
+        let mut steps = 0_u32;
+        loop {
+            let more = saver.step(&worker.enter(), &mut tape);
+            if !more || tape.bytes().len() >= TAPE_BYTES {
+                writer.push_all(Read::new(tape.bytes()))?;
+                tape.clear();
+            }
+            if !more {
+                return Ok(!saver.is_void());
+            }
+            steps += 1;
+            if steps.is_multiple_of(STEPS_BETWEEN) {
+                engine.durable.saves.keys.store(saver.keys(), Relaxed);
+                if gives_up() {
+                    return Err(io::Error::other("the server stops"));
+                }
+                if saver.is_void() {
+                    return Ok(false);
+                }
+            }
+        }
+    };
+    match written() {
+        Ok(true) => {}
+        Ok(false) => return Outcome::Void,
+        Err(error) => return Outcome::Failed(error),
+    }
+    engine.durable.saves.keys.store(saver.keys(), Relaxed);
+    // Nobody need tell anything early any more.
+    drop(saver);
+    match writer.finish() {
+        Ok(snapshot) => Outcome::Done(snapshot),
+        Err(error) => Outcome::Failed(error),
+    }
+}
