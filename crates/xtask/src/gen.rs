@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 
 use crate::model::Command;
 use crate::{
-    annex, compared, csv, go_helpers, go_layouts, go_table, reference, rust_arguments, rust_docs, rust_table,
-    wireshark,
+    annex, compared, csv, go_helpers, go_layouts, go_table, openapi, reference, rust_arguments, rust_docs,
+    rust_table, wireshark,
 };
 
 /// Makes the text of one file from all commands, sorted by full name, and the root of the repository.
@@ -27,6 +27,8 @@ pub const GENERATED: &[(&str, Generator)] = &[
     ("crates/protocol/src/table/docs_gen.rs", |_, commands| Ok(rust_docs::generate(commands))),
     ("crates/protocol/src/table/index_gen.rs", |_, commands| Ok(rust_table::index(commands))),
     ("crates/protocol/src/table/layouts_gen.rs", |_, commands| Ok(rust_table::layouts(commands))),
+    ("crates/server/src/http/openapi_gen.json", openapi::openapi),
+    ("crates/server/src/http/docs_gen.html", openapi::page),
     ("spec/layouts.md", |_, commands| Ok(annex::generate(commands))),
     ("sdk/go/internal/frame/layouts_gen.go", |_, commands| Ok(go_layouts::generate(commands))),
     ("sdk/go/respb/commands_gen.go", |_, commands| go_helpers::generate(commands)),

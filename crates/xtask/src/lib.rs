@@ -19,6 +19,7 @@ pub mod go_results;
 pub mod go_table;
 pub mod model;
 pub mod notation;
+pub mod openapi;
 pub mod reference;
 pub mod resp2;
 pub mod respb;

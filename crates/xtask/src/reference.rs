@@ -56,10 +56,10 @@ command, for module commands that of the module. *RESPB* gives the opcode and th
 pub const COMPATIBILITY: &str = "docs/compatibility.md";
 
 /// Names of commands that are not served, `*` at the end for all that begin so, and why.
-struct Unserved(Vec<(String, String)>);
+pub(crate) struct Unserved(Vec<(String, String)>);
 
 impl Unserved {
-    fn read(root: &Path) -> Result<Unserved> {
+    pub(crate) fn read(root: &Path) -> Result<Unserved> {
         let page = fs::read_to_string(root.join(COMPATIBILITY)).context(COMPATIBILITY)?;
         let mut all = Vec::new();
         for row in page.lines().filter(|line| line.starts_with("| `")) {
@@ -72,7 +72,7 @@ impl Unserved {
     }
 
     /// Why a command is not served, if it is not. HELP of a container always is.
-    fn reason(&self, name: &str) -> Option<&str> {
+    pub(crate) fn reason(&self, name: &str) -> Option<&str> {
         let is = |row: &str| match row.strip_suffix('*') {
             Some(start) => name.starts_with(start) || name == start.trim_end(),
             None => row == name,

@@ -6,10 +6,11 @@
 //! | `/pipeline`, `/multi-exec` | many commands |
 //! | `/subscribe/…`, `/psubscribe/…`, `/monitor` | an event stream |
 //! | `/healthz`, `/readyz` | whether it lives, and serves |
+//! | `/v1/docs`, `/v1/openapi.json` | what there is, for people and for tools |
 //! | `/v1/…` | Weft's own |
 //! | any other | a command, its arguments in the path |
 
-use super::answer::{Answer, HTML, TEXT};
+use super::answer::{Answer, HTML, JSON, TEXT};
 use super::head::Method;
 
 /// What a request asks for.
@@ -32,8 +33,12 @@ pub(crate) enum Route {
 
 const START_PAGE: &str = include_str!("start.html");
 
-/// The start page loads nothing and runs nothing.
-const START_POLICY: &str = "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\n";
+/// Pages load nothing and run nothing.
+const PAGE_POLICY: &str = "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\n";
+
+/// Both are generated from the command table.
+const DOCS: &str = include_str!("docs_gen.html");
+const OPENAPI: &str = include_str!("openapi_gen.json");
 
 /// What is asked for. Only these need no credentials: [`is_public`].
 pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
@@ -48,6 +53,9 @@ pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
         (_, b"/pipeline" | b"/multi-exec") if method != Method::Post => not_allowed("POST"),
         (_, b"/pipeline") => Route::Pipeline,
         (_, b"/multi-exec") => Route::Transaction,
+        (_, b"/v1/docs" | b"/v1/openapi.json") if !reads => not_allowed("GET, HEAD"),
+        (_, b"/v1/docs") => Route::Fixed(Answer::new(200, HTML, DOCS.as_bytes()).with(PAGE_POLICY)),
+        (_, b"/v1/openapi.json") => Route::Fixed(Answer::new(200, JSON, OPENAPI.as_bytes())),
         (b"v1", _) => Route::Fixed(missing()),
         (b"favicon.ico", _) => Route::Fixed(missing()),
         _ if !reads && method != Method::Post => not_allowed("GET, HEAD, POST"),
@@ -60,12 +68,16 @@ pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
 
 /// Whether whoever has no credentials may ask for it.
 pub(crate) fn is_public(method: Method, path: &[u8]) -> bool {
-    method.is_safe() && matches!(path, b"/" | b"/healthz" | b"/readyz" | b"/favicon.ico")
+    method.is_safe()
+        && matches!(
+            path,
+            b"/" | b"/healthz" | b"/readyz" | b"/favicon.ico" | b"/v1/docs" | b"/v1/openapi.json"
+        )
 }
 
 fn start(wants_html: bool) -> Box<Answer> {
     if wants_html {
-        return Answer::new(200, HTML, START_PAGE.as_bytes()).with(START_POLICY);
+        return Answer::new(200, HTML, START_PAGE.as_bytes()).with(PAGE_POLICY);
     }
     let text = "This is Weft. A command is a path, GET /get/KEY, or a POST of its arguments in JSON, [\"SET\",\"KEY\",\"VALUE\"].\n";
     Answer::new(200, TEXT, text.as_bytes())

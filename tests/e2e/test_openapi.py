@@ -1,0 +1,75 @@
+"""Owns: /v1/openapi.json before a validator of others, and what it describes before the server. Does not own: how it is
+generated (crates/xtask)."""
+
+import json
+import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import openapi_spec_validator
+from server import REPLY_SECONDS, Server
+
+# Values for places of a path, by the type that is described.
+VALUES = {"integer": "1", "number": "1.5", "string": "text"}
+# Commands that end the connection, the server or the data, or wait.
+LEFT_OUT = {"shutdown", "quit", "debug", "failover", "replicaof", "slaveof", "client", "config", "acl", "migrate"}
+
+
+class OpenApi(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.stop() == 0
+
+    def ask(self, method, path):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.server.port}{path}", method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=REPLY_SECONDS) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    def document(self):
+        status, body = self.ask("GET", "/v1/openapi.json")
+        self.assertEqual(status, 200)
+        return json.loads(body)
+
+    def test_a_validator_finds_no_fault(self):
+        openapi_spec_validator.validate(self.document())
+
+    def test_each_read_that_is_described_is_known_to_the_server(self):
+        count = 0
+        for path, item in self.document()["paths"].items():
+            name = path.split("/")[1]
+            operation = item.get("get")
+            if operation is None or "wire" in operation["tags"] or name in LEFT_OUT:
+                continue
+            for parameter in item.get("parameters", []):
+                if parameter["in"] == "path":
+                    value = VALUES[parameter["schema"]["type"]]
+                    path = path.replace("{" + parameter["name"] + "}", urllib.parse.quote(value))
+            status, body = self.ask("GET", path)
+            # It may not like the values, but must know the command and let it be read.
+            said = body.decode()
+            self.assertNotIn("unknown command", said, path)
+            self.assertNotIn("unknown subcommand", said, path)
+            self.assertNotIn("only reads", said, path)
+            self.assertIn(status, (200, 400, 403, 404, 409, 501), f"{path}: {status} {said}")
+            count += 1
+        self.assertGreater(count, 80)
+
+    def test_the_page_for_people_needs_nothing_else(self):
+        status, body = self.ask("GET", "/v1/docs")
+        self.assertEqual(status, 200)
+        page = body.decode()
+        self.assertIn("<h3>ZADD</h3>", page)
+        for foreign in ("http://", "https://", "<script", "src="):
+            self.assertNotIn(foreign, page)
+
+
+if __name__ == "__main__":
+    unittest.main()
