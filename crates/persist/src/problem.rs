@@ -82,24 +82,19 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SALVAGE: &str = "look at it with 'weft log check', and write what is whole into another folder with 'weft log \
-                               repair'; the original stays as it is";
+        const SALVAGE: &str = "nothing was changed; move the folder away and restore it from a backup, or start without \
+                               it and do without what it holds";
         match self {
             Self::Io { file, why } => write!(f, "{file} cannot be read: {why}"),
-            Self::Manifest { file, why } => write!(
-                f,
-                "{file} says which files the log has, and {why}; restore it from a backup, or {SALVAGE}"
-            ),
+            Self::Manifest { file, why } => {
+                write!(f, "{file} says which files the log has, and {why}; {SALVAGE}")
+            }
             Self::NoManifest { file } => write!(
                 f,
-                "there are files of a log, but {file}, which says which of them count, is not there; restore it from a \
-                 backup, or {SALVAGE}"
+                "there are files of a log, but {file}, which says which of them count, is not there; {SALVAGE}"
             ),
             Self::Missing { file } => {
-                write!(
-                    f,
-                    "{file} is a part of the log and is not there; restore it from a backup, or {SALVAGE}"
-                )
+                write!(f, "{file} is a part of the log and is not there; {SALVAGE}")
             }
             Self::Foreign { file, why } => write!(f, "{file} cannot be used: {why}"),
             Self::Damage { file, at, next: Some(next), .. } => write!(

@@ -130,7 +130,7 @@ fn damage_names_its_place_and_what_is_lost() {
     let error = read(&disk).expect_err("it is damaged");
     let end = bytes.len() as u64;
     assert_eq!(error, Problem::Damage { file: name.clone(), at: places[1], next: Some(places[2]), end });
-    assert!(error.to_string().contains("weft log repair"), "{error}");
+    assert!(error.to_string().contains("restore it from a backup"), "{error}");
     // A file that is not there is no end either.
     let (missing, disk) = (names(&disk, ".log").pop().expect("one"), disk.copy());
     weft_persist::Disk::remove(&disk, &missing).expect("it is there");

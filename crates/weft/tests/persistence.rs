@@ -293,7 +293,7 @@ fn what_is_damaged_or_another_s_is_not_taken() {
     bytes[40] ^= 4;
     std::fs::write(&log, &bytes).unwrap();
     let text = refused(&folder, &options);
-    assert!(text.contains("is damaged at byte 32") && text.contains("weft log repair"), "{text}");
+    assert!(text.contains("is damaged at byte 32") && text.contains("restore it from a backup"), "{text}");
     assert_eq!(std::fs::read(&log).unwrap(), bytes, "it stays as it is");
     std::fs::write(&log, &whole).unwrap();
     Server::start(&folder, &options).stop(&["SHUTDOWN"]);
