@@ -148,7 +148,9 @@ func (ch *Channel) pending() int {
 // still reports whether nothing has come for a while though something is awaited: one large reply, or one slow command. It is asked with each
 // command, and looks at the clock only where no reply has come between two.
 func (l *link) still() bool {
-	l.mu.Lock()
+	if !l.mu.TryLock() {
+		return false // somebody sends or reads just now
+	}
 	defer l.mu.Unlock()
 	switch {
 	case l.pending == 0 || l.handled != l.stillAt.handled:
