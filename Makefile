@@ -84,6 +84,11 @@ bench-peers: ## Weft beside Valkey and Redis: CPU for each command, memory, late
 	$(CARGO_TARGET_DIR)/release/weft peers --peers bench-out/peers.txt --server-core 0 --client-core 1 $(if $(QUICK),--quick) \
 		--json bench-out/server.json --page bench-out/server.md $(PEERS_FLAGS)
 
+.PHONY: bench-tls
+bench-tls: ## Weft beside Valkey under TLS: CPU for each command and each handshake (about 3 minutes, and once Valkey's build)
+	cargo build --locked --release --package weft
+	scripts/tls-report $(CARGO_TARGET_DIR)/release/weft bench-out/tls
+
 .PHONY: bench-decode
 bench-decode: ## nanoseconds per command, RESP beside RESPB
 	cargo bench --locked --package weft-protocol --bench decode

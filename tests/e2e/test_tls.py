@@ -89,6 +89,16 @@ class Protocols(WithCertificates):
                     self.assertEqual(respb.frame(), (1, ("push", "message", "news", "hello")))
             self.assertEqual(plain.call("PING"), "+PONG")
 
+    def test_clients_of_http_are_told_its_version(self):
+        server = self.server()
+        for offered, chosen in (([], None), (["h2", "http/1.1"], "http/1.1")):
+            made = context(self.authority)
+            if offered:
+                made.set_alpn_protocols(offered)
+            with under_tls(Wire, server.port, made) as wire:
+                self.assertEqual(wire.call("PING"), "+PONG")
+                self.assertEqual(wire.socket.selected_alpn_protocol(), chosen)
+
     def test_requests_in_records_of_one_byte(self):
         server = self.server()
         with under_tls(Respb, server.port, context(self.authority)) as wire:

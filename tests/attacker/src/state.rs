@@ -89,8 +89,10 @@ pub(crate) fn administrator(server: &Server) -> Result<Connection> {
     Ok(admin)
 }
 
-/// Throws away what hostile clients have stored in any database.
+/// Throws away what hostile clients have stored in any database, and their scripts and functions.
 fn throw_away(admin: &mut Connection) -> Result<()> {
+    admin.command(&["SCRIPT", "FLUSH"])?;
+    admin.command(&["FUNCTION", "FLUSH"])?;
     for db in 0..DATABASES {
         admin.command(&["SELECT", &db.to_string()])?;
         let mut cursor = "0".to_string();

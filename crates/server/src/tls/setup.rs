@@ -84,6 +84,8 @@ impl Setup {
         let mut config = builder
             .with_single_cert(chain, key)
             .map_err(|error| format!("{cert_file} and {key_file} do not go together: {error}"))?;
+        // A client of HTTP may ask which of its versions is spoken; others ask for nothing.
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.ignore_client_order = wanted.is_on("tls-prefer-server-ciphers");
         let sessions = values.get("tls-session-cache-size").size();
         if !wanted.is_on("tls-session-caching") {
