@@ -6,11 +6,15 @@
 
 use weft_protocol::resp::Shape;
 use weft_protocol::respb::{self, Frame, Payload, Piece};
-use weft_protocol::table::{self, CommandId, CommandSpec};
+use weft_protocol::table::{self, CommandId};
 use weft_store::{Ahead, Keyspace};
 
 use crate::args::{Args, Slot, Slots, Texts};
 use crate::{keys, traits};
+
+mod what;
+
+pub use what::{What, is_container};
 
 /// Requests in a batch at most.
 pub const BATCH_MAX: usize = 64;
@@ -21,51 +25,6 @@ const MORE_KEYS_MAX: usize = 1024;
 const MORE_KEYS_FULL: usize = 64;
 /// Keys of a request that has a fast function, at most: it is not timed by itself.
 const FAST_KEYS_MAX: usize = 32;
-
-/// What a request asks for.
-#[derive(Clone, Copy, Debug)]
-pub enum What {
-    /// A command of the table, or a subcommand.
-    Command(CommandId),
-    /// No command of the table.
-    UnknownCommand,
-    /// A container without such a subcommand.
-    UnknownSubcommand(CommandId),
-    /// A RESPB frame of F002 to FEFF.
-    UnknownFrame(u16),
-}
-
-impl What {
-    /// The command of a name and, for a container, of the first argument.
-    #[must_use]
-    pub fn of(name: &[u8], first: Option<&[u8]>) -> Self {
-        table::by_name(name).map_or(Self::UnknownCommand, |id| Self::within(id, first))
-    }
-    /// The subcommand, if the command is a container.
-    #[must_use]
-    pub fn within(id: CommandId, first: Option<&[u8]>) -> Self {
-        match first {
-            Some(first) if is_container(id) => {
-                table::subcommand(id, first).map_or(Self::UnknownSubcommand(id), Self::Command)
-            }
-            _ => Self::Command(id),
-        }
-    }
-    /// The command's entry; of what is unknown, one that stands for it.
-    #[must_use]
-    pub fn spec(self) -> &'static CommandSpec {
-        match self {
-            Self::Command(id) | Self::UnknownSubcommand(id) => id.spec(),
-            Self::UnknownCommand | Self::UnknownFrame(_) => CommandId(0).spec(),
-        }
-    }
-}
-
-/// Whether a command has subcommands.
-#[must_use]
-pub fn is_container(id: CommandId) -> bool {
-    traits::of(id) & traits::CONTAINER != 0
-}
 
 /// A short name and the command that it was: most requests have the name of the one before.
 #[derive(Clone, Copy, Debug)]
