@@ -26,6 +26,7 @@ mod serve;
 mod source;
 mod text;
 mod tls;
+mod token;
 mod window;
 mod wire;
 mod workload;
@@ -70,6 +71,7 @@ enum Command {
     Man(about::Man),
     Peers(Box<bench::peers::Options>),
     Serve(serve::Options),
+    Token(Box<token::Options>),
     Wire(wire::Options),
     Workload(workload::Options),
 }
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Command::Man(options) => ("man", about::man(&options, Cli::command())),
         Command::Peers(options) => ("peers", bench::peers::run(&options)),
         Command::Serve(options) => ("serve", serve::run(&options)),
+        Command::Token(options) => ("token", token::run(&options)),
         Command::Wire(options) => ("wire", wire::run(&options)),
         Command::Workload(options) => ("workload", workload::run(&options)),
     };
