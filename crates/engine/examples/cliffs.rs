@@ -37,11 +37,13 @@ struct Condition {
     workers: u16,
     /// What somebody runs before: the place of the client and the command.
     before: &'static [(usize, &'static str)],
+    /// Triggers, and what their patterns begin with, behind which their number stands.
+    triggers: (usize, &'static str),
 }
 
-const PLAIN: Condition = Condition { name: "plain", ttl: false, workers: 1, before: &[] };
+const PLAIN: Condition = Condition { name: "plain", ttl: false, workers: 1, before: &[], triggers: (0, "") };
 
-const CONDITIONS: [Condition; 9] = [
+const CONDITIONS: [Condition; 13] = [
     PLAIN,
     Condition { name: "ttl", ttl: true, ..PLAIN },
     Condition {
@@ -73,6 +75,17 @@ const CONDITIONS: [Condition; 9] = [
     },
     Condition { name: "other subscribed", before: &[(OTHER, "SUBSCRIBE news")], ..PLAIN },
     Condition { name: "events", before: &[(ADMIN, "CONFIG SET notify-keyspace-events KEA")], ..PLAIN },
+    Condition { name: "10 triggers elsewhere", triggers: (10, "elsewhere:"), ..PLAIN },
+    Condition { name: "1,000 triggers elsewhere", triggers: (1000, "elsewhere:"), ..PLAIN },
+    Condition { name: "1,000 triggers beside the keys", triggers: (1000, "app:text:"), ..PLAIN },
+    Condition {
+        name: "a trigger that counts SETs",
+        before: &[
+            (ADMIN, r#"PROGRAM SET count {"steps":[["INCR","count"]]}"#),
+            (ADMIN, r#"TRIGGER SET counts {"key":"app:text:*","inside":"count"}"#),
+        ],
+        ..PLAIN
+    },
 ];
 
 fn main() {
@@ -82,6 +95,13 @@ fn main() {
             let words: Vec<Vec<u8>> = line.split(' ').map(Into::into).collect();
             let mut sent = vec![Vec::new(); client + 1];
             encode(&words, Protocol::Resp2, &mut sent[*client]);
+            checked(&mut worker, &sent);
+        }
+        for number in 0..condition.triggers.0 {
+            let text = format!("{{\"key\":\"{}{number}:*\",\"publish\":\"c\"}}", condition.triggers.1);
+            let words = ["TRIGGER", "SET", &format!("t{number}"), &text].map(|word| word.as_bytes().to_vec());
+            let mut sent = vec![Vec::new(); ADMIN + 1];
+            encode(&words, Protocol::Resp2, &mut sent[ADMIN]);
             checked(&mut worker, &sent);
         }
         for command in COMMANDS.into_iter().chain([MIX]) {

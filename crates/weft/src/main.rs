@@ -20,6 +20,7 @@ mod import;
 mod insert;
 mod inspect;
 mod lacks;
+mod program;
 mod progress;
 mod quiet;
 mod serve;
@@ -70,6 +71,7 @@ enum Command {
     Inspect(inspect::Options),
     Man(about::Man),
     Peers(Box<bench::peers::Options>),
+    Program(program::Options),
     Serve(serve::Options),
     Token(Box<token::Options>),
     Wire(wire::Options),
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Command::Inspect(options) => ("inspect", inspect::run(&options)),
         Command::Man(options) => ("man", about::man(&options, Cli::command())),
         Command::Peers(options) => ("peers", bench::peers::run(&options)),
+        Command::Program(options) => ("program", program::run(&options)),
         Command::Serve(options) => ("serve", serve::run(&options)),
         Command::Token(options) => ("token", token::run(&options)),
         Command::Wire(options) => ("wire", wire::run(&options)),

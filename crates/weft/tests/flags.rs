@@ -129,6 +129,7 @@ fn the_program_says_what_it_is() {
         "inspect",
         "man",
         "peers",
+        "program",
         "serve",
         "token",
         "wire",

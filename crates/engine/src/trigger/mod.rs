@@ -98,10 +98,16 @@ impl Triggers {
 impl Engine {
     /// Puts a trigger in the place of what has its name, or takes that away.
     pub(crate) fn put_trigger(&self, name: &[u8], trigger: Option<Trigger>) {
+        self.put_triggers([(name.into(), trigger)]);
+    }
+    /// Several at once: what keys may fire is found out anew, which takes time in proportion to all of them.
+    fn put_triggers(&self, triggers: impl IntoIterator<Item = (Box<[u8]>, Option<Trigger>)>) {
         let mut by_name = self.triggers.by_name.write();
-        match trigger {
-            Some(trigger) => drop(by_name.insert(name.into(), Arc::new(trigger))),
-            None => drop(by_name.remove(name)),
+        for (name, trigger) in triggers {
+            match trigger {
+                Some(trigger) => drop(by_name.insert(name, Arc::new(trigger))),
+                None => drop(by_name.remove(&name)),
+            }
         }
         let enabled: Vec<Arc<Trigger>> =
             by_name.values().filter(|trigger| trigger.enabled).cloned().collect();
@@ -115,13 +121,14 @@ impl Engine {
     /// Reads the triggers of the catalogue: when it came from a log or a snapshot. Says which could not be read, and
     /// why.
     pub(crate) fn load_triggers(&self) -> Vec<String> {
-        let mut problems = Vec::new();
+        let (mut problems, mut all) = (Vec::new(), Vec::new());
         for (name, entry) in self.keyspace.catalogue().entries(Section::Triggers) {
             match Trigger::of_entry(&name, &entry) {
-                Ok(trigger) => self.put_trigger(&name, Some(trigger)),
+                Ok(trigger) => all.push((name, Some(trigger))),
                 Err(why) => problems.push(format!("trigger '{}': {why}", String::from_utf8_lossy(&name))),
             }
         }
+        self.put_triggers(all);
         self.triggers.outbox.begin(self);
         problems
     }
