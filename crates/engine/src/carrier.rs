@@ -183,6 +183,7 @@ impl Local {
             effects: Effects::default(),
             messages: Vec::new(),
             scripts: None,
+            door: None,
             worker: 0,
         }
     }

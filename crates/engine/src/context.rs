@@ -13,6 +13,7 @@ use crate::args::Args;
 use crate::blocking::Ready;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
+use crate::executor::Door;
 use crate::notify;
 use crate::pubsub::PendingMessage;
 use crate::script::space::Space;
@@ -34,6 +35,8 @@ pub struct Local {
     pub(crate) messages: Vec<PendingMessage>,
     /// This worker's state of Lua, once a script has run.
     pub scripts: Option<Box<Space>>,
+    /// How an operation leaves its stack when it takes long, if it runs on one of its own.
+    pub(crate) door: Option<Door>,
     /// Which statistics are this worker's.
     pub worker: u16,
 }
@@ -99,6 +102,8 @@ impl Effects {
 
 /// What is locked while a handler runs.
 pub enum Hold<'a, 'b> {
+    /// Nothing, and nothing may be locked: a script keeps what it has.
+    Nothing,
     /// No shard: the handler locks what it needs for itself, one at a time.
     Batch(&'a Batch<'b>),
     /// The shards of the command's keys.
@@ -183,7 +188,7 @@ impl<'b> Context<'_, 'b> {
         let guard = match &mut self.hold {
             Hold::Key(guard) => guard.is_of(key).then_some(&mut **guard),
             Hold::Guards(guards) | Hold::World(_, guards) => guards.find_shard(key),
-            Hold::Batch(_) => None,
+            Hold::Batch(_) | Hold::Nothing => None,
         };
         match guard {
             Some(guard) => Ok((guard, op)),
@@ -210,7 +215,7 @@ impl<'b> Context<'_, 'b> {
         match &mut self.hold {
             Hold::Batch(batch) => batch.scan(&mut op, cursor, count, visit),
             Hold::World(_, guards) => guards.scan(&mut op, cursor, count, visit),
-            Hold::Guards(_) | Hold::Key(_) => {
+            Hold::Guards(_) | Hold::Key(_) | Hold::Nothing => {
                 unreachable!("a walk does not run under the locks of some keys")
             }
         }

@@ -166,6 +166,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     ) -> Result<(), Error> {
         let Context { engine, session, local, now_ms, hold, fires, depth, .. } = &mut *self.context;
         let hold = match hold {
+            Hold::Nothing => Hold::Nothing,
             Hold::Batch(batch) => Hold::Batch(batch),
             Hold::Guards(guards) => Hold::Guards(guards),
             Hold::Key(guard) => Hold::Key(guard),

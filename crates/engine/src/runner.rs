@@ -38,7 +38,7 @@ pub(crate) fn run_handler(
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
     // Without a lock no key is touched, or each by the handler itself.
-    let locked = !matches!(context.hold, Hold::Batch(_));
+    let locked = !matches!(context.hold, Hold::Batch(_) | Hold::Nothing);
     if locked {
         context.engine.track_read(context.session, args);
     }

@@ -29,6 +29,17 @@ pub enum ReplyMode {
     Skip,
 }
 
+impl ReplyMode {
+    /// What it is for the next request.
+    pub(crate) const fn next(self) -> Self {
+        match self {
+            Self::Off => Self::Off,
+            Self::SkipNext => Self::Skip,
+            Self::On | Self::Skip => Self::On,
+        }
+    }
+}
+
 /// What the connection must do after the request that ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Then {

@@ -26,9 +26,11 @@ pub const REFUSING: u32 = 1 << 5;
 pub const BEHIND: u32 = 1 << 6;
 /// Replies wait for what was told to be safe (`crate::safe`).
 pub const HELD: u32 = 1 << 7;
+/// A script takes its time (`crate::script`).
+pub const BUSY: u32 = 1 << 8;
 
 /// With one of these every request is asked by itself whether it may run, and told of when it has.
-pub const EACH: u32 = PAUSED | MONITORED | LOADING | REFUSING | BEHIND;
+pub const EACH: u32 = PAUSED | MONITORED | LOADING | REFUSING | BEHIND | BUSY;
 /// With one of these a command's handler must run, not a shorter form of it.
 pub const HANDLERS: u32 = EVENTS;
 

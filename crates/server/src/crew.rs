@@ -329,7 +329,7 @@ impl<'c, 'e> Driver<'c, 'e> {
         self.post().busy_percent.store(busy_percent, Relaxed);
         self.post().weighed_us.store(now_us, Relaxed);
         let always = self.crew.is_always_active();
-        if self.workers.iter().any(|worker| worker.is_stopping()) {
+        if self.workers.iter().any(|worker| worker.is_stopping() || worker.is_busy()) {
             return;
         }
         if self.workers.len() > 1 && (always || busy_percent >= BUSY_PERCENT) {

@@ -165,7 +165,7 @@ fn engine(options: &Options, threads: u16) -> &'static Engine {
     let keyspace = Keyspace::new(Config {
         databases: options.databases,
         shards: SHARDS_PER_WORKER * usize::from(threads),
-        workers: usize::from(threads) + OTHER_WORKERS,
+        workers: 2 * usize::from(threads) + OTHER_WORKERS,
         huge_pages: options.huge_pages,
         ..Config::default()
     });

@@ -124,8 +124,11 @@ impl<'e> Worker<'e> {
         self.io.pen.set_time(now_ms);
         self.cycles = *cycles;
         self.has_news = false;
+        self.go_on_with_script();
         self.take_messages();
-        self.fire_timers();
+        if !self.engine.is_busy() {
+            self.fire_timers();
+        }
         self.accept();
         self.take_steps_back();
         self.feed_kept();
@@ -171,7 +174,8 @@ impl<'e> Worker<'e> {
     }
     /// Whether the last tick has left something to the next one.
     fn has_more_to_do(&self) -> bool {
-        !self.io.unread.is_empty()
+        self.executor.is_busy()
+            || !self.io.unread.is_empty()
             || !self.io.put_off.is_empty()
             || !self.io.leaving.is_empty()
             || self.sweep.is_under_way()
@@ -189,6 +193,10 @@ impl<'e> Worker<'e> {
     }
     pub(crate) fn is_stopping(&self) -> bool {
         self.stop_ms.is_some()
+    }
+    /// Whether a script takes its time on it.
+    pub(crate) const fn is_busy(&self) -> bool {
+        self.executor.is_busy()
     }
     pub(crate) fn is_over(&self) -> bool {
         self.is_over

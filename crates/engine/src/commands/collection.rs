@@ -46,7 +46,7 @@ impl Context<'_, '_> {
         match &self.hold {
             Hold::Key(guard) if guard.is_of(key) => guard.view(self.db, key, self.now_ms),
             Hold::Guards(guards) | Hold::World(_, guards) => guards.view(self.db, key, self.now_ms),
-            Hold::Key(_) | Hold::Batch(_) => None,
+            Hold::Key(_) | Hold::Batch(_) | Hold::Nothing => None,
         }
     }
 

@@ -156,7 +156,7 @@ impl Context<'_, '_> {
                 let mut ids = (start..shards).chain(0..start);
                 ids.find_map(|id| guards.shard_by_id(id).random_key(&op, <[u8]>::to_vec))
             }
-            Hold::Guards(_) | Hold::Key(_) => {
+            Hold::Guards(_) | Hold::Key(_) | Hold::Nothing => {
                 unreachable!("a walk does not run under the locks of some keys")
             }
         }

@@ -58,6 +58,9 @@ impl Core<'_> {
         if special & (special::LOADING | special::REFUSING) != 0 {
             self.check_kept(special, handler, spec, session)?;
         }
+        if special & special::BUSY != 0 && spec.flags & flag::ALLOW_BUSY == 0 {
+            return Err(self.engine.busy());
+        }
         // Any command makes room, as in Valkey: a limit that was lowered is kept also by who only reads.
         if special & special::LIMITED != 0
             && let Tier::Batch(batch) = tier

@@ -38,6 +38,8 @@ impl Core<'_> {
                     self.serve_after(&mut guards);
                 }
             }
+            // It is refused before.
+            Tier::Busy => return Err(self.engine.busy()),
             Tier::World(world) => {
                 let mut guards = world.guards();
                 let outcome =
@@ -100,7 +102,7 @@ impl Core<'_> {
             let hold = match &mut hold {
                 Hold::Guards(guards) => Hold::Guards(guards),
                 Hold::World(world, guards) => Hold::World(world, guards),
-                Hold::Batch(_) | Hold::Key(_) => return Ok(()),
+                Hold::Batch(_) | Hold::Key(_) | Hold::Nothing => return Ok(()),
             };
             let id = command_id(&args);
             let begun = self.begin_command(id, sink.errors(), sink.len());

@@ -12,10 +12,12 @@ mod fast;
 mod locks;
 mod measure;
 mod neighbours;
+mod stack;
 
 use admission::Verdict;
 pub(crate) use admission::check_arity;
 pub use attempt::Attempt;
+pub use stack::{Door, Input, Job, Outcome};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -29,7 +31,7 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::eviction::Eviction;
 use crate::handler::{Handler, Scope};
-use crate::reply::{Output, OutputPlace, ReplySink};
+use crate::reply::{Mark, Output, OutputPlace, ReplySink};
 use crate::requests::{BATCH_MAX, Fast, Request, Requests, What};
 use crate::session::{ReplyMode, Session, Then, client_flag};
 use crate::stats::{WorkerStats, bump};
@@ -84,6 +86,8 @@ enum Ran {
     Done,
     /// It needs the whole keyspace to itself: to be called again so.
     NeedsWorld,
+    /// It may take long: to be run on a stack of its own.
+    NeedsStack,
     /// It must wait for the end of CLIENT PAUSE.
     Paused(u64),
 }
@@ -93,12 +97,15 @@ enum Ran {
 pub(crate) enum Tier<'x> {
     Batch(&'x Batch<'x>),
     World(&'x World<'x>),
+    /// Nothing: a script keeps what it has locked, and takes its time.
+    Busy,
 }
 
 /// A worker's executor.
 pub struct Executor<'e> {
     worker: Worker<'e>,
     core: Core<'e>,
+    stack: stack::Stack<'e>,
 }
 
 /// Everything of an executor but its place in the keyspace, which a batch borrows.
@@ -121,37 +128,18 @@ pub(crate) struct Core<'e> {
     holds: bool,
     /// How commands run among neighbours, by id.
     plans: Box<[Option<neighbours::Plan>]>,
+    /// What may take long is run on a stack of its own, by another executor.
+    leaves: bool,
 }
 
 impl<'e> Executor<'e> {
     /// The executor of a worker; nothing when the keyspace has no place left.
     #[must_use]
     pub fn new(engine: &'e Engine, worker: u16, seed: u64) -> Option<Self> {
-        let local = Local {
-            rng: XorShift::new(seed),
-            garbage: Vec::new(),
-            ready: std::collections::VecDeque::new(),
-            effects: Effects::default(),
-            messages: Vec::new(),
-            scripts: None,
-            worker,
-        };
         Some(Self {
             worker: engine.keyspace.worker()?,
-            core: Core {
-                engine,
-                local,
-                stats: &engine.stats.workers[usize::from(worker)],
-                eviction: Eviction::new(seed ^ 0x5bd1),
-                evicted: false,
-                now_ms: engine.clock.now_ms(),
-                charged_ns: 0,
-                quick: Vec::with_capacity(BATCH_MAX),
-                measures: measure::Measures::new(&engine.settings),
-                triggers: (u64::MAX, Arc::default()),
-                holds: false,
-                plans: neighbours::Plan::all(engine),
-            },
+            core: Core::new(engine, worker, seed),
+            stack: stack::Stack::default(),
         })
     }
 
@@ -169,30 +157,44 @@ impl<'e> Executor<'e> {
     pub fn run(&mut self, requests: &Requests, host: &mut impl Host) {
         let started = Instant::now();
         self.core.begin();
+        self.core.leaves = self.has_stack();
+        self.disconnect_ended();
         let list = requests.list();
         let mut at = 0;
+        let mut needs;
         while at < list.len() {
+            if self.core.engine.is_busy() {
+                self.core.request(Tier::Busy, requests, at, host);
+                at += 1;
+                continue;
+            }
             {
                 let alone = self.core.engine.stats.one_thread() && list.len() - at >= ALONE_MIN;
                 let mut batch = if alone { self.worker.enter_alone() } else { self.worker.enter() };
                 if at == 0 && requests.has_many_keys() {
                     prefetch(&mut batch, requests);
                 }
+                needs = Ran::Done;
                 while at < list.len() {
                     let ran = self.core.neighbours(&mut batch, requests, at, host);
                     at += ran;
                     if ran > 0 {
                         continue;
                     }
-                    if self.core.request(Tier::Batch(&batch), requests, at, host) == Ran::NeedsWorld {
+                    needs = self.core.request(Tier::Batch(&batch), requests, at, host);
+                    if matches!(needs, Ran::NeedsWorld | Ran::NeedsStack) {
                         break;
                     }
                     at += 1;
                 }
             }
             if at < list.len() {
-                let world = self.worker.world();
-                self.core.request(Tier::World(&world), requests, at, host);
+                if needs == Ran::NeedsStack {
+                    self.request_on_stack(requests, at, host);
+                } else {
+                    let world = self.worker.world();
+                    self.core.request(Tier::World(&world), requests, at, host);
+                }
                 at += 1;
             }
         }
@@ -206,11 +208,18 @@ impl<'e> Executor<'e> {
         let args = postponed.args.args();
         session.info.set_flag(client_flag::BLOCKED, false);
         let from = output.end();
-        let ran = {
+        self.core.leaves = self.has_stack();
+        let ran = if self.core.engine.is_busy() {
+            self.core.dispatch(Tier::Busy, postponed.what, &args, session, output)
+        } else {
             let batch = self.worker.enter();
             self.core.dispatch(Tier::Batch(&batch), postponed.what, &args, session, output)
         };
         let ran = match ran {
+            Ran::NeedsStack => {
+                self.on_stack((postponed.what, &args), (session, output));
+                Ran::Done
+            }
             Ran::NeedsWorld => {
                 let world = self.worker.world();
                 self.core.dispatch(Tier::World(&world), postponed.what, &args, session, output)
@@ -230,6 +239,10 @@ impl<'e> Executor<'e> {
     /// Ends the session's blocked request and writes its answer. `false`: somebody has served it meanwhile, and the
     /// reply is on its way.
     pub fn end_wait(&mut self, session: &mut Session, output: &mut Output, end: End) -> bool {
+        // Its key may be locked for as long as a script runs.
+        if self.core.engine.is_busy() {
+            return false;
+        }
         let batch = self.worker.enter();
         let ended = blocking::end_own(self.core.engine, &batch, session, output, end);
         session.look();
@@ -243,7 +256,8 @@ impl<'e> Executor<'e> {
     }
 
     /// A client is gone: everything that it holds is given back.
-    pub fn disconnect(&mut self, mut session: Session) {
+    pub fn disconnect(&mut self, session: Session) {
+        let Some(mut session) = self.end_later(session) else { return };
         let batch = self.worker.enter();
         let mut output = Output::default();
         blocking::end_own(self.core.engine, &batch, &mut session, &mut output, End::Gone);
@@ -258,6 +272,36 @@ impl<'e> Executor<'e> {
         self.core.engine.renew(session);
         *session.info.labels.lock() = None;
         session.look();
+    }
+}
+
+impl<'e> Core<'e> {
+    fn new(engine: &'e Engine, worker: u16, seed: u64) -> Self {
+        let local = Local {
+            rng: XorShift::new(seed),
+            garbage: Vec::new(),
+            ready: std::collections::VecDeque::new(),
+            effects: Effects::default(),
+            messages: Vec::new(),
+            scripts: None,
+            door: None,
+            worker,
+        };
+        Self {
+            engine,
+            local,
+            stats: &engine.stats.workers[usize::from(worker)],
+            eviction: Eviction::new(seed ^ 0x5bd1),
+            evicted: false,
+            now_ms: engine.clock.now_ms(),
+            charged_ns: 0,
+            quick: Vec::with_capacity(BATCH_MAX),
+            measures: measure::Measures::new(&engine.settings),
+            triggers: (u64::MAX, Arc::default()),
+            holds: false,
+            plans: neighbours::Plan::all(engine),
+            leaves: false,
+        }
     }
 }
 
@@ -360,7 +404,7 @@ impl Core<'_> {
                     }
                     return Ran::Done;
                 }
-                Ran::NeedsWorld => return Ran::NeedsWorld,
+                ran @ (Ran::NeedsWorld | Ran::NeedsStack) => return ran,
                 Ran::Paused(until_ms) => {
                     lent.session.info.set_flag(client_flag::BLOCKED, true);
                     until_ms
@@ -377,9 +421,13 @@ impl Core<'_> {
     /// What was written behind this place waits, if there is something that it must wait for.
     #[inline]
     fn hold(&mut self, output: &mut Output, from: OutputPlace) {
+        self.hold_for(output, from, self.local.effects.recorder.told_epoch());
+    }
+    /// The same for what was told in this epoch.
+    #[inline]
+    fn hold_for(&mut self, output: &mut Output, from: OutputPlace, told_epoch: u64) {
         if self.engine.special.has(special::HELD) {
-            let own = self.local.effects.recorder.told_epoch();
-            self.holds |= self.engine.hold_output(output, from, own);
+            self.holds |= self.engine.hold_output(output, from, told_epoch);
         }
     }
     /// Replies of this batch wait: whoever makes them safe is told, now that the batch is over.
@@ -406,11 +454,7 @@ impl Core<'_> {
             if !is_subscription(what) {
                 sink.rollback(mark);
             }
-            session.reply_mode = match session.reply_mode {
-                ReplyMode::Off => ReplyMode::Off,
-                ReplyMode::SkipNext => ReplyMode::Skip,
-                ReplyMode::On | ReplyMode::Skip => ReplyMode::On,
-            };
+            session.reply_mode = session.reply_mode.next();
         }
         ran
     }
@@ -442,6 +486,21 @@ impl Core<'_> {
                 return Ran::Done;
             }
         };
+        if self.leaves && matches!(tier, Tier::Batch(_)) && self.may_take_long(handler, session) {
+            return Ran::NeedsStack;
+        }
+        self.run_admitted(tier, (id, handler), args, session, (sink, mark))
+    }
+
+    /// Runs a request that was admitted.
+    fn run_admitted(
+        &mut self,
+        tier: Tier<'_>,
+        (id, handler): (CommandId, Handler),
+        args: &Args<'_>,
+        session: &mut Session,
+        (sink, mark): (&mut ReplySink<'_>, Mark),
+    ) -> Ran {
         if matches!(tier, Tier::Batch(_)) && locks::needs_world(self.engine, handler, args, session) {
             return Ran::NeedsWorld;
         }
@@ -489,6 +548,12 @@ impl Core<'_> {
         sink: &mut ReplySink<'_>,
     ) -> Result<(), Error> {
         match (handler.scope, tier) {
+            (scope, Tier::Busy) => {
+                if !stack::may_run_while_busy(scope, session) {
+                    return Err(self.engine.busy());
+                }
+                self.run_with(Hold::Nothing, handler, args, session, sink)
+            }
             (Scope::Exec, _) => self.exec(tier, session, sink),
             (Scope::None | Scope::Walk | Scope::Unwatch, Tier::Batch(batch)) => {
                 self.run_with(Hold::Batch(batch), handler, args, session, sink)

@@ -22,7 +22,9 @@ use std::time::Instant;
 use weft_lua::{Budget, sha1_hex, shebang};
 use weft_store::Section;
 
+use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
+use crate::special;
 
 /// A source's name: its SHA-1 in lower-case digits.
 pub type Sha = [u8; 40];
@@ -111,6 +113,8 @@ pub struct Scripts {
     pub evicted: AtomicU64,
     /// Functions and libraries, as a worker has counted them last.
     pub function_counts: [AtomicU64; 2],
+    /// Workers on which something takes its time.
+    busy: Mutex<u32>,
     places: Box<[Place]>,
 }
 
@@ -129,6 +133,7 @@ impl Scripts {
             reruns: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
             function_counts: Default::default(),
+            busy: Mutex::new(0),
             places: (0..workers.max(1)).map(|_| Place::default()).collect(),
         }
     }
@@ -247,6 +252,30 @@ impl Scripts {
 const UNKILLABLE: &str = "Sorry the script already executed write commands against the dataset. You can either wait the \
                           script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.";
 
+impl Engine {
+    /// Something takes its time on a worker: everybody is told so.
+    pub(crate) fn begin_busy(&self) {
+        let mut busy = self.scripts.busy.lock();
+        *busy += 1;
+        self.special.set(special::BUSY, true);
+    }
+    /// It is over.
+    pub(crate) fn end_busy(&self) {
+        let mut busy = self.scripts.busy.lock();
+        *busy = busy.saturating_sub(1);
+        self.special.set(special::BUSY, *busy > 0);
+    }
+    /// Whether something takes its time.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.special.has(special::BUSY)
+    }
+    /// What everybody is told meanwhile.
+    pub(crate) fn busy(&self) -> Error {
+        busy(self.scripts.running().is_none_or(|running| running.is_eval))
+    }
+}
+
 /// What everybody is answered while something runs for too long.
 pub(crate) fn busy(is_eval: bool) -> Error {
     Error::with_prefix(
@@ -270,6 +299,10 @@ impl Place {
             self.killed.store(false, Relaxed);
         }
         self.wrote.store(false, Relaxed);
+    }
+    /// It is to end, whatever it has done: the server stops.
+    pub(crate) fn end(&self) {
+        self.killed.store(true, Relaxed);
     }
     pub(crate) fn is_killed(&self) -> bool {
         self.killed.load(Relaxed)

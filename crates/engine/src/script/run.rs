@@ -3,7 +3,7 @@
 //! running a command inside an operation (`crate::inner`), which locks were taken (`crate::commands::script`).
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use weft_lua::{Called, Frame, Host, Level, Verdict, shebang};
 use weft_protocol::table::{CommandSpec, flag};
 
@@ -13,6 +13,7 @@ use crate::args::{Args, OwnedArgs};
 use crate::context::Hold;
 use crate::engine::command_id;
 use crate::error::{Error, ErrorCode, full_name};
+use crate::executor::Outcome;
 use crate::inner::{Inner, Refusal, Undoing, find};
 use crate::keys;
 use crate::requests::is_container;
@@ -47,7 +48,12 @@ pub struct Run<'r, 'c, 'a, 'b> {
     pub strayed: bool,
     killed: bool,
     started: Instant,
+    /// When it began, or was gone on with.
+    since: Instant,
 }
+
+/// How long one that takes its time runs before others are served again.
+const SLICE: Duration = Duration::from_millis(5);
 
 /// What a script that strayed is told, which nobody sees: all of it is taken back.
 const STRAYED: &str = "ERR the script runs again with the whole keyspace";
@@ -67,6 +73,7 @@ impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
             strayed: false,
             killed: false,
             started: Instant::now(),
+            since: Instant::now(),
         }
     }
 
@@ -233,6 +240,18 @@ impl Host for Run<'_, '_, '_, '_> {
             is_eval,
             since: started,
         });
+        let threshold_ms = context.engine.settings.busy_reply_ms.load(Relaxed);
+        if threshold_ms > 0
+            && started.elapsed().as_millis() >= u128::from(threshold_ms)
+            && self.since.elapsed() >= SLICE
+            && let Some(door) = &context.local.door
+        {
+            // Others are served; it goes on when the door lets it in again.
+            let _ = door.give(Outcome::Left);
+            self.since = Instant::now();
+        }
+        let context = self.inner.context();
+        let place = context.engine.scripts.place(context.local.worker);
         if !place.is_killed() {
             return Verdict::GoOn;
         }

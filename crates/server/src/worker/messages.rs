@@ -14,11 +14,27 @@ impl Worker<'_> {
     pub(super) fn take_messages(&mut self) {
         let mut messages = std::mem::take(&mut self.messages);
         self.engine.mailbox(self.id).take_into(&mut messages);
+        // Most of them come to keys, which a script has locked that takes its time: they wait.
+        if self.engine.is_busy() {
+            if self.stop_ms.is_none() && messages.iter().any(|message| matches!(message, Message::Stop)) {
+                self.stop();
+            }
+            self.messages = messages;
+            return;
+        }
         for message in messages.drain(..) {
             self.apply(message);
             self.see_to_aftermath();
         }
         self.messages = messages;
+    }
+
+    /// Goes on with a script that takes its time; when it has run, its client goes on.
+    pub(super) fn go_on_with_script(&mut self) {
+        let Some((index, channel)) = self.executor.go_on(&mut self.io) else { return };
+        self.settle(index);
+        self.waits_no_more(index, channel);
+        self.see_to_aftermath();
     }
 
     fn apply(&mut self, message: Message) {
