@@ -106,6 +106,11 @@ impl Reconnecting {
         self.connection.as_mut().ok_or(Error::Closed)
     }
 
+    /// The connection as it is, neither looked at nor made again: for who has to hear of its end.
+    pub fn current(&mut self) -> Option<&mut Connection> {
+        self.connection.as_mut()
+    }
+
     /// Connections that were lost so far.
     pub fn losses(&self) -> u64 {
         self.losses

@@ -86,10 +86,16 @@ fn serve(stream: UnixStream, replies: &Mutex<Vec<Vec<u8>>>) {
         let hello = argv[0].eq_ignore_ascii_case(b"hello");
         let hello = hello.then(|| b"%1\r\n+proto\r\n:3\r\n".to_vec());
         let answer = hello.unwrap_or_else(|| replies.lock().unwrap()[index].clone());
-        if writer.write_all(&answer).is_err() {
+        if writer.write_all(&answer).is_err() || listens(&argv[0]) {
+            // What a subscriber is told has an end here, and with it the connection.
             return;
         }
     }
+}
+
+fn listens(name: &[u8]) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.ends_with(b"subscribe") || name == b"monitor"
 }
 
 fn request(reader: &mut BufReader<UnixStream>) -> Option<Vec<Vec<u8>>> {
@@ -347,5 +353,65 @@ fn commands_that_redis_cli_treats_in_its_own_way_are_treated_so() {
         }
     }
     println!("{compared} replies compared, {} differ", differ.len());
+    assert!(differ.is_empty(), "{} of {compared} differ:\n{}", differ.len(), differ.join("\n"));
+}
+
+/// What a server says to who subscribes: confirmations, then messages; over RESP3 as pushes.
+fn told(kind: u8, words: &[&[&str]]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for words in words {
+        bytes.extend(format!("{}{}\r\n", char::from(kind), words.len()).into_bytes());
+        for word in *words {
+            match word.strip_prefix(':') {
+                Some(number) => bytes.extend(format!(":{number}\r\n").into_bytes()),
+                None => bytes.extend(format!("${}\r\n{word}\r\n", word.len()).into_bytes()),
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn subscribers_and_monitors_are_shown_what_redis_cli_shows() {
+    if !is_there() {
+        return;
+    }
+    let stub = Stub::new();
+    let channels: &[&[&str]] = &[
+        &["subscribe", "a", ":1"],
+        &["subscribe", "b c", ":2"],
+        &["message", "a", "it's\tsaid"],
+        &["message", "b c", ""],
+    ];
+    let patterns: &[&[&str]] = &[&["psubscribe", "a*", ":1"], &["pmessage", "a*", "a1", "line\r\n"]];
+    let sharded: &[&[&str]] = &[&["ssubscribe", "s", ":1"], &["smessage", "s", "m"]];
+    let monitor =
+        b"+OK\r\n+1700000000.123456 [0 127.0.0.1:5] \"SET\" \"k\" \"v\"\r\n+1700000001.5 [2 lua] \"GET\" \"k\"\r\n";
+    let (mut differ, mut compared) = (Vec::new(), 0);
+    for (protocol, kind) in [("-2", b'*'), ("-3", b'>')] {
+        let commands: [(&[&str], Vec<u8>); 5] = [
+            (&["SUBSCRIBE", "a", "b c"], told(kind, channels)),
+            (&["subscribe", "a", "b c"], told(kind, channels)),
+            (&["PSUBSCRIBE", "a*"], told(kind, patterns)),
+            (&["SSUBSCRIBE", "s"], told(kind, sharded)),
+            (&["MONITOR"], monitor.to_vec()),
+        ];
+        for (command, reply) in commands {
+            *stub.replies.lock().unwrap() = vec![reply];
+            for format in [&["--no-raw"][..], &["--raw"], &[], &["--csv"], &["--json"], &["--quoted-json"]] {
+                if format == ["--quoted-json"] && command == ["MONITOR"] {
+                    continue; // a quote in it differs on purpose
+                }
+                let [theirs, ours] = stub.both(&[&[protocol][..], format].concat(), command, b"");
+                compared += 1;
+                if theirs != ours {
+                    differ.push(format!(
+                        "{protocol} {format:?} {command:?}\n  redis-cli {theirs:?}\n  weft cli  {ours:?}"
+                    ));
+                }
+            }
+        }
+    }
+    println!("{compared} compared, {} differ", differ.len());
     assert!(differ.is_empty(), "{} of {compared} differ:\n{}", differ.len(), differ.join("\n"));
 }

@@ -216,7 +216,8 @@ impl Link {
     /// Hands out pushes until Ctrl-C, or until the connection is lost.
     pub(super) fn listen(&mut self, on_push: &mut dyn FnMut(&Reply)) -> Result<(), Error> {
         loop {
-            let connection = self.connection.ready()?;
+            // Not made again: what was said meanwhile is lost, and MONITOR with it.
+            let connection = self.connection.current().ok_or(Error::Closed)?;
             match connection.next_event(Some(Duration::ZERO))? {
                 Some(Event::Push(push) | Event::Reply(push)) => on_push(&push),
                 None => {

@@ -10,7 +10,7 @@ use weft_client::{Error, Reply};
 
 use super::flags::Options;
 use super::link::{Link, Outcome};
-use super::output::Format;
+use super::output::{Format, Style};
 use super::{could_not_connect, help, is_connecting, words};
 
 /// The command of the command line.
@@ -113,6 +113,9 @@ pub(super) fn lines(options: &Options, link: &mut Link, format: &Format) -> Resu
 fn shown(link: &mut Link, format: &Format, args: &[Vec<u8>], outcome: Outcome) -> Result<(), Error> {
     let Outcome::Reply(reply) = outcome else { return Ok(()) };
     let own = format.of_command(args);
+    if link.session().subscriptions() > 0 && own.style != Style::Raw {
+        println!("Reading messages... (press Ctrl-C to quit)");
+    }
     for part in shown_parts(args, &reply) {
         print(&own, part);
     }
