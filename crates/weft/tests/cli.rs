@@ -239,14 +239,15 @@ fn scripts_are_run() {
 }
 
 #[test]
-fn a_server_without_scripts_is_told_of() {
+fn scripts_are_run_over_each_protocol() {
     let server = Server::weft(&[]);
     let folder = Folder::new();
-    let script = folder.file("s.lua", b"return 1");
+    let script = folder.file("s.lua", b"return {KEYS[1], ARGV[1]}");
     for protocol in ["-2", "-3", "-4"] {
-        let output = run(&["cli", protocol, "-s", &server.socket, "--eval", &script], b"");
-        assert_eq!(output.status.code(), Some(1));
-        assert!(stderr(&output).contains("no command EVAL"), "{}", stderr(&output));
+        let line = ["cli", protocol, "-s", &server.socket, "--json", "--eval", &script, "k", ",", "a"];
+        let output = run(&line, b"");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(output.stdout, b"[\"k\",\"a\"]\n", "{protocol}");
     }
 }
 
