@@ -245,7 +245,7 @@ fn a_url_and_a_page() {
         assert!(text.contains(part), "{part}: {text}");
     }
     for (url, said) in [
-        ("rediss://127.0.0.1:1", "plain port"),
+        ("rediss://127.0.0.1:1", "cannot connect to 127.0.0.1:1"),
         ("redis://u@127.0.0.1:1", "a user needs a password"),
         ("x", "scheme"),
     ] {
