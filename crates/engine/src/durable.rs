@@ -203,7 +203,7 @@ impl Engine {
         let is_late = since_ms != 0 && now_ms.saturating_sub(since_ms) > UNSYNCED_MS_MAX;
         self.hold_writes_back(is_late || self.keyspace.is_behind());
     }
-    /// Replies that wait for what cannot be made safe any more are errors.
+    /// Replies wait for what cannot be made safe any more: their connections are closed.
     pub fn fail_held(&self) {
         self.post_all(|| Message::Unsafe);
     }

@@ -6,10 +6,10 @@
 //! which epoch all is safe. Workers write nothing and wait for nothing; with `always` their replies wait in their
 //! outputs. A snapshot has a thread of its own, so that the log goes on meanwhile.
 //!
-//! **When the log cannot be written** memory is ahead of it: who waits for a reply is told that it is not known to be
-//! kept, and writes are refused until a new log has begun behind a snapshot, which is tried again and again. **When the
-//! disk is full** the next segment has no room, and writes are refused while the present one still has some: nothing is
-//! lost, and they go on as soon as there is room.
+//! **When the log cannot be written** memory is ahead of it: connections that wait for a reply are closed, since it is
+//! not known whether it is kept, and writes are refused until a new log has begun behind a snapshot, which is tried
+//! again and again. **When the disk is full** the next segment has no room, and writes are refused while the present
+//! one still has some: nothing is lost, and they go on as soon as there is room.
 
 mod load;
 mod log;

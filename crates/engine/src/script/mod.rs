@@ -1,11 +1,9 @@
 //! Owns: scripts and functions of users, as all workers share them: the sources that the server has been given, which
-//! of
-//! them run now, what they may take. Does not own: Lua (`weft_lua`), one worker's state of it ([`space`]), running a
+//! of them run now, what they may take. Does not own: Lua (`weft_lua`), one worker's state of it ([`space`]), running a
 //! script ([`run`]), the commands (`crate::commands::script`).
 //!
 //! A source is kept once, each worker compiles it when it first runs it. What a worker has compiled stays good until
-//! the
-//! source is gone ([`Script::is_gone`]) or all are ([`Scripts::flushes`]).
+//! the source is gone ([`Script::is_gone`]) or all are ([`Scripts::flushes`]).
 //!
 //! EVAL's sources come and go with each caller that writes its arguments into them: of those [`CACHED_MAX`] are kept,
 //! those that have run last. What SCRIPT LOAD has brought stays.
