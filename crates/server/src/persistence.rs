@@ -234,18 +234,19 @@ impl Keeper {
             None => self.places.lock()?,
         };
         self.disk = Some(Arc::clone(&disk));
+        engine.durable.log.is_on.store(true, Relaxed);
         match loaded.kept {
             Some(kept) => {
                 let options = self.options();
                 self.following = Some(Following::go_on(engine, &mut self.worker, (disk, options), kept)?);
-                self.log_is_on();
+                self.log_goes_on();
             }
             // What came from a snapshot by itself is in no log: one begins behind a snapshot of it.
             None if loaded.keys > 0 => self.begin_log(),
             None => {
                 let options = self.options();
                 self.following = Some(Following::first(engine, &mut self.worker, (disk, options))?);
-                self.log_is_on();
+                self.log_goes_on();
             }
         }
         Ok(())
@@ -305,6 +306,7 @@ impl Keeper {
         let Some(following) = self.following.take() else { return };
         let held = self.engine.special.has(weft_engine::special::HELD);
         drop(following);
+        self.orphan_job();
         warning!(
             "The log cannot be written: {error}. Writes are refused until a new one has begun behind a snapshot"
         );
@@ -333,10 +335,9 @@ impl Keeper {
         }
     }
 
-    fn log_is_on(&self) {
-        let log = &self.engine.durable.log;
-        log.is_on.store(true, Relaxed);
-        log.has_failed.store(false, Relaxed);
+    /// It is written. Whether there is to be one is said at the start and by CONFIG SET, whose orders may still wait.
+    fn log_goes_on(&self) {
+        self.engine.durable.log.has_failed.store(false, Relaxed);
         self.engine.refuse_writes(None);
     }
 
@@ -347,16 +348,7 @@ impl Keeper {
                 Order::Snapshot(waiting) => self.save(waiting),
                 Order::Rewrite if self.following.is_none() => self.save(None),
                 Order::Rewrite => self.rewrite_ordered = true,
-                Order::Log(true) => match self.disk.take().map_or_else(|| self.places.lock(), Ok) {
-                    Ok(disk) => {
-                        self.disk = Some(disk);
-                        self.begin_log();
-                    }
-                    Err(error) => {
-                        warning!("appendonly yes: {error}");
-                        self.engine.durable.log.has_failed.store(true, Relaxed);
-                    }
-                },
+                Order::Log(true) => self.begin_log(),
                 Order::Log(false) => self.end_log(),
                 Order::Synced(waiting, epoch) => self.waiting.push((waiting, epoch)),
             }
@@ -370,8 +362,12 @@ impl Keeper {
         if self.following.is_some() {
             return;
         }
-        self.engine.durable.log.is_on.store(true, Relaxed);
-        let Some(disk) = self.disk.clone() else { return };
+        let disk = match self.disk.take().map_or_else(|| self.places.lock(), Ok) {
+            Ok(disk) => disk,
+            // A snapshot for the log before may still have the folder.
+            Err(error) => return self.begin_failed(&error),
+        };
+        self.disk = Some(Arc::clone(&disk));
         let options = self.options();
         match Following::begin(self.engine, &mut self.worker, disk, options) {
             Ok(following) => {
@@ -389,18 +385,29 @@ impl Keeper {
 
     /// CONFIG SET appendonly no. What was written stays where it is.
     fn end_log(&mut self) {
-        self.engine.durable.log.is_on.store(false, Relaxed);
         self.retry_at = None;
-        self.engine.set_held(false);
-        self.engine.hold_writes_back(false);
-        self.engine.refuse_writes(None);
-        self.fail_waiting();
+        // Until it has ended replies wait for it, and nothing holds them behind it.
         if let Some(following) = self.following.take()
             && let Err(error) = following.close()
         {
             warning!("The log could not be ended: {error}");
+            if self.engine.special.has(weft_engine::special::HELD) {
+                self.engine.fail_held();
+            }
         }
+        self.engine.set_held(false);
+        self.engine.hold_writes_back(false);
+        self.engine.refuse_writes(None);
+        self.fail_waiting();
+        self.orphan_job();
+        self.rewrite_ordered = false;
         self.disk = None;
+    }
+    /// A snapshot that was to take the place of a log that has ended is of an earlier moment than the next log begins.
+    fn orphan_job(&mut self) {
+        if let Some(job) = &mut self.job {
+            job.orphan();
+        }
     }
 
     /// SAVE and BGSAVE, and save points.
@@ -504,6 +511,9 @@ impl Keeper {
         let Some(made) = made else { return };
         let Some(job) = self.job.take() else { return };
         let snapshot = match made.outcome {
+            _ if job.is_orphaned() => {
+                return job.failed(self.engine, &io::Error::other("its log has ended meanwhile"));
+            }
             Outcome::Done(snapshot) => snapshot,
             Outcome::Failed(error) => return self.job_failed(job, &error),
             Outcome::Void => {
@@ -519,7 +529,7 @@ impl Keeper {
         };
         match following.replace(made.epoch, snapshot) {
             Ok(()) => {
-                self.log_is_on();
+                self.log_goes_on();
                 job.succeeded(self.engine, bytes);
             }
             Err(error) => {

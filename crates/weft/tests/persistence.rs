@@ -277,6 +277,73 @@ fn a_log_begins_on_a_server_that_runs_and_ends_again() {
     assert_eq!(server.ask(&["DBSIZE"]), "501");
 }
 
+/// With `always` replies wait for the log: when it ends they wait for nothing any more.
+#[test]
+fn a_server_goes_on_when_its_log_ends_and_begins_again() {
+    let folder = Folder::new();
+    let options = ["--appendonly", "yes", "--appendfsync", "always"];
+    let server = Server::start(&folder, &options);
+    for round in 1..=3 {
+        server.ask(&["SET", "kept", "v"]);
+        assert_eq!(server.ask(&["CONFIG", "SET", "appendonly", "no"]), "OK");
+        server.ask(&["SET", &format!("without:{round}"), "v"]);
+        assert_eq!(server.ask(&["CONFIG", "SET", "appendonly", "yes"]), "OK");
+        server.ask(&["SET", &format!("again:{round}"), "v"]);
+        assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0", "round {round}");
+    }
+    server.kill();
+    let server = Server::start(&folder, &options);
+    assert_eq!(server.ask(&["DBSIZE"]), "7");
+    // Also while the snapshot is made behind which it begins.
+    for round in 8..=12 {
+        for wanted in ["no", "yes", "no", "yes"] {
+            assert_eq!(server.ask(&["CONFIG", "SET", "appendonly", wanted]), "OK");
+            server.ask(&["SET", &format!("key:{round}"), wanted]);
+        }
+        assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0", "round {round}");
+    }
+    server.kill();
+    let server = Server::start(&folder, &options);
+    assert_eq!(server.ask(&["DBSIZE"]), "12");
+    assert_eq!(server.ask(&["GET", "key:12"]), "yes");
+}
+
+/// What users have stored beside their keys acts again, from the log and from a snapshot, and what triggers have yet to
+/// do is done.
+#[test]
+fn programs_triggers_functions_and_what_waits_act_after_a_restart() {
+    let folder = Folder::new();
+    let options = ["--appendonly", "yes", "--appendfsync", "always"];
+    let mut server = Server::start(&folder, &options);
+    let library =
+        "#!lua name=lib\nredis.register_function('f', function(k) return redis.call('INCR', k[1]) end)";
+    server.ask(&["FUNCTION", "LOAD", library]);
+    let count = r#"{"params":[{"name":"event","type":"object"}],"steps":[["INCR","counted"]]}"#;
+    server.ask(&["PROGRAM", "SET", "count", count]);
+    server.ask(&["TRIGGER", "SET", "inside", r#"{"key":"in:*","inside":"count"}"#]);
+    let later = r#"{"params":[{"name":"event","type":"object"}],"steps":[
+        {"do":["EXISTS","open"],"as":"open"}, {"assert":"${open}"}, ["INCR","done"]]}"#;
+    server.ask(&["PROGRAM", "SET", "later", later]);
+    server.ask(&["TRIGGER", "SET", "after", r#"{"key":"out:*","after":"later"}"#]);
+    for round in 1..=3 {
+        assert_eq!(server.ask(&["FCALL", "f", "1", "called"]), round.to_string());
+        assert_eq!(server.ask(&["SET", "in:1", "v"]), "OK");
+        assert_eq!(server.ask(&["GET", "counted"]), round.to_string());
+        // Waits until `open` is there, in an entry of its own.
+        assert_eq!(server.ask(&["SET", &format!("out:{round}"), "v"]), "OK");
+        server.kill();
+        server = Server::start(&folder, &options);
+        if round == 1 {
+            server.ask(&["BGREWRITEAOF"]);
+            server.wait_for("aof_rewrites", "1");
+        }
+    }
+    server.ask(&["SET", "open", "1"]);
+    while server.ask(&["GET", "done"]) != "3" {
+        thread::yield_now();
+    }
+}
+
 #[test]
 fn what_is_damaged_or_another_s_is_not_taken() {
     let folder = Folder::new();

@@ -129,6 +129,9 @@ pub(super) fn load(
              confirmed to be safe, and are cut off"
         );
     }
+    for problem in engine.load_catalogue() {
+        warning!("{problem}: it stays where it is, and does not act");
+    }
     let keys = (0..engine.keyspace.database_count()).map(|db| engine.keyspace.len(db as u8)).sum();
     loading.keys.store(keys as u64, Relaxed);
     notice!(

@@ -42,6 +42,7 @@ pub(super) struct Job {
     started: Instant,
     writes: i64,
     voids: u32,
+    is_orphaned: bool,
 }
 
 /// What its thread does.
@@ -74,10 +75,17 @@ impl Job {
             Purpose::Rewrite => &engine.durable.log.is_rewriting,
         };
         flag.store(true, Relaxed);
-        Self { purpose, started: Instant::now(), writes: 0, voids: 0 }
+        Self { purpose, started: Instant::now(), writes: 0, voids: 0, is_orphaned: false }
     }
     pub(super) const fn purpose(&self) -> &Purpose {
         &self.purpose
+    }
+    /// The log has ended whose place it was to take.
+    pub(super) const fn orphan(&mut self) {
+        self.is_orphaned = matches!(self.purpose, Purpose::Rewrite);
+    }
+    pub(super) const fn is_orphaned(&self) -> bool {
+        self.is_orphaned
     }
     /// This is the moment that it is of.
     pub(super) fn begin(
