@@ -44,7 +44,7 @@ class BadInput(unittest.TestCase):
         self.assertTrue(got.startswith(b"+PONG\r\n$1\r\nx\r\n-ERR Protocol error"), got)
 
     def test_unknown_protocols(self):
-        self.assertIn(b"501", self.answer(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+        self.assertIn(b" 501 ", self.answer(b"BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
         self.assertTrue(self.answer(b"\x16\x03\x01\x02\x00\x01").startswith(b"-ERR"))
         self.assertTrue(self.answer(b"$5\r\nhello\r\n").startswith(b"-ERR"))
 

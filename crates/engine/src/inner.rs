@@ -41,6 +41,8 @@ pub enum Refusal {
     Denied(Denied, String),
     /// It may store more than it frees, and `maxmemory` is reached.
     NoRoom,
+    /// It writes, and what is written could not be kept: in these words.
+    NotKept(Error),
     /// It needs the whole keyspace, and the operation has locked some keys.
     NeedsWorld,
 }
@@ -55,6 +57,7 @@ impl From<Refusal> for Error {
             }
             Refusal::Denied(_, text) => Self::new(ErrorCode::NoPerm, text),
             Refusal::NoRoom => ErrorCode::OutOfMemory.into(),
+            Refusal::NotKept(error) => error,
             Refusal::NeedsWorld => ErrorCode::NeedsWorld.into(),
         }
     }
@@ -112,6 +115,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
             return Err(Refusal::Forbidden(spec));
         }
         self.check_rights(args)?;
+        self.check_kept(spec)?;
         self.check_room(spec)?;
         let needs_world = match handler.scope {
             Scope::World | Scope::Walk => true,
@@ -132,6 +136,13 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
         let Err(denied) = checked else { return Ok(()) };
         engine.log_denied(session, args, denied, self.place, (*now_ms, None));
         Err(Refusal::Denied(denied, denied.text(&session.user, args, false)))
+    }
+    fn check_kept(&self, spec: &CommandSpec) -> Result<(), Refusal> {
+        let engine = self.context.engine;
+        if spec.flags & flag::WRITE == 0 || !engine.special.has(special::REFUSING) {
+            return Ok(());
+        }
+        engine.refusal().map_or(Ok(()), |error| Err(Refusal::NotKept(error)))
     }
     fn check_room(&mut self, spec: &CommandSpec) -> Result<(), Refusal> {
         let engine = self.context.engine;

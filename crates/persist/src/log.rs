@@ -315,7 +315,9 @@ impl Log {
     fn remove_others(&self) {
         let Ok(names) = self.disk.names() else { return };
         let base = &self.options.base;
-        let is_own = |name: &str| number_of(base, name).is_some() || name == spare_name(base);
+        // Its own room for the next segment is in no manifest.
+        let is_own =
+            |name: &str| number_of(base, name).is_some() || (!self.has_spare && name == spare_name(base));
         for name in names.iter().filter(|name| is_own(name) && !self.manifest.names().any(|own| own == *name))
         {
             // What cannot be removed is in nobody's way.

@@ -264,6 +264,13 @@ fn a_log_begins_on_a_server_that_runs_and_ends_again() {
     assert_eq!(server.ask(&["CONFIG", "SET", "appendonly", "yes"]), "OK");
     server.ask(&["SET", "behind", "v"]);
     assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
+    // The room that it has made for its next segment outlives the snapshot behind which it began.
+    for rewrites in ["2", "3"] {
+        server.ask(&["BGREWRITEAOF"]);
+        server.wait_for("aof_rewrites", rewrites);
+        assert_eq!(server.info("aof_last_write_status"), "ok");
+        assert_eq!(server.ask(&["SET", "behind", "w"]), "OK");
+    }
     let again = refused(&folder, &["--appendonly", "yes", "--appenddirname", "other"]);
     assert!(again.contains("another server keeps its log in other"), "{again}");
     server.kill();

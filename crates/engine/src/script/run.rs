@@ -144,6 +144,7 @@ impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
             Refusal::Forbidden(_) => "ERR This Valkey command is not allowed from script".to_owned(),
             Refusal::Denied(_, text) => format!("ERR ACL failure in script: {text}"),
             Refusal::NoRoom => Error::from(ErrorCode::OutOfMemory).line(),
+            Refusal::NotKept(error) => error.line(),
             Refusal::NeedsWorld => {
                 self.strayed = true;
                 return None;
