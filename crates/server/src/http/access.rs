@@ -9,7 +9,7 @@ use weft_engine::acl::DEFAULT_USER;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::reply::Protocol;
 use weft_engine::session::Session;
-use weft_protocol::table::{CommandSpec, acl, flag};
+use weft_protocol::table::{CommandSpec, acl, flag, policy};
 
 use super::answer::Answer;
 use super::head::Head;
@@ -168,6 +168,11 @@ pub(crate) fn only_reads(spec: &CommandSpec) -> bool {
     let harmful = acl::ADMIN | acl::DANGEROUS | acl::SCRIPTING | acl::PUBSUB | acl::WRITE;
     spec.flags & flag::READONLY != 0
         || spec.flags & (flag::WRITE | flag::MAY_REPLICATE) == 0 && spec.acl & harmful == 0
+}
+
+/// Whether a command may leave something on the session, which is taken back before another request.
+pub(crate) fn marks_session(spec: &CommandSpec) -> bool {
+    spec.acl & (acl::CONNECTION | acl::TRANSACTION) != 0 && spec.policy & policy::FAST_PING == 0
 }
 
 /// Looks at where a browser says that a request comes from, and at the name by which the server was asked for. `shows`:

@@ -46,6 +46,15 @@ impl Commands {
     pub(crate) fn is_over(&self) -> bool {
         self.given == self.ends.len()
     }
+    /// Their names. `request`: what the bodies' place is counted from.
+    pub(crate) fn names<'c>(&'c self, request: &'c [u8]) -> impl Iterator<Item = &'c [u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.take(self.ends.len()).filter_map(move |begin| match self.slots.list.get(begin as usize)? {
+            &Slot::Frame { offset, len } => request.get(offset as usize..)?.get(..len as usize),
+            &Slot::Side { offset, len } => self.slots.side.get(offset as usize..)?.get(..len as usize),
+            _ => None,
+        })
+    }
     /// Gives the arguments of the next one.
     pub(crate) fn give(&mut self, into: &mut Slots) {
         let from = self.given.checked_sub(1).map_or(0, |before| self.ends[before]);

@@ -48,6 +48,8 @@ pub(crate) struct Ledger {
     begin: Option<OutputPlace>,
     /// Replies of the list that is being written.
     replied: u32,
+    /// How long the output was when the last of them in RESP2 was counted: it is looked at more often than they come.
+    counted: usize,
     /// Events flow; in chunks, or as they are.
     flows: Option<Extent>,
     /// They have begun to, and nobody has asked since.
@@ -86,6 +88,7 @@ impl Ledger {
         self.settle(output, pen, false);
         if self.begin.is_none() {
             self.begin = Some(output.end());
+            self.counted = output.len();
         }
         match self.owed.front() {
             Some(Owed { kind: Kind::Many { .. }, about }) => {
@@ -117,7 +120,10 @@ impl Ledger {
                     let error = output.take_error();
                     match kind {
                         Kind::Many { total, begun } => {
-                            self.replied = if about.resp2 { self.replied + 1 } else { output.answers() };
+                            let is_new = output.len() > self.counted;
+                            self.counted = output.len();
+                            self.replied =
+                                if about.resp2 { self.replied + u32::from(is_new) } else { output.answers() };
                             let piece = Piece { total: *total, is_last: self.replied == *total };
                             if !piece.is_last && !flush && output.len() - begin.len < STREAM_BYTES {
                                 return;
@@ -146,6 +152,12 @@ impl Ledger {
                             self.begin = None;
                             self.owed.clear();
                             return;
+                        }
+                        Kind::Events(_) => {
+                            // What is behind a stream is passed over, also where the stream was refused.
+                            about.keeps_alive = false;
+                            let answer = refused(output, begin, error);
+                            write_ready(output, pen, &answer, about);
                         }
                         _ => {
                             write_one(output, pen, begin, (error.map_or(200, ErrorCode::http_status), about))
@@ -185,6 +197,14 @@ struct Piece {
 pub(super) fn end_head(head: &mut Vec<u8>) -> &mut Vec<u8> {
     head.extend_from_slice(b"\r\n");
     head
+}
+
+/// The command of a stream was refused, in the protocol that streams are asked for in.
+fn refused(output: &mut Output, begin: OutputPlace, error: Option<ErrorCode>) -> Box<Answer> {
+    let line = output.bytes.get(begin.bytes..).unwrap_or_default().trim_ascii_end();
+    let text = String::from_utf8_lossy(line.strip_prefix(b"-").unwrap_or(line)).into_owned();
+    output.take_back(begin);
+    Answer::error(error.map_or(500, ErrorCode::http_status), &text)
 }
 
 fn write_ready(output: &mut Output, pen: &mut Pen, answer: &Answer, about: &About) {

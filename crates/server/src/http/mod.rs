@@ -27,6 +27,7 @@ use weft_engine::requests::{Origin, What};
 use weft_engine::session::Session;
 use weft_engine::{Engine, Requests};
 use weft_protocol::request::ArgVisitor;
+use weft_protocol::table::policy;
 
 use crate::client::Client;
 use crate::connection::Stop;
@@ -188,7 +189,7 @@ impl Http {
     /// Decodes requests from `bytes`, beginning at `at`, which moves on.
     pub(crate) fn decode(&mut self, (bytes, at): (&[u8], &mut usize), bench: &mut Bench<'_>) -> Stop {
         loop {
-            if self.ended {
+            if self.ended && !self.is_within() {
                 *at = bytes.len();
                 return Stop::Incomplete;
             }
@@ -358,13 +359,12 @@ impl Http {
             json::command(place, slots)
         };
         read.map_err(|why| Answer::error(400, &why))?;
-        if is_bare(head, request)
-            && let What::Command(id) = bench.requests.recognize((bytes, at))
-            && !access::only_reads(id.spec())
-        {
+        let spec = bench.requests.recognize((bytes, at)).spec();
+        if is_bare(head, request) && !access::only_reads(spec) {
             return Err(only_reads());
         }
-        Ok(bench.requests.end_http(&bench.engine.keyspace, self.origin(bench.index), (bytes, at)))
+        let barrier = bench.requests.end_http(&bench.engine.keyspace, self.origin(bench.index), (bytes, at));
+        Ok(barrier || access::marks_session(spec))
     }
 
     fn origin(&self, index: u32) -> Origin {
@@ -379,6 +379,16 @@ impl Http {
         (transaction, about): (Option<Transaction>, &About),
     ) -> Result<(), Box<Answer>> {
         let commands = Commands::read(whole.body.place(request)).map_err(|why| Answer::error(400, &why))?;
+        let ends = |name: &[u8]| What::of(name, None).spec().policy & policy::IN_MULTI != 0;
+        if transaction.is_some()
+            && let Some(name) = commands.names(request).find(|name| ends(name))
+        {
+            let name = String::from_utf8_lossy(name);
+            return Err(Answer::error(
+                400,
+                &format!("ERR '{name}' would end the transaction, which ends with its list: leave it out"),
+            ));
+        }
         let total = commands.len() as u32;
         let kind = match (transaction, total) {
             (None, 0) if about.resp2 => Kind::Ready(Answer::new(200, answer::BYTES, &b"*0\r\n"[..])),

@@ -220,6 +220,75 @@ fn a_transaction_is_all_or_nothing() {
 }
 
 #[test]
+fn lists_of_commands_run_where_the_connection_ends_with_them() {
+    let mut alone = Alone::new();
+    for path in ["/pipeline", "/multi-exec"] {
+        let mut client = alone.connect();
+        let list = r#"[["SET","k","v"],["GET","k"]]"#;
+        let got = one(&mut alone, &mut client, &post(path, "Connection: close\r\n", list));
+        assert_eq!(got.text(), r#"[{"result":"OK"},{"result":"v"}]"#, "{path}");
+        assert!(got.has("Connection: close"), "{}", got.head);
+        let mut old = alone.connect();
+        let request = format!("POST {path} HTTP/1.0\r\nContent-Length: {}\r\n\r\n{list}", list.len());
+        old.write_all(request.as_bytes()).expect("it fits");
+        (0..4).for_each(|_| alone.tick());
+        let text = String::from_utf8(received(&mut old)).expect("it is text");
+        assert!(text.ends_with(got.text()), "{path}: {text}");
+    }
+}
+
+#[test]
+fn what_would_end_a_transaction_is_no_part_of_one() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    for ends in ["EXEC", "discard", "RESET", "\\u0051UIT"] {
+        let list = format!(r#"[["SET","k","1"],["{ends}"],["SET","k","2"]]"#);
+        for form in ["", "Upstash-Response-Format: resp2\r\n"] {
+            let got = one(&mut alone, &mut client, &post("/multi-exec", form, &list));
+            assert_eq!(got.status, 400, "{ends}: {}", got.text());
+            assert!(got.text().contains("leave it out"), "{}", got.text());
+        }
+    }
+    assert_eq!(one(&mut alone, &mut client, &get("/get/k")).text(), r#"{"result":null}"#);
+}
+
+#[test]
+fn a_list_in_resp2_is_whole_however_often_it_is_looked_at() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    // What is behind EXEC, SELECT and their like runs in another batch.
+    let list = r#"[["SET","k","v"],["EXEC"],["SELECT",1],["BLPOP","none",0.001],["SELECT",0],["GET","k"]]"#;
+    let request = [post("/pipeline", "Upstash-Response-Format: resp2\r\n", list), get("/get/k")].concat();
+    client.write_all(&request).expect("it fits into the socket");
+    let mut bytes = Vec::new();
+    while !bytes.ends_with(br#"{"result":"v"}"#) {
+        alone.tick();
+        bytes.extend(received(&mut client));
+    }
+    let (got, is_whole) = answers(&bytes);
+    assert!(is_whole && got.len() == 2, "{got:?}");
+    assert_eq!(got[0].text(), "*6\r\n+OK\r\n-ERR EXEC without MULTI\r\n+OK\r\n*-1\r\n+OK\r\n$1\r\nv\r\n");
+}
+
+#[test]
+fn a_stream_that_is_refused_is_an_answer_in_json_and_the_last() {
+    let mut alone = Alone::new();
+    let rules: Vec<&[u8]> = vec![b"on", b">secret", b"+@all", b"-monitor", b"resetchannels"];
+    alone.engine.set_user(b"worker", &rules).expect("they are rules");
+    for path in ["/subscribe/news", "/monitor"] {
+        let mut client = alone.connect();
+        let got = one(&mut alone, &mut client, &post(path, "Authorization: Bearer worker.secret\r\n", ""));
+        assert_eq!(got.status, 403, "{path}");
+        assert!(
+            got.text().starts_with(r#"{"error":"NOPERM "#) && got.text().ends_with(r#""}"#),
+            "{}",
+            got.text()
+        );
+        assert!(got.has("Connection: close"), "{}", got.head);
+    }
+}
+
+#[test]
 fn answers_come_in_the_order_of_requests() {
     let mut alone = Alone::new();
     let mut client = alone.connect();
@@ -293,6 +362,15 @@ fn a_request_leaves_nothing_to_the_next() {
     assert_eq!(one(&mut alone, &mut client, &post("/client/getname", "", "")).text(), r#"{"result":null}"#);
     let got = one(&mut alone, &mut client, &post("/pipeline", "", r#"[["SELECT",3],["GET","k"]]"#));
     assert_eq!(got.text(), r#"[{"result":"OK"},{"result":"3"}]"#);
+    // Nor does a single command, also when the next request has come with it.
+    let clean = one(&mut alone, &mut client, &post("/client/trackinginfo", "", "")).body;
+    for marks in ["/multi", "/select/3", "/client/setname/me", "/client/tracking/on", "/watch/k"] {
+        let more = ["/get/k", "/client/getname", "/client/trackinginfo"].map(|path| post(path, "", ""));
+        let got = ask(&mut alone, &mut client, &[post(marks, "", ""), more.concat()].concat());
+        let bodies: Vec<&[u8]> = got.iter().map(|got| &*got.body).collect();
+        let null = &br#"{"result":null}"#[..];
+        assert_eq!(bodies, [&br#"{"result":"OK"}"#[..], null, null, &clean], "{marks}");
+    }
     for refused in [r#"["SUBSCRIBE","c"]"#, r#"["MONITOR"]"#, r#"["CLIENT","REPLY","OFF"]"#] {
         assert_eq!(one(&mut alone, &mut client, &post("/", "", refused)).status, 400, "{refused}");
     }
