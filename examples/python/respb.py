@@ -1,400 +1,400 @@
-"""A client for RESPB/1, profile Channels, written from spec/RESPB.md and the vectors alone.
+"""A client of RESPB/1, profile *Channels*, written from spec/RESPB.md and its vectors alone. Standard library only.
 
-It owns frames, replies and the life of channels on one blocking socket. It has no command table: every command goes as
-ARGV (section 3.6), which a server of any profile understands. One thread uses a connection.
+    with Connection("127.0.0.1", 6379) as connection:
+        worker = connection.channel()                   # a client of its own: transaction, database, subscriptions
+        replies = [worker.send("INCR", "n") for _ in range(100)]    # a pipeline: nothing waits yet
+        print(connection.main.call("PING"), replies[-1].result())
 
-    with Connection("127.0.0.1", 6379) as server:
-        one, two = server.channel(), server.channel()
-        one.call("SET", "key", "value")
-        for future in [one.send("GET", "key"), two.send("INCR", "n")]:
-            print(future.result())
+Owns the profile's frames as a client sees them, the states of channels, and what becomes of a request without a reply.
+Does not own typed frames (every command goes as ARGV), FRAGMENT, WINDOW, CANCEL, TLS, a start over RESP. One thread
+uses a connection at a time. Numbers in brackets are sections of the specification.
 """
 
-import collections
+import selectors
 import socket
 import struct
+import time
+from collections import deque, namedtuple
+from contextlib import AbstractContextManager
 
-ARGV, CLOSE, CANCEL, WINDOW, GOAWAY, PASSTHROUGH = 0xF001, 0xFF01, 0xFF02, 0xFF03, 0xFF04, 0xFFFF
+ARGV, CLOSE, GOAWAY = 0xF001, 0xFF01, 0xFF04
+NOT_FOR_US = {0xF000, ARGV, 0xFF02, 0xFF03, 0xFFFF, 0xFF10}  # only clients send these; FRAGMENT we did not announce
+OK, ERROR, INTEGER, BULK, ARRAY, NULL, BOOLEAN, DOUBLE, MAP, SET, PUSH, SIMPLE = range(12)
+BIG, VERBATIM, ATTRIBUTE, LONG_ERROR, SHORT_INTEGER = range(12, 17)
+NUMBERS = {INTEGER: ">q", DOUBLE: ">d", SHORT_INTEGER: ">i"}
+OUTPUT_BYTES_MAX, READ_BYTES = 1 << 16, 1 << 16  # collected before it is sent unasked; read at once
+PUSHES_MAX, REFUSAL_BYTES_MAX = 1 << 16, 1 << 12  # pushes of a channel that nobody took; an error line of RESP (7.1)
+
+# What of section 10 concerns a client; all inclusive.
+Limits = namedtuple("Limits", "channels frame_bytes arguments argument_bytes nesting elements")
+DEFAULTS = Limits(65536, 1 << 30, (1 << 31) - 1, 1 << 29, 128, (1 << 32) - 1)
+
+# A reply or push has a value, CLOSE and GOAWAY have code and reason; every other frame is to be passed over.
+Frame = namedtuple("Frame", "opcode channel value code reason", defaults=(0, b""))
+
+# Values: int, bytes (a bulk), None, bool, float and list (an array, a push) are themselves; others are what follows.
+Simple = type("Simple", (bytes,), {"__doc__": 'A simple string; OK is Simple(b"OK").'})
+Big = type("Big", (bytes,), {"__doc__": "The digits of a big number."})
+Set = type("Set", (list,), {"__doc__": "The elements of a set as they came."})
+Verbatim = namedtuple("Verbatim", "form text")
+Attribute = namedtuple("Attribute", "pairs value")
+
+
+class Map(list):
+    """The pairs of a map as they came: keys may be of any type, and equal."""
+
+    def get(self, name, default=None):
+        return next((value for key, value in self if key == name), default)
+
+
+class ReplyError(Exception):
+    """An error reply, after which everything goes on; inside an aggregate it is a value."""
+
+    def __init__(self, text):
+        super().__init__(text.decode("utf-8", "replace"))
+        self.text, self.code = text, text.split(b" ", 1)[0].decode("utf-8", "replace")
 
 
 class WireError(Exception):
-    """Bytes that are no frame: a name of spec/errors.json, and the offset in the frame."""
+    """Bytes that break the rules (11): a name of errors.json, and the offset in the frame (E.4)."""
 
     def __init__(self, name, offset):
-        super().__init__(f"{name} at offset {offset}")
+        super().__init__(f"{name} at byte {offset} of the frame: the stream is lost")
         self.name, self.offset = name, offset
 
 
-class Incomplete(Exception):
-    """A frame is well-formed so far and not yet whole: nothing is gained before `need` bytes are there."""
+class Ended(Exception):
+    """The channel or the connection ended before the reply. `ran` is False if the request surely did not run (8.5)."""
 
-    def __init__(self, need):
-        super().__init__(need)
-        self.need = need
-
-
-class ServerError(Exception):
-    """An error reply."""
+    def __init__(self, text, code=None, reason=b"", ran=True):
+        super().__init__(text if code is None else f"{text} (code {code}): {reason.decode('utf-8', 'replace')}")
+        self.code, self.reason, self.ran = code, reason, ran
 
 
-class ChannelClosed(Exception):
-    """The server has closed the channel; whether what was asked has run is not known."""
+def encode_argv(channel, arguments, limits=DEFAULTS):
+    """A request (3.6). What the server would take for a wire error, which ends every channel, is refused here."""
+    parts = [part if isinstance(part, bytes) else str(part).encode() for part in arguments]
+    total = sum(4 + len(part) for part in parts)
+    if not 1 <= len(parts) <= limits.arguments:
+        raise ValueError(f"{len(parts)} arguments: send 1 to {limits.arguments}")
+    if max(map(len, parts)) > limits.argument_bytes or 8 + total > limits.frame_bytes:
+        raise ValueError(f"send at most {limits.argument_bytes} bytes an argument, {limits.frame_bytes} a frame")
+    pieces = (piece for part in parts for piece in (struct.pack(">I", len(part)), part))
+    return struct.pack(">HHI", ARGV, channel, total) + b"".join(pieces)
 
 
-class ConnectionLost(Exception):
-    """The connection has ended; whether what was asked has run is not known."""
-
-
-class WentAway(ConnectionLost):
-    """The server has ended the connection and said why. What was asked and has no reply did not run."""
-
-    def __init__(self, code, reason):
-        super().__init__(f"code {code}: {reason}")
-        self.code, self.reason = code, reason
-
-
-# Values of replies that Python has no type for, control frames, and what of the rest a client passes over.
-Simple = collections.namedtuple("Simple", "text")
-Error = collections.namedtuple("Error", "text")
-BigNumber = collections.namedtuple("BigNumber", "digits")
-Verbatim = collections.namedtuple("Verbatim", "format text")
-Map = collections.namedtuple("Map", "pairs")
-Set = collections.namedtuple("Set", "items")
-Push = collections.namedtuple("Push", "items")
-Attributed = collections.namedtuple("Attributed", "pairs value")
-Close = collections.namedtuple("Close", "code reason")
-GoAway = collections.namedtuple("GoAway", "code reason")
-Unknown = collections.namedtuple("Unknown", "opcode")
-
-Frame = collections.namedtuple("Frame", "channel value length")
-
-
-class Decoder:
-    """Decodes one frame of a server at the start of a buffer."""
-
-    def __init__(self, frame_bytes_max=1 << 30, argument_bytes_max=512 << 20, nesting_max=128, elements_max=2**32 - 1):
-        self.frame_bytes_max, self.argument_bytes_max = frame_bytes_max, argument_bytes_max
-        self.nesting_max, self.elements_max = nesting_max, elements_max
-
-    def decode(self, data):
-        """The frame; raises Incomplete or WireError."""
-        self.data, self.at = data, 0
-        opcode, channel = self.number(">H"), self.number(">H")
-        if opcode <= 0x07FF or opcode in (0xF000, ARGV, CANCEL, WINDOW, PASSTHROUGH):
-            raise WireError("wrong-direction", 0)
-        if opcode >= 0xF002:
-            return Frame(channel, self.carried(opcode), self.at)
-        high, low = opcode >> 8, opcode & 0xFF
-        if high in (0x81, 0x82, 0x83):
-            value = low if high == 0x81 else self.take(low, 0)
-            return Frame(channel, Simple(value) if high == 0x83 else value, self.at)
-        if high != 0x80 or low > 0x10:
-            raise WireError("unknown-opcode", 0)
-        return Frame(channel, self.value(low, 0, 0, True), self.at)
-
-    def need(self, count, offset):
-        """So many bytes from here on: `offset` is where an error about them is."""
-        if self.at + count > self.frame_bytes_max:
-            raise WireError("frame-too-long", offset)
-        if self.at + count > len(self.data):
-            raise Incomplete(self.at + count)
-
-    def number(self, form, offset=None):
-        size = struct.calcsize(form)
-        self.need(size, self.at if offset is None else offset)
-        (number,) = struct.unpack_from(form, self.data, self.at)
-        self.at += size
-        return number
-
-    def take(self, count, offset):
-        if count > self.argument_bytes_max:
-            raise WireError("argument-too-long", offset)
-        self.need(count, offset)
-        piece = bytes(self.data[self.at:self.at + count])
-        self.at += count
-        return piece
-
-    def carried(self, opcode):
-        length = self.number(">I")
-        self.need(length, 4)
-        payload, self.at = bytes(self.data[self.at:self.at + length]), self.at + length
-        if opcode == CLOSE and not payload:
-            return Close(0, b"")
-        if opcode in (CLOSE, GOAWAY):
-            if length < 2:
-                raise WireError("bad-control", 8)
-            kind = Close if opcode == CLOSE else GoAway
-            return kind(struct.unpack_from(">H", payload)[0], payload[2:])
-        return Unknown(opcode)
-
-    def value(self, kind, offset, depth, top=False):
-        """A value of this type; `offset` is that of its opcode or tag, `depth` how many aggregates it is in."""
-        if kind == 0x00:
-            return Simple(b"OK")
-        if kind in (0x01, 0x0B):
-            length = self.number(">H")
-            text = self.take(length, self.at - 2)
-            return Error(text) if kind == 0x01 else Simple(text)
-        if kind in (0x02, 0x10):
-            return self.number(">q" if kind == 0x02 else ">i")
-        if kind in (0x03, 0x0F):
-            at = self.at
-            text = self.take(self.number(">I"), at)
-            return Error(text) if kind == 0x0F else text
-        if kind == 0x05:
-            return None
-        if kind == 0x06:
-            at, truth = self.at, self.number(">B")
-            if truth > 1:
-                raise WireError("bad-bool", at)
-            return truth == 1
-        if kind == 0x07:
-            return self.number(">d")
-        if kind == 0x0C:
-            return self.big()
-        if kind == 0x0D:
-            at = self.at
-            self.need(3, at)
-            form, self.at = bytes(self.data[at:at + 3]), at + 3
-            return Verbatim(form, self.take(self.number(">I"), at + 3))
-        if kind in (0x04, 0x08, 0x09, 0x0A, 0x0E):
-            return self.aggregate(kind, offset, depth, top)
-        raise WireError("unknown-tag", offset)
-
-    def big(self):
-        at = self.at
-        digits = self.take(self.number(">I"), at)
-        if not digits[digits[:1] in (b"-", b"+"):].isdigit():
-            raise WireError("bad-number", at + 4)
-        return BigNumber(digits)
-
-    def aggregate(self, kind, offset, depth, top):
-        if kind == 0x0A and not top:
-            raise WireError("misplaced", offset)
-        count = self.number(">I")
-        if count > self.elements_max:
-            raise WireError("too-many-elements", offset)
-        if depth >= self.nesting_max:
-            raise WireError("too-deep", offset)
-        if kind in (0x08, 0x0E):
-            pairs = [(self.element(depth + 1), self.element(depth + 1)) for _ in range(count)]
-            # An attribute's value is not inside it.
-            return Map(pairs) if kind == 0x08 else Attributed(pairs, self.element(depth))
-        items = [self.element(depth + 1) for _ in range(count)]
-        return {0x04: list, 0x09: Set, 0x0A: Push}[kind](items)
-
-    def element(self, depth):
-        at, tag = self.at, self.number(">B")
-        if tag >= 0x80:
-            return self.take(tag & 0x7F, at)
-        if tag >= 0x40:
-            return tag - 0x41
-        return self.value(tag, at, depth)
-
-
-def argv_frame(channel, arguments):
-    """A command as ARGV."""
-    words = (each if isinstance(each, bytes) else str(each).encode() for each in arguments)
-    payload = b"".join(struct.pack(">I", len(word)) + word for word in words)
-    return struct.pack(">HHI", ARGV, channel, len(payload)) + payload
-
-
-def close_frame(channel, code=0, reason=b""):
-    """CLOSE; code 0 without a reason is an empty payload."""
+def encode_close(channel, code=0, reason=b""):
     payload = struct.pack(">H", code) + reason if code or reason else b""
     return struct.pack(">HHI", CLOSE, channel, len(payload)) + payload
 
 
-def plain(value):
-    """A reply without wrappers: maps are dictionaries, an attribute's value stands for it, errors are raised."""
-    if isinstance(value, Error):
-        raise ServerError(value.text.decode(errors="replace"))
-    if isinstance(value, Attributed):
-        return plain(value.value)
-    if isinstance(value, Map):
-        return {plain(key): plain(item) for key, item in value.pairs}
-    if isinstance(value, (Set, Push)):
-        return [plain(item) for item in value.items]
-    if isinstance(value, list):
-        return [item if isinstance(item, Error) else plain(item) for item in value]
-    if isinstance(value, BigNumber):
-        return int(value.digits)
-    return value.text if isinstance(value, (Simple, Verbatim)) else value
+class _Aggregate:
+    """One that lacks `left` values. Its kind is a number of section 5.1, its depth that of what is in it."""
+
+    def __init__(self, kind, count, outer):
+        self.kind, self.outer, self.values = kind, outer, []
+        self.left = count if kind in (ARRAY, SET, PUSH) else count * 2 + (kind == ATTRIBUTE)
+
+    def depth(self):
+        return self.outer + (self.kind != ATTRIBUTE or self.left > 1)  # an attribute's value is on its level (10)
+
+    def finish(self):
+        if self.kind in (ARRAY, SET, PUSH):
+            return Set(self.values) if self.kind == SET else self.values
+        pairs = Map(zip(self.values[0::2], self.values[1::2]))
+        return pairs if self.kind == MAP else Attribute(pairs, self.values[-1])
 
 
-class Future:
-    """The reply to one request."""
+class Decoder:
+    """Frames of a server from bytes in pieces of any size. It goes on at the value in which it stopped: linear time."""
 
-    def __init__(self, channel):
-        self.channel, self.is_done, self.reply, self.error = channel, False, None, None
+    def __init__(self, limits=DEFAULTS):
+        self.limits, self.buffer = limits, bytearray()
+        self.opcode, self.at, self.open = None, 0, []  # of this frame: the next byte, the aggregates still open
 
-    def result(self):
-        """Waits for the reply; raises what it was, or why there is none."""
-        while not self.is_done:
-            self.channel.connection.receive()
-        if self.error:
-            raise self.error
-        return plain(self.reply)
+    def feed(self, data):
+        """Yields the frames that these bytes complete. WireError is the end."""
+        self.buffer += data
+        try:
+            while True:
+                if self.opcode is None:
+                    self._header()
+                frame = self._reply() if self.opcode < 0x9000 else self._carried()
+                del self.buffer[: self.at]
+                self.opcode, self.at = None, 0
+                yield frame
+        except EOFError:  # more bytes are needed
+            return
 
-    def finish(self, reply=None, error=None):
-        self.is_done, self.reply, self.error = True, reply, error
+    def _header(self):
+        opcode, self.channel = struct.unpack(">HH", self._bytes(0, 4))
+        if opcode < 0x0800 or opcode in NOT_FOR_US:
+            raise WireError("wrong-direction", 0)
+        if not (0x8000 <= opcode <= 0x8010 or 0x8100 <= opcode <= 0x83FF or opcode > 0xF000):
+            raise WireError("unknown-opcode", 0)
+        self.opcode, self.at = opcode, 4
+
+    def _bytes(self, at, count):
+        if len(self.buffer) < at + count:
+            raise EOFError
+        return bytes(self.buffer[at : at + count])
+
+    def _integer(self, at, width):
+        return int.from_bytes(self._bytes(at, width), "big")
+
+    def _field(self, at, form):
+        """A field of fixed size, and where it ends."""
+        end = at + struct.calcsize(form)
+        if end > self.limits.frame_bytes:
+            raise WireError("frame-too-long", at)
+        return struct.unpack(form, self._bytes(at, end - at))[0], end
+
+    def _carried(self):
+        length = self._integer(4, 4)
+        if 8 + length > self.limits.frame_bytes:
+            raise WireError("frame-too-long", 4)
+        if self.opcode == GOAWAY and length < 2 or self.opcode == CLOSE and length == 1:
+            raise WireError("bad-control", 8)
+        payload, self.at = self._bytes(8, length), 8 + length
+        return Frame(self.opcode, self.channel, None, int.from_bytes(payload[:2], "big"), payload[2:])
+
+    def _reply(self):
+        while True:
+            value, self.at = self._element() if self.open else self._whole()
+            while True:
+                if isinstance(value, _Aggregate):
+                    self.open.append(value)
+                elif not self.open:
+                    return Frame(self.opcode, self.channel, value)
+                else:
+                    self.open[-1].values.append(value)
+                    self.open[-1].left -= 1
+                if self.open[-1].left:
+                    break
+                value = self.open.pop().finish()
+
+    def _whole(self):
+        kind, low = self.opcode >> 8, self.opcode & 0xFF
+        if kind == 0x80:
+            return self._value(low, 0, 4, 0)
+        return (low, 4) if kind == 0x81 else self._text(low, 0, 4, bytes if kind == 0x82 else Simple)
+
+    def _element(self):
+        tag, at = self._field(self.at, ">B")
+        if tag >= 0x40:
+            return self._text(tag - 0x80, self.at, at) if tag >= 0x80 else (tag - 0x41, at)
+        if tag > SHORT_INTEGER or tag == PUSH:
+            raise WireError("misplaced" if tag == PUSH else "unknown-tag", self.at)
+        return self._value(tag, self.at, at, self.open[-1].depth())
+
+    def _value(self, kind, mark, at, depth):
+        """A value of type 80tt (5.1), its opcode or tag at `mark`, its payload from `at`; and where that ends."""
+        if kind in (OK, NULL):
+            return (Simple(b"OK") if kind == OK else None), at
+        if kind in (ARRAY, MAP, SET, PUSH, ATTRIBUTE):
+            count = self._integer(at, 4)
+            if count > self.limits.elements or depth >= self.limits.nesting:
+                raise WireError("too-many-elements" if count > self.limits.elements else "too-deep", mark)
+            return _Aggregate(kind, count, depth), self._field(at, ">I")[1]
+        if kind in NUMBERS:
+            return self._field(at, NUMBERS[kind])
+        if kind == BOOLEAN:
+            number, end = self._field(at, ">B")
+            if number > 1:
+                raise WireError("bad-bool", at)
+            return number == 1, end
+        start, width = (at + 3 if kind == VERBATIM else at), (2 if kind in (ERROR, SIMPLE) else 4)
+        text, end = self._text(self._integer(start, width), start, start + width)
+        if kind == BIG and not text[text[:1] in (b"-", b"+") :].isdigit():
+            raise WireError("bad-number", start + width)
+        if kind == VERBATIM:
+            return Verbatim(self._bytes(at, 3), text), end
+        return {BULK: bytes, SIMPLE: Simple, BIG: Big}.get(kind, ReplyError)(text), end
+
+    def _text(self, length, mark, at, kind=bytes):
+        if length > self.limits.argument_bytes or at + length > self.limits.frame_bytes:
+            raise WireError("argument-too-long" if length > self.limits.argument_bytes else "frame-too-long", mark)
+        return kind(self._bytes(at, length)), at + length
+
+
+class Pending:
+    """A request whose reply may not have come yet."""
+
+    def __init__(self, connection):
+        self.connection, self.done, self.value = connection, False, None
+
+    def result(self, timeout=None):
+        """The reply. Raises an error reply, an end without reply, and TimeoutError, which leaves it pending."""
+        self.connection.wait(lambda: self.done, timeout)
+        if isinstance(self.value, Exception):
+            raise self.value
+        return self.value
 
 
 class Channel:
-    """A logical client. `pushes` holds what the server has sent unasked."""
+    """A logical client (8). It opens with its first request and ends for good; connection.channel() gives another."""
 
     def __init__(self, connection, number):
-        self.connection, self.number = connection, number
-        self.due, self.pushes, self.end = collections.deque(), collections.deque(), None
+        self.connection, self.number, self.opened = connection, number, number == 0
+        self.closing, self.ended, self.waiting, self.pushes = False, None, deque(), deque()
 
     def send(self, *arguments):
-        """Sends a command; many may be under way."""
-        if self.end or self.connection.end:
-            raise self.end or self.connection.end
-        future = Future(self)
-        self.due.append(future)
-        self.connection.used.add(self.number)
-        self.connection.write(argv_frame(self.number, arguments))
-        return future
+        """Adds a request to what is sent next, without waiting."""
+        if self.closing or self.ended:
+            raise self.ended or Ended("the channel is closing", ran=False)
+        self.connection.write(encode_argv(self.number, arguments, self.connection.limits))
+        pending, self.opened = Pending(self.connection), True
+        self.waiting.append(pending)
+        self.connection.wait(lambda: len(self.connection.output) <= OUTPUT_BYTES_MAX)
+        return pending
 
-    def call(self, *arguments):
-        """Sends a command and gives its reply."""
-        return self.send(*arguments).result()
+    def call(self, *arguments, timeout=None):
+        return self.send(*arguments).result(timeout)
 
-    def push(self):
-        """The next push, as a list."""
-        while not self.pushes:
-            if self.end or self.connection.end:
-                raise self.end or self.connection.end
-            self.connection.receive()
+    def push(self, timeout=None):
+        """The next push."""
+        self.connection.wait(lambda: self.pushes or self.ended, timeout)
+        if not self.pushes:
+            raise self.ended
         return self.pushes.popleft()
 
-    def close(self):
-        """Ends the channel. What it has asked for and has no reply is void."""
-        if not self.end and not self.connection.end:
-            self.connection.close_channel(self)
+    def close(self, code=0, reason=b"", timeout=None):
+        """Voids what has no reply, and waits for the answer, after which the number is free; channel 0 starts anew."""
+        self.begin_close(code, reason)
+        self.connection.wait(lambda: not self.closing, timeout)
 
-    def finish(self, error):
-        self.end = self.end or error
-        while self.due:
-            self.due.popleft().finish(error=error)
+    def begin_close(self, code, reason):
+        ended = Ended("the channel was closed here", ran=self.opened)
+        if not self.opened:  # CLOSE on an idle channel must not be sent (8.1)
+            self.end(ended)
+        elif not self.closing and not self.ended:
+            self.connection.write(encode_close(self.number, code, reason))
+            self.closing = True
+            self.void(ended)
 
+    def settle(self, value):
+        pending = self.waiting.popleft()
+        pending.done, pending.value = True, value
 
-class Connection:
-    """A connection with its channels. Channel 0 is there from the start and has the user that others begin with."""
+    def void(self, ended):
+        while self.waiting:
+            self.settle(ended)
 
-    def __init__(self, host, port, user=None, password=None, name=None):
-        self.socket = socket.create_connection((host, port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.data, self.decoder = bytearray(), Decoder()
-        self.end, self.goes_away, self.is_first, self.needed = None, None, True, 0
-        # Numbers with a frame on the wire, those whose CLOSE is not answered, and the channels by number.
-        self.used, self.closing, self.channels = {0}, set(), {}
-        self.zero = self.channels[0] = Channel(self, 0)
-        login = ["AUTH", user or "default", password] if password is not None else []
-        self.about = self.zero.call("HELLO", 3, *login, *(["SETNAME", name] if name is not None else []))
-        self.channels_max = self.about[b"respb"][b"limits"].get(b"channels", 1 << 16)
+    def end(self, ended):
+        self.closing = False  # both directions have ended
+        self.void(ended)
+        if self.number and not self.ended:
+            self.ended = ended
+            self.connection.free.append(self.number)
+            del self.connection.channels[self.number]
 
-    def channel(self):
-        """A channel that is not in use, the lowest number first."""
-        for number in range(1, self.channels_max):
-            if number not in self.channels and number not in self.closing:
-                channel = self.channels[number] = Channel(self, number)
-                return channel
-        raise ChannelClosed("all channels of the connection are in use")
-
-    def close_channel(self, channel):
-        if channel.number == 0:
-            raise ValueError("channel 0 is the connection's: close that")
-        channel.finish(ChannelClosed("closed by this side"))
-        del self.channels[channel.number]
-        # A channel without a frame is idle: CLOSE must not be sent on it.
-        if channel.number in self.used:
-            self.used.discard(channel.number)
-            self.closing.add(channel.number)
-            self.write(close_frame(channel.number))
-
-    def write(self, frame):
-        # Behind GOAWAY nothing more is sent; the end of the stream tells who asked that it did not run.
-        if not self.goes_away:
-            try:
-                self.socket.sendall(frame)
-            except OSError as error:
-                self.fail(ConnectionLost(str(error)))
-
-    def receive(self):
-        """Handles what has come, at least one frame or the end."""
-        while not self.end:
-            if self.is_first and self.data[:1] == b"-":
-                return self.refused()
-            if len(self.data) < max(self.needed, 1):
-                self.read()
-                continue
-            try:
-                frame = self.decoder.decode(self.data)
-            except Incomplete as error:
-                self.needed = error.need
-                continue
-            except WireError as error:
-                return self.fail(ConnectionLost(f"the server sent {error}"))
-            self.is_first, self.needed = False, 0
-            del self.data[:frame.length]
-            return self.handle(frame)
-
-    def read(self):
-        try:
-            piece = self.socket.recv(1 << 16)
-        except OSError as error:
-            return self.fail(ConnectionLost(str(error)))
-        if not piece:
-            # Only a stream that ends behind a whole frame and GOAWAY has a clean end.
-            is_clean = self.goes_away and not self.data
-            return self.fail(self.goes_away if is_clean else ConnectionLost("the stream has ended"))
-        self.data += piece
-
-    def refused(self):
-        """A server that did not know our protocol yet sends an error line of RESP."""
-        while b"\r\n" not in self.data and not self.end:
-            self.read()
-        self.fail(ConnectionLost(bytes(self.data[1:]).partition(b"\r\n")[0].decode(errors="replace")))
-
-    def handle(self, frame):
-        number, value = frame.channel, frame.value
-        if isinstance(value, GoAway):
-            self.goes_away = WentAway(value.code, value.reason.decode(errors="replace"))
-        elif isinstance(value, Close):
-            self.closed(number, value)
-        elif isinstance(value, Unknown) or number in self.closing:
-            pass
-        elif number not in self.channels:
-            self.fail(ConnectionLost("a frame on a channel that is not open"))
-        elif isinstance(value, Push):
-            self.channels[number].pushes.append(plain(value))
-        elif not self.channels[number].due:
-            self.fail(ConnectionLost("a reply that nothing asked for"))
+    def take(self, frame):
+        """A frame of this channel from the server."""
+        if frame.opcode == CLOSE:
+            if not self.closing:
+                self.connection.write(encode_close(self.number))
+            self.end(Ended("the server closed the channel", frame.code, frame.reason, ran=frame.code != 5))
+        elif self.closing:
+            return  # all but CLOSE is discarded (8.1)
+        elif frame.opcode == 0x8000 | PUSH:
+            self.pushes.append(frame.value)
+            if len(self.pushes) > PUSHES_MAX and not self.connection.goaway:
+                self.begin_close(1, b"too many pushes that nobody takes")
+        elif self.waiting:
+            self.settle(frame.value)
         else:
-            self.channels[number].due.popleft().finish(reply=value)
+            raise WireError("a reply that nothing asked for", 0)
 
-    def closed(self, number, why):
-        if number in self.closing:
-            self.closing.discard(number)
-        elif number in self.used:
-            self.write(close_frame(number))
-            self.used.discard(number)
-            self.channels.pop(number).finish(ChannelClosed(f"code {why.code}: {why.reason.decode(errors='replace')}"))
 
-    def fail(self, error):
-        self.end = self.end or error
-        self.socket.close()
-        for channel in self.channels.values():
-            channel.finish(self.end)
+class Connection(AbstractContextManager):
+    """Begins with RESPB at once (7.3), by HELLO as ARGV on channel 0, and keeps to the limits that its reply names."""
 
-    def close(self):
-        """Ends the connection and all its channels."""
-        self.fail(ConnectionLost("closed by this side"))
-
-    def __enter__(self):
-        return self
+    def __init__(self, host, port, *, user="default", password=None, name=None, limits=DEFAULTS, timeout=10):
+        self.limits, self.decoder, self.output = limits, Decoder(limits), bytearray()
+        self.goaway, self.ended, self.begun, self.refusal = None, None, False, b""
+        self.channels, self.free = {0: Channel(self, 0)}, list(range(65535, 0, -1))
+        self.main = self.channels[0]
+        self.socket = socket.create_connection((host, port), timeout)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.settimeout(0)
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.socket, selectors.EVENT_READ)
+        options = (["AUTH", user, password] if password is not None else []) + (["SETNAME", name] if name else [])
+        try:
+            self.hello = self.main.call("HELLO", "3", *options, timeout=timeout)
+        except BaseException:
+            self.close()
+            raise
+        said = self.hello.get(b"respb").get(b"limits")
+        self.limits = Limits(*(said.get(name.encode(), ours) for name, ours in zip(Limits._fields, limits)))
 
     def __exit__(self, *_):
         self.close()
+
+    def channel(self):
+        """A channel of a free number, idle until its first request."""
+        if self.ended or len(self.channels) >= self.limits.channels:
+            raise self.ended or RuntimeError(f"{len(self.channels)} channels are open, as many as may be: close one")
+        number = self.free.pop()
+        return self.channels.setdefault(number, Channel(self, number))
+
+    def write(self, data):
+        if self.ended or self.goaway:
+            raise self.ended or self.goaway
+        self.output += data
+
+    def wait(self, condition, timeout=None):
+        """Sends and reads until the condition holds or the connection has ended, which settles every request."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while not condition() and not self.ended:
+            self._exchange(end)
+
+    def _exchange(self, end):
+        """Sends and reads what goes at once: it reads while it sends, so that neither side holds up the other."""
+        self.selector.modify(self.socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if self.output else 0))
+        events = self.selector.select(None if end is None else max(0, end - time.monotonic()))
+        if not events:
+            raise TimeoutError("nothing came in time; what was asked for is still pending")
+        try:
+            if events[0][1] & selectors.EVENT_WRITE:
+                del self.output[: self.socket.send(self.output)]
+            if events[0][1] & selectors.EVENT_READ:
+                self._read(self.socket.recv(READ_BYTES))
+        except OSError as error:
+            self._end(Ended(f"the connection was lost: {error}"))
+        except WireError as error:
+            self._end(error)
+
+    def _read(self, data):
+        if not data:
+            is_clean = self.goaway and not self.decoder.buffer  # and no frame cut off
+            self._end(self.goaway if is_clean else Ended("the server ended the connection"))
+        elif self.refusal or not self.begun and data[:1] == b"-":  # an error line of RESP (7.1)
+            self.refusal += data
+            if b"\r\n" in self.refusal or len(self.refusal) > REFUSAL_BYTES_MAX:
+                self._end(ReplyError(self.refusal[1:].split(b"\r\n")[0]))
+        else:
+            self.begun = True
+            for frame in self.decoder.feed(data):
+                self._take(frame)
+
+    def _take(self, frame):
+        channel = self.channels.get(frame.channel)
+        if frame.opcode == GOAWAY:  # replies may follow; a clean end then says that the rest did not run (8.5)
+            self.goaway = Ended("the server ends the connection", frame.code, frame.reason, ran=False)
+            self.output.clear()
+        elif frame.opcode < 0x9000 and not (channel and channel.opened):
+            raise WireError("a reply on an idle channel", 0)
+        elif frame.opcode < 0x9000 or frame.opcode == CLOSE and channel and channel.opened and not self.goaway:
+            channel.take(frame)
+
+    def _end(self, ended):
+        if not self.ended:
+            self.ended = self.main.ended = ended
+            for channel in list(self.channels.values()):
+                channel.end(ended)
+            self.selector.close()
+            self.socket.close()
+
+    def close(self):
+        self._end(Ended("the connection was closed here"))
