@@ -49,9 +49,9 @@ impl Commands {
     /// Their names. `request`: what the bodies' place is counted from.
     pub(crate) fn names<'c>(&'c self, request: &'c [u8]) -> impl Iterator<Item = &'c [u8]> {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
-        begins.take(self.ends.len()).filter_map(move |begin| match self.slots.list.get(begin as usize)? {
-            &Slot::Frame { offset, len } => request.get(offset as usize..)?.get(..len as usize),
-            &Slot::Side { offset, len } => self.slots.side.get(offset as usize..)?.get(..len as usize),
+        begins.take(self.ends.len()).filter_map(move |begin| match *self.slots.list.get(begin as usize)? {
+            Slot::Frame { offset, len } => request.get(offset as usize..)?.get(..len as usize),
+            Slot::Side { offset, len } => self.slots.side.get(offset as usize..)?.get(..len as usize),
             _ => None,
         })
     }
