@@ -61,8 +61,8 @@ fn the_table_is_sound() {
     let commands = commands();
     assert_eq!(count, commands.len());
     assert_eq!(commands.iter().filter(|command| command.module.is_some()).count(), 37);
-    // Those of Valkey 9.1, and COMMAND OPCODES, which is of RESPB.
-    assert_eq!(commands.iter().filter(|command| command.module.is_none()).count(), 425 + 1);
+    // Those of Valkey 9.1; COMMAND OPCODES, which is of RESPB; PROGRAM and TRIGGER with their subcommands.
+    assert_eq!(commands.iter().filter(|command| command.module.is_none()).count(), 425 + 1 + 21);
 }
 
 #[test]
