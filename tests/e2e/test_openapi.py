@@ -62,6 +62,12 @@ class OpenApi(unittest.TestCase):
             count += 1
         self.assertGreater(count, 80)
 
+    def test_a_link_runs_no_script(self):
+        for path in ("/eval_ro/return%201/0", "/evalsha_ro/0/0", "/fcall_ro/f/0"):
+            status, body = self.ask("GET", path)
+            self.assertEqual(status, 403, body)
+        self.assertEqual(self.ask("POST", "/eval_ro/return%201/0"), (200, b'{"result":1}'))
+
     def test_the_page_for_people_needs_nothing_else(self):
         status, body = self.ask("GET", "/v1/docs")
         self.assertEqual(status, 200)

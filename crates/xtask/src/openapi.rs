@@ -36,7 +36,8 @@ fn is_read(command: &Command) -> bool {
     let has = |flag: &str| command.flags.iter().chain(&command.hidden_flags).any(|own| own == flag);
     let in_category = |name: &&str| command.acl_categories.iter().any(|own| own == name);
     let harmful = ["@admin", "@dangerous", "@scripting", "@pubsub", "@write"];
-    has("readonly") || !(has("write") || has("may_replicate") || harmful.iter().any(in_category))
+    has("readonly") && !in_category(&"@scripting")
+        || !(has("write") || has("may_replicate") || harmful.iter().any(in_category))
 }
 
 /// The path of a command with names for what must be given.

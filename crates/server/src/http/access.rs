@@ -163,10 +163,10 @@ fn same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Whether a command only reads, so that a GET without credentials may ask for it: a page, a picture's address or a
-/// link can make a browser send one.
+/// link can make a browser send one. A script that writes nothing may still never end.
 pub(crate) fn only_reads(spec: &CommandSpec) -> bool {
     let harmful = acl::ADMIN | acl::DANGEROUS | acl::SCRIPTING | acl::PUBSUB | acl::WRITE;
-    spec.flags & flag::READONLY != 0
+    spec.flags & flag::READONLY != 0 && spec.acl & acl::SCRIPTING == 0
         || spec.flags & (flag::WRITE | flag::MAY_REPLICATE) == 0 && spec.acl & harmful == 0
 }
 
