@@ -146,7 +146,7 @@ type binaryReader struct {
 
 func newBinaryReader(command ...string) *binaryReader {
 	wire, _ := frame.AppendRequest(nil, 0, command, frame.Exact)
-	m := &muxConn{limits: [2]frame.Limits{frame.DefaultLimits, frame.DefaultLimits}}
+	m := &muxConn{c: &serverConn{server: &Server{frames: [2]frame.Limits{frame.DefaultLimits, frame.DefaultLimits}}}}
 	m.authed.Store(true)
 	return &binaryReader{newMuxReader(m), newLoop(string(wire))}
 }

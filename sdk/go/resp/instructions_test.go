@@ -20,6 +20,9 @@ import (
 const (
 	instructionsFile  = "testdata/instructions.json"
 	instructionsSlack = 1.03
+	// instructionsTries is how often a case is counted before it counts as slower: on a busy machine the runtime's own threads add to a count, and
+	// nothing ever takes away from it, so that the least is the truest.
+	instructionsTries = 3
 )
 
 type instructions struct {
@@ -55,7 +58,11 @@ func TestInstructions(t *testing.T) {
 		if strings.HasPrefix(name, "Write/") { // a buffer is sent for thousands of them
 			many = 402_000
 		}
-		each := float64(count(t, name, many)-count(t, name, few)) / float64(many-few)
+		each, least := 0.0, [2]int64{math.MaxInt64, math.MaxInt64}
+		for try := 0; try == 0 || try < instructionsTries && each > limit*instructionsSlack; try++ {
+			least[0], least[1] = min(least[0], count(t, name, few)), min(least[1], count(t, name, many))
+			each = float64(least[1]-least[0]) / float64(many-few)
+		}
 		got.Cases[name] = math.Round(each*10) / 10
 		t.Logf("%-26s %6.1f instructions, %6.1f in the file", name, each, limit)
 		if each > limit*instructionsSlack && !write {

@@ -1,5 +1,9 @@
 package resp
 
+// This file owns the bounds of a connection: those that are options, with their defaults, and those that are not.
+
+import "github.com/weft-db/weft/sdk/go/internal/frame"
+
 // Defaults of [Limits]. They are those of Redis where Redis has the same limit, so that a client that works there works here.
 const (
 	// DefaultArgsMax is the arguments one command may have (Redis: 1024*1024).
@@ -88,4 +92,19 @@ func (l Limits) withDefaults() Limits {
 	set(&l.ChannelsMax, DefaultChannelsMax)
 	set(&l.UnauthChannelsMax, DefaultUnauthChannelsMax)
 	return l
+}
+
+// frames returns l as RESPB has it, for anybody and for strangers.
+func (l *Limits) frames() (f [2]frame.Limits) {
+	const most = 1<<32 - 1
+	f[0] = frame.Limits{
+		ArgumentsMax: uint32(l.ArgsMax), ArgumentBytesMax: uint32(min(int64(l.ArgBytesMax), most)),
+		FrameBytesMax: uint32(min(int64(l.CommandBytesMax), most)), NestingMax: frame.NestingMax,
+		ElementsMax: frame.DefaultLimits.ElementsMax,
+	}
+	f[1] = f[0]
+	f[1].Unauthenticated = true
+	f[1].ArgumentsMax = uint32(min(l.ArgsMax, l.UnauthArgsMax))
+	f[1].ArgumentBytesMax = uint32(min(int64(l.ArgBytesMax), int64(l.UnauthBytesMax), most))
+	return f
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-db/weft/sdk/go/internal/frame"
+	"github.com/weft-db/weft/sdk/go/internal/rawio"
 )
 
 // capFragment is the capability of a client that puts FRAGMENT frames together (spec section 7.4).
@@ -25,23 +26,22 @@ const queueBytes = 2 * blockBytes
 // muxConn is a connection that speaks RESPB.
 type muxConn struct {
 	c      *serverConn
-	limits [2]frame.Limits // for anybody, for strangers
-	authed atomic.Bool     // somebody on the connection is authenticated
 	caps   atomic.Int64
+	authed atomic.Bool // somebody on the connection is authenticated
 	slow   atomic.Bool // frames wait for the client: replies are handed over one by one
+	quit   atomic.Bool // the connection ends when what was decoded has been answered
 
 	// The reader's; it is one goroutine at a time.
 	zero  *channel
 	pages *[256]*[256]*channel // channels by number, without 0
 	count int
 
-	done  chan struct{} // closed by the last reader
 	first *muxReader
-	quit  atomic.Bool // the connection ends when what was decoded has been answered
 
 	// Guarded by c.out.mu.
 	waits      map[*channel]struct{} // have a cancel
 	stopping   error                 // what those that begin to wait are cancelled with at once
+	over       bool                  // the last reader has ended; out.settled tells
 	apart      int                   // goroutines beside the reader; out.settled tells when it is 0
 	ring       []*channel            // have frames to send, and credit
 	late       []*channel            // have pushes that wait for the end of the batch
@@ -101,17 +101,7 @@ func (c *serverConn) switchToRESPB(s *Session, caps int64) error {
 
 // startRESPB makes c a RESPB connection for whoever pushes. out.mu is held.
 func (c *serverConn) startRESPB() {
-	m := &muxConn{c: c, done: make(chan struct{})}
-	l := &c.server.limits
-	m.limits[0] = frame.Limits{
-		ArgumentsMax: uint32(l.ArgsMax), ArgumentBytesMax: uint32(min(int64(l.ArgBytesMax), maxUint32)),
-		FrameBytesMax: uint32(min(int64(l.CommandBytesMax), maxUint32)), NestingMax: frame.NestingMax,
-		ElementsMax: frame.DefaultLimits.ElementsMax,
-	}
-	m.limits[1] = m.limits[0]
-	m.limits[1].Unauthenticated = true
-	m.limits[1].ArgumentsMax = uint32(min(l.ArgsMax, l.UnauthArgsMax))
-	m.limits[1].ArgumentBytesMax = uint32(min(int64(l.ArgBytesMax), int64(l.UnauthBytesMax), maxUint32))
+	m := &muxConn{c: c}
 	m.authed.Store(c.sess.authed)
 	m.first = newMuxReader(m)
 	m.zero = &channel{m: m, sess: &c.sess}
@@ -124,8 +114,6 @@ func (c *serverConn) startRESPB() {
 	c.server.counts.channels.Add(1)
 }
 
-const maxUint32 = 1<<32 - 1
-
 // enterRESPB gives the bytes behind the last RESP command to the reader of frames. The session's Writer changes when the last RESP reply
 // has been sent; see run.
 func (c *serverConn) enterRESPB() {
@@ -135,6 +123,7 @@ func (c *serverConn) enterRESPB() {
 		c.mux.first.take(p.buf[p.start:p.end])
 	}
 	p.start, p.pos, p.end = 0, 0, 0
+	c.inquiry = rawio.Inquiry{} // frames are read without
 	p.spans, p.ends, p.head, p.taken, p.cut = p.spans[:0], p.ends[:0], 0, 0, false
 }
 
@@ -145,9 +134,8 @@ func (m *muxConn) run() {
 	m.zero.adopt(0)
 	c.count(m.endBatch())
 	m.first.loop()
-	<-m.done // another goroutine may be the reader by now
 	c.out.mu.Lock()
-	for m.apart > 0 {
+	for !m.over || m.apart > 0 { // another goroutine may be the reader by now
 		c.out.settled.Wait()
 	}
 	if m.drained() {
@@ -364,7 +352,7 @@ func (m *muxConn) setCaps(mask int64) {
 
 // writeHello writes what HELLO tells about RESPB (spec section 7.4).
 func (m *muxConn) writeHello(w *Writer) error {
-	l := &m.c.server.limits
+	l, f := &m.c.server.limits, &m.c.server.frames[0]
 	_ = w.WriteMapHeader(5)
 	_ = w.WriteBulkString("version")
 	_ = w.WriteInt(1)
@@ -390,9 +378,9 @@ func (m *muxConn) writeHello(w *Writer) error {
 	}{
 		{"channels", int64(l.ChannelsMax)}, {"unauthenticated_channels", int64(l.UnauthChannelsMax)},
 		{"queue_bytes", int64(l.QueueBytesMax)}, {"output_bytes", int64(l.OutputBytesMax)},
-		{"frame_bytes", int64(m.limits[0].FrameBytesMax)}, {"arguments", int64(m.limits[0].ArgumentsMax)},
-		{"argument_bytes", int64(m.limits[0].ArgumentBytesMax)}, {"nesting", frame.NestingMax},
-		{"elements", int64(m.limits[0].ElementsMax)}, {"fragment_bytes", frame.FragmentBytesMax},
+		{"frame_bytes", int64(f.FrameBytesMax)}, {"arguments", int64(f.ArgumentsMax)},
+		{"argument_bytes", int64(f.ArgumentBytesMax)}, {"nesting", frame.NestingMax},
+		{"elements", int64(f.ElementsMax)}, {"fragment_bytes", frame.FragmentBytesMax},
 	}
 	err := w.WriteMapHeader(len(limits))
 	for _, limit := range limits {

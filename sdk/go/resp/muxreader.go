@@ -24,35 +24,33 @@ type muxReader struct {
 	start int
 	end   int
 
-	limits *frame.Limits // those of dec
-
 	onRead func(fd uintptr) bool
 	n      int
 	err    error
 
-	opening bool // the next frame is the connection's very first
 	fargs   frame.Args
 	req     Request
 	args    [][]byte
 	few     [3][]byte // args of a straight request, and its name
 	name    [14]byte
-	plain   int    // frame.StraightMax of limits, 0 before the first frame
 	unknown uint16 // the opcode, when the frame is none that is known
+	opening bool   // the next frame is the connection's very first
+	away    bool   // the request waits: this is no longer the connection's reader
+	seq     uint32 // number of the request that runs
+	plain   int    // frame.StraightMax of limits, 0 before the first frame
 	text    []byte // of names, keywords and numbers among args
 
 	out      []byte // replies that were gathered
 	outBlock *block
 
 	ch   *channel // whose request runs
-	seq  uint32
-	from int  // where its reply begins in its session's buffer
-	away bool // the request waits: this is no longer the connection's reader
+	from int      // where its reply begins in its session's buffer
 }
 
 func newMuxReader(m *muxConn) *muxReader {
 	r := &muxReader{m: m}
 	r.req.waiter = r
-	r.dec = *frame.NewRequestDecoder(m.limits[0])
+	r.dec = *frame.NewRequestDecoder(&m.c.server.frames[0])
 	r.onRead = r.readReady
 	return r
 }
@@ -120,17 +118,18 @@ func (r *muxReader) loop() {
 	if r.away {
 		return
 	}
+	r.buf, r.start, r.end = nil, 0, 0
+	r.release()
+	releaseBlock(&r.outBlock)
 	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
 	if r.m.drained() {
 		r.m.cancelAll(ErrShuttingDown)
 	} else {
 		r.m.cancelAll(net.ErrClosed)
 	}
-	c.out.mu.Unlock()
-	r.buf, r.start, r.end = nil, 0, 0
-	r.release()
-	releaseBlock(&r.outBlock)
-	close(r.m.done)
+	r.m.over = true
+	c.out.settled.Broadcast()
 }
 
 // fill reads once. It reports whether the connection goes on.
@@ -231,7 +230,7 @@ func (r *muxReader) process() bool {
 			err = firstFrame(raw)
 		}
 		if r.opening {
-			r.opening, r.limits = false, nil // from here on straight
+			r.opening = false // from here on straight
 		}
 		if err != nil {
 			r.refuse(err, raw)
@@ -287,16 +286,16 @@ func (r *muxReader) decode() (f frame.RequestFrame, raw []byte, err error) {
 			return f, nil, frame.ErrIncomplete
 		}
 		r.fargs.Reset()
-		limits := &r.m.limits[0]
+		limits := &r.m.c.server.frames[0]
 		if !r.m.authed.Load() {
-			limits = &r.m.limits[1]
+			limits = &r.m.c.server.frames[1]
 		}
-		if limits != r.limits {
-			r.limits = limits
+		if limits != r.dec.Limits() {
 			r.dec.SetLimits(limits)
-			if !r.opening {
-				r.plain = frame.StraightMax(limits)
-			}
+			r.plain = 0
+		}
+		if r.plain == 0 && !r.opening {
+			r.plain = frame.StraightMax(limits)
 		}
 	}
 	f, err = r.dec.Decode(in, &r.fargs)
@@ -441,7 +440,7 @@ func (r *muxReader) wait() context.Context {
 	ctx, cancel := context.WithCancelCause(ch.sess.Context())
 	if !r.away {
 		next := r.handOver()
-		defer func() { go next.loop() }() // ends with the connection or hands over in turn; done tells
+		defer func() { go next.loop() }() // ends with the connection or hands over in turn; over tells
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -21,8 +21,7 @@ type serverConn struct {
 	server  *Server
 	nc      net.Conn
 	remote  net.Addr // the client, behind a proxy too
-	proxied bool     // a PROXY header comes first
-	plain   net.Conn // where it comes
+	plain   net.Conn // where a PROXY header comes, if one does
 	raw     syscall.RawConn
 	inquiry rawio.Inquiry
 	onRead  func(fd uintptr) bool
@@ -31,17 +30,20 @@ type serverConn struct {
 	out    outbox
 	sess   Session
 	req    Request
-	body   Body
-	stream bool  // req waits for a place where its body can be read
+	body   *Body // nil until one was streamed
 	reason error // why the connection ends
 
-	from   int  // where the running command's reply begins in sess.buf
-	sends  uint // sess.sends then
-	waited bool // the running command has let pushes pass
+	from  int  // where the running command's reply begins in sess.buf
+	sends uint // sess.sends then
 
-	sniffing bool     // no byte has come that tells the protocol
-	mux      *muxConn // set once the connection speaks RESPB; changed under out.mu
-	root     *channel // channel 0 as long as it is sess; the same
+	mux  *muxConn // set once the connection speaks RESPB; changed under out.mu
+	root *channel // channel 0 as long as it is sess; the same
+
+	// Together, because every connection pays for the room between them.
+	proxied  bool // a PROXY header comes first
+	sniffing bool // no byte has come that tells the protocol
+	stream   bool // req waits for a place where its body can be read
+	waited   bool // the running command has let pushes pass
 
 	watch    *watcher                // nil until a handler has asked for a context
 	cancel   context.CancelCauseFunc // of the running command's context; guarded by out.mu
@@ -427,8 +429,11 @@ func (c *serverConn) count(sent int64) {
 func (c *serverConn) serveStream() {
 	c.stream = false
 	c.out.resume() // not begin: the handler reads
+	if c.body == nil {
+		c.body = new(Body)
+	}
 	c.body.open(&c.in, bodySource{c})
-	c.req.body = &c.body
+	c.req.body = c.body
 	c.dispatch()
 	c.req.body = nil
 	if c.reason == nil && c.in.stopped {

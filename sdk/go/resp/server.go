@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
 // Defaults of [Server].
@@ -81,6 +83,7 @@ type Server struct {
 	Logger *slog.Logger
 
 	limits   Limits
+	frames   [2]frame.Limits // limits as RESPB has them: for anybody, for strangers
 	once     sync.Once
 	mu       sync.Mutex
 	conns    map[*serverConn]struct{}
@@ -110,6 +113,7 @@ var ErrServerClosed = errors.New("resp: the server is closed")
 func (s *Server) setup() {
 	s.once.Do(func() {
 		s.limits = s.Limits.withDefaults()
+		s.frames = s.limits.frames()
 		s.conns = map[*serverConn]struct{}{}
 		s.listener = map[net.Listener]struct{}{}
 		s.draining = make(chan struct{})

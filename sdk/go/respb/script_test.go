@@ -107,7 +107,7 @@ func greet(t *testing.T, nc net.Conn) *peer {
 	if err := agree(nc); err != nil {
 		t.Fatal(err)
 	}
-	return &peer{t: t, nc: nc, dec: frame.NewRequestDecoder(frame.DefaultLimits)}
+	return &peer{t: t, nc: nc, dec: frame.NewRequestDecoder(&frame.DefaultLimits)}
 }
 
 // read returns the client's next frame.

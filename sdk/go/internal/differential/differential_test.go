@@ -90,7 +90,7 @@ func FuzzEncode(f *testing.F) {
 // commandOf returns the command that a request stands for.
 func commandOf(wire []byte) [][]byte {
 	var args frame.Args
-	f, err := frame.NewRequestDecoder(frame.DefaultLimits).Decode(wire, &args)
+	f, err := frame.NewRequestDecoder(&frame.DefaultLimits).Decode(wire, &args)
 	if err != nil || f.Opcode >= frame.ExtendedFirst && f.Opcode != frame.Passthrough {
 		return nil
 	}
@@ -133,7 +133,7 @@ func control(b *strings.Builder, opcode uint16, c frame.Control) {
 // requests shows what frame.RequestDecoder makes of wire.
 func requests(wire []byte) string {
 	var b strings.Builder
-	dec, args := frame.NewRequestDecoder(frame.DefaultLimits), frame.Args{}
+	dec, args := frame.NewRequestDecoder(&frame.DefaultLimits), frame.Args{}
 	at := 0
 	for n := 0; ; n++ {
 		args.Reset()

@@ -19,22 +19,25 @@ type RequestFrame struct {
 // RequestDecoder decodes requests, one frame after the other, going on where a frame that was not whole stopped. The zero
 // value is not ready: use NewRequestDecoder.
 type RequestDecoder struct {
-	limits Limits
+	limits *Limits
 	// need is how many bytes must be there before another attempt; 0 between frames.
 	need     int
 	straight int // StraightMax of limits
 	walk     walk
 }
 
-// NewRequestDecoder returns a decoder at the start of a frame.
-func NewRequestDecoder(limits Limits) *RequestDecoder {
-	return &RequestDecoder{limits: limits, straight: StraightMax(&limits)}
+// NewRequestDecoder returns a decoder at the start of a frame. It keeps limits, which must not change.
+func NewRequestDecoder(limits *Limits) *RequestDecoder {
+	return &RequestDecoder{limits: limits, straight: StraightMax(limits)}
 }
 
-// SetLimits replaces the limits. It may only be called between frames.
+// SetLimits replaces the limits. It may only be called between frames and keeps them.
 func (d *RequestDecoder) SetLimits(limits *Limits) {
-	d.limits, d.straight = *limits, StraightMax(limits)
+	d.limits, d.straight = limits, StraightMax(limits)
 }
+
+// Limits returns what limits frames.
+func (d *RequestDecoder) Limits() *Limits { return d.limits }
 
 // Need returns how many bytes, from the start of the frame, must be there before Decode can make progress after
 // ErrIncomplete. It is a hint for reading, never a size to allocate.
@@ -120,7 +123,7 @@ func (d *RequestDecoder) short(need int) (RequestFrame, error) {
 
 // long decodes a frame that carries its length and is not ARGV.
 func (d *RequestDecoder) long(f RequestFrame, in []byte, args *Args) (RequestFrame, error) {
-	end, err := longEnd(in, &d.limits)
+	end, err := longEnd(in, d.limits)
 	if err != nil {
 		return f, err
 	}
@@ -131,7 +134,7 @@ func (d *RequestDecoder) long(f RequestFrame, in []byte, args *Args) (RequestFra
 	payload := in[longHeaderLen:end:end]
 	switch {
 	case f.Opcode == Passthrough:
-		err = passthrough(payload, &d.limits, args)
+		err = passthrough(payload, d.limits, args)
 	case f.Opcode >= IgnorableFirst:
 		f.Control, err = parseControl(f.Opcode, payload)
 	}

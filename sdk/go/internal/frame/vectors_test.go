@@ -140,7 +140,7 @@ type result struct {
 type subject func(in []byte) result
 
 func requests(limits Limits) subject {
-	d, args := NewRequestDecoder(limits), new(Args)
+	d, args := NewRequestDecoder(&limits), new(Args)
 	return func(in []byte) result {
 		f, err := d.Decode(in, args)
 		r := result{n: f.Len, err: err, need: d.Need(), partial: len(args.List)}
