@@ -17,6 +17,9 @@ use crate::error::{Error, ErrorCode};
 /// keyword, and the lines around them.
 const TYPED_BYTES_MAX: usize = 48;
 
+/// Bytes of the side buffer that are kept from batch to batch.
+const SIDE_BYTES_KEPT: usize = 64 << 10;
+
 /// One argument as a decoder handed it out. 24 bytes.
 #[derive(Clone, Copy, Debug)]
 pub enum Slot {
@@ -58,11 +61,23 @@ impl Slots {
     pub fn clear(&mut self) {
         self.list.clear();
         self.side.clear();
+        if self.side.capacity() > SIDE_BYTES_KEPT {
+            self.side = Vec::new();
+        }
         self.options = 0;
     }
-}
-
-impl Slots {
+    /// Takes bytes that are in no frame, without a copy where they are the first; what is given is to be put among the
+    /// arguments.
+    #[must_use]
+    pub fn adopt(&mut self, bytes: Vec<u8>) -> Slot {
+        let (offset, len) = (self.side.len() as u32, bytes.len() as u32);
+        if offset == 0 {
+            self.side = bytes;
+        } else {
+            self.side.extend_from_slice(&bytes);
+        }
+        Slot::Side { offset, len }
+    }
     /// Bytes that the frame does not have as they are: `write` puts them into the side buffer.
     pub fn aside(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let offset = self.side.len();

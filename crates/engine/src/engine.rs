@@ -286,6 +286,7 @@ fn session(info: &Arc<ClientInfo>, user: Arc<User>, wire: Wire) -> Session {
         transaction: None,
         subscriptions: None,
         wait: None,
+        asked: None,
         held: 0,
         plain: false,
     }

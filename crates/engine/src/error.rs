@@ -48,6 +48,14 @@ error_codes! {
     OutOfRange = "ERR", "index out of range", 400;
     /// Another type than the command is for.
     WrongType = "WRONGTYPE", "Operation against a key holding the wrong kind of value", 400;
+    /// A collection at a key that is to be written as a resource.
+    Collection = "WRONGTYPE", "the key holds a collection, which is only read and deleted here: use its commands", 409;
+    /// What is too large to be read in one piece.
+    TooLarge = "ERR", "too large", 413;
+    /// `If-Match` and `If-None-Match`, or `nx` and `xx`, of a resource.
+    Precondition = "ERR", "the key is not as the request's conditions want it", 412;
+    /// `Range` of a resource.
+    NotInRange = "ERR", "the value has none of these bytes", 416;
     /// `maxmemory` is reached and nothing may be evicted.
     OutOfMemory = "OOM", "command not allowed when used memory > 'maxmemory'.", 507;
     /// The connection must authenticate first.
@@ -75,7 +83,7 @@ error_codes! {
     /// `protected-mode`.
     Denied = "DENIED", "Weft is running in protected mode", 403;
     /// The string would be longer than `proto-max-bulk-len`.
-    StringTooLong = "ERR", "string exceeds maximum allowed size (proto-max-bulk-len)", 400;
+    StringTooLong = "ERR", "string exceeds maximum allowed size (proto-max-bulk-len)", 413;
     /// A command came to a key that was not among those that it was given locks for.
     Undeclared = "ERR", "the key was not declared for this command", 400;
     /// A command came to more than the locks of its operation: it runs again with the keyspace to itself, where it may.

@@ -23,6 +23,7 @@
 //! | [`session`], [`clients`] | a logical client, and all of them |
 //! | [`transaction`], [`blocking`], [`pubsub`] | MULTI and WATCH; waiting for a key; subscriptions |
 //! | [`script`] | scripts and functions: their sources, running them |
+//! | [`resource`] | keys as resources: conditions, parts, tags |
 //! | [`rdb`], [`hyperloglog`] | dumps of values; the bytes of a HyperLogLog |
 //! | [`mailbox`], [`push`] | from worker to worker |
 //! | [`background`] | expiry, eviction and maintenance, step by step |
@@ -44,6 +45,7 @@
 pub mod acl;
 pub mod args;
 pub mod background;
+pub mod base64;
 pub mod blocking;
 pub mod carrier;
 mod catalogue;
@@ -77,6 +79,7 @@ pub mod push;
 pub mod rdb;
 pub mod reply;
 pub mod requests;
+pub mod resource;
 pub mod respb;
 mod runner;
 pub mod safe;

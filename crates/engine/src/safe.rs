@@ -60,7 +60,7 @@ impl Engine {
     pub fn hold_output(&self, output: &mut Output, from: OutputPlace, own: u64) -> bool {
         let strict = self.settings.strict_reads.load(Relaxed);
         let epoch = if strict { self.keyspace.told_epoch() } else { own };
-        let waits = epoch > self.safe.epoch() && output.end() != from;
+        let waits = epoch > self.safe.epoch() && (output.end() != from || output.has_told());
         if waits {
             output.hold(from, epoch);
         }

@@ -13,6 +13,7 @@ use crate::acl::User;
 use crate::blocking::Wait;
 use crate::mailbox::{Address, Recipient};
 use crate::reply::{Protocol, Wire};
+use crate::resource::Asked;
 use crate::transaction::Transaction;
 
 /// What a session does with its replies (CLIENT REPLY).
@@ -249,6 +250,8 @@ pub struct Session {
     pub subscriptions: Option<Box<Subscriptions>>,
     /// The request that is blocked. While there is one, no other request of the session may run.
     pub wait: Option<Box<Wait>>,
+    /// What the request that comes asks of its key beside its command: over HTTP, of resources.
+    pub(crate) asked: Option<Box<Asked>>,
     /// Requests that were postponed and have not run: nothing behind them may run before.
     pub(crate) held: u32,
     /// Nothing about it need be asked before a request of it runs: [`look`](Self::look) says so behind every request
@@ -307,6 +310,11 @@ impl Session {
         (self.authenticated, self.acl_epoch) = (from.authenticated, from.acl_epoch);
         self.plain = false;
     }
+    /// What its next request asks of its key beside its command. None of its requests may be decoded and not have run.
+    pub fn ask(&mut self, asked: Option<Asked>) {
+        self.asked = asked.map(Box::new);
+        self.look();
+    }
     /// Whether it has a blocked request.
     #[must_use]
     pub const fn is_waiting(&self) -> bool {
@@ -337,6 +345,7 @@ impl Session {
             && self.transaction.is_none()
             && self.subscriptions.is_none()
             && self.caching.is_none()
+            && self.asked.is_none()
             && self.reply_mode == ReplyMode::On
             && !self.info.has(special);
     }

@@ -20,6 +20,7 @@ pub mod go_table;
 pub mod model;
 pub mod notation;
 pub mod openapi;
+mod openapi_resources;
 pub mod reference;
 pub mod resp2;
 pub mod respb;

@@ -168,6 +168,7 @@ fn operation(command: &Command, shape: &Shape<'_>, method: &str) -> Value {
 /// `/v1/openapi.json`.
 pub fn openapi(root: &Path, commands: &[Command]) -> Result<String> {
     let mut paths = wire_paths();
+    paths.extend(crate::openapi_resources::paths());
     for command in described(root, commands)? {
         let shape = shape(command);
         let mut item = Map::new();
@@ -182,6 +183,8 @@ pub fn openapi(root: &Path, commands: &[Command]) -> Result<String> {
         let before = paths.insert(shape.path.clone(), Value::Object(item));
         ensure!(before.is_none(), "two commands have the path {}", shape.path);
     }
+    let mut components = components();
+    crate::openapi_resources::add_components(&mut components);
     let document = json!({
         "openapi": "3.1.0",
         "info": {
@@ -195,7 +198,7 @@ pub fn openapi(root: &Path, commands: &[Command]) -> Result<String> {
         "servers": [{"url": "/"}],
         "security": [{"token": []}, {"basic": []}, {}],
         "paths": paths,
-        "components": components(),
+        "components": components,
     });
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
@@ -315,6 +318,7 @@ pub fn page(root: &Path, commands: &[Command]) -> Result<String> {
     let mut page = String::from(HEAD);
     let links: Vec<String> = groups.keys().map(|group| format!("<a href=\"#{group}\">{group}</a>")).collect();
     let _ = writeln!(page, "<p>{}</p>", links.join(" · "));
+    page.push_str(crate::openapi_resources::PAGE);
     for (group, commands) in groups {
         let _ = writeln!(page, "<h2 id=\"{group}\">{group}</h2>");
         for command in commands {

@@ -36,7 +36,7 @@ use crate::requests::{BATCH_MAX, Fast, Request, Requests, What};
 use crate::session::{ReplyMode, Session, Then, client_flag};
 use crate::stats::{WorkerStats, bump};
 use crate::trigger::index::Index;
-use crate::{runner, special};
+use crate::{resource, runner, special};
 
 /// Requests that are worth having the keyspace to oneself for.
 const ALONE_MIN: usize = 4;
@@ -592,8 +592,15 @@ impl Core<'_> {
         session: &mut Session,
         sink: &mut ReplySink<'_>,
     ) -> Result<(), Error> {
+        let asked = session.asked.take();
         let mut context = Context::new(self.engine, session, &mut self.local, self.now_ms, hold);
-        runner::run(&mut context, handler, args, sink)
+        let Some(asked) = asked else { return runner::run(&mut context, handler, args, sink) };
+        let outcome = resource::run(&mut context, &asked, (handler, args), sink);
+        if outcome.as_ref().is_err_and(|error| error.code == ErrorCode::NeedsWorld) {
+            // It runs again.
+            session.asked = Some(asked);
+        }
+        outcome
     }
 
     /// What follows a command when its locks are gone.

@@ -242,33 +242,6 @@ fn push_quoted(text: &str, out: &mut Vec<u8>) {
     drop(serde_json::to_writer(&mut *out, text));
 }
 
-/// The bytes that base64 stands for; nothing if it is none.
-pub(super) fn base64(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim_end_matches('=').as_bytes();
-    if !text.len().is_multiple_of(4) || text.len() - digits.len() > 2 {
-        return None;
-    }
-    let (mut bytes, mut bits, mut held) = (Vec::with_capacity(digits.len() / 4 * 3 + 3), 0, 0_u32);
-    for digit in digits {
-        let value = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        held = held << 6 | u32::from(value);
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push((held >> bits) as u8);
-            held &= (1 << bits) - 1;
-        }
-    }
-    (held == 0).then_some(bytes)
-}
-
 /// A text for a message, short and readable.
 pub(super) fn shown(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(&bytes[..bytes.len().min(60)])
@@ -289,19 +262,5 @@ mod tests {
         assert_eq!(date_of(1_735_689_599_999, "%Y%m%d%H%M%S%L %j"), "20241231235959999 366");
         assert_eq!(date_of(DATE_MS_MAX, "%Y-%m-%d %% %j"), "9999-12-31 % 365");
         assert!(date(DATE_MS_MAX + 1, b"%Y").is_err() && date(-1, b"%Y").is_err() && date(0, b"%Q").is_err());
-    }
-
-    #[test]
-    fn base64_is_read_as_it_is_written() {
-        for len in 0..20_u8 {
-            let bytes: Vec<u8> = (0..len).map(|at| at.wrapping_mul(37)).collect();
-            let mut text = Vec::new();
-            crate::reply::push_base64(&mut text, &bytes);
-            let text = std::str::from_utf8(&text).unwrap().trim_matches('"');
-            assert_eq!(base64(text).as_deref(), Some(&bytes[..]));
-        }
-        for wrong in ["a", "ab", "abc", "ab=c", "a===", "ab!=", "YR=="] {
-            assert_eq!(base64(wrong), None, "{wrong}");
-        }
     }
 }

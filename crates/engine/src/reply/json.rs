@@ -15,6 +15,7 @@
 
 use super::aggregate::Kind;
 use super::{JsonForm, ReplySink};
+use crate::base64;
 use weft_protocol::number::{DOUBLE_TEXT_MAX, double_text};
 
 /// Beyond it JSON's readers lose digits.
@@ -176,19 +177,9 @@ fn push_text(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(out, text).expect("memory takes everything, and text is JSON");
 }
 
-/// RFC 4648, with padding, in quotes.
+/// In quotes.
 pub(crate) fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    out.reserve(bytes.len().div_ceil(3) * 4 + 2);
     out.push(b'"');
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        let digit = |at: usize| match at {
-            _ if at > group.len() => b'=',
-            _ => DIGITS[(bits >> (18 - 6 * at)) as usize & 63],
-        };
-        out.extend_from_slice(&[digit(0), digit(1), digit(2), digit(3)]);
-    }
+    base64::push(out, bytes);
     out.push(b'"');
 }

@@ -42,6 +42,7 @@ use weft_protocol::number::{DOUBLE_TEXT_MAX, double_text};
 use weft_store::{Digits, SharedBytes, ValueRef};
 
 use crate::error::{Error, ErrorCode};
+use crate::resource::Told;
 
 /// Receives one reply, value by value.
 #[derive(Debug)]
@@ -266,6 +267,21 @@ impl<'a> ReplySink<'a> {
             ValueRef::Shared(bytes) => self.bulk_shared(bytes),
             _ => self.null(),
         }
+    }
+    /// Bytes as they are: a resource's, whose length the answer's head says.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.out.bytes.extend_from_slice(bytes);
+    }
+    /// The same for a large value, which is sent from where it is.
+    pub(crate) fn raw_shared(&mut self, value: &SharedBytes) {
+        match value.as_slice() {
+            bytes if bytes.len() < PIN_BYTES_MIN => self.raw(bytes),
+            _ => self.out.pin(value.clone()),
+        }
+    }
+    /// What the answer about a resource says beside it.
+    pub(crate) fn told(&mut self, told: Told) {
+        self.out.told = Some(Box::new(told));
     }
     /// An integer as a byte string.
     pub fn bulk_int(&mut self, value: i64) {

@@ -7,6 +7,7 @@ use weft_store::SharedBytes;
 
 use super::aggregate::Open;
 use crate::error::ErrorCode;
+use crate::resource::Told;
 
 /// Values of at least so many bytes are not copied into the output but kept until they are sent (`writev`).
 pub const PIN_BYTES_MIN: usize = 16 << 10;
@@ -69,6 +70,8 @@ pub struct Output {
     holds: VecDeque<Hold>,
     /// The last error that was a whole reply: of it an HTTP answer has its status.
     pub(super) error: Option<ErrorCode>,
+    /// What the answer about a resource says beside it.
+    pub(super) told: Option<Box<Told>>,
     /// Whole replies in JSON that stand here as elements of one list: before the next one comes a comma.
     pub(super) answers: u32,
     /// Aggregates that are open: a stack that is empty between replies, kept for its memory.
@@ -101,6 +104,7 @@ impl Output {
         self.pinned_bytes = 0;
         self.holds.clear();
         self.error = None;
+        self.told = None;
         self.answers = 0;
         self.open.clear();
     }
@@ -113,6 +117,16 @@ impl Output {
     #[must_use]
     pub const fn take_error(&mut self) -> Option<ErrorCode> {
         self.error.take()
+    }
+    /// Whether an answer about a resource says something beside it. It may be all that it says.
+    #[must_use]
+    pub const fn has_told(&self) -> bool {
+        self.told.is_some()
+    }
+    /// What it says, since this was asked last.
+    #[must_use]
+    pub const fn take_told(&mut self) -> Option<Box<Told>> {
+        self.told.take()
     }
     /// The list of replies in JSON that is written next has so many already.
     pub const fn go_on_behind(&mut self, answers: u32) {

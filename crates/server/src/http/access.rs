@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use weft_engine::Engine;
 use weft_engine::acl::DEFAULT_USER;
+use weft_engine::base64;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::reply::Protocol;
 use weft_engine::session::Session;
@@ -37,12 +38,19 @@ impl<'r> Shown<'r> {
     }
 }
 
+/// In which form the replies to a request are, and which database it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Form {
+    pub(crate) protocol: Protocol,
+    pub(crate) db: u8,
+}
+
 /// Whom a connection's session was made for, so that the next request like it need not ask again.
 #[derive(Debug, Default)]
 pub(crate) struct Identity {
     is_header: bool,
     shown: Option<Box<[u8]>>,
-    protocol: Protocol,
+    form: Form,
     acl_epoch: u64,
     /// Why the credentials were not taken.
     error: Option<Error>,
@@ -53,31 +61,33 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Whether it is that of these credentials, and of the form of reply. Takes as long for wrong ones as for right
+    /// Whether it is that of these credentials, and of the form. Takes as long for wrong ones as for right
     /// ones: a connection may be that of a proxy, which many use.
-    pub(crate) fn is(&self, shown: Shown<'_>, protocol: Protocol, engine: &Engine) -> bool {
+    pub(crate) fn is(&self, shown: Shown<'_>, form: Form, engine: &Engine) -> bool {
         let same = match (shown, &self.shown) {
             (Shown::Nothing, None) => true,
             (Shown::Header(bytes), Some(before)) => self.is_header && same(bytes, before),
             (Shown::Token(bytes), Some(before)) => !self.is_header && same(bytes, before),
             _ => false,
         };
-        same && self.made && !self.stale && self.protocol == protocol && self.acl_epoch == engine.acl.epoch()
+        same && self.made && !self.stale && self.form == form && self.acl_epoch == engine.acl.epoch()
     }
     /// Makes the session that of these credentials.
-    pub(crate) fn of(shown: Shown<'_>, protocol: Protocol, session: &mut Session, engine: &Engine) -> Self {
+    pub(crate) fn of(shown: Shown<'_>, form: Form, session: &mut Session, engine: &Engine) -> Self {
         let acl_epoch = engine.acl.epoch();
         let result = pair(shown, engine).and_then(|pair| {
             let pair = pair.as_ref().map(|(name, password)| (name.as_slice(), password.as_slice()));
             engine.sign_in(session, pair)
         });
-        session.set_protocol(protocol);
+        session.set_protocol(form.protocol);
+        session.select(form.db);
+        session.ask(None);
         let (is_header, shown) = match shown {
             Shown::Nothing => (false, None),
             Shown::Header(bytes) => (true, Some(bytes.into())),
             Shown::Token(bytes) => (false, Some(bytes.into())),
         };
-        Self { is_header, shown, protocol, acl_epoch, error: result.err(), stale: false, made: true }
+        Self { is_header, shown, form, acl_epoch, error: result.err(), stale: false, made: true }
     }
     pub(crate) fn forget(&mut self) {
         self.stale = true;
@@ -127,35 +137,10 @@ fn of_header(value: &[u8], engine: &Engine) -> Result<Pair, Error> {
     if !scheme.eq_ignore_ascii_case(b"basic") {
         return Err(wrong());
     }
-    let pair = base64(rest).ok_or_else(wrong)?;
+    let pair = base64::decode(rest).ok_or_else(wrong)?;
     let colon = pair.iter().position(|&byte| byte == b':').ok_or_else(wrong)?;
     let name = if colon == 0 { DEFAULT_USER.as_bytes() } else { &pair[..colon] };
     Ok((name.into(), pair[colon + 1..].into()))
-}
-
-/// RFC 4648, with its padding or without.
-fn base64(text: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: u8| {
-        Some(u32::from(match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        }))
-    };
-    let end = text.iter().rposition(|&byte| byte != b'=').map_or(0, |last| last + 1);
-    let mut bytes = Vec::with_capacity(end * 3 / 4);
-    for group in text[..end].chunks(4) {
-        if group.len() == 1 || text.len() - end > 2 {
-            return None;
-        }
-        let bits = group.iter().try_fold(0, |bits, &byte| Some(bits << 6 | digit(byte)?))?;
-        let bits: u32 = bits << (6 * (4 - group.len()));
-        bytes.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
-    }
-    Some(bytes)
 }
 
 fn same(one: &[u8], other: &[u8]) -> bool {
@@ -246,24 +231,6 @@ fn is_local_name(host: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_is_that_of_the_rfc() {
-        for (text, bytes) in [
-            ("", ""),
-            ("Zg==", "f"),
-            ("Zm8=", "fo"),
-            ("Zm8", "fo"),
-            ("Zm9v", "foo"),
-            ("Zm9vYmFy", "foobar"),
-            ("YTo6Yg==", "a::b"),
-        ] {
-            assert_eq!(base64(text.as_bytes()).as_deref(), Some(bytes.as_bytes()), "{text}");
-        }
-        for bad in ["Z", "Zm9vY", "Zm9v!mFy", "Zg===", "Z g="] {
-            assert_eq!(base64(bad.as_bytes()), None, "{bad}");
-        }
-    }
 
     #[test]
     fn names_that_can_be_pointed_here_are_not_local() {

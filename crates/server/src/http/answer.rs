@@ -40,7 +40,7 @@ refusals! {
     TARGET_HOST = 400, "the request's target names another host than its Host header";
     NO_HOST = 400, "an HTTP/1.1 request needs a Host header";
     HOST = 400, "there must be one Host header, with a name or an address and perhaps a port";
-    TWICE = 400, "Authorization and Origin may each stand there once";
+    TWICE = 400, "Authorization, Origin, Range and conditions may each stand there once";
     LENGTH = 400, "Content-Length must be one number of at most 18 digits";
     TWO_LENGTHS = 400, "a request's length may be said once: one Content-Length, or Transfer-Encoding: chunked";
     OLD_CHUNKED = 400, "HTTP/1.0 has no Transfer-Encoding";
@@ -63,6 +63,7 @@ refusals! {
 pub(crate) const fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
+        201 => "Created",
         204 => "No Content",
         206 => "Partial Content",
         304 => "Not Modified",
@@ -258,7 +259,7 @@ fn push_extra(head: &mut Vec<u8>, extra: &Extra) {
     };
     if let Some(origin) = &extra.origin {
         line("Access-Control-Allow-Origin", origin);
-        line("Access-Control-Expose-Headers", "ETag, X-Request-Id");
+        line("Access-Control-Expose-Headers", "ETag, Content-Range, Weft-TTL-Ms, Weft-Type, X-Request-Id");
         line("Vary", "Origin");
     }
     if let Some(id) = &extra.request_id {

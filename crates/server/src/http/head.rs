@@ -96,6 +96,15 @@ pub(crate) struct Head {
     pub(crate) site: Option<Span>,
     pub(crate) navigates: bool,
     pub(crate) request_id: Option<Span>,
+    /// `If-Match`, `If-None-Match`, `If-Range`: what a resource must be like.
+    pub(crate) if_match: Option<Span>,
+    pub(crate) if_none_match: Option<Span>,
+    pub(crate) if_range: Option<Span>,
+    /// `Range`: which part of it is wanted; `Content-Range`: which part of it the body is.
+    pub(crate) range: Option<Span>,
+    pub(crate) content_range: Option<Span>,
+    /// `Last-Event-ID`: the last event that the client has seen.
+    pub(crate) last_event: Option<Span>,
     /// `Access-Control-Request-Method` is there: it asks whether it may ask.
     pub(crate) is_preflight: bool,
     /// `Upstash-Encoding: base64`.
@@ -189,6 +198,12 @@ fn read(bytes: &[u8], len: usize, request: &httparse::Request<'_, '_>) -> Result
         site: None,
         navigates: false,
         request_id: None,
+        if_match: None,
+        if_none_match: None,
+        if_range: None,
+        range: None,
+        content_range: None,
+        last_event: None,
         is_preflight: false,
         base64: false,
         resp2: false,
@@ -257,6 +272,7 @@ fn take(
             }
             head.host = span;
         }
+        5 if is("range") => once_only(&mut head.range, span)?,
         6 if is("accept") => head.html = contains(value, b"text/html"),
         6 if is("origin") => once_only(&mut head.origin, span)?,
         6 if is("expect") => {
@@ -265,11 +281,16 @@ fn take(
             }
             head.expects = true;
         }
+        8 if is("if-match") => once_only(&mut head.if_match, span)?,
+        8 if is("if-range") => once_only(&mut head.if_range, span)?,
         10 if is("connection") => tokens(value).for_each(|token| {
             once.close |= token.eq_ignore_ascii_case(b"close");
             once.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
         }),
         12 if is("x-request-id") => head.request_id = span.filter(|_| is_request_id(value)),
+        13 if is("if-none-match") => once_only(&mut head.if_none_match, span)?,
+        13 if is("content-range") => once_only(&mut head.content_range, span)?,
+        13 if is("last-event-id") => once_only(&mut head.last_event, span)?,
         13 if is("authorization") => once_only(&mut head.authorization, span)?,
         14 if is("content-length") => {
             if once.length.is_some() {

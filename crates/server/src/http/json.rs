@@ -4,10 +4,13 @@
 //! An argument is a slice of the body where nothing in it is escaped, and stands in the side buffer else. Numbers keep
 //! the digits that they were sent with.
 
+use std::collections::BTreeMap;
+
 use serde::Deserializer;
-use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use weft_engine::args::{Slot, Slots};
+use weft_engine::base64;
 use weft_protocol::request::ArgVisitor;
 
 /// Arguments of all commands of one body.
@@ -136,6 +139,82 @@ impl<'de> Visitor<'de> for Words<'_, '_> {
         } else {
             Ok(())
         }
+    }
+}
+
+/// Texts of resources: `["key", …]`, or `{"key": "value"}` and `[["key", "value"], …]`, in which what is no text is
+/// `{"base64": "…"}`. `each` gets them one by one.
+pub(crate) fn texts(body: &[u8], is_pairs: bool, each: impl FnMut(Vec<u8>)) -> Result<(), String> {
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let read = json.deserialize_any(Texts { is_pairs, left: ARGUMENTS_MAX, each });
+    let wanted =
+        if is_pairs { "an object of keys and values, or an array of pairs" } else { "an array of keys" };
+    read.and_then(|()| json.end()).map_err(|error| wrong(&error, wanted))
+}
+
+/// Takes texts.
+struct Texts<F> {
+    is_pairs: bool,
+    left: usize,
+    each: F,
+}
+
+impl<F: FnMut(Vec<u8>)> Texts<F> {
+    fn give<E: serde::de::Error>(&mut self, text: Vec<u8>) -> Result<(), E> {
+        self.left = self
+            .left
+            .checked_sub(1)
+            .ok_or_else(|| E::custom(format_args!("more than {ARGUMENTS_MAX} texts")))?;
+        (self.each)(text);
+        Ok(())
+    }
+}
+
+impl<'de, F: FnMut(Vec<u8>)> Visitor<'de> for Texts<F> {
+    type Value = ();
+
+    fn expecting(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        text.write_str(if self.is_pairs { "an object of keys and values" } else { "an array of keys" })
+    }
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
+        if self.is_pairs {
+            while let Some([key, value]) = seq.next_element::<[&RawValue; 2]>()? {
+                self.give(text_of(key.get())?)?;
+                self.give(text_of(value.get())?)?;
+            }
+        } else {
+            while let Some(key) = seq.next_element::<&RawValue>()? {
+                self.give(text_of(key.get())?)?;
+            }
+        }
+        Ok(())
+    }
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        if !self.is_pairs {
+            return Err(A::Error::invalid_type(serde::de::Unexpected::Map, &self));
+        }
+        while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
+            self.give(key.into_bytes())?;
+            self.give(text_of(value.get())?)?;
+        }
+        Ok(())
+    }
+}
+
+/// The bytes that a value stands for.
+fn text_of<E: serde::de::Error>(value: &str) -> Result<Vec<u8>, E> {
+    match value.as_bytes() {
+        [b'"', ..] => serde_json::from_str::<String>(value).map(String::into_bytes).map_err(E::custom),
+        [b'{', ..] => {
+            let members: BTreeMap<String, String> = serde_json::from_str(value).map_err(E::custom)?;
+            let text = members.get("base64").filter(|_| members.len() == 1);
+            text.and_then(|text| base64::decode(text.as_bytes()))
+                .ok_or_else(|| E::custom("an object stands for bytes: {\"base64\": \"…\"} and nothing else"))
+        }
+        [b'n' | b'[', ..] => {
+            Err(E::custom("a key or a value is a string, a number, true, false or {\"base64\": …}"))
+        }
+        text => Ok(text.to_vec()),
     }
 }
 

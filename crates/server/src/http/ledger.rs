@@ -9,9 +9,10 @@ use std::collections::VecDeque;
 use weft_engine::error::ErrorCode;
 use weft_engine::push::Push;
 use weft_engine::reply::{Output, OutputPlace};
+use weft_engine::resource::Told;
 
 use super::answer::{self, About, Answer, BYTES, EVENTS, Extent, JSON, Pen};
-use super::events;
+use super::{events, resources};
 
 /// Replies of a pipeline that are sent before all of them are there, as chunks.
 const STREAM_BYTES: usize = 16 << 10;
@@ -113,7 +114,7 @@ impl Ledger {
                 Kind::Continue => output.bytes.extend_from_slice(CONTINUE),
                 _ => {
                     let Some(begin) = self.begin else { return };
-                    if output.len() == begin.len || !output.is_whole() {
+                    if output.len() == begin.len && !output.has_told() || !output.is_whole() {
                         self.begin = None;
                         return;
                     }
@@ -159,9 +160,15 @@ impl Ledger {
                             let answer = refused(output, begin, error);
                             write_ready(output, pen, &answer, about);
                         }
-                        _ => {
-                            write_one(output, pen, begin, (error.map_or(200, ErrorCode::http_status), about))
-                        }
+                        _ => match output.take_told() {
+                            Some(told) => write_resource(output, pen, begin, (&told, error, about)),
+                            None => write_one(
+                                output,
+                                pen,
+                                begin,
+                                (error.map_or(200, ErrorCode::http_status), about),
+                            ),
+                        },
                     }
                 }
             }
@@ -244,6 +251,23 @@ fn write_one(output: &mut Output, pen: &mut Pen, begin: OutputPlace, (status, ab
     if is_zipped {
         head.extend_from_slice(answer::GZIPPED);
     }
+    output.insert_at(begin, end_head(head));
+}
+
+/// The head of the answer about a resource goes before its body. It is not compressed: its tag is that of its bytes.
+fn write_resource(
+    output: &mut Output,
+    pen: &mut Pen,
+    begin: OutputPlace,
+    (told, error, about): (&Told, Option<ErrorCode>, &About),
+) {
+    let extent = Extent::Bytes(output.len() - begin.len);
+    if about.head_only {
+        output.take_back(begin);
+    }
+    let content_type = if error.is_none() { resources::content_type(told) } else { JSON };
+    let head = pen.head(resources::status(told), content_type, extent, about);
+    resources::push_headers(told, head);
     output.insert_at(begin, end_head(head));
 }
 

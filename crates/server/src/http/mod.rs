@@ -4,9 +4,9 @@
 //! the form of their replies (`weft_engine::reply`), when bytes are received and sent (`crate::worker`).
 //!
 //! A request's head is read (`head`), looked at (`access`), its body waited for (`body`), and what it asks for
-//! (`routes`) becomes commands of the worker's batch (`target`, `json`), beside those of RESP and RESPB. What they
-//! reply is framed by the `ledger`, which knows the order of the answers; `answer` writes their heads, `events` the
-//! streams.
+//! (`routes`) becomes commands of the worker's batch (`target`, `json`, `resources`), beside those of RESP and RESPB.
+//! What they reply is framed by the `ledger`, which knows the order of the answers; `answer` writes their heads,
+//! `events` the streams.
 
 pub(crate) mod access;
 pub(crate) mod answer;
@@ -15,6 +15,7 @@ pub(crate) mod events;
 pub(crate) mod head;
 pub(crate) mod json;
 pub(crate) mod ledger;
+pub(crate) mod resources;
 pub(crate) mod routes;
 pub(crate) mod target;
 
@@ -31,13 +32,14 @@ use weft_protocol::table::policy;
 
 use crate::client::Client;
 use crate::connection::Stop;
-use access::{Identity, Shown};
+use access::{Form, Identity, Shown};
 use answer::{About, Answer, Extra, Refusal};
 use body::Chunks;
 use events::Opening;
 use head::{Framing, Head, HeadLimits, Method, Span};
 use json::{Commands, Place};
 use ledger::{Kind, Ledger};
+use resources::Asks;
 use routes::Route;
 
 /// A connection that speaks HTTP.
@@ -182,7 +184,7 @@ impl Http {
     pub(crate) fn sign_in(&mut self, bytes: &[u8], engine: &Engine) {
         if let Ok(Some(head)) = head::parse(bytes, 0, head_limits(&engine.settings)) {
             let shown = Shown::of(&head, bytes);
-            self.identity = Identity::of(shown, protocol(&head, bytes), &mut self.client.session, engine);
+            self.identity = Identity::of(shown, form(&head, bytes), &mut self.client.session, engine);
         }
     }
 
@@ -237,7 +239,7 @@ impl Http {
                 return Ok(Read::Part);
             };
             let shown = Shown::of(&head, bytes);
-            if !self.identity.is(shown, protocol(&head, bytes), engine) {
+            if !self.identity.is(shown, form(&head, bytes), engine) {
                 return Ok(Read::Stranger);
             }
             if let Err(answer) = self.look(&head, bytes, shown, engine) {
@@ -296,7 +298,7 @@ impl Http {
     }
 
     /// What a whole request asks for becomes commands of the batch, or an answer.
-    fn carry_out(&mut self, bytes: &[u8], at: &mut usize, whole: Whole, bench: &mut Bench<'_>) -> Next {
+    fn carry_out(&mut self, bytes: &[u8], at: &mut usize, mut whole: Whole, bench: &mut Bench<'_>) -> Next {
         let request = &bytes[*at..];
         let head = whole.head;
         let about = about(&head, request, bench.engine);
@@ -323,6 +325,12 @@ impl Http {
             Route::Subscribe(kind) => self.subscribe(bytes, *at, (&whole, kind, &about), bench),
             Route::Monitor if is_bare(&head, request) => Err(only_reads()),
             Route::Monitor => self.stream(bytes, *at, (Opening::Monitor, &about), bench),
+            Route::Keys => self.resource(bytes, *at, &mut whole, bench).map(|()| {
+                self.ledger.owe(Kind::One, about.clone());
+                *at += whole.len;
+                // What it asks stands on the session: it runs before the next request is read.
+                Next::Stop(Stop::Full)
+            }),
         };
         match done {
             Ok(next) => next,
@@ -365,6 +373,23 @@ impl Http {
         }
         let barrier = bench.requests.end_http(&bench.engine.keyspace, self.origin(bench.index), (bytes, at));
         Ok(barrier || access::marks_session(spec))
+    }
+
+    /// Keys as resources.
+    fn resource(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        whole: &mut Whole,
+        bench: &mut Bench<'_>,
+    ) -> Result<(), Box<Answer>> {
+        let body = std::mem::replace(&mut whole.body, Content::Frame(Span::default()));
+        let databases = bench.engine.keyspace.database_count();
+        let asks = Asks { head: &whole.head, request: &bytes[at..], databases };
+        let asked = asks.compose(body, bench.requests.visitor())?;
+        self.client.session.ask(asked);
+        bench.requests.end_http(&bench.engine.keyspace, self.origin(bench.index), (bytes, at));
+        Ok(())
     }
 
     fn origin(&self, index: u32) -> Origin {
@@ -558,6 +583,12 @@ fn head_limits(settings: &Settings) -> HeadLimits {
     }
 }
 
+/// The form of a request.
+fn form(head: &Head, request: &[u8]) -> Form {
+    let db = resources::database(head.path.of(request)).unwrap_or_default();
+    Form { protocol: protocol(head, request), db }
+}
+
 /// The form of the replies to a request.
 fn protocol(head: &Head, request: &[u8]) -> Protocol {
     let path = head.path.of(request);
@@ -566,6 +597,9 @@ fn protocol(head: &Head, request: &[u8]) -> Protocol {
     {
         // Its reply is not sent: what follows it is.
         return Protocol::Resp3;
+    }
+    if path.starts_with(b"/v1/") {
+        return Protocol::Json(JsonForm::Plain);
     }
     let is_each = path == b"/multi-exec";
     match (head.resp2, head.base64, is_each) {

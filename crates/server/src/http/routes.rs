@@ -7,7 +7,8 @@
 //! | `/subscribe/…`, `/psubscribe/…`, `/monitor` | an event stream |
 //! | `/healthz`, `/readyz` | whether it lives, and serves |
 //! | `/v1/docs`, `/v1/openapi.json` | what there is, for people and for tools |
-//! | `/v1/…` | Weft's own |
+//! | `/v1/db/N/…` | keys as resources (`super::resources`) |
+//! | other `/v1/…` | Weft's own: nothing |
 //! | any other | a command, its arguments in the path |
 
 use super::answer::{Answer, HTML, JSON, TEXT};
@@ -27,6 +28,8 @@ pub(crate) enum Route {
     /// SUBSCRIBE and PSUBSCRIBE, by the name of the command.
     Subscribe(&'static str),
     Monitor,
+    /// Keys as resources.
+    Keys,
     /// It is known already.
     Fixed(Box<Answer>),
 }
@@ -56,6 +59,7 @@ pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
         (_, b"/v1/docs" | b"/v1/openapi.json") if !reads => not_allowed("GET, HEAD"),
         (_, b"/v1/docs") => Route::Fixed(Answer::new(200, HTML, DOCS.as_bytes()).with(PAGE_POLICY)),
         (_, b"/v1/openapi.json") => Route::Fixed(Answer::new(200, JSON, OPENAPI.as_bytes())),
+        (b"v1", _) if path.starts_with(b"/v1/db/") => Route::Keys,
         (b"v1", _) => Route::Fixed(missing()),
         (b"favicon.ico", _) => Route::Fixed(missing()),
         _ if !reads && method != Method::Post => not_allowed("GET, HEAD, POST"),
@@ -83,22 +87,28 @@ fn start(wants_html: bool) -> Box<Answer> {
     Answer::new(200, TEXT, text.as_bytes())
 }
 
-fn missing() -> Box<Answer> {
+pub(super) fn missing() -> Box<Answer> {
     Answer::error(404, "ERR there is nothing at this path")
 }
 
 fn not_allowed(methods: &'static str) -> Route {
+    Route::Fixed(other_methods(methods))
+}
+
+/// The answer to a method that a path does not have.
+pub(super) fn other_methods(methods: &'static str) -> Box<Answer> {
     let answer = Answer::error(405, &format!("ERR the methods here are {methods}"));
-    Route::Fixed(answer.with(format!("Allow: {methods}\r\n")))
+    answer.with(format!("Allow: {methods}\r\n"))
 }
 
 /// The answer to OPTIONS: what may be asked for and, to a page whose origin is allowed, with which headers.
 pub(crate) fn options(is_preflight: bool) -> Box<Answer> {
     let headers = if is_preflight {
         "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE\r\n\
-         Access-Control-Allow-Headers: Authorization, Content-Type, If-Match, If-None-Match, Range, Last-Event-ID, \
-         X-Request-Id, Upstash-Encoding, Upstash-Response-Format, Upstash-Sync-Token, Upstash-Telemetry-Runtime, \
-         Upstash-Telemetry-Platform, Upstash-Telemetry-Sdk, Upstash-Telemetry-Retry\r\n\
+         Access-Control-Allow-Headers: Authorization, Content-Type, Content-Range, If-Match, If-None-Match, \
+         If-Range, Range, Last-Event-ID, X-Request-Id, Upstash-Encoding, Upstash-Response-Format, \
+         Upstash-Sync-Token, Upstash-Telemetry-Runtime, Upstash-Telemetry-Platform, Upstash-Telemetry-Sdk, \
+         Upstash-Telemetry-Retry\r\n\
          Access-Control-Max-Age: 600\r\n"
     } else {
         "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"

@@ -9,7 +9,7 @@ use weft_protocol::request::ArgVisitor;
 use super::head::Span;
 
 /// The parameter with a token: never an argument, and never in the log.
-const TOKEN: &[u8] = b"_token";
+pub(crate) const TOKEN: &[u8] = b"_token";
 
 /// The arguments of a path, from its first segment on.
 pub(crate) fn path(request: &[u8], path: Span, slots: &mut Slots) -> Result<(), String> {
@@ -42,7 +42,13 @@ pub(crate) fn parameters(query: &[u8]) -> impl Iterator<Item = (&[u8], Option<&[
     })
 }
 
-fn push(request: &[u8], part: &[u8], plus_is_blank: bool, slots: &mut Slots) -> Result<(), String> {
+/// An argument of an address: a piece of the request, where nothing in it is escaped.
+pub(crate) fn push(
+    request: &[u8],
+    part: &[u8],
+    plus_is_blank: bool,
+    slots: &mut Slots,
+) -> Result<(), String> {
     if !part.iter().any(|&byte| byte == b'%' || byte == b'+' && plus_is_blank) {
         slots.bytes(Span::within(request, part).from as usize, part);
         return Ok(());

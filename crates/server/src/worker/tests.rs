@@ -3,6 +3,7 @@
 mod holds;
 mod http;
 mod http_hostile;
+mod http_resources;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

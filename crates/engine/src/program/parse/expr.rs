@@ -9,10 +9,10 @@
 //! | an object with one member | the function of that name |
 
 use super::{EXPRESSIONS_MAX, Parser, Place, Problem};
+use crate::base64;
 use crate::program::expr::{Each, EachKind, Expr, Part, Segment};
 use crate::program::functions::FUNCTIONS;
 use crate::program::json::Json;
-use crate::program::text;
 use crate::program::value::Value;
 
 /// Forms that do not evaluate all of their arguments, or name something.
@@ -107,7 +107,7 @@ impl Parser {
             }
             "literal" => Ok(Expr::Literal(Value::from(of.json))),
             "base64" => {
-                let bytes = text::base64(of.text("a string of base64")?);
+                let bytes = base64::decode(of.text("a string of base64")?.as_bytes());
                 bytes
                     .map(|bytes| Expr::Literal(Value::text(&bytes)))
                     .ok_or_else(|| of.wrong("expected base64"))

@@ -19,7 +19,7 @@ impl Got {
     pub(super) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).expect("it is text")
     }
-    fn has(&self, line: &str) -> bool {
+    pub(super) fn has(&self, line: &str) -> bool {
         self.head.lines().any(|other| other.eq_ignore_ascii_case(line))
     }
 }

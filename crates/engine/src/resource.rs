@@ -1,0 +1,375 @@
+//! Owns: keys as resources, which HTTP has: what a request says of a key beside its command (what it must hold, which
+//! part of it is wanted), asked under the command's own locks, and what its answer says beside the value. Does not own:
+//! the commands (GET, SET, DEL, APPEND, SETRANGE and whatever reads a collection), HTTP.
+//!
+//! A request for a resource is its command, admitted, locked, run, undone and told like any other; [`run`] stands
+//! between the locks and the runner, where the session says that more was [asked](Asked).
+
+use std::fmt;
+
+use weft_store::{Digest, Key};
+
+use crate::acl::LogPlace;
+use crate::args::{Args, Composed};
+use crate::context::Context;
+use crate::error::{Error, ErrorCode};
+use crate::handler::Handler;
+use crate::inner::{self, Inner};
+use crate::reply::{Captured, Item, ReplySink};
+use crate::runner;
+
+/// Strings of so many bytes have a tag, and collections that take so much memory are read as one.
+pub const TAG_BYTES_MAX: usize = 1 << 20;
+/// Tags that one condition may name.
+pub const TAGS_MAX: usize = 32;
+
+/// What the type of a value and its bytes have in common with nothing else: an `ETag`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tag(pub [u8; 16]);
+
+impl fmt::Display for Tag {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(text, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+impl Tag {
+    /// The tag that a text stands for, as [`Display`](fmt::Display) writes it.
+    #[must_use]
+    pub fn of_text(text: &[u8]) -> Option<Self> {
+        let is_own = text.len() == 32 && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let text = std::str::from_utf8(text).ok().filter(|_| is_own)?;
+        u128::from_str_radix(text, 16).ok().map(|bits| Self(bits.to_be_bytes()))
+    }
+    fn of(digest: Digest) -> Self {
+        let mut tag = [0; 16];
+        tag.copy_from_slice(&digest.bytes()[..16]);
+        Self(tag)
+    }
+}
+
+/// Which tags a condition names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tags {
+    /// `*`: any, if the key is there.
+    Any,
+    /// One of these; those that no value here can have are left out.
+    These(Box<[Tag]>),
+}
+
+impl Tags {
+    fn hold(&self, present: Option<&Present>) -> bool {
+        match (self, present) {
+            (_, None) => false,
+            (Self::Any, Some(_)) => true,
+            (Self::These(tags), Some(present)) => present.tag.is_some_and(|tag| tags.contains(&tag)),
+        }
+    }
+}
+
+/// Which bytes of a string are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByteRange {
+    /// From one byte to another, inclusive, or to the end.
+    From(u64, Option<u64>),
+    /// So many of the last ones.
+    Last(u64),
+}
+
+impl ByteRange {
+    /// The first byte and the one behind the last, of a string of so many; nothing where it has none of them.
+    fn within(self, len: usize) -> Option<(usize, usize)> {
+        let whole = len as u64;
+        let (from, end) = match self {
+            Self::From(from, to) => (from, to.map_or(whole, |to| to.saturating_add(1).min(whole))),
+            Self::Last(count) => (whole.saturating_sub(count), whole),
+        };
+        (from < end).then_some((from as usize, end as usize))
+    }
+}
+
+/// What is done with a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Does {
+    /// GET: the bytes of a string, or a collection as JSON.
+    Read,
+    /// SET, APPEND, SETRANGE.
+    Write,
+    /// DEL.
+    Remove,
+    /// SCAN: an object with the cursor and the keys.
+    List,
+    /// MSETEX: all or, where its condition does not hold, nothing.
+    WriteAll,
+}
+
+/// What a request asks beside its command.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What is done.
+    pub does: Does,
+    /// `If-Match`: one of these must be the key's tag.
+    pub matching: Option<Tags>,
+    /// `If-None-Match`: none of these may be.
+    pub none_matching: Option<Tags>,
+    /// `Range`.
+    pub range: Option<ByteRange>,
+    /// `If-Range`: the range counts only while the key has this tag.
+    pub range_of: Option<Tags>,
+}
+
+impl Asked {
+    /// A request that has no conditions.
+    #[must_use]
+    pub const fn plainly(does: Does) -> Self {
+        Self { does, matching: None, none_matching: None, range: None, range_of: None }
+    }
+    /// Whether the answer depends on the tag that the key has before.
+    fn needs_tag(&self) -> bool {
+        let names = |tags: &Option<Tags>| matches!(tags, Some(Tags::These(_)));
+        names(&self.matching) || names(&self.none_matching)
+    }
+}
+
+/// How it went, where that is no error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Went {
+    /// The value follows, all of it.
+    Whole,
+    /// A part of it follows: its first byte, the one behind its last, and how many there are of all.
+    Part(usize, usize, usize),
+    /// The string has so many bytes, and none of those that are wanted.
+    OutOfRange(usize),
+    /// The client has it already.
+    NotModified,
+    /// It was not there, and is now.
+    Created,
+    /// It was there, and is another now.
+    Changed,
+    /// It was there, and is gone.
+    Removed,
+}
+
+/// What an answer says beside the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// How it went.
+    pub went: Went,
+    /// Of the key as it is now, if it is there.
+    pub tag: Option<Tag>,
+    /// Its type.
+    pub type_name: Option<&'static str>,
+    /// The time that is left to it.
+    pub left_ms: Option<u64>,
+}
+
+/// A key that is there.
+#[derive(Clone, Copy, Debug)]
+struct Present {
+    tag: Option<Tag>,
+    type_name: &'static str,
+    left_ms: Option<u64>,
+    /// Memory that it takes, or the bytes of a string.
+    bytes: usize,
+}
+
+impl Present {
+    fn is_string(&self) -> bool {
+        self.type_name == "string"
+    }
+    const fn told(present: Option<&Self>, went: Went) -> Told {
+        match present {
+            Some(&Self { tag, type_name, left_ms, .. }) => {
+                Told { went, tag, type_name: Some(type_name), left_ms }
+            }
+            None => Told { went, tag: None, type_name: None, left_ms: None },
+        }
+    }
+}
+
+/// Runs a command for a request that asks more of its key.
+pub(crate) fn run(
+    context: &mut Context<'_, '_>,
+    asked: &Asked,
+    (handler, args): (Handler, &Args<'_>),
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    match asked.does {
+        Does::Read => read(context, asked, (handler, args), sink),
+        Does::Write | Does::Remove => write(context, asked, (handler, args), sink),
+        Does::List => list(context, handler, args, sink),
+        Does::WriteAll => write_all(context, handler, args, sink),
+    }
+}
+
+/// What is known of a key; its tag where that is wanted.
+fn look(context: &mut Context<'_, '_>, key: &Key<'_>, tagged: bool) -> Result<Option<Present>, Error> {
+    let now_ms = context.now_ms;
+    let (shard, mut op) = context.shard(key)?;
+    let Some(expire_ms) = shard.expire_ms(&mut op, key) else { return Ok(None) };
+    let memory_bytes = shard.info(&mut op, key).map_or(0, |info| info.memory_bytes);
+    let Some(value) = shard.peek(&mut op, key) else { return Ok(None) };
+    let bytes = value.string_len().unwrap_or(memory_bytes);
+    Ok(Some(Present {
+        tag: (tagged && bytes <= TAG_BYTES_MAX).then(|| Tag::of(Digest::of_value(value))),
+        type_name: value.type_name(),
+        left_ms: expire_ms.map(|expire_ms| expire_ms.saturating_sub(now_ms)),
+        bytes,
+    }))
+}
+
+fn read(
+    context: &mut Context<'_, '_>,
+    asked: &Asked,
+    (handler, args): (Handler, &Args<'_>),
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    let present = look(context, &key, true)?;
+    if asked.matching.as_ref().is_some_and(|tags| !tags.hold(present.as_ref())) {
+        return Err(ErrorCode::Precondition.into());
+    }
+    if asked.none_matching.as_ref().is_some_and(|tags| tags.hold(present.as_ref())) {
+        sink.told(Present::told(present.as_ref(), Went::NotModified));
+        return Ok(());
+    }
+    if let Some(present) = present.filter(|present| !present.is_string()) {
+        return read_collection(context, &present, args, sink);
+    }
+    let mut reply = Captured::default();
+    // Also where the key is not there: that counts as a miss.
+    runner::run(context, handler, args, &mut reply.sink())?;
+    let value = reply.items().next();
+    let (Some(present), Some(value)) = (present, value) else { return Err(ErrorCode::NoSuchKey.into()) };
+    let bytes = match value {
+        Item::Bulk(bytes) => bytes,
+        Item::Shared(value) => value.as_slice(),
+        _ => return Err(ErrorCode::NoSuchKey.into()),
+    };
+    let counts = asked.range_of.as_ref().is_none_or(|tags| tags.hold(Some(&present)));
+    let range = asked.range.filter(|_| counts);
+    match (range.map(|range| range.within(bytes.len())), value) {
+        (Some(None), _) => {
+            sink.told(Present::told(Some(&present), Went::OutOfRange(bytes.len())));
+            return Err(ErrorCode::NotInRange.into());
+        }
+        (Some(Some((from, end))), _) => {
+            sink.told(Present::told(Some(&present), Went::Part(from, end, bytes.len())));
+            sink.raw(&bytes[from..end]);
+        }
+        (None, Item::Shared(value)) => {
+            sink.told(Present::told(Some(&present), Went::Whole));
+            sink.raw_shared(value);
+        }
+        (None, _) => {
+            sink.told(Present::told(Some(&present), Went::Whole));
+            sink.raw(bytes);
+        }
+    }
+    Ok(())
+}
+
+/// Reads a collection with the command that reads all of its type, which the user must be allowed too.
+fn read_collection(
+    context: &mut Context<'_, '_>,
+    present: &Present,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    if present.bytes > TAG_BYTES_MAX {
+        let text = format!(
+            "the {} takes {} bytes, and {TAG_BYTES_MAX} are read at once: read it in parts by its commands",
+            present.type_name, present.bytes
+        );
+        return Err(Error::new(ErrorCode::TooLarge, text));
+    }
+    let (name, behind): (&[u8], &[&[u8]]) = match present.type_name {
+        "list" => (b"LRANGE", &[b"0", b"-1"]),
+        "hash" => (b"HGETALL", &[]),
+        "set" => (b"SMEMBERS", &[]),
+        "zset" => (b"ZRANGE", &[b"0", b"-1", b"WITHSCORES"]),
+        "stream" => (b"XRANGE", &[b"-", b"+"]),
+        _ => return Err(ErrorCode::WrongType.into()),
+    };
+    let Some(id) = inner::find(name, None) else { return Err(ErrorCode::WrongType.into()) };
+    let mut composed = Composed::default();
+    composed.push(name);
+    composed.push(args.bytes(1));
+    behind.iter().for_each(|argument| composed.push(argument));
+    let args = composed.args(id.spec());
+    let mut inner = Inner::new(context, LogPlace::TopLevel);
+    let handler = inner.admit(&args)?;
+    inner.run_to(handler, &args, sink)?;
+    sink.told(Present::told(Some(present), Went::Whole));
+    Ok(())
+}
+
+fn write(
+    context: &mut Context<'_, '_>,
+    asked: &Asked,
+    (handler, args): (Handler, &Args<'_>),
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    let key = context.key(args, 1);
+    let before = look(context, &key, asked.needs_tag())?;
+    let fails = asked.matching.as_ref().is_some_and(|tags| !tags.hold(before.as_ref()))
+        || asked.none_matching.as_ref().is_some_and(|tags| tags.hold(before.as_ref()));
+    if fails {
+        return Err(ErrorCode::Precondition.into());
+    }
+    let removes = asked.does == Does::Remove;
+    match &before {
+        None if removes => return Err(ErrorCode::NoSuchKey.into()),
+        Some(present) if !removes && !present.is_string() => return Err(ErrorCode::Collection.into()),
+        _ => {}
+    }
+    runner::run(context, handler, args, &mut Captured::default().sink())?;
+    let after = if removes { None } else { look(context, &key, true)? };
+    let went = match (&before, removes) {
+        (_, true) => Went::Removed,
+        (None, _) => Went::Created,
+        (Some(_), _) => Went::Changed,
+    };
+    sink.told(Present::told(after.as_ref(), went));
+    Ok(())
+}
+
+fn list(
+    context: &mut Context<'_, '_>,
+    handler: Handler,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    let mut reply = Captured::default();
+    runner::run(context, handler, args, &mut reply.sink())?;
+    let names: Vec<Item<'_>> = reply.items().filter(|item| !matches!(item, Item::Open(..))).collect();
+    let Some((Item::Bulk(cursor), names)) = names.split_first() else {
+        return Err(ErrorCode::Generic.into());
+    };
+    sink.map(2);
+    sink.bulk(b"cursor");
+    sink.bulk(cursor);
+    sink.bulk(b"keys");
+    sink.array(names.len());
+    for name in names {
+        if let Item::Bulk(name) = name {
+            sink.bulk(name);
+        }
+    }
+    Ok(())
+}
+
+fn write_all(
+    context: &mut Context<'_, '_>,
+    handler: Handler,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    let mut reply = Captured::default();
+    runner::run(context, handler, args, &mut reply.sink())?;
+    if reply.items().next() == Some(Item::Int(0)) {
+        return Err(ErrorCode::Precondition.into());
+    }
+    sink.told(Present::told(None, Went::Changed));
+    Ok(())
+}

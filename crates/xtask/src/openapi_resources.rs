@@ -1,0 +1,161 @@
+//! The part of the HTTP wire's description that no command of the table has: resources, `/v1/…`. It owns their paths,
+//! headers and answers in OpenAPI, and their part of the page; what they do says docs/http.md.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+/// Their part of `/v1/docs`.
+pub(crate) const PAGE: &str = include_str!("openapi_resources.html");
+
+fn reference(kind: &str, name: &str) -> Value {
+    json!({"$ref": format!("#/components/{kind}/{name}")})
+}
+
+fn parameters(names: &[&str]) -> Value {
+    names.iter().map(|name| reference("parameters", name)).collect()
+}
+
+/// An operation with its answers: statuses and the responses of the components.
+fn operation(id: &str, summary: &str, names: &[&str], answers: &[(&str, &str)]) -> Value {
+    let mut responses: serde_json::Map<String, Value> =
+        answers.iter().map(|(status, name)| ((*status).to_owned(), reference("responses", name))).collect();
+    responses.insert("default".into(), reference("responses", "Error"));
+    json!({"operationId": id, "tags": ["resources"], "summary": summary, "parameters": parameters(names),
+        "responses": responses})
+}
+
+fn with_body(mut operation: Value, body: &str) -> Value {
+    operation["requestBody"] = reference("requestBodies", body);
+    operation
+}
+
+/// The paths of resources.
+pub(crate) fn paths() -> BTreeMap<String, Value> {
+    const CONDITIONS: [&str; 2] = ["IfMatch", "IfNoneMatch"];
+    let read = [&CONDITIONS[..], &["Range", "IfRange"]].concat();
+    let put = [&CONDITIONS[..], &["Ttl", "TtlMs", "Nx", "Xx"]].concat();
+    let patch = [&CONDITIONS[..], &["ContentRange"]].concat();
+    let got = [("200", "Value"), ("206", "Value"), ("304", "Unchanged")];
+    let written = [("201", "Written"), ("204", "Written")];
+    let key = json!({
+        "parameters": parameters(&["Database", "Key"]),
+        "get": operation("get_key", "Read a key: the bytes of a string, a collection as JSON", &read, &got),
+        "put": with_body(operation("put_key", "Set a key", &put, &written), "Value"),
+        "patch": with_body(operation("patch_key", "Append to a string, or write a part of it", &patch, &written), "Value"),
+        "delete": operation("delete_key", "Delete a key", &CONDITIONS, &[("204", "Written")]),
+    });
+    let list = ["Match", "Cursor", "Limit", "Type"];
+    let keys = json!({
+        "parameters": parameters(&["Database"]),
+        "get": operation("list_keys", "List keys, page by page; with `key64`, read one", &list, &[("200", "Keys")]),
+    });
+    let get_all = operation("mget_keys", "Read strings", &[], &[("200", "Values")]);
+    let set_all = operation(
+        "mset_keys",
+        "Set strings, all or none",
+        &["Ttl", "TtlMs", "Nx", "Xx"],
+        &[("204", "Written")],
+    );
+    BTreeMap::from([
+        ("/v1/db/{db}/keys/{key}".to_owned(), key),
+        ("/v1/db/{db}/keys".into(), keys),
+        (
+            "/v1/db/{db}/mget".into(),
+            json!({"parameters": parameters(&["Database"]), "post": with_body(get_all, "Keys")}),
+        ),
+        (
+            "/v1/db/{db}/mset".into(),
+            json!({"parameters": parameters(&["Database"]), "post": with_body(set_all, "Pairs")}),
+        ),
+    ])
+}
+
+fn add(components: &mut Value, kind: &str, all: Value) {
+    if let (Some(own), Value::Object(all)) = (components[kind].as_object_mut(), &all) {
+        own.extend(all.clone());
+    } else {
+        components[kind] = all;
+    }
+}
+
+/// Adds what their paths refer to.
+pub(crate) fn add_components(components: &mut Value) {
+    let text = json!({"type": "string"});
+    let header = |name: &str, description: &str| json!({"name": name, "in": "header", "required": false, "description": description, "schema": text});
+    let query = |name: &str, description: &str, schema: &Value| json!({"name": name, "in": "query", "required": false, "description": description, "schema": schema});
+    let number = json!({"type": "integer", "minimum": 1});
+    let flag = |name: &str, description: &str| {
+        let mut flag = query(name, description, &json!({"type": "string", "maxLength": 0}));
+        flag["allowEmptyValue"] = json!(true);
+        flag
+    };
+    add(
+        components,
+        "parameters",
+        json!({
+            "Database": {"name": "db", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 0}},
+            "Key": {"name": "key", "in": "path", "required": true, "schema": text, "description": "The key, escaped; `/` too is a part of it. `/v1/db/{db}/keys?key64=` names one that no path can say."},
+            "IfMatch": header("If-Match", "`*`, or tags one of which the resource must have."),
+            "IfNoneMatch": header("If-None-Match", "`*`, or tags none of which the resource may have."),
+            "Range": header("Range", "`bytes=FIRST-LAST`, `bytes=FIRST-` or `bytes=-COUNT`."),
+            "IfRange": header("If-Range", "The tag that the resource must have for Range to count."),
+            "ContentRange": header("Content-Range", "`bytes FIRST-LAST/*`: where the body is written."),
+            "Ttl": query("ttl", "Seconds until it expires, or `keep`.", &text),
+            "TtlMs": query("ttl_ms", "Milliseconds until it expires.", &number),
+            "Nx": flag("nx", "Only if it is not there."),
+            "Xx": flag("xx", "Only if it is there."),
+            "Match": query("match", "A pattern, as of SCAN.", &text),
+            "Cursor": query("cursor", "The cursor of the page before.", &text),
+            "Limit": query("limit", "About how many keys a page has.", &json!({"type": "integer", "minimum": 1, "maximum": 1000})),
+            "Type": query("type", "Keys of one type.", &json!({"enum": ["string", "list", "set", "zset", "hash", "stream"]})),
+        }),
+    );
+    let texts = json!({"anyOf": [{"type": ["string", "number", "boolean"]}, reference("schemas", "Binary")]});
+    add(
+        components,
+        "schemas",
+        json!({
+            "Binary": {"description": "Bytes that are no text.", "type": "object", "required": ["base64"], "properties": {"base64": text}, "additionalProperties": false},
+            "Text": {"anyOf": [text, reference("schemas", "Binary")]},
+        }),
+    );
+    let json_of = |schema: Value| json!({"application/json": {"schema": schema}});
+    add(
+        components,
+        "requestBodies",
+        json!({
+            "Value": {"required": true, "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
+            "Keys": {"required": true, "content": json_of(json!({"type": "array", "minItems": 1, "items": texts}))},
+            "Pairs": {"required": true, "content": json_of(json!({"anyOf": [
+                {"type": "object", "additionalProperties": texts},
+                {"type": "array", "items": {"type": "array", "prefixItems": [texts, texts], "items": false, "minItems": 2}},
+            ]}))},
+        }),
+    );
+    let said = |description: &str| json!({"description": description, "schema": text});
+    let headers = json!({
+        "ETag": said("Stands for the value."),
+        "Weft-Type": said("The type of the value."),
+        "Weft-TTL-Ms": said("Milliseconds that are left to it."),
+    });
+    add(
+        components,
+        "responses",
+        json!({
+            "Value": {"description": "The value, or a part of it", "headers": headers, "content": {
+                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+                "application/json": {"schema": {}},
+            }},
+            "Unchanged": {"description": "The client has it already", "headers": headers},
+            "Written": {"description": "Done", "headers": headers},
+            "Keys": {"description": "A page of keys; the last one's cursor is 0", "content": json_of(json!({
+                "type": "object", "required": ["cursor", "keys"],
+                "properties": {"cursor": text, "keys": {"type": "array", "items": reference("schemas", "Text")}},
+            }))},
+            "Values": {"description": "A value or null for each key, in order", "content": json_of(json!({
+                "type": "array", "items": {"anyOf": [reference("schemas", "Text"), {"type": "null"}]},
+            }))},
+        }),
+    );
+}
