@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,15 +27,12 @@ var proxySignature = []byte("\r\n\r\n\x00\r\nQUIT\n")
 
 // trusts reports whether connections from an address begin with a header.
 func (s *Server) trusts(remote net.Addr) bool {
-	tcp, ok := remote.(*net.TCPAddr)
-	if !ok {
-		return false
-	}
-	addr := tcp.AddrPort().Addr().Unmap().WithZone("")
-	for _, prefix := range s.TrustedProxies {
-		if prefix.Contains(addr) {
-			return true
-		}
+	switch a := remote.(type) {
+	case *net.TCPAddr:
+		addr := a.AddrPort().Addr().Unmap().WithZone("")
+		return slices.ContainsFunc(s.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
+	case *net.UnixAddr:
+		return s.TrustUnixProxies
 	}
 	return false
 }
@@ -64,7 +62,7 @@ func readProxyHeader(r io.Reader) (net.Addr, error) {
 		return readProxyBinary(r, buf[:proxyHeadBinary])
 	}
 	if !bytes.HasPrefix(head, []byte("PROXY ")) {
-		return nil, &ProtocolError{"no PROXY header from an address of Server.TrustedProxies"}
+		return nil, &ProtocolError{"no PROXY header where Server.TrustedProxies or TrustUnixProxies ask for one"}
 	}
 	// Byte by byte, once for each connection: what stands behind it is not ours.
 	for !bytes.HasSuffix(head, []byte("\r\n")) {

@@ -4,9 +4,11 @@ package resp
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -118,6 +120,54 @@ func TestTrustedProxies(t *testing.T) {
 			got := make([]byte, len(each.want))
 			if _, err := io.ReadFull(nc, got); err != nil || string(got) != each.want {
 				t.Errorf("%q, %v; want %q", got, err, each.want)
+			}
+		})
+	}
+}
+
+// TestUnixProxies: a socket of a file has no address to trust; it is asked for a header where Server.TrustUnixProxies says so, and nobody else is.
+func TestUnixProxies(t *testing.T) {
+	m := echoMux()
+	m.HandleFunc("WHERE", 1, func(s *Session, r *Request) error { return s.WriteBulkString(s.RemoteAddr().String()) })
+	const header = "PROXY TCP4 192.0.2.1 192.0.2.2 12345 6379\r\n"
+	for name, each := range map[string]struct {
+		server              *Server
+		network, send, want string
+	}{
+		"trusted":           {&Server{TrustUnixProxies: true}, "unix", header + "WHERE\r\n", "$15\r\n192.0.2.1:12345\r\n"},
+		"from a socket":     {&Server{TrustUnixProxies: true}, "unix", proxyBinary(0x21, 0x31, make([]byte, 216)) + "PING\r\n", "+PONG\r\n"},
+		"no header":         {&Server{TrustUnixProxies: true}, "unix", "WHERE\r\nWHERE\r\nWHERE\r\n", ""},
+		"not trusted":       {&Server{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}}, "unix", header, "-ERR unknown command 'PROXY'"},
+		"TCP is not a file": {&Server{TrustUnixProxies: true}, "tcp", header, "-ERR unknown command 'PROXY'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each.server.Handler = m
+			addr := "127.0.0.1:0"
+			if each.network == "unix" {
+				addr = filepath.Join(t.TempDir(), "s")
+			}
+			l, err := net.Listen(each.network, addr)
+			if err != nil {
+				t.Skip("no unix sockets here:", err)
+			}
+			served := make(chan error, 1)
+			go func() { served <- each.server.Serve(l) }()
+			defer func() {
+				_ = each.server.Shutdown(context.Background())
+				<-served
+			}()
+			nc, err := net.Dial(each.network, l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			if _, err := io.WriteString(nc, each.send); err != nil {
+				t.Fatal(err)
+			}
+			got := make([]byte, max(len(each.want), 1))
+			n, err := io.ReadFull(nc, got)
+			if string(got[:n]) != each.want || (err == nil) != (each.want != "") {
+				t.Errorf("%q, %v; want %q", got[:n], err, each.want)
 			}
 		})
 	}

@@ -58,7 +58,7 @@ func (s *Server) newConn(nc net.Conn) *serverConn {
 		nc = tls.Server(nc, s.TLSConfig)
 	}
 	c := &serverConn{server: s, nc: nc, raw: rawio.ConnOf(nc), remote: nc.RemoteAddr()}
-	if len(s.TrustedProxies) > 0 && s.trusts(c.remote) {
+	if s.trusts(c.remote) {
 		c.proxied, c.plain = true, plain
 	}
 	if c.onRead = c.readReady; c.raw != nil {

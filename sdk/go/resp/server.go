@@ -48,6 +48,8 @@ type Server struct {
 	// the client is, which [Session.RemoteAddr] then tells. A connection from there without one is closed, and nobody else's header is taken.
 	// Empty means that there are none.
 	TrustedProxies []netip.Prefix
+	// TrustUnixProxies says the same of all connections over Unix sockets: they have no address, and who may connect is up to the file's mode.
+	TrustUnixProxies bool
 
 	// ReadTimeout bounds the time from a command's first byte to its last; zero: none.
 	ReadTimeout time.Duration

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"testing"
 	"time"
@@ -13,13 +14,24 @@ import (
 )
 
 func TestRedisWithoutHello(t *testing.T) {
-	bin, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("redis-server is not installed; Debian has it in redis-server")
+	if bin, err := exec.LookPath("redis-server"); err != nil {
+		t.Log("redis-server is not installed; Debian has it in redis-server")
+	} else {
+		t.Run("HELLO renamed", func(t *testing.T) { withoutHello(t, bin, "--rename-command", "HELLO", "") })
 	}
+	t.Run("Redis 5", func(t *testing.T) {
+		bin := os.Getenv("REDIS_5_BIN")
+		if bin == "" {
+			t.Skip("REDIS_5_BIN is not set; scripts/redis-5 builds one, and scripts/go-e2e takes it from there")
+		}
+		withoutHello(t, bin)
+	})
+}
+
+func withoutHello(t *testing.T, bin string, args ...string) {
 	ctx, cancel := context.WithTimeout(context.Background(), testWait)
 	defer cancel()
-	addr := startServer(t, bin, "--save", "", "--appendonly", "no", "--rename-command", "HELLO", "", "--requirepass", "secret")
+	addr := startServer(t, bin, append(args, "--save", "", "--appendonly", "no", "--requirepass", "secret")...)
 	told := make(chan respb.Connected, 16)
 	c, err := respb.Dial(ctx, respb.Options{Addr: addr, Password: "secret", OnConnect: func(made respb.Connected) { told <- made }})
 	if err != nil {
@@ -44,6 +56,38 @@ func TestRedisWithoutHello(t *testing.T) {
 	}
 	if v, err := ch.Get(ctx, "k"); v != "v" || err != nil {
 		t.Errorf("behind it: %q, %v", v, err)
+	}
+	// What has a shape in RESP3 has it here too.
+	if _, err := c.Hset(ctx, "h", respb.HsetData{Field: "f", Value: "v"}); err != nil {
+		t.Error(err)
+	}
+	if fields, err := c.Hgetall(ctx, "h"); len(fields) != 1 || fields["f"] != "v" || err != nil {
+		t.Errorf("Hgetall: %v, %v", fields, err)
+	}
+	seen := 0
+	for key, err := range c.EachKey(ctx, respb.ScanOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log("SCAN has", key)
+		seen++
+	}
+	if seen != 2 {
+		t.Errorf("SCAN has %d keys, want 2", seen)
+	}
+	sub, err := c.Subscribe(ctx, "news")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	if n, err := c.Publish(ctx, "news", "first"); n != 1 || err != nil {
+		t.Errorf("PUBLISH: %d, %v", n, err)
+	}
+	for m, err := range sub.Messages(ctx) {
+		if err != nil || m.Payload != "first" {
+			t.Errorf("%q, %v", m.Payload, err)
+		}
+		break
 	}
 	if _, err := respb.Dial(ctx, respb.Options{Addr: addr}); err == nil {
 		t.Error("without a password it connects")
