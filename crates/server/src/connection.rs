@@ -25,7 +25,7 @@ use crate::channels::Channels;
 use crate::client::Client;
 use crate::http::{Bench, Http};
 use crate::limits::{SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED};
-use crate::poll::{Backend, Poll, borrowed};
+use crate::poll::{borrowed, receive, receive_behind};
 use crate::timers::Alarm;
 use crate::tls::{FIRST_BYTE, Opened, Transport};
 
@@ -234,10 +234,6 @@ impl Connection {
     pub(crate) fn unsent(&self) -> usize {
         self.output.len() - self.sent + self.sealed()
     }
-    /// Whether any of them may go now that epochs up to `safe` are.
-    pub(crate) fn may_send(&mut self, safe: u64) -> bool {
-        self.output.sendable(safe) > self.sent || self.sealed() > 0
-    }
 
     /// Everything has been sent and nothing follows: TLS says so.
     pub(crate) fn say_goodbye(&mut self) {
@@ -258,20 +254,15 @@ impl Connection {
 
     /// Receives into a buffer. `None` when there is nothing now; 0 at the end of the stream. `scratch` is where what is
     /// encrypted goes.
-    pub(crate) fn receive(
-        &mut self,
-        (poll, scratch): (&mut Backend, &mut [u8]),
-        index: u32,
-        buffer: &mut [u8],
-    ) -> Option<usize> {
+    pub(crate) fn receive(&mut self, scratch: &mut [u8], buffer: &mut [u8]) -> Option<usize> {
         let (room, fd) = (buffer.len(), borrowed(&self.fd));
         match &mut self.transport {
             Transport::Plain => {
-                let result = poll.receive(fd, u64::from(index), buffer);
+                let result = receive(fd, buffer);
                 self.received(result, room)
             }
             Transport::Tls(tls) => {
-                let result = tls.open(buffer, scratch, |into| poll.receive(fd, u64::from(index), into));
+                let result = tls.open(buffer, scratch, |into| receive(fd, into));
                 self.opened(result)
             }
         }
@@ -298,24 +289,19 @@ impl Connection {
     }
 
     /// Receives behind what is pending, into memory that grows with what has come.
-    pub(crate) fn receive_pending(
-        &mut self,
-        (poll, scratch): (&mut Backend, &mut [u8]),
-        index: u32,
-        len_max: usize,
-    ) -> Option<usize> {
+    pub(crate) fn receive_pending(&mut self, scratch: &mut [u8], len_max: usize) -> Option<usize> {
         let (before, fd) = (self.pending.len(), borrowed(&self.fd));
         self.pending.reserve(len_max.max(before / 2));
         match &mut self.transport {
             Transport::Plain => {
                 let room = self.pending.capacity() - before;
-                let result = poll.receive_behind(fd, u64::from(index), &mut self.pending);
+                let result = receive_behind(fd, &mut self.pending);
                 self.received(result, room)
             }
             Transport::Tls(tls) => {
                 self.pending.resize(before + len_max, 0);
                 let into = &mut self.pending[before..];
-                let result = tls.open(into, scratch, |into| poll.receive(fd, u64::from(index), into));
+                let result = tls.open(into, scratch, |into| receive(fd, into));
                 self.pending.truncate(before + result.map_or(0, |opened| opened.len));
                 self.opened(result)
             }

@@ -12,8 +12,7 @@
 //! - Workers are given between two rounds, whole. Their connections and mailboxes notice nothing; their sockets are
 //!   registered with the epoll of their new thread, which is the one of its first worker.
 //!
-//! `threads-always-active yes` gives each worker its thread at any time, and so does io_uring, whose sockets cannot be
-//! moved.
+//! `threads-always-active yes` gives each worker its thread at any time.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -56,8 +55,6 @@ pub(crate) struct Crew<'e> {
     state: Mutex<State<'e>>,
     /// Workers were given to a thread that has none, or all workers are over.
     changed: Condvar,
-    /// Whether workers can wait together.
-    can_share: bool,
 }
 
 /// What others may know of a thread without a lock.
@@ -97,12 +94,10 @@ struct Seat<'e> {
 impl<'e> Crew<'e> {
     /// As many threads as there are workers.
     pub(crate) fn new(engine: &'e Engine, workers: Vec<Worker<'e>>) -> Self {
-        let can_share = workers.iter().all(Worker::can_wait_with_others);
         let mut seats: Vec<Seat<'_>> = workers.iter().map(|_| Seat::default()).collect();
         let crew = Self {
             engine,
             posts: workers.iter().map(|_| Post::default()).collect(),
-            can_share,
             changed: Condvar::new(),
             state: Mutex::new(State {
                 seats: Vec::new(),
@@ -144,7 +139,7 @@ impl<'e> Crew<'e> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
     fn is_always_active(&self) -> bool {
-        !self.can_share || self.engine.settings.threads_always_active.load(Relaxed)
+        self.engine.settings.threads_always_active.load(Relaxed)
     }
     /// Hands workers to a thread, which may sleep.
     fn give(&self, state: &mut State<'e>, to: usize, workers: Vec<Worker<'e>>) {
@@ -463,7 +458,7 @@ mod tests {
             Box::leak(Box::new(Engine::new(weft_engine::Setup { keyspace, clock, workers })));
         let began = std::time::Instant::now();
         let worker = |id| {
-            let poll = crate::poll::Backend::new(crate::poll::Way::Epoll, id).expect("there is epoll");
+            let poll = crate::poll::Poll::new(id).expect("there is epoll");
             Worker::new(engine, id, std::sync::Arc::default(), poll, began).expect("there is a place for it")
         };
         Crew::new(engine, (0..workers).map(worker).collect())

@@ -21,7 +21,7 @@
 //! | `http` | HTTP: requests, answers, event streams |
 //! | `tls` | TLS: its connections, its setup, the threads that help with handshakes |
 //! | `timers` | times at which something is to be looked at |
-//! | `poll` | waiting and receiving behind a small trait: epoll, io_uring |
+//! | `poll` | waiting for sockets with epoll, and receiving |
 //! | `supervisor` | what systemd is told |
 //! | `sys` | memory shared with the kernel: the only `unsafe` code |
 //! | `background` | the thread that runs expiry, eviction and maintenance |
@@ -79,7 +79,7 @@ use weft_engine::mailbox::Message;
 use crew::Crew;
 use listener::{Acceptor, Inbox, Listener};
 use persistence::Persistence;
-use poll::{Backend, Way};
+use poll::Poll;
 use shared::Shared;
 use supervisor::State;
 use worker::Worker;
@@ -99,8 +99,6 @@ pub(crate) struct Listen {
     pub backlog: i32,
     /// Workers; the engine was made for as many.
     pub threads: u16,
-    /// `io-backend`: `epoll`, `io_uring`, or `auto` for the better one.
-    pub io_backend: String,
 }
 
 /// A server that listens and does not run yet.
@@ -143,12 +141,11 @@ impl<'e> Server<'e> {
         let names = listeners.iter().map(Listener::name).collect();
         let inboxes: Vec<_> =
             (0..listen.threads).map(|_| Arc::new(Inbox::new(Arc::clone(&shared)))).collect();
-        let polls = backends(&listen.io_backend, listen.threads)?;
-        *engine.facts.io_backend.write() = polls.0.name();
         let began = Instant::now();
-        let workers = inboxes.iter().zip(polls.1).enumerate();
-        let workers =
-            workers.map(|(id, (inbox, poll))| Worker::new(engine, id as u16, Arc::clone(inbox), poll, began));
+        let workers = inboxes
+            .iter()
+            .zip(0..)
+            .map(|(inbox, id)| Worker::new(engine, id, Arc::clone(inbox), Poll::new(id)?, began));
         Ok(Self {
             workers: workers.collect::<Result<_, _>>()?,
             acceptor: Acceptor::new(engine, listeners, inboxes, shared)?,
@@ -236,18 +233,6 @@ impl<'e> Server<'e> {
             results.into_iter().chain([kept, accepted]).collect()
         })
     }
-}
-
-/// What each worker waits with. Where io_uring is asked for and not to be had, epoll does the same.
-fn backends(wanted: &str, count: u16) -> std::io::Result<(Way, Vec<Backend>)> {
-    let all = |way| (0..count).map(|worker| Backend::new(way, worker)).collect::<std::io::Result<Vec<_>>>();
-    if wanted == Way::Uring.name() {
-        match all(Way::Uring) {
-            Ok(polls) => return Ok((Way::Uring, polls)),
-            Err(error) => warning!("io-backend is epoll: io_uring is not to be had here ({error})"),
-        }
-    }
-    Ok((Way::Epoll, all(Way::Epoll)?))
 }
 
 fn cannot_listen(what: &str, error: &std::io::Error) -> std::io::Error {

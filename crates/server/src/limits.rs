@@ -5,8 +5,6 @@ use weft_protocol::Limits;
 
 /// Bytes that one receive takes at most.
 pub(crate) const RECEIVE_BYTES: usize = 64 << 10;
-/// Input that io_uring has brought and a worker has not taken, above which a connection is not received from.
-pub(crate) const ASIDE_BYTES_MAX: usize = 256 << 10;
 /// Where the input of one tick lies: room for several receives.
 pub(crate) const ARENA_BYTES: usize = 512 << 10;
 /// Input that is not whole is copied back into the arena up to this; beyond it the connection has a buffer of its own.

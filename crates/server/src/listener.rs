@@ -17,7 +17,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketAddrAny, SocketAddrUnix, Socke
 use weft_engine::Engine;
 use weft_engine::session::ConnectionInfo;
 
-use crate::poll::{Epoll, Poll, Ready, Waker};
+use crate::poll::{Poll, Ready, Waker};
 use crate::shared::Shared;
 use crate::tls::Stepped;
 use crate::{notice, warning};
@@ -326,7 +326,7 @@ pub(crate) struct Acceptor<'e> {
     inboxes: Vec<Arc<Inbox>>,
     shared: Arc<Shared>,
     next: usize,
-    poll: Epoll,
+    poll: Poll,
     trouble: Trouble,
 }
 
@@ -337,7 +337,7 @@ impl<'e> Acceptor<'e> {
         inboxes: Vec<Arc<Inbox>>,
         shared: Arc<Shared>,
     ) -> io::Result<Self> {
-        let poll = Epoll::new(0)?;
+        let poll = Poll::new(0)?;
         for (at, listener) in listeners.iter().enumerate() {
             poll.add_listener(listener.fd(), at as u64)?;
         }

@@ -1,7 +1,5 @@
-//! Owns: waiting for sockets and receiving from them, behind a small trait, and waking a worker that waits. Does not
-//! own: what is received, sending.
-
-mod uring;
+//! Owns: waiting for sockets with epoll, receiving from them, and waking a worker that waits. Does not own: what is
+//! received, sending.
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
@@ -10,8 +8,6 @@ use rustix::net::{RecvFlags, recv};
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
-
-use uring::Uring;
 
 /// Events taken from the kernel at once.
 const EVENTS_MAX: usize = 256;
@@ -31,122 +27,6 @@ pub(crate) struct Ready {
     pub(crate) broken: bool,
 }
 
-/// A way to wait for many sockets and to receive from them. A connection is known by its token, which is free for
-/// another one as soon as it is removed.
-///
-/// A connection is told of once when input comes, when there is room to send again, and when it ends. Whoever leaves
-/// input unread, or has only some of it, must come back by itself: the kernel then looks at a socket once for each
-/// request and not twice, which is 4 % of a request that comes alone.
-pub(crate) trait Poll {
-    /// Watches a connection. Its descriptor stays open until it is removed.
-    fn add(&mut self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()>;
-    fn remove(&mut self, fd: BorrowedFd<'_>, token: u64);
-    /// Nothing more is taken from a connection for now, so that nothing need be received; or it is again.
-    fn set_reading(&mut self, token: u64, reading: bool);
-    /// Something was not sent: an event is to tell when there is room.
-    fn await_room(&mut self, token: u64);
-    /// Receives what is there; 0 at the end of the stream.
-    fn receive(&mut self, fd: BorrowedFd<'_>, token: u64, into: &mut [u8]) -> rustix::io::Result<usize>;
-    /// The same, behind what `into` has, into memory that it has already.
-    fn receive_behind(
-        &mut self,
-        fd: BorrowedFd<'_>,
-        token: u64,
-        into: &mut Vec<u8>,
-    ) -> rustix::io::Result<usize>;
-    /// Waits until something is ready, `timeout_ms` has passed, or the waker was used; fills `ready` anew.
-    fn wait(&mut self, timeout_ms: u64, ready: &mut Vec<Ready>) -> io::Result<()>;
-    /// What wakes it from another thread.
-    fn waker(&self) -> Waker;
-}
-
-/// How sockets are waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    Epoll,
-    Uring,
-}
-
-impl Way {
-    /// Its name in configuration and INFO.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Epoll => "epoll",
-            Self::Uring => "io_uring",
-        }
-    }
-}
-
-/// The way that was chosen.
-pub(crate) enum Backend {
-    Epoll(Epoll),
-    Uring(Box<Uring>),
-}
-
-impl Backend {
-    pub(crate) fn new(way: Way, worker: u16) -> io::Result<Self> {
-        Ok(match way {
-            Way::Epoll => Self::Epoll(Epoll::new(worker)?),
-            Way::Uring => Self::Uring(Box::new(Uring::new(worker)?)),
-        })
-    }
-    pub(crate) const fn epoll(&self) -> Option<&Epoll> {
-        match self {
-            Self::Epoll(epoll) => Some(epoll),
-            Self::Uring(_) => None,
-        }
-    }
-    pub(crate) const fn epoll_mut(&mut self) -> Option<&mut Epoll> {
-        match self {
-            Self::Epoll(epoll) => Some(epoll),
-            Self::Uring(_) => None,
-        }
-    }
-}
-
-/// Calls one or the other.
-macro_rules! either {
-    ($backend:expr, $poll:ident => $call:expr) => {
-        match $backend {
-            Backend::Epoll($poll) => $call,
-            Backend::Uring($poll) => $call,
-        }
-    };
-}
-
-impl Poll for Backend {
-    fn add(&mut self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
-        either!(self, poll => poll.add(fd, token))
-    }
-    fn remove(&mut self, fd: BorrowedFd<'_>, token: u64) {
-        either!(self, poll => poll.remove(fd, token));
-    }
-    fn set_reading(&mut self, token: u64, reading: bool) {
-        either!(self, poll => poll.set_reading(token, reading));
-    }
-    fn await_room(&mut self, token: u64) {
-        either!(self, poll => poll.await_room(token));
-    }
-    #[inline]
-    fn receive(&mut self, fd: BorrowedFd<'_>, token: u64, into: &mut [u8]) -> rustix::io::Result<usize> {
-        either!(self, poll => poll.receive(fd, token, into))
-    }
-    fn receive_behind(
-        &mut self,
-        fd: BorrowedFd<'_>,
-        token: u64,
-        into: &mut Vec<u8>,
-    ) -> rustix::io::Result<usize> {
-        either!(self, poll => poll.receive_behind(fd, token, into))
-    }
-    fn wait(&mut self, timeout_ms: u64, ready: &mut Vec<Ready>) -> io::Result<()> {
-        either!(self, poll => poll.wait(timeout_ms, ready))
-    }
-    fn waker(&self) -> Waker {
-        either!(self, poll => poll.waker())
-    }
-}
-
 /// Wakes a worker. Any number of calls before it wakes count as one.
 #[derive(Clone, Debug)]
 pub(crate) struct Waker(Arc<OwnedFd>);
@@ -158,8 +38,13 @@ impl Waker {
     }
 }
 
-/// epoll. Several workers of one thread wait with the instance of one of them.
-pub(crate) struct Epoll {
+/// A way to wait for many sockets. Several workers of one thread wait with the instance of one of them. A connection
+/// is known by its token, which is free for another one as soon as it is removed.
+///
+/// A connection is told of once when input comes, when there is room to send again, and when it ends. Whoever leaves
+/// input unread, or has only some of it, must come back by itself: the kernel then looks at a socket once for each
+/// request and not twice, which is 4 % of a request that comes alone.
+pub(crate) struct Poll {
     /// The instance in use: its own, or the one of another worker.
     epoll: Arc<OwnedFd>,
     own: Arc<OwnedFd>,
@@ -174,7 +59,7 @@ const WAKE: u32 = u32::MAX;
 const EVENTS: EventFlags =
     EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
-impl Epoll {
+impl Poll {
     pub(crate) fn new(worker: u16) -> io::Result<Self> {
         let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
         let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
@@ -218,36 +103,16 @@ impl Epoll {
         }
         Ok(lost)
     }
-}
-
-impl Poll for Epoll {
-    fn add(&mut self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+    /// Watches a connection. Its descriptor stays open until it is removed.
+    pub(crate) fn add(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, fd, self.token(token), EVENTS)?)
     }
-    fn remove(&mut self, fd: BorrowedFd<'_>, _: u64) {
+    pub(crate) fn remove(&self, fd: BorrowedFd<'_>) {
         // A socket that is about to be closed leaves epoll by that too.
         let _ = epoll::delete(&self.epoll, fd);
     }
-    fn set_reading(&mut self, _: u64, _: bool) {
-        // What is not received stays with the kernel.
-    }
-    fn await_room(&mut self, _: u64) {
-        // An edge tells of it in any case.
-    }
-    #[inline]
-    fn receive(&mut self, fd: BorrowedFd<'_>, _: u64, into: &mut [u8]) -> rustix::io::Result<usize> {
-        recv(fd, into, RecvFlags::empty()).map(|(len, _)| len)
-    }
-    fn receive_behind(
-        &mut self,
-        fd: BorrowedFd<'_>,
-        _: u64,
-        into: &mut Vec<u8>,
-    ) -> rustix::io::Result<usize> {
-        let before = into.len();
-        recv(fd, rustix::buffer::spare_capacity(into), RecvFlags::empty()).map(|_| into.len() - before)
-    }
-    fn wait(&mut self, timeout_ms: u64, ready: &mut Vec<Ready>) -> io::Result<()> {
+    /// Waits until something is ready, `timeout_ms` has passed, or the waker was used; fills `ready` anew.
+    pub(crate) fn wait(&self, timeout_ms: u64, ready: &mut Vec<Ready>) -> io::Result<()> {
         ready.clear();
         let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS_MAX];
         let timeout = Timespec {
@@ -273,9 +138,22 @@ impl Poll for Epoll {
         }
         Ok(())
     }
-    fn waker(&self) -> Waker {
+    /// What wakes it from another thread.
+    pub(crate) fn waker(&self) -> Waker {
         self.wake.clone()
     }
+}
+
+/// Receives what is there; 0 at the end of the stream.
+#[inline]
+pub(crate) fn receive(fd: BorrowedFd<'_>, into: &mut [u8]) -> rustix::io::Result<usize> {
+    recv(fd, into, RecvFlags::empty()).map(|(len, _)| len)
+}
+
+/// The same, behind what `into` has, into memory that it has already.
+pub(crate) fn receive_behind(fd: BorrowedFd<'_>, into: &mut Vec<u8>) -> rustix::io::Result<usize> {
+    let before = into.len();
+    recv(fd, rustix::buffer::spare_capacity(into), RecvFlags::empty()).map(|_| into.len() - before)
 }
 
 /// The descriptor of a socket, borrowed.

@@ -241,15 +241,7 @@ fn listen(options: &Options, threads: u16) -> io::Result<Listen> {
     if tcp.is_empty() && tls.is_empty() && http.is_empty() && unix.is_none() {
         return Err(io::Error::other("nothing to listen on: set a port, or a unixsocket"));
     }
-    Ok(Listen {
-        tcp,
-        tls,
-        http,
-        unix,
-        backlog: options.tcp_backlog,
-        threads,
-        io_backend: options.io_backend.clone(),
-    })
+    Ok(Listen { tcp, tls, http, unix, backlog: options.tcp_backlog, threads })
 }
 
 /// The addresses of `bind` with a port; none where that is 0.

@@ -39,7 +39,7 @@ use crate::io::Io;
 use crate::limits::{OWN_OUTPUT_BYTES_MAX, SWEEP_MS};
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::pace::Cycles;
-use crate::poll::{Backend, Poll, Ready, Waker, borrowed};
+use crate::poll::{Poll, Ready, Waker, borrowed};
 use upkeep::Sweep;
 
 /// A worker.
@@ -49,7 +49,7 @@ pub(crate) struct Worker<'e> {
     executor: Executor<'e>,
     requests: Requests,
     io: Io,
-    poll: Backend,
+    poll: Poll,
     inbox: Arc<Inbox>,
     messages: Vec<Message>,
     /// What the last look at the sockets has brought.
@@ -77,7 +77,7 @@ impl<'e> Worker<'e> {
         engine: &'e Engine,
         id: u16,
         inbox: Arc<Inbox>,
-        poll: Backend,
+        poll: Poll,
         began: Instant,
     ) -> io::Result<Self> {
         let waker = poll.waker();
@@ -205,19 +205,13 @@ impl<'e> Worker<'e> {
         self.id
     }
 
-    /// Whether it can wait together with others.
-    pub(crate) fn can_wait_with_others(&self) -> bool {
-        self.poll.epoll().is_some()
-    }
     /// From now on a look of another worker brings what this one's would; or its own looks do again.
     pub(crate) fn wait_with(&mut self, other: Option<&Self>) -> io::Result<()> {
-        let other = other.and_then(|other| other.poll.epoll());
         let sockets = self.io.slots.iter().zip(0..).filter_map(|(slot, index)| {
             let connection = slot.as_ref()?;
             Some((borrowed(&connection.fd), index))
         });
-        let Some(poll) = self.poll.epoll_mut() else { return Ok(()) };
-        for place in poll.move_to(other, sockets)? {
+        for place in self.poll.move_to(other.map(|other| &other.poll), sockets)? {
             self.io.kill(place as u32);
             self.has_news = true;
         }
@@ -406,9 +400,6 @@ impl<'e> Worker<'e> {
                 self.io.give_back(output);
             }
         } else {
-            if connection.may_send(safe) {
-                self.poll.await_room(u64::from(index));
-            }
             if self.exceeds_output(index) {
                 self.engine.stats.output_limit_closed.fetch_add(1, Relaxed);
                 failed = true;
@@ -428,7 +419,6 @@ impl<'e> Worker<'e> {
     fn set_reading(&mut self, index: u32, read: bool) {
         let Some(connection) = self.io.get(index) else { return };
         let was_read = std::mem::replace(&mut connection.reading, read);
-        self.poll.set_reading(u64::from(index), read);
         if read && !was_read && connection.unread {
             self.io.unread.push(index);
         }

@@ -28,8 +28,6 @@ pub struct Facts {
     pub port: RwLock<u16>,
     /// One line for each socket that is listened on, as `name=tcp,bind=127.0.0.1,port=6379`.
     pub listeners: RwLock<Vec<String>>,
-    /// How sockets are waited for.
-    pub io_backend: RwLock<&'static str>,
     /// When the certificate of TLS expires, in seconds since 1970; nothing without TLS.
     pub tls_expires_s: RwLock<Option<u64>>,
     /// Where a line for the log goes.
@@ -43,7 +41,6 @@ impl Default for Facts {
             replication_id: Mutex::new(random_id()),
             port: RwLock::new(0),
             listeners: RwLock::default(),
-            io_backend: RwLock::new("epoll"),
             tls_expires_s: RwLock::default(),
             logger: std::sync::OnceLock::new(),
         }

@@ -25,7 +25,7 @@ pub(super) fn server(engine: &Engine, report: &mut Report, now_ms: u64) {
     report.field("os", &*OS);
     report.field("arch_bits", usize::BITS);
     report.field("monotonic_clock", "POSIX clock_gettime");
-    report.field("multiplexing_api", *facts.io_backend.read());
+    report.field("multiplexing_api", "epoll");
     report.fixed(&[("atomicvar_api", "rust-atomics"), ("gcc_version", "0.0.0")]);
     report.field("process_id", std::process::id());
     report.field("process_supervised", "no");

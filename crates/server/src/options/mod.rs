@@ -50,8 +50,6 @@ pub struct Options {
     pub unixsocketperm: Option<u32>,
     /// `threads`: workers; 0 for as many as there are cores.
     pub threads: usize,
-    /// `io-backend`.
-    pub io_backend: String,
     /// `databases`.
     pub databases: usize,
     /// `huge-pages`.
@@ -94,7 +92,6 @@ impl Options {
             unixsocket: path("unixsocket"),
             unixsocketperm: Some(values.get("unixsocketperm").u32()).filter(|mode| *mode != 0),
             threads: size("threads"),
-            io_backend: text("io-backend"),
             databases: size("databases"),
             huge_pages: values.get("huge-pages").is_on(),
             pidfile: path("pidfile"),

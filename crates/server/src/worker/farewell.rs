@@ -93,7 +93,7 @@ impl Worker<'_> {
         let mut room = [0; DRAIN_STEP_BYTES];
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
         let Life::Draining { left_bytes } = connection.life else { return };
-        match connection.receive((&mut self.poll, &mut self.io.scratch), index, &mut room) {
+        match connection.receive(&mut self.io.scratch, &mut room) {
             None => {}
             Some(len) if len > 0 && len < left_bytes => {
                 connection.life = Life::Draining { left_bytes: left_bytes - len };

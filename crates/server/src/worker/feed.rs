@@ -42,7 +42,7 @@ impl Worker<'_> {
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
         self.io.arena[start..start + tail].copy_from_slice(connection.kept());
         let room = &mut self.io.arena[start + tail..start + tail + RECEIVE_BYTES];
-        match connection.receive((&mut self.poll, &mut self.io.scratch), index, room) {
+        match connection.receive(&mut self.io.scratch, room) {
             None => self.step_handshake(index),
             Some(0) => self.end_of_stream(index),
             Some(len) => {
@@ -59,7 +59,7 @@ impl Worker<'_> {
     /// A large request arrives: into the connection's own buffer.
     fn receive_own(&mut self, index: u32) {
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
-        match connection.receive_pending((&mut self.poll, &mut self.io.scratch), index, RECEIVE_BYTES) {
+        match connection.receive_pending(&mut self.io.scratch, RECEIVE_BYTES) {
             None => {}
             Some(0) => self.end_of_stream(index),
             Some(len) => {
@@ -72,7 +72,7 @@ impl Worker<'_> {
     /// The client waits: what it sends meanwhile is kept, up to a bound.
     fn receive_waiting(&mut self, index: u32) {
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
-        match connection.receive_pending((&mut self.poll, &mut self.io.scratch), index, RECEIVE_BYTES) {
+        match connection.receive_pending(&mut self.io.scratch, RECEIVE_BYTES) {
             None => {}
             Some(0) => self.end_of_stream(index),
             Some(len) => {

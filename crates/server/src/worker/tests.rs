@@ -18,7 +18,7 @@ use super::Worker;
 use crate::limits::{CONTROLS_PER_TICK_MAX, LEAVING_PER_TICK_MAX};
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::pace::Cycles;
-use crate::poll::{Backend, Way};
+use crate::poll::Poll;
 use crate::shared::Shared;
 
 /// An engine and its only worker.
@@ -38,7 +38,7 @@ impl Alone {
         let clock = Box::new(weft_store::SystemClock);
         let engine: &Engine = Box::leak(Box::new(Engine::new(Setup { keyspace, clock, workers: 1 })));
         let inbox = Arc::new(Inbox::new(Arc::new(shared)));
-        let poll = Backend::new(Way::Epoll, 0).expect("there is epoll");
+        let poll = Poll::new(0).expect("there is epoll");
         let worker = Worker::new(engine, 0, Arc::clone(&inbox), poll, Instant::now());
         Self { engine, worker: worker.expect("there is a place for it"), inbox }
     }

@@ -10,7 +10,7 @@ use crate::channels::close;
 use crate::client::Client;
 use crate::connection::{Connection, Life, Peer};
 use crate::limits::{LEAVING_PER_TICK_MAX, SWEEP_MS, SWEPT_PER_TICK_MAX};
-use crate::poll::{Poll, borrowed};
+use crate::poll::borrowed;
 use crate::timers::{About, Timer};
 
 /// How far a look at all connections has come: idle ones, buffers that are larger than they need be.
@@ -48,7 +48,7 @@ impl Worker<'_> {
         while let Some(index) = self.io.dead.pop() {
             self.io.set_deadline(index, 0);
             let Some(connection) = self.io.slots[index as usize].take() else { continue };
-            self.poll.remove(borrowed(&connection.fd), u64::from(index));
+            self.poll.remove(borrowed(&connection.fd));
             self.inbox.shared().recount_unauthenticated(connection.counted_bytes, 0);
             match connection.peer {
                 Peer::Resp(single) => self.take_down(index, single.client),

@@ -36,8 +36,6 @@ pub(super) struct Contestant {
     pub(super) program: PathBuf,
     /// What the program says its version is.
     pub(super) version: String,
-    /// Flags of its own.
-    pub(super) flags: &'static [&'static str],
 }
 
 /// The contestants by the names that `scripts/peers` gives them.
@@ -50,6 +48,8 @@ pub(super) struct Field {
     pub(super) contestants: Vec<Contestant>,
     pub(super) valkey_benchmark: Option<PathBuf>,
     pub(super) absent: Vec<String>,
+    /// Another build of Weft, which takes part in nothing but the part of its name.
+    before: Option<Contestant>,
 }
 
 impl Field {
@@ -68,34 +68,25 @@ impl Field {
                 kind: Kind::Weft,
                 program: own.clone(),
                 version,
-                flags: &[],
             });
         } else {
             field.absent.push("weft serve: this program has no server".to_string());
         }
+        field.before = path("before").map(|program| {
+            let version = version(&program);
+            Contestant { id: "before", kind: Kind::Weft, program, version }
+        });
         for (id, name) in PEERS {
             match path(name) {
                 Some(program) => {
                     let version = version(&program);
-                    field.contestants.push(Contestant {
-                        id,
-                        kind: Kind::Redis,
-                        program,
-                        version,
-                        flags: &[],
-                    });
+                    field.contestants.push(Contestant { id, kind: Kind::Redis, program, version });
                 }
                 None => field.absent.push(format!("{name}: scripts/peers says why")),
             }
         }
         let version = "counts requests, copies a reply".to_string();
-        field.contestants.push(Contestant {
-            id: "stub",
-            kind: Kind::Stub,
-            program: own,
-            version,
-            flags: &[],
-        });
+        field.contestants.push(Contestant { id: "stub", kind: Kind::Stub, program: own, version });
         field.valkey_benchmark = path("valkey-benchmark");
         if field.valkey_benchmark.is_none() {
             field.absent.push("valkey-benchmark: the RESP columns are left out".to_string());
@@ -103,12 +94,13 @@ impl Field {
         Ok(field)
     }
 
-    /// Weft by each way of waiting for sockets.
-    pub(super) fn backends(&self) -> Field {
-        let Some(weft) = self.get("weft") else { return Field::default() };
-        let way = |id, flags| Contestant { id, flags, ..weft.clone() };
-        let epoll = way("epoll", &["--io-backend", "epoll"]);
-        Field { contestants: vec![epoll, way("io_uring", &["--io-backend", "io_uring"])], ..Field::default() }
+    /// This Weft beside the build of it that was named `before`.
+    pub(super) fn with_before(&self) -> Result<Field> {
+        let (Some(weft), Some(before)) = (self.get("weft"), &self.before) else {
+            bail!("--parts before: name the other build in the file of --peers, before=PATH")
+        };
+        let contestants = vec![weft.clone(), before.clone()];
+        Ok(Field { contestants, valkey_benchmark: self.valkey_benchmark.clone(), ..Field::default() })
     }
 
     pub(super) fn get(&self, id: &str) -> Option<&Contestant> {
@@ -180,7 +172,6 @@ impl Contestant {
                 .args(["--io-threads", &threads, "--maxclients", "20000", "--dir"])
                 .arg(&folder),
         };
-        command.args(self.flags);
         let log = File::create(folder.join("log")).context("the server's log")?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).current_dir(&folder);
         let child =
@@ -268,6 +259,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_named() {
         let field = Field::gather("valkey=/nowhere/valkey-server\nredis=/bin/sh\n").unwrap();
+        assert!(field.with_before().is_err(), "nobody named another build");
         assert!(field.get("valkey").is_none() && field.get("redis").is_some() && field.get("stub").is_some());
         for name in ["valkey:", "valkey-debian:", "valkey-benchmark:"] {
             assert!(field.absent.iter().any(|line| line.starts_with(name)), "{name} {:?}", field.absent);

@@ -41,14 +41,13 @@ use crate::wire::results::Machine;
 const WEIGHED: u64 = 1_000_000;
 /// Keys, over those that are weighed, of which some expire.
 const EXPIRING_TIMES: u64 = 10;
-/// What `--parts` takes, in the order in which it is measured.
-const PARTS: &str =
-    "table,types,rates,memory,collections,compaction,expiry,overwriting,backends,backend-rates";
+/// What `--parts` takes without more, in the order in which it is measured; `before` too, where a build is named.
+const PARTS: &str = "table,types,rates,memory,collections,compaction,expiry,overwriting";
 
 /// Compare Weft with Valkey and Redis: CPU for each command, memory, latency; see docs/benchmarks
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// What scripts/peers printed: NAME=PATH lines
+    /// What scripts/peers printed: NAME=PATH lines; before=PATH names another build of Weft for the part `before`
     #[arg(long, value_name = "FILE")]
     peers: Option<PathBuf>,
     /// Rounds of each row
@@ -60,7 +59,7 @@ pub(crate) struct Options {
     /// Two rounds, a tenth of the keys that are weighed, no row of ten million keys
     #[arg(long)]
     quick: bool,
-    /// Parts, with commas
+    /// Parts, with commas; `before` is this build beside another one
     #[arg(long, value_name = "PARTS", default_value = PARTS)]
     parts: String,
     /// How long values are overwritten with others of random sizes; a tenth with --quick
@@ -115,9 +114,7 @@ struct Results {
     #[serde(default)]
     trials: Vec<Trial>,
     #[serde(default)]
-    backends: Vec<Outcome>,
-    #[serde(default)]
-    backend_rates: Vec<Rate>,
+    before: Vec<Outcome>,
     remarks: Vec<String>,
 }
 
@@ -164,10 +161,7 @@ fn stored(files: &[PathBuf]) -> Result<Results> {
         if all.rates.is_empty() {
             all.rates = old.rates;
         }
-        all.backends = merged(old.backends, all.backends);
-        if all.backend_rates.is_empty() {
-            all.backend_rates = old.backend_rates;
-        }
+        all.before = merged(old.before, all.before);
     }
     Ok(all)
 }
@@ -243,27 +237,24 @@ fn measure_part(
     stop: &AtomicBool,
 ) -> Result<()> {
     let weighed = if options.quick { WEIGHED / 10 } else { WEIGHED };
-    match part {
-        "table" | "types" | "backends" => {
-            let backends = field.backends();
-            let (rows, field) = match part {
-                "table" => (rows::table(), field),
-                "types" => (rows::types(), field),
-                _ => (rows::backends(), &backends),
-            };
+    let mut rows =
+        |rows: &[rows::Row], into: &mut dyn FnMut(&mut Results) -> &mut Vec<Outcome>, field: &Field| {
             for row in rows.iter().filter(|row| chosen(row)) {
                 eprintln!("{}", row.label);
                 let outcome = measure::row(field, row, manner, stop).with_context(|| row.label)?;
-                match part {
-                    "table" => results.table.push(outcome),
-                    "types" => results.types.push(outcome),
-                    _ => results.backends.push(outcome),
-                }
+                into(results).push(outcome);
                 store(options, results)?;
             }
+            Ok::<(), anyhow::Error>(())
+        };
+    match part {
+        "table" => rows(&rows::table(), &mut |results| &mut results.table, field)?,
+        "types" => rows(&rows::types(), &mut |results| &mut results.types, field)?,
+        "before" => {
+            let both = [rows::table(), rows::types()].concat();
+            rows(&both, &mut |results| &mut results.before, &field.with_before()?)?;
         }
         "rates" => results.rates = rates::rates(field, manner, &mut results.remarks, stop)?,
-        "backend-rates" => results.backend_rates = rates::backends(&field.backends(), manner, stop)?,
         "memory" => results.memory = memory::keys(field, manner, weighed, stop)?,
         "collections" => {
             let (weights, remarks) = memory::collections(field, manner, weighed, stop)?;
@@ -276,7 +267,7 @@ fn measure_part(
             let time = Duration::from_secs(options.overwrite_seconds) / if options.quick { 10 } else { 1 };
             results.trials.extend(compaction::overwriting(field, manner, (weighed, time), stop)?);
         }
-        _ => bail!("--parts: {part:?} is none of {}", PARTS.replace(',', ", ")),
+        _ => bail!("--parts: {part:?} is none of {}, before", PARTS.replace(',', ", ")),
     }
     Ok(())
 }

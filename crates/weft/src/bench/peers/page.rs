@@ -117,11 +117,8 @@ pub(super) fn tables(results: &Results) -> Vec<Table> {
                      request was due, ms";
         tables.push(rates(title, &results.rates));
     }
-    if !results.backends.is_empty() {
-        tables.push(backends(&results.backends));
-    }
-    if !results.backend_rates.is_empty() {
-        tables.push(rates("The same at half of epoll's peak: latencies, ms", &results.backend_rates));
+    if !results.before.is_empty() {
+        tables.push(before(&results.before));
     }
     for (title, weights) in [
         ("Memory: bytes over key and value, by resident growth / by used_memory", &results.memory),
@@ -145,19 +142,20 @@ pub(super) fn tables(results: &Results) -> Vec<Table> {
     tables
 }
 
-/// Ways of waiting for sockets.
-fn backends(outcomes: &[Outcome]) -> Table {
+/// This build and one before it.
+fn before(outcomes: &[Outcome]) -> Table {
+    let clients = [Client::ValkeyBenchmark, Client::WeftResp3, Client::WeftRespb];
     let mut table = Table::new(
-        "Weft by io_uring and by epoll: server CPU, µs a command, and io_uring over epoll (95 % confidence)",
-        &["case", "epoll RESP3", "io_uring RESP3", "ratio", "epoll RESPB", "io_uring RESPB", "ratio"],
+        "Weft over the build before: server CPU a command, and the ratio's 95 % interval",
+        &["case", "RESP2 by valkey-benchmark, µs", "ratio", "RESP3, µs", "ratio", "RESPB, µs", "ratio"],
     );
     for outcome in outcomes {
         let mut cells = vec![outcome.label.clone()];
-        for client in [Client::WeftResp3, Client::WeftRespb] {
-            let pair = ["epoll", "io_uring"].map(|server| outcome.cell(server, client));
-            cells.extend(pair.map(|cell| number(cell.map(|cell| cell.server_cpu_us.median), 3)));
-            let [epoll, uring] = pair.map(|cell| cell.map(|cell| &cell.server_cpu_us.rounds));
-            cells.push(ratio_text(uring.zip(epoll).and_then(|(uring, epoll)| ratio(uring, epoll))));
+        for client in clients {
+            let pair = ["before", "weft"].map(|server| outcome.cell(server, client));
+            cells.push(number(pair[1].map(|cell| cell.server_cpu_us.median), 3));
+            let [before, now] = pair.map(|cell| cell.map(|cell| &cell.server_cpu_us.rounds));
+            cells.push(ratio_text(now.zip(before).and_then(|(now, before)| ratio(now, before))));
         }
         table.row(cells);
     }

@@ -147,30 +147,6 @@ pub(super) fn rates(
     take_turns(&servers, &mut turns, manner, stop)
 }
 
-/// Ways of waiting for sockets beside each other, at half of what epoll serves.
-pub(super) fn backends(field: &Field, manner: &Manner, stop: &AtomicBool) -> Result<Vec<Rate>> {
-    eprintln!("ways of waiting, at a fixed rate");
-    let (mut servers, mut turns) = (Vec::new(), Vec::new());
-    for (index, contestant) in field.contestants.iter().enumerate() {
-        servers.push(started(contestant, manner.start(index, 1, 16), stop)?);
-    }
-    let Some(first) = servers.first() else { return Ok(Vec::new()) };
-    for pipeline in [1, WORKERS_PIPELINE] {
-        let peak =
-            run::run(&first.server(Protocol::Resp3), &plan(manner, pipeline, None), &get(), stop)?.rate();
-        turns.extend(field.contestants.iter().enumerate().map(|(running, contestant)| Turn {
-            server: contestant.id,
-            workers: 1,
-            running,
-            protocol: Protocol::Resp3,
-            pipeline,
-            rate: (peak / 2.0).round(),
-            rounds: Vec::new(),
-        }));
-    }
-    take_turns(&servers, &mut turns, manner, stop)
-}
-
 fn take_turns(
     servers: &[Running],
     turns: &mut [Turn],

@@ -100,24 +100,6 @@ pub(super) fn table() -> Vec<Row> {
     ]
 }
 
-/// The rows in which ways of waiting for sockets are compared: what a socket costs, alone and shared by many commands.
-pub(super) fn backends() -> Vec<Row> {
-    let mut rows: Vec<Row> = table()
-        .into_iter()
-        .filter(|row| {
-            matches!(
-                row.id,
-                "get-1" | "set-1" | "get-16" | "get-100" | "set-100" | "get-1k" | "set-1k" | "mux"
-            )
-        })
-        .collect();
-    let set = rows.iter().find(|row| row.id == "set-100").cloned();
-    let set =
-        set.map(|row| Row { id: "set-16", label: "SET 16 B, 50 clients, pipeline 16", pipeline: 16, ..row });
-    rows.splice(3..3, set);
-    rows
-}
-
 /// The table of the other types.
 pub(super) fn types() -> Vec<Row> {
     let base = |id: &'static str, label: &'static str, command: &str| Row {

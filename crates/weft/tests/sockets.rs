@@ -1,0 +1,175 @@
+//! Sockets from outside: half-closed sockets, slow readers, clients that are not read from,
+//! places that are used again, much input at once, the end.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![cfg(unix)]
+
+mod common;
+
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+
+use common::resp;
+use common::servers::{LONG, Server};
+
+/// A server with one worker.
+fn server() -> Server {
+    Server::weft(&["--threads", "1"])
+}
+
+fn connect(server: &Server) -> UnixStream {
+    let stream = UnixStream::connect(&server.socket).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    stream.set_write_timeout(Some(LONG)).unwrap();
+    stream
+}
+
+fn rest(mut stream: UnixStream) -> String {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn expect(stream: &mut UnixStream, expected: &[u8]) {
+    let mut bytes = vec![0; expected.len()];
+    stream.read_exact(&mut bytes).unwrap();
+    assert!(bytes == expected, "{:?}…", String::from_utf8_lossy(&bytes[..bytes.len().min(80)]));
+}
+
+#[test]
+fn who_has_not_authenticated_cannot_pile_up_replies() {
+    let server = Server::weft(&["--threads", "1", "--requirepass", "secret"]);
+    let mut stream = connect(&server);
+    let part = resp(&["PING"]).repeat(4096);
+    // Four times what sockets hold: without a limit the server would take it all.
+    let refused = (0..1024).any(|_| stream.write_all(&part).is_err());
+    assert!(refused, "the server has taken {} bytes of a client that reads nothing", 1024 * part.len());
+
+    let mut friend = connect(&server);
+    friend
+        .write_all(&[resp(&["GET", "k"]), resp(&["AUTH", "secret"]), resp(&["PING"]).repeat(50_000)].concat())
+        .unwrap();
+    friend.shutdown(Shutdown::Write).unwrap();
+    let text = rest(friend);
+    assert!(text.starts_with("-NOAUTH Authentication required.\r\n+OK\r\n+PONG"), "{}", &text[..80]);
+    assert_eq!(text.matches("+PONG").count(), 50_000);
+}
+
+#[test]
+fn a_half_closed_socket_gets_all_its_answers() {
+    let server = server();
+    let mut stream = connect(&server);
+    stream.write_all(&[resp(&["SET", "k", "v"]), resp(&["GET", "k"]).repeat(5000)].concat()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(rest(stream), format!("+OK\r\n{}", "$1\r\nv\r\n".repeat(5000)));
+}
+
+#[test]
+fn a_slow_reader_gets_everything_and_holds_up_nobody() {
+    const VALUE_BYTES: usize = 300_000;
+    const TIMES: usize = 100;
+    let server = server();
+    let value = "x".repeat(VALUE_BYTES);
+    let mut slow = connect(&server);
+    slow.write_all(&resp(&["SET", "k", &value])).unwrap();
+    expect(&mut slow, b"+OK\r\n");
+    // Thirty megabytes, of which a socket holds a fraction: the rest waits for room, time and again.
+    slow.write_all(&resp(&["GET", "k"]).repeat(TIMES)).unwrap();
+    let mut other = connect(&server);
+    for _ in 0..100 {
+        other.write_all(&resp(&["PING"])).unwrap();
+        expect(&mut other, b"+PONG\r\n");
+    }
+    let reply = format!("${VALUE_BYTES}\r\n{value}\r\n").into_bytes();
+    for _ in 0..TIMES {
+        expect(&mut slow, &reply);
+    }
+    slow.write_all(&resp(&["PING"])).unwrap();
+    expect(&mut slow, b"+PONG\r\n");
+}
+
+#[test]
+fn a_client_that_waits_is_read_from_again() {
+    // More than is kept for a client that waits, so that it is not read from meanwhile.
+    const BEHIND: usize = 6;
+    let server = server();
+    let value = "y".repeat(1 << 20);
+    let mut waiting = connect(&server);
+    let mut writer = waiting.try_clone().unwrap();
+    let requests = [
+        resp(&["CLIENT", "ID"]),
+        resp(&["BLPOP", "list", "0"]),
+        resp(&["SET", "k", &value]).repeat(BEHIND),
+        resp(&["STRLEN", "k"]),
+    ];
+    let sending = std::thread::spawn(move || writer.write_all(&requests.concat()).unwrap());
+    let mut first = [0; 1];
+    waiting.read_exact(&mut first).unwrap();
+    let mut other = connect(&server);
+    // The place in the list is there once BLPOP has run.
+    loop {
+        other.write_all(&resp(&["CLIENT", "LIST", "TYPE", "normal"])).unwrap();
+        let mut bytes = vec![0; 64 << 10];
+        let len = other.read(&mut bytes).unwrap();
+        if String::from_utf8_lossy(&bytes[..len]).contains("cmd=blpop") {
+            break;
+        }
+    }
+    other.write_all(&resp(&["RPUSH", "list", "a"])).unwrap();
+    expect(&mut other, b":1\r\n");
+    let mut id = Vec::new();
+    while !id.ends_with(b"\r\n") {
+        waiting.read_exact(&mut first).unwrap();
+        id.push(first[0]);
+    }
+    expect(&mut waiting, b"*2\r\n$4\r\nlist\r\n$1\r\na\r\n");
+    expect(&mut waiting, &b"+OK\r\n".repeat(BEHIND));
+    expect(&mut waiting, b":1048576\r\n");
+    sending.join().unwrap();
+}
+
+#[test]
+fn places_of_connections_are_used_again() {
+    let server = server();
+    let mut stays = connect(&server);
+    for round in 0..200 {
+        // Ended in the middle of a request, by the client, with an answer that nobody reads, and by the server.
+        let mut streams: Vec<UnixStream> = (0..4).map(|_| connect(&server)).collect();
+        streams[0].write_all(b"*2\r\n$3\r\nGET\r\n$5\r\nab").unwrap();
+        streams[1].write_all(&resp(&["SET", "n", &round.to_string()]).repeat(50)).unwrap();
+        streams[2].write_all(&resp(&["QUIT"])).unwrap();
+        streams[3].write_all(b"*1\r\n:\r\n").unwrap();
+        assert_eq!(rest(streams.remove(2)), "+OK\r\n");
+        assert!(rest(streams.remove(2)).starts_with("-ERR Protocol error"));
+        drop(streams);
+        let number = round.to_string();
+        stays.write_all(&resp(&["ECHO", &number])).unwrap();
+        expect(&mut stays, format!("${}\r\n{number}\r\n", number.len()).as_bytes());
+    }
+}
+
+#[test]
+fn much_input_on_many_sockets_at_once() {
+    // Each connection brings more at once than a receive takes, and all together more than a tick has room for.
+    const CONNECTIONS: usize = 60;
+    let server = server();
+    let requests: Vec<Vec<u8>> = (0..CONNECTIONS)
+        .map(|number| {
+            let (key, value) = (format!("k{number}"), number.to_string().repeat(20_000));
+            [resp(&["SET", &key, &value]).repeat(4), resp(&["STRLEN", &key])].concat()
+        })
+        .collect();
+    let mut streams: Vec<UnixStream> = (0..CONNECTIONS).map(|_| connect(&server)).collect();
+    std::thread::scope(|scope| {
+        for (number, (stream, bytes)) in streams.iter_mut().zip(&requests).enumerate() {
+            scope.spawn(move || {
+                for _ in 0..5 {
+                    stream.write_all(bytes).unwrap();
+                    let len = number.to_string().len() * 20_000;
+                    expect(stream, format!("{}:{len}\r\n", "+OK\r\n".repeat(4)).as_bytes());
+                }
+            });
+        }
+    });
+}
