@@ -89,6 +89,11 @@ bench-tls: ## Weft beside Valkey under TLS: CPU for each command and each handsh
 	cargo build --locked --release --package weft
 	scripts/tls-report $(CARGO_TARGET_DIR)/release/weft bench-out/tls
 
+.PHONY: bench-scripts
+bench-scripts: ## scripts and functions beside Valkey: CPU an operation, two threads (about 4 minutes)
+	cargo build --locked --release --package weft
+	scripts/bench-scripts $(CARGO_TARGET_DIR)/release/weft bench-out/scripts
+
 .PHONY: bench-decode
 bench-decode: ## nanoseconds per command, RESP beside RESPB
 	cargo bench --locked --package weft-protocol --bench decode
@@ -132,6 +137,11 @@ attack: ## hostile clients against the server for SECONDS, while honest ones che
 .PHONY: attack-asan
 attack-asan: ## the same, the server under AddressSanitizer (needs a nightly toolchain)
 	scripts/sanitized attack $(ATTACK_SECONDS) $(ATTACK_FLAGS)
+
+.PHONY: test-apps
+test-apps: ## what people put on Redis, by its own packages: BullMQ, Celery, RQ, asynq, Redisson, locks, limiters (about 8 minutes)
+	@cargo build --quiet --locked $(test_profile) --package weft
+	@$(STEP) test-apps tests/apps/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
 
 .PHONY: test-cross
 test-cross: ## test the protocol crate on arm64 and on big-endian s390x, emulated (Debian only)
@@ -178,7 +188,7 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-go-modules test-go-consumer test-e2e test-attack
+test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-go-modules test-go-consumer test-e2e test-apps-short test-attack
 
 .PHONY: test-rust
 test-rust:
@@ -225,6 +235,12 @@ test-go-consumer:
 test-e2e:
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@$(STEP) test-e2e tests/e2e/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
+
+# Few jobs of each; `make test-apps` runs all.
+.PHONY: test-apps-short
+test-apps-short:
+	@cargo build --quiet --locked $(test_profile) --package weft
+	@$(STEP) test-apps-short tests/apps/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft --short
 
 # Hostile clients for a minute; `make attack SECONDS=3600` takes its time.
 .PHONY: test-attack
