@@ -3,8 +3,9 @@
 //
 //	go run ./bench/verdict raw...
 //
-// The interval is the middle 95 % of ratios of medians, of ten thousand drawings of the rounds with replacement, from a fixed seed. A goal is
-// reached when all of it is on the right side, missed when none is, and open in between: then there were too few rounds, or too much else ran.
+// All that is compared takes turns, so a ratio is of what stands in the same round: what else the machine did then was near to both. The interval
+// is the middle 95 % of the medians of ten thousand drawings of these ratios with replacement, from a fixed seed. A goal is reached when all of it
+// is on the right side, missed when none is, and open in between: then there were too few rounds, or too much else ran.
 package main
 
 import (
@@ -109,35 +110,35 @@ func (g goal) line(rounds map[string][]float64) string {
 	if len(of) == 0 || len(beside) == 0 {
 		return ""
 	}
-	low, high := interval(of, beside)
+	ratios := make([]float64, min(len(of), len(beside)))
+	for i := range ratios {
+		ratios[i] = of[i] / beside[i]
+	}
+	low, high := interval(ratios)
 	verdict := "open"
 	switch {
-	case min(len(of), len(beside)) < roundsMin:
+	case len(ratios) < roundsMin:
 		verdict = "too few rounds"
 	case high <= g.most:
 		verdict = "reached"
 	case low > g.most:
 		verdict = "**missed**"
 	}
-	return fmt.Sprintf("| %s | %.2f | %.3f | %.3f…%.3f | %d | %s |", g.text, g.most, median(of)/median(beside), low, high, len(of), verdict)
+	return fmt.Sprintf("| %s | %.2f | %.3f | %.3f…%.3f | %d | %s |", g.text, g.most, median(ratios), low, high, len(ratios), verdict)
 }
 
-// interval is the middle 95 % of the ratios of medians.
-func interval(of, beside []float64) (low, high float64) {
+// interval is the middle 95 % of the medians of drawings.
+func interval(ratios []float64) (low, high float64) {
 	random := rand.New(rand.NewPCG(1, 2))
-	draw := func(from []float64) float64 {
-		all := make([]float64, len(from))
-		for i := range all {
-			all[i] = from[random.IntN(len(from))]
+	medians, drawn := make([]float64, drawings), make([]float64, len(ratios))
+	for i := range medians {
+		for j := range drawn {
+			drawn[j] = ratios[random.IntN(len(ratios))]
 		}
-		return median(all)
+		medians[i] = median(drawn)
 	}
-	ratios := make([]float64, drawings)
-	for i := range ratios {
-		ratios[i] = draw(of) / draw(beside)
-	}
-	slices.Sort(ratios)
-	return ratios[drawings*25/1000], ratios[drawings*975/1000]
+	slices.Sort(medians)
+	return medians[drawings*25/1000], medians[drawings*975/1000]
 }
 
 func median(all []float64) float64 {

@@ -30,6 +30,11 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%s, want %s", line, want)
 		}
 	}
+	// What makes whole rounds slow falls on both sides.
+	busy := map[string][]float64{"A/x": {10, 90, 11, 80, 10, 95}, "B": {40, 360, 44, 320, 40, 380}}
+	if line := g.line(busy); !strings.HasSuffix(line, "| 0.250 | 0.250…0.250 | 6 | reached |") {
+		t.Errorf("rounds that differ, and their ratios do not: %s", line)
+	}
 	if line := g.line(map[string][]float64{"A/x": {1, 2}}); line != "" {
 		t.Errorf("nothing to compare with: %s", line)
 	}

@@ -4,6 +4,7 @@ package rivals
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -105,11 +106,13 @@ there are no stale values the caller waits for the source. Milliseconds, median 
 
 ## Cost
 
-{cores} cores, Linux, {go}; a machine that others used at the same time. CPU time of the client process (getrusage) and
-of the server (INFO) for each call, medians of {rounds} rounds with the worst round beside them; contestants took turns in
-each round. The contestants with a first level serve hits from it. A batch is one call of the kit; the others have none,
-and are read by a goroutine for each key. Every value that is read is compared. "1,000 callers" is a single process, and
-the source takes 1 ms; each contestant loads once. Every figure of every round:
+{cores} cores, Linux, {go}; no builds ran beside it. CPU time of the client process (getrusage) and of the server (INFO)
+for each call, medians of {rounds} rounds with the worst round beside them; contestants took turns in each round. × is
+the ratio of each round to go-redis/cache in the same round, with a first level to the one that has one: the interval
+holds its median with 95 %, and says less or more where all of it is on one side of 1. The contestants with a first
+level serve hits from it. A batch is one call of the kit; the others have none, and are read by a goroutine for each
+key. Every value that is read is compared. "1,000 callers" is a single process, and the source takes 1 ms; each
+contestant loads once. Every figure of every round:
 [cost.txt](go-cache-rivals/cost.txt), [waits.txt](go-cache-rivals/waits.txt).
 
 {cost.md}
@@ -123,17 +126,81 @@ func middle(of []float64) float64 {
 
 func worst(of []float64) float64 { return slices.Max(of) }
 
+// drawings is how often the rounds are drawn for an interval, and roundsMin how many an interval needs to say something.
+const (
+	drawings  = 10_000
+	roundsMin = 6
+)
+
+// beside is two cells: the interval of the ratio of each round, and what it says. The interval is the middle 95 % of the medians of drawings of the
+// rounds with replacement, from a fixed seed.
+func beside(of, first []float64) string {
+	ratios := make([]float64, 0, len(of))
+	for i := range of {
+		if first[i] > 0 {
+			ratios = append(ratios, of[i]/first[i])
+		}
+	}
+	if len(ratios) < roundsMin {
+		return "| too few rounds"
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	medians, drawn := make([]float64, drawings), make([]float64, len(ratios))
+	for i := range medians {
+		for j := range drawn {
+			drawn[j] = ratios[random.IntN(len(ratios))]
+		}
+		medians[i] = middle(drawn)
+	}
+	slices.Sort(medians)
+	low, high := medians[drawings*25/1000], medians[drawings*975/1000]
+	verdict := "open"
+	switch {
+	case high < 1:
+		verdict = "less"
+	case low > 1:
+		verdict = "**more**"
+	}
+	return fmt.Sprintf("%.2f…%.2f | %s", low, high, verdict)
+}
+
+// TestBeside: what lies on one side is told, what lies on both is open, and few rounds say nothing.
+func TestBeside(t *testing.T) {
+	first := []float64{10, 11, 10, 12, 10, 10, 11}
+	times := func(factors ...float64) (all []float64) {
+		for i, f := range first {
+			all = append(all, f*factors[i%len(factors)])
+		}
+		return all
+	}
+	for want, of := range map[string][]float64{
+		"0.50…0.50 | less": times(0.5), "2.00…2.00 | **more**": times(2), "0.50…2.00 | open": times(0.5, 2), "| too few rounds": first[:roundsMin-1],
+	} {
+		if got := beside(of, first); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // writeCost writes the medians with the worst rounds beside them, and every figure of every round.
 func writeCost(t *testing.T, rounds int, all []map[string]*figures) {
 	t.Helper()
 	var b, raw strings.Builder
 	for _, task := range tasks {
 		fmt.Fprintf(&b, "### %s\n\n", strings.ToUpper(task.name[:1])+task.name[1:])
-		b.WriteString("| | client CPU, µs | worst | server CPU, µs | worst | B | allocations |\n|---|---:|---:|---:|---:|---:|---:|\n")
+		b.WriteString("| | client CPU, µs | worst | × go-redis/cache | | server CPU, µs | worst | × | | B | allocations |\n|---|---:|---:|---:|---|---:|---:|---:|---|---:|---:|\n")
+		base := map[bool]*figures{} // go-redis/cache with a first level, and without
 		for i, c := range those() {
 			f := all[i][task.name]
-			fmt.Fprintf(&b, "| %s | %.1f | %.1f | %.1f | %.1f | %.0f | %.0f |\n", c.name, middle(f.client), worst(f.client), middle(f.server),
-				worst(f.server), middle(f.bytes), middle(f.allocs))
+			if base[c.near] == nil && strings.HasPrefix(c.name, "go-redis/cache") {
+				base[c.near] = f
+			}
+			client, server := "| ", "| "
+			if first := base[c.near]; first != nil && first != f {
+				client, server = beside(f.client, first.client), beside(f.server, first.server)
+			}
+			fmt.Fprintf(&b, "| %s | %.1f | %.1f | %s | %.1f | %.1f | %s | %.0f | %.0f |\n", c.name, middle(f.client), worst(f.client), client,
+				middle(f.server), worst(f.server), server, middle(f.bytes), middle(f.allocs))
 			for _, each := range []struct {
 				what string
 				of   []float64
