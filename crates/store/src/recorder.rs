@@ -35,6 +35,8 @@ pub struct Recorder {
     epoch: u64,
     outbox: Option<Arc<Outbox>>,
     pub(crate) journal: Option<Box<Journal>>,
+    /// The journal of an operation that has ended, for its memory.
+    pub(crate) resting: Option<Box<Journal>>,
 }
 
 impl Recorder {

@@ -18,16 +18,20 @@ use crate::catalogue::Section;
 use crate::counters::Counter;
 use crate::effect::TapeMark;
 use crate::entry::PackedKind;
+use crate::entry::heap::Key;
 use crate::entry::heap::SetAside;
 use crate::list::{End, ListLimit};
 use crate::recorder::Recorder;
 use crate::stream::StreamUndo;
 use crate::value::{Object, SharedBytes};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 /// Larger values that are not compact are not copied before they are changed.
 pub(crate) const IMAGE_BYTES_MAX: usize = 4096;
+/// Inverses for which a journal keeps memory when its operation has ended.
+const RESTING_MAX: usize = 1024;
 /// Counters that wait for commit.
 const COUNTERS: [Counter; 4] = [Counter::Writes, Counter::Expired, Counter::Evicted, Counter::ExpiredFields];
 
@@ -94,7 +98,7 @@ pub(crate) enum Inverse {
 }
 
 /// A place to go back to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Savepoint {
     inverses: usize,
     writes: usize,
@@ -103,36 +107,60 @@ pub struct Savepoint {
 }
 
 /// What an operation has done so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Journal {
     inverses: Vec<Inverse>,
     /// Keys that were written to, for their watches.
     writes: Vec<(u8, u64)>,
     counts: [i64; COUNTERS.len()],
-    /// Keys that are kept as a whole since the last savepoint.
-    kept: HashSet<(u8, Box<[u8]>)>,
+    /// Where among the inverses the keys stand that are kept as a whole since the last savepoint, by
+    /// [`place`](Self::place).
+    kept: HashMap<u64, usize, BuildHasherDefault<Hashed>>,
     begun: Savepoint,
+}
+
+/// The hasher of what is a hash already.
+#[derive(Debug, Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
 }
 
 impl Journal {
     pub(crate) fn push(&mut self, inverse: Inverse) {
         self.inverses.push(inverse);
     }
-    /// Whether the key is kept as a whole since the last savepoint.
-    pub(crate) fn keeps(&self, db: u8, key: &[u8]) -> bool {
-        // Looked up by a pair that owns its key: journals are for programs, not for every write.
-        self.kept.contains(&(db, Box::from(key)))
+    /// One number for a key of a database: keys that share one are told apart by who asks.
+    const fn place(db: u8, key: &Key<'_>) -> u64 {
+        key.hash.rotate_left(db as u32)
+    }
+    /// Whether the key is kept as a whole since the last savepoint. One whose place another has taken meanwhile is not,
+    /// and is kept twice: what was kept first is put back last.
+    pub(crate) fn keeps(&self, db: u8, key: &Key<'_>) -> bool {
+        let at = self.kept.get(&Self::place(db, key));
+        at.and_then(|at| self.inverses.get(*at)).is_some_and(|inverse| match inverse {
+            Inverse::Key { db: other_db, key: other, .. } => *other_db == db && **other == *key.bytes,
+            _ => false,
+        })
     }
     /// Keeps a key as a whole.
-    pub(crate) fn keep(&mut self, db: u8, key: &[u8], before: Option<Kept>) {
-        self.kept.insert((db, key.into()));
-        self.push(Inverse::Key { db, key: key.into(), before });
+    pub(crate) fn keep(&mut self, db: u8, key: &Key<'_>, before: Option<Kept>) {
+        self.kept.insert(Self::place(db, key), self.inverses.len());
+        self.push(Inverse::Key { db, key: key.bytes.into(), before });
     }
     /// A key holds now what another held: it is no more what was kept.
-    pub(crate) fn moved(&mut self, from: (u8, &[u8]), to: (u8, &[u8])) {
-        self.kept.remove(&(to.0, Box::from(to.1)));
-        let owned = |(db, key): (u8, &[u8])| (db, Box::from(key));
-        self.push(Inverse::Move { from: owned(from), to: owned(to) });
+    pub(crate) fn moved(&mut self, (from_db, from): (u8, &[u8]), (db, key): (u8, &Key<'_>)) {
+        self.kept.remove(&Self::place(db, key));
+        self.push(Inverse::Move { from: (from_db, from.into()), to: (db, key.bytes.into()) });
     }
     /// Databases were emptied or have changed places.
     pub(crate) fn forget_kept(&mut self) {
@@ -149,6 +177,16 @@ impl Journal {
     const fn savepoint(&self, tape: TapeMark) -> Savepoint {
         Savepoint { inverses: self.inverses.len(), writes: self.writes.len(), counts: self.counts, tape }
     }
+    /// Forgets all, and keeps the memory that a usual operation takes.
+    fn rest(&mut self) {
+        self.inverses.clear();
+        self.writes.clear();
+        self.kept.clear();
+        if self.inverses.capacity().max(self.kept.capacity()).max(self.writes.capacity()) > RESTING_MAX {
+            (self.inverses, self.writes, self.kept) = Default::default();
+        }
+        self.counts = [0; COUNTERS.len()];
+    }
     fn counts(&self) -> impl Iterator<Item = (Counter, i64)> {
         COUNTERS.into_iter().zip(self.counts).filter(|(_, count)| *count != 0)
     }
@@ -161,15 +199,17 @@ impl Recorder {
         debug_assert!(self.journal.is_none(), "one journal at a time");
         let begun =
             Savepoint { inverses: 0, writes: 0, counts: [0; COUNTERS.len()], tape: self.tape().mark() };
-        self.journal = Some(Box::new(Journal {
-            inverses: Vec::new(),
-            writes: Vec::new(),
-            counts: begun.counts,
-            kept: HashSet::new(),
-            begun,
-        }));
+        let mut journal = self.resting.take().unwrap_or_default();
+        journal.begun = begun;
+        self.journal = Some(journal);
         self.set_undo(true);
         begun
+    }
+    /// The journal's operation has ended.
+    fn end_undo(&mut self, mut journal: Box<Journal>) {
+        self.set_undo(false);
+        journal.rest();
+        self.resting = Some(journal);
     }
     /// A place to go back to, inside what is to be committed.
     ///

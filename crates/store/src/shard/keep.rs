@@ -39,7 +39,7 @@ impl Keeping {
     #[cold]
     pub(crate) fn end(self, op: &mut Op<'_>, key: &Key<'_>, garbage: Garbage) -> Garbage {
         if let Some(journal) = &mut op.recorder.journal {
-            journal.keep(op.db, key.bytes, self.0.map(|image| image.with(garbage)));
+            journal.keep(op.db, key, self.0.map(|image| image.with(garbage)));
         }
         Garbage::Nothing
     }
@@ -83,7 +83,7 @@ impl ShardGuard<'_> {
         Some(Keeping(found.map(|found| self.inline_image(op.db, found))))
     }
     fn is_kept(&self, op: &Op<'_>, key: &Key<'_>) -> bool {
-        op.recorder.journal.as_ref().is_none_or(|journal| journal.keeps(op.db, key.bytes))
+        op.recorder.journal.as_ref().is_none_or(|journal| journal.keeps(op.db, key))
     }
     fn push(op: &mut Op<'_>, inverse: Inverse) {
         if let Some(journal) = &mut op.recorder.journal {
@@ -92,7 +92,7 @@ impl ShardGuard<'_> {
     }
     fn keep(op: &mut Op<'_>, key: &Key<'_>, before: Kept) {
         if let Some(journal) = &mut op.recorder.journal {
-            journal.keep(op.db, key.bytes, Some(before));
+            journal.keep(op.db, key, Some(before));
         }
     }
 

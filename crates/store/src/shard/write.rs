@@ -90,7 +90,7 @@ impl ShardGuard<'_> {
         let setting = Setting { expiry, raw, spare: Spare::Is(spare), told };
         let garbage = self.set_as(op, key, value.into_new(&mut text), setting).0;
         if let (Some(journal), Some((db, from)), true) = (&mut op.recorder.journal, &from, moved) {
-            journal.moved((*db, from), (op.db, key.bytes));
+            journal.moved((*db, from), (op.db, key));
         }
         garbage
     }

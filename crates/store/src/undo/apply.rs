@@ -1,6 +1,6 @@
 //! Owns: commit and rollback, under the locks of the operation. Does not own: the journal.
 
-use super::{Inverse, Journal, Kept, KeptValue, Savepoint, Undo};
+use super::{Inverse, Kept, KeptValue, Savepoint, Undo};
 use crate::entry::heap::Key;
 use crate::entry::{Draft, Garbage, Spare, ValueMut};
 use crate::hash_object::{HashLimits, HashMut};
@@ -32,16 +32,16 @@ impl Guards<'_> {
     /// What was done stays: watches are touched and counters counted. Returns what removed values owned, to be dropped
     /// after the locks. What was told can be read from now on.
     pub fn commit(&mut self, recorder: &mut Recorder) -> Vec<Garbage> {
-        let Some(journal) = recorder.journal.take() else { return Vec::new() };
-        recorder.set_undo(false);
+        let Some(mut journal) = recorder.journal.take() else { return Vec::new() };
         let keyspace = self.keyspace();
         for &(db, hash) in &journal.writes {
             let shard = keyspace.shard_of(&Key { hash, bytes: b"" });
             self.shard_by_id(shard).data.rewrote(db, hash);
         }
         journal.counts().for_each(|(counter, by)| self.counters().add(counter, by));
-        let Journal { inverses, .. } = *journal;
-        inverses.into_iter().filter_map(|inverse| self.give_up(inverse)).collect()
+        let garbage = journal.inverses.drain(..).filter_map(|inverse| self.give_up(inverse)).collect();
+        recorder.end_undo(journal);
+        garbage
     }
     /// What an inverse kept is needed no more.
     fn give_up(&mut self, inverse: Inverse) -> Option<Garbage> {
