@@ -1,8 +1,7 @@
 //! A checker for the part of JSON Schema 2020-12 that `spec/schema/` uses.
 //!
 //! It owns the meaning of the keywords it lists; any other keyword in a schema is an error, so that nothing in a schema
-//! is silently without effect. It is no general validator: references stay within the document, `additionalProperties`
-//! is `false` or absent.
+//! is silently without effect. It is no general validator: references stay within the document.
 
 use anyhow::{Context, Result, bail, ensure};
 use regex_lite::Regex;
@@ -12,7 +11,7 @@ use serde_json::{Map, Value};
 const ANNOTATIONS: [&str; 6] = ["$schema", "$id", "$defs", "title", "description", "$comment"];
 
 /// Keywords that the checker enforces.
-const ASSERTIONS: [&str; 18] = [
+const ASSERTIONS: [&str; 20] = [
     "$ref",
     "type",
     "enum",
@@ -22,6 +21,8 @@ const ASSERTIONS: [&str; 18] = [
     "properties",
     "required",
     "additionalProperties",
+    "minProperties",
+    "maxProperties",
     "items",
     "prefixItems",
     "minItems",
@@ -94,10 +95,11 @@ impl Schema {
                 ("pattern", Value::String(pattern)) => {
                     Regex::new(pattern).with_context(|| format!("schema: pattern {pattern}"))?;
                 }
+                ("additionalProperties", child @ Value::Object(_)) => self.check_keywords(child)?,
                 ("additionalProperties", argument) => {
                     ensure!(
                         argument == &Value::Bool(false),
-                        "schema: additionalProperties can only be false"
+                        "schema: additionalProperties is a schema or false"
                     );
                 }
                 _ => {}
@@ -156,10 +158,11 @@ impl Schema {
             let member = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             match properties.and_then(|properties| properties.get(name)) {
                 Some(schema) => self.visit(schema, child, &member, found),
-                None if keywords.contains_key("additionalProperties") => {
-                    found.push(Violation { member, problem: "no such member".to_owned() });
-                }
-                None => {}
+                None => match keywords.get("additionalProperties") {
+                    Some(schema @ Value::Object(_)) => self.visit(schema, child, &member, found),
+                    Some(_) => found.push(Violation { member, problem: "no such member".to_owned() }),
+                    None => {}
+                },
             }
         }
     }
@@ -221,6 +224,8 @@ fn scalar_problem(keyword: &str, argument: &Value, value: &Value) -> Option<Stri
         "const" => argument != value,
         "pattern" => !Regex::new(argument.as_str()?).ok()?.is_match(value.as_str()?),
         "minLength" => (value.as_str()?.chars().count() as u64) < argument.as_u64()?,
+        "minProperties" => (value.as_object()?.len() as u64) < argument.as_u64()?,
+        "maxProperties" => value.as_object()?.len() as u64 > argument.as_u64()?,
         "minItems" => value.as_array().map(count)? < argument.as_u64()?,
         "maxItems" => value.as_array().map(count)? > argument.as_u64()?,
         "minimum" => value.as_f64()? < argument.as_f64()?,
@@ -258,8 +263,9 @@ mod tests {
 
     #[test]
     fn unknown_keywords_are_refused() {
-        let error = Schema::parse(r#"{"properties": {"a": {"maxProperties": 1}}}"#).err().unwrap();
-        assert!(error.to_string().contains("maxProperties"), "{error}");
+        let error = Schema::parse(r#"{"properties": {"a": {"propertyNames": 1}}}"#).err().unwrap();
+        assert!(error.to_string().contains("propertyNames"), "{error}");
+        assert!(Schema::parse(r#"{"additionalProperties": {"propertyNames": 1}}"#).is_err());
         assert!(Schema::parse(r##"{"$ref": "#/$defs/nothing"}"##).is_err());
         assert!(Schema::parse(r#"{"additionalProperties": true}"#).is_err());
     }
@@ -274,6 +280,16 @@ mod tests {
             problems(schema, &json!({"b": 1})),
             [r#"(whole file): member "a" is missing"#, "b: no such member"]
         );
+    }
+
+    #[test]
+    fn members_of_any_name_are_counted_and_looked_at() {
+        let schema =
+            r#"{"minProperties": 1, "maxProperties": 2, "additionalProperties": {"type": "integer"}}"#;
+        assert_eq!(problems(schema, &json!({"a": 1, "b": 2})), Vec::<String>::new());
+        assert_eq!(problems(schema, &json!({"a": "x"})), [r#"a: "x" does not satisfy type "integer""#]);
+        assert!(problems(schema, &json!({}))[0].contains("minProperties 1"));
+        assert!(problems(schema, &json!({"a": 1, "b": 2, "c": 3}))[0].contains("maxProperties 2"));
     }
 
     #[test]
