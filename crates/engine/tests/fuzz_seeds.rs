@@ -40,3 +40,8 @@ fn hyperloglog() {
 fn rdb_file() {
     run("rdb_file", engine::rdb_file);
 }
+
+#[test]
+fn program() {
+    run("program", engine::program);
+}

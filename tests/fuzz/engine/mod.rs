@@ -4,8 +4,10 @@
 use std::io;
 
 use weft_engine::hyperloglog as hll;
+use weft_engine::program::{Problem, Program};
 use weft_engine::rdb::file::{Part, Reader, Source};
 use weft_engine::rdb::{Collect, Trust, read_payload, seal, write_stream};
+use weft_engine::trigger::definition::Trigger;
 use weft_store::{Stream, StreamId};
 
 /// Versions that mean different kinds.
@@ -164,4 +166,23 @@ pub fn hyperloglog(data: &[u8]) {
 
 fn dense_registers(dense: &[u8]) -> Vec<u8> {
     hll::registers(dense).expect("the dense form is always whole")
+}
+
+/// A program, or a trigger, or what is wrong with it and where: a JSON pointer into what is a document.
+pub fn program(data: &[u8]) {
+    let check = |problem: Problem| {
+        assert!(!problem.text.is_empty(), "{problem}");
+        let Ok(document) = serde_json::from_slice::<serde_json::Value>(data) else { return };
+        assert!(document.pointer(&problem.at).is_some(), "{problem}");
+    };
+    if let Err(problem) = Program::parse(data) {
+        check(problem);
+    }
+    match Trigger::parse(b"t", data, (1, true, "u")) {
+        Ok(trigger) => {
+            let again = Trigger::of_entry(b"t", &trigger.entry()).expect("what was stored is read again");
+            assert_eq!((again.on, &again.pattern), (trigger.on, &trigger.pattern));
+        }
+        Err(problem) => check(problem),
+    }
 }

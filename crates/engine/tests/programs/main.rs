@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod differential;
 mod pages;
 mod refused;
 mod running;

@@ -1,9 +1,11 @@
 //! What is wrong with a program is said when it is stored: where, and what was expected.
 
 use weft_engine::program::Program;
+use weft_engine::program::functions::FUNCTIONS;
 use weft_engine::program::parse::{
     BLOCKS_MAX, DECLARED_KEYS_MAX, EXPRESSIONS_MAX, NAMES_MAX, PARAMS_MAX, PROGRAM_BYTES_MAX,
 };
+use weft_engine::trigger::definition::Trigger;
 
 /// The pointer and the text of what is wrong.
 fn refused(text: &str) -> (String, String) {
@@ -183,4 +185,35 @@ fn a_random_change_of_a_program_never_panics() {
     }
     println!("{read} of 20000 were programs still");
     assert!(read > 100);
+}
+
+/// The schemas refuse the same (`crates/xtask/tests/program_schema.rs`).
+#[test]
+fn what_the_schemas_refuse_is_refused_at_the_same_place() {
+    let malformed = include_str!("../../../../conformance/programs/malformed.json");
+    let malformed: serde_json::Value = serde_json::from_str(malformed).expect("JSON");
+    for of in ["programs", "triggers"] {
+        for one in malformed[of].as_array().expect("a list") {
+            let text = one["text"].to_string();
+            let problem = match of {
+                "programs" => Program::parse(text.as_bytes()).err(),
+                _ => Trigger::parse(b"t", text.as_bytes(), (1, true, "u")).err(),
+            };
+            let problem = problem.unwrap_or_else(|| panic!("{}: {text} is taken", one["wrong"]));
+            assert_eq!(problem.at, one["at"].as_str().expect("a pointer"), "{}: {problem}", one["wrong"]);
+        }
+    }
+    // The functions that the schema knows are those that there are.
+    let schema = include_str!("../../../../spec/schema/program.schema.json");
+    let schema: serde_json::Value = serde_json::from_str(schema).expect("JSON");
+    let known = schema["$defs"]["call"]["properties"].as_object().expect("functions");
+    for (name, ..) in FUNCTIONS {
+        assert!(known.contains_key(*name), "the schema lacks {name}");
+    }
+    let forms = [
+        "and", "or", "if", "coalesce", "map", "filter", "any", "all", "now", "object", "literal", "base64",
+        "var",
+    ];
+    assert_eq!(known.len(), FUNCTIONS.len() + forms.len());
+    assert!(forms.iter().all(|form| known.contains_key(*form)));
 }

@@ -190,6 +190,58 @@ fn a_command_that_goes_through_a_large_key_costs_what_it_looks_at() {
 }
 
 #[test]
+fn what_a_command_costs_beyond_what_it_brings_is_asked_before_it_is_paid() {
+    let (mut bench, client) = bench();
+    let limited = |bench: &mut Bench, limits: &str, step: &str| {
+        let program = format!(r#"{{"limits":{{"time-ms":1000,{limits}}},"steps":[{step},{{"return":1}}]}}"#);
+        words(bench, client, &["PROGRAM", "EVAL", &program])
+    };
+    bench.text(client, "SET there 0123456789");
+    // Of 20 bytes 10 are there: as many are left for the growth as the arguments leave.
+    for (step, brings, grows) in [
+        (r#"["SETRANGE","there",19,"x"]"#, 16, 9),
+        (r#"["SETRANGE","new",19,"x"]"#, 14, 19),
+        (r#"["SETBIT","there",159,1]"#, 15, 10),
+        (r#"["BITFIELD","there","SET","u8",88,1]"#, 21, 10),
+    ] {
+        assert_eq!(limited(&mut bench, &format!("\"bytes\":{}", brings + grows), step), "1", "{step}");
+        bench.text(client, "SET there 0123456789");
+        bench.text(client, "DEL new");
+        let answer = limited(&mut bench, &format!("\"bytes\":{}", brings + grows - 1), step);
+        assert!(answer.contains("too many bytes written"), "{step}: {answer}");
+    }
+    for step in [
+        r#"["SETRANGE","q",536870000,"x"]"#,
+        r#"["SETBIT","q",4294967295,1]"#,
+        r##"["BITFIELD","q","GET","u8",1,"INCRBY","u63","#60000000",1]"##,
+    ] {
+        let answer = limited(&mut bench, "\"steps\":10", step);
+        assert!(answer.contains("too many bytes written"), "{step}: {answer}");
+    }
+    bench.text(client, "SADD set a b");
+    bench.text(client, "HSET hash a b");
+    bench.text(client, "ZADD zset 1 a");
+    let long = "x".repeat(6400);
+    bench.text(client, &format!("MSET a {long} b {long}"));
+    for step in [
+        r#"["SRANDMEMBER","set",-1000000000]"#,
+        r#"["HRANDFIELD","hash",-1000000000]"#,
+        r#"["ZRANDMEMBER","zset",-1000000000]"#,
+        r#"["LCS","a","b"]"#,
+    ] {
+        let answer = limited(&mut bench, "\"steps\":10000", step);
+        assert!(answer.contains("too many steps"), "{step}: {answer}");
+    }
+    assert_eq!(limited(&mut bench, "\"steps\":10", r#"["SRANDMEMBER","set",-100]"#), "1");
+    // Keys that are looked at are steps, by whomever: there are seven.
+    for (step, steps) in [(r#"["KEYS","x"]"#, 7), (r#"["SCAN",0]"#, 7), (r#"["SCAN",0,"COUNT",3]"#, 3)] {
+        assert_eq!(limited(&mut bench, &format!("\"steps\":{}", steps + 2), step), "1", "{step}");
+        let answer = limited(&mut bench, &format!("\"steps\":{steps}"), step);
+        assert!(answer.contains("too many steps"), "{step}: {answer}");
+    }
+}
+
+#[test]
 fn a_program_has_the_rights_of_its_caller_or_of_its_owner() {
     let (mut bench, admin) = bench();
     let read = r#"{"steps":[{"do":["GET","secret"],"as":"x"},{"return":"${x}"}]}"#;
