@@ -94,6 +94,11 @@ bench-scripts: ## scripts and functions beside Valkey: CPU an operation, two thr
 	cargo build --locked --release --package weft
 	scripts/bench-scripts $(CARGO_TARGET_DIR)/release/weft bench-out/scripts
 
+.PHONY: bench-programs
+bench-programs: ## programs beside Lua and commands, triggers, what others wait: CPU a request (about 3 minutes)
+	cargo build --locked --release --package weft
+	scripts/bench-programs $(CARGO_TARGET_DIR)/release/weft bench-out/programs
+
 .PHONY: bench-decode
 bench-decode: ## nanoseconds per command, RESP beside RESPB
 	cargo bench --locked --package weft-protocol --bench decode

@@ -3,7 +3,8 @@
 //!
 //! Each batch is what four clients with a pipeline of 16 have sent. For every condition and command [`BATCHES`] of them
 //! go through [`counted_batch`], which is all that is counted, and [`end_of_cell`] ends the count; what prepares a
-//! batch stands between them. A line for each cell says condition, command and requests.
+//! batch stands between them. A line for each cell says condition, command and requests. With an argument, only the
+//! conditions run whose name has it, and with a second one only that command: to look at them by themselves.
 
 #[path = "support/worker.rs"]
 mod worker;
@@ -89,7 +90,9 @@ const CONDITIONS: [Condition; 13] = [
 ];
 
 fn main() {
-    for condition in &CONDITIONS {
+    let only: Vec<String> = std::env::args().skip(1).collect();
+    let is_wanted = |name: &str| only.first().is_none_or(|only| name.contains(only.as_str()));
+    for condition in CONDITIONS.iter().filter(|condition| is_wanted(condition.name)) {
         let mut worker = Worker::new(Protocol::Resp2, condition.workers, CLIENTS as u32 + 2);
         for (client, line) in condition.before {
             let words: Vec<Vec<u8>> = line.split(' ').map(Into::into).collect();
@@ -104,7 +107,8 @@ fn main() {
             encode(&words, Protocol::Resp2, &mut sent[ADMIN]);
             checked(&mut worker, &sent);
         }
-        for command in COMMANDS.into_iter().chain([MIX]) {
+        let commands = COMMANDS.into_iter().chain([MIX]);
+        for command in commands.filter(|command| only.get(1).is_none_or(|only| only == command)) {
             cell(&mut worker, condition, command);
             end_of_cell();
             println!("{} | {command} | {}", condition.name, BATCHES * CLIENTS * PIPELINE);

@@ -405,6 +405,9 @@ impl OwnedArgs {
     }
 }
 
+/// What cleared arguments keep of their memory.
+const COMPOSED_BYTES_MAX: usize = 64 << 10;
+
 /// Arguments that an operation puts together, one by one. Reused from command to command it stops allocating.
 #[derive(Debug, Default)]
 pub struct Composed {
@@ -414,9 +417,10 @@ pub struct Composed {
 }
 
 impl Composed {
-    /// Forgets all and keeps the memory.
+    /// Forgets all and keeps the memory, but for what few commands take.
     pub fn clear(&mut self) {
         self.frame.clear();
+        self.frame.shrink_to(COMPOSED_BYTES_MAX);
         self.slots.clear();
         self.texts = Texts::default();
     }

@@ -12,7 +12,7 @@ use weft_store::{Batch, Key};
 
 use crate::blocking::{self, Blocked};
 use crate::commands::dump;
-use crate::context::{Context, Effects, Local};
+use crate::context::{Context, Local};
 use crate::engine::Engine;
 use crate::error::Error;
 
@@ -176,15 +176,6 @@ impl Local {
     /// For a thread that is no worker.
     #[must_use]
     pub fn of_thread(seed: u64) -> Self {
-        Self {
-            rng: weft_store::XorShift::new(seed),
-            garbage: Vec::new(),
-            ready: std::collections::VecDeque::new(),
-            effects: Effects::default(),
-            messages: Vec::new(),
-            scripts: None,
-            door: None,
-            worker: 0,
-        }
+        Self::new(seed, 0)
     }
 }

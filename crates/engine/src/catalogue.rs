@@ -1,13 +1,70 @@
-//! Owns: changing the catalogue from a command. Does not own: the entries (`weft_store::catalogue`), what they mean:
-//! functions, programs and triggers each compile their own section.
+//! Owns: changing the catalogue from a command; what stands in it in the form that it is used in, by name. Does not own:
+//! the entries (`weft_store::catalogue`), what they mean: functions, programs and triggers each compile their own
+//! section.
 
+use parking_lot::RwLock;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weft_store::{Op, Section};
 
 use crate::context::{Context, Hold};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
+
+/// The entries of a section in the form that they are used in.
+#[derive(Debug)]
+pub struct Named<T> {
+    by_name: RwLock<BTreeMap<Box<[u8]>, Arc<T>>>,
+    version: AtomicU64,
+}
+
+impl<T> Default for Named<T> {
+    fn default() -> Self {
+        Self { by_name: RwLock::default(), version: AtomicU64::new(1) }
+    }
+}
+
+impl<T> Named<T> {
+    /// The one of this name.
+    #[must_use]
+    pub fn get(&self, name: &[u8]) -> Option<Arc<T>> {
+        self.by_name.read().get(name).cloned()
+    }
+    /// All of them, by name.
+    #[must_use]
+    pub fn all(&self) -> Vec<(Box<[u8]>, Arc<T>)> {
+        self.by_name.read().iter().map(|(name, value)| (name.clone(), Arc::clone(value))).collect()
+    }
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_name.read().len()
+    }
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// A number that changes with every change of them, which happens while nobody is in a batch; never 0.
+    #[inline]
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version.load(Relaxed)
+    }
+    /// Puts several in the place of what has their names, or takes that away.
+    pub(crate) fn put(&self, entries: impl IntoIterator<Item = (Box<[u8]>, Option<T>)>) {
+        let mut by_name = self.by_name.write();
+        for (name, value) in entries {
+            match value {
+                Some(value) => drop(by_name.insert(name, Arc::new(value))),
+                None => drop(by_name.remove(&name)),
+            }
+        }
+        self.version.fetch_add(1, Relaxed);
+    }
+}
 
 impl Engine {
     /// Reads the catalogue when it came from a log or a snapshot. Says what could not be read, and why; that stays

@@ -2,6 +2,7 @@
 //! after the locks. Does not own: taking the locks (`crate::executor`), what commands do.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 use weft_protocol::table::{CommandSpec, policy};
 use weft_store::effect::TapeMark;
 use weft_store::{
@@ -9,16 +10,18 @@ use weft_store::{
     wants,
 };
 
-use crate::args::Args;
+use crate::args::{Args, Composed};
 use crate::blocking::Ready;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::executor::Door;
 use crate::notify;
+use crate::program::prepared::Prepared;
 use crate::pubsub::PendingMessage;
+use crate::reply::Captured;
 use crate::script::space::Space;
 use crate::session::{Session, client_flag};
-use crate::special;
+use crate::{special, trigger};
 
 /// What a worker keeps from command to command: buffers and dice.
 #[derive(Debug)]
@@ -35,10 +38,41 @@ pub struct Local {
     pub(crate) messages: Vec<PendingMessage>,
     /// This worker's state of Lua, once a script has run.
     pub scripts: Option<Box<Space>>,
+    /// Which keys may fire triggers.
+    pub(crate) triggers: trigger::Seen,
+    /// What an operation's last command has answered, and the arguments of its next one.
+    pub(crate) reply: Option<Box<Captured>>,
+    pub(crate) composed: Composed,
+    /// The program that was looked up last, and what it was given, for the run that follows.
+    pub(crate) programs: Prepared,
+    /// When the present command began, if it is timed.
+    pub(crate) began: Option<Instant>,
     /// How an operation leaves its stack when it takes long, if it runs on one of its own.
     pub(crate) door: Option<Door>,
     /// Which statistics are this worker's.
     pub worker: u16,
+}
+
+impl Local {
+    /// Nothing yet, for this worker.
+    #[must_use]
+    pub(crate) fn new(seed: u64, worker: u16) -> Self {
+        Self {
+            rng: XorShift::new(seed),
+            garbage: Vec::new(),
+            ready: VecDeque::new(),
+            effects: Effects::default(),
+            messages: Vec::new(),
+            scripts: None,
+            triggers: trigger::Seen::default(),
+            reply: None,
+            composed: Composed::default(),
+            programs: Prepared::default(),
+            began: None,
+            door: None,
+            worker,
+        }
+    }
 }
 
 /// This worker's recorder, and what is read from it here: for keyspace notifications and for who tracks keys.

@@ -3,7 +3,7 @@
 use weft_protocol::table::{self, COMMANDS, CommandId};
 
 use crate::args::Args;
-use crate::context::Context;
+use crate::context::{Context, Local};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::reply::ReplySink;
@@ -29,6 +29,10 @@ pub enum Scope {
     /// [`ErrorCode::NeedsWorld`](crate::ErrorCode::NeedsWorld) all the same it runs again with everything: it has taken
     /// back what it did.
     Operation(fn(&Engine, &Args<'_>) -> Needs),
+    /// As an operation, of one that ends by itself in a short time: it is not left for others meanwhile. Whether
+    /// everything is open anyway, so that shards need not be named, is the last argument; what it has looked up for the
+    /// answer it may keep for the run, which follows where it does not need everything.
+    Brief(fn(&Engine, &mut Local, &Args<'_>, bool) -> Needs),
     /// EXEC: what its queued commands and watched keys need.
     Exec,
     /// DISCARD, UNWATCH and what else gives up watches: no lock held, not queued.

@@ -86,13 +86,12 @@ pub fn find(name: &[u8], first: Option<&[u8]>) -> Option<CommandId> {
 pub struct Inner<'c, 'a, 'b> {
     context: &'c mut Context<'a, 'b>,
     place: LogPlace,
-    reply: Captured,
 }
 
 impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     /// Commands inside an operation; `place` is where ACL LOG says that they were.
     pub fn new(context: &'c mut Context<'a, 'b>, place: LogPlace) -> Self {
-        Self { context, place, reply: Captured::default() }
+        Self { context, place }
     }
     /// The operation's context.
     pub const fn context(&mut self) -> &mut Context<'a, 'b> {
@@ -110,7 +109,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
         let handler = self.context.engine.handler(command_id(args)).ok_or(Refusal::Unknown)?;
         check_arity(spec, args.len()).map_err(|_| Refusal::Arity(spec))?;
         if spec.flags & flag::NOSCRIPT != 0
-            || matches!(handler.scope, Scope::Exec | Scope::Unwatch | Scope::Operation(_))
+            || matches!(handler.scope, Scope::Exec | Scope::Unwatch | Scope::Operation(_) | Scope::Brief(_))
         {
             return Err(Refusal::Forbidden(spec));
         }
@@ -158,13 +157,14 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     /// Runs a command that [may run](Self::admit). What it answers is [`reply`](Self::reply) until the next one; a
     /// command that failed has written nothing to the keyspace that it does not leave there in EXEC either.
     pub fn run(&mut self, handler: Handler, args: &Args<'_>) -> Result<(), Error> {
-        let mut reply = std::mem::take(&mut self.reply);
+        // Commands that this one fires have replies of their own meanwhile.
+        let mut reply = self.context.local.reply.take().unwrap_or_default();
         reply.clear();
         let outcome = self.run_to(handler, args, &mut reply.sink());
         if outcome.is_err() {
             reply.clear();
         }
-        self.reply = reply;
+        self.context.local.reply = Some(reply);
         outcome
     }
     /// As [`run`](Self::run), with the reply written to a sink. What a command that failed has written there is taken
@@ -199,14 +199,24 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     /// What the last command answered; nothing if it has failed.
     #[must_use]
     pub fn reply(&self) -> Items<'_> {
-        self.reply.items()
+        self.context.local.reply.as_deref().map(Captured::items).unwrap_or_default()
     }
-    /// The same, to make more of it.
+    /// Bytes that it takes as it is kept.
     #[must_use]
-    pub const fn captured(&self) -> &Captured {
-        &self.reply
+    pub fn reply_bytes(&self) -> usize {
+        self.context.local.reply.as_deref().map_or(0, Captured::len)
     }
 
+    /// Does something of which nothing stays if it fails.
+    pub fn whole<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R, Error>) -> Result<R, Error> {
+        let undoing = self.begin_undo();
+        let outcome = work(self);
+        match &outcome {
+            Ok(_) => self.commit(undoing),
+            Err(_) => self.abandon(undoing),
+        }
+        outcome
+    }
     /// From now on what the operation does can be taken back. Inside an operation that has begun so before it is a
     /// place of that.
     pub fn begin_undo(&mut self) -> Undoing {
@@ -236,6 +246,27 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     pub fn abandon(&mut self, undoing: Undoing) {
         self.rollback(undoing.begun);
         self.commit(undoing);
+    }
+    /// Does something with the rights of another user, who is called `whose` owner in the error if there is none any
+    /// more.
+    pub fn as_user<R>(
+        &mut self,
+        name: &str,
+        whose: &str,
+        work: impl FnOnce(&mut Self) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let Context { engine, session, .. } = &mut *self.context;
+        // Who may do everything is no other than who may do everything.
+        if session.user.all && *session.user.name == *name && session.acl_epoch == engine.acl.epoch() {
+            return work(self);
+        }
+        let owner = engine.acl.user(name.as_bytes()).ok_or_else(|| {
+            Error::new(ErrorCode::NoPerm, format!("{whose} owner '{name}' is no user any more"))
+        })?;
+        let caller = std::mem::replace(&mut session.user, owner);
+        let outcome = work(self);
+        self.context.session.user = caller;
+        outcome
     }
     /// The session whose rights, database and name the commands have.
     pub const fn session(&mut self) -> &mut Session {

@@ -23,13 +23,13 @@ pub(crate) fn run(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
-    if context.engine.special.has(special::TRIGGERS) && trigger::may_fire(context, args) {
+    if context.fires && context.engine.special.has(special::TRIGGERS) && trigger::may_fire(context, args) {
         return trigger::run(context, handler, args, sink);
     }
     run_handler(context, handler, args, sink)
 }
 
-/// The same without what it fires.
+/// The same without what it fires: for whoever has asked that.
 #[inline]
 pub(crate) fn run_handler(
     context: &mut Context<'_, '_>,

@@ -235,7 +235,8 @@ fn afterwards_is_appended_with_the_change_tried_again_and_given_up_in_the_order_
     assert_eq!(bench.text(client, "LRANGE done 1 -1"), "[]");
     bench.pass(50);
     background.step(bench.engine, &mut worker, |_| {});
-    assert_eq!(bench.text(client, "LRANGE done 1 -1"), "[job:1:set job:1:append job:2:set]");
+    // Keys take turns.
+    assert_eq!(bench.text(client, "LRANGE done 1 -1"), "[job:1:set job:2:set job:1:append]");
     // Given up in the end.
     bench.text(client, "SET fail 1");
     bench.text(client, "SET job:9 a");
@@ -318,4 +319,62 @@ fn a_program_whose_keys_are_not_known_gets_the_keyspace_to_itself() {
     assert_eq!(bench.text(client, "HSET user:2 city Rome"), "1");
     assert_eq!(bench.text(client, "SCARD city:Rome"), "2");
     assert_eq!(bench.text(client, "GET total"), "2");
+}
+
+#[test]
+fn what_waits_for_an_attempt_holds_back_its_own_key_however_many_wait() {
+    let (mut bench, client) = bench();
+    let text =
+        r#"{"assert":{"!=":["${event.value}","bad"]},"code":"NOTYET"},["RPUSH","done","${event.key}"]"#;
+    program(&mut bench, client, "later", text);
+    trigger(&mut bench, client, "t", r#"{"key":"job:*","after":"later"}"#);
+    for at in 0..300 {
+        bench.text(client, &format!("SET job:{at} bad"));
+    }
+    bench.text(client, "SET job:7 good");
+    bench.text(client, "SET job:300 good");
+    let mut worker = bench.engine.keyspace.worker().expect("a place");
+    let mut background = Background::new(bench.engine);
+    let mut step = |bench: &mut Bench| while background.step(bench.engine, &mut worker, |_| {}).was_busy {};
+    step(&mut bench);
+    assert_eq!(bench.text(client, "LRANGE done 0 -1"), "[job:7 job:7 job:300]");
+    let waiting = bench.engine.keyspace.catalogue().len(Section::Outbox);
+    assert_eq!(waiting, 299, "what failed waits");
+    // What came from elsewhere, as after a start, is taken up anew.
+    for at in 0..300 {
+        bench.text(client, &format!("SET job:{at} good"));
+    }
+    assert!(bench.engine.load_catalogue().is_empty());
+    bench.pass(20_000);
+    step(&mut bench);
+    assert_eq!(bench.engine.keyspace.catalogue().len(Section::Outbox), 0);
+    assert_eq!(bench.text(client, "LLEN done"), (3 + 299 + 300).to_string());
+}
+
+#[test]
+fn an_event_has_what_the_program_looks_at_and_a_program_that_changed_is_the_one_that_runs() {
+    let (mut bench, client) = bench();
+    trigger(&mut bench, client, "t", r#"{"key":"k:*","inside":"p"}"#);
+    for (steps, wanted) in [
+        (r#"["SET","seen","${event.key}"]"#, "k:1"),
+        (r#"["SET","seen","${event.kind}:${event.command}:${event.db}"]"#, "set:set:0"),
+        (r#"["SET","seen","${event.type}:${event.length}:${event.value}"]"#, "string:5:value"),
+        (
+            r#"{"let":{"e":"${event}"}},["SET","seen",{"join":[{"names":"${e}"},","]}]"#,
+            "command,db,key,kind,length,type,value",
+        ),
+        (r#"["SET","seen",{"type":{"get":["${event}","value"]}}]"#, "text"),
+        (r#"["SET","seen","nothing"]"#, "nothing"),
+    ] {
+        program(&mut bench, client, "p", steps);
+        assert_eq!(bench.text(client, "SET k:1 value"), "OK", "{steps}");
+        assert_eq!(bench.text(client, "GET seen"), wanted, "{steps}");
+    }
+    bench.text(client, "PROGRAM DEL p");
+    assert_eq!(bench.text(client, "SET k:1 a"), "-NOPROGRAM trigger t: no program 'p' is stored");
+    // Its parameter is an event, or nothing.
+    let stored =
+        words(&mut bench, client, &["PROGRAM", "SET", "p", r#"{"params":[{"name":"n"}],"steps":[]}"#]);
+    assert_eq!(stored, "1");
+    assert!(bench.text(client, "SET k:1 a").contains("the parameter 'n' is of the type text; met an event"));
 }

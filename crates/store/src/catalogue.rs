@@ -9,6 +9,7 @@ use crate::shard::{Op, ShardGuard};
 use crate::sync::{Mutex, lock};
 use crate::undo::Inverse;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -62,11 +63,12 @@ impl Catalogue {
         let entries = lock(self.section(section));
         entries.iter().map(|(name, value)| (name.clone(), Arc::clone(value))).collect()
     }
-    /// The first entries of a section.
+    /// The first entries of a section behind a name.
     #[must_use]
-    pub fn some(&self, section: Section, count: usize) -> Vec<Named> {
+    pub fn some_behind(&self, section: Section, name: &[u8], count: usize) -> Vec<Named> {
         let entries = lock(self.section(section));
-        entries.iter().take(count).map(|(name, value)| (name.clone(), Arc::clone(value))).collect()
+        let behind = entries.range::<[u8], _>((Bound::Excluded(name), Bound::Unbounded));
+        behind.take(count).map(|(name, value)| (name.clone(), Arc::clone(value))).collect()
     }
     /// How many entries a section has.
     #[must_use]

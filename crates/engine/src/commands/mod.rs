@@ -51,6 +51,7 @@ mod list;
 mod logs;
 mod memory;
 mod migrate;
+mod named;
 pub(crate) mod number;
 mod object;
 pub(crate) mod program;

@@ -5,11 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use weft_store::Section;
 
-use super::program::check_name;
+use super::named::{self, listed, next_version};
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
-use crate::glob;
 use crate::handler::{Entry, Scope};
 use crate::program::json::Json;
 use crate::program::value::Value;
@@ -32,32 +31,20 @@ pub(super) const LIST: &[Entry] = &[
 fn store(context: &mut Context<'_, '_>, trigger: Trigger, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (name, version) = (trigger.name.clone(), trigger.version);
     context.set_entry(Section::Triggers, &name, Some(&trigger.entry()))?;
-    context.engine.put_trigger(&name, Some(trigger));
+    context.engine.put_triggers([(name, Some(trigger))]);
     sink.int(version as i64);
     Ok(())
 }
 
 fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (name, text) = (args.bytes(2), args.bytes(3));
-    let expected = match args.len() {
-        4 => None,
-        6 if args.is(4, "VERSION") => Some(args.int(5)?),
-        _ => return Err(ErrorCode::Syntax.into()),
-    };
-    check_name(name)?;
     let triggers = &context.engine.triggers;
     let present = triggers.get(name);
     let version = present.as_ref().map_or(0, |trigger| trigger.version);
-    if expected.is_some_and(|expected| u64::try_from(expected) != Ok(version)) {
-        let text = format!("the version of the trigger is {version}, 0 being none");
-        return Err(Error::new(ErrorCode::WrongVersion, text));
-    }
-    if present.is_none() && triggers.len() >= TRIGGERS_MAX {
-        return Err(Error::new(ErrorCode::Limit, format!("{TRIGGERS_MAX} triggers may be stored")));
-    }
+    let version = next_version(args, "trigger", version, (triggers.len(), TRIGGERS_MAX))?;
     let enabled = present.is_none_or(|trigger| trigger.enabled);
     let owner = context.session.user.name.clone();
-    let trigger = Trigger::parse(name, text, (version + 1, enabled, &owner))
+    let trigger = Trigger::parse(name, text, (version, enabled, &owner))
         .map_err(|problem| Error::err(format!("trigger {problem}")))?;
     store(context, trigger, sink)
 }
@@ -109,25 +96,17 @@ fn answer(trigger: &Trigger, sink: &mut ReplySink<'_>) {
 }
 
 fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let mut removed = 0;
-    for name in args.rest(2) {
-        removed += i64::from(context.set_entry(Section::Triggers, name, None)?.is_some());
-        context.engine.put_trigger(name, None);
-    }
-    sink.int(removed);
-    Ok(())
+    named::del(context, args, sink, Section::Triggers, |engine, names| {
+        engine.put_triggers(names.into_iter().map(|name| (name, None)));
+    })
 }
 
 fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let pattern = match args.len() {
-        2 => None,
-        4 if args.is(2, "MATCH") => Some(args.bytes(3)),
-        _ => return Err(ErrorCode::Syntax.into()),
-    };
+    let listed = listed(args)?;
     let mut all = context.engine.triggers.all();
-    all.retain(|trigger| pattern.is_none_or(|pattern| glob::matches(pattern, &trigger.name)));
+    all.retain(|(name, _)| listed(name));
     sink.array(all.len());
-    all.iter().for_each(|trigger| answer(trigger, sink));
+    all.iter().for_each(|(_, trigger)| answer(trigger, sink));
     Ok(())
 }
 
@@ -135,7 +114,7 @@ fn stats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let engine = context.engine;
     let all = match args.len() {
         2 => engine.triggers.all(),
-        3 => vec![known(context, args.bytes(2))?],
+        3 => vec![(args.bytes(2).into(), known(context, args.bytes(2))?)],
         _ => return Err(ErrorCode::Syntax.into()),
     };
     let outbox = &engine.triggers.outbox;
@@ -146,7 +125,7 @@ fn stats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     sink.int(outbox.lost.load(Relaxed) as i64);
     sink.bulk(b"triggers");
     sink.array(all.len());
-    for trigger in &all {
+    for (_, trigger) in &all {
         let figures = &trigger.figures;
         sink.map(5);
         sink.bulk(b"name");

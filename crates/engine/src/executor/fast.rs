@@ -82,7 +82,8 @@ impl Core<'_> {
             Fast::MSet => (1 + requests.more_hashes(request).len(), 2, Some(requests.bytes(request))),
         };
         let keys = (0..keys).map(|at| requests.framed(request, at * step, lent.bytes));
-        if terms.triggered && brings.is_some() && keys.clone().any(|key| self.triggers.1.has(key)) {
+        if terms.triggered && brings.is_some() && keys.clone().any(|key| self.local.triggers.last().has(key))
+        {
             return false;
         }
         self.lets(terms, &lent.session.user, (id, keys), brings)
@@ -165,7 +166,7 @@ impl Core<'_> {
         let Some(mut rewrites) = batch.rewrites((db, self.now_ms), &self.local.effects.recorder) else {
             return 0;
         };
-        let asks = terms.restricted || terms.limited || terms.triggered;
+        let asks = terms.restricted || terms.limited;
         let mut ran = 0;
         while let Some(request) = list.get(ran)
             && request.fast == Fast::Set
@@ -174,6 +175,9 @@ impl Core<'_> {
             && (!asks || self.lets_fast(requests, request, lent, terms))
         {
             let key = self.engine.keyspace.key_with_hash(requests.key(request, lent.bytes), request.hash);
+            if terms.triggered && self.local.triggers.last().has(key.bytes()) {
+                break;
+            }
             let value = requests.framed(request, 1, lent.bytes);
             if key.bytes().len().max(value.len()) >= self.measures.request_bytes
                 || parse_int(value).is_some()

@@ -4,6 +4,7 @@ use weft_protocol::table::flag;
 use weft_store::{Batch, Guards, Keyspace};
 
 use crate::args::Args;
+use crate::context::Local;
 use crate::engine::{Engine, command_id};
 use crate::handler::{Handler, Needs, Scope};
 use crate::session::Session;
@@ -13,24 +14,36 @@ use crate::{keys, special, traits, trigger};
 #[inline]
 pub(super) fn guards<'b>(
     engine: &Engine,
+    local: &mut Local,
     batch: &'b Batch<'_>,
-    handler: Handler,
-    (db, args): (u8, &Args<'_>),
+    (handler, db, args): (Handler, u8, &Args<'_>),
 ) -> Option<Guards<'b>> {
     if engine.special.has(special::TRIGGERS)
         && args.spec.flags & flag::WRITE != 0
-        && let Some(needs) = trigger::needs(engine, db, args)
+        && let Some(needs) = trigger::needs(engine, local, (db, args), batch.is_alone())
     {
-        let Needs::Shards(mut shards) = needs else { return None };
         let keyspace = &engine.keyspace;
-        keys::each(args, |index| shards.push(keyspace.shard_of(&args.key(keyspace, index))));
-        return Some(batch.lock_shards(shards));
+        let own = |shards: &mut Vec<u32>| {
+            keys::each(args, |index| shards.push(keyspace.shard_of(&args.key(keyspace, index))));
+        };
+        return with(batch, needs, own);
     }
-    if let Scope::Operation(needs) = handler.scope {
-        let Needs::Shards(shards) = needs(engine, args) else { return None };
-        return Some(batch.lock_shards(shards));
+    match handler.scope {
+        Scope::Operation(needs) => with(batch, needs(engine, args), |_| {}),
+        Scope::Brief(needs) => with(batch, needs(engine, local, args, batch.is_alone()), |_| {}),
+        _ => Some(key_guards(&engine.keyspace, batch, args)),
     }
-    Some(key_guards(&engine.keyspace, batch, args))
+}
+
+/// Locks what is needed, and more; nothing if that is all.
+#[inline]
+fn with<'b>(batch: &'b Batch<'_>, needs: Needs, more: impl FnOnce(&mut Vec<u32>)) -> Option<Guards<'b>> {
+    let Needs::Shards(mut shards) = needs else { return None };
+    if let Some(guards) = batch.guards_alone() {
+        return Some(guards);
+    }
+    more(&mut shards);
+    Some(batch.lock_shards(shards))
 }
 
 #[inline]
@@ -60,7 +73,9 @@ pub(super) fn needs_world(engine: &Engine, handler: Handler, args: &Args<'_>, se
         Scope::World => true,
         Scope::KeysOrWorld(asks) => asks(args),
         // An operation is asked when its locks are taken.
-        Scope::Keys | Scope::None | Scope::Walk | Scope::Unwatch | Scope::Operation(_) => false,
+        Scope::Keys | Scope::None | Scope::Walk | Scope::Unwatch | Scope::Operation(_) | Scope::Brief(_) => {
+            false
+        }
         Scope::Exec => session.transaction.as_ref().is_some_and(|transaction| {
             transaction.queued.iter().any(|owned| {
                 let args = owned.args();
@@ -70,7 +85,12 @@ pub(super) fn needs_world(engine: &Engine, handler: Handler, args: &Args<'_>, se
                 }
                 engine.handler(command_id(&args)).is_some_and(|handler| match handler.scope {
                     // What an operation needs may have changed by the time that it runs.
-                    Scope::World | Scope::Walk | Scope::Unwatch | Scope::Exec | Scope::Operation(_) => true,
+                    Scope::World
+                    | Scope::Walk
+                    | Scope::Unwatch
+                    | Scope::Exec
+                    | Scope::Operation(_)
+                    | Scope::Brief(_) => true,
                     Scope::KeysOrWorld(asks) => asks(&args),
                     Scope::Keys | Scope::None => false,
                 })

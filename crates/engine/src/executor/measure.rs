@@ -62,8 +62,9 @@ impl Begun {
 impl Core<'_> {
     /// A command is about to run. `errors` and `output_bytes`: of its sink, so far.
     #[inline]
-    pub(super) fn begin_command(&self, id: CommandId, errors: u32, output_bytes: usize) -> Begun {
+    pub(super) fn begin_command(&mut self, id: CommandId, errors: u32, output_bytes: usize) -> Begun {
         let timed = (self.measures.every || !is_quick(id)).then(Instant::now);
+        self.local.began = timed;
         Begun { timed, errors, output_bytes }
     }
 

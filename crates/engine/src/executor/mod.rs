@@ -18,15 +18,14 @@ use admission::Verdict;
 pub(crate) use admission::check_arity;
 pub use attempt::Attempt;
 pub use stack::{Door, Input, Job, Outcome};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weft_protocol::table::{CommandId, flag, policy};
-use weft_store::{Batch, Worker, World, XorShift};
+use weft_store::{Batch, Worker, World};
 
 use crate::args::{Args, OwnedArgs, Texts};
 use crate::blocking::{self, End};
-use crate::context::{Context, Effects, Hold, Local};
+use crate::context::{Context, Hold, Local};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::eviction::Eviction;
@@ -35,7 +34,6 @@ use crate::reply::{Mark, Output, OutputPlace, ReplySink};
 use crate::requests::{BATCH_MAX, Fast, Request, Requests, What};
 use crate::session::{ReplyMode, Session, Then, client_flag};
 use crate::stats::{WorkerStats, bump};
-use crate::trigger::index::Index;
 use crate::{resource, runner, special};
 
 /// Requests that are worth having the keyspace to oneself for.
@@ -122,8 +120,6 @@ pub(crate) struct Core<'e> {
     /// The quick commands that have run in the present batch, and how often each.
     quick: Vec<(CommandId, u32)>,
     measures: measure::Measures,
-    /// Which keys may fire triggers, as of this version of them.
-    triggers: (u64, Arc<Index>),
     /// Replies of the present batch wait.
     holds: bool,
     /// How commands run among neighbours, by id.
@@ -277,19 +273,9 @@ impl<'e> Executor<'e> {
 
 impl<'e> Core<'e> {
     fn new(engine: &'e Engine, worker: u16, seed: u64) -> Self {
-        let local = Local {
-            rng: XorShift::new(seed),
-            garbage: Vec::new(),
-            ready: std::collections::VecDeque::new(),
-            effects: Effects::default(),
-            messages: Vec::new(),
-            scripts: None,
-            door: None,
-            worker,
-        };
         Self {
             engine,
-            local,
+            local: Local::new(seed, worker),
             stats: &engine.stats.workers[usize::from(worker)],
             eviction: Eviction::new(seed ^ 0x5bd1),
             evicted: false,
@@ -297,7 +283,6 @@ impl<'e> Core<'e> {
             charged_ns: 0,
             quick: Vec::with_capacity(BATCH_MAX),
             measures: measure::Measures::new(&engine.settings),
-            triggers: (u64::MAX, Arc::default()),
             holds: false,
             plans: neighbours::Plan::all(engine),
             leaves: false,
@@ -510,7 +495,7 @@ impl Core<'_> {
         if let Err(error) = &outcome {
             if error.code == ErrorCode::NeedsWorld
                 && matches!(tier, Tier::Batch(_))
-                && (matches!(handler.scope, Scope::Operation(_))
+                && (matches!(handler.scope, Scope::Operation(_) | Scope::Brief(_))
                     || self.engine.special.has(special::TRIGGERS))
             {
                 sink.rollback(mark);
@@ -559,10 +544,11 @@ impl Core<'_> {
                 self.run_with(Hold::Batch(batch), handler, args, session, sink)
             }
             (
-                Scope::Keys | Scope::KeysOrWorld(_) | Scope::World | Scope::Operation(_),
+                Scope::Keys | Scope::KeysOrWorld(_) | Scope::World | Scope::Operation(_) | Scope::Brief(_),
                 Tier::Batch(batch),
             ) => {
-                let Some(mut guards) = locks::guards(self.engine, batch, handler, (session.db, args)) else {
+                let asked = (handler, session.db, args);
+                let Some(mut guards) = locks::guards(self.engine, &mut self.local, batch, asked) else {
                     return Err(ErrorCode::NeedsWorld.into());
                 };
                 let outcome = self.run_with(Hold::Guards(&mut guards), handler, args, session, sink);

@@ -10,18 +10,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::table::{COMMANDS, CommandId, flag};
 use weft_store::{Ahead, Batch};
 
-use super::{Core, Host, Lent};
+use super::{Core, Host, Lent, locks};
 use crate::acl::User;
 use crate::args::{Args, Texts};
 use crate::blocking;
 use crate::context::{Context, Hold};
 use crate::engine::Engine;
+use crate::error::ErrorCode;
 use crate::handler::{Handler, Scope};
 use crate::reply::{OutputPlace, ReplySink};
 use crate::requests::{Fast, Request, Requests, What};
 use crate::session::{Session, Then};
 use crate::stats::bump;
-use crate::{runner, special, traits};
+use crate::{runner, special, traits, trigger};
 
 /// What is known of a command before any request.
 #[derive(Clone, Copy)]
@@ -153,7 +154,7 @@ impl Core<'_> {
         let end = lent.output.len().saturating_add(lent.shared_bytes);
         let Some(terms) = self.terms(lent.session, end) else { return 0 };
         if terms.triggered {
-            self.look_at_triggers();
+            self.local.triggers.index(self.engine);
         }
         let begun = lent.output.end();
         let (mut at, mut tally, mut outgrown) = (from, Tally::default(), None);
@@ -183,15 +184,6 @@ impl Core<'_> {
             host.outgrew(connection, channel, place);
         }
         at - from
-    }
-
-    /// Triggers change while nobody is in a batch: what is looked at inside one holds until its end.
-    fn look_at_triggers(&mut self) {
-        let triggers = &self.engine.triggers;
-        let version = triggers.version();
-        if version != self.triggers.0 {
-            self.triggers = (version, triggers.index());
-        }
     }
 
     /// Whether the terms let a request run that has these keys and, if it may grow the store, brings so many bytes.
@@ -224,9 +216,6 @@ impl Core<'_> {
         if !plan.one_lock || !plan.takes(args.len()) {
             return false;
         }
-        if terms.triggered && plan.writes && self.triggers.1.has(args.bytes(1)) {
-            return false;
-        }
         if terms.restricted || terms.limited {
             let brings = plan.grows.then(|| requests.bytes(request));
             if !self.lets(terms, &lent.session.user, (id, std::iter::once(args.bytes(1))), brings) {
@@ -238,6 +227,9 @@ impl Core<'_> {
             true => requests.ahead(at, lent.bytes, &self.engine.keyspace, before),
             false => Ahead::default(),
         };
+        if terms.triggered && plan.writes && self.local.triggers.last().has(args.bytes(1)) {
+            return self.fires(batch, (id, plan), args, lent);
+        }
         let keyspace = &self.engine.keyspace;
         let shard = match request.first_hash() {
             Some(hash) => keyspace.shard_of_hash(hash),
@@ -251,22 +243,64 @@ impl Core<'_> {
         let (mark, len) = (sink.reply_mark(), sink.len());
         let mut context =
             Context::new(self.engine, lent.session, &mut self.local, self.now_ms, Hold::Key(&mut guard));
-        let outcome = runner::run(&mut context, plan.handler, &args, &mut sink);
+        let outcome = runner::run_handler(&mut context, plan.handler, &args, &mut sink);
         self.local.effects.end_group();
         drop(guard);
         if let Err(error) = &outcome {
             runner::fail(self.stats, &mut sink, mark, error);
         }
         let (failed, reply_bytes) = (sink.errors() > 0, sink.len().saturating_sub(len));
-        debug_assert!(lent.session.then == Then::GoOn && !lent.session.is_waiting(), "no barrier does so");
+        self.look_behind(batch, lent.session, Went { args, id, failed, reply_bytes });
+        true
+    }
+
+    /// Runs a request that may fire triggers, with what they do. `false`: as above.
+    #[inline(never)]
+    fn fires(
+        &mut self,
+        batch: &Batch<'_>,
+        (id, plan): (CommandId, Plan),
+        args: Args<'_>,
+        lent: &mut Lent<'_>,
+    ) -> bool {
+        let asked = (plan.handler, lent.session.db, &args);
+        let Some(mut guards) = locks::guards(self.engine, &mut self.local, batch, asked) else {
+            return false;
+        };
+        let mut sink = ReplySink::new(lent.output, lent.session.wire);
+        let (mark, len) = (sink.reply_mark(), sink.len());
+        let hold = Hold::Guards(&mut guards);
+        let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
+        let outcome = trigger::run(&mut context, plan.handler, &args, &mut sink);
+        self.local.effects.end_group();
+        if !self.local.ready.is_empty() {
+            blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
+        }
+        drop(guards);
+        if let Err(error) = &outcome {
+            if error.code == ErrorCode::NeedsWorld {
+                sink.rollback(mark);
+                return false;
+            }
+            runner::fail(self.stats, &mut sink, mark, error);
+        }
+        let (failed, reply_bytes) = (sink.errors() > 0, sink.len().saturating_sub(len));
+        self.look_behind(batch, lent.session, Went { args, id, failed, reply_bytes });
+        true
+    }
+
+    /// A request has run: whether it has left anything to be done is looked at.
+    #[inline]
+    fn look_behind(&mut self, batch: &Batch<'_>, session: &Session, went: Went<'_>) {
+        let Went { args, failed, reply_bytes, .. } = went;
+        debug_assert!(session.then == Then::GoOn && !session.is_waiting(), "no barrier does so");
         if failed
             || reply_bytes >= self.measures.reply_bytes
             || args.bytes_max() >= self.measures.request_bytes
             || !self.local.ready.is_empty()
         {
-            self.went(batch, lent.session, Went { args, id, failed, reply_bytes });
+            self.went(batch, session, went);
         }
-        true
     }
 
     /// What few requests leave to be done: an error to count, a line in a log, somebody to be served.

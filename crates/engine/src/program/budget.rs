@@ -55,6 +55,7 @@ pub struct Budget {
     left: Limits,
     /// Steps until the clock is looked at.
     next_look: u64,
+    /// When its time is over, once that runs: from the first command that may take long on, or the first look.
     ends: Option<Instant>,
 }
 
@@ -63,11 +64,16 @@ fn exceeded(limit: &str, name: &str, max: u64) -> Fault {
 }
 
 impl Budget {
-    /// All of it. Its time runs from now on.
+    /// All of it. Its time runs as soon as something may take any: most programs never look at the clock.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
-        let ends = Instant::now().checked_add(Duration::from_millis(limits.time_ms));
-        Self { limits, left: limits, next_look: STEPS_PER_LOOK, ends }
+    pub const fn new(limits: Limits) -> Self {
+        Self { limits, left: limits, next_look: STEPS_PER_LOOK, ends: None }
+    }
+    /// Something that may take long begins.
+    pub fn begin(&mut self) {
+        if self.ends.is_none() {
+            self.ends = Instant::now().checked_add(Duration::from_millis(self.limits.time_ms));
+        }
     }
     /// A step.
     #[inline]
@@ -96,6 +102,7 @@ impl Budget {
     #[cold]
     pub fn look(&mut self) -> Result<(), Fault> {
         self.next_look = STEPS_PER_LOOK;
+        self.begin();
         if self.ends.is_some_and(|ends| Instant::now() >= ends) {
             return Err(exceeded("too much time in milliseconds", "time-ms", self.limits.time_ms));
         }
@@ -112,8 +119,8 @@ impl Budget {
     }
     /// Bytes that a write brings.
     #[inline]
-    pub fn take_bytes(&mut self, bytes: usize) -> Result<(), Fault> {
-        match self.left.bytes.checked_sub(bytes as u64) {
+    pub fn take_bytes(&mut self, bytes: u64) -> Result<(), Fault> {
+        match self.left.bytes.checked_sub(bytes) {
             Some(left) => self.left.bytes = left,
             None => return Err(exceeded("too many bytes written", "bytes", self.limits.bytes)),
         }

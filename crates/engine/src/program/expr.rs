@@ -100,6 +100,29 @@ pub struct Frame {
     pub budget: Budget,
 }
 
+impl Expr {
+    /// Calls `visit` with it and everything inside.
+    pub fn each(&self, visit: &mut dyn FnMut(&Self)) {
+        visit(self);
+        match self {
+            Self::Literal(_) | Self::Var(_) | Self::Path(..) | Self::Now(_) => {}
+            Self::Template(parts) => parts.iter().for_each(|part| match part {
+                Part::Text(_) => {}
+                Part::Value(expr) => expr.each(visit),
+            }),
+            Self::List(all) | Self::Call(_, all) | Self::And(all) | Self::Or(all) | Self::Coalesce(all) => {
+                all.iter().for_each(|expr| expr.each(visit));
+            }
+            Self::Object(members) => members.iter().for_each(|(_, expr)| expr.each(visit)),
+            Self::If(three) => three.iter().for_each(|expr| expr.each(visit)),
+            Self::Each(each) => {
+                each.list.each(visit);
+                each.body.each(visit);
+            }
+        }
+    }
+}
+
 impl Frame {
     /// The value of an expression that needs no work.
     #[inline]

@@ -1,11 +1,15 @@
 //! Owns: which keys a program will come to, before it runs: those that it declares, or those that its commands name by
 //! constants and parameters. Does not own: locking them (`crate::executor`).
 //!
+//! What `let` gives once, from constants and parameters, is as good as those.
+//!
 //! Keys that are declared are all that a program may come to. Those that are found are a guess: a program that comes
 //! to another one is taken back and runs again with the keyspace to itself. Where a command's keys follow from what
 //! the program reads, or all keys are meant, it is run so from the start.
 
-use super::expr::{Expr, Fault, Frame, Part};
+use std::collections::HashSet;
+
+use super::expr::{Expr, Fault, Frame};
 use super::steps::{Over, Step, What};
 use super::value::Value;
 use crate::args::Composed;
@@ -24,13 +28,13 @@ pub enum Keys {
     World(Box<str>, &'static str),
 }
 
-/// A key argument that was found: that of a step's command, whose place is behind it.
+/// What was found at a step: a key argument of its command, or a value that keys follow from.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Found {
     /// Steps to it: places in blocks.
     path: Box<[usize]>,
-    /// Which argument.
-    argument: usize,
+    /// Which argument; of `let`, which value.
+    at: usize,
 }
 
 /// Found keys that are looked up; a program with more takes the whole keyspace.
@@ -38,7 +42,10 @@ const FOUND_MAX: usize = 256;
 
 /// A search for keys.
 struct Search {
-    params: usize,
+    /// Places of the frame whose values follow from constants and parameters.
+    known: HashSet<usize>,
+    /// Places that are given a value more than once: what they hold depends on the way.
+    changed: HashSet<usize>,
     found: Vec<Found>,
     path: Vec<usize>,
 }
@@ -48,7 +55,9 @@ type Unknown = (Box<str>, &'static str);
 impl Keys {
     /// The keys that steps name by constants and parameters, of which there are so many.
     pub(super) fn find(steps: &[Step], params: usize) -> Self {
-        let mut search = Search { params, found: Vec::new(), path: Vec::new() };
+        let changed = changed(steps);
+        let mut search =
+            Search { known: (0..params).collect(), changed, found: Vec::new(), path: Vec::new() };
         match search.block(steps, 0) {
             Ok(()) => Self::Found(search.found),
             Err((at, why)) => Self::World(at, why),
@@ -63,15 +72,7 @@ impl Keys {
         let outcome = match self {
             Self::World(..) => return Needs::World,
             Self::Declared(exprs) => names(exprs, frame).map(|names| names.iter().for_each(|name| key(name))),
-            Self::Found(found) => {
-                let mut text = Vec::new();
-                found.iter().filter_map(|found| found.expr(steps)).try_for_each(|expr| {
-                    text.clear();
-                    frame.write_text(expr, &mut text)?;
-                    key(&text);
-                    Ok(())
-                })
-            }
+            Self::Found(found) => each_found(found, steps, frame, |name| key(name)),
         };
         // Who cannot say its keys does not come to them either.
         drop::<Result<(), Fault>>(outcome);
@@ -85,11 +86,7 @@ impl Keys {
             Self::Declared(exprs) => names(exprs, frame),
             Self::Found(found) => {
                 let mut all: Vec<Box<[u8]>> = Vec::new();
-                for expr in found.iter().filter_map(|found| found.expr(steps)) {
-                    let mut text = Vec::new();
-                    frame.write_text(expr, &mut text)?;
-                    all.push(text.into());
-                }
+                each_found(found, steps, frame, |name| all.push(name.into()))?;
                 all.sort_unstable();
                 all.dedup();
                 Ok(all)
@@ -116,31 +113,65 @@ pub(super) fn names(exprs: &[Expr], frame: &mut Frame) -> Result<Vec<Box<[u8]>>,
     Ok(names)
 }
 
+/// Calls `visit` with the names of the keys that were found. What they follow from is put into the frame.
+fn each_found(
+    found: &[Found],
+    steps: &[Step],
+    frame: &mut Frame,
+    mut visit: impl FnMut(&[u8]),
+) -> Result<(), Fault> {
+    let mut text = Vec::new();
+    for found in found {
+        match found.what(steps) {
+            Some(What::Command(command)) => {
+                let Some(expr) = command.args.get(found.at) else { continue };
+                text.clear();
+                frame.write_text(expr, &mut text)?;
+                visit(&text);
+            }
+            Some(What::Let(all)) => {
+                let Some((slot, expr)) = all.get(found.at) else { continue };
+                // A way that is not gone may have none.
+                frame.values[*slot] = frame.eval(expr).unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The places that steps give a value more than once.
+fn changed(steps: &[Step]) -> HashSet<usize> {
+    fn note(steps: &[Step], given: &mut HashSet<usize>, changed: &mut HashSet<usize>) {
+        let mut give = |slot: usize| {
+            if !given.insert(slot) {
+                changed.insert(slot);
+            }
+        };
+        for step in steps {
+            match &step.what {
+                What::Let(all) => all.iter().for_each(|(slot, _)| give(*slot)),
+                What::Command(command) => command.bind.into_iter().for_each(&mut give),
+                _ => {}
+            }
+        }
+        steps.iter().flat_map(|step| step.what.blocks()).for_each(|block| note(block, given, changed));
+    }
+    let (mut given, mut changed) = Default::default();
+    note(steps, &mut given, &mut changed);
+    changed
+}
+
 impl Found {
-    fn expr<'p>(&self, steps: &'p [Step]) -> Option<&'p Expr> {
+    fn what<'p>(&self, steps: &'p [Step]) -> Option<&'p What> {
         let (&last, path) = self.path.split_last()?;
         let mut block = steps;
         for pair in path.chunks(2) {
             let [step, inside] = pair else { return None };
-            block = inner_blocks(&block.get(*step)?.what).nth(*inside)?;
+            block = block.get(*step)?.what.blocks().nth(*inside)?;
         }
-        match &block.get(last)?.what {
-            What::Command(command) => command.args.get(self.argument),
-            _ => None,
-        }
+        Some(&block.get(last)?.what)
     }
-}
-
-/// The blocks inside a step, in their order.
-pub(super) fn inner_blocks(what: &What) -> impl Iterator<Item = &[Step]> {
-    let (some, cases): ([Option<&[Step]>; 2], &[_]) = match what {
-        What::If(_, then, otherwise) => ([Some(then), Some(otherwise)], &[]),
-        What::Switch(_, cases, default) => ([Some(default), None], cases),
-        What::For(each) => ([Some(&each.body), None], &[]),
-        What::Block(steps) => ([Some(steps), None], &[]),
-        _ => ([None, None], &[]),
-    };
-    some.into_iter().flatten().chain(cases.iter().map(|(_, steps)| &**steps))
 }
 
 impl Search {
@@ -152,12 +183,20 @@ impl Search {
                 What::Command(command) => {
                     self.command(command).map_err(|why| (step.at.clone(), why))?;
                 }
+                What::Let(all) => {
+                    for (at, (slot, expr)) in all.iter().enumerate() {
+                        if !self.changed.contains(slot) && self.is_known(expr) {
+                            self.known.insert(*slot);
+                            self.found.push(Found { path: self.path.clone().into(), at });
+                        }
+                    }
+                }
                 What::For(each) if matches!(each.over, Over::Keys(..)) => {
                     return Err((step.at.clone(), "a loop over keys looks at all of them"));
                 }
                 _ => {}
             }
-            for (number, block) in inner_blocks(&step.what).enumerate() {
+            for (number, block) in step.what.blocks().enumerate() {
                 self.path.truncate(depth + 1);
                 self.path.push(number);
                 self.block(block, depth + 2)?;
@@ -188,9 +227,9 @@ impl Search {
         }
         let (mut found, mut unknown) = (Vec::new(), false);
         keys::each(&args, |argument| {
-            let known = argument < certain && self.is_of_params(&command.args[argument]);
+            let known = argument < certain && self.is_known(&command.args[argument]);
             unknown |= !known;
-            found.push(Found { path: self.path.clone().into(), argument });
+            found.push(Found { path: self.path.clone().into(), at: argument });
         });
         if unknown {
             return Err("a key follows from what the program reads, not from its parameters alone");
@@ -199,16 +238,15 @@ impl Search {
         if self.found.len() > FOUND_MAX { Err("the program names more than 256 keys") } else { Ok(()) }
     }
 
-    /// Whether an expression is a text of constants and parameters.
-    fn is_of_params(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Literal(_) => true,
-            Expr::Var(slot) | Expr::Path(slot, _) => *slot < self.params,
-            Expr::Template(parts) => parts.iter().all(|part| match part {
-                Part::Text(_) => true,
-                Part::Value(expr) => self.is_of_params(expr),
-            }),
-            _ => false,
-        }
+    /// Whether an expression follows from constants and parameters.
+    fn is_known(&self, expr: &Expr) -> bool {
+        let (mut known, mut own) = (true, HashSet::new());
+        expr.each(&mut |expr| match expr {
+            // An element is known where its list is.
+            Expr::Each(each) => drop(own.insert(each.slot)),
+            Expr::Var(slot) | Expr::Path(slot, _) => known &= self.known.contains(slot) || own.contains(slot),
+            _ => {}
+        });
+        known
     }
 }

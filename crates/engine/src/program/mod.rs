@@ -9,12 +9,14 @@
 //! | [`functions`], `arithmetic`, `text` | the functions of expressions |
 //! | [`value`], `reply`, `params` | values, and where they come from and go |
 //! | [`keys`] | which keys a program will come to |
-//! | [`budget`] | what it may do |
+//! | [`budget`], `cost` | what it may do; what a command costs of it |
 //! | `run`, `effects` | running it; what it would change |
+//! | `prepared` | the program of a request, between its locks and its run |
 //! | [`stored`] | programs by name, what has come of them |
 
 mod arithmetic;
 pub mod budget;
+mod cost;
 pub(crate) mod effects;
 pub mod expr;
 pub mod functions;
@@ -22,6 +24,7 @@ pub mod json;
 pub mod keys;
 mod params;
 pub mod parse;
+pub(crate) mod prepared;
 mod reply;
 mod run;
 pub mod steps;

@@ -56,8 +56,9 @@ impl Program {
 
 impl Program {
     /// The parameters of a run that an event sets going: the first one is the event, the others have defaults.
-    pub(crate) fn event_params(&self, event: Value) -> Result<Vec<Value>, Error> {
+    pub(crate) fn event_params(&self, event: impl FnOnce() -> Value) -> Result<Vec<Value>, Error> {
         let Some((first, rest)) = self.params.split_first() else { return Ok(Vec::new()) };
+        let event = event();
         if !first.kind.takes(&event) {
             return Err(first.wrong("an event, which is an object"));
         }

@@ -2,9 +2,10 @@
 //! expressions (`super::expr`), running a command (`crate::inner`).
 
 use weft_protocol::table::flag;
-use weft_store::{Cursor, ObjectRef, ValueRef};
+use weft_store::Cursor;
 
 use super::budget::{Budget, Limits};
+use super::cost::Cost;
 use super::expr::{Expr, Fault, Frame};
 use super::keys::{self, Keys};
 use super::reply::value_of;
@@ -21,8 +22,6 @@ use crate::inner::Inner;
 use crate::keys::each;
 use crate::{glob, traits};
 
-/// Elements of keys that a command which may take long looks at for one step.
-const ELEMENTS_PER_STEP: usize = 128;
 /// Keys that a loop looks at between two looks at what is left.
 const KEYS_PER_LOOK: u64 = 64;
 
@@ -65,11 +64,13 @@ impl Program {
         values.resize(self.slots, Value::Null);
         Frame { values, now_ms, budget: Budget::new(self.limits.within(limits)) }
     }
-    /// What a run needs with these parameters.
-    pub(crate) fn needs(&self, engine: &Engine, params: Vec<Value>) -> Needs {
-        // Before it begins only its keys are asked for, which look at no clock.
+    /// What a run needs with these parameters, which are given back.
+    pub(crate) fn needs(&self, engine: &Engine, params: Vec<Value>) -> (Needs, Vec<Value>) {
+        let given = params.len();
         let mut frame = self.frame(params, engine.clock.now_ms(), engine.settings.program_limits());
-        self.keys.needs(engine, &self.steps, &mut frame)
+        let needs = self.keys.needs(engine, &self.steps, &mut frame);
+        frame.values.truncate(given);
+        (needs, frame.values)
     }
 
     /// The names of the keys that a run with these parameters will come to, as far as they are known.
@@ -79,17 +80,6 @@ impl Program {
         keys.map_err(|fault| Error::new(ErrorCode::Program, fault))
     }
 
-    /// Runs the program. Whether it has failed or only [looks](Self::look), nothing stays of it.
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>, params: Vec<Value>) -> Result<Value, Error> {
-        let mut inner = Inner::new(context, LogPlace::Script);
-        let undoing = inner.begin_undo();
-        let outcome = self.run_in(&mut inner, params);
-        match outcome {
-            Ok(_) => inner.commit(undoing),
-            Err(_) => inner.abandon(undoing),
-        }
-        outcome
-    }
     /// Runs the program, shows what stands on the tape then, and takes it back.
     pub(crate) fn look<R>(
         &self,
@@ -105,7 +95,8 @@ impl Program {
         shown
     }
 
-    fn run_in(&self, inner: &mut Inner<'_, '_, '_>, params: Vec<Value>) -> Result<Value, Error> {
+    /// Runs it inside an operation, which takes back what it has done if it fails.
+    pub(crate) fn run_in(&self, inner: &mut Inner<'_, '_, '_>, params: Vec<Value>) -> Result<Value, Error> {
         let limits = inner.context().engine.settings.program_limits();
         let now_ms = inner.context().now_ms;
         let mut frame = self.frame(params, now_ms, limits);
@@ -118,11 +109,15 @@ impl Program {
         };
         let Some(at) = self.steps.first() else { return Ok(Value::Null) };
         let db = inner.session().db;
-        let mut machine = Machine { inner, frame, args: Composed::default(), declared, at };
+        let args = std::mem::take(&mut inner.context().local.composed);
+        let mut machine = Machine { inner, frame, args, declared, at };
         let outcome = machine.block(&self.steps);
-        let at = machine.at;
+        let Machine { at, args, .. } = machine;
+        inner.context().local.composed = args;
         // SELECT holds inside the program.
-        inner.session().select(db);
+        if inner.session().db != db {
+            inner.session().select(db);
+        }
         match outcome {
             Ok(Flow::Return(value)) => Ok(value),
             Ok(Flow::GoOn | Flow::Break) => Ok(Value::Null),
@@ -317,9 +312,8 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         self.args = args;
         outcome?;
         if let Some(slot) = command.bind {
-            let captured = self.inner.captured();
-            self.frame.budget.take_memory(captured.len() + size_of::<Value>())?;
-            self.frame.values[slot] = value_of(&mut captured.items());
+            self.frame.budget.take_memory(self.inner.reply_bytes() + size_of::<Value>())?;
+            self.frame.values[slot] = value_of(&mut self.inner.reply());
         }
         Ok(())
     }
@@ -357,13 +351,17 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         let spec = args.spec;
         self.look_at_keys(args)?;
         if spec.flags & flag::WRITE != 0 {
-            self.frame.budget.take_bytes(bytes)?;
+            self.frame.budget.take_bytes(bytes as u64)?;
+        }
+        let quick = traits::of(command_id(args)) & traits::QUICK != 0;
+        if !quick {
+            self.frame.budget.begin();
         }
         let outcome = match self.inner.admit(args) {
             Ok(handler) => self.inner.run(handler, args),
             Err(refusal) => Err(Error::from(refusal)),
         };
-        if traits::of(command_id(args)) & traits::QUICK == 0 {
+        if !quick {
             self.frame.budget.look()?;
         }
         outcome.map_err(|error| {
@@ -392,28 +390,9 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         if traits::of(command_id(args)) & traits::QUICK != 0 {
             return Ok(());
         }
-        let mut elements = 0;
-        each(args, |index| elements += self.elements_of(args.bytes(index)));
-        self.frame.budget.take_steps((elements / ELEMENTS_PER_STEP) as u64)?;
+        let cost = Cost::of(self.inner.context(), args);
+        self.frame.budget.take_steps(cost.steps)?;
+        self.frame.budget.take_bytes(cost.bytes)?;
         Ok(())
-    }
-
-    fn elements_of(&mut self, name: &[u8]) -> usize {
-        let context = self.inner.context();
-        let key = context.engine.keyspace.key(name);
-        let Ok((shard, mut op)) = context.shard(&key) else { return 0 };
-        match shard.peek(&mut op, &key) {
-            Some(ValueRef::Bytes(bytes)) => bytes.len() / 64,
-            Some(ValueRef::Shared(bytes)) => bytes.as_slice().len() / 64,
-            Some(ValueRef::Object(object)) => match object {
-                ObjectRef::List(list) => list.len(),
-                ObjectRef::Hash(hash) => hash.len(),
-                ObjectRef::Set(set) => set.len(),
-                ObjectRef::SortedSet(set) => set.len(),
-                ObjectRef::Stream(stream) => stream.log().len() as usize,
-                _ => 0,
-            },
-            _ => 0,
-        }
     }
 }

@@ -26,6 +26,8 @@ pub struct Program {
     pub slots: usize,
     /// Whether any of its commands writes.
     pub writes: bool,
+    /// What it looks at of its first parameter, if that is an event: bits of `crate::trigger::event::member`.
+    pub event: u8,
 }
 
 /// A parameter.
@@ -155,4 +157,46 @@ pub struct Fail {
     pub code: Expr,
     /// The rest.
     pub message: Expr,
+}
+
+impl What {
+    /// The blocks inside, in their order.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = &[Step]> {
+        let (some, cases): ([Option<&[Step]>; 2], &[_]) = match self {
+            Self::If(_, then, otherwise) => ([Some(then), Some(otherwise)], &[]),
+            Self::Switch(_, cases, default) => ([Some(default), None], cases),
+            Self::For(each) => ([Some(&each.body), None], &[]),
+            Self::Block(steps) => ([Some(steps), None], &[]),
+            _ => ([None, None], &[]),
+        };
+        some.into_iter().flatten().chain(cases.iter().map(|(_, steps)| &**steps))
+    }
+    /// Calls `visit` with its own expressions, not with those of the steps inside.
+    fn exprs<'s>(&'s self, visit: &mut dyn FnMut(&'s Expr)) {
+        match self {
+            Self::Command(command) => command.args.iter().for_each(visit),
+            Self::Let(all) => all.iter().for_each(|(_, expr)| visit(expr)),
+            Self::If(expr, ..) | Self::Return(expr) => visit(expr),
+            Self::Switch(of, cases, _) => {
+                visit(of);
+                cases.iter().flat_map(|(values, _)| values).for_each(visit);
+            }
+            Self::For(each) => match &each.over {
+                Over::Elements(list) => visit(list),
+                Over::Range(ends) => ends.iter().for_each(visit),
+                Over::Keys(pattern, limit) => [pattern, limit].into_iter().for_each(visit),
+            },
+            Self::Break(condition) => condition.iter().for_each(visit),
+            Self::Fail(fail) => fail.unless.iter().chain([&fail.code, &fail.message]).for_each(visit),
+            Self::Block(_) => {}
+        }
+    }
+}
+
+/// Calls `visit` with every expression of steps and of those inside. As deep as blocks stand in each other.
+pub(super) fn each_expr<'s>(steps: &'s [Step], visit: &mut dyn FnMut(&'s Expr)) {
+    for step in steps {
+        step.what.exprs(visit);
+        step.what.blocks().for_each(|block| each_expr(block, visit));
+    }
 }

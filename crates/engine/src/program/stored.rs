@@ -9,8 +9,9 @@
 //!   u64       u16
 //! ```
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -19,8 +20,12 @@ use weft_store::Section;
 
 use super::parse::Problem;
 use super::steps::Program;
+use super::value::Value;
+use crate::catalogue::Named;
 use crate::engine::Engine;
+use crate::error::Error;
 use crate::histogram::{Counts, Histogram, bucket_of};
+use crate::inner::Inner;
 
 /// Programs that may be stored.
 pub const PROGRAMS_MAX: usize = 10_000;
@@ -76,42 +81,19 @@ impl Figures {
 /// All programs.
 #[derive(Debug, Default)]
 pub struct Programs {
-    by_name: RwLock<HashMap<Box<[u8]>, Arc<Stored>>>,
+    stored: Named<Stored>,
     evals: Mutex<HashMap<Box<[u8]>, Arc<Program>>>,
 }
 
+impl Deref for Programs {
+    type Target = Named<Stored>;
+
+    fn deref(&self) -> &Named<Stored> {
+        &self.stored
+    }
+}
+
 impl Programs {
-    /// A stored program.
-    #[must_use]
-    pub fn get(&self, name: &[u8]) -> Option<Arc<Stored>> {
-        self.by_name.read().get(name).cloned()
-    }
-    /// All of them, by name.
-    #[must_use]
-    pub fn all(&self) -> Vec<(Box<[u8]>, Arc<Stored>)> {
-        let mut all: Vec<_> =
-            self.by_name.read().iter().map(|(name, stored)| (name.clone(), Arc::clone(stored))).collect();
-        all.sort_unstable_by(|(one, _), (two, _)| one.cmp(two));
-        all
-    }
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.by_name.read().len()
-    }
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// Puts a program in the place of what has its name, or takes that away.
-    pub(crate) fn put(&self, name: &[u8], stored: Option<Stored>) {
-        let mut by_name = self.by_name.write();
-        match stored {
-            Some(stored) => drop(by_name.insert(name.into(), Arc::new(stored))),
-            None => drop(by_name.remove(name)),
-        }
-    }
     /// The program of a text, read once while it is used.
     pub(crate) fn of_text(&self, text: &[u8]) -> Result<Arc<Program>, Problem> {
         if let Some(program) = self.evals.lock().get(text) {
@@ -130,6 +112,18 @@ impl Programs {
 }
 
 impl Stored {
+    /// Runs it inside an operation, with the rights that it says: those of whoever runs the operation, or of whoever
+    /// has stored it. What it has done is taken back by the operation if it fails.
+    pub(crate) fn run_inside(
+        &self,
+        inner: &mut Inner<'_, '_, '_>,
+        params: Vec<Value>,
+    ) -> Result<Value, Error> {
+        if !self.program.as_owner {
+            return self.program.run_in(inner, params);
+        }
+        inner.as_user(&self.owner, "the program's", |inner| self.program.run_in(inner, params))
+    }
     /// A program of this version and owner.
     pub fn new(version: u64, owner: &str, text: &[u8]) -> Result<Self, Problem> {
         let program = Program::parse(text)?;
@@ -159,13 +153,14 @@ impl Engine {
     /// Reads the programs of the catalogue: when it came from a log or a snapshot. Says which could not be read, and
     /// why; they stay where they are.
     pub(crate) fn load_programs(&self) -> Vec<String> {
-        let mut problems = Vec::new();
+        let (mut problems, mut all) = (Vec::new(), Vec::new());
         for (name, entry) in self.keyspace.catalogue().entries(Section::Programs) {
             match Stored::of_entry(&entry) {
-                Ok(stored) => self.programs.put(&name, Some(stored)),
+                Ok(stored) => all.push((name, Some(stored))),
                 Err(why) => problems.push(format!("program '{}': {why}", String::from_utf8_lossy(&name))),
             }
         }
+        self.programs.put(all);
         problems
     }
 }

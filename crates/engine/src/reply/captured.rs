@@ -38,6 +38,9 @@ mod tag {
     pub(super) const AGGREGATES: u8 = 0x80;
 }
 
+/// What a cleared reply keeps of its memory.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
 /// A reply that is kept.
 #[derive(Debug, Default)]
 pub struct Captured(Output);
@@ -151,9 +154,10 @@ impl Captured {
     pub const fn new(output: Output) -> Self {
         Self(output)
     }
-    /// Forgets what was kept, and keeps its memory.
+    /// Forgets what was kept, and keeps its memory, but for what few replies take.
     pub fn clear(&mut self) {
         self.0.clear();
+        self.0.bytes.shrink_to(KEPT_BYTES_MAX);
     }
     /// What keeps more, behind what was kept.
     pub fn sink(&mut self) -> ReplySink<'_> {
@@ -238,7 +242,7 @@ impl Item<'_> {
 }
 
 /// The items of a reply that is kept.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Items<'c> {
     bytes: &'c [u8],
     /// Large values that are still to come.

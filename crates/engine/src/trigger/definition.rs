@@ -9,12 +9,15 @@
 //!   u64       u8        u16
 //! ```
 
+use parking_lot::RwLock;
 use std::sync::Arc;
 
 use super::Figures;
+use super::event::{self, member};
 use crate::program::expr::Expr;
 use crate::program::json::Json;
 use crate::program::parse::{Problem, TriggerParts};
+use crate::program::stored::{Programs, Stored};
 
 /// Which changes fire a trigger, as bits.
 pub mod kind {
@@ -51,6 +54,10 @@ pub enum Action {
     Publish(Expr),
 }
 
+/// A trigger's program as it was when it was looked up last, at a version of all programs.
+#[derive(Debug, Default)]
+struct Link(RwLock<(u64, Option<Arc<Stored>>)>);
+
 /// A trigger.
 #[derive(Debug)]
 pub struct Trigger {
@@ -76,6 +83,9 @@ pub struct Trigger {
     pub action: Action,
     /// Places of its frame: the event has the first one.
     pub slots: usize,
+    /// The [`member`]s of the event that it looks at, or hands on.
+    pub reads: u8,
+    link: Link,
     /// What has come of it.
     pub figures: Arc<Figures>,
 }
@@ -96,6 +106,11 @@ impl Trigger {
         }
         let json = Json::parse(text).map_err(root)?;
         let TriggerParts { on, db, pattern, when, action, slots } = TriggerParts::of(&json)?;
+        let of_action = match &action {
+            Action::Inside(_) | Action::After(_) => 0,
+            Action::Stream(_) | Action::Publish(_) => member::ALL,
+        };
+        let reads = of_action | when.as_ref().map_or(0, event::members_of);
         Ok(Self {
             name: name.into(),
             version,
@@ -108,6 +123,8 @@ impl Trigger {
             when,
             action,
             slots,
+            reads,
+            link: Link::default(),
             figures: Arc::default(),
         })
     }
@@ -131,6 +148,21 @@ impl Trigger {
         let owner = std::str::from_utf8(owner).map_err(|_| "the owner is no text".to_owned())?;
         let of = (u64::from_be_bytes(*version), *enabled != 0, owner);
         Self::parse(name, text, of).map_err(|problem| problem.to_string())
+    }
+    /// The program that it runs, if it runs one and that is stored.
+    #[must_use]
+    pub fn program(&self, programs: &Programs) -> Option<Arc<Stored>> {
+        let (Action::Inside(name) | Action::After(name)) = &self.action else { return None };
+        let version = programs.version();
+        {
+            let link = self.link.0.read();
+            if link.0 == version {
+                return link.1.clone();
+            }
+        }
+        let stored = programs.get(name);
+        *self.link.0.write() = (version, stored.clone());
+        stored
     }
     /// How it does it.
     #[must_use]

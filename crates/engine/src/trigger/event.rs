@@ -2,11 +2,59 @@
 //! not own: effects (`weft_store::effect`), which triggers an event fires.
 
 use weft_store::effect::TapeMark;
-use weft_store::{Cause, Effect, Told};
+use weft_store::{Cause, Effect, Recorder, Told};
 
 use super::definition::kind;
+use super::index::Index;
 use crate::context::Context;
+use crate::program::expr::{Expr, Segment};
 use crate::program::value::{Members, Value};
+
+/// Members of an event, as bits.
+pub mod member {
+    /// `kind`.
+    pub const KIND: u8 = 1;
+    /// `command`.
+    pub const COMMAND: u8 = 2;
+    /// `db`.
+    pub const DB: u8 = 4;
+    /// `key`.
+    pub const KEY: u8 = 8;
+    /// `type`, `length` and `value`: of the key as it is now.
+    pub const STATE: u8 = 16;
+    /// All of them.
+    pub const ALL: u8 = 31;
+    /// Bits by the names of the members.
+    pub(super) const NAMES: [(&str, u8); 7] = [
+        ("kind", KIND),
+        ("command", COMMAND),
+        ("db", DB),
+        ("key", KEY),
+        ("type", STATE),
+        ("length", STATE),
+        ("value", STATE),
+    ];
+}
+
+/// The [`member`]s of an event at the first place of the frame that an expression looks at.
+#[must_use]
+pub fn members_of(expr: &Expr) -> u8 {
+    let mut read = 0;
+    expr.each(&mut |expr| {
+        read |= match expr {
+            Expr::Var(0) => member::ALL,
+            Expr::Path(0, path) => match path.first() {
+                Some(Segment::Name(name)) => {
+                    let named = member::NAMES.iter().find(|(other, _)| other.as_bytes() == &**name);
+                    named.map_or(0, |(_, bit)| *bit)
+                }
+                _ => member::ALL,
+            },
+            _ => 0,
+        };
+    });
+    read
+}
 
 /// Bytes of a new value that an event carries; of a longer one it says the length alone.
 pub const VALUE_BYTES_MAX: usize = 64 << 10;
@@ -41,59 +89,72 @@ pub(super) const fn kind_of(effect: &Effect<'_>) -> Option<u8> {
     }
 }
 
-/// What has happened behind a mark, each key once in the order of its first change: what became of it in the end.
-pub(super) fn since(context: &Context<'_, '_>, mark: TapeMark) -> Vec<Event> {
+/// What has happened behind a mark to keys that may fire any, each once in the order of its first change: what became
+/// of it in the end.
+pub(super) fn since(index: &Index, recorder: &Recorder, mark: TapeMark) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
-    for Told { db, key, effect } in context.local.effects.recorder.tape().read_from(mark) {
+    let mut note = |db: u8, key: &[u8], kind: u8| {
+        if index.has(key) {
+            note(&mut events, db, key, kind);
+        }
+    };
+    for Told { db, key, effect } in recorder.tape().read_from(mark) {
         // Keys that went by themselves are told of elsewhere.
         if let Some(kind) = kind_of(&effect).filter(|kind| kind & kind::BY_ITSELF == 0) {
-            note(&mut events, Event { kind, db, key: key.into() });
+            note(db, key, kind);
         }
         if let Effect::Move { to_db, to } | Effect::Copy { to_db, to } = effect {
-            note(&mut events, Event { kind: kind::SET, db: to_db, key: to.into() });
+            note(to_db, to, kind::SET);
         }
     }
     events
 }
 
-fn note(events: &mut Vec<Event>, event: Event) {
-    match events.iter_mut().find(|other| other.db == event.db && other.key == event.key) {
+fn note(events: &mut Vec<Event>, db: u8, key: &[u8], kind: u8) {
+    match events.iter_mut().find(|other| other.db == db && *other.key == *key) {
         // What had expired when a command came to it and is there again was set.
-        Some(other) => other.kind = event.kind,
-        None => events.push(event),
+        Some(other) => other.kind = kind,
+        None => events.push(Event { kind, db, key: key.into() }),
     }
 }
 
 impl Event {
-    /// As programs see it: `kind`, `command`, `db`, `key`, and of what is there now `type`, and `value` of a string.
-    pub(super) fn value(&self, command: &str, context: &mut Context<'_, '_>) -> Value {
-        let mut members = self.members(command);
-        let keyspace = &context.engine.keyspace;
-        let key = keyspace.key(&self.key);
-        if self.kind == kind::SET
-            && let Ok((shard, mut op)) = context.shard_in(self.db, &key)
-            && let Some(value) = shard.peek(&mut op, &key)
-        {
-            let mut put = |name: &str, value: Value| drop(members.insert(name.as_bytes().into(), value));
-            put("type", Value::text(value.type_name().as_bytes()));
-            let mut digits = weft_store::Digits::default();
-            if let Some(bytes) = value.as_bytes(&mut digits) {
-                put("length", Value::Int(bytes.len() as i64));
-                if bytes.len() <= VALUE_BYTES_MAX {
-                    put("value", Value::text(bytes));
-                }
-            }
+    /// As programs see it, with the [`member`]s that are read: `kind`, `command`, `db`, `key`, and of what is there now
+    /// `type`, and `length` and `value` of a string.
+    pub(super) fn value(&self, read: u8, command: &[u8], context: &mut Context<'_, '_>) -> Value {
+        let mut members = self.members(read, command);
+        if read & member::STATE != 0 && self.kind == kind::SET {
+            self.state(&mut members, context);
         }
         Value::object(members)
     }
+    fn state(&self, members: &mut Members, context: &mut Context<'_, '_>) {
+        let key = context.engine.keyspace.key(&self.key);
+        let Ok((shard, mut op)) = context.shard_in(self.db, &key) else { return };
+        let Some(value) = shard.peek(&mut op, &key) else { return };
+        let mut put = |name: &str, value: Value| drop(members.insert(name.as_bytes().into(), value));
+        put("type", Value::text(value.type_name().as_bytes()));
+        let mut digits = weft_store::Digits::default();
+        if let Some(bytes) = value.as_bytes(&mut digits) {
+            put("length", Value::Int(bytes.len() as i64));
+            if bytes.len() <= VALUE_BYTES_MAX {
+                put("value", Value::text(bytes));
+            }
+        }
+    }
     /// What is known of it before it has happened.
-    pub(super) fn members(&self, command: &str) -> Members {
-        let member = |name: &str, value: Value| (Box::from(name.as_bytes()), value);
-        Members::from([
-            member("kind", Value::text(kind::name(self.kind).as_bytes())),
-            member("command", Value::text(command.as_bytes())),
-            member("db", Value::Int(self.db.into())),
-            member("key", Value::text(&self.key)),
-        ])
+    pub(super) fn members(&self, read: u8, command: &[u8]) -> Members {
+        let mut members = Members::new();
+        for (name, bit) in member::NAMES {
+            let value = match read & bit {
+                member::KIND => Value::text(kind::name(self.kind).as_bytes()),
+                member::COMMAND => Value::text(command),
+                member::DB => Value::Int(self.db.into()),
+                member::KEY => Value::text(&self.key),
+                _ => continue,
+            };
+            members.insert(name.as_bytes().into(), value);
+        }
+        members
     }
 }

@@ -5,16 +5,18 @@
 //! the lock set; one whose keys cannot be known takes the keyspace for itself. What then is written elsewhere, or fires
 //! further triggers, is taken back and runs again so.
 
-use weft_protocol::table::flag;
+use std::sync::Arc;
+use weft_protocol::table::{CommandSpec, flag};
+use weft_store::effect::TapeMark;
 use weft_store::wants;
 
 use super::definition::{Action, Trigger, kind};
-use super::event::{Event, since};
+use super::event::{Event, member, since};
+use super::index::Index;
 use super::{DEPTH_MAX, FIRED_MAX, Figures};
 use crate::acl::LogPlace;
 use crate::args::{Args, Composed};
-use crate::commands::program::run_stored;
-use crate::context::{Context, Hold};
+use crate::context::{Context, Hold, Local};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::glob;
@@ -22,34 +24,43 @@ use crate::handler::{Handler, Needs};
 use crate::inner::{self, Inner};
 use crate::keys;
 use crate::program::budget::{Budget, Limits};
-use crate::program::expr::{Expr, Frame};
-use crate::program::value::Value;
+use crate::program::expr::Frame;
+use crate::program::keys::Keys;
+use crate::program::value::{Members, Value};
 use crate::reply::ReplySink;
 use crate::runner;
 
 /// Whether a command may fire triggers here: one that writes keys which any are for. Under the lock of one key that has
 /// been asked before.
 #[cold]
-pub(crate) fn may_fire(context: &Context<'_, '_>, args: &Args<'_>) -> bool {
+pub(crate) fn may_fire(context: &mut Context<'_, '_>, args: &Args<'_>) -> bool {
     let holds = matches!(context.hold, Hold::Guards(_) | Hold::World(..));
-    if !context.fires || !holds || args.spec.flags & flag::WRITE == 0 {
+    if !holds || args.spec.flags & flag::WRITE == 0 {
         return false;
     }
-    let (index, mut fires) = (context.engine.triggers.index(), false);
+    let (index, mut fires) = (context.local.triggers.index(context.engine), false);
     keys::each(args, |at| fires |= index.has(args.bytes(at)));
     fires
 }
 
-/// What the triggers of a command need beside its own keys; nothing if it fires none.
-pub(crate) fn needs(engine: &Engine, db: u8, args: &Args<'_>) -> Option<Needs> {
-    let index = engine.triggers.index();
+/// What the triggers of a command need beside its own keys; nothing if it fires none. Where everything is `open` no
+/// shard is named.
+pub(crate) fn needs(
+    engine: &Engine,
+    local: &mut Local,
+    (db, args): (u8, &Args<'_>),
+    open: bool,
+) -> Option<Needs> {
+    let index = local.triggers.index(engine);
     let (mut shards, mut fires, mut world) = (Vec::new(), false, false);
     keys::each(args, |at| {
         let key = args.bytes(at);
+        if !index.has(key) {
+            return;
+        }
         for trigger in index.find(db, key, u8::MAX) {
             fires = true;
-            let event = Event { kind: kind::SET, db, key: key.into() };
-            match trigger.needs(engine, &event, args) {
+            match trigger.needs(engine, (db, key, args), open) {
                 Needs::World => world = true,
                 Needs::Shards(more) => shards.extend(more),
             }
@@ -59,19 +70,27 @@ pub(crate) fn needs(engine: &Engine, db: u8, args: &Args<'_>) -> Option<Needs> {
 }
 
 impl Trigger {
-    fn needs(&self, engine: &Engine, event: &Event, args: &Args<'_>) -> Needs {
-        let known = Value::object(event.members(&full_name(args.spec)));
+    fn needs(&self, engine: &Engine, (db, key, args): (u8, &[u8], &Args<'_>), open: bool) -> Needs {
+        let nothing = Needs::Shards(Vec::new());
+        let known = |read: u8| {
+            let event = Event { kind: kind::SET, db, key: key.into() };
+            Value::object(event.members(read, full_name(args.spec).as_bytes()))
+        };
         match &self.action {
-            Action::After(_) | Action::Publish(_) => Needs::Shards(Vec::new()),
-            Action::Inside(name) => match engine.programs.get(name) {
-                Some(stored) => match stored.program.event_params(known) {
-                    Ok(params) => stored.program.needs(engine, params),
-                    Err(_) => Needs::Shards(Vec::new()),
-                },
-                None => Needs::Shards(Vec::new()),
+            Action::After(_) | Action::Publish(_) => nothing,
+            Action::Inside(_) => match self.program(&engine.programs) {
+                Some(stored) if matches!(stored.program.keys, Keys::World(..)) => Needs::World,
+                Some(stored) if !open => {
+                    let program = &stored.program;
+                    let params = program.event_params(|| known(program.event));
+                    params.map_or(nothing, |params| program.needs(engine, params).0)
+                }
+                _ => nothing,
             },
+            Action::Stream(_) if open => nothing,
             Action::Stream(name) => {
-                let (mut frame, mut text) = (self.frame(engine, known), Vec::new());
+                let (mut frame, mut text) =
+                    (self.frame(engine.clock.now_ms(), known(member::ALL)), Vec::new());
                 let key = frame.write_text(name, &mut text).map(|()| engine.keyspace.key(&text));
                 Needs::Shards(key.map(|key| engine.keyspace.shard_of(&key)).into_iter().collect())
             }
@@ -102,30 +121,46 @@ impl Trigger {
             return Ok((false, "the key does not match"));
         }
         let Some(when) = &self.when else { return Ok((true, "everything matches")) };
-        let holds = self.frame(engine, event.clone()).holds(when);
+        let holds = self.frame(engine.clock.now_ms(), event.clone()).holds(when);
         match holds.map_err(|fault| Error::new(ErrorCode::Program, fault))? {
             true => Ok((true, "everything matches, and the condition holds")),
             false => Ok((false, "the condition does not hold")),
         }
     }
-    pub(super) fn frame(&self, engine: &Engine, event: Value) -> Frame {
-        let mut values = vec![event];
+    pub(super) fn frame(&self, now_ms: u64, event: Value) -> Frame {
+        let mut values = Vec::with_capacity(self.slots);
+        values.push(event);
         values.resize(self.slots, Value::Null);
-        Frame { values, now_ms: engine.clock.now_ms(), budget: Budget::new(Limits::DEFAULT) }
+        Frame { values, now_ms, budget: Budget::new(Limits::DEFAULT) }
     }
 }
 
 /// A command with the triggers that it fires.
 struct Firing<'i, 'c, 'a, 'b> {
     inner: &'i mut Inner<'c, 'a, 'b>,
-    command: String,
+    index: &'i Index,
+    spec: &'static CommandSpec,
     fired: u32,
-    /// The triggers whose doing the present one is, the first one first.
-    chain: Vec<Box<[u8]>>,
+}
+
+/// A trigger, and those whose doing it is.
+#[derive(Clone, Copy)]
+struct Chain<'t> {
+    trigger: &'t Trigger,
+    before: Option<&'t Chain<'t>>,
+    depth: u32,
+}
+
+impl Chain<'_> {
+    /// The names on the way, the first one first.
+    fn names(&self) -> String {
+        let before = self.before.map_or(String::new(), |before| format!("{} > ", before.names()));
+        before + &String::from_utf8_lossy(&self.trigger.name)
+    }
 }
 
 /// Runs a write command, and what it fires, with nothing of both staying if either fails.
-#[cold]
+#[inline(never)]
 pub(crate) fn run(
     context: &mut Context<'_, '_>,
     handler: Handler,
@@ -133,70 +168,62 @@ pub(crate) fn run(
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
     debug_assert!(args.spec.flags & flag::WRITE != 0, "only what writes fires");
+    let index = Arc::clone(context.local.triggers.index(context.engine));
     let recorder = &mut context.local.effects.recorder;
     let (had_values, mark) = (recorder.wanted() & wants::VALUES != 0, recorder.tape().mark());
     recorder.want_also(wants::VALUES, true);
     let mut inner = Inner::new(context, LogPlace::Script);
-    let undoing = inner.begin_undo();
-    let outcome = runner::run_handler(inner.context(), handler, args, sink).and_then(|()| {
-        let command = full_name(args.spec);
-        let mut firing = Firing { inner: &mut inner, command, fired: 0, chain: Vec::new() };
-        firing.events_since(mark)
+    let outcome = inner.whole(|inner| {
+        runner::run_handler(inner.context(), handler, args, sink)?;
+        Firing { inner, index: &index, spec: args.spec, fired: 0 }.events_since(mark, None)
     });
-    match outcome {
-        Ok(()) => inner.commit(undoing),
-        Err(_) => inner.abandon(undoing),
-    }
     context.local.effects.recorder.want_also(wants::VALUES, had_values);
     outcome
 }
 
 impl Firing<'_, '_, '_, '_> {
     /// Fires what the effects behind a mark fire.
-    fn events_since(&mut self, mark: weft_store::effect::TapeMark) -> Result<(), Error> {
-        let events = since(self.inner.context(), mark);
-        for event in events {
-            let index = self.inner.context().engine.triggers.index();
+    fn events_since(&mut self, mark: TapeMark, before: Option<&Chain<'_>>) -> Result<(), Error> {
+        let index = self.index;
+        let events = since(index, &self.inner.context().local.effects.recorder, mark);
+        for event in &events {
             for trigger in index.find(event.db, &event.key, event.kind) {
-                self.fire(&trigger, &event)?;
+                let depth = before.map_or(0, |before| before.depth) + 1;
+                self.fire(&Chain { trigger, before, depth }, event)?;
             }
         }
         Ok(())
     }
 
-    fn fire(&mut self, trigger: &Trigger, event: &Event) -> Result<(), Error> {
+    fn fire(&mut self, chain: &Chain<'_>, event: &Event) -> Result<(), Error> {
         self.fired += 1;
-        self.chain.push(trigger.name.clone());
-        let outcome = if self.chain.len() > DEPTH_MAX as usize {
+        let outcome = if chain.depth > DEPTH_MAX {
             Err(Error::new(ErrorCode::Limit, format!("triggers fire {DEPTH_MAX} deep at most")))
         } else if self.fired > FIRED_MAX {
             Err(Error::new(ErrorCode::Limit, format!("a command fires {FIRED_MAX} triggers at most")))
         } else {
-            self.act(trigger, event)
+            self.act(chain, event)
         };
-        let outcome = outcome.map_err(|error| self.named(trigger, error));
-        self.chain.pop();
-        outcome
+        outcome.map_err(|error| named(chain, error))
     }
 
-    /// An error with the names of the triggers that led to it, once.
-    fn named(&self, trigger: &Trigger, error: Error) -> Error {
-        if error.code == ErrorCode::NeedsWorld || error.code == ErrorCode::Trigger {
-            return error;
-        }
-        Figures::count(&trigger.figures.failed);
-        let names: Vec<_> = self.chain.iter().map(|name| String::from_utf8_lossy(name)).collect();
-        let text = format!("trigger {}: {}", names.join(" > "), error.text).into();
-        Error { code: ErrorCode::Trigger, prefix: Some(error.prefix().into()), text }
-    }
-
-    fn act(&mut self, trigger: &Trigger, event: &Event) -> Result<(), Error> {
+    fn act(&mut self, chain: &Chain<'_>, event: &Event) -> Result<(), Error> {
+        let trigger = chain.trigger;
         let engine = self.inner.context().engine;
-        let value = event.value(&self.command, self.inner.context());
-        let mut frame = trigger.frame(engine, value.clone());
+        let stored = trigger.program(&engine.programs);
+        let read = trigger.reads
+            | match (&trigger.action, &stored) {
+                (Action::Inside(_), Some(stored)) => stored.program.event,
+                _ => 0,
+            };
+        // What nobody looks at is not made.
+        let value = match read {
+            0 => Value::Null,
+            read => event.value(read, full_name(self.spec).as_bytes(), self.inner.context()),
+        };
         let failed = |fault| Error::new(ErrorCode::Program, fault);
         if let Some(when) = &trigger.when
-            && !frame.holds(when).map_err(failed)?
+            && !trigger.frame(self.inner.context().now_ms, value.clone()).holds(when).map_err(failed)?
         {
             Figures::count(&trigger.figures.passed_over);
             return Ok(());
@@ -205,29 +232,29 @@ impl Firing<'_, '_, '_, '_> {
         let mark = self.inner.context().local.effects.recorder.tape().mark();
         match &trigger.action {
             Action::Inside(name) => {
-                let stored = engine.programs.get(name).ok_or_else(|| {
+                let stored = stored.ok_or_else(|| {
                     let name = String::from_utf8_lossy(name);
                     Error::new(ErrorCode::NoProgram, format!("no program '{name}' is stored"))
                 })?;
-                let params = stored.program.event_params(value)?;
-                self.as_owner(trigger, event.db, |inner| {
-                    run_stored(inner.context(), &stored, params).map(drop)
-                })?;
+                let object = || if read == 0 { Value::object(Members::new()) } else { value };
+                let params = stored.program.event_params(object)?;
+                self.as_owner(trigger, event.db, |inner| stored.run_inside(inner, params).map(drop))?;
             }
             Action::After(_) => {
-                engine.triggers.outbox.add(self.inner.context(), trigger, event, &self.command)?;
+                let command = full_name(self.spec);
+                engine.triggers.outbox.add(self.inner.context(), trigger, event, &command)?;
             }
             Action::Stream(name) => {
-                let words = [Expr::Literal(Value::text(b"XADD")), Expr::Literal(Value::text(b"*"))];
-                let [xadd, any] = &words;
+                let mut frame = trigger.frame(self.inner.context().now_ms, value.clone());
                 let mut args = Composed::default();
-                args.push_with(|text| frame.write_text(xadd, text)).map_err(failed)?;
+                args.push(b"XADD");
                 args.push_with(|text| frame.write_text(name, text)).map_err(failed)?;
-                args.push_with(|text| frame.write_text(any, text)).map_err(failed)?;
+                args.push(b"*");
                 push_members(&value, &mut args);
                 self.as_owner(trigger, event.db, |inner| run_command(inner, b"XADD", &args))?;
             }
             Action::Publish(channel) => {
+                let mut frame = trigger.frame(self.inner.context().now_ms, value.clone());
                 let mut args = Composed::default();
                 args.push(b"PUBLISH");
                 args.push_with(|text| frame.write_text(channel, text)).map_err(failed)?;
@@ -235,7 +262,7 @@ impl Firing<'_, '_, '_, '_> {
                 self.as_owner(trigger, event.db, |inner| run_command(inner, b"PUBLISH", &args))?;
             }
         }
-        self.events_since(mark)?;
+        self.events_since(mark, Some(chain))?;
         // Behind it: what needs more locks runs again.
         Figures::count(&trigger.figures.fired);
         Ok(())
@@ -248,22 +275,29 @@ impl Firing<'_, '_, '_, '_> {
         db: u8,
         work: impl FnOnce(&mut Inner<'_, '_, '_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let engine = self.inner.context().engine;
-        let owner = engine.acl.user(trigger.owner.as_bytes()).ok_or_else(|| {
-            Error::new(ErrorCode::NoPerm, format!("its owner '{}' is no user any more", trigger.owner))
-        })?;
-        let context = self.inner.context();
-        let (caller, own_db, own_session_db) =
-            (std::mem::replace(&mut context.session.user, owner), context.db, context.session.db);
-        context.fires = false;
-        (context.db, context.session.db) = (db, db);
-        let outcome = work(self.inner);
-        let context = self.inner.context();
-        context.fires = true;
-        context.session.user = caller;
-        (context.db, context.session.db) = (own_db, own_session_db);
-        outcome
+        self.inner.as_user(&trigger.owner, "its", |inner| {
+            let context = inner.context();
+            let own = (context.db, context.session.db);
+            context.fires = false;
+            (context.db, context.session.db) = (db, db);
+            let outcome = work(inner);
+            let context = inner.context();
+            context.fires = true;
+            (context.db, context.session.db) = own;
+            outcome
+        })
     }
+}
+
+/// An error with the names of the triggers that led to it, once.
+#[cold]
+fn named(chain: &Chain<'_>, error: Error) -> Error {
+    if error.code == ErrorCode::NeedsWorld || error.code == ErrorCode::Trigger {
+        return error;
+    }
+    Figures::count(&chain.trigger.figures.failed);
+    let text = format!("trigger {}: {}", chain.names(), error.text).into();
+    Error { code: ErrorCode::Trigger, prefix: Some(error.prefix().into()), text }
 }
 
 /// The members of an event as names and values.

@@ -1,14 +1,21 @@
-//! Owns: which triggers a key may fire: by the bytes that a pattern begins with, and by the whole key where it has no
-//! wildcard. Does not own: their other conditions.
+//! Owns: which triggers a key may fire: by the bytes that a pattern begins with and ends with, and by the whole key
+//! where it has no wildcard. Does not own: their other conditions.
 //!
 //! A tree over literal beginnings: a look-up costs steps for the bytes that the key has in common with beginnings, and
-//! not for the number of triggers; a key whose first byte none begins with costs one bit. Of triggers with one
-//! beginning each is asked whether its pattern matches.
+//! not for the number of triggers; a key whose first byte none begins with costs one bit. Of many triggers with one
+//! beginning those are asked that end as the key does: a look-up for each length that their ends have. Where neither
+//! says anything (`a*b*`), each is asked whether its pattern matches.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::definition::Trigger;
 use crate::glob;
+
+/// Nodes behind a node that are looked for one by one; of more there is a table.
+const FEW: usize = 6;
+/// Patterns of one beginning that are asked one by one; more are told apart by how they end.
+const ENDS_MIN: usize = 8;
 
 /// Which triggers keys may fire.
 #[derive(Debug, Default)]
@@ -22,14 +29,63 @@ pub struct Index {
 /// A place behind some bytes.
 #[derive(Debug, Default)]
 struct Node {
-    /// The bytes that lead here from the node before.
+    /// The bytes that lead here from the node before, behind the one that it is found by.
     label: Box<[u8]>,
-    /// Nodes behind it, by the first byte of their labels.
-    next: Vec<(u8, u32)>,
-    /// Triggers whose patterns have a wildcard here.
+    next: Next,
+    /// Triggers whose patterns have a wildcard here, each of which is asked.
     patterns: Vec<u32>,
+    /// Those that end in a way of their own, if they are many.
+    ends: Option<Box<Ends>>,
     /// Those whose pattern is the whole key.
     exact: Vec<u32>,
+}
+
+/// The nodes behind a node, by the first byte of what leads there. None is the first node of all.
+#[derive(Debug)]
+enum Next {
+    Few(Vec<(u8, u32)>),
+    Many(Box<[u32; 256]>),
+}
+
+/// Triggers by the bytes that their patterns end with.
+#[derive(Debug, Default)]
+struct Ends {
+    /// The lengths that there are.
+    lens: Vec<usize>,
+    by_end: HashMap<Box<[u8]>, Vec<u32>>,
+}
+
+impl Default for Next {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl Next {
+    #[inline]
+    fn find(&self, byte: u8) -> Option<usize> {
+        let found = match self {
+            Self::Few(few) => few.iter().find(|(other, _)| *other == byte).map_or(0, |(_, node)| *node),
+            Self::Many(all) => all[usize::from(byte)],
+        };
+        (found != 0).then_some(found as usize)
+    }
+    fn put(&mut self, byte: u8, node: usize) {
+        let node = node as u32;
+        match self {
+            Self::Many(all) => all[usize::from(byte)] = node,
+            Self::Few(few) => match few.iter().position(|(other, _)| *other == byte) {
+                Some(at) => few[at].1 = node,
+                None if few.len() < FEW => few.push((byte, node)),
+                None => {
+                    let mut all = Box::new([0; 256]);
+                    few.iter().for_each(|(byte, node)| all[usize::from(*byte)] = *node);
+                    all[usize::from(byte)] = node;
+                    *self = Self::Many(all);
+                }
+            },
+        }
+    }
 }
 
 /// The bytes before a pattern's first wildcard, and whether there is one.
@@ -38,6 +94,16 @@ fn literal(pattern: &[u8]) -> (&[u8], bool) {
         Some(at) => (&pattern[..at], true),
         None => (pattern, false),
     }
+}
+
+/// The bytes behind a pattern's last wildcard. A pattern with a class of letters has none: where a class ends is not
+/// looked at here.
+fn end(pattern: &[u8]) -> &[u8] {
+    if pattern.iter().any(|byte| b"[\\".contains(byte)) {
+        return b"";
+    }
+    let wildcard = pattern.iter().rposition(|byte| b"*?".contains(byte));
+    wildcard.map_or(b"", |at| &pattern[at + 1..])
 }
 
 impl Index {
@@ -49,6 +115,8 @@ impl Index {
             let (literal, has_wildcard) = literal(&trigger.pattern);
             match literal.first() {
                 Some(byte) => index.first[usize::from(*byte) / 64] |= 1 << (byte % 64),
+                // The empty key begins with nothing, and is asked for as if it began with 0.
+                None if !has_wildcard => index.first[0] |= 1,
                 None => index.first = [u64::MAX; 4],
             }
             let node = index.insert(literal);
@@ -56,40 +124,42 @@ impl Index {
                 if has_wildcard { &mut index.nodes[node].patterns } else { &mut index.nodes[node].exact };
             list.push(number as u32);
         }
+        for node in index.nodes.iter_mut().filter(|node| node.patterns.len() > ENDS_MIN) {
+            node.split_by_end(&triggers);
+        }
         index.triggers = triggers;
         index
     }
 
+    fn add(&mut self, label: &[u8], next: Next) -> usize {
+        self.nodes.push(Node { label: label.into(), next, ..Node::default() });
+        self.nodes.len() - 1
+    }
     /// The node behind these bytes, made if it is not there.
     fn insert(&mut self, mut rest: &[u8]) -> usize {
         let mut at = 0;
-        while let Some(&byte) = rest.first() {
-            let found = self.nodes[at].next.binary_search_by_key(&byte, |(byte, _)| *byte);
-            let place = match found {
-                Err(place) => {
-                    let made = self.nodes.len();
-                    self.nodes.push(Node { label: rest.into(), ..Node::default() });
-                    self.nodes[at].next.insert(place, (byte, made as u32));
-                    return made;
-                }
-                Ok(place) => place,
+        while let Some((&byte, behind)) = rest.split_first() {
+            let Some(child) = self.nodes[at].next.find(byte) else {
+                let made = self.add(behind, Next::default());
+                self.nodes[at].next.put(byte, made);
+                return made;
             };
-            let child = self.nodes[at].next[place].1 as usize;
-            let label = &self.nodes[child].label;
-            let common = label.iter().zip(rest).take_while(|(one, two)| one == two).count();
-            if common < label.len() {
-                let (before, behind): (Box<[u8]>, Box<[u8]>) =
-                    (label[..common].into(), label[common..].into());
-                let made = self.nodes.len();
-                let next = vec![(behind[0], child as u32)];
-                self.nodes[child].label = behind;
-                self.nodes.push(Node { label: before, next, ..Node::default() });
-                self.nodes[at].next[place].1 = made as u32;
-                at = made;
-            } else {
-                at = child;
+            let label = std::mem::take(&mut self.nodes[child].label);
+            let common = label.iter().zip(behind).take_while(|(one, two)| one == two).count();
+            match label[common..].split_first() {
+                // What they have in common is a node of its own, before the other.
+                Some((&first, tail)) => {
+                    self.nodes[child].label = tail.into();
+                    let made = self.add(&label[..common], Next::Few(vec![(first, child as u32)]));
+                    self.nodes[at].next.put(byte, made);
+                    at = made;
+                }
+                None => {
+                    self.nodes[child].label = label;
+                    at = child;
+                }
             }
-            rest = &rest[common..];
+            rest = &behind[common..];
         }
         at
     }
@@ -100,23 +170,41 @@ impl Index {
         let mut rest = key;
         let Some(mut node) = self.nodes.first() else { return };
         loop {
-            for &number in &node.patterns {
-                let trigger = &self.triggers[number as usize];
-                if glob::matches(&trigger.pattern, key) && !visit(number, trigger) {
-                    return;
-                }
+            if !node.patterns.is_empty() && !self.ask(&node.patterns, key, &mut visit) {
+                return;
             }
-            let Some(&byte) = rest.first() else { break };
-            let Ok(place) = node.next.binary_search_by_key(&byte, |(byte, _)| *byte) else { return };
-            node = &self.nodes[node.next[place].1 as usize];
-            let Some(behind) = rest.strip_prefix(&*node.label) else { return };
-            rest = behind;
+            if let Some(ends) = &node.ends
+                && !ends.of(key).all(|numbers| self.ask(numbers, key, &mut visit))
+            {
+                return;
+            }
+            let Some((&byte, behind)) = rest.split_first() else { break };
+            let Some(next) = node.next.find(byte) else { return };
+            node = &self.nodes[next];
+            rest = if node.label.is_empty() {
+                behind
+            } else {
+                let Some(behind) = behind.strip_prefix(&*node.label) else { return };
+                behind
+            };
         }
         for &number in &node.exact {
             if !visit(number, &self.triggers[number as usize]) {
                 return;
             }
         }
+    }
+    /// Calls `visit` with those of these triggers whose pattern matches. Says whether to go on.
+    fn ask<'i>(
+        &'i self,
+        numbers: &[u32],
+        key: &[u8],
+        visit: &mut impl FnMut(u32, &'i Arc<Trigger>) -> bool,
+    ) -> bool {
+        numbers.iter().all(|&number| {
+            let trigger = &self.triggers[number as usize];
+            !glob::matches(&trigger.pattern, key) || visit(number, trigger)
+        })
     }
     /// Whether a key may fire any.
     #[inline]
@@ -138,17 +226,47 @@ impl Index {
         found
     }
     /// Those that a change of such a kind of a key fires, in the order of their names.
-    #[must_use]
-    pub fn find(&self, db: u8, key: &[u8], kinds: u8) -> Vec<Arc<Trigger>> {
+    pub fn find<'i>(
+        &'i self,
+        db: u8,
+        key: &[u8],
+        kinds: u8,
+    ) -> impl Iterator<Item = &'i Arc<Trigger>> + use<'i> {
         let mut found = Vec::new();
         self.each(key, |number, trigger| {
             if trigger.on & kinds != 0 && trigger.db.is_none_or(|other| other == db) {
-                found.push((number, Arc::clone(trigger)));
+                found.push(number);
             }
             true
         });
-        found.sort_unstable_by_key(|(number, _)| *number);
-        found.into_iter().map(|(_, trigger)| trigger).collect()
+        found.sort_unstable();
+        found.into_iter().map(|number| &self.triggers[number as usize])
+    }
+}
+
+impl Node {
+    /// Has its patterns found by how they end, but for those that end in a wildcard.
+    fn split_by_end(&mut self, triggers: &[Arc<Trigger>]) {
+        let mut lens = BTreeSet::new();
+        let mut ends = Ends::default();
+        self.patterns.retain(|&number| {
+            let end = end(&triggers[number as usize].pattern);
+            if !end.is_empty() {
+                lens.insert(end.len());
+                ends.by_end.entry(end.into()).or_default().push(number);
+            }
+            end.is_empty()
+        });
+        ends.lens = lens.into_iter().collect();
+        self.ends = (!ends.lens.is_empty()).then(|| Box::new(ends));
+    }
+}
+
+impl Ends {
+    /// The triggers whose patterns end as a key does.
+    fn of<'i>(&'i self, key: &[u8]) -> impl Iterator<Item = &'i [u32]> {
+        let ends = self.lens.iter().map_while(|len| Some(&key[key.len().checked_sub(*len)?..]));
+        ends.filter_map(|end| self.by_end.get(end)).map(Vec::as_slice)
     }
 }
 
@@ -206,12 +324,12 @@ mod tests {
                 .collect();
             let found = index.find(0, key.as_bytes(), 1);
             let found: Vec<String> =
-                found.iter().map(|trigger| String::from_utf8_lossy(&trigger.pattern).into_owned()).collect();
+                found.map(|trigger| String::from_utf8_lossy(&trigger.pattern).into_owned()).collect();
             assert_eq!(found, wanted, "{key}");
             assert!(index.has(key.as_bytes()));
             assert_eq!(without_star.has(key.as_bytes()), wanted.len() > 1, "{key}");
         }
-        assert!(!Index::default().has(b"x") && Index::default().find(0, b"x", 1).is_empty());
+        assert!(!Index::default().has(b"x") && Index::default().find(0, b"x", 1).next().is_none());
     }
 
     #[test]
@@ -226,13 +344,25 @@ mod tests {
             (0..len).map(|_| char::from(letters.as_bytes()[next(letters.len() as u64) as usize])).collect()
         };
         for _ in 0..200 {
-            let patterns: Vec<String> = (0..20).map(|_| text("aab*?")).collect();
+            let patterns: Vec<String> = (0..40).map(|_| text("aab*?[\\]")).collect();
             let index = Index::new(triggers(&patterns.iter().map(String::as_str).collect::<Vec<_>>()));
             for _ in 0..40 {
-                let key = text("abc");
+                let key = text("abc*]");
                 let wanted = patterns.iter().filter(|p| glob::matches(p.as_bytes(), key.as_bytes())).count();
-                assert_eq!(index.find(0, key.as_bytes(), 1).len(), wanted, "{key} of {patterns:?}");
+                assert_eq!(index.find(0, key.as_bytes(), 1).count(), wanted, "{key} of {patterns:?}");
             }
         }
+    }
+
+    #[test]
+    fn many_of_one_beginning_are_told_apart_by_how_they_end() {
+        let patterns: Vec<String> = (0..1000).map(|at| format!("user:*:field{at}")).collect();
+        let index = Index::new(triggers(&patterns.iter().map(String::as_str).collect::<Vec<_>>()));
+        let ends: Vec<&Node> = index.nodes.iter().filter(|node| node.ends.is_some()).collect();
+        assert!(matches!(ends[..], [node] if node.patterns.is_empty()), "none is asked for every key");
+        assert_eq!(ends[0].ends.as_ref().unwrap().lens.len(), 3, "as many look-ups as there are lengths");
+        let found: Vec<_> = index.find(0, b"user:7:field77", 1).map(|found| found.pattern.clone()).collect();
+        assert_eq!(found, [b"user:*:field77".as_slice().into()]);
+        assert!(!index.has(b"user:7:field1000") && !index.has(b"user:") && index.has(b"user::field0"));
     }
 }

@@ -16,12 +16,13 @@ pub mod index;
 mod outbox;
 
 use parking_lot::RwLock;
-use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weft_store::Section;
 
+use crate::catalogue::Named;
 use crate::engine::Engine;
 use crate::special;
 use definition::{Trigger, kind};
@@ -53,41 +54,21 @@ pub struct Figures {
 /// All triggers.
 #[derive(Debug, Default)]
 pub struct Triggers {
-    by_name: RwLock<BTreeMap<Box<[u8]>, Arc<Trigger>>>,
+    stored: Named<Trigger>,
     index: RwLock<Arc<Index>>,
-    /// Changes with every change of them.
-    version: AtomicU64,
     /// What is done afterwards.
     pub outbox: Outbox,
 }
 
+impl Deref for Triggers {
+    type Target = Named<Trigger>;
+
+    fn deref(&self) -> &Named<Trigger> {
+        &self.stored
+    }
+}
+
 impl Triggers {
-    /// A trigger.
-    #[must_use]
-    pub fn get(&self, name: &[u8]) -> Option<Arc<Trigger>> {
-        self.by_name.read().get(name).cloned()
-    }
-    /// All of them, by name.
-    #[must_use]
-    pub fn all(&self) -> Vec<Arc<Trigger>> {
-        self.by_name.read().values().cloned().collect()
-    }
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.by_name.read().len()
-    }
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// A number that changes with every change of them.
-    #[inline]
-    #[must_use]
-    pub fn version(&self) -> u64 {
-        self.version.load(Relaxed)
-    }
     /// Those that keys may fire, as they are now.
     #[must_use]
     pub fn index(&self) -> Arc<Index> {
@@ -95,27 +76,47 @@ impl Triggers {
     }
 }
 
-impl Engine {
-    /// Puts a trigger in the place of what has its name, or takes that away.
-    pub(crate) fn put_trigger(&self, name: &[u8], trigger: Option<Trigger>) {
-        self.put_triggers([(name.into(), trigger)]);
+/// Which keys may fire, as a worker has looked at it last.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    version: u64,
+    index: Arc<Index>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self { version: u64::MAX, index: Arc::default() }
     }
-    /// Several at once: what keys may fire is found out anew, which takes time in proportion to all of them.
-    fn put_triggers(&self, triggers: impl IntoIterator<Item = (Box<[u8]>, Option<Trigger>)>) {
-        let mut by_name = self.triggers.by_name.write();
-        for (name, trigger) in triggers {
-            match trigger {
-                Some(trigger) => drop(by_name.insert(name, Arc::new(trigger))),
-                None => drop(by_name.remove(&name)),
-            }
+}
+
+impl Seen {
+    /// As it is now. Triggers change while nobody is in a batch: what is looked at inside one holds until its end.
+    #[inline]
+    pub(crate) fn index(&mut self, engine: &Engine) -> &Arc<Index> {
+        let version = engine.triggers.version();
+        if version != self.version {
+            (self.version, self.index) = (version, engine.triggers.index());
         }
-        let enabled: Vec<Arc<Trigger>> =
-            by_name.values().filter(|trigger| trigger.enabled).cloned().collect();
+        &self.index
+    }
+    /// As it was then.
+    #[inline]
+    pub(crate) fn last(&self) -> &Index {
+        &self.index
+    }
+}
+
+impl Engine {
+    /// Puts triggers in the place of what has their names, or takes that away. What keys may fire is found out anew,
+    /// which takes time in proportion to all of them.
+    pub(crate) fn put_triggers(&self, triggers: impl IntoIterator<Item = (Box<[u8]>, Option<Trigger>)>) {
+        self.triggers.put(triggers);
+        let all = self.triggers.all().into_iter().map(|(_, trigger)| trigger);
+        let enabled: Vec<Arc<Trigger>> = all.filter(|trigger| trigger.enabled).collect();
         let by_itself = enabled.iter().any(|trigger| trigger.on & kind::BY_ITSELF != 0);
         self.special.set(special::TRIGGERS, !enabled.is_empty());
         self.special.set(special::TRIGGERS_BY_ITSELF, by_itself);
         *self.triggers.index.write() = Arc::new(Index::new(enabled));
-        self.triggers.version.fetch_add(1, Relaxed);
     }
 
     /// Reads the triggers of the catalogue: when it came from a log or a snapshot. Says which could not be read, and

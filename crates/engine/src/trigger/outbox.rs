@@ -10,15 +10,16 @@
 //!   u8       u8    u32
 //! ```
 //! Of one key one is done after the other, in their order; one that waits for its next attempt holds back those of
-//! its key and no others. With a log each is done at least once. Events of keys that went by themselves are kept in
-//! memory only.
+//! its key and no others: each key has a queue. With a log each is done at least once. Events of keys that went by
+//! themselves are kept in memory only.
 
 use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
-use weft_store::{Effect, Op, Section, Worker};
+use weft_store::{Effect, Op, Section, Worker, World};
 
 use super::definition::{Action, Trigger, kind};
 use super::event::{Event, kind_of};
@@ -27,7 +28,6 @@ use super::{DEPTH_MAX, Figures};
 use crate::acl::LogPlace;
 use crate::args::Composed;
 use crate::blocking;
-use crate::commands::program::run_stored;
 use crate::context::{Context, Hold, Local};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
@@ -44,8 +44,10 @@ const BY_ITSELF_MAX: usize = 100_000;
 const ATTEMPTS_MAX: u32 = 8;
 /// Before the second attempt; each further one waits twice as long.
 const BACK_OFF_MS: u64 = 50;
-/// Entries that are looked at in one step.
+/// Entries that are taken up, and attempts that are made, in one step, for which everything is locked once.
 const STEP: usize = 64;
+/// No further attempt begins in a step that has taken so long.
+const STEP_TIME: Duration = Duration::from_millis(1);
 /// The stream that is told of what was given up.
 const DEAD_LETTERS: &[u8] = b"weft:triggers:dead";
 
@@ -54,6 +56,8 @@ const DEAD_LETTERS: &[u8] = b"weft:triggers:dead";
 pub struct Outbox {
     /// The number of the last entry.
     last: AtomicU64,
+    /// How often entries came from elsewhere: from a log or a snapshot.
+    loads: AtomicU64,
     /// Events of keys that went by themselves, with the triggers that they fire.
     by_itself: Mutex<VecDeque<(Arc<Trigger>, Event)>>,
     /// How many of them were too many.
@@ -98,6 +102,7 @@ impl Outbox {
         let entries = engine.keyspace.catalogue().entries(Section::Outbox);
         let last = entries.last().and_then(|(name, _)| Some(u64::from_be_bytes(*name.first_chunk()?)));
         self.last.fetch_max(last.unwrap_or(0), Relaxed);
+        self.loads.fetch_add(1, Relaxed);
     }
 
     /// Adds what a trigger does afterwards, in the group of the change.
@@ -132,7 +137,7 @@ impl Outbox {
         for trigger in engine.triggers.index().find(db, key, kind) {
             let mut waiting = self.by_itself.lock();
             if waiting.len() < BY_ITSELF_MAX {
-                waiting.push_back((trigger, event.clone()));
+                waiting.push_back((Arc::clone(trigger), event.clone()));
             } else {
                 self.lost.fetch_add(1, Relaxed);
             }
@@ -149,12 +154,28 @@ impl Outbox {
     }
 }
 
+/// A key whose entries stand in a queue.
+type Whose = (u8, Box<[u8]>);
+
+/// What is to be done for one key, by the numbers of the entries.
+#[derive(Debug, Default)]
+struct Queue {
+    entries: VecDeque<u64>,
+    /// Attempts at the first one that failed.
+    attempts: u32,
+}
+
 /// Who does what waits.
 pub(crate) struct Runner {
     local: Local,
     session: Session,
-    /// Attempts that failed, and when the next one is due, by entry.
-    failed: HashMap<Box<[u8]>, (u32, u64)>,
+    /// Up to which number entries stand in queues, and since which load.
+    seen: (u64, u64),
+    queues: HashMap<Whose, Queue>,
+    /// Keys whose first entry may be done, in the order in which that came to be so.
+    ready: VecDeque<Whose>,
+    /// Keys whose first entry waits until then for its next attempt.
+    waiting: BTreeSet<(u64, Whose)>,
 }
 
 impl std::fmt::Debug for Runner {
@@ -170,61 +191,133 @@ impl Runner {
         let session = engine.connect(address, wire, Arc::new(ConnectionInfo::default()), None);
         // It is no client.
         engine.clients.leave(session.id());
-        Self { local: Local::of_thread(engine.clock.now_ms()), session, failed: HashMap::new() }
+        Self {
+            local: Local::of_thread(engine.clock.now_ms()),
+            session,
+            seen: (0, 0),
+            queues: HashMap::new(),
+            ready: VecDeque::new(),
+            waiting: BTreeSet::new(),
+        }
     }
 
     /// Does some of what waits. Says whether there was anything.
     pub(crate) fn step(&mut self, engine: &Engine, worker: &mut Worker<'_>) -> bool {
-        let outbox = &engine.triggers.outbox;
-        let mut busy = false;
-        for _ in 0..STEP {
-            let Some((trigger, event)) = outbox.by_itself.lock().pop_front() else { break };
-            busy = true;
-            let entry = Entry { trigger: trigger.name.clone(), command: [].into(), depth: 1, event };
-            if self.attempt(engine, worker, &entry, None).is_err() {
-                Figures::count(&trigger.figures.failed);
+        let (outbox, now_ms) = (&engine.triggers.outbox, engine.clock.now_ms());
+        while self.waiting.first().is_some_and(|(due_ms, _)| *due_ms <= now_ms)
+            && let Some((_, whose)) = self.waiting.pop_first()
+        {
+            self.ready.push_back(whose);
+        }
+        let loads = outbox.loads.load(Relaxed);
+        let has_more = self.seen != (outbox.last.load(Relaxed), loads);
+        if self.ready.is_empty() && !has_more && outbox.by_itself.lock().is_empty() {
+            return false;
+        }
+        self.local.effects.begin(engine);
+        let began = Instant::now();
+        {
+            let world = worker.world();
+            self.take_up(engine, loads);
+            let mut done = 0;
+            while done < STEP
+                && (done == 0 || began.elapsed() < STEP_TIME)
+                && (self.do_by_itself(engine, &world) || self.do_next(engine, &world))
+            {
+                done += 1;
             }
         }
-        let mut held: HashSet<(u8, Box<[u8]>)> = HashSet::new();
-        for (name, bytes) in engine.keyspace.catalogue().some(Section::Outbox, STEP) {
+        if !self.local.effects.is_empty() {
+            engine.after_background(&mut self.local.effects);
+        }
+        self.local.garbage.drain(..).for_each(|garbage| engine.keyspace.discard(garbage));
+        true
+    }
+
+    /// Puts the entries that came since the last time into the queues of their keys. With the keyspace to itself no
+    /// number has been taken whose entry is still to come.
+    fn take_up(&mut self, engine: &Engine, loads: u64) {
+        if self.seen.1 != loads {
+            self.seen = (0, loads);
+            (self.queues, self.ready, self.waiting) = Default::default();
+        }
+        let entries =
+            engine.keyspace.catalogue().some_behind(Section::Outbox, &self.seen.0.to_be_bytes(), STEP);
+        if entries.len() < STEP {
+            self.seen.0 = engine.triggers.outbox.last.load(Relaxed);
+        }
+        for (name, bytes) in entries {
+            let number = name.first_chunk().map_or(0, |name| u64::from_be_bytes(*name));
+            self.seen.0 = self.seen.0.max(number);
             let Some(entry) = Entry::of(&bytes) else {
                 debug_assert!(false, "an entry is read as it was written");
                 continue;
             };
-            let whose = (entry.event.db, entry.event.key.clone());
-            let now_ms = engine.clock.now_ms();
-            let waits = self.failed.get(&name).is_some_and(|(_, due_ms)| *due_ms > now_ms);
-            if waits || held.contains(&whose) {
-                held.insert(whose);
-                continue;
+            let whose = (entry.event.db, entry.event.key);
+            let queue = self.queues.entry(whose.clone()).or_default();
+            if queue.entries.is_empty() {
+                self.ready.push_back(whose);
             }
-            busy = true;
-            match self.attempt(engine, worker, &entry, Some(&name)) {
-                Ok(()) => drop(self.failed.remove(&name)),
-                Err(error) => {
-                    let attempts = self.failed.get(&name).map_or(0, |(attempts, _)| *attempts) + 1;
-                    if attempts >= ATTEMPTS_MAX {
-                        self.failed.remove(&name);
-                        self.give_up(engine, worker, &entry, &name, &error);
-                    } else {
-                        self.failed.insert(name, (attempts, now_ms + (BACK_OFF_MS << (attempts - 1))));
-                        held.insert(whose);
-                    }
-                }
-            }
+            queue.entries.push_back(number);
         }
-        busy
+    }
+
+    /// Does what is to be done about one key that went by itself. Says whether there was one.
+    fn do_by_itself(&mut self, engine: &Engine, world: &World<'_>) -> bool {
+        let Some((trigger, event)) = engine.triggers.outbox.by_itself.lock().pop_front() else {
+            return false;
+        };
+        let entry = Entry { trigger: trigger.name.clone(), command: [].into(), depth: 1, event };
+        if self.attempt(engine, world, &entry, None).is_err() {
+            Figures::count(&trigger.figures.failed);
+        }
+        true
+    }
+
+    /// Does the first thing that is to be done for one key. Says whether there was one.
+    fn do_next(&mut self, engine: &Engine, world: &World<'_>) -> bool {
+        let Some(whose) = self.ready.pop_front() else { return false };
+        let Some(queue) = self.queues.get(&whose) else { return true };
+        let (number, attempts) = (queue.entries.front().copied(), queue.attempts + 1);
+        let name = number.unwrap_or(0).to_be_bytes();
+        let entry = engine.keyspace.catalogue().get(Section::Outbox, &name);
+        if let Some(entry) = entry.and_then(|bytes| Entry::of(&bytes))
+            && let Err(error) = self.attempt(engine, world, &entry, Some(&name))
+        {
+            if attempts < ATTEMPTS_MAX {
+                if let Some(queue) = self.queues.get_mut(&whose) {
+                    queue.attempts = attempts;
+                }
+                let due_ms = engine.clock.now_ms() + (BACK_OFF_MS << (attempts - 1));
+                self.waiting.insert((due_ms, whose));
+                return true;
+            }
+            self.give_up(engine, world, &entry, &name, &error);
+        }
+        self.go_on_with(whose);
+        true
+    }
+    /// The first entry of a key is done with: the next one is for later, behind those of other keys.
+    fn go_on_with(&mut self, whose: Whose) {
+        let Some(queue) = self.queues.get_mut(&whose) else { return };
+        queue.entries.pop_front();
+        queue.attempts = 0;
+        if queue.entries.is_empty() {
+            self.queues.remove(&whose);
+        } else {
+            self.ready.push_back(whose);
+        }
     }
 
     /// Does what an entry says, and removes it in the same group.
     fn attempt(
         &mut self,
         engine: &Engine,
-        worker: &mut Worker<'_>,
+        world: &World<'_>,
         entry: &Entry,
         name: Option<&[u8]>,
     ) -> Result<(), Error> {
-        self.with_world(engine, worker, entry.event.db, |context| {
+        self.with_world(engine, world, entry.event.db, |context| {
             context.depth = entry.depth;
             // A trigger that is gone, or switched off, does nothing any more.
             if let Some(trigger) = engine.triggers.get(&entry.trigger).filter(|trigger| trigger.enabled) {
@@ -236,18 +329,11 @@ impl Runner {
     }
 
     /// Tells the stream of dead letters, and removes the entry.
-    fn give_up(
-        &mut self,
-        engine: &Engine,
-        worker: &mut Worker<'_>,
-        entry: &Entry,
-        name: &[u8],
-        error: &Error,
-    ) {
+    fn give_up(&mut self, engine: &Engine, world: &World<'_>, entry: &Entry, name: &[u8], error: &Error) {
         if let Some(trigger) = engine.triggers.get(&entry.trigger) {
             Figures::count(&trigger.figures.dead);
         }
-        let told = self.with_world(engine, worker, 0, |context| {
+        let told = self.with_world(engine, world, 0, |context| {
             context.depth = DEPTH_MAX;
             context.fires = false;
             let mut args = Composed::default();
@@ -278,30 +364,21 @@ impl Runner {
     fn with_world<R>(
         &mut self,
         engine: &Engine,
-        worker: &mut Worker<'_>,
+        world: &World<'_>,
         db: u8,
         work: impl FnOnce(&mut Context<'_, '_>) -> R,
     ) -> R {
-        self.local.effects.begin(engine);
         let now_ms = engine.clock.now_ms();
         self.session.db = db;
-        let result = {
-            let world = worker.world();
-            let mut guards = world.guards();
-            let hold = Hold::World(&world, &mut guards);
-            let mut context =
-                Context::new(engine, &mut self.session, &mut self.local, now_ms, hold).without_blocking();
-            let result = work(&mut context);
-            self.local.effects.end_group();
-            if !self.local.ready.is_empty() {
-                blocking::serve_covered(engine, &mut self.local, &mut guards, now_ms);
-            }
-            result
-        };
-        if !self.local.effects.is_empty() {
-            engine.after_background(&mut self.local.effects);
+        let mut guards = world.guards();
+        let hold = Hold::World(world, &mut guards);
+        let mut context =
+            Context::new(engine, &mut self.session, &mut self.local, now_ms, hold).without_blocking();
+        let result = work(&mut context);
+        self.local.effects.end_group();
+        if !self.local.ready.is_empty() {
+            blocking::serve_covered(engine, &mut self.local, &mut guards, now_ms);
         }
-        self.local.garbage.drain(..).for_each(|garbage| engine.keyspace.discard(garbage));
         result
     }
 }
@@ -313,8 +390,10 @@ fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Resul
         Error::new(ErrorCode::NoPerm, format!("its owner '{}' is no user any more", trigger.owner))
     })?;
     context.session.user = owner;
-    let value = entry.event.value(&String::from_utf8_lossy(&entry.command), context);
-    let mut frame = trigger.frame(engine, value.clone());
+    let stored = trigger.program(&engine.programs);
+    let read = trigger.reads | stored.as_ref().map_or(0, |stored| stored.program.event);
+    let value = entry.event.value(read, &entry.command, context);
+    let mut frame = trigger.frame(context.now_ms, value.clone());
     let failed = |fault| Error::new(ErrorCode::Program, fault);
     // What was asked when a key changed is not asked again.
     if entry.event.kind & kind::BY_ITSELF != 0
@@ -325,10 +404,10 @@ fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Resul
         return Ok(());
     }
     match &trigger.action {
-        Action::After(name) => {
-            let stored = engine.programs.get(name).ok_or(ErrorCode::NoProgram)?;
-            let params = stored.program.event_params(value)?;
-            run_stored(context, &stored, params)?;
+        Action::After(_) => {
+            let stored = stored.ok_or(ErrorCode::NoProgram)?;
+            let params = stored.program.event_params(|| value)?;
+            Inner::new(context, LogPlace::Script).whole(|inner| stored.run_inside(inner, params))?;
         }
         Action::Publish(channel) => {
             let mut args = Composed::default();

@@ -80,3 +80,15 @@ pub const RULE_BY_NAME: u64 = 1 << 37;
 pub const SECRET_AUTH2: u64 = 1 << 36;
 /// What it asks for comes later, without end: over a wire that has one answer to a request it is refused.
 pub const STREAMS: u64 = 1 << 38;
+/// Its second argument is an offset in bytes, up to which its string grows.
+pub const REACHES_BYTES: u64 = 1 << 39;
+/// Its second argument is an offset in bits, up to which its string grows.
+pub const REACHES_BITS: u64 = 1 << 40;
+/// Its second argument, if it is negative, says how often it answers something.
+pub const REPEATS: u64 = 1 << 41;
+/// It takes time in proportion to the product of its keys' lengths.
+pub const MULTIPLIES: u64 = 1 << 42;
+/// It looks at all keys.
+pub const WALKS: u64 = 1 << 43;
+/// It looks at as many keys as it says behind COUNT.
+pub const WALKS_SOME: u64 = 1 << 44;

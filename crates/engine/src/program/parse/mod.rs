@@ -13,10 +13,12 @@ pub(super) use steps::is_code;
 pub(crate) use trigger::TriggerParts;
 
 use super::budget::Limits;
+use super::expr::Expr;
 use super::json::Json;
 use super::keys::Keys;
-use super::steps::{Param, ParamKind, Program};
+use super::steps::{Param, ParamKind, Program, each_expr};
 use super::value::Value;
+use crate::trigger::event::members_of;
 
 /// Bytes of a program.
 pub const PROGRAM_BYTES_MAX: usize = 1 << 20;
@@ -169,9 +171,15 @@ impl Program {
             Some(keys) => Keys::Declared(keys),
             None => Keys::find(&steps, params.len()),
         };
+        let mut event = 0;
+        let mut look = |expr: &Expr| event |= members_of(expr);
+        each_expr(&steps, &mut look);
+        if let Keys::Declared(exprs) = &keys {
+            exprs.iter().for_each(&mut look);
+        }
         let description = description.into();
         let (slots, writes) = (parser.slots, parser.writes);
-        Ok(Self { description, params, keys, as_owner, limits, steps, slots, writes })
+        Ok(Self { description, params, keys, as_owner, limits, steps, slots, writes, event })
     }
 }
 
