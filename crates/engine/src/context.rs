@@ -127,6 +127,13 @@ impl Effects {
     pub(crate) fn end_group(&mut self) {
         self.recorder.end_group();
     }
+    /// Forgets what was told behind a mark, which nobody wants.
+    pub(crate) fn forget_from(&mut self, mark: TapeMark) {
+        self.recorder.forget_from(mark);
+        if self.read.is_behind(mark) {
+            self.read = mark;
+        }
+    }
     /// All that was told has been read.
     pub(crate) fn clear(&mut self) {
         self.recorder.clear();

@@ -130,6 +130,11 @@ impl Recorder {
         self.begun = self.tape.mark();
     }
 
+    /// Forgets what was told behind a mark: what its owner alone wanted, and has read.
+    pub fn forget_from(&mut self, mark: TapeMark) {
+        debug_assert!(self.journal.is_none() && self.shards.is_empty(), "nobody else wants it");
+        self.unwind(mark);
+    }
     /// Forgets what was told behind a mark, which lies in the present group.
     pub(crate) fn unwind(&mut self, mark: TapeMark) {
         self.tape.rollback(mark);

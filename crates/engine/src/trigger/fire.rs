@@ -55,9 +55,6 @@ pub(crate) fn needs(
     let (mut shards, mut fires, mut world) = (Vec::new(), false, false);
     keys::each(args, |at| {
         let key = args.bytes(at);
-        if !index.has(key) {
-            return;
-        }
         for trigger in index.find(db, key, u8::MAX) {
             fires = true;
             match trigger.needs(engine, (db, key, args), open) {
@@ -177,7 +174,12 @@ pub(crate) fn run(
         runner::run_handler(inner.context(), handler, args, sink)?;
         Firing { inner, index: &index, spec: args.spec, fired: 0 }.events_since(mark, None)
     });
-    context.local.effects.recorder.want_also(wants::VALUES, had_values);
+    let effects = &mut context.local.effects;
+    effects.recorder.want_also(wants::VALUES, had_values);
+    // Nobody else has asked for what triggers have read.
+    if effects.recorder.wanted() == 0 && context.engine.keyspace.wanted() == 0 {
+        effects.forget_from(mark);
+    }
     outcome
 }
 

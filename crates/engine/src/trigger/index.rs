@@ -32,7 +32,9 @@ struct Node {
     /// The bytes that lead here from the node before, behind the one that it is found by.
     label: Box<[u8]>,
     next: Next,
-    /// Triggers whose patterns have a wildcard here, each of which is asked.
+    /// Triggers whose patterns have a star here and nothing behind it: they match.
+    open: Vec<u32>,
+    /// Those whose patterns have another wildcard here, each of which is asked.
     patterns: Vec<u32>,
     /// Those that end in a way of their own, if they are many.
     ends: Option<Box<Ends>>,
@@ -88,6 +90,13 @@ impl Next {
     }
 }
 
+/// What comes behind a label. Labels are short: a call that compares many bytes costs more than they do.
+#[inline]
+fn behind_label<'k>(key: &'k [u8], label: &[u8]) -> Option<&'k [u8]> {
+    let (begins, behind) = key.split_at_checked(label.len())?;
+    begins.iter().zip(label).all(|(one, two)| one == two).then_some(behind)
+}
+
 /// The bytes before a pattern's first wildcard, and whether there is one.
 fn literal(pattern: &[u8]) -> (&[u8], bool) {
     match pattern.iter().position(|byte| b"*?[\\".contains(byte)) {
@@ -120,8 +129,13 @@ impl Index {
                 None => index.first = [u64::MAX; 4],
             }
             let node = index.insert(literal);
-            let list =
-                if has_wildcard { &mut index.nodes[node].patterns } else { &mut index.nodes[node].exact };
+            let is_open = trigger.pattern[literal.len()..] == *b"*";
+            let node = &mut index.nodes[node];
+            let list = match has_wildcard {
+                true if is_open => &mut node.open,
+                true => &mut node.patterns,
+                false => &mut node.exact,
+            };
             list.push(number as u32);
         }
         for node in index.nodes.iter_mut().filter(|node| node.patterns.len() > ENDS_MIN) {
@@ -169,52 +183,45 @@ impl Index {
     fn each<'i>(&'i self, key: &[u8], mut visit: impl FnMut(u32, &'i Arc<Trigger>) -> bool) {
         let mut rest = key;
         let Some(mut node) = self.nodes.first() else { return };
+        let mut all = |numbers: &[u32]| numbers.iter().all(|&at| visit(at, &self.triggers[at as usize]));
         loop {
-            if !node.patterns.is_empty() && !self.ask(&node.patterns, key, &mut visit) {
+            if !all(&node.open) {
+                return;
+            }
+            if !node.patterns.is_empty() && !self.ask(&node.patterns, key, &mut all) {
                 return;
             }
             if let Some(ends) = &node.ends
-                && !ends.of(key).all(|numbers| self.ask(numbers, key, &mut visit))
+                && !ends.of(key).all(|numbers| self.ask(numbers, key, &mut all))
             {
                 return;
             }
             let Some((&byte, behind)) = rest.split_first() else { break };
             let Some(next) = node.next.find(byte) else { return };
             node = &self.nodes[next];
-            rest = if node.label.is_empty() {
-                behind
-            } else {
-                let Some(behind) = behind.strip_prefix(&*node.label) else { return };
-                behind
-            };
+            let Some(behind) = behind_label(behind, &node.label) else { return };
+            rest = behind;
         }
-        for &number in &node.exact {
-            if !visit(number, &self.triggers[number as usize]) {
-                return;
-            }
-        }
+        all(&node.exact);
     }
     /// Calls `visit` with those of these triggers whose pattern matches. Says whether to go on.
-    fn ask<'i>(
-        &'i self,
-        numbers: &[u32],
-        key: &[u8],
-        visit: &mut impl FnMut(u32, &'i Arc<Trigger>) -> bool,
-    ) -> bool {
-        numbers.iter().all(|&number| {
-            let trigger = &self.triggers[number as usize];
-            !glob::matches(&trigger.pattern, key) || visit(number, trigger)
+    fn ask(&self, numbers: &[u32], key: &[u8], visit: &mut impl FnMut(&[u32]) -> bool) -> bool {
+        numbers.iter().all(|number| {
+            !glob::matches(&self.triggers[*number as usize].pattern, key)
+                || visit(std::slice::from_ref(number))
         })
     }
     /// Whether a key may fire any.
     #[inline]
     #[must_use]
     pub fn has(&self, key: &[u8]) -> bool {
+        self.may_have(key) && self.find_any(key)
+    }
+    /// Whether any begins with the first byte of a key.
+    #[inline]
+    fn may_have(&self, key: &[u8]) -> bool {
         let byte = key.first().copied().unwrap_or(0);
-        if self.first[usize::from(byte) / 64] >> (byte % 64) & 1 == 0 {
-            return false;
-        }
-        self.find_any(key)
+        self.first[usize::from(byte) / 64] >> (byte % 64) & 1 != 0
     }
     #[inline(never)]
     fn find_any(&self, key: &[u8]) -> bool {
@@ -233,12 +240,14 @@ impl Index {
         kinds: u8,
     ) -> impl Iterator<Item = &'i Arc<Trigger>> + use<'i> {
         let mut found = Vec::new();
-        self.each(key, |number, trigger| {
-            if trigger.on & kinds != 0 && trigger.db.is_none_or(|other| other == db) {
-                found.push(number);
-            }
-            true
-        });
+        if self.may_have(key) {
+            self.each(key, |number, trigger| {
+                if trigger.on & kinds != 0 && trigger.db.is_none_or(|other| other == db) {
+                    found.push(number);
+                }
+                true
+            });
+        }
         found.sort_unstable();
         found.into_iter().map(|number| &self.triggers[number as usize])
     }

@@ -44,7 +44,7 @@ impl Maker {
     }
     fn expr(&mut self, depth: usize) -> Json {
         let kinds = if depth == 0 { 6 } else { 17 };
-        let mut two = |maker: &mut Self| json!([maker.expr(depth - 1), maker.expr(depth - 1)]);
+        let two = |maker: &mut Self| json!([maker.expr(depth - 1), maker.expr(depth - 1)]);
         match self.dice.below(kinds) {
             0 => json!(self.dice.below(20) as i64 - 5),
             1 => json!(*self.dice.of(&[i64::MAX, i64::MIN, 1 << 62, 0])),
@@ -145,7 +145,7 @@ impl Maker {
             }
             13 => json!({ "block": self.nested(depth) }),
             _ => {
-                let over = if self.dice.below(2) == 0 {
+                let (kind, over) = if self.dice.below(2) == 0 {
                     let from = self.dice.below(3) as i64;
                     ("range", json!([from, from + 3, 1 + self.dice.below(2)]))
                 } else {
@@ -157,20 +157,24 @@ impl Maker {
                 let body = self.nested(depth);
                 self.loops -= 1;
                 self.seen.truncate(seen);
-                json!({ "for": name, "index": index, over.0: over.1, "do": body })
+                json!({ "for": name, "index": index, kind: over, "do": body })
             }
         }
     }
     fn nested(&mut self, depth: usize) -> Json {
         if depth == 0 { json!([]) } else { self.block(depth - 1) }
     }
+    /// Mostly one that a command takes.
+    fn argument(&mut self) -> Json {
+        if self.dice.below(4) == 0 { self.expr(1) } else { json!(self.dice.below(9)) }
+    }
     fn command(&mut self) -> Json {
         let key = *self.dice.of(&KEYS);
         match self.dice.below(6) {
             0 | 1 => json!(["GET", key]),
-            2 => json!(["SET", key, self.expr(1)]),
-            3 => json!(["INCRBY", key, self.expr(1)]),
-            4 => json!(["APPEND", key, self.expr(1)]),
+            2 => json!(["SET", key, self.argument()]),
+            3 => json!(["INCRBY", key, self.argument()]),
+            4 => json!(["APPEND", key, self.argument()]),
             _ => json!([*self.dice.of(&["DEL", "EXISTS"]), key]),
         }
     }
@@ -199,7 +203,7 @@ impl Plain {
     fn number(&self) -> Option<i64> {
         match self {
             Int(value) => Some(*value),
-            Text(text) => text.parse().ok().filter(|value: &i64| value.to_string() == *text),
+            Text(text) => text.parse::<i64>().ok().filter(|value| value.to_string() == *text),
             _ => None,
         }
     }
@@ -516,7 +520,10 @@ fn random_programs_do_what_a_plain_interpreter_does() {
     while goes_on(ran) {
         let dice = Dice((seed + ran).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let mut maker = Maker { dice, seen: Vec::new(), given: 0, loops: 0 };
-        let steps = maker.block(3);
+        let mut steps = maker.block(3);
+        if let Json::Array(steps) = &mut steps {
+            steps.push(json!({ "return": maker.expr(1) }));
+        }
         let program = json!({ "limits": { "time-ms": 60000 }, "steps": steps }).to_string();
         let mut after = model.clone();
         let outcome = after.block(&steps);
@@ -548,5 +555,5 @@ fn random_programs_do_what_a_plain_interpreter_does() {
         ran += 1;
     }
     println!("{ran} programs, {failed} failed, {returned} answered something");
-    assert!(ran < 100 || failed > ran / 10 && returned > ran / 20, "{failed} failed, {returned} answered");
+    assert!(ran < 100 || failed > ran / 20 && returned > ran / 20, "{failed} failed, {returned} answered");
 }

@@ -389,3 +389,81 @@ fn values_come_and_go_as_what_they_are_over_every_protocol() {
         assert!(matches!(&bytes[..], [Reply::Bulk(text)] if text == b"\xff\0\r\n"), "{bytes:?}");
     }
 }
+
+#[test]
+fn hostile_programs_end_with_an_error_or_a_value_and_nothing_stays() {
+    let (mut bench, client) = bench();
+    let before = digest(&mut bench, client);
+    let nested = format!("{}1{}", "{\"not\":[".repeat(60), "]}".repeat(60));
+    for (steps, wanted) in [
+        (r#"{"return":{"+":[9223372036854775807,1]}}"#, "-ERR /steps/0: the result does not fit in 64 bits"),
+        (
+            r#"{"return":{"div":[-9223372036854775808,-1]}}"#,
+            "-ERR /steps/0: the result does not fit in 64 bits",
+        ),
+        (r#"{"return":{"mod":[-9223372036854775808,-1]}}"#, "0"),
+        (r#"{"return":{"abs":-9223372036854775808}}"#, "-ERR /steps/0: the result does not fit in 64 bits"),
+        (r#"{"return":{"/":[1,0]}}"#, "-ERR /steps/0: "),
+        (r#"{"return":{"mod":[1,0]}}"#, "-ERR /steps/0: "),
+        (r#"{"for":"i","range":[1,100000000000],"do":[["SET","k","1"]]}"#, "-ERR /steps/0"),
+        (r#"{"for":"i","range":[1,5,0],"do":[["SET","k","1"]]}"#, "-ERR /steps/0: a loop in steps of 0"),
+        (r#"{"for":"i","range":[9223372036854775800,9223372036854775807,5],"do":[["PING"]]}"#, "nil"),
+        (r#"{"return":{"range":[0,1000000000]}}"#, "-ERR /steps/0: "),
+        (r#"{"return":{"pad":["x",4000000000,"-"]}}"#, "-ERR /steps/0: "),
+        (r#"{"return":{"substring":["abc",-9223372036854775808,9223372036854775807]}}"#, ""),
+        (r#"{"return":{"slice":[[1,2],9223372036854775807,-5]}}"#, ""),
+        (r#"{"return":{"date":[9223372036854775807,"%Y"]}}"#, ""),
+        (r#"["SET","k","1"],["BLPOP","nothing",0],["INCR","k"],{"fail":"END"}"#, "-END "),
+        (r#"["SET","k","1"],["XREAD","BLOCK",0,"STREAMS","s","0"],{"fail":"END"}"#, "-END "),
+    ] {
+        let answer = words(
+            &mut bench,
+            client,
+            &["PROGRAM", "EVAL", &format!(r#"{{"limits":{{"time-ms":1000}},"steps":[{steps}]}}"#)],
+        );
+        assert!(answer.starts_with(wanted), "{steps}: {answer}");
+        assert_eq!(digest(&mut bench, client), before, "{steps}");
+    }
+    assert_eq!(eval(&mut bench, client, &format!("{{\"return\":{nested}}}")), "true");
+    // Commands that are not for programs.
+    for name in ["MULTI", "SHUTDOWN", "CONFIG", "ACL", "DEBUG", "EVAL", "PROGRAM", "SUBSCRIBE", "MONITOR"] {
+        let answer = eval(&mut bench, client, &format!(r#"["{name}","X","1","2"]"#));
+        assert!(answer.starts_with("-ERR program /steps/0/0: "), "{name}: {answer}");
+    }
+}
+
+#[test]
+fn a_program_that_deletes_its_own_parameters_key_goes_on_with_the_value() {
+    let (mut bench, client) = bench();
+    bench.text(client, "SET doc a");
+    let program = r#"{"params":[{"name":"key"}],"steps":[{"do":["GETDEL","${key}"],"as":"old"},["SET","${key}","${old}b"],
+        ["DEL","${key}"],{"do":["GET","${key}"],"as":"now"},["SET","${key}","${old}c"],{"return":["${old}","${now}"]}]}"#;
+    assert_eq!(words(&mut bench, client, &["PROGRAM", "EVAL", program, "doc"]), "[a nil]");
+    assert_eq!(bench.text(client, "GET doc"), "ac");
+}
+
+#[test]
+fn keys_that_let_gives_from_parameters_are_found() {
+    let (mut bench, client) = bench();
+    let explain = |bench: &mut Bench, steps: &str| {
+        let program = format!(r#"{{"params":[{{"name":"id"}}],"steps":[{steps}]}}"#);
+        let reply = words(bench, client, &["PROGRAM", "EXPLAIN", &program, "7"]);
+        let keys =
+            reply.split("keys:").nth(1).and_then(|rest| rest.split(" params:").next()).map(str::to_owned);
+        (reply.contains("locks:keys found"), keys.unwrap_or_default())
+    };
+    let found = |keys: &str| (true, keys.to_owned());
+    let of_let = r#"{"let":{"base":"user:${id}","cart":"${base}:cart"}},["GET","${base}"],["GET","${cart}"]"#;
+    assert_eq!(explain(&mut bench, of_let), found("[user:7 user:7:cart]"));
+    let computed =
+        r#"{"let":{"k":{"join":[["a",{"upper":"${id}x"}],":"]}}},{"if":true,"then":[["INCR","${k}"]]}"#;
+    assert_eq!(explain(&mut bench, computed), found("[a:7X]"));
+    // What is read, or changed on the way, is not known before.
+    for other in [
+        r#"{"do":["GET","a"],"as":"k"},["GET","${k}"]"#,
+        r#"{"let":{"k":"a"}},{"let":{"k":"b"}},["GET","${k}"]"#,
+        r#"{"for":"k","in":["a"],"do":[["GET","${k}"]]}"#,
+    ] {
+        assert!(!explain(&mut bench, other).0, "{other}");
+    }
+}

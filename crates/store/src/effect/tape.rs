@@ -34,6 +34,14 @@ pub struct TapeMark {
     pub(super) key: Option<Place>,
 }
 
+impl TapeMark {
+    /// Whether it stands behind another one of the same tape.
+    #[must_use]
+    pub const fn is_behind(self, other: Self) -> bool {
+        self.at > other.at
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) db: u8,
