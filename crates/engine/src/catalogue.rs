@@ -1,5 +1,5 @@
-//! Owns: changing the catalogue from a command; what stands in it in the form that it is used in, by name. Does not own:
-//! the entries (`weft_store::catalogue`), what they mean: functions, programs and triggers each compile their own
+//! Owns: changing the catalogue from a command; what stands in it in the form that it is used in, by name. Does not
+//! own: the entries (`weft_store::catalogue`), what they mean: functions, programs and triggers each compile their own
 //! section.
 
 use parking_lot::RwLock;
