@@ -20,15 +20,23 @@ class Systemd(unittest.TestCase):
                     told.bind(name)
                     os.environ["NOTIFY_SOCKET"] = shown or name.replace("\0", "@")
                     try:
-                        server = Server()
+                        server = Server("--supervised", "systemd")
                     finally:
                         del os.environ["NOTIFY_SOCKET"]
                     self.assertTrue(told.recv(1000).startswith(b"READY=1\n"))
+                    with server.connect() as wire:
+                        self.assertIn("process_supervised:systemd", wire.call("INFO", "server"))
                     server.process.send_signal(signal.SIGHUP)
                     self.assertTrue(told.recv(1000).startswith(b"RELOADING=1\nMONOTONIC_USEC="))
                     self.assertTrue(told.recv(1000).startswith(b"READY=1\n"))
                     self.assertEqual(server.stop(), 0)
                     self.assertTrue(told.recv(1000).startswith(b"STOPPING=1\n"))
+
+    def test_another_supervisor_is_refused_with_what_to_do(self):
+        words = [PROGRAM, "serve", "--port", "0", "--supervised", "upstart"]
+        refused = subprocess.run(words, capture_output=True, text=True, timeout=REPLY_SECONDS, check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("Type=notify", refused.stderr + refused.stdout)
 
     def test_its_sockets_are_listened_on_and_nothing_else(self):
         with socket.create_server(("127.0.0.1", 0)) as tcp, tempfile.TemporaryDirectory() as folder:

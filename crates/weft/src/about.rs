@@ -13,6 +13,7 @@ use clap::Args;
 use clap::error::{ContextKind, ContextValue};
 use clap_complete::Shell;
 use clap_mangen::Man as Page;
+use weft_protocol::table;
 
 /// Print completions for a shell
 #[derive(Debug, Args)]
@@ -67,6 +68,21 @@ pub(crate) fn lacking(error: &clap::Error) -> Option<String> {
     };
     let (name, why) = list.iter().find(|(name, _)| name == flag)?;
     Some(format!("weft {}: {name}, which {other} has, cannot be had yet: {why}", command.display()))
+}
+
+/// What stands for a command of the server, which somebody took for one of `weft`.
+pub(crate) fn of_server(error: &clap::Error) -> Option<String> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let (is_help, command) = match &words[..] {
+        [help, cli, command, ..] if help == "help" && cli == "cli" => (true, command),
+        [help, command, ..] if help == "help" => (true, command),
+        [command, ..] => (false, command),
+        [] => return None,
+    };
+    debug_assert_eq!(error.kind(), clap::error::ErrorKind::InvalidSubcommand);
+    table::by_name(command.as_bytes())?;
+    let with = if is_help { "help " } else { "" };
+    Some(format!("weft: {command} is a command of the server: weft cli {with}{command}"))
 }
 
 pub(crate) fn completions(options: &Completions, mut weft: clap::Command) -> Result<ExitCode> {

@@ -118,6 +118,10 @@ fn parse() -> Cli {
         if error.kind() != ErrorKind::InvalidSubcommand {
             error.exit();
         }
+        if let Some(instead) = about::of_server(&error) {
+            eprintln!("{instead}");
+            std::process::exit(error.exit_code());
+        }
         // Nothing can be done about a standard error that is closed.
         let _ = error.print();
         eprintln!("\nCommands:");

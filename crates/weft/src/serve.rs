@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use weft_server::directives::{Directive, about};
 
-/// Serve: RESP2, RESP3 and RESPB on one port
+/// Serve: RESP2, RESP3, RESPB and HTTP on one port
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Options {
@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
 const CHECK: &str = "--check-config";
 
 const HEAD: &str = "\
-Serve: RESP2, RESP3 and RESPB on one port.
+Serve: RESP2, RESP3, RESPB and HTTP on one port.
 
 Usage: weft serve [FILE] [--DIRECTIVE VALUE ...]
 

@@ -252,6 +252,16 @@ fn scripts_are_run_over_each_protocol() {
 }
 
 #[test]
+fn a_server_without_scripts_is_told_of() {
+    let Some(server) = Server::redis(&["--rename-command", "EVAL", ""]) else { return };
+    let folder = Folder::new();
+    let script = folder.file("s.lua", b"return 1");
+    let output = run(&["cli", "-s", &server.socket, "--eval", &script], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("The server has no command EVAL: "), "{}", stderr(&output));
+}
+
+#[test]
 fn trouble_is_told_with_status_1() {
     if let Some(server) = Server::redis(&["--requirepass", "secret"]) {
         let output = run(&["cli", "-s", &server.socket, "-4", "-a", "secret", "PING"], b"");

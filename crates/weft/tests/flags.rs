@@ -158,6 +158,21 @@ fn the_program_says_what_it_is() {
 }
 
 #[test]
+fn commands_of_the_server_are_told_from_those_of_the_program() {
+    for (words, instead) in [
+        (&["help", "get"][..], "weft cli help get"),
+        (&["help", "cli", "GET"], "weft cli help GET"),
+        (&["get", "k"], "weft cli get"),
+    ] {
+        let output = run(words, b"");
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(stderr(&output).trim_end().ends_with(&format!("of the server: {instead}")), "{words:?}");
+    }
+    let output = run(&["help", "nosuch"], b"");
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("Commands:"), "{}", stderr(&output));
+}
+
+#[test]
 fn commands_are_explained_without_a_server() {
     let door = Door::new();
     let port = door.port();

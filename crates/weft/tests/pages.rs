@@ -1,14 +1,19 @@
 //! The command blocks of README.md and of the pages under docs/, run as they are written.
 //!
 //! A block marked `sh` is a script that must end with status 0; one marked `console` has commands behind `$ `, each
-//! with what it prints, where `…` stands for anything. A block without a mark is no command. Comments in the page,
-//! which a reader does not see, say the rest, on the line before the block:
+//! with what it prints, where `…` stands for anything; one marked `conf` is a configuration that the server takes. A
+//! block without a mark is no command. Comments in the page, which a reader does not see, say the rest, on the line
+//! before the block:
 //!
 //! - `<!-- not run: REASON -->`
 //! - `<!-- before: COMMANDS -->`: what the block takes for granted, such as a file; as many as it takes
 //!
 //! A page has a folder of its own with links to what is in the repository, and a `weft serve` of its own on a socket
-//! there, of which `weft cli`, `bench`, `import` and `export` and `redis-cli` are told where a command names no other.
+//! there, of which `weft cli`, `bench`, `import`, `export` and `token`, `redis-cli` and `curl` are told where a command
+//! names no other. `weft serve` in a block looks at all that it is given (`--check-config`) and serves nothing.
+//!
+//! Blocks of programs and triggers run in `crates/engine/tests/programs`, Rust is compiled by `crates/client`'s tests of
+//! its documentation.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -46,7 +51,9 @@ const PROGRAMS: &[&str] = &[
     "$",
 ];
 /// Programs that a page may take for granted, and that are not everywhere.
-const OPTIONAL: &[&str] = &["redis-cli", "tshark"];
+const OPTIONAL: &[&str] = &["redis-cli", "tshark", "curl"];
+/// Marks of blocks that are run.
+const RUN: &[&str] = &["sh", "console", "conf"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -117,10 +124,12 @@ struct Place {
     server: Server,
 }
 
-/// `weft cli` and `weft bench`, told the server where no flag does; redis-cli likewise.
+/// Flags with which a command names a server itself, or needs none.
+const OWN: &str = "-h | -p | -s | -u | --help | --version";
+/// `weft cli` and `weft bench`, told the server where no flag does; redis-cli and curl likewise.
 const SHIM: &str = r#"#!/bin/bash
 for word in "$@"; do
-    case $word in -h | -p | -s | -u | --help | --version) exec "$PROGRAM" "$@" ;; esac
+    case $word in OWN) exec "$PROGRAM" "$@" ;; esac
 done
 TELL
 exec "$PROGRAM" "$@"
@@ -137,19 +146,28 @@ impl Place {
         let place = Place { folder, server };
         let tell = r#"case $1 in
     cli | bench | import) set -- "$1" -s "$SOCKET" "${@:2}" ;;
-    export) set -- "$1" "$2" -s "$SOCKET" "${@:3}" ;;
+    export | token) set -- "$1" "$2" -s "$SOCKET" "${@:3}" ;;
+    serve) set -- "$@" --check-config ;;
 esac"#;
-        place.program("bin/weft", env!("CARGO_BIN_EXE_weft"), tell);
-        place.program("target/release/weft", env!("CARGO_BIN_EXE_weft"), tell);
-        place.program("bin/redis-cli", "/usr/bin/redis-cli", r#"set -- -s "$SOCKET" "$@""#);
+        place.program("bin/weft", env!("CARGO_BIN_EXE_weft"), OWN, tell);
+        place.program("target/release/weft", env!("CARGO_BIN_EXE_weft"), OWN, tell);
+        for (name, own, tell) in [
+            ("redis-cli", OWN, r#"set -- -s "$SOCKET" "$@""#),
+            // Without its own settings; a status that is an error ends it with one.
+            ("curl", "-s | --unix-socket", r#"set -- --unix-socket "$SOCKET" --fail-with-body -sS "$@""#),
+        ] {
+            if let Some(program) = installed(name) {
+                place.program(&format!("bin/{name}"), program.to_str().unwrap(), own, tell);
+            }
+        }
         place
     }
 
-    fn program(&self, name: &str, program: &str, tell: &str) {
+    fn program(&self, name: &str, program: &str, own: &str, tell: &str) {
         let path = self.folder.0.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let text =
-            SHIM.replace("$PROGRAM", program).replace("TELL", tell).replace("$SOCKET", &self.server.socket);
+        let text = SHIM.replace("$PROGRAM", program).replace("OWN", own).replace("TELL", tell);
+        let text = text.replace("$SOCKET", &self.server.socket);
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -195,6 +213,11 @@ esac"#;
             let (text, good) = self.run(&block.lines.join("\n"));
             return if good { Ok(()) } else { Err(text) };
         }
+        if block.mark == "conf" {
+            self.folder.file("page.conf", block.lines.join("\n").as_bytes());
+            let (text, good) = self.run("weft serve page.conf");
+            return if good { Ok(()) } else { Err(text) };
+        }
         let mut rest = block.lines.as_slice();
         while let [command, behind @ ..] = rest {
             let command = command.strip_prefix("$ ").ok_or("a console begins with a command behind '$ '")?;
@@ -228,16 +251,16 @@ fn is_like(page: &str, line: &str) -> bool {
     rest.ends_with(last)
 }
 
-fn is_installed(program: &str) -> bool {
+fn installed(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// What keeps a block from being run here, if that is no fault of the page.
 fn lacks(block: &Block) -> Option<&'static str> {
     let script = block.lines.iter().chain(&block.before).flat_map(|line| line.split_whitespace());
     let words: Vec<&str> = script.collect();
-    OPTIONAL.iter().find(|program| words.contains(program) && !is_installed(program)).copied()
+    OPTIONAL.iter().find(|program| words.contains(program) && installed(program).is_none()).copied()
 }
 
 #[test]
@@ -245,7 +268,7 @@ fn every_command_on_every_page_does_what_stands_there() {
     let (mut wrong, mut run, mut left) = (Vec::new(), 0, 0);
     for (name, text) in pages() {
         let typed: Vec<Block> =
-            blocks(&text).into_iter().filter(|block| ["sh", "console"].contains(&&*block.mark)).collect();
+            blocks(&text).into_iter().filter(|block| RUN.contains(&&*block.mark)).collect();
         if typed.is_empty() || NOT_TYPED.iter().any(|(page, _)| *page == name) {
             continue;
         }
@@ -283,6 +306,57 @@ fn the_go_that_the_readme_names_is_what_the_modules_need() {
     }
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     assert!(readme.contains(&format!("Go 1.{newest} or later")), "README.md: Go 1.{newest}");
+}
+
+/// What stands between single backticks outside of blocks and begins with `weft `.
+fn named(page: &str) -> Vec<String> {
+    // But for what the page says is not there.
+    let page: Vec<&str> = page.lines().filter(|line| !line.contains("do not exist")).collect();
+    let page = page.join("\n");
+    let outside: Vec<&str> = page.split("```").step_by(2).collect();
+    let spans = outside.iter().flat_map(|text| text.split('`').skip(1).step_by(2));
+    let words = spans.map(|span| span.split_whitespace().collect::<Vec<&str>>().join(" "));
+    words.filter(|span| span.starts_with("weft ")).collect()
+}
+
+/// The subcommand of `weft` that a text names, or one of its flags, that does not exist.
+fn missing(text: &str) -> Option<String> {
+    let all: Vec<&str> = text.split(' ').filter(|word| *word != "help").collect();
+    if all.get(1).is_none_or(|word| *word == "COMMAND") {
+        return None;
+    }
+    let about = |words: &[&str]| {
+        let output = common::run(words, b"");
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).replace('\\', ""))
+    };
+    let Some(mut known) = about(&["man", all[1]]) else { return Some(all[1].to_string()) };
+    if let Some(next) = all.get(2).filter(|word| word.bytes().all(|byte| byte.is_ascii_lowercase())) {
+        known.push_str(&about(&[all[1], next, "--help"]).unwrap_or_default());
+    }
+    let flags =
+        all.iter().filter_map(|word| word.strip_prefix("--").map(|_| word.split('=').next().unwrap()));
+    flags.filter(|flag| !known.contains(*flag)).map(str::to_string).next()
+}
+
+#[test]
+fn the_commands_and_flags_that_pages_name_in_passing_exist() {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for (name, text) in pages().into_iter().filter(|(name, _)| !name.starts_with("docs/adr/")) {
+        for text in named(&text) {
+            count += 1;
+            wrong.extend(missing(&text).map(|missing| format!("{name}: {text}: there is no {missing}")));
+        }
+    }
+    assert!(wrong.is_empty() && count >= 30, "{count} named\n{}", wrong.join("\n"));
+    assert_eq!(
+        named("a `weft cli\n--x` b\n```sh\n`weft no`\n```\n`other` `weft y`"),
+        ["weft cli --x", "weft y"]
+    );
+    for (text, expected) in
+        [("weft cli --scann", "--scann"), ("weft clii", "clii"), ("weft token create --usr", "--usr")]
+    {
+        assert_eq!(missing(text).as_deref(), Some(expected), "{text}");
+    }
 }
 
 #[test]
@@ -344,8 +418,13 @@ fn what_a_page_says_wrongly_is_noticed() {
         &["$ echo a", "a", "a"],
         &["a"],
         &["$ weft cli --bogus", "OK"],
+        &["$ weft serve --maxmemry 1gb"],
     ] {
         assert!(place.block(&console(lines)).is_err(), "{lines:?}");
+    }
+    for (line, good) in [("maxmemory 1gb", true), ("maxmemory 1xb", false), ("maxmemry 1gb", false)] {
+        let conf = Block { mark: "conf".into(), ..console(&[line]) };
+        assert_eq!(place.block(&conf).is_ok(), good, "{line}");
     }
     assert_eq!(place.block(&console(&["$ weft cli set k v", "OK", "$ redis-cli get k | cat", "v"])), Ok(()));
     for (page, line, like) in [

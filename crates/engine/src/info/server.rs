@@ -28,7 +28,9 @@ pub(super) fn server(engine: &Engine, report: &mut Report, now_ms: u64) {
     report.field("multiplexing_api", "epoll");
     report.fixed(&[("atomicvar_api", "rust-atomics"), ("gcc_version", "0.0.0")]);
     report.field("process_id", std::process::id());
-    report.field("process_supervised", "no");
+    // What systemd is told follows from the same variable (`weft_server`'s supervisor).
+    let supervisor = if std::env::var_os("NOTIFY_SOCKET").is_some() { "systemd" } else { "no" };
+    report.field("process_supervised", supervisor);
     report.field("run_id", &facts.run_id);
     report.field("tcp_port", *facts.port.read());
     report.field("server_time_usec", now_ms * 1000);

@@ -260,12 +260,15 @@ fn commands(stream: &mut BufReader<Raw>) -> Result<()> {
     let mut acknowledged: Option<Instant> = None;
     loop {
         if acknowledged.is_none_or(|at| at.elapsed() >= ACK_INTERVAL) {
-            stream.get_mut().write_all(b"*3\r\n$8\r\nREPLCONF\r\n$3\r\nACK\r\n$1\r\n0\r\n")?;
-            stream.get_mut().flush()?;
+            match acknowledge(stream.get_mut()) {
+                Err(error) if is_end(&error) => return Ok(()),
+                done => done?,
+            }
             acknowledged = Some(Instant::now());
         }
         match stream.fill_buf() {
             Ok([]) => return Ok(()),
+            Err(error) if is_end(&error) => return Ok(()),
             Ok(arrived) => pending.extend_from_slice(arrived),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => continue,
             Err(error) => return Err(error.into()),
@@ -288,6 +291,16 @@ fn commands(stream: &mut BufReader<Raw>) -> Result<()> {
         pending.drain(..used);
         ensure!(pending.len() <= COMMAND_BYTES_MAX, "a command of more than {COMMAND_BYTES_MAX} bytes");
     }
+}
+
+fn acknowledge(stream: &mut Raw) -> io::Result<()> {
+    stream.write_all(b"*3\r\n$8\r\nREPLCONF\r\n$3\r\nACK\r\n$1\r\n0\r\n")?;
+    stream.flush()
+}
+
+/// How the end of a server shows that was killed: TLS without a farewell, or a reset where an acknowledgement was not read.
+fn is_end(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }
 
 fn show(format: &Format, command: &Decoded<'_>) -> Result<()> {

@@ -30,6 +30,28 @@ pub(crate) fn binaries() -> Vec<PathBuf> {
     all
 }
 
+/// Those that have TLS: `redis-server`, and Valkey as `scripts/valkey-tls` has built it.
+pub(crate) fn tls_binaries() -> Vec<PathBuf> {
+    let beside = |path: &PathBuf| {
+        let text = path.to_str()?;
+        text.contains("/source/src/").then(|| text.replace("/source/src/", "/source-tls/src/").into())
+    };
+    let all = binaries().into_iter().map(|path| beside(&path).unwrap_or(path));
+    // A server without TLS does not know the directive; one with it does not like the value.
+    let has = |path: &PathBuf| {
+        let said = Command::new(path).args(["--tls-cluster", "none"]).output();
+        said.is_ok_and(|said| {
+            let text = [said.stdout, said.stderr].concat();
+            String::from_utf8_lossy(&text).contains("must be 'yes' or 'no'")
+        })
+    };
+    let all: Vec<PathBuf> = all.filter(has).collect();
+    if all.is_empty() {
+        println!("left out: no server of others is installed that has TLS");
+    }
+    all
+}
+
 /// A server over TCP, which ends with the value.
 pub(crate) struct Node {
     child: Child,
@@ -38,7 +60,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// `options` are lines of the configuration.
+    /// `options` are lines of the configuration, in which `PORT` stands for the port.
     pub(crate) fn start(binary: &PathBuf, options: &str) -> Node {
         let started = (0..ATTEMPTS).find_map(|_| Node::attempt(binary, options));
         started.unwrap_or_else(|| panic!("{} starts on a free port", binary.display()))
@@ -46,8 +68,13 @@ impl Node {
 
     /// A node of a cluster, which knows nobody yet.
     pub(crate) fn of_cluster(binary: &PathBuf) -> Node {
+        Node::of_cluster_with(binary, "")
+    }
+
+    pub(crate) fn of_cluster_with(binary: &PathBuf, options: &str) -> Node {
         let bus = free_port();
-        let options = format!("cluster-enabled yes\ncluster-port {bus}\ncluster-node-timeout 10000\n");
+        let options =
+            format!("{options}cluster-enabled yes\ncluster-port {bus}\ncluster-node-timeout 10000\n");
         Node::start(binary, &options)
     }
 
@@ -55,6 +82,7 @@ impl Node {
         let folder = Folder::new();
         let port = free_port();
         let folder_path = folder.path("");
+        let options = options.replace("PORT", &port.to_string());
         let config = format!(
             "port {port}\nbind 127.0.0.1\nsave \"\"\nappendonly no\nrepl-diskless-sync-delay 0\ndir {folder_path}\n{options}"
         );

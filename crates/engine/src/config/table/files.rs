@@ -13,7 +13,7 @@ pub(super) const LIST: &[Directive] = &[
     switch("daemonize", "no").at_start(),
     word("supervised", &["upstart", "systemd", "auto", "no"], "no")
         .at_start()
-        .only(&["no", "auto"], "use a unit with Type=exec"),
+        .only(&["no", "auto", "systemd"], "with systemd use a unit with Type=notify, whatever this says"),
     text("pidfile", "").at_start().server(),
     Directive::new("dir", Kind::Folder, ".").protected(),
     switch("set-proc-title", "yes").at_start(),

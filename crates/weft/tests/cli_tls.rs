@@ -1,0 +1,199 @@
+//! `weft cli --cluster`, `--rdb`, `--functions-rdb`, `--replica` and `-c` with servers of others that speak TLS and nothing
+//! else, Redis and Valkey. What they do is tested without TLS (`cli_cluster.rs`, `cli_replica.rs`); here, that every
+//! connection that they make is one of TLS, with the certificate that was given.
+//!
+//! Without a server that has TLS, or without openssl, the tests say so and pass.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use common::cluster::{Node, tls_binaries};
+use common::servers::LONG;
+use common::{Folder, run, stderr, weft};
+
+/// Keys that are stored, in slots of all nodes.
+const KEYS: usize = 60;
+
+/// An authority, and a certificate of it for 127.0.0.1 that servers and clients show.
+struct Certificates(Folder);
+
+impl Certificates {
+    fn make() -> Option<Certificates> {
+        let folder = Folder::new();
+        folder.file("ext", b"subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n");
+        let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+        for words in [
+            format!("req -x509 {key} -days 2 -subj /CN=test-ca -keyout ca.key -out ca.pem"),
+            format!("req {key} -subj /CN=localhost -keyout key.pem -out request.pem"),
+            "x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out cert.pem"
+                .into(),
+        ] {
+            match Command::new("openssl").args(words.split(' ')).current_dir(&folder.0).output() {
+                Ok(output) => assert!(output.status.success(), "{output:?}"),
+                Err(error) => {
+                    println!("left out: openssl cannot be started: {error}");
+                    return None;
+                }
+            }
+        }
+        Some(Certificates(folder))
+    }
+
+    /// Lines of a server's configuration: it speaks TLS only, to clients that show a certificate only.
+    fn options(&self) -> String {
+        let [ca, cert, key] = ["ca.pem", "cert.pem", "key.pem"].map(|name| self.0.path(name));
+        format!(
+            "port 0\ntls-port PORT\ntls-cert-file {cert}\ntls-key-file {key}\ntls-ca-cert-file {ca}\ntls-replication yes\n"
+        )
+    }
+
+    /// The flags of `weft cli`.
+    fn flags(&self) -> Vec<String> {
+        let [ca, cert, key] = ["ca.pem", "cert.pem", "key.pem"].map(|name| self.0.path(name));
+        ["--tls", "--cacert", &ca, "--cert", &cert, "--key", &key].map(str::to_string).into()
+    }
+
+    fn cli(&self, words: &[&str], lines: &str) -> (bool, String) {
+        let flags = self.flags();
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let output = run(&[&["cli"][..], &flags, words].concat(), lines.as_bytes());
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.success(), text + &stderr(&output))
+    }
+
+    fn good(&self, words: &[&str], lines: &str) -> String {
+        let (good, text) = self.cli(words, lines);
+        assert!(good, "{words:?}: {text}");
+        text
+    }
+}
+
+fn node(binary: &PathBuf, certificates: &Certificates, more: &str) -> Node {
+    Node::start(binary, &(certificates.options() + more))
+}
+
+#[test]
+fn a_cluster_of_tls_alone_is_made_looked_at_moved_backed_up_and_filled() {
+    let Some(certificates) = Certificates::make() else { return };
+    for binary in tls_binaries() {
+        let options = certificates.options() + "tls-cluster yes\n";
+        let nodes: Vec<Node> = (0..3).map(|_| Node::of_cluster_with(&binary, &options)).collect();
+        let all: Vec<String> = nodes.iter().map(Node::address).collect();
+        let places: Vec<&str> = all.iter().map(String::as_str).collect();
+        // Without TLS nobody is there.
+        let port = nodes[0].port.to_string();
+        let output = run(&["cli", "--cluster", "check", &all[0]], b"");
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+
+        let create = [&["--cluster", "create"][..], &places, &["--cluster-yes"]].concat();
+        let text = certificates.good(&create, "");
+        assert!(text.contains("[OK] All 16384 slots covered."), "{text}");
+        settle(&certificates, &all[0]);
+
+        let lines: String = (0..KEYS).map(|n| format!("SET key:{n} value:{n}\n")).collect();
+        let said = certificates.good(&["-p", &port, "-c"], &lines);
+        assert_eq!(said.matches("OK\n").count(), KEYS, "{said}");
+        assert!(said.contains("-> Redirected to slot ["), "{said}");
+
+        // MIGRATE goes from node to node, which is theirs; weft tells both ends.
+        let id =
+            |port: u16| certificates.good(&["-p", &port.to_string()], "CLUSTER MYID\n").trim().to_string();
+        let (from, to) = (id(nodes[0].port), id(nodes[1].port));
+        let reshard = ["--cluster", "reshard", &all[0], "--cluster-from", &from, "--cluster-to", &to];
+        let text =
+            certificates.good(&[&reshard[..], &["--cluster-slots", "50", "--cluster-yes"]].concat(), "");
+        assert!(text.contains("Moving slot 0 from 127.0.0.1:"), "{text}");
+        settle(&certificates, &all[0]);
+        let text = certificates.good(&["--cluster", "call", &all[0], "DBSIZE"], "");
+        assert_eq!(text.lines().filter(|line| line.starts_with("127.0.0.1:")).count(), 3, "{text}");
+
+        let backup = Folder::new();
+        let text = certificates.good(&["--cluster", "backup", &all[0], &backup.path("")], "");
+        assert!(text.contains("Saved cluster configuration"), "{text}");
+        let copies = std::fs::read_dir(&backup.0).unwrap().map(|entry| entry.unwrap().file_name());
+        let copies = copies.filter(|name| Path::new(name).extension().is_some_and(|end| end == "rdb"));
+        assert_eq!(copies.count(), 3);
+
+        let lines: String = (0..KEYS).map(|n| format!("GET key:{n}\n")).collect();
+        let said = certificates.good(&["-p", &port, "-c"], &lines);
+        assert_eq!(said.lines().filter(|line| line.starts_with("value:")).count(), KEYS, "{said}");
+    }
+}
+
+/// What is told to one node reaches the others some time later.
+fn settle(certificates: &Certificates, place: &str) {
+    let began = Instant::now();
+    loop {
+        let (good, text) = certificates.cli(&["--cluster", "check", place], "");
+        let (_, states) = certificates.cli(&["--cluster", "call", place, "CLUSTER", "INFO"], "");
+        if good && states.matches("cluster_state:ok").count() == 3 {
+            return;
+        }
+        assert!(began.elapsed() < LONG, "{text}");
+    }
+}
+
+#[test]
+fn the_data_and_the_functions_of_a_server_are_copied_under_tls() {
+    let Some(certificates) = Certificates::make() else { return };
+    for binary in tls_binaries() {
+        for diskless in ["yes", "no"] {
+            let server = node(&binary, &certificates, &format!("repl-diskless-sync {diskless}\n"));
+            let port = server.port.to_string();
+            let big = "x".repeat(200_000);
+            let library = "#!lua name=lib\\nredis.register_function('f', function() return 7 end)";
+            certificates.good(
+                &["-p", &port],
+                &format!("SET greeting hello\nSET big {big}\nFUNCTION LOAD \"{library}\"\n"),
+            );
+            for (flag, line, expected) in [
+                ("--rdb", "GET greeting\nSTRLEN big\nFCALL f 0\n", "hello\n200000\n7\n"),
+                ("--functions-rdb", "DBSIZE\nFCALL f 0\n", "0\n7\n"),
+            ] {
+                let folder = Folder::new();
+                let said = certificates.good(&["-p", &port, flag, &folder.path("copy.rdb")], "");
+                assert!(said.contains("Transfer finished with success"), "{said}");
+                let copy = format!("dbfilename copy.rdb\ndir {}\n", folder.path(""));
+                let again = Node::start(&binary, &copy);
+                let output = run(&["cli", "-p", &again.port.to_string()], line.as_bytes());
+                assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{flag}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_server_tells_its_replicas_is_shown_under_tls() {
+    let Some(certificates) = Certificates::make() else { return };
+    for binary in tls_binaries() {
+        let server = node(&binary, &certificates, "");
+        let port = server.port.to_string();
+        let mut child = weft()
+            .arg("cli")
+            .args(certificates.flags())
+            .args(["-p", &port, "--replica"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let said: Vec<String> = said.take_while(|line| !line.contains("Logging commands")).collect();
+        assert!(said.iter().any(|line| line.starts_with("SYNC with master, discarding")), "{said:?}");
+        certificates.good(&["-p", &port], "SET after 1\n");
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut shown = lines.filter(|line| !line.eq_ignore_ascii_case("\"PING\""));
+        assert_eq!(shown.next().unwrap().to_uppercase(), "\"SELECT\",\"0\"");
+        assert_eq!(shown.next().unwrap(), r#""SET","after","1""#);
+        // The end of the server is the end.
+        drop(server);
+        assert_eq!(shown.count(), 0);
+        assert!(child.wait().unwrap().success());
+    }
+}
