@@ -2,6 +2,7 @@
 the rules for clients with servers that this test plays. Does not own the client, nor its vectors
 (test_python_vectors.py)."""
 
+import json
 import os
 import socket
 import sys
@@ -16,6 +17,7 @@ from respb import (  # noqa: E402 (found by the line above)
     Connection, Decoder, Ended, Map, Pending, ReplyError, Set, Simple, WireError, encode_argv, encode_close,
 )
 
+RULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "conformance", "clients", "rules.json")
 WAIT = 240  # what must come is waited for so long: never reached when all is well
 
 
@@ -252,6 +254,26 @@ class Apart(unittest.TestCase):
             server["socket"].sendall(bytes.fromhex(frame))
             with self.assertRaises(WireError):
                 connection.main.push(WAIT)
+
+    def test_the_rules_for_clients(self):
+        """conformance/clients; it announces nothing, so the cases for who takes FRAGMENT are not for it."""
+        with open(RULES, encoding="ascii") as file:
+            cases = [case for case in json.load(file)["cases"] if case["capabilities"] == 0]
+        self.assertEqual(len(cases), 26)
+        for case in cases:
+            with self.subTest(case["id"]):
+                connection, server = self.played()
+                first = connection.main.send("PING")
+                connection.wait(lambda: not connection.output, WAIT)
+                server["socket"].sendall(bytes.fromhex(case["wire"]))
+                if case["then"] == "goes on":
+                    self.assertEqual(first.result(WAIT), b"PONG")
+                    second = connection.main.send("PING")
+                    server["socket"].sendall(bytes.fromhex("83040000504f4e47"))
+                    self.assertEqual(second.result(WAIT), b"PONG")
+                else:
+                    connection.wait(lambda: connection.ended, WAIT)
+                    self.assertIsInstance(connection.ended, WireError)
 
     def test_goaway_then_reset_leaves_it_open_what_ran(self):
         connection, server = self.played()

@@ -15,7 +15,7 @@ import respb  # noqa: E402 (found by the line above)
 from respb import Attribute, Big, Decoder, Map, ReplyError, Set, Simple, Verbatim, WireError  # noqa: E402
 
 FOLDER = REPOSITORY / "conformance/vectors/respb/channels"
-VALID, INVALID = 656, 145
+VALID, INVALID = 656, 153
 BEHIND = (b"", b"\0" * 16, b"\xff" * 16, b"\r\n\r\n", b"*1\r\n$4\r\nPING\r\n")
 
 

@@ -35,7 +35,7 @@ class Systemd(unittest.TestCase):
     def test_another_supervisor_is_refused_with_what_to_do(self):
         words = [PROGRAM, "serve", "--port", "0", "--supervised", "upstart"]
         refused = subprocess.run(words, capture_output=True, text=True, timeout=REPLY_SECONDS, check=False)
-        self.assertEqual(refused.returncode, 1)
+        self.assertEqual(refused.returncode, 2)
         self.assertIn("Type=notify", refused.stderr + refused.stdout)
 
     def test_its_sockets_are_listened_on_and_nothing_else(self):

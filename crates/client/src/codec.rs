@@ -11,7 +11,7 @@ use weft_protocol::respb::reply::ReplyKind;
 use weft_protocol::respb::{Control, Mode, RequestWriter};
 use weft_protocol::{Limits, Reply, resp, respb, table};
 
-use crate::config::Protocol;
+use crate::config::{CAPABILITY_FRAGMENT, Protocol};
 use crate::error::{Error, Result};
 use crate::handshake::RespbInfo;
 
@@ -117,6 +117,8 @@ pub struct Decoder {
     frames: Frames,
     builder: ReplyBuilder,
     limits: Limits,
+    /// Whether FRAGMENT was announced: without it a slice is of the wrong direction (section 3.2).
+    has_slices: bool,
 }
 
 #[derive(Debug)]
@@ -129,13 +131,14 @@ enum Frames {
 type Slices = HashMap<u16, Vec<u8>>;
 
 impl Decoder {
-    /// A decoder at the start of a frame.
-    pub fn new(protocol: Protocol, limits: Limits) -> Self {
+    /// A decoder at the start of a frame. `capabilities` are those that HELLO announces.
+    pub fn new(protocol: Protocol, limits: Limits, capabilities: u32) -> Self {
         let frames = match protocol {
             Protocol::Resp2 | Protocol::Resp3 => Frames::Resp(Box::new(resp::ReplyDecoder::new(limits))),
             Protocol::Respb => Frames::Respb(Box::new(respb::ReplyDecoder::new(limits)), HashMap::new()),
         };
-        Decoder { frames, builder: ReplyBuilder::new(), limits }
+        let has_slices = capabilities & CAPABILITY_FRAGMENT != 0;
+        Decoder { frames, builder: ReplyBuilder::new(), limits, has_slices }
     }
 
     /// Reads the frame at the start of `input`: how many bytes are used up, and what came of them; nothing for a frame
@@ -173,6 +176,9 @@ impl Decoder {
                             let reason = String::from_utf8_lossy(reason).into_owned();
                             Some(Incoming::GoAway { code, reason })
                         }
+                        ReplyKind::Control(Control::Fragment { .. }) if !self.has_slices => {
+                            return Err(NOT_ANNOUNCED);
+                        }
                         ReplyKind::Control(Control::Fragment { last, slice }) => {
                             add_slice(slices, channel, slice, &self.limits)?;
                             if last {
@@ -189,6 +195,9 @@ impl Decoder {
         }
     }
 }
+
+/// A slice for who has not announced that he puts them together (section 3.2).
+const NOT_ANNOUNCED: WireError = WireError { kind: Malformed::WrongDirection, offset: 0 };
 
 /// Slices that do not make one whole frame of their channel (section 9.1).
 const BAD_SLICES: WireError = WireError { kind: Malformed::BadControl, offset: 8 };
@@ -250,7 +259,7 @@ mod tests {
     }
 
     fn decode_all(input: &[u8], limits: Limits) -> Result<Vec<Incoming>, WireError> {
-        let mut decoder = Decoder::new(Protocol::Respb, limits);
+        let mut decoder = Decoder::new(Protocol::Respb, limits, CAPABILITY_FRAGMENT);
         let (mut all, mut at, mut end) = (Vec::new(), 0, 0);
         while end < input.len() {
             end += 1;

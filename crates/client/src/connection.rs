@@ -106,7 +106,7 @@ impl Connection {
         let mut connection = Connection {
             stream: Stream::connect(config)?,
             encoder: Encoder::new(first, &config.limits),
-            decoder: Decoder::new(first, config.limits),
+            decoder: Decoder::new(first, config.limits, config.capabilities),
             input: Input::default(),
             output: Vec::new(),
             expected: VecDeque::new(),
@@ -136,7 +136,7 @@ impl Connection {
         {
             connection.encoder = Encoder::new(Protocol::Respb, &config.limits);
             connection.encoder.set_server(respb);
-            connection.decoder = Decoder::new(Protocol::Respb, config.limits);
+            connection.decoder = Decoder::new(Protocol::Respb, config.limits, config.capabilities);
             connection.sequence = 0;
             connection.channel = config.channel;
         }
@@ -200,6 +200,7 @@ impl Connection {
 
     fn enqueue<T: AsRef<[u8]>>(&mut self, args: &[T]) -> Result<u32> {
         self.usable()?;
+        self.look_behind()?;
         self.encoder.encode(self.channel, args, &mut self.output)?;
         self.expected.push_back(Expected::of(args));
         let sequence = self.sequence;
@@ -223,6 +224,7 @@ impl Connection {
     /// Sends requests that were encoded elsewhere.
     pub(crate) fn send_encoded(&mut self, bytes: &mut Vec<u8>, expected: &mut Vec<Expected>) -> Result<()> {
         self.usable()?;
+        self.look_behind()?;
         self.output.append(bytes);
         self.sequence = self.sequence.wrapping_add(expected.len() as u32);
         self.expected.extend(expected.drain(..));
@@ -327,6 +329,19 @@ impl Connection {
             }
             return Err(self.fail(Error::Timeout(Waiting::Reply, limit.unwrap_or_default())));
         }
+    }
+
+    /// What has come behind the last reply while nothing is asked for: pushes. A reply would be taken for that of the
+    /// next request, so it is the end (section 8.1).
+    fn look_behind(&mut self) -> Result<()> {
+        while self.expected.is_empty() && !self.input.filled().is_empty() {
+            match self.arrived()? {
+                Some(Event::Push(push)) => self.keep_push(push)?,
+                Some(Event::Reply(reply)) => self.replies.push_back(reply),
+                None => break,
+            }
+        }
+        Ok(())
     }
 
     fn keep_push(&mut self, push: Reply) -> Result<()> {

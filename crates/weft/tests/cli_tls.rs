@@ -1,6 +1,6 @@
-//! `weft cli --cluster`, `--rdb`, `--functions-rdb`, `--replica` and `-c` with servers of others that speak TLS and nothing
-//! else, Redis and Valkey. What they do is tested without TLS (`cli_cluster.rs`, `cli_replica.rs`); here, that every
-//! connection that they make is one of TLS, with the certificate that was given.
+//! `weft cli --cluster`, `--rdb`, `--functions-rdb`, `--replica` and `-c` with servers of others that speak TLS and
+//! nothing else, Redis and Valkey. What they do is tested without TLS (`cli_cluster.rs`, `cli_replica.rs`); here, that
+//! every connection that they make is one of TLS, with the certificate that was given.
 //!
 //! Without a server that has TLS, or without openssl, the tests say so and pass.
 

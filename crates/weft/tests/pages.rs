@@ -12,8 +12,8 @@
 //! there, of which `weft cli`, `bench`, `import`, `export` and `token`, `redis-cli` and `curl` are told where a command
 //! names no other. `weft serve` in a block looks at all that it is given (`--check-config`) and serves nothing.
 //!
-//! Blocks of programs and triggers run in `crates/engine/tests/programs`, Rust is compiled by `crates/client`'s tests of
-//! its documentation.
+//! Blocks of programs and triggers run in `crates/engine/tests/programs`; Rust is compiled by `crates/client`'s tests
+//! of its documentation.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

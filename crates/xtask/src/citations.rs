@@ -16,6 +16,9 @@ const SPECIFICATION: &str = "spec/RESPB.md";
 /// The folder of the vectors, from the root of the repository.
 const VECTORS: &str = "conformance/vectors";
 
+/// The rules for clients, from the root of the repository.
+const CLIENTS: &str = "conformance/clients";
+
 /// What is wrong with the citations, one line each.
 ///
 /// # Errors
@@ -25,6 +28,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
         .with_context(|| format!("cannot read {SPECIFICATION}"))?;
     let mut ids = BTreeSet::new();
     collect_ids(&root.join(VECTORS), &mut ids)?;
+    collect_ids(&root.join(CLIENTS), &mut ids)?;
     Ok(findings(&text, &ids))
 }
 
@@ -35,11 +39,14 @@ fn collect_ids(dir: &Path, ids: &mut BTreeSet<String>) -> Result<()> {
             collect_ids(&path, ids)?;
             continue;
         }
+        if path.extension().is_none_or(|end| end != "json") {
+            continue;
+        }
         let text = fs::read_to_string(&path)?;
         let file: Value =
             serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
-        let vectors = file["vectors"].as_array().map(Vec::as_slice).unwrap_or_default();
-        ids.extend(vectors.iter().filter_map(|vector| vector["id"].as_str()).map(str::to_owned));
+        let vectors = ["vectors", "cases"].iter().filter_map(|list| file[list].as_array()).flatten();
+        ids.extend(vectors.filter_map(|vector| vector["id"].as_str()).map(str::to_owned));
     }
     Ok(())
 }
@@ -61,7 +68,9 @@ fn findings(text: &str, ids: &BTreeSet<String>) -> Vec<String> {
                 .push(format!("{SPECIFICATION}, {section}: no citation behind MUST: {}", start(&paragraph)));
         }
         for pattern in cited.iter().flat_map(|text| text.split('`').skip(1).step_by(2)) {
-            if pattern.starts_with("resp") && !ids.iter().any(|id| matches(pattern, id)) {
+            if ["resp", "client."].iter().any(|head| pattern.starts_with(head))
+                && !ids.iter().any(|id| matches(pattern, id))
+            {
                 findings.push(format!("{SPECIFICATION}, {section}: no vector has the id `{pattern}`"));
             }
         }
@@ -90,7 +99,9 @@ fn brackets(paragraph: &str) -> impl Iterator<Item = &str> {
     paragraph.split('[').skip(1).filter_map(|rest| {
         let (inside, behind) = rest.split_once(']')?;
         let is_citation = inside.contains("resp")
-            || ["scenario", "vector", "tests", "encoders"].iter().any(|word| inside.contains(word));
+            || ["`client.", "scenario", "vector", "tests", "encoders"]
+                .iter()
+                .any(|word| inside.contains(word));
         (is_citation && !behind.starts_with('(')).then_some(inside)
     })
 }

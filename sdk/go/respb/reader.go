@@ -157,7 +157,15 @@ func (l *link) frames() error {
 		in.start += f.Len
 		if f.Opcode <= frame.ReplyLast && !f.Push {
 			la := l.lane(f.Channel)
-			if la != nil && !la.closed {
+			if la == nil {
+				err = errIdle
+				break
+			}
+			if !la.closed {
+				if la.slices != nil {
+					err = errSlices
+					break
+				}
 				c := la.first
 				if c == nil {
 					err = errors.New("a reply that answers nothing")
@@ -196,6 +204,12 @@ func (l *link) frames() error {
 	finishAll(doneFirst)
 	return err
 }
+
+// errSlices is why a link ends whose server sends slices that are no whole reply of their channel (spec section 9.1).
+var errSlices = errors.New("slices that are no whole reply: bad-control")
+
+// errIdle is why a link ends whose server sends on a channel that is not open (spec section 8.1).
+var errIdle = errors.New("a frame of a channel that is not open")
 
 // finishAll finishes a chain of calls.
 func finishAll(c *call) {
@@ -248,8 +262,13 @@ func (l *link) other(f frame.ReplyFrame, values []frame.Value, raw []byte) error
 	}
 	l.mu.Unlock()
 	switch {
+	case la == nil && f.Channel != 0 && (f.Push || f.Opcode == frame.Fragment):
+		return errIdle
 	case f.Push:
 		if la != nil && !la.closed {
+			if la.slices != nil {
+				return errSlices
+			}
 			fill(&l.in.push, values, raw)
 			la.ch.pushed(la, &l.in.push, f.Len)
 		}
@@ -282,7 +301,7 @@ func (l *link) slice(la *lane, f frame.ReplyFrame) error {
 	la.slices, la.sliced = nil, 0
 	inner, values, err := l.in.inner.Decode(whole, nil)
 	if err != nil || inner.Len != len(whole) || inner.Channel != la.id || inner.Opcode > frame.ReplyLast {
-		return errors.New("slices that are no whole reply: bad-control")
+		return errSlices
 	}
 	if inner.Push {
 		l.mu.Lock()

@@ -16,13 +16,21 @@ impl Connection {
     /// The next reply or push that arrives; none when nothing comes for so long.
     pub(super) fn arrive(&mut self, limit: Option<Duration>) -> Result<Option<Event>> {
         loop {
+            if let Some(event) = self.arrived()? {
+                return Ok(Some(event));
+            }
+            if !self.read_more(limit)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The next reply or push of what has been read.
+    pub(super) fn arrived(&mut self) -> Result<Option<Event>> {
+        loop {
             match self.decoder.decode(self.input.filled()) {
                 Err(error) => return Err(self.fail(Error::Wire(error))),
-                Ok(None) => {
-                    if !self.read_more(limit)? {
-                        return Ok(None);
-                    }
-                }
+                Ok(None) => return Ok(None),
                 Ok(Some((len, incoming))) => {
                     self.input.consume(len);
                     let Some(incoming) = incoming else { continue };

@@ -1,5 +1,6 @@
 //! Telling replies apart in what was received. Owns the visitor that counts errors and misses.
 
+use weft_protocol::outcome::Malformed;
 use weft_protocol::reply::{Aggregate, ReplyVisitor, Text};
 use weft_protocol::respb::Control;
 use weft_protocol::respb::reply::ReplyKind;
@@ -61,6 +62,10 @@ impl Decoder {
                         ReplyKind::Push => Front::Other { len, push: true },
                         ReplyKind::Control(Control::Close { .. }) => Front::Close { len, channel },
                         ReplyKind::Control(Control::Goaway { code, .. }) => Front::GoAway { code },
+                        // It has not announced that it takes slices.
+                        ReplyKind::Control(Control::Fragment { .. }) => {
+                            Front::Invalid(WireError { kind: Malformed::WrongDirection, offset: 0 })
+                        }
                         ReplyKind::Control(_) | ReplyKind::Unknown { .. } => {
                             Front::Other { len, push: false }
                         }

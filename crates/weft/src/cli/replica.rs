@@ -298,7 +298,8 @@ fn acknowledge(stream: &mut Raw) -> io::Result<()> {
     stream.flush()
 }
 
-/// How the end of a server shows that was killed: TLS without a farewell, or a reset where an acknowledgement was not read.
+/// How the end of a server shows that was killed: TLS without a farewell, or a reset where an acknowledgement was not
+/// read.
 fn is_end(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }

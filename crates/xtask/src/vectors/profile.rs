@@ -2,7 +2,8 @@
 //! the vectors in its folder and, with those of *Channels*, needs no others.
 //!
 //! It owns the rule. A vector belongs to the profile of its frame's opcode; one of *Channels* whose other form is
-//! typed, or which asks an encoder to fold, belongs to *Typed*.
+//! typed, or which asks an encoder to fold, belongs to *Typed*; a frame in the wrong direction belongs to *Channels*,
+//! whatever it is.
 
 use super::vector::{File, Outcome, Uses, Vector};
 
@@ -24,6 +25,8 @@ fn of_wire(wire: &[u8]) -> &'static str {
 pub fn of(vector: &Vector) -> &'static str {
     let profile = of_wire(&vector.wire.expand());
     let other = match &vector.outcome {
+        // Who has no profile but *Channels* refuses what goes the other way, too.
+        Outcome::Invalid { error: "wrong-direction", .. } => return "channels",
         Outcome::Valid { uses: Uses::Folded, .. } => "typed",
         Outcome::Valid { canonical_wire: Some(wire), .. } => of_wire(&wire.expand()),
         _ => profile,
