@@ -4,7 +4,7 @@ package e2e
 // pipelines by itself, and through channels. Each client asks, waits for its answer, and asks again. What is told is the CPU time of the
 // server and of this process for each GET, latencies, and what one slow client does to the others.
 //
-// It is no test of every day: WEFT_BASELINE names the file that the table goes to, and `make bench-baseline` sets it.
+// It is no test of every day: WEFT_BASELINE names the folder that the table goes to, and `make bench-baseline` sets it.
 
 import (
 	"context"
@@ -109,11 +109,7 @@ func TestBaseline(t *testing.T) {
 	if out == "" {
 		t.Skip("a measurement of minutes: make bench-baseline")
 	}
-	pid, err := strconv.Atoi(os.Getenv("WEFT_PID"))
-	if err != nil {
-		t.Fatal("WEFT_PID is not the server's process: make bench-baseline")
-	}
-	addr := kvAddr(t)
+	addr, pid := kvAddr(t), serverPID(t)
 	keys := prepare(t, addr)
 	table := "| way | GETs a second | server µs | client µs | p50 µs | p99 µs | p50 beside a slow one | p99 beside a slow one |\n" +
 		"|---|---:|---:|---:|---:|---:|---:|---:|\n"
@@ -137,10 +133,18 @@ func TestBaseline(t *testing.T) {
 			median(a, func(f figures) float64 { return f.p99 }), median(b, func(f figures) float64 { return f.p50 }),
 			median(b, func(f figures) float64 { return f.p99 }))
 	}
-	if err := os.WriteFile(out, []byte(table), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(out, "baseline.md"), []byte(table), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Log("\n" + table)
+}
+
+func serverPID(t *testing.T) int {
+	pid, err := strconv.Atoi(os.Getenv("WEFT_PID"))
+	if err != nil {
+		t.Fatal("WEFT_PID is not the server's process: make bench-baseline")
+	}
+	return pid
 }
 
 // prepare stores what is asked for.
