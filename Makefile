@@ -103,6 +103,10 @@ bench-programs: ## programs beside Lua and commands, triggers, what others wait:
 bench-decode: ## nanoseconds per command, RESP beside RESPB
 	cargo bench --locked --package weft-protocol --bench decode
 
+.PHONY: bench-proxy
+bench-proxy: ## what a proxy pays for frames without a length, bare and in batches: the figures of ADR 0023 (about a minute)
+	cargo run --locked --release --package weft-client --example proxy_cost
+
 .PHONY: bench-go
 bench-go: ## the Go SDK: parsing, writing, clients; which goals are reached, by interval; QUICK=1 for a look (about 15 minutes)
 	cargo build --locked --release --package weft
