@@ -378,3 +378,22 @@ fn an_event_has_what_the_program_looks_at_and_a_program_that_changed_is_the_one_
     assert_eq!(stored, "1");
     assert!(bench.text(client, "SET k:1 a").contains("the parameter 'n' is of the type text; met an event"));
 }
+
+#[test]
+fn flushes_swaps_and_what_a_waiting_client_gets_fire_nothing() {
+    let (mut bench, client) = bench();
+    program(&mut bench, client, "count", r#"["INCR","fired"]"#);
+    trigger(&mut bench, client, "t", r#"{"key":"k:*","inside":"count"}"#);
+    bench.text(client, "SET k:1 a");
+    bench.text(client, "SWAPDB 0 1");
+    bench.text(client, "SWAPDB 0 1");
+    assert_eq!(bench.text(client, "GET fired"), "1");
+    // The push fires, what it serves does not.
+    let waiter = bench.connect(Protocol::Resp3);
+    assert!(bench.run(waiter, "BLPOP k:list 0").is_empty());
+    bench.text(client, "LPUSH k:list a");
+    assert_eq!(bench.take(waiter).iter().map(show).collect::<Vec<_>>(), ["[k:list a]"]);
+    assert_eq!(bench.text(client, "GET fired"), "2");
+    bench.text(client, "FLUSHDB");
+    assert_eq!(bench.text(client, "GET fired"), "nil");
+}
