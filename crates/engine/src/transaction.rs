@@ -38,11 +38,26 @@ pub struct Transaction {
     pub queued_bytes: usize,
     /// WATCH. Each is registered in the shard of its key until it is given back there.
     pub watched: Vec<Watched>,
+    /// The first ones count no more: those of a transaction that ended while a script had their shards. They go with
+    /// the others.
+    pub stale: usize,
 }
 
 impl Transaction {
+    /// It has ended. What remains is the watches that could not be given back.
+    #[must_use]
+    pub fn ended(self: Box<Self>) -> Option<Box<Self>> {
+        let stale = self.watched.len();
+        (stale > 0).then(|| Box::new(Self { watched: self.watched, stale, ..Self::default() }))
+    }
+    /// The watches that count.
+    #[must_use]
+    pub fn counting(&self) -> &[Watched] {
+        &self.watched[self.stale..]
+    }
     /// Gives the watches back to their shards. The caller holds no lock.
     pub fn unwatch(&mut self, batch: &Batch<'_>) {
+        self.stale = 0;
         for watched in self.watched.drain(..) {
             let key = batch.keyspace().key(&watched.key);
             batch.lock(&key).watches().remove(watched.db, key.hash());

@@ -77,6 +77,40 @@ fn a_script_that_loops_is_killed_on_the_one_thread_that_there_is() {
 }
 
 #[test]
+fn a_transaction_that_is_told_busy_is_over() {
+    let server = serve(&[]);
+    let (mut looping, mut other, mut third) =
+        (Client::new(&server), Client::new(&server), Client::new(&server));
+    assert_eq!(other.ask(&["WATCH", "watched"]), "+OK");
+    assert_eq!(other.ask(&["MULTI"]), "+OK");
+    assert_eq!(other.ask(&["SET", "key", "never"]), "+QUEUED");
+    looping.send(&["EVAL", "while true do end", "0"]);
+    third.until_busy();
+    // As in Valkey. Whoever were still in MULTI would have his next commands queued.
+    let refused = other.ask(&["EXEC"]);
+    assert!(refused.starts_with("-EXECABORT Transaction discarded because of: BUSY"), "{refused}");
+    assert_eq!(other.ask(&["PING"]), third.ask(&["PING"]), "nothing is queued");
+    assert_eq!(third.ask(&["SCRIPT", "KILL"]), "+OK");
+    assert_eq!(looping.line(), KILLED);
+    third.until_calm();
+    // What was watched then counts no more; what is watched now does.
+    assert_eq!(third.ask(&["SET", "watched", "1"]), "+OK");
+    for (changed, answer) in [(false, "*1"), (true, "*-1")] {
+        assert_eq!(other.ask(&["WATCH", "watched"]), "+OK");
+        assert_eq!(other.ask(&["MULTI"]), "+OK");
+        assert_eq!(other.ask(&["PING"]), "+QUEUED");
+        if changed {
+            assert_eq!(third.ask(&["SET", "watched", "2"]), "+OK");
+        }
+        assert_eq!(other.ask(&["EXEC"]), answer);
+        if !changed {
+            assert_eq!(other.line(), "+PONG");
+        }
+    }
+    assert_eq!(other.ask(&["EXISTS", "key"]), ":0");
+}
+
+#[test]
 fn a_script_that_has_written_is_ended_by_shutdown_alone_or_taken_back() {
     let server = serve(&[]);
     let (mut looping, mut other) = (Client::new(&server), Client::new(&server));

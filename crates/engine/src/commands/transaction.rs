@@ -58,7 +58,7 @@ fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     for name in args.rest(1) {
         let db = context.db;
         let watched =
-            context.session.transaction.as_ref().map_or(&[][..], |transaction| &transaction.watched);
+            context.session.transaction.as_ref().map_or(&[][..], |transaction| transaction.counting());
         if watched.iter().any(|watched| watched.db == db && *watched.key == *name) {
             continue;
         }

@@ -5,7 +5,6 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::table::{CommandId, CommandSpec, flag, policy};
-use weft_store::Batch;
 
 use super::{Core, Tier};
 use crate::acl::LogPlace;
@@ -136,11 +135,11 @@ impl Core<'_> {
         mut error: Error,
         sink: &mut ReplySink<'_>,
     ) {
-        if let (What::Command(id), Tier::Batch(batch)) = (what, tier)
+        if let What::Command(id) = what
             && self.engine.handler(id).is_some_and(|handler| matches!(handler.scope, Scope::Exec))
         {
             error = abort(error);
-            end_transaction(batch, session);
+            end_transaction(tier, session);
         } else if let Some(transaction) = &mut session.transaction
             && transaction.open
         {
@@ -160,10 +159,14 @@ fn abort(error: Error) -> Error {
     Error::new(ErrorCode::ExecAbort, format!("Transaction discarded because of: {prefix}{}", error.text))
 }
 
-/// Ends MULTI and WATCH as DISCARD does.
-fn end_transaction(batch: &Batch<'_>, session: &mut Session) {
+/// Ends MULTI and WATCH as DISCARD does. While a script has the shards of the watches, they stay there and count no
+/// more.
+fn end_transaction(tier: Tier<'_>, session: &mut Session) {
     if let Some(mut transaction) = session.transaction.take() {
-        transaction.unwatch(batch);
+        if let Tier::Batch(batch) = tier {
+            transaction.unwatch(batch);
+        }
+        session.transaction = transaction.ended();
         session.tell_queued(None);
         session.info.watched.store(0, Relaxed);
     }

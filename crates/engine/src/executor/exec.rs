@@ -81,7 +81,8 @@ impl Core<'_> {
         sink: &mut ReplySink<'_>,
     ) -> Result<(), Error> {
         let (Hold::Guards(guards) | Hold::World(_, guards)) = &mut hold else { return Ok(()) };
-        let unchanged = self.give_back(guards, &transaction.watched);
+        self.give_back(guards, &transaction.watched[..transaction.stale]);
+        let unchanged = self.give_back(guards, transaction.counting());
         transaction.watched.clear();
         if transaction.refused {
             return Err(ErrorCode::ExecAbort.into());
