@@ -290,6 +290,13 @@ fn what_a_trigger_does_has_its_owners_rights_and_it_outlives_a_flush() {
     assert_eq!(bench.text(user, "SET own:1 a"), "OK");
     assert_eq!(bench.text(admin, "LRANGE audit 0 -1"), "[own:1]");
     assert!(bench.text(user, "TRIGGER SET x {}").starts_with("-NOPERM"));
+    // It acts inside the commands of others: not for whoever may all but what is dangerous.
+    bench.text(admin, "ACL SETUSER v on nopass ~* &* +@all -@dangerous");
+    let other = bench.connect(Protocol::Resp3);
+    bench.text(other, "AUTH v x");
+    for command in ["TRIGGER SET x {}", "TRIGGER DEL t", "TRIGGER DISABLE t", "TRIGGER ENABLE t"] {
+        assert!(bench.text(other, command).starts_with("-NOPERM"), "{command}");
+    }
     bench.text(admin, "FLUSHALL");
     let list = "[{name:t how:inside owner:default trigger:{\"key\":\"own:*\",\"inside\":\"audit\"} version:1 enabled:true}]";
     assert_eq!(bench.text(user, "TRIGGER LIST"), list);
