@@ -92,6 +92,19 @@ class Reload(unittest.TestCase):
                     self.assertEqual(other.call("ACL", "USERS"), ["bob", "default"])
 
 
+    def test_sighup_opens_the_log_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log, moved = f"{folder}/log", f"{folder}/log.1"
+            with Server("--logfile", log) as server:
+                os.rename(log, moved)
+                server.process.send_signal(signal.SIGHUP)
+                # It appears with its first line.
+                while not os.path.exists(log) or os.path.getsize(log) == 0:
+                    self.assertIsNone(server.process.poll())
+                with open(moved, encoding="utf-8") as lines:
+                    self.assertNotIn("SIGHUP", lines.read())
+
+
 class CheckConfig(unittest.TestCase):
     def check(self, *words):
         command = [PROGRAM, "serve", *words, "--check-config"]

@@ -4,11 +4,11 @@
 //! and nothing on the way of a command writes to it.
 
 use std::fmt::{self, Write as _};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weft_engine::config::Values;
@@ -114,7 +114,17 @@ pub struct Log {
     format: AtomicU8,
     timestamp: AtomicU8,
     /// Nothing is standard output.
-    file: Option<Mutex<std::fs::File>>,
+    file: Option<LogFile>,
+}
+
+#[derive(Debug)]
+struct LogFile {
+    path: PathBuf,
+    open: Mutex<File>,
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
 }
 
 impl Log {
@@ -123,13 +133,24 @@ impl Log {
     /// # Errors
     /// When the file cannot be opened for appending.
     pub fn open(options: &LogOptions) -> io::Result<Self> {
-        let open = |path: &Path| OpenOptions::new().append(true).create(true).open(path).map(Mutex::new);
+        let file =
+            |path: &PathBuf| open(path).map(|file| LogFile { path: path.clone(), open: Mutex::new(file) });
         Ok(Self {
             level: AtomicU8::new(options.level as u8),
             format: AtomicU8::new(options.format as u8),
             timestamp: AtomicU8::new(options.timestamp as u8),
-            file: options.file.as_deref().map(open).transpose()?,
+            file: options.file.as_ref().map(file).transpose()?,
         })
+    }
+    /// Opens its file again, since somebody may have moved it away.
+    ///
+    /// # Errors
+    /// When it cannot be opened: lines go to where they went.
+    pub fn open_again(&self) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let new = open(&file.path)?;
+        *file.open.lock().unwrap_or_else(PoisonError::into_inner) = new;
+        Ok(())
     }
     /// CONFIG SET of a directive of the log; others are none of its business.
     pub fn set(&self, name: &str, value: &str) {
@@ -158,10 +179,7 @@ impl Log {
         let line = written(format, timestamp, level, now_ms, &message.to_string());
         // A log that cannot be written has nobody to tell.
         let _ = match &self.file {
-            Some(file) => match file.lock() {
-                Ok(mut file) => file.write_all(line.as_bytes()),
-                Err(_) => Ok(()),
-            },
+            Some(file) => file.open.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes()),
             None => io::stdout().lock().write_all(line.as_bytes()),
         };
     }

@@ -91,8 +91,12 @@ pub fn run(options: Options) -> io::Result<()> {
     result
 }
 
-/// Reads anew what may have changed in files: what TLS is served with, and users, as ACL LOAD does.
+/// Reads anew what may have changed in files: what TLS is served with, and users, as ACL LOAD does. The log goes to a
+/// file of its name, though that was moved away.
 fn reload(engine: &Engine, shared: &Shared) {
+    if let Some(Err(why)) = log::current().map(Log::open_again) {
+        warning!("the log goes to where it went: its file cannot be opened again: {why}");
+    }
     notice!("SIGHUP: certificates, keys, authorities and the ACL file are read anew");
     if let Err(why) = shared.tls.follow(engine, &engine.config.values()) {
         warning!("TLS stays as it is: {why}");
