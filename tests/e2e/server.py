@@ -35,7 +35,7 @@ class Server:
         for left in reversed(range(STARTS_MAX)):
             self.port = free_port()
             words = [PROGRAM, "serve", "--port", str(self.port), "--bind", "127.0.0.1", "--threads", str(threads)]
-            self.process = subprocess.Popen(words + list(flags), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            self.process = subprocess.Popen(words + [str(flag) for flag in flags], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             if self.answers():
                 return
             with self.process.stderr as stderr:

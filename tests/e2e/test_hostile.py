@@ -177,6 +177,84 @@ class Sums(unittest.TestCase):
             self.assertEqual(wire.call_on(0, "PING"), "+PONG")
 
 
+class Closing(unittest.TestCase):
+    """What comes on a channel that the server has closed is thrown away until the client's CLOSE (section 8)."""
+
+    def setUp(self):
+        self.server = Server()
+        self.other = self.server.connect()
+        self.wire = Respb(self.server.port)
+
+    def tearDown(self):
+        self.wire.close()
+        self.other.close()
+        self.assertEqual(self.server.stop(), 0)
+
+    def late(self, channel):
+        return b"".join(argv(channel, "SET", f"late:{at}", "y") for at in range(5))
+
+    def nothing_was_late(self, channel):
+        """Nothing that came behind has run, and the channel can be opened again."""
+        self.assertEqual(self.wire.call_on(9, "PING"), "+PONG", "the connection goes on")
+        self.assertEqual(self.other.call("EXISTS", *(f"late:{at}" for at in range(5))), 0)
+        self.wire.send(close(channel))
+        self.assertEqual(self.wire.call_on(channel, "PING"), "+PONG")
+
+    def test_a_queue_that_is_full(self):
+        flood = argv(1, "BLPOP", "nothing", "0") + b"".join(argv(1, "SET", f"q:{at}", "x" * 100_000) for at in range(14))
+        for together in (True, False):
+            if together:
+                self.wire.send(flood + self.late(1))
+                self.assertEqual(self.wire.frame(), (1, ("close", 1)))
+            else:
+                self.wire.send(flood)
+                self.assertEqual(self.wire.frame(), (1, ("close", 1)))
+                self.wire.send(self.late(1))
+            self.nothing_was_late(1)
+            self.assertEqual(self.other.call("DBSIZE"), 0)
+
+    def test_what_a_pause_holds(self):
+        """It is held back and not closed, however much it is; all of it runs in the end."""
+        self.assertEqual(self.other.call("CLIENT", "PAUSE", "60000", "WRITE"), "+OK")
+        self.wire.send(b"".join(argv(4, "SET", f"p:{at}", "x" * 100_000) for at in range(14)))
+        self.assertTrue(self.wire.is_silent())
+        self.assertEqual(self.other.call("CLIENT", "UNPAUSE"), "+OK")
+        self.assertEqual([self.wire.frame() for _ in range(14)], [(4, "+OK")] * 14)
+        self.assertEqual(self.other.call("DBSIZE"), 14)
+
+    def test_kill_of_one_that_is_idle_or_waits(self):
+        for held in (b"", argv(1, "BLPOP", "nothing", "0") + argv(1, "SET", "late:0", "held")):
+            number = self.wire.call_on(1, "CLIENT", "ID")
+            self.wire.send(held)
+            # The answer on another channel: what came before it is decoded.
+            self.assertEqual(self.wire.call_on(2, "PING"), "+PONG")
+            self.assertEqual(self.other.call("CLIENT", "KILL", "ID", number), 1)
+            self.assertEqual(self.wire.frame(), (1, ("close", 4)))
+            self.wire.send(self.late(1))
+            self.nothing_was_late(1)
+
+    def test_behind_its_own_quit(self):
+        self.wire.send(argv(3, "SET", "before", "1") + argv(3, "QUIT") + self.late(3))
+        self.assertEqual([self.wire.frame() for _ in range(3)], [(3, "+OK"), (3, "+OK"), (3, ("close", 0))])
+        self.nothing_was_late(3)
+
+
+class Memory(unittest.TestCase):
+    def test_a_pipeline_of_far_offsets_stops_at_maxmemory(self):
+        """Each of them makes megabytes of few bytes: the limit is asked for between them, not between batches."""
+        limit, each = 50 << 20, 8 << 20
+        with Server("--maxmemory", limit, threads=1) as server, server.connect() as wire:
+            for words in (("SETRANGE", each - 1, "x"), ("SETBIT", 8 * each - 1, 1), ("BITFIELD", "SET", "u8", 8 * each - 8, 1)):
+                command, *rest = words
+                wire.send(b"".join(request(command, f"k:{at}", *rest) for at in range(60)))
+                replies = [wire.reply() for _ in range(60)]
+                refused = sum(str(reply).startswith("-OOM") for reply in replies)
+                self.assertGreaterEqual(refused, 60 - limit // each - 1, command)
+                used = int(re.search(r"used_memory:(\d+)", wire.call("INFO", "memory"))[1])
+                self.assertLess(used, limit + 2 * each, command)
+                self.assertEqual(wire.call("FLUSHALL"), "+OK")
+
+
 class Descriptors(unittest.TestCase):
     def test_without_descriptors_clients_wait_and_then_are_served(self):
         with (
@@ -224,10 +302,32 @@ class BeforeAuthentication(unittest.TestCase):
                 self.assertEqual(got[-1], (6, None))
                 self.assertEqual([channel for channel, _ in got[:-1]], [5] * answer)
 
+    def test_requests_of_resp_are_refused_by_their_heads(self):
+        heads = (b"*2\r\n$3\r\nGET\r\n$1000000000\r\n", b"*1000000\r\n$3\r\nGET\r\n", b"x" * 70_000, b"*99999999999999999999\r\n")
+        with Server("--requirepass", "secret") as server:
+            before = server.resident_bytes()
+            wires = [server.connect() for _ in range(200)]
+            for at, wire in enumerate(wires):
+                try:
+                    wire.send(heads[at % len(heads)] + b"x" * 200_000)
+                except (BrokenPipeError, ConnectionResetError):
+                    pass
+            for wire in wires:
+                wire.until_closed()
+            self.assertLess(server.resident_bytes() - before, 8 << 20)
+            with server.connect() as wire:
+                for words in (("GET", "k"), ("CONFIG", "GET", "*"), ("MULTI",), ("EVAL", "return 1", "0")):
+                    self.assertTrue(wire.call(*words).startswith("-NOAUTH"), words)
+                self.assertTrue(wire.call("HELLO", "3", "AUTH", "default", "wrong").startswith("-WRONGPASS"))
+                self.assertEqual(wire.call("AUTH", "secret"), "+OK")
+                self.assertEqual(wire.call("RESET"), "+RESET")
+                self.assertTrue(wire.call("GET", "k").startswith("-NOAUTH"), "RESET takes it back")
+
     def test_who_does_not_authenticate_in_time_is_closed(self):
         with Server("--requirepass", "secret", "--auth-timeout", "1") as server:
             with server.connect() as late, server.connect() as in_time, Respb(server.port) as respb:
                 self.assertEqual(in_time.call("AUTH", "secret"), "+OK")
+                # Asking does not prolong the time.
                 self.assertTrue(respb.call_on(3, "PING").startswith("-NOAUTH"))
                 self.assertTrue(late.until_closed().startswith(b"-ERR this connection has not authenticated in time"))
                 self.assertIn("(auth-timeout)", respb.frame()[1][2])

@@ -146,8 +146,9 @@ struct Rates {
     tick_ns: Rate,
 }
 
-/// The longest step of background work so far. A command waits for a step at most, and only where both want the same
-/// shard, so this bounds what expiry and compaction cost anybody.
+/// The longest of some kind so far. Of background work: a command waits for a step at most, and only where both want
+/// the same shard, so this bounds what expiry and compaction cost anybody. Of a worker's rounds: whoever has sent
+/// something waits for the one under way.
 #[derive(Debug, Default)]
 pub struct LongestStep {
     wall_ns: AtomicU64,
@@ -194,6 +195,8 @@ pub struct Stats {
     pub used_peak_bytes: AtomicUsize,
     /// Background work.
     pub longest_step: LongestStep,
+    /// The workers' rounds, of each millisecond the first.
+    pub longest_tick: LongestStep,
     /// By worker.
     pub workers: Box<[WorkerStats]>,
     generation: AtomicU64,
@@ -266,6 +269,7 @@ impl Stats {
             thread_handovers: AtomicU64::new(0),
             used_peak_bytes: AtomicUsize::new(0),
             longest_step: LongestStep::default(),
+            longest_tick: LongestStep::default(),
             workers: (0..workers.max(1)).map(|_| WorkerStats::new()).collect(),
             generation: AtomicU64::new(0),
             rates: Mutex::new(Rates { sampled_ms: now_ms, ..Rates::default() }),
@@ -302,6 +306,8 @@ impl Stats {
             &self.tls_handshakes_failed,
             &self.longest_step.wall_ns,
             &self.longest_step.cpu_ns,
+            &self.longest_tick.wall_ns,
+            &self.longest_tick.cpu_ns,
         ] {
             figure.store(0, Relaxed);
         }

@@ -49,6 +49,10 @@ pub(crate) const REFUSED_CHANNELS_MAX: u32 = 1024;
 pub(crate) const DRAIN_BYTES_MAX: usize = 16 << 20;
 pub(crate) const DRAIN_MS: u64 = 1000;
 pub(crate) const DRAIN_STEP_BYTES: usize = 16 << 10;
+/// Connections that a worker takes from the listener in a tick, and steps of handshakes that it takes back: whoever has
+/// a session does not wait for thousands who begin one.
+pub(crate) const ARRIVALS_PER_TICK_MAX: usize = 64;
+pub(crate) const HANDSHAKE_STEPS_PER_TICK_MAX: usize = 64;
 /// Sessions of connections that have ended which are taken down in a tick. A page of channels may go beyond it.
 pub(crate) const LEAVING_PER_TICK_MAX: usize = 256;
 /// Connections, or pages of channels, that one tick of a sweep looks at.

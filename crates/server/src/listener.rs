@@ -54,7 +54,7 @@ pub(crate) enum Speaks {
 pub(crate) struct Inbox {
     queue: Mutex<VecDeque<Arrival>>,
     /// Steps of handshakes that helpers have done.
-    stepped: Mutex<Vec<Stepped>>,
+    stepped: Mutex<VecDeque<Stepped>>,
     waker: OnceLock<Waker>,
     shared: Arc<Shared>,
 }
@@ -78,7 +78,7 @@ impl Inbox {
     }
     /// A step of a handshake has been done.
     pub(crate) fn give_back(&self, stepped: Stepped) {
-        self.stepped.lock().unwrap_or_else(PoisonError::into_inner).push(stepped);
+        self.stepped.lock().unwrap_or_else(PoisonError::into_inner).push_back(stepped);
         self.wake();
     }
     fn wake(&self) {
@@ -86,8 +86,13 @@ impl Inbox {
             waker.wake();
         }
     }
-    pub(crate) fn take_stepped(&self) -> Vec<Stepped> {
-        std::mem::take(&mut *self.stepped.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn take_stepped(&self) -> Option<Stepped> {
+        self.stepped.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+    /// Steps that wait to be taken back.
+    #[cfg(test)]
+    pub(crate) fn stepped(&self) -> usize {
+        self.stepped.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
     pub(crate) fn take(&self) -> Option<Arrival> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()

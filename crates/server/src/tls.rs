@@ -27,6 +27,13 @@ pub(crate) const FIRST_BYTE: u8 = 0x16;
 /// Plaintext that is encrypted before it is sent.
 const SEAL_BYTES: usize = 64 << 10;
 
+/// Plaintext of a record at most, and what its head and its seal take at most: five bytes before it, a nonce of eight
+/// (TLS 1.2), sixteen behind it.
+const RECORD_PLAINTEXT_BYTES_MAX: usize = 16 << 10;
+const RECORD_BYTES: usize = 29;
+/// The head of a record: what it is, a version, a length.
+const RECORD_HEAD_BYTES: usize = 5;
+
 /// A certificate that expires in less is worth a warning: 30 days.
 const EXPIRES_SOON_S: i64 = 30 * 86_400;
 
@@ -77,7 +84,9 @@ pub(crate) struct Tls {
     ahead: Vec<u8>,
     /// What rustls was given of a handshake that is not over: it may keep all of it.
     handshake_bytes: usize,
-    /// Plaintext that is encrypted and not sent, its records' heads not counted.
+    /// The record of which a part has come: rustls keeps that.
+    record: Record,
+    /// Bytes that rustls has to send, its records' heads and seals counted, at least 1 if there are any.
     sealed: usize,
     /// A part of a handshake has come.
     wants_step: bool,
@@ -106,6 +115,7 @@ impl Tls {
             setup,
             ahead: Vec::new(),
             handshake_bytes: 0,
+            record: Record::default(),
             sealed: 0,
             wants_step: false,
             established: false,
@@ -169,9 +179,9 @@ impl Tls {
 
     /// Bytes that it keeps of what was received.
     pub(crate) fn input_bytes(&self) -> usize {
-        self.ahead.capacity() + self.handshake_bytes
+        self.ahead.capacity() + self.handshake_bytes.max(self.record.come)
     }
-    /// Plaintext that was taken to be sent and is not.
+    /// Bytes that were encrypted to be sent and are not.
     pub(crate) const fn unsent(&self) -> usize {
         self.sealed
     }
@@ -244,19 +254,19 @@ impl Tls {
     fn take(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() && !self.failed {
             let Some(state) = &mut self.state else { break };
-            match state.read_tls(&mut bytes) {
+            let before = bytes;
+            let taken = state.read_tls(&mut bytes);
+            self.record.pass(&before[..before.len() - bytes.len()]);
+            match taken {
                 Ok(0) => break,
                 Ok(len) if state.is_handshaking() => {
                     self.handshake_bytes += len;
                     self.wants_step = true;
                 }
-                Ok(_) => match state.process_new_packets() {
-                    Ok(_) => self.note_sealed(),
-                    Err(_) => {
-                        self.failed = true;
-                        self.note_sealed();
-                    }
-                },
+                Ok(_) => {
+                    self.failed |= state.process_new_packets().is_err();
+                    self.note_sealed();
+                }
                 // A handshake must fit; plaintext is to be read first.
                 Err(_) if state.is_handshaking() && !self.wants_step => self.failed = true,
                 Err(_) => break,
@@ -268,7 +278,7 @@ impl Tls {
     /// rustls may have something of its own to send: a part of a handshake, an alert.
     fn note_sealed(&mut self) {
         if self.sealed == 0 && self.state.as_ref().is_some_and(|state| state.wants_write()) {
-            self.sealed = 1;
+            self.sealed = if self.established { RECORD_BYTES } else { self.setup.flight_bytes };
         }
     }
 
@@ -284,14 +294,17 @@ impl Tls {
             }
             let len = state.writer().write(slice)?;
             taken += len;
+            self.sealed += len + len.div_ceil(RECORD_PLAINTEXT_BYTES_MAX) * RECORD_BYTES;
             if len < slice.len() {
                 break;
             }
         }
-        self.sealed += taken;
         while state.wants_write() {
             match state.write_tls(socket) {
-                Ok(len) => sent += len,
+                Ok(len) => {
+                    sent += len;
+                    self.sealed = self.sealed.saturating_sub(len).max(1);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return if taken > 0 { Ok(taken) } else { Err(error) };
@@ -313,5 +326,124 @@ impl Tls {
     }
 }
 
+/// The record at the end of what rustls was given, if it is not whole.
+#[derive(Default)]
+struct Record {
+    /// Bytes of it that have come.
+    come: usize,
+    /// Its length, as far as its head says it.
+    len: usize,
+}
+
+impl Record {
+    /// More ciphertext goes to rustls.
+    fn pass(&mut self, mut bytes: &[u8]) {
+        while let Some(&first) = bytes.first() {
+            if self.come < RECORD_HEAD_BYTES {
+                // The length stands at the end of the head, its high byte first.
+                self.len = self.len << 8 & 0xFFFF | usize::from(first);
+                self.come += 1;
+                bytes = &bytes[1..];
+            }
+            if self.come >= RECORD_HEAD_BYTES {
+                let part = bytes.len().min(RECORD_HEAD_BYTES + self.len - self.come);
+                self.come += part;
+                bytes = &bytes[part..];
+                if self.come == RECORD_HEAD_BYTES + self.len {
+                    *self = Self::default();
+                }
+            }
+        }
+    }
+}
+
 /// Ciphertext that is received at least, however little room there is for plaintext: a whole record.
 const SCRATCH_MIN: usize = 17 << 10;
+
+#[cfg(test)]
+mod tests {
+    use rustls::ClientConnection;
+
+    use super::*;
+
+    /// Takes nothing.
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Both ends of a session that stands.
+    fn session() -> (Box<Tls>, ClientConnection) {
+        let mut values = Values::default();
+        values.set(b"tls-self-signed", &[b"yes"]).expect("it is a directive");
+        let setup = Setup::of(&values).expect("it can be had").expect("there is a certificate");
+        let mut server = Tls::new(Arc::new(setup)).expect("it can begin");
+        let insecure = weft_client::TlsConfig { insecure: true, ..weft_client::TlsConfig::default() };
+        let config = Arc::new(weft_client::tls_client_config(&insecure).expect("it can be had"));
+        let name = "localhost".try_into().expect("it is a name");
+        let mut client = ClientConnection::new(config, name).expect("it can begin");
+        let mut said = Vec::new();
+        while !server.is_established() {
+            client.write_tls(&mut said).expect("memory takes it");
+            server.begin(&std::mem::take(&mut said));
+            if let Some(mut tls) = server.lend() {
+                let result = tls.process_new_packets().map(|_| ());
+                server.take_back(Stepped { tls, index: 0, client: 0, result }).expect("it goes on");
+            }
+            let before = server.unsent();
+            let mut heard = Vec::new();
+            let _ = server.seal(&[], &mut heard);
+            assert!(heard.len() <= before, "{} bytes count as {before}", heard.len());
+            client.read_tls(&mut &heard[..]).expect("memory has it");
+            client.process_new_packets().expect("the server speaks TLS");
+        }
+        (server, client)
+    }
+
+    #[test]
+    fn what_is_sealed_counts_with_its_heads_and_seals() {
+        let (mut server, mut client) = session();
+        let pieces =
+            [vec![1; 10], vec![2; RECORD_PLAINTEXT_BYTES_MAX], vec![3; RECORD_PLAINTEXT_BYTES_MAX + 1]];
+        let plain: usize = pieces.iter().map(Vec::len).sum();
+        let slices = pieces.each_ref().map(|piece| IoSlice::new(piece));
+        assert_eq!(server.seal(&slices, &mut Full).expect("rustls takes it"), plain);
+        let counted = server.unsent();
+        assert_eq!(counted, plain + 4 * RECORD_BYTES, "four records");
+        let mut heard = Vec::new();
+        server.seal(&[], &mut heard).expect("memory takes it");
+        assert!((plain + 1..=counted).contains(&heard.len()), "{} bytes count as {counted}", heard.len());
+        assert_eq!(server.unsent(), 0);
+        client.read_tls(&mut &heard[..]).expect("memory has it");
+        client.process_new_packets().expect("it is whole");
+    }
+
+    #[test]
+    fn a_record_counts_until_it_is_whole() {
+        let (mut server, mut client) = session();
+        client.writer().write_all(&[b'x'; 5000]).expect("rustls takes it");
+        let mut said = Vec::new();
+        client.write_tls(&mut said).expect("memory takes it");
+        let (mut room, mut scratch) = (vec![0; 64 << 10], vec![0; 64 << 10]);
+        for at in 1..said.len() {
+            let byte = said[at - 1];
+            let opened = server.open(&mut room, &mut scratch, |into| {
+                into[0] = byte;
+                Ok(1)
+            });
+            assert_eq!((opened.expect("it goes on").len, server.input_bytes()), (0, at));
+        }
+        let last = said[said.len() - 1];
+        let opened = server.open(&mut room, &mut scratch, |into| {
+            into[0] = last;
+            Ok(1)
+        });
+        assert_eq!((opened.expect("it goes on").len, server.input_bytes()), (5000, 0));
+    }
+}

@@ -33,10 +33,10 @@ use weft_engine::mailbox::{Address, Message};
 use weft_engine::reply::Wire;
 use weft_engine::{Engine, Executor, Requests};
 
-use crate::clock::micros;
+use crate::clock::{cpu_ns, micros};
 use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
-use crate::limits::{OWN_OUTPUT_BYTES_MAX, SWEEP_MS};
+use crate::limits::{ARRIVALS_PER_TICK_MAX, OWN_OUTPUT_BYTES_MAX, SWEEP_MS};
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::pace::Cycles;
 use crate::poll::{Poll, Ready, Waker, borrowed};
@@ -58,6 +58,8 @@ pub(crate) struct Worker<'e> {
     is_feeding: bool,
     /// A look has brought something, and there was no tick since.
     has_news: bool,
+    /// The inbox has had more than one tick takes.
+    is_behind: bool,
     cycles: Cycles,
     now_ms: u64,
     /// The time of this tick on a clock that is never set, from when the server began.
@@ -99,6 +101,7 @@ impl<'e> Worker<'e> {
             ready: Vec::new(),
             is_feeding: false,
             has_news: false,
+            is_behind: false,
             cycles: Cycles::default(),
             now_ms,
             now_us: 0,
@@ -123,7 +126,9 @@ impl<'e> Worker<'e> {
         (self.now_ms, self.now_us) = (now_ms, now_us);
         self.io.pen.set_time(now_ms);
         self.cycles = *cycles;
-        self.has_news = false;
+        (self.has_news, self.is_behind) = (false, false);
+        // A thread's CPU time is a system call: asked for once a millisecond.
+        let began_cpu_ns = (now_ms != self.timed_ms).then(cpu_ns);
         self.go_on_with_script();
         self.take_messages();
         if !self.engine.is_busy() {
@@ -144,7 +149,7 @@ impl<'e> Worker<'e> {
         self.bury();
         self.take_down_leaving();
         self.sweep();
-        self.count_tick();
+        self.count_tick(began_cpu_ns);
         *cycles = self.cycles;
         self.is_over = self.has_stopped();
         self.is_over
@@ -175,6 +180,7 @@ impl<'e> Worker<'e> {
     /// Whether the last tick has left something to the next one.
     fn has_more_to_do(&self) -> bool {
         self.executor.is_busy()
+            || self.is_behind
             || !self.io.unread.is_empty()
             || !self.io.put_off.is_empty()
             || !self.io.leaving.is_empty()
@@ -218,13 +224,14 @@ impl<'e> Worker<'e> {
         Ok(())
     }
 
-    /// Counts a round of the loop. Of those of a millisecond one is timed, for all since the last such one.
-    fn count_tick(&mut self) {
+    /// Counts a round of the loop. Of those of a millisecond the first is timed, for all since the last such one.
+    fn count_tick(&mut self, began_cpu_ns: Option<u64>) {
         self.untimed_ticks += 1;
-        if self.now_ms != self.timed_ms {
-            let took_us = micros(self.began).saturating_sub(self.now_us);
-            let ticks = &self.engine.stats.workers[usize::from(self.id)].ticks;
-            ticks.passed(self.untimed_ticks, took_us * 1000);
+        if let Some(began_ns) = began_cpu_ns {
+            let took_ns = micros(self.began).saturating_sub(self.now_us) * 1000;
+            let stats = &self.engine.stats;
+            stats.workers[usize::from(self.id)].ticks.passed(self.untimed_ticks, took_ns);
+            stats.longest_tick.note(took_ns, cpu_ns().saturating_sub(began_ns));
             (self.timed_ms, self.untimed_ticks) = (self.now_ms, 0);
         }
     }
@@ -240,13 +247,15 @@ impl<'e> Worker<'e> {
         if self.stop_ms.is_some() { next.min(20) } else { next.min(SWEEP_MS) }
     }
 
-    /// Takes the connections that the listener has accepted for this worker.
+    /// Takes connections that the listener has accepted for this worker.
     fn accept(&mut self) {
-        while let Some(arrival) = self.inbox.take() {
+        for _ in 0..ARRIVALS_PER_TICK_MAX {
+            let Some(arrival) = self.inbox.take() else { return };
             if self.stop_ms.is_none() {
                 self.join(arrival);
             }
         }
+        self.is_behind = true;
     }
 
     fn join(&mut self, arrival: Arrival) {

@@ -102,7 +102,8 @@ impl<T> Domain<T> {
     /// Goes in unless the gate is closed.
     #[inline]
     fn try_enter(&self, pin: &AtomicU64) -> bool {
-        pin.store(self.epoch.load(Ordering::Acquire), Ordering::Relaxed);
+        // Released, though the fence follows: who sees this pin has then seen the end of the batch before it too.
+        pin.store(self.epoch.load(Ordering::Acquire), Ordering::Release);
         fence(Ordering::SeqCst);
         if !self.closed.load(Ordering::Acquire) {
             return true;

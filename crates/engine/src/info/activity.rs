@@ -162,6 +162,9 @@ pub(super) fn stats(engine: &Engine, report: &mut Report, _now_ms: u64) {
     report.field("eventloop_cycles", ticks);
     report.field("eventloop_duration_sum", tick_ns / 1000);
     report.field("eventloop_duration_cmd_sum", stats.command_ns() / 1000);
+    let [tick_us, tick_cpu_us] = stats.longest_tick.us();
+    report.field("eventloop_duration_max", tick_us);
+    report.field("eventloop_duration_max_cpu", tick_cpu_us);
     report.field("instantaneous_eventloop_cycles_per_sec", per_second);
     report.field("instantaneous_eventloop_duration_usec", each_ns / 1000);
     report.field("acl_access_denied_auth", denials(Reason::Auth));

@@ -20,6 +20,10 @@ use super::der::{self, Certificate};
 /// Files of `tls-ca-cert-dir` that are read at most.
 const AUTHORITY_FILES_MAX: usize = 4096;
 
+/// What a server says in a handshake beside its certificates: hello, a signature of RSA, the names of authorities,
+/// tickets.
+const FLIGHT_BYTES: usize = 4 << 10;
+
 /// What of a client's certificate names its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UserFrom {
@@ -32,6 +36,8 @@ pub(super) enum UserFrom {
 pub(crate) struct Setup {
     pub(super) config: Arc<ServerConfig>,
     pub(super) user_from: UserFrom,
+    /// What the server says in a handshake at most.
+    pub(super) flight_bytes: usize,
     /// When the certificate expires, in seconds since 1970.
     pub(crate) expires_s: u64,
 }
@@ -70,6 +76,7 @@ impl Setup {
         };
         let expires_s = chain.first().and_then(|der| Certificate::read(der)?.expires_s());
         let expires_s = expires_s.ok_or_else(|| format!("{cert_file}: the certificate cannot be read"))?;
+        let flight_bytes = FLIGHT_BYTES + chain.iter().map(|der| der.len()).sum::<usize>();
         let provider = Arc::new(provider(&wanted)?);
         let verifier = verifier(&wanted, self_signed && cert_file.is_empty(), &provider)?;
         let builder = ServerConfig::builder_with_provider(provider)
@@ -100,7 +107,7 @@ impl Setup {
             "URI" => UserFrom::Uri,
             _ => UserFrom::Nothing,
         };
-        Ok(Some(Self { config: Arc::new(config), user_from, expires_s }))
+        Ok(Some(Self { config: Arc::new(config), user_from, flight_bytes, expires_s }))
     }
 
     /// Seconds until the certificate expires; fewer than none when it has.

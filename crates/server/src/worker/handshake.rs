@@ -8,7 +8,7 @@ use weft_protocol::Malformed;
 
 use super::Worker;
 use crate::connection::{Life, Peer, Source};
-use crate::limits::RECEIVE_BYTES;
+use crate::limits::{HANDSHAKE_STEPS_PER_TICK_MAX, RECEIVE_BYTES};
 use crate::tls::{Step, Stepped, Tls, Transport};
 
 impl Worker<'_> {
@@ -62,9 +62,11 @@ impl Worker<'_> {
 
     /// Takes back what helpers have done.
     pub(super) fn take_steps_back(&mut self) {
-        for stepped in self.inbox.take_stepped() {
+        for _ in 0..HANDSHAKE_STEPS_PER_TICK_MAX {
+            let Some(stepped) = self.inbox.take_stepped() else { return };
             self.take_step_back(stepped);
         }
+        self.is_behind = true;
     }
 
     fn take_step_back(&mut self, stepped: Stepped) {

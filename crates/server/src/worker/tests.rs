@@ -4,6 +4,7 @@ mod holds;
 mod http;
 mod http_hostile;
 mod http_resources;
+mod tls;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,7 +16,7 @@ use weft_engine::{Engine, Setup};
 use weft_protocol::respb::Control;
 
 use super::Worker;
-use crate::limits::{CONTROLS_PER_TICK_MAX, LEAVING_PER_TICK_MAX};
+use crate::limits::{ARRIVALS_PER_TICK_MAX, CONTROLS_PER_TICK_MAX, LEAVING_PER_TICK_MAX};
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::pace::Cycles;
 use crate::poll::Poll;
@@ -44,18 +45,17 @@ impl Alone {
     }
     /// A client's end of a connection.
     fn connect(&mut self) -> UnixStream {
+        let client = self.arrive();
+        self.tick();
+        client
+    }
+    /// The same, not taken yet.
+    fn arrive(&self) -> UnixStream {
         let (client, server) = UnixStream::pair().expect("a pair of sockets");
         server.set_nonblocking(true).expect("it can be set");
         let info = ConnectionInfo::default();
         self.inbox.put(Arrival { fd: server.into(), info, speaks: Speaks::Any });
-        self.tick();
         client
-    }
-    /// TLS too, with a certificate for a try.
-    fn serve_tls(&self) {
-        let mut values = weft_engine::config::Values::default();
-        values.set(b"tls-self-signed", &[b"yes"]).expect("it is a directive");
-        self.inbox.shared().tls.follow(self.engine, &values).expect("a certificate can be made");
     }
     fn tick(&mut self) {
         self.worker.look(0).expect("sockets can be looked at");
@@ -75,6 +75,19 @@ impl Alone {
         }
         most
     }
+}
+
+#[test]
+fn hundreds_of_arrivals_are_taken_in_steps() {
+    let mut alone = Alone::new();
+    let count = ARRIVALS_PER_TICK_MAX * 3 + 1;
+    let clients: Vec<UnixStream> = (0..count).map(|_| alone.arrive()).collect();
+    assert_eq!(alone.ticks_until(count), ARRIVALS_PER_TICK_MAX);
+    assert!(clients.len() == count && alone.worker.timeout_ms() > 0, "none is left");
+    let more: Vec<UnixStream> = (0..=ARRIVALS_PER_TICK_MAX).map(|_| alone.arrive()).collect();
+    alone.tick();
+    assert_eq!(alone.clients(), count + more.len() - 1);
+    assert_eq!(alone.worker.timeout_ms(), 0, "the next tick does not wait for an event");
 }
 
 /// Requests that block, one behind the other, and how often what stands behind them may be moved: each byte once on
@@ -382,62 +395,4 @@ fn a_channel_that_is_subscribed_has_the_limit_of_its_class() {
     sends(&mut alone, &mut other, &publish);
     let close = received(&mut client);
     assert_eq!((close[..4].to_vec(), close[8..10].to_vec()), (vec![0xFF, 1, 0, 1], vec![0, 2]));
-}
-
-#[test]
-fn a_handshake_that_is_not_over_in_its_time_ends() {
-    let mut alone = Alone::with(Shared::default());
-    alone.serve_tls();
-    let timeout_ms = 7000;
-    alone.engine.set_config(&[(b"tls-handshake-timeout", b"7")], false).expect("it can be set");
-    let mut silent = alone.connect();
-    // The head of a handshake's record: the rest of it never comes.
-    silent.write_all(&[0x16, 3, 1, 2, 0]).expect("it fits into the socket");
-    let plain = alone.connect();
-    alone.tick();
-    assert_eq!(alone.clients(), 2);
-    let (now_ms, now_us) = (alone.engine.clock.now_ms(), alone.worker.clock_us());
-    alone.worker.tick(now_ms + timeout_ms - 1000, now_us, &mut Cycles::default());
-    assert_eq!(alone.clients(), 2);
-    alone.worker.tick(now_ms + timeout_ms, now_us, &mut Cycles::default());
-    assert_eq!(alone.clients(), 1, "one that speaks no TLS has all the time it wants");
-    drop(plain);
-}
-
-#[test]
-fn handshakes_count_before_authentication() {
-    const RECORD_BYTES: usize = 5 + (16 << 10);
-    let mut alone = Alone::with(Shared::with_unauthenticated_max(3 * RECORD_BYTES));
-    alone.serve_tls();
-    alone.engine.set_config(&[(b"requirepass", b"secret")], false).expect("it can be set");
-    // The head of a record of 16 KiB, and all of it but a byte: rustls keeps it.
-    let part = [&[0x16, 3, 1, 0x40, 0][..], &[1; (16 << 10) - 1]].concat();
-    let mut clients: Vec<UnixStream> = (0..3).map(|_| alone.connect()).collect();
-    for client in &mut clients {
-        client.write_all(&part).expect("it is sent");
-        alone.tick();
-    }
-    assert_eq!(alone.clients(), 3);
-    let mut more = alone.connect();
-    more.write_all(&part).expect("it is sent");
-    alone.tick();
-    assert_eq!(alone.clients(), 3, "one more is too much");
-    clients.clear();
-    alone.ticks_until(0);
-    // What they had counted for is free again.
-    let mut again = alone.connect();
-    again.write_all(&part).expect("it is sent");
-    alone.tick();
-    assert_eq!(alone.clients(), 1);
-}
-
-#[test]
-fn without_a_certificate_tls_is_an_unknown_protocol() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
-    client.write_all(&[0x16, 3, 1, 2, 0]).expect("it fits into the socket");
-    alone.ticks_until(0);
-    let mut answer = String::new();
-    client.read_to_string(&mut answer).expect("it is told");
-    assert!(answer.starts_with("-ERR Protocol error"), "{answer}");
 }
