@@ -152,6 +152,17 @@ test-apps: ## what people put on Redis, by its own packages: BullMQ, Celery, RQ,
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@$(STEP) test-apps tests/apps/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
 
+.PHONY: crash
+crash: ## kill a server under clients ROUNDS times, while it loads and while it makes snapshots; what was acknowledged must be there
+	WEFT_CRASH_ROUNDS=$(or $(ROUNDS),1000) cargo test --locked --release --package weft --test crash -- --nocapture
+
+.PHONY: bench-durability
+bench-durability: ## log and snapshots beside Valkey: CPU, latency, memory, recovery; PARTS=everysec for one (about 25 minutes)
+	@scripts/peers >/dev/null
+	cargo build --locked --release --package weft
+	@mkdir -p bench-out
+	scripts/durability-report $(CARGO_TARGET_DIR)/release/weft "$$(scripts/peers | sed -n 's/^valkey=//p')" bench-out/durability.json $(PARTS)
+
 .PHONY: test-cross
 test-cross: ## test the protocol crate on arm64 and on big-endian s390x, emulated (Debian only)
 	scripts/test-cross

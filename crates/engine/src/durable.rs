@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use crate::blocking::{self, Blocked};
+use crate::args::Args;
+use crate::blocking::{self, Blocked, Empty};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
-use crate::mailbox::Message;
 use crate::reply::ReplySink;
 use crate::special;
 
@@ -20,10 +20,14 @@ use crate::special;
 pub enum Order {
     /// SAVE and BGSAVE: a snapshot by itself. Who waits for it is answered.
     Snapshot(Option<Waiting>),
+    /// BGSAVE CANCEL: the snapshot that is being made is given up.
+    Cancel,
     /// BGREWRITEAOF: a snapshot that old segments of the log go for.
     Rewrite,
-    /// CONFIG SET appendonly.
+    /// CONFIG SET appendonly. Who has asked for a log is answered when there is one.
     Log(bool),
+    /// CONFIG SET appendonly yes: answered when what is told is kept, or why it is not.
+    Begun(Waiting),
     /// WAITAOF: answered when what was told up to this epoch is on the disk.
     Synced(Waiting, u64),
 }
@@ -44,8 +48,8 @@ pub enum Farewell {
 #[derive(Debug)]
 pub struct Waiting(Arc<Blocked>);
 
-/// Takes orders, without waiting for them.
-pub type Take = Box<dyn Fn(Order) + Send + Sync>;
+/// Takes orders, without waiting for them; gives back one for which there is no room.
+pub type Take = Box<dyn Fn(Order) -> Result<(), Order> + Send + Sync>;
 
 /// How long what was told may not be on the disk before writes are held back.
 const UNSYNCED_MS_MAX: u64 = 2000;
@@ -168,13 +172,12 @@ impl Durable {
     pub fn farewell(&self) -> Farewell {
         *self.farewell.lock()
     }
-    /// Gives an order; an error where nobody takes any.
+    /// Gives an order; an error where nobody takes any, or too many wait.
     pub(crate) fn order(&self, order: Order) -> Result<(), Error> {
         self.check()?;
-        if let Some(take) = self.take.get() {
-            take(order);
-        }
-        Ok(())
+        let too_many =
+            || Error::new(ErrorCode::Limit, "too many orders wait for the thread that keeps the log");
+        self.take.get().map_or(Ok(()), |take| take(order).map_err(|_| too_many()))
     }
     /// Whether anybody takes orders: to be asked before a client waits for one.
     pub(crate) fn check(&self) -> Result<(), Error> {
@@ -203,25 +206,15 @@ impl Engine {
         let is_late = since_ms != 0 && now_ms.saturating_sub(since_ms) > UNSYNCED_MS_MAX;
         self.hold_writes_back(is_late || self.keyspace.is_behind());
     }
-    /// Replies wait for what cannot be made safe any more: their connections are closed.
-    pub fn fail_held(&self) {
-        self.post_all(|| Message::Unsafe);
-    }
     /// What is kept is being loaded, or is there.
     pub fn set_loading(&self, is_loading: bool) {
         self.special.set(special::LOADING, is_loading);
-    }
-    /// Replies wait for what was told to be safe, or not any more.
-    pub fn set_held(&self, held: bool) {
-        self.special.set(special::HELD, held);
-        if !held {
-            self.set_safe(u64::MAX);
-        }
     }
 
     /// CONFIG SET appendonly. At the start nobody takes orders yet: the server looks for itself.
     pub(crate) fn follow_appendonly(&self, wanted: bool) {
         if self.durable.check().is_ok() && self.durable.log.is_on.swap(wanted, Relaxed) != wanted {
+            // It is never refused: there is one for each change.
             let _ = self.durable.order(Order::Log(wanted));
         }
     }
@@ -264,8 +257,21 @@ impl Engine {
 }
 
 impl Context<'_, '_> {
-    /// The wait that was just begun, for whoever ends it.
-    pub(crate) fn waiting(&self) -> Option<Waiting> {
-        self.session.wait.as_ref().map(|wait| Waiting(wait.shared()))
+    /// Gives an order and waits until it is answered. One that is not taken is an error, and nothing waits.
+    pub(crate) fn await_order(
+        &mut self,
+        args: &Args<'_>,
+        ends: (u64, Empty),
+        order: impl FnOnce(Waiting) -> Order,
+    ) -> Result<(), Error> {
+        self.engine.durable.check()?;
+        self.block(&[], ends, args.to_owned_args())?;
+        let Some(wait) = &self.session.wait else { return Ok(()) };
+        let waiting = Waiting(wait.shared());
+        let blocked = Arc::clone(&waiting.0);
+        self.engine.durable.order(order(waiting)).or_else(|error| {
+            blocking::refuse(self.engine, &blocked, &error);
+            Ok(())
+        })
     }
 }

@@ -200,7 +200,7 @@ impl Engine {
     pub fn post(&self, message: Message) {
         let worker = match &message {
             Message::Push(to, _) | Message::Served(to, _) | Message::Kill(to, _) => to.address.worker,
-            Message::Resume | Message::Safe | Message::Unsafe | Message::Stop => 0,
+            Message::Resume | Message::Safe | Message::Stop => 0,
         };
         self.mailbox(worker).send(message);
     }
@@ -230,6 +230,19 @@ impl Engine {
         session.acl_epoch = from.map_or(epoch, |from| from.acl_epoch);
         session.set_protocol(wire.protocol);
         self.stats.connections.fetch_add(1, Relaxed);
+        session
+    }
+
+    /// A session of no client, which brings what is loaded: its commands run while all others are refused.
+    #[must_use]
+    pub fn loading_session(&self, address: Address) -> Session {
+        let mut session = self.connect(address, Wire::default(), Arc::default(), None);
+        self.clients.leave(session.id());
+        // Whatever the users of this server may.
+        session.user = Acl::default().default_user();
+        session.authenticated = true;
+        session.acl_epoch = self.acl.epoch();
+        session.loads = true;
         session
     }
 
@@ -287,6 +300,7 @@ fn session(info: &Arc<ClientInfo>, user: Arc<User>, wire: Wire) -> Session {
         subscriptions: None,
         wait: None,
         asked: None,
+        loads: false,
         held: 0,
         plain: false,
     }

@@ -42,10 +42,8 @@ pub enum Message {
     Kill(Recipient, Kill),
     /// Clients that wait for the end of CLIENT PAUSE may go on.
     Resume,
-    /// More epochs are safe: look at what is held.
+    /// More epochs are safe, or what is held never will be: look at it.
     Safe,
-    /// What is held cannot be made safe: who waits for it is told so.
-    Unsafe,
     /// The server stops: finish what is there, close everything.
     Stop,
 }

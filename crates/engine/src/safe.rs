@@ -1,17 +1,21 @@
-//! Owns: up to which epoch what was written is safe, and telling the workers when that moves on. Does not own: what
-//! makes it safe (a log), which replies wait for it ([`crate::reply::Output::hold`]), sending them.
+//! Owns: up to which epoch what was written is safe, telling the workers when that moves on, and that it never will.
+//! Does not own: what makes it safe (a log), which replies wait for it ([`crate::reply::Output::hold`]), sending them.
 
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::engine::Engine;
+use crate::error::{Error, ErrorCode};
 use crate::mailbox::Message;
 use crate::reply::{Output, OutputPlace};
+use crate::special;
 
 /// The last epoch that is safe; without somebody who makes epochs safe, all are.
 pub struct Safe {
     epoch: AtomicU64,
+    /// What waits for a later epoch than that waits in vain.
+    is_lost: AtomicBool,
     waker: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -23,7 +27,7 @@ impl std::fmt::Debug for Safe {
 
 impl Default for Safe {
     fn default() -> Self {
-        Self { epoch: AtomicU64::new(u64::MAX), waker: OnceLock::new() }
+        Self { epoch: AtomicU64::new(u64::MAX), is_lost: AtomicBool::new(false), waker: OnceLock::new() }
     }
 }
 
@@ -33,6 +37,20 @@ impl Safe {
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Acquire)
+    }
+    /// Whether what waits for a later epoch waits in vain.
+    #[inline]
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.is_lost.load(Acquire)
+    }
+    /// What a request is answered whose reply has waited in vain: what it did stands in memory, and may be on the disk
+    /// or not.
+    #[must_use]
+    pub fn lost_error() -> Error {
+        let text = "the log could not be written: whether what this request did is kept is unknown; ask again when \
+                    writes go on";
+        Error::new(ErrorCode::Misconfigured, text)
     }
     /// How whoever makes epochs safe is told that replies wait. Once, before the first client.
     pub fn set_waker(&self, waker: impl Fn() + Send + Sync + 'static) {
@@ -50,6 +68,22 @@ impl Engine {
     /// Epochs up to this one are safe: what waits for them is sent.
     pub fn set_safe(&self, epoch: u64) {
         self.safe.epoch.store(epoch, Release);
+        self.post_all(|| Message::Safe);
+    }
+
+    /// Replies wait for what was told to be safe, or not any more.
+    pub fn set_held(&self, held: bool) {
+        self.safe.is_lost.store(false, Release);
+        self.special.set(special::HELD, held);
+        if !held {
+            self.set_safe(u64::MAX);
+        }
+    }
+    /// What was told and is not safe never will be: replies that wait for it become errors, and later ones do not wait.
+    pub fn lose_held(&self) {
+        // In this order: whoever is told has nothing held any more.
+        self.special.set(special::HELD, false);
+        self.safe.is_lost.store(true, Release);
         self.post_all(|| Message::Safe);
     }
 

@@ -252,6 +252,8 @@ pub struct Session {
     pub wait: Option<Box<Wait>>,
     /// What the request that comes asks of its key beside its command: over HTTP, of resources.
     pub(crate) asked: Option<Box<Asked>>,
+    /// It brings what is being loaded: it may do all, and nobody else may do anything.
+    pub(crate) loads: bool,
     /// Requests that were postponed and have not run: nothing behind them may run before.
     pub(crate) held: u32,
     /// Nothing about it need be asked before a request of it runs: [`look`](Self::look) says so behind every request

@@ -56,7 +56,7 @@ pub struct Folder {
 }
 
 /// The file that is locked.
-const LOCK: &str = "lock";
+pub const LOCK: &str = "lock";
 
 impl Folder {
     /// The folder, which is made if it is not there, for this process alone.

@@ -13,6 +13,7 @@
 //! | [`snapshot`] | writing a snapshot |
 //! | [`kept`] | reading both back |
 //! | [`reader`] | the blocks of one file; torn or damaged |
+//! | [`survey`] | what of a damaged log proves, and a new one from that |
 //! | [`manifest`] | which files a log consists of |
 //! | [`problem`] | what keeps them from being read, in words |
 //! | [`disk`] | files of a folder, and a disk that loses power |
@@ -28,6 +29,7 @@ pub mod manifest;
 pub mod problem;
 pub mod reader;
 pub mod snapshot;
+pub mod survey;
 
 pub use disk::{Disk, Folder};
 pub use frames::{Decoder, Mark, Strange};
@@ -35,3 +37,4 @@ pub use kept::{Kept, Place, Summary, read_snapshot};
 pub use log::{Log, LogOptions, SEGMENT_BYTES};
 pub use problem::Problem;
 pub use snapshot::{Snapshot, SnapshotWriter};
+pub use survey::{Survey, repair, survey_file, survey_log};

@@ -2,7 +2,8 @@
 //! is written and synced, and what follows a failure (the server's thread does); reading it (`crate::kept`).
 //!
 //! **Room first.** A segment has its room before anything is written to it, and so has the next one. Where that cannot
-//! be had ([`Log::lacks_room`]), writes are to be refused: what is under way still fits into the present one.
+//! be had ([`Log::lacks_room`]), writes are to be refused: what is under way still fits into the present one. A log
+//! that begins, goes on or is cut on a full disk does so without room, so that nothing stops for the want of it.
 //!
 //! **After an error** nothing more is written with this log. What it held and did not sync is in no known state; the
 //! next one begins behind a snapshot ([`Log::begin`]).
@@ -40,6 +41,8 @@ struct Segment {
     at: u64,
     /// Up to where it is on the disk.
     synced: u64,
+    /// All of it has its room.
+    has_room: bool,
 }
 
 /// A log that is written.
@@ -86,10 +89,15 @@ impl Log {
     pub fn go_on(disk: Arc<dyn Disk>, options: LogOptions, kept: Kept) -> io::Result<Self> {
         let mut manifest = kept.into_manifest();
         if let Some(last) = manifest.segments.last().cloned()
-            && last.bytes.is_some()
+            && let Some(bytes) = last.bytes
         {
+            let file = disk.open(&last.name)?;
+            // Gives back the room that it did not need, and what was cut off.
+            if file.bytes()? > bytes {
+                file.set_len(bytes)?;
+            }
             // What was read may be in the system's memory only, and is to count from now on.
-            disk.open(&last.name)?.sync()?;
+            file.sync()?;
         }
         // Those that hold nothing say nothing.
         manifest.segments.retain(|segment| segment.bytes != Some(FILE_HEAD_BYTES as u64));
@@ -103,6 +111,12 @@ impl Log {
         is_pending: bool,
     ) -> io::Result<Self> {
         Manifest::ensure(&disk, &options.base)?;
+        // Those of an attempt that has failed take room. A snapshot that is being written is not in a manifest yet.
+        let counts = Manifest::read(&*disk, &options.base).map_err(io::Error::other)?.unwrap_or_default();
+        remove_others(&*disk, &counts, |name| {
+            name == spare_name(&options.base)
+                || number_of(&options.base, name).is_some() && !name.ends_with(UNFINISHED)
+        });
         let numbers = disk.names()?.into_iter().filter_map(|name| number_of(&options.base, &name)).max();
         let mut next_number = numbers.map_or(1, |last| last + 1);
         let segment = Self::segment(&disk, &options, &mut next_number, &mut manifest, false)?;
@@ -141,21 +155,27 @@ impl Log {
     ) -> io::Result<Segment> {
         let head = FileHead::fresh(FileKind::Segment, *next_number)?;
         let name = segment_name(&options.base, *next_number);
-        let file = if has_spare {
-            disk.rename(&spare_name(&options.base), &name)?;
-            disk.open(&name)?
-        } else {
-            let file = disk.create(&name)?;
-            file.allocate(options.segment_bytes)?;
-            file
-        };
-        file.write(0, &head.bytes())?;
-        file.sync()?;
-        disk.sync_names()?;
+        let made = (|| {
+            let file = if has_spare {
+                disk.rename(&spare_name(&options.base), &name)?;
+                disk.open(&name)?
+            } else {
+                disk.create(&name)?
+            };
+            let has_room = has_spare || has_been_made(file.allocate(options.segment_bytes))?;
+            file.write(0, &head.bytes())?;
+            file.sync()?;
+            disk.sync_names()?;
+            let at = FILE_HEAD_BYTES as u64;
+            Ok(Segment { file, salt: head.salt, at, synced: at, has_room })
+        })();
+        if made.is_err() {
+            // It is in no manifest. What cannot be removed goes when the log is next begun.
+            let _ = disk.remove(&name);
+        }
         *next_number += 1;
         manifest.segments.push(Piece { name, bytes: None });
-        let at = FILE_HEAD_BYTES as u64;
-        Ok(Segment { file, salt: head.salt, at, synced: at })
+        made
     }
 
     /// Adds a group. Its bytes are written when a block is full, or with [`Log::flush`].
@@ -186,9 +206,13 @@ impl Log {
     fn write_block(&mut self) -> io::Result<()> {
         let len = self.block.len() as u64;
         if self.segment.at + len > self.options.segment_bytes && self.segment.at > FILE_HEAD_BYTES as u64 {
-            self.rotate()?;
+            // Without room for another one the present one goes on beyond its own: there may be some bytes.
+            self.make_room()?;
+            if self.has_spare {
+                self.rotate()?;
+            }
         }
-        let Segment { file, salt, at, synced } = &mut self.segment;
+        let Segment { file, salt, at, synced, .. } = &mut self.segment;
         let behind = u32::try_from(*at - *synced).unwrap_or(u32::MAX);
         BlockHead::seal(&mut self.block, salt, (self.epoch, self.count, behind));
         file.write(*at, &self.block)?;
@@ -270,29 +294,27 @@ impl Log {
         self.is_pending
     }
 
-    /// Whether writes are to be refused, since the next segment has no room.
+    /// Whether writes are to be refused, since this segment or the next one has no room.
     #[must_use]
     pub const fn lacks_room(&self) -> bool {
-        !self.has_spare
+        !(self.has_spare && self.segment.has_room)
     }
-    /// Makes room for the next segment, if it has none. A full disk is no error.
+    /// Makes room for this segment and the next one, if they have none. A full disk is no error.
     ///
     /// # Errors
     /// When the disk fails otherwise.
     pub fn make_room(&mut self) -> io::Result<()> {
-        if self.has_spare {
+        if !self.segment.has_room {
+            self.segment.has_room = has_been_made(self.segment.file.allocate(self.options.segment_bytes))?;
+        }
+        if self.has_spare || !self.segment.has_room {
             return Ok(());
         }
         let name = spare_name(&self.options.base);
         let made = self.disk.create(&name).and_then(|file| file.allocate(self.options.segment_bytes));
-        match made {
-            Ok(()) => self.has_spare = true,
-            Err(error)
-                if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
-            {
-                let _ = self.disk.remove(&name);
-            }
-            Err(error) => return Err(error),
+        self.has_spare = has_been_made(made)?;
+        if !self.has_spare {
+            let _ = self.disk.remove(&name);
         }
         Ok(())
     }
@@ -313,16 +335,11 @@ impl Log {
 
     /// Files of logs that this one has taken the place of, or that were never finished.
     fn remove_others(&self) {
-        let Ok(names) = self.disk.names() else { return };
-        let base = &self.options.base;
         // Its own room for the next segment is in no manifest.
-        let is_own =
-            |name: &str| number_of(base, name).is_some() || (!self.has_spare && name == spare_name(base));
-        for name in names.iter().filter(|name| is_own(name) && !self.manifest.names().any(|own| own == *name))
-        {
-            // What cannot be removed is in nobody's way.
-            let _ = self.disk.remove(name);
-        }
+        let base = &self.options.base;
+        remove_others(&*self.disk, &self.manifest, |name| {
+            number_of(base, name).is_some() || !self.has_spare && name == spare_name(base)
+        });
     }
 
     /// Bytes of the log, without its snapshot.
@@ -354,4 +371,23 @@ impl Log {
 
 fn spare_name(base: &str) -> String {
     format!("{base}.spare{UNFINISHED}")
+}
+
+/// Removes files of a log that a manifest does not name.
+fn remove_others(disk: &dyn Disk, manifest: &Manifest, is_of_log: impl Fn(&str) -> bool) {
+    let Ok(names) = disk.names() else { return };
+    for name in names.iter().filter(|name| is_of_log(name) && !manifest.names().any(|own| own == *name)) {
+        // What cannot be removed is in nobody's way.
+        let _ = disk.remove(name);
+    }
+}
+
+/// Whether room was made: a full disk is no error.
+fn has_been_made(made: io::Result<()>) -> io::Result<bool> {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    match made {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge) => Ok(false),
+        Err(error) => Err(error),
+    }
 }

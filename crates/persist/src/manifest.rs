@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 
-use crate::block::crc;
+use crate::block::{FileKind, crc};
 use crate::disk::Disk;
 use crate::problem::Problem;
 
@@ -52,6 +52,20 @@ pub(crate) fn segment_name(base: &str, number: u64) -> String {
 /// The name of a log's snapshot.
 pub(crate) fn snapshot_name(base: &str, number: u64) -> String {
     format!("{base}.{number}.snapshot")
+}
+/// What a file is by its name, if it is whole.
+#[must_use]
+pub fn kind_of(name: &str) -> Option<FileKind> {
+    match name.rsplit('.').next() {
+        Some("log") => Some(FileKind::Segment),
+        Some("snapshot") => Some(FileKind::Snapshot),
+        _ => None,
+    }
+}
+/// The base of a log whose manifest has this name.
+#[must_use]
+pub fn base_of(name: &str) -> Option<&str> {
+    name.strip_suffix(".weft").filter(|base| !base.is_empty())
 }
 /// The number of a file of this log, if it is one.
 pub(crate) fn number_of(base: &str, name: &str) -> Option<u64> {

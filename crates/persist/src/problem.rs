@@ -63,6 +63,18 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        let (Self::Io { file, .. }
+        | Self::Manifest { file, .. }
+        | Self::NoManifest { file }
+        | Self::Missing { file }
+        | Self::Foreign { file, .. }
+        | Self::Damage { file, .. }
+        | Self::Strange { file, .. }) = self;
+        Some(file)
+    }
     pub(crate) fn io(file: String, error: &io::Error) -> Self {
         Self::Io { file, why: error.to_string() }
     }
@@ -82,8 +94,8 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SALVAGE: &str = "nothing was changed; move the folder away and restore it from a backup, or start without \
-                               it and do without what it holds";
+        const SALVAGE: &str = "nothing was changed; restore the folder from a backup, or write what is whole of it into \
+                               another one with weft log repair";
         match self {
             Self::Io { file, why } => write!(f, "{file} cannot be read: {why}"),
             Self::Manifest { file, why } => {

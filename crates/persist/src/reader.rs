@@ -116,6 +116,12 @@ impl Blocks {
         self.end
     }
 
+    /// Goes on at a place, as behind damage: that of the next block that proves.
+    pub fn skip_to(&mut self, at: u64) {
+        self.at = at;
+        self.end = None;
+    }
+
     /// The next block; nothing at the end.
     ///
     /// # Errors
@@ -232,6 +238,51 @@ impl Blocks {
                 return Ok(None);
             }
             from += WINDOW_BYTES as u64;
+        }
+    }
+}
+
+/// The requests of a file, one block behind the other, for who reads RESPB and knows no blocks.
+#[derive(Debug)]
+pub struct Requests {
+    blocks: Blocks,
+    /// Those of the present block, and how many of their bytes were read.
+    present: Vec<u8>,
+    read: usize,
+}
+
+impl Requests {
+    /// Of a segment, up to where it is torn, or of a snapshot.
+    ///
+    /// # Errors
+    /// When it has no head.
+    pub fn open(file: Arc<dyn File>) -> io::Result<Self> {
+        let blocks = Blocks::open(file, Extent::Open).map_err(said)?;
+        Ok(Self { blocks, present: Vec::new(), read: 0 })
+    }
+}
+
+impl io::Read for Requests {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.read == self.present.len() {
+            let Some(block) = self.blocks.next_block().map_err(said)? else { return Ok(0) };
+            self.present.clear();
+            self.present.extend_from_slice(block.requests);
+            self.read = 0;
+        }
+        let len = into.len().min(self.present.len() - self.read);
+        into[..len].copy_from_slice(&self.present[self.read..][..len]);
+        self.read += len;
+        Ok(len)
+    }
+}
+
+fn said(fault: Fault) -> io::Error {
+    match fault {
+        Fault::Io(error) => error,
+        Fault::Head(why) => io::Error::other(why),
+        Fault::Damage { at, .. } => {
+            io::Error::other(format!("it is damaged at byte {at}: weft log check says what is lost"))
         }
     }
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use weft_persist::disk::simulated::{Fault, Simulated};
-use weft_persist::{Log, Problem};
+use weft_persist::{Log, Problem, Snapshot, SnapshotWriter, repair, survey_log};
 
 use support::{BASE, Dice, group, options, read, write_groups};
 
@@ -130,7 +130,7 @@ fn damage_names_its_place_and_what_is_lost() {
     let error = read(&disk).expect_err("it is damaged");
     let end = bytes.len() as u64;
     assert_eq!(error, Problem::Damage { file: name.clone(), at: places[1], next: Some(places[2]), end });
-    assert!(error.to_string().contains("restore it from a backup"), "{error}");
+    assert!(error.to_string().contains("restore the folder from a backup"), "{error}");
     // A file that is not there is no end either.
     let (missing, disk) = (names(&disk, ".log").pop().expect("one"), disk.copy());
     weft_persist::Disk::remove(&disk, &missing).expect("it is there");
@@ -230,4 +230,145 @@ fn a_full_disk_is_seen_before_anything_is_lost() {
     assert!(!log.lacks_room());
     log.close().expect("it ends");
     assert_eq!(read(&disk).expect("it is whole").0, expected);
+}
+
+/// The log begins behind what `before` holds, so that a snapshot takes the place of its first segments.
+fn snapshot(log: &mut Log) -> std::io::Result<(usize, Snapshot)> {
+    let segments = log.cut()?;
+    let number = log.take_number();
+    let (disk, base) = log.place();
+    Ok((segments, SnapshotWriter::of_log(disk, base, number, 0)?.finish()?))
+}
+
+/// What a log that began behind a snapshot leaves: its own files, its room, and none of those before.
+#[test]
+fn a_log_that_began_behind_a_snapshot_has_its_room_and_leaves_no_files() {
+    let disk = Simulated::default();
+    let mut before = Log::begin(support::arc(&disk), options(2000)).expect("it begins");
+    write_groups(&mut before, 0, 40, &mut Vec::new());
+    before.flush().and_then(|()| before.sync()).expect("it writes");
+    drop(before);
+    let mut expected = Vec::new();
+    let mut log = Log::begin_pending(support::arc(&disk), options(2000)).expect("it begins");
+    write_groups(&mut log, 100, 1, &mut Vec::new());
+    let (segments, first) = snapshot(&mut log).expect("there is room");
+    log.make_room().expect("there is room");
+    log.replace(segments, first).expect("it takes its place");
+    assert!(!log.lacks_room());
+    let all = names(&disk, "");
+    assert_eq!(all.len(), 4, "manifest, snapshot, segment, room: {all:?}");
+    // The room that it has is still there to be taken.
+    for number in 101..104 {
+        write_groups(&mut log, number, 1, &mut expected);
+        let (segments, next) = snapshot(&mut log).expect("its room is there");
+        expected.clear();
+        log.replace(segments, next).expect("it takes its place");
+    }
+    write_groups(&mut log, 104, 1, &mut expected);
+    log.close().expect("it ends");
+    assert_eq!(read(&disk).expect("it is whole").0, expected);
+}
+
+#[test]
+fn a_full_disk_ends_no_log_and_what_failed_leaves_nothing() {
+    let disk = Simulated::default();
+    let mut log = Log::begin(support::arc(&disk), options(4000)).expect("it begins");
+    let mut expected = Vec::new();
+    write_groups(&mut log, 0, 20, &mut expected);
+    log.flush().expect("there is room");
+    // The first takes the room that there is, the second finds none.
+    disk.limit(Some(disk.used() + 2000));
+    for segments in [1, 2] {
+        assert_eq!(log.cut().expect("it goes on without room"), segments);
+        assert!(log.lacks_room());
+    }
+    disk.fail(Some(Fault::Full));
+    assert!(snapshot(&mut log).is_err(), "a rewrite has no room");
+    // What it has room for is still written.
+    let ended = (20..100).find(|at| {
+        write_groups(&mut log, *at, 1, &mut expected);
+        log.flush().is_err()
+    });
+    assert!(ended.is_some(), "there is no byte left");
+    expected.pop();
+    drop(log);
+    let before = names(&disk, "");
+    for _ in 0..3 {
+        assert!(Log::begin_pending(support::arc(&disk), options(4000)).is_err(), "it is full");
+        assert_eq!(
+            names(&disk, ".log"),
+            before.iter().filter(|n| n.ends_with(".log")).cloned().collect::<Vec<_>>()
+        );
+    }
+    assert_eq!(read(&disk).expect("what was there is whole").0, expected);
+    // A start goes on where a few bytes are left, and has room when there is some.
+    disk.fail(None);
+    let mut kept = support::find(&disk).expect("it is there");
+    support::replay(&mut kept).expect("it is whole");
+    let mut log = Log::go_on(support::arc(&disk), options(4000), kept).expect("it goes on");
+    assert!(log.lacks_room());
+    disk.limit(None);
+    log.make_room().expect("there is room");
+    assert!(!log.lacks_room());
+    write_groups(&mut log, 100, 1, &mut expected);
+    log.close().expect("it ends");
+    assert_eq!(read(&disk).expect("it is whole").0, expected);
+}
+
+/// A log of several segments behind a snapshot; damaged in any of its blocks, what is before comes back, and with what
+/// is behind all but that block. What was looked at is as it was.
+#[test]
+fn a_repair_takes_what_proves_and_changes_nothing() {
+    let disk = Simulated::default();
+    let mut log = Log::begin(support::arc(&disk), options(900)).expect("it begins");
+    let (segments, base) = snapshot(&mut log).expect("there is room");
+    log.replace(segments, base).expect("it takes its place");
+    let (mut places, mut expected) = (Vec::new(), Vec::new());
+    for at in 0..12 {
+        write_groups(&mut log, at, 1, &mut expected);
+        log.flush().and_then(|()| log.sync()).expect("it writes");
+    }
+    log.close().expect("it ends");
+    let whole = survey_log(&disk, BASE, &mut |place, _| {
+        places.push((place.file.to_owned(), place.at));
+        true
+    });
+    let whole = whole.expect("it can be read");
+    assert!(whole.problems.is_empty() && whole.files.len() > 3, "{whole:?}");
+    assert_eq!(places.len(), 12);
+    let repaired = |disk: &Simulated, keeps_rest| {
+        let to = Simulated::default();
+        repair(disk, &support::arc(&to), BASE, keeps_rest)
+            .map(|_| read(&to).expect("what was written is whole").0)
+    };
+    for (number, (file, at)) in places.iter().enumerate() {
+        let damaged = disk.copy();
+        let mut bytes = damaged.bytes(file);
+        bytes[*at as usize + 30] ^= 1;
+        damaged.put(file, &bytes);
+        read(&damaged).expect_err("it is damaged");
+        assert_eq!(repaired(&damaged, false).expect("there is a beginning"), expected[..number]);
+        let mut rest = expected.clone();
+        rest.remove(number);
+        assert_eq!(repaired(&damaged, true).expect("all but a block"), rest);
+        assert_eq!(damaged.bytes(file), bytes);
+    }
+    // A file that is gone takes what is behind it along; without a manifest names say which files there are.
+    let gone = disk.copy();
+    let file = &places[6].0;
+    weft_persist::Disk::remove(&gone, file).expect("it is there");
+    let before = places.iter().position(|(other, _)| other == file).expect("it has blocks");
+    assert_eq!(repaired(&gone, false).expect("there is a beginning"), expected[..before]);
+    let nameless = disk.copy();
+    weft_persist::Disk::remove(&nameless, "a.aof.weft").expect("it is there");
+    assert_eq!(repaired(&nameless, false).expect("the files are there"), expected);
+    // Nothing is built on a snapshot that is damaged.
+    let damaged = disk.copy();
+    let name = &names(&disk, ".snapshot")[0];
+    let mut bytes = damaged.bytes(name);
+    bytes[40] ^= 1;
+    damaged.put(name, &bytes);
+    let error = repaired(&damaged, false).expect_err("it is damaged").to_string();
+    assert!(error.contains("--keep-rest"), "{error}");
+    assert_eq!(repaired(&damaged, true).expect("what there is"), expected);
 }

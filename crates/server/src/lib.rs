@@ -66,6 +66,7 @@ pub mod directives {
     pub use weft_engine::config::directive::Directive;
     pub use weft_engine::config::table::about;
 }
+pub use persistence::Import;
 pub use start::{check, run};
 
 use std::net::SocketAddr;

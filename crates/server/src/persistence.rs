@@ -6,15 +6,17 @@
 //! which epoch all is safe. Workers write nothing and wait for nothing; with `always` their replies wait in their
 //! outputs. A snapshot has a thread of its own, so that the log goes on meanwhile.
 //!
-//! **When the log cannot be written** memory is ahead of it: connections that wait for a reply are closed, since it is
-//! not known whether it is kept, and writes are refused until a new log has begun behind a snapshot, which is tried
+//! **When the log cannot be written** memory is ahead of it: replies that wait become errors, since it is not known
+//! whether what they say is kept, and writes are refused until a new log has begun behind a snapshot, which is tried
 //! again and again. **When the disk is full** the next segment has no room, and writes are refused while the present
 //! one still has some: nothing is lost, and they go on as soon as there is room.
 
+mod import;
 mod load;
 mod log;
 mod snapshot;
 
+pub use import::Import;
 pub(crate) use load::LOADERS_MAX;
 
 use std::io;
@@ -45,6 +47,8 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 const SLEEP_HELD: Duration = Duration::from_micros(50);
 /// How long until a log that failed is begun anew, or room is asked for again.
 const RETRY: Duration = Duration::from_secs(1);
+/// How long a log that is long is left as it is when a snapshot that was to take its place could not be made.
+const REWRITE_AGAIN: Duration = Duration::from_secs(30);
 /// How often save points are looked at.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -78,13 +82,16 @@ impl Desk {
             self.changed.notify_all();
         }
     }
-    fn order(&self, order: Order) {
+    /// Takes an order, or gives it back where too many wait. Those that nobody waits for are few and are always taken.
+    fn order(&self, order: Order) -> Result<(), Order> {
         let mut inbox = self.inbox();
-        if inbox.orders.len() < ORDERS_MAX {
-            inbox.orders.push(order);
+        if inbox.orders.len() >= ORDERS_MAX && !matches!(order, Order::Log(_)) {
+            return Err(order);
         }
+        inbox.orders.push(order);
         inbox.is_woken = true;
         self.changed.notify_all();
+        Ok(())
     }
     fn hand_in(&self, made: Made) {
         let mut inbox = self.inbox();
@@ -141,6 +148,7 @@ pub(crate) struct Persistence {
     desk: Arc<Desk>,
     places: Places,
     found: Found,
+    import: Option<Import>,
 }
 
 impl Persistence {
@@ -148,7 +156,7 @@ impl Persistence {
     ///
     /// # Errors
     /// What keeps the server from starting.
-    pub(crate) fn find(engine: &'static Engine) -> io::Result<Self> {
+    pub(crate) fn find(engine: &'static Engine, import: Option<Import>) -> io::Result<Self> {
         let text = |name: &str| String::from_utf8_lossy(&engine.config.text(name)).into_owned();
         let places = Places { folder: PathBuf::from(text("appenddirname")), base: text("appendfilename") };
         let wants_log = engine.config.text("appendonly") == b"yes";
@@ -157,9 +165,14 @@ impl Persistence {
         let (orders, held) = (Arc::clone(&desk), Arc::clone(&desk));
         engine.durable.set_taker(Box::new(move |order| orders.order(order)));
         engine.safe.set_waker(move || held.wake());
+        let behind = Arc::clone(&desk);
+        engine.keyspace.on_behind(move || {
+            engine.hold_writes_back(true);
+            behind.wake();
+        });
         // Nothing is written before the log that is to have it.
-        engine.set_loading(wants_log || found.is_something());
-        Ok(Self { engine, desk, places, found })
+        engine.set_loading(wants_log || found.is_something() || import.is_some());
+        Ok(Self { engine, desk, places, found, import })
     }
     /// How the thread is told to stop.
     pub(crate) fn desk(&self) -> Arc<Desk> {
@@ -171,7 +184,7 @@ impl Persistence {
     /// # Errors
     /// When what was kept cannot be loaded: the server must not go on without it.
     pub(crate) fn run<'s>(self, scope: &'s Scope<'s, '_>) -> io::Result<()> {
-        let Self { engine, desk, places, found } = self;
+        let Self { engine, desk, places, found, import } = self;
         let no_place = || io::Error::other("the keyspace has no place for the thread that keeps it");
         let worker = engine.keyspace.worker().ok_or_else(no_place)?;
         let wants_log = engine.config.text("appendonly") == b"yes";
@@ -186,15 +199,25 @@ impl Persistence {
             job: None,
             job_is_to_begin: false,
             rewrite_ordered: false,
+            begun: Vec::new(),
+            rewrite_after: Instant::now(),
             retry_at: None,
             second_at: Instant::now() + SECOND,
             sleep: SLEEP_MIN,
         };
-        keeper.start(found, wants_log)?;
-        engine.set_loading(false);
+        keeper.start((found, import), wants_log)?;
+        // A log that begins behind a snapshot of what was loaded is waited for: what is answered is kept.
+        if keeper.following.as_ref().is_none_or(|following| !following.is_pending()) {
+            engine.set_loading(false);
+        }
         keeper.keep(scope);
         Ok(())
     }
+}
+
+/// Whether it is for want of room.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// The thread's own.
@@ -215,6 +238,10 @@ struct Keeper {
     job_is_to_begin: bool,
     /// Another one is to follow, for the log.
     rewrite_ordered: bool,
+    /// Clients that wait until a log has begun.
+    begun: Vec<Waiting>,
+    /// Until when a log that is long is left as it is.
+    rewrite_after: Instant,
     /// When a log is begun again that failed.
     retry_at: Option<Instant>,
     second_at: Instant,
@@ -223,9 +250,20 @@ struct Keeper {
 
 impl Keeper {
     /// Loads what was found, and begins or goes on with the log.
-    fn start(&mut self, found: Found, wants_log: bool) -> io::Result<()> {
+    fn start(&mut self, (found, import): (Found, Option<Import>), wants_log: bool) -> io::Result<()> {
         let engine = self.engine;
-        let loaded = load::load(engine, &mut self.worker, found)?;
+        let mut loaded = load::load(engine, &mut self.worker, found)?;
+        match import {
+            Some(import) if loaded.keys > 0 || loaded.kept.is_some() => {
+                notice!("{} is not imported: there is what this server has kept", import.name);
+            }
+            Some(import) => {
+                import::import(engine, import)?;
+                loaded.keys =
+                    (0..engine.keyspace.database_count()).map(|db| engine.keyspace.len(db as u8)).sum();
+            }
+            None => {}
+        }
         if !wants_log {
             return Ok(());
         }
@@ -235,18 +273,28 @@ impl Keeper {
         };
         self.disk = Some(Arc::clone(&disk));
         engine.durable.log.is_on.store(true, Relaxed);
-        match loaded.kept {
-            Some(kept) => {
-                let options = self.options();
-                self.following = Some(Following::go_on(engine, &mut self.worker, (disk, options), kept)?);
-                self.log_goes_on();
+        let (options, shown) = (self.options(), disk.shown("."));
+        let following = match loaded.kept {
+            Some(kept) => Following::go_on(engine, &mut self.worker, (disk, options), kept),
+            // What came from elsewhere is in no log: one begins behind a snapshot of it.
+            None if loaded.keys > 0 => {
+                self.begin_log();
+                return Ok(());
             }
-            // What came from a snapshot by itself is in no log: one begins behind a snapshot of it.
-            None if loaded.keys > 0 => self.begin_log(),
-            None => {
-                let options = self.options();
-                self.following = Some(Following::first(engine, &mut self.worker, (disk, options))?);
-                self.log_goes_on();
+            None => Following::first(engine, &mut self.worker, (disk, options)),
+        };
+        match following {
+            Ok(following) => {
+                self.following = Some(following);
+                self.log_goes_on()?;
+            }
+            // What was kept is whole, and can be read meanwhile.
+            Err(error) if is_full(&error) => self.begin_failed(&error),
+            Err(error) => {
+                return Err(io::Error::new(
+                    error.kind(),
+                    format!("the log in {shown} cannot go on: {error}"),
+                ));
             }
         }
         Ok(())
@@ -304,7 +352,6 @@ impl Keeper {
     /// The log could not be written: memory is ahead of it.
     fn log_failed(&mut self, error: &io::Error) {
         let Some(following) = self.following.take() else { return };
-        let held = self.engine.special.has(weft_engine::special::HELD);
         drop(following);
         self.orphan_job();
         warning!(
@@ -314,10 +361,7 @@ impl Keeper {
             "the log cannot be written ({error}); writes go on when a new one has begun, which is tried every second"
         )));
         self.engine.durable.log.has_failed.store(true, Relaxed);
-        if held {
-            self.engine.fail_held();
-        }
-        self.engine.set_held(false);
+        self.engine.lose_held();
         self.engine.hold_writes_back(false);
         self.fail_waiting();
         self.retry_at = Some(Instant::now() + RETRY);
@@ -336,9 +380,16 @@ impl Keeper {
     }
 
     /// It is written. Whether there is to be one is said at the start and by CONFIG SET, whose orders may still wait.
-    fn log_goes_on(&self) {
+    fn log_goes_on(&mut self) -> io::Result<()> {
         self.engine.durable.log.has_failed.store(false, Relaxed);
-        self.engine.refuse_writes(None);
+        self.engine.set_loading(false);
+        if let Some(following) = &mut self.following {
+            following.say_room()?;
+        }
+        for waiting in self.begun.drain(..) {
+            self.engine.answer(&waiting, |sink| sink.ok());
+        }
+        Ok(())
     }
 
     fn take_orders(&mut self) {
@@ -348,8 +399,10 @@ impl Keeper {
                 Order::Snapshot(waiting) => self.save(waiting),
                 Order::Rewrite if self.following.is_none() => self.save(None),
                 Order::Rewrite => self.rewrite_ordered = true,
+                Order::Cancel => self.cancel_save(),
                 Order::Log(true) => self.begin_log(),
                 Order::Log(false) => self.end_log(),
+                Order::Begun(waiting) => self.answer_when_begun(waiting),
                 Order::Synced(waiting, epoch) => self.waiting.push((waiting, epoch)),
             }
         }
@@ -377,8 +430,33 @@ impl Keeper {
             Err(error) => self.begin_failed(&error),
         }
     }
+    /// Who has asked for a log is answered when what is told is kept.
+    fn answer_when_begun(&mut self, waiting: Waiting) {
+        let has_failed = self.engine.durable.log.has_failed.load(Relaxed);
+        match &self.following {
+            Some(following) if !following.is_pending() => self.engine.answer(&waiting, |sink| sink.ok()),
+            None if !has_failed => self.engine.answer(&waiting, |sink| sink.ok()),
+            _ => self.begun.push(waiting),
+        }
+        if has_failed && self.following.is_none() {
+            self.refuse_begun("it could not be begun; it is tried every second");
+        }
+    }
+    /// There is no log yet.
+    fn refuse_begun(&mut self, why: &str) {
+        let error = Error::err(format!("There is no log yet: {why}"));
+        for waiting in self.begun.drain(..) {
+            self.engine.answer(&waiting, |sink| sink.error(&error));
+        }
+    }
     fn begin_failed(&mut self, error: &io::Error) {
         warning!("A log cannot be begun: {error}");
+        if self.engine.special.has(weft_engine::special::LOADING) {
+            let why = format!("the log could not be begun ({error}); it is tried every second");
+            self.engine.refuse_writes(Some(&why));
+            self.engine.set_loading(false);
+        }
+        self.refuse_begun(&format!("{error}; it is tried every second"));
         self.engine.durable.log.has_failed.store(true, Relaxed);
         self.retry_at = Some(Instant::now() + RETRY);
     }
@@ -391,21 +469,21 @@ impl Keeper {
             && let Err(error) = following.close()
         {
             warning!("The log could not be ended: {error}");
-            if self.engine.special.has(weft_engine::special::HELD) {
-                self.engine.fail_held();
-            }
+            self.engine.lose_held();
+        } else {
+            self.engine.set_held(false);
         }
-        self.engine.set_held(false);
         self.engine.hold_writes_back(false);
         self.engine.refuse_writes(None);
         self.fail_waiting();
+        self.refuse_begun("it was ended before it had begun");
         self.orphan_job();
         self.rewrite_ordered = false;
         self.disk = None;
     }
     /// A snapshot that was to take the place of a log that has ended is of an earlier moment than the next log begins.
     fn orphan_job(&mut self) {
-        if let Some(job) = &mut self.job {
+        if let Some(job) = &self.job {
             job.orphan();
         }
     }
@@ -421,6 +499,15 @@ impl Keeper {
         }
         self.job = Some(Job::new(self.engine, Purpose::ByItself(waiting)));
         self.job_is_to_begin = true;
+    }
+
+    /// BGSAVE CANCEL.
+    fn cancel_save(&mut self) {
+        if let Some(job) = &self.job
+            && matches!(job.purpose(), Purpose::ByItself(_))
+        {
+            job.cancel();
+        }
     }
 
     /// What the clock asks for: room, a log that failed, save points, a log that has become long.
@@ -443,7 +530,7 @@ impl Keeper {
             if self.is_save_due() {
                 notice!("A save point is reached: a snapshot is made");
                 self.save(None);
-            } else if self.is_log_long() {
+            } else if self.rewrite_after <= now && self.is_log_long() {
                 notice!("The log has become long: a snapshot takes its place");
                 self.rewrite_ordered = true;
             }
@@ -512,7 +599,11 @@ impl Keeper {
         let Some(job) = self.job.take() else { return };
         let snapshot = match made.outcome {
             _ if job.is_orphaned() => {
-                return job.failed(self.engine, &io::Error::other("its log has ended meanwhile"));
+                let why = match job.purpose() {
+                    Purpose::ByItself(_) => "it was cancelled",
+                    Purpose::Rewrite => "its log has ended meanwhile",
+                };
+                return job.failed(self.engine, &io::Error::other(why));
             }
             Outcome::Done(snapshot) => snapshot,
             Outcome::Failed(error) => return self.job_failed(job, &error),
@@ -529,8 +620,10 @@ impl Keeper {
         };
         match following.replace(made.epoch, snapshot) {
             Ok(()) => {
-                self.log_goes_on();
                 job.succeeded(self.engine, bytes);
+                if let Err(error) = self.log_goes_on() {
+                    self.log_failed(&error);
+                }
             }
             Err(error) => {
                 self.job_failed(job, &error);
@@ -545,6 +638,7 @@ impl Keeper {
         {
             self.begin_failed(error);
         }
+        self.rewrite_after = Instant::now() + REWRITE_AGAIN;
         job.failed(self.engine, error);
     }
 

@@ -15,7 +15,7 @@ use weft_store::{Config, Keyspace, SystemClock};
 
 use crate::log::{self, Log};
 use crate::options::Options;
-use crate::persistence::{LOADERS_MAX, Persistence};
+use crate::persistence::{Import, LOADERS_MAX, Persistence};
 use crate::shared::Shared;
 use crate::supervisor::{self, State};
 use crate::tls::Setup as TlsSetup;
@@ -32,11 +32,11 @@ const OWN_FILES: u64 = 32;
 /// Workers at most.
 const THREADS_MAX: usize = 256;
 
-/// Serves until it is asked to stop.
+/// Serves until it is asked to stop. `import` is what it begins with, if nothing was kept.
 ///
 /// # Errors
 /// What kept the server from starting, or broke it, in words for whoever started it.
-pub fn run(options: Options) -> io::Result<()> {
+pub fn run(options: Options, import: Option<Import>) -> io::Result<()> {
     if let Some(dir) = &options.dir {
         std::env::set_current_dir(dir)
             .map_err(|error| with_context(&error, &format!("cannot change to dir {}", dir.display())))?;
@@ -64,7 +64,7 @@ pub fn run(options: Options) -> io::Result<()> {
     let shared = Arc::new(Shared::default());
     tls(engine, &shared, &options)?;
     let listen = listen(&options, threads)?;
-    let persistence = Persistence::find(engine)?;
+    let persistence = Persistence::find(engine, import)?;
     let server = Server::new(engine, &listen, Arc::clone(&shared))?;
     carrier::start(engine);
     let pidfile = options.pidfile.as_deref().map(|path| fs::write(path, format!("{}\n", std::process::id())));

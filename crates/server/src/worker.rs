@@ -360,6 +360,10 @@ impl<'e> Worker<'e> {
         self.settle_http(index, true);
         self.see_to_aftermath();
         let Some(connection) = self.io.get(index) else { return };
+        if connection.waits_for_safe() && self.engine.safe.is_lost() {
+            self.lose_held(index);
+        }
+        let Some(connection) = self.io.get(index) else { return };
         connection.touched = false;
         if connection.life == Life::Dead {
             return;

@@ -15,22 +15,25 @@
 //! its shards were given. So nothing comes out before its cause, also where the cause was seen over a client.
 //!
 //! **Bounds.** [`Keyspace::is_behind`] says that the merger has more than its share waiting: the engine then holds
-//! writes back, as during a pause. At twice that, groups are thrown away, and the merger says [`Overrun`]: its readers
-//! begin anew.
+//! writes back, as during a pause. At twice that in small groups, groups are thrown away, and the merger says
+//! [`Overrun`]: its readers begin anew. A large group, of one command or script, is no reason for that.
 
 use crate::effect::{Read, wants};
 use crate::entry::heap::Key;
 use crate::keyspace::{Keyspace, Worker};
 use crate::sync::{Mutex, lock};
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
     fence,
 };
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of groups that may wait for the merger before writes are held back.
 pub const BACKLOG_BYTES: usize = 64 << 20;
+/// Bytes of a group from which on it does not count among those that are thrown away when too many wait: one command or
+/// script has made it, and what it tells stands in memory already.
+const LARGE_BYTES: usize = 1 << 20;
 /// Bytes before the shards of a group.
 const HEAD_BYTES: usize = 16;
 /// Bytes of a shard with its count.
@@ -50,23 +53,57 @@ pub(crate) struct Outbox {
     backlog: Arc<Backlog>,
 }
 
-#[derive(Debug)]
 struct Backlog {
     bytes: AtomicUsize,
+    /// Of large groups among them.
+    large_bytes: AtomicUsize,
     bytes_max: AtomicUsize,
     overrun: AtomicBool,
+    /// Told when more wait than should.
+    on_behind: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Backlog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Backlog").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl Backlog {
+    /// So many bytes of a group wait; whether they may.
+    fn add(&self, len: usize) -> bool {
+        let (bytes, bytes_max) = (self.bytes.load(Relaxed), self.bytes_max.load(Relaxed));
+        let small_bytes = bytes.saturating_sub(self.large_bytes.load(Relaxed));
+        if len > u32::MAX as usize || small_bytes > bytes_max.saturating_mul(2) {
+            self.overrun.store(true, Relaxed);
+            return false;
+        }
+        self.bytes.fetch_add(len, Relaxed);
+        if len >= LARGE_BYTES {
+            self.large_bytes.fetch_add(len, Relaxed);
+        }
+        if bytes + len > bytes_max
+            && let Some(tell) = self.on_behind.get()
+        {
+            tell();
+        }
+        true
+    }
+    fn take(&self, len: usize) {
+        self.bytes.fetch_sub(len, Relaxed);
+        if len >= LARGE_BYTES {
+            self.large_bytes.fetch_sub(len, Relaxed);
+        }
+    }
 }
 
 impl Outbox {
     /// Adds a group.
     pub(crate) fn push(&self, epoch: u64, shards: &[(u32, u64)], effects: &[u8]) {
         let len = HEAD_BYTES + shards.len() * SHARD_BYTES + effects.len();
-        let Backlog { bytes, bytes_max, overrun } = &*self.backlog;
-        if len > u32::MAX as usize || bytes.load(Relaxed) > bytes_max.load(Relaxed).saturating_mul(2) {
-            overrun.store(true, Relaxed);
+        if !self.backlog.add(len) {
             return;
         }
-        bytes.fetch_add(len, Relaxed);
         let mut frames = lock(&self.frames);
         frames.extend_from_slice(&(len as u32).to_le_bytes());
         frames.extend_from_slice(&epoch.to_le_bytes());
@@ -124,8 +161,10 @@ impl Default for Hub {
     fn default() -> Self {
         let backlog = Backlog {
             bytes: AtomicUsize::new(0),
+            large_bytes: AtomicUsize::new(0),
             bytes_max: AtomicUsize::new(BACKLOG_BYTES),
             overrun: AtomicBool::new(false),
+            on_behind: OnceLock::new(),
         };
         Self {
             outboxes: Mutex::new(Vec::new()),
@@ -217,6 +256,10 @@ impl Keyspace {
         let Backlog { bytes, bytes_max, .. } = &*self.hub().backlog;
         bytes.load(Relaxed) > bytes_max.load(Relaxed) || self.saves().is_behind()
     }
+    /// Who is told, by whoever writes, that more groups wait than should. Set once, before the first writer.
+    pub fn on_behind(&self, tell: impl Fn() + Send + Sync + 'static) {
+        let _ = self.hub().backlog.on_behind.set(Box::new(tell));
+    }
     /// Bytes of groups that may wait; [`BACKLOG_BYTES`] at first.
     pub fn set_backlog_bytes(&self, bytes: usize) {
         self.hub().backlog.bytes_max.store(bytes, Relaxed);
@@ -275,6 +318,7 @@ impl<'k> Worker<'k> {
         // What was told to the one before and never taken.
         lock(&hub.outboxes).iter().for_each(|outbox| lock(&outbox.frames).clear());
         hub.backlog.bytes.store(0, Relaxed);
+        hub.backlog.large_bytes.store(0, Relaxed);
         hub.backlog.overrun.store(false, Relaxed);
         let mut guards = world.guards();
         let given = (0..keyspace.shard_count()).map(|id| guards.shard_by_id(id).group_count()).collect();
@@ -304,7 +348,7 @@ impl Merger<'_> {
                 debug_assert!(false, "the groups of an epoch that is over are complete");
                 return Err(Overrun);
             };
-            hub.backlog.bytes.fetch_sub(frame.len(), Relaxed);
+            hub.backlog.take(frame.len());
             let mut at = HEAD_BYTES;
             for (shard, count) in shards(&frame) {
                 self.given[shard as usize] = count;

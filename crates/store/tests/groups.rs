@@ -2,6 +2,9 @@
 // Helpers outside #[test] functions are still tests.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use weft_store::effect::{Effect, Text};
 use weft_store::{
     Batch, Config, Expiry, Group, KeyHasher, Keyspace, Merger, NewValue, Op, Overrun, Recorder, Worker, wants,
@@ -167,4 +170,35 @@ fn what_waits_is_bounded() {
     let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
     set(&worker.enter(), &mut told, &["a"], 11);
     assert_eq!(poll(&mut merger).unwrap(), ["a=11"]);
+}
+
+/// One command may tell more than may wait: what others tell meanwhile is not thrown away for it, and who writes is
+/// told at once that it is to wait.
+#[test]
+fn a_large_group_is_no_reason_to_begin_anew() {
+    let keyspace = keyspace();
+    let behind = Arc::new(AtomicUsize::new(0));
+    let told_behind = Arc::clone(&behind);
+    keyspace.on_behind(move || {
+        told_behind.fetch_add(1, Relaxed);
+    });
+    let mut worker = keyspace.worker().unwrap();
+    let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
+    let mut told = recorder(&keyspace);
+    keyspace.set_backlog_bytes(1000);
+    let large = vec![b'x'; 1 << 20];
+    for _ in 0..3 {
+        let batch = worker.enter();
+        let key = keyspace.key(b"large");
+        let mut guard = batch.lock(&key);
+        guard.set(&mut Op::new(0, 1, &mut told), &key, NewValue::text(&large), Expiry::None);
+        drop(guard);
+        told.end_group();
+        told.clear();
+        set(&batch, &mut told, &["a"], 1);
+    }
+    assert!(keyspace.is_behind());
+    assert_eq!(behind.load(Relaxed), 6, "each that has come since");
+    assert_eq!(poll(&mut merger).unwrap().len(), 6);
+    assert!(!keyspace.is_behind());
 }

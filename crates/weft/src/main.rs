@@ -20,6 +20,7 @@ mod import;
 mod insert;
 mod inspect;
 mod lacks;
+mod log;
 mod program;
 mod progress;
 mod quiet;
@@ -69,6 +70,7 @@ enum Command {
     Export(Box<export::Options>),
     Import(Box<import::Options>),
     Inspect(inspect::Options),
+    Log(log::Options),
     Man(about::Man),
     Peers(Box<bench::peers::Options>),
     Program(program::Options),
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Command::Export(options) => ("export", export::run(&options)),
         Command::Import(options) => ("import", import::run(&options)),
         Command::Inspect(options) => ("inspect", inspect::run(&options)),
+        Command::Log(options) => ("log", log::run(&options)),
         Command::Man(options) => ("man", about::man(&options, Cli::command())),
         Command::Peers(options) => ("peers", bench::peers::run(&options)),
         Command::Program(options) => ("program", program::run(&options)),

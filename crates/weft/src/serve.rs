@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use clap::Args;
 use weft_server::directives::{Directive, about};
 
+use crate::import;
+
 /// Serve: RESP2, RESP3, RESPB and HTTP on one port
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
@@ -23,7 +25,14 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         print!("{}", help());
         return Ok(ExitCode::SUCCESS);
     }
-    let words = options.words.iter().filter(|word| *word != CHECK).cloned();
+    let (words, import) = match import::for_server(&options.words) {
+        Ok(found) => found,
+        Err(error) => {
+            eprintln!("weft serve: {error:#}");
+            return Ok(ExitCode::from(2));
+        }
+    };
+    let words = words.into_iter().filter(|word| *word != CHECK);
     let checks = options.words.iter().any(|word| word == CHECK);
     let options = match weft_server::Options::read(words, std::env::vars_os()) {
         Ok(options) => options,
@@ -40,7 +49,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         println!("The configuration is good.");
         return Ok(ExitCode::SUCCESS);
     }
-    weft_server::run(options)?;
+    weft_server::run(options, import)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -64,6 +73,8 @@ Examples:
   weft serve weft.conf --loglevel verbose
   weft serve --port 0 --unixsocket /run/weft.sock --unixsocketperm 770
 
+--import PATH begins with the data of Redis or Valkey, if nothing was kept: a dump.rdb, an append-only file, its
+manifest or its folder; --skip-modules leaves values of modules out. docs/import-export.md says more.
 --check-config says whether the server would start so, and serves nothing. docs/configuration.md lists all directives.
 SIGHUP reads certificates anew. SIGTERM stops the server when what it owes is sent.
 ";

@@ -1,13 +1,19 @@
-//! Where a stream of commands comes from: standard input, a file, or the files that the manifest of an append-only
-//! file lists.
+//! Where a stream of commands comes from: standard input, a file, the files that the manifest of an append-only file
+//! lists, or those of a log of Weft.
 //!
-//! Owns the manifest. Knows nothing of what is in the files.
+//! Owns the manifest of an append-only file. Knows nothing of what is in the files, but that those of a log of Weft are
+//! blocks of requests.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use weft_persist::block::{FILE_HEAD_BYTES, FileHead};
+use weft_persist::disk::{Disk as _, Folder};
+use weft_persist::manifest::{Manifest, base_of};
+use weft_persist::reader::Requests;
 use weft_protocol::request::{Arg, ArgList};
 use weft_protocol::{Limits, Outcome, resp};
 
@@ -20,19 +26,26 @@ pub(crate) struct Piece {
     pub(crate) name: String,
     /// Bytes, where that is known.
     pub(crate) len: Option<u64>,
+    /// It is a segment or a snapshot of Weft's own: its requests are RESPB, their channels databases.
+    pub(crate) is_log: bool,
 }
 
 impl Piece {
     fn file(path: PathBuf) -> Result<Piece> {
         let metadata = fs::metadata(&path).with_context(|| path.display().to_string())?;
         let len = metadata.is_file().then_some(metadata.len());
-        Ok(Piece { name: path.display().to_string(), path: Some(path), len })
+        let is_log = len.is_some() && is_log(&path)?;
+        Ok(Piece { name: path.display().to_string(), path: Some(path), len, is_log })
     }
 
     /// The stream from its start.
-    pub(crate) fn open(&self) -> Result<Box<dyn Read>> {
+    pub(crate) fn open(&self) -> Result<Box<dyn Read + Send>> {
         Ok(match &self.path {
-            None => Box::new(io::stdin().lock()),
+            None => Box::new(io::stdin()),
+            Some(path) if self.is_log => {
+                let file = File::open(path).with_context(|| path.display().to_string())?;
+                Box::new(Requests::open(Arc::new(file)).with_context(|| path.display().to_string())?)
+            }
             Some(path) => Box::new(File::open(path).with_context(|| path.display().to_string())?),
         })
     }
@@ -47,8 +60,12 @@ impl Piece {
 /// The streams behind the argument FILE, in order, and what people should be told about files that are passed over.
 pub(crate) fn pieces(file: Option<&Path>) -> Result<(Vec<Piece>, Vec<String>)> {
     let Some(path) = file.filter(|path| *path != Path::new("-")) else {
-        return Ok((vec![Piece { path: None, name: "standard input".into(), len: None }], Vec::new()));
+        let piece = Piece { path: None, name: "standard input".into(), len: None, is_log: false };
+        return Ok((vec![piece], Vec::new()));
     };
+    if let Some(pieces) = of_log(path)? {
+        return Ok((pieces, Vec::new()));
+    }
     if path.is_dir() {
         return from_manifest(&manifest_in(path)?);
     }
@@ -56,6 +73,30 @@ pub(crate) fn pieces(file: Option<&Path>) -> Result<(Vec<Piece>, Vec<String>)> {
         return from_manifest(path);
     }
     Ok((vec![Piece::file(path.to_path_buf())?], Vec::new()))
+}
+
+/// Whether a file is a segment or a snapshot of Weft's own.
+pub(crate) fn is_log(path: &Path) -> Result<bool> {
+    let mut head = Vec::new();
+    let file = File::open(path).with_context(|| path.display().to_string())?;
+    file.take(FILE_HEAD_BYTES as u64).read_to_end(&mut head).with_context(|| path.display().to_string())?;
+    Ok(FileHead::begins(&head))
+}
+
+/// The files of a log of Weft, if the path is its folder or its manifest.
+fn of_log(path: &Path) -> Result<Option<Vec<Piece>>> {
+    let (folder, mut bases) = if path.is_dir() {
+        let names = Folder::unlocked(path).names().with_context(|| path.display().to_string())?;
+        (path, names.iter().filter_map(|name| base_of(name)).map(String::from).collect::<Vec<_>>())
+    } else {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        (path.parent().unwrap_or(Path::new("")), base_of(name).map(String::from).into_iter().collect())
+    };
+    let Some(base) = bases.pop() else { return Ok(None) };
+    ensure!(bases.is_empty(), "{}: several logs; name the manifest of one", path.display());
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let Some(manifest) = Manifest::read(&Folder::unlocked(folder), &base)? else { return Ok(None) };
+    manifest.names().map(|name| Piece::file(folder.join(name))).collect::<Result<_>>().map(Some)
 }
 
 fn manifest_in(directory: &Path) -> Result<PathBuf> {

@@ -12,7 +12,7 @@ const WINDOW_BYTES: usize = 1 << 20;
 
 /// A reader with the unused bytes of it in one slice.
 pub(crate) struct Window {
-    reader: Box<dyn Read>,
+    reader: Box<dyn Read + Send>,
     buffer: Vec<u8>,
     /// The unused bytes are `buffer[start..end]`.
     start: usize,
@@ -23,8 +23,13 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(reader: Box<dyn Read>) -> Window {
+    pub(crate) fn new(reader: Box<dyn Read + Send>) -> Window {
         Window { reader, buffer: vec![0; WINDOW_BYTES], start: 0, end: 0, offset: 0, at_end: false }
+    }
+
+    /// One whose first byte stands at this offset.
+    pub(crate) fn at(reader: Box<dyn Read + Send>, offset: u64) -> Window {
+        Window { offset, ..Window::new(reader) }
     }
 
     /// The unused bytes that are there.

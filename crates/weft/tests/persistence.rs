@@ -1,188 +1,18 @@
-//! What a server keeps: killed at any moment and started again, stopped and started again, with a log, with a snapshot,
-//! with both. `WEFT_CRASH_ROUNDS` says how often it is killed.
+//! What a server keeps: stopped and started again, with a log, with a snapshot, with both; on a full disk, damaged,
+//! begun with the data of another. Killed at any moment: `crash.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
 mod common;
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::process::Stdio;
 use std::thread;
 
-use weft_client::{Config, Connection, Protocol, Reply, Timeouts};
+use weft_client::Protocol;
 
-use common::servers::LONG;
-use common::{Folder, Random, weft};
-
-/// A server in a folder that outlives it.
-struct Server {
-    child: Child,
-    socket: String,
-}
-
-impl Server {
-    fn start(folder: &Folder, options: &[&str]) -> Self {
-        let (mut child, socket) = spawn(folder, options);
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let is_up = lines.any(|line| line.contains("Listening on /"));
-        assert!(is_up, "the server listens");
-        // Read to its end, so that the server never waits for whoever reads it.
-        thread::spawn(move || lines.for_each(|line| println!("{line}")));
-        let server = Self { child, socket };
-        let mut connection = server.connect(Protocol::Resp2);
-        while matches!(connection.exchange(&["DBSIZE"]).unwrap(), Reply::Error(_)) {
-            thread::yield_now();
-        }
-        server
-    }
-    fn connect(&self, protocol: Protocol) -> Connection {
-        let config =
-            Config::unix(&self.socket).with_protocol(protocol).with_timeouts(Timeouts::all(Some(LONG)));
-        Connection::connect(&config).expect("the server takes a connection")
-    }
-    fn ask(&self, words: &[&str]) -> String {
-        show(self.connect(Protocol::Resp2).exchange(words).unwrap())
-    }
-    fn info(&self, field: &str) -> String {
-        let text = self.ask(&["INFO", "persistence"]);
-        let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-        value.unwrap_or_else(|| panic!("INFO has no {field}")).to_string()
-    }
-    fn wait_for(&self, field: &str, value: &str) {
-        while self.info(field) != value {
-            thread::yield_now();
-        }
-    }
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-    fn stop(mut self, words: &[&str]) {
-        // There is no answer.
-        let _ = self.connect(Protocol::Resp2).exchange(words);
-        assert!(self.child.wait().unwrap().success());
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn spawn(folder: &Folder, options: &[&str]) -> (Child, String) {
-    let socket = folder.path("socket");
-    let mut command = weft();
-    command.args(["serve", "--port", "0", "--unixsocket", &socket, "--dir"]).arg(&folder.0).args(options);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    (child, socket)
-}
-
-/// The server does not start, and says why.
-fn refused(folder: &Folder, options: &[&str]) -> String {
-    let (mut child, _) = spawn(folder, options);
-    let mut text = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
-    assert!(!child.wait().unwrap().success(), "{text}");
-    text
-}
-
-fn show(reply: Reply) -> String {
-    match reply {
-        Reply::Simple(text) | Reply::Error(text) | Reply::Bulk(text) => String::from_utf8(text).unwrap(),
-        Reply::Int(number) => number.to_string(),
-        Reply::Array(items) => items.into_iter().map(show).collect::<Vec<_>>().join(" "),
-        other => format!("{other:?}"),
-    }
-}
-
-/// Writes numbers from `from` on, each in a transaction of its own that writes it three times, until the server is
-/// gone. Gives the last number that was acknowledged, and counts.
-fn write_until_gone(mut connection: Connection, name: &str, from: u64, acknowledged: &AtomicU64) -> u64 {
-    let (one, two, list) = (format!("{name}:one"), format!("{name}:two"), format!("{name}:list"));
-    let mut last = from;
-    loop {
-        let number = (last + 1).to_string();
-        let words: [&[&str]; 5] = [
-            &["MULTI"],
-            &["SET", &one, &number],
-            &["RPUSH", &list, &number],
-            &["SET", &two, &number],
-            &["EXEC"],
-        ];
-        for words in words {
-            match connection.exchange(words) {
-                Ok(Reply::Error(text)) => panic!("{}", String::from_utf8_lossy(&text)),
-                Ok(_) => {}
-                Err(_) => return last,
-            }
-        }
-        last += 1;
-        acknowledged.fetch_add(1, SeqCst);
-    }
-}
-
-/// Several clients over each protocol write until the server is killed: with `always` nothing that was acknowledged is
-/// missing, and there never is a half of a transaction. Now and then a snapshot takes the log's place meanwhile.
-#[test]
-fn what_was_acknowledged_outlives_kills() {
-    let rounds = std::env::var("WEFT_CRASH_ROUNDS").ok().map_or(6, |text| text.parse().unwrap());
-    let mut random = Random::new("what_was_acknowledged_outlives_kills");
-    let folder = Folder::new();
-    let options = ["--appendonly", "yes", "--appendfsync", "always", "--threads", "2"];
-    let clients = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb, Protocol::Respb];
-    let mut last = [0_u64; 4];
-    for round in 0..rounds {
-        let server = Server::start(&folder, &options);
-        let acknowledged = AtomicU64::new(0);
-        let enough = random.below(120) as u64;
-        let rewrites = random.below(2) == 0;
-        let ended: Vec<u64> = thread::scope(|scope| {
-            let threads: Vec<_> = clients
-                .iter()
-                .enumerate()
-                .map(|(at, protocol)| {
-                    let (connection, acknowledged) = (server.connect(*protocol), &acknowledged);
-                    let from = last[at];
-                    scope.spawn(move || write_until_gone(connection, &format!("c{at}"), from, acknowledged))
-                })
-                .collect();
-            if rewrites {
-                server.ask(&["BGREWRITEAOF"]);
-            }
-            while acknowledged.load(SeqCst) < enough {
-                thread::yield_now();
-            }
-            server.kill();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-        });
-        let server = Server::start(&folder, &options);
-        for (at, acknowledged) in ended.into_iter().enumerate() {
-            let [one, two] = ["one", "two"].map(|key| server.ask(&["GET", &format!("c{at}:{key}")]));
-            let count = server.ask(&["LLEN", &format!("c{at}:list")]);
-            assert_eq!(one, two, "round {round}: half of a transaction");
-            let kept = if one == "Null" { 0 } else { one.parse::<u64>().unwrap() };
-            assert_eq!(count, kept.to_string(), "round {round}: half of a transaction");
-            // One more was under way.
-            assert!(
-                kept == acknowledged || kept == acknowledged + 1,
-                "round {round}, client {at}: {acknowledged} were acknowledged, {kept} are there"
-            );
-            last[at] = kept;
-        }
-        if round % 2 == 0 {
-            server.stop(&["SHUTDOWN"]);
-        } else {
-            server.kill();
-        }
-    }
-    assert!(last.iter().sum::<u64>() > rounds, "something was written");
-}
+use common::Folder;
+use common::kept::{Server, digest, refused, show};
 
 /// All types, with expiries, in two databases, by commands of which each leaves another effect.
 const KINDS: &[&[&str]] = &[
@@ -210,10 +40,6 @@ const KINDS: &[&[&str]] = &[
     &["PFADD", "hll", "a", "b"],
     &["SUNIONSTORE", "stored", "set"],
 ];
-
-fn digest(server: &Server) -> String {
-    server.ask(&["DEBUG", "DIGEST"])
-}
 
 #[test]
 fn all_types_come_back_from_the_log_from_a_snapshot_and_from_both() {
@@ -261,7 +87,9 @@ fn a_log_begins_on_a_server_that_runs_and_ends_again() {
         server.ask(&["SET", &format!("key:{number}"), "v"]);
     }
     assert!(server.ask(&["WAITAOF", "1", "0", "0"]).starts_with("ERR WAITAOF cannot be used"));
+    // It is answered when there is one: what comes behind it is kept.
     assert_eq!(server.ask(&["CONFIG", "SET", "appendonly", "yes"]), "OK");
+    assert_eq!(server.info("aof_rewrites"), "1");
     server.ask(&["SET", "behind", "v"]);
     assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
     // The room that it has made for its next segment outlives the snapshot behind which it began.
@@ -367,7 +195,10 @@ fn what_is_damaged_or_another_s_is_not_taken() {
     bytes[40] ^= 4;
     std::fs::write(&log, &bytes).unwrap();
     let text = refused(&folder, &options);
-    assert!(text.contains("is damaged at byte 32") && text.contains("restore it from a backup"), "{text}");
+    assert!(
+        text.contains("is damaged at byte 32") && text.contains("restore the folder from a backup"),
+        "{text}"
+    );
     assert_eq!(std::fs::read(&log).unwrap(), bytes, "it stays as it is");
     std::fs::write(&log, &whole).unwrap();
     Server::start(&folder, &options).stop(&["SHUTDOWN"]);
@@ -375,4 +206,169 @@ fn what_is_damaged_or_another_s_is_not_taken() {
     folder.file("dump.rdb", b"REDIS0011");
     let text = refused(&folder, &["--dbfilename", "dump.rdb"]);
     assert!(text.contains("dump.rdb was written by Redis or Valkey"), "{text}");
+}
+
+/// A file system of its own, of so few bytes; nothing where this user may not mount one.
+struct SmallDisk(Folder);
+
+impl SmallDisk {
+    fn mount(megabytes: u32) -> Option<Self> {
+        let disk = Self(Folder::new());
+        disk.run("mount", &["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "tmpfs"]).then_some(disk)
+    }
+    fn resize(&self, megabytes: u32) {
+        assert!(self.run("mount", &["-o", &format!("remount,size={megabytes}m")]));
+    }
+    fn run(&self, program: &str, words: &[&str]) -> bool {
+        let status =
+            std::process::Command::new(program).args(words).arg(&self.0.0).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // It goes with the last who uses it.
+        self.run("umount", &["-l"]);
+    }
+}
+
+/// The disk is full: writes are refused, a rewrite fails and leaves nothing, a start comes up, and all goes on when
+/// there is room; what was acknowledged is there.
+#[test]
+fn a_full_disk_refuses_writes_and_loses_nothing() {
+    let Some(disk) = SmallDisk::mount(150) else {
+        println!("left out: this user may not mount a file system");
+        return;
+    };
+    let folder = &disk.0;
+    let options =
+        ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--enable-debug-command", "yes"];
+    let server = Server::start(folder, &options);
+    let value = "x".repeat(1 << 20);
+    let refused = (0..200).find_map(|number| {
+        let reply = server.ask(&["SET", &format!("key:{}", number % 50), &value]);
+        (reply != "OK").then_some(reply)
+    });
+    let refused = refused.expect("the disk becomes full");
+    assert!(refused.starts_with("MISCONF the disk is full"), "{refused}");
+    let files = || std::fs::read_dir(folder.0.join("appendonlydir")).unwrap().count();
+    let before = files();
+    for _ in 0..3 {
+        server.ask(&["BGREWRITEAOF"]);
+        server.wait_for("aof_rewrite_in_progress", "0");
+        server.wait_for("aof_last_bgrewrite_status", "err");
+    }
+    assert_eq!(server.info("aof_last_write_status"), "ok", "the log goes on");
+    assert!(files() <= before + 3, "{} files, {before} before", files());
+    assert!(server.ask(&["SET", "late", "v"]).starts_with("MISCONF"));
+    let expected = digest(&server);
+    server.kill();
+    // The room of the killed one is found again, and filled.
+    let server = Server::start(folder, &options);
+    assert_eq!(digest(&server), expected);
+    let filler = folder.path("filler");
+    let _ = std::fs::write(&filler, vec![1; 160 << 20]);
+    server.kill();
+    let server = Server::start(folder, &options);
+    assert_eq!(digest(&server), expected);
+    assert!(server.ask(&["SET", "late", "v"]).starts_with("MISCONF"));
+    disk.resize(400);
+    while server.ask(&["SET", "late", "v"]) != "OK" {
+        thread::yield_now();
+    }
+    server.ask(&["BGREWRITEAOF"]);
+    server.wait_for("aof_last_bgrewrite_status", "ok");
+    let expected = digest(&server);
+    server.kill();
+    let server = Server::start(folder, &options);
+    assert_eq!(digest(&server), expected);
+}
+
+/// What one command tells is more than may wait for the log: it is written all the same.
+#[test]
+fn one_command_may_tell_more_than_may_wait() {
+    let folder = Folder::new();
+    let options = ["--appendonly", "yes", "--save", "", "--enable-debug-command", "yes", "--threads", "2"];
+    let server = Server::start(&folder, &options);
+    let value = "v".repeat(50 << 20);
+    let words = ["MSET", "a", &value, "b", &value, "c", &value];
+    thread::scope(|scope| {
+        let others = scope.spawn(|| {
+            let mut connection = server.connect(Protocol::Resp2);
+            (0..2000)
+                .for_each(|number| drop(connection.exchange(&["SET", "n", &number.to_string()]).unwrap()));
+        });
+        assert_eq!(server.ask(&words), "OK");
+        others.join().unwrap();
+    });
+    assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
+    assert_eq!(
+        (server.info("aof_last_write_status"), server.info("aof_rewrites")),
+        ("ok".into(), "0".into())
+    );
+    let expected = digest(&server);
+    server.kill();
+    let server = Server::start(&folder, &options);
+    assert_eq!(digest(&server), expected);
+}
+
+#[test]
+fn a_snapshot_is_cancelled() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--save", "", "--enable-debug-command", "yes"]);
+    let none = server.ask(&["BGSAVE", "CANCEL"]);
+    assert!(none.starts_with("ERR Background saving is currently not in progress"), "{none}");
+    server.ask(&["DEBUG", "POPULATE", "300000", "key", "100"]);
+    let mut connection = server.connect(Protocol::Resp2);
+    assert_eq!(show(connection.exchange(&["BGSAVE"]).unwrap()), "Background saving started");
+    assert_eq!(show(connection.exchange(&["BGSAVE", "CANCEL"]).unwrap()), "Background saving cancelled");
+    server.wait_for("rdb_bgsave_in_progress", "0");
+    assert_eq!((server.info("rdb_saves"), server.info("rdb_last_bgsave_status")), ("0".into(), "err".into()));
+    assert!(!folder.0.join("dump.rdb").exists());
+    assert_eq!(server.ask(&["SAVE"]), "OK");
+}
+
+/// What `weft serve --import` begins with: an append-only file with scripts, transactions and databases, once; what was
+/// kept wins at later starts.
+#[test]
+fn a_server_begins_with_the_data_of_another() {
+    let folder = Folder::new();
+    let script = "redis.call('SET', KEYS[1], ARGV[1]) redis.call('INCR', 'counted') return 1";
+    let commands: &[&[&str]] = &[
+        &["SELECT", "3"],
+        &["SET", "in three", "1"],
+        &["SELECT", "0"],
+        &["EVAL", script, "1", "by script", "v"],
+        &["MULTI"],
+        &["SET", "one", "1"],
+        &["RPUSH", "list", "a", "b"],
+        &["EXEC"],
+        &["MULTI"],
+        &["SET", "without an end", "1"],
+    ];
+    let mut bytes = Vec::new();
+    for words in commands {
+        bytes.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
+        words
+            .iter()
+            .for_each(|word| bytes.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes()));
+    }
+    let file = folder.file("other.aof", &bytes);
+    let options = ["--appendonly", "yes", "--requirepass", "", "--import", &file];
+    let server = Server::start(&folder, &options);
+    for (key, value) in [("by script", "v"), ("counted", "1"), ("one", "1"), ("without an end", "Null")] {
+        assert_eq!(server.ask(&["GET", key]), value, "{key}");
+    }
+    assert_eq!(server.ask(&["LRANGE", "list", "0", "-1"]), "a b");
+    // What was imported is kept before anybody is answered.
+    server.kill();
+    std::fs::write(&file, b"*1\r\n$8\r\nFLUSHALL\r\n").unwrap();
+    let server = Server::start(&folder, &options);
+    assert_eq!((server.ask(&["DBSIZE"]), server.ask(&["GET", "counted"])), ("4".into(), "1".into()));
+    server.kill();
+    let folder = Folder::new();
+    let file = folder.file("other.aof", b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*2\r\n$6\r\nNOSUCH\r\n$1\r\nk\r\n");
+    let text = refused(&folder, &["--import", &file]);
+    assert!(text.contains("there is no command 'NOSUCH k'"), "{text}");
 }

@@ -9,10 +9,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::help;
 use crate::args::Args;
+use crate::blocking::Empty;
 use crate::config::directive::Kind;
 use crate::config::table::{self, DIRECTIVES};
 use crate::config::{PROTECTED, SetError};
 use crate::context::Context;
+use crate::durable::Order;
 use crate::error::{Error, ErrorCode};
 use crate::glob;
 use crate::handler::{Entry, Scope};
@@ -75,6 +77,12 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
             Some(why) => format!("CONFIG SET failed (possibly related to argument '{name}') - {why}"),
         })
     })?;
+    let begins_log = pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"appendonly"))
+        && engine.durable.log.is_on.load(Relaxed);
+    if begins_log && context.may_block() && engine.durable.check().is_ok() {
+        // What is answered from then on is kept.
+        return context.await_order(args, (0, Empty::Null), Order::Begun);
+    }
     sink.ok();
     Ok(())
 }

@@ -50,10 +50,9 @@ fn waitaof(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         sink.int(0);
         return Ok(());
     }
-    context.block(&[], (timeout_ms, Empty::TwoZeros), args.to_owned_args())?;
-    // There are no replicas: for those nothing comes but the end of its time.
-    match context.waiting().filter(|_| replicas == 0) {
-        Some(waiting) => context.engine.durable.order(Order::Synced(waiting, told)),
-        None => Ok(()),
+    if replicas > 0 {
+        // There are none: nothing comes but the end of its time.
+        return context.block(&[], (timeout_ms, Empty::TwoZeros), args.to_owned_args());
     }
+    context.await_order(args, (timeout_ms, Empty::TwoZeros), |waiting| Order::Synced(waiting, told))
 }

@@ -67,19 +67,22 @@ fn save(context: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -
     if context.engine.durable.saves.is_saving.load(Relaxed) {
         return Err(Error::err("Background save already in progress"));
     }
-    context.block(&[], (0, Empty::Null), args.to_owned_args())?;
-    let waiting = context.waiting();
-    context.engine.durable.order(Order::Snapshot(waiting))
+    context.await_order(args, (0, Empty::Null), |waiting| Order::Snapshot(Some(waiting)))
 }
 
 fn bgsave(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
     if args.len() > 2 || args.len() == 2 && !args.is(1, "SCHEDULE") && !args.is(1, "CANCEL") {
         return Err(ErrorCode::Syntax.into());
     }
-    if args.is(1, "CANCEL") {
-        return Err(Error::err("Background saving is currently not in progress or scheduled"));
-    }
     let durable = &context.engine.durable;
+    if args.len() == 2 && args.is(1, "CANCEL") {
+        if !durable.saves.is_saving.load(Relaxed) {
+            return Err(Error::err("Background saving is currently not in progress or scheduled"));
+        }
+        durable.order(Order::Cancel)?;
+        sink.simple("Background saving cancelled");
+        return Ok(());
+    }
     if durable.saves.is_saving.load(Relaxed) {
         return Err(Error::err("Background save already in progress"));
     }

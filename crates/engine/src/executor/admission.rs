@@ -101,7 +101,8 @@ impl Core<'_> {
         session: &Session,
     ) -> Result<(), Error> {
         if special & special::LOADING != 0 {
-            let runs = spec.flags & flag::LOADING != 0 || spec.policy & policy::FAST_PING != 0;
+            let runs =
+                session.loads || spec.flags & flag::LOADING != 0 || spec.policy & policy::FAST_PING != 0;
             return if runs { Ok(()) } else { Err(self.engine.loading_error()) };
         }
         match self.engine.refusal() {

@@ -24,6 +24,7 @@ mod aggregate;
 mod bulks;
 mod captured;
 mod json;
+mod lost;
 mod output;
 mod protocol;
 mod resp;

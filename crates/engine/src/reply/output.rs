@@ -166,6 +166,11 @@ impl Output {
         }
         self.holds.front().map_or(self.len(), |first| first.from.len)
     }
+    /// From where on something was held when [`sendable`](Self::sendable) was asked last.
+    #[must_use]
+    pub fn first_held(&self) -> Option<OutputPlace> {
+        self.holds.front().map(|first| first.from)
+    }
     /// Moves all of another output behind this one.
     pub fn append(&mut self, mut other: Self) {
         if self.answers > 0 && other.answers > 0 {

@@ -93,8 +93,11 @@ impl State {
     fn content(&mut self, inode: Inode) -> io::Result<&mut Content> {
         self.contents.get_mut(&inode).ok_or_else(failed)
     }
+    fn bytes(&self) -> usize {
+        self.contents.values().map(|content| content.now.len()).sum()
+    }
     fn grow(&mut self, inode: Inode, len: usize) -> io::Result<()> {
-        let all: usize = self.contents.values().map(|content| content.now.len()).sum();
+        let all = self.bytes();
         let now = self.content(inode)?.now.len();
         let more = len.saturating_sub(now);
         if more > 0 && (self.fault == Some(Fault::Full) || self.bytes_max.is_some_and(|max| all + more > max))
@@ -124,6 +127,11 @@ impl Simulated {
     /// From now on this goes wrong, or nothing.
     pub fn fail(&self, fault: Option<Fault>) {
         self.state().fault = fault;
+    }
+    /// Bytes that files take, those that were removed included.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.state().bytes()
     }
     /// Files take no more than so many bytes together.
     pub fn limit(&self, bytes: Option<usize>) {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use weft_engine::error::Error;
 use weft_engine::reply::{Output, OutputPlace};
 use weft_protocol::respb::Control;
 use weft_protocol::respb::frame::LONG_HEADER_LEN;
@@ -134,6 +135,28 @@ impl Channels {
             }
             self.take_turn(channel);
         }
+    }
+
+    /// What waits for a later epoch than `safe` waits in vain: each reply becomes this error. Says whether that could
+    /// be.
+    pub(crate) fn lose_held(&mut self, safe: u64, error: &Error) -> bool {
+        let mut is_said = true;
+        for channel in std::mem::take(&mut self.waiting_for_safe) {
+            let Some(open) = self.get_mut(channel) else { continue };
+            let wire = open.client.session.wire;
+            let Some(flow) = &mut open.flow else { continue };
+            let before = flow.bytes;
+            for frame in &mut flow.frames {
+                frame.sendable(safe);
+                let len = frame.len();
+                is_said &= frame.lose_held(wire, error);
+                flow.bytes = flow.bytes + frame.len() - len;
+            }
+            let after = flow.bytes;
+            self.queued_bytes = self.queued_bytes + after - before;
+            self.take_turn(channel);
+        }
+        is_said
     }
 
     /// Memory of the frames that wait to be sent, of all channels.

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use weft_engine::error::ErrorCode;
+use weft_engine::error::{Error, ErrorCode};
 use weft_engine::push::Push;
 use weft_engine::reply::{Output, OutputPlace};
 use weft_engine::resource::Told;
@@ -177,6 +177,22 @@ impl Ledger {
             self.over = !about.keeps_alive && !matches!(kind, Kind::Continue);
             self.owed.pop_front();
         }
+    }
+
+    /// What waits until something is safe waits in vain: the first answer of it becomes this error, with which the
+    /// connection ends. Says whether that can be said: not within an answer that has begun.
+    pub(crate) fn lose_held(&mut self, output: &mut Output, pen: &mut Pen, error: &Error) -> bool {
+        let Some(from) = output.first_held() else { return true };
+        if self.flows() || !output.bytes[from.bytes..].starts_with(b"HTTP/1.1 ") {
+            return false;
+        }
+        output.take_back(from);
+        let about = About { keeps_alive: false, ..About::default() };
+        write_ready(output, pen, &Answer::error(error.code.http_status(), &error.line()), &about);
+        self.owed.clear();
+        self.begin = None;
+        self.over = true;
+        true
     }
 
     /// Something that the client has asked to be told of.

@@ -61,7 +61,9 @@ impl Found {
     pub(super) fn look(places: &Places, wants_log: bool, dbfilename: &str) -> io::Result<Self> {
         let disk = if wants_log { Some(places.lock()?) } else { None };
         if let Some(disk) = &disk {
-            if let Some(kept) = Kept::find(Arc::clone(disk), &places.base).map_err(problem)? {
+            // One that names no files never counted: the snapshot that it was to begin behind was not whole.
+            let kept = Kept::find(Arc::clone(disk), &places.base).map_err(problem)?;
+            if let Some(kept) = kept.filter(|kept| kept.manifest().names().next().is_some()) {
                 return Ok(Self::Log(Arc::clone(disk), kept));
             }
             let manifest = format!("{}.manifest", places.base);
@@ -284,16 +286,16 @@ fn apply(replayer: &mut Replayer, worker: &mut Worker<'static>, told: &Told<'_>)
 }
 
 /// How far it has come, said now and then.
-struct Progress {
+pub(super) struct Progress {
     started: Instant,
     said: Instant,
 }
 
 impl Progress {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { started: Instant::now(), said: Instant::now() }
     }
-    fn tell(&mut self, engine: &Engine, (done, all): (u64, u64)) {
+    pub(super) fn tell(&mut self, engine: &Engine, (done, all): (u64, u64)) {
         let loading = &engine.durable.loading;
         loading.bytes.store(all, Relaxed);
         loading.done_bytes.store(done, Relaxed);

@@ -139,6 +139,10 @@ impl Following {
             polled.map_err(|Overrun| io::Error::other("it is slower than what is written for too long"))?;
         self.log.flush()?;
         self.complete = polled.complete;
+        if self.engine.special.has(special::BEHIND) {
+            // Who waits goes on as soon as the disk has followed.
+            self.engine.look_at_log(self.engine.clock.now_ms());
+        }
         self.sync(is_pressed)?;
         self.tell_figures();
         Ok(polled.given > 0)
@@ -206,17 +210,24 @@ impl Following {
     /// Asks for room where there was none, and says when that changes.
     pub(super) fn look_at_room(&mut self) -> io::Result<()> {
         self.log.make_room()?;
-        let is_full = self.log.lacks_room();
-        if is_full != self.is_full {
-            self.is_full = is_full;
-            let why = "the disk is full: there is no room for the log; writes go on when there is some";
-            if is_full {
-                warning!("Writes are refused: {why}");
-            } else {
-                notice!("There is room for the log: writes go on");
-            }
-            self.engine.refuse_writes(is_full.then_some(why));
+        if self.log.lacks_room() == self.is_full {
+            return Ok(());
         }
+        self.say_room()?;
+        if !self.is_full {
+            notice!("There is room for the log: writes go on");
+        }
+        Ok(())
+    }
+    /// Writes go on, or are refused for want of room.
+    pub(super) fn say_room(&mut self) -> io::Result<()> {
+        self.log.make_room()?;
+        let was_full = std::mem::replace(&mut self.is_full, self.log.lacks_room());
+        let why = "the disk is full: there is no room for the log; writes go on when there is some";
+        if self.is_full && !was_full {
+            warning!("Writes are refused: {why}");
+        }
+        self.engine.refuse_writes(self.is_full.then_some(why));
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use weft_engine::Engine;
@@ -42,7 +42,8 @@ pub(super) struct Job {
     started: Instant,
     writes: i64,
     voids: u32,
-    is_orphaned: bool,
+    /// What it makes is not wanted any more.
+    is_orphaned: Arc<AtomicBool>,
 }
 
 /// What its thread does.
@@ -50,6 +51,7 @@ pub(super) struct Task {
     saver: Saver<'static>,
     tape: Tape,
     writer: SnapshotWriter,
+    is_orphaned: Arc<AtomicBool>,
 }
 
 /// How a task has ended.
@@ -75,17 +77,23 @@ impl Job {
             Purpose::Rewrite => &engine.durable.log.is_rewriting,
         };
         flag.store(true, Relaxed);
-        Self { purpose, started: Instant::now(), writes: 0, voids: 0, is_orphaned: false }
+        Self { purpose, started: Instant::now(), writes: 0, voids: 0, is_orphaned: Arc::default() }
     }
     pub(super) const fn purpose(&self) -> &Purpose {
         &self.purpose
     }
     /// The log has ended whose place it was to take.
-    pub(super) const fn orphan(&mut self) {
-        self.is_orphaned = matches!(self.purpose, Purpose::Rewrite);
+    pub(super) fn orphan(&self) {
+        if matches!(self.purpose, Purpose::Rewrite) {
+            self.cancel();
+        }
     }
-    pub(super) const fn is_orphaned(&self) -> bool {
-        self.is_orphaned
+    /// Nobody wants what it makes any more: it is given up soon.
+    pub(super) fn cancel(&self) {
+        self.is_orphaned.store(true, Relaxed);
+    }
+    pub(super) fn is_orphaned(&self) -> bool {
+        self.is_orphaned.load(Relaxed)
     }
     /// This is the moment that it is of.
     pub(super) fn begin(
@@ -114,7 +122,7 @@ impl Job {
             }
             _ => by_itself(engine, saver.epoch())?,
         };
-        Ok(Task { saver, tape, writer })
+        Ok(Task { saver, tape, writer, is_orphaned: Arc::clone(&self.is_orphaned) })
     }
 
     /// It is whole and on the disk.
@@ -206,7 +214,7 @@ pub(super) fn at_the_end(engine: &'static Engine, worker: &mut Worker<'static>) 
 }
 
 fn write(engine: &Engine, worker: &mut Worker<'static>, task: Task, gives_up: impl Fn() -> bool) -> Outcome {
-    let Task { mut saver, mut tape, mut writer } = task;
+    let Task { mut saver, mut tape, mut writer, is_orphaned } = task;
     let mut written = || -> io::Result<bool> {
         let mut steps = 0_u32;
         loop {
@@ -223,6 +231,9 @@ fn write(engine: &Engine, worker: &mut Worker<'static>, task: Task, gives_up: im
                 engine.durable.saves.keys.store(saver.keys(), Relaxed);
                 if gives_up() {
                     return Err(io::Error::other("the server stops"));
+                }
+                if is_orphaned.load(Relaxed) {
+                    return Err(io::Error::other("it is not wanted any more"));
                 }
                 if saver.is_void() {
                     return Ok(false);

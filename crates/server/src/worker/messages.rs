@@ -3,6 +3,8 @@
 use weft_engine::mailbox::{Kill, Message, Recipient};
 use weft_engine::push::Push;
 use weft_engine::reply::{Protocol, ReplySink};
+use weft_engine::safe::Safe;
+use weft_engine::session::client_flag;
 
 use super::Worker;
 use crate::channels::close;
@@ -60,7 +62,6 @@ impl Worker<'_> {
             }
             Message::Resume => self.resume_all(),
             Message::Safe => self.release_outputs(),
-            Message::Unsafe => self.fail_outputs(),
             Message::Stop => self.stop(),
         }
     }
@@ -122,10 +123,26 @@ impl Worker<'_> {
         }
     }
 
-    /// What waits cannot be made safe any more: whoever waits is told by the end of the connection that nothing is
-    /// known of it. Its replies were never sent.
-    fn fail_outputs(&mut self) {
-        for index in std::mem::take(&mut self.io.waiting_for_safe) {
+    /// What waits on a connection never will be safe: each reply becomes an error. Where that cannot be said, among
+    /// messages in RESP2 or within an answer of HTTP that has begun, the end of the connection says it.
+    #[cold]
+    pub(super) fn lose_held(&mut self, index: u32) {
+        let safe = self.engine.safe.epoch();
+        let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
+        connection.output.sendable(safe);
+        let (output, error) = (&mut connection.output, Safe::lost_error());
+        let is_said = match &mut connection.peer {
+            Peer::Resp(single) => {
+                let session = &single.client.session;
+                let hears = session.in_resp2_pubsub() || session.info.has(client_flag::MONITOR);
+                !output.is_held() || !hears && output.lose_held(session.wire, &error)
+            }
+            Peer::Respb(channels) => !output.is_held() && channels.lose_held(safe, &error),
+            Peer::Http(http) => http.ledger.lose_held(output, &mut self.io.pen, &error),
+        };
+        if is_said {
+            self.settle_http(index, true);
+        } else {
             self.io.kill(index);
         }
     }

@@ -30,14 +30,16 @@ Examples:
   weft convert --to respb --stats -o out.respb /var/lib/valkey/appendonlydir
   weft convert --to resp --channel 3 capture.respb | redis-cli --pipe
   weft convert --to resp --split by-channel capture.respb
+  weft convert --to resp /var/lib/weft/appendonlydir
   weft convert --to respb --stats --json --dry-run requests.resp
 
 RESP to RESPB to RESP gives back every byte of every command. Guide: docs/convert.md";
 
 /// Convert request streams and append-only files between RESP and RESPB
 ///
-/// The input is a stream of requests, an append-only file, or the directory or manifest of one in several files. A
-/// snapshot (RDB) in it is passed over. A file that is cut or corrupt gives the offset and what was expected there, and
+/// The input is a stream of requests, an append-only file, the directory or manifest of one in several files, or with
+/// `--to resp` a log or snapshot of Weft. A snapshot (RDB) in an append-only file is passed over.
+/// A file that is cut or corrupt gives the offset and what was expected there, and
 /// status 1; everything before that has been written.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -134,13 +136,19 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let (pieces, notes) = source::pieces(options.file.as_deref())?;
     notes.iter().for_each(|note| eprintln!("weft convert: {note}"));
     let limits = Limits { frame_bytes_max: options.frame_bytes_max, ..Limits::DEFAULT };
+    let is_log = pieces.iter().any(|piece| piece.is_log);
     let mut converter: Box<dyn Converter> = match options.to {
+        Format::Respb if is_log => {
+            bail!(
+                "this is a log of Weft, whose requests are RESPB already: --to resp, or weft log dump to read it"
+            )
+        }
         Format::Respb if options.split.is_some() => bail!("--split is for --to resp"),
         Format::Respb => {
             Box::new(to_respb::ToRespb::new(options.channel.unwrap_or(0), options.inline, limits))
         }
         Format::Resp if options.inline => bail!("--inline is for --to respb"),
-        Format::Resp => Box::new(to_resp::ToResp::new(options.channel, limits)),
+        Format::Resp => Box::new(to_resp::ToResp::new(options.channel, is_log, limits)),
     };
     let mut sink = open_sink(options, &pieces)?;
     let mut progress = Progress::new(pieces.iter().map(|piece| piece.len).sum());

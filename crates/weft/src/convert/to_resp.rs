@@ -1,4 +1,5 @@
-//! RESPB to RESP: the commands of one channel, or of each channel for itself.
+//! RESPB to RESP: the commands of one channel, or of each channel for itself; of a log of Weft, whose channels are
+//! databases, all of them with SELECT between.
 //!
 //! Owns which channel's commands are written. A frame of a second channel that nobody asked for stops the writing; the
 //! rest is read only to tell which channels there are.
@@ -30,6 +31,8 @@ pub(super) struct ToResp {
     wanted: Option<u16>,
     /// The channel of the first command.
     first: Option<u16>,
+    /// Channels are databases: the one that was selected last.
+    database: Option<u16>,
     /// Once there is a second channel: the commands of each.
     channels: BTreeMap<u16, u64>,
     /// Commands of the first channel before that.
@@ -38,7 +41,7 @@ pub(super) struct ToResp {
 }
 
 impl ToResp {
-    pub(super) fn new(wanted: Option<u16>, limits: Limits) -> ToResp {
+    pub(super) fn new(wanted: Option<u16>, is_log: bool, limits: Limits) -> ToResp {
         ToResp {
             decoder: RequestDecoder::new(limits),
             limits,
@@ -46,6 +49,7 @@ impl ToResp {
             begun: false,
             wanted,
             first: None,
+            database: is_log.then_some(0),
             channels: BTreeMap::new(),
             written: 0,
             stats: Stats::new(),
@@ -59,6 +63,12 @@ impl ToResp {
             _ if !self.takes(frame.channel, sink.is_split()) => self.stats.passed_over.other_channels += 1,
             _ => {
                 let before = sink.buffer.len();
+                if self.database.is_some_and(|database| database != frame.channel) && !sink.is_split() {
+                    self.database = Some(frame.channel);
+                    let number = frame.channel.to_string();
+                    let select = [Arg::Bytes(b"SELECT"), Arg::Bytes(number.as_bytes())];
+                    resp::encode::request(None, &select[..], &mut sink.buffer);
+                }
                 self.command(bytes, frame, &mut sink.buffer);
                 sink.assign(frame.channel, before);
             }
@@ -70,7 +80,7 @@ impl ToResp {
         if let Some(wanted) = self.wanted {
             return channel == wanted;
         }
-        if split {
+        if split || self.database.is_some() {
             return true;
         }
         let first = *self.first.get_or_insert(channel);

@@ -3,13 +3,15 @@
 
 mod data;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use weft_client::Connection;
+use weft_server::Import;
 
 use self::data::{Choices, Counts, Data};
 use crate::endpoint::Endpoint;
@@ -75,6 +77,35 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         bail!("nothing was imported");
     }
     Ok(sent.status())
+}
+
+/// Takes `--import PATH` and `--skip-modules` out of the words of `weft serve`: what the server begins with.
+pub(crate) fn for_server(words: &[OsString]) -> Result<(Vec<OsString>, Option<Import>)> {
+    let (mut rest, mut path, mut skip_modules) = (Vec::new(), None, false);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("--import") => path = Some(words.next().context("--import needs a path behind it")?.clone()),
+            Some("--skip-modules") => skip_modules = true,
+            Some(word) if word.starts_with("--import=") => path = Some(word["--import=".len()..].into()),
+            _ => rest.push(word.clone()),
+        }
+    }
+    let Some(path) = path.map(PathBuf::from) else { return Ok((rest, None)) };
+    // Whatever `dir` says.
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let (pieces, notes) = source::pieces(Some(&path))?;
+    notes.iter().for_each(|note| eprintln!("weft serve: {note}"));
+    let bytes = pieces.iter().map(|piece| piece.len).sum::<Option<u64>>();
+    let mut data = Data::new(pieces, Choices { skip_modules, replace: true });
+    let next = move || {
+        let command = data.next().map_err(|error| format!("{error:#}"))?;
+        if command.is_none() {
+            summary(&data.counts).lines().for_each(|line| eprintln!("weft serve: {line}"));
+        }
+        Ok(command.map(|command| (command, data.offset())))
+    };
+    Ok((rest, Some(Import { name: path.display().to_string(), bytes, next: Box::new(next) })))
 }
 
 /// What the data held, in words.

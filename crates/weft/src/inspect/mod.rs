@@ -19,11 +19,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
+use weft_persist::Place;
+use weft_persist::block::{BlockHead, HEAD_BYTES};
+use weft_persist::disk::Folder;
 use weft_protocol::{Limits, Malformed, WireError};
 
 use self::picture::Picture;
 use self::render::Paint;
 use crate::lacks::{self, expected};
+use crate::source;
 use crate::text::{grouped, hex};
 use crate::window::Window;
 
@@ -32,6 +36,7 @@ Examples:
   weft inspect --hex 0000000000056d796b6579
   weft inspect --replies --hex '80 04 00 00 00 00 00 02 41 05'
   weft inspect capture.respb | less -R
+  weft inspect appendonlydir/appendonly.aof.1.log
   weft inspect --json requests.resp | jq -r .command_line
   weft inspect --follow 127.0.0.1:6379 --listen 127.0.0.1:7379
 
@@ -134,19 +139,22 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     if let Some(server) = &options.follow {
         return follow::run(server, &options.listen, options.json, paint);
     }
-    let mut window = Window::new(input(options)?);
     let mut shown = Shown { out: io::stdout().lock(), json: options.json, paint, way: None };
-    let good = shown.all(&mut window, options)?;
+    let log = options.file.as_deref().filter(|path| path.is_file());
+    let good = match log {
+        Some(path) if source::is_log(path)? => shown.blocks(path, options)?,
+        _ => shown.all(&mut Window::new(input(options)?), options)?,
+    };
     shown.out.flush()?;
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn input(options: &Options) -> Result<Box<dyn Read>> {
+fn input(options: &Options) -> Result<Box<dyn Read + Send>> {
     if let Some(text) = &options.hex {
         return Ok(Box::new(io::Cursor::new(digits::parse(text)?)));
     }
     match options.file.as_deref().filter(|path| *path != Path::new("-")) {
-        None => Ok(Box::new(io::stdin().lock())),
+        None => Ok(Box::new(io::stdin())),
         Some(path) => Ok(Box::new(File::open(path).with_context(|| path.display().to_string())?)),
     }
 }
@@ -170,6 +178,41 @@ struct Shown<W> {
 }
 
 impl<W: io::Write> Shown<W> {
+    /// Shows the blocks of a segment or a snapshot with their frames; returns whether all proved.
+    fn blocks(&mut self, path: &Path, options: &Options) -> Result<bool> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = path.file_name().and_then(|name| name.to_str()).context("a name that is no text")?;
+        self.way = Some(Way { binary: true, replies: false });
+        let mut result: Result<bool> = Ok(true);
+        let survey = weft_persist::survey_file(&Folder::unlocked(folder), name, &mut |place, requests| {
+            result = self.block(place, requests, options);
+            matches!(result, Ok(true))
+        });
+        for problem in &survey.problems {
+            self.note(&problem.to_string())?;
+        }
+        Ok(result? && survey.problems.is_empty())
+    }
+    fn block(&mut self, place: Place<'_>, requests: &[u8], options: &Options) -> Result<bool> {
+        let BlockHead { epoch, count, behind, .. } = place.head;
+        match self.json {
+            true => writeln!(
+                self.out,
+                "{}",
+                serde_json::json!({ "block": place.at, "epoch": epoch, "requests": count, "bytes": requests.len(),
+                    "unsynced_before": behind })
+            )?,
+            false => writeln!(
+                self.out,
+                "block at {}: epoch {epoch}, {count} requests, {} bytes; {behind} bytes before it were not synced",
+                place.at,
+                requests.len()
+            )?,
+        }
+        let bytes = Box::new(io::Cursor::new(requests.to_vec()));
+        self.all(&mut Window::at(bytes, place.at + HEAD_BYTES as u64), options)
+    }
+
     /// Shows all frames; returns whether all were good.
     fn all(&mut self, window: &mut Window, options: &Options) -> Result<bool> {
         let mut good = true;

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub(crate) mod cluster;
+pub(crate) mod kept;
 pub(crate) mod servers;
 
 use std::io::Write as _;

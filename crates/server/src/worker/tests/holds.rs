@@ -5,8 +5,9 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
 use weft_engine::reply::{PIN_BYTES_MIN, ReplySink, Wire};
+use weft_engine::safe::Safe;
 
-use super::Alone;
+use super::{Alone, http::answers};
 use crate::limits::SEND_EARLY_BYTES;
 
 /// What has come, of what there may be more.
@@ -133,4 +134,88 @@ fn who_leaves_gets_what_was_held() {
         client.read_to_end(&mut all).expect("it is sent and ended");
         assert_eq!(all, before);
     }
+}
+
+/// All that comes until the connection ends, or nothing more comes.
+fn come_by(alone: &mut Alone, client: &mut UnixStream) -> (Vec<u8>, bool) {
+    client.set_nonblocking(true).expect("it can be set");
+    let mut all = Vec::new();
+    for _ in 0..4 {
+        alone.tick();
+        match client.read_to_end(&mut all) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            _ => return (all, true),
+        }
+    }
+    (all, false)
+}
+
+/// A server whose only client has its later replies held, and has asked: nothing comes.
+fn asked(first: &[u8], then: &[u8]) -> (Alone, UnixStream) {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    client.write_all(first).expect("it fits into the socket");
+    assert!(!come_by(&mut alone, &mut client).0.is_empty());
+    alone.engine.set_held(true);
+    alone.engine.set_safe(4);
+    hold(&mut alone, 5);
+    client.write_all(then).expect("it fits into the socket");
+    assert_eq!(come_by(&mut alone, &mut client), (vec![], false));
+    (alone, client)
+}
+
+#[test]
+fn what_waits_in_vain_becomes_an_error_for_each_request() {
+    let error = format!("-{}\r\n", Safe::lost_error().line());
+    let get = b"SET k v\r\nGET k\r\nLRANGE l 0 -1\r\nCONFIG GET maxmemory\r\n";
+    for (first, count) in [(&b"PING\r\n"[..], 4), (b"HELLO 3\r\n", 4)] {
+        let (mut alone, mut client) = asked(first, get);
+        alone.engine.lose_held();
+        let (all, has_ended) = come_by(&mut alone, &mut client);
+        assert_eq!(String::from_utf8(all).expect("it is text"), error.repeat(count));
+        assert!(!has_ended);
+        // What comes behind does not wait.
+        client.write_all(b"GET k\r\n").expect("it fits into the socket");
+        assert!(come_by(&mut alone, &mut client).0.starts_with(b"$1\r\nv"));
+        // A new log begins: replies wait again.
+        alone.engine.set_held(true);
+        alone.engine.set_safe(7);
+        hold(&mut alone, 8);
+        client.write_all(b"GET k\r\n").expect("it fits into the socket");
+        assert_eq!(come_by(&mut alone, &mut client).0, b"");
+        alone.engine.set_safe(8);
+        assert!(come_by(&mut alone, &mut client).0.starts_with(b"$1\r\nv"));
+    }
+}
+
+#[test]
+fn what_waits_in_vain_on_a_channel_becomes_an_error_there() {
+    let (mut alone, mut client) = asked(&[3, 0, 0, 7], &[3, 0, 0, 7]);
+    alone.engine.lose_held();
+    let text = Safe::lost_error().line();
+    let error = [&[0x80, 1, 0, 7][..], &(text.len() as u16).to_be_bytes(), text.as_bytes()].concat();
+    assert_eq!(come_by(&mut alone, &mut client), (error, false));
+    client.write_all(&[3, 0, 0, 7]).expect("it fits into the socket");
+    assert_eq!(come_by(&mut alone, &mut client).0, [&[0x83, 4, 0, 7], &b"PONG"[..]].concat());
+}
+
+#[test]
+fn what_waits_in_vain_over_http_is_one_error_and_the_end() {
+    let get = b"GET /ping HTTP/1.1\r\nHost: h\r\n\r\n";
+    let (mut alone, mut client) = asked(get, &get.repeat(2));
+    alone.engine.lose_held();
+    let (all, has_ended) = come_by(&mut alone, &mut client);
+    let (answers, is_whole) = answers(&all);
+    assert!(is_whole && answers.len() == 1, "{}", String::from_utf8_lossy(&all));
+    assert_eq!(answers[0].status, 503);
+    assert!(answers[0].text().contains("MISCONF the log could not be written"), "{}", answers[0].text());
+    assert!(has_ended);
+}
+
+/// In RESP2 messages look as replies do: a subscriber's connection ends.
+#[test]
+fn where_it_cannot_be_said_the_connection_ends() {
+    let (mut alone, mut client) = asked(b"SUBSCRIBE c\r\n", b"PING\r\n");
+    alone.engine.lose_held();
+    assert_eq!(come_by(&mut alone, &mut client), (vec![], true));
 }

@@ -1,0 +1,99 @@
+//! A server whose folder outlives it: started, killed, stopped, started again.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Stdio};
+use std::thread;
+
+use weft_client::{Config, Connection, Protocol, Reply, Timeouts};
+
+use super::servers::LONG;
+use super::{Folder, weft};
+
+/// A server in a folder that outlives it.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) socket: String,
+}
+
+impl Server {
+    pub(crate) fn start(folder: &Folder, options: &[&str]) -> Self {
+        let (mut child, socket) = spawn(folder, options);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let is_up = lines.any(|line| line.contains("Listening on /"));
+        assert!(is_up, "the server listens");
+        // Read to its end, so that the server never waits for whoever reads it.
+        thread::spawn(move || lines.for_each(|line| println!("{line}")));
+        let server = Self { child, socket };
+        let mut connection = server.connect(Protocol::Resp2);
+        while matches!(connection.exchange(&["DBSIZE"]).unwrap(), Reply::Error(_)) {
+            thread::yield_now();
+        }
+        server
+    }
+    pub(crate) fn connect(&self, protocol: Protocol) -> Connection {
+        let config =
+            Config::unix(&self.socket).with_protocol(protocol).with_timeouts(Timeouts::all(Some(LONG)));
+        Connection::connect(&config).expect("the server takes a connection")
+    }
+    pub(crate) fn ask(&self, words: &[&str]) -> String {
+        show(self.connect(Protocol::Resp2).exchange(words).unwrap())
+    }
+    pub(crate) fn info(&self, field: &str) -> String {
+        let text = self.ask(&["INFO", "persistence"]);
+        let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        value.unwrap_or_else(|| panic!("INFO has no {field}")).to_string()
+    }
+    pub(crate) fn wait_for(&self, field: &str, value: &str) {
+        while self.info(field) != value {
+            thread::yield_now();
+        }
+    }
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+    pub(crate) fn stop(mut self, words: &[&str]) {
+        // There is no answer.
+        let _ = self.connect(Protocol::Resp2).exchange(words);
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn spawn(folder: &Folder, options: &[&str]) -> (Child, String) {
+    let socket = folder.path("socket");
+    let mut command = weft();
+    command.args(["serve", "--port", "0", "--unixsocket", &socket, "--dir"]).arg(&folder.0).args(options);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    (child, socket)
+}
+
+/// The server does not start, and says why.
+pub(crate) fn refused(folder: &Folder, options: &[&str]) -> String {
+    let (mut child, _) = spawn(folder, options);
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    assert!(!child.wait().unwrap().success(), "{text}");
+    text
+}
+
+pub(crate) fn show(reply: Reply) -> String {
+    match reply {
+        Reply::Simple(text) | Reply::Error(text) | Reply::Bulk(text) => String::from_utf8(text).unwrap(),
+        Reply::Int(number) => number.to_string(),
+        Reply::Array(items) => items.into_iter().map(show).collect::<Vec<_>>().join(" "),
+        other => format!("{other:?}"),
+    }
+}
+
+pub(crate) fn digest(server: &Server) -> String {
+    server.ask(&["DEBUG", "DIGEST"])
+}

@@ -1,0 +1,327 @@
+//! A server that is killed: at any moment while clients write, while it makes snapshots, while it loads. What was
+//! acknowledged with `always` is there, there never is a half of a transaction, and what comes back is what was.
+//!
+//! `WEFT_CRASH_ROUNDS` says how often it is killed under clients (`make crash ROUNDS=1000`), `WEFT_TEST_SEED` from
+//! which seed.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![cfg(unix)]
+
+mod common;
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use weft_client::{Connection, Protocol, Reply};
+
+use common::kept::{Server, digest, show, spawn};
+use common::{Folder, Random};
+
+/// Rounds without a variable that says how many.
+const ROUNDS: u64 = 30;
+
+fn rounds() -> u64 {
+    std::env::var("WEFT_CRASH_ROUNDS").ok().map_or(ROUNDS, |text| text.parse().unwrap())
+}
+
+/// How a client asks: over a protocol of its own, or HTTP.
+enum Client {
+    Wire(Connection),
+    Http(UnixStream),
+}
+
+impl Client {
+    /// Runs a transaction; `false` when the server is gone.
+    fn transact(&mut self, commands: &[&[&str]]) -> bool {
+        match self {
+            Self::Wire(connection) => {
+                let exec: [&[&str]; 2] = [&["MULTI"], &["EXEC"]];
+                exec[..1].iter().chain(commands).chain(&exec[1..]).all(|words| {
+                    match connection.exchange(*words) {
+                        Ok(Reply::Error(text)) => panic!("{}", String::from_utf8_lossy(&text)),
+                        result => result.is_ok(),
+                    }
+                })
+            }
+            Self::Http(stream) => {
+                let body = serde_json::to_string(commands).unwrap();
+                let request = format!(
+                    "POST /multi-exec HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                    body.len()
+                );
+                stream.write_all(request.as_bytes()).is_ok() && answered(stream)
+            }
+        }
+    }
+}
+
+/// Reads an answer of HTTP to its end; `false` when the server is gone before.
+fn answered(stream: &mut UnixStream) -> bool {
+    let mut answer = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let len = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
+            if body.len() >= len.parse().unwrap() {
+                assert!(head.starts_with("HTTP/1.1 200") && !body.contains("error"), "{text}");
+                return true;
+            }
+        }
+        match stream.read(&mut piece) {
+            Ok(0) | Err(_) => return false,
+            Ok(len) => answer.extend_from_slice(&piece[..len]),
+        }
+    }
+}
+
+/// Writes numbers from `from` on, each in a transaction of its own that writes it three times, until the server is
+/// gone. Gives the last number that was acknowledged, and counts.
+fn write_until_gone(mut client: Client, name: &str, from: u64, acknowledged: &AtomicU64) -> u64 {
+    let (one, two, list) = (format!("{name}:one"), format!("{name}:two"), format!("{name}:list"));
+    let mut last = from;
+    loop {
+        let number = (last + 1).to_string();
+        let commands: [&[&str]; 3] =
+            [&["SET", &one, &number], &["RPUSH", &list, &number], &["SET", &two, &number]];
+        if !client.transact(&commands) {
+            return last;
+        }
+        last += 1;
+        acknowledged.fetch_add(1, SeqCst);
+    }
+}
+
+/// Several clients over each protocol write until the server is killed: with `always` nothing that was acknowledged is
+/// missing, and there never is a half of a transaction. Now and then a snapshot is made meanwhile, for the log or by
+/// itself, and the start that follows is killed while it loads.
+#[test]
+fn what_was_acknowledged_outlives_kills() {
+    let rounds = rounds();
+    let mut random = Random::new("what_was_acknowledged_outlives_kills");
+    let folder = Folder::new();
+    let options = ["--appendonly", "yes", "--appendfsync", "always", "--threads", "2", "--save", ""];
+    let clients =
+        [Some(Protocol::Resp2), Some(Protocol::Resp3), Some(Protocol::Respb), Some(Protocol::Respb), None];
+    let mut last = [0_u64; 5];
+    let mut killed_loading = 0;
+    for round in 0..rounds {
+        let server = Server::start(&folder, &options);
+        let acknowledged = AtomicU64::new(0);
+        let enough = random.below(120) as u64;
+        let snapshot = [None, Some("BGREWRITEAOF"), Some("BGSAVE")][random.below(3)];
+        let ended: Vec<u64> = thread::scope(|scope| {
+            let threads: Vec<_> = clients
+                .iter()
+                .enumerate()
+                .map(|(at, protocol)| {
+                    let client = match protocol {
+                        Some(protocol) => Client::Wire(server.connect(*protocol)),
+                        None => Client::Http(UnixStream::connect(&server.socket).unwrap()),
+                    };
+                    let (from, acknowledged) = (last[at], &acknowledged);
+                    scope.spawn(move || write_until_gone(client, &format!("c{at}"), from, acknowledged))
+                })
+                .collect();
+            if let Some(command) = snapshot {
+                server.ask(&[command]);
+            }
+            while acknowledged.load(SeqCst) < enough {
+                thread::yield_now();
+            }
+            server.kill();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        if random.below(2) == 0 {
+            // While it looks at its files, reads them, or makes its first segment.
+            killed_loading += 1;
+            let (mut child, _) = spawn(&folder, &options);
+            let moment = Instant::now() + Duration::from_micros(random.below(60_000) as u64);
+            while Instant::now() < moment {
+                thread::yield_now();
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let server = Server::start(&folder, &options);
+        for (at, acknowledged) in ended.into_iter().enumerate() {
+            let [one, two] = ["one", "two"].map(|key| server.ask(&["GET", &format!("c{at}:{key}")]));
+            let count = server.ask(&["LLEN", &format!("c{at}:list")]);
+            assert_eq!(one, two, "round {round}: half of a transaction");
+            let kept = if one == "Null" { 0 } else { one.parse::<u64>().unwrap() };
+            assert_eq!(count, kept.to_string(), "round {round}: half of a transaction");
+            // One more was under way.
+            assert!(
+                kept == acknowledged || kept == acknowledged + 1,
+                "round {round}, client {at}: {acknowledged} were acknowledged, {kept} are there"
+            );
+            last[at] = kept;
+        }
+        if round % 2 == 0 {
+            server.stop(&["SHUTDOWN"]);
+        } else {
+            server.kill();
+        }
+    }
+    println!(
+        "{rounds} kills under clients, {killed_loading} while loading, {} transactions acknowledged",
+        last.iter().sum::<u64>()
+    );
+    assert!(last.iter().sum::<u64>() > rounds, "something was written");
+}
+
+/// A snapshot by itself is there as a whole or as the one before, wherever it was killed, and is of one moment.
+#[test]
+fn a_snapshot_that_was_killed_leaves_the_one_before() {
+    let mut random = Random::new("a_snapshot_that_was_killed_leaves_the_one_before");
+    let folder = Folder::new();
+    let options = ["--save", "", "--enable-debug-command", "yes", "--threads", "2"];
+    let mut server = Server::start(&folder, &options);
+    server.ask(&["DEBUG", "POPULATE", "20000", "key", "64"]);
+    server.ask(&["MSET", "one", "0", "two", "0"]);
+    assert_eq!(server.ask(&["SAVE"]), "OK");
+    let mut renewed = 0;
+    for round in 1..=(rounds() / 3).max(5) {
+        let before = server.ask(&["GET", "one"]);
+        let acknowledged = AtomicU64::new(0);
+        thread::scope(|scope| {
+            let mut connection = server.connect(Protocol::Resp2);
+            scope.spawn(|| {
+                for number in 1_u64.. {
+                    let number = format!("{round}{number:05}");
+                    if connection.exchange(&["MSET", "one", &number, "two", &number]).is_err() {
+                        return;
+                    }
+                    acknowledged.fetch_add(1, SeqCst);
+                }
+            });
+            while acknowledged.load(SeqCst) < 10 {
+                thread::yield_now();
+            }
+            server.ask(&["BGSAVE"]);
+            let moment = Instant::now() + Duration::from_micros(random.below(150_000) as u64);
+            while Instant::now() < moment {
+                thread::yield_now();
+            }
+            server.kill();
+        });
+        server = Server::start(&folder, &options);
+        let [one, two] = ["one", "two"].map(|key| server.ask(&["GET", key]));
+        assert_eq!(one, two, "round {round}: it is of one moment");
+        assert_eq!(server.ask(&["DBSIZE"]), "20002", "round {round}: it is whole");
+        renewed += u32::from(one != before);
+    }
+    println!("{renewed} snapshots were whole when the server was killed");
+}
+
+/// Commands of all types from a seed; what comes back after a kill is what was, and again behind a snapshot.
+#[test]
+fn random_commands_come_back_after_kills() {
+    let mut random = Random::new("random_commands_come_back_after_kills");
+    let folder = Folder::new();
+    let options = [
+        "--appendonly",
+        "yes",
+        "--save",
+        "",
+        "--enable-debug-command",
+        "yes",
+        "--list-max-listpack-size",
+        "4",
+    ];
+    for round in 0..(rounds() / 5).max(4) {
+        let server = Server::start(&folder, &options);
+        let mut connection = server.connect(Protocol::Resp2);
+        for at in 0..400 {
+            if at == 200 && round % 2 == 0 {
+                show(connection.exchange(&["BGREWRITEAOF"]).unwrap());
+            }
+            let words = command(&mut random);
+            connection.exchange(&words).unwrap();
+        }
+        let expected = digest(&server);
+        assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
+        server.kill();
+        let server = Server::start(&folder, &options);
+        assert_eq!(digest(&server), expected, "round {round}");
+        server.kill();
+    }
+}
+
+/// One command of any type on one of few keys; most of them meet a key of their type.
+fn command(random: &mut Random) -> Vec<String> {
+    const KINDS: &[&[&str]] = &[
+        &[
+            "SET s# @",
+            "APPEND s# @",
+            "SETRANGE s# 3 @",
+            "INCRBY n# 7",
+            "GETDEL s#",
+            "SETBIT b# 9 1",
+            "PFADD p# @ x",
+            "SET s# @ PXAT 4102444800000",
+        ],
+        &[
+            "RPUSH l# @ b @",
+            "LPUSH l# @",
+            "LPOP l# 2",
+            "RPOP l#",
+            "LSET l# 0 @",
+            "LINSERT l# BEFORE b @",
+            "LREM l# 1 b",
+            "LTRIM l# 0 9",
+            "LMOVE l# l1 LEFT RIGHT",
+        ],
+        &[
+            "HSET h# f @ g @",
+            "HDEL h# f",
+            "HINCRBYFLOAT h# n 1.5",
+            "HPEXPIREAT h# 4102444800000 FIELDS 1 f",
+            "HSET h# @ @",
+            "HGETDEL h# FIELDS 1 g",
+        ],
+        &["SADD t# @ b c", "SREM t# b", "SPOP t#", "SMOVE t# t1 c", "SUNIONSTORE t1 t# t2", "SADD t# 1 2 3"],
+        &[
+            "ZADD z# 1.5 @ 2 b",
+            "ZINCRBY z# 3 b",
+            "ZREM z# b",
+            "ZPOPMIN z#",
+            "ZUNIONSTORE z1 2 z# z2",
+            "ZREMRANGEBYRANK z# 0 1",
+            "GEOADD z# 1 2 P",
+        ],
+        &[
+            "XADD x# * f @",
+            "XTRIM x# MAXLEN 3",
+            "XGROUP CREATE x# g 0 MKSTREAM",
+            "XREADGROUP GROUP g c COUNT 2 STREAMS x# >",
+            "XAUTOCLAIM x# g d 0 0",
+            "XGROUP DESTROY x# g",
+            "XSETID x# 9999999999999-1",
+        ],
+        &[
+            "DEL s#",
+            "RENAME s# s1",
+            "COPY h# h1 REPLACE",
+            "MOVE t# 2",
+            "PEXPIRE l# 90000000",
+            "PERSIST l#",
+            "SWAPDB 0 1",
+            "EXPIREAT z# 1",
+            "SORT l# ALPHA STORE l2",
+            "UNLINK x#",
+            "RESTORE s# 0 bad",
+        ],
+    ];
+    let kind = KINDS[random.below(KINDS.len())];
+    let text = kind[random.below(kind.len())];
+    let key = random.below(3).to_string();
+    let words = text.split(' ').map(|word| match word {
+        "@" => format!("value:{}", random.below(40)),
+        word => word.replace('#', &key),
+    });
+    words.collect()
+}
