@@ -18,6 +18,9 @@
 //! many bytes before this block were not yet synced when it was written: what is broken further before is no torn end,
 //! but was on the disk and is damaged. A block without requests says only that.
 //!
+//! The highest bit of `count` says that the requests are packed: their length as four bytes, and a block of LZ4. Those
+//! of snapshots are, where it makes them shorter.
+//!
 //! Where a block would begin and all is zeros to the end, or nothing is there, the file ends.
 
 use crc::{CRC_32_ISCSI, Crc, Table};
@@ -30,6 +33,10 @@ pub const FILE_HEAD_BYTES: usize = 32;
 /// take in a piece.
 pub const JOINED_BYTES_MAX: usize = 256 << 10;
 
+/// The bit of a block's count that says that its requests are packed.
+const PACKED: u32 = 1 << 31;
+/// What a byte of LZ4 becomes at most.
+const UNPACKED_MAX: usize = 255;
 const MAGIC: &[u8; 8] = b"WEFTFILE";
 const VERSION: u16 = 1;
 const CRC: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
@@ -132,6 +139,8 @@ pub struct BlockHead {
     pub epoch: u64,
     /// Requests.
     pub count: u32,
+    /// They are packed.
+    pub is_packed: bool,
     /// Bytes before it that were not synced when it was written.
     pub behind: u32,
 }
@@ -153,13 +162,37 @@ impl BlockHead {
     pub fn read(bytes: &[u8; HEAD_BYTES]) -> Self {
         let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let epoch = u64::from(word(8)) << 32 | u64::from(word(12));
-        Self { crc: word(0), len: word(4), epoch, count: word(16), behind: word(20) }
+        let (count, is_packed) = (word(16) & !PACKED, word(16) & PACKED != 0);
+        Self { crc: word(0), len: word(4), epoch, count, is_packed, behind: word(20) }
     }
     /// Whether it is the one of these requests.
     #[must_use]
     pub fn proves(&self, head: &[u8; HEAD_BYTES], requests: &[u8], salt: &[u8; 8]) -> bool {
         self.crc == crc(&[salt, &head[4..], requests])
     }
+}
+
+/// Packs a block's requests, if that makes it shorter: `packed` is then the block to be sealed, with the count that is
+/// given back.
+pub(crate) fn pack(block: &[u8], count: u32, packed: &mut Vec<u8>) -> Option<u32> {
+    let requests = &block[HEAD_BYTES..];
+    packed.clear();
+    packed.resize(HEAD_BYTES + 4 + lz4_flex::block::get_maximum_output_size(requests.len()), 0);
+    packed[HEAD_BYTES..HEAD_BYTES + 4].copy_from_slice(&(requests.len() as u32).to_be_bytes());
+    let len = lz4_flex::block::compress_into(requests, &mut packed[HEAD_BYTES + 4..]).ok()?;
+    packed.truncate(HEAD_BYTES + 4 + len);
+    (packed.len() < block.len()).then_some(count | PACKED)
+}
+/// Unpacks requests; nothing where they are not what was packed.
+pub(crate) fn unpack(packed: &[u8], requests: &mut Vec<u8>) -> Option<()> {
+    let (len, packed) = packed.split_first_chunk()?;
+    let len = u32::from_be_bytes(*len) as usize;
+    if len > packed.len().saturating_mul(UNPACKED_MAX) {
+        return None;
+    }
+    requests.clear();
+    requests.resize(len, 0);
+    (lz4_flex::block::decompress_into(packed, requests).ok()? == len).then_some(())
 }
 
 #[cfg(test)]
@@ -182,6 +215,38 @@ mod tests {
             let (head, requests) = block.split_first_chunk::<HEAD_BYTES>().expect("it is longer");
             assert!(!BlockHead::read(head).proves(head, requests, &[1; 8]), "bit {bit}");
         }
+    }
+
+    #[test]
+    fn what_is_packed_comes_back_and_no_length_is_taken_at_its_word() {
+        let block: Vec<u8> = (0..5000_u32).map(|at| (at / 100) as u8).collect();
+        let (mut packed, mut requests) = (Vec::new(), Vec::new());
+        let count = pack(&block, 7, &mut packed).expect("it becomes shorter");
+        BlockHead::seal(&mut packed, &[1; 8], (1, count, 0));
+        let (head, rest) = packed.split_first_chunk::<HEAD_BYTES>().expect("it is longer");
+        let head = BlockHead::read(head);
+        assert_eq!((head.count, head.is_packed), (7, true));
+        unpack(rest, &mut requests).expect("it is whole");
+        assert_eq!(requests, block[HEAD_BYTES..]);
+        assert_eq!(unpack(&rest[..rest.len() - 1], &mut requests), None);
+        let mut longer = rest.to_vec();
+        longer[3] += 1;
+        assert_eq!(unpack(&longer, &mut requests), None);
+        let mut huge = rest.to_vec();
+        huge[0] = 0xff;
+        requests = Vec::new();
+        assert_eq!(unpack(&huge, &mut requests), None);
+        assert_eq!(requests.capacity(), 0, "nothing is asked for that cannot be there");
+        let mut state = 1_u64;
+        let random: Vec<u8> = std::iter::repeat_with(|| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 32) as u8
+        })
+        .take(5000)
+        .collect();
+        assert_eq!(pack(&random, 7, &mut packed), None, "it would become longer");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, HEAD_BYTES};
+use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, HEAD_BYTES, unpack};
 use crate::disk::File;
 
 /// Epochs between two neighbouring blocks, at most: among bytes that are no block few look like the head of one.
@@ -77,6 +77,8 @@ pub struct Blocks {
     epoch: u64,
     /// The present block. As large as the largest one, all of which is in the file.
     buffer: Vec<u8>,
+    /// Its requests, if they were packed.
+    unpacked: Vec<u8>,
     end: Option<End>,
 }
 
@@ -98,7 +100,17 @@ impl Blocks {
             Extent::Open => len,
         };
         let at = FILE_HEAD_BYTES as u64;
-        Ok(Self { file, head, extent, len, at, epoch: 0, buffer: Vec::new(), end: None })
+        Ok(Self {
+            file,
+            head,
+            extent,
+            len,
+            at,
+            epoch: 0,
+            buffer: Vec::new(),
+            unpacked: Vec::new(),
+            end: None,
+        })
     }
     /// The file's head.
     #[must_use]
@@ -135,7 +147,14 @@ impl Blocks {
             Some(head) => {
                 self.at = at + (HEAD_BYTES + head.len as usize) as u64;
                 self.epoch = head.epoch;
-                Ok(Some(Block { at, head, requests: &self.buffer[HEAD_BYTES..] }))
+                let mut requests = &self.buffer[HEAD_BYTES..];
+                if head.is_packed {
+                    unpack(requests, &mut self.unpacked).ok_or(Fault::Head(
+                        "a block is whole and packed in a way that this version does not know",
+                    ))?;
+                    requests = &self.unpacked;
+                }
+                Ok(Some(Block { at, head, requests }))
             }
             None => self.finish().map(|()| None),
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use weft_store::effect::Told;
 
-use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, FileKind, HEAD_BYTES, JOINED_BYTES_MAX};
+use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, FileKind, HEAD_BYTES, JOINED_BYTES_MAX, pack};
 use crate::disk::{Disk, File};
 use crate::frames::Encoder;
 use crate::manifest::{Manifest, Piece, UNFINISHED, snapshot_name};
@@ -46,6 +46,8 @@ pub struct SnapshotWriter {
     synced: u64,
     encoder: Encoder,
     block: Vec<u8>,
+    /// The same, packed.
+    packed: Vec<u8>,
     count: u32,
     epoch: u64,
 }
@@ -76,6 +78,7 @@ impl SnapshotWriter {
             synced: 0,
             encoder: Encoder::default(),
             block: vec![0; HEAD_BYTES],
+            packed: Vec::new(),
             count: 0,
             epoch,
         })
@@ -103,9 +106,15 @@ impl SnapshotWriter {
         if self.block.len() > u32::MAX as usize {
             return Err(io::Error::other("what stands between two blocks is more than a block can be"));
         }
-        BlockHead::seal(&mut self.block, &self.salt, (self.epoch, self.count, 0));
-        self.file.write(self.at, &self.block)?;
-        self.at += self.block.len() as u64;
+        let packed = pack(&self.block, self.count, &mut self.packed);
+        let (block, count) = match packed {
+            Some(count) => (&mut self.packed, count),
+            None => (&mut self.block, self.count),
+        };
+        BlockHead::seal(block, &self.salt, (self.epoch, count, 0));
+        self.file.write(self.at, block)?;
+        self.at += block.len() as u64;
+        self.packed.shrink_to(2 * JOINED_BYTES_MAX);
         self.block.truncate(HEAD_BYTES);
         self.block.shrink_to(2 * JOINED_BYTES_MAX);
         self.count = 0;

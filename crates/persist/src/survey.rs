@@ -171,7 +171,7 @@ fn survey_blocks(
                 found.blocks += 1;
                 found.requests += u64::from(block.head.count);
                 found.epoch = found.epoch.max(block.head.epoch);
-                found.bytes += (HEAD_BYTES + block.requests.len()) as u64;
+                found.bytes += (HEAD_BYTES + block.head.len as usize) as u64;
                 if !is_ended && !look(place, block.requests) {
                     return Ok(());
                 }

@@ -665,3 +665,20 @@ impl Keeper {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_bounded_and_those_beyond_are_given_back() {
+        let desk = Desk::default();
+        for _ in 0..ORDERS_MAX {
+            desk.order(Order::Rewrite).expect("there is room");
+        }
+        assert!(matches!(desk.order(Order::Snapshot(None)), Err(Order::Snapshot(None))));
+        // It must not be lost: nobody waits for it.
+        desk.order(Order::Log(false)).expect("it is always taken");
+        assert_eq!(desk.inbox().orders.len(), ORDERS_MAX + 1);
+    }
+}

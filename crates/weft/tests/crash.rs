@@ -29,7 +29,7 @@ fn rounds() -> u64 {
 
 /// How a client asks: over a protocol of its own, or HTTP.
 enum Client {
-    Wire(Connection),
+    Wire(Box<Connection>),
     Http(UnixStream),
 }
 
@@ -40,7 +40,7 @@ impl Client {
             Self::Wire(connection) => {
                 let exec: [&[&str]; 2] = [&["MULTI"], &["EXEC"]];
                 exec[..1].iter().chain(commands).chain(&exec[1..]).all(|words| {
-                    match connection.exchange(*words) {
+                    match connection.exchange(words) {
                         Ok(Reply::Error(text)) => panic!("{}", String::from_utf8_lossy(&text)),
                         result => result.is_ok(),
                     }
@@ -49,7 +49,7 @@ impl Client {
             Self::Http(stream) => {
                 let body = serde_json::to_string(commands).unwrap();
                 let request = format!(
-                    "POST /multi-exec HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                    "POST /multi-exec HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
                     body.len()
                 );
                 stream.write_all(request.as_bytes()).is_ok() && answered(stream)
@@ -119,7 +119,7 @@ fn what_was_acknowledged_outlives_kills() {
                 .enumerate()
                 .map(|(at, protocol)| {
                     let client = match protocol {
-                        Some(protocol) => Client::Wire(server.connect(*protocol)),
+                        Some(protocol) => Client::Wire(Box::new(server.connect(*protocol))),
                         None => Client::Http(UnixStream::connect(&server.socket).unwrap()),
                     };
                     let (from, acknowledged) = (last[at], &acknowledged);
@@ -188,8 +188,8 @@ fn a_snapshot_that_was_killed_leaves_the_one_before() {
         let before = server.ask(&["GET", "one"]);
         let acknowledged = AtomicU64::new(0);
         thread::scope(|scope| {
-            let mut connection = server.connect(Protocol::Resp2);
-            scope.spawn(|| {
+            let (mut connection, acknowledged) = (server.connect(Protocol::Resp2), &acknowledged);
+            scope.spawn(move || {
                 for number in 1_u64.. {
                     let number = format!("{round}{number:05}");
                     if connection.exchange(&["MSET", "one", &number, "two", &number]).is_err() {

@@ -514,6 +514,10 @@ impl Http {
 }
 
 /// How far a request has been read.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one at a time, on the stack: a box for each request costs more"
+)]
 enum Read {
     Whole(Whole),
     /// More must come.
