@@ -1,5 +1,7 @@
 //! A server whose folder outlives it: started, killed, stopped, started again.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
 use std::thread;
