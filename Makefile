@@ -217,7 +217,7 @@ test-rust:
 .PHONY: test-instructions
 test-instructions:
 	@$(STEP) test-instructions cargo test --locked --release --package weft-protocol \
-		--package weft-engine --test instructions
+		--package weft-engine --package weft-server --test instructions
 
 .PHONY: test-c
 test-c:

@@ -6,14 +6,16 @@ const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /// Appends bytes in base64, with padding.
 pub fn push(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        let digit = |at: usize| match at {
-            _ if at > group.len() => b'=',
-            _ => DIGITS[(bits >> (18 - 6 * at)) as usize & 63],
-        };
-        out.extend_from_slice(&[digit(0), digit(1), digit(2), digit(3)]);
+    let digits = |group: [u8; 3]| {
+        let bits = u32::from_be_bytes([0, group[0], group[1], group[2]]) as usize;
+        [18, 12, 6, 0].map(|shift| DIGITS[bits >> shift & 63])
+    };
+    let (groups, rest) = bytes.as_chunks::<3>();
+    groups.iter().for_each(|group| out.extend_from_slice(&digits(*group)));
+    if let Some(&first) = rest.first() {
+        let last = digits([first, rest.get(1).copied().unwrap_or(0), 0]);
+        out.extend_from_slice(&last[..rest.len() + 1]);
+        out.extend_from_slice(&b"=="[..3 - rest.len()]);
     }
 }
 

@@ -20,6 +20,7 @@
 //! | `channels` | RESPB: channels, queues, credit, slices |
 //! | `http` | HTTP: requests, answers, event streams |
 //! | `tls` | TLS: its connections, its setup, the threads that help with handshakes |
+//! | `alone` | a worker without a server, for tests and for counting |
 //! | `timers` | times at which something is to be looked at |
 //! | `poll` | waiting for sockets with epoll, and receiving |
 //! | `supervisor` | what systemd is told |
@@ -32,6 +33,8 @@
 
 #![deny(unsafe_code)]
 
+#[doc(hidden)]
+pub mod alone;
 mod background;
 mod carrier;
 mod channels;

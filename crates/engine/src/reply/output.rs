@@ -256,7 +256,10 @@ impl Output {
     }
     /// Inserts bytes at a place; pins behind it, of those from `pins` on, move along.
     pub(super) fn insert(&mut self, at: usize, pins: usize, bytes: &[u8]) {
-        self.bytes.splice(at..at, bytes.iter().copied());
+        let end = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        self.bytes.copy_within(at..end, at + bytes.len());
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
         for pin in &mut self.pins[pins..] {
             pin.at += bytes.len();
         }

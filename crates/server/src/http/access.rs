@@ -30,10 +30,9 @@ pub(crate) enum Shown<'r> {
 
 impl<'r> Shown<'r> {
     pub(crate) fn of(head: &Head, request: &'r [u8]) -> Self {
-        match (head.authorization, target::token(request, head.query)) {
-            (Some(header), _) => Self::Header(header.of(request)),
-            (None, Some(token)) => Self::Token(token),
-            (None, None) => Self::Nothing,
+        match head.authorization {
+            Some(header) => Self::Header(header.of(request)),
+            None => target::token(request, head.query).map_or(Self::Nothing, Self::Token),
         }
     }
 }
@@ -143,7 +142,8 @@ fn of_header(value: &[u8], engine: &Engine) -> Result<Pair, Error> {
     Ok((name.into(), pair[colon + 1..].into()))
 }
 
-fn same(one: &[u8], other: &[u8]) -> bool {
+/// Takes as long wherever they differ.
+pub(super) fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |bits, (one, other)| bits | (one ^ other)) == 0
 }
 
@@ -190,7 +190,7 @@ pub(crate) fn check(
     // A name that an attacker has pointed to this machine makes his page one of the same origin.
     if !shows
         && engine.settings.protected_mode.load(Relaxed)
-        && !is_local_name(host)
+        && !head.is_local
         && !engine.web.allows_host(name_of(host))
     {
         return Err(denied(
@@ -216,7 +216,7 @@ fn name_of(host: &[u8]) -> &[u8] {
 }
 
 /// Whether nobody can point it elsewhere: an address, or a name that is always this machine's.
-fn is_local_name(host: &[u8]) -> bool {
+pub(super) fn is_local_name(host: &[u8]) -> bool {
     let name = std::str::from_utf8(name_of(host)).unwrap_or("?").to_ascii_lowercase();
     let name = match name.strip_prefix('[') {
         Some(inner) => inner.strip_suffix(']').unwrap_or("?"),

@@ -6,6 +6,7 @@
 
 use std::mem::MaybeUninit;
 
+use super::access;
 use super::answer::Refusal;
 
 /// Headers of one request that are looked at, at most; the setting can be lower.
@@ -74,7 +75,7 @@ pub(crate) enum Framing {
 }
 
 /// The head of a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) method: Method,
     /// HTTP/1.0, or else HTTP/1.1.
@@ -90,6 +91,8 @@ pub(crate) struct Head {
     /// The client waits for `100 Continue` before it sends the body.
     pub(crate) expects: bool,
     pub(crate) host: Option<Span>,
+    /// Nobody can point the host elsewhere.
+    pub(crate) is_local: bool,
     pub(crate) authorization: Option<Span>,
     pub(crate) origin: Option<Span>,
     /// `Sec-Fetch-Site`, and whether `Sec-Fetch-Mode` is `navigate`.
@@ -117,8 +120,31 @@ pub(crate) struct Head {
     pub(crate) html: bool,
 }
 
+impl Head {
+    /// The same head so many bytes further on.
+    pub(crate) fn moved(self, by: i64) -> Self {
+        let span = |span: Option<Span>| {
+            span.map(|span| Span { from: (i64::from(span.from) + by) as u32, len: span.len })
+        };
+        Self {
+            host: span(self.host),
+            authorization: span(self.authorization),
+            origin: span(self.origin),
+            site: span(self.site),
+            request_id: span(self.request_id),
+            if_match: span(self.if_match),
+            if_none_match: span(self.if_none_match),
+            if_range: span(self.if_range),
+            range: span(self.range),
+            content_range: span(self.content_range),
+            last_event: span(self.last_event),
+            ..self
+        }
+    }
+}
+
 /// What of a head is limited.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HeadLimits {
     pub(crate) line_bytes: usize,
     pub(crate) head_bytes: usize,
@@ -193,6 +219,7 @@ fn read(bytes: &[u8], len: usize, request: &httparse::Request<'_, '_>) -> Result
         keeps_alive: false,
         expects: false,
         host: None,
+        is_local: true,
         authorization: None,
         origin: None,
         site: None,
@@ -271,6 +298,7 @@ fn take(
                 return Err(Refusal::HOST);
             }
             head.host = span;
+            head.is_local = access::is_local_name(value);
         }
         5 if is("range") => once_only(&mut head.range, span)?,
         6 if is("accept") => head.html = contains(value, b"text/html"),

@@ -38,7 +38,10 @@ impl Commands {
     /// `[["SET","k","v"],["GET","k"]]`.
     pub(crate) fn read(place: Place<'_>) -> Result<Self, String> {
         let mut commands = Self::default();
-        let mut json = serde_json::Deserializer::from_slice(place.body);
+        // Most arguments have so many bytes at least, with quotes and comma, and most commands two arguments.
+        commands.slots.list.reserve(place.body.len() / 12);
+        commands.ends.reserve(place.body.len() / 24);
+        let mut json = serde_json::Deserializer::from_str(text(place.body)?);
         let read = json.deserialize_seq(Lists { place, commands: &mut commands });
         read.and_then(|()| json.end()).map_err(|error| wrong(&error, "an array of commands"))?;
         Ok(commands)
@@ -77,9 +80,14 @@ impl Commands {
 
 /// `["SET","k","v"]`.
 pub(crate) fn command(place: Place<'_>, slots: &mut Slots) -> Result<(), String> {
-    let mut json = serde_json::Deserializer::from_slice(place.body);
+    let mut json = serde_json::Deserializer::from_str(text(place.body)?);
     let read = json.deserialize_seq(Words { place, slots });
     read.and_then(|()| json.end()).map_err(|error| wrong(&error, "a command as an array of its arguments"))
+}
+
+/// A body as text: looked at as a whole, so that its parts need not be.
+fn text(body: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(body).map_err(|_| "ERR the body is not UTF-8, which JSON is".to_owned())
 }
 
 fn wrong(error: &serde_json::Error, wanted: &str) -> String {

@@ -3,15 +3,16 @@
 //! Owns: where a request ends, which commands it asks for, and that its answers come in order. Does not own: commands,
 //! the form of their replies (`weft_engine::reply`), when bytes are received and sent (`crate::worker`).
 //!
-//! A request's head is read (`head`), looked at (`access`), its body waited for (`body`), and what it asks for
-//! (`routes`) becomes commands of the worker's batch (`target`, `json`, `resources`), beside those of RESP and RESPB.
-//! What they reply is framed by the `ledger`, which knows the order of the answers; `answer` writes their heads,
-//! `events` the streams.
+//! A request's head is read (`head`), or recognized as that of the request before (`familiar`), looked at (`access`),
+//! its body waited for (`body`), and what it asks for (`routes`) becomes commands of the worker's batch (`target`,
+//! `json`, `resources`), beside those of RESP and RESPB. What they reply is framed by the `ledger`, which knows the
+//! order of the answers; `answer` writes their heads, `events` the streams.
 
 pub(crate) mod access;
 pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod events;
+pub(crate) mod familiar;
 pub(crate) mod head;
 pub(crate) mod json;
 pub(crate) mod ledger;
@@ -36,6 +37,7 @@ use access::{Form, Identity, Shown};
 use answer::{About, Answer, Extra, Refusal};
 use body::Chunks;
 use events::Opening;
+use familiar::Familiar;
 use head::{Framing, Head, HeadLimits, Method, Span};
 use json::{Commands, Place};
 use ledger::{Kind, Ledger};
@@ -48,6 +50,8 @@ pub(crate) struct Http {
     pub(crate) ledger: Ledger,
     reading: Reading,
     identity: Identity,
+    /// The headers of the request before.
+    familiar: Option<Box<Familiar>>,
     /// The part of a request that has not come, and since when it is waited for.
     waits: Option<(Part, u64)>,
     /// The last request has been read: what comes behind it is passed over.
@@ -135,6 +139,7 @@ impl Http {
             ledger: Ledger::default(),
             reading: Reading::Head { seen: 0 },
             identity: Identity::default(),
+            familiar: None,
             waits: None,
             ended: false,
         }
@@ -231,12 +236,20 @@ impl Http {
     /// Reads the request at the beginning of `bytes`. An error says how many of them it concerns.
     fn read(&mut self, bytes: &[u8], engine: &Engine) -> Result<Read, (Declined, About, usize)> {
         let refused = |refusal: Refusal| (Declined::from(refusal), About::default(), bytes.len());
-        let mut is_new = false;
+        let body_max = engine.settings.http_body_bytes_max.load(Relaxed);
         if let Reading::Head { seen } = &mut self.reading {
-            let Some(head) = head::parse(bytes, *seen, head_limits(&engine.settings)).map_err(refused)?
-            else {
-                *seen = bytes.len();
-                return Ok(Read::Part);
+            let limits = head_limits(&engine.settings);
+            let recognized = self.familiar.as_ref().and_then(|familiar| familiar.head(bytes, limits));
+            let head = match recognized {
+                Some(head) => head,
+                None => {
+                    let Some(head) = head::parse(bytes, *seen, limits).map_err(refused)? else {
+                        *seen = bytes.len();
+                        return Ok(Read::Part);
+                    };
+                    Familiar::keep(&mut self.familiar, &head, bytes, limits);
+                    head
+                }
             };
             let shown = Shown::of(&head, bytes);
             if !self.identity.is(shown, form(&head, bytes), engine) {
@@ -254,21 +267,21 @@ impl Http {
                 return Err((declined, about, len.unwrap_or(bytes.len())));
             }
             let chunks = (head.framing == Framing::Chunked).then(Chunks::default);
-            self.reading = Reading::Body(Box::new(Body { head, chunks }));
-            is_new = true;
-        }
-        let body_max = engine.settings.http_body_bytes_max.load(Relaxed);
-        let Reading::Body(body) = &mut self.reading else { return Ok(Read::Part) };
-        let whole = body.read(bytes, body_max).map_err(refused)?;
-        let head = body.head;
-        let Some((len, content)) = whole else {
-            if is_new && head.expects && bytes.len() == head.len {
+            let mut body = Body { head, chunks };
+            if let Some(whole) = body.read(bytes, body_max).map_err(refused)? {
+                self.reading = Reading::Head { seen: 0 };
+                return Ok(Read::Whole(whole));
+            }
+            if head.expects && bytes.len() == head.len {
                 self.ledger.owe(Kind::Continue, about(&head, bytes, engine));
             }
+            self.reading = Reading::Body(Box::new(body));
             return Ok(Read::Part);
-        };
+        }
+        let Reading::Body(body) = &mut self.reading else { return Ok(Read::Part) };
+        let Some(whole) = body.read(bytes, body_max).map_err(refused)? else { return Ok(Read::Part) };
         self.reading = Reading::Head { seen: 0 };
-        Ok(Read::Whole(Whole { head, len, body: content }))
+        Ok(Read::Whole(whole))
     }
 
     /// Whether the request of a head may be made at all.
@@ -534,21 +547,22 @@ pub(crate) enum Part {
 }
 
 impl Body {
-    /// The length of the request and its body, when all of it is there.
-    fn read(&mut self, bytes: &[u8], body_max: usize) -> Result<Option<(usize, Content)>, Refusal> {
-        let head_len = self.head.len;
-        let span = |len: usize| Span { from: head_len as u32, len: len as u32 };
-        match (self.head.framing, &mut self.chunks) {
+    /// The request, when all of its body is there.
+    fn read(&mut self, bytes: &[u8], body_max: usize) -> Result<Option<Whole>, Refusal> {
+        let head = self.head;
+        let whole = |len: usize, body: Content| Some(Whole { head, len: head.len + len, body });
+        let frame = |len: usize| Content::Frame(Span { from: head.len as u32, len: len as u32 });
+        match (head.framing, &mut self.chunks) {
             (Framing::Length(len), _) if len > body_max as u64 => Err(Refusal::BODY),
-            (Framing::Length(len), _) => {
-                let len = len as usize;
-                Ok((bytes.len() - head_len >= len).then(|| (head_len + len, Content::Frame(span(len)))))
+            (Framing::Length(len), _) if (bytes.len() - head.len) as u64 >= len => {
+                Ok(whole(len as usize, frame(len as usize)))
             }
+            (Framing::Length(_), _) => Ok(None),
             (Framing::Chunked, Some(chunks)) => {
-                let len = chunks.read(&bytes[head_len..], body_max)?;
-                Ok(len.map(|len| (head_len + len, Content::Aside(std::mem::take(&mut chunks.bytes)))))
+                let len = chunks.read(&bytes[head.len..], body_max)?;
+                Ok(len.and_then(|len| whole(len, Content::Aside(std::mem::take(&mut chunks.bytes)))))
             }
-            _ => Ok(Some((head_len, Content::Frame(span(0))))),
+            _ => Ok(whole(0, frame(0))),
         }
     }
 }

@@ -14,7 +14,15 @@ pub(crate) const TOKEN: &[u8] = b"_token";
 /// The arguments of a path, from its first segment on.
 pub(crate) fn path(request: &[u8], path: Span, slots: &mut Slots) -> Result<(), String> {
     let path = path.of(request).strip_prefix(b"/").unwrap_or_default();
-    path.split(|&byte| byte == b'/').try_for_each(|segment| push(request, segment, false, slots))
+    if path.contains(&b'%') {
+        return path.split(|&byte| byte == b'/').try_for_each(|segment| push(request, segment, false, slots));
+    }
+    let mut at = Span::within(request, path).from as usize;
+    for segment in path.split(|&byte| byte == b'/') {
+        slots.bytes(at, segment);
+        at += segment.len() + 1;
+    }
+    Ok(())
 }
 
 /// The arguments of a query: `EX=10` is two, `NX` is one.

@@ -8,60 +8,14 @@ mod tls;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::time::Instant;
 
-use weft_engine::session::ConnectionInfo;
-use weft_engine::{Engine, Setup};
 use weft_protocol::respb::Control;
 
-use super::Worker;
+use crate::alone::Alone;
 use crate::limits::{ARRIVALS_PER_TICK_MAX, CONTROLS_PER_TICK_MAX, LEAVING_PER_TICK_MAX};
-use crate::listener::{Arrival, Inbox, Speaks};
-use crate::pace::Cycles;
-use crate::poll::Poll;
 use crate::shared::Shared;
 
-/// An engine and its only worker.
-struct Alone {
-    engine: &'static Engine,
-    worker: Worker<'static>,
-    inbox: Arc<Inbox>,
-}
-
 impl Alone {
-    fn new() -> Self {
-        Self::with(Shared::default())
-    }
-    fn with(shared: Shared) -> Self {
-        let config = weft_store::Config { shards: 16, workers: 1, ..weft_store::Config::default() };
-        let keyspace = weft_store::Keyspace::new(config);
-        let clock = Box::new(weft_store::SystemClock);
-        let engine: &Engine = Box::leak(Box::new(Engine::new(Setup { keyspace, clock, workers: 1 })));
-        let inbox = Arc::new(Inbox::new(Arc::new(shared)));
-        let poll = Poll::new(0).expect("there is epoll");
-        let worker = Worker::new(engine, 0, Arc::clone(&inbox), poll, Instant::now());
-        Self { engine, worker: worker.expect("there is a place for it"), inbox }
-    }
-    /// A client's end of a connection.
-    fn connect(&mut self) -> UnixStream {
-        let client = self.arrive();
-        self.tick();
-        client
-    }
-    /// The same, not taken yet.
-    fn arrive(&self) -> UnixStream {
-        let (client, server) = UnixStream::pair().expect("a pair of sockets");
-        server.set_nonblocking(true).expect("it can be set");
-        let info = ConnectionInfo::default();
-        self.inbox.put(Arrival { fd: server.into(), info, speaks: Speaks::Any });
-        client
-    }
-    fn tick(&mut self) {
-        self.worker.look(0).expect("sockets can be looked at");
-        let (now_ms, now_us) = (self.engine.clock.now_ms(), self.worker.clock_us());
-        self.worker.tick(now_ms, now_us, &mut Cycles::default());
-    }
     fn clients(&self) -> usize {
         self.engine.clients.len()
     }
