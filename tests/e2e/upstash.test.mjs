@@ -300,15 +300,30 @@ test("messages", async () => {
   await patterns.unsubscribe();
 });
 
-test("scripts, where they are served", async (context) => {
-  const served = await redis.eval("return 1", [], []).then((value) => value === 1, (error) => {
-    assert.match(error.message, /unknown command/);
-    return false;
-  });
-  if (!served) return context.skip("this server has no scripts");
-  const sha = await redis.scriptLoad("return {KEYS[1], ARGV[1]}");
+test("scripts and functions", async () => {
+  await is(redis.scriptFlush(), "OK");
+  await is(redis.eval("return {KEYS[1], ARGV[1], 7}", ["k"], ["ü"]), ["k", "ü", 7]);
+  await is(redis.evalRo("return redis.call('GET', KEYS[1])", ["none"], []), null);
+  await assert.rejects(redis.evalRo("return redis.call('SET', KEYS[1], 1)", ["k"], []), /Write commands are not allowed/);
+  const source = "return {KEYS[1], ARGV[1]}";
+  const sha = await redis.scriptLoad(source);
   await is(redis.evalsha(sha, ["k"], ["a"]), ["k", "a"]);
-  await is(redis.scriptExists(sha), [1]);
+  await is(redis.evalshaRo(sha, ["k"], ["a"]), ["k", "a"]);
+  await is(redis.scriptExists(sha, "0".repeat(40)), [1, 0]);
+  await is(redis.scriptFlush({ async: true }), "OK");
+  await is(redis.createScript(source).exec(["k"], ["b"]), ["k", "b"]);
+  await is(redis.createScript(source, { readonly: true }).evalRo(["k"], ["c"]), ["k", "c"]);
+  await assert.rejects(redis.evalsha("0".repeat(40), [], []), /NOSCRIPT/);
+
+  const code = `#!lua name=lib
+    redis.register_function('stored', function(keys, args) return redis.call('SET', keys[1], args[1]) end)
+    redis.register_function{function_name='read', callback=function(keys) return redis.call('GET', keys[1]) end, flags={'no-writes'}}`;
+  await is(redis.functions.load({ code, replace: true }), "lib");
+  await is(redis.functions.call("stored", ["f"], ["v"]), "OK");
+  await is(redis.functions.callRo("read", ["f"]), "v");
+  assert.equal((await redis.functions.list({ libraryName: "lib" }))[0].libraryName, "lib");
+  await is(redis.functions.delete("lib"), "OK");
+  await is(redis.functions.flush(), "OK");
 });
 
 test("what is offered is served, or listed", async () => {

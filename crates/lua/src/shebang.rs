@@ -26,6 +26,10 @@ pub mod flag {
         (ALLOW_CROSS_SLOT, "allow-cross-slot-keys"),
     ];
 
+    /// Those of others that say what holds here for every script: that it locks no more than the keys that it names
+    /// (Upstash).
+    pub const OF_COURSE: &[&str] = &["allow-key-locking"];
+
     /// The flag of a name.
     #[must_use]
     pub fn of(name: &[u8]) -> Option<u32> {
@@ -55,7 +59,9 @@ pub fn script(body: &[u8]) -> Result<Script<'_>, String> {
         let list = word
             .strip_prefix(b"flags=")
             .ok_or_else(|| format!("Unknown lua shebang option: {}", String::from_utf8_lossy(word)))?;
-        for name in list.split(|byte| *byte == b',').filter(|_| !list.is_empty()) {
+        let named = list.split(|byte| *byte == b',').filter(|_| !list.is_empty());
+        let is_new = |name: &&[u8]| !flag::OF_COURSE.iter().any(|known| known.as_bytes() == *name);
+        for name in named.filter(is_new) {
             // Unlike those of functions, these are told apart by case.
             let known = flag::NAMES.iter().find(|(_, known)| known.as_bytes() == name);
             flags |= known
@@ -139,6 +145,8 @@ mod tests {
         assert_eq!(read("return 1"), Ok(flag::COMPAT));
         assert_eq!(read("#!lua\nreturn 1"), Ok(0));
         assert_eq!(read("#!lua flags=no-writes,allow-oom\n"), Ok(flag::NO_WRITES | flag::ALLOW_OOM));
+        assert_eq!(read("#!lua flags=allow-key-locking,no-writes\n"), Ok(flag::NO_WRITES));
+        assert_eq!(read("#!lua flags=allow-key-locking\n"), Ok(0));
         assert_eq!(read("#!lua"), Err("Invalid script shebang".into()));
         assert_eq!(read("#!not-lua\n"), Err("Could not find scripting engine 'not-lua'".into()));
         assert_eq!(read("#!lua flags=x\n"), Err("Unexpected flag in script shebang: x".into()));
