@@ -3,6 +3,7 @@
 //! stand on these two types.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use weft_protocol::outcome::{Malformed, Outcome, WireError};
 use weft_protocol::reply::ReplyBuilder;
@@ -11,23 +12,41 @@ use weft_protocol::respb::reply::ReplyKind;
 use weft_protocol::respb::{Control, Mode, RequestWriter};
 use weft_protocol::{Limits, Reply, resp, respb, table};
 
-use crate::config::{CAPABILITY_FRAGMENT, Protocol};
+use crate::config::{CAPABILITY_FRAGMENT, Config, Protocol};
 use crate::error::{Error, Result};
 use crate::handshake::RespbInfo;
+use crate::http::{self, Lines};
 
 /// Writes requests.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Encoder {
     protocol: Protocol,
     /// The server's command table has every opcode that ours has.
     typed: bool,
     frame_bytes_max: u32,
+    /// What each request of HTTP says.
+    lines: Option<Arc<Lines>>,
 }
 
 impl Encoder {
-    /// An encoder for a server of which nothing is known, or that has our table.
+    /// An encoder for a server of which nothing is known, or that has our table. One for HTTP has nobody's login.
     pub fn new(protocol: Protocol, limits: &Limits) -> Self {
-        Encoder { protocol, typed: true, frame_bytes_max: limits.frame_bytes_max }
+        Encoder::of(&Config { protocol, limits: *limits, ..Config::default() })
+    }
+    /// The same for the server and the login of a configuration.
+    pub(crate) fn of(config: &Config) -> Self {
+        let lines = (config.protocol == Protocol::Http).then(|| Arc::new(Lines::new(config)));
+        Encoder {
+            protocol: config.protocol,
+            typed: true,
+            frame_bytes_max: config.limits.frame_bytes_max,
+            lines,
+        }
+    }
+    /// The same, over HTTP with replies in JSON.
+    pub(crate) fn in_json(mut self) -> Self {
+        self.lines = self.lines.map(|lines| Arc::new(Lines::clone(&lines).in_json()));
+        self
     }
 
     /// What the server announced. Without the profile *Typed*, or with a table that lacks something of ours, all goes
@@ -60,7 +79,17 @@ impl Encoder {
                 RequestWriter::new(out, channel).arguments(args, Mode::Fold);
             }
             Protocol::Respb => RequestWriter::new(out, channel).argv(args),
+            Protocol::Http => self.lines.iter().for_each(|lines| lines.command(args, out)),
         }
+    }
+
+    /// HTTP: appends the request for a body of commands, `[["GET","k"],…]`.
+    pub fn pipeline(&self, body: &[u8], out: &mut Vec<u8>) {
+        self.lines.iter().for_each(|lines| lines.pipeline(body, out));
+    }
+    /// HTTP: appends a command as it stands in such a body.
+    pub fn pipeline_part<T: AsRef<[u8]>>(args: &[T], out: &mut Vec<u8>) {
+        http::array(args, out);
     }
 }
 
@@ -125,6 +154,7 @@ pub struct Decoder {
 enum Frames {
     Resp(Box<resp::ReplyDecoder>),
     Respb(Box<respb::ReplyDecoder>, Slices),
+    Http,
 }
 
 /// Slices that have come of a frame, for each channel with one under way. Each is at most `frame_bytes_max`.
@@ -136,6 +166,7 @@ impl Decoder {
         let frames = match protocol {
             Protocol::Resp2 | Protocol::Resp3 => Frames::Resp(Box::new(resp::ReplyDecoder::new(limits))),
             Protocol::Respb => Frames::Respb(Box::new(respb::ReplyDecoder::new(limits)), HashMap::new()),
+            Protocol::Http => Frames::Http,
         };
         let has_slices = capabilities & CAPABILITY_FRAGMENT != 0;
         Decoder { frames, builder: ReplyBuilder::new(), limits, has_slices }
@@ -156,6 +187,18 @@ impl Decoder {
                     Ok(Some((frame.len, take(&mut self.builder, 0, frame.len, frame.push))))
                 }
             },
+            Frames::Http => {
+                let Some(answer) = http::answer(input, self.limits.frame_bytes_max as usize)? else {
+                    return Ok(None);
+                };
+                let reply = if answer.is_resp2 {
+                    whole(&answer.body, self.limits)?
+                } else {
+                    Reply::Error(http::error_text(&answer.body))
+                };
+                let incoming = Incoming::Reply { channel: 0, reply, wire_bytes: answer.len };
+                Ok(Some((answer.len, Some(incoming))))
+            }
             Frames::Respb(decoder, slices) => match decoder.decode(input, &mut self.builder) {
                 Outcome::Incomplete { .. } => Ok(None),
                 Outcome::Invalid(error) => Err(error),
@@ -198,6 +241,19 @@ impl Decoder {
 
 /// A slice for who has not announced that he puts them together (section 3.2).
 const NOT_ANNOUNCED: WireError = WireError { kind: Malformed::WrongDirection, offset: 0 };
+
+/// The reply in RESP2 that a body is.
+fn whole(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
+    let mut builder = ReplyBuilder::new();
+    match resp::ReplyDecoder::new(limits).decode(body, &mut builder) {
+        Outcome::Complete(frame) if frame.len == body.len() && !frame.push => builder.take().ok_or(NO_REPLY),
+        Outcome::Invalid(error) => Err(error),
+        _ => Err(NO_REPLY),
+    }
+}
+
+/// A body that is more or less than a reply.
+const NO_REPLY: WireError = WireError { kind: Malformed::UnknownType, offset: 0 };
 
 /// Slices that do not make one whole frame of their channel (section 9.1).
 const BAD_SLICES: WireError = WireError { kind: Malformed::BadControl, offset: 8 };

@@ -43,6 +43,8 @@ pub enum Protocol {
     Resp3,
     /// RESPB/1: binary, with channels.
     Respb,
+    /// HTTP/1.1 as Upstash's REST API has it: each request for itself, replies as RESP2 has them.
+    Http,
 }
 
 impl fmt::Display for Protocol {
@@ -51,6 +53,7 @@ impl fmt::Display for Protocol {
             Protocol::Resp2 => "RESP2",
             Protocol::Resp3 => "RESP3",
             Protocol::Respb => "RESPB",
+            Protocol::Http => "HTTP",
         })
     }
 }
@@ -201,7 +204,8 @@ impl Config {
 
     /// `redis://[user[:password]@]host[:port][/db]`, `rediss://…` for TLS, `unix://[user[:password]@]/path[?db=n]`;
     /// `valkey`, `valkeys` and `weft`, `wefts` are other names of the first two. Parameters behind `?`: `db`,
-    /// `protocol` (`2`, `3`, `respb`), `name`, `timeout_ms`. Text is percent-decoded.
+    /// `protocol` (`2`, `3`, `respb`, `http`), `name`, `timeout_ms`. Text is percent-decoded.
+    /// `http://[token@|user:password@]host[:port]` and `https://…` are HTTP.
     pub fn from_url(url: &str) -> Result<Self> {
         url::parse(url)
     }
@@ -237,6 +241,16 @@ impl Config {
         self
     }
 
+    /// Whether something that stands in the head of a request would end its line.
+    fn has_line_end(&self) -> bool {
+        let host = match &self.address {
+            Address::Tcp(host, _) => Some(host),
+            Address::Unix(_) => None,
+        };
+        let mut all = [host, self.username.as_ref(), self.password.as_ref()].into_iter().flatten();
+        all.any(|text| text.bytes().any(|byte| byte.is_ascii_control()))
+    }
+
     /// Whether the settings go together.
     pub(crate) fn check(&self) -> Result<()> {
         if self.username.is_some() && self.password.is_none() {
@@ -247,6 +261,14 @@ impl Config {
         }
         if self.channel != 0 && self.protocol != Protocol::Respb {
             return Err(Error::Config("channels are RESPB's".into()));
+        }
+        if self.protocol == Protocol::Http && (self.db != 0 || self.name.is_some()) {
+            return Err(Error::Config(
+                "over HTTP each request is for itself: it has database 0 and no name; leave them out".into(),
+            ));
+        }
+        if self.protocol == Protocol::Http && self.has_line_end() {
+            return Err(Error::Config("a token, user or host of HTTP has no line ends".into()));
         }
         if self.tls.is_some() && cfg!(not(feature = "tls")) {
             return Err(Error::Config(

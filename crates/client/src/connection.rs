@@ -8,8 +8,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use weft_protocol::Reply;
 use weft_protocol::respb::Control;
+use weft_protocol::{Reply, table};
 
 use crate::codec::{Decoder, Encoder};
 use crate::config::{Config, Protocol, Timeouts};
@@ -103,9 +103,10 @@ impl Connection {
     pub fn connect(config: &Config) -> Result<Connection> {
         // RESPB is asked for in RESP3 (section 7.2).
         let first = if config.protocol == Protocol::Respb { Protocol::Resp3 } else { config.protocol };
+        let encoder = Encoder::of(&Config { protocol: first, ..config.clone() });
         let mut connection = Connection {
             stream: Stream::connect(config)?,
-            encoder: Encoder::new(first, &config.limits),
+            encoder,
             decoder: Decoder::new(first, config.limits, config.capabilities),
             input: Input::default(),
             output: Vec::new(),
@@ -194,7 +195,7 @@ impl Connection {
     /// Notes a request for sending, and gives its number on the channel. It leaves with the next
     /// [`flush`](Self::flush) or receiving, or when 64 KiB have come together.
     pub fn send<T: AsRef<[u8]>>(&mut self, args: &[T]) -> Result<u32> {
-        refuse(args)?;
+        refuse(self.session.protocol(), args)?;
         self.enqueue(args)
     }
 
@@ -218,7 +219,7 @@ impl Connection {
 
     /// The channel that requests go to, and what encodes them.
     pub(crate) fn encoder(&self) -> (u16, Encoder) {
-        (self.channel, self.encoder)
+        (self.channel, self.encoder.clone())
     }
 
     /// Sends requests that were encoded elsewhere.
@@ -549,9 +550,23 @@ impl Expected {
     }
 }
 
+/// Whether a command is one for a session that lasts: over HTTP nothing of it would.
+fn needs_session<T: AsRef<[u8]>>(args: &[T]) -> bool {
+    let Some(name) = args.first() else { return false };
+    let Some(id) = table::by_name(name.as_ref()) else { return false };
+    let streams = id.spec().policy & table::policy::STREAMS != 0;
+    streams || id.spec().acl & table::acl::TRANSACTION != 0 || Effect::of(args).is_some()
+}
+
 /// Commands that would break the rule of one reply for each request, or change the protocol under way.
-pub(crate) fn refuse<T: AsRef<[u8]>>(args: &[T]) -> Result<()> {
+pub(crate) fn refuse<T: AsRef<[u8]>>(protocol: Protocol, args: &[T]) -> Result<()> {
     let Some(name) = args.first().map(AsRef::as_ref) else { return Ok(()) };
+    if protocol == Protocol::Http && needs_session(args) {
+        let name = String::from_utf8_lossy(name).to_ascii_uppercase();
+        return Err(Error::Config(format!(
+            "{name} is for what comes behind it, and over HTTP each request is for itself: use RESP"
+        )));
+    }
     let is = |index: usize, word: &str| {
         args.get(index).is_some_and(|arg| arg.as_ref().eq_ignore_ascii_case(word.as_bytes()))
     };

@@ -66,7 +66,7 @@ pub(crate) type Step = (&'static str, Vec<String>);
 pub(crate) fn hello(config: &Config) -> Option<Step> {
     let mut args: Vec<String> = ["HELLO", "3"].map(String::from).to_vec();
     match config.protocol {
-        Protocol::Resp2 => return None,
+        Protocol::Resp2 | Protocol::Http => return None,
         Protocol::Resp3 => {}
         Protocol::Respb => args.extend(["PROTO", "respb"].map(String::from)),
     }

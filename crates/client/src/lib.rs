@@ -50,6 +50,7 @@ mod connection;
 mod error;
 pub mod fleet;
 mod handshake;
+mod http;
 mod input;
 mod mux;
 mod pipeline;

@@ -35,7 +35,7 @@ impl<'a> Pipeline<'a> {
 
     /// Adds a request.
     pub fn add<T: AsRef<[u8]>>(&mut self, args: &[T]) -> Result<&mut Self> {
-        refuse(args)?;
+        refuse(self.connection.session().protocol(), args)?;
         self.encoder.encode(self.channel, args, &mut self.bytes)?;
         self.expected.push(Expected::of(args));
         Ok(self)

@@ -17,14 +17,15 @@ pub(crate) fn parse(url: &str) -> Result<Config> {
     let scheme = scheme.to_ascii_lowercase();
     let mut config = match scheme.as_str() {
         "redis" | "valkey" | "weft" | "rediss" | "valkeys" | "wefts" => tcp(rest)?,
+        "http" | "https" => http(rest)?,
         "unix" | "redis+unix" | "valkey+unix" => unix(rest)?,
         _ => {
             return Err(Error::Url(
-                "the scheme is none of redis, rediss, valkey, valkeys, weft, wefts, unix",
+                "the scheme is none of redis, rediss, valkey, valkeys, weft, wefts, http, https, unix",
             ));
         }
     };
-    if matches!(scheme.as_str(), "rediss" | "valkeys" | "wefts") {
+    if matches!(scheme.as_str(), "rediss" | "valkeys" | "wefts" | "https") {
         config.tls = Some(TlsConfig::default());
     }
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -45,6 +46,15 @@ fn tcp(rest: &str) -> Result<Config> {
     credentials(&mut config, user)?;
     if !path.is_empty() {
         config.db = path.parse().map_err(|_| Error::Url("the path is not the number of a database"))?;
+    }
+    Ok(config)
+}
+
+/// What stands alone before the `@` is a token.
+fn http(rest: &str) -> Result<Config> {
+    let mut config = tcp(rest.strip_suffix('/').unwrap_or(rest))?.with_protocol(Protocol::Http);
+    if config.password.is_none() {
+        config.password = config.username.take();
     }
     Ok(config)
 }
@@ -111,7 +121,8 @@ fn parameter(config: &mut Config, key: &str, value: &str) -> Result<()> {
                 "2" | "resp2" => Protocol::Resp2,
                 "3" | "resp3" => Protocol::Resp3,
                 "4" | "respb" => Protocol::Respb,
-                _ => return Err(Error::Url("protocol is none of 2, 3, respb")),
+                "http" => Protocol::Http,
+                _ => return Err(Error::Url("protocol is none of 2, 3, respb, http")),
             };
         }
         _ => return Err(Error::Url("unknown parameter")),
@@ -172,6 +183,15 @@ mod tests {
         assert!(config.tls.is_some());
         let config = parse("redis://:secret@h").unwrap();
         assert_eq!((config.username, config.password.as_deref()), (None, Some("secret")));
+        let config = parse("http://a.b%2Fc@h:8080/").unwrap();
+        assert_eq!(
+            (config.protocol, config.username, config.password.as_deref()),
+            (Protocol::Http, None, Some("a.b/c"))
+        );
+        let config = parse("https://u:p@h").unwrap();
+        assert_eq!((config.username.as_deref(), config.password.as_deref()), (Some("u"), Some("p")));
+        assert!(config.tls.is_some());
+        assert!(parse("http://h/3").unwrap().check().is_err(), "a request has database 0");
         let config = parse("redis://alice@h").unwrap();
         assert_eq!((config.username.as_deref(), &config.password), (Some("alice"), &None));
         assert!(config.check().is_err(), "nothing goes on as somebody else");
@@ -193,7 +213,7 @@ mod tests {
         for url in [
             "",
             "localhost:6379",
-            "http://localhost",
+            "ftp://localhost",
             "redis://h:65536",
             "redis://h:x",
             "redis://h/db",

@@ -26,7 +26,7 @@ pub(crate) struct Endpoint {
     /// Server Unix socket, instead of host and port
     #[arg(short, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Server URL: redis://, rediss:// for TLS, unix://
+    /// Server URL: redis://, rediss:// for TLS, unix://, http://, https://
     #[arg(short = 'u', value_name = "URL")]
     url: Option<String>,
     /// Password; other users of the machine may see it, unlike the environment
@@ -95,7 +95,8 @@ impl Endpoint {
     }
     /// Whether the URL names a protocol.
     pub(crate) fn names_protocol(&self) -> bool {
-        self.url.as_ref().is_some_and(|url| url.contains("protocol="))
+        let names = |url: &String| url.contains("protocol=") || url.to_ascii_lowercase().starts_with("http");
+        self.url.as_ref().is_some_and(names)
     }
 }
 

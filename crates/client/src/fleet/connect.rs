@@ -15,12 +15,13 @@ use crate::{Config, Connection, Encoder, Error, Protocol, Result, Socket};
 /// after the other do not overrun its backlog. With it goes what encodes requests as this server reads them.
 pub(super) fn wire(config: &Config) -> Result<(Wire, Encoder)> {
     let mut connection = Connection::connect(config)?;
-    if config.protocol == Protocol::Resp2 && config.password.is_none() && config.db == 0 {
+    let said_hello = matches!(config.protocol, Protocol::Resp3 | Protocol::Respb);
+    if config.protocol == Protocol::Http || !said_hello && config.password.is_none() && config.db == 0 {
         connection.command(&["PING"])?;
     }
     let (_, encoder) = connection.encoder();
     let (socket, session) = connection.into_wire()?;
-    Ok((Wire::new(nonblocking(socket).map_err(system)?, session), encoder))
+    Ok((Wire::new(nonblocking(socket).map_err(system)?, session), encoder.in_json()))
 }
 
 /// A call of the system that failed.
@@ -48,7 +49,7 @@ pub(super) struct Once {
 }
 
 impl Once {
-    pub(super) fn new(encoder: Encoder, args: &[&str], clients: u32) -> Result<Once> {
+    pub(super) fn new(encoder: &Encoder, args: &[&str], clients: u32) -> Result<Once> {
         let mut bytes = Vec::new();
         encoder.encode(0, args, &mut bytes)?;
         Ok(Once { bytes, left: clients })

@@ -8,12 +8,14 @@ use weft_protocol::{Limits, Outcome, WireError, resp, respb};
 
 use super::{Counts, Load};
 use crate::Protocol;
+use crate::http;
 
 /// Where a reply stopped that has not come as a whole.
 #[derive(Clone, Debug)]
 pub(super) enum Decoder {
     Resp(resp::reply::ReplyDecoder),
     Respb(respb::ReplyDecoder),
+    Http,
 }
 
 impl Decoder {
@@ -23,6 +25,7 @@ impl Decoder {
                 Decoder::Resp(resp::reply::ReplyDecoder::new(Limits::DEFAULT))
             }
             Protocol::Respb => Decoder::Respb(respb::ReplyDecoder::new(Limits::DEFAULT)),
+            Protocol::Http => Decoder::Http,
         }
     }
 }
@@ -31,7 +34,12 @@ impl Decoder {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Front {
     /// A reply to the oldest request of the channel.
-    Reply { len: usize, channel: u16 },
+    Reply {
+        len: usize,
+        channel: u16,
+        /// Of how many it is the answer: over HTTP a list has many.
+        count: u32,
+    },
     /// Something that answers nothing.
     Other { len: usize, push: bool },
     /// The server ends the channel.
@@ -50,15 +58,16 @@ impl Decoder {
         match self {
             Decoder::Resp(decoder) => match decoder.decode(bytes, seen) {
                 Outcome::Complete(frame) if frame.push => Front::Other { len: frame.len, push: true },
-                Outcome::Complete(frame) => Front::Reply { len: frame.len, channel: 0 },
+                Outcome::Complete(frame) => Front::Reply { len: frame.len, channel: 0, count: 1 },
                 Outcome::Incomplete { .. } => Front::Incomplete,
                 Outcome::Invalid(error) => Front::Invalid(error),
             },
+            Decoder::Http => answer(bytes, seen).unwrap_or_else(Front::Invalid),
             Decoder::Respb(decoder) => match decoder.decode(bytes, seen) {
                 Outcome::Complete(frame) => {
                     let (len, channel) = (frame.len, frame.channel);
                     match frame.kind {
-                        ReplyKind::Reply => Front::Reply { len, channel },
+                        ReplyKind::Reply => Front::Reply { len, channel, count: 1 },
                         ReplyKind::Push => Front::Other { len, push: true },
                         ReplyKind::Control(Control::Close { .. }) => Front::Close { len, channel },
                         ReplyKind::Control(Control::Goaway { code, .. }) => Front::GoAway { code },
@@ -76,6 +85,18 @@ impl Decoder {
             },
         }
     }
+}
+
+/// An answer of HTTP: its replies are read when it is whole.
+fn answer<L: Load>(bytes: &[u8], seen: &mut Seen<'_, L>) -> Result<Front, WireError> {
+    let Some(answer) = http::answer(bytes, Limits::DEFAULT.frame_bytes_max as usize)? else {
+        return Ok(Front::Incomplete);
+    };
+    let count = http::replies(&answer.body, seen, |seen| {
+        seen.request += 1;
+        seen.part = 0;
+    })?;
+    Ok(Front::Reply { len: answer.len, channel: 0, count })
 }
 
 /// Looks at the values of replies.

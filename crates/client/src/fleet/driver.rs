@@ -134,7 +134,7 @@ impl Fleet {
 
     /// Runs a command once as each client; an error reply is an error.
     pub fn command(&mut self, args: &[&str]) -> Result<()> {
-        let mut load = Once::new(self.encoder, args, self.clients())?;
+        let mut load = Once::new(&self.encoder, args, self.clients())?;
         let counts = self.run(&mut load, Pace::Closed, Until::Exhausted, &AtomicBool::new(false))?;
         match counts.error_texts.first() {
             Some((text, _)) => Err(Error::Server(ServerError::new(text.as_bytes()))),
@@ -145,7 +145,7 @@ impl Fleet {
 
     /// What encodes requests as this server reads them: over RESPB, as ARGV where it lacks something of our table.
     pub fn encoder(&self) -> Encoder {
-        self.encoder
+        self.encoder.clone()
     }
 
     /// Makes a connection anew for each batch. Only without channels.
@@ -514,9 +514,11 @@ impl<L: Load> Run<'_, L> {
             let front = decoder.front(rest, &mut seen);
             part = seen.part;
             match front {
-                Front::Reply { len, channel } if channel == streak.channel && streak.count < streak.room => {
+                Front::Reply { len, channel, count }
+                    if channel == streak.channel && count <= streak.room - streak.count =>
+                {
                     (at, part) = (at + len, 0);
-                    streak.count += 1;
+                    streak.count += count;
                 }
                 Front::Reply { channel, .. } => {
                     self.end_streak(first, &mut streak);

@@ -8,6 +8,7 @@ use weft_protocol::respb::Control;
 
 use super::inbox::{Inbox, TooLate};
 use super::{Handle, QUEUE_BYTES_MAX, Shared, lock};
+use crate::config::Protocol;
 use crate::connection::refuse;
 use crate::error::{Error, Result, ServerError};
 use crate::handshake;
@@ -92,9 +93,9 @@ impl Channel {
     /// Notes a request for sending, and gives its number on the channel. It leaves with the next
     /// [`flush`](Self::flush) or receiving, or when 64 KiB have come together.
     pub fn send<T: AsRef<[u8]>>(&mut self, args: &[T]) -> Result<u32> {
-        refuse(args)?;
+        refuse(Protocol::Respb, args)?;
         let Channel { handle, id, inbox, output, .. } = self;
-        let encoder = handle.shared.encoder;
+        let encoder = &handle.shared.encoder;
         let sequence = inbox.while_open(|state| {
             encoder.encode(*id, args, output).map(|()| state.note_request(Patience::of(args)))
         })??;

@@ -271,12 +271,17 @@ fn checked(case: Case) -> Result<Case> {
     Ok(case)
 }
 
-/// Those that the protocol has: RESPB has no words on a line.
+/// Whether a protocol has commands as words on a line.
+pub(super) const fn has_lines(protocol: Protocol) -> bool {
+    matches!(protocol, Protocol::Resp2 | Protocol::Resp3)
+}
+
+/// Those that the protocol has.
 pub(super) fn possible(cases: Vec<Case>, protocol: Protocol) -> Result<Vec<Case>> {
     let is_possible =
-        |case: &Case| protocol != Protocol::Respb || !case.commands.iter().any(|command| command.inline);
+        |case: &Case| has_lines(protocol) || !case.commands.iter().any(|command| command.inline);
     let possible: Vec<Case> = cases.into_iter().filter(is_possible).collect();
-    ensure!(!possible.is_empty(), "{INLINE}: RESPB has no words on a line; take -2 or -3");
+    ensure!(!possible.is_empty(), "{INLINE}: {protocol} has no words on a line; take -2 or -3");
     Ok(possible)
 }
 

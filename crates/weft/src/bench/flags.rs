@@ -14,6 +14,7 @@ Examples:
   weft bench -4 -t get,set -P 100 --vs 127.0.0.1:6380,resp3 --rounds 5
   weft bench -r 1000 EVALSHA abc 1 key:__rand_int__
   weft bench --preset mux
+  weft bench --http -t set,get -P 100 --pipeline-body
   weft bench --cluster -p 7000 -t set,get -r 100000 --preload
 
 Tests for -t: ping_inline ping_mbulk set get incr lpush rpush lpop rpop sadd hset spop zadd zpopmin lrange_100
@@ -28,7 +29,7 @@ pub(crate) const LACKING: &[(&str, &str)] = &[
     ("--dbsize", "it is --dbnum"),
 ];
 
-/// Measure a server: RESP2, RESP3, or RESPB with any number of logical clients on each connection
+/// Measure a server: RESP2, RESP3, HTTP, or RESPB with any number of logical clients on each connection
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES, disable_help_flag = true)]
 pub(crate) struct Options {
@@ -45,7 +46,8 @@ pub(crate) struct Options {
     /// Server Unix socket, instead of host and port
     #[arg(short, value_name = "PATH")]
     pub(super) socket: Option<PathBuf>,
-    /// Server URL, instead of all of these: redis://[user:password@]host[:port][/db], rediss://… for TLS, unix://path
+    /// Server URL, instead of all of these: redis://[user:password@]host[:port][/db], rediss://… for TLS, unix://path,
+    /// http://[token@]host[:port]
     #[arg(short = 'u', value_name = "URL", conflicts_with_all = ["socket", "password", "user"])]
     pub(super) url: Option<String>,
     /// Password; the variable WEFT_PASSWORD is taken without it
@@ -70,6 +72,12 @@ pub(crate) struct Options {
     /// Speak RESPB
     #[arg(short = '4', group = "protocol")]
     pub(super) respb: bool,
+    /// Speak HTTP, as -u http://… does: GET for what reads, POST for the rest; replies in JSON
+    #[arg(long, group = "protocol")]
+    pub(super) http: bool,
+    /// Send the requests of -P as one body to /pipeline, rather than one behind the other (HTTP)
+    #[arg(long)]
+    pub(super) pipeline_body: bool,
     /// Logical clients on each connection, each a channel of its own (RESPB)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) mux: u32,
@@ -121,7 +129,8 @@ pub(crate) struct Options {
     /// One mixed test from a file of lines WEIGHT COMMAND ARGUMENT…
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tests", "mix", "command"])]
     pub(super) mix_file: Option<PathBuf>,
-    /// Several tables in one go, RESP3 beside RESPB: seed-throughput, seed-pipeline, mux, network, types
+    /// Several tables in one go, RESP3 beside RESPB, or with --http beside HTTP: seed-throughput, seed-pipeline, mux,
+    /// network, types
     #[arg(long, value_name = "NAME", conflicts_with_all = ["tests", "mix", "mix_file", "command", "versus"])]
     pub(super) preset: Option<Preset>,
     /// Read the last argument of COMMAND from standard input
@@ -153,7 +162,7 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(super) verify: bool,
 
-    /// Compare with another server in the same run: HOST:PORT[,resp2|resp3|respb][,mux=N]; may be given again
+    /// Compare with another server in the same run: HOST:PORT[,resp2|resp3|respb|http][,mux=N]; may be given again
     #[arg(long = "vs", value_name = "TARGET")]
     pub(super) versus: Vec<String>,
     /// Rounds of a comparison, one target after the other in each

@@ -11,7 +11,7 @@ use weft_client::fleet::{Batch, Counts, Done, Load};
 use super::cases::Command;
 use super::keys::Keys;
 use super::sizes::{Filler, Sizes};
-use super::template::{Request, Requests};
+use super::template::{Form, Request, Requests};
 use crate::workload::random::Random;
 
 /// Requests in the ring of a mix or of values of several sizes; then they come again with other keys.
@@ -51,6 +51,8 @@ pub(super) struct Recipe<'a> {
     pub(super) sizes: &'a Sizes,
     pub(super) filler: &'a Arc<Filler>,
     pub(super) pipeline: usize,
+    /// HTTP: whether the requests of a batch are one body.
+    pub(super) in_one_body: bool,
     /// Whether values say whose they are, and are looked at when they come back.
     pub(super) verified: bool,
     /// Whether keys have tags of a cluster's slots.
@@ -184,7 +186,7 @@ fn ring(recipe: &Recipe<'_>, random: &mut Random) -> Result<Vec<Requests>> {
             let request = match command.inline {
                 true => Request::inline(&command.argv),
                 false => Request::new(
-                    recipe.encoder,
+                    if recipe.in_one_body { Form::Element } else { Form::Whole(&recipe.encoder) },
                     &command.argv,
                     recipe.filler,
                     size,
@@ -193,6 +195,9 @@ fn ring(recipe: &Recipe<'_>, random: &mut Random) -> Result<Vec<Requests>> {
                 )?,
             };
             requests.push(kind, &request);
+        }
+        if recipe.in_one_body {
+            requests.enclose(&recipe.encoder);
         }
         bytes += requests.bytes.len();
         ring.push(requests);
@@ -231,8 +236,9 @@ impl Load for Generator {
         let index = self.next;
         self.next = if index + 1 == self.ring.len() { 0 } else { index + 1 };
         let requests = &mut self.ring[index];
-        let count = (requests.frames.len() as u64).min(self.left) as usize;
-        self.left -= count as u64;
+        let all = requests.frames.len() as u64;
+        let count = if requests.is_one { all } else { all.min(self.left) } as usize;
+        self.left = self.left.saturating_sub(count as u64);
         let end = requests.end(count);
         match &mut self.verify {
             None => requests.draw(&mut self.keys, end, |_| {}),

@@ -201,12 +201,15 @@ fn cases(options: &Options) -> Result<Vec<Case>> {
     }
     let cases = options.tests.as_deref().map_or_else(|| Ok(cases::default_cases()), cases::named)?;
     let cases = cases.into_iter().map(own).collect();
-    cases::possible(cases, if options.respb { Protocol::Respb } else { Protocol::Resp3 })
+    cases::possible(cases, protocol(options)?)
 }
 
 fn plan(options: &Options) -> Result<Plan> {
     let seconds = |value: Option<f64>| value.map(Duration::from_secs_f64);
     ensure!(options.mux == 1 || options.respb, "--mux: only RESPB has channels; add -4");
+    let is_http = protocol(options)? == Protocol::Http;
+    ensure!(!options.pipeline_body || is_http, "--pipeline-body: only HTTP has bodies; add --http");
+    ensure!(!options.cluster || !is_http, "--cluster: nodes of a cluster do not speak HTTP; take -2 or -3");
     ensure!(options.keep_alive == 1 || options.mux == 1, "-k 0 and --mux exclude each other");
     ensure!(
         !options.enable_tracking || options.resp3 || options.respb,
@@ -221,6 +224,7 @@ fn plan(options: &Options) -> Result<Plan> {
         connections: options.clients,
         channels: options.mux,
         pipeline: options.pipeline,
+        in_one_body: options.pipeline_body,
         threads: options.threads,
         requests: options.requests.unwrap_or(REQUESTS),
         duration: seconds(options.duration),
@@ -239,12 +243,20 @@ fn plan(options: &Options) -> Result<Plan> {
 
 /// The server of `-h` and `-p`, behind a relay if there is to be a delay.
 fn server(options: &Options) -> Result<Server> {
-    let protocol = match (options.respb, options.resp3) {
-        (true, _) => Protocol::Respb,
-        (_, true) => Protocol::Resp3,
-        _ => Protocol::Resp2,
-    };
-    aim(options, address(options)?, protocol, options.server_pid)
+    aim(options, address(options)?, protocol(options)?, options.server_pid)
+}
+
+/// That of the flags, or of the URL's scheme.
+fn protocol(options: &Options) -> Result<Protocol> {
+    let of_url = options.url.as_deref().map(Config::from_url).transpose()?;
+    Ok(match () {
+        () if options.respb => Protocol::Respb,
+        () if options.resp3 => Protocol::Resp3,
+        () if options.http || of_url.is_some_and(|config| config.protocol == Protocol::Http) => {
+            Protocol::Http
+        }
+        () => Protocol::Resp2,
+    })
 }
 
 /// Where `-u`, `-s`, or `-h` and `-p` lead.

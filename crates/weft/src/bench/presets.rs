@@ -1,11 +1,11 @@
-//! Tables in one go: RESP3 beside RESPB on one server, the figures of the founding proposal beside ours. Owns what each
-//! preset runs and how it is shown.
+//! Tables in one go: RESP3 beside RESPB, or beside HTTP, on one server, the figures of the founding proposal beside
+//! ours. Owns what each preset runs and how it is shown.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use weft_client::Protocol;
 
@@ -17,7 +17,7 @@ use super::run::{self, Fleets, Measured, Plan, Server};
 use super::sizes::Sizes;
 use super::stats::ratio;
 use super::versus::{self, Contestant, ratio_text};
-use super::{Options, address, aim, give_json, report};
+use super::{Options, address, aim, give_json, protocol, report};
 use crate::text::grouped;
 use crate::wire::results::Spread;
 use crate::wire::table::{Table, number};
@@ -39,6 +39,8 @@ const TYPES: &str = "incr,lpush,rpop,sadd,spop,hset,hget,zadd,zpopmin,xadd,lrang
 struct Show<'a> {
     options: &'a Options,
     plan: Plan,
+    /// What RESP3 stands beside.
+    other: Protocol,
     stop: &'a AtomicBool,
     tables: Vec<Value>,
     clean: bool,
@@ -57,7 +59,12 @@ pub(super) fn run(options: &Options, preset: Preset, plan: &Plan, stop: &AtomicB
         live: false,
         ..plan.clone()
     };
-    let mut show = Show { options, plan, stop, tables: Vec::new(), clean: true };
+    let other = if protocol(options)? == Protocol::Http { Protocol::Http } else { Protocol::Respb };
+    ensure!(
+        preset != Preset::Mux || other == Protocol::Respb,
+        "--preset mux: only RESPB has channels; leave out --http"
+    );
+    let mut show = Show { options, plan, other, stop, tables: Vec::new(), clean: true };
     match preset {
         Preset::SeedThroughput => show.seed_throughput()?,
         Preset::SeedPipeline => show.seed_pipeline()?,
@@ -95,7 +102,7 @@ fn expected(preset: Preset, rounds: u32, duration: Option<Duration>, requests: u
     format!("{pairs} {tests}, 2 protocols, {rounds} rounds: {runs} runs, {each} (--rounds, --duration, -n)")
 }
 
-/// RESP3 and RESPB on the same server, after the rounds.
+/// RESP3 and the other on the same server, after the rounds.
 struct Both {
     label: String,
     contestants: [Contestant; 2],
@@ -103,8 +110,8 @@ struct Both {
 
 impl Both {
     fn ratio(&self, pick: fn(&versus::Figures) -> &Spread) -> String {
-        let [resp, respb] = self.contestants.each_ref().map(Contestant::figures);
-        ratio_text(ratio(&pick(&respb).rounds, &pick(&resp).rounds))
+        let [resp, other] = self.contestants.each_ref().map(Contestant::figures);
+        ratio_text(ratio(&pick(&other).rounds, &pick(&resp).rounds))
     }
 }
 
@@ -119,7 +126,8 @@ impl Show<'_> {
         run::prepare(&server, plan, &[cases::preload(plan.keyspace)], self.stop)
     }
 
-    /// Rounds of both protocols; with channels, RESPB has as many clients on one connection.
+    /// Rounds of both protocols; with channels, RESPB has as many clients on one connection, HTTP a connection for
+    /// each.
     fn both(
         &mut self,
         label: String,
@@ -137,7 +145,8 @@ impl Show<'_> {
                 rounds: Vec::new(),
             })
         };
-        let mut contestants = [contestant(Protocol::Resp3, 1)?, contestant(Protocol::Respb, channels)?];
+        let channels = if self.other == Protocol::Respb { channels } else { 1 };
+        let mut contestants = [contestant(Protocol::Resp3, 1)?, contestant(self.other, channels)?];
         versus::rounds(&mut contestants, case, self.options.rounds, self.stop)?;
         for measured in contestants.iter().flat_map(|contestant| &contestant.rounds) {
             self.note(&label, measured);
@@ -235,7 +244,12 @@ impl Show<'_> {
                 break;
             }
         }
-        let title = "GET 16 B, 50 clients, one command each at a time; RESPB: 50 channels of one connection";
+        let title = match self.other {
+            Protocol::Respb => {
+                "GET 16 B, 50 clients, one command each at a time; RESPB: 50 channels of one connection"
+            }
+            _ => "GET 16 B, 50 clients, one command each at a time",
+        };
         self.print(&both_table(title, &rows));
         Ok(())
     }
@@ -347,27 +361,37 @@ impl Held {
 }
 
 fn cells(both: &Both) -> Vec<String> {
-    let [resp, respb] = both.contestants.each_ref().map(Contestant::figures);
+    let [resp, other] = both.contestants.each_ref().map(Contestant::figures);
     let some = |spread: &Spread| Some(spread.median).filter(|_| !spread.rounds.is_empty());
     vec![
         grouped(resp.rate.median.round() as u64),
-        grouped(respb.rate.median.round() as u64),
+        grouped(other.rate.median.round() as u64),
         both.ratio(|figures| &figures.rate),
         number(some(&resp.p50_ms), 3),
-        number(some(&respb.p50_ms), 3),
+        number(some(&other.p50_ms), 3),
         number(some(&resp.server_cpu_us), 3),
-        number(some(&respb.server_cpu_us), 3),
+        number(some(&other.server_cpu_us), 3),
         both.ratio(|figures| &figures.server_cpu_us),
     ]
 }
 
-const HEAD: [&str; 8] =
-    ["RESP3/s", "RESPB/s", "factor", "RESP3 p50", "RESPB p50", "RESP3 CPU", "RESPB CPU", "ratio"];
+/// The columns of [`cells`].
+fn head(rows: impl IntoIterator<Item = String>) -> Vec<String> {
+    let other = rows.into_iter().next().unwrap_or_default();
+    let mut head = vec!["test".to_owned(), "RESP3/s".to_owned(), format!("{other}/s"), "factor".to_owned()];
+    head.extend(["RESP3 p50".to_owned(), format!("{other} p50"), "RESP3 CPU".to_owned()]);
+    head.extend([format!("{other} CPU"), "ratio".to_owned()]);
+    head
+}
+
+fn table_of(title: &str, head: &[String]) -> Table {
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    Table::new(format!("{title}; medians, ms, server µs a request"), &head)
+}
 
 fn both_table(title: &str, rows: &[Both]) -> Table {
-    let mut head = vec!["test"];
-    head.extend(HEAD);
-    let mut table = Table::new(format!("{title}; medians, ms, server µs a request"), &head);
+    let head = head(rows.iter().map(|both| both.contestants[1].name.clone()));
+    let mut table = table_of(title, &head);
     for both in rows {
         let mut row = vec![both.label.clone()];
         row.extend(cells(both));
@@ -377,10 +401,9 @@ fn both_table(title: &str, rows: &[Both]) -> Table {
 }
 
 fn seed_table(title: &str, rows: &[(Both, String, String)]) -> Table {
-    let mut head = vec!["test"];
-    head.extend(HEAD);
-    head.extend(["proposal", "its factor"]);
-    let mut table = Table::new(format!("{title}; medians, ms, server µs a request"), &head);
+    let mut head = head(rows.iter().map(|(both, ..)| both.contestants[1].name.clone()));
+    head.extend(["proposal".to_owned(), "its factor".to_owned()]);
+    let mut table = table_of(title, &head);
     for (both, seed, factor) in rows {
         let mut row = vec![both.label.clone()];
         row.extend(cells(both));

@@ -10,7 +10,7 @@ use weft_client::fleet::{Counts, Ended, Fleet, Pace, Until};
 use weft_client::{Config, Connection, Encoder, Protocol};
 use weft_protocol::Reply;
 
-use super::cases::{Case, Command, Setup};
+use super::cases::{self, Case, Command, Setup};
 use super::cluster::Shard;
 use super::generator::{Generator, Live, Recipe, Wrong, histogram};
 use super::keys::{Distribution, Keys, part_of};
@@ -27,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) connections: u32,
     pub(crate) channels: u32,
     pub(crate) pipeline: u32,
+    /// HTTP: the requests of a batch are one body for /pipeline.
+    pub(crate) in_one_body: bool,
     pub(crate) threads: u32,
     pub(crate) requests: u64,
     pub(crate) duration: Option<Duration>,
@@ -277,6 +279,7 @@ fn prepare_one(
         filler: &filler,
         // A deep pipeline on one connection: quick, and the numbers come in order.
         pipeline: 256.min(times as usize),
+        in_one_body: false,
         verified: true,
         tagged: keys.is_tagged(),
     };
@@ -306,9 +309,10 @@ pub(crate) fn run_on(
 ) -> Result<Measured> {
     let inline = case.commands.iter().any(|command| command.inline);
     ensure!(
-        !inline || server.config.protocol != Protocol::Respb,
-        "{}: RESPB has no words on a line",
-        case.label
+        !inline || cases::has_lines(server.config.protocol),
+        "{}: {} has no words on a line",
+        case.label,
+        server.config.protocol
     );
     let filler = Arc::new(Filler::new(plan.sizes.max()));
     let recipe = Recipe {
@@ -317,6 +321,7 @@ pub(crate) fn run_on(
         sizes: &plan.sizes,
         filler: &filler,
         pipeline: plan.pipeline as usize,
+        in_one_body: plan.in_one_body && server.config.protocol == Protocol::Http,
         verified: plan.verify,
         tagged: !server.shards.is_empty(),
     };

@@ -64,26 +64,26 @@ impl Request {
     /// Encodes a command. Values get `value_bytes`; their keys' numbers are written into them when `stamped`, and tags
     /// of a cluster's slots into the keys when `tagged`.
     pub(super) fn new(
-        encoder: Encoder,
+        form: Form<'_>,
         argv: &[String],
         filler: &Filler,
         value_bytes: usize,
         stamped: bool,
         tagged: bool,
     ) -> Result<Request> {
-        let plain = encode(encoder, &values(argv, filler, value_bytes, None))?;
+        let stamps = if stamped { value_bytes.min(STAMP_BYTES) } else { 0 };
+        let plain = form.encode(&values(argv, filler, value_bytes, (stamps, None)))?;
         let mut slots = numbers(&plain);
         let asked: usize = argv.iter().map(|arg| arg.matches(RANDOM).count()).sum();
         ensure!(slots.len() == asked, "{}: a place of {RANDOM} was not found again", argv.join(" "));
         if tagged {
             slots.extend(tags(&plain));
         }
-        let width = value_bytes.min(STAMP_BYTES);
-        if stamped && width > 0 {
+        if stamps > 0 {
             for index in (0..argv.len()).filter(|&index| argv[index].contains(DATA)) {
-                let other = encode(encoder, &values(argv, filler, value_bytes, Some(index)))?;
+                let other = form.encode(&values(argv, filler, value_bytes, (stamps, Some(index))))?;
                 let at = plain.iter().zip(&other).position(|(a, b)| a != b);
-                slots.extend(at.map(|at| Slot { at: at as u32, kind: SlotKind::Stamp(width as u8) }));
+                slots.extend(at.map(|at| Slot { at: at as u32, kind: SlotKind::Stamp(stamps as u8) }));
             }
         }
         slots.sort_by_key(|slot| slot.at);
@@ -91,24 +91,42 @@ impl Request {
     }
 }
 
-/// The arguments with a number and values in their places; value number `marked` differs in every byte of its stamp.
-fn values(argv: &[String], filler: &Filler, value_bytes: usize, marked: Option<usize>) -> Vec<Vec<u8>> {
+/// The arguments with a number and values in their places, each with so many digits of a stamp; those of value number
+/// `marked` are others.
+fn values(
+    argv: &[String],
+    filler: &Filler,
+    value_bytes: usize,
+    (stamps, marked): (usize, Option<usize>),
+) -> Vec<Vec<u8>> {
     let argument = |(index, arg): (usize, &String)| {
         let arg = arg.replace(RANDOM, &SENTINEL.to_string());
         let Some((before, after)) = arg.split_once(DATA) else { return arg.into_bytes() };
         let mut value = filler.value(value_bytes);
-        if marked == Some(index) {
-            value.iter_mut().take(STAMP_BYTES).for_each(|byte| *byte ^= 0xFF);
-        }
+        value[..stamps].fill(if marked == Some(index) { b'1' } else { b'0' });
         [before.as_bytes(), &value, after.as_bytes()].concat()
     };
     argv.iter().enumerate().map(argument).collect()
 }
 
-fn encode(encoder: Encoder, argv: &[Vec<u8>]) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    encoder.encode(0, argv, &mut bytes)?;
-    Ok(bytes)
+/// What a request is made into.
+#[derive(Clone, Copy)]
+pub(super) enum Form<'e> {
+    /// As the server reads it.
+    Whole(&'e Encoder),
+    /// HTTP: an element of the body of `/pipeline`.
+    Element,
+}
+
+impl Form<'_> {
+    fn encode(self, argv: &[Vec<u8>]) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        match self {
+            Self::Whole(encoder) => encoder.encode(0, argv, &mut bytes)?,
+            Self::Element => Encoder::pipeline_part(argv, &mut bytes),
+        }
+        Ok(bytes)
+    }
 }
 
 /// Where the number stands: as digits, or where the command's layout has a number, in binary.
@@ -153,6 +171,8 @@ pub(super) struct Requests {
     slots: Vec<Slot>,
     /// Numbers that each request draws.
     numbers: Vec<u32>,
+    /// They are one request of HTTP, which is sent as a whole.
+    pub(super) is_one: bool,
 }
 
 impl Requests {
@@ -166,6 +186,31 @@ impl Requests {
         self.numbers.push(request.slots.iter().filter(is_number).count() as u32);
     }
 
+    /// Makes one request of HTTP of those that are there, each an element of its body.
+    pub(super) fn enclose(&mut self, encoder: &Encoder) {
+        let mut body = b"[".to_vec();
+        let mut moved = Vec::new();
+        for (index, &from) in self.frames.iter().enumerate() {
+            let end = self.frames.get(index + 1).map_or(self.bytes.len(), |&next| next as usize);
+            moved.push(body.len() as u32 - from);
+            body.extend_from_slice(&self.bytes[from as usize..end]);
+            body.push(b',');
+        }
+        body.pop();
+        body.push(b']');
+        let mut bytes = Vec::new();
+        encoder.pipeline(&body, &mut bytes);
+        let head = (bytes.len() - body.len()) as u32;
+        for slot in &mut self.slots {
+            let element = self.frames.partition_point(|&from| from <= slot.at) - 1;
+            slot.at += head + moved[element];
+        }
+        for (from, by) in self.frames.iter_mut().zip(moved) {
+            *from += head + by;
+        }
+        (self.bytes, self.is_one) = (bytes, true);
+    }
+
     /// Numbers that request `index` draws.
     pub(super) fn numbers(&self, index: usize) -> u32 {
         self.numbers[index]
@@ -173,7 +218,8 @@ impl Requests {
 
     /// Where the first `count` requests end.
     pub(super) fn end(&self, count: usize) -> usize {
-        self.frames.get(count).map_or(self.bytes.len(), |&at| at as usize)
+        let next = self.frames.get(count).filter(|_| !self.is_one);
+        next.map_or(self.bytes.len(), |&at| at as usize)
     }
 
     /// Writes new numbers into the first `end` bytes; `drawn` hears of each.
@@ -231,6 +277,17 @@ mod tests {
         Encoder::new(protocol, &Limits::DEFAULT)
     }
 
+    fn request(
+        protocol: Protocol,
+        text: &str,
+        filler: &Filler,
+        bytes: usize,
+        flags: (bool, bool),
+    ) -> Request {
+        let encoder = encoder(protocol);
+        Request::new(Form::Whole(&encoder), &argv(text), filler, bytes, flags.0, flags.1).unwrap()
+    }
+
     fn argv(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_string).collect()
     }
@@ -267,8 +324,8 @@ mod tests {
     fn numbers_and_stamps_are_written_on_every_wire() {
         let filler = Filler::new(20);
         for protocol in [Protocol::Resp2, Protocol::Respb] {
-            let command = argv("MSET key:__rand_int__ __data__ key:__rand_int__ __data__");
-            let request = Request::new(encoder(protocol), &command, &filler, 20, true, false).unwrap();
+            let command = "MSET key:__rand_int__ __data__ key:__rand_int__ __data__";
+            let request = request(protocol, command, &filler, 20, (true, false));
             let mut requests = Requests::default();
             requests.push(0, &request);
             let mut keys = Keys::new(Distribution::Sequential, 1000, 41, 1);
@@ -291,8 +348,7 @@ mod tests {
             ("ZADD myzset __rand_int__ element:__rand_int__", ["5", "element:000000000006"]),
             ("LRANGE mylist __rand_int__ __rand_int__", ["5", "6"]),
         ] {
-            let request =
-                Request::new(encoder(Protocol::Respb), &argv(text), &filler, 3, false, false).unwrap();
+            let request = request(Protocol::Respb, text, &filler, 3, (false, false));
             let mut requests = Requests::default();
             requests.push(0, &request);
             let end = requests.end(1);
@@ -313,8 +369,7 @@ mod tests {
             ),
             ("HSET myhash:{tag} element:__rand_int__ v", vec!["myhash:{aaa}", "element:000000000005", "v"]),
         ] {
-            let request =
-                Request::new(encoder(Protocol::Resp2), &argv(text), &filler, 3, false, true).unwrap();
+            let request = request(Protocol::Resp2, text, &filler, 3, (false, true));
             let mut requests = Requests::default();
             requests.push(0, &request);
             let end = requests.end(1);
@@ -330,10 +385,8 @@ mod tests {
     #[test]
     fn only_what_is_sent_is_drawn() {
         let filler = Filler::new(3);
-        let get =
-            Request::new(encoder(Protocol::Resp2), &argv("GET key:__rand_int__"), &filler, 3, false, false)
-                .unwrap();
-        let ping = Request::new(encoder(Protocol::Resp2), &argv("PING"), &filler, 3, false, false).unwrap();
+        let get = request(Protocol::Resp2, "GET key:__rand_int__", &filler, 3, (false, false));
+        let ping = request(Protocol::Resp2, "PING", &filler, 3, (false, false));
         let mut requests = Requests::default();
         requests.push(0, &get);
         requests.push(1, &ping);
@@ -342,5 +395,37 @@ mod tests {
         let (mut drawn, end) = (0, requests.end(2));
         requests.draw(&mut Keys::new(Distribution::Uniform, 10, 0, 1), end, |_| drawn += 1);
         assert_eq!(drawn, 1);
+    }
+
+    #[test]
+    fn over_http_numbers_stand_in_paths_bodies_and_lists() {
+        let filler = Filler::new(20);
+        let mut keys = Keys::new(Distribution::Sequential, 1000, 41, 1);
+        let mut requests = Requests::default();
+        let set = "SET key:__rand_int__ __data__";
+        requests.push(0, &request(Protocol::Http, set, &filler, 20, (true, false)));
+        requests.push(0, &request(Protocol::Http, "GET key:__rand_int__", &filler, 20, (true, false)));
+        let end = requests.end(2);
+        requests.draw(&mut keys, end, |_| {});
+        let text = String::from_utf8_lossy(&requests.bytes).into_owned();
+        let value = text.split("\r\n\r\n").nth(1).expect("SET has a body");
+        assert!(text.starts_with("POST /SET/key:000000000041 HTTP/1.1"), "{text}");
+        assert!(filler.is_value(&value.as_bytes()[..20], 41), "{value}");
+        assert!(value[20..].starts_with("GET /GET/key:000000000042 HTTP/1.1"), "{text}");
+
+        let mut list = Requests::default();
+        for text in [set, "GET key:__rand_int__"] {
+            list.push(0, &Request::new(Form::Element, &argv(text), &filler, 20, true, false).unwrap());
+        }
+        list.enclose(&encoder(Protocol::Http));
+        let end = list.end(1);
+        assert_eq!(end, list.bytes.len(), "a body is sent as a whole");
+        list.draw(&mut keys, end, |_| {});
+        let text = String::from_utf8_lossy(&list.bytes).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").expect("there is a head");
+        assert!(head.contains(&format!("Content-Length: {}", body.len())), "{text}");
+        let commands: Vec<Vec<String>> = serde_json::from_str(body).expect("it is JSON");
+        assert_eq!((&*commands[0][1], &*commands[1][1]), ("key:000000000043", "key:000000000044"));
+        assert!(filler.is_value(commands[0][2].as_bytes(), 43), "{body}");
     }
 }

@@ -113,7 +113,7 @@ fn name(address: &str, protocol: Protocol, channels: u32) -> String {
     }
 }
 
-/// `HOST:PORT[,resp2|resp3|respb][,mux=N]`. With other channels it has as many logical clients as the first one.
+/// `HOST:PORT[,resp2|resp3|respb|http][,mux=N]`. With other channels it has as many logical clients as the first one.
 fn parse(options: &Options, plan: &Plan, text: &str) -> Result<Contestant> {
     let mut parts = text.split(',');
     let address = parts.next().unwrap_or_default();
@@ -126,9 +126,10 @@ fn parse(options: &Options, plan: &Plan, text: &str) -> Result<Contestant> {
             "resp2" => protocol = Protocol::Resp2,
             "resp3" => protocol = Protocol::Resp3,
             "respb" => protocol = Protocol::Respb,
+            "http" => protocol = Protocol::Http,
             _ => match part.strip_prefix("mux=").map(str::parse::<u32>) {
                 Some(Ok(count)) => channels = count,
-                _ => bail!("--vs {text}: {part:?} is none of resp2, resp3, respb, mux=N"),
+                _ => bail!("--vs {text}: {part:?} is none of resp2, resp3, respb, http, mux=N"),
             },
         }
     }

@@ -13,6 +13,7 @@ Examples:
   weft cli                                    a prompt with completion, history and hints; `help` there says more
   weft cli -4 --mux 7 -n 2                    the same over RESPB, on channel 7, in database 2
   weft cli -u rediss://user@host:6380/1 GET k
+  weft cli -u http://token@host:8080 GET k
   cat value | weft cli -x SET k
   weft cli --scan --pattern 'user:*' | xargs -r weft cli DEL
   weft cli -4 --pipe < commands.resp
@@ -54,6 +55,9 @@ pub(crate) struct Options {
     /// Speak RESPB
     #[arg(short = '4', group = "protocol")]
     pub(super) respb: bool,
+    /// Speak HTTP, as -u http://… does
+    #[arg(long, group = "protocol")]
+    pub(super) http: bool,
     /// Channel of the RESPB connection
     #[arg(long, value_name = "N", requires = "respb")]
     pub(super) mux: Option<u16>,

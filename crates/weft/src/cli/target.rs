@@ -12,6 +12,7 @@ pub(super) fn config(options: &Options) -> Result<Config> {
         (true, ..) => Protocol::Resp2,
         (_, true, _) => Protocol::Resp3,
         (_, _, true) => Protocol::Respb,
+        _ if options.http => Protocol::Http,
         _ if options.endpoint.names_protocol() => config.protocol,
         _ if options.json || options.quoted_json => Protocol::Resp3,
         _ => Protocol::Resp2,
@@ -56,6 +57,10 @@ mod tests {
         let config = parse("-u rediss://u:p@h:1/5?protocol=respb -n 6 --insecure --no-auth-warning");
         assert_eq!((config.db, config.protocol), (6, Protocol::Respb));
         assert!(config.tls.unwrap().insecure);
+        assert_eq!(parse("--http -h h").protocol, Protocol::Http);
+        let config = parse("-u http://token@h:80 --no-auth-warning");
+        assert_eq!((config.protocol, config.password.as_deref()), (Protocol::Http, Some("token")));
+        assert_eq!(parse("-u http://h -3").protocol, Protocol::Resp3);
         assert_eq!(parse("-s /run/x.sock").address, Address::Unix("/run/x.sock".into()));
     }
 

@@ -178,6 +178,7 @@ fn plan(row: &Row, client: Client, manner: &Manner) -> Plan {
     let channels = if client == Client::WeftRespb { row.channels } else { 1 };
     let elements = (ELEMENTS as f64 * manner.scale) as u64;
     Plan {
+        in_one_body: false,
         connections: row.clients / channels,
         channels,
         pipeline: row.pipeline,

@@ -79,6 +79,7 @@ fn servers(field: &Field) -> impl Iterator<Item = (usize, &Contestant)> {
 /// How a server is filled with `count` of something.
 pub(super) fn filling(count: u64, sizes: Sizes) -> Plan {
     Plan {
+        in_one_body: false,
         connections: 1,
         channels: 1,
         pipeline: 1,

@@ -56,6 +56,7 @@ fn one() -> u32 {
 fn plan(manner: &Manner, pipeline: u32, rate: Option<f64>) -> Plan {
     let seconds = u64::from(manner.seconds).max(if rate.is_some() { SECONDS_MIN } else { 0 });
     Plan {
+        in_one_body: false,
         connections: 50,
         channels: 1,
         pipeline,

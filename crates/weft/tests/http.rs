@@ -1,0 +1,263 @@
+//! HTTP from outside: the scenarios of commands over its socket, `weft cli --http`, `weft bench --http`.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "../../engine/tests/support/scenarios.rs"]
+mod files;
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+
+use common::servers::Server;
+use common::{good, run, stderr};
+use files::{has_streams, is_same, leaf, leaves, scenarios, words};
+use serde_json::Value;
+use weft_client::{Protocol, Reply};
+use weft_engine::base64;
+
+/// The answer to a request that ends its connection.
+fn ask(server: &Server, request: &str) -> String {
+    let mut socket = UnixStream::connect(&server.socket).unwrap();
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The body of the answer to commands that are one list.
+fn pipeline(server: &Server, commands: &[Vec<String>]) -> Value {
+    let body = serde_json::to_string(commands).unwrap();
+    let answer = ask(
+        server,
+        &format!(
+            "POST /pipeline HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nUpstash-Encoding: base64\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ),
+    );
+    let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}\n{body}");
+    serde_json::from_str(&unchunked(head, body)).expect("the body is JSON")
+}
+
+fn unchunked(head: &str, body: &str) -> String {
+    if !head.contains("Transfer-Encoding: chunked") {
+        return body.to_owned();
+    }
+    let (mut whole, mut rest) = (String::new(), body);
+    while let Some((line, behind)) = rest.split_once("\r\n") {
+        let len = usize::from_str_radix(line, 16).expect("a chunk has a length");
+        whole.push_str(&behind[..len]);
+        rest = &behind[len + 2..];
+    }
+    whole
+}
+
+/// The values of a reply in JSON with base64, in order.
+fn json_leaves(value: &Value, at_top: bool, all: &mut Vec<String>) {
+    match value {
+        Value::Null => all.push("nil".into()),
+        Value::String(text) if at_top && text == "OK" => all.push("OK".into()),
+        Value::String(text) => all.push(leaf(&base64::decode(text.as_bytes()).expect("it is base64"))),
+        Value::Array(items) => items.iter().for_each(|item| json_leaves(item, false, all)),
+        other => all.push(other.to_string()),
+    }
+}
+
+fn joined(all: &[String]) -> String {
+    if all.is_empty() { "(nothing)".into() } else { all.join(" ") }
+}
+
+/// What differs, as text.
+fn difference(name: &str, line: &str, got: &str, expected: &str) -> Option<String> {
+    let same = is_same(got, expected);
+    (!same).then(|| format!("{name}: {line}\n  got      {got}\n  expected {expected}"))
+}
+
+#[test]
+fn scenarios_agree_as_one_list() {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for (name, steps) in scenarios().into_iter().filter(|(_, steps)| !has_streams(steps)) {
+        let text = |word: Vec<u8>| String::from_utf8(word).ok();
+        let commands = steps.iter().map(|(line, _)| words(line).into_iter().map(text).collect());
+        // What is no text cannot be said in JSON: those have their own requests below.
+        let Some(commands) = commands.collect::<Option<Vec<Vec<String>>>>() else { continue };
+        let server = Server::weft(&[]);
+        let answers = pipeline(&server, &commands);
+        let answers = answers.as_array().expect("a list has a list of answers");
+        assert_eq!(answers.len(), steps.len(), "{name}");
+        for ((line, expected), answer) in steps.iter().zip(answers) {
+            let mut all = Vec::new();
+            match answer.get("error") {
+                Some(error) => all.push(format!("-{}", error.as_str().unwrap())),
+                None => json_leaves(&answer["result"], true, &mut all),
+            }
+            wrong.extend(difference(&name, line, &joined(&all), expected));
+            count += 1;
+        }
+    }
+    assert!(count > 600, "{count} commands");
+    assert!(wrong.is_empty(), "{} replies differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn scenarios_agree_request_by_request() {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for (name, steps) in scenarios() {
+        // Of those of sessions nothing would be left for the next request.
+        if has_streams(&steps) || name == "connection" {
+            continue;
+        }
+        let server = Server::weft(&[]);
+        let mut connection = server.connect(Protocol::Http);
+        for (line, expected) in &steps {
+            let words = words(line);
+            let reply = match connection.exchange(&words) {
+                Ok(reply) => reply,
+                Err(error) if error.to_string().contains("over HTTP each request is for itself") => continue,
+                Err(error) => panic!("{name}: {line}: {error}"),
+            };
+            let mut all = Vec::new();
+            leaves(&reply, &mut all);
+            wrong.extend(difference(&name, line, &joined(&all), expected));
+            count += 1;
+        }
+    }
+    assert!(count > 600, "{count} commands");
+    assert!(wrong.is_empty(), "{} replies differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn cli(server: &Server, words: &[&str], input: &[u8]) -> (bool, String, String) {
+    let mut args = vec!["cli", "--http", "-s", &server.socket];
+    args.extend(words);
+    let output = run(&args, input);
+    (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned(), stderr(&output))
+}
+
+#[test]
+fn cli_speaks_http() {
+    let server = Server::weft(&[]);
+    let said = |words: &[&str]| {
+        let (good, out, error) = cli(&server, words, b"");
+        assert!(good && error.is_empty(), "{words:?}: {error}");
+        out
+    };
+    assert_eq!(said(&["SET", "k", "a b\n"]), "OK\n");
+    assert_eq!(said(&["--no-raw", "GET", "k"]), "\"a b\\n\"\n");
+    assert_eq!(said(&["--no-raw", "GET", "none"]), "(nil)\n");
+    assert_eq!(said(&["--no-raw", "HSET", "h", "f", "", "g/h?", "é"]), "(integer) 2\n");
+    assert_eq!(said(&["--json", "HMGET", "h", "f", "g/h?", "x"]), "[\"\",\"é\",null]\n");
+    assert_eq!(said(&["-r", "3", "INCR", "n"]), "1\n2\n3\n");
+    assert_eq!(said(&["GET", "n", "too", "many"]), "ERR wrong number of arguments for 'get' command\n\n");
+    assert_eq!(said(&["--scan", "--pattern", "?"]).lines().count(), 3);
+    assert!(said(&["--bigkeys"]).contains("Biggest"), "the tools that look around work too");
+    let binary: Vec<u8> = (0..=255).collect();
+    assert_eq!(cli(&server, &["-x", "SET", "bytes"], &binary).1, "OK\n");
+    let got = run(&["cli", "--http", "-s", &server.socket, "--raw", "GET", "bytes"], b"").stdout;
+    assert_eq!(got, [&binary[..], b"\n"].concat());
+    let piped = cli(&server, &["--pipe"], b"*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nINCR\r\n$1\r\nn\r\n");
+    assert!(piped.0 && (piped.1 + &piped.2).contains("replies: 2"), "what is RESP goes over HTTP as well");
+    let lines = cli(&server, &[], b"SET a 1\nINCRBY a 4\nNOSUCH\nGET a\n");
+    assert_eq!(lines.1.lines().collect::<Vec<_>>()[..2], ["OK", "5"]);
+    assert_eq!(lines.1.lines().last(), Some("5"), "{lines:?}");
+    assert!(!cli(&server, &["-e", "INCR", "k"], b"").0, "an error is a status with -e");
+}
+
+#[test]
+fn cli_refuses_by_name_what_http_has_not() {
+    let server = Server::weft(&[]);
+    for words in [
+        &["MULTI"][..],
+        &["EXEC"],
+        &["WATCH", "k"],
+        &["SELECT", "1"],
+        &["AUTH", "x"],
+        &["SUBSCRIBE", "c"],
+        &["MONITOR"],
+        &["RESET"],
+        &["CLIENT", "SETNAME", "n"],
+    ] {
+        let (good, _, error) = cli(&server, words, b"");
+        let says =
+            error.contains(words[0]) && error.contains("over HTTP each request is for itself: use RESP");
+        assert!(!good && says, "{words:?}: {error}");
+    }
+    for flags in [&["-n", "1"][..], &["--name", "x"]] {
+        let (good, _, error) = cli(&server, &[flags, &["PING"]].concat(), b"");
+        assert!(!good && error.contains("database 0 and no name"), "{flags:?}: {error}");
+    }
+}
+
+#[test]
+fn tokens_log_in_over_http() {
+    let server = Server::weft(&["--requirepass", "open sesame"]);
+    let (good, _, error) = cli(&server, &["PING"], b"");
+    assert!(good || error.contains("NOAUTH"), "{error}");
+    let said = |words: &[&str]| cli(&server, &[&["--no-auth-warning"], words].concat(), b"").1;
+    assert_eq!(said(&["-a", "open sesame", "PING"]), "PONG\n");
+    assert_eq!(said(&["--user", "default", "-a", "open sesame", "ACL", "WHOAMI"]), "default\n");
+    assert_eq!(said(&["-a", "open sesame", "ACL", "SETUSER", "u", "on", ">secret", "~*", "+get"]), "OK\n");
+    assert_eq!(said(&["-a", "u.secret", "GET", "k"]), "\n");
+    assert!(said(&["-a", "u.secret", "SET", "k", "v"]).starts_with("NOPERM"));
+    assert!(said(&["-a", "wrong", "PING"]).starts_with("WRONGPASS"));
+}
+
+fn bench(server: &Server, words: &[&str]) -> Value {
+    let mut args = vec!["bench", "--http", "-s", &server.socket, "--json"];
+    args.extend(words);
+    serde_json::from_slice(&good(&args, b"")).expect("it prints JSON")
+}
+
+/// How often the server says that it has run a command.
+fn calls(server: &Server, command: &str) -> u64 {
+    let Reply::Bulk(text) = server.connect(Protocol::Resp2).command(&["INFO", "commandstats"]).unwrap()
+    else {
+        panic!("INFO is a bulk")
+    };
+    let text = String::from_utf8(text).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+    line.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
+}
+
+#[test]
+fn bench_speaks_http_and_verifies() {
+    let server = Server::weft(&[]);
+    let flags = ["-r", "100", "-d", "16-200", "--verify", "-c", "7", "-n", "2000"];
+    for (more, requests) in
+        [(&["-P", "1"][..], 2000), (&["-P", "16"], 2000), (&["-P", "100", "--pipeline-body"], 2000)]
+    {
+        let before = (calls(&server, "set"), calls(&server, "get"));
+        let value = bench(&server, &[&["-t", "set,get,mset,hset,lpush,ping"], &flags[..], more].concat());
+        let tests = value["tests"].as_array().unwrap();
+        let labels: Vec<_> = tests.iter().map(|test| test["test"].as_str().unwrap()).collect();
+        assert!(labels.contains(&"PING_MBULK") && !labels.contains(&"PING_INLINE"), "{labels:?}");
+        for test in tests {
+            assert_eq!(test["protocol"], "HTTP", "{test}");
+            assert_eq!((&test["errors"], &test["lost"]), (&0.into(), &0.into()), "{test}");
+        }
+        assert_eq!(calls(&server, "set") - before.0, requests, "{more:?}");
+        assert_eq!(calls(&server, "get") - before.1, requests, "{more:?}");
+    }
+}
+
+#[test]
+fn bench_says_what_goes_wrong_over_http() {
+    let server = Server::weft(&[]);
+    let output = run(&["bench", "--http", "-s", &server.socket, "-n", "50", "-q", "LPUSH", "s", "x"], b"");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = run(&["bench", "--http", "-s", &server.socket, "-n", "50", "-q", "INCR", "s"], b"");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
+    assert!(!output.status.success() && text.contains("WRONGTYPE"), "{text}");
+    for (flags, why) in [
+        (&["--http", "--mux", "2"][..], "only RESPB has channels"),
+        (&["--pipeline-body"], "only HTTP has bodies"),
+        (&["--http", "--preset", "mux"], "only RESPB has channels"),
+        (&["--http", "-t", "ping_inline"], "HTTP has no words on a line"),
+        (&["--http", "--dbnum", "2"], "database 0"),
+    ] {
+        let args = [&["bench", "-s", &server.socket], flags].concat();
+        let output = run(&args, b"");
+        assert!(!output.status.success() && stderr(&output).contains(why), "{flags:?}: {}", stderr(&output));
+    }
+}
