@@ -24,6 +24,7 @@ mod log;
 mod program;
 mod progress;
 mod quiet;
+mod script;
 mod serve;
 mod source;
 mod text;
@@ -74,6 +75,7 @@ enum Command {
     Man(about::Man),
     Peers(Box<bench::peers::Options>),
     Program(program::Options),
+    Script(script::Options),
     Serve(serve::Options),
     Token(Box<token::Options>),
     Wire(wire::Options),
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         Command::Man(options) => ("man", about::man(&options, Cli::command())),
         Command::Peers(options) => ("peers", bench::peers::run(&options)),
         Command::Program(options) => ("program", program::run(&options)),
+        Command::Script(options) => ("script", script::run(&options)),
         Command::Serve(options) => ("serve", serve::run(&options)),
         Command::Token(options) => ("token", token::run(&options)),
         Command::Wire(options) => ("wire", wire::run(&options)),

@@ -160,20 +160,20 @@ fn words(command: &Value) -> Result<Vec<Vec<u8>>> {
 }
 
 /// An engine with one client, whose replies are JSON.
-struct Bench<'e> {
+pub(crate) struct Bench<'e> {
     executor: Executor<'e>,
     session: Session,
 }
 
 impl<'e> Bench<'e> {
-    fn new(engine: &'e Engine) -> Result<Self> {
+    pub(crate) fn new(engine: &'e Engine) -> Result<Self> {
         let wire = Wire { protocol: Protocol::Json(JsonForm::Plain), channel: 0 };
         let address = Address { worker: 0, connection: 0, channel: 0 };
         let session = engine.connect(address, wire, Arc::new(ConnectionInfo::default()), None);
         let executor = Executor::new(engine, 0, 1).context("the engine has no place for a worker")?;
         Ok(Self { executor, session })
     }
-    fn run(&mut self, words: &[Vec<u8>]) -> Result<Value> {
+    pub(crate) fn run(&mut self, words: &[Vec<u8>]) -> Result<Value> {
         let first = words.get(1).map(Vec::as_slice);
         let id = inner::find(&words[0], first)
             .with_context(|| format!("unknown command {}", String::from_utf8_lossy(&words[0])))?;

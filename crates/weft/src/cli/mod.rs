@@ -23,7 +23,7 @@ mod script;
 mod simulate;
 mod target;
 mod watch;
-mod words;
+pub(crate) mod words;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;

@@ -66,7 +66,7 @@ fn word_end(bytes: &[u8], start: usize) -> (usize, bool, bool) {
 }
 
 /// The arguments of a line; none where a quote is not in order.
-pub(super) fn arguments(line: &str) -> Option<Vec<Vec<u8>>> {
+pub(crate) fn arguments(line: &str) -> Option<Vec<Vec<u8>>> {
     let words = split(line);
     words.iter().all(|word| !word.broken).then(|| words.into_iter().map(|word| word.text).collect())
 }
