@@ -59,6 +59,9 @@ fn a_script_that_loops_is_killed_on_the_one_thread_that_there_is() {
         "return string.rep('a', 100000):find('.-.-.-.-b')",
         "local n = redis.call('get', KEYS[1]) while true do n = redis.call('get', KEYS[1]) end",
         "redis.call('keys', '*') while true do end",
+        "table.sort({1, 2, 3}, function() while true do end end)",
+        "return setmetatable({}, {__index = function() while true do end end}).x",
+        "local t = {} for i = 1, 7900 do t[i] = i end while true do local a = unpack(t) end",
     ] {
         looping.send(&["EVAL", script, "1", "key"]);
         looping.send(&["PING"]);
@@ -145,4 +148,64 @@ fn a_client_that_leaves_while_its_script_runs_does_not_end_it() {
     drop(leaving);
     other.until_calm();
     assert_eq!((other.ask(&["GET", "key"]), other.line()), ("$4".into(), "done".into()));
+}
+
+/// What a script answers, the bytes of a bulk string behind its head.
+fn answer(client: &mut Client, command: &str, script: &str) -> String {
+    let head = client.ask(&[command, script, "1", "key", "value"]);
+    match head.strip_prefix('$') {
+        Some("-1") | None => head,
+        Some(_) => client.line(),
+    }
+}
+
+#[test]
+fn what_scripts_must_not_do_is_an_error_and_the_server_goes_on() {
+    let server = serve(&["--script-memory-limit", "32mb", "--busy-reply-threshold", "0"]);
+    let mut client = Client::new(&server);
+    let million = 1 << 20;
+    let long = format!("return #'{}'", "a".repeat(million));
+    let commented = format!("--{}\nreturn 7", " ".repeat(million));
+    let nested = format!("return {}1{}", "(".repeat(million), ")".repeat(million));
+    let call_itself = "local function f() return 1 + f() end return f()";
+    for (script, expected) in [
+        (&long[..], ":1048576"),
+        (&commented, ":7"),
+        (
+            &nested,
+            "-ERR Error compiling script (new function): user_script:1: chunk has too many syntax levels",
+        ),
+        ("return string.rep('a', 1e10)", "not enough memory"),
+        ("local s = 'a' while true do s = s .. s end", "not enough memory"),
+        ("local t = {} while true do t[#t + 1] = {} end", "not enough memory"),
+        ("local t = {} while true do t[#t + 1] = #t .. 'x' end", "not enough memory"),
+        (call_itself, "stack overflow"),
+        ("local function f() return pcall(f) end return tostring(f())", "false"),
+        ("return string.gsub('a', '.', function() error('inside') end)", "inside"),
+        ("error({})", "-ERR unknown error"),
+        ("error({err = 'MINE said'})", "-MINE said"),
+        ("error()", "-ERR"),
+        ("return 'a\0b'", "a\0b"),
+        ("local t = 1 for i = 1, 100 do t = {t} end return #t", ":1"),
+        ("local t = 1 for i = 1, 1000 do t = {t} end return cjson.encode(t):sub(1, 3)", "[[["),
+        ("local t = 1 for i = 1, 1001 do t = {t} end return cjson.encode(t)", "excessive nesting (1001)"),
+        ("return redis.call('NOSUCH')", "-ERR Unknown command called from script"),
+        ("return redis.call('BLPOP', KEYS[1], 0)", "*-1"),
+        ("return redis.call('XREAD', 'BLOCK', 0, 'STREAMS', KEYS[1], '$')", "*-1"),
+        ("return redis.call('SUBSCRIBE', 'c')", "not allowed from script"),
+        ("return redis.call('EVAL', 'return 1', 0)", "not allowed from script"),
+        ("return redis.call('MULTI')", "not allowed from script"),
+        ("return redis.call('WATCH', KEYS[1])", "not allowed from script"),
+        ("return redis.call('SHUTDOWN')", "not allowed from script"),
+    ] {
+        let got = answer(&mut client, "EVAL", script);
+        let is_null = expected == "*-1" && got == "$-1";
+        assert!(got.contains(expected) || is_null, "{:.80}: {got}", script);
+        assert_eq!(client.ask(&["PING"]), "+PONG", "{script:.80}");
+    }
+    let got = answer(&mut client, "EVAL_RO", "return redis.call('SET', KEYS[1], ARGV[1])");
+    assert!(got.contains("-ERR Write commands are not allowed from read-only scripts."), "{got}");
+    assert_eq!(client.ask(&["EXISTS", "key"]), ":0");
+    // What the scripts took is given back.
+    assert_eq!(answer(&mut client, "EVAL", "return #string.rep('a', 10000000)"), ":10000000");
 }

@@ -4,8 +4,10 @@ mod bitmaps;
 mod generic;
 mod hashes;
 mod hyperloglogs;
+mod libraries;
 mod lists;
 mod positions;
+mod scripts;
 mod sets;
 mod sorted_sets;
 mod sorting;
@@ -41,6 +43,8 @@ pub(crate) const GROUPS: &[&Group] = &[
     &sorting::GROUP,
     &streams::GROUP,
     &transactions::GROUP,
+    &scripts::GROUP,
+    &libraries::GROUP,
 ];
 
 /// For a group that needs only the places of `Dice::place`.
