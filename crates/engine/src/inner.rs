@@ -11,7 +11,6 @@
 //! With a journal ([`Inner::begin_undo`]) nobody is told of anything before [`Inner::commit`]: no watch is touched, no
 //! event or message published, nobody who waits is served.
 
-use std::borrow::Cow;
 use weft_protocol::table::{self, CommandId, CommandSpec, flag};
 use weft_store::{Guards, Savepoint};
 
@@ -23,6 +22,7 @@ use crate::error::{Error, ErrorCode, full_name};
 use crate::executor::check_arity;
 use crate::handler::{Handler, Scope};
 use crate::reply::{Captured, Items, ReplySink};
+use crate::requests::is_container;
 use crate::runner;
 use crate::session::Session;
 use crate::special;
@@ -77,9 +77,11 @@ pub struct Point {
 /// subcommands is itself.
 #[must_use]
 pub fn find(name: &[u8], first: Option<&[u8]>) -> Option<CommandId> {
-    let upper = |word: &[u8]| -> Cow<'_, [u8]> { Cow::Owned(word.to_ascii_uppercase()) };
-    let id = table::by_name(&upper(name))?;
-    Some(first.and_then(|word| table::subcommand(id, &upper(word))).unwrap_or(id))
+    let id = table::by_name(name)?;
+    if !is_container(id) {
+        return Some(id);
+    }
+    Some(first.and_then(|word| table::subcommand(id, word)).unwrap_or(id))
 }
 
 /// An operation, for the commands inside it.
@@ -200,6 +202,11 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     #[must_use]
     pub fn reply(&self) -> Items<'_> {
         self.context.local.reply.as_deref().map(Captured::items).unwrap_or_default()
+    }
+    /// The same, to make more of it.
+    #[must_use]
+    pub fn captured(&self) -> Option<&Captured> {
+        self.context.local.reply.as_deref()
     }
     /// Bytes that it takes as it is kept.
     #[must_use]

@@ -23,21 +23,42 @@ fn text(bench: &mut Bench, client: u32, words: &[&str]) -> String {
 }
 
 #[test]
-fn keys_that_are_not_declared_are_taken_and_remembered() {
+fn alone_nothing_that_is_not_declared_costs_anything() {
     let mut bench = Bench::new();
     let client = bench.connect(Protocol::Resp2);
-    let script = "redis.call('incr', 'first') for i = 1, 50 do redis.call('set', 'made:' .. i, i) end \
-                  return redis.call('get', 'first')";
-    assert!(text(&mut bench, client, &["EVAL", script, "1", "first"]).contains('1'));
+    let script = "redis.call('incr', 'first') redis.call('set', 'other', #redis.call('keys', '*')) \
+                  return redis.call('get', 'other')";
+    assert_eq!(text(&mut bench, client, &["EVAL", script, "0"]), "1");
+    let scripts = &bench.engine.scripts;
+    assert_eq!((scripts.reruns.load(Relaxed), scripts.undeclared.load(Relaxed)), (0, 0));
+}
+
+#[test]
+fn beside_others_locks_are_tried_and_what_needs_everything_runs_again() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    bench.engine.stats.active_threads.store(2, Relaxed);
+    let script = "redis.call('incr', KEYS[1]) for i = 1, 50 do redis.call('set', 'made:' .. i, i) end \
+                  return redis.call('get', KEYS[1])";
+    assert_eq!(text(&mut bench, client, &["EVAL", script, "1", "first"]), "1");
+    assert_eq!(text(&mut bench, client, &["DBSIZE"]), "51");
+    let counts = |bench: &Bench| {
+        let scripts = &bench.engine.scripts;
+        (scripts.undeclared.load(Relaxed), scripts.reruns.load(Relaxed))
+    };
+    assert_eq!(counts(&bench), (1, 0), "nobody had them");
+    let everything = "redis.call('incr', KEYS[1]) return #redis.call('keys', '*')";
+    assert_eq!(text(&mut bench, client, &["EVAL", everything, "1", "first"]), "51");
     // What was done before the script ran again was taken back: it has counted once.
-    assert!(text(&mut bench, client, &["GET", "first"]).contains('1'));
-    assert!(text(&mut bench, client, &["DBSIZE"]).contains("51"));
-    let reruns = bench.engine.scripts.reruns.load(Relaxed);
-    assert_eq!(reruns, 1);
-    assert!(text(&mut bench, client, &["EVAL", script, "1", "first"]).contains('2'));
-    assert_eq!(bench.engine.scripts.reruns.load(Relaxed), reruns, "the script is remembered");
-    let everything = "redis.call('set', KEYS[1], 1) return #redis.call('keys', '*')";
-    assert!(text(&mut bench, client, &["EVAL", everything, "1", "k"]).contains("52"));
+    assert_eq!(text(&mut bench, client, &["GET", "first"]), "2");
+    assert_eq!(counts(&bench), (1, 1));
+    assert_eq!(text(&mut bench, client, &["EVAL", everything, "1", "first"]), "51");
+    assert_eq!(counts(&bench), (1, 1), "the script is remembered");
+    let info = text(&mut bench, client, &["INFO", "stats"]);
+    assert!(
+        info.contains("script_undeclared_locks:1") && info.contains("script_undeclared_reruns:1"),
+        "{info}"
+    );
 }
 
 #[test]

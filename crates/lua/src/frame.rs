@@ -519,6 +519,13 @@ impl Frame<'_> {
         // SAFETY: a table, and a key that it has.
         Some(unsafe { ffi::lua_next(self.l, table) } != 0)
     }
+    /// The same for who has begun with nil, goes on with the keys that this gives, and assigns nothing to the table
+    /// meanwhile: then there is such a key. `false` behind the last one.
+    pub(crate) fn next_unchanged(&mut self, table: i32) -> bool {
+        self.place();
+        // SAFETY: a table, and a key that it has.
+        unsafe { ffi::lua_next(self.l, table) != 0 }
+    }
     #[cold]
     fn next_caught(&mut self, table: i32) -> Option<bool> {
         unsafe extern "C-unwind" fn next(l: *mut lua_State) -> c_int {

@@ -36,9 +36,24 @@ impl Budget {
 /// A change of a state's memory that the others are told of.
 const TOLD_BYTES: isize = 64 << 10;
 
+/// Blocks up to this size are kept for the next ones of theirs when they are given back: a script makes and leaves a
+/// dozen.
+const SMALL_BYTES_MAX: usize = 256;
+/// Kept blocks of one size: 2 MiB of all sizes together.
+const KEPT_MAX: u16 = 1 << 10;
+const SIZES: usize = SMALL_BYTES_MAX / ALIGN + 1;
+
+/// Small blocks that were given back, by size: each begins with the address of the next.
+#[derive(Debug)]
+struct Kept {
+    first: [*mut u8; SIZES],
+    count: [u16; SIZES],
+}
+
 /// A state's part.
 #[derive(Debug)]
 pub(crate) struct Memory {
+    kept: Kept,
     budget: Arc<Budget>,
     /// Taken or given back since the others were told.
     untold_bytes: isize,
@@ -50,7 +65,8 @@ pub(crate) struct Memory {
 impl Memory {
     pub(crate) const fn new(budget: Arc<Budget>) -> Self {
         // Until the state stands there is nobody to catch an error.
-        Self { budget, untold_bytes: 0, used_bytes: 0, depth: 1 }
+        let kept = Kept { first: [std::ptr::null_mut(); SIZES], count: [0; SIZES] };
+        Self { kept, budget, untold_bytes: 0, used_bytes: 0, depth: 1 }
     }
     pub(crate) const fn used_bytes(&self) -> usize {
         self.used_bytes
@@ -101,10 +117,57 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         self.tell();
+        self.kept.give_back();
     }
 }
 
 const ALIGN: usize = 16;
+
+/// What a block of so many bytes takes: the kept ones fit all of their size.
+fn layout(bytes: usize) -> Option<Layout> {
+    let bytes = if bytes <= SMALL_BYTES_MAX { bytes.next_multiple_of(ALIGN) } else { bytes };
+    Layout::from_size_align(bytes, ALIGN).ok()
+}
+
+impl Kept {
+    /// A block of this size, which is not 0.
+    fn take(&mut self, layout: Layout) -> *mut u8 {
+        let size = layout.size() / ALIGN;
+        if layout.size() > SMALL_BYTES_MAX || self.first[size].is_null() {
+            // SAFETY: the size is not 0.
+            return unsafe { alloc(layout) };
+        }
+        let block = self.first[size];
+        // SAFETY: `give` has written the next one's address there, and nobody has the block.
+        self.first[size] = unsafe { block.cast::<*mut u8>().read() };
+        self.count[size] -= 1;
+        block
+    }
+    /// Takes a block back.
+    ///
+    /// # Safety
+    /// It came from `take` with this layout, and nobody has it.
+    unsafe fn give(&mut self, block: *mut u8, layout: Layout) {
+        let size = layout.size() / ALIGN;
+        if layout.size() > SMALL_BYTES_MAX || self.count[size] == KEPT_MAX {
+            // SAFETY: the caller's.
+            return unsafe { dealloc(block, layout) };
+        }
+        // SAFETY: it is aligned, and has at least `ALIGN` bytes.
+        unsafe { block.cast::<*mut u8>().write(self.first[size]) };
+        self.first[size] = block;
+        self.count[size] += 1;
+    }
+    fn give_back(&mut self) {
+        for size in 1..SIZES {
+            while let (false, Some(layout)) = (self.first[size].is_null(), layout(size * ALIGN)) {
+                let block = self.take(layout);
+                // SAFETY: it was kept with this layout.
+                unsafe { dealloc(block, layout) };
+            }
+        }
+    }
+}
 
 /// Lua's allocator: `lua_Alloc` over the program's.
 ///
@@ -120,11 +183,10 @@ pub(crate) unsafe extern "C" fn allocate(
     // which calls nobody.
     let memory = unsafe { &mut (*place.cast::<crate::frame::Shared>()).memory };
     let old_bytes = if old.is_null() { 0 } else { old_bytes };
-    let layout = |bytes: usize| Layout::from_size_align(bytes, ALIGN).ok();
     if new_bytes == 0 {
-        if let (false, Some(layout)) = (old.is_null(), layout(old_bytes)) {
+        if let (true, Some(layout)) = (old_bytes > 0, layout(old_bytes)) {
             // SAFETY: it came from here with this size.
-            unsafe { dealloc(old.cast(), layout) };
+            unsafe { memory.kept.give(old.cast(), layout) };
             memory.count(-(old_bytes as isize));
         }
         return std::ptr::null_mut();
@@ -136,12 +198,90 @@ pub(crate) unsafe extern "C" fn allocate(
     let (Some(new_layout), Some(old_layout)) = (layout(new_bytes), layout(old_bytes)) else {
         return std::ptr::null_mut();
     };
-    // SAFETY: neither size is 0; what there was came from here with its size.
-    let new = unsafe {
-        if old_bytes == 0 { alloc(new_layout) } else { realloc(old.cast(), old_layout, new_bytes) }
+    let are_large = old_bytes > SMALL_BYTES_MAX && new_bytes > SMALL_BYTES_MAX;
+    let new = if old_bytes == 0 {
+        memory.kept.take(new_layout)
+    } else if new_layout == old_layout {
+        old.cast()
+    } else if are_large {
+        // SAFETY: neither size is 0; what there was came from here with its size.
+        unsafe { realloc(old.cast(), old_layout, new_bytes) }
+    } else {
+        let new = memory.kept.take(new_layout);
+        if !new.is_null() {
+            // SAFETY: both have so many bytes and are two blocks; the old one is not used any more.
+            unsafe {
+                std::ptr::copy_nonoverlapping(old.cast::<u8>(), new, old_bytes.min(new_bytes));
+                memory.kept.give(old.cast(), old_layout);
+            }
+        }
+        new
     };
     if !new.is_null() {
         memory.count(more);
     }
     new.cast()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Shared;
+
+    /// What a block of this number holds.
+    fn is_whole(block: *mut c_void, bytes: usize, mark: u8) -> bool {
+        // SAFETY: the test has it, with so many bytes.
+        unsafe { std::slice::from_raw_parts(block.cast::<u8>(), bytes) }.iter().all(|byte| *byte == mark)
+    }
+
+    #[test]
+    fn blocks_keep_what_they_hold_and_all_are_given_back() {
+        let budget = Arc::new(Budget::new(1 << 30));
+        let shared = Box::into_raw(Box::new(Shared::new(Memory::new(Arc::clone(&budget)))));
+        let resize = |block: *mut c_void, from: usize, to: usize| {
+            // SAFETY: as Lua calls it.
+            unsafe { allocate(shared.cast(), block, from, to) }
+        };
+        let mut blocks: Vec<(*mut c_void, usize, u8)> = Vec::new();
+        let mut dice = 7_u64;
+        let mut throw = |sides: usize| {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (dice >> 33) as usize % sides
+        };
+        for round in 0..if cfg!(miri) { 300 } else { 50_000 } {
+            let bytes = [1, 15, 16, 17, 255, 256, 257, 4096][throw(8)] + throw(3) - 1;
+            let (place, mark) = (throw(blocks.len() + 1), round as u8);
+            if place == blocks.len() {
+                let block = resize(std::ptr::null_mut(), 0, bytes);
+                assert!(bytes == 0 || block.addr().is_multiple_of(ALIGN));
+                if bytes > 0 {
+                    // SAFETY: it is new and has so many bytes.
+                    unsafe { block.cast::<u8>().write_bytes(mark, bytes) };
+                    blocks.push((block, bytes, mark));
+                }
+                continue;
+            }
+            let (block, before, held) = blocks.swap_remove(place);
+            assert!(is_whole(block, before, held));
+            let block = resize(block, before, bytes);
+            if bytes > 0 {
+                assert!(is_whole(block, bytes.min(before), held));
+                // SAFETY: it has so many bytes.
+                unsafe { block.cast::<u8>().write_bytes(mark, bytes) };
+                blocks.push((block, bytes, mark));
+            }
+        }
+        for (block, bytes, mark) in blocks {
+            assert!(is_whole(block, bytes, mark));
+            resize(block, bytes, 0);
+        }
+        // More than are kept.
+        let many: Vec<_> = (0..2 * KEPT_MAX).map(|_| resize(std::ptr::null_mut(), 0, 32)).collect();
+        assert!(many.into_iter().all(|block| resize(block, 32, 0).is_null()));
+        // SAFETY: it was made above, and nobody has it.
+        let shared = unsafe { Box::from_raw(shared) };
+        assert_eq!((shared.memory.kept.count[2], shared.memory.used_bytes()), (KEPT_MAX, 0));
+        drop(shared);
+        assert_eq!(budget.used_bytes(), 0);
+    }
 }

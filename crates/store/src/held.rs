@@ -54,6 +54,12 @@ impl<T> Held<T> {
         Hold { held: self, locked: true, _data: PhantomData }
     }
 
+    /// The lock, if nobody has it now.
+    #[inline]
+    pub(crate) fn try_lock(&self) -> Option<Hold<'_, T>> {
+        self.lock.try_lock().then(|| Hold { held: self, locked: true, _data: PhantomData })
+    }
+
     /// The data without the lock. The proof is of the keyspace that the data belongs to.
     ///
     /// # Panics
@@ -114,7 +120,11 @@ mod tests {
     fn both_ways_reach_the_same_data() {
         let domain = Domain::<()>::new(1);
         let held = Held::new(1);
-        *held.lock() += 1;
+        let mut hold = held.lock();
+        *hold += 1;
+        assert!(held.try_lock().is_none(), "somebody has it");
+        drop(hold);
+        assert_eq!(held.try_lock().map(|hold| *hold), Some(2));
         *held.alone(&domain.close()) += 1;
         assert_eq!(*held.lock(), 3);
     }

@@ -115,6 +115,10 @@ impl Shard {
             None => self.data.lock(),
         }
     }
+    /// Takes the lock, if nobody has it now.
+    pub(crate) fn try_hold(&self) -> Option<Hold<'_, ShardData>> {
+        self.data.try_lock()
+    }
     /// Asks for the lock, for whoever takes it and needs nothing else of the shard.
     #[inline]
     pub(crate) fn prefetch_lock(&self) {
@@ -183,6 +187,13 @@ impl<'b> ShardGuard<'b> {
         let data = keyspace.shard(id).hold(alone);
         let used_before = data.heap.used_bytes();
         Self { keyspace, counters, id, data, used_before }
+    }
+
+    /// Takes a shard's lock, if nobody has it now.
+    pub(crate) fn try_open(keyspace: &'b Keyspace, counters: &'b Counters, id: u32) -> Option<Self> {
+        let data = keyspace.shard(id).try_hold()?;
+        let used_before = data.heap.used_bytes();
+        Some(Self { keyspace, counters, id, data, used_before })
     }
 
     /// The shard's number.

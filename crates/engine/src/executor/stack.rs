@@ -8,10 +8,11 @@
 //!
 //! The session goes along, and a stand-in takes its place: the client may leave, and the request ends all the same.
 
+use std::sync::Arc;
 use weft_lua::fiber::{Fiber, Inside};
 
 use super::{Core, Host, Ran, Tier};
-use crate::args::{Args, OwnedArgs, Texts};
+use crate::args::{Args, Composed, Texts};
 use crate::engine::{Engine, command_id};
 use crate::handler::{Handler, Scope};
 use crate::reply::{Output, Protocol, ReplySink};
@@ -24,13 +25,27 @@ use crate::session::{ReplyMode, Session, Then};
 #[derive(Debug)]
 pub struct Job {
     what: What,
-    args: OwnedArgs,
+    args: Composed,
     session: Session,
     output: Output,
     /// The worker's state of Lua.
     space: Option<Box<Space>>,
     /// The last epoch in which it has told something: its reply waits until that is safe.
     told_epoch: u64,
+}
+
+impl Job {
+    /// One that asks for nothing yet.
+    fn new(stand_in: Session) -> Box<Self> {
+        Box::new(Self {
+            what: What::UnknownCommand,
+            args: Composed::default(),
+            session: stand_in,
+            output: Output::default(),
+            space: None,
+            told_epoch: 0,
+        })
+    }
 }
 
 /// What goes in.
@@ -60,6 +75,8 @@ pub type Door = Inside<Input, Outcome>;
 #[derive(Debug, Default)]
 pub(super) struct Stack<'e> {
     fiber: Option<Fiber<'e, Input, Outcome>>,
+    /// The one before, for its memory. Its session is some client's stand-in, at which nobody looks.
+    spare: Option<Box<Job>>,
     /// None can be had.
     refused: bool,
     /// Where the client of the request is that was left.
@@ -85,19 +102,22 @@ impl super::Executor<'_> {
         (session, output): (&mut Session, &mut Output),
     ) {
         let engine = self.core.engine;
-        let stand_in = engine.stand_in(&session.info, session.wire, session.db);
-        let job = Job {
-            what,
-            args: args.to_owned_args(),
-            session: std::mem::replace(session, stand_in),
-            output: Output::default(),
-            space: self.core.local.scripts.take(),
-            told_epoch: 0,
-        };
-        let address = session.info.address;
-        match self.resume(Input::Job(Box::new(job))) {
-            Some(Outcome::Done(job)) => self.take_back(*job, session, output),
+        let (info, wire, db) = (Arc::clone(&session.info), session.wire, session.db);
+        let mut job = self.stack.spare.take().unwrap_or_else(|| Job::new(engine.stand_in(&info, wire, db)));
+        job.what = what;
+        args.rest(0).for_each(|word| job.args.push(word));
+        std::mem::swap(session, &mut job.session);
+        job.space = self.core.local.scripts.take();
+        let address = info.address;
+        match self.resume(Input::Job(job)) {
+            Some(Outcome::Done(mut job)) => {
+                self.take_back(&mut job, session, output);
+                job.args.clear();
+                job.output.renew();
+                self.stack.spare = Some(job);
+            }
             _ => {
+                *session = engine.stand_in(&info, wire, db);
                 session.hold_back();
                 self.stack.left = Some((address.connection, address.channel));
                 engine.begin_busy();
@@ -108,14 +128,13 @@ impl super::Executor<'_> {
         self.stack.fiber.as_mut().and_then(|fiber| fiber.resume(input))
     }
     /// The request has run: its session comes back, and its reply, if it wants one.
-    fn take_back(&mut self, job: Job, session: &mut Session, output: &mut Output) {
-        let held = session.held;
-        *session = job.session;
-        session.held += held;
-        self.core.local.scripts = job.space;
+    fn take_back(&mut self, job: &mut Job, session: &mut Session, output: &mut Output) {
+        std::mem::swap(session, &mut job.session);
+        session.held += std::mem::take(&mut job.session.held);
+        self.core.local.scripts = job.space.take();
         if session.reply_mode == ReplyMode::On {
             let from = output.end();
-            output.append(job.output);
+            output.take_from(&mut job.output);
             self.core.hold_for(output, from, job.told_epoch);
         }
         session.reply_mode = session.reply_mode.next();
@@ -133,7 +152,7 @@ impl super::Executor<'_> {
         match host.lend(connection, channel) {
             Some(lent) if lent.session.id() == job.session.id() => {
                 lent.session.drop_held();
-                self.take_back(*job, lent.session, lent.output);
+                self.take_back(&mut job, lent.session, lent.output);
             }
             // The client has gone.
             _ => {
@@ -239,8 +258,11 @@ fn fiber(engine: &Engine, worker: u16, seed: u64) -> Option<Fiber<'_, Input, Out
             core.begin();
             core.local.scripts = job.space.take();
             let Job { what, args, session, output, .. } = &mut *job;
-            let args = args.args();
-            let ran = {
+            let args = args.args(what.spec());
+            // Where nobody else is met it has everything at once, and nothing of it need ever be taken back.
+            let ran = if core.engine.stats.one_thread() {
+                Ran::NeedsWorld
+            } else {
                 let batch = place.enter();
                 core.run_job(Tier::Batch(&batch), *what, &args, session, output)
             };

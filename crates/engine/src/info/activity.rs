@@ -117,6 +117,7 @@ pub(super) fn stats(engine: &Engine, report: &mut Report, _now_ms: u64) {
     report.field("evicted_keys", since_reset(engine, Counter::Evicted));
     report.field("evicted_clients", 0);
     report.field("evicted_scripts", load(&engine.scripts.evicted));
+    report.field("script_undeclared_locks", load(&engine.scripts.undeclared));
     report.field("script_undeclared_reruns", load(&engine.scripts.reruns));
     report.field("total_eviction_exceeded_time", 0);
     report.field("current_eviction_exceeded_time", 0);

@@ -57,6 +57,11 @@ struct Hold {
     epoch: u64,
 }
 
+/// Bytes of an output's memory that are kept for what is written next.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+/// Large values that there is room for, in such memory.
+const KEPT_PINS_MAX: usize = 1 << 10;
+
 /// Replies and pushes of one connection, not yet sent.
 #[derive(Debug, Default)]
 pub struct Output {
@@ -107,6 +112,14 @@ impl Output {
         self.told = None;
         self.answers = 0;
         self.open.clear();
+    }
+    /// Forgets everything, and keeps the memory unless it is much.
+    pub fn renew(&mut self) {
+        if self.bytes.capacity() > KEPT_BYTES_MAX || self.pins.capacity() > KEPT_PINS_MAX {
+            *self = Self::default();
+        } else {
+            self.clear();
+        }
     }
     /// Whether no aggregate lacks elements: what is there are whole replies.
     #[must_use]
@@ -173,6 +186,10 @@ impl Output {
     }
     /// Moves all of another output behind this one.
     pub fn append(&mut self, mut other: Self) {
+        self.take_from(&mut other);
+    }
+    /// The same, and the other keeps its memory.
+    pub fn take_from(&mut self, other: &mut Self) {
         if self.answers > 0 && other.answers > 0 {
             self.bytes.push(b',');
         }
@@ -185,6 +202,7 @@ impl Output {
         self.bytes.append(&mut other.bytes);
         self.pins.extend(other.pins.drain(..).map(|pin| Pin { at: base + pin.at, value: pin.value }));
         self.pinned_bytes += other.pinned_bytes;
+        other.clear();
     }
     /// Moves out what stands behind so many plain bytes and so many pins.
     #[must_use]

@@ -14,14 +14,15 @@ pub mod space;
 
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use weft_lua::{Budget, sha1_hex, shebang};
 use weft_store::Section;
 
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
+use crate::reply::Captured;
 use crate::special;
 
 /// A source's name: its SHA-1 in lower-case digits.
@@ -92,6 +93,32 @@ pub struct Place {
     wrote: AtomicBool,
 }
 
+/// Told of a call of a command inside a script, and what it answered; of one that was refused, the error's line.
+pub type Trace = Box<dyn Fn(&[&[u8]], Result<&Captured, &str>) + Send + Sync>;
+
+/// Who looks at scripts while they run: nobody in a server.
+#[derive(Default)]
+pub struct Tracer(OnceLock<Trace>);
+
+impl Tracer {
+    /// From now on this one is told, if nobody was before.
+    pub fn set(&self, trace: Trace) {
+        let _ = self.0.set(trace);
+    }
+    #[inline]
+    pub(crate) fn tell(&self, call: &[&[u8]], answer: Result<&Captured, &str>) {
+        if let Some(trace) = self.0.get() {
+            trace(call, answer);
+        }
+    }
+}
+
+impl std::fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tracer").field("is_set", &self.0.get().is_some()).finish()
+    }
+}
+
 /// Scripts and functions.
 #[derive(Debug)]
 pub struct Scripts {
@@ -103,8 +130,12 @@ pub struct Scripts {
     /// Scripts that touch keys which they do not declare: they have the keyspace to themselves.
     straying: Mutex<HashSet<Sha>>,
     has_straying: AtomicBool,
+    /// Who is told of each call.
+    pub tracer: Tracer,
     /// Memory of all states.
     pub budget: Arc<Budget>,
+    /// Runs that came to keys which they had not declared, beside others, and had their locks at once.
+    pub undeclared: AtomicU64,
     /// Scripts that were run again with the keyspace to themselves.
     pub reruns: AtomicU64,
     /// Scripts of EVAL that gave way to others.
@@ -127,7 +158,9 @@ impl Scripts {
             clock: AtomicU64::new(0),
             straying: Mutex::default(),
             has_straying: AtomicBool::new(false),
+            tracer: Tracer::default(),
             budget: Arc::new(Budget::new(MEMORY_BYTES)),
+            undeclared: AtomicU64::new(0),
             reruns: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
             function_counts: Default::default(),

@@ -5,13 +5,12 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use weft_lua::{Called, Frame, Host, Level, Verdict, shebang};
-use weft_protocol::table::{CommandSpec, flag};
+use weft_protocol::table::{CommandId, CommandSpec, flag};
 
 use super::{Running, convert};
 use crate::acl::LogPlace;
-use crate::args::{Args, OwnedArgs};
+use crate::args::{Args, Composed};
 use crate::context::Hold;
-use crate::engine::command_id;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::executor::Outcome;
 use crate::inner::{Inner, Refusal, Undoing, find};
@@ -47,6 +46,10 @@ pub struct Run<'r, 'c, 'a, 'b> {
     /// It has come to more than is locked.
     pub strayed: bool,
     killed: bool,
+    /// It has come to keys that it does not declare, and to their locks at once.
+    undeclared: bool,
+    /// It has run for so long that others see it.
+    shown: bool,
     started: Instant,
     /// When it began, or was gone on with.
     since: Instant,
@@ -61,6 +64,7 @@ const STRAYED: &str = "ERR the script runs again with the whole keyspace";
 impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
     /// A run that has not begun.
     pub fn new(inner: Inner<'c, 'a, 'b>, subject: Subject<'r>, args: &'r Args<'r>) -> Self {
+        let now = Instant::now();
         let writes_nothing = subject.flags & (shebang::flag::COMPAT | shebang::flag::NO_WRITES);
         Self {
             inner,
@@ -72,8 +76,10 @@ impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
             undoing: None,
             strayed: false,
             killed: false,
-            started: Instant::now(),
-            since: Instant::now(),
+            undeclared: false,
+            shown: false,
+            started: now,
+            since: now,
         }
     }
 
@@ -100,13 +106,18 @@ impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
     /// The run is over. What it wrote stays, unless it runs again or was ended and that takes back.
     pub fn end(mut self) -> Result<(), Error> {
         let engine = self.inner.context().engine;
-        let worker = self.inner.context().local.worker;
-        engine.scripts.place(worker).clear();
+        if self.shown || self.wrote {
+            let worker = self.inner.context().local.worker;
+            engine.scripts.place(worker).clear();
+        }
         let undo = self.strayed || self.killed;
         match self.undoing.take() {
             Some(undoing) if undo => self.inner.abandon(undoing),
             Some(undoing) => self.inner.commit(undoing),
             None => {}
+        }
+        if self.undeclared && !self.strayed {
+            engine.scripts.undeclared.fetch_add(1, Relaxed);
         }
         if self.strayed { Err(ErrorCode::NeedsWorld.into()) } else { Ok(()) }
     }
@@ -126,13 +137,20 @@ impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
         engine.scripts.place(worker).has_written();
     }
 
-    /// Whether the locks of a command's keys are held.
+    /// Whether the locks of a command's keys are held, or can be had at once.
     fn has_keys(&mut self, args: &Args<'_>) -> bool {
         let context = self.inner.context();
         let keyspace = &context.engine.keyspace;
         let Hold::Guards(guards) = &mut context.hold else { return true };
-        let mut all = true;
-        keys::each(args, |index| all &= guards.find_shard(&args.key(keyspace, index)).is_some());
+        let (mut all, mut added) = (true, false);
+        keys::each(args, |index| {
+            let key = args.key(keyspace, index);
+            if !guards.covers(&key) {
+                added = true;
+                all = all && guards.try_cover(&key);
+            }
+        });
+        self.undeclared |= added;
         all
     }
 
@@ -160,13 +178,19 @@ impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
         if is_container(id) {
             return Err(of_container(id.spec(), words));
         }
-        let owned = OwnedArgs::new(id.spec(), words.iter().copied());
-        let args = owned.args();
+        let mut composed = std::mem::take(&mut self.inner.context().local.composed);
+        composed.clear();
+        words.iter().for_each(|word| composed.push(word));
+        let ran = self.run_found(id, &composed.args(id.spec()));
+        self.inner.context().local.composed = composed;
+        ran
+    }
+    fn run_found(&mut self, id: CommandId, args: &Args<'_>) -> Result<(), String> {
         let writes = id.spec().flags & flag::WRITE != 0;
-        let handler = match self.inner.admit(&args) {
+        let handler = match self.inner.admit(args) {
             // Only before its first write is a script stopped by a lack of memory: it could not take that back.
             Err(Refusal::NoRoom) if self.wrote || self.may_be_full() => {
-                self.inner.context().engine.handler(command_id(&args)).ok_or_else(String::new)?
+                self.inner.context().engine.handler(id).ok_or_else(String::new)?
             }
             Err(refusal) => return Err(self.refuse(refusal).unwrap_or_default()),
             Ok(handler) => handler,
@@ -174,16 +198,16 @@ impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
         if writes && self.read_only {
             return Err("ERR Write commands are not allowed from read-only scripts.".to_owned());
         }
-        if !self.has_keys(&args) {
+        if !self.has_keys(args) {
             self.strayed = true;
             return Err(String::new());
         }
         if writes || id.spec().flags & flag::MAY_REPLICATE != 0 {
             self.begin_writing();
         }
-        let outcome = self.inner.run(handler, &args);
+        let outcome = self.inner.run(handler, args);
         let context = self.inner.context();
-        context.engine.monitor_script(context.session, &args, context.now_ms);
+        context.engine.monitor_script(context.session, args, context.now_ms);
         match outcome {
             Ok(()) => Ok(()),
             Err(error) if matches!(error.code, ErrorCode::Undeclared | ErrorCode::NeedsWorld) => {
@@ -207,6 +231,10 @@ impl Host for Run<'_, '_, '_, '_> {
         }
         match self.run(args) {
             Ok(()) => {
+                let engine = self.inner.context().engine;
+                if let Some(reply) = self.inner.captured() {
+                    engine.scripts.tracer.tell(args, Ok(reply));
+                }
                 let mut items = self.inner.reply();
                 let is_error =
                     items.clone().next().is_some_and(|item| matches!(item, crate::reply::Item::Error(_)));
@@ -219,6 +247,7 @@ impl Host for Run<'_, '_, '_, '_> {
             }
             Err(line) => {
                 let context = self.inner.context();
+                context.engine.scripts.tracer.tell(args, Err(&line));
                 let worker = usize::from(context.local.worker);
                 context.engine.stats.workers[worker].error(&convert::error_of(line.as_bytes()));
                 convert::push_error(reply, &line, true);
@@ -235,6 +264,7 @@ impl Host for Run<'_, '_, '_, '_> {
         let context = self.inner.context();
         let place = context.engine.scripts.place(context.local.worker);
         let (args, started) = (self.args, self.started);
+        self.shown = true;
         place.show(|| Running {
             name: name.into(),
             command: (0..args.len()).map(|at| args.bytes(at).into()).collect(),
@@ -272,11 +302,12 @@ impl Host for Run<'_, '_, '_, '_> {
     }
     fn may(&mut self, args: &[&[u8]]) -> Option<bool> {
         let id = find(args[0], args.get(1).copied())?;
-        let owned = OwnedArgs::new(id.spec(), args.iter().copied());
+        let mut composed = Composed::default();
+        args.iter().for_each(|word| composed.push(word));
         let context = self.inner.context();
         let session = &*context.session;
         let count = context.engine.keyspace.database_count();
-        Some(session.user.all || session.user.check(&owned.args(), session.db, count).is_ok())
+        Some(session.user.all || session.user.check(&composed.args(id.spec()), session.db, count).is_ok())
     }
 }
 

@@ -214,7 +214,7 @@ impl Encoder {
     fn array_len(&mut self, frame: &mut Frame<'_>) -> Result<Option<usize>, Raise> {
         let (mut max, mut items) = (0_i64, 0_i64);
         frame.push_nil();
-        while frame.next(-2) == Some(true) {
+        while frame.next_unchanged(-2) {
             frame.step(1)?;
             let key = if frame.kind(-2) == Kind::Number { frame.number(-2) } else { None };
             let index = key.filter(|key| key.floor() == *key && *key >= 1.0);
@@ -254,7 +254,7 @@ impl Encoder {
         self.out.push(b'{');
         let empty = self.out.len();
         frame.push_nil();
-        while frame.next(-2) == Some(true) {
+        while frame.next_unchanged(-2) {
             self.grows(frame)?;
             if self.out.len() > empty {
                 self.out.push(b',');
@@ -286,16 +286,13 @@ impl Encoder {
         let bytes = frame.bytes(at).unwrap_or_default();
         self.out.reserve(bytes.len() + 2);
         self.out.push(b'"');
-        let mut plain = 0;
-        for (place, &byte) in bytes.iter().enumerate() {
-            if !ESCAPED[usize::from(byte)] {
-                continue;
-            }
-            self.out.extend_from_slice(&bytes[plain..place]);
-            plain = place + 1;
-            escape(&mut self.out, byte);
+        let mut rest = bytes;
+        while let Some(place) = rest.iter().position(|&byte| ESCAPED[usize::from(byte)]) {
+            self.out.extend_from_slice(&rest[..place]);
+            escape(&mut self.out, rest[place]);
+            rest = &rest[place + 1..];
         }
-        self.out.extend_from_slice(&bytes[plain..]);
+        self.out.extend_from_slice(rest);
         self.out.push(b'"');
         Ok(())
     }
@@ -357,7 +354,7 @@ pub(super) fn push_general(out: &mut Vec<u8>, number: f64, precision: usize) {
         if number == 0.0 && number.is_sign_negative() {
             out.push(b'-');
         }
-        return out.extend_from_slice((number as i64).to_string().as_bytes());
+        return weft_protocol::number::push_int(out, number as i64);
     }
     let text = format!("{number:.*e}", precision.max(1) - 1);
     let Some((mantissa, exponent)) = text.split_once('e') else { return };

@@ -164,9 +164,14 @@ impl Decoder<'_> {
         let from = self.at;
         let mut has_escapes = false;
         loop {
+            let rest = &self.text[self.at..];
+            let plain = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0)).unwrap_or(rest.len());
+            if has_escapes {
+                self.unescaped.extend_from_slice(&rest[..plain]);
+            }
+            self.at += plain;
             match self.byte(0) {
                 b'"' => break,
-                0 => return Token { kind: What::Error("unexpected end of string"), at: self.at },
                 b'\\' => {
                     if !has_escapes {
                         self.unescaped.clear();
@@ -177,12 +182,7 @@ impl Decoder<'_> {
                         return Token { kind: What::Error(what), at: self.at };
                     }
                 }
-                byte => {
-                    if has_escapes {
-                        self.unescaped.push(byte);
-                    }
-                    self.at += 1;
-                }
+                _ => return Token { kind: What::Error("unexpected end of string"), at: self.at },
             }
         }
         let to = self.at;

@@ -1,9 +1,9 @@
 //! Owns: the functions of `table` that write to a table, loop for long or call back: `insert`, `remove`, `concat`,
-//! `sort`. Does not own: the others, which are Lua's.
+//! `sort`; and `unpack`. Does not own: the others, which are Lua's.
 
 use super::base::writable;
 use crate::frame::{Answer, Frame, Kind, Raise, c_function};
-use crate::libs::replace_functions;
+use crate::libs::{replace_functions, set_functions};
 
 pub(super) fn open(frame: &mut Frame<'_>, names: i32) {
     let functions = [
@@ -14,6 +14,33 @@ pub(super) fn open(frame: &mut Frame<'_>, names: i32) {
         ("setn", c_function!(setn)),
     ];
     replace_functions(frame, names, "table", &functions);
+    frame.push_copy(names);
+    set_functions(frame, &[("unpack", c_function!(unpack))]);
+    frame.pop_any(1);
+}
+
+/// Values that one call gives: what Lua has room for on a function's stack.
+const UNPACKED_MAX: usize = 8000;
+
+fn unpack(frame: &mut Frame<'_>) -> Answer {
+    frame.arg_table(1)?;
+    let first = frame.arg_integer_or(2, 1)?;
+    let last = match frame.kind(3) {
+        Kind::None | Kind::Nil => frame.raw_len(1) as i64,
+        _ => frame.arg_integer(3)?,
+    };
+    if first > last {
+        return Ok(0);
+    }
+    let count = usize::try_from(last.saturating_sub(first).saturating_add(1)).unwrap_or(usize::MAX);
+    if count > UNPACKED_MAX || frame.reserve(count).is_err() {
+        return Err(frame.error("too many results to unpack"));
+    }
+    frame.step(count)?;
+    for index in first..=last {
+        frame.element(1, index);
+    }
+    Ok(count)
 }
 
 fn setn(frame: &mut Frame<'_>) -> Answer {

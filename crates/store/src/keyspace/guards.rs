@@ -134,6 +134,27 @@ impl<'b> Guards<'b> {
         }
     }
 
+    /// Has a key's shard among the locked ones from now on, unless somebody else has it: waiting for him while others
+    /// wait for what is held here could hang both. Says whether it is there.
+    pub fn try_cover(&mut self, key: &Key<'_>) -> bool {
+        if self.covers(key) {
+            return true;
+        }
+        let (keyspace, counters) = (self.keyspace, self.counters);
+        let Some(guard) = ShardGuard::try_open(keyspace, counters, keyspace.shard_of(key)) else {
+            return false;
+        };
+        let mut guards = match std::mem::replace(&mut self.held, Held::Many(Vec::new())) {
+            Held::One(one) => vec![one],
+            Held::Many(guards) | Held::World(guards) => guards,
+            Held::Alone { .. } => unreachable!("whoever is alone has every shard"),
+        };
+        let at = guards.partition_point(|held| held.id() < guard.id());
+        guards.insert(at, guard);
+        self.held = Held::Many(guards);
+        true
+    }
+
     /// A key's value as it stands, borrowed together with others: for commands that read several keys at once. First
     /// call [`ShardGuard::get`] or [`ShardGuard::exists`] for each, which remove what has expired and count; this does
     /// neither. Panics as [`Guards::shard`] does, and behind the gate when the shard was not used yet.
@@ -209,6 +230,28 @@ mod tests {
 
     fn depth(viewed: &Viewed<'_>) -> u32 {
         viewed.0.get().map_or(0, |entry| 1 + entry.1.iter().map(depth).max().unwrap_or(0))
+    }
+
+    #[test]
+    fn a_shard_is_added_unless_somebody_has_it() {
+        let keyspace = Keyspace::new(Config { shards: 1 << 4, databases: 1, ..Config::default() });
+        let names: Vec<[u8; 4]> = (0..64_u32).map(u32::to_le_bytes).collect();
+        let keys: Vec<Key<'_>> = names.iter().map(|name| keyspace.key(name)).collect();
+        let first = keyspace.shard_of(&keys[0]);
+        let other = keys.iter().find(|key| keyspace.shard_of(key) != first).expect("64 keys, 16 shards");
+        let (mut one, mut two) = (keyspace.worker().expect("one"), keyspace.worker().expect("two"));
+        let (one, two) = (one.enter(), two.enter());
+        let mut mine = one.lock_keys([&keys[0]]);
+        let theirs = two.lock_keys([other]);
+        assert!(!mine.try_cover(other) && !mine.covers(other));
+        drop(theirs);
+        for key in &keys {
+            assert!(mine.try_cover(key) && mine.find_shard(key).is_some());
+        }
+        let Held::Many(held) = &mine.held else { unreachable!("several are locked") };
+        assert!(held.len() > 1 && held.is_sorted_by_key(ShardGuard::id), "each once, ascending");
+        drop(mine);
+        assert!(two.lock_keys([other]).covers(other), "it was given back");
     }
 
     #[test]
