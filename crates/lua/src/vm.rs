@@ -289,6 +289,10 @@ impl Vm {
             if outcome.is_err() {
                 ffi::lua_settop(state, 0);
             }
+            // Lua 5.1 does not collect when memory is refused: what this run has left would be missing to the next.
+            if (*self.shared).memory.is_high() {
+                ffi::lua_gc(state, ffi::LUA_GCCOLLECT, 0);
+            }
             (*self.shared).memory.leave(depth);
         }
         outcome

@@ -184,6 +184,22 @@ fn memory_is_limited() {
 }
 
 #[test]
+fn what_one_script_has_left_is_not_missing_to_the_next() {
+    let mut host = Answering::default();
+    let mut vm = support::vm();
+    for (script, expected) in [
+        ("local t = {} for i = 1, 1e9 do t[i] = {} end", "not enough memory"),
+        ("local function f() return 1 + f() end return f()", "stack overflow"),
+    ] {
+        let chunk = vm.compile(script.as_bytes()).expect("it compiles");
+        let error = vm.call(World::Scripts, &chunk, (&[], &[]), &mut host).expect_err("it ends so");
+        let line = String::from_utf8_lossy(&error.line).into_owned();
+        assert!(line.contains(expected), "{script}: {line}");
+        vm.release(chunk);
+    }
+}
+
+#[test]
 fn depth_is_limited() {
     let nested = "local t = {} local r = t for i = 1, %d do t[1] = {} t = t[1] end return r";
     assert!(eval(&nested.replace("%d", "128")).ends_with(']'));

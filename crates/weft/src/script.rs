@@ -21,8 +21,8 @@ Examples:
   weft script run limit.lua --given 'SET user:7 9' --keys user:7 --args 10 60
   weft script run library.lua --function grow --keys counter --args 5
 
-The script runs against an engine of its own, in this process: nothing is listened to and nothing is kept. Each call of a
-command is shown with what it answers, in JSON, and at last what the script returns.
+The script runs against an engine of its own, in this process: nothing is listened to and nothing is kept. Each call of
+a command is shown with what it answers, in JSON, and at last what the script returns.
 Status: 0 it has returned; 1 it has failed.";
 
 /// Run a script and show each call that it makes

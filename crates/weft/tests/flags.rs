@@ -130,6 +130,7 @@ fn the_program_says_what_it_is() {
         "man",
         "peers",
         "program",
+        "script",
         "serve",
         "token",
         "wire",
@@ -152,7 +153,7 @@ fn the_program_says_what_it_is() {
     let folder = common::Folder::new();
     text(&["man", "--folder", &folder.path("man1")]);
     let pages = std::fs::read_dir(folder.path("man1")).unwrap().count();
-    assert_eq!(pages, 15);
+    assert_eq!(pages, 16);
     let output = run(&["man", "nosuch"], b"");
     assert!(output.status.code() == Some(1) && stderr(&output).contains("there is no command 'nosuch'"));
 }

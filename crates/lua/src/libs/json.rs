@@ -222,8 +222,10 @@ impl Encoder {
                 frame.pop_any(2);
                 return Ok(None);
             };
-            // As C casts it, but that it stops at the largest.
-            max = max.max((index as i64).min(INT_MAX));
+            // A number that is no int becomes the smallest one where C casts it.
+            if index > max as f64 {
+                max = if index > INT_MAX as f64 { i64::from(i32::MIN) } else { index as i64 };
+            }
             items += 1;
             frame.pop_any(1);
         }

@@ -101,6 +101,8 @@ impl<'f> Format<'f> {
 }
 
 fn pack(frame: &mut Frame<'_>) -> Answer {
+    // An argument that is missing is told as nil, as Valkey's is.
+    frame.push_nil();
     let mut format = Format::new(frame.arg_bytes(1)?);
     let (mut out, mut arg, mut total) = (Vec::new(), 2, 0_usize);
     while let Some(Part { option, mut size, gap }) = format.next(frame, total)? {

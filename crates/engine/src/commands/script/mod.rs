@@ -137,9 +137,9 @@ fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 }
 
 fn evalsha(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let given = given(args, "")?;
     let unknown = || Error::new(ErrorCode::NoScript, "No matching script.");
     let sha = name_of_sha(args.bytes(1)).ok_or_else(unknown)?;
+    let given = given(args, "")?;
     with_space(context, |context, space| {
         let script = compiled(context.engine, space, &sha).ok_or_else(unknown)?;
         run_script(context, space, &script, (args, &given), sink)

@@ -101,8 +101,8 @@ fn script(dice: &mut Dice) -> Vec<u8> {
         0 => format!("return {{{}, {}}}", call(dice), call(dice)),
         1 => format!("local r = {} return {{type(r), r}}", call(dice)),
         2 => format!("return cjson.encode({{{}}})", call(dice)),
-        3 => "return redis.status_reply(ARGV[1])".to_owned(),
-        4 => "return redis.error_reply(ARGV[1])".to_owned(),
+        3 => "return redis.status_reply(ARGV[2])".to_owned(),
+        4 => "return redis.error_reply(ARGV[2])".to_owned(),
         5 => "return {KEYS, ARGV, {ok = 'fine'}, 1.9, true, false}".to_owned(),
         _ => format!("return {}", call(dice)),
     };
