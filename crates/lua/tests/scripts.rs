@@ -28,6 +28,9 @@ fn results_become_replies() {
         ("return {KEYS[1], ARGV[2], #KEYS}", "[\"k1\" \"a2\" 1]"),
         ("return redis.call('ping', 1, 1.5)", "[\"ping\" \"1\" \"1.5\"]"),
         ("return redis.sha1hex('')", "\"da39a3ee5e6b4b0d3255bfef95601890afd80709\""),
+        ("return struct.pack('B', 1/0)", "\"\\0\""),
+        ("return struct.pack('B', 1e100)", "\"\\0\""),
+        ("return #cjson.encode({1, [2147483648] = 2})", "22"),
         ("return tostring(redis.pcall())", "-"),
     ] {
         let got = eval(script);

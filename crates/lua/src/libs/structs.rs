@@ -160,7 +160,12 @@ fn push_integer(out: &mut Vec<u8>, number: f64, size: usize, big: bool) {
     }
 }
 fn wide(number: f64) -> u64 {
-    number as u64
+    // What is too large, or no number, becomes what the cast of C leaves there.
+    match number {
+        _ if number.is_nan() => 1 << 63,
+        _ if number >= 18_446_744_073_709_551_616.0 => 0,
+        _ => number as u64,
+    }
 }
 
 fn unpack(frame: &mut Frame<'_>) -> Answer {
