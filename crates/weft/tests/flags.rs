@@ -127,6 +127,7 @@ fn the_program_says_what_it_is() {
         "export",
         "import",
         "inspect",
+        "log",
         "man",
         "peers",
         "program",
@@ -153,7 +154,7 @@ fn the_program_says_what_it_is() {
     let folder = common::Folder::new();
     text(&["man", "--folder", &folder.path("man1")]);
     let pages = std::fs::read_dir(folder.path("man1")).unwrap().count();
-    assert_eq!(pages, 16);
+    assert_eq!(pages, 17);
     let output = run(&["man", "nosuch"], b"");
     assert!(output.status.code() == Some(1) && stderr(&output).contains("there is no command 'nosuch'"));
 }
