@@ -53,6 +53,9 @@ class OpenApi(unittest.TestCase):
                     parameter = document["components"]["parameters"][name]
                     value = "1" if parameter["schema"].get("type") == "integer" else "text"
                     path = path.replace("{" + parameter["name"] + "}", value)
+                if "Events" in json.dumps(operation["responses"]):
+                    # Its answer has no end.
+                    continue
                 status, body = self.ask(method.upper(), path)
                 # What is not stored is missed in words of its own.
                 self.assertNotEqual(status, 405, path)

@@ -16,6 +16,7 @@ use crate::command_log::CommandLogs;
 use crate::config::{Config, Settings};
 use crate::durable::Durable;
 use crate::error::{Error, full_name};
+use crate::feed::Feed;
 use crate::handler::{Handler, Handlers};
 use crate::info::Facts;
 use crate::latency::LatencyEvents;
@@ -89,6 +90,8 @@ pub struct Engine {
     pub web: Web,
     /// Triggers.
     pub triggers: Triggers,
+    /// What happened to keys, for who follows it.
+    pub feed: Feed,
     /// What of all this must be asked for before a request runs.
     pub special: Special,
     /// Held by whoever looks whether events are wanted.
@@ -181,6 +184,7 @@ impl Engine {
             programs: Programs::default(),
             web: Web::default(),
             triggers: Triggers::default(),
+            feed: Feed::new(setup.workers, now_ms),
             special: Special::default(),
             looks_at_events: Mutex::default(),
         }
@@ -200,7 +204,7 @@ impl Engine {
     pub fn post(&self, message: Message) {
         let worker = match &message {
             Message::Push(to, _) | Message::Served(to, _) | Message::Kill(to, _) => to.address.worker,
-            Message::Resume | Message::Safe | Message::Stop => 0,
+            Message::Resume | Message::Safe | Message::Events | Message::Stop => 0,
         };
         self.mailbox(worker).send(message);
     }

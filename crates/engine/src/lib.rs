@@ -24,6 +24,7 @@
 //! | [`transaction`], [`blocking`], [`pubsub`] | MULTI and WATCH; waiting for a key; subscriptions |
 //! | [`script`] | scripts and functions: their sources, running them |
 //! | [`resource`] | keys as resources: conditions, parts, tags |
+//! | [`feed`] | what happened to keys, numbered, for who follows it |
 //! | [`rdb`], [`hyperloglog`] | dumps of values; the bytes of a HyperLogLog |
 //! | [`mailbox`], [`push`] | from worker to worker |
 //! | [`background`] | expiry, eviction and maintenance, step by step |
@@ -60,6 +61,7 @@ pub mod error;
 pub mod eviction;
 pub mod executor;
 pub mod extended;
+pub mod feed;
 mod files;
 pub mod glob;
 pub mod handler;

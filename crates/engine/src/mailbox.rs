@@ -44,6 +44,8 @@ pub enum Message {
     Resume,
     /// More epochs are safe, or what is held never will be: look at it.
     Safe,
+    /// There are more events for the clients that follow them (`crate::feed`).
+    Events,
     /// The server stops: finish what is there, close everything.
     Stop,
 }

@@ -100,14 +100,18 @@ impl Engine {
     /// The classes of events that are wanted; none while nobody would get them.
     #[inline]
     pub(crate) fn events(&self) -> u32 {
-        if self.special.has(special::EVENTS) { self.settings.notify_flags.load(Relaxed) } else { 0 }
+        if !self.special.has(special::EVENTS) {
+            return 0;
+        }
+        self.settings.notify_flags.load(Relaxed) | self.feed.classes()
     }
     /// Who is subscribed, or which events are wanted, has changed.
     pub(crate) fn look_at_events(&self) {
         // One at a time: the last one sees how it is.
         let _one = self.looks_at_events.lock();
         let wanted = self.settings.notify_flags.load(Relaxed) != 0;
-        self.special.set(special::EVENTS, wanted && self.pubsub.may_hear_events());
+        let are_heard = wanted && self.pubsub.may_hear_events() || self.feed.classes() != 0;
+        self.special.set(special::EVENTS, are_heard);
     }
 }
 
@@ -128,9 +132,16 @@ impl Context<'_, '_> {
     }
 }
 
-/// Publishes an event, whose class has been asked for.
+/// Publishes an event, if its class has been asked for: to subscribers by `notify-keyspace-events`, and to who follows.
 #[cold]
-pub(crate) fn publish(engine: &Engine, db: u8, flags: u32, event: &str, key: &[u8]) {
+pub(crate) fn publish(engine: &Engine, db: u8, (class, event): (u32, &str), key: &[u8]) {
+    if engine.feed.classes() & class != 0 {
+        engine.tell_followers(db, class, event, key);
+    }
+    let flags = engine.settings.notify_flags.load(Relaxed);
+    if flags & class == 0 {
+        return;
+    }
     if flags & KEYSPACE != 0 {
         let channel = [format!("__keyspace@{db}__:").as_bytes(), key].concat();
         engine.pubsub.publish(engine, Space::Global, &channel, event.as_bytes());

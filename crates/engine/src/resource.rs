@@ -1,6 +1,7 @@
-//! Owns: keys as resources, which HTTP has: what a request says of a key beside its command (what it must hold, which
-//! part of it is wanted), asked under the command's own locks, and what its answer says beside the value. Does not own:
-//! the commands (GET, SET, DEL, APPEND, SETRANGE and whatever reads a collection), HTTP.
+//! Owns: keys, programs and triggers as resources, which HTTP has: what a request says of one beside its command (what
+//! it must hold, which part of it is wanted), asked under the command's own locks, and what its answer says beside the
+//! value. Does not own: the commands (GET, SET, DEL, APPEND, SETRANGE and whatever reads a collection; PROGRAM,
+//! TRIGGER), HTTP.
 //!
 //! A request for a resource is its command, admitted, locked, run, undone and told like any other; [`run`] stands
 //! between the locks and the runner, where the session says that more was [asked](Asked).
@@ -23,13 +24,21 @@ pub const TAG_BYTES_MAX: usize = 1 << 20;
 /// Tags that one condition may name.
 pub const TAGS_MAX: usize = 32;
 
-/// What the type of a value and its bytes have in common with nothing else: an `ETag`.
+/// What stands for a value, as an `ETag`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tag(pub [u8; 16]);
+pub enum Tag {
+    /// A hash of a value's type and its bytes.
+    Value([u8; 16]),
+    /// The version of a program or a trigger.
+    Version(u64),
+}
 
 impl fmt::Display for Tag {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(text, "{:032x}", u128::from_be_bytes(self.0))
+        match self {
+            Self::Value(bytes) => write!(text, "{:032x}", u128::from_be_bytes(*bytes)),
+            Self::Version(version) => write!(text, "{version}"),
+        }
     }
 }
 
@@ -37,14 +46,20 @@ impl Tag {
     /// The tag that a text stands for, as [`Display`](fmt::Display) writes it.
     #[must_use]
     pub fn of_text(text: &[u8]) -> Option<Self> {
-        let is_own = text.len() == 32 && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        let text = std::str::from_utf8(text).ok().filter(|_| is_own)?;
-        u128::from_str_radix(text, 16).ok().map(|bits| Self(bits.to_be_bytes()))
+        let text = std::str::from_utf8(text).ok()?;
+        let is_digits = |is_digit: fn(&u8) -> bool| text.bytes().all(|byte| is_digit(&byte));
+        match text.len() {
+            1..=19 if is_digits(u8::is_ascii_digit) => text.parse().ok().map(Self::Version),
+            32 if is_digits(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) => {
+                u128::from_str_radix(text, 16).ok().map(|bits| Self::Value(bits.to_be_bytes()))
+            }
+            _ => None,
+        }
     }
     fn of(digest: Digest) -> Self {
         let mut tag = [0; 16];
         tag.copy_from_slice(&digest.bytes()[..16]);
-        Self(tag)
+        Self::Value(tag)
     }
 }
 
@@ -91,14 +106,16 @@ impl ByteRange {
 /// What is done with a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
-    /// GET: the bytes of a string, or a collection as JSON.
+    /// GET: the bytes of a string, or a collection as JSON. PROGRAM GET and TRIGGER GET: the text.
     Read,
-    /// SET, APPEND, SETRANGE.
+    /// SET, APPEND, SETRANGE; PROGRAM SET, TRIGGER SET.
     Write,
-    /// DEL.
+    /// DEL; PROGRAM DEL, TRIGGER DEL.
     Remove,
     /// SCAN: an object with the cursor and the keys.
     List,
+    /// SCAN, which does not run: the client may list keys, and so follow what happens to those that it may read.
+    Follow,
     /// MSETEX: all or, where its condition does not hold, nothing.
     WriteAll,
 }
@@ -108,6 +125,8 @@ pub enum Does {
 pub struct Asked {
     /// What is done.
     pub does: Does,
+    /// With a program or a trigger; nothing for keys.
+    pub stored: Option<Stored>,
     /// `If-Match`: one of these must be the key's tag.
     pub matching: Option<Tags>,
     /// `If-None-Match`: none of these may be.
@@ -122,7 +141,7 @@ impl Asked {
     /// A request that has no conditions.
     #[must_use]
     pub const fn plainly(does: Does) -> Self {
-        Self { does, matching: None, none_matching: None, range: None, range_of: None }
+        Self { does, stored: None, matching: None, none_matching: None, range: None, range_of: None }
     }
     /// Whether the answer depends on the tag that the key has before.
     fn needs_tag(&self) -> bool {
@@ -163,7 +182,7 @@ pub struct Told {
     pub left_ms: Option<u64>,
 }
 
-/// A key that is there.
+/// A key, a program or a trigger that is there.
 #[derive(Clone, Copy, Debug)]
 struct Present {
     tag: Option<Tag>,
@@ -198,12 +217,70 @@ pub(crate) fn run(
         Does::Read => read(context, asked, (handler, args), sink),
         Does::Write | Does::Remove => write(context, asked, (handler, args), sink),
         Does::List => list(context, handler, args, sink),
+        Does::Follow => {
+            sink.ok();
+            Ok(())
+        }
         Does::WriteAll => write_all(context, handler, args, sink),
     }
 }
 
-/// What is known of a key; its tag where that is wanted.
-fn look(context: &mut Context<'_, '_>, key: &Key<'_>, tagged: bool) -> Result<Option<Present>, Error> {
+/// What is known of the resource that a command is about; its tag where that is wanted.
+fn look(
+    context: &mut Context<'_, '_>,
+    stored: Option<Stored>,
+    (args, tagged): (&Args<'_>, bool),
+) -> Result<Option<Present>, Error> {
+    match stored {
+        Some(stored) => Ok(stored.text(context, args.bytes(2)).map(|(version, _)| Present {
+            tag: Some(Tag::Version(version)),
+            type_name: stored.type_name(),
+            left_ms: None,
+            bytes: 0,
+        })),
+        None => look_at_key(context, &context.key(args, 1), tagged),
+    }
+}
+
+/// What is stored under a name outside of databases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// A program.
+    Program,
+    /// A trigger.
+    Trigger,
+}
+
+impl Stored {
+    const fn type_name(self) -> &'static str {
+        match self {
+            Self::Program => "program",
+            Self::Trigger => "trigger",
+        }
+    }
+    const fn missing(self) -> ErrorCode {
+        match self {
+            Self::Program => ErrorCode::NoProgram,
+            Self::Trigger => ErrorCode::NoTrigger,
+        }
+    }
+    /// Its version and its text.
+    fn text(self, context: &Context<'_, '_>, name: &[u8]) -> Option<(u64, Box<[u8]>)> {
+        match self {
+            Self::Program => {
+                let stored = context.engine.programs.get(name)?;
+                Some((stored.version, stored.text.as_ref().into()))
+            }
+            Self::Trigger => {
+                let trigger = context.engine.triggers.get(name)?;
+                Some((trigger.version, trigger.text.as_ref().into()))
+            }
+        }
+    }
+}
+
+/// The same for a key.
+fn look_at_key(context: &mut Context<'_, '_>, key: &Key<'_>, tagged: bool) -> Result<Option<Present>, Error> {
     let now_ms = context.now_ms;
     let (shard, mut op) = context.shard(key)?;
     let Some(expire_ms) = shard.expire_ms(&mut op, key) else { return Ok(None) };
@@ -224,13 +301,18 @@ fn read(
     (handler, args): (Handler, &Args<'_>),
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
-    let key = context.key(args, 1);
-    let present = look(context, &key, true)?;
+    let present = look(context, asked.stored, (args, true))?;
     if asked.matching.as_ref().is_some_and(|tags| !tags.hold(present.as_ref())) {
         return Err(ErrorCode::Precondition.into());
     }
     if asked.none_matching.as_ref().is_some_and(|tags| tags.hold(present.as_ref())) {
         sink.told(Present::told(present.as_ref(), Went::NotModified));
+        return Ok(());
+    }
+    if let Some(stored) = asked.stored {
+        let (_, text) = stored.text(context, args.bytes(2)).ok_or(stored.missing())?;
+        sink.raw(&text);
+        sink.told(Present::told(present.as_ref(), Went::Whole));
         return Ok(());
     }
     if let Some(present) = present.filter(|present| !present.is_string()) {
@@ -310,8 +392,7 @@ fn write(
     (handler, args): (Handler, &Args<'_>),
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
-    let key = context.key(args, 1);
-    let before = look(context, &key, asked.needs_tag())?;
+    let before = look(context, asked.stored, (args, asked.needs_tag()))?;
     let fails = asked.matching.as_ref().is_some_and(|tags| !tags.hold(before.as_ref()))
         || asked.none_matching.as_ref().is_some_and(|tags| tags.hold(before.as_ref()));
     if fails {
@@ -319,12 +400,16 @@ fn write(
     }
     let removes = asked.does == Does::Remove;
     match &before {
-        None if removes => return Err(ErrorCode::NoSuchKey.into()),
-        Some(present) if !removes && !present.is_string() => return Err(ErrorCode::Collection.into()),
+        None if removes => {
+            return Err(asked.stored.map_or(ErrorCode::NoSuchKey, Stored::missing).into());
+        }
+        Some(present) if !removes && !present.is_string() && asked.stored.is_none() => {
+            return Err(ErrorCode::Collection.into());
+        }
         _ => {}
     }
     runner::run(context, handler, args, &mut Captured::default().sink())?;
-    let after = if removes { None } else { look(context, &key, true)? };
+    let after = if removes { None } else { look(context, asked.stored, (args, true))? };
     let went = match (&before, removes) {
         (_, true) => Went::Removed,
         (None, _) => Went::Created,

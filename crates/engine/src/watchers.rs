@@ -49,7 +49,7 @@ impl Engine {
         for Told { db, key, effect } in told.by_ref() {
             let publish = |class: u32, event: &str| {
                 if flags & class != 0 {
-                    notify::publish(self, db, flags, event, key);
+                    notify::publish(self, db, (class, event), key);
                 }
             };
             if by_itself && let Effect::Delete { cause: Cause::Expired | Cause::Evicted } = effect {

@@ -17,6 +17,7 @@
 mod aftermath;
 mod farewell;
 mod feed;
+mod followers;
 mod handshake;
 mod http;
 mod messages;
@@ -40,6 +41,7 @@ use crate::limits::{ARRIVALS_PER_TICK_MAX, OWN_OUTPUT_BYTES_MAX, SWEEP_MS};
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::pace::Cycles;
 use crate::poll::{Poll, Ready, Waker, borrowed};
+use followers::Followers;
 use upkeep::Sweep;
 
 /// A worker.
@@ -72,6 +74,7 @@ pub(crate) struct Worker<'e> {
     /// The server stops at this time at the latest.
     stop_ms: Option<u64>,
     is_over: bool,
+    followers: Followers,
 }
 
 impl<'e> Worker<'e> {
@@ -111,6 +114,7 @@ impl<'e> Worker<'e> {
             untimed_ticks: 0,
             stop_ms: None,
             is_over: false,
+            followers: Followers::default(),
         })
     }
 

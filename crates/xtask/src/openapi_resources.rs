@@ -57,7 +57,11 @@ pub(crate) fn paths() -> BTreeMap<String, Value> {
         &["Ttl", "TtlMs", "Nx", "Xx"],
         &[("204", "Written")],
     );
-    BTreeMap::from([
+    let kinds = ["Match", "Kinds", "FollowedDatabase", "LastEventId"];
+    let mut events = operation("follow", "Follow what happens to keys", &kinds, &[("200", "Events")]);
+    events["description"] = json!("Server-sent events; `event: reset` where some are missing.");
+    let mut all = BTreeMap::from([
+        ("/v1/events".to_owned(), json!({"get": events})),
         ("/v1/db/{db}/keys/{key}".to_owned(), key),
         ("/v1/db/{db}/keys".into(), keys),
         (
@@ -68,7 +72,58 @@ pub(crate) fn paths() -> BTreeMap<String, Value> {
             "/v1/db/{db}/mset".into(),
             json!({"parameters": parameters(&["Database"]), "post": with_body(set_all, "Pairs")}),
         ),
-    ])
+    ]);
+    all.extend(stored_paths());
+    all
+}
+
+/// The paths of programs and triggers.
+fn stored_paths() -> BTreeMap<String, Value> {
+    const CONDITIONS: [&str; 2] = ["IfMatch", "IfNoneMatch"];
+    let json_answer = [("200", "Json")];
+    let mut all = BTreeMap::new();
+    for (kind, verbs) in
+        [("program", &["run", "dryrun", "explain"][..]), ("trigger", &["enable", "disable", "test"])]
+    {
+        let root = format!("/v1/{kind}s");
+        let id = |verb: &str| format!("{verb}_{kind}");
+        let got = [("200", "Stored"), ("304", "Unchanged")];
+        let put = [&CONDITIONS[..], &["Nx", "Xx"]].concat();
+        let put = operation(
+            &id("put"),
+            &format!("Store a {kind}"),
+            &put,
+            &[("201", "Written"), ("204", "Written")],
+        );
+        all.insert(
+            format!("{root}/{{name}}"),
+            json!({
+                "parameters": parameters(&["Name"]),
+                "get": operation(&id("get"), &format!("Read a {kind}"), &CONDITIONS, &got),
+                "put": with_body(put, "Stored"),
+                "delete": operation(&id("delete"), &format!("Remove a {kind}"), &CONDITIONS, &[("204", "Written")]),
+            }),
+        );
+        let list = operation(&id("list"), &format!("Each {kind} that is stored"), &["Match"], &json_answer);
+        let mut whole = json!({ "get": list });
+        if kind == "program" {
+            let run = operation("run", "Run a program that is not stored", &[], &json_answer);
+            whole["post"] = with_body(run, "Run");
+        }
+        all.insert(root.clone(), whole);
+        for verb in verbs {
+            let mut operation = operation(&id(verb), &format!("{verb} a {kind}"), &[], &json_answer);
+            if !matches!(*verb, "enable" | "disable") {
+                operation = with_body(operation, if *verb == "test" { "Stored" } else { "Arguments" });
+            }
+            let item = json!({"parameters": parameters(&["Name"]), "post": operation});
+            all.insert(format!("{root}/{{name}}/{verb}"), item);
+        }
+        let stats = operation(&id("stats_of"), &format!("Figures of a {kind}"), &[], &json_answer);
+        let item = json!({"parameters": parameters(&["Name"]), "get": stats});
+        all.insert(format!("{root}/{{name}}/stats"), item);
+    }
+    all
 }
 
 fn add(components: &mut Value, kind: &str, all: Value) {
@@ -96,6 +151,10 @@ pub(crate) fn add_components(components: &mut Value) {
         json!({
             "Database": {"name": "db", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 0}},
             "Key": {"name": "key", "in": "path", "required": true, "schema": text, "description": "The key, escaped; `/` too is a part of it. `/v1/db/{db}/keys?key64=` names one that no path can say."},
+            "Name": {"name": "name", "in": "path", "required": true, "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]+$"}},
+            "Kinds": query("kinds", "Kinds of events, with commas between them; without it all but `new`.", &text),
+            "FollowedDatabase": query("db", "One database; without it all.", &json!({"type": "integer", "minimum": 0})),
+            "LastEventId": header("Last-Event-ID", "The last event that was seen."),
             "IfMatch": header("If-Match", "`*`, or tags one of which the resource must have."),
             "IfNoneMatch": header("If-None-Match", "`*`, or tags none of which the resource may have."),
             "Range": header("Range", "`bytes=FIRST-LAST`, `bytes=FIRST-` or `bytes=-COUNT`."),
@@ -126,6 +185,12 @@ pub(crate) fn add_components(components: &mut Value) {
         "requestBodies",
         json!({
             "Value": {"required": true, "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
+            "Stored": {"required": true, "content": json_of(json!({"type": "object"}))},
+            "Arguments": {"description": "The program's arguments, in their order.", "required": false, "content": json_of(json!({"type": "array"}))},
+            "Run": {"required": true, "content": json_of(json!({
+                "type": "object", "required": ["program"], "additionalProperties": false,
+                "properties": {"program": {"type": "object"}, "args": {"type": "array"}},
+            }))},
             "Keys": {"required": true, "content": json_of(json!({"type": "array", "minItems": 1, "items": texts}))},
             "Pairs": {"required": true, "content": json_of(json!({"anyOf": [
                 {"type": "object", "additionalProperties": texts},
@@ -147,6 +212,8 @@ pub(crate) fn add_components(components: &mut Value) {
                 "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
                 "application/json": {"schema": {}},
             }},
+            "Stored": {"description": "The text as it was stored", "headers": headers, "content": json_of(json!({"type": "object"}))},
+            "Json": {"description": "What the command answers", "content": json_of(json!({}))},
             "Unchanged": {"description": "The client has it already", "headers": headers},
             "Written": {"description": "Done", "headers": headers},
             "Keys": {"description": "A page of keys; the last one's cursor is 0", "content": json_of(json!({

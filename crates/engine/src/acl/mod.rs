@@ -161,6 +161,12 @@ impl User {
         let access = if read { selector::READ } else { 0 } | if write { selector::WRITE } else { 0 };
         self.all || self.selectors.iter().any(|selector| selector.allows_key(key, access))
     }
+    /// Whether the user may read a key in a database.
+    #[must_use]
+    pub fn reads_key_in(&self, db: u8, key: &[u8]) -> bool {
+        let allows = |selector: &Selector| selector.allows_db(db) && selector.allows_key(key, selector::READ);
+        self.all || self.selectors.iter().any(allows)
+    }
 }
 
 impl Denied {
@@ -306,6 +312,13 @@ impl Engine {
             session.set_user(user);
         }
         is_there
+    }
+
+    /// The same, if users have changed since.
+    pub fn keep_user(&self, session: &mut Session) {
+        if session.acl_epoch != self.acl.epoch() {
+            self.refresh_user(session);
+        }
     }
 
     /// Gives a session the user that its user's name stands for by now.

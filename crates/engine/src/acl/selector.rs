@@ -217,6 +217,11 @@ impl Selector {
                 .any(|other| other.access & access == access && glob::matches(&other.pattern, key))
     }
 
+    /// Whether keys of a database may be used.
+    pub(super) fn allows_db(&self, db: u8) -> bool {
+        self.dbs.as_ref().is_none_or(|dbs| dbs.contains(&db.into()))
+    }
+
     /// Whether every key may be read.
     pub(super) fn reads_every_key(&self) -> bool {
         self.all_keys || self.keys.iter().any(|other| other.access & READ != 0 && *other.pattern == *b"*")

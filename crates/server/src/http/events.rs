@@ -20,6 +20,8 @@ pub(crate) enum Opening {
     Subscribed(&'static str, Vec<Box<[u8]>>),
     /// `data: "OK"`.
     Monitor,
+    /// Nothing: what it begins with depends on what there is to be told (`super::following`).
+    Follow,
 }
 
 impl Opening {
@@ -32,6 +34,7 @@ impl Opening {
                 }
             }
             Self::Monitor => write(output, extent, &[b"\"OK\""]),
+            Self::Follow => {}
         }
     }
 }
@@ -52,6 +55,10 @@ pub(super) fn write_push(push: &Push, output: &mut Output, extent: Extent) {
 
 pub(super) fn write_heartbeat(output: &mut Output, extent: Extent) {
     chunk(output, extent, |bytes| bytes.extend_from_slice(HEARTBEAT));
+}
+
+pub(super) fn write_text(text: &[u8], output: &mut Output, extent: Extent) {
+    chunk(output, extent, |bytes| bytes.extend_from_slice(text));
 }
 
 fn write(output: &mut Output, extent: Extent, parts: &[&[u8]]) {

@@ -160,6 +160,36 @@ pub(crate) fn texts(body: &[u8], is_pairs: bool, each: impl FnMut(Vec<u8>)) -> R
     read.and_then(|()| json.end()).map_err(|error| wrong(&error, wanted))
 }
 
+/// Arguments of a program, `[3,"x",{"a":1}]`: strings are their text, all else is its JSON.
+pub(crate) fn arguments(body: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+    let list: Vec<&RawValue> =
+        serde_json::from_slice(body).map_err(|error| wrong(&error, "an array of the program's arguments"))?;
+    list.iter().map(|argument| argument_of(argument.get())).collect()
+}
+
+fn argument_of(argument: &str) -> Result<Vec<u8>, String> {
+    match argument.as_bytes() {
+        [b'"', ..] => serde_json::from_str::<String>(argument)
+            .map(String::into_bytes)
+            .map_err(|error| wrong(&error, "an array of the program's arguments")),
+        text => Ok(text.to_vec()),
+    }
+}
+
+/// A program that is not stored, with its arguments: `{"program": {…}, "args": […]}`.
+pub(crate) fn run(body: &[u8]) -> Result<(Vec<u8>, Vec<Vec<u8>>), String> {
+    const WANTED: &str = "an object with a \"program\" and perhaps its \"args\"";
+    let members: BTreeMap<String, &RawValue> =
+        serde_json::from_slice(body).map_err(|error| wrong(&error, WANTED))?;
+    if let Some(other) = members.keys().find(|name| !matches!(name.as_str(), "program" | "args")) {
+        return Err(format!("ERR the body is {WANTED}, and has '{other}'"));
+    }
+    let program = members.get("program").filter(|program| program.get().starts_with('{'));
+    let program = program.ok_or_else(|| format!("ERR the body is {WANTED}"))?;
+    let args = members.get("args").map_or(Ok(Vec::new()), |args| arguments(args.get().as_bytes()))?;
+    Ok((program.get().as_bytes().to_vec(), args))
+}
+
 /// Takes texts.
 struct Texts<F> {
     is_pairs: bool,

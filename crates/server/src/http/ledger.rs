@@ -201,6 +201,14 @@ impl Ledger {
             events::write_push(push, output, extent);
         }
     }
+    /// The same, written already.
+    pub(crate) fn events(&mut self, text: &[u8], output: &mut Output) {
+        if let Some(extent) = self.flows
+            && !text.is_empty()
+        {
+            events::write_text(text, output, extent);
+        }
+    }
     /// Says that the stream of events is still there.
     pub(crate) fn heartbeat(&mut self, output: &mut Output) {
         if let Some(extent) = self.flows {

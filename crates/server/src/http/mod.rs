@@ -13,11 +13,13 @@ pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod events;
 pub(crate) mod familiar;
+pub(crate) mod following;
 pub(crate) mod head;
 pub(crate) mod json;
 pub(crate) mod ledger;
 pub(crate) mod resources;
 pub(crate) mod routes;
+mod stored;
 pub(crate) mod target;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,6 +28,7 @@ use weft_engine::config::Settings;
 use weft_engine::error::Error;
 use weft_engine::reply::{JsonForm, Protocol, Wire};
 use weft_engine::requests::{Origin, What};
+use weft_engine::resource::{Asked, Does};
 use weft_engine::session::Session;
 use weft_engine::{Engine, Requests};
 use weft_protocol::request::ArgVisitor;
@@ -38,6 +41,7 @@ use answer::{About, Answer, Extra, Refusal};
 use body::Chunks;
 use events::Opening;
 use familiar::Familiar;
+use following::Following;
 use head::{Framing, Head, HeadLimits, Method, Span};
 use json::{Commands, Place};
 use ledger::{Kind, Ledger};
@@ -54,6 +58,8 @@ pub(crate) struct Http {
     familiar: Option<Box<Familiar>>,
     /// The part of a request that has not come, and since when it is waited for.
     waits: Option<(Part, u64)>,
+    /// What it follows, once its last request was to do so.
+    following: Option<Box<Following>>,
     /// The last request has been read: what comes behind it is passed over.
     ended: bool,
 }
@@ -141,6 +147,7 @@ impl Http {
             identity: Identity::default(),
             familiar: None,
             waits: None,
+            following: None,
             ended: false,
         }
     }
@@ -338,7 +345,8 @@ impl Http {
             Route::Subscribe(kind) => self.subscribe(bytes, *at, (&whole, kind, &about), bench),
             Route::Monitor if is_bare(&head, request) => Err(only_reads()),
             Route::Monitor => self.stream(bytes, *at, (Opening::Monitor, &about), bench),
-            Route::Keys => self.resource(bytes, *at, &mut whole, bench).map(|()| {
+            Route::Events => self.follow(bytes, *at, (&whole, &about), bench),
+            Route::Resource => self.resource(bytes, *at, &mut whole, bench).map(|()| {
                 self.ledger.owe(Kind::One, about.clone());
                 *at += whole.len;
                 // What it asks stands on the session: it runs before the next request is read.
@@ -388,7 +396,7 @@ impl Http {
         Ok(barrier || access::marks_session(spec))
     }
 
-    /// Keys as resources.
+    /// A resource.
     fn resource(
         &mut self,
         bytes: &[u8],
@@ -502,6 +510,27 @@ impl Http {
         self.stream(bytes, at, (Opening::Subscribed(kind, names), about), bench)
     }
 
+    /// What happens to keys.
+    fn follow(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        (whole, about): (&Whole, &About),
+        bench: &mut Bench<'_>,
+    ) -> Result<Next, Box<Answer>> {
+        let databases = bench.engine.keyspace.database_count();
+        let asks = Asks { head: &whole.head, request: &bytes[at..], databases };
+        self.following = Some(Box::new(asks.following()?));
+        // Before it runs, all that was decoded has: this is its own kind of reply.
+        self.client.session.ask(Some(Asked::plainly(Does::Follow)));
+        self.stream(bytes, at, (Opening::Follow, about), bench)
+    }
+    /// What it follows, and the session that it does so with, while its stream flows.
+    pub(crate) fn following(&mut self) -> Option<(&Following, &mut Ledger, &mut Session)> {
+        let following = self.following.as_deref().filter(|_| self.ledger.flows())?;
+        Some((following, &mut self.ledger, &mut self.client.session))
+    }
+
     /// A stream of events: its command runs as that of a client that pushes are sent to.
     fn stream(
         &mut self,
@@ -513,6 +542,10 @@ impl Http {
         let slots = bench.requests.visitor();
         match &opening {
             Opening::Monitor => slots.aside(|side| side.extend_from_slice(b"MONITOR")),
+            // Whoever may list keys may be told of them.
+            Opening::Follow => {
+                [b"SCAN", &b"0"[..]].iter().for_each(|word| slots.aside(|side| side.extend_from_slice(word)));
+            }
             Opening::Subscribed(kind, names) => {
                 slots.aside(|side| side.extend_from_slice(kind.as_bytes()));
                 names.iter().for_each(|name| slots.aside(|side| side.extend_from_slice(name)));
@@ -611,7 +644,7 @@ fn form(head: &Head, request: &[u8]) -> Form {
 fn protocol(head: &Head, request: &[u8]) -> Protocol {
     let path = head.path.of(request);
     if [&b"/subscribe/"[..], b"/psubscribe/"].iter().any(|start| path.starts_with(start))
-        || path == b"/monitor"
+        || matches!(path, b"/monitor" | b"/v1/events")
     {
         // Its reply is not sent: what follows it is.
         return Protocol::Resp3;

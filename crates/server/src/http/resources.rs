@@ -39,7 +39,7 @@ pub(crate) struct Asks<'r> {
     pub(crate) databases: usize,
 }
 
-type Composed = Result<Option<Asked>, Box<Answer>>;
+pub(super) type Composed = Result<Option<Asked>, Box<Answer>>;
 
 /// The database that a path names, if it does.
 pub(crate) fn database(path: &[u8]) -> Option<u8> {
@@ -55,7 +55,7 @@ fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
     is_number.then_some((number, rest))
 }
 
-fn wrong(text: impl AsRef<str>) -> Box<Answer> {
+pub(super) fn wrong(text: impl AsRef<str>) -> Box<Answer> {
     Answer::error(400, &format!("ERR {}", text.as_ref()))
 }
 
@@ -63,6 +63,9 @@ impl Asks<'_> {
     /// Writes the arguments of the command. Gives what is asked beside it.
     pub(super) fn compose(&self, body: Content, slots: &mut Slots) -> Composed {
         let path = self.head.path.of(self.request);
+        if !path.starts_with(b"/v1/db/") {
+            return self.stored(body, slots);
+        }
         let (_, rest) = split(path).ok_or_else(routes::missing)?;
         let db = database(path).map(usize::from).filter(|&db| db < self.databases);
         if db.is_none() {
@@ -147,7 +150,7 @@ impl Asks<'_> {
         Ok(())
     }
 
-    fn conditions(&self, does: Does) -> Result<Asked, Box<Answer>> {
+    pub(super) fn conditions(&self, does: Does) -> Result<Asked, Box<Answer>> {
         let Head { method, if_match, if_none_match, range, if_range, .. } = *self.head;
         let text = |span: Option<Span>| span.map(|span| span.of(self.request));
         let flag = |name: &[u8]| self.parameter(name).map(|value| value.map(|_| Tags::Any));
@@ -158,6 +161,7 @@ impl Asks<'_> {
         let header = |span, is_weak| text(span).map(|text| tags(text, is_weak)).transpose();
         Ok(Asked {
             does,
+            stored: None,
             matching: either(header(if_match, false)?, flag(b"xx")?)?,
             none_matching: either(header(if_none_match, true)?, flag(b"nx")?)?,
             range: text(range).filter(|_| method == Method::Get).and_then(byte_range),
@@ -228,7 +232,7 @@ impl Asks<'_> {
     }
 
     /// A parameter of the query, its escapes undone.
-    fn parameter(&self, wanted: &[u8]) -> Result<Option<Vec<u8>>, Box<Answer>> {
+    pub(super) fn parameter(&self, wanted: &[u8]) -> Result<Option<Vec<u8>>, Box<Answer>> {
         let Some(query) = self.head.query else { return Ok(None) };
         let mut found = target::parameters(query.of(self.request)).filter(|&(name, _)| name == wanted);
         let first = found.next();
@@ -243,7 +247,7 @@ impl Asks<'_> {
     }
 
     /// Refuses parameters that a request does not have: one that is passed over would be believed to hold.
-    fn only(&self, known: &[&[u8]]) -> Result<(), Box<Answer>> {
+    pub(super) fn only(&self, known: &[&[u8]]) -> Result<(), Box<Answer>> {
         let Some(query) = self.head.query else { return Ok(()) };
         let mut names = target::parameters(query.of(self.request)).map(|(name, _)| name);
         match names.find(|name| *name != target::TOKEN && !known.contains(name)) {
@@ -282,7 +286,7 @@ impl KeyText<'_> {
 
 impl Content {
     /// The body as an argument that is still to be put among the others, and its length.
-    fn into_slot(self, request: &[u8], slots: &mut Slots) -> (Slot, usize) {
+    pub(super) fn into_slot(self, request: &[u8], slots: &mut Slots) -> (Slot, usize) {
         match self {
             Self::Frame(span) => {
                 slots.bytes(span.from as usize, span.of(request));
@@ -419,10 +423,11 @@ mod tests {
 
     #[test]
     fn tags_are_strong_where_bytes_count() {
-        let tag = Tag([0xAB; 16]);
+        let tag = Tag::Value([0xAB; 16]);
         let text = format!("W/\"{tag}\", \"other\"");
         assert_eq!(tags(text.as_bytes(), true).ok(), Some(Tags::These([tag].into())));
         assert_eq!(tags(text.as_bytes(), false).ok(), Some(Tags::These([].into())));
+        assert_eq!(tags(b"\"7\"", false).ok(), Some(Tags::These([Tag::Version(7)].into())));
         assert_eq!(tags(b" * ", false).ok(), Some(Tags::Any));
         for bad in ["", "abc", "\"a", "\"a\"b\"", "\"a\",", "W/*"] {
             assert!(tags(bad.as_bytes(), true).is_err(), "{bad}");

@@ -8,6 +8,8 @@
 //! | `/healthz`, `/readyz` | whether it lives, and serves |
 //! | `/v1/docs`, `/v1/openapi.json` | what there is, for people and for tools |
 //! | `/v1/db/N/…` | keys as resources (`super::resources`) |
+//! | `/v1/events` | what happens to keys, as an event stream (`super::following`) |
+//! | `/v1/programs…`, `/v1/triggers…` | programs and triggers (`super::stored`) |
 //! | other `/v1/…` | Weft's own: nothing |
 //! | any other | a command, its arguments in the path |
 
@@ -28,8 +30,10 @@ pub(crate) enum Route {
     /// SUBSCRIBE and PSUBSCRIBE, by the name of the command.
     Subscribe(&'static str),
     Monitor,
-    /// Keys as resources.
-    Keys,
+    /// What happens to keys.
+    Events,
+    /// Resources: keys, programs, triggers.
+    Resource,
     /// It is known already.
     Fixed(Box<Answer>),
 }
@@ -59,7 +63,9 @@ pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
         (_, b"/v1/docs" | b"/v1/openapi.json") if !reads => not_allowed("GET, HEAD"),
         (_, b"/v1/docs") => Route::Fixed(Answer::new(200, HTML, DOCS.as_bytes()).with(PAGE_POLICY)),
         (_, b"/v1/openapi.json") => Route::Fixed(Answer::new(200, JSON, OPENAPI.as_bytes())),
-        (b"v1", _) if path.starts_with(b"/v1/db/") => Route::Keys,
+        (b"v1", b"/v1/events") if method != Method::Get => not_allowed("GET"),
+        (b"v1", b"/v1/events") => Route::Events,
+        (b"v1", _) if is_resource(path) => Route::Resource,
         (b"v1", _) => Route::Fixed(missing()),
         (b"favicon.ico", _) => Route::Fixed(missing()),
         _ if !reads && method != Method::Post => not_allowed("GET, HEAD, POST"),
@@ -68,6 +74,11 @@ pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
         (b"monitor", _) if method != Method::Head => Route::Monitor,
         _ => Route::Path,
     }
+}
+
+fn is_resource(path: &[u8]) -> bool {
+    let below = |root: &[u8]| path.strip_prefix(root).is_some_and(|rest| matches!(rest, [] | [b'/', ..]));
+    path.starts_with(b"/v1/db/") || below(b"/v1/programs") || below(b"/v1/triggers")
 }
 
 /// Whether whoever has no credentials may ask for it.

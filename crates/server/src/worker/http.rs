@@ -84,6 +84,7 @@ impl Worker<'_> {
         let is_over = http.ledger.is_over() && connection.life == Life::Open;
         if http.ledger.has_begun_to_flow() {
             self.io.set_alarm(index, 0, self.now_ms + events::HEARTBEAT_MS);
+            self.begin_to_follow(index);
         }
         if has_grown && !flush {
             self.io.touch(index);

@@ -62,6 +62,7 @@ impl Worker<'_> {
             }
             Message::Resume => self.resume_all(),
             Message::Safe => self.release_outputs(),
+            Message::Events => self.tell_followers(),
             Message::Stop => self.stop(),
         }
     }

@@ -2,8 +2,10 @@
 
 mod holds;
 mod http;
+mod http_events;
 mod http_hostile;
 mod http_resources;
+mod http_stored;
 mod tls;
 
 use std::io::{Read, Write};

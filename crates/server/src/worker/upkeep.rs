@@ -52,7 +52,10 @@ impl Worker<'_> {
             self.inbox.shared().recount_unauthenticated(connection.counted_bytes, 0);
             match connection.peer {
                 Peer::Resp(single) => self.take_down(index, single.client),
-                Peer::Http(http) => self.take_down(index, http.client),
+                Peer::Http(http) => {
+                    self.end_following(index);
+                    self.take_down(index, http.client);
+                }
                 Peer::Respb(channels) => self.io.leaving.push_back((index, channels)),
             }
             self.io.free.push(index);

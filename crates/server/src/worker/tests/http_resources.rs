@@ -7,12 +7,12 @@ use super::http::{Got, ask, one};
 use super::{Alone, received};
 
 /// A client and its worker.
-struct Web {
-    alone: Alone,
-    client: UnixStream,
+pub(super) struct Web {
+    pub(super) alone: Alone,
+    pub(super) client: UnixStream,
 }
 
-fn request(method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+pub(super) fn request(method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let len = body.len();
     let head =
         format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {len}\r\n\r\n");
@@ -20,12 +20,12 @@ fn request(method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
 }
 
 impl Web {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut alone = Alone::new();
         let client = alone.connect();
         Self { alone, client }
     }
-    fn asks(&mut self, method: &str, path: &str, headers: &str, body: &[u8]) -> Got {
+    pub(super) fn asks(&mut self, method: &str, path: &str, headers: &str, body: &[u8]) -> Got {
         let request = request(method, path, headers, body);
         if method == "HEAD" {
             self.client.write_all(&request).expect("it fits");
@@ -44,7 +44,7 @@ impl Web {
         self.asks(method, &format!("/v1/db/0/keys/{key}"), headers, body)
     }
     /// A command, as Upstash has it.
-    fn runs(&mut self, command: &str) -> String {
+    pub(super) fn runs(&mut self, command: &str) -> String {
         let got = self.asks("POST", "/", "", command.as_bytes());
         got.text().to_owned()
     }
@@ -54,12 +54,12 @@ impl Web {
 }
 
 /// The value of a header.
-fn header<'g>(got: &'g Got, name: &str) -> Option<&'g str> {
+pub(super) fn header<'g>(got: &'g Got, name: &str) -> Option<&'g str> {
     let mut lines = got.head.lines().filter_map(|line| line.split_once(": "));
     lines.find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
-fn tag(got: &Got) -> String {
+pub(super) fn tag(got: &Got) -> String {
     header(got, "ETag").unwrap_or_else(|| panic!("no tag: {got:?}")).to_owned()
 }
 

@@ -1,0 +1,246 @@
+//! Owns: what happened to keys, numbered and kept for a while, for whoever follows it (HTTP's `/v1/events`), and who of
+//! the workers is to be told that there is more. Does not own: keyspace notifications (`crate::notify`), which are the
+//! same events for subscribers; filters, and how an event is written (the server).
+//!
+//! An event is added while the shard of its key is locked, so the events of a key come in the order of its writes. As
+//! long as nobody follows nothing is told, and nothing is kept: whoever comes back is told that he has missed some. A
+//! feed whose last follower has gone goes on for [`LINGER_MS`], for those who connect again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release,
+};
+
+use parking_lot::Mutex;
+
+use crate::engine::Engine;
+use crate::mailbox::Message;
+use crate::notify;
+
+/// Events that are kept for those who come back.
+pub const EVENTS_MAX: usize = 16_384;
+/// Bytes that the names of their keys have together: of longer ones fewer are kept.
+pub const EVENT_BYTES_MAX: usize = 16 << 20;
+/// How long a feed goes on that nobody follows.
+pub const LINGER_MS: u64 = 60_000;
+
+/// The kinds of events, as requests name them.
+pub const KINDS: [(&str, u32); 10] = [
+    ("generic", notify::GENERIC),
+    ("string", notify::STRING),
+    ("list", notify::LIST),
+    ("set", notify::SET),
+    ("hash", notify::HASH),
+    ("zset", notify::ZSET),
+    ("stream", notify::STREAM),
+    ("expired", notify::EXPIRED),
+    ("evicted", notify::EVICTED),
+    ("new", notify::NEW),
+];
+
+/// Something that has happened to a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Its number: the next one's is greater by one.
+    pub number: u64,
+    /// The key's database.
+    pub db: u8,
+    /// Its kind, as a bit of [`KINDS`].
+    pub class: u32,
+    /// What it is called: `set`, `expired`.
+    pub name: Box<str>,
+    /// The key.
+    pub key: Box<[u8]>,
+}
+
+/// Some that were asked for are not kept any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed;
+
+/// The events that are kept.
+#[derive(Debug, Default)]
+struct Kept {
+    events: VecDeque<Arc<Event>>,
+    bytes: usize,
+    /// The number that the next one has.
+    next: u64,
+}
+
+impl Kept {
+    fn first(&self) -> u64 {
+        self.next - self.events.len() as u64
+    }
+    fn push(&mut self, event: Event) {
+        self.bytes += event.key.len();
+        self.next += 1;
+        self.events.push_back(Arc::new(event));
+        while self.events.len() > EVENTS_MAX || self.bytes > EVENT_BYTES_MAX && self.events.len() > 1 {
+            self.bytes -= self.events.pop_front().map_or(0, |event| event.key.len());
+        }
+    }
+    fn forget(&mut self) {
+        // Those that nobody was told of have numbers too: who comes back has missed some.
+        *self = Self { next: self.next + 1, ..Self::default() };
+    }
+}
+
+/// One worker's followers.
+#[derive(Debug, Default)]
+struct Followers {
+    count: AtomicUsize,
+    /// It has been told that there is more, and has not looked yet.
+    told: AtomicBool,
+}
+
+/// The events, and who follows them.
+#[derive(Debug)]
+pub struct Feed {
+    /// Numbers of another process are not these.
+    epoch: u64,
+    kept: Mutex<Kept>,
+    followers: Box<[Followers]>,
+    /// Events are told and kept.
+    is_on: AtomicBool,
+    /// Since when nobody follows; 0 while somebody does.
+    idle_since_ms: AtomicU64,
+    /// Held by whoever switches it on or off.
+    switching: Mutex<()>,
+}
+
+impl Feed {
+    pub(crate) fn new(workers: u16, epoch: u64) -> Self {
+        Self {
+            epoch,
+            kept: Mutex::default(),
+            followers: (0..workers.max(1)).map(|_| Followers::default()).collect(),
+            is_on: AtomicBool::new(false),
+            idle_since_ms: AtomicU64::new(0),
+            switching: Mutex::new(()),
+        }
+    }
+    /// What tells the numbers of this process from those of another.
+    #[must_use]
+    pub const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+    /// The classes of events that are told for it.
+    #[must_use]
+    pub(crate) fn classes(&self) -> u32 {
+        if self.is_on.load(Relaxed) { notify::ALL | notify::NEW } else { 0 }
+    }
+    /// The number that the next event will have.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.kept.lock().next
+    }
+    /// The events from a number on, some of them: the caller asks again until there are none.
+    ///
+    /// # Errors
+    /// When the first of them is not kept any more, or was never told.
+    pub fn read(&self, from: u64, count: usize) -> Result<Vec<Arc<Event>>, Missed> {
+        let kept = self.kept.lock();
+        let behind = from.checked_sub(kept.first()).ok_or(Missed)?;
+        if from > kept.next {
+            return Err(Missed);
+        }
+        Ok(kept.events.range(behind as usize..).take(count).map(Arc::clone).collect())
+    }
+    /// A worker looks at what there is: from now on it is to be told of more.
+    pub fn looks(&self, worker: u16) {
+        self.followers[usize::from(worker)].told.store(false, Release);
+    }
+    fn is_followed(&self) -> bool {
+        self.followers.iter().any(|followers| followers.count.load(Relaxed) > 0)
+    }
+}
+
+impl Engine {
+    /// A client of a worker follows the events from now on.
+    pub fn join_feed(&self, worker: u16) {
+        let _switching = self.feed.switching.lock();
+        self.feed.followers[usize::from(worker)].count.fetch_add(1, Relaxed);
+        self.feed.idle_since_ms.store(0, Relaxed);
+        if !self.feed.is_on.swap(true, Relaxed) {
+            self.look_at_events();
+        }
+    }
+    /// It does not any more.
+    pub fn leave_feed(&self, worker: u16) {
+        let _switching = self.feed.switching.lock();
+        self.feed.followers[usize::from(worker)].count.fetch_sub(1, Relaxed);
+        if !self.feed.is_followed() {
+            self.feed.idle_since_ms.store(self.clock.now_ms().max(1), Relaxed);
+        }
+    }
+    /// Ends the feed when nobody has followed it for long. Called now and then.
+    pub fn look_at_feed(&self, now_ms: u64) {
+        let is_idle = |feed: &Feed| {
+            let since_ms = feed.idle_since_ms.load(Relaxed);
+            since_ms != 0 && now_ms >= since_ms + LINGER_MS
+        };
+        if !is_idle(&self.feed) {
+            return;
+        }
+        let _switching = self.feed.switching.lock();
+        if is_idle(&self.feed) {
+            self.feed.idle_since_ms.store(0, Relaxed);
+            self.feed.is_on.store(false, Relaxed);
+            self.look_at_events();
+            self.feed.kept.lock().forget();
+        }
+    }
+    /// Something has happened to a key, whose shard is locked.
+    #[cold]
+    pub(crate) fn tell_followers(&self, db: u8, class: u32, name: &str, key: &[u8]) {
+        {
+            let mut kept = self.feed.kept.lock();
+            let number = kept.next;
+            kept.push(Event { number, db, class, name: name.into(), key: key.into() });
+        }
+        for (followers, worker) in self.feed.followers.iter().zip(0..) {
+            if followers.count.load(Relaxed) > 0 && !followers.told.swap(true, AcqRel) {
+                self.mailbox(worker).send(Message::Events);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(key: &[u8], number: u64) -> Event {
+        Event { number, db: 0, class: notify::STRING, name: "set".into(), key: key.into() }
+    }
+
+    #[test]
+    fn the_last_ones_are_kept() {
+        let feed = Feed::new(1, 7);
+        let push = |count: usize, key: &[u8]| {
+            for _ in 0..count {
+                let mut kept = feed.kept.lock();
+                let number = kept.next;
+                kept.push(event(key, number));
+            }
+        };
+        push(EVENTS_MAX, b"k");
+        assert_eq!(feed.read(0, 3).map(|events| events.len()), Ok(3));
+        push(1, b"k");
+        assert_eq!(feed.read(0, 3), Err(Missed));
+        assert_eq!(feed.read(1, usize::MAX).map(|events| events.len()), Ok(EVENTS_MAX));
+        assert_eq!(feed.read(feed.next(), 3), Ok(Vec::new()));
+        assert_eq!(feed.read(feed.next() + 1, 3), Err(Missed), "the number of another process");
+        // Long names: fewer of them, but the last one always.
+        let long = vec![b'x'; EVENT_BYTES_MAX / 4];
+        push(4, &long);
+        assert_eq!(feed.kept.lock().events.len(), 4);
+        push(1, &long);
+        assert_eq!(feed.kept.lock().events.len(), 4);
+        push(1, &vec![b'x'; EVENT_BYTES_MAX + 1]);
+        assert_eq!((feed.kept.lock().events.len(), feed.kept.lock().bytes), (1, EVENT_BYTES_MAX + 1));
+        let next = feed.next();
+        feed.kept.lock().forget();
+        assert_eq!(feed.read(next, 1), Err(Missed), "what was not told in between is missed");
+    }
+}
