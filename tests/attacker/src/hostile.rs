@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustls::{ClientConnection, StreamOwned};
-use weft_client::{Decoder, Incoming, Limits, Protocol, TlsConfig};
+use weft_client::{CAPABILITY_FRAGMENT, Decoder, Incoming, Limits, Protocol, TlsConfig};
 
 use crate::rng::Rng;
 use crate::words::{as_resp, frame};
@@ -281,7 +281,7 @@ impl Line {
 
     /// The next frame that the server sends.
     pub(crate) fn frame(&mut self, protocol: Protocol) -> Result<Incoming, Trouble> {
-        let mut decoder = Decoder::new(protocol, Limits::DEFAULT);
+        let mut decoder = Decoder::new(protocol, Limits::DEFAULT, CAPABILITY_FRAGMENT);
         let mut buffer = [0; 16 << 10];
         loop {
             match decoder.decode(&self.received) {
