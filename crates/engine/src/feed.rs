@@ -238,7 +238,8 @@ mod tests {
         push(1, &long);
         assert_eq!(feed.kept.lock().events.len(), 4);
         push(1, &vec![b'x'; EVENT_BYTES_MAX + 1]);
-        assert_eq!((feed.kept.lock().events.len(), feed.kept.lock().bytes), (1, EVENT_BYTES_MAX + 1));
+        let bytes = feed.kept.lock().bytes;
+        assert_eq!((feed.kept.lock().events.len(), bytes), (1, EVENT_BYTES_MAX + 1));
         let next = feed.next();
         feed.kept.lock().forget();
         assert_eq!(feed.read(next, 1), Err(Missed), "what was not told in between is missed");

@@ -12,6 +12,11 @@
 //! ```
 //! so a member of 16 bytes takes 24 bytes and about 12 of the table.
 //!
+//! The table is in hash order, and so is a walk over it. Members of one collection that are added to another one in the
+//! order of a walk must not come in the order of the other's table: they would all crowd into its first buckets, and
+//! each would be looked for past all before it. So each dictionary multiplies hashes by a number of its own, which its
+//! first member gives it ([`Hashes`]).
+//!
 //! Nothing here is done at once that grows with the collection: the table resizes as it does in the keyspace, records
 //! move a bucket at a time ([`Dict::tidy`]), and what takes long to free goes to the reaper.
 
@@ -81,7 +86,7 @@ impl Spot {
 pub(crate) struct Dict {
     table: Table,
     records: Records,
-    hasher: KeyHasher,
+    hashes: Hashes,
     /// Whether records have a value: not in sets.
     valued: bool,
     /// The earliest expiry or something earlier.
@@ -90,6 +95,30 @@ pub(crate) struct Dict {
     moving: Option<u32>,
     /// How much may be free before records move.
     waste: Waste,
+}
+
+/// The hashes of one dictionary's members.
+#[derive(Clone)]
+struct Hashes {
+    keys: KeyHasher,
+    /// Odd, so that no two hashes become one. The same operations give the same, on any machine with these keys.
+    factor: u64,
+}
+
+impl Hashes {
+    #[inline]
+    fn hash(&self, key: &[u8]) -> u64 {
+        self.of(self.keys.hash(key))
+    }
+    /// The same of a hash that the keyspace's hasher gave.
+    #[inline]
+    const fn of(&self, hash: u64) -> u64 {
+        hash.wrapping_mul(self.factor)
+    }
+    /// The first member of an empty dictionary decides.
+    fn begin(&mut self, first: &[u8]) {
+        self.factor = self.keys.hash(first) | 1;
+    }
 }
 
 /// How much of the memory of records may be free before they move together.
@@ -186,10 +215,10 @@ impl Home for Owner<'_> {
 
 /// What the table must know of a record.
 #[inline]
-fn facts<'d>(records: &'d Records, hasher: &'d KeyHasher, valued: bool) -> impl Fn(Tagged) -> Facts + 'd {
+fn facts<'d>(records: &'d Records, hashes: &'d Hashes, valued: bool) -> impl Fn(Tagged) -> Facts + 'd {
     move |tagged| {
         let record = read(records, valued, tagged);
-        (hasher.hash(record.key), record.expire_ms)
+        (hashes.hash(record.key), record.expire_ms)
     }
 }
 
@@ -202,7 +231,7 @@ impl Dict {
         Self {
             table,
             records: Records::new(),
-            hasher: backing.hasher.clone(),
+            hashes: Hashes { keys: backing.hasher.clone(), factor: 1 },
             valued,
             next_due_ms: NEVER,
             moving: None,
@@ -241,7 +270,7 @@ impl Dict {
     /// The same with the record.
     #[inline]
     pub(crate) fn find_record(&self, key: &[u8]) -> Option<(Spot, Record<'_>)> {
-        let hash = self.hasher.hash(key);
+        let hash = self.hashes.hash(key);
         let mut seen = None;
         let pos = self.table.find(hash, |tagged| {
             let record = read(&self.records, self.valued, tagged);
@@ -257,20 +286,20 @@ impl Dict {
     #[inline]
     pub(crate) fn contains(&self, key: &[u8]) -> bool {
         let equal = |tagged| read(&self.records, self.valued, tagged).key == key;
-        self.table.find(self.hasher.hash(key), equal).is_some()
+        self.table.find(self.hashes.hash(key), equal).is_some()
     }
     /// Asks for what the next look-ups will touch.
     #[inline]
     pub(crate) fn look_ahead(&self, ahead: Ahead) {
         if ahead.near != 0 {
             // Looks at tags only: no key is equal.
-            let _ = self.table.find(ahead.near, |tagged| {
+            let _ = self.table.find(self.hashes.of(ahead.near), |tagged| {
                 self.prefetch(untag(tagged));
                 false
             });
         }
         if ahead.far != 0 {
-            self.table.prefetch(ahead.far);
+            self.table.prefetch(self.hashes.of(ahead.far));
         }
     }
     /// Asks for a record of up to two lines.
@@ -282,7 +311,7 @@ impl Dict {
     }
     /// Asks for the bucket of a record.
     pub(crate) fn prefetch_bucket(&self, handle: Handle) {
-        self.table.prefetch(self.hasher.hash(self.record(handle).key));
+        self.table.prefetch(self.hashes.hash(self.record(handle).key));
     }
     /// The record of a key.
     #[inline]
@@ -298,14 +327,17 @@ impl Dict {
         expire_ms: u64,
         backing: Backing<'_>,
     ) -> Handle {
+        if self.table.len() == 0 {
+            self.hashes.begin(key);
+        }
         let expires = expire_ms != NEVER;
         let handle = self.records.alloc(record_bytes(self.valued, key.len(), value.len(), expires));
         write(self.records.bytes_mut(handle), self.valued, key, value, expire_ms);
         self.next_due_ms = self.next_due_ms.min(expire_ms);
-        let Self { table, records, hasher, valued, .. } = self;
-        let facts = facts(records, hasher, *valued);
+        let Self { table, records, hashes, valued, .. } = self;
+        let facts = facts(records, hashes, *valued);
         table.insert(
-            (hasher.hash(key), expire_ms),
+            (hashes.hash(key), expire_ms),
             tag(handle, expires),
             &facts,
             &Owner { backing, records },
@@ -361,7 +393,7 @@ impl Dict {
     ) {
         let (tagged, record) = (tag(handle, false), self.record(handle));
         show(record);
-        let hash = self.hasher.hash(record.key);
+        let hash = self.hashes.hash(record.key);
         if let Some(pos) = self.table.find_pointer(hash, tagged) {
             self.remove(Spot::new(pos, hash, tagged, &record), backing);
         }
@@ -370,8 +402,8 @@ impl Dict {
     /// Takes a record out.
     pub(crate) fn remove(&mut self, spot: Spot, backing: Backing<'_>) {
         let len = spot.len as usize;
-        let Self { table, records, hasher, valued, .. } = self;
-        table.remove(spot.pos, spot.hash, &facts(records, hasher, *valued), &Owner { backing, records });
+        let Self { table, records, hashes, valued, .. } = self;
+        table.remove(spot.pos, spot.hash, &facts(records, hashes, *valued), &Owner { backing, records });
         records.free(spot.handle, len);
         if self.table.marked() == 0 {
             self.next_due_ms = NEVER;
@@ -428,7 +460,7 @@ impl Dict {
             let old = |handle: &u32| self.records.is_old(Handle(*handle));
             handles.iter().filter(|handle| old(handle)).for_each(|&handle| self.prefetch(Handle(handle)));
             for (handle, hash) in handles.iter().zip(&mut hashes).filter(|(handle, _)| old(handle)) {
-                *hash = self.hasher.hash(self.record(Handle(*handle)).key);
+                *hash = self.hashes.hash(self.record(Handle(*handle)).key);
                 self.table.prefetch(*hash);
             }
             for (handle, &hash) in handles.iter_mut().zip(&hashes) {
@@ -441,7 +473,7 @@ impl Dict {
 
     fn move_bucket(&mut self, from: u32) -> Option<u32> {
         let mut found = Vec::with_capacity(16);
-        let hash_of = |tagged| self.hasher.hash(read(&self.records, self.valued, tagged).key);
+        let hash_of = |tagged| self.hashes.hash(read(&self.records, self.valued, tagged).key);
         let next = self.table.scan(from, &hash_of, |tagged, hash| found.push((tagged, hash)));
         for (tagged, hash) in found {
             if self.records.is_old(untag(tagged)) {
@@ -466,7 +498,7 @@ impl Dict {
     /// Visits the records from a cursor on, until `count` have been met or everything is; returns the next cursor, 0 at
     /// the end. Promises what SCAN does: what stays is met, whatever resizes happen in between.
     pub(crate) fn scan<'d>(&'d self, cursor: u64, count: usize, mut visit: impl FnMut(Record<'d>)) -> u64 {
-        let hash_of = |tagged| self.hasher.hash(read(&self.records, self.valued, tagged).key);
+        let hash_of = |tagged| self.hashes.hash(read(&self.records, self.valued, tagged).key);
         let mut met = 0;
         let mut at = u32::try_from(cursor).ok();
         // As in Redis, empty stretches count a tenth of an element each, so that a call ends.
@@ -498,7 +530,7 @@ impl Dict {
     pub(crate) fn random_spot(&self, rng: &mut dyn Rng) -> Option<(Spot, Record<'_>)> {
         let (pos, tagged) = self.table.random(rng, ROLLS_MAX)?;
         let record = read(&self.records, self.valued, tagged);
-        Some((Spot::new(pos, self.hasher.hash(record.key), tagged, &record), record))
+        Some((Spot::new(pos, self.hashes.hash(record.key), tagged, &record), record))
     }
 
     /// Removes records whose time has come, up to about `max` (a group of at most 224 is always finished), showing
@@ -535,7 +567,7 @@ impl Dict {
             self.table.set_group_hint(group, rest);
             for tagged in due.drain(..) {
                 let record = read(&self.records, self.valued, tagged);
-                let hash = self.hasher.hash(record.key);
+                let hash = self.hashes.hash(record.key);
                 let Some(pos) = self.table.find_pointer(hash, tagged) else { continue };
                 gone(record);
                 self.remove(Spot::new(pos, hash, tagged, &record), backing);
@@ -552,7 +584,7 @@ impl Dict {
         Self {
             table: self.table.duplicate(),
             records: self.records.clone(),
-            hasher: self.hasher.clone(),
+            hashes: self.hashes.clone(),
             valued: self.valued,
             next_due_ms: self.next_due_ms,
             moving: self.moving,

@@ -138,6 +138,10 @@ impl Following {
         let polled =
             polled.map_err(|Overrun| io::Error::other("it is slower than what is written for too long"))?;
         self.log.flush()?;
+        if self.log.lacks_room() && !self.is_full && !self.log.is_pending() {
+            // Not with the next look: in the second until then a segment can be filled.
+            self.say_room()?;
+        }
         self.complete = polled.complete;
         if self.engine.special.has(special::BEHIND) {
             // Who waits goes on as soon as the disk has followed.

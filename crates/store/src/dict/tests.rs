@@ -183,3 +183,25 @@ fn every_record_is_as_likely() {
         assert!(counts.iter().all(|&count| (300..500).contains(&count)), "{counts:?}");
     }
 }
+
+/// What is walked in one and added to another comes in no order that the other has: in its own order each member would
+/// be looked for past all before it.
+#[test]
+fn a_walk_of_one_is_no_order_of_another() {
+    let ground = Ground::new(5);
+    let mut walked = Dict::new(false, Waste::Little, ground.backing());
+    for number in 0..10_000 {
+        walked.insert(format!("member:{number}").as_bytes(), b"", NEVER, ground.backing());
+    }
+    let order: Vec<Vec<u8>> = walked.iter().map(|record| record.key.to_vec()).collect();
+    let place: BTreeMap<&[u8], usize> = order.iter().zip(0..).map(|(key, at)| (&key[..], at)).collect();
+    let mut other = Dict::new(false, Waste::Little, ground.backing());
+    for key in &order {
+        other.insert(key, b"", NEVER, ground.backing());
+    }
+    let places: Vec<usize> = other.iter().map(|record| place[record.key]).collect();
+    for (tenth, places) in places.chunks(1000).enumerate() {
+        let same = places.iter().filter(|&&at| at / 1000 == tenth).count();
+        assert!(same < 200, "{same} of 1000 members of tenth {tenth} stand there in the other too");
+    }
+}

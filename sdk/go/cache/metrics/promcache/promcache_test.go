@@ -5,6 +5,7 @@ package promcache_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -29,8 +30,29 @@ func TestCounts(t *testing.T) {
 	}
 	_, _ = c.GetOrLoad(ctx, 1, func(context.Context, int) (string, error) { return "value", nil })
 	_, _ = c.GetOrLoad(ctx, 2, func(context.Context, int) (string, error) { return "", errors.New("failed") })
+	// The value is stored behind the caller's back, and Close ends what is under way.
+	for gathered(t, registry)["weft_cache_bytes_total texts written"] == 0 {
+		runtime.Gosched()
+	}
 	_ = c.Close()
 	_, _ = c.Get(ctx, 1)
+	got := gathered(t, registry)
+	for name, want := range map[string]float64{
+		"weft_cache_events_total texts miss": 2, "weft_cache_events_total texts hit": 1, "weft_cache_events_total texts load": 2,
+		"weft_cache_events_total texts load_error": 1, "weft_cache_bytes_total texts written": 11, "weft_cache_bytes_total texts read": 11,
+		"weft_cache_load_seconds texts ok": 1, "weft_cache_load_seconds texts error": 1,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+	if _, err := promcache.New(registry); err == nil {
+		t.Error("registered twice")
+	}
+}
+
+// gathered is what a registry has, by name and labels: sums, and of histograms how many samples.
+func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -49,16 +71,5 @@ func TestCounts(t *testing.T) {
 			got[name] = m.GetCounter().GetValue()
 		}
 	}
-	for name, want := range map[string]float64{
-		"weft_cache_events_total texts miss": 2, "weft_cache_events_total texts hit": 1, "weft_cache_events_total texts load": 2,
-		"weft_cache_events_total texts load_error": 1, "weft_cache_bytes_total texts written": 11, "weft_cache_bytes_total texts read": 11,
-		"weft_cache_load_seconds texts ok": 1, "weft_cache_load_seconds texts error": 1,
-	} {
-		if got[name] != want {
-			t.Errorf("%s is %v, want %v", name, got[name], want)
-		}
-	}
-	if _, err := promcache.New(registry); err == nil {
-		t.Error("registered twice")
-	}
+	return got
 }
