@@ -209,3 +209,31 @@ fn what_scripts_must_not_do_is_an_error_and_the_server_goes_on() {
     // What the scripts took is given back.
     assert_eq!(answer(&mut client, "EVAL", "return #string.rep('a', 10000000)"), ":10000000");
 }
+
+/// A field of INFO memory.
+fn memory(client: &mut Client, name: &str) -> u64 {
+    let header = client.ask(&["INFO", "memory"]);
+    let mut left: usize = header.trim_start_matches('$').parse().unwrap();
+    let mut value = None;
+    while left > 0 {
+        let mut line = String::new();
+        left -= client.0.read_line(&mut line).unwrap();
+        value = value.or_else(|| line.strip_prefix(name)?.trim_start_matches(':').trim_end().parse().ok());
+    }
+    client.line();
+    value.unwrap()
+}
+
+#[test]
+fn what_scripts_have_left_goes_with_script_flush() {
+    let server = serve(&[]);
+    let mut client = Client::new(&server);
+    // Garbage that waits to be collected.
+    let script = "local all = {} for i = 1, 100000 do all[i] = 'text ' .. i end return #all";
+    assert_eq!(client.ask(&["EVAL", script, "0"]), ":100000");
+    assert!(memory(&mut client, "used_memory_lua") > 1 << 20);
+    assert_eq!(client.ask(&["SCRIPT", "FLUSH"]), "+OK");
+    // Each answer is an event of the server's; nobody runs a script.
+    while memory(&mut client, "used_memory_lua") > 1 << 20 {}
+    assert_eq!(client.ask(&["EVAL", "return 7", "0"]), ":7");
+}

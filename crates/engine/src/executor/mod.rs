@@ -260,6 +260,13 @@ impl<'e> Executor<'e> {
         self.core.release(&batch, &mut session);
         self.core.engine.clients.leave(session.id());
     }
+    /// Lets go of the scripts of before the last SCRIPT FLUSH, which otherwise stay until this worker runs another one.
+    pub fn forget_old_scripts(&mut self) {
+        let scripts = &mut self.core.local.scripts;
+        if scripts.as_ref().is_some_and(|scripts| scripts.is_old(self.core.engine)) {
+            *scripts = None;
+        }
+    }
     /// What requests have left on a session is gone, but not its user: over HTTP they leave nothing to each other.
     pub fn renew(&mut self, session: &mut Session) {
         let batch = self.worker.enter();

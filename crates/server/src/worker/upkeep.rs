@@ -108,6 +108,7 @@ impl Worker<'_> {
                 if self.io.arena_used == 0 {
                     self.io.spare.truncate(8);
                 }
+                self.executor.forget_old_scripts();
                 return;
             }
             match self.sweep_one(index, page) {

@@ -5,6 +5,7 @@ package otelcache_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -30,10 +31,28 @@ func TestCounts(t *testing.T) {
 	}
 	_, _ = c.GetOrLoad(ctx, 1, func(context.Context, int) (string, error) { return "value", nil })
 	_, _ = c.GetOrLoad(ctx, 2, func(context.Context, int) (string, error) { return "", errors.New("failed") })
+	// The value is stored behind the caller's back, and Close ends what is under way.
+	for collected(t, reader)["weft.cache.bytes texts written"] == 0 {
+		runtime.Gosched()
+	}
 	_ = c.Close()
 	_, _ = c.Get(ctx, 1)
+	got := collected(t, reader)
+	for name, want := range map[string]int64{
+		"weft.cache.events texts miss": 2, "weft.cache.events texts hit": 1, "weft.cache.events texts load": 2,
+		"weft.cache.events texts load_error": 1, "weft.cache.bytes texts written": 11, "weft.cache.bytes texts read": 11,
+		"weft.cache.load.duration ok": 1, "weft.cache.load.duration error": 1,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %d, want %d", name, got[name], want)
+		}
+	}
+}
+
+// collected is what a reader has, by name and attributes: sums, and of histograms how many samples.
+func collected(t *testing.T, reader *sdk.ManualReader) map[string]int64 {
 	var all metricdata.ResourceMetrics
-	if err := reader.Collect(ctx, &all); err != nil {
+	if err := reader.Collect(context.Background(), &all); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]int64{}
@@ -55,13 +74,5 @@ func TestCounts(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]int64{
-		"weft.cache.events texts miss": 2, "weft.cache.events texts hit": 1, "weft.cache.events texts load": 2,
-		"weft.cache.events texts load_error": 1, "weft.cache.bytes texts written": 11, "weft.cache.bytes texts read": 11,
-		"weft.cache.load.duration ok": 1, "weft.cache.load.duration error": 1,
-	} {
-		if got[name] != want {
-			t.Errorf("%s is %d, want %d", name, got[name], want)
-		}
-	}
+	return got
 }
