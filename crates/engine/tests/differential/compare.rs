@@ -131,6 +131,13 @@ fn shape(reply: &Reply) -> String {
     }
 }
 
+/// The line of INFO that counts the scripts which were taken back and ran again.
+pub(crate) fn reruns(info: &Reply) -> Option<String> {
+    let (Reply::Bulk(text) | Reply::Verbatim(_, text)) = info else { return None };
+    let text = String::from_utf8_lossy(text);
+    text.lines().find(|line| line.starts_with("script_undeclared_reruns")).map(str::to_owned)
+}
+
 /// The lines of INFO that count what happened, without times. Those of commands that only one side is given are left
 /// out.
 pub(crate) fn counts(info: &Reply) -> Vec<String> {
