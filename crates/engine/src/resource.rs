@@ -318,9 +318,8 @@ fn read(
     if let Some(present) = present.filter(|present| !present.is_string()) {
         return read_collection(context, &present, args, sink);
     }
-    let mut reply = Captured::default();
     // Also where the key is not there: that counts as a miss.
-    runner::run(context, handler, args, &mut reply.sink())?;
+    let reply = captured(context, handler, args)?;
     let value = reply.items().next();
     let (Some(present), Some(value)) = (present, value) else { return Err(ErrorCode::NoSuchKey.into()) };
     let bytes = match value {
@@ -408,7 +407,7 @@ fn write(
         }
         _ => {}
     }
-    runner::run(context, handler, args, &mut Captured::default().sink())?;
+    captured(context, handler, args)?;
     let after = if removes { None } else { look(context, asked.stored, (args, true))? };
     let went = match (&before, removes) {
         (_, true) => Went::Removed,
@@ -419,14 +418,20 @@ fn write(
     Ok(())
 }
 
+/// Runs the command that the request stands for, and keeps its reply.
+fn captured(context: &mut Context<'_, '_>, handler: Handler, args: &Args<'_>) -> Result<Captured, Error> {
+    let mut reply = Captured::default();
+    runner::run(context, handler, args, &mut reply.sink())?;
+    Ok(reply)
+}
+
 fn list(
     context: &mut Context<'_, '_>,
     handler: Handler,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
-    let mut reply = Captured::default();
-    runner::run(context, handler, args, &mut reply.sink())?;
+    let reply = captured(context, handler, args)?;
     let names: Vec<Item<'_>> = reply.items().filter(|item| !matches!(item, Item::Open(..))).collect();
     let Some((Item::Bulk(cursor), names)) = names.split_first() else {
         return Err(ErrorCode::Generic.into());
@@ -450,8 +455,7 @@ fn write_all(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
-    let mut reply = Captured::default();
-    runner::run(context, handler, args, &mut reply.sink())?;
+    let reply = captured(context, handler, args)?;
     if reply.items().next() == Some(Item::Int(0)) {
         return Err(ErrorCode::Precondition.into());
     }

@@ -1,9 +1,11 @@
 //! Owns: running one command whose checks are made and whose locks are held. Does not own: the checks, the locks, what
 //! follows when they are gone (`crate::executor`), who is served (`crate::blocking`).
 //!
-//! Everything that runs a command comes through [`run`]: a request of a batch alone or among its neighbours, one that
-//! needs the whole keyspace, one that was postponed, the commands of EXEC, and requests that have waited; but not the
-//! shorter forms of five commands (`crate::executor`'s fast functions), which run only where nothing is special.
+//! Every handler is called by [`run_handler`]. [`run`] asks before whether a trigger may fire, and is what runs a
+//! request of a batch alone, one that needs the whole keyspace, one that was postponed, the commands of EXEC, and
+//! requests that have waited; a request among its neighbours (`crate::executor`) and a trigger's own command
+//! (`crate::trigger`) have been asked already. Not so the shorter forms of five commands (`crate::executor`'s fast
+//! functions), which run only where nothing is special.
 
 use crate::args::Args;
 use crate::blocking;

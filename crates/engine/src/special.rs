@@ -14,10 +14,6 @@ pub const MONITORED: u32 = 1 << 1;
 pub const EVENTS: u32 = 1 << 2;
 /// There is a `maxmemory` (`crate::eviction`).
 pub const LIMITED: u32 = 1 << 3;
-/// There are triggers: what writes is asked whether it fires any (`crate::trigger`).
-pub const TRIGGERS: u32 = 1 << 16;
-/// Some of them are about keys that go by themselves.
-pub const TRIGGERS_BY_ITSELF: u32 = 1 << 17;
 /// What was kept is being loaded (`crate::durable`).
 pub const LOADING: u32 = 1 << 4;
 /// Writes are refused, since they could not be kept (`crate::durable`).
@@ -28,6 +24,10 @@ pub const BEHIND: u32 = 1 << 6;
 pub const HELD: u32 = 1 << 7;
 /// A script takes its time (`crate::script`).
 pub const BUSY: u32 = 1 << 8;
+/// There are triggers: what writes is asked whether it fires any (`crate::trigger`).
+pub const TRIGGERS: u32 = 1 << 9;
+/// Some of them are about keys that go by themselves.
+pub const TRIGGERS_BY_ITSELF: u32 = 1 << 10;
 
 /// With one of these every request is asked by itself whether it may run, and told of when it has.
 pub const EACH: u32 = PAUSED | MONITORED | LOADING | REFUSING | BEHIND | BUSY;
