@@ -238,6 +238,11 @@ impl Engine {
             format!("Weft is loading the dataset in memory: {:.0}% done", self.durable.loading.percent());
         Error::new(ErrorCode::Loading, text)
     }
+    /// Why nothing is served yet: what was kept is being loaded, so far.
+    #[must_use]
+    pub fn loading(&self) -> Option<Error> {
+        self.special.has(special::LOADING).then(|| self.loading_error())
+    }
     /// When a request that was held back is looked at again.
     #[must_use]
     pub fn held_back_until_ms(&self, now_ms: u64) -> u64 {

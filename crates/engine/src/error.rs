@@ -100,6 +100,8 @@ error_codes! {
     WrongVersion = "WRONGVERSION", "the version is another", 412;
     /// What was kept is being loaded.
     Loading = "LOADING", "Weft is loading the dataset in memory", 503;
+    /// A script takes its time, and others wait.
+    Busy = "BUSY", "Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", 503;
     /// A write that could not be kept.
     Misconfigured = "MISCONF", "writes are refused: they cannot be kept", 503;
     /// A limit of the server's own; the text says which.

@@ -48,6 +48,7 @@ pub mod args;
 pub mod background;
 pub mod base64;
 pub mod blocking;
+pub mod calendar;
 pub mod carrier;
 mod catalogue;
 pub mod clients;

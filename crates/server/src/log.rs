@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use weft_engine::calendar;
 use weft_engine::config::Values;
 
 /// How much a line matters.
@@ -263,41 +264,17 @@ fn escaped(text: &str) -> String {
 }
 
 fn shown(timestamp: Timestamp, now_ms: u64) -> String {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     if timestamp == Timestamp::Milliseconds {
         return now_ms.to_string();
     }
-    let (year, month, day) = date(now_ms / 86_400_000);
+    let (year, month, day) = calendar::date((now_ms / 86_400_000) as i64);
     let (s, ms) = (now_ms / 1000 % 86_400, now_ms % 1000);
     let (hour, minute, s) = (s / 3600, s / 60 % 60, s % 60);
     if timestamp == Timestamp::Iso8601 {
         return format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{s:02}.{ms:03}Z");
     }
-    let name = MONTHS[month as usize - 1];
+    let name = calendar::MONTHS[month as usize - 1];
     format!("{day:02} {name} {year} {hour:02}:{minute:02}:{s:02}.{ms:03}")
-}
-
-/// Year, month and day of a number of days since 1970, by the calendar that years of 400 repeat.
-fn date(days: u64) -> (u64, u64, u64) {
-    let is_leap =
-        |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let mut left = days % 146_097;
-    let mut year = 1970 + days / 146_097 * 400;
-    while left >= 365 + u64::from(is_leap(year)) {
-        left -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let february = 28 + u64::from(is_leap(year));
-    let mut month = 1;
-    for len in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if left < len {
-            break;
-        }
-        left -= len;
-        month += 1;
-    }
-    (year, month, left + 1)
 }
 
 #[cfg(test)]

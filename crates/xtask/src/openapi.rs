@@ -35,9 +35,9 @@ fn described<'c>(root: &Path, commands: &'c [Command]) -> Result<Vec<&'c Command
 fn is_read(command: &Command) -> bool {
     let has = |flag: &str| command.flags.iter().chain(&command.hidden_flags).any(|own| own == flag);
     let in_category = |name: &&str| command.acl_categories.iter().any(|own| own == name);
-    let harmful = ["@admin", "@dangerous", "@scripting", "@pubsub", "@write"];
-    has("readonly") && !in_category(&"@scripting")
-        || !(has("write") || has("may_replicate") || harmful.iter().any(in_category))
+    let harmful = ["@admin", "@dangerous", "@scripting", "@pubsub", "@write", "@transaction", "@blocking"];
+    let tells = !(has("write") || has("may_replicate") || has("no_auth") || harmful.iter().any(in_category));
+    tells || has("readonly") && !in_category(&"@scripting")
 }
 
 /// The path of a command with names for what must be given.

@@ -232,8 +232,11 @@ pub(super) fn queue(session: &mut Session, args: &Args<'_>, sink: &mut ReplySink
 /// What it asks for comes without end, and this wire has one answer to a request.
 #[cold]
 fn no_stream(spec: &CommandSpec) -> Error {
-    let name = full_name(spec);
-    Error::err(format!("'{name}' is no single answer: over HTTP ask for /{name} as an event stream"))
+    let streams = "/subscribe, /psubscribe, /monitor and /v1/events are event streams";
+    Error::err(format!(
+        "'{}' is no single answer, and is not served over HTTP as one: {streams}",
+        full_name(spec)
+    ))
 }
 
 /// Who watches what others run has nothing to do with keys: that would be mixed with the lines that it is sent.

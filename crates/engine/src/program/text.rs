@@ -9,6 +9,7 @@ use super::arithmetic::whole;
 use super::expr::Fault;
 use super::functions::{Function, text_of};
 use super::value::{Number, Value, write_float};
+use crate::calendar;
 
 /// Bytes of a text that a function makes longer.
 const TEXT_BYTES_MAX: usize = 16 << 20;
@@ -127,7 +128,7 @@ fn date(ms: i64, format: &[u8]) -> Result<Value, Fault> {
         return Err("a date lies between 1970 and 9999".into());
     }
     let (days, ms_of_day) = (ms / 86_400_000, ms % 86_400_000);
-    let (year, month, day) = civil(days);
+    let (year, month, day) = calendar::date(days);
     let (first_of_year, seconds) = (days_before(year), ms_of_day / 1000);
     let mut out = Vec::new();
     let mut rest = format.iter();
@@ -156,19 +157,6 @@ fn date(ms: i64, format: &[u8]) -> Result<Value, Fault> {
     }
     within(out.len())?;
     Ok(Value::text(&out))
-}
-
-/// Year, month and day of a day counted from 1970: eras of 400 years, years that begin in March, so that the day that
-/// is added stands at their end.
-const fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    (year_of_era + era * 400 + (month <= 2) as i64, month, day)
 }
 
 /// Days from 1970 to the first one of a year.

@@ -309,8 +309,8 @@ impl Engine {
 
 /// What everybody is answered while something runs for too long.
 pub(crate) fn busy(is_eval: bool) -> Error {
-    Error::with_prefix(
-        "BUSY",
+    Error::new(
+        ErrorCode::Busy,
         if is_eval {
             "Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
         } else {

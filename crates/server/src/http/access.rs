@@ -148,11 +148,19 @@ pub(super) fn same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Whether a command only reads, so that a GET without credentials may ask for it: a page, a picture's address or a
-/// link can make a browser send one. A script that writes nothing may still never end.
+/// link can make a browser send one. A script that writes nothing may still never end, and what reads no key may be
+/// about who asks, or wait.
 pub(crate) fn only_reads(spec: &CommandSpec) -> bool {
-    let harmful = acl::ADMIN | acl::DANGEROUS | acl::SCRIPTING | acl::PUBSUB | acl::WRITE;
-    spec.flags & flag::READONLY != 0 && spec.acl & acl::SCRIPTING == 0
-        || spec.flags & (flag::WRITE | flag::MAY_REPLICATE) == 0 && spec.acl & harmful == 0
+    let harmful = acl::ADMIN
+        | acl::DANGEROUS
+        | acl::SCRIPTING
+        | acl::PUBSUB
+        | acl::WRITE
+        | acl::TRANSACTION
+        | acl::BLOCKING;
+    let tells =
+        spec.flags & (flag::WRITE | flag::MAY_REPLICATE | flag::NO_AUTH) == 0 && spec.acl & harmful == 0;
+    tells || spec.flags & flag::READONLY != 0 && spec.acl & acl::SCRIPTING == 0
 }
 
 /// Whether a command may leave something on the session, which is taken back before another request.

@@ -7,6 +7,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use weft_engine::calendar;
 
 /// Bodies of fewer bytes are not compressed, since they would hardly shrink; larger ones than the other not either,
 /// since the worker's other clients would wait for it.
@@ -231,6 +232,10 @@ fn push_status(head: &mut Vec<u8>, status: u16, content_type: &str, date: &str) 
             head.extend_from_slice(part.as_bytes());
         }
     }
+    if status == 503 {
+        // What passes by itself: loading, a script that takes its time, writes that cannot be kept.
+        head.extend_from_slice(b"Retry-After: 1\r\n");
+    }
     // What is stored is nobody's to keep, and no page, whatever it looks like.
     head.extend_from_slice(b"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
 }
@@ -282,22 +287,12 @@ pub(crate) const GZIPPED: &[u8] = b"Content-Encoding: gzip\r\nVary: Accept-Encod
 /// `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn date(second: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let (days, in_day) = (second / 86_400, second % 86_400);
-    // Years begin in March, so that the day that some have more is the last one; eras of 400 years are all alike.
-    let since_march = days + 719_468;
-    let (era, day) = (since_march / 146_097, since_march % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let in_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * in_year + 2) / 153;
-    let in_month = in_year - (153 * month + 2) / 5 + 1;
-    let january_on = month >= 10;
-    let year = era * 400 + year + u64::from(january_on);
+    let (year, month, day) = calendar::date(days as i64);
     format!(
-        "{}, {in_month:02} {} {year:04} {:02}:{:02}:{:02} GMT",
+        "{}, {day:02} {} {year:04} {:02}:{:02}:{:02} GMT",
         DAYS[(days % 7) as usize],
-        MONTHS[(if january_on { month - 10 } else { month + 2 }) as usize],
+        calendar::MONTHS[month as usize - 1],
         in_day / 3600,
         in_day / 60 % 60,
         in_day % 60

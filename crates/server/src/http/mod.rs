@@ -345,6 +345,7 @@ impl Http {
             Route::Subscribe(kind) => self.subscribe(bytes, *at, (&whole, kind, &about), bench),
             Route::Monitor if is_bare(&head, request) => Err(only_reads()),
             Route::Monitor => self.stream(bytes, *at, (Opening::Monitor, &about), bench),
+            Route::Ready => Err(routes::ready(bench.engine.loading().as_ref())),
             Route::Events => self.follow(bytes, *at, (&whole, &about), bench),
             Route::Resource => self.resource(bytes, *at, &mut whole, bench).map(|()| {
                 self.ledger.owe(Kind::One, about.clone());

@@ -13,6 +13,8 @@
 //! | other `/v1/…` | Weft's own: nothing |
 //! | any other | a command, its arguments in the path |
 
+use weft_engine::error::Error;
+
 use super::answer::{Answer, HTML, JSON, TEXT};
 use super::head::Method;
 
@@ -30,6 +32,8 @@ pub(crate) enum Route {
     /// SUBSCRIBE and PSUBSCRIBE, by the name of the command.
     Subscribe(&'static str),
     Monitor,
+    /// Whether it serves.
+    Ready,
     /// What happens to keys.
     Events,
     /// Resources: keys, programs, triggers.
@@ -55,7 +59,8 @@ pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
         (_, b"/") if reads => Route::Fixed(start(wants_html)),
         (_, b"/") if method == Method::Post => Route::Command,
         (_, b"/") => not_allowed("GET, HEAD, POST"),
-        (_, b"/healthz" | b"/readyz") if reads => Route::Fixed(Answer::new(200, TEXT, &b"ok\n"[..])),
+        (_, b"/healthz") if reads => Route::Fixed(Answer::new(200, TEXT, &b"ok\n"[..])),
+        (_, b"/readyz") if reads => Route::Ready,
         (_, b"/healthz" | b"/readyz") => not_allowed("GET, HEAD"),
         (_, b"/pipeline" | b"/multi-exec") if method != Method::Post => not_allowed("POST"),
         (_, b"/pipeline") => Route::Pipeline,
@@ -88,6 +93,14 @@ pub(crate) fn is_public(method: Method, path: &[u8]) -> bool {
             path,
             b"/" | b"/healthz" | b"/readyz" | b"/favicon.ico" | b"/v1/docs" | b"/v1/openapi.json"
         )
+}
+
+/// Whether the server serves: not while it loads what was kept.
+pub(crate) fn ready(loading: Option<&Error>) -> Box<Answer> {
+    match loading {
+        None => Answer::new(200, TEXT, &b"ok\n"[..]),
+        Some(error) => Answer::error(error.code.http_status(), &error.line()),
+    }
 }
 
 fn start(wants_html: bool) -> Box<Answer> {

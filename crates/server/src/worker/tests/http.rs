@@ -574,3 +574,53 @@ fn credentials_are_users() {
     let got = ask(&mut alone, &mut client, &[main.clone(), token.clone(), main, token].concat());
     assert_eq!(got.iter().map(|got| got.status).collect::<Vec<_>>(), [200, 401, 200, 401]);
 }
+
+#[test]
+fn what_passes_by_itself_is_503_and_says_when_to_come_again() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    alone.engine.set_loading(true);
+    for path in ["/readyz", "/get/k", "/v1/db/0/keys/k", "/v1/events"] {
+        let got = one(&mut alone, &mut client, &get(path));
+        assert!(got.status == 503 && got.text().contains("LOADING") && got.text().contains('%'), "{got:?}");
+        assert!(got.has("Retry-After: 1"), "{got:?}");
+    }
+    assert_eq!(one(&mut alone, &mut client, &get("/healthz")).status, 200, "it lives");
+    alone.engine.set_loading(false);
+    assert_eq!(one(&mut alone, &mut client, &get("/readyz")).text(), "ok\n");
+    let busy = weft_engine::error::Error::from(weft_engine::ErrorCode::Busy);
+    assert_eq!((busy.code.http_status(), busy.prefix()), (503, "BUSY"));
+}
+
+#[test]
+fn what_is_no_single_answer_is_refused_with_what_is_served() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    for command in [r#"["SUBSCRIBE","c"]"#, r#"["SSUBSCRIBE","c"]"#] {
+        let got = one(&mut alone, &mut client, &post("/", "", command));
+        assert!(got.status == 400 && got.text().contains("/psubscribe, /monitor and"), "{got:?}");
+        assert!(!got.text().contains("/ssubscribe"), "there is no such stream: {got:?}");
+    }
+}
+
+/// CLIENT KILL ends a connection that speaks HTTP, a stream too; CLIENT PAUSE holds its writes and lets them go.
+#[test]
+fn clients_are_killed_and_paused() {
+    let mut alone = Alone::new();
+    let (mut client, mut stream, mut held) = (alone.connect(), alone.connect(), alone.connect());
+    ask(&mut alone, &mut stream, &get("/v1/events"));
+    assert_eq!(alone.clients(), 3);
+    let kill = post("/", "", r#"["CLIENT","KILL","TYPE","normal","SKIPME","yes"]"#);
+    assert_eq!(one(&mut alone, &mut client, &kill).text(), r#"{"result":2}"#);
+    alone.ticks_until(1);
+    assert!(received(&mut held).is_empty());
+    let mut held = alone.connect();
+    one(&mut alone, &mut client, &post("/", "", r#"["CLIENT","PAUSE","100000","WRITE"]"#));
+    let put = b"PUT /v1/db/0/keys/k?nx HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nv".repeat(2);
+    assert!(ask(&mut alone, &mut held, &put).is_empty(), "it waits");
+    assert_eq!(one(&mut alone, &mut client, &get("/get/k")).text(), r#"{"result":null}"#);
+    one(&mut alone, &mut client, &post("/", "", r#"["CLIENT","UNPAUSE"]"#));
+    (0..4).for_each(|_| alone.tick());
+    let statuses: Vec<u16> = answers(&received(&mut held)).0.iter().map(|got| got.status).collect();
+    assert_eq!(statuses, [201, 412], "what was asked of the first is asked of it, and not of the other");
+}

@@ -203,11 +203,25 @@ fn a_get_without_credentials_only_reads() {
         "/monitor",
         "/acl/deluser/x",
         "/eval/x/0",
+        "/auth/x",
+        "/multi",
+        "/wait/1/0",
+        "/hello/3",
     ] {
         let got = one(&mut alone, &mut client, &get(path));
         assert_eq!(got.status, 403, "{path}: {}", got.text());
     }
-    for path in ["/get/k", "/ping", "/mget/a/b", "/hgetall/h", "/keys/*", "/dbsize", "/command/count"] {
+    for path in [
+        "/get/k",
+        "/ping",
+        "/mget/a/b",
+        "/hgetall/h",
+        "/keys/*",
+        "/dbsize",
+        "/command/count",
+        "/echo/x",
+        "/time",
+    ] {
         assert_eq!(one(&mut alone, &mut client, &get(path)).status, 200, "{path}");
     }
     let got = one(
