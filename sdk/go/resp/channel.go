@@ -102,7 +102,7 @@ func (ch *channel) pushLocked(encoded []byte) error {
 	own[2], own[3] = byte(ch.id>>8), byte(ch.id)
 	if o.batch || ch.hold || ch.releasing {
 		ch.late = append(ch.late, own)
-		ch.waiting += len(own)
+		ch.waits(len(own))
 		if o.batch && len(ch.late) == 1 {
 			ch.m.late = append(ch.m.late, ch)
 		}
@@ -120,7 +120,7 @@ func (ch *channel) releaseLate() {
 	for len(ch.late) > 0 {
 		f := ch.late[0]
 		ch.late = ch.late[1:]
-		ch.waiting -= len(f)
+		ch.waits(-len(f))
 		if ch.state == channelOpen {
 			_ = ch.emitOwned(f) // a failure is the connection's and seen by its reader
 		}
@@ -156,13 +156,21 @@ func (ch *channel) emitOwned(f []byte) error {
 		return o.sendLocked(f)
 	}
 	ch.backlog = append(ch.backlog, f)
-	ch.waiting += len(f)
+	ch.waits(len(f))
 	ch.special.Store(true)
 	if err := ch.check(); err != nil {
 		return err
 	}
 	ch.enter()
 	return m.pump()
+}
+
+// waits counts n bytes more, or fewer, that wait for the client. out.mu is held.
+func (ch *channel) waits(n int) {
+	ch.waiting += n
+	if ch.inRing {
+		ch.m.lined += n
+	}
 }
 
 // check closes the channel when more waits for its client than may.
@@ -182,6 +190,7 @@ func (ch *channel) enter() {
 	}
 	ch.inRing = true
 	ch.m.ring = append(ch.m.ring, ch)
+	ch.m.lined += ch.waiting
 	ch.m.slow.Store(true)
 }
 
@@ -201,7 +210,7 @@ func (ch *channel) slice(dst []byte) []byte {
 		ch.credit -= int64(len(dst) - from)
 	}
 	if ch.sent == len(f) {
-		ch.waiting -= len(f)
+		ch.waits(-len(f))
 		ch.sent = 0
 		ch.backlog[0] = nil
 		ch.backlog = ch.backlog[1:]
@@ -236,7 +245,8 @@ func (ch *channel) closeLocked(code uint16, reason string, err error) {
 func (ch *channel) drop(reason error) {
 	ch.reason = reason
 	ch.queue, ch.queued = nil, 0
-	ch.late, ch.backlog, ch.waiting, ch.sent = nil, nil, 0, 0
+	ch.waits(-ch.waiting)
+	ch.late, ch.backlog, ch.sent = nil, nil, 0
 	if ch.cancel != nil {
 		ch.cancel(net.ErrClosed)
 	}

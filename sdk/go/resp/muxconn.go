@@ -44,6 +44,7 @@ type muxConn struct {
 	over       bool                  // the last reader has ended; out.settled tells
 	apart      int                   // goroutines beside the reader; out.settled tells when it is 0
 	ring       []*channel            // have frames to send, and credit
+	lined      int                   // bytes that wait in the ring's channels
 	late       []*channel            // have pushes that wait for the end of the batch
 	lateCloses []byte                // CLOSE frames that wait for it too
 	ending     []*channel            // were closed during the batch
@@ -280,6 +281,7 @@ func (m *muxConn) refill() {
 		ch := m.ring[0]
 		m.ring = m.ring[1:]
 		ch.inRing = false
+		m.lined -= ch.waiting
 		if len(ch.backlog) == 0 {
 			continue
 		}
@@ -296,13 +298,7 @@ func (m *muxConn) refill() {
 
 // crowded reports whether more waits for the socket, on all channels together, than two of them may have. What waits for credit does not
 // count: the frame that brings it has to be read. out.mu is held.
-func (m *muxConn) crowded() bool {
-	waiting := 0
-	for _, ch := range m.ring {
-		waiting += ch.waiting
-	}
-	return waiting > 2*m.c.server.limits.OutputBytesMax
-}
+func (m *muxConn) crowded() bool { return m.lined > 2*m.c.server.limits.OutputBytesMax }
 
 // pump starts sending what waits, if nobody is sending. out.mu is held.
 func (m *muxConn) pump() error {
@@ -333,9 +329,6 @@ func (m *muxConn) endBatch() (sent int64) {
 		if !ch.hold {
 			ch.releaseLate()
 		}
-	}
-	if m.full() {
-		m.slow.Store(true)
 	}
 	sent, o.total = o.total, 0
 	o.mu.Unlock()

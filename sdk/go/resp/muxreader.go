@@ -220,6 +220,7 @@ func (r *muxReader) process() bool {
 			if r.away {
 				return false
 			}
+			r.holdBack()
 			continue
 		}
 		f, raw, err := r.decode()
@@ -245,12 +246,20 @@ func (r *muxReader) process() bool {
 		if r.away {
 			return false
 		}
+		r.holdBack()
 	}
 	r.flush()
 	if c.deadline.over() {
 		r.m.quit.Store(true)
 	}
 	return c.reason == nil && !r.m.quit.Load()
+}
+
+// holdBack waits in the middle of a batch for a client that has too much to read; one batch can ask for far more than that.
+func (r *muxReader) holdBack() {
+	if r.m.slow.Load() {
+		r.m.c.out.holdBack()
+	}
 }
 
 // straight takes the next frame if it is whole and simple, and makes its arguments the request's.
@@ -346,9 +355,7 @@ func (r *muxReader) refuse(err error, in []byte) {
 func (r *muxReader) flush() {
 	c := r.m.c
 	if len(r.out) > 0 {
-		if _, err := c.out.send(r.out); err != nil && c.reason == nil {
-			c.reason = err
-		}
+		r.send(r.out)
 		r.out = r.out[:0]
 	}
 	if r.outBlock != nil || cap(r.out) > smallBytes {
@@ -468,9 +475,7 @@ func (r *muxReader) handOver() *muxReader {
 	c := m.c
 	sess := ch.sess
 	if r.from > 0 {
-		if _, err := c.out.send(sess.buf[:r.from]); err != nil && c.reason == nil {
-			c.reason = err
-		}
+		r.send(sess.buf[:r.from])
 		sess.buf = sess.buf[:copy(sess.buf, sess.buf[r.from:])]
 		r.from = 0
 	}

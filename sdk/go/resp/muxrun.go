@@ -112,9 +112,7 @@ func (r *muxReader) run(ch *channel, seq uint32) {
 		r.emit(r.out[r.from:])
 		r.out = r.out[:r.from]
 	} else if len(r.out) >= blockBytes-blockBytes/4 {
-		if _, err := c.out.send(r.out); err != nil && c.reason == nil {
-			c.reason = err
-		}
+		r.send(r.out)
 		r.out = r.out[:0]
 	}
 }
@@ -151,9 +149,7 @@ func (r *muxReader) emit(reply []byte) {
 	c := r.m.c
 	own := append([]byte(nil), reply...)
 	if before := r.before(); len(before) > 0 {
-		if _, err := c.out.send(before); err != nil && c.reason == nil {
-			c.reason = err
-		}
+		r.send(before)
 		r.dropBefore()
 	}
 	c.out.mu.Lock()
@@ -163,6 +159,19 @@ func (r *muxReader) emit(reply []byte) {
 	if err != nil && failed != nil && c.reason == nil {
 		c.reason = failed
 	}
+}
+
+// send hands over what was gathered. Once enough is on its way, the replies that follow wait in their channels.
+func (r *muxReader) send(gathered []byte) {
+	c := r.m.c
+	if _, err := c.out.send(gathered); err != nil && c.reason == nil {
+		c.reason = err
+	}
+	c.out.mu.Lock()
+	if r.m.full() {
+		r.m.slow.Store(true)
+	}
+	c.out.mu.Unlock()
 }
 
 // before is what was gathered before the reply of the running request, wherever the buffer is just now.
