@@ -32,6 +32,7 @@
 //! | [`durable`] | what is kept on disk, as the engine knows it |
 //! | [`tracking`], [`monitor`] | who is told of changed keys and of commands |
 //! | [`respb`] | what HELLO promises to RESPB clients |
+//! | [`metrics`] | what INFO and the logs tell, for Prometheus |
 //! | [`acl`], [`config`], [`stats`], [`notify`], `watchers` | users, settings, figures, events |
 //!
 //! # A request's way
@@ -73,6 +74,7 @@ pub mod inner;
 pub mod keys;
 pub mod latency;
 pub mod mailbox;
+pub mod metrics;
 pub mod monitor;
 pub mod notify;
 pub mod number;

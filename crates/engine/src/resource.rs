@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::Handler;
 use crate::inner::{self, Inner};
+use crate::metrics;
 use crate::reply::{Captured, Item, ReplySink};
 use crate::runner;
 
@@ -118,6 +119,8 @@ pub enum Does {
     Follow,
     /// MSETEX: all or, where its condition does not hold, nothing.
     WriteAll,
+    /// INFO: what it tells, as metrics.
+    Metrics(metrics::Form),
 }
 
 /// What a request asks beside its command.
@@ -167,6 +170,8 @@ pub enum Went {
     Changed,
     /// It was there, and is gone.
     Removed,
+    /// A page of this content type follows, which is no resource's.
+    Page(&'static str),
 }
 
 /// What an answer says beside the value.
@@ -222,6 +227,11 @@ pub(crate) fn run(
             Ok(())
         }
         Does::WriteAll => write_all(context, handler, args, sink),
+        Does::Metrics(form) => {
+            sink.raw(metrics::metrics(context.engine, form, context.now_ms).as_bytes());
+            sink.told(Present::told(None, Went::Page(form.content_type())));
+            Ok(())
+        }
     }
 }
 

@@ -99,6 +99,8 @@ impl Ticks {
 pub struct WorkerStats {
     /// Requests that ran.
     pub commands: AtomicU64,
+    /// Batches that they ran in.
+    batches: AtomicU64,
     /// Error replies.
     pub errors: AtomicU64,
     /// Its sockets.
@@ -217,6 +219,7 @@ impl WorkerStats {
     fn new() -> Self {
         Self {
             commands: AtomicU64::new(0),
+            batches: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             traffic: Traffic::default(),
             ticks: Ticks::default(),
@@ -238,7 +241,7 @@ impl WorkerStats {
     }
     fn clear(&self) {
         let traffic = self.traffic.figures();
-        let others = [&self.commands, &self.errors, &self.ticks.count, &self.ticks.time_ns];
+        let others = [&self.commands, &self.batches, &self.errors, &self.ticks.count, &self.ticks.time_ns];
         for figure in others.into_iter().chain(traffic).chain(&self.by_error) {
             figure.store(0, Relaxed);
         }
@@ -291,6 +294,7 @@ impl Stats {
             worker.clear();
             worker.generation.store(generation, Relaxed);
         }
+        bump(&worker.batches, 1);
     }
     /// Everything begins at nothing again. `worker`: whose thread this is.
     pub(crate) fn reset(&self, worker: u16) {
@@ -323,6 +327,11 @@ impl Stats {
     #[must_use]
     pub fn commands(&self) -> u64 {
         self.current().map(|worker| worker.commands.load(Relaxed)).sum()
+    }
+    /// Batches that they ran in.
+    #[must_use]
+    pub fn batches(&self) -> u64 {
+        self.current().map(|worker| worker.batches.load(Relaxed)).sum()
     }
     /// Bytes received, bytes sent, reads, writes.
     #[must_use]

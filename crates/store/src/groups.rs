@@ -260,6 +260,11 @@ impl Keyspace {
     pub fn on_behind(&self, tell: impl Fn() + Send + Sync + 'static) {
         let _ = self.hub().backlog.on_behind.set(Box::new(tell));
     }
+    /// Bytes of groups that wait for the merger.
+    #[must_use]
+    pub fn backlog_bytes(&self) -> usize {
+        self.hub().backlog.bytes.load(Relaxed)
+    }
     /// Bytes of groups that may wait; [`BACKLOG_BYTES`] at first.
     pub fn set_backlog_bytes(&self, bytes: usize) {
         self.hub().backlog.bytes_max.store(bytes, Relaxed);

@@ -56,10 +56,15 @@ pub(super) fn errorstats(engine: &Engine, report: &mut Report, _now_ms: u64) {
     }
 }
 
+/// Those that `latency-tracking-info-percentiles` names.
+pub(crate) fn percentiles(engine: &Engine) -> Vec<f64> {
+    let text = engine.config.text("latency-tracking-info-percentiles");
+    text.split(|byte| *byte == b' ').filter_map(parse_double).collect()
+}
+
 pub(super) fn latencystats(engine: &Engine, report: &mut Report, _now_ms: u64) {
     report.section("Latencystats");
-    let text = engine.config.text("latency-tracking-info-percentiles");
-    let percentiles: Vec<f64> = text.split(|byte| *byte == b' ').filter_map(parse_double).collect();
+    let percentiles = percentiles(engine);
     if percentiles.is_empty() {
         return;
     }

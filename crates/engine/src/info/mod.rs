@@ -11,6 +11,7 @@ use std::fmt::{Display, Write as _};
 use std::hash::{BuildHasher as _, Hasher as _};
 
 use crate::engine::Engine;
+pub(crate) use commands::percentiles;
 pub use process::{Cpu, Memory};
 pub use server::MemoryFigures;
 

@@ -118,6 +118,8 @@ pub(crate) struct Head {
     pub(crate) gzip: bool,
     /// It is a browser's page that is wanted.
     pub(crate) html: bool,
+    /// Of metrics it is OpenMetrics that is wanted.
+    pub(crate) openmetrics: bool,
 }
 
 impl Head {
@@ -236,6 +238,7 @@ fn read(bytes: &[u8], len: usize, request: &httparse::Request<'_, '_>) -> Result
         resp2: false,
         gzip: false,
         html: false,
+        openmetrics: false,
     };
     let mut once = Once::default();
     for header in request.headers.iter() {
@@ -301,7 +304,10 @@ fn take(
             head.is_local = access::is_local_name(value);
         }
         5 if is("range") => once_only(&mut head.range, span)?,
-        6 if is("accept") => head.html = contains(value, b"text/html"),
+        6 if is("accept") => {
+            head.html = contains(value, b"text/html");
+            head.openmetrics = contains(value, b"application/openmetrics-text");
+        }
         6 if is("origin") => once_only(&mut head.origin, span)?,
         6 if is("expect") => {
             if !value.eq_ignore_ascii_case(b"100-continue") {

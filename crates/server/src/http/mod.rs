@@ -650,7 +650,7 @@ fn protocol(head: &Head, request: &[u8]) -> Protocol {
         // Its reply is not sent: what follows it is.
         return Protocol::Resp3;
     }
-    if path.starts_with(b"/v1/") {
+    if path.starts_with(b"/v1/") || path == b"/metrics" {
         return Protocol::Json(JsonForm::Plain);
     }
     let is_each = path == b"/multi-exec";

@@ -7,11 +7,13 @@
 //! | `/v1/db/N/keys/KEY`, `/v1/db/N/keys?key64=KEY` | GET, HEAD; PUT; PATCH; DELETE | GET; SET; APPEND, SETRANGE; DEL |
 //! | `/v1/db/N/keys` | GET, HEAD | SCAN |
 //! | `/v1/db/N/mget`, `/v1/db/N/mset` | POST | MGET; MSET, MSETEX |
+//! | `/metrics` | GET, HEAD | INFO |
 //!
 //! All that is behind `/keys/` is the key, `/` too.
 
 use weft_engine::args::{Slot, Slots};
 use weft_engine::base64;
+use weft_engine::metrics::Form;
 use weft_engine::resource::{Asked, ByteRange, Does, TAGS_MAX, Tag, Tags, Told, Went};
 use weft_protocol::request::ArgVisitor;
 
@@ -63,6 +65,9 @@ impl Asks<'_> {
     /// Writes the arguments of the command. Gives what is asked beside it.
     pub(super) fn compose(&self, body: Content, slots: &mut Slots) -> Composed {
         let path = self.head.path.of(self.request);
+        if path == b"/metrics" {
+            return self.metrics(slots);
+        }
         if !path.starts_with(b"/v1/db/") {
             return self.stored(body, slots);
         }
@@ -168,6 +173,14 @@ impl Asks<'_> {
             // A date is no tag, and holds for nothing.
             range_of: text(if_range).map(|text| tags(text, false).unwrap_or(Tags::These(Box::default()))),
         })
+    }
+
+    /// Whoever may call INFO may have the metrics.
+    fn metrics(&self, slots: &mut Slots) -> Composed {
+        self.only(&[])?;
+        slots.aside(|side| side.extend_from_slice(b"INFO"));
+        let form = if self.head.openmetrics { Form::OpenMetrics } else { Form::Prometheus };
+        Ok(Some(Asked::plainly(Does::Metrics(form))))
     }
 
     fn list(&self, slots: &mut Slots) -> Composed {
@@ -358,7 +371,7 @@ fn place(text: &[u8], len: usize) -> Result<u64, Box<Answer>> {
 /// The status of an answer.
 pub(crate) const fn status(told: &Told) -> u16 {
     match told.went {
-        Went::Whole => 200,
+        Went::Whole | Went::Page(_) => 200,
         Went::Part(..) => 206,
         Went::OutOfRange(_) => 416,
         Went::NotModified => 304,
@@ -369,7 +382,11 @@ pub(crate) const fn status(told: &Told) -> u16 {
 
 /// What its body is.
 pub(crate) fn content_type(told: &Told) -> &'static str {
-    if told.type_name == Some("string") { BYTES } else { JSON }
+    match told.went {
+        Went::Page(kind) => kind,
+        _ if told.type_name == Some("string") => BYTES,
+        _ => JSON,
+    }
 }
 
 /// What its head says of the key.

@@ -6,6 +6,7 @@
 //! | `/pipeline`, `/multi-exec` | many commands |
 //! | `/subscribe/…`, `/psubscribe/…`, `/monitor` | an event stream |
 //! | `/healthz`, `/readyz` | whether it lives, and serves |
+//! | `/metrics` | what INFO tells, for Prometheus |
 //! | `/v1/docs`, `/v1/openapi.json` | what there is, for people and for tools |
 //! | `/v1/db/N/…` | keys as resources (`super::resources`) |
 //! | `/v1/events` | what happens to keys, as an event stream (`super::following`) |
@@ -62,6 +63,8 @@ pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
         (_, b"/healthz") if reads => Route::Fixed(Answer::new(200, TEXT, &b"ok\n"[..])),
         (_, b"/readyz") if reads => Route::Ready,
         (_, b"/healthz" | b"/readyz") => not_allowed("GET, HEAD"),
+        (_, b"/metrics") if reads => Route::Resource,
+        (_, b"/metrics") => not_allowed("GET, HEAD"),
         (_, b"/pipeline" | b"/multi-exec") if method != Method::Post => not_allowed("POST"),
         (_, b"/pipeline") => Route::Pipeline,
         (_, b"/multi-exec") => Route::Transaction,

@@ -4,6 +4,7 @@ mod holds;
 mod http;
 mod http_events;
 mod http_hostile;
+mod http_metrics;
 mod http_resources;
 mod http_stored;
 mod tls;
