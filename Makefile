@@ -221,7 +221,7 @@ test-instructions:
 
 .PHONY: test-c
 test-c:
-	@$(STEP) test-c $(MAKE) -C tests/ffi test
+	@$(STEP) test-c $(MAKE) -C clib test
 
 .PHONY: test-go
 test-go:

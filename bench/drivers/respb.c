@@ -1,4 +1,4 @@
-/* Weft's decoders through the C library, as a server in C uses them: respb_decode_requests fills arrays of frames and values, and
+/* The C library, as a server in C uses it: respb_decode_requests fills arrays of frames and values, and
  * every value of every frame is folded. Modes `resp` and `respb` are the protocols.
  */
 #include <respb.h>

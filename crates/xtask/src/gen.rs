@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 
 use crate::model::Command;
 use crate::{
-    annex, compared, csv, go_helpers, go_layouts, go_table, openapi, reference, rust_arguments, rust_docs,
-    rust_table, wireshark,
+    annex, c_table, compared, csv, go_helpers, go_layouts, go_table, openapi, reference, rust_arguments,
+    rust_docs, rust_table, wireshark,
 };
 
 /// Makes the text of one file from all commands, sorted by full name, and the root of the repository.
@@ -19,6 +19,8 @@ pub type Generator = fn(&Path, &[Command]) -> Result<String>;
 
 /// Every generated file: its path from the root of the repository, and what makes it.
 pub const GENERATED: &[(&str, Generator)] = &[
+    ("clib/respb_errors.h", |root, _| c_table::errors(root)),
+    ("clib/respb_table.h", |_, commands| Ok(c_table::generate(commands))),
     ("docs/commands.md", reference::generate),
     ("spec/commands.csv", |_, commands| Ok(csv::generate(commands))),
     ("spec/commands-compared.md", |root, _| compared::generate(root)),

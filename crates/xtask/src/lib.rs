@@ -6,6 +6,7 @@
 
 pub mod annex;
 pub mod arity;
+pub mod c_table;
 pub mod check;
 pub mod check_respb;
 pub mod citations;

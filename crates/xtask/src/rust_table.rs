@@ -94,11 +94,18 @@ pub fn layouts(commands: &[Command]) -> String {
     out
 }
 
-/// `index_gen.rs`: from opcode, module and name to command.
-#[must_use]
-pub fn index(commands: &[Command]) -> String {
-    let mut core = vec![NONE; 0x800];
-    let mut shapes = vec!["Walked"; 0x800];
+/// From opcode, module and name to command, for tables of any language.
+pub(crate) struct Index {
+    /// Id and fast path of each core opcode.
+    pub(crate) core: Vec<(u16, &'static str)>,
+    /// Ids of the commands of each module.
+    pub(crate) modules: Vec<Vec<u16>>,
+    /// An open-addressed hash table of the names, at most half full.
+    pub(crate) names: Vec<u16>,
+}
+
+pub(crate) fn index_of(commands: &[Command]) -> Index {
+    let mut core = vec![(NONE, "Walked"); 0x800];
     let mut modules: Vec<Vec<u16>> = Vec::new();
     for (id, command) in commands.iter().enumerate().filter(|(_, command)| command.container.is_none()) {
         let Some(respb) = &command.respb else { continue };
@@ -111,14 +118,21 @@ pub fn index(commands: &[Command]) -> String {
                 numbers[usize::from(number.0)] = id as u16;
             }
             _ => {
-                core[usize::from(respb.opcode.0)] = id as u16;
-                shapes[usize::from(respb.opcode.0)] = match respb.layout() {
+                let shape = match respb.layout() {
                     Some(Layout::Typed(fields)) => shape(fields),
                     _ => "Walked",
                 };
+                core[usize::from(respb.opcode.0)] = (id as u16, shape);
             }
         }
     }
+    Index { core, modules, names: names(commands) }
+}
+
+/// `index_gen.rs`: from opcode, module and name to command.
+#[must_use]
+pub fn index(commands: &[Command]) -> String {
+    let Index { core, modules, names } = index_of(commands);
     let mut out = String::from(HEADER);
     out.push_str("use super::Shape;\n");
     out.push_str(
@@ -127,12 +141,12 @@ pub fn index(commands: &[Command]) -> String {
     let _ = writeln!(out, "pub(super) const NONE: u16 = {NONE};");
     let longest = commands.iter().map(|command| command.name.len()).max().unwrap_or(0);
     let _ = writeln!(out, "pub(super) const NAME_MAX: usize = {longest};\n");
-    number_table(&mut out, "CORE", "u16", &core.iter().map(u16::to_string).collect::<Vec<_>>());
+    number_table(&mut out, "CORE", "u16", &core.iter().map(|(id, _)| id.to_string()).collect::<Vec<_>>());
     number_table(
         &mut out,
         "SHAPES",
         "Shape",
-        &shapes.iter().map(|shape| (*shape).to_string()).collect::<Vec<_>>(),
+        &core.iter().map(|(_, shape)| (*shape).to_string()).collect::<Vec<_>>(),
     );
     let starts = std::iter::once(0).chain(modules.iter().scan(0, |sum, numbers| {
         *sum += numbers.len();
@@ -145,12 +159,12 @@ pub fn index(commands: &[Command]) -> String {
         "u16",
         &modules.concat().iter().map(u16::to_string).collect::<Vec<_>>(),
     );
-    number_table(&mut out, "NAMES", "u16", &names(commands).iter().map(u16::to_string).collect::<Vec<_>>());
+    number_table(&mut out, "NAMES", "u16", &names.iter().map(u16::to_string).collect::<Vec<_>>());
     out
 }
 
 /// No command.
-const NONE: u16 = u16::MAX;
+pub(crate) const NONE: u16 = u16::MAX;
 
 /// An open-addressed hash table of the names, at most half full.
 fn names(commands: &[Command]) -> Vec<u16> {
@@ -237,7 +251,7 @@ fn constant(command: &Command) -> String {
 }
 
 /// The decoder's fast path for a layout, by the name of `table::Shape`.
-fn shape(fields: &[Field]) -> &'static str {
+pub(crate) fn shape(fields: &[Field]) -> &'static str {
     use FieldType::{Blob32, F64, I64, List16, Opts8, Str16};
     if fields.iter().any(|field| field.token.is_some()) {
         return "Walked";

@@ -11,7 +11,6 @@ use super::{File, Finding};
 const LAYERS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("store", &[]),
-    ("protocol-ffi", &["protocol"]),
     ("lua", &["protocol"]),
     ("engine", &["protocol", "store", "lua"]),
     ("persist", &["protocol", "store"]),
@@ -48,7 +47,6 @@ const UNSAFE: &[&str] = &[
     "crates/lua/src/frame",
     "crates/lua/src/memory",
     "crates/lua/src/vm",
-    "crates/protocol-ffi/",
     "crates/protocol/src/scan",
     "crates/server/src/sys",
     "crates/store/src/entry",

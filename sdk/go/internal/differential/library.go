@@ -3,7 +3,7 @@ package differential
 // This file owns the calls of the C library.
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../../../../crates/protocol-ffi/include
+#cgo CFLAGS: -I${SRCDIR}/../../../../clib
 #include <stdlib.h>
 #include <string.h>
 #include "respb.h"
@@ -124,7 +124,7 @@ func writeFrame(b *strings.Builder, f *C.respb_frame, values []C.respb_value) {
 	case C.RESPB_FRAME_WINDOW:
 		fmt.Fprintf(b, " window %d", f.number)
 	case C.RESPB_FRAME_FRAGMENT:
-		fmt.Fprintf(b, " fragment %t", f.last != 0)
+		fmt.Fprintf(b, " fragment %t", f.number != 0)
 	case C.RESPB_FRAME_UNKNOWN, C.RESPB_FRAME_IGNORED:
 		fmt.Fprintf(b, " unknown %04x", f.opcode)
 		b.WriteByte('\n')

@@ -1,0 +1,279 @@
+/* misuse.c: what the library answers to calls that are wrong, and what no vector shows: batches, limits, detection, the table.
+ *
+ * Owns the cases of the interface itself; what the bytes mean is vectors.c's. */
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
+
+#include "respb.h"
+
+static int failures;
+
+static void expect(int good, int line) {
+    if (good) return;
+    failures++;
+    fprintf(stderr, "misuse.c:%d\n", line);
+}
+#define EXPECT(condition) expect((condition) != 0, __LINE__)
+
+static void batch_of(respb_batch *batch, respb_frame *frames, size_t frames_capacity, respb_value *values,
+                     size_t values_capacity) {
+    memset(batch, 0, sizeof *batch);
+    batch->frames = frames;
+    batch->frames_capacity = frames_capacity;
+    batch->values = values;
+    batch->values_capacity = values_capacity;
+}
+
+static void null_pointers(void) {
+    respb_request_decoder decoder;
+    respb_reply_decoder replies;
+    respb_writer writer;
+    respb_frame frame;
+    respb_value values[8];
+    respb_batch batch;
+    respb_value wrong = respb_bytes("x", 1);
+    int64_t number;
+    double real;
+    batch_of(&batch, &frame, 1, values, 8);
+    EXPECT(respb_request_decoder_init(NULL, sizeof decoder, 2, NULL) == RESPB_EINVAL);
+    EXPECT(respb_request_decoder_init(&decoder, 8, 2, NULL) == RESPB_EINVAL);
+    EXPECT(respb_request_decoder_init(&decoder, sizeof decoder, 1, NULL) == RESPB_EINVAL);
+    EXPECT(respb_request_decoder_init(&decoder, sizeof decoder, 4, NULL) == RESPB_OK);
+    EXPECT(respb_reply_decoder_init(NULL, sizeof replies, 2, NULL) == RESPB_EINVAL);
+    EXPECT(respb_decode_requests(NULL, "", 0, &batch) == RESPB_EINVAL);
+    EXPECT(respb_decode_requests(&decoder, NULL, 1, &batch) == RESPB_EINVAL);
+    EXPECT(respb_decode_requests(&decoder, "", 0, NULL) == RESPB_EINVAL);
+    EXPECT(respb_decode_requests(&decoder, NULL, 0, &batch) == RESPB_OK);
+    batch.values_capacity = 7;
+    EXPECT(respb_decode_requests(&decoder, "", 0, &batch) == RESPB_EINVAL);
+    batch_of(&batch, NULL, 1, values, 8);
+    EXPECT(respb_decode_requests(&decoder, "", 0, &batch) == RESPB_EINVAL);
+    batch_of(&batch, &frame, 0, values, 8);
+    EXPECT(respb_decode_requests(&decoder, "", 0, &batch) == RESPB_EINVAL);
+    batch_of(&batch, &frame, 1, values, 8);
+    batch.partial = 1;
+    EXPECT(respb_decode_requests(&decoder, "", 0, &batch) == RESPB_EINVAL);
+    EXPECT(respb_request_decoder_limits(&decoder, NULL, &batch) == RESPB_EINVAL);
+    EXPECT(respb_batch_take(NULL) == 0);
+    EXPECT(respb_batch_take(&batch) == 0);
+    respb_limits_default(NULL);
+    EXPECT(respb_detect(NULL, 4, NULL) == RESPB_DETECT_UNKNOWN);
+    EXPECT(respb_value_text(NULL, NULL, 0) == 0);
+    EXPECT(respb_value_text(&wrong, NULL, 1) == 0);
+    EXPECT(respb_value_integer(&wrong, NULL) == RESPB_EINVAL);
+    EXPECT(respb_value_integer(&wrong, &number) == RESPB_INVALID);
+    EXPECT(respb_value_double(NULL, &real) == RESPB_EINVAL);
+    EXPECT(respb_encode_request(1, 0, NULL, NULL, 1, NULL, 0) == 0);
+    EXPECT(respb_encode_request(1, 0, NULL, NULL, 0, NULL, 0) == 0);
+    EXPECT(respb_encode_request(9, 0, "GET", &wrong, 1, NULL, 0) == 0);
+    EXPECT(respb_encode_request(1, 0, "GET", &wrong, 1, NULL, 5) == 0);
+    wrong.kind = 200;
+    EXPECT(respb_encode_request(1, 0, "GET", &wrong, 1, NULL, 0) == 0);
+    EXPECT(respb_encode_close(0, 1, NULL, 5, NULL, 0) == 0);
+    EXPECT(respb_writer_init(&writer, 16, 2, NULL, 0) == RESPB_EINVAL);
+    EXPECT(respb_writer_init(&writer, sizeof writer, 2, NULL, 9) == RESPB_EINVAL);
+    EXPECT(respb_write_null(NULL) == RESPB_EINVAL);
+    EXPECT(respb_writer_len(NULL) == 0);
+    EXPECT(respb_command_by_name(NULL, 3) == NULL);
+    EXPECT(respb_command_get(RESPB_NO_COMMAND) == NULL);
+    EXPECT(respb_command_layout(RESPB_NO_COMMAND) == NULL);
+    EXPECT(respb_error_name(0) == NULL && respb_error_text(1000) == NULL && respb_flag_name(99) == NULL);
+}
+
+/* Fewer bytes than the decoder was given before: refused, not read. */
+static void bytes_taken_back(void) {
+    static const char *const starts[] = {"*2\r\n$3\r\nGET\r\n$20\r\nabc", "\xF0\x01\0\0\0\0\0\x10\0\0\0\x02gh\0\0\0\x06k"};
+    static const size_t lens[] = {21, 19};
+    size_t i;
+    for (i = 0; i < 2; i++) {
+        respb_request_decoder decoder;
+        respb_frame frame;
+        respb_value values[16];
+        respb_batch batch;
+        batch_of(&batch, &frame, 1, values, 16);
+        EXPECT(respb_request_decoder_init(&decoder, sizeof decoder, i ? 4 : 2, NULL) == RESPB_OK);
+        EXPECT(respb_decode_requests(&decoder, starts[i], lens[i], &batch) == RESPB_INCOMPLETE);
+        EXPECT(batch.values_len == 1);
+        EXPECT(respb_decode_requests(&decoder, starts[i], 3, &batch) == RESPB_EINVAL);
+        EXPECT(respb_decode_requests(&decoder, starts[i], lens[i], &batch) == RESPB_INCOMPLETE);
+        EXPECT(respb_request_decoder_limits(&decoder, NULL, &batch) == RESPB_OK);
+        EXPECT(batch.values_len == 0);
+        EXPECT(respb_decode_requests(&decoder, starts[i], lens[i], &batch) == RESPB_INCOMPLETE);
+        EXPECT(batch.values_len == 1);
+    }
+}
+
+/* Many frames in one call, with arrays that are too small in every way. */
+static void batches(void) {
+    enum { COUNT = 300 };
+    char *wire = NULL;
+    size_t len = 0, at, frames_capacity, values_capacity;
+    int i, protocol;
+    for (protocol = 2; protocol <= 4; protocol += 2) {
+        len = 0;
+        free(wire);
+        wire = (char *)malloc(COUNT * 512);
+        for (i = 0; i < COUNT; i++) {
+            respb_value args[32];
+            size_t count = (size_t)(i * 7 % 23) + 1, j;
+            for (j = 0; j < count; j++) args[j] = respb_bytes("key:12345", 2 + (j + (size_t)i) % 7);
+            len += respb_encode_request(protocol == 4 ? RESPB_FORM_FOLD : RESPB_FORM_RESP, (uint16_t)i,
+                                        count == 1 ? "GET" : "MGET", args, count, wire + len, 512);
+        }
+        for (frames_capacity = 1; frames_capacity < 70; frames_capacity += 17) {
+            for (values_capacity = 40; values_capacity < 200; values_capacity += 11) {
+                respb_request_decoder decoder;
+                respb_frame *frames = (respb_frame *)malloc(frames_capacity * sizeof *frames);
+                respb_value *values = (respb_value *)malloc(values_capacity * sizeof *values);
+                respb_batch batch;
+                int seen = 0;
+                respb_status status;
+                batch_of(&batch, frames, frames_capacity, values, values_capacity);
+                EXPECT(respb_request_decoder_init(&decoder, sizeof decoder, protocol, NULL) == RESPB_OK);
+                at = 0;
+                do {
+                    /* At most 100 bytes at a time, from a copy. */
+                    size_t piece = len - at < 300 ? len - at : 300, k;
+                    char *copy = (char *)malloc(piece);
+                    memcpy(copy, wire + at, piece);
+                    status = respb_decode_requests(&decoder, copy, piece, &batch);
+                    EXPECT(status == RESPB_OK || status == RESPB_INCOMPLETE || status == RESPB_FULL);
+                    for (k = 0; k < batch.frames_len; k++, seen++) {
+                        const respb_frame *frame = &frames[k];
+                        size_t count = (size_t)(seen * 7 % 23) + 1, j, name = protocol == 2;
+                        EXPECT(frame->count == count + name && batch.taken == 0);
+                        EXPECT(protocol == 2 || frame->channel == seen);
+                        for (j = 0; j < count; j++) {
+                            const respb_value *value = &values[frame->first + name + j];
+                            EXPECT(value->len == 2 + (j + (size_t)seen) % 7);
+                            EXPECT(memcmp(value->value.data, "key:12345", value->len) == 0);
+                            EXPECT(value->value.data > frame->data && value->value.data + value->len <= frame->data + frame->len);
+                        }
+                    }
+                    EXPECT(batch.consumed > 0 || status != RESPB_OK);
+                    at += batch.consumed;
+                    free(copy);
+                } while (at < len && failures == 0);
+                EXPECT(seen == COUNT);
+                free(frames);
+                free(values);
+            }
+        }
+    }
+    free(wire);
+}
+
+static void million(void) {
+    /* A million arguments through an array of 64, in one call after the other. */
+    enum { COUNT = 1000000 };
+    char *wire = (char *)malloc(32 + (size_t)COUNT * 8);
+    size_t len = (size_t)sprintf(wire, "*%d\r\n", COUNT), seen = 0;
+    respb_request_decoder decoder;
+    respb_frame frame;
+    respb_value values[64];
+    respb_batch batch;
+    int i;
+    for (i = 0; i < COUNT; i++) len += (size_t)sprintf(wire + len, "$1\r\n%d\r\n", i % 10);
+    batch_of(&batch, &frame, 1, values, 64);
+    EXPECT(respb_request_decoder_init(&decoder, sizeof decoder, 2, NULL) == RESPB_OK);
+    while (respb_decode_requests(&decoder, wire, len, &batch) == RESPB_FULL && batch.frames_len == 0) {
+        size_t j;
+        for (j = batch.partial; j < batch.values_len; j++, seen++) {
+            if (*values[j].value.data != (char)('0' + seen % 10)) EXPECT(0);
+        }
+        EXPECT(respb_batch_take(&batch) > 0);
+    }
+    EXPECT(batch.frames_len == 1 && seen == batch.taken && batch.taken + frame.count == COUNT);
+    free(wire);
+}
+
+static void start_of_connection(void) {
+    respb_request_decoder decoder;
+    respb_limits limits;
+    respb_frame frames[4];
+    respb_value values[16];
+    respb_batch batch;
+    size_t skip;
+    char zeros[64];
+    memset(zeros, 0, sizeof zeros);
+    respb_limits_unauthenticated(&limits);
+    EXPECT(limits.arguments_max == 16 && limits.argument_bytes_max == 16384 && limits.frame_bytes_max == 512 * 1024 && limits.unauthenticated == 1);
+    limits.first_frame = 1;
+    batch_of(&batch, frames, 4, values, 16);
+    EXPECT(respb_request_decoder_init(&decoder, sizeof decoder, 4, &limits) == RESPB_OK);
+    EXPECT(respb_decode_requests(&decoder, zeros, 64, &batch) == RESPB_INVALID);
+    EXPECT(batch.error == RESPB_ERR_ZERO_STREAM && batch.frames_len == 0 && batch.values_len == 0);
+    EXPECT(respb_decode_requests(&decoder, zeros, 64, &batch) == RESPB_INVALID);
+    EXPECT(respb_request_decoder_init(&decoder, sizeof decoder, 4, &limits) == RESPB_OK);
+    EXPECT(respb_decode_requests(&decoder, "\x03\0\0\0\0\0\0\0\0\0", 10, &batch) == RESPB_OK);
+    EXPECT(batch.frames_len == 2);
+    EXPECT(respb_detect("\r\n  *1", 6, &skip) == RESPB_DETECT_RESP && skip == 4);
+    EXPECT(respb_detect("GET / HTTP/1.0\r\n", 16, NULL) == RESPB_DETECT_HTTP);
+    EXPECT(respb_detect("\0", 1, NULL) == RESPB_DETECT_RESPB);
+    EXPECT(respb_detect("$", 1, NULL) == RESPB_DETECT_UNKNOWN);
+}
+
+static void writers(void) {
+    char out[256];
+    respb_writer writer;
+    int i;
+    EXPECT(respb_writer_init(&writer, sizeof writer, RESPB_PROTOCOL_RESP3, out, sizeof out) == RESPB_OK);
+    EXPECT(respb_write_simple(&writer, "a\r\n+b", 5) == RESPB_EINVAL);
+    EXPECT(respb_write_close(&writer) == RESPB_EINVAL);
+    EXPECT(respb_write_open(&writer, RESPB_PUSH, -1) == RESPB_EINVAL);
+    EXPECT(respb_write_open(&writer, RESPB_INTEGER, 1) == RESPB_EINVAL);
+    EXPECT(respb_write_open(&writer, RESPB_ARRAY, -2) == RESPB_EINVAL);
+    EXPECT(respb_writer_len(&writer) == 0);
+    EXPECT(respb_write_open(&writer, RESPB_ARRAY, -1) == RESPB_OK);
+    EXPECT(respb_writer_channel(&writer, 3) == RESPB_EINVAL);
+    EXPECT(respb_write_integer(&writer, 7) == RESPB_OK);
+    EXPECT(respb_write_error(&writer, "ERR a\r\nb", 8) == RESPB_OK);
+    EXPECT(respb_write_boolean(&writer, 5) == RESPB_OK);
+    EXPECT(respb_write_close(&writer) == RESPB_OK);
+    EXPECT(respb_writer_len(&writer) == 26 && memcmp(out, "*3\r\n:7\r\n!8\r\nERR a\r\nb\r\n#t\r\n", 26) == 0);
+    EXPECT(respb_write_open(&writer, RESPB_MAP, 2) == RESPB_OK);
+    EXPECT(respb_writer_truncate(&writer, 26) == RESPB_OK && respb_writer_truncate(&writer, 27) == RESPB_EINVAL);
+    EXPECT(respb_writer_protocol(&writer, RESPB_PROTOCOL_RESPB) == RESPB_OK);
+    EXPECT(respb_writer_channel(&writer, 0x0102) == RESPB_OK);
+    EXPECT(respb_write_bulk(&writer, "hey", 3) == RESPB_OK);
+    EXPECT(memcmp(out + 26, "\x82\x03\x01\x02hey", 7) == 0);
+    EXPECT(respb_writer_buffer(&writer, out, 3, 0) == RESPB_OK);
+    EXPECT(respb_write_null(&writer) == RESPB_FULL && respb_writer_len(&writer) == 4);
+    EXPECT(respb_writer_buffer(&writer, out, sizeof out, 0) == RESPB_OK);
+    for (i = 0; i < RESPB_NESTING_MAX; i++) EXPECT(respb_write_open(&writer, RESPB_ARRAY, 1) >= 0);
+    EXPECT(respb_write_open(&writer, RESPB_ARRAY, 1) == RESPB_EDEPTH);
+    EXPECT(respb_write_integer(&writer, 1) == RESPB_FULL);
+    EXPECT(respb_writer_channel(&writer, 9) == RESPB_OK);
+}
+
+static void commands(void) {
+    const respb_command *set = respb_command_by_name("sEt", 3), *config = respb_command_by_name("CONFIG", 6);
+    uint16_t id;
+    EXPECT(set && strcmp(set->name, "SET") == 0 && set->arity == -3 && set->opcode == 1);
+    EXPECT(set && set->flags & RESPB_FLAG_WRITE && set->key_first == 1 && set->key_last == 1 && set->key_step == 1);
+    EXPECT(respb_command_by_opcode(1) == set && respb_command_get(set->id) == set);
+    EXPECT(config && respb_subcommand(config->id, "get", 3) && respb_subcommand(config->id, "get", 3)->container == config->id);
+    EXPECT(respb_command_by_module(0, 0) && strcmp(respb_command_by_module(0, 0)->name, "JSON.SET") == 0);
+    EXPECT(respb_command_by_module(9, 0) == NULL && respb_command_by_opcode(0x7FF) == NULL);
+    EXPECT(strcmp(respb_flag_name(0), "write") == 0);
+    EXPECT(strncmp(respb_command_layout(set->id), "key:str16! value:blob32 options:opts8{NX", 40) == 0);
+    for (id = 0; id < respb_command_count(); id++) {
+        const respb_command *each = respb_command_get(id);
+        EXPECT(each && each->id == id && each->name[0]);
+        EXPECT(respb_command_layout(id) != NULL);
+        if (each->container == RESPB_NO_COMMAND) EXPECT(respb_command_by_name(each->name, strlen(each->name)) == each);
+    }
+}
+
+int main(void) {
+    null_pointers();
+    bytes_taken_back();
+    batches();
+    million();
+    start_of_connection();
+    writers();
+    commands();
+    if (failures == 0) printf("misuse and batches: ok\n");
+    return failures != 0;
+}
