@@ -5,6 +5,7 @@
 //! be sent in slices, one whose channel has no credit, and every reply while the socket lags behind, goes to a queue of
 //! its channel; `pump` takes frames and slices from these queues in turn when there is room.
 
+mod ending;
 mod flow;
 mod heirs;
 mod table;
@@ -24,6 +25,7 @@ use weft_protocol::respb::{Control, Frame, RequestDecoder};
 use weft_protocol::{Limits, Malformed, Outcome};
 use weft_store::Keyspace;
 
+use ending::Ending;
 pub(crate) use flow::Flow;
 use heirs::Heir;
 use table::Table;
@@ -31,7 +33,7 @@ use turns::Turns;
 
 use crate::client::{Client, Held};
 use crate::connection::Stop;
-use crate::limits::{REFUSED_CHANNELS_MAX, UNAUTHENTICATED};
+use crate::limits::UNAUTHENTICATED;
 
 /// Why the server closes a channel or the connection (spec section 8.4).
 #[derive(Debug, PartialEq, Eq)]
@@ -66,9 +68,6 @@ pub(crate) mod close {
     /// The code where the text says what a client that has not authenticated has done.
     pub(crate) const UNAUTHENTICATED: u16 = 10;
 }
-
-/// A channel that has gone past a limit, and which.
-pub(crate) type Full = (u16, &'static Reason);
 
 /// Limits of RESPB connections (spec section 10).
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +126,8 @@ struct Run {
 /// What the server knows of a channel's number.
 enum Place {
     Open(Box<Channel>),
+    /// The server ends it: nothing of it runs any more, and CLOSE comes behind what it is still owed.
+    Ending(Box<Ending>),
     /// The server has sent CLOSE and waits for the client's.
     Closing,
 }
@@ -166,14 +167,17 @@ pub(crate) struct Channels {
     heirs: Vec<Heir>,
     /// Numbers in state *closing*.
     closing: u32,
-    /// Of a connection that goes away: channels whose reply somebody else is writing.
-    owed: Vec<u16>,
+    /// Channels that end, alone or with the connection, and whose last reply somebody else is writing.
+    owed: BTreeSet<u16>,
+    /// GOAWAY has been sent: no CLOSE any more.
+    is_leaving: bool,
     /// Channels with frames that could be sent if there were room, in turn.
     turns: Turns,
     /// Channels whose first waiting frame may not be sent yet.
     waiting_for_safe: BTreeSet<u16>,
-    /// Memory of the frames that wait to be sent, of all channels.
+    /// Memory of the frames that wait to be sent, of all channels, and of those among them that end.
     queued_bytes: usize,
+    ending_bytes: usize,
     pub(crate) limits: RespbLimits,
     /// The channel that was lent to the executor last, and where the output ended then.
     lent: Option<Lent>,
@@ -210,10 +214,12 @@ impl Channels {
             held_back_by: None,
             heirs: Vec::new(),
             closing: 0,
-            owed: Vec::new(),
+            owed: BTreeSet::new(),
+            is_leaving: false,
             turns: Turns::default(),
             waiting_for_safe: BTreeSet::new(),
             queued_bytes: 0,
+            ending_bytes: 0,
             limits: limits_of,
             lent: None,
         }
@@ -255,6 +261,7 @@ impl Channels {
     pub(crate) fn take_some(&mut self) -> Option<impl Iterator<Item = (u16, Client)>> {
         let open = |(number, place)| match place {
             Place::Open(channel) => Some((number, channel.client)),
+            Place::Ending(ending) => Some((number, ending.client?)),
             Place::Closing => None,
         };
         Some(self.table.take_page()?.filter_map(open))
@@ -263,7 +270,7 @@ impl Channels {
     pub(crate) fn is_page_busy(&self, page: usize) -> Option<bool> {
         let busy = |place: &Place| match place {
             Place::Open(open) => open.client.is_busy(),
-            Place::Closing => false,
+            Place::Ending(_) | Place::Closing => false,
         };
         Some(self.table.page(page)?.any(busy))
     }
@@ -378,7 +385,7 @@ impl Channels {
                     self.end_run(run.replace(Run { channel, db, requests: 1 }));
                     db
                 }
-                (_, Some(Place::Closing)) => {
+                (_, Some(Place::Ending(_) | Place::Closing)) => {
                     requests.drop_open();
                     self.pass(len, bytes, at);
                     continue;
@@ -427,7 +434,7 @@ impl Channels {
             Control::Cancel { sequence } => Pending::Cancel(channel, sequence),
             Control::Window { more } => match self.table.get(channel) {
                 Some(Place::Open(_)) => Pending::Window(channel, more),
-                Some(Place::Closing) => return None,
+                Some(Place::Ending(_) | Place::Closing) => return None,
                 None if self.open >= self.channels_max() => Pending::TooMany(channel),
                 None => {
                     self.pending = Some(Pending::Open(channel));
@@ -444,79 +451,10 @@ impl Channels {
         self.table.put(channel, Place::Open(Box::new(Channel::new(session))));
         self.open += 1;
     }
-    /// A channel is closed by its client, or has been closed by both: its number may be used again.
-    pub(crate) fn remove(&mut self, channel: u16) -> Option<Session> {
-        match self.table.take(channel)? {
-            Place::Closing => {
-                self.closing -= 1;
-                None
-            }
-            Place::Open(open) => {
-                self.open -= 1;
-                Some(self.bury(channel, *open))
-            }
-        }
-    }
-    /// The server closes a channel: what comes on it until the client's CLOSE is discarded.
-    pub(crate) fn start_closing(&mut self, channel: u16) -> Option<Session> {
-        // It may have been over several limits at once: the number stays closing until the client's CLOSE.
-        if self.is_closing(channel) {
-            return None;
-        }
-        let session = self.remove(channel)?;
-        self.put_closing(channel);
-        Some(session)
-    }
-    /// A channel is refused: its number is in state *closing*. `false` when too many are.
-    pub(crate) fn refuse(&mut self, channel: u16) -> bool {
-        self.put_closing(channel);
-        self.closing <= REFUSED_CHANNELS_MAX
-    }
-    fn put_closing(&mut self, channel: u16) {
-        self.table.put(channel, Place::Closing);
-        self.closing += 1;
-    }
-    fn bury(&mut self, channel: u16, open: Channel) -> Session {
-        if let Some(flow) = &open.flow {
-            self.queued_bytes -= flow.bytes();
-            self.turns.leave(flow.turn);
-        }
-        self.held_bytes -= open.client.held_bytes();
-        self.held.remove(&channel);
-        self.heirs.retain(|heir| heir.channel != channel);
-        self.waiting_for_safe.remove(&channel);
-        if self.lent.is_some_and(|lent| lent.channel == channel) {
-            self.lent = None;
-        }
-        open.client.session
-    }
-    /// Whether a channel is open.
-    pub(crate) fn is_open(&self, channel: u16) -> bool {
-        self.get(channel).is_some()
-    }
-    /// The channels with a blocked request, of a connection that goes away.
-    pub(crate) fn waiting(&self) -> Vec<u16> {
-        let waits = |place: &Place| matches!(place, Place::Open(open) if open.client.session.is_waiting());
-        self.table.iter().filter(|(_, place)| waits(place)).map(|(number, _)| number).collect()
-    }
-    /// Somebody else is writing the reply of a channel's blocked request.
-    pub(crate) fn owe(&mut self, channel: u16) {
-        self.owed.push(channel);
-    }
-    /// Whether such a reply has still to come.
-    pub(crate) fn owes(&self) -> bool {
-        let waits = |&channel: &u16| self.get(channel).is_some_and(|open| open.client.session.is_waiting());
-        self.owed.iter().any(waits)
-    }
-    /// Whether a number is in state *closing*.
-    pub(crate) fn is_closing(&self, channel: u16) -> bool {
-        matches!(self.table.get(channel), Some(Place::Closing))
-    }
-
-    /// Keeps a request behind one that waits, or that CLIENT PAUSE holds. Gives the limit where there is no room for
-    /// what waits. What a pause holds is not the client's doing: there the connection is held back.
-    pub(crate) fn postpone(&mut self, channel: u16, postponed: Postponed) -> Option<&'static Reason> {
-        let Some(Place::Open(open)) = self.table.get_mut(channel) else { return None };
+    /// Keeps a request behind one that waits, or that CLIENT PAUSE holds. Ends the channel, and says so, where there is
+    /// no room for what waits. What a pause holds is not the client's doing: there the connection is held back.
+    pub(crate) fn postpone(&mut self, channel: u16, postponed: Postponed) -> bool {
+        let Some(Place::Open(open)) = self.table.get_mut(channel) else { return false };
         self.held_bytes += open.client.hold(postponed);
         self.held.insert(channel);
         let full = if open.client.held_bytes() > self.limits.queue_bytes {
@@ -524,13 +462,13 @@ impl Channels {
         } else if self.held_bytes > self.limits.connection_queue_bytes {
             &close::CONNECTION_QUEUE
         } else {
-            return None;
+            return false;
         };
-        if open.client.session.is_waiting() {
-            return Some(full);
+        if open.client.session.is_waiting() || self.is_heir(channel) {
+            return self.end(channel, full);
         }
         self.held_back_by = Some(channel);
-        None
+        false
     }
     /// The next request that waited on a channel and may run.
     pub(crate) fn next_held(&mut self, channel: u16) -> Option<Held> {

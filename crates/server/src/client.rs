@@ -61,6 +61,10 @@ impl Client {
         queue.requests.push_front(held);
         bytes
     }
+    /// Nothing that waits will run.
+    pub(crate) fn forget_held(&mut self) {
+        self.held = None;
+    }
     /// Takes the next request that may run.
     pub(crate) fn next_held(&mut self) -> Option<Held> {
         if self.session.is_waiting() {

@@ -45,7 +45,7 @@ impl Peer {
     pub(crate) fn client(&mut self, channel: u16) -> Option<&mut Client> {
         match self {
             Self::Resp(single) => Some(&mut single.client),
-            Self::Respb(channels) => Some(&mut channels.get_mut(channel)?.client),
+            Self::Respb(channels) => channels.client_mut(channel),
             Self::Http(http) => Some(&mut http.client),
         }
     }
@@ -235,6 +235,15 @@ impl Connection {
         self.output.len() - self.sent + self.sealed()
     }
 
+    /// The same, with what waits in queues of channels.
+    pub(crate) fn owed_bytes(&self) -> usize {
+        let queued = match &self.peer {
+            Peer::Resp(_) | Peer::Http(_) => 0,
+            Peer::Respb(channels) => channels.queued_bytes(),
+        };
+        self.unsent() + queued
+    }
+
     /// Everything has been sent and nothing follows: TLS says so.
     pub(crate) fn say_goodbye(&mut self) {
         if let Transport::Tls(tls) = &mut self.transport {
@@ -346,6 +355,14 @@ impl Connection {
     /// Whether it must not end yet: replies are to be sent, or will be.
     pub(crate) fn has_unsent(&self) -> bool {
         self.unsent() > 0 || self.waits_for_safe()
+    }
+
+    /// Whether it goes away and a reply of one of its channels has still to come: of this one, or of any.
+    pub(crate) fn owes(&self, channel: Option<u16>) -> bool {
+        match &self.peer {
+            Peer::Resp(_) | Peer::Http(_) => false,
+            Peer::Respb(channels) => channel.map_or(channels.owes(), |channel| channels.owes_to(channel)),
+        }
     }
 
     /// Sends what waits and may go now that epochs up to `safe` are, with one call where the socket takes it; how many

@@ -6,7 +6,7 @@ use weft_engine::reply::{Output, OutputPlace};
 use weft_engine::session::Session;
 use weft_engine::{Host, Lent, Postponed};
 
-use crate::channels::{Channels, Full};
+use crate::channels::Channels;
 use crate::connection::{Connection, Life, Peer, Source};
 use crate::http::answer::Pen;
 use crate::limits::{ARENA_BYTES, SPARE_OUTPUT_BYTES_MAX, SPARE_OUTPUTS_MAX};
@@ -17,8 +17,8 @@ use crate::timers::{About, Timer, Timers};
 pub(crate) enum Aftermath {
     /// Look at the session.
     Ran(u32, u16),
-    /// A channel has gone past a limit.
-    Full(u32, Full),
+    /// A channel has been ended, since it has gone past a limit.
+    Ended(u32, u16),
     /// A request waits for the end of CLIENT PAUSE.
     Paused(u32, u16, u64),
     /// A client waits no more: what it has sent meanwhile is to run.
@@ -160,7 +160,8 @@ impl Host for Io {
     #[inline]
     fn lend(&mut self, index: u32, channel: u16) -> Option<Lent<'_>> {
         let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return None };
-        if connection.life != Life::Open {
+        // A script that has been left may end behind GOAWAY.
+        if connection.life != Life::Open && !connection.owes(Some(channel)) {
             return None;
         }
         touch(connection, index, &mut self.touched, &mut self.spare);
@@ -174,11 +175,11 @@ impl Host for Io {
                 Some(Lent { session: &mut single.client.session, output, bytes, shared_bytes: usize::MAX })
             }
             Peer::Respb(channels) => {
-                if let Some(full) = channels.lend(channel, output) {
-                    self.aftermath.push_back(Aftermath::Full(index, full));
+                if let Some(ended) = channels.lend(channel, output) {
+                    self.aftermath.push_back(Aftermath::Ended(index, ended));
                 }
                 let shared_bytes = channels.shared_bytes(channel, output);
-                let session = &mut channels.get_mut(channel)?.client.session;
+                let session = &mut channels.client_mut(channel)?.session;
                 Some(Lent { session, output, bytes, shared_bytes })
             }
             Peer::Http(http) => {
@@ -207,8 +208,8 @@ impl Host for Io {
                 single.client.hold(request);
             }
             Peer::Respb(channels) => {
-                if let Some(reason) = channels.postpone(channel, request) {
-                    self.aftermath.push_back(Aftermath::Full(index, (channel, reason)));
+                if channels.postpone(channel, request) {
+                    self.aftermath.push_back(Aftermath::Ended(index, channel));
                 }
             }
             Peer::Http(http) => {

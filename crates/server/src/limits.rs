@@ -45,6 +45,8 @@ pub(crate) const CONTROLS_PER_TICK_MAX: u32 = 256;
 /// Numbers of channels that were refused, or closed by the server, and whose CLOSE the client has not answered: beyond
 /// it the connection goes away.
 pub(crate) const REFUSED_CHANNELS_MAX: u32 = 1024;
+/// How long a RESPB client that has been told to go away may take nothing of what it is owed; then nobody waits for it.
+pub(crate) const FAREWELL_MS: u64 = 10_000;
 /// What is read from a RESPB client that has been told to go away, until it ends the connection, and for how long.
 pub(crate) const DRAIN_BYTES_MAX: usize = 16 << 20;
 pub(crate) const DRAIN_MS: u64 = 1000;

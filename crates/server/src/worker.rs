@@ -402,7 +402,7 @@ impl<'e> Worker<'e> {
             connection.info.bytes_out.store(connection.info.bytes_out.load(Relaxed) + sent, Relaxed);
             self.engine.stats.workers[usize::from(self.id)].traffic.sent(sent);
         }
-        let unsent = connection.unsent();
+        let (unsent, owed) = (connection.unsent(), connection.owed_bytes());
         let waits_for_safe = connection.waits_for_safe();
         if waits_for_safe && !connection.waiting_for_safe {
             connection.waiting_for_safe = true;
@@ -416,11 +416,12 @@ impl<'e> Worker<'e> {
                 let output = std::mem::take(&mut connection.output);
                 self.io.give_back(output);
             }
-        } else {
-            if self.exceeds_output(index) {
-                self.engine.stats.output_limit_closed.fetch_add(1, Relaxed);
-                failed = true;
-            }
+        }
+        if owed > 0 && self.exceeds_output(index) {
+            self.owes_too_much(index);
+        }
+        if sent > 0 && !done {
+            self.farewell_goes_on(index);
         }
         if done && let Some(connection) = self.io.get(index) {
             connection.say_goodbye();

@@ -94,6 +94,12 @@ impl super::Executor<'_> {
         self.stack.left.is_some()
     }
 
+    /// Where the client is whose operation was left.
+    #[must_use]
+    pub const fn left(&self) -> Option<(u32, u16)> {
+        self.stack.left
+    }
+
     /// Runs an admitted request on the stack. Its reply stands in `output` when it has run; otherwise the session
     /// waits.
     pub(super) fn on_stack(

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use weft_engine::error::Error;
-use weft_engine::reply::{Output, OutputPlace};
+use weft_engine::reply::{Output, OutputPlace, Protocol, Wire};
 use weft_protocol::respb::Control;
 use weft_protocol::respb::frame::LONG_HEADER_LEN;
 
 use super::turns::Turn;
-use super::{Channels, Full, Lent, Place, close};
+use super::{Channels, Lent, Place, close};
 use crate::limits::{FRAGMENT_BYTES, SHARED_OUTPUT_BYTES_MAX};
 
 /// What a frame takes that waits, beside its bytes: its place in the queue and its allocation's head.
@@ -31,6 +31,14 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// Whether nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+    /// What waits may be sent, whatever credit is left.
+    pub(super) const fn release_credit(&mut self) {
+        self.credit = None;
+    }
     /// Memory of what waits.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
@@ -47,13 +55,29 @@ impl Flow {
 }
 
 impl Channels {
-    /// Before a request runs: its channel, and where its reply will begin. Gives the channel of the request before if
-    /// its output limit is exceeded.
+    /// What of a channel's output does not go straight to the socket, also of one that ends.
+    fn flow(&self, channel: u16) -> Option<&Flow> {
+        match self.table.get(channel)? {
+            Place::Open(open) => open.flow.as_deref(),
+            Place::Ending(ending) => ending.flow.as_deref(),
+            Place::Closing => None,
+        }
+    }
+    fn flow_mut(&mut self, channel: u16) -> Option<&mut Option<Box<Flow>>> {
+        match self.table.get_mut(channel)? {
+            Place::Open(open) => Some(&mut open.flow),
+            Place::Ending(ending) => Some(&mut ending.flow),
+            Place::Closing => None,
+        }
+    }
+
+    /// Before a request runs: its channel, and where its reply will begin. Gives the channel that has been ended, if
+    /// the request before has gone past a limit.
     #[inline]
-    pub(crate) fn lend(&mut self, channel: u16, output: &mut Output) -> Option<Full> {
-        let full = self.settle(output);
+    pub(crate) fn lend(&mut self, channel: u16, output: &mut Output) -> Option<u16> {
+        let ended = self.settle(output);
         self.lent = Some(Lent { channel, from: output.end() });
-        full
+        ended
     }
 
     /// After requests have run: what was written before this place has been seen to be little.
@@ -70,12 +94,12 @@ impl Channels {
         FRAGMENT_BYTES.min(SHARED_OUTPUT_BYTES_MAX.saturating_sub(output.len()))
     }
 
-    /// After a request has run: looks at what it wrote. Gives the channel if its output limit is exceeded.
+    /// After a request has run: looks at what it wrote. Ends the channel, and gives it, if that is past a limit.
     #[inline]
-    pub(crate) fn settle(&mut self, output: &mut Output) -> Option<Full> {
+    pub(crate) fn settle(&mut self, output: &mut Output) -> Option<u16> {
         let lent = self.lent.take()?;
         let written = output.len() - lent.from.len;
-        let plain = self.get(lent.channel).is_none_or(|open| open.flow.is_none());
+        let plain = self.flow(lent.channel).is_none();
         let small = written <= FRAGMENT_BYTES || !self.fragments();
         let held = output.is_held_behind(lent.from);
         if written == 0 || plain && small && !held && output.len() <= SHARED_OUTPUT_BYTES_MAX {
@@ -85,34 +109,55 @@ impl Channels {
     }
 
     #[cold]
-    fn settle_slowly(&mut self, lent: Lent, written: usize, output: &mut Output) -> Option<Full> {
+    fn settle_slowly(&mut self, lent: Lent, written: usize, output: &mut Output) -> Option<u16> {
         let (fragments, limit) = (self.fragments(), self.limits.output_bytes);
         // Others go on while this one waits.
         let lags = lent.from.len > SHARED_OUTPUT_BYTES_MAX || output.is_held_behind(lent.from);
-        let open = self.get_mut(lent.channel)?;
-        let flow = open.flow.get_or_insert_default();
+        let place = self.flow_mut(lent.channel)?;
+        let flow = place.get_or_insert_default();
         let sliced = fragments && written > FRAGMENT_BYTES;
         if flow.frames.is_empty() && flow.may_send() && !sliced && !lags {
             flow.spend(written);
-            open.flow.take_if(|flow| flow.credit.is_none());
+            place.take_if(|flow| flow.credit.is_none());
             return None;
         }
         flow.bytes += written + FRAME_BYTES;
         let bytes = flow.bytes;
         flow.frames.push_back(output.split_off(lent.from.bytes, lent.from.pins));
-        self.queued_bytes += written + FRAME_BYTES;
+        self.count(lent.channel, 0, written + FRAME_BYTES);
         self.take_turn(lent.channel);
-        if bytes > limit {
-            return Some((lent.channel, &close::OUTPUT));
+        let reason = if bytes > limit {
+            &close::OUTPUT
+        } else if self.queued_bytes > self.limits.connection_output_bytes {
+            &close::CONNECTION_OUTPUT
+        } else {
+            return None;
+        };
+        // It gives back what it takes only when its client reads that. Where those that end alone are too much, so is
+        // the connection.
+        let has_ended = self.end(lent.channel, reason);
+        if self.ending_bytes > self.limits.connection_output_bytes && self.end(0, &close::CONNECTION_OUTPUT) {
+            return Some(0);
         }
-        let is_over = self.queued_bytes > self.limits.connection_output_bytes;
-        is_over.then_some((lent.channel, &close::CONNECTION_OUTPUT))
+        has_ended.then_some(lent.channel)
+    }
+
+    /// What the waiting frames of a channel take, before and now.
+    fn count(&mut self, channel: u16, before: usize, now: usize) {
+        self.queued_bytes = self.queued_bytes + now - before;
+        if matches!(self.table.get(channel), Some(Place::Ending(_))) {
+            self.ending_bytes = self.ending_bytes + now - before;
+        }
     }
 
     /// A channel queues up if it has something to send and may, or notes what it waits for.
-    fn take_turn(&mut self, channel: u16) {
-        let Some(Place::Open(open)) = self.table.get_mut(channel) else { return };
-        let Some(flow) = &mut open.flow else { return };
+    pub(super) fn take_turn(&mut self, channel: u16) {
+        let flow = match self.table.get_mut(channel) {
+            Some(Place::Open(open)) => &mut open.flow,
+            Some(Place::Ending(ending)) => &mut ending.flow,
+            _ => return,
+        };
+        let Some(flow) = flow else { return };
         match flow.frames.front() {
             Some(first) if first.is_held() => {
                 self.waiting_for_safe.insert(channel);
@@ -129,8 +174,8 @@ impl Channels {
     /// Epochs up to `safe` are: what waited for no more than them queues up.
     pub(crate) fn release_safe(&mut self, safe: u64) {
         for channel in std::mem::take(&mut self.waiting_for_safe) {
-            let open = self.get_mut(channel);
-            if let Some(first) = open.and_then(|open| open.flow.as_mut()?.frames.front_mut()) {
+            let flow = self.flow_mut(channel);
+            if let Some(first) = flow.and_then(|flow| flow.as_mut()?.frames.front_mut()) {
                 first.sendable(safe);
             }
             self.take_turn(channel);
@@ -142,9 +187,8 @@ impl Channels {
     pub(crate) fn lose_held(&mut self, safe: u64, error: &Error) -> bool {
         let mut is_said = true;
         for channel in std::mem::take(&mut self.waiting_for_safe) {
-            let Some(open) = self.get_mut(channel) else { continue };
-            let wire = open.client.session.wire;
-            let Some(flow) = &mut open.flow else { continue };
+            let wire = Wire { protocol: Protocol::Respb, channel };
+            let Some(Some(flow)) = self.flow_mut(channel) else { continue };
             let before = flow.bytes;
             for frame in &mut flow.frames {
                 frame.sendable(safe);
@@ -152,8 +196,8 @@ impl Channels {
                 is_said &= frame.lose_held(wire, error);
                 flow.bytes = flow.bytes + frame.len() - len;
             }
-            let after = flow.bytes;
-            self.queued_bytes = self.queued_bytes + after - before;
+            let now = flow.bytes;
+            self.count(channel, before, now);
             self.take_turn(channel);
         }
         is_said
@@ -162,16 +206,6 @@ impl Channels {
     /// Memory of the frames that wait to be sent, of all channels.
     pub(crate) const fn queued_bytes(&self) -> usize {
         self.queued_bytes
-    }
-
-    /// The connection goes away: what waits is sent, whatever credit is left.
-    pub(crate) fn release_credit(&mut self) {
-        for channel in self.numbers() {
-            if let Some(flow) = self.get_mut(channel).and_then(|open| open.flow.as_mut()) {
-                flow.credit = None;
-                self.take_turn(channel);
-            }
-        }
     }
 
     /// WINDOW: more credit.
@@ -188,22 +222,23 @@ impl Channels {
     }
 
     /// Moves waiting frames and slices into the output, one of each channel in turn, up to a bound: `unsent` bytes of
-    /// the output are still to be sent.
+    /// the output are still to be sent. CLOSE is the last frame of a channel that ends.
     pub(crate) fn pump(&mut self, output: &mut Output, mut unsent: usize) {
         while unsent < SHARED_OUTPUT_BYTES_MAX {
             let Some(channel) = self.turns.next() else { return };
             let fragments = self.fragments();
-            let Some(open) = self.get_mut(channel) else { continue };
-            let Some(flow) = &mut open.flow else { continue };
+            let Some(place) = self.flow_mut(channel) else { continue };
+            let Some(flow) = place else { continue };
             flow.turn = Turn::default();
             let before = output.len();
             let gone = flow.next(channel, fragments, output);
             unsent += output.len() - before;
             flow.spend(output.len() - before);
-            open.flow.take_if(|flow| flow.credit.is_none() && flow.frames.is_empty());
-            self.queued_bytes -= gone;
+            place.take_if(|flow| flow.credit.is_none() && flow.frames.is_empty());
+            self.count(channel, gone, 0);
             // A channel without credit leaves the round until its next WINDOW.
             self.take_turn(channel);
+            self.close_if_done(channel, output);
         }
     }
 }

@@ -6,8 +6,8 @@ use weft_engine::requests::What;
 use super::Channels;
 use crate::client::Client;
 
-/// Commands that change the user of a client.
-const CHANGE_THE_USER: [&str; 3] = ["AUTH", "HELLO", "RESET"];
+/// Commands behind which a client may have another user. EXEC runs what MULTI has queued.
+const CHANGE_THE_USER: [&str; 4] = ["AUTH", "HELLO", "RESET", "EXEC"];
 
 /// A channel that waits for its user.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,11 @@ impl Channels {
             open.client.session.hold_back();
             self.heirs.push(Heir { channel, after });
         }
+    }
+
+    /// Whether a channel waits for its user.
+    pub(super) fn is_heir(&self, channel: u16) -> bool {
+        self.heirs.iter().any(|heir| heir.channel == channel)
     }
 
     /// Gives the user of channel 0 to the channels that have waited for a request that it has run; these may go on.

@@ -11,16 +11,17 @@ use weft_engine::config::Settings;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::mailbox::Address;
 use weft_engine::reply::{Protocol, ReplySink, Wire};
-use weft_engine::session::{Session, Then};
+use weft_engine::session::Then;
 use weft_protocol::respb::Control;
 
 use super::Worker;
+use super::farewell::gives_up;
 use crate::channels::{Channels, Pending, Reason, close};
 use crate::client::Held;
 use crate::connection::{Life, Peer};
 use crate::io::Aftermath;
 use crate::limits::UNAUTHENTICATED_OUTPUT_BYTES_MAX;
-use crate::timers::About;
+use crate::timers::{About, Timer};
 use crate::tls::Transport;
 
 /// The end of a connection that does not authenticate.
@@ -32,7 +33,7 @@ impl Worker<'_> {
         while let Some(aftermath) = self.io.aftermath.pop_front() {
             match aftermath {
                 Aftermath::Ran(index, channel) => self.ran(index, channel),
-                Aftermath::Full(index, (channel, reason)) => self.close_channel(index, channel, reason),
+                Aftermath::Ended(index, channel) => self.channel_ended(index, channel),
                 Aftermath::Paused(index, channel, until_ms) => self.io.set_alarm(index, channel, until_ms),
                 Aftermath::Resume(index, channel) => self.resume(index, channel),
             }
@@ -47,7 +48,7 @@ impl Worker<'_> {
         self.io.set_alarm(index, channel, deadline_ms.unwrap_or(0));
         match then {
             Then::GoOn => {}
-            Then::Close if respb && channel != 0 => self.close_channel(index, channel, &close::DONE),
+            Then::Close if respb => self.close_channel(index, channel, &close::DONE),
             Then::Close => self.end_connection(index, &close::DONE),
             Then::SwitchToRespb => self.switch_to_respb(index, false),
             Then::Shutdown => crate::signals::request_stop(),
@@ -82,6 +83,8 @@ impl Worker<'_> {
         connection.alarm.forget();
         if matches!(connection.life, Life::Draining { .. }) {
             self.io.kill(index);
+        } else if connection.life == Life::Closing {
+            self.farewell_takes_long(index);
         } else if matches!(&connection.transport, Transport::Tls(tls) if !tls.is_established()) {
             self.engine.stats.tls_handshakes_failed.fetch_add(1, Relaxed);
             self.io.kill(index);
@@ -189,16 +192,16 @@ impl Worker<'_> {
             return;
         }
         let Some((channels, output)) = self.io.channels(index) else { return };
-        if let Some(full) = channels.lend(channel, output) {
-            self.io.aftermath.push_back(Aftermath::Full(index, full));
+        if let Some(ended) = channels.lend(channel, output) {
+            self.io.aftermath.push_back(Aftermath::Ended(index, ended));
         }
     }
 
     /// Looks at what the last request of a RESPB or HTTP connection wrote.
     pub(super) fn settle(&mut self, index: u32) {
         let Some((channels, output)) = self.io.channels(index) else { return self.settle_http(index, false) };
-        if let Some(full) = channels.settle(output) {
-            self.io.aftermath.push_back(Aftermath::Full(index, full));
+        if let Some(ended) = channels.settle(output) {
+            self.io.aftermath.push_back(Aftermath::Ended(index, ended));
         }
     }
 
@@ -244,39 +247,26 @@ impl Worker<'_> {
     }
 
     fn closed_by_client(&mut self, index: u32, channel: u16) {
+        self.io.set_alarm(index, channel, 0);
         let Some((channels, _)) = self.io.channels(index) else { return };
-        if channels.is_closing(channel) {
-            // It answers a CLOSE of ours.
-            channels.remove(channel);
-            return;
-        }
-        if !channels.is_open(channel) {
-            return;
-        }
-        if let Some(session) = self.take_channel(index, channel, Channels::remove) {
+        let (answer, session) = channels.closed_by_client(channel);
+        if let Some(session) = session {
             self.executor.disconnect(session);
         }
+        let Some(reason) = answer else { return };
         if channel == 0 {
             self.open_again(index);
             self.pass_users_on(index, Channels::disinherit);
         }
-        self.send_close(index, channel, &close::DONE);
+        self.send_close(index, channel, reason);
+        self.has_room_again(index, channel);
     }
 
-    /// Takes a channel out of its connection, in one way or the other, and its time with it.
-    fn take_channel(
-        &mut self,
-        index: u32,
-        channel: u16,
-        take: impl FnOnce(&mut Channels, u16) -> Option<Session>,
-    ) -> Option<Session> {
-        self.io.set_alarm(index, channel, 0);
-        let channels = self.io.channels(index)?.0;
-        let session = take(channels, channel);
-        if channels.is_held_back() {
+    /// A channel is gone: a connection that it has held back may go on.
+    fn has_room_again(&mut self, index: u32, channel: u16) {
+        if self.io.channels(index).is_some_and(|(channels, _)| channels.is_held_back()) {
             self.io.aftermath.push_back(Aftermath::Resume(index, channel));
         }
-        session
     }
 
     /// Channel 0 starts anew with the default user.
@@ -290,17 +280,53 @@ impl Worker<'_> {
         channels.open(0, engine.connect(address, wire, info, None));
     }
 
-    /// The server closes a channel; channel 0 is the connection.
-    pub(super) fn close_channel(&mut self, index: u32, channel: u16, reason: &Reason) {
-        let Some(session) = self.take_channel(index, channel, Channels::start_closing) else { return };
-        self.executor.disconnect(session);
-        match channel {
-            0 => self.end_connection(index, reason),
-            _ => self.send_close(index, channel, reason),
+    /// The server closes a channel; channel 0 is the connection. Once GOAWAY has been sent nothing is closed any more.
+    pub(super) fn close_channel(&mut self, index: u32, channel: u16, reason: &'static Reason) {
+        self.settle(index);
+        if self.io.get(index).is_none_or(|connection| connection.life != Life::Open) {
+            return;
+        }
+        let Some((channels, _)) = self.io.channels(index) else { return };
+        if channels.end(channel, reason) {
+            self.channel_ended(index, channel);
         }
     }
 
+    /// A channel has been ended, or the reply has come that was still owed to one: its client is taken down.
+    fn channel_ended(&mut self, index: u32, channel: u16) {
+        self.settle(index);
+        self.io.touch(index);
+        let Some((channels, _)) = self.io.channels(index) else { return };
+        let Some((mut client, reason)) = channels.take_ended(channel) else { return };
+        let timer =
+            Timer { at_ms: 0, connection: index, about: About::Client(channel), client: client.session.id() };
+        self.io.timers.set(&mut client.alarm, timer);
+        let is_over = gives_up(&mut self.executor, (index, channel), &mut client.session);
+        let Some((channels, output)) = self.io.channels(index) else { return };
+        if is_over {
+            channels.pay(channel);
+            channels.close_if_done(channel, output);
+            self.executor.disconnect(client.session);
+        } else {
+            channels.put_back(channel, client);
+        }
+        self.has_room_again(index, channel);
+        if channel == 0 {
+            self.end_connection(index, reason);
+        }
+    }
+
+    /// A reply has come that somebody else was writing: a channel that has waited for no more ends.
+    pub(super) fn paid(&mut self, index: u32, channel: u16) {
+        let Some((channels, _)) = self.io.channels(index) else { return };
+        if channels.pay(channel) {
+            self.io.aftermath.push_back(Aftermath::Ended(index, channel));
+        }
+    }
+
+    /// Answers the CLOSE of a client, or refuses a channel.
     pub(super) fn send_close(&mut self, index: u32, channel: u16, reason: &Reason) {
+        self.settle(index);
         self.io.touch(index);
         if let Some((_, output)) = self.io.channels(index) {
             let Reason { code, text } = *reason;
@@ -314,11 +340,12 @@ impl Worker<'_> {
         let settings = &self.engine.settings;
         let now_ms = self.now_ms;
         let Some(connection) = self.io.get(index) else { return false };
-        let (owed, subscriber) = match &connection.peer {
-            Peer::Resp(single) => (connection.unsent(), single.client.session.subscriptions.is_some()),
+        let owed = connection.owed_bytes();
+        let subscriber = match &connection.peer {
+            Peer::Resp(single) => single.client.session.subscriptions.is_some(),
             // A channel has a class of its own.
-            Peer::Respb(channels) => (connection.unsent() + channels.queued_bytes(), false),
-            Peer::Http(http) => (connection.unsent(), http.ledger.flows()),
+            Peer::Respb(_) => false,
+            Peer::Http(http) => http.ledger.flows(),
         };
         if !connection.is_authenticated()
             && settings.auth_required.load(Relaxed)

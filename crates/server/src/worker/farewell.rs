@@ -6,16 +6,28 @@
 //! the server's direction ended. What the client still sends is read and thrown away, for otherwise the kernel would
 //! answer it with a reset, which destroys what the client has not read yet.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use rustix::net::{Shutdown, shutdown};
+use weft_engine::Executor;
 use weft_engine::blocking::End;
 use weft_engine::error::Error;
-use weft_engine::reply::ReplySink;
+use weft_engine::reply::{Output, ReplySink};
+use weft_engine::session::Session;
 use weft_protocol::respb::Control;
 
 use super::Worker;
 use crate::channels::{Reason, close};
-use crate::connection::{Life, Peer};
-use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, DRAIN_STEP_BYTES};
+use crate::connection::{Connection, Life, Peer};
+use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, DRAIN_STEP_BYTES, FAREWELL_MS};
+
+/// Ends the wait of a client that is to go: it has not run. `false` where somebody has begun to serve it, or its script
+/// has been left in the middle: its reply is on the way.
+pub(super) fn gives_up(executor: &mut Executor<'_>, client: (u32, u16), session: &mut Session) -> bool {
+    let is_idle = !session.is_waiting() && executor.left() != Some(client);
+    // Nothing is written for who leaves.
+    is_idle || executor.end_wait(session, &mut Output::default(), End::Leaving)
+}
 
 impl Worker<'_> {
     /// What was before has an answer; then comes the reason, an error or GOAWAY, and the connection ends.
@@ -47,17 +59,69 @@ impl Worker<'_> {
         let is_open = self.io.get(index).is_some_and(|connection| connection.life == Life::Open);
         self.close_after_output(index);
         let Some((channels, output)) = self.io.channels(index).filter(|_| is_open) else { return };
-        channels.release_credit();
+        channels.leave();
         Control::Goaway { code, reason: text.as_bytes() }.encode(0, &mut output.bytes);
-        for channel in channels.waiting() {
-            let Some((session, output)) = self.io.client(index, channel) else { continue };
-            // Where somebody else has begun to serve it, its reply is on the way: `send` waits for it.
-            if !self.executor.end_wait(session, output, End::Leaving)
-                && let Some((channels, _)) = self.io.channels(index)
-            {
+        let waiting = channels.waiting();
+        self.give_up(index, waiting);
+        self.io.set_deadline(index, self.now_ms + FAREWELL_MS);
+    }
+
+    /// What blocks on these channels of a connection that goes away is given up. Where it cannot be, its reply is on
+    /// the way: `send` waits for it.
+    fn give_up(&mut self, index: u32, waiting: Vec<u16>) {
+        let left = self.executor.left().filter(|&(connection, _)| connection == index);
+        for channel in waiting.into_iter().chain(left.map(|(_, channel)| channel)) {
+            let Some((session, _)) = self.io.client(index, channel) else { continue };
+            let is_over = gives_up(&mut self.executor, (index, channel), session);
+            let Some((channels, _)) = self.io.channels(index) else { return };
+            if is_over {
+                channels.pay(channel);
+            } else {
                 channels.owe(channel);
             }
         }
+    }
+
+    /// A connection that goes away has sent something: its client has more time.
+    pub(super) fn farewell_goes_on(&mut self, index: u32) {
+        let is_leaving = |connection: &mut Connection| {
+            connection.life == Life::Closing && matches!(connection.peer, Peer::Respb(_))
+        };
+        if self.io.get(index).is_some_and(is_leaving) {
+            self.io.set_deadline(index, self.now_ms + FAREWELL_MS);
+        }
+    }
+
+    /// A connection owes more than may be. Over RESPB its client, if it has authenticated, gets what has run, and the
+    /// reason; nothing more runs.
+    pub(super) fn owes_too_much(&mut self, index: u32) {
+        let Some(connection) = self.io.get(index) else { return };
+        if connection.life == Life::Open {
+            self.engine.stats.output_limit_closed.fetch_add(1, Relaxed);
+        }
+        match connection.peer {
+            Peer::Respb(_) if connection.is_authenticated() => {
+                self.end_connection(index, &close::CLASS_OUTPUT)
+            }
+            _ => self.io.kill(index),
+        }
+    }
+
+    /// A connection that goes away has sent nothing for long. It is not waited for any more, unless it is not its
+    /// client that it waits for.
+    pub(super) fn farewell_takes_long(&mut self, index: u32) {
+        let Some(connection) = self.io.get(index) else { return };
+        let waits_for_safe = connection.waits_for_safe();
+        let Peer::Respb(channels) = &mut connection.peer else { return };
+        // While a script took its time nothing could be given up.
+        let waiting = channels.waiting();
+        let is_ours = waits_for_safe || channels.owes();
+        if !is_ours {
+            return self.io.kill(index);
+        }
+        self.give_up(index, waiting);
+        self.io.touch(index);
+        self.io.set_deadline(index, self.now_ms + FAREWELL_MS);
     }
 
     /// Nothing more is decoded; the connection ends when its output has been sent.
@@ -77,7 +141,9 @@ impl Worker<'_> {
         let now_ms = self.now_ms;
         let Some(connection) = self.io.get(index) else { return };
         match &mut connection.peer {
-            Peer::Respb(channels) if channels.owes() => return,
+            Peer::Respb(channels) if channels.owes() => {
+                return self.io.set_deadline(index, now_ms + FAREWELL_MS);
+            }
             Peer::Respb(_) | Peer::Http(_)
                 if !connection.ended && shutdown(&connection.fd, Shutdown::Write).is_ok() => {}
             _ => return self.io.kill(index),

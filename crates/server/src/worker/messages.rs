@@ -8,7 +8,7 @@ use weft_engine::session::client_flag;
 
 use super::Worker;
 use crate::channels::close;
-use crate::connection::Peer;
+use crate::connection::{Life, Peer};
 use crate::io::{Aftermath, Io};
 
 impl Worker<'_> {
@@ -35,6 +35,7 @@ impl Worker<'_> {
     pub(super) fn go_on_with_script(&mut self) {
         let Some((index, channel)) = self.executor.go_on(&mut self.io) else { return };
         self.settle(index);
+        self.paid(index, channel);
         self.waits_no_more(index, channel);
         self.see_to_aftermath();
     }
@@ -52,6 +53,7 @@ impl Worker<'_> {
                         self.executor.served(session);
                     }
                     self.settle(index);
+                    self.paid(index, channel);
                     self.waits_no_more(index, channel);
                 }
             }
@@ -73,11 +75,21 @@ impl Worker<'_> {
         client.is_some_and(|(session, _)| session.id() == to.client)
     }
 
+    /// Whether what nobody has asked for may still come: not once the client, or its connection, goes away.
+    fn takes_pushes(&mut self, index: u32, channel: u16) -> bool {
+        let Some(connection) = self.io.get(index) else { return false };
+        connection.life == Life::Open
+            && match &connection.peer {
+                Peer::Resp(_) | Peer::Http(_) => true,
+                Peer::Respb(channels) => channels.is_open(channel),
+            }
+    }
+
     fn push(&mut self, to: Recipient, push: &Push) {
-        if !self.is_there(to) {
+        let (index, channel) = (to.address.connection, to.address.channel);
+        if !self.is_there(to) || !self.takes_pushes(index, channel) {
             return;
         }
-        let (index, channel) = (to.address.connection, to.address.channel);
         self.io.touch(index);
         self.lend(index, channel);
         if let Some(connection) = self.io.get(index)
@@ -89,7 +101,7 @@ impl Worker<'_> {
         }
         self.settle(index);
         if self.exceeds_output(index) {
-            self.io.kill(index);
+            self.owes_too_much(index);
         } else if self.channel_exceeds_output(index, channel) {
             self.close_channel(index, channel, &close::CLASS_OUTPUT);
         }

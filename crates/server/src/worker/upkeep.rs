@@ -170,7 +170,9 @@ impl Worker<'_> {
     pub(super) fn has_stopped(&mut self) -> bool {
         let Some(stop_ms) = self.stop_ms else { return false };
         let is_ending = |connection: &Connection| {
-            connection.has_unsent() || matches!(connection.life, Life::Draining { .. })
+            connection.has_unsent()
+                || connection.owes(None)
+                || matches!(connection.life, Life::Draining { .. })
         };
         let waits = self.io.slots.iter().flatten().any(|connection| is_ending(connection));
         if waits && self.now_ms < stop_ms {

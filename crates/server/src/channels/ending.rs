@@ -1,0 +1,165 @@
+//! Owns: how a channel ends, whoever ends it (spec sections 8.1, 8.4, 8.5). Does not own: its session, which the worker
+//! takes down (`crate::worker`).
+//!
+//! **The server ends a channel** in one way, whatever the reason: a limit, QUIT, a kill. From then on nothing of it
+//! runs, what waits to run is dropped, and what comes is discarded. What it has run is answered, whatever credit is
+//! left; a reply that somebody else is writing is waited for. Behind all that comes CLOSE. So its client knows of each
+//! request whether it has run: what has no reply has not. A connection that goes away ends all its channels so, and
+//! sends no CLOSE, since GOAWAY says the same of all of them.
+//!
+//! **The client ends a channel** by CLOSE, which says that it wants nothing of it any more: all is dropped at once.
+
+use weft_engine::reply::Output;
+use weft_engine::session::Session;
+use weft_protocol::respb::Control;
+
+use super::{Channels, Flow, Place, Reason, close};
+use crate::client::Client;
+use crate::limits::REFUSED_CHANNELS_MAX;
+
+/// A channel that the server ends.
+pub(super) struct Ending {
+    reason: &'static Reason,
+    /// Until the worker has taken it down, which it does at once unless somebody else is writing its last reply.
+    pub(super) client: Option<Client>,
+    pub(super) flow: Option<Box<Flow>>,
+}
+
+impl Channels {
+    /// The server ends a channel, if it is open: the worker is to take its client down. Channel 0 is the connection.
+    pub(crate) fn end(&mut self, channel: u16, reason: &'static Reason) -> bool {
+        if !self.is_open(channel) {
+            return false;
+        }
+        let Some(Place::Open(open)) = self.table.take(channel) else { return false };
+        let (mut client, mut flow) = (open.client, open.flow);
+        self.open -= 1;
+        self.forget(channel, &client);
+        client.forget_held();
+        if let Some(flow) = &mut flow {
+            flow.release_credit();
+            self.ending_bytes += flow.bytes();
+        }
+        self.put_closing(channel, Place::Ending(Box::new(Ending { reason, client: Some(client), flow })));
+        self.take_turn(channel);
+        true
+    }
+    /// Takes out the client of a channel that ends, and why that is.
+    pub(crate) fn take_ended(&mut self, channel: u16) -> Option<(Client, &'static Reason)> {
+        let Some(Place::Ending(ending)) = self.table.get_mut(channel) else { return None };
+        Some((ending.client.take()?, ending.reason))
+    }
+    /// Somebody else is writing the last reply of a channel that ends: its client stays until then.
+    pub(crate) fn put_back(&mut self, channel: u16, client: Client) {
+        if let Some(Place::Ending(ending)) = self.table.get_mut(channel) {
+            ending.client = Some(client);
+            self.owed.insert(channel);
+        }
+    }
+    /// The client that requests and replies are for: of a channel that ends, only if a reply is owed to it.
+    pub(crate) fn client_mut(&mut self, channel: u16) -> Option<&mut Client> {
+        match self.table.get_mut(channel)? {
+            Place::Open(open) => Some(&mut open.client),
+            Place::Ending(ending) if self.owed.contains(&channel) => ending.client.as_mut(),
+            Place::Ending(_) | Place::Closing => None,
+        }
+    }
+    /// Sends CLOSE where a channel that ends has nothing left to be answered.
+    pub(crate) fn close_if_done(&mut self, channel: u16, output: &mut Output) {
+        let Some(Place::Ending(ending)) = self.table.get(channel) else { return };
+        let waits = ending.flow.as_ref().is_some_and(|flow| !flow.is_empty());
+        if waits || ending.client.is_some() || self.is_leaving || channel == 0 {
+            return;
+        }
+        let Reason { code, text } = *ending.reason;
+        Control::Close { code, reason: text.as_bytes() }.encode(channel, &mut output.bytes);
+        self.table.put(channel, Place::Closing);
+    }
+
+    /// A channel is refused: its number is in state *closing*. `false` when too many are.
+    pub(crate) fn refuse(&mut self, channel: u16) -> bool {
+        self.put_closing(channel, Place::Closing);
+        self.closing <= REFUSED_CHANNELS_MAX
+    }
+    fn put_closing(&mut self, channel: u16, place: Place) {
+        self.table.put(channel, place);
+        self.closing += 1;
+    }
+
+    /// The client has sent CLOSE. Gives the CLOSE that answers it, or nothing where it is an answer itself or about no
+    /// channel; and the session that has ended.
+    pub(crate) fn closed_by_client(&mut self, channel: u16) -> (Option<&'static Reason>, Option<Session>) {
+        match self.table.take(channel) {
+            None => (None, None),
+            Some(Place::Closing) => {
+                self.closing -= 1;
+                (None, None)
+            }
+            // They have met.
+            Some(Place::Ending(ending)) => {
+                self.closing -= 1;
+                self.ending_bytes -= ending.flow.as_ref().map_or(0, |flow| flow.bytes());
+                self.forget_flow(channel, ending.flow.as_deref());
+                self.owed.remove(&channel);
+                (Some(ending.reason), ending.client.map(|client| client.session))
+            }
+            Some(Place::Open(open)) => {
+                self.open -= 1;
+                self.forget_flow(channel, open.flow.as_deref());
+                self.forget(channel, &open.client);
+                (Some(&close::DONE), Some(open.client.session))
+            }
+        }
+    }
+    /// What waits to run on a channel will not.
+    fn forget(&mut self, channel: u16, client: &Client) {
+        self.held_bytes -= client.held_bytes();
+        self.held.remove(&channel);
+        self.heirs.retain(|heir| heir.channel != channel);
+    }
+    /// What waits to be sent on a channel will not be.
+    fn forget_flow(&mut self, channel: u16, flow: Option<&Flow>) {
+        if let Some(flow) = flow {
+            self.queued_bytes -= flow.bytes();
+            self.turns.leave(flow.turn);
+        }
+        self.waiting_for_safe.remove(&channel);
+        self.lent.take_if(|lent| lent.channel == channel);
+    }
+
+    /// The connection goes away: no CLOSE any more, and what waits to be sent is, whatever credit is left.
+    pub(crate) fn leave(&mut self) {
+        self.is_leaving = true;
+        for channel in self.numbers() {
+            if let Some(flow) = self.get_mut(channel).and_then(|open| open.flow.as_mut()) {
+                flow.release_credit();
+                self.take_turn(channel);
+            }
+        }
+    }
+    /// The channels with a blocked request, of a connection that goes away.
+    pub(crate) fn waiting(&self) -> Vec<u16> {
+        let waits = |place: &Place| matches!(place, Place::Open(open) if open.client.session.is_waiting());
+        self.table.iter().filter(|(_, place)| waits(place)).map(|(number, _)| number).collect()
+    }
+    /// Somebody else is writing the last reply of a channel.
+    pub(crate) fn owe(&mut self, channel: u16) {
+        self.owed.insert(channel);
+    }
+    /// It has come, or will not.
+    pub(crate) fn pay(&mut self, channel: u16) -> bool {
+        self.owed.remove(&channel)
+    }
+    /// Whether such a reply has still to come.
+    pub(crate) fn owes(&self) -> bool {
+        !self.owed.is_empty()
+    }
+    /// Whether it has on this channel.
+    pub(crate) fn owes_to(&self, channel: u16) -> bool {
+        self.owed.contains(&channel)
+    }
+    /// Whether a channel is open.
+    pub(crate) fn is_open(&self, channel: u16) -> bool {
+        self.get(channel).is_some()
+    }
+}
