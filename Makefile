@@ -1,7 +1,7 @@
 # The one place commands live. `make` prints what there is; `.ci/run` calls `make test`.
 #
 # BUILD=debug|release   how `run` and `test` build. Without it `run` takes release; `test` takes debug, which checks overflow.
-# SECONDS=60            how long `attack` and `attack-asan` take.
+# SECONDS=60            how long `attack`, `attack-asan` and `attack-tsan` take.
 # FUZZ_SECONDS=20       how long `fuzz-smoke` runs each target.
 # QUICK=1               `bench-peers` takes fewer rounds; PEERS_FLAGS hands it further flags (`weft peers --help`).
 # BENCH_FLAGS           further flags for `bench-cache`, such as `-sections small,large`.
@@ -99,6 +99,11 @@ bench-programs: ## programs beside Lua and commands, triggers, what others wait:
 	cargo build --locked --release --package weft
 	scripts/bench-programs $(CARGO_TARGET_DIR)/release/weft bench-out/programs
 
+.PHONY: bench-handshakes
+bench-handshakes: ## what HANDSHAKES=10000 at once cost a client that has a session: latencies, rounds of the server (half a minute)
+	cargo build --locked --release --package weft --package weft-attacker
+	$(CARGO_TARGET_DIR)/release/weft-attacker --server $(CARGO_TARGET_DIR)/release/weft --handshakes $(or $(HANDSHAKES),10000)
+
 .PHONY: bench-decode
 bench-decode: ## nanoseconds per command, RESP beside RESPB
 	cargo bench --locked --package weft-protocol --bench decode
@@ -144,13 +149,21 @@ attack: ## hostile clients against the server for SECONDS, while honest ones che
 	$(CARGO_TARGET_DIR)/release/weft-attacker --server $(CARGO_TARGET_DIR)/release/weft --seconds $(ATTACK_SECONDS) $(ATTACK_FLAGS)
 
 .PHONY: attack-asan
-attack-asan: ## the same, the server under AddressSanitizer (needs a nightly toolchain)
+attack-asan: ## the same, the server under AddressSanitizer and LeakSanitizer (needs a nightly toolchain)
 	scripts/sanitized attack $(ATTACK_SECONDS) $(ATTACK_FLAGS)
 
 .PHONY: test-apps
 test-apps: ## what people put on Redis, by its own packages: BullMQ, Celery, RQ, asynq, Redisson, locks, limiters (about 8 minutes)
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@$(STEP) test-apps tests/apps/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
+
+.PHONY: attack-tsan
+attack-tsan: ## the same under ThreadSanitizer (needs a nightly toolchain with rust-src)
+	scripts/sanitized attack-threads $(ATTACK_SECONDS) $(ATTACK_FLAGS)
+
+.PHONY: test-tsan
+test-tsan: ## tests of the store, the engine and the server under ThreadSanitizer (needs a nightly toolchain with rust-src)
+	scripts/sanitized threads
 
 .PHONY: crash
 crash: ## kill a server under clients ROUNDS times, while it loads and while it makes snapshots; what was acknowledged must be there
