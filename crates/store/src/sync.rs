@@ -13,8 +13,8 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 #[cfg(not(any(loom, weft_tsan)))]
 pub(crate) use std::sync::atomic::fence;
-/// ThreadSanitizer knows no fences: in its build (`make test-tsan`) all of them are changes of one word, which order what
-/// is before and behind them at least as much. That the fences suffice is what loom proves.
+/// ThreadSanitizer knows no fences: in its build (`make test-tsan`) all of them are changes of one word, which order
+/// what is before and behind them at least as much. That the fences suffice is what loom proves.
 #[cfg(all(weft_tsan, not(loom)))]
 pub(crate) fn fence(_: Ordering) {
     static WORD: AtomicU64 = AtomicU64::new(0);

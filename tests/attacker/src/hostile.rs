@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustls::{ClientConnection, StreamOwned};
-use weft_client::{CAPABILITY_FRAGMENT, Decoder, Incoming, Limits, Protocol, TlsConfig};
+use weft_client::{CAPABILITY_FRAGMENT, Decoder, Incoming, Limits, Protocol, Reply, TlsConfig};
 
 use crate::rng::Rng;
+use crate::web::Answer;
 use crate::words::{as_resp, frame};
 
 /// Their user, who may use keys that begin with `a:`.
-pub(crate) const USER: (&str, &str) = ("attacker", "a known secret");
+pub(crate) const USER: (&str, &str) = ("attacker", "a-known-secret");
 /// Keys that they share: few, so that they meet each other's.
 pub(crate) const KEYS: usize = 16;
 /// How long a server that takes nothing is waited for.
@@ -44,6 +45,11 @@ pub(crate) type Outcome = Result<(), Trouble>;
 
 pub(crate) fn wrong<T>(text: impl Into<String>) -> Result<T, Trouble> {
     Err(Trouble::Wrong(text.into()))
+}
+
+/// Nothing was done, since a script of somebody takes its time.
+pub(crate) fn is_busy(reply: &Reply) -> bool {
+    matches!(reply, Reply::Error(text) if text.starts_with(b"BUSY "))
 }
 
 /// Where the server is and how TLS is spoken to it.
@@ -149,12 +155,8 @@ impl Hostile {
     }
 
     pub(crate) fn tls(&mut self) -> Result<Line, Trouble> {
-        let mut socket = self.socket()?;
-        let mut session = self.session()?;
-        while session.is_handshaking() {
-            session.complete_io(&mut socket)?;
-        }
-        Ok(Line::new(Stream::Tls(Box::new(StreamOwned::new(session, socket)))))
+        let socket = self.socket()?;
+        Line::under(self.session()?, socket)
     }
 
     /// TLS that has not begun.
@@ -206,6 +208,14 @@ impl Hostile {
 impl Line {
     fn new(stream: Stream) -> Self {
         Self { stream, received: Vec::new(), sent_bytes: 0, received_bytes: 0 }
+    }
+
+    /// One under TLS, whose handshake is over or is brought to its end.
+    pub(crate) fn under(mut session: ClientConnection, mut socket: TcpStream) -> Result<Self, Trouble> {
+        while session.is_handshaking() {
+            session.complete_io(&mut socket)?;
+        }
+        Ok(Self::new(Stream::Tls(Box::new(StreamOwned::new(session, socket)))))
     }
 
     pub(crate) fn socket(&self) -> &TcpStream {
@@ -295,14 +305,37 @@ impl Line {
                 Ok(None) => {}
                 Err(error) => return wrong(format!("what the server sends is no {protocol}: {error:?}")),
             }
-            match self.read(&mut buffer) {
-                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                Ok(len) => self.received.extend_from_slice(&buffer[..len]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return wrong("an answer that must come does not");
+            self.receive(&mut buffer)?;
+        }
+    }
+
+    /// The next answer over HTTP.
+    pub(crate) fn answer(&mut self) -> Result<Answer, Trouble> {
+        let mut buffer = [0; 16 << 10];
+        loop {
+            match Answer::first(&self.received) {
+                Ok(Some((len, answer))) => {
+                    self.received.drain(..len);
+                    return Ok(answer);
                 }
-                Err(error) => return Err(error.into()),
+                Ok(None) => self.receive(&mut buffer)?,
+                Err(error) => return wrong(format!("what the server sends is no HTTP: {error:#}")),
             }
+        }
+    }
+
+    /// Reads what must come.
+    fn receive(&mut self, buffer: &mut [u8]) -> Outcome {
+        match self.read(buffer) {
+            Ok(0) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Ok(len) => {
+                self.received.extend_from_slice(&buffer[..len]);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                wrong("an answer that must come does not")
+            }
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -311,7 +344,7 @@ impl Line {
         let request = if protocol == Protocol::Respb { frame(0, &words) } else { as_resp(&words) };
         self.send(&request)?;
         match self.frame(protocol)? {
-            Incoming::Reply { reply: weft_client::Reply::Simple(text), .. } if text == b"OK" => Ok(()),
+            Incoming::Reply { reply: Reply::Simple(text), .. } if text == b"OK" => Ok(()),
             other => wrong(format!("AUTH is answered {other:?}")),
         }
     }

@@ -4,20 +4,23 @@
 //! allocator gets what so many clients need at once, the attack, then whether all is as before: every honest reply
 //! right, memory back within a tenth, no descriptor left, the server alive and in order. [`server`] is the child
 //! process, [`honest`] and [`hostile`] its clients, [`attacks`] what is done to it, [`state`] what it has in use.
+//! [`handshakes`] is a measurement and no attack.
 //!
 //! The seed decides what each hostile client does, round by round; which of them meet, the machine decides.
 
 #![forbid(unsafe_code)]
 
 mod attacks;
+mod handshakes;
 mod honest;
 mod hostile;
 mod rng;
 mod server;
 mod state;
+mod web;
 mod words;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,6 +37,15 @@ use rng::Rng;
 use server::{LOOK, Server};
 use state::State;
 
+/// Threads of a server that is attacked.
+const THREADS: usize = 2;
+/// Flags of one that is measured: as many clients as there are to be, and time for all of them.
+const MEASURED: [(&str, &str); 4] = [
+    ("--maxclients", "30000"),
+    ("--tcp-backlog", "30000"),
+    ("--auth-timeout", "120"),
+    ("--tls-handshake-timeout", "120"),
+];
 /// How long the honest are alone at first.
 const IDLE: Duration = Duration::from_secs(2);
 /// A round ends by itself after so long; one that waits for an answer may take longer.
@@ -61,6 +73,9 @@ struct Options {
     /// Only attacks whose names have this in them.
     #[arg(long, default_value = "")]
     only: String,
+    /// No attack: what so many handshakes at once cost a client that has a session.
+    #[arg(long)]
+    handshakes: Option<usize>,
     /// The server runs under a sanitizer, which keeps memory that was given back: it is shown and not judged.
     #[arg(long)]
     sanitized: bool,
@@ -68,6 +83,9 @@ struct Options {
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    if let Some(count) = options.handshakes {
+        return measure(&options.server, count);
+    }
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
     let seed = options.seed.unwrap_or(now_s);
     println!("seed {seed}: {} hostile clients, {} s", options.attackers, options.seconds);
@@ -90,12 +108,23 @@ fn main() -> ExitCode {
     }
 }
 
+fn measure(program: &Path, count: usize) -> ExitCode {
+    weft_client::fleet::raise_open_files();
+    match handshakes::run(|| Server::start(program, 1, &MEASURED), count) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// What was found.
 fn run(options: &Options, mut rng: Rng) -> Result<Vec<String>> {
     weft_client::fleet::raise_open_files();
     let chosen: Vec<_> = ATTACKS.iter().filter(|attack| attack.name.contains(&options.only)).collect();
     ensure!(!chosen.is_empty(), "no attack has '{}' in its name", options.only);
-    let mut server = Server::start(&options.server)?;
+    let mut server = Server::start(&options.server, THREADS, &[])?;
     let mut admin = state::administrator(&server)?;
     let mut crowd = Crowd::start(&server, &mut rng)?;
     std::thread::sleep(IDLE);
@@ -115,7 +144,8 @@ fn run(options: &Options, mut rng: Rng) -> Result<Vec<String>> {
         let after = State::settled(&mut admin, &server, Some(&before).filter(|_| !options.sanitized))?;
         println!("after:  {after}");
         if !options.sanitized && !after.is_as(&before) {
-            findings.push(format!("memory: {after}, and was {before}"));
+            let grown = after.grown_since(&before);
+            findings.push(format!("memory: {after}, and was {before}; the server says: {grown}"));
         }
     }
     findings.extend(crowd.stop());
@@ -234,10 +264,10 @@ fn report(
         sum.add(tally);
     }
     println!("{:<34} {sum}", "all");
-    println!("\nhonest                  replies  p99 alone, ms  p99 under attack, ms");
+    println!("\nhonest                  replies   told busy  p99 alone, ms  p99 under attack, ms");
     for ((seen, alone), attacked) in crowd.seen.iter().zip(alone).zip(attacked) {
         let ms = |latencies: &Histogram<u64>| latencies.value_at_quantile(0.99) as f64 / 1000.0;
-        let replies = seen.replies.load(Relaxed);
-        println!("{:<20} {replies:>10} {:>14.2} {:>21.2}", seen.wire, ms(alone), ms(attacked));
+        let (replies, busy) = (seen.replies.load(Relaxed), seen.busy.load(Relaxed));
+        println!("{:<20} {replies:>10} {busy:>11} {:>14.2} {:>21.2}", seen.wire, ms(alone), ms(attacked));
     }
 }

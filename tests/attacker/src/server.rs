@@ -13,6 +13,12 @@ use anyhow::{Context as _, Result, bail};
 pub(crate) const PASSWORD: &str = "the administrator";
 /// The longest string, and with it the longest argument. Small, so that what hostile clients store stays small.
 pub(crate) const STRING_BYTES_MAX: usize = 1 << 20;
+/// The longest body over HTTP.
+pub(crate) const HTTP_BODY_BYTES_MAX: usize = 1 << 20;
+/// All that scripts may keep, so that one that wants too much has it soon.
+const SCRIPT_MEMORY_BYTES_MAX: usize = 32 << 20;
+/// Milliseconds of a script after which others are told, and it can be killed.
+const BUSY_MS: u64 = 20;
 /// What a client may leave unread.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 /// How long it may take to start or to stop, which only a hang reaches.
@@ -30,13 +36,14 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn start(program: &Path) -> Result<Self> {
+    /// Starts it with so many threads, and flags beside those that all have.
+    pub(crate) fn start(program: &Path, threads: usize, more: &[(&str, &str)]) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("weft-attacked-{}", std::process::id()));
         fs::create_dir_all(&folder)?;
         for _ in 0..STARTS_MAX {
             let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
             let log = File::create(folder.join("log"))?;
-            let child = command(program, port).stdout(Stdio::null()).stderr(log).spawn();
+            let child = command(program, port, threads, more).stdout(Stdio::null()).stderr(log).spawn();
             let child = child.with_context(|| format!("{} does not start", program.display()))?;
             let mut server = Self { child, port, folder: folder.clone() };
             if server.answers()? {
@@ -107,22 +114,25 @@ impl Drop for Server {
     }
 }
 
-fn command(program: &Path, port: u16) -> Command {
+fn command(program: &Path, port: u16, threads: usize, more: &[(&str, &str)]) -> Command {
     let mut command = Command::new(program);
     let limits = format!("normal {OUTPUT_BYTES_MAX} 0 0 pubsub {OUTPUT_BYTES_MAX} 0 0");
     let flags = [
         ("--bind", "127.0.0.1"),
         ("--port", &port.to_string()),
-        ("--threads", "2"),
+        ("--threads", &threads.to_string()),
         ("--requirepass", PASSWORD),
         ("--proto-max-bulk-len", &STRING_BYTES_MAX.to_string()),
         ("--client-output-buffer-limit", &limits),
         ("--auth-timeout", "5"),
+        ("--http-body-bytes", &HTTP_BODY_BYTES_MAX.to_string()),
+        ("--script-memory-limit", &SCRIPT_MEMORY_BYTES_MAX.to_string()),
+        ("--busy-reply-threshold", &BUSY_MS.to_string()),
         ("--tls-self-signed", "yes"),
         ("--loglevel", "warning"),
     ];
     command.arg("serve");
-    for (name, value) in flags {
+    for (name, value) in flags.iter().chain(more) {
         command.args([name, value]);
     }
     command

@@ -1,12 +1,14 @@
 //! Owns: what the server has in use when only the honest are there, as its administrator and /proc tell it. Does not
 //! own: who was there before.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use weft_client::{Config, Connection, Reply, Timeouts};
 
+use crate::hostile::is_busy;
 use crate::server::{LOOK, PASSWORD, Server};
 use crate::{honest, hostile};
 
@@ -25,11 +27,13 @@ pub(crate) struct State {
     descriptors: usize,
     resident_bytes: u64,
     settled_after: Duration,
+    /// `INFO memory`, in which to look for what has grown.
+    info: String,
 }
 
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { descriptors, resident_bytes, settled_after } = self;
+        let Self { descriptors, resident_bytes, settled_after, info: _ } = self;
         write!(f, "{descriptors} descriptors, {} KiB resident", resident_bytes >> 10)?;
         write!(f, ", {} ms after the attack", settled_after.as_millis())
     }
@@ -46,7 +50,9 @@ impl State {
             let left: Vec<&str> = list.lines().filter(|line| is_hostile(line)).collect();
             let descriptors = server.descriptors()?;
             let settled_after = began.elapsed();
-            let state = Self { descriptors, resident_bytes: server.resident_bytes()?, settled_after };
+            let resident_bytes = server.resident_bytes()?;
+            let info = admin.query(&["INFO", "memory"])?;
+            let state = Self { descriptors, resident_bytes, settled_after, info };
             let are_gone = left.is_empty() && before.is_none_or(|before| descriptors <= before.descriptors);
             if are_gone && before.is_none_or(|before| state.is_as(before)) {
                 return Ok(state);
@@ -62,6 +68,20 @@ impl State {
         }
     }
 
+    /// The numbers of `INFO memory`.
+    fn fields(&self) -> HashMap<String, f64> {
+        let numbers = self.info.lines().filter_map(|line| line.split_once(':'));
+        numbers.filter_map(|(name, value)| Some((name.into(), value.trim().parse().ok()?))).collect()
+    }
+
+    /// What the server itself says to be more than before.
+    pub(crate) fn grown_since(&self, before: &Self) -> String {
+        let (then, now) = (before.fields(), self.fields());
+        let grown = now.iter().filter(|&(name, value)| then.get(name).is_none_or(|before| value > before));
+        let text = |(name, value): (&String, &f64)| format!("{name} {:?} -> {value}", then.get(name));
+        grown.map(text).collect::<Vec<_>>().join(", ")
+    }
+
     /// Whether memory is what it was.
     pub(crate) fn is_as(&self, before: &Self) -> bool {
         self.resident_bytes <= before.resident_bytes * MEMORY_HUNDREDTHS / 100
@@ -69,7 +89,8 @@ impl State {
 }
 
 fn is_hostile(line: &str) -> bool {
-    !line.contains(" name=honest ") && !line.contains(" name=administrator ")
+    let honest = format!(" user={} ", honest::USER.0);
+    !line.contains(&honest) && !line.contains(" name=administrator ")
 }
 
 /// The administrator, who makes the users.
@@ -89,8 +110,14 @@ pub(crate) fn administrator(server: &Server) -> Result<Connection> {
     Ok(admin)
 }
 
-/// Throws away what hostile clients have stored in any database, and their scripts and functions.
+/// Throws away what hostile clients have stored in any database, and their scripts, functions and programs.
 fn throw_away(admin: &mut Connection) -> Result<()> {
+    // A script of theirs may have its last moments.
+    while is_busy(&admin.command(&["PING"])?) {
+        std::thread::sleep(LOOK);
+    }
+    forget_all(admin, "TRIGGER")?;
+    forget_all(admin, "PROGRAM")?;
     admin.command(&["SCRIPT", "FLUSH"])?;
     admin.command(&["FUNCTION", "FLUSH"])?;
     for db in 0..DATABASES {
@@ -111,5 +138,22 @@ fn throw_away(admin: &mut Connection) -> Result<()> {
         }
     }
     admin.command(&["SELECT", "0"])?;
+    Ok(())
+}
+
+/// Removes all that a container of commands lists.
+fn forget_all(admin: &mut Connection, container: &str) -> Result<()> {
+    let Reply::Array(all) = admin.command(&[container, "LIST"])? else {
+        bail!("{container} LIST gives no array")
+    };
+    for entry in all {
+        let name = match entry {
+            Reply::Array(pairs) => pairs.into_iter().nth(1),
+            Reply::Map(pairs) => pairs.into_iter().next().map(|(_, name)| name),
+            _ => None,
+        };
+        let Some(Reply::Bulk(name)) = name else { bail!("{container} LIST gives an entry without a name") };
+        admin.command(&[container.as_bytes(), b"DEL", &name])?;
+    }
     Ok(())
 }

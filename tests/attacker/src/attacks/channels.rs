@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use weft_client::{Incoming, Protocol, Reply};
 use weft_protocol::respb::{Control, frame};
 
-use crate::hostile::{Hostile, Line, Outcome, wrong};
+use crate::hostile::{Hostile, Line, Outcome, is_busy, wrong};
 use crate::words::{control, frame as typed, long_frame, request};
 
 /// Channels of the attack by control frames.
@@ -76,6 +76,7 @@ pub(super) fn thousands(hostile: &mut Hostile) -> Outcome {
     }
     expect_of_each(&mut line, count, |incoming| match incoming {
         Incoming::Reply { channel, reply: Reply::Simple(text), .. } if text == b"PONG" => Some(channel),
+        Incoming::Reply { channel, reply, .. } if is_busy(&reply) => Some(channel),
         _ => None,
     })?;
     let bytes: Vec<u8> = (1..=count).flat_map(close).collect();

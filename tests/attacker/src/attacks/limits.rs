@@ -24,7 +24,7 @@ fn is_served(line: &mut Line, protocol: Protocol, what: &str) -> Outcome {
 }
 
 /// The connection ends, and nothing of the request was done.
-fn is_refused(line: &mut Line, what: &str) -> Outcome {
+pub(super) fn is_refused(line: &mut Line, what: &str) -> Outcome {
     let said = line.until_closed()?;
     if said.windows(4).any(|word| word == b"PONG") {
         wrong(format!("{what} must be refused"))

@@ -7,6 +7,7 @@
 mod channels;
 mod frames;
 mod limits;
+mod logic;
 mod sockets;
 mod tls;
 mod web;
@@ -20,7 +21,7 @@ pub(crate) struct Attack {
     pub(crate) round: fn(&mut Hostile) -> Outcome,
 }
 
-pub(crate) const ATTACKS: [Attack; 22] = [
+pub(crate) const ATTACKS: [Attack; 30] = [
     Attack { name: "random bytes", weight: 6, round: frames::random },
     Attack { name: "random requests", weight: 8, round: frames::requests },
     Attack { name: "mutated requests", weight: 10, round: frames::mutated },
@@ -42,5 +43,13 @@ pub(crate) const ATTACKS: [Attack; 22] = [
     Attack { name: "handshakes cut short", weight: 4, round: tls::truncated },
     Attack { name: "floods of handshakes", weight: 2, round: tls::flood },
     Attack { name: "changes of keys and torn records", weight: 3, round: tls::torn },
-    Attack { name: "HTTP", weight: 3, round: web::requests },
+    Attack { name: "HTTP, broken requests", weight: 6, round: web::requests },
+    Attack { name: "HTTP, smuggled requests", weight: 3, round: web::smuggled },
+    Attack { name: "HTTP, sizes", weight: 3, round: web::sizes },
+    Attack { name: "HTTP, writers that stall", weight: 2, round: web::slow },
+    Attack { name: "HTTP, bodies that are cut", weight: 4, round: web::cut },
+    Attack { name: "HTTP, streams that nobody reads", weight: 2, round: web::streams },
+    Attack { name: "scripts that want too much", weight: 2, round: logic::greedy_scripts },
+    Attack { name: "scripts that are killed", weight: 1, round: logic::killed },
+    Attack { name: "programs that want too much", weight: 3, round: logic::greedy_programs },
 ];

@@ -2,7 +2,7 @@
 
 use weft_client::{Incoming, Protocol, Reply};
 
-use crate::hostile::{Hostile, Outcome, Trouble, wrong};
+use crate::hostile::{Hostile, Outcome, Trouble, is_busy, wrong};
 use crate::words::{as_resp, as_respb, frame as typed};
 
 /// A value that a reply of some length has.
@@ -86,6 +86,7 @@ pub(super) fn half_closed(hostile: &mut Hostile) -> Outcome {
         let wanted = format!("half {at}");
         match line.frame(protocol) {
             Ok(Incoming::Reply { reply: Reply::Bulk(text), .. }) if text == wanted.as_bytes() => {}
+            Ok(Incoming::Reply { reply, .. }) if is_busy(&reply) => {}
             other => return wrong(format!("request {at} of {count} before the end: {other:?}")),
         }
     }
