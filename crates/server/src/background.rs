@@ -14,6 +14,7 @@ use weft_engine::background::Background;
 use weft_engine::special::LOADING;
 
 use crate::clock::cpu_ns;
+use crate::heap::Heap;
 
 /// How long one round may take before it sleeps: a tenth of a core at the shortest sleep.
 const ROUND: Duration = Duration::from_millis(2);
@@ -68,6 +69,7 @@ impl Step {
 pub(crate) fn run(engine: &Engine, stop: &Stop) {
     let Some(mut worker) = engine.keyspace.worker() else { return };
     let mut background = Background::new(engine);
+    let mut heap = Heap::new();
     let mut sleep = SLEEP_MIN;
     while !stop.is_set() {
         engine.look_at_log(engine.clock.now_ms());
@@ -88,6 +90,7 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
             }
         }
         engine.sample(engine.clock.now_ms());
+        heap.look();
         sleep = if busy { SLEEP_MIN } else { (sleep * 2).min(SLEEP_MAX) };
         stop.wait(sleep);
     }

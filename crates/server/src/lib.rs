@@ -24,7 +24,8 @@
 //! | `timers` | times at which something is to be looked at |
 //! | `poll` | waiting for sockets with epoll, and receiving |
 //! | `supervisor` | what systemd is told |
-//! | `sys` | memory shared with the kernel: the only `unsafe` code |
+//! | `heap` | memory that buffers and values had goes back to the system |
+//! | `sys` | sockets of another process, the C library's allocator: the only `unsafe` code |
 //! | `background` | the thread that runs expiry, eviction and maintenance |
 //! | `clock` | how long something took, by the wall and on a CPU |
 //! | `huge` | full memory into huge pages |
@@ -42,6 +43,7 @@ mod client;
 mod clock;
 mod connection;
 mod crew;
+mod heap;
 mod http;
 mod huge;
 mod io;

@@ -13,6 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use weft_engine::{Engine, Setup};
 use weft_store::{Config, Keyspace, SystemClock};
 
+use crate::heap;
 use crate::log::{self, Log};
 use crate::options::Options;
 use crate::persistence::{Import, LOADERS_MAX, Persistence};
@@ -37,6 +38,7 @@ const THREADS_MAX: usize = 256;
 /// # Errors
 /// What kept the server from starting, or broke it, in words for whoever started it.
 pub fn run(options: Options, import: Option<Import>) -> io::Result<()> {
+    heap::begin();
     if let Some(dir) = &options.dir {
         std::env::set_current_dir(dir)
             .map_err(|error| with_context(&error, &format!("cannot change to dir {}", dir.display())))?;

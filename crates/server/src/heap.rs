@@ -1,0 +1,91 @@
+//! Owns: when memory that buffers, values and scripts had goes back to the system. Does not own: pages of the keyspace,
+//! which have a way of their own (`weft_store`), the calls (`crate::sys::heap`).
+//!
+//! The allocator keeps what is freed between other blocks, for whoever asks next. Ten thousand clients that are gone
+//! leave most of what they had that way. So the thread in the background looks how much is free, and when that has
+//! grown gives back what are whole pages.
+
+use std::time::{Duration, Instant};
+
+use crate::sys::heap;
+
+/// Free bytes at the end of an arena that stay there; what is as large is mapped by itself.
+const KEPT_BYTES: i32 = 1 << 20;
+/// Free bytes, beyond those that there were when some were last given back, of which it is worth it.
+const GROWTH_BYTES: usize = 1 << 20;
+/// Between two looks, and at least so many times what the last one took: looking and giving back hold the arenas' locks.
+const REST: Duration = Duration::from_secs(1);
+const REST_FACTOR: u32 = 1000;
+
+/// To be called before there are threads.
+pub(crate) fn begin() {
+    heap::keep_at_most(KEPT_BYTES);
+}
+
+/// What was seen of it.
+pub(crate) struct Heap {
+    /// Free bytes that are not worth giving back: behind most of them is no memory any more.
+    known_bytes: usize,
+    next: Instant,
+}
+
+impl Heap {
+    pub(crate) fn new() -> Self {
+        Self { known_bytes: 0, next: Instant::now() }
+    }
+    /// Looks, if it is time, and gives back, if it is worth it.
+    pub(crate) fn look(&mut self) {
+        let began = Instant::now();
+        if began < self.next {
+            return;
+        }
+        let free_bytes = heap::free_bytes();
+        // What is taken from them has memory again, and is worth it when it is free the next time.
+        self.known_bytes = self.known_bytes.min(free_bytes);
+        if free_bytes - self.known_bytes > GROWTH_BYTES {
+            heap::give_back();
+            self.known_bytes = heap::free_bytes();
+        }
+        self.next = began + REST.max(began.elapsed() * REST_FACTOR);
+    }
+}
+
+#[cfg(all(test, target_env = "gnu"))]
+mod tests {
+    use super::*;
+    use weft_engine::info::Memory;
+
+    /// What is in memory beyond `before`, in MiB.
+    fn grown_mib(before: usize) -> usize {
+        Memory::now().resident_bytes.saturating_sub(before) >> 20
+    }
+
+    #[test]
+    fn what_is_freed_between_other_blocks_goes_back() {
+        let mut heap = Heap::new();
+        let before = Memory::now().resident_bytes;
+        let mut blocks: Vec<Vec<u8>> = (0..6 << 10).map(|_| vec![1; 16 << 10]).collect();
+        assert!(grown_mib(before) > 90, "{} MiB", grown_mib(before));
+        let mut at = 0;
+        blocks.retain(|_| {
+            at += 1;
+            at % 16 == 0
+        });
+        assert!(grown_mib(before) > 60, "the allocator keeps them by itself: {} MiB", grown_mib(before));
+        heap.look();
+        assert!(grown_mib(before) < 30, "{} MiB", grown_mib(before));
+
+        assert!(heap.known_bytes > 60 << 20, "they are still free, and not worth a second time");
+        drop(blocks);
+    }
+
+    #[test]
+    fn it_rests_between_looks() {
+        let mut heap = Heap::new();
+        heap.look();
+        let next = heap.next;
+        assert!(next > Instant::now(), "a look has its rest");
+        heap.look();
+        assert_eq!(heap.next, next, "and it is not looked before");
+    }
+}
