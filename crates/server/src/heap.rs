@@ -3,7 +3,7 @@
 //!
 //! The allocator keeps what is freed between other blocks, for whoever asks next. Ten thousand clients that are gone
 //! leave most of what they had that way. So the thread in the background looks how much is free, and when that has
-//! grown gives back what are whole pages.
+//! grown gives back what are whole pages (ADR 0046).
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::sys::heap;
 const KEPT_BYTES: i32 = 1 << 20;
 /// Free bytes, beyond those that there were when some were last given back, of which it is worth it.
 const GROWTH_BYTES: usize = 1 << 20;
-/// Between two looks, and at least so many times what the last one took: looking and giving back hold the arenas' locks.
+/// Between two looks, and at least so many times what the last one took: it holds the arenas' locks.
 const REST: Duration = Duration::from_secs(1);
 const REST_FACTOR: u32 = 1000;
 
