@@ -112,6 +112,10 @@ pub(crate) struct Connection {
     pub(crate) reading: bool,
     /// There may be input of which no event will tell.
     pub(crate) unread: bool,
+    /// It has brought nothing yet but a part of a handshake.
+    pub(crate) is_new: bool,
+    /// Stands in the list of those that begin or end.
+    pub(crate) passing: bool,
     /// Its own buffer has input that a later tick decodes: it stands in the list of those, and nothing is received.
     pub(crate) put_off: bool,
     /// The peer will send no more than what is there.
@@ -195,6 +199,8 @@ impl Connection {
             alarm: Alarm::default(),
             reading: true,
             unread: false,
+            is_new: true,
+            passing: false,
             put_off: false,
             ended: false,
             life: Life::Open,

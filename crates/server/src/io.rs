@@ -43,8 +43,10 @@ pub(crate) struct Io {
     pub(crate) unread: Vec<u32>,
     /// Connections whose own buffer has input that the next tick is to decode.
     pub(crate) put_off: Vec<u32>,
-    /// Connections that are to be taken away.
-    pub(crate) dead: Vec<u32>,
+    /// Connections that begin or end, to be read from some in each tick. A place may stand there that has a new owner.
+    pub(crate) passing: VecDeque<u32>,
+    /// Connections that are to be taken away, some in each tick.
+    pub(crate) dead: VecDeque<u32>,
     /// Channels of connections that have been taken away, whose sessions are taken down some in each tick.
     pub(crate) leaving: VecDeque<(u32, Box<Channels>)>,
     pub(crate) aftermath: VecDeque<Aftermath>,
@@ -66,7 +68,8 @@ impl Io {
             waiting_for_safe: Vec::new(),
             unread: Vec::new(),
             put_off: Vec::new(),
-            dead: Vec::new(),
+            passing: VecDeque::new(),
+            dead: VecDeque::new(),
             leaving: VecDeque::new(),
             aftermath: VecDeque::new(),
             timers: Timers::default(),
@@ -132,13 +135,21 @@ impl Io {
             self.put_off.push(index);
         }
     }
-    /// A connection ends now; it is taken away at the end of the tick.
+    /// A connection that begins or ends is read from in its turn.
+    pub(crate) fn pass(&mut self, index: u32) {
+        let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return };
+        if !connection.passing {
+            connection.passing = true;
+            self.passing.push_back(index);
+        }
+    }
+    /// A connection ends now; it is taken away at the end of this tick or one of the next.
     pub(crate) fn kill(&mut self, index: u32) {
         if let Some(Some(connection)) = self.slots.get_mut(index as usize)
             && connection.life != Life::Dead
         {
             connection.life = Life::Dead;
-            self.dead.push(index);
+            self.dead.push_back(index);
         }
     }
 }

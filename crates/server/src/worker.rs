@@ -7,8 +7,9 @@
 //! 2. Decode what connections have kept in their own buffers and may go on with.
 //! 3. Receive from every socket that is readable, once each, into the arena, and decode. A batch runs when it is full,
 //!    when a request is a barrier, and when all sockets have been read: the requests of many connections run together.
+//!    Of connections that begin or end only some are read from; the next tick goes on with the others.
 //! 4. Send the output of every connection that has some, one call each.
-//! 5. Take away connections that have ended.
+//! 5. Take away connections that have ended, some of them.
 //!
 //! The steps do not call each other. What one of them sets going, it leaves in a list (`Io::aftermath`, `put_off`,
 //! `touched`, `dead`) that a later one, or the next tick, goes through. In particular only steps 2 and 3 decode
@@ -37,7 +38,7 @@ use weft_engine::{Engine, Executor, Requests};
 use crate::clock::{cpu_ns, micros};
 use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
-use crate::limits::{ARRIVALS_PER_TICK_MAX, OWN_OUTPUT_BYTES_MAX, SWEEP_MS};
+use crate::limits::{ARRIVALS_PER_TICK_MAX, OWN_OUTPUT_BYTES_MAX, PASSING_PER_TICK_MAX, SWEEP_MS};
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::pace::Cycles;
 use crate::poll::{Poll, Ready, Waker, borrowed};
@@ -148,6 +149,7 @@ impl<'e> Worker<'e> {
         }
         self.ready = ready;
         self.ready.clear();
+        self.see_to_passing();
         self.run_batch();
         self.send_all();
         self.bury();
@@ -187,6 +189,8 @@ impl<'e> Worker<'e> {
             || self.is_behind
             || !self.io.unread.is_empty()
             || !self.io.put_off.is_empty()
+            || !self.io.passing.is_empty()
+            || !self.io.dead.is_empty()
             || !self.io.leaving.is_empty()
             || self.sweep.is_under_way()
     }
@@ -297,19 +301,40 @@ impl<'e> Worker<'e> {
         if event.worker != self.id {
             return;
         }
-        // Connections that end leave their places at the end of a tick only, so an event of this tick is never for a
-        // successor.
+        // Connections that end leave their places at the end of a tick only, and their sockets with them, so an event
+        // of this tick is never for a successor.
         let index = event.place;
         let Some(connection) = self.io.get(index) else { return };
         connection.unread |= event.readable || event.ended;
         connection.ended |= event.ended;
-        if event.writable && connection.unsent() > 0 {
+        let waits_for_room = event.writable && connection.unsent() > 0;
+        let passes = connection.is_new || event.ended;
+        if waits_for_room {
             self.io.touch(index);
         }
         if event.broken {
             return self.io.kill(index);
         }
+        if passes {
+            return self.io.pass(index);
+        }
         self.read_if_unread(index);
+    }
+
+    /// Reads from connections that begin or end: a handshake's first step, a goodbye and their like cost several
+    /// requests, and thousands of them may come at once.
+    fn see_to_passing(&mut self) {
+        let mut left = PASSING_PER_TICK_MAX;
+        while left > 0
+            && let Some(index) = self.io.passing.pop_front()
+        {
+            // A place whose owner was taken away meanwhile costs nothing.
+            let passes = self.io.get(index).is_some_and(|connection| std::mem::take(&mut connection.passing));
+            if passes {
+                left -= 1;
+                self.read_if_unread(index);
+            }
+        }
     }
 
     /// Reads from a connection of which an event has told, or that had more than one receive could take.

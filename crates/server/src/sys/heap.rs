@@ -34,9 +34,9 @@ mod glibc {
     }
 }
 
-/// What is free goes back to the system at once where it is so much at the end of an arena; what is as large is mapped
-/// by itself, and goes back whenever it is freed. Without this both grow to the largest that was ever freed, up to 64
-/// and 32 MiB, and nothing goes back.
+/// What is free goes back to the system at once where it is so much at the end of an arena; what is as large is
+/// mapped by itself, and goes back whenever it is freed. Without this both grow to the largest that was ever freed, up
+/// to 64 and 32 MiB, and nothing goes back.
 #[cfg(target_env = "gnu")]
 pub(crate) fn keep_at_most(bytes: i32) {
     // Neither can fail: they are numbers that the allocator knows.

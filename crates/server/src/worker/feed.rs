@@ -47,6 +47,7 @@ impl Worker<'_> {
             Some(0) => self.end_of_stream(index),
             Some(len) => {
                 self.engine.stats.workers[usize::from(self.id)].traffic.received(len as u64);
+                connection.is_new = false;
                 connection.pending.clear();
                 connection.pending_at = 0;
                 connection.source = Source::Arena;
@@ -100,6 +101,9 @@ impl Worker<'_> {
             connection.life = Life::Closing;
             self.set_reading(index, false);
             return self.io.touch(index);
+        }
+        if let Some(connection) = self.io.get(index) {
+            connection.say_goodbye();
         }
         self.io.kill(index);
     }

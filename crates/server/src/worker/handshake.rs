@@ -35,6 +35,7 @@ impl Worker<'_> {
         let (Some(mut tls), Some(connection)) = (tls, self.io.get(index)) else { return false };
         tls.begin(bytes);
         connection.transport = Transport::Tls(tls);
+        connection.is_new = true;
         if self.io.scratch.is_empty() {
             self.io.scratch = vec![0; RECEIVE_BYTES];
         }

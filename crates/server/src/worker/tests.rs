@@ -16,7 +16,10 @@ use std::os::unix::net::UnixStream;
 use weft_protocol::respb::Control;
 
 use crate::alone::Alone;
-use crate::limits::{ARRIVALS_PER_TICK_MAX, CONTROLS_PER_TICK_MAX, LEAVING_PER_TICK_MAX};
+use crate::limits::{
+    ARRIVALS_PER_TICK_MAX, BURIED_PER_TICK_MAX, CONTROLS_PER_TICK_MAX, LEAVING_PER_TICK_MAX,
+    PASSING_PER_TICK_MAX,
+};
 use crate::shared::Shared;
 
 impl Alone {
@@ -46,6 +49,65 @@ fn hundreds_of_arrivals_are_taken_in_steps() {
     alone.tick();
     assert_eq!(alone.clients(), count + more.len() - 1);
     assert_eq!(alone.worker.timeout_ms(), 0, "the next tick does not wait for an event");
+}
+
+#[test]
+fn hundreds_that_begin_or_end_are_seen_to_in_steps() {
+    const PING: &[u8] = b"PING\r\n";
+    const PONG: &[u8] = b"+PONG\r\n";
+    let mut alone = Alone::new();
+    let count = PASSING_PER_TICK_MAX * 3 + 1;
+    let mut clients: Vec<UnixStream> = (0..count).map(|_| alone.connect()).collect();
+    let mut old = alone.connect();
+    sends(&mut alone, &mut old, PING);
+    assert_eq!(received(&mut old), PONG);
+    for client in clients.iter_mut().chain([&mut old]) {
+        client.write_all(PING).expect("it fits into the socket");
+    }
+    for ticks in 1..=4 {
+        alone.tick();
+        let answered =
+            clients.iter_mut().filter_map(|client| (received(client) == PONG).then_some(())).count();
+        assert_eq!(answered, if ticks < 4 { PASSING_PER_TICK_MAX } else { 1 }, "in tick {ticks}");
+        assert_eq!(received(&mut old) == PONG, ticks == 1, "who has a session does not wait for them");
+        assert_eq!(alone.worker.timeout_ms() == 0, ticks < 4, "the next tick does not wait for an event");
+    }
+    drop(clients);
+    old.write_all(PING).expect("it fits into the socket");
+    alone.tick();
+    assert_eq!(received(&mut old), PONG);
+    assert_eq!(alone.clients(), count + 1 - PASSING_PER_TICK_MAX);
+    assert_eq!(alone.ticks_until(1), PASSING_PER_TICK_MAX);
+    assert!(alone.worker.timeout_ms() > 0, "nothing is left");
+}
+
+#[test]
+fn a_place_in_the_list_of_those_who_end_is_not_that_of_who_comes_after() {
+    let mut alone = Alone::new();
+    let ending: Vec<UnixStream> = (0..=PASSING_PER_TICK_MAX).map(|_| alone.connect()).collect();
+    drop(ending);
+    alone.tick();
+    assert_eq!(alone.clients(), 1, "the last one is still in the list");
+    let last = alone.worker.io.slots.iter().position(Option::is_some).expect("it is there") as u32;
+    alone.worker.io.kill(last);
+    alone.worker.io.passing.push_back(last);
+    alone.worker.bury();
+    let mut next = alone.connect();
+    assert!(alone.worker.io.slots[last as usize].is_some(), "its place has a new owner");
+    sends(&mut alone, &mut next, b"PING\r\n");
+    assert_eq!(received(&mut next), b"+PONG\r\n");
+    assert!(alone.worker.io.passing.is_empty());
+}
+
+#[test]
+fn hundreds_that_are_killed_are_taken_away_in_steps() {
+    let mut alone = Alone::new();
+    let count = BURIED_PER_TICK_MAX * 3 + 1;
+    let clients: Vec<UnixStream> = (0..count).map(|_| alone.connect()).collect();
+    (0..count as u32).for_each(|index| alone.worker.io.kill(index));
+    assert_eq!(alone.worker.timeout_ms(), 0, "the next tick does not wait for an event");
+    assert_eq!(alone.ticks_until(0), BURIED_PER_TICK_MAX);
+    assert!(alone.worker.timeout_ms() > 0 && clients.len() == count, "nothing is left");
 }
 
 /// Requests that block, one behind the other, and how often what stands behind them may be moved: each byte once on

@@ -9,7 +9,7 @@ use super::Worker;
 use crate::channels::close;
 use crate::client::Client;
 use crate::connection::{Connection, Life, Peer};
-use crate::limits::{LEAVING_PER_TICK_MAX, SWEEP_MS, SWEPT_PER_TICK_MAX};
+use crate::limits::{BURIED_PER_TICK_MAX, LEAVING_PER_TICK_MAX, SWEEP_MS, SWEPT_PER_TICK_MAX};
 use crate::poll::borrowed;
 use crate::timers::{About, Timer};
 
@@ -43,9 +43,10 @@ enum Swept {
 }
 
 impl Worker<'_> {
-    /// Takes away connections that have ended.
+    /// Takes away connections that have ended, some of them.
     pub(super) fn bury(&mut self) {
-        while let Some(index) = self.io.dead.pop() {
+        for _ in 0..BURIED_PER_TICK_MAX {
+            let Some(index) = self.io.dead.pop_front() else { return };
             self.io.set_deadline(index, 0);
             let Some(connection) = self.io.slots[index as usize].take() else { continue };
             self.poll.remove(borrowed(&connection.fd));
@@ -181,7 +182,9 @@ impl Worker<'_> {
         for index in 0..self.io.slots.len() as u32 {
             self.io.kill(index);
         }
-        self.bury();
+        while !self.io.dead.is_empty() {
+            self.bury();
+        }
         while !self.io.leaving.is_empty() {
             self.take_down_leaving();
         }

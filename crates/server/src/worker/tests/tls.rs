@@ -8,7 +8,7 @@ use rustls::ClientConnection;
 use weft_engine::reply::{PIN_BYTES_MIN, ReplySink, Wire};
 
 use super::Alone;
-use crate::limits::HANDSHAKE_STEPS_PER_TICK_MAX;
+use crate::limits::{HANDSHAKE_STEPS_PER_TICK_MAX, PASSING_PER_TICK_MAX};
 use crate::pace::Cycles;
 use crate::shared::Shared;
 
@@ -212,6 +212,29 @@ fn set(value: &[u8]) -> Vec<u8> {
     [head.as_bytes(), value, b"\r\n"].concat()
 }
 
+/// Without it nobody knows an end from a stream that somebody has cut off.
+#[test]
+fn who_sends_no_more_is_told_that_all_has_been_answered() {
+    let mut alone = Alone::new();
+    alone.serve_tls();
+    for is_answered_before in [true, false] {
+        let mut client = Client::new(alone.connect());
+        client.shake_hands(&mut alone);
+        client.session.writer().write_all(b"PING\r\n").expect("rustls takes it");
+        client.say();
+        if is_answered_before {
+            alone.tick();
+        }
+        client.session.send_close_notify();
+        client.say();
+        client.socket.shutdown(std::net::Shutdown::Write).expect("it can be");
+        alone.ticks_until(0);
+        assert_eq!(client.come(), b"+PONG\r\n");
+        let state = client.session.process_new_packets().expect("the server speaks TLS");
+        assert!(state.peer_has_closed(), "answered before: {is_answered_before}");
+    }
+}
+
 #[test]
 fn steps_of_handshakes_are_taken_back_in_steps() {
     let mut alone = Alone::new();
@@ -220,6 +243,8 @@ fn steps_of_handshakes_are_taken_back_in_steps() {
     let mut clients: Vec<Client> = (0..count).map(|_| Client::new(alone.connect())).collect();
     clients.iter_mut().for_each(Client::say);
     alone.tick();
+    assert_eq!(alone.away(), PASSING_PER_TICK_MAX, "they are handed over in steps");
+    alone.worker.see_to_passing();
     assert_eq!(alone.away(), count);
     while alone.inbox.stepped() < count {
         std::thread::yield_now();
