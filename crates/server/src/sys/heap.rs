@@ -25,8 +25,8 @@ mod glibc {
     pub(super) const TRIM_THRESHOLD: c_int = -1;
     pub(super) const MMAP_THRESHOLD: c_int = -3;
 
-    // SAFETY: as malloc.h declares them; they take numbers, may be called at any time by any thread, and touch no memory
-    // that is in use.
+    // SAFETY: as malloc.h declares them; they take numbers, may be called at any time by any thread, and touch no
+    // memory that is in use.
     unsafe extern "C" {
         pub(super) safe fn mallinfo2() -> Info;
         pub(super) safe fn mallopt(parameter: c_int, value: c_int) -> c_int;
