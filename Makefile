@@ -113,9 +113,10 @@ bench-proxy: ## what a proxy pays for frames without a length, bare and in batch
 	cargo run --locked --release --package weft-client --example proxy_cost
 
 .PHONY: bench-go
-bench-go: ## the Go SDK: parsing, writing, clients; which goals are reached, by interval; QUICK=1 for a look (about 15 minutes)
+bench-go: ## the Go SDK: parsing, writing, clients; writes verdicts to docs/benchmarks; QUICK=1 for a look (about 6 minutes)
 	cargo build --locked --release --package weft
-	WEFT_BIN=$(CARGO_TARGET_DIR)/release/weft scripts/bench-go bench-out/go
+	WEFT_BIN=$(CARGO_TARGET_DIR)/release/weft scripts/bench-go \
+		$(if $(QUICK),bench-out/go,docs/benchmarks/go-resp/turns docs/benchmarks/go-resp.md)
 
 .PHONY: bench-cache
 bench-cache: ## the Go cache kit: codecs, batches, memory, system calls; writes docs/benchmarks (as root, about 6 minutes)
@@ -124,8 +125,9 @@ bench-cache: ## the Go cache kit: codecs, batches, memory, system calls; writes 
 	cd sdk/go/cache/bench && $(CARGO_TARGET_DIR)/cache-bench -weft $(CARGO_TARGET_DIR)/release/weft $(BENCH_FLAGS)
 
 .PHONY: bench-cache-kit
-bench-cache-kit: ## what the Go cache kit costs over the clients below it, with verdicts; PAIRS=8 for a look (about 2 minutes)
-	cd sdk/go/cache/internal/kitbench && PAIRS=$${PAIRS:-100} GOMAXPROCS=1 taskset -c 0 go test -count=1 -run Pairs -v .
+bench-cache-kit: ## what the Go cache kit costs over the clients below it; writes verdicts to docs/benchmarks; PAIRS=8 for a look (about 2 minutes)
+	cd sdk/go/cache/internal/kitbench && GOMAXPROCS=1 PAIRS=$${PAIRS:-100} \
+		PAIRS_PAGE=$(if $(PAIRS),,$(CURDIR)/docs/benchmarks/go-cache-kit.md) taskset -c 0 go test -count=1 -run Pairs -v .
 
 .PHONY: bench-cache-rivals
 bench-cache-rivals: ## the Go cache kit beside other Go caches: behaviour and cost; writes docs/benchmarks (about 10 minutes)

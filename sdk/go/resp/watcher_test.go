@@ -18,7 +18,6 @@ import (
 // waiting is a server with a command that waits for the end of a context and tells why it has ended, and its clients' way to it.
 type waiting struct {
 	*Server
-	addr    string
 	dial    func(t *testing.T) *client
 	entered chan *Session
 	ended   chan error

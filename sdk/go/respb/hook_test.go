@@ -173,21 +173,3 @@ func TestNoHookNoAllocation(t *testing.T) {
 		})
 	}
 }
-
-// BenchmarkExchange is one GET from end to end, both sides in this process.
-func BenchmarkExchange(b *testing.B) {
-	addr := serve(b, quietServer())
-	for name, hooks := range map[string][]Hook{"no hook": nil, "hook": {NoHook{}}} {
-		b.Run(name, func(b *testing.B) {
-			c := dial(b, addr, Options{Hooks: hooks})
-			ctx := context.Background()
-			var v Value
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := c.DoInto(ctx, &v, "GET", "k"); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -4,26 +4,25 @@ package respb
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"os"
 	"testing"
 
 	"github.com/weft-db/weft/sdk/go/internal/frame"
+	"github.com/weft-db/weft/sdk/go/internal/vectors"
 )
 
 func TestRulesForClients(t *testing.T) {
-	text, err := os.ReadFile("../../../conformance/clients/rules.json")
-	if err != nil {
-		t.Skip("conformance/clients is not part of the module: ", err)
-	}
 	var file struct {
 		Cases []struct {
 			ID, Wire, Then string
 			Capabilities   uint32
 		}
 	}
-	if err := json.Unmarshal(text, &file); err != nil {
+	switch err := vectors.Read("conformance/clients/rules.json", &file); {
+	case errors.Is(err, os.ErrNotExist):
+		t.Skip("conformance/clients is not part of the module: ", err)
+	case err != nil:
 		t.Fatal(err)
 	}
 	run := 0

@@ -4,7 +4,8 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
+
+	"github.com/weft-db/weft/sdk/go/internal/rounds"
 )
 
 func (p *page) goals() {
@@ -70,7 +71,7 @@ func (p *page) goal(name, target string, limit float64, of func(shape, codec, op
 		if len(all) == 0 {
 			return
 		}
-		low, high := interval(all)
+		low, high := rounds.Interval(all)
 		switch {
 		case low > limit:
 			said = missed
@@ -83,22 +84,6 @@ func (p *page) goal(name, target string, limit float64, of func(shape, codec, op
 }
 
 const missed = "**missed**"
-
-// drawings is how often the rows are drawn for an interval.
-const drawings = 10_000
-
-// interval is the middle 95 % of the medians of drawings of the ratios with replacement, from a fixed seed.
-func interval(ratios []float64) (low, high float64) {
-	random := rand.New(rand.NewPCG(1, 2))
-	medians, drawn := make([]float64, drawings), make([]float64, len(ratios))
-	for i := range medians {
-		for j := range drawn {
-			drawn[j] = ratios[random.IntN(len(ratios))]
-		}
-		medians[i] = quantile(drawn, 0.5)
-	}
-	return quantile(medians, 0.025), quantile(medians, 0.975)
-}
 
 // own compares what is allocated beyond the codec's own: by hand its plain function, in the kit its reused buffer.
 func (p *page) own(name string, ofRow func(r *row) float64, ofCodec func(f figure) float64) {

@@ -99,13 +99,3 @@ func TestWrap(t *testing.T) {
 		t.Errorf("breaking again changes\n%s\nto\n%s", got, again)
 	}
 }
-
-// TestInterval: it holds the median, and is as wide as the rows differ.
-func TestInterval(t *testing.T) {
-	if low, high := interval([]float64{1, 1, 1, 1, 1}); low != 1 || high != 1 {
-		t.Errorf("%v…%v, want 1…1", low, high)
-	}
-	if low, high := interval([]float64{0.5, 0.9, 1, 1.1, 2}); low >= 1 || high <= 1 || low < 0.5 || high > 2 {
-		t.Errorf("%v…%v does not hold 1", low, high)
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,12 +119,17 @@ var clients = []struct {
 	}},
 }
 
-// BenchmarkClients has the client as part of the name, for benchstat -col /client.
+// BenchmarkClients has the client as part of the name, for benchstat -col /client. "in time" is with contexts that have a deadline, one
+// for each goroutine, as a server's requests have; the clients' own timeouts are on in all.
 func BenchmarkClients(b *testing.B) {
 	addr := kvAddr(b)
 	value := strings.Repeat("v", 64)
-	for _, op := range []string{"GET", "SET"} {
+	for _, op := range []string{"GET", "SET", "GET in time", "SET in time"} {
 		for _, goroutines := range []int{1, 64, 1000} {
+			name, inTime := strings.CutSuffix(op, " in time")
+			if inTime && goroutines != 1000 {
+				continue
+			}
 			for _, cl := range clients {
 				b.Run(fmt.Sprintf("%s/goroutines=%d/client=%s", op, goroutines, cl.name), func(b *testing.B) {
 					c, err := cl.make(addr)
@@ -132,6 +138,14 @@ func BenchmarkClients(b *testing.B) {
 					}
 					defer c.close()
 					ctx := context.Background()
+					own := slices.Repeat([]context.Context{ctx}, goroutines)
+					for i := range own {
+						if inTime {
+							var cancel context.CancelFunc
+							own[i], cancel = context.WithTimeout(ctx, testWait)
+							defer cancel()
+						}
+					}
 					keys := make([]string, 1000)
 					for i := range keys {
 						keys[i] = fmt.Sprintf("key:%06d", i)
@@ -139,11 +153,11 @@ func BenchmarkClients(b *testing.B) {
 							b.Fatal(err)
 						}
 					}
-					load(b, goroutines, func(i int) error {
-						if op == "SET" {
-							return c.set(ctx, keys[i%len(keys)], value)
+					load(b, goroutines, func(worker, i int) error {
+						if name == "SET" {
+							return c.set(own[worker], keys[i%len(keys)], value)
 						}
-						got, err := c.get(ctx, keys[i%len(keys)])
+						got, err := c.get(own[worker], keys[i%len(keys)])
 						if err == nil && got != value {
 							err = fmt.Errorf("got %q", got)
 						}
@@ -156,17 +170,17 @@ func BenchmarkClients(b *testing.B) {
 }
 
 // load has n goroutines share b.N operations.
-func load(b *testing.B, n int, op func(i int) error) {
+func load(b *testing.B, n int, op func(worker, i int) error) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	var next atomic.Int64
 	var all sync.WaitGroup
-	for range n {
+	for worker := range n {
 		all.Add(1)
 		go func() {
 			defer all.Done()
 			for i := int(next.Add(1)); i <= b.N; i = int(next.Add(1)) {
-				if err := op(i); err != nil {
+				if err := op(worker, i); err != nil {
 					b.Error(err)
 					return
 				}

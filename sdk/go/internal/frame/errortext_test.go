@@ -3,24 +3,20 @@ package frame
 // This file owns the comparison of the errors' texts with the specification's.
 
 import (
-	"encoding/json"
-	"os"
 	"slices"
 	"testing"
+
+	"github.com/weft-db/weft/sdk/go/internal/vectors"
 )
 
 func TestTexts(t *testing.T) {
-	raw, err := os.ReadFile("../../../../spec/errors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var file struct {
 		Errors []struct {
 			Name, Text string
 			Wires      []string
 		}
 	}
-	if err := json.Unmarshal(raw, &file); err != nil {
+	if err := vectors.Read("spec/errors.json", &file); err != nil {
 		t.Fatal(err)
 	}
 	count := 0

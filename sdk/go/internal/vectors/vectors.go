@@ -1,4 +1,4 @@
-// Package vectors reads the conformance vectors for tests and as seeds of fuzz targets.
+// Package vectors reads the conformance vectors, and what else stands beside the SDK, for tests and as seeds of fuzz targets.
 //
 // It owns the form of the files (conformance/README.md); what a vector proves belongs to the tests.
 package vectors
@@ -31,8 +31,7 @@ type Vector struct {
 
 // Load reads the vectors of a protocol, such as resp2, and a kind, valid or invalid; those of respb, of all profiles.
 func Load(protocol, kind string) ([]Vector, error) {
-	_, here, _, _ := runtime.Caller(0)
-	pattern := filepath.Join(filepath.Dir(here), "../../../../conformance/vectors", protocol)
+	pattern := filepath.Join(root(), "conformance/vectors", protocol)
 	if protocol == "respb" {
 		pattern = filepath.Join(pattern, "*")
 	}
@@ -43,17 +42,33 @@ func Load(protocol, kind string) ([]Vector, error) {
 	}
 	var all []Vector
 	for _, name := range files {
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
 		var file struct{ Vectors []Vector }
-		if err := json.Unmarshal(raw, &file); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if err := parse(name, &file); err != nil {
+			return nil, err
 		}
 		all = append(all, file.Vectors...)
 	}
 	return all, nil
+}
+
+// Read fills value with a file of JSON, named from the repository's root. Who has only the module has none: fs.ErrNotExist.
+func Read(name string, value any) error { return parse(filepath.Join(root(), name), value) }
+
+func parse(path string, value any) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, value); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// root is the repository's folder.
+func root() string {
+	_, here, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(here), "../../../..")
 }
 
 // Seeds returns the wires of all vectors of a protocol and direction, those over max bytes left out.

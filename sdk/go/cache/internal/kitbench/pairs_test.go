@@ -5,12 +5,13 @@ package kitbench
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/rounds"
 )
 
 // Goals of docs/benchmarks/go-cache-kit.md: what the kit may take of what the client takes by hand.
@@ -21,16 +22,16 @@ const (
 
 // TestPairs prints, for each client, the median time of a call with the kit and without, and the median of the ratios of blocks that followed
 // each other, with its interval of 95 %: a goal is reached when all of that is, missed when none is, and open in between. It asserts nothing, since a
-// machine is not always quiet, so it only runs with PAIRS=rounds.
+// machine is not always quiet, so it only runs with PAIRS=rounds. PAIRS_PAGE names a page whose table is written anew.
 func TestPairs(t *testing.T) {
-	rounds, err := strconv.Atoi(os.Getenv("PAIRS"))
+	turns, err := strconv.Atoi(os.Getenv("PAIRS"))
 	if err != nil {
 		t.Skip("PAIRS is not set to a number of rounds")
 	}
 	ways := allWays(t)
 	ctx := context.Background()
 	one := map[string]float64{}
-	fmt.Printf("%-8s %-8s %12s %12s %8s %15s  %s\n", "op", "client", "bare ns/item", "kit ns/item", "ratio", "interval", "goal")
+	table := "| | client | bare ns/item | kit ns/item | at most | ratio | interval | worst | pairs | |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---|\n"
 	for _, op := range []string{"Set", "Get", "SetMany", "GetMany"} {
 		n, items, most := 200, 1, goalOne
 		if op == "SetMany" || op == "GetMany" {
@@ -47,7 +48,7 @@ func TestPairs(t *testing.T) {
 				return float64(time.Since(begun).Nanoseconds()) / float64(n*items)
 			}
 			var bare, kit, ratios []float64
-			for round := range rounds + 2 {
+			for round := range turns + 2 {
 				var a, b float64
 				if round%2 == 0 {
 					a, b = block(ways[i].way), block(ways[i+1].way)
@@ -59,10 +60,16 @@ func TestPairs(t *testing.T) {
 				}
 			}
 			client := ways[i].client
-			low, high := interval(ratios)
-			fmt.Printf("%-8s %-8s %12.0f %12.0f %8.3f %7.3f…%.3f  %s\n", op, client, median(bare), median(kit), median(ratios), low, high,
-				verdict(low, high, most, len(ratios)))
-			one[op+client+"bare"], one[op+client+"kit"] = median(bare), median(kit)
+			low, high, verdict := rounds.Verdict(ratios, most)
+			table += fmt.Sprintf("| %s | %s | %.0f | %.0f | %.2f | %.3f | %.3f…%.3f | %.3f | %d | %s |\n", op, client, rounds.Median(bare), rounds.Median(kit),
+				most, rounds.Median(ratios), low, high, slices.Max(ratios), len(ratios), verdict)
+			one[op+client+"bare"], one[op+client+"kit"] = rounds.Median(bare), rounds.Median(kit)
+		}
+	}
+	fmt.Print(table)
+	if page := os.Getenv("PAIRS_PAGE"); page != "" {
+		if err := rounds.WriteTable(page, table); err != nil {
+			t.Fatal(err)
 		}
 	}
 	fmt.Printf("\n%-8s %-8s %28s %28s\n", "", "client", "bare: batch faster by", "kit: batch faster by")
@@ -73,29 +80,4 @@ func TestPairs(t *testing.T) {
 				one[op+client+"kit"]/one[op+"Many"+client+"kit"])
 		}
 	}
-}
-
-// interval is that of the median, by the places of sorted ratios between which it lies with 95 %.
-func interval(all []float64) (low, high float64) {
-	slices.Sort(all)
-	half := 0.98 * math.Sqrt(float64(len(all)))
-	middle := float64(len(all)-1) / 2
-	return all[max(0, int(math.Floor(middle-half)))], all[min(len(all)-1, int(math.Ceil(middle+half)))]
-}
-
-func verdict(low, high, most float64, rounds int) string {
-	switch {
-	case rounds < 6:
-		return fmt.Sprintf("at most %.2f: too few rounds", most)
-	case high <= most:
-		return fmt.Sprintf("at most %.2f: reached", most)
-	case low > most:
-		return fmt.Sprintf("at most %.2f: MISSED", most)
-	}
-	return fmt.Sprintf("at most %.2f: open", most)
-}
-
-func median(all []float64) float64 {
-	slices.Sort(all)
-	return all[len(all)/2]
 }

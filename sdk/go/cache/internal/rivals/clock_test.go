@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,7 +54,11 @@ var wrongClock = struct {
 
 // buildWrongClock builds this test with the wrong Go.
 func buildWrongClock(folder string) (string, error) {
-	source := filepath.Join(runtime.GOROOT(), "src", "time", "time.go")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", err
+	}
+	source := filepath.Join(strings.TrimSpace(string(root)), "src", "time", "time.go")
 	text, err := os.ReadFile(source)
 	if err != nil {
 		return "", err

@@ -4,13 +4,14 @@ package rivals
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weft-db/weft/sdk/go/internal/rounds"
 )
 
 // out is the file of a table, or empty.
@@ -118,42 +119,16 @@ contestant loads once. Every figure of every round:
 {cost.md}
 `
 
-// middle and worst of the rounds.
-func middle(of []float64) float64 {
-	sorted := slices.Sorted(slices.Values(of))
-	return sorted[len(sorted)/2]
-}
-
+// worst of the rounds.
 func worst(of []float64) float64 { return slices.Max(of) }
 
-// drawings is how often the rounds are drawn for an interval, and roundsMin how many an interval needs to say something.
-const (
-	drawings  = 10_000
-	roundsMin = 6
-)
-
-// beside is two cells: the interval of the ratio of each round, and what it says. The interval is the middle 95 % of the medians of drawings of the
-// rounds with replacement, from a fixed seed.
+// beside is two cells: the interval of the ratio of each round, and what it says.
 func beside(of, first []float64) string {
-	ratios := make([]float64, 0, len(of))
-	for i := range of {
-		if first[i] > 0 {
-			ratios = append(ratios, of[i]/first[i])
-		}
-	}
-	if len(ratios) < roundsMin {
+	ratios := rounds.Ratios(of, first)
+	if len(ratios) < rounds.Min {
 		return "| too few rounds"
 	}
-	random := rand.New(rand.NewPCG(1, 2))
-	medians, drawn := make([]float64, drawings), make([]float64, len(ratios))
-	for i := range medians {
-		for j := range drawn {
-			drawn[j] = ratios[random.IntN(len(ratios))]
-		}
-		medians[i] = middle(drawn)
-	}
-	slices.Sort(medians)
-	low, high := medians[drawings*25/1000], medians[drawings*975/1000]
+	low, high := rounds.Interval(ratios)
 	verdict := "open"
 	switch {
 	case high < 1:
@@ -174,7 +149,7 @@ func TestBeside(t *testing.T) {
 		return all
 	}
 	for want, of := range map[string][]float64{
-		"0.50…0.50 | less": times(0.5), "2.00…2.00 | **more**": times(2), "0.50…2.00 | open": times(0.5, 2), "| too few rounds": first[:roundsMin-1],
+		"0.50…0.50 | less": times(0.5), "2.00…2.00 | **more**": times(2), "0.50…2.00 | open": times(0.5, 2), "| too few rounds": first[:rounds.Min-1],
 	} {
 		if got := beside(of, first); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -183,7 +158,7 @@ func TestBeside(t *testing.T) {
 }
 
 // writeCost writes the medians with the worst rounds beside them, and every figure of every round.
-func writeCost(t *testing.T, rounds int, all []map[string]*figures) {
+func writeCost(t *testing.T, turns int, all []map[string]*figures) {
 	t.Helper()
 	var b, raw strings.Builder
 	for _, task := range tasks {
@@ -199,8 +174,8 @@ func writeCost(t *testing.T, rounds int, all []map[string]*figures) {
 			if first := base[c.near]; first != nil && first != f {
 				client, server = beside(f.client, first.client), beside(f.server, first.server)
 			}
-			fmt.Fprintf(&b, "| %s | %.1f | %.1f | %s | %.1f | %.1f | %s | %.0f | %.0f |\n", c.name, middle(f.client), worst(f.client), client,
-				middle(f.server), worst(f.server), server, middle(f.bytes), middle(f.allocs))
+			fmt.Fprintf(&b, "| %s | %.1f | %.1f | %s | %.1f | %.1f | %s | %.0f | %.0f |\n", c.name, rounds.Median(f.client), worst(f.client), client,
+				rounds.Median(f.server), worst(f.server), server, rounds.Median(f.bytes), rounds.Median(f.allocs))
 			for _, each := range []struct {
 				what string
 				of   []float64
@@ -210,7 +185,7 @@ func writeCost(t *testing.T, rounds int, all []map[string]*figures) {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&raw, "rounds\t%d\t%s\n", rounds, runtime.Version())
+	fmt.Fprintf(&raw, "rounds\t%d\t%s\n", turns, runtime.Version())
 	write(t, "cost.md", b.String())
 	write(t, "cost.txt", raw.String())
 }
@@ -220,7 +195,7 @@ func writeWaits(t *testing.T, waits [][]float64) {
 	var b, raw strings.Builder
 	b.WriteString("| | ms | worst |\n|---|---:|---:|\n")
 	for i, c := range those() {
-		fmt.Fprintf(&b, "| %s | %.1f | %.1f |\n", c.name, middle(waits[i]), worst(waits[i]))
+		fmt.Fprintf(&b, "| %s | %.1f | %.1f |\n", c.name, rounds.Median(waits[i]), worst(waits[i]))
 		fmt.Fprintf(&raw, "%s\t%.3f\n", c.name, waits[i])
 	}
 	write(t, "waits.md", b.String())
