@@ -434,6 +434,18 @@ impl Frame<'_> {
             ffi::lua_rawgeti(self.l, table, index as ffi::lua_Integer);
         }
     }
+    /// Pushes a value that the state keeps.
+    pub(crate) fn kept_value(&mut self, kept: &crate::vm::Chunk) {
+        self.raw_get_at(Self::REGISTRY, kept.index());
+    }
+    /// Pushes a list of strings.
+    pub(crate) fn push_list(&mut self, list: &[&[u8]]) {
+        self.push_table(list.len(), 0);
+        for (at, bytes) in list.iter().enumerate() {
+            self.push_bytes(bytes);
+            self.raw_set_at(-2, at + 1);
+        }
+    }
     /// Pushes an element of a table at any number.
     pub(crate) fn element(&mut self, table: i32, index: i64) {
         self.place();

@@ -36,15 +36,31 @@ pub struct Vm {
     /// What functions of libraries run on.
     functions: *mut lua_State,
     shared: *mut Shared,
+    known: Known,
 }
 
 // SAFETY: a state has no ties to a thread, and all that belongs to it, the allocator's datum included, is reached
 // through this alone.
 unsafe impl Send for Vm {}
 
-/// A function that the state keeps until it is released.
+/// Values that each run needs, by their places in the registry.
+struct Known {
+    /// The handler of errors.
+    handler: Chunk,
+    /// The table that KEYS and ARGV are set in, and the names of both.
+    given: libs::Given,
+}
+
+/// A value that the state keeps until it is released: a function, mostly.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Chunk(c_int);
+
+impl Chunk {
+    /// Where the registry has it.
+    pub(crate) const fn index(&self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A function that a library has registered.
 #[derive(Debug)]
@@ -125,16 +141,12 @@ fn handle_error(frame: &mut Frame<'_>) -> crate::frame::Answer {
     Ok(1)
 }
 
-/// Prepares both worlds. Its one value is the thread of functions.
-fn prepare(frame: &mut Frame<'_>, identity: &Identity) -> Result<(), Raise> {
-    libs::open(frame, identity)?;
+/// Prepares both worlds.
+fn prepare(frame: &mut Frame<'_>, identity: &Identity) -> Result<Known, Raise> {
+    let given = libs::open(frame, identity)?;
     frame.push_function(c_function!(handle_error), 0);
-    frame.set_field(Frame::REGISTRY, HANDLER);
-    Ok(())
+    Ok(Known { handler: keep(frame), given })
 }
-
-/// Where the registry keeps the handler of errors.
-const HANDLER: &str = "weft.handler";
 
 impl Vm {
     /// A state; nothing when there is no memory for it.
@@ -151,10 +163,11 @@ impl Vm {
             }
             let functions = ffi::lua_newthread(scripts);
             ffi::luaL_ref(scripts, ffi::LUA_REGISTRYINDEX);
-            let vm = Self { scripts, functions, shared };
             let mut frame = Frame::over(scripts);
-            let prepared = prepare(&mut frame, identity).is_ok();
-            assert!(prepared, "the libraries open in any state: {:?}", Frame::over(scripts).bytes(-1));
+            let Ok(known) = prepare(&mut frame, identity) else {
+                panic!("the libraries open in any state: {:?}", Frame::over(scripts).bytes(-1))
+            };
+            let vm = Self { scripts, functions, shared, known };
             libs::enter_scripts(&mut frame);
             libs::enter_functions(&mut Frame::over(functions));
             ffi::lua_settop(scripts, 0);
@@ -201,7 +214,7 @@ impl Vm {
         compiled
     }
     /// Forgets a function.
-    pub fn release(&mut self, chunk: Chunk) {
+    pub fn release(&mut self, chunk: &Chunk) {
         // SAFETY: a reference of this state; nothing raises, since no memory is taken.
         unsafe { ffi::luaL_unref(self.scripts, ffi::LUA_REGISTRYINDEX, chunk.0) }
     }
@@ -217,13 +230,13 @@ impl Vm {
         libs::begin_library(&mut frame);
         self.rest(World::Functions, depth);
         let ran = self.run(World::Functions, &chunk, None, host);
-        self.release(chunk);
+        self.release(&chunk);
         let (mut frame, depth) = self.frame(World::Functions);
         libs::end_library(&mut frame);
         let registered = frame.shared().registering.take().unwrap_or_default();
         self.rest(World::Functions, depth);
         if let Err(error) = ran {
-            registered.into_iter().for_each(|function| self.release(function.chunk));
+            registered.into_iter().for_each(|function| self.release(&function.chunk));
             return Err(format!(
                 "Error registering functions: {}",
                 String::from_utf8_lossy(&error.line[..error.place_at])
@@ -250,16 +263,20 @@ impl Vm {
         given: Option<Given<'_>>,
         host: &mut dyn Host,
     ) -> Result<(), RunError> {
-        let (mut frame, depth) = self.frame(world);
-        frame.field(Frame::REGISTRY, HANDLER);
-        frame.raw_get_at(Frame::REGISTRY, chunk.0 as usize);
+        let state = self.state(world);
+        // SAFETY: nothing runs on the state while this is called with `&mut self`.
+        let (mut frame, depth) = unsafe { (Frame::over(state), (*self.shared).memory.enter()) };
+        frame.kept_value(&self.known.handler);
+        frame.kept_value(chunk);
         let mut arguments = 0;
         if let Some((keys, args)) = given {
-            push_list(&mut frame, keys);
-            push_list(&mut frame, args);
             match world {
-                World::Scripts => libs::set_given(&mut frame),
-                World::Functions => arguments = 2,
+                World::Scripts => self.known.given.set(&mut frame, keys, args),
+                World::Functions => {
+                    frame.push_list(keys);
+                    frame.push_list(args);
+                    arguments = 2;
+                }
             }
         }
         let results = c_int::from(given.is_some());
@@ -267,7 +284,6 @@ impl Vm {
         let host: *mut (dyn Host + 'static) =
             unsafe { std::mem::transmute::<*mut (dyn Host + '_), _>(std::ptr::from_mut(host)) };
         frame.shared().host = Some(host);
-        let state = frame.state();
         // SAFETY: function and arguments are on top, the handler below. No frame of Rust stands between this and what
         // Lua runs, so memory may be refused and errors may be raised: they are caught here.
         let code = unsafe {
@@ -339,14 +355,6 @@ fn compile(frame: &mut Frame<'_>, source: &[u8], name: &std::ffi::CStr) -> Resul
 pub(crate) fn keep(frame: &mut Frame<'_>) -> Chunk {
     // SAFETY: a value is on top; memory is not refused while a frame of Rust is there.
     Chunk(unsafe { ffi::luaL_ref(frame.state(), ffi::LUA_REGISTRYINDEX) })
-}
-
-fn push_list(frame: &mut Frame<'_>, list: &[&[u8]]) {
-    frame.push_table(list.len(), 0);
-    for (at, bytes) in list.iter().enumerate() {
-        frame.push_bytes(bytes);
-        frame.raw_set_at(-2, at + 1);
-    }
 }
 
 /// What a run that has raised says.

@@ -182,7 +182,7 @@ fn memory_is_limited() {
         let ran = vm.call(World::Scripts, &chunk, (&[], &[]), &mut host);
         assert_eq!(ran.is_ok(), script == "return 1");
         vm.forget(World::Scripts);
-        vm.release(chunk);
+        vm.release(&chunk);
     }
 }
 
@@ -198,7 +198,7 @@ fn what_one_script_has_left_is_not_missing_to_the_next() {
         let error = vm.call(World::Scripts, &chunk, (&[], &[]), &mut host).expect_err("it ends so");
         let line = String::from_utf8_lossy(&error.line).into_owned();
         assert!(line.contains(expected), "{script}: {line}");
-        vm.release(chunk);
+        vm.release(&chunk);
     }
 }
 

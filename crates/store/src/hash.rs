@@ -44,6 +44,14 @@ impl KeyHasher {
     }
 }
 
+/// Of a map whose keys come from clients.
+impl BuildHasher for KeyHasher {
+    type Hasher = ahash::AHasher;
+    fn build_hasher(&self) -> Self::Hasher {
+        self.0.build_hasher()
+    }
+}
+
 /// The shard bits. `mask` is the number of shards less one.
 #[inline]
 #[must_use]

@@ -63,8 +63,8 @@ const STRAYED: &str = "ERR the script runs again with the whole keyspace";
 
 impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
     /// A run that has not begun.
-    pub fn new(inner: Inner<'c, 'a, 'b>, subject: Subject<'r>, args: &'r Args<'r>) -> Self {
-        let now = Instant::now();
+    pub fn new(mut inner: Inner<'c, 'a, 'b>, subject: Subject<'r>, args: &'r Args<'r>) -> Self {
+        let now = inner.context().local.began.unwrap_or_else(Instant::now);
         let writes_nothing = subject.flags & (shebang::flag::COMPAT | shebang::flag::NO_WRITES);
         Self {
             inner,

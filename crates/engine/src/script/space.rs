@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use weft_lua::{Called, Chunk, Frame, Host, Identity, Level, Registered, Verdict, Vm, shebang};
+use weft_store::hash::KeyHasher;
 
 use super::{LIBRARIES, Script, Sha};
 use crate::engine::Engine;
@@ -21,19 +22,23 @@ const GONE_MAX: usize = 64;
 pub struct Space {
     /// The state.
     pub vm: Vm,
-    scripts: HashMap<Sha, Compiled>,
+    scripts: HashMap<Sha, Arc<Compiled>, KeyHasher>,
     /// The flush that it was made behind.
     flushes: u64,
     /// The catalogue as it was when the libraries were loaded.
     version: Option<u64>,
-    functions: HashMap<Box<[u8]>, Function>,
+    /// By name in lower case.
+    functions: HashMap<Box<[u8]>, Arc<Function>, KeyHasher>,
     libraries: BTreeMap<Box<[u8]>, Library>,
 }
 
+/// A script that can run here.
 #[derive(Debug)]
-struct Compiled {
-    script: Arc<Script>,
-    chunk: Chunk,
+pub struct Compiled {
+    /// What the server has of it.
+    pub script: Arc<Script>,
+    /// Itself.
+    pub chunk: Chunk,
 }
 
 /// A function of a library.
@@ -74,12 +79,13 @@ impl Space {
         let insecure = engine.settings.lua_insecure.load(Relaxed);
         let vm = Vm::new(Arc::clone(&engine.scripts.budget), &identity(insecure));
         let vm = vm.ok_or_else(|| Error::err("there is no memory for scripts"))?;
+        let hasher = KeyHasher::from_entropy();
         Ok(Box::new(Self {
             vm,
-            scripts: HashMap::new(),
+            scripts: HashMap::with_hasher(hasher.clone()),
             flushes: engine.scripts.flushes(),
             version: None,
-            functions: HashMap::new(),
+            functions: HashMap::with_hasher(hasher),
             libraries: BTreeMap::new(),
         }))
     }
@@ -95,32 +101,29 @@ impl Space {
         self.vm.compile(script.source()).map_err(text)
     }
     /// Has a script.
-    pub fn keep(&mut self, script: Arc<Script>, chunk: Chunk) {
+    pub fn keep(&mut self, script: Arc<Script>, chunk: Chunk) -> Arc<Compiled> {
         if self.scripts.len() > super::CACHED_MAX + GONE_MAX {
             self.forget_gone();
         }
-        if let Some(before) = self.scripts.insert(script.sha, Compiled { script, chunk }) {
-            self.vm.release(before.chunk);
+        let compiled = Arc::new(Compiled { script, chunk });
+        if let Some(before) = self.scripts.insert(compiled.script.sha, Arc::clone(&compiled)) {
+            self.vm.release(&before.chunk);
         }
+        compiled
     }
     fn forget_gone(&mut self) {
         let gone: Vec<Sha> =
             self.scripts.iter().filter(|(_, one)| one.script.is_gone()).map(|(sha, _)| *sha).collect();
         for sha in gone {
             if let Some(compiled) = self.scripts.remove(&sha) {
-                self.vm.release(compiled.chunk);
+                self.vm.release(&compiled.chunk);
             }
         }
     }
     /// The script of a name, if it has it and the server still does.
     #[must_use]
-    pub fn has(&self, sha: &Sha) -> Option<&Arc<Script>> {
-        self.scripts.get(sha).map(|compiled| &compiled.script).filter(|script| !script.is_gone())
-    }
-    /// The state, and what it has compiled of a script.
-    pub fn script(&mut self, sha: &Sha) -> Option<(&mut Vm, &Chunk)> {
-        let Self { vm, scripts, .. } = self;
-        scripts.get(sha).map(|compiled| (vm, &compiled.chunk))
+    pub fn has(&self, sha: &Sha) -> Option<&Arc<Compiled>> {
+        self.scripts.get(sha).filter(|compiled| !compiled.script.is_gone())
     }
 
     /// Loads the libraries of the catalogue, if it has changed.
@@ -131,7 +134,7 @@ impl Space {
             return;
         }
         for (_, function) in self.functions.drain() {
-            self.vm.release(function.chunk);
+            self.vm.release(&function.chunk);
         }
         self.libraries.clear();
         for (name, code) in catalogue.entries(LIBRARIES) {
@@ -143,8 +146,8 @@ impl Space {
                 names.push(lower.clone());
                 let Registered { name, description, flags, chunk } = function;
                 let function = Function { name: name.into(), description, flags, chunk };
-                if let Some(twice) = self.functions.insert(lower, function) {
-                    self.vm.release(twice.chunk);
+                if let Some(twice) = self.functions.insert(lower, Arc::new(function)) {
+                    self.vm.release(&twice.chunk);
                 }
             }
             self.libraries.insert(name, Library { code, functions: names });
@@ -166,17 +169,15 @@ impl Space {
     }
     /// Gives functions back.
     pub fn release(&mut self, functions: Vec<Registered>) {
-        functions.into_iter().for_each(|function| self.vm.release(function.chunk));
+        functions.into_iter().for_each(|function| self.vm.release(&function.chunk));
     }
     /// A function by its name, in any case.
     #[must_use]
-    pub fn function(&self, name: &[u8]) -> Option<&Function> {
-        self.functions.get(&*name.to_ascii_lowercase())
-    }
-    /// The state, and a function.
-    pub fn callable(&mut self, name: &[u8]) -> Option<(&mut Vm, &Chunk)> {
-        let Self { vm, functions, .. } = self;
-        functions.get(&*name.to_ascii_lowercase()).map(|function| (vm, &function.chunk))
+    pub fn function(&self, name: &[u8]) -> Option<&Arc<Function>> {
+        if name.iter().any(u8::is_ascii_uppercase) {
+            return self.functions.get(&*name.to_ascii_lowercase());
+        }
+        self.functions.get(name)
     }
     /// The libraries, by name.
     #[must_use]

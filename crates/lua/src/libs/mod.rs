@@ -20,7 +20,7 @@ mod tables;
 use mlua_sys as ffi;
 
 use crate::frame::{CFunction, Frame, Kind, Raise};
-use crate::vm::Identity;
+use crate::vm::{Chunk, Identity, keep};
 
 /// Where the registry keeps what a world's global names are.
 const SCRIPTS: &str = "weft.scripts";
@@ -39,7 +39,7 @@ const REFUSED: &[&str] = &["dofile", "loadfile", "print", "newproxy", "module", 
 const INSECURE: &[&str] = &["setfenv", "getfenv"];
 
 /// Opens all libraries and makes both worlds. What stands on the stack behind it is of no use.
-pub(crate) fn open(frame: &mut Frame<'_>, identity: &Identity) -> Result<(), Raise> {
+pub(crate) fn open(frame: &mut Frame<'_>, identity: &Identity) -> Result<Given, Raise> {
     for library in
         [ffi::luaopen_base, ffi::luaopen_table, ffi::luaopen_string, ffi::luaopen_math, ffi::luaopen_os]
     {
@@ -103,22 +103,38 @@ pub(crate) fn open(frame: &mut Frame<'_>, identity: &Identity) -> Result<(), Rai
     frame.set_field(names, "server");
     base::name_missing(frame, names);
     frame.push_copy(names);
-    frame.set_field(Frame::REGISTRY, GIVEN);
+    let given = Given::new(frame);
     base::face(frame, Some("_G"));
     frame.set_field(Frame::REGISTRY, SCRIPTS);
-    Ok(())
+    Ok(given)
 }
 
-/// Where the registry keeps the table that KEYS and ARGV are set in.
-const GIVEN: &str = "weft.scripts.names";
+/// The table that KEYS and ARGV are set in, and both names.
+pub(crate) struct Given {
+    names: Chunk,
+    keys: Chunk,
+    argv: Chunk,
+}
 
-/// Takes ARGV and KEYS from the top and makes them global names of scripts.
-pub(crate) fn set_given(frame: &mut Frame<'_>) {
-    frame.field(Frame::REGISTRY, GIVEN);
-    frame.insert(-3);
-    frame.set_field(-3, "ARGV");
-    frame.set_field(-2, "KEYS");
-    frame.pop_any(1);
+impl Given {
+    /// Takes the table from the top.
+    fn new(frame: &mut Frame<'_>) -> Self {
+        let names = keep(frame);
+        frame.push_bytes(b"KEYS");
+        let keys = keep(frame);
+        frame.push_bytes(b"ARGV");
+        Self { names, keys, argv: keep(frame) }
+    }
+    /// Makes the keys and arguments of a run global names of scripts.
+    pub(crate) fn set(&self, frame: &mut Frame<'_>, keys: &[&[u8]], args: &[&[u8]]) {
+        frame.kept_value(&self.names);
+        for (name, list) in [(&self.keys, keys), (&self.argv, args)] {
+            frame.kept_value(name);
+            frame.push_list(list);
+            frame.raw_set(-3);
+        }
+        frame.pop_any(1);
+    }
 }
 
 /// The thread sees the world of scripts from now on.

@@ -9,6 +9,7 @@
 mod function;
 
 use std::sync::Arc;
+use weft_lua::Chunk;
 use weft_lua::vm::World;
 use weft_protocol::table::flag;
 
@@ -21,8 +22,8 @@ use crate::handler::{Entry, Needs, Scope};
 use crate::inner::Inner;
 use crate::reply::ReplySink;
 use crate::script::run::{PLACE, Run, Subject};
-use crate::script::space::Space;
-use crate::script::{Script, Scripts, Sha, convert};
+use crate::script::space::{Compiled, Space};
+use crate::script::{Scripts, Sha, convert};
 use weft_lua::sha1_hex;
 
 pub(super) const LIST: &[Entry] = &[
@@ -106,26 +107,27 @@ fn with_space<R>(
 }
 
 /// A script that this worker has compiled, of those that the server has.
-fn compiled(engine: &Engine, space: &mut Space, sha: &Sha) -> Option<Arc<Script>> {
-    if let Some(script) = space.has(sha) {
-        return Some(Arc::clone(script));
+fn compiled(engine: &Engine, space: &mut Space, sha: &Sha) -> Option<Arc<Compiled>> {
+    if let Some(compiled) = space.has(sha) {
+        return Some(Arc::clone(compiled));
     }
     let script = engine.scripts.get(sha)?;
     let chunk = space.compile(&script).ok()?;
-    space.keep(Arc::clone(&script), chunk);
-    Some(script)
+    Some(space.keep(script, chunk))
 }
 
 /// A new script, compiled before it is kept.
-fn taken(engine: &Engine, space: &mut Space, body: &[u8], loaded: bool) -> Result<Arc<Script>, Error> {
+fn taken(engine: &Engine, space: &mut Space, body: &[u8], loaded: bool) -> Result<Arc<Compiled>, Error> {
     let script = Scripts::parse(body)?;
     if let Some(known) = compiled(engine, space, &script.sha) {
-        return if loaded { engine.scripts.keep(script, true) } else { Ok(known) };
+        if loaded {
+            engine.scripts.keep(script, true)?;
+        }
+        return Ok(known);
     }
     let chunk = space.compile(&script)?;
     let script = engine.scripts.keep(script, loaded)?;
-    space.keep(Arc::clone(&script), chunk);
-    Ok(script)
+    Ok(space.keep(script, chunk))
 }
 
 fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
@@ -149,7 +151,7 @@ fn evalsha(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
 fn run_script(
     context: &mut Context<'_, '_>,
     space: &mut Space,
-    script: &Script,
+    Compiled { script, chunk }: &Compiled,
     (args, given): (&Args<'_>, &Given<'_>),
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
@@ -160,7 +162,7 @@ fn run_script(
         flags: script.flags,
         read_only: args.spec.flags & flag::READONLY != 0,
     };
-    let ran = run(context, space, subject, (args, given), sink);
+    let ran = run(context, space, (subject, chunk), (args, given), sink);
     if matches!(&ran, Err(error) if error.code == ErrorCode::NeedsWorld) {
         context.engine.scripts.strayed(script.sha);
     }
@@ -171,14 +173,14 @@ fn fcall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let name = args.bytes(1);
     with_space(context, |context, space| {
         space.look(context.engine);
-        let function = space.function(name).ok_or_else(|| Error::err("Function not found"))?;
-        let (name, flags) = (function.name.clone(), function.flags);
+        let function = space.function(name).map(Arc::clone);
+        let function = function.ok_or_else(|| Error::err("Function not found"))?;
         let given = given(args, "Bad number of keys provided")?;
         let read_only = args.spec.flags & flag::READONLY != 0;
-        let subject = Subject { name: &name, is_eval: false, flags, read_only };
-        let ran = run(context, space, subject, (args, &given), sink);
+        let subject = Subject { name: &function.name, is_eval: false, flags: function.flags, read_only };
+        let ran = run(context, space, (subject, &function.chunk), (args, &given), sink);
         if matches!(&ran, Err(error) if error.code == ErrorCode::NeedsWorld) {
-            context.engine.scripts.strayed(name_of_function(&name));
+            context.engine.scripts.strayed(name_of_function(name));
         }
         ran
     })
@@ -188,19 +190,14 @@ fn fcall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
 fn run(
     context: &mut Context<'_, '_>,
     space: &mut Space,
-    subject: Subject<'_>,
+    (subject, chunk): (Subject<'_>, &Chunk),
     (args, (keys, rest)): (&Args<'_>, &Given<'_>),
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
     let (engine, db) = (context.engine, context.session.db);
     let stats = &engine.stats.workers[usize::from(context.local.worker)];
-    let (world, found) = if subject.is_eval {
-        let sha: Sha = subject.name.try_into().unwrap_or([0; 40]);
-        (World::Scripts, space.script(&sha))
-    } else {
-        (World::Functions, space.callable(subject.name))
-    };
-    let Some((vm, chunk)) = found else { return Err(Error::err("the script is gone")) };
+    let world = if subject.is_eval { World::Scripts } else { World::Functions };
+    let vm = &mut space.vm;
     let mut run = Run::new(Inner::new(context, PLACE), subject, args);
     run.check()?;
     let outcome = vm.call(world, chunk, (keys, rest), &mut run);
@@ -228,7 +225,7 @@ fn run(
 fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     with_space(context, |context, space| {
         let script = taken(context.engine, space, args.bytes(2), true)?;
-        sink.bulk(&script.sha);
+        sink.bulk(&script.script.sha);
         Ok(())
     })
 }
