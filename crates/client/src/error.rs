@@ -205,6 +205,15 @@ impl Error {
         Error::Convert { wanted, got }
     }
 
+    /// Bytes that are no reply. An alert of TLS says what they are.
+    pub(crate) fn malformed(error: WireError, bytes: &[u8]) -> Error {
+        const ALERT: &[u8] = &[0x15, 0x03];
+        match bytes.starts_with(ALERT) {
+            true => Error::Tls("the server answers with an alert of TLS: this port takes TLS alone".into()),
+            false => Error::Wire(error),
+        }
+    }
+
     /// An error of a socket that is being read or written.
     pub(crate) fn from_socket(error: io::Error, waiting: Waiting, limit: Option<Duration>) -> Error {
         match error.kind() {

@@ -157,7 +157,7 @@ impl Shared {
     fn read(&self, mut decoder: Decoder, mut input: Input) {
         let error = loop {
             match decoder.decode(input.filled()) {
-                Err(error) => break Error::Wire(error),
+                Err(error) => break Error::malformed(error, input.filled()),
                 Ok(Some((len, incoming))) => {
                     input.consume(len);
                     if let Some(incoming) = incoming

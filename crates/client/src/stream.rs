@@ -3,6 +3,8 @@
 
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
+#[cfg(feature = "tls")]
+mod trust;
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs as _};

@@ -220,6 +220,8 @@ fn the_server_is_watched() {
         for protocol in server.flags() {
             let lines = cli(&server, &[protocol, "--stat", "-r", "2", "-i", "0.01"], b"");
             assert_eq!(lines.lines().count(), 4, "{lines}");
+            let line = cli(&server, &[protocol, "--stat", "-r", "1"], b"");
+            assert_eq!(line.lines().count(), 3, "{line}");
             let line = cli(&server, &[protocol, "--latency", "-i", "0.05"], b"");
             assert_eq!(line.split_whitespace().count(), 4, "{line}");
         }
@@ -317,10 +319,9 @@ fn loads_of_its_own() {
         let output = run(&["cli", "-s", &server.socket, "--verbose", "-3", "-n", "2", "PING"], b"");
         let said = stderr(&output);
         assert_eq!(output.stdout, b"PONG\n");
-        assert!(
-            said.contains(" over RESP3, database 2: redis ") && said.starts_with("Connected to "),
-            "{said}"
-        );
+        let name = if server.respb { concat!("weft ", env!("CARGO_PKG_VERSION"), "\n") } else { "redis " };
+        let expected = format!("Connected to {} over RESP3, database 2: {name}", server.socket);
+        assert!(said.starts_with(&expected), "{said}");
     }
 }
 
@@ -342,6 +343,43 @@ fn lines_can_log_in_over_every_protocol() {
         assert_eq!(output.status.code(), Some(1));
         if *protocol != "-2" {
             assert!(stderr(&output).contains("--askpass"), "{}", stderr(&output));
+        }
+    }
+}
+
+#[test]
+fn a_password_that_nobody_wants_is_no_hindrance() {
+    for server in Server::all() {
+        for flags in [&["PING"][..], &["-3", "PING"], &["--scan"], &["--verbose", "PING"]] {
+            let output = common::weft()
+                .args([&["cli", "-s", &server.socket], flags].concat())
+                .env("REDISCLI_AUTH", "secret")
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{flags:?}: {}", stderr(&output));
+            let pong = if flags.contains(&"PING") { "PONG\n" } else { "" };
+            assert_eq!(String::from_utf8_lossy(&output.stdout), pong);
+            // Over RESP3 the default user's password is told with its name, which a user without one takes.
+            let said = stderr(&output).matches("AUTH failed: ERR AUTH <password> called without").count();
+            assert_eq!(said, usize::from(flags[0] != "-3"), "{flags:?}: {}", stderr(&output));
+        }
+    }
+}
+
+#[test]
+fn a_server_is_shut_down_without_a_word() {
+    for flags in [&["-2"][..], &["-3"], &["-4"], &["-4", "--mux", "7"], &["--http"]] {
+        for by_line in [false, true] {
+            let server = Server::weft(&[]);
+            let shutdown: &[&str] = if by_line { &[] } else { &["SHUTDOWN", "NOSAVE"] };
+            let output =
+                run(&[&["cli", "-s", &server.socket], flags, shutdown].concat(), b"SHUTDOWN NOSAVE\n");
+            assert_eq!(
+                (output.status.code(), &output.stdout[..], stderr(&output)),
+                (Some(0), &b""[..], String::new()),
+                "{flags:?}, by a line {by_line}"
+            );
+            assert!(server.exit().success());
         }
     }
 }

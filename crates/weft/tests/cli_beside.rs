@@ -8,16 +8,19 @@
 
 mod common;
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use common::{Folder, output, weft};
 
-/// A server that answers HELLO with a map, `SHAPE n` with the n-th reply, and every other command with the first.
+/// A server that answers HELLO with a map, `SHAPE n` with the n-th reply, SHUTDOWN by ending the connection, and every
+/// other command with the first reply.
 struct Stub {
     socket: String,
+    port: u16,
     replies: Arc<Mutex<Vec<Vec<u8>>>>,
     _folder: Folder,
 }
@@ -32,10 +35,21 @@ impl Stub {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let replies = Arc::clone(&answers);
-                std::thread::spawn(move || serve(stream, &replies));
+                let writer = stream.try_clone().unwrap();
+                std::thread::spawn(move || serve(BufReader::new(stream), writer, &replies));
             }
         });
-        Stub { socket, replies, _folder: folder }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let answers = Arc::clone(&replies);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let replies = Arc::clone(&answers);
+                let writer = stream.try_clone().unwrap();
+                std::thread::spawn(move || serve(BufReader::new(stream), writer, &replies));
+            }
+        });
+        Stub { socket, port, replies, _folder: folder }
     }
 
     /// What redis-cli and `weft cli` print, and their status.
@@ -75,14 +89,15 @@ impl Stub {
 #[derive(Debug, PartialEq, Eq)]
 struct Shown(String, Option<i32>);
 
-fn serve(stream: UnixStream, replies: &Mutex<Vec<Vec<u8>>>) {
-    let mut writer = stream.try_clone().unwrap();
-    let mut reader = BufReader::new(stream);
+fn serve(mut reader: impl BufRead, mut writer: impl Write, replies: &Mutex<Vec<Vec<u8>>>) {
     while let Some(argv) = request(&mut reader) {
         let index = match &argv[..] {
             [name, index] if name == b"SHAPE" => String::from_utf8_lossy(index).parse().unwrap(),
             _ => 0,
         };
+        if argv[0].eq_ignore_ascii_case(b"shutdown") {
+            return;
+        }
         let hello = argv[0].eq_ignore_ascii_case(b"hello");
         let hello = hello.then(|| b"%1\r\n+proto\r\n:3\r\n".to_vec());
         let answer = hello.unwrap_or_else(|| replies.lock().unwrap()[index].clone());
@@ -98,12 +113,12 @@ fn listens(name: &[u8]) -> bool {
     name.ends_with(b"subscribe") || name == b"monitor"
 }
 
-fn request(reader: &mut BufReader<UnixStream>) -> Option<Vec<Vec<u8>>> {
-    let number = |reader: &mut BufReader<UnixStream>| -> Option<usize> {
+fn request(reader: &mut impl BufRead) -> Option<Vec<Vec<u8>>> {
+    fn number(reader: &mut impl BufRead) -> Option<usize> {
         let mut line = String::new();
         reader.read_line(&mut line).ok()?;
         line.get(1..)?.trim_end().parse().ok()
-    };
+    }
     let count = number(reader)?;
     let mut argv = Vec::new();
     for _ in 0..count {
@@ -200,6 +215,7 @@ const ON_PURPOSE: &[(&str, &[u8], &str, &str)] = &[
     ("--no-raw", b",nan\r\n", "", "(double) nan\n"),
     ("--no-raw", b"(-1\r\n", "", "(big number) -1\n"),
     ("--json", b"*1\r\n(12\r\n", "", "[12]\n"),
+    ("--json", b"%1\r\n*1\r\n$1\r\na\r\n:1\r\n", "{\"[\"a\"]\":1}\n", "{\"[\\\"a\\\"]\":1}\n"),
 ];
 
 #[test]
@@ -260,6 +276,133 @@ fn every_reply_in_every_format_is_shown_as_redis_cli_shows_it() {
     }
     println!("{compared} replies compared, {} differ", differ.len());
     assert!(differ.is_empty(), "{} of {compared} differ:\n{}", differ.len(), differ.join("\n"));
+}
+
+/// An aggregate of these parts: of a map, keys and values by turns.
+fn aggregate(kind: char, parts: &[&[u8]]) -> Vec<u8> {
+    let count = if kind == '%' { parts.len() / 2 } else { parts.len() };
+    [format!("{kind}{count}\r\n").as_bytes(), &parts.concat()].concat()
+}
+
+/// Every way in which lists, sets and maps of none, one or two parts lie within each other, so many levels deep. A key
+/// that is itself an aggregate stands where `keys` says so: in JSON it differs on purpose.
+fn nested(levels: usize, keys: bool) -> Vec<Vec<u8>> {
+    let leaf = b"$1\r\na\r\n".to_vec();
+    let (mut all, mut inner) = (Vec::new(), vec![leaf.clone()]);
+    for _ in 0..levels {
+        let mut outer: Vec<Vec<u8>> = vec![aggregate('*', &[]), aggregate('~', &[]), aggregate('%', &[])];
+        for part in &inner {
+            for kind in ['*', '~'] {
+                outer.extend(
+                    [vec![part], vec![part, part], vec![&leaf, part], vec![part, &leaf]].map(|parts| {
+                        aggregate(kind, &parts.into_iter().map(Vec::as_slice).collect::<Vec<_>>())
+                    }),
+                );
+            }
+            outer.extend([aggregate('%', &[&leaf, part]), aggregate('%', &[&leaf, part, &leaf, part])]);
+            if keys {
+                outer.extend([aggregate('%', &[part, &leaf]), aggregate('%', &[part, part])]);
+            }
+        }
+        outer.sort();
+        outer.dedup();
+        all.extend(outer.iter().cloned());
+        inner = outer;
+    }
+    all
+}
+
+#[test]
+fn replies_within_replies_are_shown_as_redis_cli_shows_them() {
+    if !is_there() {
+        return;
+    }
+    let stub = Stub::new();
+    let (mut differ, mut compared) = (Vec::new(), 0);
+    for (keys, formats) in [(true, &["--no-raw", "--raw", "--csv"][..]), (false, &["--json"])] {
+        let replies = nested(3, keys);
+        let replies: Vec<&[u8]> = replies.iter().map(Vec::as_slice).collect();
+        for format in formats {
+            // Of all that differ the first tell enough.
+            for replies in replies.chunks(200) {
+                // redis-cli asks for COMMAND DOCS, and takes what the first reply is for it.
+                let replies = [&[&b"+OK\r\n"[..]], replies].concat();
+                if differ.is_empty() {
+                    stub.compare(&["-3", format], &replies, &mut differ);
+                }
+                compared += replies.len();
+            }
+        }
+    }
+    println!("{compared} replies compared, {} differ", differ.len());
+    assert!(differ.is_empty(), "{} of {compared} differ:\n{}", differ.len(), differ.join("\n"));
+}
+
+#[test]
+fn the_end_that_was_asked_for_is_no_error() {
+    if !is_there() {
+        return;
+    }
+    let stub = Stub::new();
+    *stub.replies.lock().unwrap() = vec![b"+OK\r\n".to_vec()];
+    for protocol in ["-2", "-3"] {
+        for command in [&["SHUTDOWN"][..], &["shutdown", "nosave"], &["shutdown", "nosave", "force"]] {
+            let [theirs, ours] = stub.both(&[protocol], command, b"");
+            assert_eq!(ours, theirs, "{protocol} {command:?}");
+            assert_eq!(ours, Shown(String::new(), Some(0)));
+            let lines = format!("PING\n{}\nPING\n", command.join(" "));
+            let [theirs, ours] = stub.both(&[protocol], &[], lines.as_bytes());
+            assert_eq!(ours, theirs, "{protocol} {lines:?}");
+        }
+    }
+}
+
+#[test]
+fn lines_say_more_than_commands_as_redis_cli_has_it() {
+    if !is_there() {
+        return;
+    }
+    let stub = Stub::new();
+    *stub.replies.lock().unwrap() = vec![b"+first\r\n".to_vec(), b"$1\r\na\r\n".to_vec()];
+    for lines in [
+        "3 SHAPE 1\nSHAPE 0\n".to_string(),
+        "clear\nSHAPE 1\nCLEAR\n".into(),
+        "3\n'2' SHAPE 1\nclear all\n-x SHAPE\n3x SHAPE 1\n".into(),
+        format!("connect 127.0.0.1 {}\nSHAPE 1\n", stub.port),
+        "connect 127.0.0.1\nquit\nSHAPE 1\n".into(),
+        "SHAPE 1\nEXIT\nSHAPE 1\n".into(),
+    ] {
+        for format in ["--raw", "--no-raw", "--json"] {
+            let [theirs, ours] = stub.both(&["-2", format], &[], lines.as_bytes());
+            assert_eq!(ours, theirs, "{format} {lines:?}");
+        }
+    }
+}
+
+#[test]
+fn pushes_are_shown_where_redis_cli_shows_them() {
+    if !is_there() {
+        return;
+    }
+    let stub = Stub::new();
+    let pushes: [&[u8]; 4] = [
+        b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n",
+        b">2\r\n$10\r\ninvalidate\r\n*2\r\n$1\r\nk\r\n$3\r\nl m\r\n",
+        b">2\r\n$10\r\ninvalidate\r\n_\r\n",
+        b">2\r\n$6\r\nserver\r\n:1\r\n",
+    ];
+    for push in pushes {
+        *stub.replies.lock().unwrap() = vec![b"+OK\r\n".to_vec(), [push, b"+OK\r\n"].concat()];
+        for shown in [&[][..], &["--show-pushes", "yes"], &["--show-pushes", "no"]] {
+            for format in ["--no-raw", "--raw", "--csv", "--json"] {
+                let flags = [&["-3", format], shown].concat();
+                for (command, input) in [(&["SHAPE", "1"][..], ""), (&[], "SHAPE 1\nSHAPE 0\nSHAPE 1\n")] {
+                    let [theirs, ours] = stub.both(&flags, command, input.as_bytes());
+                    assert_eq!(ours, theirs, "{flags:?} {:?}", String::from_utf8_lossy(push));
+                }
+            }
+        }
+    }
 }
 
 /// Commands whose reply redis-cli shows as it stands, whatever the format; and, for each, neighbours that are shown as

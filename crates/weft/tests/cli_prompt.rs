@@ -345,6 +345,26 @@ fn a_lost_connection_is_made_again() {
 }
 
 #[test]
+fn a_server_that_was_shut_down_is_no_error() {
+    everywhere(|_, flags, history| {
+        // Each has a server of its own to end.
+        let server = if flags.contains(&"-4") { Some(Server::weft(&[])) } else { Server::redis(&[]) };
+        let Some(server) = server else { return };
+        let protocol: Vec<&str> =
+            flags.iter().filter(|flag| flag.len() == 2 && **flag != "-s").copied().collect();
+        let mut terminal = start(&[&["-s", &server.socket], &protocol[..]].concat(), history);
+        let before = terminal.seen;
+        terminal.line("shutdown nosave");
+        terminal.expect("not connected> ");
+        let text = terminal.screen.text.lock().unwrap().0[before..].to_string();
+        assert!(!text.contains("rror"), "{text}");
+        terminal.line("ping");
+        terminal.expect("Could not connect to the server at ");
+        terminal.leave();
+    });
+}
+
+#[test]
 fn each_line_of_a_paste_is_a_command_of_its_own() {
     everywhere(|server, flags, history| {
         let mut terminal = start(flags, history);

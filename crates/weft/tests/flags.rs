@@ -109,6 +109,29 @@ fn a_reader_who_has_seen_enough_ends_every_tool_quietly() {
 }
 
 #[test]
+fn what_is_wrong_and_nobody_hears_ends_a_tool_quietly() {
+    for line in [
+        &["inspect", "--hex", "zz"][..],
+        &["cli", "-e", "nosuch"],
+        &["cli", "-p", "1", "ping"],
+        &["cli", "--cluster", "check", "127.0.0.1:1"],
+        &["bench", "-p", "1"],
+        &["man", "nosuch"],
+        &["nosuch"],
+        &["convert", "/nonexistent"],
+    ] {
+        // Both streams are one pipe, as in `2>&1 | head`, whose reader is gone.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = weft();
+        command.args(line).stdin(Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(writer);
+        let status = command.spawn().unwrap().wait().unwrap();
+        // Something was wrong, and is not said: that it was a panic would be 101.
+        assert!(matches!(status.code(), Some(1 | 2)), "{line:?}: {status}");
+    }
+}
+
+#[test]
 fn the_program_says_what_it_is() {
     let text = |words: &[&str]| {
         let output = run(words, b"");

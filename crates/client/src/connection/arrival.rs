@@ -29,7 +29,10 @@ impl Connection {
     pub(super) fn arrived(&mut self) -> Result<Option<Event>> {
         loop {
             match self.decoder.decode(self.input.filled()) {
-                Err(error) => return Err(self.fail(Error::Wire(error))),
+                Err(error) => {
+                    let error = Error::malformed(error, self.input.filled());
+                    return Err(self.fail(error));
+                }
                 Ok(None) => return Ok(None),
                 Ok(Some((len, incoming))) => {
                     self.input.consume(len);

@@ -1,20 +1,18 @@
-//! Owns TLS over a socket, read and written from two threads. Does not own the socket.
+//! Owns TLS over a socket, read and written from two threads. Does not own the socket, nor whose certificates are
+//! trusted ([`trust`]).
 //!
 //! The session is locked only while bytes are encrypted or decrypted, never while a socket is waited for; so a writer
 //! whose peer takes nothing does not keep the reader from reading.
 
 use std::io::{self, Read as _, Write as _};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, InvalidMessage};
 
-use super::Socket;
+use super::{Socket, trust};
 use crate::config::TlsConfig;
 use crate::error::{Error, Result, Waiting};
 
@@ -48,7 +46,15 @@ impl Tls {
         host: &str,
         limit: Option<Duration>,
     ) -> Result<Tls> {
-        let bad = |error: rustls::Error| Error::Tls(error.to_string());
+        let bad = |error: rustls::Error| {
+            Error::Tls(match error {
+                // The first bytes are no record.
+                rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+                    "the server answers without TLS: it does not offer it on this port".into()
+                }
+                error => error.to_string(),
+            })
+        };
         let name = settings.server_name.as_deref().unwrap_or(host).to_string();
         let name = ServerName::try_from(name)
             .map_err(|_| Error::Tls("the host is no name that a certificate can have".into()))?;
@@ -62,7 +68,10 @@ impl Tls {
                     io::ErrorKind::UnexpectedEof => {
                         Error::Tls("the server ended the handshake; does it offer TLS on this port?".into())
                     }
-                    _ => Error::Tls(error.to_string()),
+                    _ => match error.downcast::<rustls::Error>() {
+                        Ok(error) => bad(error),
+                        Err(error) => Error::Tls(error.to_string()),
+                    },
                 });
             }
         }
@@ -185,91 +194,15 @@ pub fn client_config(settings: &TlsConfig) -> Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(bad)?;
-    let builder = if settings.insecure {
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
-    } else {
-        builder.with_root_certificates(roots(settings)?)
-    };
+    let builder = builder.dangerous().with_custom_certificate_verifier(trust::verifier(settings, provider)?);
     match (&settings.cert_file, &settings.key_file) {
         (None, None) => Ok(builder.with_no_client_auth()),
         (Some(cert), Some(key)) => {
-            let chain = certificates(cert)?;
+            let chain = trust::certificates(cert)?;
             let key = PrivateKeyDer::from_pem_file(key)
                 .map_err(|error| Error::Tls(format!("{}: {error}", key.display())))?;
             builder.with_client_auth_cert(chain, key).map_err(bad)
         }
         _ => Err(Error::Tls("a client certificate needs its key, and the key its certificate".into())),
-    }
-}
-
-fn certificates(path: &std::path::Path) -> Result<Vec<CertificateDer<'static>>> {
-    let bad = |error: rustls::pki_types::pem::Error| Error::Tls(format!("{}: {error}", path.display()));
-    CertificateDer::pem_file_iter(path).map_err(bad)?.collect::<std::result::Result<_, _>>().map_err(bad)
-}
-
-/// Files of `TlsConfig::ca_dir` that are read: systems have some hundreds.
-const CA_FILES_MAX: usize = 4096;
-
-fn roots(settings: &TlsConfig) -> Result<RootCertStore> {
-    let mut roots = RootCertStore::empty();
-    let mut files: Vec<PathBuf> = settings.ca_file.iter().cloned().collect();
-    if let Some(folder) = &settings.ca_dir {
-        let bad = |error: std::io::Error| Error::Tls(format!("{}: {error}", folder.display()));
-        let entries = std::fs::read_dir(folder).map_err(bad)?;
-        let entries: Vec<_> = entries.take(CA_FILES_MAX).collect::<Result<_, _>>().map_err(bad)?;
-        files.extend(entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_file()));
-    }
-    for path in &files {
-        for certificate in certificates(path)? {
-            roots.add(certificate).map_err(|error| Error::Tls(format!("{}: {error}", path.display())))?;
-        }
-    }
-    if settings.ca_file.is_none() && settings.ca_dir.is_none() {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    }
-    if roots.is_empty() {
-        return Err(Error::Tls("there is no certificate to trust".into()));
-    }
-    Ok(roots)
-}
-
-/// Takes any certificate, for `TlsConfig::insecure`; the handshake's signatures are still checked.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

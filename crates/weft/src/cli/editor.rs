@@ -166,7 +166,7 @@ impl Completer for Assistant {
 }
 
 /// Whether a word is the number of times in `N COMMAND`.
-pub(super) fn is_count(word: &Word) -> bool {
+fn is_count(word: &Word) -> bool {
     !word.quoted && !word.text.is_empty() && word.text.iter().all(u8::is_ascii_digit)
 }
 

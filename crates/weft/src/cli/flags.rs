@@ -62,9 +62,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", requires = "respb")]
     pub(super) mux: Option<u16>,
 
-    /// Repeat the command so many times; -1 for ever
-    #[arg(short = 'r', value_name = "TIMES", allow_negative_numbers = true, default_value_t = 1)]
-    pub(super) repeat: i64,
+    /// Repeat the command so many times, -1 for ever; so many lines of --stat and --lru-test
+    #[arg(short = 'r', value_name = "TIMES", allow_negative_numbers = true)]
+    pub(super) repeat: Option<i64>,
     /// Seconds between repetitions, and between the lines of the tools
     #[arg(short = 'i', value_name = "SECONDS", value_parser = seconds)]
     pub(super) interval: Option<f64>,
@@ -203,6 +203,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Lines that a tool prints which would go on for ever: `-r`.
+    pub(super) fn lines_max(&self) -> u64 {
+        self.repeat.and_then(|lines| u64::try_from(lines).ok()).unwrap_or(u64::MAX)
+    }
+
     /// The tool that was asked for, where it is one that takes no command. The words behind a command's first are its
     /// own, so that in `--scan x --pattern p` the pattern would be lost.
     pub(super) fn tool_without_command(&self) -> Option<&'static str> {

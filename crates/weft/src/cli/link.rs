@@ -53,6 +53,24 @@ pub(super) enum Outcome {
     Reply(Reply),
     /// Ctrl-C; the connection was given up where the request could not be cancelled.
     Interrupted,
+    /// The server ended, as SHUTDOWN asked it to.
+    Ended,
+}
+
+/// Whether the end of the connection is what a command asks for.
+fn ends_the_server(args: &[impl AsRef<[u8]>]) -> bool {
+    args.first().is_some_and(|name| name.as_ref().eq_ignore_ascii_case(b"SHUTDOWN"))
+}
+
+/// Whether a password was refused by a server that wants none: it is said, and the connection made without it, as
+/// redis-cli does, whose users have REDISCLI_AUTH set for all their servers.
+pub(super) fn wants_no_password(error: &Error) -> bool {
+    matches!(error, Error::Handshake { error, .. } if error.text().contains("without any password configured"))
+}
+
+/// The same server without a user and a password.
+pub(super) fn without_login(config: &Config) -> Config {
+    Config { username: None, password: None, ..config.clone() }
 }
 
 /// A connection with what belongs to it.
@@ -87,20 +105,19 @@ impl Link {
     /// sent as a command; redis-cli does the same.
     pub(super) fn ready(&mut self) -> Result<&mut Connection, Error> {
         if let Err(error) = self.connection.ready() {
+            if wants_no_password(&error) {
+                eprintln!("{error}");
+                self.config = without_login(&self.config);
+                self.connection = Reconnecting::new(&self.config);
+                return self.connection.ready();
+            }
             if !self.can_log_in_later(&error) {
                 return Err(error);
             }
             eprintln!("{error}\nUntil AUTH has succeeded, RESP2 is spoken. {LOGIN_HINT}");
             let asked = self.config.clone();
-            self.config = Config {
-                protocol: Protocol::Resp2,
-                username: None,
-                password: None,
-                channel: 0,
-                db: 0,
-                name: None,
-                ..asked.clone()
-            };
+            let protocol = Protocol::Resp2;
+            self.config = Config { protocol, channel: 0, db: 0, name: None, ..without_login(&asked) };
             self.after_login = Some(Box::new(asked));
             self.connection = Reconnecting::new(&self.config);
         }
@@ -173,6 +190,10 @@ impl Link {
                 return result;
             }
         };
+        if ends_the_server(args) {
+            self.connection.renew();
+            return Ok(Outcome::Ended);
+        }
         if self.session().in_transaction() || self.session().is_watching() {
             self.connection.renew();
             return Err(Error::TransactionLost(Arc::new(error)));

@@ -1,9 +1,9 @@
 //! `weft cli`: a prompt, single commands and tools against any server of the protocols.
 //!
 //! Owns which of them is run. Reading order: [`flags`] (what can be asked for), [`target`] (where to connect), [`link`]
-//! (the connection), [`output`] (how replies are shown), [`once`] (a command), [`repl`] (the prompt); then the tools,
-//! which stand by themselves: [`keys`], [`watch`],
-//! [`simulate`], [`insert`], [`script`], [`replica`], [`cluster`]. The connection is [`weft_client`]'s.
+//! (the connection), [`output`] (how replies are shown), [`line`] (what a line says), [`once`] (a command), [`repl`]
+//! (the prompt); then the tools, which stand by themselves: [`keys`], [`watch`], [`simulate`], [`pipe`], [`script`],
+//! [`replica`], [`cluster`]. The connection is [`weft_client`]'s.
 
 mod cluster;
 mod editor;
@@ -11,6 +11,7 @@ mod flags;
 mod grammar;
 mod help;
 mod keys;
+mod line;
 mod link;
 mod once;
 mod output;
@@ -34,6 +35,9 @@ use weft_client::{Config, Connection, Error, Protocol};
 pub(crate) use self::flags::{LACKING, Options};
 use self::link::Link;
 use self::output::{Format, Style};
+
+/// What clears a terminal.
+const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// The exit status where the command line is at fault.
 const WRONG_LINE: u8 = 2;
@@ -113,15 +117,35 @@ fn copied(options: &Options, config: &Config) -> Option<Result<ExitCode>> {
 
 /// `--verbose`: who answers, and over what. The connection is one of its own.
 fn say_server(config: &Config) {
-    match Connection::connect(config) {
-        Ok(connection) => {
-            let server = connection.server();
-            let version = [server.server.as_str(), server.version.as_str()].join(" ");
+    match connect(config) {
+        Ok((mut connection, _)) => {
             let tls = if config.tls.is_some() { ", TLS" } else { "" };
             let (name, protocol) = (target::name(config), config.protocol);
-            eprintln!("Connected to {name} over {protocol}{tls}, database {}: {}", config.db, version.trim());
+            let server = server_name(&mut connection);
+            let server = server.map(|server| format!(": {server}")).unwrap_or_default();
+            eprintln!("Connected to {name} over {protocol}{tls}, database {}{server}", config.db);
         }
         Err(error) => eprintln!("{}", could_not_connect(config, &error)),
+    }
+}
+
+/// What a server calls itself, with its own version: HELLO has the one of Redis that a server is like. None where it
+/// does not say.
+fn server_name(connection: &mut Connection) -> Option<String> {
+    let info: String = connection.query(&["INFO", "server"]).ok()?;
+    let field =
+        |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim);
+    let name = field("server_name").unwrap_or("redis");
+    Some(format!("{name} {}", field(&format!("{name}_version"))?))
+}
+
+/// A connection; and, where the server wants no password, what it said of the one that was given.
+fn connect(config: &Config) -> Result<(Connection, Option<Error>), Error> {
+    match Connection::connect(config) {
+        Err(error) if link::wants_no_password(&error) => {
+            Ok((Connection::connect(&link::without_login(config))?, Some(error)))
+        }
+        connection => Ok((connection?, None)),
     }
 }
 
@@ -132,12 +156,18 @@ fn tool(config: &Config, run: impl FnOnce(&mut Connection) -> Result<ExitCode>) 
 
 /// Connects and hands the connection over.
 fn connected(config: &Config, run: impl FnOnce(Connection) -> Result<ExitCode>) -> Result<ExitCode> {
-    match Connection::connect(config) {
-        Ok(connection) => run(connection),
-        Err(error) => {
-            eprintln!("{}", could_not_connect(config, &error));
-            Ok(ExitCode::FAILURE)
+    match connect(config) {
+        Ok((connection, said)) => {
+            if let Some(said) = said {
+                eprintln!("{said}");
+            }
+            // That a port speaks TLS shows at the first reply.
+            run(connection).or_else(|error| match error.downcast_ref() {
+                Some(error) if is_connecting(error) => Ok(unreachable_server(config, error)),
+                _ => Err(error),
+            })
         }
+        Err(error) => Ok(unreachable_server(config, &error)),
     }
 }
 
@@ -155,6 +185,7 @@ fn format(options: &Options) -> Format {
         style,
         element_delimiter: options.element_delimiter.clone().into_bytes(),
         reply_delimiter: options.reply_delimiter.clone().into_bytes(),
+        pushes: options.show_pushes.unwrap_or_else(|| std::io::stdout().is_terminal()),
     }
 }
 
@@ -176,6 +207,12 @@ fn is_connecting(error: &Error) -> bool {
     )
 }
 
+/// Says that there is no connection.
+fn unreachable_server(config: &Config, error: &Error) -> ExitCode {
+    eprintln!("{}", could_not_connect(config, error));
+    ExitCode::FAILURE
+}
+
 /// What to say when there is no connection.
 fn could_not_connect(config: &Config, error: &Error) -> String {
     let name = target::name(config);
@@ -192,6 +229,25 @@ fn could_not_connect(config: &Config, error: &Error) -> String {
         Error::Handshake { error: said, .. } if matches!(said.code(), "NOAUTH" | "WRONGPASS") => {
             format!("Could not connect to the server at {name}: {error}\n{}", link::LOGIN_HINT)
         }
-        error => format!("Could not connect to the server at {name}: {error}"),
+        error => {
+            let hint = hint(config, error).map(|hint| format!(" ({hint})")).unwrap_or_default();
+            format!("Could not connect to the server at {name}: {error}{hint}")
+        }
+    }
+}
+
+/// What to try, where a flag of TLS is too many or missing.
+fn hint(config: &Config, error: &Error) -> Option<&'static str> {
+    match (error, &config.tls) {
+        (Error::Tls(_), None) => Some("--tls speaks it"),
+        (Error::Tls(what), Some(_)) if what.contains("UnknownIssuer") => Some(
+            "nobody whom --cacert or the system trusts vouches for it; --cacert FILE trusts an authority, or the \
+             certificate itself",
+        ),
+        (Error::Tls(what), Some(_)) if what.contains("not valid for") => {
+            Some("--sni NAME is the name that the certificate is to have")
+        }
+        (Error::Timeout(..), Some(_)) => Some("does it offer TLS on this port?"),
+        _ => None,
     }
 }

@@ -9,9 +9,10 @@ use anyhow::{Result, bail};
 use weft_client::{Error, Reply};
 
 use super::flags::Options;
+use super::line::{self, Line};
 use super::link::{Link, Outcome};
 use super::output::{Format, Style};
-use super::{could_not_connect, help, is_connecting, words};
+use super::{CLEAR, could_not_connect, help, is_connecting, words};
 
 /// The command of the command line.
 pub(super) fn command(options: &Options, link: &mut Link, format: &Format) -> Result<ExitCode> {
@@ -21,7 +22,8 @@ pub(super) fn command(options: &Options, link: &mut Link, format: &Format) -> Re
             *arg = unquoted(arg)?;
         }
     }
-    if print_help(&args) {
+    if let Line::Help(of) = line::parse(&args) {
+        print!("{}", help::text(of));
         return Ok(ExitCode::SUCCESS);
     }
     if options.stdin {
@@ -35,16 +37,6 @@ pub(super) fn command(options: &Options, link: &mut Link, format: &Format) -> Re
     repeat(options, link, format, &args)
 }
 
-/// `help` and what is asked of it: no server is needed for the answer.
-fn print_help(args: &[Vec<u8>]) -> bool {
-    let is_help = |name: &Vec<u8>| name.eq_ignore_ascii_case(b"help") || name.as_slice() == b"?";
-    let asked = args.first().is_some_and(is_help);
-    if asked {
-        print!("{}", help::text(&args[1..]));
-    }
-    asked
-}
-
 /// A command as often as asked for.
 pub(super) fn repeat(
     options: &Options,
@@ -52,14 +44,15 @@ pub(super) fn repeat(
     format: &Format,
     args: &[Vec<u8>],
 ) -> Result<ExitCode> {
-    let mut left = options.repeat;
+    let mut left = options.repeat.unwrap_or(1);
     while left != 0 {
-        match link.run(args, &mut |push| print(format, push)) {
+        match link.run(args, &mut |push| write(&format.push(push))) {
             // As redis-cli has it: the error alone, apart from what is read on, and the end.
             Ok(Outcome::Reply(Reply::Error(text))) if options.error_status => {
                 eprintln!("{}", String::from_utf8_lossy(&text));
                 return Ok(ExitCode::FAILURE);
             }
+            Ok(Outcome::Ended) => return Ok(ExitCode::SUCCESS),
             Ok(outcome) => {
                 if let Err(error) = shown(link, format, args, outcome) {
                     return Ok(report(link, &error));
@@ -81,27 +74,44 @@ pub(super) fn repeat(
 pub(super) fn lines(options: &Options, link: &mut Link, format: &Format) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for line in std::io::stdin().lock().lines() {
-        let Some(args) = words::arguments(&line?) else {
+        let Some(words) = words::arguments(&line?) else {
             println!("Invalid argument(s)");
             continue;
         };
-        match args.first() {
-            None => continue,
-            Some(name) if name.eq_ignore_ascii_case(b"quit") || name.eq_ignore_ascii_case(b"exit") => break,
-            Some(_) if print_help(&args) => continue,
-            Some(_) => {}
+        if words.is_empty() {
+            continue;
         }
-        let outcome = link.run(&args, &mut |push| print(format, push));
-        if options.error_status && matches!(outcome, Ok(Outcome::Reply(Reply::Error(_)))) {
-            code = ExitCode::FAILURE;
-        }
-        match outcome.and_then(|outcome| shown(link, format, &args, outcome)) {
-            Ok(()) => {}
-            Err(error) if error.is_harmless() => println!("{error}"),
-            Err(error) => {
-                code = report(link, &error);
-                if is_connecting(&error) {
-                    break;
+        match line::parse(&words) {
+            Line::Quit => break,
+            Line::Clear => print!("{CLEAR}"),
+            Line::Help(of) => print!("{}", help::text(of)),
+            Line::Wrong(why) => println!("{why}"),
+            Line::Connect(address) => {
+                link.connect(address);
+                if let Err(error) = link.ready() {
+                    code = report(link, &error);
+                }
+            }
+            Line::Command(times, args) => {
+                for _ in 0..times {
+                    match link.run(args, &mut |push| write(&format.push(push))) {
+                        Ok(Outcome::Ended) => break,
+                        Ok(outcome) => {
+                            if options.error_status && matches!(outcome, Outcome::Reply(Reply::Error(_))) {
+                                code = ExitCode::FAILURE;
+                            }
+                            if let Err(error) = shown(link, format, args, outcome) {
+                                code = report(link, &error);
+                            }
+                        }
+                        Err(error) if error.is_harmless() => println!("{error}"),
+                        Err(error) => {
+                            code = report(link, &error);
+                            if is_connecting(&error) {
+                                return Ok(code);
+                            }
+                        }
+                    }
                 }
             }
         }
@@ -117,10 +127,10 @@ fn shown(link: &mut Link, format: &Format, args: &[Vec<u8>], outcome: Outcome) -
         println!("Reading messages... (press Ctrl-C to quit)");
     }
     for part in shown_parts(args, &reply) {
-        print(&own, part);
+        write(&own.reply(part));
     }
     if link.session().subscriptions() > 0 || link.session().is_monitoring() {
-        link.listen(&mut |push| print(format, push))?;
+        link.listen(&mut |push| write(&format.push(push)))?;
     }
     Ok(())
 }
@@ -134,21 +144,9 @@ pub(super) fn shown_parts<'a>(args: &[Vec<u8>], reply: &'a Reply) -> Vec<&'a Rep
     }
 }
 
-/// A line of MONITOR alone, without the word before it.
-pub(super) fn shown_push(push: &Reply) -> Reply {
-    match push {
-        Reply::Push(parts) => match &parts[..] {
-            [Reply::Bulk(word), Reply::Bulk(line)] if word == b"monitor" => Reply::Simple(line.clone()),
-            _ => push.clone(),
-        },
-        _ => push.clone(),
-    }
-}
-
-fn print(format: &Format, reply: &Reply) {
-    let bytes = format.reply(&shown_push(reply));
+fn write(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
-    if out.write_all(&bytes).and_then(|()| out.flush()).is_err() {
+    if out.write_all(bytes).and_then(|()| out.flush()).is_err() {
         // Whoever read our output has seen enough.
         std::process::exit(0);
     }

@@ -29,21 +29,22 @@ pub(super) struct Format {
     pub(super) element_delimiter: Vec<u8>,
     /// Behind a reply that is not shown to people.
     pub(super) reply_delimiter: Vec<u8>,
+    /// Whether pushes are shown that no command asked for; messages always are.
+    pub(super) pushes: bool,
 }
 
 impl Format {
     /// A style with the usual delimiters.
     pub(super) fn of(style: Style) -> Self {
-        Format { style, element_delimiter: b"\n".to_vec(), reply_delimiter: b"\n".to_vec() }
+        let newline = || b"\n".to_vec();
+        Format { style, element_delimiter: newline(), reply_delimiter: newline(), pushes: true }
     }
 
     /// The format for the reply of a command: some replies are pages of text, which are shown as they stand, with
     /// nothing behind them, whatever was asked for.
     pub(super) fn of_command(&self, args: &[impl AsRef<[u8]>]) -> Format {
         match is_page(args) {
-            true => {
-                Format { style: Style::Raw, reply_delimiter: Vec::new(), element_delimiter: b"\n".to_vec() }
-            }
+            true => Format { reply_delimiter: Vec::new(), pushes: self.pushes, ..Format::of(Style::Raw) },
             false => self.clone(),
         }
     }
@@ -67,6 +68,29 @@ impl Format {
             }
         }
         out
+    }
+
+    /// What came without being a reply; nothing where it is not to be shown.
+    pub(super) fn push(&self, push: &Reply) -> Vec<u8> {
+        let Reply::Push(parts) = push else { return self.reply(push) };
+        match &parts[..] {
+            // A line of MONITOR alone, without the word before it.
+            [Reply::Bulk(word), Reply::Bulk(line)] if word == b"monitor" => {
+                self.reply(&Reply::Simple(line.clone()))
+            }
+            [Reply::Bulk(word), ..] if word.ends_with(b"message") => self.reply(push),
+            _ if !self.pushes => Vec::new(),
+            [Reply::Bulk(word), Reply::Array(keys)]
+                if word == b"invalidate" && self.style == Style::Standard =>
+            {
+                let names = keys.iter().map(|key| match key {
+                    Reply::Bulk(name) => [b"'", &name[..], b"'"].concat(),
+                    _ => Vec::new(),
+                });
+                [b"-> invalidate: ", &names.collect::<Vec<_>>().join(&b", "[..])[..], b"\n"].concat()
+            }
+            _ => self.reply(push),
+        }
     }
 }
 
@@ -181,11 +205,18 @@ fn standard(reply: &Reply, prefix: &mut String, out: &mut Vec<u8>) {
     }
 }
 
+/// Whether a reply has several lines, or its only part has.
 fn is_long(value: &Reply) -> bool {
     match value {
-        Reply::Map(pairs) => pairs.len() > 1,
+        Reply::Map(pairs) => match &pairs[..] {
+            [(_, only)] => is_long(only),
+            pairs => pairs.len() > 1,
+        },
         Reply::Attributed(_, value) => is_long(value),
-        other => elements(other).is_some_and(|elements| elements.len() > 1),
+        other => match elements(other).unwrap_or_default() {
+            [only] => is_long(only),
+            elements => elements.len() > 1,
+        },
     }
 }
 

@@ -81,7 +81,7 @@ pub(super) fn text(link: &mut Link, key: &[u8]) -> Result<Vec<u8>, Error> {
 fn ask(link: &mut Link, args: &[&[u8]]) -> Result<Reply, Error> {
     match link.run(args, &mut |_| {})? {
         Outcome::Reply(reply) => Ok(reply),
-        Outcome::Interrupted => Err(Error::Config("interrupted".into())),
+        Outcome::Interrupted | Outcome::Ended => Err(Error::Config("interrupted".into())),
     }
 }
 

@@ -8,22 +8,21 @@ use anyhow::Result;
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 use rustyline::{ColorMode, CompletionType, Editor};
-use weft_client::{Address, Config, Error, Protocol, Reply};
+use weft_client::{Config, Error, Protocol, Reply};
 
-use super::editor::{Assistant, is_count};
+use super::editor::Assistant;
 use super::flags::Options;
+use super::line::{self, Line};
 use super::link::{Interrupts, Link, Outcome};
-use super::once::{shown_parts, shown_push};
+use super::once::shown_parts;
 use super::output::{Format, Style};
 use super::words::{self, Word};
-use super::{colors, could_not_connect, help, is_connecting, pager, peek, target};
+use super::{CLEAR, colors, could_not_connect, help, is_connecting, pager, peek, target};
 
 /// Lines that the history keeps.
 const HISTORY_MAX: usize = 10_000;
 /// Rows of a terminal that does not say how many it has.
 const USUAL_ROWS: usize = 24;
-/// Times that `N COMMAND` can say.
-const TIMES_MAX: u64 = 1_000_000;
 
 /// What a prompt has.
 struct Repl {
@@ -31,7 +30,6 @@ struct Repl {
     format: Format,
     /// What is shown longer than the screen with.
     pager: Option<String>,
-    show_pushes: bool,
     editor: Editor<Assistant, DefaultHistory>,
     history: Option<PathBuf>,
 }
@@ -60,8 +58,7 @@ pub(super) fn run(options: &Options, config: Config, format: Format) -> Result<E
     let link = Link::new(config, Some(Interrupts::new()?), options.cluster);
     let pager = options.pager.clone().or_else(|| std::env::var("WEFTCLI_PAGER").ok());
     let pager = pager.filter(|program| !program.is_empty());
-    let show_pushes = options.show_pushes.unwrap_or(true);
-    let mut repl = Repl { link, format, pager, show_pushes, editor, history };
+    let mut repl = Repl { link, format, pager, editor, history };
     if let Err(error) = repl.link.ready() {
         eprintln!("{}", could_not_connect(repl.link.config(), &error));
         // A protocol that the server does not have will not come by waiting.
@@ -92,7 +89,7 @@ impl Repl {
             ready = self.link.ready().map(drop);
         }
         let connected = ready.is_ok();
-        if connected && self.show_pushes {
+        if connected {
             let format = self.format.clone();
             self.link.pushes(&mut |push| show(&format, push));
         }
@@ -128,13 +125,38 @@ impl Repl {
         }
         let (line, program) = pager::split(line, &words);
         let words = words::split(line);
-        match self.own(line, &words, program)? {
-            Some(then) => Ok(then),
-            None => {
-                self.command(&words, program);
-                Ok(Then::Go)
+        let Some(first) = words.first() else { return Ok(Then::Go) };
+        if first.text.starts_with(b":") {
+            self.set(line, &words);
+            return Ok(Then::Go);
+        }
+        let words: Vec<Vec<u8>> = words.into_iter().map(|word| word.text).collect();
+        match line::parse(&words) {
+            Line::Quit => return Ok(Then::Leave),
+            Line::Clear => print!("{CLEAR}"),
+            Line::Help(of) => self.put(help::text(of).as_bytes(), program),
+            Line::Wrong(why) => println!("{why}"),
+            Line::Connect(address) => {
+                self.link.connect(address);
+                if let Err(error) = self.link.ready() {
+                    self.report(&error);
+                }
+            }
+            Line::Command(1, [peek, key]) if peek.eq_ignore_ascii_case(b"peek") => {
+                match peek::text(&mut self.link, key) {
+                    Ok(text) => self.put(&text, program),
+                    Err(error) => self.report(&error),
+                }
+            }
+            Line::Command(times, args) => {
+                for _ in 0..times {
+                    if !self.once(args, program) {
+                        break;
+                    }
+                }
             }
         }
+        Ok(Then::Go)
     }
 
     /// `127.0.0.1:6379#7[2](TX)> `: the server, the channel, the database, an open transaction.
@@ -171,41 +193,6 @@ impl Repl {
         }
     }
 
-    /// The words of the prompt itself.
-    fn own(&mut self, line: &str, words: &[Word], program: Option<&str>) -> Result<Option<Then>> {
-        let Some(first) = words.first() else { return Ok(Some(Then::Go)) };
-        let rest: Vec<Vec<u8>> = words[1..].iter().map(|word| word.text.clone()).collect();
-        if (first.is("quit") || first.is("exit")) && rest.is_empty() {
-            return Ok(Some(Then::Leave));
-        }
-        if first.is("clear") && rest.is_empty() {
-            print!("\x1b[H\x1b[2J");
-        } else if first.is("help") || first.is("?") {
-            self.put(help::text(&rest).as_bytes(), program);
-        } else if first.is("peek") && rest.len() == 1 {
-            match peek::text(&mut self.link, &rest[0]) {
-                Ok(text) => self.put(&text, program),
-                Err(error) => self.report(&error),
-            }
-        } else if first.is("connect") && rest.len() == 2 {
-            match String::from_utf8_lossy(&rest[1]).parse() {
-                Ok(port) => {
-                    let host = String::from_utf8_lossy(&rest[0]).into_owned();
-                    self.link.connect(Address::Tcp(host, port));
-                    if let Err(error) = self.link.ready() {
-                        self.report(&error);
-                    }
-                }
-                Err(_) => println!("(the port is not a number)"),
-            }
-        } else if first.text.starts_with(b":") {
-            self.set(line, words);
-        } else {
-            return Ok(None);
-        }
-        Ok(Some(Then::Go))
-    }
-
     /// `:set hints`, `:set nohints`, `:set pager less`, `:set nopager`
     fn set(&mut self, line: &str, words: &[Word]) {
         let rest: Vec<_> = words.iter().map(|word| String::from_utf8_lossy(&word.text)).collect();
@@ -222,28 +209,13 @@ impl Repl {
         }
     }
 
-    /// A command of the server, as often as a number before it says.
-    fn command(&mut self, words: &[Word], program: Option<&str>) {
-        let times = match words {
-            [count, _, ..] if is_count(count) => {
-                String::from_utf8_lossy(&count.text).parse().unwrap_or(0).clamp(1, TIMES_MAX)
-            }
-            _ => 1,
-        };
-        let skipped = usize::from(words.len() > 1 && is_count(&words[0]));
-        let args: Vec<Vec<u8>> = words[skipped..].iter().map(|word| word.text.clone()).collect();
-        for _ in 0..times {
-            if !self.once(&args, program) {
-                return;
-            }
-        }
-    }
-
     /// Runs a command and shows what comes of it; false when a repetition makes no sense.
     fn once(&mut self, args: &[Vec<u8>], program: Option<&str>) -> bool {
         let format = self.format.clone();
         let reply = match self.link.run(args, &mut |push| show(&format, push)) {
             Ok(Outcome::Reply(reply)) => reply,
+            // The next prompt says that nobody is there.
+            Ok(Outcome::Ended) => return false,
             Ok(Outcome::Interrupted) => {
                 println!("(interrupted; the connection is made again)");
                 return false;
@@ -305,7 +277,7 @@ impl Repl {
 
 fn show(format: &Format, push: &Reply) {
     // A terminal that is gone ends the prompt at the next line.
-    let _ = pager::print(None, 0, &format.reply(&shown_push(push)));
+    let _ = pager::print(None, 0, &format.push(push));
 }
 
 /// Lines that redis-cli, too, keeps out of its history.

@@ -52,7 +52,7 @@ pub(super) fn intrinsic_latency(seconds: f64) -> Result<ExitCode> {
 
 /// Asks for keys as a program with a cache does, and stores those that were not there. With `-r N` so many lines.
 pub(super) fn lru_test(options: &Options, keys: u64, connection: &mut Connection) -> Result<ExitCode> {
-    let lines_max = if options.repeat > 1 { options.repeat as u64 } else { u64::MAX };
+    let lines_max = options.lines_max();
     let pause = Duration::from_secs_f64(options.interval.unwrap_or(1.0));
     let mut random = Random::new(u64::from(std::process::id()));
     for _ in 0..lines_max {

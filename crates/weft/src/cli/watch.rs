@@ -19,7 +19,7 @@ const LINES_BELOW_HEADING: u64 = 20;
 /// `--stat`; with `-r N` so many lines.
 pub(super) fn stat(options: &Options, connection: &mut Connection) -> Result<ExitCode> {
     let pause = Duration::from_secs_f64(options.interval.unwrap_or(1.0));
-    let lines_max = if options.repeat > 1 { options.repeat as u64 } else { u64::MAX };
+    let lines_max = options.lines_max();
     let mut commands_before = None;
     for line in 0..lines_max {
         if line > 0 {

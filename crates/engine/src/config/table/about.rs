@@ -231,6 +231,10 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
             ("dir", "folder to work in"),
             ("shutdown-timeout", "seconds that a stopping server gives clients to read what is owed to them"),
             ("pidfile", "file for the number of the process"),
+            (
+                "availability-zone",
+                "where the server stands, which HELLO and INFO tell clients that ask by zone",
+            ),
             ("loglevel", "how much is logged"),
             ("logfile", "file for the log; standard output without one"),
             ("log-format", "what a line of the log looks like"),

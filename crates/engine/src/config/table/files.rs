@@ -36,7 +36,8 @@ pub(super) const LIST: &[Directive] = &[
     text("ignore-warnings", ""),
     text("locale-collate", ""),
     text("hash-seed", "").at_start().only(&[""], "the seed is drawn at each start"),
-    text("availability-zone", ""),
+    // HELLO and INFO read it as it is.
+    text("availability-zone", "").acts(|_, _| {}),
     switch("always-show-logo", "no").at_start(),
     Directive::new("shutdown-on-sigint", Kind::Flags(SIGNAL), "default"),
     Directive::new("shutdown-on-sigterm", Kind::Flags(SIGNAL), "default"),
