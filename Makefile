@@ -104,6 +104,11 @@ bench-handshakes: ## what HANDSHAKES=10000 at once cost a client that has a sess
 	cargo build --locked --release --package weft --package weft-attacker
 	$(CARGO_TARGET_DIR)/release/weft-attacker --server $(CARGO_TARGET_DIR)/release/weft --handshakes $(or $(HANDSHAKES),10000)
 
+.PHONY: bench-http
+bench-http: ## commands over RESP, RESPB and HTTP: clients in Go, server CPU, where the difference comes from (about 8 minutes)
+	cargo build --locked --release --package weft
+	scripts/http-report $(CARGO_TARGET_DIR)/release/weft bench-out/http
+
 .PHONY: bench-decode
 bench-decode: ## nanoseconds per command, RESP beside RESPB
 	cargo bench --locked --package weft-protocol --bench decode
