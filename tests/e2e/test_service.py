@@ -105,6 +105,33 @@ class Reload(unittest.TestCase):
                     self.assertNotIn("SIGHUP", lines.read())
 
 
+class HttpLog(unittest.TestCase):
+    def ask(self, server, path, request_id):
+        with server.connect() as wire:
+            head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: {request_id}\r\nConnection: close\r\n\r\n"
+            wire.socket.sendall(head.encode())
+            answer = wire.until_closed().decode()
+            self.assertIn(f"\r\nX-Request-Id: {request_id}\r\n", answer)
+
+    def test_requests_and_their_ids_are_told_and_secrets_are_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log = f"{folder}/log"
+            with Server("--logfile", log, "--loglevel", "verbose") as server:
+                self.ask(server, "/get/secret-1", "one")
+                self.ask(server, "/lpush/secret-2?_token=secret-3", "two")
+                self.ask(server, "/v1/nothing", "three")
+                with server.connect() as wire:
+                    self.assertEqual(wire.call("CONFIG", "SET", "loglevel", "debug"), "+OK")
+                self.ask(server, "/get/secret-4", "four")
+                # A line is written before its answer is sent.
+                with open(log, encoding="utf-8") as file:
+                    text = file.read()
+            lines = [line.split(" GET ", 1)[1] for line in text.splitlines() if " GET " in line]
+            wanted = ["/lpush 400 request-id=two", "/v1/nothing 404 request-id=three", "/get 200 request-id=four"]
+            self.assertEqual(lines, wanted, text)
+            self.assertNotIn("secret", text)
+
+
 class CheckConfig(unittest.TestCase):
     def check(self, *words):
         command = [PROGRAM, "serve", *words, "--check-config"]

@@ -8,6 +8,7 @@
 //! | module | owns |
 //! |---|---|
 //! | `listener` | listening, accepting, handing connections to workers in turn |
+//! | `doorstep` | what those are told that are refused |
 //! | `crew` | which thread drives which workers, and the loop |
 //! | `persistence` | the thread that keeps what the engine tells: log, snapshots, loading |
 //! | `pace` | how long requests of busy clients gather |
@@ -43,6 +44,7 @@ mod client;
 mod clock;
 mod connection;
 mod crew;
+mod doorstep;
 mod heap;
 mod http;
 mod huge;

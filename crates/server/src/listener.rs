@@ -1,5 +1,6 @@
 //! Owns: listening sockets, accepting, handing connections to workers in turn, refusing those over `maxclients` and, in
-//! protected mode, those from other machines. Does not own: what a connection does.
+//! protected mode, those from other machines. Does not own: what who is refused is told (`crate::doorstep`), what a
+//! connection does.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -13,10 +14,11 @@ use std::time::Duration;
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::sockopt;
-use rustix::net::{AddressFamily, SendFlags, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType};
 use weft_engine::Engine;
 use weft_engine::session::ConnectionInfo;
 
+use crate::doorstep::{Doorstep, Refused};
 use crate::poll::{Poll, Ready, Waker};
 use crate::shared::Shared;
 use crate::tls::Stepped;
@@ -24,12 +26,6 @@ use crate::{notice, warning};
 
 /// Connections accepted in a row before other listeners get a turn.
 const ACCEPTS_MAX: usize = 256;
-
-const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
-const PROTECTED: &[u8] = b"-DENIED Weft is running in protected mode because protected mode is enabled and no password \
-is set for the default user. In this mode connections are only accepted from the loopback interface. To connect from \
-another machine, set a password (CONFIG SET requirepass, or --requirepass), or switch protected mode off (CONFIG SET \
-protected-mode no, from this machine, or --protected-mode no) if nobody else can reach the port.\r\n";
 
 /// A connection that has been accepted.
 pub(crate) struct Arrival {
@@ -333,6 +329,7 @@ pub(crate) struct Acceptor<'e> {
     next: usize,
     poll: Poll,
     trouble: Trouble,
+    doorstep: Doorstep,
 }
 
 impl<'e> Acceptor<'e> {
@@ -346,7 +343,8 @@ impl<'e> Acceptor<'e> {
         for (at, listener) in listeners.iter().enumerate() {
             poll.add_listener(listener.fd(), at as u64)?;
         }
-        Ok(Self { engine, listeners, inboxes, shared, next: 0, poll, trouble: Trouble::default() })
+        let (trouble, doorstep) = (Trouble::default(), Doorstep::default());
+        Ok(Self { engine, listeners, inboxes, shared, next: 0, poll, trouble, doorstep })
     }
     /// What makes it look whether it is to stop.
     pub(crate) fn waker(&self) -> Waker {
@@ -357,13 +355,14 @@ impl<'e> Acceptor<'e> {
     pub(crate) fn run(&mut self, stop: impl Fn() -> bool) -> io::Result<()> {
         let mut ready: Vec<Ready> = Vec::new();
         while !stop() {
-            self.poll.wait(1000, &mut ready)?;
+            self.poll.wait(self.doorstep.timeout_ms().min(1000), &mut ready)?;
             for event in &ready {
-                // Not the waker.
+                // Not the waker, and nobody on the doorstep.
                 if (event.place as usize) < self.listeners.len() {
                     self.accept_from(event.place as usize);
                 }
             }
+            self.doorstep.look(self.engine.clock.now_ms());
         }
         Ok(())
     }
@@ -386,36 +385,21 @@ impl<'e> Acceptor<'e> {
 
     fn admit(&mut self, arrival: Arrival, here: bool) {
         let settings = &self.engine.settings;
-        let refusal = if self.shared.connections.load(Relaxed) >= settings.clients_max.load(Relaxed) {
-            Some(FULL)
+        let refused = if self.shared.connections.load(Relaxed) >= settings.clients_max.load(Relaxed) {
+            Some(Refused::Full)
         } else if !here && settings.protected_mode.load(Relaxed) && !settings.auth_required.load(Relaxed) {
-            Some(PROTECTED)
+            Some(Refused::Protected)
         } else {
             None
         };
-        if let Some(text) = refusal {
+        if let Some(why) = refused {
             self.engine.stats.rejected_connections.fetch_add(1, Relaxed);
-            // A new socket has room for one line; whoever does not read it is closed all the same.
-            let text = match arrival.speaks {
-                Speaks::Any | Speaks::Tls => text.to_vec(),
-                Speaks::Http => http_refusal(text),
-            };
-            let _ = rustix::net::send(&arrival.fd, &text, SendFlags::NOSIGNAL);
-            return;
+            let now_ms = self.engine.clock.now_ms();
+            return self.doorstep.refuse((arrival.fd, arrival.speaks), why, (&self.poll, now_ms));
         }
         self.inboxes[self.next].put(arrival);
         self.next = (self.next + 1) % self.inboxes.len();
     }
-}
-
-/// The same refusal in HTTP.
-fn http_refusal(line: &[u8]) -> Vec<u8> {
-    let body = [line.strip_prefix(b"-").unwrap_or(line).trim_ascii_end(), b"\n"].concat();
-    let head = format!(
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    [head.as_bytes(), &body].concat()
 }
 
 #[cfg(test)]

@@ -197,6 +197,11 @@ pub fn install(log: Log) -> &'static Log {
 pub fn current() -> Option<&'static Log> {
     LOG.get()
 }
+/// Whether the installed log writes lines of this level.
+#[must_use]
+pub fn writes(level: Level) -> bool {
+    LOG.get().is_some_and(|log| log.writes(level))
+}
 /// Writes a line to the installed log; without one it goes to standard output as it is.
 pub fn line(level: Level, message: fmt::Arguments<'_>) {
     match LOG.get() {

@@ -13,6 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use weft_engine::{Engine, Setup};
 use weft_store::{Config, Keyspace, SystemClock};
 
+use crate::doorstep;
 use crate::heap;
 use crate::log::{self, Log};
 use crate::options::Options;
@@ -182,7 +183,7 @@ fn engine(options: &Options, threads: u16) -> &'static Engine {
 
 /// Raises the limit on open files to what `maxclients` needs; where that is not allowed, `maxclients` becomes less.
 fn allow_files(engine: &Engine, threads: u16) {
-    let own = OWN_FILES + 4 * u64::from(threads);
+    let own = OWN_FILES + doorstep::WAITING_MAX as u64 + 4 * u64::from(threads);
     let wanted = u64::from(engine.settings.clients_max.load(Relaxed)) + own;
     let limit = getrlimit(Resource::Nofile);
     let now = limit.current.unwrap_or(u64::MAX);

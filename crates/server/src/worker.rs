@@ -441,6 +441,12 @@ impl<'e> Worker<'e> {
                 let output = std::mem::take(&mut connection.output);
                 self.io.give_back(output);
             }
+            if let Some(connection) = self.io.get(index)
+                && let Peer::Http(http) = &mut connection.peer
+                && http.has_sent_all()
+            {
+                self.io.put_off(index);
+            }
         }
         if owed > 0 && self.exceeds_output(index) {
             self.owes_too_much(index);

@@ -261,3 +261,17 @@ fn bench_says_what_goes_wrong_over_http() {
         assert!(!output.status.success() && stderr(&output).contains(why), "{flags:?}: {}", stderr(&output));
     }
 }
+
+#[test]
+fn who_is_refused_is_told_in_http() {
+    let server = Server::weft(&["--maxclients", "1"]);
+    let mut first = server.connect(Protocol::Resp2);
+    first.command(&["PING"]).unwrap();
+    for request in ["GET /get/k HTTP/1.1\r\nHost: localhost\r\n\r\n", "POST / HTTP/1.0\r\n\r\n"] {
+        let answer = ask(&server, request);
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("\r\nRetry-After: 1\r\n"), "{answer}");
+        assert!(answer.ends_with("{\"error\":\"ERR max number of clients reached\"}"), "{answer}");
+    }
+    assert_eq!(ask(&server, "PING\r\n"), "-ERR max number of clients reached\r\n");
+    first.command(&["PING"]).unwrap();
+}

@@ -1,18 +1,12 @@
-//! Owns: what an answer looks like on the wire: its head, its date, compression, and the answers to requests that are
-//! refused before anybody asks what they want. Does not own: which answer a request gets (`super::routes`), when it is
-//! written (`super::ledger`).
+//! Owns: what an answer looks like on the wire: its head, its date, and the answers to requests that are refused before
+//! anybody asks what they want. Does not own: which answer a request gets (`super::routes`), when it is written
+//! (`super::ledger`), compression (`super::gzip`).
 
 use std::borrow::Cow;
-use std::io::Write;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use weft_engine::calendar;
 
-/// Bodies of fewer bytes are not compressed, since they would hardly shrink; larger ones than the other not either,
-/// since the worker's other clients would wait for it.
-const GZIP_BYTES_MIN: usize = 1 << 10;
-const GZIP_BYTES_MAX: usize = 1 << 20;
+use crate::log::{self, Level};
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
@@ -146,6 +140,19 @@ pub(crate) struct Extra {
     /// The origin that CORS allows.
     pub(crate) origin: Option<Box<str>>,
     pub(crate) request_id: Option<Box<str>>,
+    /// Who asks for what, where the log is to tell of it.
+    pub(crate) logged: Option<Box<str>>,
+}
+
+impl Extra {
+    /// Tells the log of an answer; of those that went well only where it tells everything.
+    fn log(&self, status: u16) {
+        if let Some(logged) = &self.logged {
+            let level = if status < 400 { Level::Debug } else { Level::Verbose };
+            let id = self.request_id.as_deref().unwrap_or("-");
+            log::line(level, format_args!("HTTP {logged} {status} request-id={id}"));
+        }
+    }
 }
 
 /// How the end of an answer's body is told.
@@ -216,6 +223,7 @@ impl Pen {
         }
         if let Some(extra) = &about.extra {
             push_extra(head, extra);
+            extra.log(status);
         }
         head
     }
@@ -272,14 +280,13 @@ fn push_extra(head: &mut Vec<u8>, extra: &Extra) {
     }
 }
 
-/// The body compressed, if that is wanted and worth it.
-pub(crate) fn gzip(body: &[u8], about: &About) -> Option<Vec<u8>> {
-    if !about.gzip || !(GZIP_BYTES_MIN..=GZIP_BYTES_MAX).contains(&body.len()) {
-        return None;
-    }
-    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
-    encoder.write_all(body).ok()?;
-    encoder.finish().ok().filter(|zipped| zipped.len() < body.len())
+/// An answer as it is sent, with which the connection ends.
+pub(crate) fn last(answer: &Answer, now_ms: u64) -> Vec<u8> {
+    let mut pen = Pen::new();
+    pen.set_time(now_ms);
+    let extent = Extent::Bytes(answer.body.len());
+    let head = pen.head(answer.status, answer.content_type, extent, &About::default());
+    [&head[..], b"\r\n", &answer.body].concat()
 }
 
 pub(crate) const GZIPPED: &[u8] = b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n";
@@ -316,14 +323,5 @@ mod tests {
         ] {
             assert_eq!(date(second), text);
         }
-    }
-
-    #[test]
-    fn only_what_is_neither_small_nor_large_is_compressed() {
-        let about = About { gzip: true, ..About::default() };
-        let zipped = |len: usize| gzip(&vec![b'x'; len], &about).is_some();
-        assert!(!zipped(GZIP_BYTES_MIN - 1) && zipped(GZIP_BYTES_MIN));
-        assert!(zipped(GZIP_BYTES_MAX) && !zipped(GZIP_BYTES_MAX + 1));
-        assert!(gzip(&[b'x'; 2000], &About::default()).is_none());
     }
 }

@@ -1,23 +1,32 @@
-//! Owns: server-sent events: SUBSCRIBE, PSUBSCRIBE and MONITOR in the form that clients of Upstash's contract read.
-//! Does not own: who is subscribed to what (`weft_engine::pubsub`), when events come.
+//! Owns: server-sent events: SUBSCRIBE, PSUBSCRIBE and MONITOR in the form that clients of Upstash's contract read, and
+//! `/v1/channels`, the same in JSON. Does not own: who is subscribed to what (`weft_engine::pubsub`), when events come.
 //!
 //! `data: message,CHANNEL,PAYLOAD`, and an empty line. A payload of several lines is several lines `data:`, as the
-//! format of event streams has it; what is not UTF-8 is replaced.
+//! format of event streams has it; what is not UTF-8 is replaced. Or `data: {"channel":"c","payload":"p"}`, of which
+//! nothing is lost.
 
 use weft_engine::push::Push;
-use weft_engine::reply::Output;
+use weft_engine::reply::{JsonForm, Output, Protocol, ReplySink, Wire};
 
 use super::answer::Extent;
 
 /// Between two lines that say that a stream is still there.
 pub(crate) const HEARTBEAT_MS: u64 = 15_000;
 
-const HEARTBEAT: &[u8] = b":\n\n";
+pub(super) const HEARTBEAT: &[u8] = b":\n\n";
+
+/// How a message is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Form {
+    #[default]
+    Upstash,
+    Json,
+}
 
 /// What a stream begins with.
 pub(crate) enum Opening {
-    /// `data: subscribe,CHANNEL,1`, for each name.
-    Subscribed(&'static str, Vec<Box<[u8]>>),
+    /// `data: subscribe,CHANNEL,1`, for each name; in JSON the event `ready`.
+    Subscribed(&'static str, Vec<Box<[u8]>>, Form),
     /// `data: "OK"`.
     Monitor,
     /// Nothing: what it begins with depends on what there is to be told (`super::following`).
@@ -27,7 +36,10 @@ pub(crate) enum Opening {
 impl Opening {
     pub(crate) fn write(&self, output: &mut Output, extent: Extent) {
         match self {
-            Self::Subscribed(kind, names) => {
+            Self::Subscribed(_, _, Form::Json) => {
+                write_text(b"event: ready\ndata: {}\n\n", output, extent);
+            }
+            Self::Subscribed(kind, names, Form::Upstash) => {
                 for (name, count) in names.iter().zip(1..) {
                     let count: u32 = count;
                     write(output, extent, &[kind.as_bytes(), b",", name, b",", count.to_string().as_bytes()]);
@@ -37,10 +49,23 @@ impl Opening {
             Self::Follow => {}
         }
     }
+    pub(super) const fn form(&self) -> Form {
+        match self {
+            Self::Subscribed(_, _, form) => *form,
+            Self::Monitor | Self::Follow => Form::Upstash,
+        }
+    }
 }
 
-pub(super) fn write_push(push: &Push, output: &mut Output, extent: Extent) {
+pub(super) fn write_push(push: &Push, form: Form, output: &mut Output, extent: Extent) {
     match push {
+        Push::Message { channel, payload, .. } if form == Form::Json => {
+            write_json(&[(b"channel", channel), (b"payload", payload)], output, extent);
+        }
+        Push::PatternMessage { pattern, channel, payload } if form == Form::Json => {
+            let parts = [(&b"pattern"[..], &pattern[..]), (b"channel", channel), (b"payload", payload)];
+            write_json(&parts, output, extent);
+        }
         Push::Message { kind, channel, payload } => {
             write(output, extent, &[kind.as_bytes(), b",", channel, b",", payload]);
         }
@@ -57,8 +82,28 @@ pub(super) fn write_heartbeat(output: &mut Output, extent: Extent) {
     chunk(output, extent, |bytes| bytes.extend_from_slice(HEARTBEAT));
 }
 
+/// Nothing follows.
+pub(super) fn write_end(output: &mut Output, extent: Extent) {
+    if extent == Extent::Chunks {
+        output.bytes.extend_from_slice(b"0\r\n\r\n");
+    }
+}
+
 pub(super) fn write_text(text: &[u8], output: &mut Output, extent: Extent) {
     chunk(output, extent, |bytes| bytes.extend_from_slice(text));
+}
+
+fn write_json(parts: &[(&[u8], &[u8])], output: &mut Output, extent: Extent) {
+    let mut json = Output::default();
+    let wire = Wire { protocol: Protocol::Json(JsonForm::Plain), ..Wire::default() };
+    let mut sink = ReplySink::new(&mut json, wire);
+    sink.map(parts.len());
+    for (name, value) in parts {
+        sink.bulk(name);
+        sink.bulk(value);
+    }
+    // JSON has no line end in it.
+    write_text(&[b"data: ", &json.bytes[..], b"\n\n"].concat(), output, extent);
 }
 
 fn write(output: &mut Output, extent: Extent, parts: &[&[u8]]) {

@@ -63,6 +63,15 @@ impl Method {
     }
 }
 
+/// Whether bytes are the beginning of a request, as far as a few of them tell.
+pub(crate) fn begins_with_method(bytes: &[u8]) -> bool {
+    let blank = bytes.iter().position(|&byte| byte == b' ');
+    blank.is_some_and(|blank| {
+        let name = std::str::from_utf8(&bytes[..blank]).unwrap_or_default();
+        Method::named(name).is_some() && bytes.get(blank + 1) == Some(&b'/')
+    })
+}
+
 /// How the end of a request's body is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {

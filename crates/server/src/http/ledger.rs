@@ -12,7 +12,8 @@ use weft_engine::reply::{Output, OutputPlace};
 use weft_engine::resource::Told;
 
 use super::answer::{self, About, Answer, BYTES, EVENTS, Extent, JSON, Pen};
-use super::{events, resources};
+use super::entries::Entries;
+use super::{events, gzip, resources};
 
 /// Replies of a pipeline that are sent before all of them are there, as chunks.
 const STREAM_BYTES: usize = 16 << 10;
@@ -30,11 +31,13 @@ pub(crate) enum Kind {
     /// The reply of one command.
     One,
     /// The replies of so many commands, in a list.
-    Many { total: u32, begun: bool },
+    Many { total: u32, begun: bool, zipped: Option<Box<gzip::Stream>> },
     /// The last of so many replies: those of MULTI and of what it queues are dropped, unless MULTI is refused.
     Last { left: u32, begun: bool },
     /// Events without end.
     Events(events::Opening),
+    /// Entries of the stream that is read.
+    Entries,
     /// It is there already.
     Ready(Box<Answer>),
     /// `100 Continue`, before the answer proper.
@@ -53,6 +56,10 @@ pub(crate) struct Ledger {
     counted: usize,
     /// Events flow; in chunks, or as they are.
     flows: Option<Extent>,
+    /// How messages are written on it.
+    form: events::Form,
+    /// The stream whose entries they are.
+    entries: Option<Box<Entries>>,
     /// They have begun to, and nobody has asked since.
     begun: bool,
     /// An answer has been written behind which nothing follows.
@@ -120,7 +127,7 @@ impl Ledger {
                     }
                     let error = output.take_error();
                     match kind {
-                        Kind::Many { total, begun } => {
+                        Kind::Many { total, begun, zipped } => {
                             let is_new = output.len() > self.counted;
                             self.counted = output.len();
                             self.replied =
@@ -130,7 +137,7 @@ impl Ledger {
                                 return;
                             }
                             about.keeps_alive &= piece.is_last && !*begun || !about.is_old;
-                            write_piece(output, pen, (begin, about, begun), piece);
+                            write_piece(output, pen, (begin, about), (begun, zipped), piece);
                             self.begin = None;
                             if !piece.is_last {
                                 return;
@@ -145,12 +152,21 @@ impl Ledger {
                         }
                         Kind::Events(opening) if error.is_none() => {
                             output.take_back(begin);
-                            let extent = if about.is_old { Extent::Connection } else { Extent::Chunks };
-                            output.bytes.append(end_head(pen.head(200, EVENTS, extent, about)));
+                            let extent = open_stream(output, pen, about);
                             opening.write(output, extent);
+                            self.form = opening.form();
                             self.flows = Some(extent);
                             self.begun = true;
                             self.begin = None;
+                            self.owed.clear();
+                            return;
+                        }
+                        Kind::Entries => {
+                            let reply = output.bytes.split_off(begin.bytes);
+                            output.take_back(begin);
+                            self.begin = None;
+                            self.begun |= self.flows.is_none() && error.is_none();
+                            self.over = self.read_entries(&reply, error, (output, pen));
                             self.owed.clear();
                             return;
                         }
@@ -179,6 +195,42 @@ impl Ledger {
         }
     }
 
+    /// Tells of what was read of a stream; says whether that was the last, since it cannot be read.
+    fn read_entries(
+        &mut self,
+        reply: &[u8],
+        error: Option<ErrorCode>,
+        (output, pen): (&mut Output, &mut Pen),
+    ) -> bool {
+        let Some(entries) = &mut self.entries else { return true };
+        match (error, self.flows) {
+            (Some(error), None) => {
+                let about = About { keeps_alive: false, ..entries.about.clone() };
+                let extent = Extent::Bytes(reply.len());
+                output.bytes.append(end_head(pen.head(error.http_status(), JSON, extent, &about)));
+                output.bytes.extend_from_slice(reply);
+            }
+            (Some(_), Some(extent)) => {
+                events::write_text(&[b"event: error\ndata: ", reply, b"\n\n"].concat(), output, extent);
+                events::write_end(output, extent);
+            }
+            (None, flows) => {
+                let extent = flows.unwrap_or_else(|| open_stream(output, pen, &entries.about));
+                self.flows = Some(extent);
+                events::write_text(&entries.told(reply), output, extent);
+            }
+        }
+        error.is_some()
+    }
+    /// The stream that is read, where nothing of it is on its way.
+    pub(crate) fn entries(&mut self) -> Option<&mut Entries> {
+        self.entries.as_deref_mut().filter(|_| self.owed.is_empty())
+    }
+    /// What flows from now on are the entries of a stream.
+    pub(super) fn read_stream(&mut self, entries: Entries) {
+        self.entries = Some(Box::new(entries));
+    }
+
     /// What waits until something is safe waits in vain: the first answer of it becomes this error, with which the
     /// connection ends. Says whether that can be said: not within an answer that has begun.
     pub(crate) fn lose_held(&mut self, output: &mut Output, pen: &mut Pen, error: &Error) -> bool {
@@ -198,7 +250,7 @@ impl Ledger {
     /// Something that the client has asked to be told of.
     pub(crate) fn event(&mut self, push: &Push, output: &mut Output) {
         if let Some(extent) = self.flows {
-            events::write_push(push, output, extent);
+            events::write_push(push, self.form, output, extent);
         }
     }
     /// The same, written already.
@@ -230,6 +282,13 @@ pub(super) fn end_head(head: &mut Vec<u8>) -> &mut Vec<u8> {
     head
 }
 
+/// Writes the head of a stream of events.
+fn open_stream(output: &mut Output, pen: &mut Pen, about: &About) -> Extent {
+    let extent = if about.is_old { Extent::Connection } else { Extent::Chunks };
+    output.bytes.append(end_head(pen.head(200, EVENTS, extent, about)));
+    extent
+}
+
 /// The command of a stream was refused, in the protocol that streams are asked for in.
 fn refused(output: &mut Output, begin: OutputPlace, error: Option<ErrorCode>) -> Box<Answer> {
     let line = output.bytes.get(begin.bytes..).unwrap_or_default().trim_ascii_end();
@@ -239,7 +298,7 @@ fn refused(output: &mut Output, begin: OutputPlace, error: Option<ErrorCode>) ->
 }
 
 fn write_ready(output: &mut Output, pen: &mut Pen, answer: &Answer, about: &About) {
-    let zipped = answer::gzip(&answer.body, about);
+    let zipped = gzip::whole(&answer.body, about);
     let body = zipped.as_deref().unwrap_or(&answer.body);
     let head = pen.head(answer.status, answer.content_type, Extent::Bytes(body.len()), about);
     head.extend_from_slice(answer.headers.as_bytes());
@@ -257,7 +316,7 @@ fn write_one(output: &mut Output, pen: &mut Pen, begin: OutputPlace, (status, ab
     let mut is_zipped = false;
     if about.gzip
         && output.pins.len() == begin.pins
-        && let Some(zipped) = answer::gzip(&output.bytes[begin.bytes..], about)
+        && let Some(zipped) = gzip::whole(&output.bytes[begin.bytes..], about)
     {
         output.bytes.truncate(begin.bytes);
         output.bytes.extend_from_slice(&zipped);
@@ -299,13 +358,31 @@ fn write_resource(
 fn write_piece(
     output: &mut Output,
     pen: &mut Pen,
-    (begin, about, begun): (OutputPlace, &About, &mut bool),
+    (begin, about): (OutputPlace, &About),
+    (begun, zipped): (&mut bool, &mut Option<Box<gzip::Stream>>),
     Piece { total, is_last }: Piece,
 ) {
     let opener = if about.resp2 { format!("*{total}\r\n") } else { "[".to_owned() };
-    let opener = if *begun { "" } else { &opener };
+    let mut is_zipped = false;
+    let mut opener = if *begun { "" } else { &opener };
     if is_last && !about.resp2 {
         output.bytes.push(b']');
+    }
+    // Replies in JSON have no large values beside the bytes.
+    if about.gzip && !about.resp2 {
+        let body = [opener.as_bytes(), &output.bytes[begin.bytes..]].concat();
+        if !*begun && !is_last {
+            *zipped = Some(Box::default());
+        }
+        let compressed = match zipped {
+            Some(stream) => Some(stream.piece(&body, is_last)),
+            None => gzip::whole(&body, about),
+        };
+        if let Some(compressed) = compressed {
+            output.bytes.truncate(begin.bytes);
+            output.bytes.extend_from_slice(&compressed);
+            (opener, is_zipped) = ("", true);
+        }
     }
     let len = output.len() - begin.len + opener.len();
     let content_type = if about.resp2 { BYTES } else { JSON };
@@ -316,7 +393,11 @@ fn write_piece(
     };
     let mut before = Vec::new();
     if !*begun {
-        before.append(end_head(pen.head(200, content_type, extent, about)));
+        let head = pen.head(200, content_type, extent, about);
+        if is_zipped {
+            head.extend_from_slice(answer::GZIPPED);
+        }
+        before.append(end_head(head));
     }
     if extent == Extent::Chunks {
         before.extend_from_slice(format!("{len:x}\r\n").as_bytes());

@@ -6,20 +6,24 @@
 //! A request's head is read (`head`), or recognized as that of the request before (`familiar`), looked at (`access`),
 //! its body waited for (`body`), and what it asks for (`routes`) becomes commands of the worker's batch (`target`,
 //! `json`, `resources`), beside those of RESP and RESPB. What they reply is framed by the `ledger`, which knows the
-//! order of the answers; `answer` writes their heads, `events` the streams.
+//! order of the answers; `answer` writes their heads. `streams` begins what has no end: `events` of channels, of keys
+//! (`following`), `entries` of a stream.
 
 pub(crate) mod access;
 pub(crate) mod answer;
 pub(crate) mod body;
+pub(crate) mod entries;
 pub(crate) mod events;
 pub(crate) mod familiar;
 pub(crate) mod following;
+mod gzip;
 pub(crate) mod head;
 pub(crate) mod json;
 pub(crate) mod ledger;
 pub(crate) mod resources;
 pub(crate) mod routes;
 mod stored;
+mod streams;
 pub(crate) mod target;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -28,7 +32,6 @@ use weft_engine::config::Settings;
 use weft_engine::error::Error;
 use weft_engine::reply::{JsonForm, Protocol, Wire};
 use weft_engine::requests::{Origin, What};
-use weft_engine::resource::{Asked, Does};
 use weft_engine::session::Session;
 use weft_engine::{Engine, Requests};
 use weft_protocol::request::ArgVisitor;
@@ -36,6 +39,7 @@ use weft_protocol::table::policy;
 
 use crate::client::Client;
 use crate::connection::Stop;
+use crate::log::{self, Level};
 use access::{Form, Identity, Shown};
 use answer::{About, Answer, Extra, Refusal};
 use body::Chunks;
@@ -205,7 +209,7 @@ impl Http {
         loop {
             if self.ended && !self.is_within() {
                 *at = bytes.len();
-                return Stop::Incomplete;
+                return self.read_on(bytes, bench);
             }
             if let Next::Stop(stop) = self.step(bytes, at, bench) {
                 return stop;
@@ -269,7 +273,7 @@ impl Http {
                     Framing::Length(body) => Some(head.len + body as usize).filter(|&len| len <= bytes.len()),
                     Framing::Chunked => None,
                 };
-                let about = about(&head, bytes, engine);
+                let about = about(&head, bytes, (&self.client.session, engine));
                 let declined = Declined { answer, ends: len.is_none() };
                 return Err((declined, about, len.unwrap_or(bytes.len())));
             }
@@ -280,7 +284,7 @@ impl Http {
                 return Ok(Read::Whole(whole));
             }
             if head.expects && bytes.len() == head.len {
-                self.ledger.owe(Kind::Continue, about(&head, bytes, engine));
+                self.ledger.owe(Kind::Continue, about(&head, bytes, (&self.client.session, engine)));
             }
             self.reading = Reading::Body(Box::new(body));
             return Ok(Read::Part);
@@ -321,7 +325,7 @@ impl Http {
     fn carry_out(&mut self, bytes: &[u8], at: &mut usize, mut whole: Whole, bench: &mut Bench<'_>) -> Next {
         let request = &bytes[*at..];
         let head = whole.head;
-        let about = about(&head, request, bench.engine);
+        let about = about(&head, request, (&self.client.session, bench.engine));
         self.ended |= !about.keeps_alive;
         let route = match head.method {
             Method::Options => Route::Fixed(routes::options(head.is_preflight)),
@@ -347,6 +351,8 @@ impl Http {
             Route::Monitor => self.stream(bytes, *at, (Opening::Monitor, &about), bench),
             Route::Ready => Err(routes::ready(bench.engine.loading().as_ref())),
             Route::Events => self.follow(bytes, *at, (&whole, &about), bench),
+            Route::Channels => self.channels(bytes, *at, (&whole, &about), bench),
+            Route::Entries => self.entries(&bytes[*at..], (&whole, &about), bench),
             Route::Resource => self.resource(bytes, *at, &mut whole, bench).map(|()| {
                 self.ledger.owe(Kind::One, about.clone());
                 *at += whole.len;
@@ -406,8 +412,7 @@ impl Http {
         bench: &mut Bench<'_>,
     ) -> Result<(), Box<Answer>> {
         let body = std::mem::replace(&mut whole.body, Content::Frame(Span::default()));
-        let databases = bench.engine.keyspace.database_count();
-        let asks = Asks { head: &whole.head, request: &bytes[at..], databases };
+        let asks = Asks::of(whole, &bytes[at..], bench);
         let asked = asks.compose(body, bench.requests.visitor())?;
         self.client.session.ask(asked);
         bench.requests.end_http(&bench.engine.keyspace, self.origin(bench.index), (bytes, at));
@@ -440,7 +445,7 @@ impl Http {
         let kind = match (transaction, total) {
             (None, 0) if about.resp2 => Kind::Ready(Answer::new(200, answer::BYTES, &b"*0\r\n"[..])),
             (None, 0) => Kind::Ready(Answer::new(200, answer::JSON, &b"[]"[..])),
-            (None, total) => Kind::Many { total, begun: false },
+            (None, total) => Kind::Many { total, begun: false, zipped: None },
             (Some(_), total) => Kind::Last { left: total + 2, begun: false },
         };
         self.ledger.owe(kind, about.clone());
@@ -489,74 +494,6 @@ impl Http {
         }
         let barrier = bench.requests.end_http(&bench.engine.keyspace, origin, (bytes, *at));
         stop_behind(barrier || is_multi, bench.requests)
-    }
-
-    fn subscribe(
-        &mut self,
-        bytes: &[u8],
-        at: usize,
-        (whole, kind, about): (&Whole, &'static str, &About),
-        bench: &mut Bench<'_>,
-    ) -> Result<Next, Box<Answer>> {
-        let path = whole.head.path.of(&bytes[at..]);
-        let names = path.split(|&byte| byte == b'/').skip(2).map(|name| {
-            let mut decoded = Vec::new();
-            target::decode(name, false, &mut decoded).map(|()| decoded.into_boxed_slice())
-        });
-        let names: Vec<Box<[u8]>> =
-            names.collect::<Result<_, _>>().map_err(|why| Answer::error(400, &why))?;
-        if names.is_empty() {
-            return Err(Answer::error(400, &format!("ERR /{kind}/ needs a name behind it")));
-        }
-        self.stream(bytes, at, (Opening::Subscribed(kind, names), about), bench)
-    }
-
-    /// What happens to keys.
-    fn follow(
-        &mut self,
-        bytes: &[u8],
-        at: usize,
-        (whole, about): (&Whole, &About),
-        bench: &mut Bench<'_>,
-    ) -> Result<Next, Box<Answer>> {
-        let databases = bench.engine.keyspace.database_count();
-        let asks = Asks { head: &whole.head, request: &bytes[at..], databases };
-        self.following = Some(Box::new(asks.following()?));
-        // Before it runs, all that was decoded has: this is its own kind of reply.
-        self.client.session.ask(Some(Asked::plainly(Does::Follow)));
-        self.stream(bytes, at, (Opening::Follow, about), bench)
-    }
-    /// What it follows, and the session that it does so with, while its stream flows.
-    pub(crate) fn following(&mut self) -> Option<(&Following, &mut Ledger, &mut Session)> {
-        let following = self.following.as_deref().filter(|_| self.ledger.flows())?;
-        Some((following, &mut self.ledger, &mut self.client.session))
-    }
-
-    /// A stream of events: its command runs as that of a client that pushes are sent to.
-    fn stream(
-        &mut self,
-        bytes: &[u8],
-        at: usize,
-        (opening, about): (Opening, &About),
-        bench: &mut Bench<'_>,
-    ) -> Result<Next, Box<Answer>> {
-        let slots = bench.requests.visitor();
-        match &opening {
-            Opening::Monitor => slots.aside(|side| side.extend_from_slice(b"MONITOR")),
-            // Whoever may list keys may be told of them.
-            Opening::Follow => {
-                [b"SCAN", &b"0"[..]].iter().for_each(|word| slots.aside(|side| side.extend_from_slice(word)));
-            }
-            Opening::Subscribed(kind, names) => {
-                slots.aside(|side| side.extend_from_slice(kind.as_bytes()));
-                names.iter().for_each(|name| slots.aside(|side| side.extend_from_slice(name)));
-            }
-        }
-        let origin = self.origin(bench.index);
-        bench.requests.end_http(&bench.engine.keyspace, origin, (bytes, at));
-        self.ledger.owe(Kind::Events(opening), about.clone());
-        self.ended = true;
-        Ok(Next::Stop(Stop::Barrier))
     }
 }
 
@@ -645,7 +582,7 @@ fn form(head: &Head, request: &[u8]) -> Form {
 fn protocol(head: &Head, request: &[u8]) -> Protocol {
     let path = head.path.of(request);
     if [&b"/subscribe/"[..], b"/psubscribe/"].iter().any(|start| path.starts_with(start))
-        || matches!(path, b"/monitor" | b"/v1/events")
+        || matches!(path, b"/monitor" | b"/v1/events" | b"/v1/channels")
     {
         // Its reply is not sent: what follows it is.
         return Protocol::Resp3;
@@ -663,11 +600,13 @@ fn protocol(head: &Head, request: &[u8]) -> Protocol {
     }
 }
 
-fn about(head: &Head, request: &[u8], engine: &Engine) -> About {
+fn about(head: &Head, request: &[u8], (session, engine): (&Session, &Engine)) -> About {
     let text = |span: Span| String::from_utf8_lossy(span.of(request)).into();
     let origin = head.origin.filter(|origin| engine.web.allows_origin(origin.of(request))).map(text);
     let request_id = head.request_id.map(text);
-    let extra = (origin.is_some() || request_id.is_some()).then(|| Box::new(Extra { origin, request_id }));
+    let logged = log::writes(Level::Verbose).then(|| logged(head, request, session));
+    let extra = (origin.is_some() || request_id.is_some() || logged.is_some())
+        .then(|| Box::new(Extra { origin, request_id, logged }));
     About {
         keeps_alive: head.keeps_alive,
         is_old: head.is_old,
@@ -676,4 +615,14 @@ fn about(head: &Head, request: &[u8], engine: &Engine) -> About {
         resp2: head.resp2,
         extra,
     }
+}
+
+/// Who asks for what, for the log. Arguments of commands are none of its business: they may be secrets.
+#[cold]
+fn logged(head: &Head, request: &[u8], session: &Session) -> Box<str> {
+    let path = head.path.of(request);
+    let end = path.iter().skip(1).position(|&byte| byte == b'/').filter(|_| !path.starts_with(b"/v1/"));
+    let path = String::from_utf8_lossy(&path[..end.map_or(path.len(), |end| end + 1)]);
+    let method = request.split(|&byte| byte == b' ').next().map(String::from_utf8_lossy).unwrap_or_default();
+    format!("{} {method} {path}", session.info.connection.peer).into()
 }

@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | `/v1/db/N/keys/KEY`, `/v1/db/N/keys?key64=KEY` | GET, HEAD; PUT; PATCH; DELETE | GET; SET; APPEND, SETRANGE; DEL |
 //! | `/v1/db/N/keys` | GET, HEAD | SCAN |
+//! | `/v1/db/N/streams/KEY` | GET | XREAD, again and again (`super::entries`) |
 //! | `/v1/db/N/mget`, `/v1/db/N/mset` | POST | MGET; MSET, MSETEX |
 //! | `/metrics` | GET, HEAD | INFO |
 //!
@@ -17,12 +18,12 @@ use weft_engine::metrics::Form;
 use weft_engine::resource::{Asked, ByteRange, Does, TAGS_MAX, Tag, Tags, Told, Went};
 use weft_protocol::request::ArgVisitor;
 
-use super::Content;
 use super::answer::{Answer, BYTES, JSON};
 use super::head::{Head, Method, Span};
 use super::json;
 use super::routes;
 use super::target;
+use super::{Bench, Content, Whole};
 
 /// Keys of one page of a list, about: what SCAN looks at, and what it looks at unless asked.
 const PAGE_KEYS_MAX: u64 = 1000;
@@ -41,11 +42,22 @@ pub(crate) struct Asks<'r> {
     pub(crate) databases: usize,
 }
 
+impl<'r> Asks<'r> {
+    pub(super) fn of(whole: &'r Whole, request: &'r [u8], bench: &Bench<'_>) -> Self {
+        Self { head: &whole.head, request, databases: bench.engine.keyspace.database_count() }
+    }
+}
+
 pub(super) type Composed = Result<Option<Asked>, Box<Answer>>;
 
 /// The database that a path names, if it does.
 pub(crate) fn database(path: &[u8]) -> Option<u8> {
     split(path).and_then(|(number, _)| std::str::from_utf8(number).ok()?.parse().ok())
+}
+
+/// Whether a path is that of a stream's entries.
+pub(super) fn is_entries(path: &[u8]) -> bool {
+    split(path).is_some_and(|(_, rest)| rest == b"streams" || rest.starts_with(b"streams/"))
 }
 
 /// The number and what is behind it, of `/v1/db/N/…`.
@@ -71,12 +83,7 @@ impl Asks<'_> {
         if !path.starts_with(b"/v1/db/") {
             return self.stored(body, slots);
         }
-        let (_, rest) = split(path).ok_or_else(routes::missing)?;
-        let db = database(path).map(usize::from).filter(|&db| db < self.databases);
-        if db.is_none() {
-            let text = format!("ERR the databases are 0 to {}", self.databases - 1);
-            return Err(Answer::error(404, &text));
-        }
+        let rest = self.rest()?;
         if let Some(key) = rest.strip_prefix(b"keys/") {
             return self.key(KeyText::Path(key), body, slots);
         }
@@ -93,6 +100,18 @@ impl Asks<'_> {
             b"mset" => self.set_all(&body, slots),
             _ => Err(routes::missing()),
         }
+    }
+
+    /// What is behind the number of the database, which is one of those that there are.
+    pub(super) fn rest(&self) -> Result<&[u8], Box<Answer>> {
+        let path = self.head.path.of(self.request);
+        let (_, rest) = split(path).ok_or_else(routes::missing)?;
+        let db = database(path).map(usize::from).filter(|&db| db < self.databases);
+        if db.is_none() {
+            let text = format!("ERR the databases are 0 to {}", self.databases - 1);
+            return Err(Answer::error(404, &text));
+        }
+        Ok(rest)
     }
 
     fn key(&self, key: KeyText<'_>, body: Content, slots: &mut Slots) -> Composed {
@@ -246,17 +265,23 @@ impl Asks<'_> {
 
     /// A parameter of the query, its escapes undone.
     pub(super) fn parameter(&self, wanted: &[u8]) -> Result<Option<Vec<u8>>, Box<Answer>> {
-        let Some(query) = self.head.query else { return Ok(None) };
-        let mut found = target::parameters(query.of(self.request)).filter(|&(name, _)| name == wanted);
-        let first = found.next();
-        if found.next().is_some() {
+        let mut values = self.parameters(wanted)?.into_iter();
+        let first = values.next().map(Vec::from);
+        if values.next().is_some() {
             return Err(wrong(format!("{} stands there twice", String::from_utf8_lossy(wanted))));
         }
-        let Some((_, value)) = first else { return Ok(None) };
-        let mut decoded = Vec::new();
-        target::decode(value.unwrap_or_default(), true, &mut decoded)
-            .map_err(|why| Answer::error(400, &why))?;
-        Ok(Some(decoded))
+        Ok(first)
+    }
+    /// All values of a parameter that may stand there often.
+    pub(super) fn parameters(&self, wanted: &[u8]) -> Result<Vec<Box<[u8]>>, Box<Answer>> {
+        let query = self.head.query.map(|query| query.of(self.request)).unwrap_or_default();
+        let values = target::parameters(query).filter(|&(name, _)| name == wanted).map(|(_, value)| {
+            let mut decoded = Vec::new();
+            target::decode(value.unwrap_or_default(), true, &mut decoded)
+                .map_err(|why| Answer::error(400, &why))?;
+            Ok(decoded.into_boxed_slice())
+        });
+        values.collect()
     }
 
     /// Refuses parameters that a request does not have: one that is passed over would be believed to hold.

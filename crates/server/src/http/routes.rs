@@ -10,6 +10,8 @@
 //! | `/v1/docs`, `/v1/openapi.json` | what there is, for people and for tools |
 //! | `/v1/db/N/…` | keys as resources (`super::resources`) |
 //! | `/v1/events` | what happens to keys, as an event stream (`super::following`) |
+//! | `/v1/channels` | messages of channels, as an event stream |
+//! | `/v1/db/N/streams/…` | the entries of a stream, as an event stream (`super::entries`) |
 //! | `/v1/programs…`, `/v1/triggers…` | programs and triggers (`super::stored`) |
 //! | other `/v1/…` | Weft's own: nothing |
 //! | any other | a command, its arguments in the path |
@@ -18,6 +20,7 @@ use weft_engine::error::Error;
 
 use super::answer::{Answer, HTML, JSON, TEXT};
 use super::head::Method;
+use super::resources;
 
 /// What a request asks for.
 #[derive(Debug)]
@@ -37,6 +40,10 @@ pub(crate) enum Route {
     Ready,
     /// What happens to keys.
     Events,
+    /// Messages of channels.
+    Channels,
+    /// The entries of a stream.
+    Entries,
     /// Resources: keys, programs, triggers.
     Resource,
     /// It is known already.
@@ -73,6 +80,10 @@ pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
         (_, b"/v1/openapi.json") => Route::Fixed(Answer::new(200, JSON, OPENAPI.as_bytes())),
         (b"v1", b"/v1/events") if method != Method::Get => not_allowed("GET"),
         (b"v1", b"/v1/events") => Route::Events,
+        (b"v1", b"/v1/channels") if method != Method::Get => not_allowed("GET"),
+        (b"v1", b"/v1/channels") => Route::Channels,
+        (b"v1", _) if resources::is_entries(path) && method != Method::Get => not_allowed("GET"),
+        (b"v1", _) if resources::is_entries(path) => Route::Entries,
         (b"v1", _) if is_resource(path) => Route::Resource,
         (b"v1", _) => Route::Fixed(missing()),
         (b"favicon.ico", _) => Route::Fixed(missing()),

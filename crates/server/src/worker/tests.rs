@@ -8,6 +8,7 @@ mod http_hostile;
 mod http_metrics;
 mod http_resources;
 mod http_stored;
+mod http_streams;
 mod tls;
 
 use std::io::{Read, Write};

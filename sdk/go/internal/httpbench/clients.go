@@ -55,7 +55,8 @@ func rows() (table, reasons []*row) {
 	}
 	for _, operation := range operations {
 		for _, way := range ways {
-			table = append(table, &row{Operation: operation.name, Way: way.name, pid: *pid, run: repeat(func() { operation.run(way.client) })})
+			run := repeat(func() { operation.run(way.client) })
+			table = append(table, &row{Operation: operation.name, Way: way.name, pid: *pid, run: run})
 		}
 	}
 	return table, rawRows()

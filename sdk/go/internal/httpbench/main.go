@@ -1,6 +1,6 @@
-// Command httpbench measures what a command costs over RESP, RESPB and HTTP, in clients as programs have them and in the server, and where
-// the difference comes from. Owns: the program's flags, the rounds, the tables. Does not own: the server, which it is told of; the clients
-// (clients.go, raw.go).
+// Command httpbench measures what a command costs over RESP, RESPB and HTTP, in clients as programs have them and in
+// the server, and where the difference comes from. Owns: the program's flags, the rounds, the tables, the floor. Does
+// not own: the server, which it is told of; the clients (clients.go, raw.go).
 //
 // Every reply is compared with what it must be.
 package main
@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,6 +41,7 @@ type row struct {
 var (
 	addr       = flag.String("addr", "127.0.0.1:6379", "the server")
 	pid        = flag.Int("pid", 0, "its process")
+	serve      = flag.String("serve", "", "be the floor: answer every request at this address with a constant")
 	floorAddr  = flag.String("floor", "", "a server of HTTP that answers a constant")
 	floorPid   = flag.Int("floor-pid", 0, "its process")
 	rounds     = flag.Int("rounds", 7, "rounds of all rows, one after the other")
@@ -49,6 +51,9 @@ var (
 
 func main() {
 	flag.Parse()
+	if *serve != "" {
+		check(http.ListenAndServe(*serve, http.HandlerFunc(constant)))
+	}
 	table, reasons := rows()
 	all := slices.Concat(table, reasons)
 	for _, row := range all {
@@ -64,9 +69,16 @@ func main() {
 	print("Where it comes from", reasons)
 	if *out != "" {
 		check(os.MkdirAll(*out, 0o755))
-		data := must(json.MarshalIndent(map[string]any{"operations": table, "reasons": reasons, "n": *operations}, "", " "))
+		all := map[string]any{"operations": table, "reasons": reasons, "n": *operations}
+		data := must(json.MarshalIndent(all, "", " "))
 		check(os.WriteFile(filepath.Join(*out, "http.json"), append(data, '\n'), 0o644))
 	}
+}
+
+// constant is what a GET of a value of 16 bytes is answered, without any store behind it.
+func constant(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	must(fmt.Fprintf(w, "{\"result\":%q}", value))
 }
 
 func (r *row) measure() {
@@ -104,7 +116,8 @@ func cpuNs(pid int) float64 {
 }
 
 func print(title string, rows []*row) {
-	fmt.Printf("## %s\n\n| operation | over | µs | client CPU µs | server CPU µs | bytes | allocations |\n|---|---|---:|---:|---:|---:|---:|\n", title)
+	fmt.Printf("## %s\n\n| operation | over | µs | client CPU µs | server CPU µs | bytes | allocations |\n", title)
+	fmt.Println("|---|---|---:|---:|---:|---:|---:|")
 	for _, row := range rows {
 		m := func(pick func(figures) float64) float64 { return median(row.Rounds, pick) }
 		spread := fmt.Sprintf("%.2f (%.2f–%.2f)", m(serverNs)/1e3, least(row.Rounds)/1e3, most(row.Rounds)/1e3)

@@ -1,7 +1,7 @@
 package main
 
-// A GET over each wire, with one thing after the other taken away: the client library, the answer's JSON, the headers, the connection that
-// stays, the store. A raw client has its request ready and looks for the value in what comes back.
+// A GET over each wire, with one thing after the other taken away: the client library, the answer's JSON, the headers,
+// the connection that stays, the store. A raw client has its request ready and looks for the value in what comes back.
 
 import (
 	"bytes"
@@ -16,7 +16,8 @@ import (
 // browser is what a browser says beside Host.
 var browser = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n" +
 	"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\nAccept-Language: en-US,en;q=0.5\r\n" +
-	"DNT: 1\r\nSec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Site: none\r\nSec-Fetch-User: ?1\r\nPriority: u=0, i\r\n" +
+	"DNT: 1\r\nSec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Site: none\r\nSec-Fetch-User: ?1\r\n" +
+	"Priority: u=0, i\r\n" +
 	"Cookie: session=" + strings.Repeat("0123456789abcdef", 24) + "\r\n"
 
 func rawRows() []*row {
@@ -43,12 +44,12 @@ func rawRows() []*row {
 	}
 	if *floorAddr != "" {
 		request := strings.ReplaceAll(bearer, *addr, *floorAddr) + "\r\n"
-		rows = append(rows, raw(*floorAddr, *floorPid, "HTTP, nginx returns a constant", request, end))
+		rows = append(rows, raw(*floorAddr, *floorPid, "HTTP, net/http of Go returns a constant", request, end))
 	}
 	return rows
 }
 
-// raw sends a request as it is, and takes bytes until the last reply's end has come: as often as in reply, once for each request.
+// raw sends a request as it is, and takes bytes until the last reply's end has come: once for each request.
 func raw(to string, pid int, way, request, reply string) *row {
 	var conn net.Conn
 	sent, expected := []byte(request), []byte(reply)

@@ -1,6 +1,6 @@
 //! HTTP on a worker by itself: what is asked for, in which form, and in which order it is answered.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use super::{Alone, received};
@@ -625,4 +625,30 @@ fn clients_are_killed_and_paused() {
     (0..4).for_each(|_| alone.tick());
     let statuses: Vec<u16> = answers(&received(&mut held)).0.iter().map(|got| got.status).collect();
     assert_eq!(statuses, [201, 412], "what was asked of the first is asked of it, and not of the other");
+}
+
+#[test]
+fn lists_are_compressed_also_as_they_come() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    let value: String = (0..600).map(|at| format!("{at},")).collect();
+    one(&mut alone, &mut client, &post("/set/k", "", &value));
+    for (count, in_chunks) in [(1, false), (40, true)] {
+        // A part is sent when what runs next must wait for what ran before.
+        let gets = format!("[{}]", [r#"["GET","k"],["SELECT","0"]"#].repeat(count).join(","));
+        let plain = one(&mut alone, &mut client, &post("/pipeline", "", &gets));
+        let zipped = one(&mut alone, &mut client, &post("/pipeline", "Accept-Encoding: gzip\r\n", &gets));
+        assert!(zipped.has("Content-Encoding: gzip") && zipped.has("Vary: Accept-Encoding"), "{zipped:?}");
+        assert_eq!(zipped.has("Transfer-Encoding: chunked"), in_chunks);
+        assert!(zipped.body.len() < plain.body.len() / 2);
+        let mut unzipped = Vec::new();
+        flate2::read::GzDecoder::new(&zipped.body[..]).read_to_end(&mut unzipped).expect("it is gzip");
+        assert!(unzipped == plain.body, "{count}");
+    }
+    // In RESP2 it is as it is, and so it is where little comes.
+    let resp2 = "Accept-Encoding: gzip\r\nUpstash-Response-Format: resp2\r\n";
+    let got = one(&mut alone, &mut client, &post("/pipeline", resp2, r#"[["GET","k"],["GET","k"]]"#));
+    assert!(!got.has("Content-Encoding: gzip") && got.body.starts_with(b"*2\r\n$"), "{}", got.head);
+    let got = one(&mut alone, &mut client, &post("/pipeline", "Accept-Encoding: gzip\r\n", r#"[["PING"]]"#));
+    assert_eq!((got.text(), got.has("Content-Encoding: gzip")), (r#"[{"result":"PONG"}]"#, false));
 }
