@@ -64,7 +64,7 @@ class WireError(Exception):
 
 
 class Ended(Exception):
-    """The channel or the connection ended before the reply. `ran` is False if the request surely did not run (8.5)."""
+    """The channel or the connection ended before the reply. `ran` is False if the request surely did not run (8.4, 8.5)."""
 
     def __init__(self, text, code=None, reason=b"", ran=True):
         super().__init__(text if code is None else f"{text} (code {code}): {reason.decode('utf-8', 'replace')}")
@@ -293,7 +293,7 @@ class Channel:
         if frame.opcode == CLOSE:
             if not self.closing:
                 self.connection.write(encode_close(self.number))
-            self.end(Ended("the server closed the channel", frame.code, frame.reason, ran=frame.code != 5))
+            self.end(Ended("the server closed the channel", frame.code, frame.reason, ran=self.closing))
         elif self.closing:
             return  # all but CLOSE is discarded (8.1)
         elif frame.opcode == 0x8000 | PUSH:

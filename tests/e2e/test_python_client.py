@@ -135,7 +135,7 @@ class Live(unittest.TestCase):
         self.assertEqual(self.main.call("CLIENT", "KILL", "ID", identity), 1)
         with self.assertRaises(Ended) as caught:
             blocked.result(WAIT)
-        self.assertEqual((caught.exception.code, caught.exception.ran), (4, True))
+        self.assertEqual((caught.exception.code, caught.exception.ran), (4, False))
         with self.assertRaises(Ended) as caught:
             channel.send("PING")
         again = self.connection.channel()

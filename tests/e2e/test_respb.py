@@ -192,6 +192,18 @@ class Channels(unittest.TestCase):
         wire.send(long_frame(0xFF77, 2, b"ignored"))
         self.assertEqual(wire.call_on(2, "PING"), "+PONG")
 
+    def test_an_unknown_frame_is_an_unknown_command(self):
+        unknown = long_frame(0xF002, 1, b"abc")
+        wire = self.open()
+        wire.send(argv(1, "BLPOP", "none", "0.05") + unknown + argv(1, "MULTI") + unknown + argv(1, "SET", "a", "1") + argv(1, "EXEC"))
+        replies = [wire.frame() for _ in range(6)]
+        self.assertEqual([replies[at][1] for at in (0, 2, 4)], [None, "+OK", "+QUEUED"])
+        for at, code in ((1, "-ERR unknown frame 0xF002"), (3, "-ERR unknown frame 0xF002"), (5, "-EXECABORT")):
+            self.assertTrue(replies[at][1].startswith(code), replies)
+        with Server("--requirepass", "secret") as server, Respb(server.port) as other:
+            other.send(unknown)
+            self.assertEqual(other.frame(), (1, "-ERR unknown frame 0xF002"))
+
     def test_wire_errors_answer_name_the_opcode_and_close(self):
         for bad, text in (
             ("07ff0001", "unknown opcode 0x07FF"),

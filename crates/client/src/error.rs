@@ -96,7 +96,8 @@ pub enum Error {
     Timeout(Waiting, Duration),
     /// The server closed the connection.
     Closed,
-    /// The channel was closed by the server, with its code (section 8.4 of the specification) and reason.
+    /// The channel was closed by the server, with its code (section 8.4 of the specification) and reason. What was
+    /// asked on it and has no reply did not run, and may be sent again on another channel.
     ChannelClosed {
         /// Which channel.
         channel: u16,
@@ -176,7 +177,7 @@ impl Error {
     /// Whether the server has said that the request did not run: it may be sent again, whatever it does.
     pub fn did_not_run(&self) -> bool {
         match self {
-            Error::GoAway { .. } => true,
+            Error::GoAway { .. } | Error::ChannelClosed { .. } => true,
             Error::Lost(error) => error.did_not_run(),
             _ => false,
         }

@@ -297,8 +297,10 @@ fn a_channel_that_the_server_closes_says_why_and_the_others_go_on() {
             one.send(&["BLPOP", "k", "0"]).unwrap();
             one.send(&["SET", "k", "v"]).unwrap();
             for _ in 0..2 {
-                match one.receive() {
-                    Err(Error::ChannelClosed { channel: 1, code: 1, reason }) => {
+                let error = one.receive().unwrap_err();
+                assert!(error.did_not_run(), "they waited, and may be sent again");
+                match error {
+                    Error::ChannelClosed { channel: 1, code: 1, reason } => {
                         assert_eq!(reason, "the queue is full");
                     }
                     other => panic!("{other:?}"),

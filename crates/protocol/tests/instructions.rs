@@ -12,6 +12,32 @@ fn decoding_costs_no_more_than_it_did() {
     callgrind::check("weft-protocol", "decode_cost", include_str!("instructions.json"));
 }
 
+/// The pages that tell these figures tell the ones that are guarded.
+#[test]
+fn pages_tell_the_baselines() {
+    let counts: serde_json::Value =
+        serde_json::from_str(include_str!("instructions.json")).expect("it is JSON");
+    let of = |command: &str| {
+        let count =
+            |protocol| counts[format!("{protocol}-{command}")]["baseline"].as_f64().expect("a number");
+        (count("respb").round(), count("resp").round())
+    };
+    let (get, set, mget) = (of("get"), of("set"), of("mget"));
+    let sentences = [
+        format!("{} instructions as RESPB and {} as RESP", get.0, get.1),
+        format!("a SET of 50 bytes {} and {}, an MGET of ten keys {} and {}", set.0, set.1, mget.0, mget.1),
+    ];
+    for (name, page) in [
+        ("README.md", include_str!("../../../README.md")),
+        ("spec/for-maintainers.md", include_str!("../../../spec/for-maintainers.md")),
+    ] {
+        let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        for sentence in &sentences {
+            assert!(words.contains(sentence), "{name} does not say: {sentence}");
+        }
+    }
+}
+
 #[test]
 fn growth_and_ceilings_are_seen() {
     assert_eq!(judge("x", 110.0, 100.0, 120.0), None);

@@ -67,7 +67,8 @@ func (e *TimeoutError) Timeout() bool { return true }
 // Is makes errors.Is find os.ErrDeadlineExceeded.
 func (e *TimeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
-// CloseError says that the server closed the channel; the codes are those of section 8.4 of the specification.
+// CloseError says that the server closed the channel. What it left without a reply did not run, and may be sent again on another one.
+// The codes are those of section 8.4 of the specification.
 type CloseError struct {
 	Code   uint16
 	Reason string
