@@ -282,7 +282,7 @@ static respb_status run(void *decoder, respb_kept *kept, frame_step decode, cons
     end = at + len;
     frame = batch->frames, frames_end = frame + batch->frames_capacity;
     for (;;) {
-#ifndef RESPB_NO_TYPED
+#if !defined(RESPB_NO_TYPED) || !defined(RESPB_NO_RESP)
         /* Between frames: nothing of this one was handed out. */
         if (visible_max > 0 && (frame > batch->frames || kept->held == 0)) {
             struct cursor cursor;
@@ -290,8 +290,13 @@ static respb_status run(void *decoder, respb_kept *kept, frame_step decode, cons
             cursor.frame = frame, cursor.frames_end = frames_end;
             cursor.value = r.next, cursor.values_end = r.end;
             cursor.index = first;
-            cursor.visible_max = visible_max, cursor.value_max = visible_max - STRAIGHT_KEY_MAX;
-            straight(&cursor);
+            cursor.visible_max = visible_max;
+#ifndef RESPB_NO_RESP
+            if (kept->protocol != RESPB_PROTOCOL_RESPB) straight_lines(&cursor);
+#endif
+#ifndef RESPB_NO_TYPED
+            if (kept->protocol == RESPB_PROTOCOL_RESPB) straight(&cursor);
+#endif
             at = cursor.at, frame = cursor.frame, r.next = cursor.value, first = cursor.index;
         }
 #else
@@ -370,19 +375,22 @@ static step request_step(void *decoder, struct reader *r, respb_frame *frame) {
     return outcome;
 }
 
+/* Straight code runs where the limits are above everything that it reads. */
 static void request_limits(respb_request_decoder *d, const respb_limits *limits) {
-    size_t visible;
-    limits_of(&d->limits, limits);
-    visible = d->limits.argument_bytes_max < d->limits.frame_bytes_max ? d->limits.argument_bytes_max
-                                                                       : d->limits.frame_bytes_max;
+    respb_limits *own = &d->limits;
+    limits_of(own, limits);
     d->visible_max = 0;
 #ifndef RESPB_NO_TYPED
-    if (d->kept.protocol == RESPB_PROTOCOL_RESPB && visible >= STRAIGHT_KEY_MAX &&
-        d->limits.arguments_max >= STRAIGHT_ARGUMENTS_MAX) {
-        d->visible_max = visible;
+    if (d->kept.protocol == RESPB_PROTOCOL_RESPB && own->arguments_max >= STRAIGHT_ARGUMENTS_MAX) {
+        d->visible_max = own->argument_bytes_max < own->frame_bytes_max ? own->argument_bytes_max : own->frame_bytes_max;
+        if (d->visible_max < STRAIGHT_KEY_MAX) d->visible_max = 0;
     }
-#else
-    (void)visible;
+#endif
+#ifndef RESPB_NO_RESP
+    if (d->kept.protocol != RESPB_PROTOCOL_RESPB && own->arguments_max >= SHORT_MAX && own->argument_bytes_max >= SHORT_MAX &&
+        own->frame_bytes_max >= SHORT_MAX * (SHORT_MAX + 16)) {
+        d->visible_max = own->frame_bytes_max;
+    }
 #endif
     request_start(d);
 }

@@ -86,6 +86,26 @@ static void put_double(struct reader *r, uint64_t bits) {
     memcpy(&r->next[-1].value.number, &bits, sizeof bits);
 }
 
+#if !defined(RESPB_NO_TYPED) || !defined(RESPB_NO_RESP)
+/* ---- Straight code: whole frames of the commonest forms, in loops that keep everything in registers ---- */
+
+/* Where it stands. */
+struct cursor {
+    const unsigned char *at, *end;
+    respb_frame *frame, *frames_end;
+    respb_value *value, *values_end;
+    size_t index;       /* of `value` in the array */
+    size_t visible_max; /* bytes of a frame that may be taken */
+};
+
+INLINE void straight_text(respb_value *value, const unsigned char *data, size_t len) {
+    value->value.data = (const char *)data;
+    value->len = (uint32_t)len;
+    value->kind = RESPB_BYTES;
+    value->format[0] = value->format[1] = value->format[2] = 0;
+}
+#endif
+
 /* ---- A buffer of the caller: what does not fit is counted and not written. ---- */
 
 struct out {

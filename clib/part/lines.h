@@ -19,35 +19,6 @@ static step length_line(struct reader *r, size_t at, uint32_t wrong, uint32_t en
     return DONE;
 }
 
-/* A line of `type` with up to four digits that is there as a whole; its number in *number. Returns how long it is, 0 for any other. */
-INLINE size_t short_line(const unsigned char *at, size_t there, unsigned type, uint32_t *number) {
-    uint32_t value, digit;
-    size_t len = 2;
-    if (there < 8 || at[0] != type) return 0;
-    value = at[1] - (unsigned)'0';
-    if (value > 9) return 0;
-    for (; len < 5 && (digit = at[len] - (unsigned)'0') <= 9; len++) {
-        if (value == 0) return 0;
-        value = value * 10 + digit;
-    }
-    *number = value;
-    return at[len] == '\r' && at[len + 1] == '\n' ? len + 2 : 0;
-}
-
-/* A short bulk that is there as a whole, within the limits; 0 for any other, which is read as it comes. */
-INLINE int short_bulk(struct reader *r, respb_lines *lines) {
-    size_t at = lines->at, there = r->len - at, head;
-    uint32_t len = 0;
-    head = short_line(r->in + at, there, '$', &len);
-    if (head == 0 || there - head < len + 2 || len > r->limits->argument_bytes_max) return 0;
-    if (at + head + len + 2 > r->limits->frame_bytes_max) return 0;
-    at += head;
-    if (r->in[at + len] != '\r' || r->in[at + len + 1] != '\n') return 0;
-    put_text(r, RESPB_BYTES, r->in + at, len);
-    lines->at = at + len + 2;
-    return 1;
-}
-
 /* A bulk; `lines->at` moves behind it. */
 static step bulk(struct reader *r, respb_lines *lines) {
     const respb_limits *limits = r->limits;
@@ -70,11 +41,9 @@ static step bulk(struct reader *r, respb_lines *lines) {
 /* `*n` */
 static step array_of_bulks(struct reader *r, respb_lines *lines) {
     if (lines->at == 0) {
-        uint32_t few = 0;
-        int64_t count;
-        size_t behind = short_line(r->in, r->len, '*', &few);
-        count = few;
-        if (!behind) TRY(length_line(r, 0, RESPB_ERR_MULTIBULK_LENGTH, RESPB_ERR_MULTIBULK_LINE, &count, &behind));
+        int64_t count = 0;
+        size_t behind = 0;
+        TRY(length_line(r, 0, RESPB_ERR_MULTIBULK_LENGTH, RESPB_ERR_MULTIBULK_LINE, &count, &behind));
         if (count > r->limits->arguments_max) {
             return bad(r, r->limits->unauthenticated ? RESPB_ERR_UNAUTHENTICATED_ARGUMENTS : RESPB_ERR_MULTIBULK_LENGTH, 0);
         }
@@ -84,7 +53,7 @@ static step array_of_bulks(struct reader *r, respb_lines *lines) {
     }
     for (; lines->left > 0; lines->left--) {
         if (!has_room(r)) return NO_ROOM;
-        if (!short_bulk(r, lines)) TRY(bulk(r, lines));
+        TRY(bulk(r, lines));
     }
     return DONE;
 }
@@ -192,6 +161,67 @@ static step passthrough(struct reader *r, respb_lines *lines, respb_frame *frame
     if (lines->arguments == 0) return bad(r, RESPB_ERR_NOT_ONE_COMMAND, LONG_HEADER_LEN);
     if (lines->at < inner.len) return bad(r, RESPB_ERR_NOT_ONE_COMMAND, LONG_HEADER_LEN + lines->at);
     return DONE;
+}
+
+/* ---- Straight code ---- */
+
+/* The most arguments, and bytes of an argument, that it reads: what four digits can say. */
+#define SHORT_MAX 9999u
+
+/* A line of `type` with up to four digits that is there as a whole; its number in *number. Returns how long it is, 0 for any other. */
+INLINE size_t short_line(const unsigned char *at, size_t there, unsigned type, uint32_t *number) {
+    uint32_t value, digit;
+    size_t len = 2;
+    if (there < 8 || at[0] != type) return 0;
+    value = at[1] - (unsigned)'0';
+    if (value > 9) return 0;
+    for (; len < 5 && (digit = at[len] - (unsigned)'0') <= 9; len++) {
+        if (value == 0) return 0;
+        value = value * 10 + digit;
+    }
+    *number = value;
+    return at[len] == '\r' && at[len + 1] == '\n' ? len + 2 : 0;
+}
+
+/* Whole arrays of short bulks. What is odd in any way is left where it begins. */
+NOINLINE static void straight_lines(struct cursor *c) {
+    const unsigned char *at = c->at, *const end = c->end;
+    respb_frame *frame = c->frame, *const frames_end = c->frames_end;
+    respb_value *value = c->value, *const values_end = c->values_end;
+    size_t index = c->index;
+    for (; frame < frames_end; frame++) {
+        uint32_t count = 0, len = 0, left;
+        size_t head = short_line(at, (size_t)(end - at), '*', &count);
+        const unsigned char *next = at + head;
+        respb_value *argument = value;
+        if (head == 0 || (size_t)(values_end - value) < (size_t)count + RESPB_VALUES_MIN) break;
+        for (left = count; left > 0; left--) {
+            head = short_line(next, (size_t)(end - next), '$', &len);
+            if (head == 0 || (size_t)(end - next) - head < (size_t)len + 2) break;
+            next += head;
+            straight_text(argument++, next, len);
+            next += len;
+            if (next[0] != '\r' || next[1] != '\n') break;
+            next += 2;
+        }
+        if (left > 0) break;
+        frame->data = (const char *)at;
+        frame->len = (uint32_t)(next - at);
+        frame->first = (uint32_t)index;
+        frame->count = count;
+        frame->number = 0;
+        frame->channel = frame->opcode = 0;
+        frame->command = RESPB_NO_COMMAND;
+        frame->kind = RESPB_FRAME_RESP;
+        frame->options = 0;
+        index += count;
+        value = argument;
+        at = next;
+    }
+    c->at = at;
+    c->frame = frame;
+    c->value = value;
+    c->index = index;
 }
 
 /* ---- Quotes ---- */

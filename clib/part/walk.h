@@ -217,23 +217,6 @@ static step typed_frame(struct reader *r, respb_walk *walk, respb_frame *frame) 
 
 /* ---- Straight code ---- */
 
-/* Where straight code stands. */
-struct cursor {
-    const unsigned char *at, *end;
-    respb_frame *frame, *frames_end;
-    respb_value *value, *values_end;
-    size_t index;       /* of `value` in the array */
-    size_t visible_max; /* bytes of a frame that may be taken */
-    size_t value_max;   /* bytes of a value behind a key of any length in such a frame */
-};
-
-INLINE void straight_text(respb_value *value, const unsigned char *data, size_t len) {
-    value->value.data = (const char *)data;
-    value->len = (uint32_t)len;
-    value->kind = RESPB_BYTES;
-    value->format[0] = value->format[1] = value->format[2] = 0;
-}
-
 INLINE void straight_frame(respb_frame *frame, const unsigned char *at, size_t len, size_t index, size_t count, uint32_t head) {
     char *rest = (char *)frame;
     frame->data = (const char *)at;
@@ -307,7 +290,7 @@ NOINLINE static void straight_pairs(struct cursor *c) {
     respb_frame *frame = c->frame, *const frames_end = frame + straight_room(c, 2);
     respb_value *value = c->value;
     uint32_t index = (uint32_t)c->index;
-    const size_t value_max = c->value_max;
+    const size_t value_max = c->visible_max - STRAIGHT_KEY_MAX;
     for (; frame < frames_end && at <= last; frame++) {
         const unsigned char *key = at + HEADER_LEN + 2, *bytes;
         uint32_t head = be32(at);

@@ -50,6 +50,7 @@ static respb_value *resolved(const struct run *run, struct bytes *texts) {
     return args;
 }
 
+#ifndef RESPB_NO_RESP
 /* The argument form in RESP, decoded, and encoded for RESPB; folded when the vector says so, and then exactly as well, which
  * must give ARGV. */
 static void through_resp(const struct vector *vector, const struct bytes *argv) {
@@ -117,6 +118,14 @@ static void respb_request_again(const struct vector *vector, const struct run *r
     free(out.data);
     folded(vector, args, count);
 }
+#else
+/* Without RESP and the table there is ARGV. */
+static void respb_request_again(const struct vector *vector, const struct run *run, const respb_value *args) {
+    struct bytes out = request(vector, RESPB_FORM_FOLD, NULL, args, run->frame.count);
+    same(vector, "encoded", &out, vector->canonical.data, vector->canonical.len);
+    free(out.data);
+}
+#endif
 
 static void control_again(const struct vector *vector, const struct run *run) {
     const respb_frame *frame = &run->frame;
@@ -131,8 +140,6 @@ static void control_again(const struct vector *vector, const struct run *run) {
     case RESPB_FRAME_CLOSE:
         len = respb_encode_close(frame->channel, (uint16_t)frame->number, value.value.data, value.len, out, sizeof out);
         break;
-    case RESPB_FRAME_CANCEL: len = respb_encode_cancel(frame->channel, frame->number, out, sizeof out); break;
-    case RESPB_FRAME_WINDOW: len = respb_encode_window(frame->channel, frame->number, out, sizeof out); break;
     case RESPB_FRAME_GOAWAY:
         if (frame->channel != 0) {
             lib_leave();
@@ -140,9 +147,13 @@ static void control_again(const struct vector *vector, const struct run *run) {
         }
         len = respb_encode_goaway((uint16_t)frame->number, value.value.data, value.len, out, sizeof out);
         break;
+#ifndef RESPB_CHANNELS_ONLY
+    case RESPB_FRAME_CANCEL: len = respb_encode_cancel(frame->channel, frame->number, out, sizeof out); break;
+    case RESPB_FRAME_WINDOW: len = respb_encode_window(frame->channel, frame->number, out, sizeof out); break;
     case RESPB_FRAME_FRAGMENT:
         len = respb_encode_fragment(frame->channel, (int)frame->number, value.value.data, value.len, out, sizeof out);
         break;
+#endif
     default: lib_leave(); return;
     }
     lib_leave();
@@ -178,15 +189,14 @@ static struct bytes reply(const struct vector *vector, int protocol, const respb
     return out;
 }
 
-static void reply_again(const struct vector *vector, const struct run *run) {
-    const respb_value *values = run->batch.values + run->frame.first;
-    struct bytes lines, out = reply(vector, vector->protocol, values, run->frame.count);
+#ifndef RESPB_NO_RESP
+/* A reply of RESPB in RESP3, and back again. */
+static void reply_through_resp(const struct vector *vector, const respb_value *values, size_t count) {
+    struct bytes lines, out;
     struct vector form;
     struct run again;
-    same(vector, "encoded", &out, vector->canonical.data, vector->canonical.len);
-    free(out.data);
     if (vector->protocol != RESPB_PROTOCOL_RESPB) return;
-    lines = reply(vector, RESPB_PROTOCOL_RESP3, values, run->frame.count);
+    lines = reply(vector, RESPB_PROTOCOL_RESP3, values, count);
     memset(&form, 0, sizeof form);
     form.protocol = RESPB_PROTOCOL_RESP3;
     respb_limits_default(&form.limits);
@@ -198,6 +208,17 @@ static void reply_again(const struct vector *vector, const struct run *run) {
     free(out.data);
     free(lines.data);
     run_free(&again);
+}
+#endif
+
+static void reply_again(const struct vector *vector, const struct run *run) {
+    const respb_value *values = run->batch.values + run->frame.first;
+    struct bytes out = reply(vector, vector->protocol, values, run->frame.count);
+    same(vector, "encoded", &out, vector->canonical.data, vector->canonical.len);
+    free(out.data);
+#ifndef RESPB_NO_RESP
+    reply_through_resp(vector, values, run->frame.count);
+#endif
 }
 
 void encode_again(const struct vector *vector, const struct run *run) {

@@ -136,6 +136,7 @@ static void copy(char *out, size_t size, const char *text) {
 static void member(struct vector *vector, const char *name, char *rest) {
     if (strcmp(name, "v") == 0) value(vector, rest);
     else if (strcmp(name, "protocol") == 0) vector->protocol = atoi(rest);
+    else if (strcmp(name, "profile") == 0) copy(vector->profile, sizeof vector->profile, rest);
     else if (strcmp(name, "direction") == 0) vector->request = strcmp(rest, "request") == 0;
     else if (strcmp(name, "limit") == 0) limit(&vector->limits, rest), vector->default_limits = 0;
     else if (strcmp(name, "folded") == 0) vector->folded = 1;

@@ -27,6 +27,7 @@ struct expected {
 struct vector {
     char id[160];
     int protocol;
+    char profile[16]; /* of RESPB; "resp" for the others */
     int request;
     int default_limits;
     int folded, encode_only; /* see conformance/README.md */

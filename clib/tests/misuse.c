@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "respb.h"
 
@@ -188,6 +189,79 @@ static void million(void) {
     free(wire);
 }
 
+/* A frame of a million arguments, 16 bytes at a time through a buffer that moves: as many steps as bytes. A decoder that looked again
+ * at what it has would need a hundred billion. */
+static void pieces(void) {
+    enum { COUNT = 1000000, ARGUMENT = 5, PIECE = 16, SECONDS_MAX = 8 };
+    size_t len = 8 + (size_t)COUNT * ARGUMENT, there, i, right = 0;
+    unsigned char *wire = (unsigned char *)malloc(len), *moved = (unsigned char *)malloc(len);
+    respb_value *values = (respb_value *)malloc((COUNT + RESPB_VALUES_MIN) * sizeof *values);
+    respb_request_decoder decoder;
+    respb_frame frame;
+    respb_batch batch;
+    respb_status status = RESPB_INCOMPLETE;
+    clock_t start = clock();
+    memcpy(wire, "\xF0\x01\0\0", 4);
+    for (i = 0; i < 4; i++) wire[4 + i] = (unsigned char)((len - 8) >> (24 - 8 * i));
+    for (i = 0; i < COUNT; i++) {
+        memcpy(wire + 8 + i * ARGUMENT, "\0\0\0\1", 4);
+        wire[8 + i * ARGUMENT + 4] = (unsigned char)i;
+    }
+    memcpy(moved, wire, len);
+    batch_of(&batch, &frame, 1, values, COUNT + RESPB_VALUES_MIN);
+    EXPECT(respb_request_decoder_init(&decoder, sizeof decoder, 4, NULL) == RESPB_OK);
+    for (there = PIECE; status == RESPB_INCOMPLETE; there += PIECE) {
+        unsigned char *at = there / PIECE % 2 ? wire : moved;
+        if (there > len) there = len;
+        status = respb_decode_requests(&decoder, at, there, &batch);
+    }
+    EXPECT(status == RESPB_OK && batch.frames_len == 1 && frame.count == COUNT);
+    for (i = 0; i < frame.count; i++) right += (unsigned char)*values[i].value.data == (unsigned char)i;
+    EXPECT(right == COUNT);
+    EXPECT((clock() - start) / CLOCKS_PER_SEC < SECONDS_MAX);
+    free(wire);
+    free(moved);
+    free(values);
+}
+
+/* Limits that are just high enough for straight code: what is within them is taken, what is past them is not. */
+static void limits_of_straight_code(void) {
+    enum { LIMIT = 70000, SIZE = LIMIT + 16 };
+    static const struct {
+        const char *name;
+        uint32_t first, second; /* lengths */
+        int past;
+    } cases[] = {
+        {"GET", 65535, 0, 0},       {"SET", 1, LIMIT - 12, 0},        {"SET", 1, LIMIT - 11, 1}, {"SET", 65535, LIMIT - 65546, 0},
+        {"SET", 65535, LIMIT - 65545, 1}, {"MGET", 40000, LIMIT - 40010, 0}, {"MGET", 40000, LIMIT - 40009, 1},
+        {"SADD", 40000, LIMIT - 40010, 0}, {"SADD", 40000, LIMIT - 40009, 1},
+    };
+    char *data = (char *)calloc(SIZE, 1), *wire = (char *)malloc(2 * SIZE);
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        respb_request_decoder decoder;
+        respb_limits limits;
+        respb_frame frame;
+        respb_value values[16], args[2];
+        respb_batch batch;
+        respb_status status;
+        size_t len, count = cases[i].second ? 2 : 1;
+        respb_limits_default(&limits);
+        limits.frame_bytes_max = limits.argument_bytes_max = LIMIT;
+        args[0] = respb_bytes(data, cases[i].first);
+        args[1] = respb_bytes(data, cases[i].second);
+        len = respb_encode_request(RESPB_FORM_EXACT, 1, cases[i].name, args, count, wire, 2 * SIZE);
+        EXPECT(cases[i].past ? len == LIMIT + 1 : len <= LIMIT && (count == 1 || len == LIMIT));
+        batch_of(&batch, &frame, 1, values, 16);
+        EXPECT(respb_request_decoder_init(&decoder, sizeof decoder, 4, &limits) == RESPB_OK);
+        status = respb_decode_requests(&decoder, wire, len, &batch);
+        EXPECT(cases[i].past ? status == RESPB_INVALID && batch.error == RESPB_ERR_FRAME_TOO_LONG
+                             : status == RESPB_OK && frame.count == count && frame.len == len);
+    }
+    free(data);
+    free(wire);
+}
+
 static void start_of_connection(void) {
     respb_request_decoder decoder;
     respb_limits limits;
@@ -271,6 +345,8 @@ int main(void) {
     bytes_taken_back();
     batches();
     million();
+    pieces();
+    limits_of_straight_code();
     start_of_connection();
     writers();
     commands();

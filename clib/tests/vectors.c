@@ -4,7 +4,8 @@
  * through an array that grows. Pieces are copies of exactly their length, freed after the call, so that a sanitizer sees what
  * is read outside them or kept from them.
  *
- * vectors FILE: the lines that `vectors_to_lines` wrote. */
+ * vectors FILE [BYTES_MAX]: the lines that `vectors_to_lines` wrote. Compiled with RESPB_CHANNELS_ONLY it takes those of *Channels*.
+ * BYTES_MAX leaves out longer frames, for a run under something slow. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,13 @@
 #define EVERY_BYTE_MAX 600
 #define ENDS 24
 #define BETWEEN 8
+
+/* Fewer vectors than these mean that some were not read. */
+#ifdef RESPB_CHANNELS_ONLY
+#define VECTORS_MIN 800
+#else
+#define VECTORS_MIN 5000
+#endif
 
 /* The cut after `cut`. */
 static size_t next_cut(size_t cut, size_t total) {
@@ -47,7 +55,11 @@ static int frame_kind(const char *name) {
 }
 
 static void check_head(const struct vector *vector, const respb_frame *frame) {
+#ifndef RESPB_NO_TYPED
     const respb_command *command = respb_command_get(frame->command);
+    expect((command != NULL) == (vector->command[0] != 0), vector, "command", frame->command);
+    expect(!command || strcmp(command->name, vector->command) == 0, vector, "name", frame->command);
+#endif
     expect(frame->kind == frame_kind(vector->frame), vector, "kind of frame", frame->kind);
     expect(frame->len == vector->wire.len, vector, "length of frame", frame->len);
     expect(frame->channel == vector->channel, vector, "channel", frame->channel);
@@ -55,8 +67,6 @@ static void check_head(const struct vector *vector, const respb_frame *frame) {
     expect(frame->number == (frame->kind == RESPB_FRAME_FRAGMENT ? vector->last : vector->number), vector, "number",
            frame->number);
     expect(!vector->opcode || frame->opcode == vector->opcode, vector, "opcode", frame->opcode);
-    expect((command != NULL) == (vector->command[0] != 0), vector, "command", frame->command);
-    expect(!command || strcmp(command->name, vector->command) == 0, vector, "name", frame->command);
 }
 
 static void check_text(const struct vector *vector, const struct expected *wanted, const respb_value *value) {
@@ -237,13 +247,21 @@ static void invalid(const struct vector *vector) {
 
 int main(int argc, char **argv) {
     static struct vector vector;
-    unsigned long count = 0, wrong = 0;
-    FILE *file = argc == 2 ? fopen(argv[1], "r") : NULL;
+    unsigned long count = 0, wrong = 0, left_out = 0;
+    FILE *file = argc == 2 || argc == 3 ? fopen(argv[1], "r") : NULL;
+    size_t bytes_max = argc == 3 ? strtoul(argv[2], NULL, 10) : SIZE_MAX;
     if (!file) {
-        fprintf(stderr, "usage: vectors FILE\n");
+        fprintf(stderr, "usage: vectors FILE [BYTES_MAX]\n");
         return 2;
     }
     while (lines_next(file, &vector)) {
+#ifdef RESPB_CHANNELS_ONLY
+        if (strcmp(vector.profile, "channels") != 0) continue;
+#endif
+        if (vector.wire.len > bytes_max) {
+            left_out++;
+            continue;
+        }
         if (vector.encode_only) encode_only(&vector);
         else if (vector.error[0]) invalid(&vector), wrong++;
         else valid(&vector);
@@ -253,6 +271,6 @@ int main(int argc, char **argv) {
     printf("%lu vectors (%lu invalid), %lu calls of the library, %lu allocations in them\n", count, wrong, lib_calls(),
            lib_allocations());
     expect(lib_allocations() == 0, NULL, "the library allocates", lib_allocations());
-    expect(count >= 5000, NULL, "vectors are missing", count);
+    expect(count + left_out >= VECTORS_MIN, NULL, "vectors are missing", count);
     return 0;
 }

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! vector ID          begins one
-//! protocol 2|3|4     direction request|reply     limit NAME NUMBER
+//! protocol 2|3|4     profile NAME     direction request|reply     limit NAME NUMBER
 //! wire BYTES         argv BYTES    canonical BYTES    folded 1    encode_only 1
 //! error NAME OFFSET  for an invalid one; otherwise
 //! frame NAME  channel N  command NAME  options N  number N  last N  opcode N
@@ -173,8 +173,8 @@ fn head(out: &mut String, value: &Json) {
     }
 }
 
-fn vector(out: &mut String, protocol: u8, json: &Json) {
-    let _ = writeln!(out, "vector {}\nprotocol {protocol}", text(&json["id"]));
+fn vector(out: &mut String, protocol: u8, profile: &str, json: &Json) {
+    let _ = writeln!(out, "vector {}\nprotocol {protocol}\nprofile {profile}", text(&json["id"]));
     let _ = writeln!(out, "direction {}", text(&json["direction"]));
     if let Some(limits) = json.get("limits").and_then(Json::as_object) {
         for (name, value) in limits {
@@ -214,8 +214,9 @@ fn main() {
     let root = std::env::args().nth(1).expect("usage: vectors_to_lines FOLDER");
     let (mut stdout, mut count) = (std::io::stdout().lock(), 0);
     let profiles = ["channels", "typed", "flow", "cancel", "passthrough"];
-    let respb = profiles.map(|profile| (format!("respb/{profile}"), 4));
-    for (folder, protocol) in [("resp2".to_owned(), 2), ("resp3".to_owned(), 3)].into_iter().chain(respb) {
+    let respb = profiles.map(|profile| (format!("respb/{profile}"), profile.to_owned(), 4));
+    let resp = [2, 3].map(|version| (format!("resp{version}"), "resp".to_owned(), version));
+    for (folder, profile, protocol) in resp.into_iter().chain(respb) {
         for kind in ["valid", "invalid"] {
             let folder = Path::new(&root).join(&folder).join(kind);
             let entries = fs::read_dir(&folder).expect("a folder of vectors");
@@ -226,7 +227,7 @@ fn main() {
                 let file: Json = serde_json::from_str(&text).expect("JSON");
                 for json in file["vectors"].as_array().expect("an array of vectors") {
                     let mut out = String::new();
-                    vector(&mut out, protocol, json);
+                    vector(&mut out, protocol, &profile, json);
                     stdout.write_all(out.as_bytes()).expect("standard output takes it");
                     count += 1;
                 }
