@@ -11,7 +11,7 @@
 size_t weft_shows(uint8_t mode, uint8_t choice, const uint8_t *data, size_t len, uint8_t *out, size_t capacity);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { RESPB_REQUESTS, RESPB_REPLIES, RESP_REQUESTS, RESP_REPLIES, EXACT, FOLD, REPLIES_AGAIN, MODES };
+enum { RESPB_REQUESTS, RESPB_REPLIES, RESP_REQUESTS, RESP_REPLIES, EXACT, FOLD, REPLIES_AGAIN, NUMBERS, MODES };
 
 /* The most that is fed; what is shown of it is bounded then. */
 #define INPUT_MAX 4096
@@ -190,6 +190,24 @@ static void write_again(uint8_t choice, const uint8_t *data, size_t len) {
     of_c.len = respb_writer_len(&writer);
 }
 
+/* Eight bytes as a double, in text; the bytes as the text of a double, and of an integer. */
+static void numbers(const uint8_t *data, size_t len) {
+    respb_value value = respb_bytes(data, len);
+    int64_t integer = 0;
+    double number = 0;
+    uint64_t bits;
+    int good = respb_value_double(&value, &number) == RESPB_OK;
+    memcpy(&bits, &number, sizeof bits);
+    of_c.len = 0;
+    add_number(&of_c, good ? bits : 1, 8);
+    good = respb_value_integer(&value, &integer) == RESPB_OK;
+    add_number(&of_c, good ? (uint64_t)integer : 1, 8);
+    if (len < 8) return;
+    memcpy(&value.value.number, data, 8);
+    value.kind = RESPB_DOUBLE;
+    of_c.len += respb_value_text(&value, (char *)of_c.bytes + of_c.len, 64);
+}
+
 static void show(const char *name, const struct shown *shown) {
     size_t i;
     fprintf(stderr, "%s:", name);
@@ -219,6 +237,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (mode == EXACT || mode == FOLD) {
         encode(mode, data, size);
         compare("encoded");
+    } else if (mode == NUMBERS) {
+        numbers(data, size);
+        compare("numbers");
     } else if (mode == REPLIES_AGAIN) {
         write_again(choice, data, size);
         compare("written again");

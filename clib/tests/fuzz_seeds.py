@@ -4,11 +4,12 @@
 import hashlib
 import pathlib
 import re
+import struct
 import sys
 
 BYTES_MAX = 512
 # Modes of fuzz.c.
-EXACT, FOLD, REPLIES_AGAIN = 4, 5, 6
+EXACT, FOLD, REPLIES_AGAIN, NUMBERS = 4, 5, 6, 7
 
 
 def command_seed(argv: bytes, ids: dict[bytes, int]) -> bytes | None:
@@ -32,6 +33,9 @@ def main() -> None:
     def write(seed: bytes) -> None:
         (out / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
 
+    for text in ("0.1", "-1.5e+300", "9007199254740993", "1e-7", "inf", "-0", "4611686018427387904"):
+        write(bytes((NUMBERS, 0)) + text.encode())
+        write(bytes((NUMBERS, 0)) + struct.pack("=d", float(text)))
     with open(lines, encoding="ascii") as file:
         for line in file:
             name, _, rest = line.rstrip("\n").partition(" ")

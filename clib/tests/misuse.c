@@ -1,6 +1,7 @@
 /* misuse.c: what the library answers to calls that are wrong, and what no vector shows: batches, limits, detection, the table.
  *
  * Owns the cases of the interface itself; what the bytes mean is vectors.c's. */
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
@@ -262,6 +263,41 @@ static void limits_of_straight_code(void) {
     free(wire);
 }
 
+/* Doubles as text and back (specification, section E.3): among them powers of two, above which the digits that are nearest need not be
+ * the shortest, and the ends of the range. */
+static void numbers(void) {
+    static const struct {
+        double number;
+        const char *text;
+    } cases[] = {
+        {0.0, "0"}, {-0.0, "-0"}, {1.0, "1"}, {-1.5, "-1.5"}, {0.1, "0.1"}, {1e8, "100000000"},
+        {4611686018427387904.0, "4611686018427387904"}, {9223372036854775808.0, "9223372036854776000"},
+        {1e20, "1e+20"}, {1e22, "1e+22"}, {1.5e300, "1.5e+300"}, {1e-5, "0.00001"}, {1e-7, "1e-7"},
+        {0.0001234567891234, "1.234567891234e-4"}, {2.5066282746310007, "2.5066282746310007"},
+        {9.007199254740993e+22, "90071992547409940000000"}, {2.2250738585072014e-308, "2.2250738585072014e-308"},
+        {1.7976931348623157e308, "1.7976931348623157e+308"}, {5e-324, "5e-324"}, {5.684341886080802e-14, "5.684341886080802e-14"},
+    };
+    static const char *const wrong[] = {"",    "+1",   "1.0",  "01",    ".5",  "1e8",   "+inf", "nan",
+                                        "1e+", "0x1", "1e400", "1e+08", " 1", "1.5 ", "--1",  "1e+20.0"};
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        respb_value value = respb_integer(0), text = respb_bytes(cases[i].text, strlen(cases[i].text));
+        char out[40];
+        double back = 7;
+        size_t len;
+        value.kind = RESPB_DOUBLE;
+        value.value.number = cases[i].number;
+        len = respb_value_text(&value, out, sizeof out);
+        EXPECT(len == text.len && memcmp(out, cases[i].text, len) == 0);
+        EXPECT(respb_value_double(&text, &back) == RESPB_OK && memcmp(&back, &cases[i].number, sizeof back) == 0);
+    }
+    for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        respb_value text = respb_bytes(wrong[i], strlen(wrong[i]));
+        double back = 7;
+        EXPECT(respb_value_double(&text, &back) == RESPB_INVALID && back == 7);
+    }
+}
+
 static void start_of_connection(void) {
     respb_request_decoder decoder;
     respb_limits limits;
@@ -347,6 +383,10 @@ int main(void) {
     million();
     pieces();
     limits_of_straight_code();
+    numbers();
+    /* A locale with a comma, where the machine has one, changes no number. */
+    if (setlocale(LC_ALL, "de_DE.UTF-8")) numbers();
+    setlocale(LC_ALL, "C");
     start_of_connection();
     writers();
     commands();

@@ -5,7 +5,7 @@
 
 use weft_protocol::respb::reply::ReplyKind;
 use weft_protocol::respb::{Control, Frame, Mode, RequestWriter};
-use weft_protocol::{Aggregate, ArgVisitor, Limits, Malformed, Outcome, ReplyVisitor, Text, resp, respb, table};
+use weft_protocol::{Aggregate, ArgVisitor, Limits, Malformed, Outcome, ReplyVisitor, Text, number, resp, respb, table};
 
 /// Numbers of `respb_value.kind`.
 mod kind {
@@ -272,6 +272,16 @@ fn again(input: &[u8], form: u8) -> Vec<u8> {
     }
 }
 
+/// Eight bytes as a double, in text; the bytes as the text of a double, and of an integer.
+fn numbers(input: &[u8]) -> Vec<u8> {
+    let mut out = number::parse_double(input).map_or(1, f64::to_bits).to_le_bytes().to_vec();
+    out.extend_from_slice(&number::parse_int(input).unwrap_or(1).to_le_bytes());
+    if let Some(bits) = input.first_chunk::<8>() {
+        number::push_double(&mut out, f64::from_ne_bytes(*bits));
+    }
+    out
+}
+
 /// Writes down what the codec makes of `len` bytes at `data`; returns how many bytes that takes, and writes no more
 /// than `capacity` of them. `mode` and `choice` are those of `tests/fuzz.c`.
 ///
@@ -312,6 +322,7 @@ pub unsafe extern "C" fn weft_shows(
         4 => request(input, Mode::Exact),
         5 => request(input, Mode::Fold),
         6 => again(input, 2 + choice % 3),
+        7 => numbers(input),
         _ => Vec::new(),
     };
     let fits = shown.len().min(capacity);
