@@ -49,9 +49,14 @@ pub(crate) fn as_flags(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let flag = |words: &[&OsString], flag: &str| {
         words.iter().map(|&word| word.clone()).chain([flag.into()]).collect::<Vec<_>>()
     };
+    let asks_for_help = |word: &OsString| ["help", "--help", "-h"].iter().any(|help| word == help);
+    // Of the words that are no command there is nothing to say but what all say.
+    let is_no_command = |word: &OsString| asks_for_help(word) || word == "version";
     match &words[..] {
         [weft, word] if word == "help" => flag(&[weft], "--help"),
-        [weft, word, command] if word == "help" && command != "--help" => flag(&[weft, command], "--help"),
+        [weft, word, of] if word == "help" && is_no_command(of) => flag(&[weft], "--help"),
+        [weft, word, of] if word == "version" && asks_for_help(of) => flag(&[weft], "--help"),
+        [weft, word, command] if word == "help" => flag(&[weft, command], "--help"),
         [weft, word] if word == "version" => flag(&[weft], "--version"),
         _ => words,
     }
@@ -68,6 +73,16 @@ pub(crate) fn lacking(error: &clap::Error) -> Option<String> {
     };
     let (name, why) = list.iter().find(|(name, _)| name == flag)?;
     Some(format!("weft {}: {name}, which {other} has, cannot be had yet: {why}", command.display()))
+}
+
+/// An error without the tip to put an unknown flag behind `--`: there it would be taken for a command, or a file.
+pub(crate) fn without_wrong_tips(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) else { return error };
+    let good: Vec<_> = tips.into_iter().filter(|tip| !tip.to_string().contains("as a value, use")).collect();
+    if !good.is_empty() {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(good));
+    }
+    error
 }
 
 /// What stands for a command of the server, which somebody took for one of `weft`.
@@ -122,7 +137,8 @@ fn name(command: &clap::Command) -> String {
 
 fn page(command: &clap::Command) -> Result<Vec<u8>> {
     let mut text = Vec::new();
-    Page::new(command.clone()).title(name(command)).render(&mut text)?;
+    let source = concat!("weft ", env!("CARGO_PKG_VERSION"));
+    Page::new(command.clone()).title(name(command)).source(source).manual("Weft").render(&mut text)?;
     Ok(text)
 }
 
@@ -139,6 +155,9 @@ mod tests {
         assert_eq!(of("weft help"), "weft --help");
         assert_eq!(of("weft help serve"), "weft serve --help");
         assert_eq!(of("weft version"), "weft --version");
+        for same in ["weft help help", "weft help version", "weft help --help", "weft version --help"] {
+            assert_eq!(of(same), "weft --help", "{same}");
+        }
         for same in ["weft", "weft cli help", "weft cli version", "weft help a b", "weft bench -t get"] {
             assert_eq!(of(same), same);
         }

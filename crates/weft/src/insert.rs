@@ -44,6 +44,7 @@ pub(crate) struct Sent {
 }
 
 /// Sends everything and waits for all replies, with errors and progress on standard error. Nothing for so long ends it.
+/// Where no total is known this is `--pipe`, which says on the standard output how far it is, as redis-cli's does.
 pub(crate) fn send_all(
     commands: &mut dyn Commands,
     connection: &mut Connection,
@@ -57,8 +58,12 @@ pub(crate) fn send_all(
     // What was sent before the input broke is still answered.
     let rest = match outcome {
         Ok(()) => {
-            if std::io::stderr().is_terminal() || total.is_none() {
-                eprintln!("All data transferred. Waiting for the last reply...");
+            match total {
+                None => println!("All data transferred. Waiting for the last reply..."),
+                Some(_) if std::io::stderr().is_terminal() => {
+                    eprintln!("All data transferred. Waiting for the last reply...");
+                }
+                Some(_) => {}
             }
             sent.receive_all(connection, 0, silence)
         }
@@ -73,7 +78,7 @@ pub(crate) fn send_all(
     };
     match rest {
         Ok(()) if sent.replies == sent.sent && total.is_none() => {
-            eprintln!("Last reply received from server.");
+            println!("Last reply received from server.");
         }
         Ok(()) => {}
         Err(error) => {

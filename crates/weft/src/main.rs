@@ -122,7 +122,7 @@ fn parse() -> Cli {
             std::process::exit(error.exit_code());
         }
         if error.kind() != ErrorKind::InvalidSubcommand {
-            error.exit();
+            about::without_wrong_tips(error).exit();
         }
         if let Some(instead) = about::of_server(&error) {
             eprintln!("{instead}");

@@ -156,7 +156,11 @@ fn all_commands_of_standard_input_at_once() {
                 cli(&server, &["FLUSHALL"], b"");
                 let output = run(&["cli", "-s", &server.socket, protocol, "--pipe"], wire);
                 let (said, shown) = (String::from_utf8(output.stdout.clone()).unwrap(), stderr(&output));
-                assert_eq!(said, format!("errors: {errors}, replies: {replies}\n"), "{protocol}: {shown}");
+                let expected = format!(
+                    "All data transferred. Waiting for the last reply...\nLast reply received from server.\n\
+                     errors: {errors}, replies: {replies}\n"
+                );
+                assert_eq!(said, expected, "{protocol}: {shown}");
                 assert_eq!(output.status.code(), Some(i32::from(errors > 0)));
                 assert_eq!(shown.contains("WRONGTYPE"), errors > 0, "{shown}");
                 let keys = replies - errors;
@@ -164,11 +168,12 @@ fn all_commands_of_standard_input_at_once() {
             }
         }
         // Input that ends in the midst of a command, or is none.
+        let broken = &b"Last reply received from server.\nerrors: 1, replies: 1\n"[..];
         let output = run(&["cli", "-s", &server.socket, "--pipe"], b"*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPI");
-        assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b"errors: 1, replies: 1\n"[..]));
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), broken));
         assert!(stderr(&output).contains("the input ends inside a command"));
         let output = run(&["cli", "-s", &server.socket, "--pipe"], b"*1\r\n$4\r\nPING\r\n*x\r\n");
-        assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b"errors: 1, replies: 1\n"[..]));
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), broken));
         assert!(stderr(&output).contains("byte 14"), "{}", stderr(&output));
     }
 }

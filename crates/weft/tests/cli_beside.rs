@@ -14,6 +14,7 @@ use std::os::unix::net::UnixListener;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
+use common::servers::Server;
 use common::{Folder, output, weft};
 
 /// A server that answers HELLO with a map, `SHAPE n` with the n-th reply, SHUTDOWN by ending the connection, and every
@@ -557,4 +558,42 @@ fn subscribers_and_monitors_are_shown_what_redis_cli_shows() {
     }
     println!("{compared} compared, {} differ", differ.len());
     assert!(differ.is_empty(), "{} of {compared} differ:\n{}", differ.len(), differ.join("\n"));
+}
+
+#[test]
+fn tools_print_what_redis_cli_prints() {
+    if !is_there() {
+        return;
+    }
+    for server in Server::redis(&["--maxmemory-policy", "allkeys-lfu"]).into_iter().chain([Server::weft(&[])])
+    {
+        // Above what one step of SCAN looks at, and of each type.
+        let mut lines: String = (0..40).map(|n| format!("SET string:{n} {}\n", "x".repeat(n))).collect();
+        lines += "RPUSH list a b c\nHSET hash f v\nSADD set a b\nZADD zset 1 a\nXADD stream * f v\nSET 'a\\x00b' v\n";
+        let both = |flags: &[&str], input: &[u8]| {
+            let mut ours = weft();
+            ours.arg("cli");
+            [Command::new("redis-cli"), ours].map(|mut program| {
+                let output = output(program.args(["-s", &server.socket]).args(flags), input);
+                Shown(String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
+            })
+        };
+        both(&[], lines.as_bytes());
+        let commands = b"*2\r\n$3\r\nGET\r\n$4\r\nnone\r\nPING\r\n".repeat(10);
+        for flags in [
+            &["--scan"][..],
+            &["--scan", "--pattern", "*:1*"],
+            &["--scan", "--quoted-pattern", "\"a\\x00*\""],
+            &["--scan", "--no-raw"],
+            &["--bigkeys"],
+            &["--memkeys"],
+            &["--memkeys", "--memkeys-samples", "0"],
+            &["--bigkeys", "--pattern", "string:*"],
+            &["--hotkeys"],
+            &["--pipe"],
+        ] {
+            let [theirs, ours] = both(flags, &commands);
+            assert_eq!(ours, theirs, "{flags:?}, RESPB {}", server.respb);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! `weft cli --cluster`, `--rdb`, `--functions-rdb`, `--replica` and `-c` with servers of others that speak TLS and
 //! nothing else, Redis and Valkey. What they do is tested without TLS (`cli_cluster.rs`, `cli_replica.rs`); here, that
-//! every connection that they make is one of TLS, with the certificate that was given.
+//! every connection that they make is one of TLS, with the certificate that was given. And what is said where a
+//! certificate is not trusted, or only one side speaks TLS.
 //!
 //! Without a server that has TLS, or without openssl, the tests say so and pass.
 
@@ -8,13 +9,14 @@
 
 mod common;
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use common::cluster::{Node, tls_binaries};
-use common::servers::LONG;
+use common::cluster::{Node, free_port, tls_binaries};
+use common::servers::{LONG, Server};
 use common::{Folder, run, stderr, weft};
 
 /// Keys that are stored, in slots of all nodes.
@@ -195,5 +197,77 @@ fn what_a_server_tells_its_replicas_is_shown_under_tls() {
         drop(server);
         assert_eq!(shown.count(), 0);
         assert!(child.wait().unwrap().success());
+    }
+}
+
+/// A certificate that signs itself, of `openssl req -x509`, with these names: its file and that of its key.
+fn self_signed(folder: &Folder, name: &str, names: &str) -> Option<[String; 2]> {
+    let [pem, key] = [format!("{name}.pem"), format!("{name}.key")];
+    let line = format!(
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost -addext \
+         subjectAltName={names} -keyout {key} -out {pem}"
+    );
+    let made = Command::new("openssl").args(line.split(' ')).current_dir(&folder.0).output();
+    let Ok(made) = made else {
+        println!("left out: openssl cannot be started");
+        return None;
+    };
+    assert!(made.status.success(), "{made:?}");
+    Some([folder.path(&pem), folder.path(&key)])
+}
+
+#[test]
+fn a_certificate_that_signs_itself_is_trusted_where_it_is_given() {
+    let folder = Folder::new();
+    let Some([cert, key]) = self_signed(&folder, "server", "DNS:localhost,IP:127.0.0.1") else { return };
+    let Some([other, _]) = self_signed(&folder, "other", "DNS:localhost,IP:127.0.0.1") else { return };
+    let port = free_port().to_string();
+    let files = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-auth-clients", "no"];
+    let _server = Server::weft(&[&["--tls-port", &port][..], &files].concat());
+    let cli = |flags: &[&str]| {
+        let output = run(&[&["cli", "-p", &port], flags, &["PING"]].concat(), b"");
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output))
+    };
+    for protocol in ["-2", "-3", "-4", "--http"] {
+        for host in ["localhost", "127.0.0.1"] {
+            let said = cli(&[protocol, "-h", host, "--tls", "--cacert", &cert]);
+            assert_eq!(said, (true, "PONG\n".into()), "{protocol} {host}");
+        }
+        assert_eq!(cli(&[protocol, "--tls", "--insecure"]), (true, "PONG\n".into()));
+        // Nobody vouches for it; it is not for that name; there is no TLS in what is sent.
+        for (flags, hint) in [
+            (&["--tls"][..], "--cacert FILE trusts an authority"),
+            (&["--tls", "--cacert", &other], "--cacert FILE trusts an authority"),
+            (&["--tls", "--cacert", &cert, "--sni", "elsewhere"], "--sni NAME"),
+            (&[], "(--tls speaks it)"),
+        ] {
+            let (good, said) = cli(&[&[protocol][..], flags].concat());
+            assert!(!good && said.contains(hint), "{protocol} {flags:?}: {said}");
+            assert!(said.starts_with("Could not connect to the server at 127.0.0.1:"), "{said}");
+        }
+    }
+    for tool in ["--scan", "--stat", "--bigkeys", "--latency"] {
+        let output = run(&["cli", "-p", &port, tool], b"");
+        assert!(stderr(&output).contains("(--tls speaks it)"), "{tool}: {}", stderr(&output));
+        assert_eq!(output.status.code(), Some(1), "{tool}");
+    }
+}
+
+#[test]
+fn a_port_without_tls_is_said_to_be_one() {
+    // As servers answer what they cannot read.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut hello = [0; 64];
+            assert!(stream.read(&mut hello).unwrap() > 0);
+            stream.write_all(b"-ERR Protocol error\r\n").unwrap();
+        }
+    });
+    for protocol in ["-2", "-3", "-4", "--http"] {
+        let output = run(&["cli", "-p", &port, "--tls", protocol, "PING"], b"");
+        assert!(stderr(&output).contains("the server answers without TLS"), "{}", stderr(&output));
+        assert_eq!(output.status.code(), Some(1));
     }
 }

@@ -56,6 +56,8 @@ fn a_flag_that_does_not_exist_is_refused_before_anything_is_sent() {
         let output = run(&words, b"");
         assert_eq!(output.status.code(), Some(2), "{line}: {}", stderr(&output));
         assert!(stderr(&output).contains(said), "{line}: {}", stderr(&output));
+        // Behind `--` it would be a command, and sent.
+        assert!(!stderr(&output).contains("-- "), "{line}: {}", stderr(&output));
         assert!(output.stdout.is_empty(), "{line}");
         assert!(door.nobody_came(), "{line}");
     }
@@ -71,6 +73,8 @@ fn what_stands_behind_a_commands_first_word_is_the_commands() {
     assert_eq!(cli(&["--", "ECHO", "--"]).stdout, b"--\n");
     // Values that begin with a hyphen are the flag's, as redis-cli has it.
     assert_eq!(cli(&["-d", "--", "MGET", "k", "k"]).stdout, b"--raw----raw\n");
+    // Of a flag that is given twice the last counts, so that an alias can be overruled.
+    assert_eq!(cli(&["-n", "5", "-n", "0", "GET", "k"]).stdout, b"--raw\n");
     let output = cli(&["--no-auth-warning", "-a", "-secret", "PING"]);
     assert!(stderr(&output).contains("AUTH"), "{}", stderr(&output));
 }
@@ -164,9 +168,12 @@ fn the_program_says_what_it_is() {
         let expected = format!("weft-{command} {}\n", env!("CARGO_PKG_VERSION"));
         assert_eq!(text(&[command, "--version"]), expected, "{command}");
         let page = text(&["man", command]);
-        assert!(page.contains(&format!(".TH weft-{command} 1")) && page.contains(".SH SYNOPSIS"), "{page}");
+        let title = format!(".TH weft-{command} 1  \"weft {}\" Weft\n", env!("CARGO_PKG_VERSION"));
+        assert!(page.contains(&title) && page.contains(".SH SYNOPSIS"), "{title}{page}");
     }
-    assert_eq!(text(&["help"]), text(&["--help"]));
+    for words in [&["help"][..], &["help", "help"], &["help", "version"], &["version", "--help"]] {
+        assert_eq!(text(words), text(&["--help"]), "{words:?}");
+    }
     assert!(text(&["man", "serve"]).contains("maxmemory\\-policy"));
     for (shell, word) in
         [("bash", "complete -F _weft"), ("zsh", "#compdef weft"), ("fish", "complete -c weft")]

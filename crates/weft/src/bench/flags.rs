@@ -31,7 +31,7 @@ pub(crate) const LACKING: &[(&str, &str)] = &[
 
 /// Measure a server: RESP2, RESP3, HTTP, or RESPB with any number of logical clients on each connection
 #[derive(Clone, Debug, Args)]
-#[command(after_help = EXAMPLES, disable_help_flag = true)]
+#[command(after_help = EXAMPLES, disable_help_flag = true, args_override_self = true)]
 pub(crate) struct Options {
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]

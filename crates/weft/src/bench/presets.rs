@@ -93,13 +93,13 @@ fn expected(preset: Preset, rounds: u32, duration: Option<Duration>, requests: u
     let runs = pairs as u64 * 2 * u64::from(rounds);
     let each = match duration {
         Some(time) => format!(
-            "{} seconds each: about {:.0} seconds",
+            "{} seconds each: about {:.0} seconds (--rounds, --duration, or -n for requests)",
             time.as_secs_f64(),
             time.as_secs_f64() * runs as f64
         ),
-        None => format!("{} requests each", grouped(requests)),
+        None => format!("{} requests each (--rounds, -n)", grouped(requests)),
     };
-    format!("{pairs} {tests}, 2 protocols, {rounds} rounds: {runs} runs, {each} (--rounds, --duration, -n)")
+    format!("{pairs} {tests}, 2 protocols, {rounds} rounds: {runs} runs, {each}")
 }
 
 /// RESP3 and the other on the same server, after the rounds.

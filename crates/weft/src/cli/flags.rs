@@ -32,7 +32,7 @@ pub(crate) const LACKING: &[(&str, &str)] = &[
 
 /// Talk to a server: a prompt, single commands, and tools that look around in it
 #[derive(Clone, Debug, Args)]
-#[command(after_help = EXAMPLES, disable_help_flag = true)]
+#[command(after_help = EXAMPLES, disable_help_flag = true, args_override_self = true)]
 pub(crate) struct Options {
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]

@@ -141,6 +141,8 @@ struct Found {
     keys: u64,
     key_bytes: u64,
     keys_in_db: u64,
+    /// How much had been looked at before this step.
+    percent: f64,
     /// Counter and key, highest first.
     hot: Vec<(u64, Vec<u8>)>,
 }
@@ -158,9 +160,11 @@ pub(super) fn find(options: &Options, connection: &mut Connection) -> Result<Exi
     println!("# per 100 SCAN commands (not usually needed).\n");
     let keys_in_db = connection.query(&["DBSIZE"])?;
     let kinds = ["list", "hash", "string", "stream", "set", "zset"].map(Kind::new).into();
-    let mut found = Found { measure, kinds, keys: 0, key_bytes: 0, keys_in_db, hot: Vec::new() };
+    let mut found =
+        Found { measure, kinds, keys: 0, key_bytes: 0, keys_in_db, percent: 0.0, hot: Vec::new() };
     let mut walk = Walk::new(options, connection)?;
     while let Some(keys) = walk.next()? {
+        found.percent = 100.0 * found.keys as f64 / (found.keys_in_db as f64).max(1.0);
         let sampled = match measure {
             Measure::Heat => found.heat(&mut walk, keys),
             _ => found.sizes(&mut walk, keys),
@@ -175,10 +179,6 @@ pub(super) fn find(options: &Options, connection: &mut Connection) -> Result<Exi
 }
 
 impl Found {
-    fn percent(&self) -> f64 {
-        if self.keys_in_db == 0 { 0.0 } else { 100.0 * self.keys as f64 / self.keys_in_db as f64 }
-    }
-
     fn heat(&mut self, walk: &mut Walk<'_>, keys: Vec<Vec<u8>>) -> Result<()> {
         let commands: Vec<_> = keys.iter().map(|key| vec![&b"OBJECT"[..], b"FREQ", key]).collect();
         for (key, reply) in keys.iter().zip(walk.ask(&commands)?) {
@@ -189,7 +189,7 @@ impl Found {
                 Reply::Error(text) => bail!("{}", String::from_utf8_lossy(&text)),
                 _ => continue,
             };
-            let percent = self.percent();
+            let percent = self.percent;
             self.keys += 1;
             self.key_bytes += key.len() as u64;
             let place = self.hot.partition_point(|(other, _)| *other >= counter);
@@ -255,7 +255,7 @@ impl Found {
     }
 
     fn add(&mut self, kind: usize, key: Vec<u8>, size: u64) {
-        let (percent, unit) = (self.percent(), self.unit(kind));
+        let (percent, unit) = (self.percent, self.unit(kind));
         self.keys += 1;
         self.key_bytes += key.len() as u64;
         let kind = &mut self.kinds[kind];

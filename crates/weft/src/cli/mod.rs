@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     }
     let format = format(options);
     if !options.manage.cluster_command.is_empty() {
-        return cluster::run(&config, &options.manage, &format);
+        return cluster::run(&config, &options.manage);
     }
     let interactive = options.command.is_empty() && options.eval.is_none() && std::io::stdin().is_terminal();
     if interactive {
@@ -222,6 +222,11 @@ fn could_not_connect(config: &Config, error: &Error) -> String {
             // Without the number that the system has for it.
             let source = source.split(" (os error").next().unwrap_or_default();
             format!("Could not connect to the server at {name}: {source}")
+        }
+        Error::Resolve { source, .. } => {
+            let source = source.to_string();
+            let why = source.rsplit(": ").next().unwrap_or_default();
+            format!("Could not connect to the server at {name}: {why}")
         }
         Error::NoProtocol { protocol: Protocol::Respb, error } => {
             format!("{name} does not speak RESPB, which -4 asks for; it answered: {error}")

@@ -105,8 +105,7 @@ fn begin(mut connection: Connection, wanted: Wanted, show: bool) -> Result<(BufR
             replconf(&mut connection, "rdb-only", "1", show)?;
             if let Some(error) = replconf(&mut connection, "rdb-filter-only", "functions", show)? {
                 bail!(
-                    "the server cannot send its functions alone ({error}): it is older than Redis 7.0. FUNCTION DUMP \
-                     gives them where there are any"
+                    "the server does not send its functions alone ({error}). FUNCTION DUMP gives them as one value"
                 );
             }
         }

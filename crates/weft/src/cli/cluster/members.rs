@@ -11,7 +11,7 @@ use super::create::{meet, replicate, until};
 use super::moving::{login, migration};
 use super::nodes::{Cluster, Node};
 use super::{Flags, Place, check};
-use crate::cli::output::Format;
+use crate::cli::output::{Format, Style};
 use crate::cli::replica;
 
 /// The shortest time after which a node may count as lost.
@@ -99,21 +99,20 @@ pub(super) fn delete(cluster: &mut Cluster, id: &str) -> Result<()> {
 }
 
 /// `--cluster call HOST:PORT COMMAND …`
-pub(super) fn call(cluster: &mut Cluster, flags: &Flags, format: &Format, args: &[Vec<u8>]) -> Result<bool> {
+pub(super) fn call(cluster: &mut Cluster, flags: &Flags, args: &[Vec<u8>]) -> Result<()> {
     let words: Vec<_> = args.iter().map(|word| String::from_utf8_lossy(word)).collect();
     println!(">>> Calling {}", words.join(" "));
-    let mut well = true;
+    // Whatever format was asked for; an error reply is one answer of many.
+    let format = Format { reply_delimiter: Vec::new(), ..Format::of(Style::Raw) };
     for node in &mut cluster.nodes {
         let is_replica = node.line.is_replica();
         if (flags.only_masters && is_replica) || (flags.only_replicas && !is_replica) {
             continue;
         }
         let reply = node.try_run(args)?;
-        well &= !matches!(reply, Reply::Error(_));
-        let text = format.of_command(args).reply(&reply);
-        println!("{node}: {}", String::from_utf8_lossy(&text).trim_end_matches('\n'));
+        println!("{node}: {}", String::from_utf8_lossy(&format.reply(&reply)));
     }
-    Ok(well)
+    Ok(())
 }
 
 /// `--cluster set-timeout HOST:PORT MILLISECONDS`

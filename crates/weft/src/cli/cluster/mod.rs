@@ -24,7 +24,6 @@ use clap::Args;
 use weft_client::{Config, Protocol};
 
 use self::nodes::Cluster;
-use super::output::Format;
 
 /// Where a node listens.
 type Place = (String, u16);
@@ -156,23 +155,55 @@ port of any working node in the cluster.
 ";
 
 /// Runs the command. What cannot be done is said on the standard error, with status 1.
-pub(super) fn run(config: &Config, flags: &Flags, format: &Format) -> Result<ExitCode> {
+pub(super) fn run(config: &Config, flags: &Flags) -> Result<ExitCode> {
     // Words of a command line are bytes; only those of `call` may be no text.
     let words: Vec<Vec<u8>> = flags.cluster_command.iter().map(|word| word.as_bytes().to_vec()).collect();
     let patience = Some(Duration::from_millis(flags.timeout) + PATIENCE);
     let mut config = Config { protocol: Protocol::Resp2, channel: 0, db: 0, ..config.clone() };
     (config.timeouts.reply, config.timeouts.write) = (patience, patience);
-    match command(&config, flags, format, &words) {
+    match command(&config, flags, &words) {
         Ok(true) => Ok(ExitCode::SUCCESS),
         Ok(false) => Ok(ExitCode::FAILURE),
         Err(error) => {
-            eprintln!("{error:#}");
+            let text = format!("{error:#}");
+            // What is wrong with a cluster is told where its state is, as redis-cli has it; what is wrong with the
+            // command line, or with the connection, is not.
+            match text.starts_with("[ERR]") && !error.is::<WrongLine>() {
+                true => println!("{text}"),
+                false => eprintln!("{text}"),
+            }
             Ok(ExitCode::FAILURE)
         }
     }
 }
 
-fn command(config: &Config, flags: &Flags, format: &Format, words: &[Vec<u8>]) -> Result<bool> {
+/// A command line that `--cluster` does not take.
+#[derive(Debug)]
+struct WrongLine(String);
+
+impl std::fmt::Display for WrongLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongLine {}
+
+impl WrongLine {
+    /// A command with too few or too many words.
+    fn arguments(name: &str) -> anyhow::Error {
+        // The help has a line for each command, and its flags below.
+        let usage =
+            HELP.lines().find(|line| line.split_whitespace().next() == Some(name)).unwrap_or_default();
+        WrongLine(format!(
+            "[ERR] Wrong number of arguments for specified --cluster sub command\n{usage}\n`weft cli --cluster help` \
+             lists all"
+        ))
+        .into()
+    }
+}
+
+fn command(config: &Config, flags: &Flags, words: &[Vec<u8>]) -> Result<bool> {
     let [name, args @ ..] = words else { bail!("{HELP}") };
     let name = String::from_utf8_lossy(name).into_owned();
     if name == "help" {
@@ -180,7 +211,7 @@ fn command(config: &Config, flags: &Flags, format: &Format, words: &[Vec<u8>]) -
         return Ok(true);
     }
     if name == "call" {
-        return call(config, flags, format, args);
+        return call(config, flags, args);
     }
     let args: Vec<String> = args.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -215,19 +246,22 @@ fn command(config: &Config, flags: &Flags, format: &Format, words: &[Vec<u8>]) -
         ("import", [_] | [_, _]) => members::import(config, flags, &mut load(&args)?).map(done),
         ("backup", [node, folder]) => members::backup(config, flags, &mut load(&[node])?, Path::new(folder)),
         (name, _) if HELP.lines().any(|line| line.split_whitespace().next() == Some(name)) => {
-            bail!("[ERR] Wrong number of arguments for specified --cluster sub command: {name}\n\n{HELP}")
+            Err(WrongLine::arguments(name))
         }
-        (name, _) => bail!("Unknown --cluster subcommand: {name}\n\n{HELP}"),
+        (name, _) => {
+            bail!("Unknown --cluster subcommand: {name}; `weft cli --cluster help` lists those there are")
+        }
     }
 }
 
-fn call(config: &Config, flags: &Flags, format: &Format, args: &[Vec<u8>]) -> Result<bool> {
-    let [node, args @ ..] = args else { bail!("{HELP}") };
+fn call(config: &Config, flags: &Flags, args: &[Vec<u8>]) -> Result<bool> {
+    let [node, args @ ..] = args else { return Err(WrongLine::arguments("call")) };
     let (host, port) = place(&String::from_utf8_lossy(node))?;
     if args.is_empty() {
-        bail!("[ERR] Wrong number of arguments for specified --cluster sub command: call\n\n{HELP}");
+        return Err(WrongLine::arguments("call"));
     }
-    members::call(&mut Cluster::load(config, &host, port)?, flags, format, args)
+    members::call(&mut Cluster::load(config, &host, port)?, flags, args)?;
+    Ok(true)
 }
 
 /// `HOST:PORT`

@@ -3,10 +3,11 @@
 
 use std::fmt;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use weft_client::{Address, Config, Connection, Reply};
 
 use super::slots::{SLOTS, Slots};
+use crate::cli::could_not_connect;
 
 /// Nodes of a cluster that are looked at; the specification of Redis names 1,000 as what a cluster can have.
 const NODES_MAX: usize = 4096;
@@ -113,8 +114,8 @@ impl Node {
     /// Connects; a server that is no node of a cluster is an error.
     pub(super) fn connect(config: &Config, host: &str, port: u16) -> Result<Node> {
         let config = Config { address: Address::Tcp(host.to_string(), port), ..config.clone() };
-        let mut connection = Connection::connect(&config)
-            .with_context(|| format!("Could not connect to the server at {host}:{port}"))?;
+        let mut connection =
+            Connection::connect(&config).map_err(|error| anyhow!(could_not_connect(&config, &error)))?;
         let info: String = connection.query(&["INFO", "cluster"])?;
         ensure!(
             info.lines().any(|line| line.trim() == "cluster_enabled:1"),

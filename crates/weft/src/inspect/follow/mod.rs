@@ -10,13 +10,13 @@ mod tally;
 mod view;
 
 use std::io::{self, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -72,23 +72,38 @@ impl Shared {
     }
 }
 
-/// An address without a port is that of a server on the usual one.
-fn with_port(server: &str) -> String {
-    let has_port = server.parse::<std::net::SocketAddr>().is_ok()
-        || (server.matches(':').count() == 1 && !server.ends_with(':'));
-    match server.parse::<std::net::Ipv6Addr>() {
-        Ok(address) => format!("[{address}]:{PORT}"),
-        Err(_) if has_port => server.to_string(),
-        Err(_) => format!("{}:{PORT}", server.trim_end_matches(':')),
+/// `HOST:PORT` of a server; without a port the usual one, without a host this machine. IPv6 may stand in brackets.
+fn with_port(server: &str) -> Result<String> {
+    let is_address = server.parse::<Ipv6Addr>().is_ok();
+    let (host, port) = match server.rsplit_once(':') {
+        Some((host, port)) if !is_address && !server.ends_with(']') => (host, port),
+        _ => (server, ""),
+    };
+    let port = match port {
+        "" => PORT,
+        port => match port.parse() {
+            Ok(port @ 1..) => port,
+            _ => bail!("--follow {server}: '{port}' is no port; it is a number from 1 to 65535"),
+        },
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    if host.contains(':') && host.parse::<Ipv6Addr>().is_err() {
+        bail!("--follow {server}: '{host}' is no host; HOST:PORT, or [IPV6]:PORT");
     }
+    Ok(match host {
+        "" => format!("127.0.0.1:{port}"),
+        host if host.contains(':') => format!("[{host}]:{port}"),
+        host => format!("{host}:{port}"),
+    })
 }
 
 /// Runs until a signal.
 pub(super) fn run(server: &str, listen: &str, json: bool, paint: Paint) -> Result<ExitCode> {
+    let server = with_port(server)?;
     let listener = TcpListener::bind(listen).with_context(|| format!("cannot listen on {listen}"))?;
     let address = listener.local_addr().context("the address that is listened on")?;
     let shared = Arc::new(Shared {
-        server: with_port(server),
+        server: server.clone(),
         json,
         paint,
         tally: Mutex::new(Tally::default()),
@@ -102,7 +117,7 @@ pub(super) fn run(server: &str, listen: &str, json: bool, paint: Paint) -> Resul
         }
     });
     match json {
-        true => shared.print(&json_listening(&address.to_string(), server).to_string()),
+        true => shared.print(&json_listening(&address.to_string(), &server).to_string()),
         false => shared.print(&format!("listening on {address}, server {server}; ^C ends with a summary")),
     }
     for (id, client) in (1u64..).zip(listener.incoming()) {
@@ -146,8 +161,19 @@ mod tests {
             ("::1", "[::1]:6379"),
             ("[::1]", "[::1]:6379"),
             ("[::1]:7000", "[::1]:7000"),
+            (":7000", "127.0.0.1:7000"),
         ] {
-            assert_eq!(with_port(given), whole);
+            assert_eq!(with_port(given).unwrap(), whole);
+        }
+        for (given, said) in [
+            ("localhost:abc", "'abc' is no port"),
+            ("localhost:99999", "'99999' is no port"),
+            ("localhost:0", "'0' is no port"),
+            ("localhost:-1", "'-1' is no port"),
+            ("a:b:7000", "'a:b' is no host"),
+        ] {
+            let error = with_port(given).unwrap_err().to_string();
+            assert!(error.contains(said), "{given}: {error}");
         }
     }
 }
