@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +124,22 @@ func TestReadTimeout(t *testing.T) {
 		(<-one).timedOut(t, "ReadTimeout", false)
 	}
 	outcome{err: <-ended}.timedOut(t, "ReadTimeout", false)
+}
+
+// TestTimeoutsAreOnByDefault, and off where that is asked for.
+func TestTimeoutsAreOnByDefault(t *testing.T) {
+	for _, off := range []time.Duration{0, -1} {
+		c := New(Options{ReadTimeout: off, WriteTimeout: off, PingInterval: off})
+		defer c.Close()
+		got := [...]time.Duration{c.opts.ReadTimeout, c.opts.WriteTimeout, c.opts.PingInterval}
+		want := [...]time.Duration{DefaultReadTimeout, DefaultWriteTimeout, DefaultPingInterval}
+		if off < 0 {
+			want = [...]time.Duration{off, off, off}
+		}
+		if got != want || slices.Min(want[:]) == 0 {
+			t.Errorf("%v: %v, want %v", off, got, want)
+		}
+	}
 }
 
 // TestReadTimeoutOverRESP3 closes the connection: what comes next on it would be another's.
