@@ -86,7 +86,7 @@ type Options struct {
 	WriteTimeout time.Duration
 	// PingInterval is how long the server may be silent, while a reply or a push is expected, before PING asks it, over RESPB on a channel of its
 	// own. When nothing comes for a further ReadTimeout the connection is closed: so no message is missed, and no cached value used, for
-	// longer than both together. Less than zero: it is not asked.
+	// longer than both together and, since it is looked at from time to time, a quarter of that. Less than zero: it is not asked.
 	PingInterval time.Duration
 	// Protocol is Auto unless set.
 	Protocol Protocol
