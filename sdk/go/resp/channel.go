@@ -3,7 +3,6 @@ package resp
 // This file owns a channel of a RESPB connection: its life, its queue, and the way of its frames to the client (spec sections 8 and 9).
 
 import (
-	"bytes"
 	"context"
 	"net"
 	"sync/atomic"
@@ -27,6 +26,7 @@ const (
 // States of a channel. Idle channels do not exist.
 const (
 	channelOpen    = iota
+	channelEnding  // the server ends it: nothing more of it runs, and CLOSE comes behind what has run (spec section 8.4)
 	channelClosing // CLOSE was sent; the client's is awaited and all else discarded
 	channelDead    // CLOSE went both ways, or the connection has ended
 )
@@ -45,6 +45,8 @@ type channel struct {
 	state     int
 	busy      bool // a request runs apart from the reader; later ones queue
 	ended     bool // the session's hooks have run or are being run
+	parting   bool // of one that ends: nothing of it runs any more, and CLOSE is its last frame
+	farewell  frame.Control
 	refused   bool // it was never open: CLOSE was sent, and the number is taken until the client's comes
 	reason    error
 	running   uint32                  // number of the request that runs, while busy
@@ -147,7 +149,7 @@ func (ch *channel) emitOwned(f []byte) error {
 	switch {
 	case o.err != nil:
 		return o.err
-	case ch.state != channelOpen:
+	case ch.state > channelEnding:
 		return net.ErrClosed
 	case len(ch.backlog) == 0 && !m.full() && (!ch.windowed || ch.credit > 0) && !m.sliced(len(f)):
 		if ch.windowed {
@@ -185,7 +187,7 @@ func (ch *channel) check() error {
 
 // enter puts the channel in line for sending if it may send.
 func (ch *channel) enter() {
-	if ch.inRing || len(ch.backlog) == 0 || ch.state != channelOpen || ch.windowed && ch.credit <= 0 {
+	if ch.inRing || len(ch.backlog) == 0 || ch.state > channelEnding || ch.windowed && ch.credit <= 0 {
 		return
 	}
 	ch.inRing = true
@@ -217,41 +219,89 @@ func (ch *channel) slice(dst []byte) []byte {
 		if len(ch.backlog) == 0 {
 			ch.backlog = nil
 			ch.settle()
+			if ch.parting {
+				dst = ch.appendClose(dst)
+			}
 		}
 	}
 	return dst
 }
 
-// closeLocked sends CLOSE and ends the session; the number stays taken until the client's CLOSE comes. out.mu is held.
+// closeLocked ends the channel: nothing more of it runs, and what runs is told to end. CLOSE comes behind the replies of what has run,
+// whatever credit is left; the number stays taken until the client's. out.mu is held.
 func (ch *channel) closeLocked(code uint16, reason string, err error) {
 	if ch.state != channelOpen {
 		return
 	}
-	ch.state = channelClosing
-	f := frame.AppendControl(nil, ch.id, frame.Close, frame.Control{Code: code, Reason: []byte(reason)})
-	m := ch.m
-	if code == closeDone && ch.sent == 0 {
-		f = append(bytes.Join(ch.backlog, nil), f...) // its replies go with it, without regard to the line
+	ch.state, ch.reason = channelEnding, err
+	ch.farewell = frame.Control{Code: code, Reason: []byte(reason)}
+	ch.windowed = false
+	ch.forget()
+	switch m := ch.m; {
+	case ch.busy && !ch.heir.waits: // whoever runs the command parts after its reply
+	case m.c.out.batch:
+		m.ending = append(m.ending, ch) // the command that runs may be this channel's
+	default:
+		ch.part()
 	}
-	if m.c.out.batch {
-		m.lateCloses = append(m.lateCloses, f...) // behind the replies that are being written
-	} else {
-		_ = m.c.out.sendLocked(f) // a failure is the connection's and seen by its reader
-	}
-	ch.drop(err)
 }
 
-// drop gives up what waits, cancels what runs and ends the session. out.mu is held.
-func (ch *channel) drop(reason error) {
-	ch.reason = reason
+// ends reports whether the channel has been closed.
+func (ch *channel) ends() bool {
+	ch.m.c.out.mu.Lock()
+	defer ch.m.c.out.mu.Unlock()
+	return ch.state != channelOpen
+}
+
+// forget gives up what has not run, and tells what runs. out.mu is held.
+func (ch *channel) forget() {
 	ch.queue, ch.queued = nil, 0
-	ch.waits(-ch.waiting)
-	ch.late, ch.backlog, ch.sent = nil, nil, 0
+	for _, f := range ch.late {
+		ch.waits(-len(f))
+	}
+	ch.late = nil
 	if ch.cancel != nil {
 		ch.cancel(net.ErrClosed)
 	}
 	ch.sess.cancelContext(net.ErrClosed)
 	ch.special.Store(true)
+}
+
+// part sends CLOSE behind what waits, of a channel that ends and of which nothing runs. out.mu is held.
+func (ch *channel) part() {
+	if ch.state != channelEnding || ch.parting {
+		return
+	}
+	ch.parting = true
+	ch.endSession()
+	if len(ch.backlog) == 0 {
+		_ = ch.m.c.out.sendLocked(ch.appendClose(nil)) // a failure is the connection's and seen by its reader
+		return
+	}
+	ch.enter()
+	_ = ch.m.pump()
+}
+
+// appendClose appends CLOSE, but behind GOAWAY (spec section 8.5). out.mu is held.
+func (ch *channel) appendClose(dst []byte) []byte {
+	ch.state = channelClosing
+	if ch.m.away {
+		return dst
+	}
+	return frame.AppendControl(dst, ch.id, frame.Close, ch.farewell)
+}
+
+// drop gives up what waits, cancels what runs and ends the session: the client has closed the channel. out.mu is held.
+func (ch *channel) drop(reason error) {
+	ch.reason = reason
+	ch.forget()
+	ch.waits(-ch.waiting)
+	ch.backlog, ch.sent = nil, 0
+	ch.endSession()
+}
+
+// endSession ends the session of a channel of which nothing runs, or has whoever runs something end it. out.mu is held.
+func (ch *channel) endSession() {
 	switch m := ch.m; {
 	case ch.busy || ch.ended: // whoever runs the command ends the session after it
 	case m.c.out.batch:

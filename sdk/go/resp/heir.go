@@ -17,9 +17,9 @@ type heir struct {
 	after uint32
 }
 
-// isLogin reports whether a command says who uses channel 0 and the channels that open after it.
+// isLogin reports whether a command may say who uses channel 0 and the channels that open after it. EXEC runs what MULTI has queued.
 func isLogin(name []byte) bool {
-	return equalFold(name, "AUTH") || equalFold(name, "HELLO") || equalFold(name, "RESET")
+	return equalFold(name, "AUTH") || equalFold(name, "HELLO") || equalFold(name, "RESET") || equalFold(name, "EXEC")
 }
 
 // noteLogin is told of a command of channel 0 that is not answered by the reader. out.mu is held.

@@ -3,6 +3,7 @@ package resp
 // Owns: tests of how RESPB connections of a server end: TLS, idle ones, half-closed ones. Does not own: the rest.
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
 	"net"
@@ -96,4 +97,36 @@ func TestWireErrorIsTheLastFrame(t *testing.T) {
 			_ = nc.Close()
 		}
 	}
+}
+
+// TestKilledChannelAnswersWhatItRuns: what has run is answered before CLOSE, whatever credit is left and in slices; what runs is
+// waited for; what waits, or gives up, has no answer.
+func TestKilledChannelAnswersWhatItRuns(t *testing.T) {
+	m := muxMux(nil)
+	sessions, gate := make(chan *Session, 1), make(chan string)
+	m.HandleFunc("RUN", 1, func(s *Session, r *Request) error {
+		_ = r.Context() // others go on
+		sessions <- s
+		return s.WriteBulkString(<-gate)
+	})
+	c := dialMux(t, startServer(t, &Server{Handler: m}))
+	c.control(1, frame.Window, frame.Control{More: 0})
+	c.send("1 BIG 100", "1 RUN", "1 PING", "2 PING")
+	c.expect("2 PONG")
+	_ = (<-sessions).Close()
+	c.send("1 PING", "2 PING")
+	c.expect("2 PONG")
+	gate <- "ran"
+	c.expect("1 xxxxxxxx…100", "1 ran", "1 CLOSE 4 killed")
+	c.control(1, frame.Close, frame.Control{})
+	m.HandleFunc("GIVEUP", 1, func(s *Session, r *Request) error {
+		ctx := r.Context()
+		sessions <- s
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	c.send("1 PING", "1 GIVEUP", "1 PING")
+	c.expect("1 PONG")
+	_ = (<-sessions).Close()
+	c.expect("1 CLOSE 4 killed")
 }

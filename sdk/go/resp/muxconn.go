@@ -39,16 +39,16 @@ type muxConn struct {
 	first *muxReader
 
 	// Guarded by c.out.mu.
-	waits      map[*channel]struct{} // have a cancel
-	stopping   error                 // what those that begin to wait are cancelled with at once
-	over       bool                  // the last reader has ended; out.settled tells
-	apart      int                   // goroutines beside the reader; out.settled tells when it is 0
-	ring       []*channel            // have frames to send, and credit
-	lined      int                   // bytes that wait in the ring's channels
-	late       []*channel            // have pushes that wait for the end of the batch
-	lateCloses []byte                // CLOSE frames that wait for it too
-	ending     []*channel            // were closed during the batch
-	refused    int                   // channels that were refused and whose CLOSE is not answered
+	waits    map[*channel]struct{} // have a cancel
+	stopping error                 // what those that begin to wait are cancelled with at once
+	over     bool                  // the last reader has ended; out.settled tells
+	apart    int                   // goroutines beside the reader; out.settled tells when it is 0
+	ring     []*channel            // have frames to send, and credit
+	lined    int                   // bytes that wait in the ring's channels
+	late     []*channel            // have pushes that wait for the end of the batch
+	ending   []*channel            // were closed during the batch
+	refused  int                   // channels that were refused and whose CLOSE is not answered
+	away     bool                  // GOAWAY has been sent: no CLOSE any more
 }
 
 // refusedMax is how many channels may stand refused, each with the client's CLOSE to come; one more ends the connection.
@@ -159,6 +159,7 @@ func (m *muxConn) drained() bool { return m.c.reason == nil && m.c.deadline.over
 
 // goodbye sends GOAWAY. What waits for credit is sent all the same (spec section 8.5). out.mu is held.
 func (m *muxConn) goodbye() {
+	m.away = true
 	m.each(func(ch *channel) {
 		ch.windowed = false
 		ch.enter()
@@ -321,9 +322,10 @@ func (m *muxConn) endBatch() (sent int64) {
 	o.batch = false
 	late, ending := m.late, m.ending
 	m.late, m.ending = nil, nil
-	if closes := m.lateCloses; len(closes) > 0 {
-		m.lateCloses = nil
-		_ = o.sendLocked(closes) // a failure is the connection's and seen by its reader
+	for _, ch := range ending {
+		if !ch.busy || ch.heir.waits {
+			ch.part()
+		}
 	}
 	for _, ch := range late {
 		if !ch.hold {

@@ -387,6 +387,9 @@ func (r *muxReader) control(f *frame.RequestFrame) {
 		}
 		m.c.out.mu.Lock()
 		defer m.c.out.mu.Unlock()
+		if ch.state != channelOpen {
+			return // what has run is on its way without credit
+		}
 		ch.windowed = true
 		ch.credit += int64(f.Control.More)
 		ch.settle()
@@ -402,10 +405,10 @@ func (r *muxReader) closed(id uint16) {
 	ch := m.find(id)
 	if ch != nil {
 		m.c.out.mu.Lock()
-		answered := ch.state != channelOpen
+		answered := ch.state > channelEnding
 		ch.state = channelDead
 		if !answered {
-			ch.drop(nil)
+			ch.drop(ch.reason)
 		}
 		if m.c.root == ch {
 			m.c.root.special.Store(true)
@@ -527,7 +530,7 @@ func (r *muxReader) reply() bool {
 		ch.cancel = nil
 		delete(m.waits, ch)
 	}
-	if len(sess.buf) > 0 && ch.state == channelOpen {
+	if len(sess.buf) > 0 && ch.state <= channelEnding {
 		_ = ch.emitOwned(append([]byte(nil), sess.buf...)) // a failure is the connection's and seen by its reader
 	}
 	ch.hold = false
@@ -541,6 +544,7 @@ func (r *muxReader) reply() bool {
 	}
 	if ch.state != channelOpen || o.err != nil || sess.closing {
 		ch.idle()
+		ch.part()
 		return false
 	}
 	return true

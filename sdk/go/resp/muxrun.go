@@ -3,7 +3,9 @@ package resp
 // This file owns the running of a RESPB request on the connection's reader: from its frame to exactly one reply among those gathered.
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"runtime/debug"
 
 	"github.com/weft-db/weft/sdk/go/internal/frame"
@@ -50,8 +52,12 @@ func (r *muxReader) goAway(why frame.Control, reason error) {
 	o := &r.m.c.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	r.out = append(r.out, r.m.lateCloses...)
-	r.m.lateCloses = nil
+	for _, ch := range r.m.ending {
+		if ch.state == channelEnding && !ch.busy && len(ch.backlog) == 0 {
+			r.out = ch.appendClose(r.out) // behind its last reply, which is there; endBatch ends its session
+		}
+	}
+	r.m.away = true
 	r.out = frame.AppendControl(r.out, 0, frame.GoAway, why)
 	if r.m.c.reason == nil {
 		r.m.c.reason = reason
@@ -100,6 +106,9 @@ func (r *muxReader) run(ch *channel, seq uint32) {
 	case !sess.closing:
 	case ch.id == 0:
 		r.m.quit.Store(true)
+		c.out.mu.Lock()
+		r.m.away = true
+		c.out.mu.Unlock()
 	default:
 		r.leave()
 	}
@@ -117,27 +126,24 @@ func (r *muxReader) run(ch *channel, seq uint32) {
 	}
 }
 
-// overflow closes a channel whose reply does not fit the output limit; the replies of others before it are kept.
+// overflow answers a command whose reply does not fit the output limit with an error; its channel ends behind it.
 func (r *muxReader) overflow() {
 	sess, o := r.ch.sess, &r.m.c.out
-	reason := sess.err
 	o.mu.Lock()
-	r.ch.closeLocked(closeOutput, "the output limit was exceeded", reason)
+	r.ch.closeLocked(closeOutput, "the output limit was exceeded", sess.err)
 	o.mu.Unlock()
 	sess.err = nil
 	sess.buf = sess.buf[:r.from]
 	r.ch.rb.Reset()
 	sess.settle()
+	_ = sess.WriteError(&Error{"ERR", "the reply is larger than what a channel may be owed: ask for less at once (OutputBytesMax)"})
 }
 
-// leave answers a command after which its channel is done, such as QUIT.
+// leave ends the channel behind the reply of the command that runs, such as QUIT.
 func (r *muxReader) leave() {
-	ch, sess := r.ch, r.ch.sess
-	r.emit(sess.buf[r.from:])
-	sess.buf = sess.buf[:r.from]
 	o := &r.m.c.out
 	o.mu.Lock()
-	ch.closeLocked(closeDone, "", nil)
+	r.ch.closeLocked(closeDone, "", nil)
 	o.mu.Unlock()
 }
 
@@ -201,6 +207,13 @@ func (r *muxReader) answer() {
 		return
 	}
 	if err == nil && ch.rb.Replies == 1 && ch.rb.Whole() {
+		return
+	}
+	if gaveUp := r.away && errors.Is(err, net.ErrClosed); gaveUp || err == nil && ch.rb.Replies == 0 && ch.ends() {
+		// It has given up since its channel ends, and has not run, which having no answer says (spec section 8.4); or it has ended the
+		// channel instead of answering.
+		sess.buf = sess.buf[:r.from]
+		ch.rb.Reset()
 		return
 	}
 	if err == nil {
