@@ -114,6 +114,27 @@ fn who_is_unblocked_keeps_the_key() {
 }
 
 #[test]
+fn in_a_program_it_is_refused_and_nothing_is_sent() {
+    let mut port = Port::new();
+    let a = port.bench.connect(Protocol::Resp3);
+    port.bench.text(a, "SET k v");
+    let run = |port: &mut Port, step: &str| {
+        let program = format!(r#"{{"steps":[["SET","other","1"],{step},{{"return":"${{x}}"}}]}}"#);
+        show(&port.bench.run_args(a, &[b"PROGRAM", b"EVAL", program.as_bytes()])[0])
+    };
+    let refused = run(&mut port, r#"{"do":["MIGRATE","h",7,"k",0,10],"as":"x"}"#);
+    assert_eq!(
+        refused,
+        "-ERR /steps/1 MIGRATE: MIGRATE waits for another server: it cannot run inside a transaction"
+    );
+    assert!(port.cargoes.lock().unwrap().is_empty() && !port.bench.is_waiting(a));
+    assert_eq!(port.bench.text(a, "MGET k other"), "[v nil]", "all is taken back, and the key stays");
+    // Where there is nothing to send nobody is waited for.
+    assert_eq!(run(&mut port, r#"{"do":["MIGRATE","h",7,"none",0,10],"as":"x"}"#), "NOKEY");
+    assert_eq!(port.bench.text(a, "GET other"), "1");
+}
+
+#[test]
 fn arguments_are_checked_before_anything_is_sent() {
     let mut port = Port::new();
     let a = port.bench.connect(Protocol::Resp2);

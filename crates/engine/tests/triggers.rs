@@ -404,3 +404,108 @@ fn flushes_swaps_and_what_a_waiting_client_gets_fire_nothing() {
     bench.text(client, "FLUSHDB");
     assert_eq!(bench.text(client, "GET fired"), "nil");
 }
+
+/// A SET that fires one command has a shorter form: it must not be told from the long way, which runs where somebody
+/// listens to events.
+#[test]
+fn the_shorter_form_of_a_set_that_fires_does_what_the_long_way_does() {
+    let outcome = |listens: bool| {
+        let (mut bench, client) = bench();
+        if listens {
+            let listener = bench.connect(Protocol::Resp3);
+            bench.text(client, "CONFIG SET notify-keyspace-events KEA");
+            bench.run(listener, "PSUBSCRIBE __key*");
+        }
+        let mut replies = Vec::new();
+        let mut say = |bench: &mut Bench, line: &str| {
+            replies.push(format!("{line}: {}", bench.text(client, line)));
+        };
+        for (name, step) in [
+            ("count", r#"["INCR","count"]"#),
+            ("itself", r#"["INCR","i:1"]"#),
+            ("chain", r#"["INCR","c:count"]"#),
+            ("push", r#"["LPUSH","list","x",5]"#),
+            ("two", r#"["INCR","count"],["INCR","count"]"#),
+        ] {
+            program(&mut bench, client, name, step);
+        }
+        let limited = r#"{"limits":{"bytes":3},"steps":[["INCR","count"]]}"#;
+        words(&mut bench, client, &["PROGRAM", "SET", "limited", limited]);
+        for (name, key, program) in [
+            ("a", "k:*", "count"),
+            ("b", "i:*", "itself"),
+            ("c", "c:*", "chain"),
+            ("d", "l:*", "push"),
+            ("e", "two:*", "two"),
+            ("f", "limited:*", "limited"),
+            ("g", "both:*", "count"),
+            ("h", "both:*", "push"),
+            ("i", "n:*", "nothing"),
+        ] {
+            trigger(&mut bench, client, name, &format!(r#"{{"key":"{key}","inside":"{program}"}}"#));
+        }
+        let when = r#"{"key":"when:*","inside":"count","when":{"==":["${event.value}","yes"]}}"#;
+        trigger(&mut bench, client, "when", when);
+        for line in [
+            "SET k:1 a",
+            "SET k:1 b",
+            "SET k:2 5",
+            "SET i:1 5",
+            "SET i:2 5",
+            "SET c:1 x",
+            "SET l:1 x",
+            "SET two:1 x",
+            "SET limited:1 x",
+            "SET both:1 x",
+            "SET n:1 x",
+            "SET when:1 no",
+            "SET when:1 yes",
+            "SET k:1 a EX 100",
+            "SET k:1 a NX",
+            "SET k:1 b XX GET",
+            "MULTI",
+            "SET k:5 a",
+            "SET l:5 a",
+            "EXEC",
+            "GET count",
+            // What fails leaves nothing, and says where.
+            "RPUSH wrong a",
+            "RENAME wrong count",
+            "SET k:3 a",
+            "GET k:3",
+            "SET k:1 changed",
+            "GET k:1",
+            "DEL count",
+            "SET count 9223372036854775807",
+            "SET k:4 a",
+            "GET k:4",
+            "LRANGE list 0 -1",
+            "TRIGGER STATS",
+        ] {
+            say(&mut bench, line);
+        }
+        let calls = bench.text(client, "INFO commandstats");
+        let calls: Vec<String> = calls
+            .lines()
+            .filter(|line| ["_incr:", "_lpush:", "_set:"].iter().any(|name| line.contains(name)))
+            .map(|line| {
+                let of =
+                    |name: &str| line.split([':', ',']).find(|word| word.starts_with(name)).unwrap_or("");
+                format!("{} {} {}", line.split(':').next().unwrap_or(""), of("calls="), of("failed_calls="))
+            })
+            .collect();
+        // A user who may not do everything takes the long way, and owns what he stores.
+        bench.text(client, "ACL SETUSER u on nopass ~k:* ~count +set +get +incr");
+        let user = bench.connect(Protocol::Resp3);
+        bench.text(user, "AUTH u x");
+        bench.text(client, "DEL count");
+        replies.push(bench.text(user, "SET k:9 x"));
+        replies.push(bench.text(user, "GET count"));
+        (replies, calls, digest(&mut bench, client))
+    };
+    let (short, long) = (outcome(false), outcome(true));
+    assert_eq!(short.0, long.0);
+    assert_eq!(short.1, long.1);
+    assert_eq!(short.2, long.2);
+    assert!(short.0.iter().any(|line| line == "GET count: 10"), "{:?}", short.0);
+}

@@ -12,6 +12,7 @@ pub mod check_respb;
 pub mod citations;
 pub mod compare;
 pub mod compared;
+pub mod cost;
 pub mod csv;
 pub mod r#gen;
 pub mod go_helpers;

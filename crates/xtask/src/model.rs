@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::cost::Cost;
 use crate::respb::Respb;
 
 /// The folder of the command files, from the root of the repository.
@@ -44,6 +45,9 @@ pub struct Command {
     /// What this engine does about the command besides running it, as bits of the protocol's `table::policy`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policy: Vec<String>,
+    /// What the command goes through, where that is not plain from its flags.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
     /// `deprecated` or `syscmd`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doc_flags: Vec<String>,

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use crate::cost;
 use crate::model::{BeginSearch, Command, FindKeys, KeySpec};
 use crate::respb::{Bit, Count, Field, FieldType, Layout, Order};
 
@@ -28,7 +29,7 @@ pub fn commands(commands: &[Command]) -> String {
         .collect();
     let mut out = String::from(HEADER);
     out.push_str(
-        "use super::{CommandId, CommandSpec, KeyBegin, KeyFind, KeySpec, Opcode, acl, flag, key_flag, policy};\n\n",
+        "use super::{CommandId, CommandSpec, Cost, KeyBegin, KeyFind, KeySpec, Opcode, acl, flag, key_flag, policy};\n\n",
     );
     let _ = writeln!(
         out,
@@ -49,11 +50,12 @@ pub fn commands(commands: &[Command]) -> String {
             command.flags.iter().map(String::as_str).chain(command.hidden_flags.iter().map(String::as_str)),
         );
         let policy = union("policy", command.policy.iter().map(String::as_str));
+        let cost = cost::of(command).to_rust();
         let categories = union("acl", command.acl_categories.iter().map(|name| name.trim_start_matches('@')));
         let keys = command.keys;
         let _ = writeln!(
             out,
-            "    CommandSpec {{ name: {:?}, container: {container}, arity: {}, flags: {flags}, policy: {policy}, acl: {categories}, \
+            "    CommandSpec {{ name: {:?}, container: {container}, arity: {}, flags: {flags}, policy: {policy}, cost: {cost}, acl: {categories}, \
              keys: ({}, {}, {}), key_specs: &[{}], since: {:?}, group: {:?}, summary: {:?}, complexity: {:?}, \
              opcode: {}, layout: {} }},",
             command.name,

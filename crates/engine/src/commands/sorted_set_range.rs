@@ -30,7 +30,7 @@ pub(super) const LIST: &[Entry] = &[
 
 /// What a range's ends are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+pub(crate) enum By {
     Rank,
     Score,
     Lex,
@@ -165,6 +165,20 @@ impl<'a> Request<'a> {
             start..end.min(start.saturating_add(count))
         }
     }
+}
+
+/// How many members of a set the ends span that stand at `at` and behind it, with the options behind them: before the
+/// command runs. Ends that make no sense span nothing; the command says so.
+pub(crate) fn spanned(args: &Args<'_>, at: usize, by: By, set: SortedSetRef<'_>) -> usize {
+    // The lower end stands first or last: between ends in the wrong order there is nothing.
+    let fixed: &[Fixed] = match by {
+        By::Rank => &[(None, None)],
+        By::Score => &[(Some(By::Score), Some(false)), (Some(By::Score), Some(true))],
+        By::Lex => &[(Some(By::Lex), Some(false)), (Some(By::Lex), Some(true))],
+    };
+    let len =
+        |fixed: &Fixed| Request::parse(args, at, *fixed, false).map_or(0, |request| request.ranks(set).len());
+    fixed.iter().map(len).max().unwrap_or(0)
 }
 
 fn zrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {

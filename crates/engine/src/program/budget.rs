@@ -5,8 +5,12 @@ use std::time::{Duration, Instant};
 
 use super::expr::Fault;
 
+/// The time that a step stands for where what will be done is counted before.
+pub(super) const STEP_NS: u64 = 500;
 /// Elements that a function may look at for one step.
 const ELEMENTS_PER_STEP: usize = 16;
+/// Bytes that are copied in the time of a step.
+const BYTES_PER_STEP: usize = 1024;
 /// Steps between two looks at the clock.
 const STEPS_PER_LOOK: u64 = 32;
 
@@ -89,6 +93,26 @@ impl Budget {
         }
         self.next_look = self.next_look.saturating_sub(steps);
         if self.next_look == 0 { self.look() } else { Ok(()) }
+    }
+    /// So many steps that a command is about to take at once: nothing is begun for which the time does not suffice.
+    pub fn take_work(&mut self, steps: u64) -> Result<(), Fault> {
+        self.take_steps(steps)?;
+        self.begin();
+        let ends = Instant::now().checked_add(Duration::from_nanos(steps.saturating_mul(STEP_NS)));
+        if ends.zip(self.ends).is_some_and(|(ends, last)| ends > last) {
+            let what = "too much time in milliseconds for what the command goes through";
+            return Err(exceeded(what, "time-ms", self.limits.time_ms));
+        }
+        Ok(())
+    }
+    /// Bytes of an answer that are about to be copied.
+    #[inline]
+    pub fn take_answer(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.take_memory(bytes)?;
+        if bytes < BYTES_PER_STEP {
+            return Ok(());
+        }
+        self.take_work((bytes / BYTES_PER_STEP) as u64)
     }
     /// Elements that were looked at.
     #[inline]

@@ -1,44 +1,180 @@
-//! Owns: what a command of a program costs, said by its arguments and the sizes of its keys before it runs, so that
-//! what is too much is not begun. Does not own: what is left (`super::budget`).
+//! Owns: what a command of a program costs, said by the table, its arguments and the sizes of its keys before it runs,
+//! so that what is too much is not begun. Does not own: what is left (`super::budget`), which command goes through what
+//! (`spec/commands`, `cost`).
+//!
+//! A step is [`STEP_NS`] of time. How long an element takes is an upper bound of what was measured with 300,000 of
+//! them, what may have to be taken back included (`docs/benchmarks/programs.md`).
 
-use weft_protocol::table::policy;
+use weft_protocol::table::{self, flag, key_flag, policy};
 use weft_store::{ObjectRef, ValueRef};
 
+use super::budget::STEP_NS;
 use crate::args::Args;
+use crate::commands::list::span;
+use crate::commands::sorted_set_range::{By, spanned};
 use crate::context::Context;
 use crate::keys;
 
-/// Elements of keys that a command which may take long looks at for one step.
-pub(super) const ELEMENTS_PER_STEP: u64 = 128;
-/// Bytes of a string that are looked at in the time of one element.
-const BYTES_PER_ELEMENT: u64 = 64;
-/// Keys that SCAN looks at where it is not told.
-const SCAN_KEYS: u64 = 10;
+/// Arguments that are not asked about.
+const FEW: usize = 32;
+/// An element that is read.
+const LOOK_NS: u64 = 150;
+/// An element that is gathered in a collection or put in an order, or changed and taken back.
+const CHANGE_NS: u64 = 1_000;
+/// An element of a list, which stands beside others in one piece of memory.
+const CHANGE_LISTED_NS: u64 = 300;
+/// An element that is copied or set aside together with its neighbours.
+const BLOCK_NS: u64 = 30;
+/// Bytes of a string that are looked at or copied in a nanosecond.
+const BYTES_PER_NS: u64 = 2;
+/// Places of two strings that LCS compares in a nanosecond: one.
+const PAIRS_PER_NS: u64 = 1;
+/// Bytes of a value in the form of DUMP that hold an element, or more.
+const PAYLOAD_BYTES: u64 = 4;
+/// A key that is looked at without being named: one step, as in a loop over keys.
+const WALK_NS: u64 = STEP_NS;
 
 /// What a command may cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cost {
-    /// Steps, for what it looks at.
+    /// Steps, for what it goes through.
     pub(super) steps: u64,
     /// Bytes that its string grows by beyond what it brings.
     pub(super) bytes: u64,
 }
 
+/// What a key holds.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    elements: u64,
+    /// Of a string.
+    bytes: u64,
+}
+
+/// Whether a command takes about the same short time whatever its keys hold, with these arguments.
+#[inline]
+pub(super) fn is_short(args: &Args<'_>) -> bool {
+    let short = match args.spec.cost {
+        table::Cost::Arguments => {
+            args.spec.policy & (policy::REACHES_BYTES | policy::REACHES_BITS | policy::ACCESS_BITFIELD) == 0
+        }
+        table::Cost::Count(at) | table::Cost::Sample(at) => args.len() <= usize::from(at),
+        _ => false,
+    };
+    short && args.len() <= FEW
+}
+
 impl Cost {
-    /// Of a command that does not always take about the same short time.
+    /// Of a command that is not [short](is_short).
     pub(super) fn of(context: &mut Context<'_, '_>, args: &Args<'_>) -> Self {
-        let multiplies = args.spec.policy & policy::MULTIPLIES != 0;
-        let (mut sum, mut product) = (0_u64, 1_u64);
-        keys::each(args, |index| {
-            let elements = elements_of(context, args.bytes(index));
-            sum = sum.saturating_add(elements);
-            product = product.saturating_mul(elements.saturating_mul(BYTES_PER_ELEMENT));
-        });
-        let elements = if multiplies { product } else { sum }.saturating_add(repeats(args).unwrap_or(0));
-        let steps = (elements / ELEMENTS_PER_STEP).saturating_add(walked(context, args));
-        let bytes = reaches(args).map_or(0, |to| to.saturating_sub(length_of(context, args.bytes(1))));
-        Self { steps, bytes }
+        let each = element_ns(args);
+        let given = (args.len().saturating_sub(FEW) as u64).saturating_mul(each);
+        let ns = given.saturating_add(gone_through(context, args, each));
+        let bytes = reaches(args).map_or(0, |to| to.saturating_sub(held(context, args.bytes(1)).bytes));
+        Self { steps: ns / STEP_NS, bytes }
     }
+}
+
+/// How long a command takes for an element.
+fn element_ns(args: &Args<'_>) -> u64 {
+    match args.spec {
+        spec if matches!(spec.cost, table::Cost::Gathered | table::Cost::Least) => CHANGE_NS,
+        spec if spec.flags & flag::WRITE == 0 => LOOK_NS,
+        spec if spec.group == "list" => CHANGE_LISTED_NS,
+        _ => CHANGE_NS,
+    }
+}
+
+/// How long what a command goes through takes in nanoseconds, each element taking this long.
+fn gone_through(context: &mut Context<'_, '_>, args: &Args<'_>, each: u64) -> u64 {
+    let all = |all: Held| (all.elements.saturating_mul(each)).saturating_add(all.bytes / BYTES_PER_NS);
+    let some = |count: u64| count.saturating_mul(each);
+    match args.spec.cost {
+        table::Cost::Arguments => 0,
+        table::Cost::Keys | table::Cost::Gathered => all(sum(context, args)),
+        table::Cost::Least => {
+            let (mut least, mut keys) = (u64::MAX, 0);
+            read_keys(context, args, |held| (least, keys) = (least.min(held.elements), keys + 1));
+            if keys == 0 { 0 } else { least.saturating_mul(each.saturating_add(keys * LOOK_NS)) }
+        }
+        table::Cost::Product => {
+            let mut product = 1_u64;
+            read_keys(context, args, |held| product = product.saturating_mul(held.bytes));
+            product / PAIRS_PER_NS
+        }
+        table::Cost::Blocks => {
+            let Held { elements, bytes } = sum(context, args);
+            elements.saturating_mul(BLOCK_NS).saturating_add(bytes / BYTES_PER_NS)
+        }
+        table::Cost::Count(at) => some(count(args, at.into()).unwrap_or(1).min(sum(context, args).elements)),
+        // Of many some are drawn several times, or all are put in an order.
+        table::Cost::Sample(at) => match args.int(at.into()) {
+            Ok(count @ 0..) => some(count.unsigned_abs().min(sum(context, args).elements)).saturating_mul(2),
+            Ok(count) => some(count.unsigned_abs()),
+            Err(_) => 0,
+        },
+        table::Cost::Option(from, otherwise) => {
+            let elements = sum(context, args).elements;
+            let otherwise = if otherwise == 0 { elements } else { otherwise.into() };
+            some(option(args, from.into()).unwrap_or(otherwise).min(elements))
+        }
+        table::Cost::Ranks(at) => some(between(context, args, at.into(), By::Rank)),
+        table::Cost::Beyond(at) => {
+            let inside = between(context, args, at.into(), By::Rank);
+            some(sum(context, args).elements.saturating_sub(inside))
+        }
+        table::Cost::Scores(at) => some(between(context, args, at.into(), By::Score)),
+        table::Cost::Names(at) => some(between(context, args, at.into(), By::Lex)),
+        table::Cost::Trim => trimmed(context, args).saturating_mul(BLOCK_NS),
+        table::Cost::Payload(at) => match args.bytes(at.into()) {
+            // A string.
+            payload @ [0, ..] => payload.len() as u64 / BYTES_PER_NS,
+            payload => some(payload.len() as u64 / PAYLOAD_BYTES),
+        },
+        table::Cost::Walk => keys_of(context).saturating_mul(WALK_NS),
+        table::Cost::WalkSome(otherwise) => {
+            option(args, 2).unwrap_or(otherwise.into()).min(keys_of(context)).saturating_mul(WALK_NS)
+        }
+    }
+}
+
+/// A number that is an argument.
+fn count(args: &Args<'_>, at: usize) -> Option<u64> {
+    if at < args.len() { args.int(at).ok().and_then(|count| u64::try_from(count).ok()) } else { None }
+}
+
+/// What an option COUNT says: the largest, where keys or patterns have that name. XINFO and ranges take all with 0.
+fn option(args: &Args<'_>, from: usize) -> Option<u64> {
+    let options = (from..args.len()).take_while(|at| !args.is(*at, "STREAMS"));
+    let counts = options.filter(|at| args.is(*at, "COUNT")).filter_map(|at| count(args, at + 1));
+    counts.max().filter(|count| *count > 0)
+}
+
+/// Elements between two ends that the arguments say.
+fn between(context: &mut Context<'_, '_>, args: &Args<'_>, at: usize, by: By) -> u64 {
+    let mut elements = 0_u64;
+    each_read(context, args, |value| {
+        let between = match value {
+            ValueRef::Object(ObjectRef::SortedSet(set)) => spanned(args, at, by, set),
+            ValueRef::Object(ObjectRef::List(list)) => match (args.int(at), args.int(at + 1)) {
+                (Ok(start), Ok(end)) => span(start, end, list.len()).len(),
+                _ => 0,
+            },
+            _ => 0,
+        };
+        elements = elements.saturating_add(between as u64);
+    });
+    elements
+}
+
+/// Entries of a stream that MAXLEN or MINID takes away at most.
+fn trimmed(context: &mut Context<'_, '_>, args: &Args<'_>) -> u64 {
+    // An entry's names and values stand behind its id, and may have the names of options.
+    let Some(at) = (2..args.len()).take(3).find(|at| args.is(*at, "MAXLEN") || args.is(*at, "MINID")) else {
+        return 0;
+    };
+    let kept = [at + 1, at + 2].into_iter().find_map(|at| count(args, at)).filter(|_| args.is(at, "MAXLEN"));
+    (sum(context, args).elements + 1).saturating_sub(kept.unwrap_or(0))
 }
 
 /// Up to which length a command has its string grow, where it says so by an offset.
@@ -62,54 +198,65 @@ fn reaches(args: &Args<'_>) -> Option<u64> {
     }
 }
 
-/// How many answers a negative count asks for.
-fn repeats(args: &Args<'_>) -> Option<u64> {
-    if args.spec.policy & policy::REPEATS == 0 || args.len() < 3 {
-        return None;
-    }
-    args.int(2).ok().filter(|count| *count < 0).map(i64::unsigned_abs)
+fn keys_of(context: &Context<'_, '_>) -> u64 {
+    context.engine.keyspace.len(context.session.db) as u64
 }
 
-/// Keys that a command looks at without naming them: each is a step, as it is in a loop over keys.
-fn walked(context: &Context<'_, '_>, args: &Args<'_>) -> u64 {
-    let all = context.engine.keyspace.len(context.db) as u64;
-    match args.spec.policy {
-        policy if policy & policy::WALKS != 0 => all,
-        policy if policy & policy::WALKS_SOME != 0 => {
-            let count = (2..args.len()).find(|at| args.is(*at, "COUNT")).and_then(|at| args.int(at + 1).ok());
-            count.and_then(|count| u64::try_from(count).ok()).unwrap_or(SCAN_KEYS).min(all)
+/// All that is at the keys that a command reads or changes.
+fn sum(context: &mut Context<'_, '_>, args: &Args<'_>) -> Held {
+    let mut all = Held::default();
+    read_keys(context, args, |held| {
+        all.elements = all.elements.saturating_add(held.elements);
+        all.bytes = all.bytes.saturating_add(held.bytes);
+    });
+    all
+}
+
+fn read_keys(context: &mut Context<'_, '_>, args: &Args<'_>, mut visit: impl FnMut(Held)) {
+    each_read(context, args, |value| visit(Held::of(value)));
+}
+
+/// Calls `look` with the values at the keys of a command, but for those that it replaces.
+fn each_read(context: &mut Context<'_, '_>, args: &Args<'_>, mut look: impl FnMut(ValueRef<'_>)) {
+    keys::each_with_flags(args, |index, flags| {
+        if flags & key_flag::OW == 0 {
+            with_value(context, args.bytes(index), &mut look);
         }
-        _ => 0,
+    });
+}
+
+fn held(context: &mut Context<'_, '_>, name: &[u8]) -> Held {
+    let mut held = Held::default();
+    with_value(context, name, &mut |value| held = Held::of(value));
+    held
+}
+
+fn with_value(context: &mut Context<'_, '_>, name: &[u8], look: &mut impl FnMut(ValueRef<'_>)) {
+    let (key, db) = (context.engine.keyspace.key(name), context.session.db);
+    let Ok((shard, mut op)) = context.shard_in(db, &key) else { return };
+    if let Some(value) = shard.peek(&mut op, &key) {
+        look(value);
     }
 }
 
-fn length_of(context: &mut Context<'_, '_>, name: &[u8]) -> u64 {
-    with_value(context, name, |value| match value {
-        ValueRef::Bytes(bytes) => bytes.len() as u64,
-        ValueRef::Shared(bytes) => bytes.as_slice().len() as u64,
-        _ => 0,
-    })
-}
-
-/// Elements of a key: members, entries, or parts of a string.
-fn elements_of(context: &mut Context<'_, '_>, name: &[u8]) -> u64 {
-    with_value(context, name, |value| match value {
-        ValueRef::Bytes(bytes) => bytes.len() as u64 / BYTES_PER_ELEMENT,
-        ValueRef::Shared(bytes) => bytes.as_slice().len() as u64 / BYTES_PER_ELEMENT,
-        ValueRef::Object(object) => match object {
-            ObjectRef::List(list) => list.len() as u64,
-            ObjectRef::Hash(hash) => hash.len() as u64,
-            ObjectRef::Set(set) => set.len() as u64,
-            ObjectRef::SortedSet(set) => set.len() as u64,
-            ObjectRef::Stream(stream) => stream.log().len(),
+impl Held {
+    fn of(value: ValueRef<'_>) -> Self {
+        let elements = match value {
+            ValueRef::Bytes(bytes) => return Self { bytes: bytes.len() as u64, elements: 0 },
+            ValueRef::Shared(bytes) => return Self { bytes: bytes.as_slice().len() as u64, elements: 0 },
+            ValueRef::Object(object) => match object {
+                ObjectRef::List(list) => list.len() as u64,
+                ObjectRef::Hash(hash) => hash.len() as u64,
+                ObjectRef::Set(set) => set.len() as u64,
+                ObjectRef::SortedSet(set) => set.len() as u64,
+                ObjectRef::Stream(stream) => {
+                    let pending = stream.groups().map(|(_, group)| group.pending_len() as u64).sum::<u64>();
+                    stream.log().len().saturating_add(pending)
+                }
+                _ => 0,
+            },
             _ => 0,
-        },
-        _ => 0,
-    })
-}
-
-fn with_value(context: &mut Context<'_, '_>, name: &[u8], look: impl FnOnce(ValueRef<'_>) -> u64) -> u64 {
-    let key = context.engine.keyspace.key(name);
-    let Ok((shard, mut op)) = context.shard(&key) else { return 0 };
-    shard.peek(&mut op, &key).map_or(0, look)
+        };
+        Self { elements, bytes: 0 }
+    }
 }

@@ -5,7 +5,7 @@ use weft_protocol::table::flag;
 use weft_store::Cursor;
 
 use super::budget::{Budget, Limits};
-use super::cost::Cost;
+use super::cost::{Cost, is_short};
 use super::expr::{Expr, Fault, Frame};
 use super::keys::{self, Keys};
 use super::reply::value_of;
@@ -15,12 +15,12 @@ use super::value::Value;
 use crate::acl::LogPlace;
 use crate::args::{Args, Composed};
 use crate::context::Context;
-use crate::engine::{Engine, command_id};
+use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
+use crate::glob;
 use crate::handler::Needs;
 use crate::inner::Inner;
 use crate::keys::each;
-use crate::{glob, traits};
 
 /// Keys that a loop looks at between two looks at what is left.
 const KEYS_PER_LOOK: u64 = 64;
@@ -312,7 +312,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         self.args = args;
         outcome?;
         if let Some(slot) = command.bind {
-            self.frame.budget.take_memory(self.inner.reply_bytes() + size_of::<Value>())?;
+            self.frame.budget.take_answer(self.inner.reply_bytes() + size_of::<Value>())?;
             self.frame.values[slot] = value_of(&mut self.inner.reply());
         }
         Ok(())
@@ -353,15 +353,17 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         if spec.flags & flag::WRITE != 0 {
             self.frame.budget.take_bytes(bytes as u64)?;
         }
-        let quick = traits::of(command_id(args)) & traits::QUICK != 0;
-        if !quick {
-            self.frame.budget.begin();
+        let short = is_short(args);
+        if !short {
+            let cost = Cost::of(self.inner.context(), args);
+            self.frame.budget.take_bytes(cost.bytes)?;
+            self.frame.budget.take_work(cost.steps)?;
         }
         let outcome = match self.inner.admit(args) {
             Ok(handler) => self.inner.run(handler, args),
             Err(refusal) => Err(Error::from(refusal)),
         };
-        if !quick {
+        if !short {
             self.frame.budget.look()?;
         }
         outcome.map_err(|error| {
@@ -371,7 +373,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         })
     }
 
-    /// Counts a command's keys, refuses those that were not declared, and what it would take to go through them.
+    /// Counts a command's keys, and refuses those that were not declared.
     fn look_at_keys(&mut self, args: &Args<'_>) -> Result<(), End> {
         let (mut count, mut undeclared) = (0, None);
         each(args, |index| {
@@ -387,12 +389,6 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             let text = format!("the key '{}' was not declared in \"keys\"", shown(args.bytes(index)));
             return Err(End::Fault(Error::new(ErrorCode::Undeclared, text)));
         }
-        if traits::of(command_id(args)) & traits::QUICK != 0 {
-            return Ok(());
-        }
-        let cost = Cost::of(self.inner.context(), args);
-        self.frame.budget.take_steps(cost.steps)?;
-        self.frame.budget.take_bytes(cost.bytes)?;
         Ok(())
     }
 }

@@ -1,11 +1,12 @@
 //! Owns: a program in the form that it runs in. Does not own: reading it (`super::parse`), running it (`super::run`).
 
-use weft_protocol::table::CommandSpec;
+use weft_protocol::table::{CommandSpec, Cost, flag};
 
 use super::budget::Limits;
 use super::expr::Expr;
 use super::keys::Keys;
 use super::value::Value;
+use crate::args::OwnedArgs;
 
 /// A program that has been read and checked.
 #[derive(Debug)]
@@ -28,6 +29,28 @@ pub struct Program {
     pub writes: bool,
     /// What it looks at of its first parameter, if that is an event: bits of `crate::trigger::event::member`.
     pub event: u8,
+    /// All that it does, if that is one quick command about one key with constant arguments.
+    pub direct: Option<OwnedArgs>,
+}
+
+/// Bytes of the arguments of a command that is kept as it is run.
+const DIRECT_BYTES_MAX: usize = 256;
+
+/// The only command of a program, if it writes one key, always takes about the same short time, and its arguments are
+/// constants.
+pub(super) fn direct(steps: &[Step]) -> Option<OwnedArgs> {
+    let [Step { what: What::Command(command), .. }] = steps else { return None };
+    let Command { spec, args, bind: None } = &**command else { return None };
+    let texts = args.iter().map(|arg| match arg {
+        Expr::Literal(value) => value.to_text().ok(),
+        _ => None,
+    });
+    let texts = texts.collect::<Option<Vec<_>>>()?;
+    let bytes = texts.iter().map(|text| text.len()).sum::<usize>();
+    let one_key = spec.keys == (1, 1, 1) && spec.key_specs.len() == 1 && texts.len() > 1;
+    let short = spec.flags & flag::FAST != 0 && spec.cost == Cost::Arguments && bytes <= DIRECT_BYTES_MAX;
+    (spec.flags & flag::WRITE != 0 && one_key && short)
+        .then(|| OwnedArgs::new(spec, texts.iter().map(|text| &**text)))
 }
 
 /// A parameter.

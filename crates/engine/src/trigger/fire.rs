@@ -13,7 +13,7 @@ use weft_store::wants;
 use super::definition::{Action, Trigger, kind};
 use super::event::{Event, member, since};
 use super::index::Index;
-use super::{DEPTH_MAX, FIRED_MAX, Figures};
+use super::{DEPTH_MAX, FIRED_MAX, Figures, direct};
 use crate::acl::LogPlace;
 use crate::args::{Args, Composed};
 use crate::context::{Context, Hold, Local};
@@ -166,6 +166,9 @@ pub(crate) fn run(
 ) -> Result<(), Error> {
     debug_assert!(args.spec.flags & flag::WRITE != 0, "only what writes fires");
     let index = Arc::clone(context.local.triggers.index(context.engine));
+    if let Some(outcome) = direct::run(context, &index, (handler, args), sink) {
+        return outcome;
+    }
     let recorder = &mut context.local.effects.recorder;
     let (had_values, mark) = (recorder.wanted() & wants::VALUES != 0, recorder.tape().mark());
     recorder.want_also(wants::VALUES, true);

@@ -14,6 +14,10 @@ use crate::glob;
 
 /// Nodes behind a node that are looked for one by one; of more there is a table.
 const FEW: usize = 6;
+/// Bytes of a label that are compared at once.
+const HEAD_BYTES: usize = size_of::<u64>();
+/// Triggers that are found for a key without an allocation.
+const FOUND_FEW: usize = 4;
 /// Patterns of one beginning that are asked one by one; more are told apart by how they end.
 const ENDS_MIN: usize = 8;
 
@@ -31,7 +35,11 @@ pub struct Index {
 struct Node {
     /// The bytes that lead here from the node before, behind the one that it is found by.
     label: Box<[u8]>,
+    /// The first [`HEAD_BYTES`] of them as one number, and which of its bits count.
+    head: (u64, u64),
     next: Next,
+    /// Some end here and have something behind it: `open`, `patterns` or `ends` has any.
+    asks: bool,
     /// Triggers whose patterns have a star here and nothing behind it: they match.
     open: Vec<u32>,
     /// Those whose patterns have another wildcard here, each of which is asked.
@@ -90,13 +98,6 @@ impl Next {
     }
 }
 
-/// What comes behind a label. Labels are short: a call that compares many bytes costs more than they do.
-#[inline]
-fn behind_label<'k>(key: &'k [u8], label: &[u8]) -> Option<&'k [u8]> {
-    let (begins, behind) = key.split_at_checked(label.len())?;
-    begins.iter().zip(label).all(|(one, two)| one == two).then_some(behind)
-}
-
 /// The bytes before a pattern's first wildcard, and whether there is one.
 fn literal(pattern: &[u8]) -> (&[u8], bool) {
     match pattern.iter().position(|byte| b"*?[\\".contains(byte)) {
@@ -141,6 +142,7 @@ impl Index {
         for node in index.nodes.iter_mut().filter(|node| node.patterns.len() > ENDS_MIN) {
             node.split_by_end(&triggers);
         }
+        index.nodes.iter_mut().for_each(Node::settle);
         index.triggers = triggers;
         index
     }
@@ -185,24 +187,24 @@ impl Index {
         let Some(mut node) = self.nodes.first() else { return };
         let mut all = |numbers: &[u32]| numbers.iter().all(|&at| visit(at, &self.triggers[at as usize]));
         loop {
-            if !all(&node.open) {
-                return;
-            }
-            if !node.patterns.is_empty() && !self.ask(&node.patterns, key, &mut all) {
-                return;
-            }
-            if let Some(ends) = &node.ends
-                && !ends.of(key).all(|numbers| self.ask(numbers, key, &mut all))
-            {
+            if node.asks && !self.visit_open(node, key, &mut all) {
                 return;
             }
             let Some((&byte, behind)) = rest.split_first() else { break };
             let Some(next) = node.next.find(byte) else { return };
             node = &self.nodes[next];
-            let Some(behind) = behind_label(behind, &node.label) else { return };
+            let Some(behind) = node.behind(behind) else { return };
             rest = behind;
         }
         all(&node.exact);
+    }
+    /// The same for those that end at a node and have something behind it. Says whether to go on.
+    fn visit_open(&self, node: &Node, key: &[u8], visit: &mut impl FnMut(&[u32]) -> bool) -> bool {
+        if !visit(&node.open) || !self.ask(&node.patterns, key, visit) {
+            return false;
+        }
+        let Some(ends) = &node.ends else { return true };
+        ends.of(key).all(|numbers| self.ask(numbers, key, visit))
     }
     /// Calls `visit` with those of these triggers whose pattern matches. Says whether to go on.
     fn ask(&self, numbers: &[u32], key: &[u8], visit: &mut impl FnMut(&[u32]) -> bool) -> bool {
@@ -233,13 +235,9 @@ impl Index {
         found
     }
     /// Those that a change of such a kind of a key fires, in the order of their names.
-    pub fn find<'i>(
-        &'i self,
-        db: u8,
-        key: &[u8],
-        kinds: u8,
-    ) -> impl Iterator<Item = &'i Arc<Trigger>> + use<'i> {
-        let mut found = Vec::new();
+    pub fn find<'i>(&'i self, db: u8, key: &[u8], kinds: u8) -> Found<'i> {
+        let mut found =
+            Found { triggers: &self.triggers, few: [0; FOUND_FEW], len: 0, more: Vec::new(), at: 0 };
         if self.may_have(key) {
             self.each(key, |number, trigger| {
                 if trigger.on & kinds != 0 && trigger.db.is_none_or(|other| other == db) {
@@ -248,12 +246,76 @@ impl Index {
                 true
             });
         }
-        found.sort_unstable();
-        found.into_iter().map(|number| &self.triggers[number as usize])
+        if found.len > 1 {
+            found.numbers_mut().sort_unstable();
+        }
+        found
+    }
+}
+
+/// Triggers that were found for a key, in the order of their names.
+#[derive(Debug)]
+pub struct Found<'i> {
+    triggers: &'i [Arc<Trigger>],
+    few: [u32; FOUND_FEW],
+    len: usize,
+    /// All of them, if they are not few.
+    more: Vec<u32>,
+    at: usize,
+}
+
+impl Found<'_> {
+    fn push(&mut self, number: u32) {
+        match self.few.get_mut(self.len) {
+            Some(place) => *place = number,
+            None => {
+                if self.more.is_empty() {
+                    self.more.extend_from_slice(&self.few);
+                }
+                self.more.push(number);
+            }
+        }
+        self.len += 1;
+    }
+    fn numbers_mut(&mut self) -> &mut [u32] {
+        if self.more.is_empty() { &mut self.few[..self.len] } else { &mut self.more }
+    }
+}
+
+impl<'i> Iterator for Found<'i> {
+    type Item = &'i Arc<Trigger>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.at;
+        self.at += 1;
+        let number = if self.more.is_empty() { self.few[..self.len].get(at) } else { self.more.get(at) };
+        number.map(|number| &self.triggers[*number as usize])
     }
 }
 
 impl Node {
+    /// What is looked at on the way to others, when all are there.
+    fn settle(&mut self) {
+        let (mut head, mut mask) = ([0; HEAD_BYTES], [0; HEAD_BYTES]);
+        for ((byte, bits), label) in head.iter_mut().zip(&mut mask).zip(&self.label) {
+            (*byte, *bits) = (*label, u8::MAX);
+        }
+        self.head = (u64::from_ne_bytes(head), u64::from_ne_bytes(mask));
+        self.asks = !self.open.is_empty() || !self.patterns.is_empty() || self.ends.is_some();
+    }
+    /// What comes behind its label. Labels are short: a call that compares many bytes costs more than they do.
+    #[inline]
+    fn behind<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
+        let (begins, behind) = key.split_at_checked(self.label.len())?;
+        let Some(first) = key.first_chunk() else {
+            return begins.iter().zip(&self.label).all(|(one, two)| one == two).then_some(behind);
+        };
+        let (head, mask) = self.head;
+        let same = (u64::from_ne_bytes(*first) ^ head) & mask == 0;
+        (same && (begins.len() <= HEAD_BYTES || begins[HEAD_BYTES..] == self.label[HEAD_BYTES..]))
+            .then_some(behind)
+    }
     /// Has its patterns found by how they end, but for those that end in a wildcard.
     fn split_by_end(&mut self, triggers: &[Arc<Trigger>]) {
         let mut lens = BTreeSet::new();

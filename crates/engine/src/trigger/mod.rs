@@ -6,10 +6,11 @@
 //! | [`definition`] | a trigger, read from its JSON |
 //! | [`index`] | which triggers a key may fire, by its first bytes |
 //! | [`event`] | what has happened, from the effects of a command |
-//! | `fire` | a command with the triggers that it fires, in one group |
+//! | `fire`, `direct` | a command with the triggers that it fires, in one group; the commonest of them |
 //! | `outbox` | what is done afterwards: attempts, back-off, dead letters |
 
 pub mod definition;
+mod direct;
 pub mod event;
 mod fire;
 pub mod index;

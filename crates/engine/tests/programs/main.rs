@@ -1,5 +1,5 @@
 //! Programs: the pages' examples, what is refused, undo, keys, budgets, rights; and random ones beside a plain
-//! interpreter.
+//! interpreter; how long any command of one may take.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -8,3 +8,4 @@ mod differential;
 mod pages;
 mod refused;
 mod running;
+mod sweep;

@@ -8,6 +8,7 @@
 mod arguments_gen;
 #[rustfmt::skip]
 mod commands_gen;
+mod cost;
 mod docs;
 #[rustfmt::skip]
 mod docs_gen;
@@ -18,6 +19,7 @@ mod layouts_gen;
 pub mod policy;
 
 pub use commands_gen::{COMMANDS, TABLE_HASH, TABLE_NAME, TABLE_VERSION};
+pub use cost::Cost;
 pub use docs::Docs;
 
 /// Whether a server with this table knows every opcode of ours (spec section 13.2): a later version of the same table
@@ -57,6 +59,8 @@ pub struct CommandSpec {
     pub flags: u32,
     /// Bits of [`policy`].
     pub policy: u64,
+    /// What it goes through.
+    pub cost: Cost,
     /// Bits of [`acl`].
     pub acl: u32,
     /// Position of the first key, of the last (negative counts from the end) and the step; zeros where there is none.

@@ -84,11 +84,3 @@ pub const STREAMS: u64 = 1 << 38;
 pub const REACHES_BYTES: u64 = 1 << 39;
 /// Its second argument is an offset in bits, up to which its string grows.
 pub const REACHES_BITS: u64 = 1 << 40;
-/// Its second argument, if it is negative, says how often it answers something.
-pub const REPEATS: u64 = 1 << 41;
-/// It takes time in proportion to the product of its keys' lengths.
-pub const MULTIPLIES: u64 = 1 << 42;
-/// It looks at all keys.
-pub const WALKS: u64 = 1 << 43;
-/// It looks at as many keys as it says behind COUNT.
-pub const WALKS_SOME: u64 = 1 << 44;

@@ -46,7 +46,10 @@ impl Guards<'_> {
     /// What an inverse kept is needed no more.
     fn give_up(&mut self, inverse: Inverse) -> Option<Garbage> {
         match inverse {
-            Inverse::Key { before: Some(before), .. } => Some(before.into_garbage()),
+            // Most own nothing, and then nothing is gathered.
+            Inverse::Key { before: Some(before), .. } => {
+                Some(before.into_garbage()).filter(|garbage| !matches!(garbage, Garbage::Nothing))
+            }
             Inverse::Flush { shard, table, .. } => {
                 self.shard_by_id(shard).heap_mut().give_up(table);
                 None

@@ -79,7 +79,7 @@ fn place(index: i64, len: usize) -> Option<usize> {
 
 /// The elements from `start` to `end`, both included and negative ones counted from the end, as a range of places; it
 /// may be empty.
-fn span(start: i64, end: i64, len: usize) -> std::ops::Range<usize> {
+pub(crate) fn span(start: i64, end: i64, len: usize) -> std::ops::Range<usize> {
     // A list is shorter than 2^63.
     let len = len as i64;
     let from_end = |index: i64| if index < 0 { index.saturating_add(len) } else { index };

@@ -57,8 +57,8 @@ impl Parser {
         let arguments = self.arguments(&of)?;
         if !(min..=max).contains(&arguments.len()) {
             let wanted = if min == max { min.to_string() } else { format!("{min} to {max}") };
-            let met = arguments.len();
-            return Err(of.wrong(format!("\"{name}\" takes {wanted} arguments in an array, not {met}")));
+            let (met, word) = (arguments.len(), if wanted == "1" { "argument" } else { "arguments" });
+            return Err(of.wrong(format!("\"{name}\" takes {wanted} {word} in an array, not {met}")));
         }
         Ok(Expr::Call(function, arguments))
     }

@@ -16,7 +16,7 @@ use super::budget::Limits;
 use super::expr::Expr;
 use super::json::Json;
 use super::keys::Keys;
-use super::steps::{Param, ParamKind, Program, each_expr};
+use super::steps::{Param, ParamKind, Program, direct, each_expr};
 use super::value::Value;
 use crate::trigger::event::members_of;
 
@@ -177,9 +177,14 @@ impl Program {
         if let Keys::Declared(exprs) = &keys {
             exprs.iter().for_each(&mut look);
         }
+        // One that says nothing else of itself, and to which an event may be given.
+        let takes_event = matches!(params[..], [] | [Param { kind: ParamKind::Object | ParamKind::Any, .. }]);
+        let is_plain =
+            takes_event && !as_owner && limits == Limits::DEFAULT && matches!(keys, Keys::Found(_));
+        let direct = if is_plain { direct(&steps) } else { None };
         let description = description.into();
         let (slots, writes) = (parser.slots, parser.writes);
-        Ok(Self { description, params, keys, as_owner, limits, steps, slots, writes, event })
+        Ok(Self { description, params, keys, as_owner, limits, steps, slots, writes, event, direct })
     }
 }
 
