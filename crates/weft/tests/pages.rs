@@ -154,7 +154,7 @@ esac"#;
         for (name, own, tell) in [
             ("redis-cli", OWN, r#"set -- -s "$SOCKET" "$@""#),
             // Without its own settings; a status that is an error ends it with one.
-            ("curl", "-s | --unix-socket", r#"set -- --unix-socket "$SOCKET" --fail-with-body -sS "$@""#),
+            ("curl", "--unix-socket", r#"set -- --unix-socket "$SOCKET" --fail-with-body -sS "$@""#),
         ] {
             if let Some(program) = installed(name) {
                 place.program(&format!("bin/{name}"), program.to_str().unwrap(), own, tell);
