@@ -323,6 +323,23 @@ class BeforeAuthentication(unittest.TestCase):
                 self.assertEqual(wire.call("RESET"), "+RESET")
                 self.assertTrue(wire.call("GET", "k").startswith("-NOAUTH"), "RESET takes it back")
 
+    def test_requests_at_the_limit_and_one_byte_past_it(self):
+        limit = 16 << 10
+        with Server("--requirepass", "secret") as server:
+            for past in (0, 1):
+                whole = request("ECHO", "x" * (limit + past - len(request("ECHO", "x" * 10_000)) + 10_000))
+                framed = argv(3, "ECHO", b"x" * (limit + past - len(argv(3, "ECHO", b"x" * 10_000)) + 10_000))
+                self.assertEqual((len(whole), len(framed)), (limit + past, limit + past))
+                with server.connect() as wire, Respb(server.port) as respb:
+                    wire.send(whole)
+                    respb.send(framed)
+                    said, (_, frame) = wire.line().decode(), respb.frame()
+                if past:
+                    self.assertIn("exceeds the frame size limit", said)
+                    self.assertEqual(frame[0], "goaway")
+                else:
+                    self.assertTrue(said.startswith("-NOAUTH") and frame.startswith("-NOAUTH"), (said, frame))
+
     def test_who_does_not_authenticate_in_time_is_closed(self):
         with Server("--requirepass", "secret", "--auth-timeout", "1") as server:
             with server.connect() as late, server.connect() as in_time, Respb(server.port) as respb:
