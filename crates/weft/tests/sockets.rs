@@ -173,3 +173,34 @@ fn much_input_on_many_sockets_at_once() {
         }
     });
 }
+
+#[test]
+fn a_client_that_goes_in_the_middle_of_a_program_leaves_all_of_it_or_nothing() {
+    const KEYS: u32 = 100;
+    let server = server();
+    let mut other = connect(&server);
+    let program = format!(
+        r#"{{"limits":{{"time-ms":100}},"params":[{{"name":"run"}}],"steps":[
+            {{"let":{{"big":{{"pad":["",100000,"x"]}}}}}},
+            {{"for":"i","range":[0,{KEYS}],"do":[["SET","${{run}}:${{i}}","v"]]}},
+            {{"return":["${{big}}","${{big}}","${{big}}"]}}]}}"#
+    );
+    for round in 0..20 {
+        let request = resp(&["PROGRAM", "EVAL", &program, &format!("r{round}")]);
+        let mut gone = connect(&server);
+        // In every other round the request is cut off, in the others most of its reply is not read.
+        let is_cut = round % 2 == 0;
+        gone.write_all(&request[..request.len() - usize::from(is_cut)]).unwrap();
+        if !is_cut {
+            gone.read_exact(&mut [0]).unwrap();
+        }
+        drop(gone);
+        let count = format!(
+            r#"{{"limits":{{"time-ms":100}},"steps":[{{"let":{{"n":0}}}},
+                {{"for":"k","keys":"r{round}:*","limit":1000,"do":[{{"let":{{"n":{{"+":["${{n}}",1]}}}}}}]}},
+                {{"return":"${{n}}"}}]}}"#
+        );
+        other.write_all(&resp(&["PROGRAM", "EVAL", &count])).unwrap();
+        expect(&mut other, format!(":{}\r\n", if is_cut { 0 } else { KEYS }).as_bytes());
+    }
+}
