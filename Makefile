@@ -183,6 +183,10 @@ bench-durability: ## log and snapshots beside Valkey: CPU, latency, memory, reco
 	@mkdir -p bench-out
 	scripts/durability-report $(CARGO_TARGET_DIR)/release/weft "$$(scripts/peers | sed -n 's/^valkey=//p')" bench-out/durability.json $(PARTS)
 
+.PHONY: console
+console: ## build the console's files, which the server embeds, from console/ (needs Node)
+	scripts/console write
+
 .PHONY: test-cross
 test-cross: ## test the protocol crate on arm64 and on big-endian s390x, emulated (Debian only)
 	scripts/test-cross
@@ -228,7 +232,7 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-go-modules test-go-consumer test-e2e test-apps-short test-attack
+test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-go-modules test-go-consumer test-e2e test-console test-apps-short test-attack
 
 .PHONY: test-rust
 test-rust:
@@ -275,6 +279,13 @@ test-go-consumer:
 test-e2e:
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@$(STEP) test-e2e tests/e2e/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
+
+# That what the server embeds is what the sources make, and each page in Chromium.
+.PHONY: test-console
+test-console:
+	@$(STEP) check-console scripts/console check
+	@cargo build --quiet --locked $(test_profile) --package weft
+	@$(STEP) test-console scripts/console test $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
 
 # Few jobs of each; `make test-apps` runs all.
 .PHONY: test-apps-short

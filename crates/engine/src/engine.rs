@@ -18,6 +18,7 @@ use crate::durable::Durable;
 use crate::error::{Error, full_name};
 use crate::feed::Feed;
 use crate::handler::{Handler, Handlers};
+use crate::history::History;
 use crate::info::Facts;
 use crate::latency::LatencyEvents;
 use crate::mailbox::{Address, Kill, Mailbox, Message};
@@ -92,6 +93,8 @@ pub struct Engine {
     pub triggers: Triggers,
     /// What happened to keys, for who follows it.
     pub feed: Feed,
+    /// Each second's figures, for who looks at them.
+    pub history: History,
     /// What of all this must be asked for before a request runs.
     pub special: Special,
     /// Held by whoever looks whether events are wanted.
@@ -185,6 +188,7 @@ impl Engine {
             web: Web::default(),
             triggers: Triggers::default(),
             feed: Feed::new(setup.workers, now_ms),
+            history: History::default(),
             special: Special::default(),
             looks_at_events: Mutex::default(),
         }
@@ -204,7 +208,7 @@ impl Engine {
     pub fn post(&self, message: Message) {
         let worker = match &message {
             Message::Push(to, _) | Message::Served(to, _) | Message::Kill(to, _) => to.address.worker,
-            Message::Resume | Message::Safe | Message::Events | Message::Stop => 0,
+            Message::Resume | Message::Safe | Message::Events | Message::Figures | Message::Stop => 0,
         };
         self.mailbox(worker).send(message);
     }

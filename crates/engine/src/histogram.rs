@@ -76,6 +76,13 @@ impl Counts {
     pub fn add(&mut self, part: &Histogram) {
         self.0.iter_mut().zip(&part.0).for_each(|(sum, count)| *sum += count.load(Relaxed));
     }
+    /// What has come since, as far as it is more.
+    #[must_use]
+    pub fn behind(&self, before: &Self) -> Self {
+        let mut since = self.clone();
+        since.0.iter_mut().zip(before.0.iter()).for_each(|(now, before)| *now = now.saturating_sub(*before));
+        since
+    }
     /// How many values there are.
     #[must_use]
     pub fn len(&self) -> u64 {

@@ -32,6 +32,7 @@
 //! | [`durable`] | what is kept on disk, as the engine knows it |
 //! | [`tracking`], [`monitor`] | who is told of changed keys and of commands |
 //! | [`respb`] | what HELLO promises to RESPB clients |
+//! | [`history`] | each second's figures of the last ten minutes, for the console |
 //! | [`metrics`] | what INFO and the logs tell, for Prometheus |
 //! | [`acl`], [`config`], [`stats`], [`notify`], `watchers` | users, settings, figures, events |
 //!
@@ -68,6 +69,7 @@ mod files;
 pub mod glob;
 pub mod handler;
 pub mod histogram;
+pub mod history;
 pub mod hyperloglog;
 pub mod info;
 pub mod inner;

@@ -46,6 +46,8 @@ pub enum Message {
     Safe,
     /// There are more events for the clients that follow them (`crate::feed`).
     Events,
+    /// A second has passed, for the clients that are told of it (`crate::history`).
+    Figures,
     /// The server stops: finish what is there, close everything.
     Stop,
 }

@@ -404,6 +404,20 @@ impl Stats {
         sum.filter(|counts| !counts.is_empty())
     }
 
+    /// How long all commands took how often, in nanoseconds.
+    #[must_use]
+    pub fn times(&self) -> Counts {
+        let mut sum = Counts::default();
+        for worker in self.current() {
+            worker
+                .by_command
+                .iter()
+                .filter_map(|command| command.histogram.get())
+                .for_each(|part| sum.add(part));
+        }
+        sum
+    }
+
     /// Takes a sample of the rates, if a tenth of a second has passed since the last one.
     pub(crate) fn sample(&self, now_ms: u64) {
         let Some(mut rates) = self.rates.try_lock() else { return };

@@ -25,6 +25,7 @@ mod messages;
 #[cfg(test)]
 mod tests;
 mod upkeep;
+mod watchers;
 
 use std::io;
 use std::sync::Arc;
@@ -44,6 +45,7 @@ use crate::pace::Cycles;
 use crate::poll::{Poll, Ready, Waker, borrowed};
 use followers::Followers;
 use upkeep::Sweep;
+use watchers::Watchers;
 
 /// A worker.
 pub(crate) struct Worker<'e> {
@@ -76,6 +78,7 @@ pub(crate) struct Worker<'e> {
     stop_ms: Option<u64>,
     is_over: bool,
     followers: Followers,
+    watchers: Watchers,
 }
 
 impl<'e> Worker<'e> {
@@ -116,6 +119,7 @@ impl<'e> Worker<'e> {
             stop_ms: None,
             is_over: false,
             followers: Followers::default(),
+            watchers: Watchers::default(),
         })
     }
 

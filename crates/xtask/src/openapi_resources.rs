@@ -60,8 +60,12 @@ pub(crate) fn paths() -> BTreeMap<String, Value> {
     let kinds = ["Match", "Kinds", "FollowedDatabase", "LastEventId"];
     let mut events = operation("follow", "Follow what happens to keys", &kinds, &[("200", "Events")]);
     events["description"] = json!("Server-sent events; `event: reset` where some are missing.");
+    let mut seconds =
+        operation("watch", "Follow each second's figures, for the console", &[], &[("200", "Events")]);
+    seconds["description"] = json!("First `event: begin`, all that are kept; then a row each second.");
     let mut all = BTreeMap::from([
         ("/v1/events".to_owned(), json!({"get": events})),
+        ("/v1/console/stream".into(), json!({"get": seconds})),
         ("/v1/db/{db}/keys/{key}".to_owned(), key),
         ("/v1/db/{db}/keys".into(), keys),
         (

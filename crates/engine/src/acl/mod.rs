@@ -25,7 +25,7 @@ pub(crate) use rules::{category, command};
 use selector::PlainRights;
 pub use selector::{Denied, Reason, Selector};
 
-use crate::args::{Args, Texts};
+use crate::args::{Args, Composed, Texts};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::mailbox::Kill;
@@ -319,6 +319,16 @@ impl Engine {
         if session.acl_epoch != self.acl.epoch() {
             self.refresh_user(session);
         }
+    }
+
+    /// Whether the session's user, as it is by now, may run a command that has no keys. Nothing is noted in ACL LOG.
+    pub fn still_may(&self, session: &mut Session, name: &[u8]) -> bool {
+        self.keep_user(session);
+        let Some(id) = weft_protocol::table::by_name(name) else { return false };
+        let mut composed = Composed::default();
+        composed.push(name);
+        let args = composed.args(id.spec());
+        session.user.check(&args, session.db, self.keyspace.database_count()).is_ok()
     }
 
     /// Gives a session the user that its user's name stands for by now.

@@ -165,6 +165,7 @@ impl Engine {
         use std::sync::atomic::Ordering::Relaxed;
         self.stats.used_peak_bytes.fetch_max(self.keyspace.used_bytes(), Relaxed);
         self.stats.sample(now_ms);
+        self.note_second(now_ms);
     }
     /// CONFIG RESETSTAT, on a worker's thread.
     pub(crate) fn reset_stats(&self, worker: u16) {

@@ -31,6 +31,8 @@ pub(crate) enum Opening {
     Monitor,
     /// Nothing: what it begins with depends on what there is to be told (`super::following`).
     Follow,
+    /// Nothing: all figures that are kept follow.
+    Watch,
 }
 
 impl Opening {
@@ -46,13 +48,13 @@ impl Opening {
                 }
             }
             Self::Monitor => write(output, extent, &[b"\"OK\""]),
-            Self::Follow => {}
+            Self::Follow | Self::Watch => {}
         }
     }
     pub(super) const fn form(&self) -> Form {
         match self {
             Self::Subscribed(_, _, form) => *form,
-            Self::Monitor | Self::Follow => Form::Upstash,
+            Self::Monitor | Self::Follow | Self::Watch => Form::Upstash,
         }
     }
 }

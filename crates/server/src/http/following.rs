@@ -1,5 +1,6 @@
-//! Owns: `/v1/events`: which events a client follows, from which on, and how they are written. Does not own: the events
-//! (`weft_engine::feed`), who may see them (`weft_engine::acl`), when they are sent (`crate::worker`).
+//! Owns: `/v1/events`, and `/v1/console/stream` beside it: which events a client follows, from which on, and how they
+//! are written. Does not own: the events (`weft_engine::feed`), who may see them (`weft_engine::acl`), when they are
+//! sent (`crate::worker`).
 //!
 //! `id: EPOCH-NUMBER`, then `data: {"event":"set","kind":"string","db":0,"key":"k"}`. A stream begins with the event
 //! `ready`, or with `reset` where the one that `Last-Event-ID` names cannot be gone on behind.
@@ -17,6 +18,15 @@ use super::resources::{Asks, wrong};
 
 /// Kinds that are followed where none is named: a key that is new is told of as what it was set to, too.
 const KINDS_UNLESS_NAMED: u32 = !weft_engine::notify::NEW;
+
+/// What an event stream of ours tells.
+#[derive(Debug)]
+pub(crate) enum Follows {
+    /// `/v1/events`.
+    Keys(Following),
+    /// `/v1/console/stream`: each second's figures (`weft_engine::history`).
+    Figures,
+}
 
 /// What a client follows.
 #[derive(Debug)]
@@ -94,8 +104,16 @@ pub(crate) fn mark(name: &str, epoch: u64, next: u64) -> Vec<u8> {
 }
 
 impl Asks<'_> {
-    /// What a request for `/v1/events` follows.
-    pub(super) fn following(&self) -> Result<Following, Box<Answer>> {
+    /// What a request for `/v1/events` or `/v1/console/stream` follows.
+    pub(super) fn follows(&self) -> Result<Follows, Box<Answer>> {
+        if self.head.path.of(self.request) == b"/v1/events" {
+            return self.following().map(Follows::Keys);
+        }
+        self.only(&[])?;
+        Ok(Follows::Figures)
+    }
+
+    fn following(&self) -> Result<Following, Box<Answer>> {
         self.only(&[b"match", b"kinds", b"db"])?;
         let kinds = match self.parameter(b"kinds")? {
             None => KINDS_UNLESS_NAMED,

@@ -12,6 +12,7 @@
 pub(crate) mod access;
 pub(crate) mod answer;
 pub(crate) mod body;
+mod console;
 pub(crate) mod entries;
 pub(crate) mod events;
 pub(crate) mod familiar;
@@ -45,7 +46,7 @@ use answer::{About, Answer, Extra, Refusal};
 use body::Chunks;
 use events::Opening;
 use familiar::Familiar;
-use following::Following;
+use following::Follows;
 use head::{Framing, Head, HeadLimits, Method, Span};
 use json::{Commands, Place};
 use ledger::{Kind, Ledger};
@@ -63,7 +64,7 @@ pub(crate) struct Http {
     /// The part of a request that has not come, and since when it is waited for.
     waits: Option<(Part, u64)>,
     /// What it follows, once its last request was to do so.
-    following: Option<Box<Following>>,
+    follows: Option<Box<Follows>>,
     /// The last request has been read: what comes behind it is passed over.
     ended: bool,
 }
@@ -151,7 +152,7 @@ impl Http {
             identity: Identity::default(),
             familiar: None,
             waits: None,
-            following: None,
+            follows: None,
             ended: false,
         }
     }
@@ -299,7 +300,9 @@ impl Http {
     fn look(&self, head: &Head, bytes: &[u8], shown: Shown<'_>, engine: &Engine) -> Result<(), Box<Answer>> {
         let path = head.path.of(bytes);
         let is_public = routes::is_public(head.method, path);
-        let shows = shown != Shown::Nothing && engine.settings.auth_required.load(Relaxed);
+        // The console's files are the same for everybody, by whatever name they are asked for.
+        let shows =
+            shown != Shown::Nothing && engine.settings.auth_required.load(Relaxed) || console::is_file(path);
         access::check(head, bytes, engine, (shows, is_public))?;
         if head.base64 && head.resp2 {
             return Err(Answer::error(
@@ -582,7 +585,7 @@ fn form(head: &Head, request: &[u8]) -> Form {
 fn protocol(head: &Head, request: &[u8]) -> Protocol {
     let path = head.path.of(request);
     if [&b"/subscribe/"[..], b"/psubscribe/"].iter().any(|start| path.starts_with(start))
-        || matches!(path, b"/monitor" | b"/v1/events" | b"/v1/channels")
+        || matches!(path, b"/monitor" | b"/v1/events" | b"/v1/channels" | b"/v1/console/stream")
     {
         // Its reply is not sent: what follows it is.
         return Protocol::Resp3;

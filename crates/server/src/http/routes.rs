@@ -12,6 +12,8 @@
 //! | `/v1/events` | what happens to keys, as an event stream (`super::following`) |
 //! | `/v1/channels` | messages of channels, as an event stream |
 //! | `/v1/db/N/streams/…` | the entries of a stream, as an event stream (`super::entries`) |
+//! | `/v1/console/stream` | each second's figures, the same way |
+//! | `/console…` | the console (`super::console`) |
 //! | `/v1/programs…`, `/v1/triggers…` | programs and triggers (`super::stored`) |
 //! | other `/v1/…` | Weft's own: nothing |
 //! | any other | a command, its arguments in the path |
@@ -19,6 +21,7 @@
 use weft_engine::error::Error;
 
 use super::answer::{Answer, HTML, JSON, TEXT};
+use super::console;
 use super::head::Method;
 use super::resources;
 
@@ -78,12 +81,14 @@ pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
         (_, b"/v1/docs" | b"/v1/openapi.json") if !reads => not_allowed("GET, HEAD"),
         (_, b"/v1/docs") => Route::Fixed(Answer::new(200, HTML, DOCS.as_bytes()).with(PAGE_POLICY)),
         (_, b"/v1/openapi.json") => Route::Fixed(Answer::new(200, JSON, OPENAPI.as_bytes())),
-        (b"v1", b"/v1/events") if method != Method::Get => not_allowed("GET"),
-        (b"v1", b"/v1/events") => Route::Events,
+        (b"v1", b"/v1/events" | b"/v1/console/stream") if method != Method::Get => not_allowed("GET"),
+        (b"v1", b"/v1/events" | b"/v1/console/stream") => Route::Events,
         (b"v1", b"/v1/channels") if method != Method::Get => not_allowed("GET"),
         (b"v1", b"/v1/channels") => Route::Channels,
         (b"v1", _) if resources::is_entries(path) && method != Method::Get => not_allowed("GET"),
         (b"v1", _) if resources::is_entries(path) => Route::Entries,
+        (b"console", _) if !reads => not_allowed("GET, HEAD"),
+        (b"console", _) => Route::Fixed(console::file(path).unwrap_or_else(missing)),
         (b"v1", _) if is_resource(path) => Route::Resource,
         (b"v1", _) => Route::Fixed(missing()),
         (b"favicon.ico", _) => Route::Fixed(missing()),
@@ -102,11 +107,13 @@ fn is_resource(path: &[u8]) -> bool {
 
 /// Whether whoever has no credentials may ask for it.
 pub(crate) fn is_public(method: Method, path: &[u8]) -> bool {
+    let is_file = console::is_file(path);
     method.is_safe()
-        && matches!(
-            path,
-            b"/" | b"/healthz" | b"/readyz" | b"/favicon.ico" | b"/v1/docs" | b"/v1/openapi.json"
-        )
+        && (is_file
+            || matches!(
+                path,
+                b"/" | b"/healthz" | b"/readyz" | b"/favicon.ico" | b"/v1/docs" | b"/v1/openapi.json"
+            ))
 }
 
 /// Whether the server serves: not while it loads what was kept.

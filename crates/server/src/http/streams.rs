@@ -7,7 +7,7 @@ use weft_engine::session::Session;
 use super::answer::{About, Answer};
 use super::entries::Entries;
 use super::events::{self, Opening};
-use super::following::Following;
+use super::following::{Following, Follows};
 use super::ledger::{Kind, Ledger};
 use super::resources::{Asks, wrong};
 use super::{Bench, Http, Next, Whole, target};
@@ -34,7 +34,7 @@ impl Http {
         self.stream(bytes, at, (Opening::Subscribed(kind, names, events::Form::Upstash), about), bench)
     }
 
-    /// What happens to keys.
+    /// What happens to keys, or each second.
     pub(super) fn follow(
         &mut self,
         bytes: &[u8],
@@ -42,15 +42,24 @@ impl Http {
         (whole, about): (&Whole, &About),
         bench: &mut Bench<'_>,
     ) -> Result<Next, Box<Answer>> {
-        self.following = Some(Box::new(Asks::of(whole, &bytes[at..], bench).following()?));
+        let follows = Asks::of(whole, &bytes[at..], bench).follows()?;
+        let opening = if matches!(follows, Follows::Keys(_)) { Opening::Follow } else { Opening::Watch };
+        self.follows = Some(Box::new(follows));
         // Before it runs, all that was decoded has: this is its own kind of reply.
         self.client.session.ask(Some(Asked::plainly(Does::Follow)));
-        self.stream(bytes, at, (Opening::Follow, about), bench)
+        self.stream(bytes, at, (opening, about), bench)
     }
-    /// What it follows, and the session that it does so with, while its stream flows.
+    /// What it follows of keys, and the session that it does so with, while its stream flows.
     pub(crate) fn following(&mut self) -> Option<(&Following, &mut Ledger, &mut Session)> {
-        let following = self.following.as_deref().filter(|_| self.ledger.flows())?;
-        Some((following, &mut self.ledger, &mut self.client.session))
+        match self.follows.as_deref().filter(|_| self.ledger.flows())? {
+            Follows::Keys(following) => Some((following, &mut self.ledger, &mut self.client.session)),
+            Follows::Figures => None,
+        }
+    }
+    /// The session that each second's figures are told to, while they flow.
+    pub(crate) fn watching(&mut self) -> Option<(&mut Ledger, &mut Session)> {
+        let watches = matches!(self.follows.as_deref(), Some(Follows::Figures)) && self.ledger.flows();
+        watches.then_some((&mut self.ledger, &mut self.client.session))
     }
 
     /// Channels by their names, or patterns of them, in JSON.
@@ -120,6 +129,7 @@ impl Http {
             Opening::Follow => {
                 [b"SCAN", &b"0"[..]].iter().for_each(|word| slots.aside(|side| side.extend_from_slice(word)));
             }
+            Opening::Watch => slots.aside(|side| side.extend_from_slice(b"INFO")),
             Opening::Subscribed(kind, names, _) => {
                 slots.aside(|side| side.extend_from_slice(kind.as_bytes()));
                 names.iter().for_each(|name| slots.aside(|side| side.extend_from_slice(name)));

@@ -85,6 +85,7 @@ impl Worker<'_> {
         if http.ledger.has_begun_to_flow() {
             self.io.set_alarm(index, 0, self.now_ms + events::HEARTBEAT_MS);
             self.begin_to_follow(index);
+            self.begin_to_watch(index);
         }
         if has_grown && !flush {
             self.io.touch(index);

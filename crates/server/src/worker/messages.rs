@@ -65,6 +65,7 @@ impl Worker<'_> {
             Message::Resume => self.resume_all(),
             Message::Safe => self.release_outputs(),
             Message::Events => self.tell_followers(),
+            Message::Figures => self.tell_watchers(),
             Message::Stop => self.stop(),
         }
     }

@@ -3,6 +3,7 @@
 mod ends;
 mod holds;
 mod http;
+mod http_console;
 mod http_events;
 mod http_hostile;
 mod http_metrics;

@@ -55,6 +55,7 @@ impl Worker<'_> {
                 Peer::Resp(single) => self.take_down(index, single.client),
                 Peer::Http(http) => {
                     self.end_following(index);
+                    self.end_watching(index);
                     self.take_down(index, http.client);
                 }
                 Peer::Respb(channels) => self.io.leaving.push_back((index, channels)),

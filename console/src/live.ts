@@ -1,0 +1,92 @@
+// Owns: Live: messages of channels, events of keys, and MONITOR, as they come, bounded.
+
+import { call, follow } from "./api";
+import { count } from "./bytes";
+import { attempt, field, fill, h, say } from "./dom";
+import type { Page } from "./page";
+
+const LINES_MAX = 1000;
+/** Lines a second that are shown: of the rest it is only told how many there were. */
+const LINES_PER_SECOND_MAX = 200;
+const DRAW_MS = 100;
+
+export const live: Page = {
+  name: "live",
+  title: "Live",
+  needs: ["PUBLISH", "weft:console", ""],
+  show(into, signal) {
+    const names = { subscribe: "messages of a channel", psubscribe: "messages of channels by pattern", events: "what happens to keys", monitor: "every command (MONITOR)" };
+    const kind = h("select", {}, ...Object.entries(names).map(([value, title]) => h("option", { value }, title)));
+    const what = h("input", { value: "news", required: true });
+    const label = h("span", {}, "Channel");
+    const start = h("button", { type: "submit", class: "strong" }, "Follow");
+    const pause = h("button", { type: "button", "aria-pressed": "false" }, "Pause");
+    const status = h("p", { class: "faint", role: "status" });
+    const output = h("div", { class: "output tall-output", role: "log", "aria-label": "What comes", tabindex: 0 });
+    const form = h("form", { class: "row" }, field("What", kind), h("label", {}, label, what), start, pause);
+    const channel = h("input", { required: true, value: "news" });
+    const message = h("input", { required: true });
+    const send = h("form", { class: "row" }, field("Channel", channel), field("Message", message), h("button", { type: "submit" }, "Publish"));
+    fill(into, form, status, output, h("h2", {}, "Publish"), send);
+
+    let following: AbortController | undefined;
+    let pending: string[] = [];
+    let left = LINES_PER_SECOND_MAX;
+    let passed = 0;
+    let total = 0;
+    let paused = false;
+    signal.addEventListener("abort", () => following?.abort());
+    const second = setInterval(() => (left = LINES_PER_SECOND_MAX), 1000);
+    const drawing = setInterval(() => {
+      if (pending.length === 0 || paused) return;
+      const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 40;
+      output.append(...pending.map((line) => h("div", { class: "line" }, line)));
+      pending = [];
+      while (output.childElementCount > LINES_MAX) output.firstElementChild?.remove();
+      if (atEnd) output.scrollTop = output.scrollHeight;
+      status.textContent = `${count(total)} have come${passed > 0 ? `, ${count(passed)} of them too fast to be shown` : ""}`;
+    }, DRAW_MS);
+    signal.addEventListener("abort", () => [second, drawing].forEach(clearInterval));
+    const told = (line: string) => {
+      total++;
+      if (left <= 0 || pending.length >= LINES_MAX) {
+        passed++;
+        return;
+      }
+      left--;
+      pending.push(`${new Date().toLocaleTimeString()}  ${line}`);
+    };
+    kind.addEventListener("change", () => {
+      what.disabled = kind.value === "monitor";
+      label.textContent = kind.value === "subscribe" ? "Channel" : "Pattern";
+      what.value = kind.value === "subscribe" ? "news" : kind.value === "monitor" ? "" : "*";
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      following?.abort();
+      const own = new AbortController();
+      following = own;
+      fill(output);
+      [total, passed, pending] = [0, 0, []];
+      const name = encodeURIComponent(what.value);
+      const path = kind.value === "events" ? `/v1/events?match=${name}` : kind.value === "monitor" ? "/monitor" : `/${kind.value}/${name}`;
+      status.textContent = "It is followed.";
+      void attempt(async () => {
+        await follow(path, { signal: own.signal, method: kind.value === "monitor" ? "POST" : "GET" }, told);
+        if (!own.signal.aborted) status.textContent = "The stream has ended.";
+      });
+    });
+    pause.addEventListener("click", () => {
+      paused = !paused;
+      pause.setAttribute("aria-pressed", String(paused));
+      pause.textContent = paused ? "Go on" : "Pause";
+    });
+    send.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void attempt(async () => {
+        const got = await call(0, ["PUBLISH", channel.value, message.value]);
+        say(`${String(got)} have got it.`);
+      });
+    });
+  },
+};

@@ -1,0 +1,111 @@
+//! The console's files and its stream of figures: for whom, what they begin with, what comes then, when they end.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use super::http_resources::{Web, header};
+use super::received;
+
+impl Web {
+    fn watches(&mut self, headers: &str) -> (UnixStream, String) {
+        let mut client = self.alone.connect();
+        let head = format!("GET /v1/console/stream HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+        client.write_all(head.as_bytes()).expect("it fits");
+        (0..4).for_each(|_| self.alone.tick());
+        let text = self.catches(&mut client);
+        (client, text)
+    }
+    /// What has come on a stream.
+    fn catches(&mut self, client: &mut UnixStream) -> String {
+        (0..3).for_each(|_| self.alone.tick());
+        String::from_utf8(received(client)).expect("it is text")
+    }
+    /// So many seconds pass.
+    fn passes(&self, from_s: u64, seconds: u64) {
+        (from_s..from_s + seconds).for_each(|second| self.alone.engine.sample(second * 1000));
+    }
+}
+
+#[test]
+fn files_are_for_everybody_and_may_do_little() {
+    let mut web = Web::new();
+    for (path, kind) in [
+        ("/console", "text/html; charset=utf-8"),
+        ("/console/", "text/html; charset=utf-8"),
+        ("/console/app.js", "text/javascript; charset=utf-8"),
+        ("/console/app.css", "text/css; charset=utf-8"),
+    ] {
+        let got = web.asks("GET", path, "", b"");
+        assert_eq!((got.status, header(&got, "Content-Type")), (200, Some(kind)), "{path}");
+        let policy = header(&got, "Content-Security-Policy").expect("a policy");
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self'"), "{policy}");
+        assert!(!policy.contains("unsafe"), "{policy}");
+    }
+    assert_eq!(web.asks("GET", "/console/app.js?x", "", b"").status, 200);
+    assert_eq!(web.asks("GET", "/console/other", "", b"").status, 404);
+    assert_eq!(web.asks("POST", "/console", "", b"").status, 405);
+    web.runs(r#"["CONFIG","SET","requirepass","secret"]"#);
+    assert_eq!(web.asks("GET", "/console/app.js", "", b"").status, 200);
+    assert_eq!(web.asks("GET", "/v1/console/stream", "", b"").status, 401);
+}
+
+#[test]
+fn a_name_that_others_can_point_here_gets_the_files_and_nothing_else() {
+    let mut alone = super::Alone::new();
+    let mut client = alone.connect();
+    for (path, status) in [("/console", "200"), ("/console/app.js", "200"), ("/get/k", "403")] {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: weft.example\r\n\r\n");
+        client.write_all(request.as_bytes()).expect("it fits");
+        (0..4).for_each(|_| alone.tick());
+        let got = received(&mut client);
+        assert_eq!(std::str::from_utf8(&got[9..12]), Ok(status), "{path}");
+    }
+}
+
+#[test]
+fn each_second_is_told_behind_those_that_are_kept() {
+    let mut web = Web::new();
+    web.passes(1000, 3);
+    web.runs(r#"["SET","k","v"]"#);
+    web.passes(1003, 1);
+    let (mut client, begin) = web.watches("");
+    assert!(begin.contains("event: begin\ndata: {\"names\":[\"time_s\",\"up_s\",\"commands\","), "{begin}");
+    assert!(begin.contains("\"rows\":[[1001,") && begin.contains("],[1003,"), "{begin}");
+    web.passes(1004, 1);
+    let row = web.catches(&mut client);
+    assert!(row.contains("data: [1004,") && !row.contains("[1003,"), "{row}");
+    // A second one is told the same rows from then on, and nobody any of them twice.
+    let (mut other, begin) = web.watches("");
+    assert!(begin.contains(",[1004,"), "{begin}");
+    web.passes(1005, 1);
+    for client in [&mut client, &mut other] {
+        let row = web.catches(client);
+        assert_eq!(row.matches("data: [").count(), 1, "{row}");
+        assert!(row.contains("data: [1005,"), "{row}");
+    }
+    drop(other);
+    (0..4).for_each(|_| web.alone.tick());
+    web.passes(1006, 1);
+    assert!(web.catches(&mut client).contains("data: [1006,"));
+    assert_eq!(web.asks("GET", "/v1/console/stream?x=1", "", b"").status, 400);
+}
+
+#[test]
+fn who_may_not_call_info_is_told_nothing_and_no_more() {
+    let mut web = Web::new();
+    web.runs(r#"["ACL","SETUSER","reader","on",">one","~*","+@read"]"#);
+    web.runs(r#"["ACL","SETUSER","watcher","on",">two","+info"]"#);
+    let (_, refused) = web.watches("Authorization: Bearer reader.one\r\n");
+    assert!(refused.starts_with("HTTP/1.1 403 "), "{refused}");
+    let (mut client, begin) = web.watches("Authorization: Bearer watcher.two\r\n");
+    assert!(begin.contains("event: begin\n"), "{begin}");
+    web.passes(1000, 2);
+    assert!(web.catches(&mut client).contains("data: [1001,"));
+    web.runs(r#"["ACL","SETUSER","watcher","-info"]"#);
+    web.passes(1002, 1);
+    (0..4).for_each(|_| web.alone.tick());
+    client.set_nonblocking(false).expect("a socket");
+    let mut rest = Vec::new();
+    client.read_to_end(&mut rest).expect("its end");
+    assert!(rest.is_empty(), "{}", String::from_utf8_lossy(&rest));
+}
