@@ -107,6 +107,12 @@ class Metrics(unittest.TestCase):
         # Without TLS there is no certificate.
         self.assertEqual(names - there - {"weft_tls_certificate_seconds"}, set())
 
+    def test_the_guide_says_what_each_alert_means(self):
+        rules = (ROOT / "packaging/prometheus/weft.rules.yml").read_text()
+        alerts = set(re.findall(r"alert: (\w+)", rules))
+        table = [line.split("|")[1] for line in (ROOT / "docs/operations.md").read_text().splitlines() if line.startswith("| Weft")]
+        self.assertEqual(alerts, set(re.findall(r"\w+", " ".join(table))))
+
     def test_names_are_those_of_redis_exporter(self):
         program = self.tools.get("redis_exporter") or self.skipTest("redis_exporter is missing: scripts/debian-tools says why")
         port = free_port()
