@@ -64,12 +64,15 @@ struct Arrays {
     values: Vec<String>,
 }
 
-/// The wire errors, from `spec/errors.json`.
+/// The wire errors and their texts.
+pub const ERRORS_PATH: &str = "spec/errors.json";
+
+/// The names and texts of the wire errors.
 ///
 /// # Errors
 /// When the file cannot be read, or an error lacks its name or its text.
 pub fn errors(root: &Path) -> Result<String> {
-    let file: Value = serde_json::from_str(&fs::read_to_string(root.join("spec/errors.json"))?)?;
+    let file: Value = serde_json::from_str(&fs::read_to_string(root.join(ERRORS_PATH))?)?;
     let mut out =
         String::from("/* Generated from spec/errors.json by `cargo xtask gen`. Do not edit. */\n\n");
     out.push_str("static const char *const ERRORS[][2] = {\n");
