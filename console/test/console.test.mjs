@@ -94,8 +94,14 @@ const SHOWN = {
   programs: async (page) => {
     await page.getByRole("button", { name: "count" }).click();
     await page.getByLabel("Arguments").fill("[2]");
-    await page.getByRole("button", { name: "Run", exact: true }).click();
-    await page.locator("pre.good", { hasText: /\d/ }).waitFor();
+    // On a machine that is busy with other things it may pass its limit of time: then it is run again.
+    for (let tries = 0; ; tries++) {
+      await page.getByRole("button", { name: "Run", exact: true }).click();
+      const good = page.locator("pre.good", { hasText: /\d/ }).waitFor({ timeout: 5000 });
+      if (await good.then(() => true, () => false)) break;
+      const said = await page.getByLabel("Answer").textContent();
+      assert.ok(tries < 5 && /too much time/.test(said), `the program answers: ${said}`);
+    }
     assert.match(await page.getByLabel("JSON").inputValue(), /app:count/);
   },
   persistence: async (page) => void (await page.getByText("Last snapshot").first().waitFor()),
@@ -190,7 +196,8 @@ test("by keyboard alone", { skip }, async () => {
   await until("Pattern");
   await page.keyboard.type("board:*");
   await page.keyboard.press("Enter");
-  await page.getByText("2 of").waitFor();
+  // Behind the number of keys stands something as long as the scan goes on; then the list is drawn as it stays.
+  await page.getByText(/^2 of [\d,]+ keys$/).waitFor();
   await until("Keys");
   await page.keyboard.press("Home");
   await page.keyboard.press("Enter");

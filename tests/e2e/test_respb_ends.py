@@ -256,5 +256,32 @@ class Kept(Ends):
         self.assertCountEqual(self.to_the_end(wire), [KILLED, (0, 1), (1, 1), (1, 1)])
 
 
+class Busy(Ends):
+    """A script that takes its time: until it is over nobody's wait can be given up."""
+
+    flags = ("--busy-reply-threshold", 20)
+    SCRIPT = """local function now() local t = redis.call('TIME') return t[1] * 1000 + t[2] / 1000 end
+        local ends = now() + 500 while now() < ends do end return 7"""
+
+    def test_a_connection_ends_when_the_script_has(self):
+        for last in (argv(0, "QUIT"), bytes.fromhex("05ff0001")):
+            wire, other = self.open(), self.open()
+            wire.send(argv(1, "BLPOP", "none", "0") + argv(2, "EVAL", self.SCRIPT, "0"))
+            while not str(other.call_on(0, "GET", "b0")).startswith("-BUSY"):
+                pass
+            wire.send(last)
+            frames = self.to_the_end(wire)
+            self.assertIn((2, 7), frames)
+            self.assertEqual([frame for frame in frames if frame[0] == 1], [], "it has not run")
+
+    def test_a_wait_that_ends_by_itself_is_owed_no_more(self):
+        wire, other = self.open(), self.open()
+        wire.send(argv(1, "BLPOP", "none", "0.05") + argv(2, "EVAL", self.SCRIPT, "0"))
+        while not str(other.call_on(0, "GET", "b0")).startswith("-BUSY"):
+            pass
+        wire.send(argv(0, "QUIT"))
+        self.assertIn((2, 7), self.to_the_end(wire))
+
+
 if __name__ == "__main__":
     unittest.main()

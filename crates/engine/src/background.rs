@@ -95,7 +95,7 @@ impl Background {
         let removes = expired.expired > 0 || room.evicted > 0;
         let more = expired.expired > 0 && !expired.round_done || room.evicted > 0;
         Done {
-            was_busy: removes || fired || maintained.moved > 0 || maintained.purged_bytes > 0,
+            was_busy: removes || fired || maintained.worked || maintained.purged_bytes > 0,
             goes_on: more || fired || !maintained.idle,
             is_idle: expired.round_done && room.evicted == 0 && maintained.idle,
         }

@@ -42,7 +42,7 @@ pub use rewrites::Rewrites;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 pub use walk::Cursor;
 
 /// How a keyspace is made.
@@ -87,6 +87,8 @@ pub struct Keyspace {
     catalogue: Catalogue,
     /// Until when what has expired is kept.
     expiry_paused_until_ms: AtomicU64,
+    /// Tables were thrown away that maintenance has not begun to look for.
+    has_drains: AtomicBool,
 }
 
 impl Keyspace {
@@ -113,6 +115,7 @@ impl Keyspace {
             saves: Saves::default(),
             catalogue: Catalogue::default(),
             expiry_paused_until_ms: AtomicU64::new(0),
+            has_drains: AtomicBool::new(false),
             hasher: config.hasher,
         }
     }
@@ -274,6 +277,14 @@ impl Keyspace {
     }
     pub(crate) const fn reaper(&self) -> &Reaper {
         &self.reaper
+    }
+    /// A shard's table was thrown away: maintenance looks at all shards.
+    pub(crate) fn note_drain(&self) {
+        self.has_drains.store(true, Ordering::Relaxed);
+    }
+    /// Whether one was since this was asked last.
+    pub(crate) fn take_drains(&self) -> bool {
+        self.has_drains.load(Ordering::Relaxed) && self.has_drains.swap(false, Ordering::Relaxed)
     }
 
     /// Chooses how accesses are remembered; clocks of the other mode are read as they are until the next access.
@@ -628,6 +639,7 @@ impl ShardGuard<'_> {
             journal.forget_kept();
         } else {
             self.heap_mut().clear(env, db as usize);
+            self.keyspace.note_drain();
             self.forget_fields(db);
         }
         self.counters.add_keys(db as usize, -(removed as i64));

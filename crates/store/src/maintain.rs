@@ -34,6 +34,8 @@ pub struct MaintenanceStep {
     pub moved: usize,
     /// Bytes given back to the operating system.
     pub purged_bytes: usize,
+    /// Whether anything was done under the lock, or freed.
+    pub worked: bool,
     /// A whole round has found nothing to do: no need to call again soon.
     pub idle: bool,
 }
@@ -58,6 +60,9 @@ impl Maintenance {
     /// The part of a step that holds a shard: what a command may have to wait for.
     pub fn step_under_lock(&mut self, batch: &Batch<'_>) -> LockedStep {
         let keyspace = batch.keyspace();
+        if keyspace.take_drains() {
+            self.idle = 0;
+        }
         let mut guard = batch.lock_shard(self.at & (keyspace.shard_count() - 1));
         let env = guard.env();
         let heap = guard.heap_mut();
@@ -78,6 +83,7 @@ impl Maintenance {
         let reaped = keyspace.reaper().step(REAP_CHUNKS);
         batch.count_freed(reaped.objects);
         let worked = reaped.worked | locked.worked;
+        step.worked = worked;
         self.steps = self.steps.wrapping_add(1);
         if worked {
             self.idle = 0;

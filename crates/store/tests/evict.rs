@@ -153,3 +153,33 @@ fn names_are_redis_names() {
     }
     assert_eq!(Policy::from_name("allkeys-ttl"), None);
 }
+
+#[test]
+fn what_is_flushed_is_freed_by_who_had_nothing_to_do() {
+    let keyspace = Keyspace::new(Config {
+        shards: 64,
+        workers: 1,
+        hasher: KeyHasher::with_seed(3),
+        ..Config::default()
+    });
+    let mut worker = keyspace.worker().unwrap();
+    let (mut maintenance, mut recorder) = (Maintenance::default(), Recorder::default());
+    while !maintenance.step(&worker.enter()).idle {}
+    let before = keyspace.used_bytes();
+    for round in 0..20 {
+        {
+            let batch = worker.enter();
+            let key = keyspace.key(b"one");
+            let value = NewValue::string(&[b'x'; 100_000]);
+            batch.lock(&key).set(&mut Op::new(0, 1, &mut recorder), &key, value, Expiry::None);
+        }
+        worker.world().flush(&mut Op::new(0, 1, &mut recorder), 0..=0);
+        // It had found nothing to do in any shard: now it looks at all of them, and not at the next one alone.
+        let mut steps = 0;
+        while !maintenance.step(&worker.enter()).idle {
+            steps += 1;
+        }
+        assert!(steps >= 63, "round {round}: {steps} steps");
+        assert_eq!(keyspace.used_bytes(), before, "round {round}");
+    }
+}

@@ -26,8 +26,8 @@ pub(crate) struct Endpoint {
     /// Server Unix socket, instead of host and port
     #[arg(short, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Server URL: redis://, rediss:// for TLS, unix://, http://, https://
-    #[arg(short = 'u', value_name = "URL")]
+    /// Server URL, instead of host, port and socket: redis://, rediss:// for TLS, unix://, http://, https://
+    #[arg(short = 'u', value_name = "URL", conflicts_with_all = ["host", "port", "socket"])]
     url: Option<String>,
     /// Password; other users of the machine may see it, unlike the environment
     #[arg(short = 'a', long = "pass", value_name = "PASSWORD", allow_hyphen_values = true)]

@@ -131,7 +131,7 @@ fn arguments_come_from_standard_input() {
     assert_eq!(cli(&server, &["-n", "3", "--name", "me", "CLIENT", "GETNAME"], b""), "me\n");
     assert_eq!(cli(&server, &["-d", ",", "-D", ";", "MGET", "key", "n"], b""), "v,3;");
     assert_eq!(cli(&server, &["--quoted-input", "ECHO", "\"\\x41\""], b""), "A\n");
-    assert_eq!(cli(&server, &["-u", &format!("unix://{}?db=2", server.socket), "GET", "k"], b""), "\n");
+    assert_eq!(good(&["cli", "-u", &format!("unix://{}?db=2", server.socket), "GET", "k"], b""), b"\n");
     assert_eq!(cli(&server, &["-4", "--mux", "9", "ECHO", "-1"], b""), "-1\n");
 }
 
@@ -411,7 +411,20 @@ fn a_user_without_a_password_is_not_somebody_else() {
         .unwrap();
     assert_eq!(output.stdout, b"alice\n", "{}", stderr(&output));
     let url = format!("unix://alice:secret@{}", server.socket);
-    assert_eq!(cli(&server, &["-u", &url, "ACL", "WHOAMI"], b""), "alice\n");
+    assert_eq!(good(&["cli", "-u", &url, "ACL", "WHOAMI"], b""), b"alice\n");
+}
+
+#[test]
+fn one_place_to_connect_to_is_named() {
+    let server = Server::weft(&[]);
+    let url = format!("unix://{}", server.socket);
+    for tool in ["cli", "bench"] {
+        for other in [&["-h", "127.0.0.1"][..], &["-p", "1"], &["-s", &server.socket]] {
+            let output = run(&[&[tool, "-u", &url], other].concat(), b"");
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{tool} {other:?}");
+            assert!(stderr(&output).contains("cannot be used with"), "{}", stderr(&output));
+        }
+    }
 }
 
 #[test]

@@ -103,6 +103,7 @@ impl Worker<'_> {
         let ended = self.executor.end_wait(session, output, end);
         self.settle(index);
         if ended {
+            self.paid(index, channel);
             self.waits_no_more(index, channel);
         }
     }

@@ -19,7 +19,7 @@ use weft_protocol::respb::Control;
 use super::Worker;
 use crate::channels::{Reason, close};
 use crate::connection::{Connection, Life, Peer};
-use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, DRAIN_STEP_BYTES, FAREWELL_MS};
+use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, DRAIN_STEP_BYTES, FAREWELL_MS, SWEEP_MS};
 
 /// Ends the wait of a client that is to go: it has not run. `false` where somebody has begun to serve it, or its script
 /// has been left in the middle: its reply is on the way.
@@ -139,10 +139,16 @@ impl Worker<'_> {
     /// A connection that is closing has sent all that it had: it ends, or waits for the end of a RESPB client.
     pub(super) fn all_sent(&mut self, index: u32) {
         let now_ms = self.now_ms;
+        // A script has kept waits from being given up: it may be over.
+        let waiting = self.io.channels(index).filter(|(channels, _)| channels.owes());
+        if let Some(waiting) = waiting.map(|(channels, _)| channels.waiting()) {
+            self.give_up(index, waiting);
+        }
+        let again_ms = if self.engine.is_busy() { SWEEP_MS } else { FAREWELL_MS };
         let Some(connection) = self.io.get(index) else { return };
         match &mut connection.peer {
             Peer::Respb(channels) if channels.owes() => {
-                return self.io.set_deadline(index, now_ms + FAREWELL_MS);
+                return self.io.set_deadline(index, now_ms + again_ms);
             }
             Peer::Respb(_) | Peer::Http(_)
                 if !connection.ended && shutdown(&connection.fd, Shutdown::Write).is_ok() => {}

@@ -273,7 +273,8 @@ impl Worker<'_> {
         self.renew(index);
         let Some(connection) = self.io.get(index) else { return };
         let is_watched = connection.alarm.is_set() || connection.counted_bytes > 0;
-        if is_watched && connection.is_authenticated() {
+        // The time of one that goes away is for its end (`farewell`).
+        if connection.life == Life::Open && is_watched && connection.is_authenticated() {
             self.io.set_deadline(index, 0);
             self.recount(index);
         }

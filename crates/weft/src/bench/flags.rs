@@ -48,7 +48,7 @@ pub(crate) struct Options {
     pub(super) socket: Option<PathBuf>,
     /// Server URL, instead of all of these: redis://[user:password@]host[:port][/db], rediss://… for TLS, unix://path,
     /// http://[token@]host[:port]
-    #[arg(short = 'u', value_name = "URL", conflicts_with_all = ["socket", "password", "user"])]
+    #[arg(short = 'u', value_name = "URL", conflicts_with_all = ["host", "port", "socket", "password", "user"])]
     pub(super) url: Option<String>,
     /// Password; the variable WEFT_PASSWORD is taken without it
     #[arg(short = 'a', value_name = "PASSWORD")]
