@@ -3,7 +3,7 @@
 //! (`spec/commands`, `cost`).
 //!
 //! A step is [`STEP_NS`] of time. How long an element takes is an upper bound of what was measured with 300,000 of
-//! them, what may have to be taken back included (`docs/benchmarks/programs.md`).
+//! them, what may have to be taken back included (`make bench-programs`).
 
 use weft_protocol::table::{self, flag, key_flag, policy};
 use weft_store::{ObjectRef, ValueRef};
