@@ -422,6 +422,7 @@ impl Composed {
         self.frame.clear();
         self.frame.shrink_to(COMPOSED_BYTES_MAX);
         self.slots.clear();
+        self.slots.shrink_to(COMPOSED_BYTES_MAX / size_of::<Slot>());
         self.texts = Texts::default();
     }
     /// Bytes that they take so far.
@@ -456,6 +457,16 @@ impl Composed {
 mod tests {
     use super::*;
     use weft_protocol::table;
+
+    #[test]
+    fn what_is_composed_keeps_little_memory() {
+        let mut composed = Composed::default();
+        (0..100_000).for_each(|number| composed.push_int(number));
+        composed.push(&[0; COMPOSED_BYTES_MAX + 1]);
+        composed.clear();
+        assert!(composed.frame.capacity() <= COMPOSED_BYTES_MAX);
+        assert!(composed.slots.capacity() * size_of::<Slot>() <= COMPOSED_BYTES_MAX);
+    }
 
     #[test]
     fn composed_arguments_read_like_those_of_a_request() {
