@@ -90,14 +90,20 @@ bench-tls: ## Weft beside Valkey under TLS: CPU for each command and each handsh
 	scripts/tls-report $(CARGO_TARGET_DIR)/release/weft bench-out/tls
 
 .PHONY: bench-scripts
-bench-scripts: ## scripts and functions beside Valkey: CPU an operation, two threads (about 4 minutes)
+bench-scripts: ## scripts and functions beside Valkey: CPU an operation, two threads; writes docs/benchmarks (about 4 minutes)
 	cargo build --locked --release --package weft
 	scripts/bench-scripts $(CARGO_TARGET_DIR)/release/weft bench-out/scripts
+	cp bench-out/scripts/scripts.md docs/benchmarks/
+	cp bench-out/scripts/scripts.json docs/benchmarks/data/
 
 .PHONY: bench-programs
-bench-programs: ## programs beside Lua and commands, triggers, what others wait: CPU a request (about 3 minutes)
+bench-programs: ## programs beside Lua and commands, triggers, what others wait; writes docs/benchmarks (about 3 minutes)
 	cargo build --locked --release --package weft
-	scripts/bench-programs $(CARGO_TARGET_DIR)/release/weft bench-out/programs
+	@mkdir -p bench-out/programs
+	cargo test --locked --release --package weft-engine --test instructions cliffs -- --nocapture >bench-out/programs/cliffs.txt
+	scripts/bench-programs $(CARGO_TARGET_DIR)/release/weft bench-out/programs bench-out/programs/cliffs.txt
+	cp bench-out/programs/programs.md docs/benchmarks/
+	cp bench-out/programs/programs.json docs/benchmarks/data/
 
 .PHONY: bench-handshakes
 bench-handshakes: ## what HANDSHAKES=10000 at once cost a client that has a session: latencies, rounds of the server (half a minute)
@@ -105,9 +111,10 @@ bench-handshakes: ## what HANDSHAKES=10000 at once cost a client that has a sess
 	$(CARGO_TARGET_DIR)/release/weft-attacker --server $(CARGO_TARGET_DIR)/release/weft --handshakes $(or $(HANDSHAKES),10000)
 
 .PHONY: bench-http
-bench-http: ## commands over RESP, RESPB and HTTP: clients in Go, server CPU, where the difference comes from (about 8 minutes)
+bench-http: ## commands over RESP, RESPB and HTTP: clients in Go, server CPU, where the difference comes from; writes the page (about 10 minutes)
 	cargo build --locked --release --package weft
-	scripts/http-report $(CARGO_TARGET_DIR)/release/weft bench-out/http
+	scripts/http-report $(CARGO_TARGET_DIR)/release/weft docs/benchmarks/data/http
+	scripts/http-page docs/benchmarks/data/http docs/benchmarks/http.md
 
 .PHONY: bench-decode
 bench-decode: ## nanoseconds per command, RESP beside RESPB
@@ -135,9 +142,9 @@ bench-cache-kit: ## what the Go cache kit costs over the clients below it; write
 		PAIRS_PAGE=$(if $(PAIRS),,$(CURDIR)/docs/benchmarks/go-cache-kit.md) taskset -c 0 go test -count=1 -run Pairs -v .
 
 .PHONY: bench-cache-rivals
-bench-cache-rivals: ## the Go cache kit beside other Go caches: behaviour and cost; writes docs/benchmarks (about 10 minutes)
+bench-cache-rivals: ## the Go cache kit beside other Go caches: behaviour and cost; writes docs/benchmarks (about 4 minutes)
 	@mkdir -p docs/benchmarks/go-cache-rivals
-	cd sdk/go/cache/internal/rivals && RIVALS_OUT=$(CURDIR)/docs/benchmarks/go-cache-rivals RIVALS_ROUNDS=$${RIVALS_ROUNDS:-9} \
+	cd sdk/go/cache/internal/rivals && RIVALS_OUT=$(CURDIR)/docs/benchmarks/go-cache-rivals RIVALS_ROUNDS=$${RIVALS_ROUNDS:-25} \
 		go test -v -count=1 -timeout 60m .
 
 .PHONY: gen
@@ -187,6 +194,15 @@ bench-durability: ## log and snapshots beside Valkey: CPU, latency, memory, reco
 console: ## build the console's files, which the server embeds, from console/ (needs Node)
 	scripts/console write
 
+.PHONY: release
+release: ## packages in dist/: a .deb, archives, an image, checksums; twice, which must give the same bytes (needs what is committed)
+	scripts/release twice dist
+
+.PHONY: test-packages
+test-packages: ## what `release` has made: installed in a clean Debian that boots, upgraded, removed; the image (as root)
+	@scripts/packages release
+	scripts/test-packages dist
+
 .PHONY: test-cross
 test-cross: ## test the protocol crate on arm64 and on big-endian s390x, emulated (Debian only)
 	scripts/test-cross
@@ -232,7 +248,7 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-go-modules test-go-consumer test-e2e test-console test-apps-short test-attack
+test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-go-modules test-go-consumer test-e2e test-console test-packages-short test-apps-short test-attack
 
 .PHONY: test-rust
 test-rust:
@@ -286,6 +302,12 @@ test-console:
 	@$(STEP) check-console scripts/console check
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@$(STEP) test-console scripts/console test $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
+
+# How packages are laid out, by those of the program that is tested; `make release test-packages` installs real ones.
+.PHONY: test-packages-short
+test-packages-short:
+	@cargo build --quiet --locked $(test_profile) --package weft
+	@$(STEP) test-packages-short scripts/test-packages short $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
 
 # Few jobs of each; `make test-apps` runs all.
 .PHONY: test-apps-short

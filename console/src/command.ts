@@ -4,12 +4,13 @@
 import { call, Refusal, type Reply } from "./api";
 import { toText, type Bytes } from "./bytes";
 import { confirm, fill, h } from "./dom";
+import { offers } from "./offers";
 import type { Page } from "./page";
 import { formatted, words } from "./reply";
+import type { Offer } from "./schema";
 
 const HISTORY_MAX = 200;
 const ENTRIES_MAX = 200;
-const CANDIDATES_MAX = 12;
 const HISTORY = "weft.history";
 
 /** What is asked about before it is done: it cannot be taken back, or others feel it. */
@@ -34,6 +35,8 @@ interface Doc {
   summary: string;
   syntax: string;
   complexity: string;
+  /** The words that stand for themselves among its arguments, and what each is in. */
+  tokens: Map<string, string>;
 }
 
 let docs: Map<string, Doc> | undefined;
@@ -63,16 +66,11 @@ export const command: Page = {
       spellcheck: "false",
       role: "combobox",
       "aria-expanded": "false",
-      "aria-controls": "candidates",
-      "aria-autocomplete": "list",
     });
-    const candidates = h("ul", { id: "candidates", class: "candidates", role: "listbox", "aria-label": "Commands", hidden: true });
     const form = h("form", { class: "line-form" }, prompt, input, h("button", { type: "submit", class: "strong" }, "Run"));
-    fill(into, strip, output, candidates, form, help);
 
     const history: string[] = JSON.parse(sessionStorage.getItem(HISTORY) ?? "[]") as string[];
     let back = history.length;
-    let marked = -1;
 
     const tab = () => tabs[current]!;
     const draw = () => {
@@ -122,7 +120,6 @@ export const command: Page = {
       "Close tab",
     );
     const top = h("div", { class: "row" }, strip, h("span", { class: "row end" }, add, end));
-    into.prepend(top);
 
     const put = (line: string, text: string, kind: string) => {
       const entry = h("div", { class: "entry" }, h("div", { class: "asked" }, `${prompt.textContent ?? ""} ${line}`), h("pre", { class: kind }, text));
@@ -182,71 +179,63 @@ export const command: Page = {
       return doc === undefined ? `There is no help for '${name.replace("|", " ")}'.` : `${doc.syntax}\n${doc.summary}\n${doc.complexity}`;
     };
     const complete = () => {
-      marked = -1;
-      const text = input.value.trimStart().toUpperCase();
-      const all = docs;
+      const text = input.value.trimStart();
       const parts = text.split(/\s+/);
-      const full = parts.length > 1 ? `${parts[0]}|${parts[1]}` : "";
-      const doc = all?.get(full) ?? all?.get(parts[0] ?? "");
+      const [one, two] = [(parts[0] ?? "").toUpperCase(), (parts[1] ?? "").toUpperCase()];
+      const doc = docs?.get(`${one}|${two}`) ?? docs?.get(one);
       help.textContent = doc === undefined || text === "" ? "" : `${doc.syntax} – ${doc.summary}`;
-      const wanted = parts.join("|");
-      const found =
-        text === "" || all === undefined || parts.length > 2
-          ? []
-          : [...all.keys()].filter((name) => name.startsWith(wanted) && name !== wanted && (parts.length > 1 || !name.includes("|"))).sort().slice(0, CANDIDATES_MAX);
-      fill(
-        candidates,
-        ...found.map((name, at) => h("li", { role: "option", id: `candidate${at}`, "aria-selected": "false", onmousedown: (event: MouseEvent) => (event.preventDefault(), take(name)) }, name.replace("|", " "))),
-      );
-      candidates.hidden = found.length === 0;
-      input.setAttribute("aria-expanded", String(found.length > 0));
-      input.removeAttribute("aria-activedescendant");
+      list.show(text === "" || docs === undefined ? [] : names(docs, parts).concat(options(docs, parts)));
     };
-    const take = (name: string) => {
-      input.value = `${name.replace("|", " ")} `;
+    const take = (word: string) => {
+      const text = input.value.trimStart();
+      // A name of two words takes the place of both.
+      const begun = word.includes(" ") ? "" : text.slice(0, text.length - (/\S*$/.exec(text)?.[0].length ?? 0));
+      input.value = `${begun}${word} `;
       complete();
       input.focus();
     };
-    const mark = (at: number) => {
-      const all = [...candidates.children];
-      marked = (at + all.length) % all.length;
-      all.forEach((one, index) => one.setAttribute("aria-selected", String(index === marked)));
-      input.setAttribute("aria-activedescendant", `candidate${marked}`);
-    };
+    const list = offers(input, { id: "candidates", label: "Commands", take });
     input.addEventListener("input", complete);
-    input.addEventListener("blur", () => (candidates.hidden = true));
+    input.addEventListener("blur", list.hide);
     input.addEventListener("focus", complete);
     input.addEventListener("keydown", (event) => {
-      const isOpen = !candidates.hidden;
-      if (event.key === "Tab" && !event.shiftKey && isOpen) {
-        event.preventDefault();
-        take((candidates.children[Math.max(marked, 0)]?.textContent ?? "").replace(" ", "|"));
-      } else if (event.key === "Escape") {
-        candidates.hidden = true;
-      } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && isOpen && marked >= 0) {
-        event.preventDefault();
-        mark(marked + (event.key === "ArrowDown" ? 1 : -1));
-      } else if (event.key === "ArrowDown" && isOpen && back === history.length) {
-        event.preventDefault();
-        mark(0);
-      } else if (event.key === "Enter" && isOpen && marked >= 0) {
-        event.preventDefault();
-        take((candidates.children[marked]?.textContent ?? "").replace(" ", "|"));
-      } else if (event.key === "ArrowUp" || event.key === "ArrowDown") {
+      // Whoever walks through what was said before is not in the list.
+      const isInHistory = back < history.length && (event.key === "ArrowUp" || event.key === "ArrowDown");
+      if (!isInHistory && list.key(event)) return;
+      if (event.key === "ArrowUp" || event.key === "ArrowDown") {
         event.preventDefault();
         back = Math.min(history.length, Math.max(0, back + (event.key === "ArrowUp" ? -1 : 1)));
         input.value = history[back] ?? "";
-        candidates.hidden = true;
+        list.hide();
       }
     });
+    fill(into, top, output, list.element, form, help);
     draw();
     input.focus();
     table(signal).then(complete, () => (help.textContent = "There is no completion: COMMAND DOCS is not for this user."));
   },
 };
 
+/** Names of commands that begin as what stands there does. */
+function names(docs: Map<string, Doc>, parts: string[]): Offer[] {
+  const wanted = parts.join("|").toUpperCase();
+  if (parts.length > 2) return [];
+  const found = [...docs.keys()].filter((name) => name.startsWith(wanted) && name !== wanted && (parts.length > 1 || !name.includes("|")));
+  return found.sort().map((name) => ({ word: name.replace("|", " "), help: docs.get(name)?.summary ?? "" }));
+}
+
+/** Words of the command's own that begin as the last one there, and do not stand there yet. */
+function options(docs: Map<string, Doc>, parts: string[]): Offer[] {
+  const upper = parts.map((part) => part.toUpperCase());
+  const doc = docs.get(`${upper[0]}|${upper[1]}`) ?? docs.get(upper[0] ?? "");
+  const last = upper.at(-1) ?? "";
+  if (doc === undefined || parts.length < 2 || last === "") return [];
+  const before = upper.slice(1, -1);
+  return [...doc.tokens].filter(([token]) => token.startsWith(last) && token !== last && !before.includes(token)).map(([word, help]) => ({ word, help }));
+}
+
 /** The command table, asked for once. */
-async function table(signal: AbortSignal): Promise<Map<string, Doc>> {
+export async function table(signal: AbortSignal): Promise<Map<string, Doc>> {
   if (docs !== undefined) return docs;
   const found = new Map<string, Doc>();
   readDocs((await call(0, ["COMMAND", "DOCS"], signal)) as Reply[], found);
@@ -259,8 +248,11 @@ function readDocs(list: Reply[], into: Map<string, Doc>): void {
     const name = toText(list[at] as Bytes).toUpperCase();
     const facts = pairs(list[at + 1] as Reply[]);
     const text = (key: string) => (facts[key] instanceof Uint8Array ? toText(facts[key] as Bytes) : "");
-    const given = ((facts["arguments"] as Reply[] | undefined) ?? []).map((argument) => syntax(argument as Reply[])).join(" ");
-    into.set(name, { summary: text("summary"), complexity: text("complexity"), syntax: `${name.replace("|", " ")} ${given}`.trim() });
+    const given = (facts["arguments"] as Reply[] | undefined) ?? [];
+    const line = given.map((argument) => syntax(argument as Reply[])).join(" ");
+    const tokens = new Map<string, string>();
+    readTokens(given, tokens);
+    into.set(name, { tokens, summary: text("summary"), complexity: text("complexity"), syntax: `${name.replace("|", " ")} ${line}`.trim() });
     if (facts["subcommands"] !== undefined) readDocs(facts["subcommands"] as Reply[], into);
   }
 }
@@ -269,6 +261,16 @@ function pairs(list: Reply[]): Record<string, Reply> {
   const out: Record<string, Reply> = {};
   for (let at = 0; at + 1 < list.length; at += 2) out[toText(list[at] as Bytes)] = list[at + 1]!;
   return out;
+}
+
+function readTokens(list: Reply[], into: Map<string, string>): void {
+  for (const argument of list) {
+    const facts = pairs(argument as Reply[]);
+    const token = facts["token"] instanceof Uint8Array ? toText(facts["token"]).toUpperCase() : "";
+    // What is no word is typed faster than it is chosen.
+    if (/^[A-Z]{2,}/.test(token) && !into.has(token)) into.set(token, syntax(argument as Reply[]));
+    readTokens((facts["arguments"] as Reply[] | undefined) ?? [], into);
+  }
 }
 
 /** An argument as help has it: `[EX seconds | PX milliseconds]`. */

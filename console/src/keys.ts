@@ -1,7 +1,8 @@
 // Owns: Keys: what was scanned, as a list or as a tree, filtered, and one key beside it. Does not own: a key's value (`./value`).
 //
-// A million keys are never all here: SCAN goes on to KEYS_MAX, then waits for a button. Of the list only the rows that can be seen
-// are elements, and of them alone type, time and size are asked for.
+// Millions of keys are never all here: SCAN goes on to KEYS_MAX, then waits for a button, and those that were here make room for
+// the next. They are kept in order as they come. Of the list only the rows that can be seen are elements, and of them alone type,
+// time and size are asked for.
 
 import { call, pipeline, Refusal, type Reply } from "./api";
 import { asText, count, duration, shown, size, toText, type Bytes } from "./bytes";
@@ -27,6 +28,15 @@ interface Entry {
 
 /** A row of the list: a key, or a folder of the tree. */
 type Row = { entry: Entry; depth: number; label: string } | { folder: string; depth: number; label: string; count: number };
+
+/** The key that another page asks this one to show. */
+let asked: { db: number; key: Bytes } | undefined;
+
+/** Goes to Keys and shows this one. */
+export function openKey(db: number, key: Bytes): void {
+  asked = { db, key };
+  location.hash = "#/keys";
+}
 
 export const keys: Page = {
   name: "keys",
@@ -64,9 +74,13 @@ export const keys: Page = {
     fill(into, form, options, h("div", { class: "split" }, list, detail));
 
     let entries: Entry[] = [];
+    // The same in the order of their names, but for those that came since the list was last drawn.
+    let sorted: Entry[] = [];
+    let fresh: Entry[] = [];
+    // How many made room for others.
+    let passed = 0;
     let cursor = "0";
     let total = 0;
-    let limit = KEYS_MAX;
     let scanning: AbortController | undefined;
     let open = new Set<string>();
     let rows: Row[] = [];
@@ -81,7 +95,8 @@ export const keys: Page = {
       const by = separator.value;
       if (!tree.checked || by === "") return entries.map((entry): Row => ({ entry, depth: 0, label: entry.text }));
       // Keys with a common beginning stand together, since they are sorted.
-      const sorted = [...entries].sort((one, other) => (one.text < other.text ? -1 : 1));
+      sorted = merged(sorted, fresh);
+      fresh = [];
       const out: Row[] = [];
       const walk = (from: number, to: number, prefix: string, depth: number) => {
         let at = from;
@@ -94,7 +109,7 @@ export const keys: Page = {
             out.push({ entry, depth, label: rest === "" ? "(this)" : rest });
           } else {
             const folder = prefix + rest.slice(0, cut + by.length);
-            while (end < to && sorted[end]!.text.startsWith(folder)) end++;
+            end = endOf(sorted, folder, end, to);
             if (end - at === 1) {
               out.push({ entry, depth, label: rest });
             } else {
@@ -176,14 +191,21 @@ export const keys: Page = {
       showing?.abort();
       showing = new AbortController();
       const changed = (kind: "gone" | "renamed", name?: Bytes) => {
-        entries = entries.filter((entry) => entry.text !== toText(key));
+        const isOther = (entry: Entry) => entry.text !== toText(key);
+        [entries, sorted, fresh] = [entries.filter(isOther), sorted.filter(isOther), fresh.filter(isOther)];
         if (kind === "renamed" && name !== undefined) {
-          entries.push({ key: name, text: toText(name) });
+          put([{ key: name, text: toText(name) }]);
           present(name);
         }
         redraw();
       };
       void showKey(detail, Number(db.value), key, showing.signal, changed);
+    };
+    const put = (more: Entry[]) => {
+      for (const entry of more) {
+        entries.push(entry);
+        fresh.push(entry);
+      }
     };
     const create = async () => {
       const name = await confirm("New key", "A string without anything in it; other types begin with their command.", { verb: "Make it", field: { label: "Name", value: "" } });
@@ -191,13 +213,14 @@ export const keys: Page = {
       const made = await call(Number(db.value), ["SET", name, "", "NX"]);
       if (made === null) throw new Refusal("there is a key of this name already", 409);
       const entry = { key: new TextEncoder().encode(name), text: name };
-      entries.push(entry);
+      put([entry]);
       redraw();
       present(entry.key);
     };
 
     const say = () => {
-      const what = `${count(entries.length)} of ${count(total)} keys`;
+      const here = passed === 0 ? "" : `, the last ${count(entries.length)} here`;
+      const what = `${count(passed + entries.length)} of ${count(total)} keys${here}`;
       const end = cursor === "0" ? "" : scanning === undefined ? ", stopped" : " …";
       status.textContent = what + end;
       more.hidden = cursor === "0" || scanning !== undefined;
@@ -233,27 +256,30 @@ export const keys: Page = {
               await learn(database, found, own.signal);
               found = found.filter(isWanted);
             }
-            entries.push(...found);
+            put(found);
             if (performance.now() > due) {
               const began = performance.now();
               redraw();
               due = performance.now() + Math.max(250, 9 * (performance.now() - began));
             }
             say();
-          } while (cursor !== "0" && entries.length < limit);
+          } while (cursor !== "0" && entries.length < KEYS_MAX);
         } finally {
           if (scanning === own) scanning = undefined;
           redraw();
           say();
         }
       });
+    const clear = () => {
+      [entries, sorted, fresh] = [[], [], []];
+      chosen = -1;
+      list.scrollTop = 0;
+    };
     const begin = () => {
-      entries = [];
+      clear();
+      passed = 0;
       open = new Set();
       cursor = "0";
-      chosen = -1;
-      limit = KEYS_MAX;
-      list.scrollTop = 0;
       void scan();
     };
     form.addEventListener("submit", (event) => {
@@ -262,7 +288,10 @@ export const keys: Page = {
     });
     stop.addEventListener("click", () => scanning?.abort());
     more.addEventListener("click", () => {
-      limit = entries.length + KEYS_MAX;
+      if (entries.length >= KEYS_MAX) {
+        passed += entries.length;
+        clear();
+      }
       void scan();
     });
     tree.addEventListener("change", redraw);
@@ -282,9 +311,42 @@ export const keys: Page = {
         choose(chosen);
       }
     });
+    const wanted = asked;
+    asked = undefined;
+    if (wanted !== undefined) db.value = String(wanted.db);
     begin();
+    if (wanted !== undefined) present(wanted.key);
   },
 };
+
+/** Two lists in the order of their names as one; only the second one has to be sorted. */
+function merged(sorted: Entry[], fresh: Entry[]): Entry[] {
+  if (fresh.length === 0) return sorted;
+  const more = [...fresh].sort((one, other) => (one.text < other.text ? -1 : 1));
+  const out: Entry[] = [];
+  let at = 0;
+  for (const entry of sorted) {
+    while (at < more.length && more[at]!.text < entry.text) out.push(more[at++]!);
+    out.push(entry);
+  }
+  while (at < more.length) out.push(more[at++]!);
+  return out;
+}
+
+/** Where the names that begin so end, in steps that grow and then shrink: a folder of thousands takes some twenty looks. */
+function endOf(sorted: Entry[], folder: string, from: number, to: number): number {
+  const begins = (at: number) => sorted[at]!.text.startsWith(folder);
+  let [low, step] = [from, 1];
+  while (low + step < to && begins(low + step)) [low, step] = [low + step, step * 2];
+  let high = Math.min(to, low + step);
+  // All below low begin so, none from high on does.
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (begins(middle)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
 
 /** Asks for type, time and size of some keys. */
 async function learn(db: number, entries: Entry[], signal: AbortSignal): Promise<void> {

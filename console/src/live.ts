@@ -1,4 +1,4 @@
-// Owns: Live: messages of channels, events of keys, and MONITOR, as they come, bounded.
+// Owns: Live: messages of channels, events of keys, entries of a stream, and MONITOR, as they come, bounded.
 
 import { call, follow } from "./api";
 import { count } from "./bytes";
@@ -15,7 +15,7 @@ export const live: Page = {
   title: "Live",
   needs: ["PUBLISH", "weft:console", ""],
   show(into, signal) {
-    const names = { subscribe: "messages of a channel", psubscribe: "messages of channels by pattern", events: "what happens to keys", monitor: "every command (MONITOR)" };
+    const names = { subscribe: "messages of a channel", psubscribe: "messages of channels by pattern", events: "what happens to keys", stream: "entries of a stream", monitor: "every command (MONITOR)" };
     const kind = h("select", {}, ...Object.entries(names).map(([value, title]) => h("option", { value }, title)));
     const what = h("input", { value: "news", required: true });
     const label = h("span", {}, "Channel");
@@ -47,7 +47,9 @@ export const live: Page = {
       status.textContent = `${count(total)} have come${passed > 0 ? `, ${count(passed)} of them too fast to be shown` : ""}`;
     }, DRAW_MS);
     signal.addEventListener("abort", () => [second, drawing].forEach(clearInterval));
-    const told = (line: string) => {
+    const told = (line: string, event: string) => {
+      // That it has begun is no news.
+      if (event === "ready") return;
       total++;
       if (left <= 0 || pending.length >= LINES_MAX) {
         passed++;
@@ -58,8 +60,8 @@ export const live: Page = {
     };
     kind.addEventListener("change", () => {
       what.disabled = kind.value === "monitor";
-      label.textContent = kind.value === "subscribe" ? "Channel" : "Pattern";
-      what.value = kind.value === "subscribe" ? "news" : kind.value === "monitor" ? "" : "*";
+      label.textContent = ({ subscribe: "Channel", stream: "Key" } as Record<string, string>)[kind.value] ?? "Pattern";
+      what.value = ({ subscribe: "news", stream: "", monitor: "" } as Record<string, string>)[kind.value] ?? "*";
     });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -69,7 +71,8 @@ export const live: Page = {
       fill(output);
       [total, passed, pending] = [0, 0, []];
       const name = encodeURIComponent(what.value);
-      const path = kind.value === "events" ? `/v1/events?match=${name}` : kind.value === "monitor" ? "/monitor" : `/${kind.value}/${name}`;
+      const paths: Record<string, string> = { events: `/v1/events?match=${name}`, stream: `/v1/db/0/streams/${name}`, monitor: "/monitor" };
+      const path = paths[kind.value] ?? `/${kind.value}/${name}`;
       status.textContent = "It is followed.";
       void attempt(async () => {
         await follow(path, { signal: own.signal, method: kind.value === "monitor" ? "POST" : "GET" }, told);

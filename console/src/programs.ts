@@ -2,9 +2,14 @@
 
 import { call, type Reply } from "./api";
 import { count, toText, type Bytes } from "./bytes";
+import { table as commandTable } from "./command";
 import { attempt, confirm, field, fill, h, say, table } from "./dom";
+import { offers } from "./offers";
 import type { Page } from "./page";
+import programSchema from "./program.schema.json";
 import { formatted } from "./reply";
+import { place as placeOf, type Schema } from "./schema";
+import triggerSchema from "./trigger.schema.json";
 
 type Facts = Record<string, Reply>;
 
@@ -31,6 +36,33 @@ export const programs: Page = {
     const name = h("input", { required: true, pattern: "[A-Za-z0-9_.:\\-]{1,128}" });
     const kind = h("select", {}, h("option", { value: "PROGRAM" }, "program"), h("option", { value: "TRIGGER" }, "trigger"));
     const source = h("textarea", { class: "code", rows: 14, spellcheck: "false", required: true });
+    // What may stand where the cursor is, by the schema that the server's own tools check with.
+    let commands: string[] = [];
+    const schemas: Record<"PROGRAM" | "TRIGGER", Schema> = { PROGRAM: programSchema as Schema, TRIGGER: triggerSchema as Schema };
+    const here = () => placeOf(schemas[chosen()], source.value.slice(0, source.selectionStart), commands);
+    const list = offers(source, {
+      id: "words",
+      label: "Words that may stand here",
+      take: (word) => {
+        const { from, before, after } = here();
+        const behind = source.value.slice(source.selectionEnd).replace(/^"(\s*:\s*)?/, "");
+        const begun = source.value.slice(0, from) + before + word + after;
+        source.value = begun + behind;
+        source.setSelectionRange(begun.length, begun.length);
+        list.show(here().offers);
+      },
+    });
+    const offer = () => list.show(source.selectionStart === source.selectionEnd ? here().offers : []);
+    source.addEventListener("input", offer);
+    source.addEventListener("blur", list.hide);
+    source.addEventListener("click", list.hide);
+    source.addEventListener("keydown", (event) => {
+      if (event.ctrlKey && event.key === " ") {
+        event.preventDefault();
+        offer();
+      } else list.key(event);
+    });
+    commandTable(signal).then((docs) => (commands = [...docs.keys()].filter((command) => !command.includes("|"))), () => {});
     const args = h("input", { placeholder: '["7", 2]' });
     const answer = h("pre", { class: "wrap", role: "status", tabindex: 0, "aria-label": "Answer" });
     const chosen = () => kind.value as "PROGRAM" | "TRIGGER";
@@ -57,6 +89,7 @@ export const programs: Page = {
       { class: "card" },
       h("div", { class: "row" }, field("Kind", kind), field("Name", name)),
       field("JSON", source),
+      list.element,
       h(
         "p",
         { class: "row" },

@@ -1,12 +1,14 @@
-// Owns: Slow and hot: the slow log, statistics and times of commands, errors by kind.
+// Owns: Slow and hot: the slow log, statistics and times of commands, errors by kind, the keys that are asked for most.
 
-import { call, pipeline, Refusal, type Reply } from "./api";
-import { count, shown, toText, type Bytes } from "./bytes";
+import { call, follow, pipeline, Refusal, type Reply } from "./api";
+import { count, ofBase64, shown, toText, type Bytes } from "./bytes";
 import { attempt, confirm, fill, h, say, table } from "./dom";
+import { openKey } from "./keys";
 import { type Page, repeat } from "./page";
 
 const EVERY_MS = 5000;
 const ENTRIES = 128;
+const RETRY_MS = 1000;
 
 interface Stat {
   name: string;
@@ -15,6 +17,12 @@ interface Stat {
   rejected: number;
   failed: number;
   buckets: [number, number][];
+}
+
+/** What the server's samples say, each second. */
+interface Hot {
+  requests_per_s: number;
+  keys: { db: number; base64: string; bytes: number; per_s: number }[];
 }
 
 const micro = (us: number) => (us >= 1e6 ? `${(us / 1e6).toFixed(2)} s` : us >= 1000 ? `${(us / 1000).toFixed(1)} ms` : `${us.toFixed(us < 10 ? 1 : 0)} µs`);
@@ -61,6 +69,8 @@ export const slow: Page = {
     const log = h("div");
     const stats = h("div");
     const errors = h("div");
+    const hot = h("div");
+    void showHot(hot, signal);
     const reset = () =>
       attempt(async () => {
         if ((await confirm("Empty the slow log?", "", { verb: "Empty it", danger: true })) === null) return;
@@ -71,6 +81,7 @@ export const slow: Page = {
     fill(
       into,
       h("section", {}, h("div", { class: "row" }, h("h2", {}, "Slow log"), h("span", { class: "row end" }, h("button", { type: "button", onclick: () => void reset() }, "Empty it …"))), log),
+      h("section", {}, h("h2", {}, "Hot keys"), hot),
       h("section", {}, h("h2", {}, "Commands"), stats),
       h("section", {}, h("h2", {}, "Errors"), errors),
     );
@@ -122,6 +133,66 @@ export const slow: Page = {
     });
   },
 };
+
+/** Shows which keys are asked for most. The server takes samples only as long as this is followed, so it is not while nobody can
+ * see the page. */
+async function showHot(into: HTMLElement, signal: AbortSignal): Promise<void> {
+  fill(into, h("p", { class: "faint" }, "Samples are taken while this page is shown."));
+  while (!signal.aborted) {
+    await new Promise<void>((seen) => {
+      const look = () => {
+        if (document.hidden && !signal.aborted) return;
+        document.removeEventListener("visibilitychange", look);
+        seen();
+      };
+      document.addEventListener("visibilitychange", look);
+      signal.addEventListener("abort", look, { once: true });
+      look();
+    });
+    const own = new AbortController();
+    const end = () => own.abort();
+    const hide = () => document.hidden && own.abort();
+    signal.addEventListener("abort", end);
+    document.addEventListener("visibilitychange", hide);
+    try {
+      if (!signal.aborted) await follow("/v1/console/hot", { signal: own.signal }, (data, event) => event === "message" && drawHot(into, JSON.parse(data) as Hot));
+    } catch (error) {
+      if (error instanceof Refusal) return fill(into, h("p", { class: "bad" }, error.message));
+    } finally {
+      signal.removeEventListener("abort", end);
+      document.removeEventListener("visibilitychange", hide);
+    }
+    // The server has gone: it is asked again until it is there.
+    if (!signal.aborted && !document.hidden) await new Promise((over) => setTimeout(over, RETRY_MS));
+  }
+}
+
+function drawHot(into: HTMLElement, found: Hot): void {
+  // A key that somebody is about to open does not move away under him.
+  if (into.contains(document.activeElement) || into.matches(":hover")) return;
+  const part = (per_s: number) => Math.min(1, per_s / Math.max(1, found.requests_per_s));
+  const rows = found.keys.map((key) => ({ ...key, name: ofBase64(key.base64) }));
+  const name = (row: (typeof rows)[number]) => {
+    const text = shown(row.name, 200);
+    if (row.name.length < row.bytes) return h("span", { class: "wrap" }, `${text} … (${count(row.bytes)} bytes)`);
+    return h("button", { type: "button", class: "plain wrap", onclick: () => openKey(row.db, row.name) }, text);
+  };
+  fill(
+    into,
+    table(
+      "Hot keys",
+      [
+        { title: "Key", of: name },
+        { title: "Database", number: true, of: (row) => count(row.db) },
+        { title: "Requests a second", number: true, of: (row) => count(row.per_s) },
+        { title: "Of all", number: true, of: (row) => `${(100 * part(row.per_s)).toFixed(1)} %` },
+      ],
+      rows,
+      "no key is asked for often",
+    ),
+    h("p", { class: "faint" }, `By samples of the last ten seconds, in which ${count(found.requests_per_s)} requests a second had keys. What scripts, programs and transactions do is counted by their keys when they are asked for.`),
+  );
+}
 
 function readHistograms(list: Reply[]): Map<string, [number, number][]> {
   const all = new Map<string, [number, number][]>();

@@ -6,6 +6,9 @@ import { createServer } from "node:net";
 /** What must come is waited for so long: never reached when all is well, however busy the machine is. */
 export const PATIENCE_MS = 120_000;
 
+/** Fields of the large hash; `CONSOLE_FIELDS=10000000` to see what those cost. */
+export const WIDE = Number(process.env.CONSOLE_FIELDS ?? 100_000);
+
 export const HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
 
 export function freePort() {
@@ -67,6 +70,7 @@ export async function fillWith(server, keys) {
     ["GET", HOSTILE],
     ["CONFIG", "SET", "slowlog-log-slower-than", "10000"],
     [HOSTILE],
+    ["EVAL", "for i = 1, ARGV[1] do redis.call('HSET', KEYS[1], 'field:' .. i, i) end", 1, "app:wide", WIDE],
     ["ACL", "SETUSER", "reader", "on", ">secret", "~app:*", "&*", "+@read", "+@connection", "+acl|whoami", "-@dangerous"],
   );
   // Bytes that are no text, and a client that is called something hostile.

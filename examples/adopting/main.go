@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weft-db/weft/sdk/go/respb"
+	"github.com/weft-db/weft/sdk/go/respb/passthrough"
 )
 
 // patience is how long go-redis waits for a reply. It would ask again when that is over, and a view that is counted twice is no view that
@@ -76,7 +77,7 @@ func (s overRESPB) close() {
 
 // passthroughShop is the program as it was but for the dialer.
 func passthroughShop(conn *respb.Conn, workers int) overRESPB {
-	db := redis.NewClient(&redis.Options{Dialer: dialer(conn), PoolSize: workers, MaxRetries: -1, ReadTimeout: patience, WriteTimeout: patience})
+	db := redis.NewClient(&redis.Options{Dialer: passthrough.Dialer(conn), PoolSize: workers, MaxRetries: -1, ReadTimeout: patience, WriteTimeout: patience})
 	return overRESPB{redisShop{db}, conn}
 }
 

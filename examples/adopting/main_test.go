@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"testing"
 	"time"
@@ -27,21 +26,4 @@ func TestSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log(table)
-}
-
-func TestCommandSize(t *testing.T) {
-	const command = "*2\r\n$3\r\nGET\r\n$10\r\nkey:123456\r\n"
-	for cut := range command {
-		if n, err := commandSize([]byte(command[:cut])); n != 0 || err != nil {
-			t.Errorf("%d bytes: %d, %v", cut, n, err)
-		}
-	}
-	if n, err := commandSize([]byte(command + "*1\r\n")); n != len(command) || err != nil {
-		t.Error(n, err)
-	}
-	for _, bad := range []string{"PING\r\n", "*x\r\n", "*-1\r\n", "*1\r\n+OK\r\n", "*1\r\n$-1\r\n"} {
-		if _, err := commandSize([]byte(bad)); !errors.Is(err, errTwisted) {
-			t.Errorf("%q: %v", bad, err)
-		}
-	}
 }

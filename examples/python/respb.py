@@ -293,7 +293,7 @@ class Channel:
         if frame.opcode == CLOSE:
             if not self.closing:
                 self.connection.write(encode_close(self.number))
-            self.end(Ended("the server closed the channel", frame.code, frame.reason, ran=self.closing))
+            self.end(Ended("the server closed the channel", frame.code, frame.reason, ran=False))
         elif self.closing:
             return  # all but CLOSE is discarded (8.1)
         elif frame.opcode == 0x8000 | PUSH:

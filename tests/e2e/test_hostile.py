@@ -340,6 +340,14 @@ class BeforeAuthentication(unittest.TestCase):
                 else:
                     self.assertTrue(said.startswith("-NOAUTH") and frame.startswith("-NOAUTH"), (said, frame))
 
+    def test_a_first_line_has_no_other_limit_than_later_ones(self):
+        limit = 16 << 10
+        with Server("--requirepass", "secret") as server:
+            for before in (b"", b"PING\r\n"):
+                with server.connect() as wire:
+                    wire.send(before + b"G" * (limit + 1))
+                    self.assertIn(b"too big inline request", wire.until_closed())
+
     def test_who_does_not_authenticate_in_time_is_closed(self):
         with Server("--requirepass", "secret", "--auth-timeout", "1") as server:
             with server.connect() as late, server.connect() as in_time, Respb(server.port) as respb:

@@ -24,7 +24,7 @@ RESTLESS = re.compile(r"_seconds|cpu|memory|allocator|mem_|net_|processed|uptime
 
 
 def tools():
-    said = subprocess.run([ROOT / "scripts/debian-tools"], stdout=subprocess.PIPE, check=True, text=True).stdout
+    said = subprocess.run([ROOT / "scripts/debian-tools", "promtool", "redis_exporter"], stdout=subprocess.PIPE, check=True, text=True).stdout
     return dict(line.split("=", 1) for line in said.splitlines())
 
 

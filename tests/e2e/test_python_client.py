@@ -8,17 +8,24 @@ import socket
 import sys
 import threading
 import unittest
+import unittest.mock
 
 from server import Server
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "python"))
 
 from respb import (  # noqa: E402 (found by the line above)
-    Connection, Decoder, Ended, Map, Pending, ReplyError, Set, Simple, WireError, encode_argv, encode_close,
+    Connection, Decoder, Ended, Map, Pending, ReplyError, Set, Simple, WireError, encode_argv,
 )
 
-RULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "conformance", "clients", "rules.json")
+CLIENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "conformance", "clients")
 WAIT = 240  # what must come is waited for so long: never reached when all is well
+
+
+def rules(name, what):
+    """Those of conformance/clients that are for a client which announces nothing."""
+    with open(os.path.join(CLIENTS, name), encoding="ascii") as file:
+        return [rule for rule in json.load(file)[what] if rule["capabilities"] == 0]
 
 
 def connect(server, **options):
@@ -178,6 +185,87 @@ class Live(unittest.TestCase):
         self.assertEqual(self.main.call("PING"), b"PONG")
 
 
+class Talk:
+    """A conversation: the client's user and the server in turns."""
+
+    def __init__(self, test, connection, server):
+        self.test, self.connection, self.socket = test, connection, server["socket"]
+        self.socket.settimeout(WAIT)
+        self.input, self.channels, self.numbers, self.asked = bytearray(), {"0": connection.main}, {"0": 0}, {}
+
+    def channel(self, name):
+        return self.channels.get(name) or self.channels.setdefault(name, self.connection.channel())
+
+    def hold(self, steps):
+        for what, *words in steps:
+            getattr(self, what.replace(" ", "_"))(*words)
+        if ["ends"] in steps:
+            self.connection.wait(lambda: self.connection.ended, WAIT)
+            self.test.assertEqual((self.socket.recv(4096), self.input), (b"", b""), "it sends nothing more")
+
+    def frame(self):
+        """The client's next frame: its opcode, its channel, what it carries."""
+        self.connection.wait(lambda: not self.connection.output, WAIT)
+        head = self.take(8)
+        opcode, number, length = int.from_bytes(head[:2], "big"), int.from_bytes(head[2:4], "big"), int.from_bytes(head[4:], "big")
+        return opcode, number, self.take(length)
+
+    def take(self, count):
+        while len(self.input) < count:
+            self.input += self.socket.recv(4096)
+        piece = bytes(self.input[:count])
+        del self.input[:count]
+        return piece
+
+    def asks(self, name, request):
+        self.asked[request] = self.channel(name).send("PING")
+        opcode, number, words = self.frame()
+        self.test.assertEqual((opcode, number, words[4:]), (0xF001, self.numbers.setdefault(name, number), b"PING"))
+
+    def asks_in_vain(self, name, request):
+        try:
+            self.asked[request] = self.channel(name).send("PING")
+        except Ended as error:
+            self.asked[request] = Pending(self.connection)
+            self.asked[request].done, self.asked[request].value = True, error
+
+    def closes(self, name):
+        self.channel(name).begin_close(0, b"")
+        self.gets_close(name)
+
+    def closes_unused(self, name):
+        self.channel(name).begin_close(0, b"")
+
+    def gets_close(self, name):
+        self.test.assertEqual(self.frame()[:2], (0xFF01, self.numbers[name]))
+
+    def server(self, text):
+        for name, number in self.numbers.items():
+            text = text.replace("{" + name + "}", f"{number:04x}")
+        self.socket.sendall(bytes.fromhex(text))
+
+    def answered(self, request):
+        self.test.assertEqual(self.asked[request].result(WAIT), b"PONG")
+
+    def ended(self, request, ran):
+        with self.test.assertRaises(Ended) as caught:
+            self.asked[request].result(WAIT)
+        self.test.assertEqual(caught.exception.ran, ran, caught.exception)
+
+    def did_not_run(self, request):
+        self.ended(request, False)
+
+    def may_have_run(self, request):
+        self.ended(request, True)
+
+    def ends(self):
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def resets(self):
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.socket.close()
+
+
 class Apart(unittest.TestCase):
     """What wants a server of its own, or one that is none."""
 
@@ -248,6 +336,48 @@ class Apart(unittest.TestCase):
             self.played(b"-ERR max number of clients reached\r\n")
         self.assertEqual(str(caught.exception), "ERR max number of clients reached")
 
+    def test_a_refusal_in_pieces_and_one_without_end(self):
+        for pieces in ((b"-ERR one", b" two\r\nthree"), (b"-ERR one two", b"\r\n"), (b"-ERR one two" + b"x" * 5000,)):
+            connection, _ = self.played()
+            connection.begun = False
+            for piece in pieces:
+                self.assertIsNone(connection.ended)
+                connection._read(piece)
+            self.assertTrue(str(connection.ended).startswith("ERR one two"), connection.ended)
+
+    def test_the_limits_are_the_servers(self):
+        with Server("--respb-channels", 3, "--proto-max-bulk-len", 2 << 20) as server, connect(server) as connection:
+            self.assertEqual(connection.limits.argument_bytes, 2 << 20)
+            with self.assertRaises(ValueError):
+                connection.main.send("SET", "k", b"x" * (2 << 20) + b"x")
+            for channel in [connection.channel(), connection.channel()]:
+                self.assertEqual(channel.call("PING"), b"PONG")
+            with self.assertRaises(RuntimeError):
+                connection.channel()
+
+    def test_pushes_and_output_have_bounds(self):
+        connection, server = self.played()
+        with unittest.mock.patch("respb.PUSHES_MAX", 2):
+            channel = connection.channel()
+            channel.send("SUBSCRIBE", "c")
+            connection.wait(lambda: not connection.output, WAIT)
+            server["socket"].sendall(bytes.fromhex("800a0001000000018178") * 2)
+            connection.wait(lambda: len(channel.pushes) == 2, WAIT)
+            self.assertFalse(channel.closing)
+            server["socket"].sendall(bytes.fromhex("800a0001000000018178"))
+            connection.wait(lambda: channel.closing, WAIT)
+        with unittest.mock.patch("respb.OUTPUT_BYTES_MAX", 10):
+            for _ in range(3):
+                connection.main.send("PING")
+                self.assertLessEqual(len(connection.output), 10)
+
+    def test_what_is_not_sent_when_goaway_comes_is_not(self):
+        connection, server = self.played()
+        connection.output += bytes(64 << 20)  # more than sockets take
+        server["socket"].sendall(bytes.fromhex("ff040000000000020006"))
+        connection.wait(lambda: connection.goaway, WAIT)
+        self.assertEqual(connection.output, b"")
+
     def test_what_nothing_asked_for_ends_the_connection(self):
         for frame in ("81050000", "81050007", "800a000700000000", "8205000768656c6c6f", "08000000"):
             connection, server = self.played()
@@ -256,9 +386,8 @@ class Apart(unittest.TestCase):
                 connection.main.push(WAIT)
 
     def test_the_rules_for_clients(self):
-        """conformance/clients; it announces nothing, so the cases for who takes FRAGMENT are not for it."""
-        with open(RULES, encoding="ascii") as file:
-            cases = [case for case in json.load(file)["cases"] if case["capabilities"] == 0]
+        """conformance/clients, single frames."""
+        cases = rules("rules.json", "cases")
         self.assertEqual(len(cases), 26)
         for case in cases:
             with self.subTest(case["id"]):
@@ -275,27 +404,13 @@ class Apart(unittest.TestCase):
                     connection.wait(lambda: connection.ended, WAIT)
                     self.assertIsInstance(connection.ended, WireError)
 
-    def test_goaway_then_reset_leaves_it_open_what_ran(self):
-        connection, server = self.played()
-        pending = connection.main.send("PING")
-        server["socket"].sendall(bytes.fromhex("ff040000000000020006"))
-        connection.wait(lambda: connection.goaway, WAIT)
-        server["socket"].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        server["socket"].close()
-        with self.assertRaises(Ended) as caught:
-            pending.result(WAIT)
-        self.assertTrue(caught.exception.ran)
-
-    def test_close_from_both_sides_at_once(self):
-        connection, server = self.played()
-        channel = connection.channel()
-        channel.send("PING")
-        channel.begin_close(0, b"")
-        server["socket"].sendall(bytes.fromhex("83040001") + b"PONG" + encode_close(1, 3))
-        connection.wait(lambda: not channel.closing, WAIT)
-        self.assertEqual(connection.output, b"")  # each took the other's for the answer
-        again = connection.channel()
-        self.assertEqual(again.number, 1)
+    def test_the_conversations_of_clients(self):
+        """conformance/clients, how channels and connections end."""
+        conversations = rules("conversations.json", "conversations")
+        self.assertEqual(len(conversations), 15)
+        for conversation in conversations:
+            with self.subTest(conversation["id"]):
+                Talk(self, *self.played()).hold(conversation["steps"])
 
 
 if __name__ == "__main__":

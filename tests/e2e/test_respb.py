@@ -108,10 +108,17 @@ class Channels(unittest.TestCase):
 
     def test_channel_0_starts_anew(self):
         wire = self.open()
+        self.open().call_on(0, "ACL", "SETUSER", "zero", "on", ">pw", "~*", "+@all")
+        wire.call_on(0, "AUTH", "zero", "pw")
         wire.call_on(0, "SELECT", "2")
         first = wire.call_on(0, "CLIENT", "ID")
-        wire.send(close(0))
-        self.assertEqual(wire.frame(), (0, ("close", 0)))
+        wire.send(argv(0, "MULTI") + argv(0, "SET", "zero", "1") + close(0) + argv(0, "BLPOP", "none", "0") + cancel(0, 0))
+        frames = [wire.frame() for _ in range(4)]
+        self.assertEqual(frames[:3], [(0, "+OK"), (0, "+QUEUED"), (0, ("close", 0))])
+        self.assertTrue(frames[3][1].startswith("-CANCELLED"), "its requests are numbered from 0")
+        self.assertEqual(wire.call_on(0, "ACL", "WHOAMI"), "default")
+        self.assertIn(" db=0 ", wire.call_on(0, "CLIENT", "INFO"))
+        self.assertTrue(wire.call_on(0, "EXEC").startswith("-ERR"))
         self.assertNotEqual(wire.call_on(0, "CLIENT", "ID"), first)
         wire.send_command(0, "QUIT")
         self.assertEqual([wire.frame(), wire.frame()], [(0, "+OK"), (0, ("goaway", 0, ""))])
@@ -131,12 +138,14 @@ class Channels(unittest.TestCase):
         wire = self.open()
         wire.call_on(1, "SET", "w", "x" * 300)
         wire.send(window(1, 1))
-        # One frame may begin with a credit of one byte; the next waits.
+        # One frame may begin with a credit of one byte; the next waits. It has taken 308.
         wire.send(get(1, "w") + get(1, "w"))
         self.assertEqual(wire.frame(), (1, "x" * 300))
-        self.assertEqual(wire.call_on(2, "PING"), "+PONG")
-        self.assertTrue(wire.is_silent())
-        wire.send(window(1, 310))
+        for more in (300, 7):
+            wire.send(window(1, more))
+            self.assertEqual(wire.call_on(2, "PING"), "+PONG")
+            self.assertTrue(wire.is_silent(), "each adds its own")
+        wire.send(window(1, 1))
         self.assertEqual(wire.frame(), (1, "x" * 300))
 
     def test_large_replies_come_in_slices_between_others(self):
@@ -159,6 +168,22 @@ class Channels(unittest.TestCase):
         self.assertEqual(len(whole), size + 8)
         self.assertEqual(between, 2, "other channels were answered before the last slice")
 
+    def test_slices_of_two_channels_take_turns(self):
+        wire = self.open()
+        wire.call_on(0, "HELLO", "3", "CAPS", "1")
+        # More than sockets take.
+        wire.call_on(1, "SET", "turns", b"y" * (24 << 20))
+        wire.send(get(1, "turns") + get(2, "turns"))
+        frames = [wire.frame()]
+        wire.send(get(3, "nothing"))
+        while not all(any(channel == who and value[1] == 1 for channel, value in frames if value) for who in (1, 2)):
+            frames.append(wire.frame())
+        last = [max(at for at, (channel, _) in enumerate(frames) if channel == who) for who in (1, 2)]
+        self.assertLess(min(at for at, (channel, _) in enumerate(frames) if channel == 2), last[0])
+        self.assertLess(frames.index((3, None)), min(last), "a small reply does not wait for the last slice")
+        turns = sum(one[0] != two[0] for one, two in zip(frames, frames[1:]))
+        self.assertGreater(turns, 100, "one slice of each in turn")
+
     def test_subscribe_answers_once_and_pushes_follow(self):
         wire = self.open()
         answer = wire.call_on(1, "SUBSCRIBE", "news", "more")
@@ -179,6 +204,41 @@ class Channels(unittest.TestCase):
             answer = wire.reply()
             self.assertEqual(answer["respb"]["version"], 1)
             self.assertEqual(wire.frame(), (0, None), "database 1 is kept")
+
+    def test_hello_with_proto_is_refused_inside_multi_over_resp_alone(self):
+        wire = self.open()
+        wire.send(request("MULTI") + request("HELLO", "3", "PROTO", "respb") + request("EXEC"))
+        replies = [wire.reply() for _ in range(3)]
+        self.assertEqual([reply.split()[0] for reply in replies], ["+OK", "-ERR", "-EXECABORT"])
+        wire = self.open()
+        wire.send(argv(1, "MULTI") + argv(1, "HELLO", "3", "PROTO", "respb") + argv(1, "EXEC"))
+        replies = [wire.frame()[1] for _ in range(3)]
+        self.assertEqual((replies[:2], replies[2][0]["proto"]), (["+OK", "+QUEUED"], 3))
+
+    def test_reset_leaves_a_new_client(self):
+        wire, other = self.open(), self.open()
+        other.call_on(0, "ACL", "SETUSER", "before", "on", ">pw", "~*", "&*", "+@all")
+        wire.send(argv(1, "AUTH", "before", "pw") + argv(1, "SELECT", "4") + argv(1, "CLIENT", "SETNAME", "n") + argv(1, "WATCH", "reset"))
+        wire.send(argv(1, "SUBSCRIBE", "reset") + argv(1, "MULTI") + argv(1, "SET", "reset", "1") + argv(1, "RESET"))
+        self.assertEqual([wire.frame() for _ in range(8)][-1], (1, "+RESET"))
+        self.assertEqual(wire.call_on(1, "ACL", "WHOAMI"), "default")
+        self.assertIn(wire.call_on(1, "CLIENT", "GETNAME"), (None, ""))
+        self.assertIn(" db=0 sub=0 psub=0 ", wire.call_on(1, "CLIENT", "INFO"))
+        self.assertTrue(wire.call_on(1, "EXEC").startswith("-ERR"))
+        self.assertEqual(other.call_on(0, "PUBLISH", "reset", "nobody"), 0)
+
+    def test_subscriptions_inside_exec_and_monitor(self):
+        wire = self.open()
+        wire.send(argv(1, "MULTI") + argv(1, "SUBSCRIBE", "a", "b") + argv(1, "UNSUBSCRIBE", "a") + argv(1, "EXEC"))
+        self.assertEqual([wire.frame()[1] for _ in range(4)][3], [[["subscribe", "a", 1], ["subscribe", "b", 2]], [["unsubscribe", "a", 1]]])
+        self.assertEqual(wire.call_on(2, "UNSUBSCRIBE"), [["unsubscribe", None, 0]])
+        wire = self.open()
+        self.assertEqual(wire.call_on(1, "MONITOR"), "+OK")
+        wire.send_command(2, "GET", "monitored")
+        frames = [wire.frame() for _ in range(2)]
+        push = next(value for channel, value in frames if channel == 1)
+        self.assertEqual(push[:2], ("push", "monitor"))
+        self.assertIn('"GET" "monitored"', push[2])
 
     def test_what_is_refused(self):
         wire = self.open()

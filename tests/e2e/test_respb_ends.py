@@ -158,6 +158,18 @@ class Channels(Ends):
             self.assertIn((2, "default"), self.frames(wire, 5 if before else 4))
 
 
+    def test_a_pause_closes_nothing_until_it_is_over(self):
+        wire, other = self.open(), self.open()
+        wire.call_on(2, "PING")
+        other.call_on(0, "CLIENT", "PAUSE", "60000", "WRITE")
+        # More than may wait behind what blocks.
+        wire.send(argv(1, "BLPOP", "none", "0") + argv(1, "SET", "paused", "y" * 100) * 60)
+        wire.send(argv(2, "ECHO", "e"))
+        other.call_on(0, "CLIENT", "UNPAUSE")
+        self.assertCountEqual(self.frames(wire, 2), [(1, ("close", 1)), (2, "e")])
+        self.assertIsNone(other.call_on(0, "GET", "paused"))
+
+
 class Connections(Ends):
     def test_a_limit_of_channel_0_leaves_nothing_in_doubt(self):
         for credit in (window(0, 0), b""):
@@ -171,6 +183,17 @@ class Connections(Ends):
             self.assertEqual(replies, expected[: len(replies)])
             answered = sum(isinstance(frame[1], int) for frame in replies)
             self.assertEqual(self.open().call_on(0, "GET", "ran"), str(answered))
+
+    def test_a_close_that_comes_with_what_is_too_much(self):
+        # In one piece: GOAWAY is on its way when it is read. It is not answered, and opens nothing anew.
+        for last in (close(0), close(1), argv(7, "ECHO", "opens"), window(7, 0)):
+            wire = self.open()
+            wire.call_on(1, "PING")
+            wire.send(window(0, 0) + argv(0, "GET", "b0") * 6 + last + argv(1, "PING"))
+            frames = self.to_the_end(wire)
+            self.assertTrue(is_control(frames[0], "goaway", 2), frames)
+            self.assertFalse({channel for channel, _ in frames} - {0}, frames)
+            self.assertFalse([frame for frame in frames if is_control(frame, "close")], frames)
 
     def test_a_full_queue_of_channel_0(self):
         wire = self.open()
@@ -193,7 +216,9 @@ class Connections(Ends):
         for channel in range(4):
             wire.call_on(channel, "PING")
         # One of them is being closed already, and its CLOSE waits behind a reply.
-        wire.send(argv(1, "GET", "b0") * 3 + argv(1, "QUIT"))
+        wire.send(argv(1, "GET", "b0") * 3 + argv(1, "QUIT") + argv(3, "SET", "has:run", "1"))
+        while other.call_on(0, "GET", "has:run") is None:
+            pass
         other.call_on(0, "CLIENT", "KILL", "TYPE", "normal")
         frames = self.to_the_end(wire)
         at = frames.index(KILLED)
@@ -257,7 +282,8 @@ class Kept(Ends):
 
 
 class Busy(Ends):
-    """A script that takes its time: until it is over nobody's wait can be given up."""
+    """A script that takes its time: until it is over nobody's wait can be given up. That the connection then ends at once is
+    tested where time stands still (`worker::tests::ends`)."""
 
     flags = ("--busy-reply-threshold", 20)
     SCRIPT = """local function now() local t = redis.call('TIME') return t[1] * 1000 + t[2] / 1000 end

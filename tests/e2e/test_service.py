@@ -106,12 +106,18 @@ class Reload(unittest.TestCase):
 
 
 class HttpLog(unittest.TestCase):
-    def ask(self, server, path, request_id):
+    def answer(self, server, line, headers=""):
+        """The head of the answer, and its X-Request-Id."""
         with server.connect() as wire:
-            head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: {request_id}\r\nConnection: close\r\n\r\n"
-            wire.socket.sendall(head.encode())
-            answer = wire.until_closed().decode()
-            self.assertIn(f"\r\nX-Request-Id: {request_id}\r\n", answer)
+            wire.socket.sendall(f"{line}\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n".encode())
+            head = wire.until_closed().decode().split("\r\n\r\n")[0]
+            ids = [line.removeprefix("X-Request-Id: ") for line in head.split("\r\n") if line.startswith("X-Request-Id: ")]
+            self.assertLessEqual(len(ids), 1, head)
+            return head, ids[0] if ids else None
+
+    def ask(self, server, path, request_id):
+        _, said = self.answer(server, f"GET {path} HTTP/1.1", f"X-Request-Id: {request_id}\r\n")
+        self.assertEqual(said, request_id)
 
     def test_requests_and_their_ids_are_told_and_secrets_are_not(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -127,9 +133,35 @@ class HttpLog(unittest.TestCase):
                 with open(log, encoding="utf-8") as file:
                     text = file.read()
             lines = [line.split(" GET ", 1)[1] for line in text.splitlines() if " GET " in line]
-            wanted = ["/lpush 400 request-id=two", "/v1/nothing 404 request-id=three", "/get 200 request-id=four"]
+            wanted = ["/lpush 403 request-id=two", "/v1/nothing 404 request-id=three", "/get 200 request-id=four"]
             self.assertEqual(lines, wanted, text)
             self.assertNotIn("secret", text)
+
+    def test_a_request_without_an_id_is_given_one_where_the_log_tells_of_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log = f"{folder}/log"
+            with Server("--logfile", log) as server:
+                for line in ("GET /get/k HTTP/1.1", "GET /lpush/k HTTP/1.1"):
+                    self.assertIsNone(self.answer(server, line)[1], "an id that stands nowhere names nothing")
+                with server.connect() as wire:
+                    self.assertEqual(wire.call("CONFIG", "SET", "loglevel", "debug"), "+OK")
+                given = []
+                for line, headers, told in (
+                    ("GET /get/k HTTP/1.1", "", "GET /get 200"),
+                    ("GET /get/k HTTP/1.1", "X-Request-Id: not one\r\n", "GET /get 200"),
+                    ("GET /lpush/k HTTP/1.1", "", "GET /lpush 403"),
+                    ("GET  /get/k HTTP/1.1", "", "- - 400"),
+                    ("BREW / HTTP/1.1", "", "- - 501"),
+                    ("POST / HTTP/1.1", f"Content-Length: {1 << 40}\r\n", "POST / 413"),
+                ):
+                    head, request_id = self.answer(server, line, headers)
+                    self.assertRegex(request_id or head, "^[0-9a-f]{8}-[0-9]+$")
+                    given.append((request_id, told))
+                self.assertEqual(len({request_id for request_id, _ in given}), len(given))
+                with open(log, encoding="utf-8") as file:
+                    text = file.read()
+            for request_id, told in given:
+                self.assertIn(f" {told} request-id={request_id}\n", text)
 
 
 class CheckConfig(unittest.TestCase):

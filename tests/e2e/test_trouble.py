@@ -52,6 +52,9 @@ class BadInput(unittest.TestCase):
         with self.server.connect() as wire:
             wire.send(b"\r\n  SET inline 'a b'\r\nget inline\r\n\r\nPING\r\n")
             self.assertEqual([wire.reply() for _ in range(3)], ["+OK", "a b", "+PONG"])
+        with self.server.connect() as wire:
+            wire.send(b"ECHO HTTP/1.x\r\n")
+            self.assertEqual(wire.reply(), "HTTP/1.x")
 
     def test_announced_lengths_cost_nothing(self):
         before = self.server.resident_bytes()

@@ -239,6 +239,16 @@ impl Decoder {
     }
 }
 
+impl Decoder {
+    /// Whether the stream may end here, behind what has been decoded: in the midst of slices it is no clean end.
+    pub(crate) fn is_between_frames(&self) -> bool {
+        match &self.frames {
+            Frames::Resp(_) | Frames::Http => true,
+            Frames::Respb(_, slices) => slices.is_empty(),
+        }
+    }
+}
+
 /// A slice for who has not announced that he puts them together (section 3.2).
 const NOT_ANNOUNCED: WireError = WireError { kind: Malformed::WrongDirection, offset: 0 };
 

@@ -157,7 +157,8 @@ impl Connection {
         let mut refused = None;
         for (step, _) in steps {
             if let Reply::Error(text) = self.receive()? {
-                refused.get_or_insert(Error::Handshake { step, error: ServerError::new(&text) });
+                refused
+                    .get_or_insert(Error::Handshake { step: step.clone(), error: ServerError::new(&text) });
             }
         }
         refused.map_or(Ok(()), Err)
@@ -238,6 +239,11 @@ impl Connection {
             return Ok(());
         }
         self.usable()?;
+        if self.goes_away.is_some() {
+            // The server would throw it away. Whoever waits for an answer is told at the end of the stream.
+            self.output.clear();
+            return Ok(());
+        }
         self.last_used = Instant::now();
         self.unanswered_bytes += self.output.len();
         let written = if self.unanswered_bytes > DUPLEX_BYTES {

@@ -124,8 +124,8 @@ pub enum Error {
     Dismissed(ServerError),
     /// The server refused a step of the handshake: the password, the database.
     Handshake {
-        /// The command.
-        step: &'static str,
+        /// The command, without a password: `AUTH`, `HELLO 3`, `SELECT 7`.
+        step: String,
         /// Its answer.
         error: ServerError,
     },
@@ -225,7 +225,13 @@ impl Error {
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionAborted
             | io::ErrorKind::BrokenPipe => Error::Closed,
-            _ => Error::Io(Arc::new(error)),
+            _ => {
+                #[cfg(feature = "tls")]
+                if let Some(error) = crate::stream::tls::of_socket(&error) {
+                    return error;
+                }
+                Error::Io(Arc::new(error))
+            }
         }
     }
 }

@@ -59,8 +59,12 @@ impl RespbInfo {
     }
 }
 
-/// A command of the handshake, and what to call it in an error: not by its arguments, which hold a password.
-pub(crate) type Step = (&'static str, Vec<String>);
+/// What HELLO and AUTH are called in an error.
+const HELLO: &str = "HELLO 3";
+const AUTH: &str = "AUTH";
+
+/// A command of the handshake, and what to call it in an error: without a password that it holds.
+pub(crate) type Step = (String, Vec<String>);
 
 /// HELLO, where the protocol has it.
 pub(crate) fn hello(config: &Config) -> Option<Step> {
@@ -80,7 +84,7 @@ pub(crate) fn hello(config: &Config) -> Option<Step> {
     if config.protocol == Protocol::Respb && config.capabilities != 0 {
         args.extend(["CAPS".into(), config.capabilities.to_string()]);
     }
-    Some(("HELLO", args))
+    Some((HELLO.into(), args))
 }
 
 /// What HELLO has not done.
@@ -91,10 +95,10 @@ pub(crate) fn after_hello(config: &Config) -> Vec<Step> {
             let mut args = vec!["AUTH".to_string()];
             args.extend(config.username.clone());
             args.push(password.clone());
-            steps.push(("AUTH", args));
+            steps.push((AUTH.into(), args));
         }
         if let Some(name) = &config.name {
-            steps.push(("CLIENT SETNAME", vec!["CLIENT".into(), "SETNAME".into(), name.clone()]));
+            steps.push(set_name(name));
         }
     }
     steps.extend(select(config));
@@ -103,15 +107,17 @@ pub(crate) fn after_hello(config: &Config) -> Vec<Step> {
 
 /// What a channel other than 0 needs to be like the connection: its user it has from there.
 pub(crate) fn for_channel(config: &Config) -> Vec<Step> {
-    let name = config.name.iter();
-    let mut steps: Vec<Step> =
-        name.map(|name| ("CLIENT SETNAME", vec!["CLIENT".into(), "SETNAME".into(), name.clone()])).collect();
+    let mut steps: Vec<Step> = config.name.iter().map(|name| set_name(name)).collect();
     steps.extend(select(config));
     steps
 }
 
 fn select(config: &Config) -> Option<Step> {
-    (config.db != 0).then(|| ("SELECT", vec!["SELECT".into(), config.db.to_string()]))
+    (config.db != 0).then(|| (format!("SELECT {}", config.db), vec!["SELECT".into(), config.db.to_string()]))
+}
+
+fn set_name(name: &str) -> Step {
+    ("CLIENT SETNAME".into(), vec!["CLIENT".into(), "SETNAME".into(), name.into()])
 }
 
 /// Reads HELLO's reply.
@@ -121,7 +127,9 @@ pub(crate) fn info(config: &Config, reply: Reply) -> Result<ServerInfo> {
         return Err(if lacks_protocol(&error) {
             Error::NoProtocol { protocol: config.protocol, error }
         } else {
-            Error::Handshake { step: "HELLO", error }
+            // HELLO has logged in too, where there was something to log in with.
+            let step = if error.code() == "WRONGPASS" { AUTH } else { HELLO };
+            Error::Handshake { step: step.into(), error }
         });
     }
     let Reply::Map(entries) = &reply else {

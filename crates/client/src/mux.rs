@@ -23,7 +23,7 @@ use crate::input::Input;
 use crate::stream::Stream;
 
 pub use channel::Channel;
-use inbox::Inbox;
+use inbox::{IDLE, Inbox};
 use registry::{Registry, Slot};
 
 /// Bytes that may wait to be written; who adds more waits for the writer.
@@ -168,8 +168,9 @@ impl Shared {
                 }
                 Ok(None) => match self.stream.read(input.spare()) {
                     Ok(0) => {
-                        // In the midst of a frame it is no clean end.
-                        let goes_away = self.goes_away.get().filter(|_| input.filled().is_empty());
+                        // In the midst of a frame, or of slices, it is no clean end.
+                        let is_clean = input.filled().is_empty() && decoder.is_between_frames();
+                        let goes_away = self.goes_away.get().filter(|_| is_clean);
                         break goes_away.cloned().unwrap_or(Error::Closed);
                     }
                     Ok(len) => input.add(len),
@@ -194,7 +195,7 @@ impl Shared {
             }
             Incoming::Slice { channel, wire_bytes } => {
                 let Some(inbox) = self.inbox(channel)? else { return Ok(()) };
-                let more = inbox.slice(wire_bytes, self.window(channel));
+                let more = inbox.slice(wire_bytes, self.window(channel))?;
                 self.grant(channel, &inbox, more)
             }
             Incoming::Reply { channel, reply, wire_bytes } => {
@@ -204,7 +205,7 @@ impl Shared {
             }
             Incoming::Push { channel, reply, wire_bytes } => {
                 let Some(inbox) = self.inbox(channel)? else { return Ok(()) };
-                if inbox.push(reply, wire_bytes, self.config.pushes_max) {
+                if inbox.push(reply, wire_bytes, self.config.pushes_max)? {
                     return Ok(());
                 }
                 let error = Error::TooManyPushes(self.config.pushes_max);
@@ -219,7 +220,7 @@ impl Shared {
         match lock(&self.registry).slot(channel) {
             Slot::Open(inbox) => Ok(Some(inbox.clone())),
             Slot::Closing => Ok(None),
-            Slot::Idle => Err(Error::Unexpected("a frame for a channel that was not opened")),
+            Slot::Idle => Err(IDLE),
         }
     }
 

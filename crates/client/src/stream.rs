@@ -2,6 +2,8 @@
 //! Does not own what is read or written.
 
 #[cfg(feature = "tls")]
+mod said;
+#[cfg(feature = "tls")]
 pub(crate) mod tls;
 #[cfg(feature = "tls")]
 mod trust;

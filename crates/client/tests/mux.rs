@@ -480,12 +480,16 @@ fn pushes_that_nobody_takes_close_their_channel_alone() {
 fn the_limit_on_channels_is_the_servers() {
     with(
         &[("channels", 3)],
-        |peer| peer.expect(Sent::Close(2, 0)),
+        |peer| {
+            peer.serve(2, "PING", &Reply::Simple(b"PONG".to_vec()));
+            peer.expect(Sent::Close(2, 0));
+        },
         |config| {
             let mux = Mux::connect(&config).unwrap();
             let _one = mux.channel().unwrap();
-            let two = mux.channel().unwrap();
+            let mut two = mux.channel().unwrap();
             assert!(matches!(mux.channel(), Err(Error::TooManyChannels(3))));
+            two.command(&["PING"]).unwrap();
             drop(two);
         },
     );

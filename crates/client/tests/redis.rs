@@ -76,7 +76,7 @@ fn a_unix_socket_and_a_handshake_with_everything() {
         let Err(Error::Handshake { error, .. }) = wrong else { panic!("{wrong:?}") };
         assert_eq!(error.code(), "WRONGPASS");
         let out_of_range = Connection::connect(&config.clone().with_db(99));
-        assert!(matches!(out_of_range, Err(Error::Handshake { step: "SELECT", .. })));
+        assert!(matches!(&out_of_range, Err(Error::Handshake { step, .. }) if step.starts_with("SELECT ")));
     }
 }
 

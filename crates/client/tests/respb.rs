@@ -91,7 +91,7 @@ fn servers_without_respb_are_named_as_such() {
         peer.send_resp(&Reply::Error(b"WRONGPASS invalid username-password pair".to_vec()));
     });
     let refused = Connection::connect(&config.with_auth(Some("alice"), "x"));
-    assert!(matches!(refused, Err(Error::Handshake { step: "HELLO", .. })), "{refused:?}");
+    assert!(matches!(&refused, Err(Error::Handshake { step, .. }) if step == "AUTH"), "{refused:?}");
     thread.join().unwrap();
 }
 
@@ -251,5 +251,17 @@ fn what_a_server_that_goes_away_has_not_run_is_sent_again() {
     let unknown = connection.command(&["INCR", "n"]);
     assert!(matches!(unknown, Err(Error::OutcomeUnknown(_))), "{unknown:?}");
     drop(connection);
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_connection_that_is_not_wanted_is_told_why() {
+    let (config, thread) = peer::raw(|peer| {
+        peer.send(b"-ERR max number of clients reached\r\n");
+        while peer.next_byte() {}
+    });
+    let error = Connection::connect(&config).unwrap_err();
+    let said = error.server_error().map(ToString::to_string);
+    assert_eq!(said.as_deref(), Some("ERR max number of clients reached"), "{error:?}");
     thread.join().unwrap();
 }

@@ -22,6 +22,23 @@ const REPEATS_MAX: usize = 64;
 /// Elements of a collection that elements are taken out of.
 const ELEMENTS: usize = (REPEATS_MAX + 2) * BATCHES * BATCH_MAX;
 
+/// What `program` runs, and `commands` sends as three commands of their own: an operation is three of those requests.
+const PROGRAM: &str = r#"{"params":[{"name":"id"},{"name":"max","type":"int"},{"name":"to","type":"int"}],"steps":[
+    {"do":["GET","level:${id}"],"as":"level"},
+    {"if":{"<":["${level}","${max}"]},"then":[["SET","level:${id}","${to}"]]},
+    {"do":["INCR","runs:${id}"],"as":"runs"},
+    {"return":{">":["${runs}",0]}}]}"#;
+const SCRIPT_GET: &str = "return redis.call('GET', KEYS[1])";
+const SCRIPT_LIMITER: &str = "local n = redis.call('INCR', KEYS[1])
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+if n > tonumber(ARGV[2]) then return 0 end
+return 1";
+const FUNCTION: &str = "#!lua name=f\nredis.register_function('f', function(keys, args) end)";
+/// Of these scripts: of none, and in this order.
+const SHA_EMPTY: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
+const SHA_GET: &str = "d3c21d0c2b9ca22f82737626a27bcaf5d288f99f";
+const SHA_LIMITER: &str = "d383b6d2a36b014a42b4c5cda1c81d72c2f3f4f3";
+
 fn main() {
     let usage = "usage: request_cost WIRE-COMMAND REPEATS, such as resp-get 3";
     let mut args = std::env::args().skip(1);
@@ -36,6 +53,7 @@ fn main() {
     for first in (0..KEYS).step_by(BATCH_MAX) {
         worker.run(&[batch("set", first, protocol)]);
     }
+    prepare(&mut worker, command, protocol);
     if matches!(command, "rpop" | "spop" | "zpopmin") {
         let fill = format!("{command}-fill");
         for first in (0..ELEMENTS).step_by(BATCH_MAX) {
@@ -55,6 +73,29 @@ fn main() {
     // But for numbers of some digits more.
     assert!(replies.abs_diff(expected) <= 4 * BATCH_MAX, "every batch is answered alike");
     println!("{} requests, {replies} bytes of replies to each batch", repeats * BATCHES * BATCH_MAX);
+}
+
+/// What a workload needs to be there: programs and scripts, and the keys that they come to.
+fn prepare(worker: &mut Worker, command: &str, protocol: Protocol) {
+    let (name, texts): (_, &[&str]) = match command {
+        "program" => ("PROGRAM", &["SET", "p", PROGRAM]),
+        "evalsha" => ("SCRIPT", &["LOAD", ""]),
+        "evalsha-get" => ("SCRIPT", &["LOAD", SCRIPT_GET]),
+        "evalsha-limiter" => ("SCRIPT", &["LOAD", SCRIPT_LIMITER]),
+        "fcall" => ("FUNCTION", &["LOAD", FUNCTION]),
+        "commands" => ("PING", &[]),
+        _ => return,
+    };
+    let mut bytes = Vec::new();
+    let words = std::iter::once(name).chain(texts.iter().copied());
+    encode(&words.map(Into::into).collect::<Vec<_>>(), protocol, &mut bytes);
+    worker.run(&[bytes]);
+    for at in 0..KEYS {
+        let mut bytes = Vec::new();
+        encode(&[b"SET".to_vec(), format!("level:{at}").into(), b"5".to_vec()], protocol, &mut bytes);
+        encode(&[b"SET".to_vec(), format!("runs:{at}").into(), b"1000".to_vec()], protocol, &mut bytes);
+        worker.run(&[bytes]);
+    }
 }
 
 /// The bytes of a batch.
@@ -82,6 +123,30 @@ fn batch(command: &str, first: usize, protocol: Protocol) -> Vec<u8> {
             "rpop-fill" => words = vec![b"RPUSH".to_vec(), b"list".to_vec(), vec![b'v'; 16]],
             "spop-fill" => words = vec![b"SADD".to_vec(), b"set".to_vec(), member()],
             "zpopmin-fill" => words = vec![b"ZADD".to_vec(), b"zset".to_vec(), score(), member()],
+            "program" => {
+                let id = (at % KEYS).to_string();
+                words = ["PROGRAM", "RUN", "p", &id, "9", "5"].map(Into::into).into();
+            }
+            // In turns.
+            "commands" => {
+                let id = at / 3 % KEYS;
+                words = match at % 3 {
+                    0 => vec![b"GET".to_vec(), format!("level:{id}").into()],
+                    1 => vec![b"SET".to_vec(), format!("level:{id}").into(), b"5".to_vec()],
+                    _ => vec![b"INCR".to_vec(), format!("runs:{id}").into()],
+                };
+            }
+            "evalsha" => words.extend([SHA_EMPTY, "0"].map(Into::into)),
+            "evalsha-get" => {
+                words = ["EVALSHA", SHA_GET, "1"].map(Into::into).into();
+                words.push(key(0));
+            }
+            "evalsha-limiter" => {
+                words = ["EVALSHA", SHA_LIMITER, "1"].map(Into::into).into();
+                words.push([b"number:".to_vec(), key(0)].concat());
+                words.extend(["1000", "1000000000"].map(Into::into));
+            }
+            "fcall" => words.extend(["f", "0"].map(Into::into)),
             "mget" => words.extend((0..10).map(key)),
             "mset" => words.extend((0..10).flat_map(|more| [key(more), vec![b'v'; 16]])),
             _ => panic!("no workload {command}"),

@@ -87,6 +87,8 @@ pub struct Blocked {
     db: u8,
     /// The keys in whose queues it stands.
     keys: Vec<Box<[u8]>>,
+    /// The shards of all keys that it names, each once.
+    shards: Box<[u32]>,
     /// Whether its time will be up some day.
     ends: bool,
     empty: Empty,
@@ -228,8 +230,13 @@ impl<'b> Context<'_, 'b> {
             let _ = claim.take(Outcome::Killed);
             return Err(Error::new(ErrorCode::Limit, "too many clients are blocked on keys of one shard"));
         }
+        let mut shards = Vec::new();
+        each_named(&args, |name| shards.push(self.engine.keyspace.shard_of(&self.engine.keyspace.key(name))));
+        shards.sort_unstable();
+        shards.dedup();
         let shared = Arc::new(Blocked {
             args,
+            shards: shards.into(),
             claim,
             db: self.db,
             keys: keys.iter().map(|&key| key.into()).collect(),
@@ -245,6 +252,22 @@ impl<'b> Context<'_, 'b> {
         let deadline_ms = (timeout_ms > 0).then(|| self.now_ms.saturating_add(timeout_ms));
         self.session.wait = Some(Box::new(Wait { deadline_ms, shared }));
         Ok(())
+    }
+
+    /// Blocks the session on the keys at these arguments, or answers a null array where nothing may block: BLPOP and
+    /// its like.
+    pub(crate) fn wait_for_one(
+        &mut self,
+        args: &Args<'_>,
+        sink: &mut ReplySink<'_>,
+        (keys, timeout_ms): (std::ops::Range<usize>, u64),
+    ) -> Result<(), Error> {
+        if !self.may_block() {
+            sink.null_array();
+            return Ok(());
+        }
+        let keys: Vec<&[u8]> = keys.map(|index| args.bytes(index)).collect();
+        self.block(&keys, (timeout_ms, Empty::NullArray), args.to_owned_args())
     }
 
     /// Before the first effect of a command that can block: `false` when it runs for a waiter whose wait has ended, and
@@ -302,16 +325,14 @@ impl<'b> Context<'_, 'b> {
     }
 }
 
-impl Blocked {
-    /// All keys that its command names, also those that it does not wait for (BLMOVE's destination): their shards must
-    /// be locked while it runs.
-    fn named(&self) -> Vec<&[u8]> {
-        let args = self.args.args();
-        let mut names: Vec<&[u8]> = Vec::new();
-        crate::keys::each(&args, |index| names.push(args.bytes(index)));
-        names
-    }
+/// All keys that a command names, also those that it does not wait for (BLMOVE's destination): their shards must be
+/// locked while it runs.
+fn each_named<'a>(args: &'a OwnedArgs, mut visit: impl FnMut(&'a [u8])) {
+    let args = args.args();
+    crate::keys::each(&args, |index| visit(args.bytes(index)));
+}
 
+impl Blocked {
     /// Whether it must hear of it when its key goes away: the group that it reads with has gone too.
     fn hears_of_end(&self) -> bool {
         self.args.args().spec.policy & policy::HEARS_OF_END != 0
@@ -338,11 +359,14 @@ pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Gua
     while let Some(ready) = local.ready.pop_front() {
         let key = engine.keyspace.key(&ready.key);
         let waiting = guards.shard(&key).waiters().waiting(ready.db, &ready.key);
-        let blocked: Vec<_> = waiting.iter().filter_map(|waiter| engine.waits.get(waiter.token)).collect();
-        let covers = |blocked: &Arc<Blocked>| {
-            blocked.named().iter().all(|key| guards.covers(&engine.keyspace.key(key)))
-        };
-        if !blocked.iter().all(covers) {
+        let mut blocked: Vec<_> =
+            waiting.iter().filter_map(|waiter| engine.waits.get(waiter.token)).collect();
+        if let Some(first) = blocked.first() {
+            let op = &mut Op::untouched(first.db, now_ms, &mut local.effects.recorder);
+            let value = guards.shard(&key).peek(op, &key);
+            blocked.retain(|blocked| blocked.wants(value.as_ref(), ready.arrived));
+        }
+        if !blocked.iter().all(|blocked| blocked.shards.iter().all(|&shard| guards.covers_shard(shard))) {
             rest.push_back(ready);
             continue;
         }
@@ -362,8 +386,8 @@ pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, 
         let waiting = batch.lock(&key).waiters().waiting(ready.db, &ready.key);
         for waiter in waiting {
             let Some(blocked) = engine.waits.get(waiter.token) else { continue };
-            let keys: Vec<Key<'_>> =
-                blocked.named().into_iter().map(|key| engine.keyspace.key(key)).collect();
+            let mut keys = Vec::new();
+            each_named(&blocked.args, |name| keys.push(engine.keyspace.key(name)));
             let mut guards = batch.lock_keys(&keys);
             serve(engine, local, &mut guards, &blocked, (&key, ready.arrived, now_ms));
             local.effects.end_group();
@@ -451,7 +475,8 @@ pub(crate) fn is_over(blocked: &Blocked) -> bool {
 /// Notes the keys of a write command that others may wait for.
 #[inline]
 pub(crate) fn note_written(context: &mut Context<'_, '_>, args: &Args<'_>) {
-    if args.spec.flags & flag::WRITE != 0 && context.may_be_awaited() {
+    // Who waits has found nothing, and written nothing.
+    if args.spec.flags & flag::WRITE != 0 && !context.session.is_waiting() && context.may_be_awaited() {
         note_keys(context, args);
     }
 }

@@ -1,6 +1,6 @@
 //! Owns: changing the catalogue from a command; what stands in it in the form that it is used in, by name. Does not
-//! own: the entries (`weft_store::catalogue`), what they mean: functions, programs and triggers each compile their own
-//! section.
+//! own: the entries (`weft_store::catalogue`), what they mean: functions, programs, triggers and users each read their
+//! own section.
 
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
@@ -70,7 +70,8 @@ impl Engine {
     /// Reads the catalogue when it came from a log or a snapshot. Says what could not be read, and why; that stays
     /// where it is.
     pub fn load_catalogue(&self) -> Vec<String> {
-        let mut problems = self.load_programs();
+        let mut problems = self.load_users();
+        problems.extend(self.load_programs());
         problems.extend(self.load_triggers());
         problems
     }

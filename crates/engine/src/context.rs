@@ -224,8 +224,9 @@ impl<'b> Context<'_, 'b> {
     #[inline]
     pub fn shard(&mut self, key: &Key<'_>) -> Result<(&mut ShardGuard<'b>, Op<'_>), Error> {
         let touch = !self.session.info.has(client_flag::NO_TOUCH);
+        let sees_expired = self.sees_expired();
         let Effects { ahead, recorder, .. } = &mut self.local.effects;
-        let op = Op { db: self.db, now_ms: self.now_ms, touch, ahead: *ahead, recorder };
+        let op = Op { db: self.db, now_ms: self.now_ms, touch, sees_expired, ahead: *ahead, recorder };
         let guard = match &mut self.hold {
             Hold::Key(guard) => guard.is_of(key).then_some(&mut **guard),
             Hold::Guards(guards) | Hold::World(_, guards) => guards.find_shard(key),
@@ -245,6 +246,19 @@ impl<'b> Context<'_, 'b> {
     pub fn guard(&mut self, key: &Key<'_>) -> Result<&mut ShardGuard<'b>, Error> {
         self.shard(key).map(|(guard, _)| guard)
     }
+    /// Whether the session brings keys in, and so sees those whose time has come.
+    #[inline]
+    pub(crate) fn sees_expired(&self) -> bool {
+        self.session.info.has(client_flag::IMPORT_SOURCE) && self.engine.keyspace.is_importing()
+    }
+    /// The time at which keys that are read together are seen: see [`view`](Self::view).
+    pub(crate) fn seen_ms(&self) -> u64 {
+        if self.sees_expired() { 0 } else { self.now_ms }
+    }
+    /// The time until which a time to live that is given has come: none has while keys are brought in.
+    pub(crate) fn come_ms(&self) -> u64 {
+        if self.engine.keyspace.is_importing() { 0 } else { self.now_ms }
+    }
     /// Whether a database of this number exists.
     pub fn has_db(&self, db: i64) -> bool {
         usize::try_from(db).is_ok_and(|db| db < self.engine.keyspace.database_count())
@@ -252,7 +266,9 @@ impl<'b> Context<'_, 'b> {
 
     /// SCAN from a cursor on: about `count` keys of the session's database. Scope::Walk or Scope::World.
     pub fn scan(&mut self, cursor: Cursor, count: u64, visit: impl FnMut(&[u8], ValueRef<'_>)) -> Cursor {
-        let mut op = Op::untouched(self.db, self.now_ms, &mut self.local.effects.recorder);
+        let sees_expired = self.sees_expired();
+        let op = Op::untouched(self.db, self.now_ms, &mut self.local.effects.recorder);
+        let mut op = Op { sees_expired, ..op };
         match &mut self.hold {
             Hold::Batch(batch) => batch.scan(&mut op, cursor, count, visit),
             Hold::World(_, guards) => guards.scan(&mut op, cursor, count, visit),

@@ -24,10 +24,11 @@ pub enum Order {
     Cancel,
     /// BGREWRITEAOF: a snapshot that old segments of the log go for.
     Rewrite,
-    /// CONFIG SET appendonly. Who has asked for a log is answered when there is one.
+    /// CONFIG SET appendonly. Who has asked waits for the next order.
     Log(bool),
-    /// CONFIG SET appendonly yes: answered when what is told is kept, or why it is not.
-    Begun(Waiting),
+    /// CONFIG SET appendonly: answered when what is told is kept, or why it is not; where there is to be no log, when
+    /// it has ended.
+    Settled(Waiting),
     /// WAITAOF: answered when what was told up to this epoch is on the disk.
     Synced(Waiting, u64),
 }

@@ -19,6 +19,7 @@ use crate::error::{Error, full_name};
 use crate::feed::Feed;
 use crate::handler::{Handler, Handlers};
 use crate::history::History;
+use crate::hot::Hot;
 use crate::info::Facts;
 use crate::latency::LatencyEvents;
 use crate::mailbox::{Address, Kill, Mailbox, Message};
@@ -95,6 +96,8 @@ pub struct Engine {
     pub feed: Feed,
     /// Each second's figures, for who looks at them.
     pub history: History,
+    /// Which keys are asked for most, while somebody looks.
+    pub hot: Hot,
     /// What of all this must be asked for before a request runs.
     pub special: Special,
     /// Held by whoever looks whether events are wanted.
@@ -189,6 +192,7 @@ impl Engine {
             triggers: Triggers::default(),
             feed: Feed::new(setup.workers, now_ms),
             history: History::default(),
+            hot: Hot::new(setup.workers),
             special: Special::default(),
             looks_at_events: Mutex::default(),
         }
@@ -309,6 +313,7 @@ fn session(info: &Arc<ClientInfo>, user: Arc<User>, wire: Wire) -> Session {
         wait: None,
         asked: None,
         loads: false,
+        over_http: false,
         held: 0,
         plain: false,
     }

@@ -78,10 +78,13 @@ impl Eviction {
         let limit = settings.maxmemory_bytes.load(Relaxed);
         // A pause of writes is one of eviction and expiry too.
         self.look(engine);
-        if self.room >= 0 || engine.keyspace.keeps_expired(now_ms) {
+        if self.room >= 0 || engine.pause.until_ms() > now_ms {
             return Room { is_there: true, evicted: 0 };
         }
-        let (policy, samples) = (settings.policy(), settings.maxmemory_samples.load(Relaxed) as usize);
+        let samples = settings.maxmemory_samples.load(Relaxed) as usize;
+        // What is brought in is complete or refused.
+        let importing = engine.keyspace.is_importing();
+        let policy = if importing { Policy::NoEviction } else { settings.policy() };
         if policy != self.by {
             self.evictor.reset();
             self.by = policy;

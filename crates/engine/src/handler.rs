@@ -1,5 +1,7 @@
 //! Owns: the table from a command to the code that runs it. Does not own: that code (`crate::commands`).
 
+use std::sync::LazyLock;
+
 use weft_protocol::table::{self, COMMANDS, CommandId};
 
 use crate::args::Args;
@@ -84,10 +86,10 @@ impl Handlers {
     }
 }
 
-/// What must be locked for a command, without an engine. Goes through all handlers.
-pub(crate) fn scope_of(id: CommandId) -> Option<Scope> {
-    let mut all = crate::commands::LISTS.iter().copied().flatten();
-    all.find(|(name, ..)| find(name) == id).map(|(_, scope, _)| *scope)
+/// The handler of a command, without an engine.
+pub(crate) fn handler_of(id: CommandId) -> Option<Handler> {
+    static ALL: LazyLock<Handlers> = LazyLock::new(Handlers::new);
+    ALL.get(id)
 }
 
 fn find(name: &str) -> CommandId {

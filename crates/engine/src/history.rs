@@ -125,6 +125,7 @@ impl Engine {
         if self.history.second.swap(now_ms / 1000, Relaxed) == now_ms / 1000 {
             return;
         }
+        self.note_hot(now_ms);
         let now = self.totals(now_ms);
         let mut kept = self.history.kept.lock();
         let before = kept.last.replace(now);

@@ -12,7 +12,7 @@
 //! event or message published, nobody who waits is served.
 
 use weft_protocol::table::{self, CommandId, CommandSpec, flag};
-use weft_store::{Guards, Savepoint};
+use weft_store::{Guards, Savepoint, wants};
 
 use crate::acl::{Denied, LogPlace};
 use crate::args::Args;
@@ -167,6 +167,18 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
             reply.clear();
         }
         self.context.local.reply = Some(reply);
+        outcome
+    }
+    /// As [`run`](Self::run) for a command behind which nothing can fail: what it writes is not to be taken back, also
+    /// where what was written before it is. If it fails itself it has written nothing.
+    pub fn run_for_good(&mut self, handler: Handler, args: &Args<'_>) -> Result<(), Error> {
+        let has_journal = self.context.local.effects.recorder.has_journal();
+        if !has_journal {
+            return self.run(handler, args);
+        }
+        self.context.local.effects.recorder.want_also(wants::UNDO, false);
+        let outcome = self.run(handler, args);
+        self.context.local.effects.recorder.want_also(wants::UNDO, true);
         outcome
     }
     /// As [`run`](Self::run), with the reply written to a sink. What a command that failed has written there is taken

@@ -24,6 +24,7 @@
 //! | [`transaction`], [`blocking`], [`pubsub`] | MULTI and WATCH; waiting for a key; subscriptions |
 //! | [`script`] | scripts and functions: their sources, running them |
 //! | [`resource`] | keys as resources: conditions, parts, tags |
+//! | [`near`] | which of several names a misspelt one means |
 //! | [`feed`] | what happened to keys, numbered, for who follows it |
 //! | [`rdb`], [`hyperloglog`] | dumps of values; the bytes of a HyperLogLog |
 //! | [`mailbox`], [`push`] | from worker to worker |
@@ -70,6 +71,7 @@ pub mod glob;
 pub mod handler;
 pub mod histogram;
 pub mod history;
+pub mod hot;
 pub mod hyperloglog;
 pub mod info;
 pub mod inner;
@@ -78,6 +80,7 @@ pub mod latency;
 pub mod mailbox;
 pub mod metrics;
 pub mod monitor;
+pub mod near;
 pub mod notify;
 pub mod number;
 pub mod program;

@@ -20,6 +20,9 @@ pub const CAPS: u64 = CAP_FRAGMENT;
 /// Bit of what is kept of a connection's capabilities: its first HELLO has fixed them.
 pub const CAPS_FIXED: u64 = 1 << 63;
 
+/// Why HELLO does not change a connection's protocol where its client is in the middle of something.
+pub(crate) const NO_SWITCH: &str = "HELLO with PROTO is not allowed inside a transaction";
+
 /// What this server speaks (spec section 1.4).
 pub const PROFILES: [&str; 5] = ["channels", "typed", "flow", "cancel", "passthrough"];
 

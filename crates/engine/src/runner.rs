@@ -46,7 +46,6 @@ pub(crate) fn run_handler(
     }
     context.local.effects.begin_command(args.spec);
     (handler.run)(context, args, sink)?;
-    // Who waits and has found nothing has written nothing.
     if locked && context.has_committed() {
         blocking::note_written(context, args);
     }

@@ -93,6 +93,8 @@ pub struct ConnectionInfo {
     pub output_bytes: AtomicU64,
     /// Bytes in input buffers.
     pub input_bytes: AtomicU64,
+    /// Bytes that transactions of all its clients have queued.
+    pub queued_bytes: AtomicU64,
     /// What both sides can do over RESPB: bits of [`crate::respb::CAPS`], as HELLO agreed on them.
     pub caps: AtomicU64,
 }
@@ -254,6 +256,8 @@ pub struct Session {
     pub(crate) asked: Option<Box<Asked>>,
     /// It brings what is being loaded: it may do all, and nobody else may do anything.
     pub(crate) loads: bool,
+    /// It speaks HTTP: each of its requests has one answer, in the form that it was asked for, whatever commands say.
+    pub over_http: bool,
     /// Requests that were postponed and have not run: nothing behind them may run before.
     pub(crate) held: u32,
     /// Nothing about it need be asked before a request of it runs: [`look`](Self::look) says so behind every request
@@ -279,7 +283,8 @@ impl Session {
     pub(crate) fn tell_queued(&self, queued: Option<(usize, usize)>) {
         let (commands, bytes) = queued.unwrap_or((u32::MAX as usize, 0));
         self.info.queued.store(commands as u32, Relaxed);
-        self.info.queued_bytes.store(bytes as u64, Relaxed);
+        let before = self.info.queued_bytes.swap(bytes as u64, Relaxed);
+        self.info.connection.queued_bytes.fetch_add((bytes as u64).wrapping_sub(before), Relaxed);
     }
     /// Changes the database.
     pub fn select(&mut self, db: u8) {
@@ -290,6 +295,19 @@ impl Session {
     pub fn set_protocol(&mut self, protocol: Protocol) {
         self.wire.protocol = protocol;
         self.info.protocol.store(protocol.number(), Relaxed);
+    }
+    /// The name of its wire, if every request has a reply over it.
+    pub(crate) const fn always_answers(&self) -> Option<&'static str> {
+        if self.over_http { Some("HTTP") } else { self.wire.protocol.always_answers() }
+    }
+    /// Whether a command may be answered by what comes later, without end: over HTTP where that is the whole answer.
+    pub(crate) fn has_streams(&self) -> bool {
+        let protocol = self.wire.protocol;
+        protocol.has_streams() && (!self.over_http || protocol == Protocol::Resp3)
+    }
+    /// Whether commands may change the protocol.
+    pub(crate) fn switches_protocol(&self) -> bool {
+        !self.over_http && self.wire.protocol.is_resp()
     }
     /// Changes the user.
     pub fn set_user(&mut self, user: Arc<User>) {
@@ -341,7 +359,8 @@ impl Session {
     /// Looks whether anything about it is special. Whatever changes something about a session that is asked for here
     /// is followed by this: commands that go the full way, and what ends a wait.
     pub(crate) fn look(&mut self) {
-        let special = client_flag::TRACKING | client_flag::NO_TOUCH | client_flag::MONITOR;
+        let special =
+            client_flag::TRACKING | client_flag::NO_TOUCH | client_flag::MONITOR | client_flag::IMPORT_SOURCE;
         self.plain = self.authenticated
             && !self.must_queue()
             && self.transaction.is_none()

@@ -28,6 +28,8 @@ pub const BUSY: u32 = 1 << 8;
 pub const TRIGGERS: u32 = 1 << 9;
 /// Some of them are about keys that go by themselves.
 pub const TRIGGERS_BY_ITSELF: u32 = 1 << 10;
+/// Somebody looks which keys are hot: of each batch a request is noted (`crate::hot`).
+pub const SAMPLED: u32 = 1 << 11;
 
 /// With one of these every request is asked by itself whether it may run, and told of when it has.
 pub const EACH: u32 = PAUSED | MONITORED | LOADING | REFUSING | BEHIND | BUSY;

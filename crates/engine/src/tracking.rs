@@ -11,6 +11,7 @@
 
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weft_protocol::table::{flag, policy};
@@ -317,11 +318,12 @@ impl Engine {
     /// One push for each prefix and client, with all keys under the prefix.
     fn broadcast(&self, changed: &[(Box<[u8]>, bool)], by: Option<u64>) {
         let prefixes = self.tracking.prefixes.read();
-        for (prefix, clients) in prefixes.iter() {
-            let under: Vec<_> = changed.iter().filter(|(key, _)| key.starts_with(prefix)).collect();
-            if under.is_empty() {
-                continue;
-            }
+        let mut told: BTreeMap<&[u8], Vec<_>> = BTreeMap::new();
+        for change in changed {
+            each_prefix_of(&prefixes, &change.0, |prefix| told.entry(prefix).or_default().push(change));
+        }
+        for (prefix, under) in told {
+            let clients = &prefixes[prefix];
             for info in clients.iter().filter_map(|client| self.clients.get(*client)) {
                 let spares = by == Some(info.id) && info.has(client_flag::NOLOOP);
                 let told = under.iter().filter(|(_, by_itself)| !spares || *by_itself);
@@ -371,6 +373,22 @@ impl Engine {
         };
         if to.protocol.load(Relaxed) > 2 || redirect != 0 && to.has(client_flag::PUBSUB) {
             self.post(Message::Push(to.recipient(), Arc::new(Push::Invalidate(keys))));
+        }
+    }
+}
+
+/// Visits what a key begins with among all prefixes. Costs a look-up for each of them and for each that nearly is one,
+/// however many there are.
+fn each_prefix_of<'t, T>(table: &'t BTreeMap<Box<[u8]>, T>, key: &[u8], mut visit: impl FnMut(&'t [u8])) {
+    let mut upto = Bound::Included(key);
+    while let Some((prefix, _)) = table.range::<[u8], _>((Bound::Unbounded, upto)).next_back() {
+        if key.starts_with(prefix) {
+            visit(prefix);
+            upto = Bound::Excluded(prefix);
+        } else {
+            // A prefix of the key that comes before this one is no longer than what both begin with.
+            let common = prefix.iter().zip(key).take_while(|(one, other)| one == other).count();
+            upto = Bound::Included(&key[..common]);
         }
     }
 }

@@ -1,12 +1,11 @@
 //! Owns: what MULTI and WATCH keep for a session. Does not own: EXEC itself (`crate::executor::exec`), the versions of
 //! watched keys (`weft_store::watch`).
 
-use weft_store::{Batch, WatchVersion};
+use std::collections::HashMap;
+
+use weft_store::{Batch, Key, WatchVersion};
 
 use crate::args::OwnedArgs;
-
-/// Bytes of queued commands that a transaction may hold; one more aborts it.
-pub const QUEUED_BYTES_MAX: usize = 1 << 30;
 
 /// A key that is watched.
 #[derive(Debug)]
@@ -38,6 +37,8 @@ pub struct Transaction {
     pub queued_bytes: usize,
     /// WATCH. Each is registered in the shard of its key until it is given back there.
     pub watched: Vec<Watched>,
+    /// Where in `watched` a key of this database and hash stands: the latest, should two have the same.
+    places: HashMap<(u8, u64), usize>,
     /// The first ones count no more: those of a transaction that ended while a script had their shards. They go with
     /// the others.
     pub stale: usize,
@@ -50,14 +51,27 @@ impl Transaction {
         let stale = self.watched.len();
         (stale > 0).then(|| Box::new(Self { watched: self.watched, stale, ..Self::default() }))
     }
+    /// Whether a key is watched, by a watch that counts.
+    #[must_use]
+    pub fn watches(&self, db: u8, key: &Key<'_>) -> bool {
+        let Some(&place) = self.places.get(&(db, key.hash())) else { return false };
+        let is = |watched: &Watched| watched.db == db && *watched.key == *key.bytes();
+        is(&self.watched[place]) || self.counting().iter().any(is)
+    }
     /// The watches that count.
     #[must_use]
     pub fn counting(&self) -> &[Watched] {
         &self.watched[self.stale..]
     }
+    /// One more key is watched.
+    pub fn watch(&mut self, hash: u64, watched: Watched) {
+        self.places.insert((watched.db, hash), self.watched.len());
+        self.watched.push(watched);
+    }
     /// Gives the watches back to their shards. The caller holds no lock.
     pub fn unwatch(&mut self, batch: &Batch<'_>) {
         self.stale = 0;
+        self.places.clear();
         for watched in self.watched.drain(..) {
             let key = batch.keyspace().key(&watched.key);
             batch.lock(&key).watches().remove(watched.db, key.hash());

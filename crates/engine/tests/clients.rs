@@ -318,3 +318,56 @@ fn hello_tells_of_the_zone_that_is_set() {
         assert!(told.contains("modules:[] availability_zone:z1"), "{told}");
     }
 }
+
+/// What MULTI queues is bounded for all clients of a connection together, and given back when a transaction ends or its
+/// client goes.
+#[test]
+fn transactions_of_a_connection_queue_no_more_than_a_limit() {
+    for (protocol, limit) in
+        [(Protocol::Resp2, "client-query-buffer-limit"), (Protocol::Respb, "respb-connection-queue-bytes")]
+    {
+        let mut bench = Bench::new();
+        let (admin, client) = (bench.connect(Protocol::Resp3), bench.connect(protocol));
+        let other = if protocol == Protocol::Respb { bench.connect_channel(client, 7) } else { client };
+        let max = if protocol == Protocol::Respb { 100_000 } else { 1_048_576 };
+        assert_eq!(bench.text(admin, &format!("CONFIG SET {limit} {max}")), "OK");
+        let value = "x".repeat(10_000);
+        let set = format!("SET k {value}");
+        bench.text(client, "MULTI");
+        if other != client {
+            bench.text(other, "MULTI");
+        }
+        let mut queued = 0;
+        let refused = loop {
+            let reply = bench.text(if queued % 2 == 0 { client } else { other }, &set);
+            if reply != "QUEUED" {
+                break reply;
+            }
+            queued += 1;
+            assert!(queued * 10_000 < max + 10_000, "there is no limit");
+        };
+        assert_eq!(
+            refused,
+            format!("-ERR the transactions of this connection have queued too much ({limit})")
+        );
+        assert!(queued * 10_000 > max - max / 5, "{queued}");
+        let which = if queued % 2 == 0 { client } else { other };
+        let whole = if which == client { other } else { client };
+        assert!(bench.text(which, "EXEC").starts_with("-EXECABORT"));
+        if whole != which {
+            // The other one was not touched, and there is room again.
+            assert_eq!(bench.text(whole, &set), "QUEUED");
+            assert_eq!(bench.text(whole, "DISCARD"), "OK");
+        }
+        for _ in 0..3 {
+            bench.text(client, "MULTI");
+            assert_eq!(bench.text(client, &set), "QUEUED", "what has ended counts no more");
+            bench.text(client, "RESET");
+            bench.text(client, "HELLO 3");
+        }
+        assert_eq!(
+            bench.session(client).info.connection.queued_bytes.load(std::sync::atomic::Ordering::Relaxed),
+            0
+        );
+    }
+}

@@ -17,6 +17,10 @@ use serde_json::Value;
 
 /// Where nothing is special.
 const PLAIN: &str = "plain";
+/// What a cell of cliffs.json may allow: a condition that makes a request dearer than this is a cliff.
+const CLIFF: f64 = 1.3;
+/// The condition under which more is done for a request; its cells keep that from growing.
+const DOES_MORE: &str = "a trigger that counts SETs";
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "counts a release build: make test-instructions")]
@@ -95,6 +99,11 @@ impl Cliffs {
                 continue;
             };
             let name = format!("{condition}, {command}");
+            if condition != PLAIN && condition != DOES_MORE && allowed > CLIFF {
+                wrong.push(format!(
+                    "{name}: cliffs.json allows {allowed} times the plain one, and may allow {CLIFF}"
+                ));
+            }
             if condition == PLAIN {
                 let count = self.count(condition, command);
                 wrong.extend(callgrind::judge(&name, count, allowed, f64::INFINITY));
@@ -124,6 +133,9 @@ fn cliffs_are_seen() {
     assert_eq!(judge(1000, 1300), "");
     assert!(judge(1000, 1310).contains("events, GET: costs 1.31 times"));
     assert!(judge(1101, 1300).contains("plain, GET: 110.1 instructions"));
+    let careless = serde_json::json!({ "plain": { "GET": 100 }, "events": { "GET": 1.4 } });
+    let allows = Cliffs::new(&parts(1000, 1300)).judge(&careless).join("; ");
+    assert!(allows.contains("events, GET: cliffs.json allows 1.4 times"), "{allows}");
     let missing = Cliffs::new(&parts(1000, 1000)[..1]).judge(&table);
     assert!(missing.iter().any(|line| line.contains("events, GET: was not counted")), "{missing:?}");
     let table = serde_json::json!({ "plain": { "GET": 100 } });

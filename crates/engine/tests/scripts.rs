@@ -59,6 +59,52 @@ fn beside_others_locks_are_tried_and_what_needs_everything_runs_again() {
         info.contains("script_undeclared_locks:1") && info.contains("script_undeclared_reruns:1"),
         "{info}"
     );
+    let calls = text(&mut bench, client, &["INFO", "commandstats"]);
+    let incr = calls.lines().find(|line| line.starts_with("cmdstat_incr:")).unwrap_or_default();
+    assert!(incr.contains("calls=3,"), "what was taken back has not counted: {incr}");
+}
+
+/// Neighbouring scripts of a client go to their stack together.
+#[test]
+fn scripts_of_a_pipeline_answer_each_by_itself() {
+    for protocol in [Protocol::Resp2, Protocol::Respb] {
+        let mut bench = Bench::new();
+        let (client, other) = (bench.connect(protocol), bench.connect(Protocol::Resp2));
+        for threads in [1, 2] {
+            bench.engine.stats.active_threads.store(threads, Relaxed);
+            bench.text(client, "FLUSHALL");
+            let lines: Vec<String> = (0..24)
+                .map(|at| match at % 6 {
+                    0 => format!("EVAL return{{redis.call('incr','n'),ARGV[1]}} 0 {at}"),
+                    1 => "EVAL return/ 0".to_owned(),
+                    2 => "EVAL return(redis.call('lpop','n')) 1 n".to_owned(),
+                    3 => format!("EVAL return(string.rep('x',{})) 0", 100 << (at / 2)),
+                    4 => "EVALSHA none".to_owned(),
+                    _ => "GET n".to_owned(),
+                })
+                .collect();
+            let more = vec!["EVAL return(redis.call('incr','n')) 1 n".to_owned(), "GET n".to_owned()];
+            let replies = bench.run_batch(&[(client, lines), (other, more)]);
+            let shown: Vec<String> = replies[0].iter().map(shown).collect();
+            assert_eq!(shown.len(), 24, "{protocol:?}");
+            for (at, reply) in shown.iter().enumerate() {
+                let is = match at % 6 {
+                    0 => *reply == format!("[{} {at}]", at / 6 + 1),
+                    1 => reply.starts_with("-ERR Error compiling script"),
+                    2 => reply.starts_with("-WRONGTYPE"),
+                    3 => reply.len() == 100 << (at / 2),
+                    4 => reply.starts_with("-ERR wrong number of arguments"),
+                    _ => *reply == (at / 6 + 1).to_string(),
+                };
+                assert!(
+                    is,
+                    "{protocol:?}, {threads} threads, number {at}: {}",
+                    &reply[..reply.len().min(100)]
+                );
+            }
+            assert_eq!(replies[1].iter().map(self::shown).collect::<Vec<_>>(), ["5", "5"]);
+        }
+    }
 }
 
 #[test]

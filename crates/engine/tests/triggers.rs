@@ -405,6 +405,21 @@ fn flushes_swaps_and_what_a_waiting_client_gets_fire_nothing() {
     assert_eq!(bench.text(client, "GET fired"), "nil");
 }
 
+#[test]
+fn what_a_trigger_writes_inside_has_the_command_that_began_it() {
+    let (mut bench, client) = bench();
+    program(&mut bench, client, "copy", r#"["HSET","copy:${event.key}","by","${event.command}"]"#);
+    program(&mut bench, client, "note", r#"["RPUSH","notes","${event.command} ${event.key}"]"#);
+    trigger(&mut bench, client, "a", r#"{"key":"k:*","inside":"copy"}"#);
+    trigger(&mut bench, client, "b", r#"{"key":"copy:*","inside":"note"}"#);
+    for line in ["SET k:1 a", "APPEND k:1 b", "MULTI", "LPUSH k:2 a", "EXEC", "DEL copy:k:1"] {
+        bench.text(client, line);
+    }
+    let notes = "[set copy:k:1 append copy:k:1 lpush copy:k:2 del copy:k:1]";
+    assert_eq!(bench.text(client, "LRANGE notes 0 -1"), notes);
+    assert_eq!(bench.text(client, "HGETALL copy:k:2"), "{by:lpush}");
+}
+
 /// A SET that fires one command has a shorter form: it must not be told from the long way, which runs where somebody
 /// listens to events.
 #[test]

@@ -9,7 +9,7 @@ pub mod simulated;
 use std::fmt::Debug;
 use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,6 +55,10 @@ pub struct Folder {
     _lock: Option<fs::File>,
 }
 
+/// Who may read what is kept: it holds all data. A folder that is there already stays as it is.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
 /// The file that is locked.
 pub const LOCK: &str = "lock";
 
@@ -64,8 +68,13 @@ impl Folder {
     /// # Errors
     /// Where it cannot be made; `WouldBlock` where another process has it.
     pub fn lock(path: &Path) -> io::Result<Self> {
-        fs::create_dir_all(path)?;
-        let lock = fs::File::options().create(true).truncate(false).write(true).open(path.join(LOCK))?;
+        fs::DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path)?;
+        let lock = fs::File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(FILE_MODE)
+            .open(path.join(LOCK))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path: path.into(), _lock: Some(lock) }),
             Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
@@ -91,7 +100,8 @@ impl Disk for Folder {
         Ok(names)
     }
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let options = fs::File::options().create(true).truncate(true).read(true).write(true).clone();
+        let mut options = fs::File::options();
+        options.create(true).truncate(true).read(true).write(true).mode(FILE_MODE);
         Ok(Arc::new(options.open(self.path.join(name))?))
     }
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
@@ -103,7 +113,12 @@ impl Disk for Folder {
         Ok(Arc::new(file))
     }
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.path.join(from), self.path.join(to))
+        let (from, to) = (self.path.join(from), self.path.join(to));
+        // Who may read the file that was there may read the one in its place, and nobody else.
+        if let Ok(old) = fs::metadata(&to) {
+            fs::set_permissions(&from, old.permissions())?;
+        }
+        fs::rename(from, to)
     }
     fn remove(&self, name: &str) -> io::Result<()> {
         fs::remove_file(self.path.join(name))

@@ -44,9 +44,17 @@ impl Alone {
         Self::with(Shared::default())
     }
     pub(crate) fn with(shared: Shared) -> Self {
+        Self::on(shared, 1)
+    }
+    /// One whose scripts may take their time: they run on a stack that has a place of its own in the keyspace.
+    #[cfg(test)]
+    pub(crate) fn with_stack() -> Self {
+        Self::on(Shared::default(), 2)
+    }
+    fn on(shared: Shared, places: usize) -> Self {
         // The same key for every run, so that runs count the same.
         let hasher = KeyHasher::with_seed(7);
-        let keyspace = Keyspace::new(Config { shards: 16, workers: 1, hasher, ..Config::default() });
+        let keyspace = Keyspace::new(Config { shards: 16, workers: places, hasher, ..Config::default() });
         let setup = Setup { keyspace, clock: Box::new(SystemClock), workers: 1 };
         let engine: &Engine = Box::leak(Box::new(Engine::new(setup)));
         let inbox = Arc::new(Inbox::new(Arc::new(shared)));

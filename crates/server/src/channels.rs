@@ -27,7 +27,7 @@ use weft_store::Keyspace;
 
 use ending::Ending;
 pub(crate) use flow::Flow;
-use heirs::Heir;
+use heirs::Heirs;
 use table::Table;
 use turns::Turns;
 
@@ -164,7 +164,7 @@ pub(crate) struct Channels {
     /// The channel whose requests, held by CLIENT PAUSE, are as many as may be: nothing is decoded before some run.
     held_back_by: Option<u16>,
     /// Channels that wait for their user.
-    heirs: Vec<Heir>,
+    heirs: Heirs,
     /// Numbers in state *closing*.
     closing: u32,
     /// Channels that end, alone or with the connection, and whose last reply somebody else is writing.
@@ -212,7 +212,7 @@ impl Channels {
             held: BTreeSet::new(),
             held_bytes: 0,
             held_back_by: None,
-            heirs: Vec::new(),
+            heirs: Heirs::default(),
             closing: 0,
             owed: BTreeSet::new(),
             is_leaving: false,
@@ -495,6 +495,22 @@ impl Channels {
     /// Whether nothing is decoded for now.
     pub(crate) const fn is_held_back(&self) -> bool {
         self.held_back_by.is_some()
+    }
+    /// The channel that holds the connection back, and why it ends, if it is not a pause any more that keeps its
+    /// requests: they wait for it, or for channel 0, and all others that wait do as well.
+    pub(crate) fn blocks_hold(&self) -> Option<(u16, &'static Reason)> {
+        let channel = self.held_back_by?;
+        let waits = |channel: u16| {
+            self.is_heir(channel) || self.get(channel).is_some_and(|open| open.client.session.is_waiting())
+        };
+        if !waits(channel) {
+            return None;
+        }
+        if self.get(channel)?.client.held_bytes() > self.limits.queue_bytes {
+            return Some((channel, &close::QUEUE));
+        }
+        let is_full = self.held_bytes > self.limits.connection_queue_bytes && self.held().all(waits);
+        is_full.then_some((channel, &close::CONNECTION_QUEUE))
     }
     /// Requests have run that waited, or their channel is gone: whether decoding may go on that could not.
     pub(crate) fn end_hold(&mut self) -> bool {

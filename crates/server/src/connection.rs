@@ -63,8 +63,10 @@ impl Peer {
 pub(crate) struct Single {
     pub(crate) client: Client,
     pub(crate) decoder: resp::RequestDecoder,
-    /// Whether the first byte has been seen.
+    /// Whether the first bytes have been looked at.
     pub(crate) detected: bool,
+    /// Bytes of the first line that have been looked at before and are not its end.
+    seen: usize,
 }
 
 /// Where the bytes of a connection's requests lie while they are decoded and run.
@@ -118,6 +120,8 @@ pub(crate) struct Connection {
     pub(crate) passing: bool,
     /// Its own buffer has input that a later tick decodes: it stands in the list of those, and nothing is received.
     pub(crate) put_off: bool,
+    /// Nothing more of it is carried out before more of its answers has been sent.
+    pub(crate) waits_for_room: bool,
     /// The peer will send no more than what is there.
     pub(crate) ended: bool,
     pub(crate) life: Life,
@@ -183,7 +187,7 @@ impl Connection {
         now_us: u64,
     ) -> Self {
         let decoder = resp::RequestDecoder::new(limits);
-        let single = Single { client: Client::new(session), decoder, detected: false };
+        let single = Single { client: Client::new(session), decoder, detected: false, seen: 0 };
         Self {
             fd,
             transport: Transport::Plain,
@@ -202,6 +206,7 @@ impl Connection {
             is_new: true,
             passing: false,
             put_off: false,
+            waits_for_room: false,
             ended: false,
             life: Life::Open,
             waiting_for_safe: false,
@@ -440,7 +445,9 @@ impl Connection {
     pub(crate) fn may_go_on(&self) -> bool {
         self.life == Life::Open
             && match &self.peer {
-                Peer::Resp(_) | Peer::Http(_) => self.peer.only().is_some_and(Client::may_go_on),
+                Peer::Resp(_) | Peer::Http(_) => {
+                    !self.waits_for_room && self.peer.only().is_some_and(Client::may_go_on)
+                }
                 // What a channel must not run yet waits in its own queue, unless a pause has filled those.
                 Peer::Respb(channels) => !channels.is_held_back(),
             }
@@ -558,14 +565,18 @@ impl Single {
             First::Tls => return Some(Stop::Tls),
             First::Unknown => return Some(Stop::Invalid(Malformed::UnknownProtocol, None)),
             First::Line => {
-                let line_max = Limits::DEFAULT.inline_bytes_max as usize;
-                let Some(end) = rest.iter().take(line_max).position(|&byte| byte == b'\n') else {
+                let line_max = self.decoder.limits().inline_bytes_max as usize;
+                let new = rest.iter().take(line_max).skip(self.seen);
+                let Some(end) = new.clone().position(|&byte| byte == b'\n').map(|at| self.seen + at) else {
+                    self.seen += new.len();
                     // A line without an end is the decoder's to refuse.
                     return (rest.len() < line_max).then_some(Stop::Incomplete);
                 };
                 let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
-                let version = line.len().checked_sub(8).and_then(|at| line.get(at.wrapping_sub(1)..));
-                if version.is_some_and(|version| version.starts_with(b" HTTP/1.")) {
+                if let Some((digit, version)) = line.split_last()
+                    && digit.is_ascii_digit()
+                    && version.ends_with(b" HTTP/1.")
+                {
                     return Some(Stop::Http);
                 }
             }

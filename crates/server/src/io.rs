@@ -9,7 +9,7 @@ use weft_engine::{Host, Lent, Postponed};
 use crate::channels::Channels;
 use crate::connection::{Connection, Life, Peer, Source};
 use crate::http::answer::Pen;
-use crate::limits::{ARENA_BYTES, SPARE_OUTPUT_BYTES_MAX, SPARE_OUTPUTS_MAX};
+use crate::limits::{ARENA_BYTES, RESUMED_PER_TICK_MAX, SPARE_OUTPUT_BYTES_MAX, SPARE_OUTPUTS_MAX};
 use crate::timers::{About, Timer, Timers};
 
 /// Something that a request, a message or a time has left for the worker to see to, in the order in which it came.
@@ -50,6 +50,9 @@ pub(crate) struct Io {
     /// Channels of connections that have been taken away, whose sessions are taken down some in each tick.
     pub(crate) leaving: VecDeque<(u32, Box<Channels>)>,
     pub(crate) aftermath: VecDeque<Aftermath>,
+    /// What goes on in the next tick, since this one has resumed as many as it may; and how many it still may.
+    pub(crate) later: VecDeque<Aftermath>,
+    pub(crate) resumes_left: usize,
     pub(crate) timers: Timers,
     pub(crate) spare: Vec<Output>,
     /// Writes the heads of HTTP's answers.
@@ -72,6 +75,8 @@ impl Io {
             dead: VecDeque::new(),
             leaving: VecDeque::new(),
             aftermath: VecDeque::new(),
+            later: VecDeque::new(),
+            resumes_left: RESUMED_PER_TICK_MAX,
             timers: Timers::default(),
             spare: Vec::new(),
             pen: Pen::new(),
@@ -121,7 +126,8 @@ impl Io {
             Timer { at_ms, connection: index, about: About::Client(channel), client: client.session.id() };
         self.timers.set(&mut client.alarm, timer);
     }
-    /// Asks for the time by which a connection must have authenticated; 0 for none.
+    /// Asks for the time by which a connection must have done what it is waited for: its handshake, its authentication,
+    /// the rest of a request, its end; 0 for none.
     pub(crate) fn set_deadline(&mut self, index: u32, at_ms: u64) {
         let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return };
         let timer = Timer { at_ms, connection: index, about: About::Connection, client: 0 };

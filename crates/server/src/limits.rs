@@ -32,6 +32,9 @@ pub(crate) const UNAUTHENTICATED_OUTPUT_BYTES_MAX: usize = 1 << 10;
 pub(crate) const OWN_OUTPUT_BYTES_MAX: usize = 1 << 10;
 /// What a slow socket has taken is let go of when it is as much as this.
 pub(crate) const SENT_BYTES_MAX: usize = 64 << 10;
+/// What an HTTP client may leave unread before what it asks for next waits: a small body can ask for gigabytes, and in
+/// JSON each reply is a copy.
+pub(crate) const HTTP_UNSENT_BYTES_MAX: usize = 1 << 20;
 /// Slices of one `writev`.
 pub(crate) const SLICES_MAX: usize = 64;
 /// What a RESPB connection's socket may lag behind before the replies of its channels wait in queues of their own, from
@@ -42,10 +45,11 @@ pub(crate) const FRAGMENT_BYTES: usize = weft_protocol::respb::frame::FRAGMENT_B
 /// Control frames and channels opened of one connection in a tick: what is behind them waits for the next one, so that
 /// nobody else waits for thousands of channels to be opened or closed.
 pub(crate) const CONTROLS_PER_TICK_MAX: u32 = 256;
-/// Numbers of channels that were refused, or closed by the server, and whose CLOSE the client has not answered: beyond
-/// it the connection goes away.
+/// Channels that were refused, or closed by the server, and whose CLOSE the client has not answered: a connection that
+/// is refused one more goes away. Who has many closed at once, by a kill, has time to answer.
 pub(crate) const REFUSED_CHANNELS_MAX: u32 = 1024;
-/// How long a RESPB client that has been told to go away may take nothing of what it is owed; then nobody waits for it.
+/// How long a client that is to go may take nothing of what it is owed; then nobody waits for it. Whoever reads less
+/// than a kilobyte a second is waited for no longer.
 pub(crate) const FAREWELL_MS: u64 = 10_000;
 /// What is read from a RESPB client that has been told to go away, until it ends the connection, and for how long.
 pub(crate) const DRAIN_BYTES_MAX: usize = 16 << 20;
@@ -58,6 +62,9 @@ pub(crate) const ARRIVALS_PER_TICK_MAX: usize = 16;
 pub(crate) const HANDSHAKE_STEPS_PER_TICK_MAX: usize = 16;
 pub(crate) const PASSING_PER_TICK_MAX: usize = 16;
 pub(crate) const BURIED_PER_TICK_MAX: usize = 16;
+/// Requests that waits and pauses have held which a tick runs: whoever ends many of them, or has sent many behind one,
+/// holds nobody else up for longer than these.
+pub(crate) const RESUMED_PER_TICK_MAX: usize = 256;
 /// Sessions of connections that have ended which are taken down in a tick. A page of channels may go beyond it.
 pub(crate) const LEAVING_PER_TICK_MAX: usize = 256;
 /// Connections, or pages of channels, that one tick of a sweep looks at.

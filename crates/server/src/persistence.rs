@@ -402,7 +402,7 @@ impl Keeper {
                 Order::Cancel => self.cancel_save(),
                 Order::Log(true) => self.begin_log(),
                 Order::Log(false) => self.end_log(),
-                Order::Begun(waiting) => self.answer_when_begun(waiting),
+                Order::Settled(waiting) => self.answer_when_settled(waiting),
                 Order::Synced(waiting, epoch) => self.waiting.push((waiting, epoch)),
             }
         }
@@ -430,8 +430,8 @@ impl Keeper {
             Err(error) => self.begin_failed(&error),
         }
     }
-    /// Who has asked for a log is answered when what is told is kept.
-    fn answer_when_begun(&mut self, waiting: Waiting) {
+    /// Who has asked for a log is answered when what is told is kept; for none, when there is none.
+    fn answer_when_settled(&mut self, waiting: Waiting) {
         let has_failed = self.engine.durable.log.has_failed.load(Relaxed);
         match &self.following {
             Some(following) if !following.is_pending() => self.engine.answer(&waiting, |sink| sink.ok()),
@@ -475,6 +475,7 @@ impl Keeper {
         }
         self.engine.hold_writes_back(false);
         self.engine.refuse_writes(None);
+        self.engine.durable.log.has_failed.store(false, Relaxed);
         self.fail_waiting();
         self.refuse_begun("it was ended before it had begun");
         self.orphan_job();
@@ -490,7 +491,9 @@ impl Keeper {
 
     /// SAVE and BGSAVE, and save points.
     fn save(&mut self, waiting: Option<Waiting>) {
-        if self.job.is_some() {
+        if let Some(job) = &self.job {
+            let is_saving = matches!(job.purpose(), Purpose::ByItself(_));
+            self.engine.durable.saves.is_saving.store(is_saving, Relaxed);
             if let Some(waiting) = waiting {
                 let error = Error::err("Background save already in progress");
                 self.engine.answer(&waiting, |sink| sink.error(&error));

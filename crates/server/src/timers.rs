@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub(crate) enum About {
     /// A logical client: its wait ends, or a pause.
     Client(u16),
-    /// The connection itself: by then it must have authenticated.
+    /// The connection itself: what it must have done by then depends on where it stands (`worker::aftermath`).
     Connection,
 }
 
@@ -60,6 +60,10 @@ impl Timers {
 }
 
 impl Alarm {
+    /// When it rings; 0 for never.
+    pub(crate) const fn at_ms(&self) -> u64 {
+        self.0
+    }
     pub(crate) const fn is_set(&self) -> bool {
         self.0 != 0
     }

@@ -39,7 +39,10 @@ use weft_engine::{Engine, Executor, Requests};
 use crate::clock::{cpu_ns, micros};
 use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
-use crate::limits::{ARRIVALS_PER_TICK_MAX, OWN_OUTPUT_BYTES_MAX, PASSING_PER_TICK_MAX, SWEEP_MS};
+use crate::limits::{
+    ARRIVALS_PER_TICK_MAX, HTTP_UNSENT_BYTES_MAX, OWN_OUTPUT_BYTES_MAX, PASSING_PER_TICK_MAX,
+    RESUMED_PER_TICK_MAX, SWEEP_MS,
+};
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::pace::Cycles;
 use crate::poll::{Poll, Ready, Waker, borrowed};
@@ -134,6 +137,9 @@ impl<'e> Worker<'e> {
     pub(crate) fn tick(&mut self, now_ms: u64, now_us: u64, cycles: &mut Cycles) -> bool {
         (self.now_ms, self.now_us) = (now_ms, now_us);
         self.io.pen.set_time(now_ms);
+        self.io.resumes_left = RESUMED_PER_TICK_MAX;
+        let later = std::mem::take(&mut self.io.later);
+        self.io.aftermath.extend(later);
         self.cycles = *cycles;
         (self.has_news, self.is_behind) = (false, false);
         // A thread's CPU time is a system call: asked for once a millisecond.
@@ -193,6 +199,7 @@ impl<'e> Worker<'e> {
             || self.is_behind
             || !self.io.unread.is_empty()
             || !self.io.put_off.is_empty()
+            || !self.io.later.is_empty()
             || !self.io.passing.is_empty()
             || !self.io.dead.is_empty()
             || !self.io.leaving.is_empty()
@@ -432,6 +439,7 @@ impl<'e> Worker<'e> {
             self.engine.stats.workers[usize::from(self.id)].traffic.sent(sent);
         }
         let (unsent, owed) = (connection.unsent(), connection.owed_bytes());
+        connection.info.output_bytes.store(owed as u64, Relaxed);
         let waits_for_safe = connection.waits_for_safe();
         if waits_for_safe && !connection.waiting_for_safe {
             connection.waiting_for_safe = true;
@@ -452,11 +460,18 @@ impl<'e> Worker<'e> {
                 self.io.put_off(index);
             }
         }
+        if let Some(connection) = self.io.get(index)
+            && connection.waits_for_room
+            && unsent <= HTTP_UNSENT_BYTES_MAX / 2
+        {
+            connection.waits_for_room = false;
+            self.go_on(index);
+        }
         if owed > 0 && self.exceeds_output(index) {
             self.owes_too_much(index);
         }
         if sent > 0 && !done {
-            self.farewell_goes_on(index);
+            self.farewell_goes_on(index, sent);
         }
         if done && let Some(connection) = self.io.get(index) {
             connection.say_goodbye();

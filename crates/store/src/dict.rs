@@ -14,15 +14,16 @@
 //!
 //! The table is in hash order, and so is a walk over it. Members of one collection that are added to another one in the
 //! order of a walk must not come in the order of the other's table: they would all crowd into its first buckets, and
-//! each would be looked for past all before it. So each dictionary multiplies hashes by a number of its own, which its
-//! first member gives it ([`Hashes`]).
+//! each would be looked for past all before it. So each dictionary multiplies hashes by a number of its own, which is
+//! the keyed hash of how many there were before it ([`Hashes`]): nobody can make a second one with the same, whatever
+//! is put into it.
 //!
 //! Nothing here is done at once that grows with the collection: the table resizes as it does in the keyspace, records
 //! move a bucket at a time ([`Dict::tidy`]), and what takes long to free goes to the reaper.
 
 mod records;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::ahead::Ahead;
 use crate::clock::Rng;
@@ -37,6 +38,7 @@ pub(crate) use records::Handle;
 use records::Records;
 use std::num::NonZero;
 use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Buckets whose records a write moves while a generation ends: some 12 records, 1 µs.
 const MOVE_BUCKETS: usize = 2;
@@ -101,11 +103,15 @@ pub(crate) struct Dict {
 #[derive(Clone)]
 struct Hashes {
     keys: KeyHasher,
-    /// Odd, so that no two hashes become one. The same operations give the same, on any machine with these keys.
+    /// Odd, so that no two hashes become one.
     factor: u64,
 }
 
 impl Hashes {
+    fn new(backing: Backing<'_>) -> Self {
+        let number = backing.dicts.fetch_add(1, Relaxed);
+        Self { keys: backing.hasher.clone(), factor: backing.hasher.hash(&number.to_le_bytes()) | 1 }
+    }
     #[inline]
     fn hash(&self, key: &[u8]) -> u64 {
         self.of(self.keys.hash(key))
@@ -114,10 +120,6 @@ impl Hashes {
     #[inline]
     const fn of(&self, hash: u64) -> u64 {
         hash.wrapping_mul(self.factor)
-    }
-    /// The first member of an empty dictionary decides.
-    fn begin(&mut self, first: &[u8]) {
-        self.factor = self.keys.hash(first) | 1;
     }
 }
 
@@ -231,7 +233,7 @@ impl Dict {
         Self {
             table,
             records: Records::new(),
-            hashes: Hashes { keys: backing.hasher.clone(), factor: 1 },
+            hashes: Hashes::new(backing),
             valued,
             next_due_ms: NEVER,
             moving: None,
@@ -327,9 +329,6 @@ impl Dict {
         expire_ms: u64,
         backing: Backing<'_>,
     ) -> Handle {
-        if self.table.len() == 0 {
-            self.hashes.begin(key);
-        }
         let expires = expire_ms != NEVER;
         let handle = self.records.alloc(record_bytes(self.valued, key.len(), value.len(), expires));
         write(self.records.bytes_mut(handle), self.valued, key, value, expire_ms);

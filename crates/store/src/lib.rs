@@ -60,7 +60,7 @@
 //! [`Keyspace::discard`] |
 //! | RENAME, MOVE, COPY | [`Batch::lock_keys`], [`ShardGuard::take`] or [`ShardGuard::copy`], then
 //! [`ShardGuard::put`] |
-//! | LPUSH, LRANGE, … | [`ShardGuard::change_list`] for writes, [`ShardGuard::get_list`] for reads |
+//! | LPUSH, LRANGE, … | [`ShardGuard::change_list`] for writes, [`ShardGuard::get`] for reads |
 //! | XADD, XREADGROUP, … | [`ShardGuard::change_stream`] for writes, `get` for reads |
 //! | HSET, SADD, ZADD, … | [`ShardGuard::change_hash`] and its like for writes, `get_hash` and its like for reads |
 //! | SINTER, ZUNION, … | `get` or `exists` on each key, then [`Guards::view`] for all of them together |

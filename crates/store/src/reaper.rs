@@ -7,7 +7,7 @@ use crate::sync::{Mutex, lock};
 use crate::table::array::{Array, Tagged};
 use crate::table::head::Home;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Things that wait at most; whoever brings one more frees it himself, outside locks.
 const QUEUE_MAX: usize = 1 << 16;
@@ -97,12 +97,14 @@ impl Reaper {
     }
 }
 
-/// What a collection needs of its keyspace when it changes: the key of the hash, and a place for what takes long to
-/// free.
+/// What a collection needs of its keyspace when it changes: the key of the hash, a number that no other dictionary has,
+/// and a place for what takes long to free.
 #[derive(Clone, Copy)]
 pub struct Backing<'k> {
     pub(crate) hasher: &'k KeyHasher,
     pub(crate) reaper: &'k Reaper,
+    /// Dictionaries that were made so far.
+    pub(crate) dicts: &'k AtomicU64,
 }
 
 impl Home for Backing<'_> {

@@ -146,6 +146,8 @@ pub struct Op<'e> {
     pub now_ms: u64,
     /// Whether reading counts as an access (not under CLIENT NO-TOUCH, nor for OBJECT and similar).
     pub touch: bool,
+    /// Whether what has expired is there as if it had not: for who brings keys in.
+    pub sees_expired: bool,
     /// What the next requests will look for in the collection that this one is about.
     pub ahead: Ahead,
     /// Who writes down what it does.
@@ -155,7 +157,7 @@ pub struct Op<'e> {
 impl<'e> Op<'e> {
     /// An operation whose reads count as accesses.
     pub fn new(db: u8, now_ms: u64, recorder: &'e mut Recorder) -> Self {
-        Self { db, now_ms, touch: true, ahead: Ahead::default(), recorder }
+        Self { db, now_ms, touch: true, sees_expired: false, ahead: Ahead::default(), recorder }
     }
     /// An operation whose reads do not.
     pub fn untouched(db: u8, now_ms: u64, recorder: &'e mut Recorder) -> Self {
@@ -283,6 +285,11 @@ impl<'b> ShardGuard<'b> {
         self.data.time_at(now_ms)
     }
 
+    /// The time at which an operation sees what has a time to live: at 0 nothing has expired.
+    fn seen_at(&mut self, op: &Op<'_>) -> u64 {
+        if op.sees_expired { 0 } else { self.time(op) }
+    }
+
     /// Finds a key that has not expired. One that has is removed, with its effect: 2 cache lines more than a miss.
     #[inline]
     pub(crate) fn live(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Found> {
@@ -301,7 +308,7 @@ impl<'b> ShardGuard<'b> {
     /// Out of line, so that keys without an expiry pay one test for it.
     #[inline(never)]
     fn live_expiring(&mut self, op: &mut Op<'_>, key: &Key<'_>, found: Found, reads: bool) -> Option<Found> {
-        let now_ms = self.time(op);
+        let now_ms = self.seen_at(op);
         if self.data.heap.entry(op.db as usize, found).expire_ms() <= now_ms {
             if reads && self.keyspace.keeps_expired(now_ms) {
                 return None;

@@ -227,9 +227,4 @@ impl Recorder {
     pub const fn has_journal(&self) -> bool {
         self.journal.is_some()
     }
-    /// Where the journal began.
-    #[must_use]
-    pub fn undo_begun(&self) -> Option<Savepoint> {
-        self.journal.as_ref().map(|journal| journal.begun)
-    }
 }

@@ -287,11 +287,6 @@ impl<'a> ValueRef<'a> {
     pub const fn as_sorted_set(self) -> Option<SortedSetRef<'a>> {
         if let Self::Object(ObjectRef::SortedSet(set)) = self { Some(set) } else { None }
     }
-    /// The stream, if it is one.
-    #[must_use]
-    pub const fn as_stream(self) -> Option<&'a Stream> {
-        if let Self::Object(ObjectRef::Stream(stream)) = self { Some(stream) } else { None }
-    }
     /// Whether it is a string of any form.
     #[must_use]
     pub const fn is_string(&self) -> bool {

@@ -1,24 +1,29 @@
-//! Owns: the flags that say which server a tool talks to, whose names are redis-cli's, and the configuration of
-//! the client that they make. Does not own: protocols and databases, which each tool chooses.
+//! Owns: the flags that say which server a tool talks to, whose names are redis-cli's, the configuration of the client
+//! that they make, and what to try when it does not get there. Does not own: protocols and databases, which each tool
+//! chooses.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
-use weft_client::{Config, ReconnectPolicy};
+use weft_client::{Config, Connection, Error, Protocol, ReconnectPolicy, Waiting};
 
 use crate::tls::TlsFlags;
 
 /// What the password is taken from when it is not given.
 const PASSWORD_VARIABLES: [&str; 3] = ["WEFTCLI_AUTH", "VALKEYCLI_AUTH", "REDISCLI_AUTH"];
 
-/// Which server.
+/// Which server. `-h` is the host, as in redis-cli, and so is no help.
 #[derive(Clone, Debug, Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct Endpoint {
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
     /// Server host
-    #[arg(short = 'h', value_name = "HOST", default_value = "127.0.0.1")]
+    #[arg(short = 'h', value_name = "HOST", default_value = "127.0.0.1", value_parser = host)]
     host: String,
     /// Server port
     #[arg(short, value_name = "PORT", default_value_t = 6379)]
@@ -49,6 +54,36 @@ pub(crate) struct Endpoint {
     tls: TlsFlags,
 }
 
+/// What is spoken with it.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Wire {
+    /// Speak RESP2, as without any of the four
+    #[arg(short = '2', group = "protocol")]
+    resp2: bool,
+    /// Speak RESP3
+    #[arg(short = '3', group = "protocol")]
+    resp3: bool,
+    /// Speak RESPB
+    #[arg(short = '4', group = "protocol")]
+    respb: bool,
+    /// Speak HTTP, as -u http://… does: GET for what reads, POST for the rest
+    #[arg(long, group = "protocol")]
+    http: bool,
+}
+
+impl Wire {
+    /// What was asked for.
+    pub(crate) fn protocol(self) -> Option<Protocol> {
+        match self {
+            Wire { resp2: true, .. } => Some(Protocol::Resp2),
+            Wire { resp3: true, .. } => Some(Protocol::Resp3),
+            Wire { respb: true, .. } => Some(Protocol::Respb),
+            Wire { http: true, .. } => Some(Protocol::Http),
+            _ => None,
+        }
+    }
+}
+
 /// A time in seconds, of at most a year.
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -57,7 +92,71 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A host; an address of IPv6 may stand in brackets, as it does in a URL.
+pub(crate) fn host(text: &str) -> Result<String, String> {
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    match bare {
+        Some(bare) if bare.contains(':') => Ok(bare.into()),
+        Some(_) => Err("what stands in brackets is to be an address of IPv6".into()),
+        None => Ok(text.into()),
+    }
+}
+
+/// The number of a database.
+pub(crate) fn database(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "databases are numbered from 0".into())
+}
+
+/// An error with what to try, if there is something.
+pub(crate) fn hinted(config: &Config, error: &Error) -> String {
+    hint(config, error).map_or_else(|| error.to_string(), |hint| format!("{error} ({hint})"))
+}
+
+/// The same for an error of a tool, which may be one of the connection.
+pub(crate) fn explained(config: &Config, error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<Error>().and_then(|error| hint(config, error)) {
+        Some(hint) => anyhow!("{error:#} ({hint})"),
+        None => error,
+    }
+}
+
+/// What to try where a flag is too many or missing.
+fn hint(config: &Config, error: &Error) -> Option<&'static str> {
+    match (error, &config.tls) {
+        (Error::Tls(_), None) => Some("--tls speaks it"),
+        (Error::Tls(what), Some(_)) if what.contains("nobody who is trusted") => {
+            Some("--cacert FILE trusts an authority, or the certificate itself")
+        }
+        (Error::Tls(what), Some(_)) if what.contains("certificate is not for") => {
+            Some("--sni NAME is the name that the certificate is to have")
+        }
+        (Error::Tls(what), Some(_)) if what.contains("certificate of the client") => {
+            Some("--cert FILE and --key FILE show one")
+        }
+        (Error::Timeout(Waiting::Connect, _), Some(_)) => Some("does it offer TLS on this port?"),
+        (error, _) if config.protocol == Protocol::Http && is_no_answer(error) => {
+            Some("does it speak HTTP? Redis and Valkey do not")
+        }
+        _ => None,
+    }
+}
+
+/// Whether a server has ended the connection, or answered what nobody can read.
+fn is_no_answer(error: &Error) -> bool {
+    match error {
+        Error::Closed | Error::Wire(_) => true,
+        Error::OutcomeUnknown(inner) | Error::Lost(inner) => is_no_answer(inner),
+        _ => false,
+    }
+}
+
 impl Endpoint {
+    /// A connection to it.
+    pub(crate) fn connect(&self) -> Result<Connection> {
+        let config = self.config()?;
+        Connection::connect(&config).map_err(|error| anyhow!(hinted(&config, &error)))
+    }
+
     /// Where to connect to.
     pub(crate) fn config(&self) -> Result<Config> {
         let mut config = match (&self.url, &self.socket) {
@@ -68,7 +167,7 @@ impl Endpoint {
         config.password = match (&self.password, self.askpass) {
             (Some(password), _) => Some(password.clone()),
             (None, true) => Some(ask()?),
-            _ => config.password.or_else(from_environment),
+            _ => config.password.or_else(password_from_environment),
         };
         if self.user.is_some() {
             config.username = self.user.clone();
@@ -93,14 +192,20 @@ impl Endpoint {
         }
         Ok(config)
     }
+
     /// Whether the URL names a protocol.
     pub(crate) fn names_protocol(&self) -> bool {
-        let names = |url: &String| url.contains("protocol=") || url.to_ascii_lowercase().starts_with("http");
-        self.url.as_ref().is_some_and(names)
+        self.url.as_deref().is_some_and(names_protocol)
     }
 }
 
-fn from_environment() -> Option<String> {
+/// Whether a URL names a protocol.
+pub(crate) fn names_protocol(url: &str) -> bool {
+    url.contains("protocol=") || url.to_ascii_lowercase().starts_with("http")
+}
+
+/// The password of the first of the variables that is set.
+pub(crate) fn password_from_environment() -> Option<String> {
     PASSWORD_VARIABLES.iter().find_map(|name| std::env::var(name).ok())
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{BufWriter, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,6 +21,8 @@ use crate::text::{grouped, quoted};
 
 /// Keys that are asked for at a time, and read in one transaction.
 const BATCH_KEYS: &str = "256";
+/// Who may read the file: it holds all data.
+const FILE_MODE: u32 = 0o600;
 /// Bytes of a key that a message shows.
 const KEY_SHOWN_BYTES_MAX: usize = 60;
 
@@ -34,24 +37,15 @@ meanwhile are in it as they were before or after. It works with Redis and Valkey
 Status: 0 all of it is in the file; 1 something failed, and there is no file.";
 
 /// Write the data of a running server to a file that Redis and Valkey load
-#[derive(Debug, Args)]
-pub(crate) struct Options {
-    #[command(subcommand)]
-    format: Format,
-}
-
 #[derive(Debug, Subcommand)]
-enum Format {
+pub(crate) enum Options {
     Rdb(Box<Rdb>),
 }
 
 /// A file of RDB
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, disable_help_flag = true)]
-struct Rdb {
-    /// Print help
-    #[arg(long, action = clap::ArgAction::Help)]
-    help: Option<bool>,
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Rdb {
     /// The file; one that is there is replaced when the new one is whole
     #[arg(value_name = "FILE")]
     path: PathBuf,
@@ -63,8 +57,8 @@ struct Rdb {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
-    let Format::Rdb(options) = &options.format;
-    let mut connection = Connection::connect(&options.endpoint.config()?)?;
+    let Options::Rdb(options) = options;
+    let mut connection = options.endpoint.connect()?;
     let partial = partial_name(&options.path)?;
     let written = write(options, &mut connection, &partial);
     let (keys, version, notes) = match written {
@@ -119,7 +113,7 @@ impl Read for Buffered {
 }
 
 fn write(options: &Rdb, connection: &mut Connection, partial: &Path) -> Result<(u64, u16, Vec<String>)> {
-    let open = OpenOptions::new().read(true).write(true).create_new(true).open(partial);
+    let open = OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(partial);
     let file = open.with_context(|| partial.display().to_string())?;
     let file = Buffered(BufWriter::with_capacity(1 << 18, file));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()).to_string();

@@ -34,15 +34,9 @@ writing then is the torn end.
 Guide: docs/persistence.md";
 
 /// Check a log or snapshot, write a new one from what is whole, show what it says
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Options {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(Debug, Subcommand)]
-enum What {
+#[command(after_help = EXAMPLES)]
+pub(crate) enum Options {
     Check(Check),
     Dump(Dump),
     Repair(Repair),
@@ -50,7 +44,7 @@ enum What {
 
 /// Say of each file whether it is whole; status 1 if a server would not start with it
 #[derive(Debug, Args)]
-struct Check {
+pub(crate) struct Check {
     /// A folder, a manifest, a segment or a snapshot
     #[arg(value_name = "PATH")]
     path: PathBuf,
@@ -58,7 +52,7 @@ struct Check {
 
 /// Print every request: where it stands, its epoch, its database, its words
 #[derive(Debug, Args)]
-struct Dump {
+pub(crate) struct Dump {
     /// A folder, a manifest, a segment or a snapshot
     #[arg(value_name = "PATH")]
     path: PathBuf,
@@ -72,7 +66,7 @@ struct Dump {
 
 /// Write a new log from what proves: all up to the first damage, as it was at one moment
 #[derive(Debug, Args)]
-struct Repair {
+pub(crate) struct Repair {
     /// The folder of a log, or its manifest: it stays as it is
     #[arg(value_name = "PATH")]
     path: PathBuf,
@@ -85,10 +79,10 @@ struct Repair {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
-    match &options.what {
-        What::Check(check) => check.run(),
-        What::Dump(dump) => dump.run(),
-        What::Repair(repair) => repair.run(),
+    match options {
+        Options::Check(check) => check.run(),
+        Options::Dump(dump) => dump.run(),
+        Options::Repair(repair) => repair.run(),
     }
 }
 

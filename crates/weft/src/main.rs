@@ -41,17 +41,22 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 const EXAMPLES: &str = "\
 Examples:
-  weft inspect --hex 0000000000056d796b6579
-  weft convert --to respb --stats --dry-run appendonly.aof
+  weft serve --port 7000                        a server; `weft cli -p 7000` is a prompt for it
+  weft serve weft.conf --maxmemory 1gb
+  weft cli -4 set greeting hello                a command over RESPB
+  weft import dump.rdb                          the data of a Redis into a running server
+  weft inspect --hex 0000000000056d796b6579     what a request of RESPB says
 
 `weft help COMMAND` or `weft COMMAND --help` explains a command and has more examples; `weft version` is the version.";
 
-/// Tools around RESP and RESPB, the protocols of Redis-compatible servers.
+/// The exit status where the command line is at fault.
+const WRONG_LINE: u8 = 2;
+
+/// An in-memory store behind RESP2, RESP3, RESPB and HTTP, and its tools
 #[derive(Debug, Parser)]
 #[command(
     name = "weft",
     version,
-    about,
     arg_required_else_help = true,
     disable_help_subcommand = true,
     propagate_version = true
@@ -68,15 +73,20 @@ enum Command {
     Cli(Box<cli::Options>),
     Completions(about::Completions),
     Convert(convert::Options),
-    Export(Box<export::Options>),
+    #[command(subcommand)]
+    Export(export::Options),
     Import(Box<import::Options>),
     Inspect(inspect::Options),
+    #[command(subcommand)]
     Log(log::Options),
     Man(about::Man),
     Peers(Box<bench::peers::Options>),
+    #[command(subcommand)]
     Program(program::Options),
+    #[command(subcommand)]
     Script(script::Options),
     Serve(serve::Options),
+    #[command(subcommand)]
     Token(Box<token::Options>),
     Wire(wire::Options),
     Workload(workload::Options),
@@ -114,7 +124,11 @@ fn main() -> ExitCode {
 
 /// The command line. An unknown command is answered with those there are.
 fn parse() -> Cli {
-    Cli::try_parse_from(about::as_flags(std::env::args_os())).unwrap_or_else(|error| {
+    let words = about::as_flags(std::env::args_os()).unwrap_or_else(|wrong| {
+        eprintln!("weft: {wrong}");
+        std::process::exit(WRONG_LINE.into())
+    });
+    Cli::try_parse_from(words).unwrap_or_else(|error| {
         if error.kind() == ErrorKind::UnknownArgument
             && let Some(why) = about::lacking(&error)
         {
@@ -129,6 +143,7 @@ fn parse() -> Cli {
             std::process::exit(error.exit_code());
         }
         // Nothing can be done about a standard error that is closed.
+        let error = about::with_near_command(error, &Cli::command());
         let _ = error.print();
         eprintln!("\nCommands:");
         for command in Cli::command().get_subcommands() {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::Value;
 use weft_engine::args::OwnedArgs;
 use weft_engine::mailbox::Address;
@@ -33,15 +33,9 @@ commands behind it, each with what it answers.
 Status: 0 nothing is wrong; 1 something is.";
 
 /// Check programs, and run the cases that stand in their files
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Options {
-    #[command(subcommand)]
-    action: Action,
-}
-
 #[derive(Debug, Subcommand)]
-enum Action {
+#[command(after_help = EXAMPLES)]
+pub(crate) enum Options {
     /// Say what is wrong with programs, and where
     Check {
         /// Files with a program each
@@ -58,8 +52,8 @@ enum Action {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let mut wrong = 0;
-    match &options.action {
-        Action::Check { files } => {
+    match options {
+        Options::Check { files } => {
             for file in files {
                 match Program::parse(&read(file)?) {
                     Ok(_) => println!("{}: fine", file.display()),
@@ -70,7 +64,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
                 }
             }
         }
-        Action::Test { files } => {
+        Options::Test { files } => {
             for file in files {
                 wrong += test(file)?;
             }

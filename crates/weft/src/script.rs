@@ -26,21 +26,15 @@ a command is shown with what it answers, in JSON, and at last what the script re
 Status: 0 it has returned; 1 it has failed.";
 
 /// Run a script and show each call that it makes
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Options {
-    #[command(subcommand)]
-    action: Action,
-}
-
 #[derive(Debug, Subcommand)]
-enum Action {
-    /// Run a script, or a function of a library
+#[command(after_help = EXAMPLES)]
+pub(crate) enum Options {
     Run(Run),
 }
 
+/// Run a script, or a function of a library
 #[derive(Debug, Args)]
-struct Run {
+pub(crate) struct Run {
     /// The script; with --function a library
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -59,7 +53,7 @@ struct Run {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
-    let Action::Run(options) = &options.action;
+    let Options::Run(options) = options;
     let source =
         fs::read(&options.file).with_context(|| format!("{} cannot be read", options.file.display()))?;
     let keyspace = Keyspace::new(Config { shards: 16, ..Config::default() });

@@ -25,15 +25,9 @@ Examples:
 The server keeps hashes only, in its users: with an aclfile they are written there.";
 
 /// Make tokens for HTTP, list them, take them away
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Options {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(Debug, Subcommand)]
-enum What {
+#[command(after_help = EXAMPLES)]
+pub(crate) enum Options {
     Create(Create),
     List(List),
     Revoke(Revoke),
@@ -41,11 +35,7 @@ enum What {
 
 /// Make a token of a user, and print it
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
-struct Create {
-    /// Print help
-    #[arg(long, action = clap::ArgAction::Help)]
-    help: Option<bool>,
+pub(crate) struct Create {
     /// The user, who must exist
     #[arg(value_name = "NAME")]
     owner: String,
@@ -55,22 +45,14 @@ struct Create {
 
 /// List the hashes of all tokens and passwords
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
-struct List {
-    /// Print help
-    #[arg(long, action = clap::ArgAction::Help)]
-    help: Option<bool>,
+pub(crate) struct List {
     #[command(flatten)]
     endpoint: Endpoint,
 }
 
 /// Take a token or a password away
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
-struct Revoke {
-    /// Print help
-    #[arg(long, action = clap::ArgAction::Help)]
-    help: Option<bool>,
+pub(crate) struct Revoke {
     /// The user
     #[arg(value_name = "NAME")]
     owner: String,
@@ -81,11 +63,10 @@ struct Revoke {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
-    let connect = |endpoint: &Endpoint| anyhow::Ok(Connection::connect(&endpoint.config()?)?);
-    match &options.what {
-        What::Create(options) => create(&mut connect(&options.endpoint)?, &options.owner)?,
-        What::List(options) => list(&mut connect(&options.endpoint)?)?,
-        What::Revoke(options) => revoke(&mut connect(&options.endpoint)?, &options.owner, &options.hash)?,
+    match options {
+        Options::Create(options) => create(&mut options.endpoint.connect()?, &options.owner)?,
+        Options::List(options) => list(&mut options.endpoint.connect()?)?,
+        Options::Revoke(options) => revoke(&mut options.endpoint.connect()?, &options.owner, &options.hash)?,
     }
     Ok(ExitCode::SUCCESS)
 }

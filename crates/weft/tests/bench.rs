@@ -134,6 +134,25 @@ fn the_server_has_counted_as_many() {
     assert_eq!(value["tests"][0]["protocol"], "RESP3");
 }
 
+/// But for the list that LRANGE reads, which is made unmeasured here, and XADD, which redis-benchmark 7.0 has not.
+#[test]
+fn rows_without_a_choice_are_those_of_redis_benchmark() {
+    let Some(redis) = Redis::start() else { return };
+    let args = ["-s", &redis.socket, "-n", "10", "-c", "1", "--csv"];
+    let Ok(theirs) = Command::new("redis-benchmark").args(args).output() else {
+        return println!("left out: there is no redis-benchmark");
+    };
+    let ours = good(&[&["bench"][..], &args].concat(), b"");
+    let rows = |text: &[u8], but_for: &str| -> Vec<String> {
+        let text = String::from_utf8_lossy(text);
+        let names = text.lines().filter_map(|line| line.strip_prefix('"')?.split('"').next());
+        names.filter(|name| !name.starts_with(but_for)).map(str::to_string).collect()
+    };
+    let names = rows(&ours, "XADD");
+    assert_eq!(names, rows(&theirs.stdout, "LPUSH (needed"));
+    assert_eq!(names.len(), 20, "a head and 19 tests: {names:?}");
+}
+
 #[test]
 fn every_default_test_runs() {
     let Some(redis) = Redis::start() else { return };
@@ -212,6 +231,17 @@ fn values_are_compared() {
     let Some(redis) = Redis::start() else { return };
     let base = ["bench", "-s", &redis.socket, "-r", "100", "-d", "20", "-c", "2", "-P", "10", "--verify"];
     let get = [&base[..], &["-t", "get,mget", "-n", "1000", "--json"]].concat();
+    // Nothing is there: then nothing is wrong, and nothing right.
+    let output = run(&get, b"");
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let counts =
+        |at: usize| ["checked", "absent"].map(|name| value["tests"][at][format!("values_{name}")].clone());
+    assert_eq!([counts(0), counts(1)], [[0, 1000], [0, 10_000]].map(|pair| pair.map(Value::from)));
+    let said = stderr(&output);
+    assert!(
+        said.contains("GET: --verify has compared nothing: none of 1,000 values was there; --preload"),
+        "{said}"
+    );
     let value = json(&[&get[..], &["--preload"]].concat());
     assert_eq!(
         (&value["tests"][0]["values_checked"], &value["tests"][0]["values_wrong"]),
@@ -238,6 +268,11 @@ fn a_url_and_a_page() {
     let url = format!("unix://:secret@{}?db=3", server.socket);
     let output = run(&["bench", "-u", &url, "-t", "set", "-n", "100", "-e", "-q", "--html", &page], b"");
     assert!(output.status.success() && output.stdout.starts_with(b"SET: "), "{}", stderr(&output));
+    let mut by_variable = weft();
+    by_variable
+        .args(["bench", "-s", &server.socket, "-t", "get", "-n", "10", "-q"])
+        .env("WEFTCLI_AUTH", "secret");
+    assert!(by_variable.output().unwrap().status.success());
     let keys = good(&["cli", "-u", &url, "DBSIZE"], b"");
     assert_eq!(keys, b"1\n", "in database 3");
     let text = std::fs::read_to_string(page).unwrap();

@@ -5,6 +5,7 @@
 mod common;
 
 use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 
 use common::servers::Server;
@@ -302,6 +303,80 @@ fn trouble_is_told_with_status_1() {
         assert!(stderr(&output).contains("Could not connect to the server at"), "{}", stderr(&output));
     }
     assert_eq!(run(&["cli", "--mux", "7", "PING"], b"").status.code(), Some(2), "--mux needs -4");
+}
+
+#[test]
+fn lines_look_into_keys_and_set_what_nobody_sees() {
+    for server in Server::all() {
+        for protocol in server.flags() {
+            cli(&server, &["FLUSHALL"], b"");
+            let lines = b"RPUSH l a b\n:set nohints\n:set pager less\nPEEK l\npeek nosuch\n:set colours\n";
+            let said = cli(&server, &[protocol], lines);
+            let (list, rest) = said.strip_prefix("2\n").unwrap().split_once('\n').unwrap();
+            assert!(list.starts_with("\"l\": list, 2 elements"), "{list}");
+            let settings = "(:set hints, :set nohints, :set pager PROGRAM, :set nopager)\n";
+            assert_eq!(
+                rest,
+                format!("1) \"a\"\n2) \"b\"\n\"nosuch\": no such key\n{settings}"),
+                "{protocol}"
+            );
+            let alone = cli(&server, &[protocol, "peek", "l"], b"");
+            assert_eq!(alone.lines().next(), Some(list));
+            cli(&server, &[protocol], b"SET one 1\nXADD entry * f v\n");
+            for (key, size) in [("one", "string, 1 byte, "), ("entry", "stream, 1 entry, ")] {
+                let said = cli(&server, &[protocol, "peek", key], b"");
+                assert!(said.starts_with(&format!("\"{key}\": {size}")), "{said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_address_of_ipv6_may_stand_in_brackets() {
+    let Ok(listener) = TcpListener::bind("[::1]:0") else {
+        return println!("left out: this machine has no IPv6");
+    };
+    let port = listener.local_addr().unwrap().port().to_string();
+    let thread = std::thread::spawn(move || {
+        for _ in 0..2 {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut bytes = [0; 64];
+            assert!(socket.read(&mut bytes).unwrap() > 0);
+            socket.write_all(b"+PONG\r\n").unwrap();
+        }
+    });
+    for host in ["::1", "[::1]"] {
+        assert_eq!(good(&["cli", "-h", host, "-p", &port, "PING"], b""), b"PONG\n");
+    }
+    thread.join().unwrap();
+}
+
+/// Redis and Valkey end a connection on which HTTP comes, without a word.
+#[test]
+fn a_server_without_http_is_suspected_to_be_one() {
+    let folder = Folder::new();
+    let path = folder.path("s");
+    let listener = UnixListener::bind(&path).unwrap();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().map_while(Result::ok) {
+            let mut bytes = [0; 4096];
+            assert!(socket.read(&mut bytes).is_ok());
+        }
+    });
+    for words in [
+        &["cli", "--http", "-s", &path, "GET", "k"][..],
+        &["cli", "--http", "-s", &path, "SET", "k", "v"],
+        &["cli", "--http", "-s", &path, "--scan"],
+        &["bench", "--http", "-s", &path, "-t", "get", "-n", "10", "-c", "1"],
+    ] {
+        let output = run(words, b"");
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        assert!(
+            stderr(&output).contains("(does it speak HTTP? Redis and Valkey do not)"),
+            "{}",
+            stderr(&output)
+        );
+    }
 }
 
 #[test]

@@ -8,14 +8,16 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use common::servers::Server;
-use common::{Folder, output, weft};
+use common::{Folder, output, stderr, weft};
+use nix::pty::openpty;
 
 /// A server that answers HELLO with a map, `SHAPE n` with the n-th reply, SHUTDOWN by ending the connection, and every
 /// other command with the first reply.
@@ -27,62 +29,124 @@ struct Stub {
 }
 
 impl Stub {
-    fn new() -> Stub {
+    /// None where there is no redis-cli to compare with; then the test says so and passes.
+    fn new() -> Option<Stub> {
+        if !is_there() {
+            return None;
+        }
         let folder = Folder::new();
         let socket = folder.path("s");
-        let listener = UnixListener::bind(&socket).unwrap();
         let replies = Arc::new(Mutex::new(Vec::new()));
-        let answers = Arc::clone(&replies);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let replies = Arc::clone(&answers);
-                let writer = stream.try_clone().unwrap();
-                std::thread::spawn(move || serve(BufReader::new(stream), writer, &replies));
-            }
-        });
+        let listener = UnixListener::bind(&socket).unwrap();
+        let accept = move || listener.accept().and_then(|(stream, _)| Ok((stream.try_clone()?, stream)));
+        listen(accept, &replies);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let answers = Arc::clone(&replies);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let replies = Arc::clone(&answers);
-                let writer = stream.try_clone().unwrap();
-                std::thread::spawn(move || serve(BufReader::new(stream), writer, &replies));
-            }
-        });
-        Stub { socket, port, replies, _folder: folder }
+        let accept = move || listener.accept().and_then(|(stream, _)| Ok((stream.try_clone()?, stream)));
+        listen(accept, &replies);
+        Some(Stub { socket, port, replies, _folder: folder })
     }
 
-    /// What redis-cli and `weft cli` print, and their status.
+    /// From now on `SHAPE n` is answered with the n-th of these, and all else with the first.
+    fn answer(&self, replies: &[&[u8]]) {
+        *self.replies.lock().unwrap() = replies.iter().map(|reply| reply.to_vec()).collect();
+    }
+
     fn both(&self, flags: &[&str], command: &[&str], input: &[u8]) -> [Shown; 2] {
-        let mut ours = weft();
-        ours.arg("cli");
-        [Command::new("redis-cli"), ours].map(|mut program| {
-            program.args(["-s", &self.socket]).args(flags).args(command).env_remove("REDISCLI_AUTH");
-            let output = output(&mut program, input);
-            Shown(String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
-        })
+        both(&self.socket, &[flags, command].concat(), input)
     }
 
     /// Compares all replies in one format: at once, and, where that differs, one by one.
-    fn compare(&self, flags: &[&str], replies: &[&[u8]], differ: &mut Vec<String>) {
-        *self.replies.lock().unwrap() = replies.iter().map(|reply| reply.to_vec()).collect();
+    fn compare(&self, flags: &[&str], replies: &[&[u8]], tally: &mut Tally) {
+        self.answer(replies);
         let lines: String = (0..replies.len()).map(|n| format!("SHAPE {n}\n")).collect();
-        let [theirs, ours] = self.both(flags, &[], lines.as_bytes());
-        if theirs == ours {
+        let each = replies.iter().enumerate().map(|(index, reply)| {
+            let name = format!("{:?}", String::from_utf8_lossy(reply));
+            (name, vec!["SHAPE".to_string(), index.to_string()])
+        });
+        self.compare_lines(flags, &lines, each.collect(), tally);
+    }
+
+    /// Compares what lines of standard input bring, and, where that differs, their commands one by one, by their names.
+    fn compare_lines(
+        &self,
+        flags: &[&str],
+        lines: &str,
+        each: Vec<(String, Vec<String>)>,
+        tally: &mut Tally,
+    ) {
+        tally.compared += each.len();
+        let at_once = self.both(flags, &[], lines.as_bytes());
+        if at_once[0] == at_once[1] {
             return;
         }
-        let before = differ.len();
-        for (index, reply) in replies.iter().enumerate() {
-            let [theirs, ours] = self.both(flags, &["SHAPE", &index.to_string()], b"");
-            if theirs != ours {
-                let reply = String::from_utf8_lossy(reply);
-                differ.push(format!("{flags:?} {reply:?}\n  redis-cli {theirs:?}\n  weft cli  {ours:?}"));
-            }
+        let before = tally.differ.len();
+        for (name, command) in each {
+            let command: Vec<&str> = command.iter().map(String::as_str).collect();
+            tally.note(&format!("{flags:?} {name}"), self.both(flags, &command, b""));
         }
-        if differ.len() == before {
-            differ.push(format!("{flags:?}, as lines\n  redis-cli {theirs:?}\n  weft cli  {ours:?}"));
+        if tally.differ.len() == before {
+            tally.note(&format!("{flags:?}, as lines"), at_once);
         }
+    }
+}
+
+/// Serves whoever comes, each by a thread.
+fn listen<S: Read + Write + Send + 'static>(
+    accept: impl Fn() -> std::io::Result<(S, S)> + Send + 'static,
+    replies: &Arc<Mutex<Vec<Vec<u8>>>>,
+) {
+    let replies = Arc::clone(replies);
+    std::thread::spawn(move || {
+        while let Ok((reader, writer)) = accept() {
+            let replies = Arc::clone(&replies);
+            std::thread::spawn(move || serve(BufReader::new(reader), writer, &replies));
+        }
+    });
+}
+
+/// redis-cli and `weft cli`, ready to be run against a socket.
+fn programs(socket: &str, words: &[&str]) -> [Command; 2] {
+    let mut ours = weft();
+    ours.arg("cli");
+    let mut programs = [Command::new("redis-cli"), ours];
+    for program in &mut programs {
+        program.args(["-s", socket]).args(words).env_remove("REDISCLI_AUTH");
+    }
+    programs
+}
+
+/// What they print, and their status.
+fn both(socket: &str, words: &[&str], input: &[u8]) -> [Shown; 2] {
+    programs(socket, words).map(|mut program| {
+        let output = output(&mut program, input);
+        Shown(String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
+    })
+}
+
+/// What has been compared, and what of it differs.
+#[derive(Default)]
+struct Tally {
+    compared: usize,
+    differ: Vec<String>,
+}
+
+impl Tally {
+    fn compare(&mut self, what: &str, shown: [Shown; 2]) {
+        self.compared += 1;
+        self.note(what, shown);
+    }
+
+    fn note(&mut self, what: &str, [theirs, ours]: [Shown; 2]) {
+        if theirs != ours {
+            self.differ.push(format!("{what}\n  redis-cli {theirs:?}\n  weft cli  {ours:?}"));
+        }
+    }
+
+    fn end(self) {
+        let Tally { compared, differ } = self;
+        println!("{compared} compared, {} differ", differ.len());
+        assert!(differ.is_empty(), "{} of {compared} differ:\n{}", differ.len(), differ.join("\n"));
     }
 }
 
@@ -221,12 +285,9 @@ const ON_PURPOSE: &[(&str, &[u8], &str, &str)] = &[
 
 #[test]
 fn what_differs_on_purpose_is_what_the_guide_says() {
-    if !is_there() {
-        return;
-    }
-    let stub = Stub::new();
+    let Some(stub) = Stub::new() else { return };
     for (format, reply, theirs, ours) in ON_PURPOSE {
-        *stub.replies.lock().unwrap() = vec![reply.to_vec()];
+        stub.answer(&[reply]);
         let shown = stub.both(&["-3", format], &["GET", "k"], b"").map(|shown| shown.0);
         assert_eq!(shown, [*theirs, *ours], "{format} {:?}", String::from_utf8_lossy(reply));
     }
@@ -247,36 +308,32 @@ const FORMATS: &[&[&str]] = &[
 
 #[test]
 fn every_reply_in_every_format_is_shown_as_redis_cli_shows_it() {
-    if !is_there() {
-        return;
-    }
-    let stub = Stub::new();
-    let (mut differ, mut compared) = (Vec::new(), 0);
+    let Some(stub) = Stub::new() else { return };
+    let mut tally = Tally::default();
     for (protocol, replies) in [("-2", RESP2), ("-3", RESP2), ("-3", RESP3)] {
         for format in FORMATS {
-            stub.compare(&[&[protocol][..], format].concat(), replies, &mut differ);
-            compared += replies.len();
+            stub.compare(&[&[protocol][..], format].concat(), replies, &mut tally);
             if *format != ["--quoted-json"] {
-                stub.compare(&[&[protocol][..], format].concat(), QUOTED, &mut differ);
-                compared += QUOTED.len();
+                stub.compare(&[&[protocol][..], format].concat(), QUOTED, &mut tally);
             }
             if protocol == "-3" && !format.iter().any(|flag| flag.ends_with("json")) {
-                stub.compare(&[&[protocol][..], format].concat(), INFINITE, &mut differ);
-                compared += INFINITE.len();
+                stub.compare(&[&[protocol][..], format].concat(), INFINITE, &mut tally);
             }
         }
     }
-    // As lines of standard input, `-e` is nothing to redis-cli.
+    // Of a command line, `-e` gives the error alone to the standard error.
     for (index, reply) in RESP2.iter().chain(QUOTED).enumerate() {
-        *stub.replies.lock().unwrap() = vec![reply.to_vec()];
-        let [theirs, ours] = stub.both(&["-e", ["--raw", "--no-raw"][index % 2]], &["SHAPE", "0"], b"");
-        compared += 1;
-        if theirs != ours {
-            differ.push(format!("-e {reply:?}\n  redis-cli {theirs:?}\n  weft cli  {ours:?}"));
-        }
+        // What is answered first stands for COMMAND DOCS, which redis-cli asks for.
+        stub.answer(&[b"+OK\r\n", reply]);
+        let flags = ["-e", ["--raw", "--no-raw"][index % 2]];
+        tally.compare(&format!("-e {reply:?}"), stub.both(&flags, &["SHAPE", "1"], b""));
+        // As lines it changes what is printed in neither of them; the status differs on purpose.
+        let [theirs, ours] = stub.both(&flags, &[], b"SHAPE 1\nSHAPE 1\n");
+        let is_error = reply.starts_with(b"-");
+        assert_eq!((theirs.1, ours.1), (Some(0), Some(i32::from(is_error))), "{reply:?}");
+        tally.compare(&format!("-e {reply:?}, as lines"), [theirs, Shown(ours.0, Some(0))]);
     }
-    println!("{compared} replies compared, {} differ", differ.len());
-    assert!(differ.is_empty(), "{} of {compared} differ:\n{}", differ.len(), differ.join("\n"));
+    tally.end();
 }
 
 /// An aggregate of these parts: of a map, keys and values by turns.
@@ -315,11 +372,8 @@ fn nested(levels: usize, keys: bool) -> Vec<Vec<u8>> {
 
 #[test]
 fn replies_within_replies_are_shown_as_redis_cli_shows_them() {
-    if !is_there() {
-        return;
-    }
-    let stub = Stub::new();
-    let (mut differ, mut compared) = (Vec::new(), 0);
+    let Some(stub) = Stub::new() else { return };
+    let mut tally = Tally::default();
     for (keys, formats) in [(true, &["--no-raw", "--raw", "--csv"][..]), (false, &["--json"])] {
         let replies = nested(3, keys);
         let replies: Vec<&[u8]> = replies.iter().map(Vec::as_slice).collect();
@@ -328,24 +382,19 @@ fn replies_within_replies_are_shown_as_redis_cli_shows_them() {
             for replies in replies.chunks(200) {
                 // redis-cli asks for COMMAND DOCS, and takes what the first reply is for it.
                 let replies = [&[&b"+OK\r\n"[..]], replies].concat();
-                if differ.is_empty() {
-                    stub.compare(&["-3", format], &replies, &mut differ);
+                if tally.differ.is_empty() {
+                    stub.compare(&["-3", format], &replies, &mut tally);
                 }
-                compared += replies.len();
             }
         }
     }
-    println!("{compared} replies compared, {} differ", differ.len());
-    assert!(differ.is_empty(), "{} of {compared} differ:\n{}", differ.len(), differ.join("\n"));
+    tally.end();
 }
 
 #[test]
 fn the_end_that_was_asked_for_is_no_error() {
-    if !is_there() {
-        return;
-    }
-    let stub = Stub::new();
-    *stub.replies.lock().unwrap() = vec![b"+OK\r\n".to_vec()];
+    let Some(stub) = Stub::new() else { return };
+    stub.answer(&[b"+OK\r\n"]);
     for protocol in ["-2", "-3"] {
         for command in [&["SHUTDOWN"][..], &["shutdown", "nosave"], &["shutdown", "nosave", "force"]] {
             let [theirs, ours] = stub.both(&[protocol], command, b"");
@@ -360,11 +409,8 @@ fn the_end_that_was_asked_for_is_no_error() {
 
 #[test]
 fn lines_say_more_than_commands_as_redis_cli_has_it() {
-    if !is_there() {
-        return;
-    }
-    let stub = Stub::new();
-    *stub.replies.lock().unwrap() = vec![b"+first\r\n".to_vec(), b"$1\r\na\r\n".to_vec()];
+    let Some(stub) = Stub::new() else { return };
+    stub.answer(&[b"+first\r\n", b"$1\r\na\r\n"]);
     for lines in [
         "3 SHAPE 1\nSHAPE 0\n".to_string(),
         "clear\nSHAPE 1\nCLEAR\n".into(),
@@ -382,10 +428,7 @@ fn lines_say_more_than_commands_as_redis_cli_has_it() {
 
 #[test]
 fn pushes_are_shown_where_redis_cli_shows_them() {
-    if !is_there() {
-        return;
-    }
-    let stub = Stub::new();
+    let Some(stub) = Stub::new() else { return };
     let pushes: [&[u8]; 4] = [
         b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n",
         b">2\r\n$10\r\ninvalidate\r\n*2\r\n$1\r\nk\r\n$3\r\nl m\r\n",
@@ -393,7 +436,7 @@ fn pushes_are_shown_where_redis_cli_shows_them() {
         b">2\r\n$6\r\nserver\r\n:1\r\n",
     ];
     for push in pushes {
-        *stub.replies.lock().unwrap() = vec![b"+OK\r\n".to_vec(), [push, b"+OK\r\n"].concat()];
+        stub.answer(&[b"+OK\r\n", &[push, b"+OK\r\n"].concat()]);
         for shown in [&[][..], &["--show-pushes", "yes"], &["--show-pushes", "no"]] {
             for format in ["--no-raw", "--raw", "--csv", "--json"] {
                 let flags = [&["-3", format], shown].concat();
@@ -462,13 +505,10 @@ fn commands_that_redis_cli_treats_in_its_own_way_are_treated_so() {
         b"-ERR no\r\n",
         b"+OK\r\n",
     ];
-    if !is_there() {
-        return;
-    }
-    let stub = Stub::new();
-    let (mut differ, mut compared) = (Vec::new(), 0);
+    let Some(stub) = Stub::new() else { return };
+    let mut tally = Tally::default();
     for reply in REPLIES {
-        *stub.replies.lock().unwrap() = vec![reply.to_vec()];
+        stub.answer(&[reply]);
         for protocol in ["-2", "-3"] {
             for format in [&["--no-raw"][..], &["--raw"], &["--csv"], &["--json"], &["--quoted-json"]] {
                 // Each of them alone would take a program's start; a line is treated as a command line is.
@@ -477,27 +517,14 @@ fn commands_that_redis_cli_treats_in_its_own_way_are_treated_so() {
                     .map(|command| command.iter().map(|word| format!("'{word}' ")).collect::<String>() + "\n")
                     .collect();
                 let flags = [&[protocol][..], format].concat();
-                let [theirs, ours] = stub.both(&flags, &[], lines.as_bytes());
-                compared += COMMANDS.len();
-                if theirs == ours {
-                    continue;
-                }
-                for command in COMMANDS {
-                    let [theirs, ours] = stub.both(&flags, command, b"");
-                    if theirs != ours {
-                        differ.push(format!(
-                            "{flags:?} {command:?}\n  redis-cli {theirs:?}\n  weft cli  {ours:?}"
-                        ));
-                    }
-                }
-                if differ.is_empty() {
-                    differ.push(format!("{flags:?}, as lines\n  redis-cli {theirs:?}\n  weft cli  {ours:?}"));
-                }
+                let each = COMMANDS.iter().map(|command| {
+                    (format!("{command:?}"), command.iter().map(|word| word.to_string()).collect())
+                });
+                stub.compare_lines(&flags, &lines, each.collect(), &mut tally);
             }
         }
     }
-    println!("{compared} replies compared, {} differ", differ.len());
-    assert!(differ.is_empty(), "{} of {compared} differ:\n{}", differ.len(), differ.join("\n"));
+    tally.end();
 }
 
 /// What a server says to who subscribes: confirmations, then messages; over RESP3 as pushes.
@@ -517,10 +544,7 @@ fn told(kind: u8, words: &[&[&str]]) -> Vec<u8> {
 
 #[test]
 fn subscribers_and_monitors_are_shown_what_redis_cli_shows() {
-    if !is_there() {
-        return;
-    }
-    let stub = Stub::new();
+    let Some(stub) = Stub::new() else { return };
     let channels: &[&[&str]] = &[
         &["subscribe", "a", ":1"],
         &["subscribe", "b c", ":2"],
@@ -531,7 +555,7 @@ fn subscribers_and_monitors_are_shown_what_redis_cli_shows() {
     let sharded: &[&[&str]] = &[&["ssubscribe", "s", ":1"], &["smessage", "s", "m"]];
     let monitor =
         b"+OK\r\n+1700000000.123456 [0 127.0.0.1:5] \"SET\" \"k\" \"v\"\r\n+1700000001.5 [2 lua] \"GET\" \"k\"\r\n";
-    let (mut differ, mut compared) = (Vec::new(), 0);
+    let mut tally = Tally::default();
     for (protocol, kind) in [("-2", b'*'), ("-3", b'>')] {
         let commands: [(&[&str], Vec<u8>); 5] = [
             (&["SUBSCRIBE", "a", "b c"], told(kind, channels)),
@@ -541,23 +565,17 @@ fn subscribers_and_monitors_are_shown_what_redis_cli_shows() {
             (&["MONITOR"], monitor.to_vec()),
         ];
         for (command, reply) in commands {
-            *stub.replies.lock().unwrap() = vec![reply];
+            stub.answer(&[&reply]);
             for format in [&["--no-raw"][..], &["--raw"], &[], &["--csv"], &["--json"], &["--quoted-json"]] {
                 if format == ["--quoted-json"] && command == ["MONITOR"] {
                     continue; // a quote in it differs on purpose
                 }
-                let [theirs, ours] = stub.both(&[&[protocol][..], format].concat(), command, b"");
-                compared += 1;
-                if theirs != ours {
-                    differ.push(format!(
-                        "{protocol} {format:?} {command:?}\n  redis-cli {theirs:?}\n  weft cli  {ours:?}"
-                    ));
-                }
+                let shown = stub.both(&[&[protocol][..], format].concat(), command, b"");
+                tally.compare(&format!("{protocol} {format:?} {command:?}"), shown);
             }
         }
     }
-    println!("{compared} compared, {} differ", differ.len());
-    assert!(differ.is_empty(), "{} of {compared} differ:\n{}", differ.len(), differ.join("\n"));
+    tally.end();
 }
 
 #[test]
@@ -570,14 +588,7 @@ fn tools_print_what_redis_cli_prints() {
         // Above what one step of SCAN looks at, and of each type.
         let mut lines: String = (0..40).map(|n| format!("SET string:{n} {}\n", "x".repeat(n))).collect();
         lines += "RPUSH list a b c\nHSET hash f v\nSADD set a b\nZADD zset 1 a\nXADD stream * f v\nSET 'a\\x00b' v\n";
-        let both = |flags: &[&str], input: &[u8]| {
-            let mut ours = weft();
-            ours.arg("cli");
-            [Command::new("redis-cli"), ours].map(|mut program| {
-                let output = output(program.args(["-s", &server.socket]).args(flags), input);
-                Shown(String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
-            })
-        };
+        let both = |flags: &[&str], input: &[u8]| both(&server.socket, flags, input);
         both(&[], lines.as_bytes());
         let commands = b"*2\r\n$3\r\nGET\r\n$4\r\nnone\r\nPING\r\n".repeat(10);
         for flags in [
@@ -585,6 +596,7 @@ fn tools_print_what_redis_cli_prints() {
             &["--scan", "--pattern", "*:1*"],
             &["--scan", "--quoted-pattern", "\"a\\x00*\""],
             &["--scan", "--no-raw"],
+            &["--scan", "--json"],
             &["--bigkeys"],
             &["--memkeys"],
             &["--memkeys", "--memkeys-samples", "0"],
@@ -595,5 +607,63 @@ fn tools_print_what_redis_cli_prints() {
             let [theirs, ours] = both(flags, &commands);
             assert_eq!(ours, theirs, "{flags:?}, RESPB {}", server.respb);
         }
+        for format in [&[][..], &["--raw"], &["--no-raw"], &["--csv"], &["--json"], &["--json", "--no-raw"]] {
+            let flags = [&["--scan", "--pattern", "*:1*"][..], format].concat();
+            let [theirs, ours] = programs(&server.socket, &flags).map(on_a_terminal);
+            assert_eq!(ours, theirs, "{flags:?}, on a terminal");
+            assert!(ours.contains("string:1"), "{ours}");
+        }
+    }
+}
+
+/// What a program prints on a terminal.
+fn on_a_terminal(mut program: Command) -> String {
+    let pty = openpty(None, None).unwrap();
+    let mut child = program.stdin(Stdio::null()).stdout(pty.slave).spawn().unwrap();
+    // The terminal is gone for the reader when nobody has it open for writing: the program, and what started it.
+    drop(program);
+    let (mut master, mut shown, mut bytes) = (File::from(pty.master), Vec::new(), [0; 4096]);
+    while let Ok(len @ 1..) = master.read(&mut bytes) {
+        shown.extend_from_slice(&bytes[..len]);
+    }
+    assert!(child.wait().unwrap().success());
+    String::from_utf8(shown).unwrap()
+}
+
+#[test]
+fn of_the_flags_that_say_how_a_reply_is_shown_the_last_counts() {
+    let Some(stub) = Stub::new() else { return };
+    stub.answer(&[b"*2\r\n$1\r\na\r\n$3\r\n\xc3\xa9x\r\n"]);
+    let flags = ["--raw", "--no-raw", "--csv", "--json", "--quoted-json"];
+    let mut tally = Tally::default();
+    for first in flags {
+        for last in flags {
+            let shown = stub.both(&[first, last], &["LRANGE", "l", "0", "1"], b"");
+            tally.compare(&format!("{first} {last}"), shown);
+        }
+    }
+    tally.end();
+}
+
+#[test]
+fn what_a_handshake_ends_with_is_said_in_redis_clis_words() {
+    if !is_there() {
+        return;
+    }
+    let Some(server) = Server::redis(&["--requirepass", "secret"]) else { return };
+    for flags in [
+        &["-a", "secret", "-n", "99"][..],
+        &["-3", "-a", "secret", "-n", "99"],
+        &["-a", "wrong"],
+        &["-3", "-a", "wrong"],
+        &["-3"],
+    ] {
+        let words = [&["--no-auth-warning"], flags, &["PING"]].concat();
+        let [theirs, ours] = programs(&server.socket, &words).map(|mut program| {
+            let said = stderr(&output(&mut program, b""));
+            said.lines().next().unwrap_or_default().to_string()
+        });
+        assert!(theirs.contains(" failed: "), "{flags:?}: {theirs}");
+        assert_eq!(ours, theirs, "{flags:?}");
     }
 }

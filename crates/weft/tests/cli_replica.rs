@@ -114,7 +114,7 @@ fn a_server_that_does_not_replicate_says_what_to_do_instead() {
         let output = run(&[&["cli", "-s", &server.socket][..], flag].concat(), b"");
         assert_eq!(output.status.code(), Some(1), "{flag:?}");
         let said = stderr(&output);
-        assert!(said.contains("does not replicate") && said.contains("--scan"), "{said}");
+        assert!(said.contains("does not replicate") && said.contains("weft export rdb FILE"), "{said}");
     }
     assert_eq!(read(&file), b"yesterday");
 }

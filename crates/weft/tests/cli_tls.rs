@@ -243,6 +243,8 @@ fn a_certificate_that_signs_itself_is_trusted_where_it_is_given() {
         ] {
             let (good, said) = cli(&[&[protocol][..], flags].concat());
             assert!(!good && said.contains(hint), "{protocol} {flags:?}: {said}");
+            // Names of structures of Rust are nothing to anybody.
+            assert!(!said.contains("UnknownIssuer") && !said.contains("DnsName"), "{said}");
             assert!(said.starts_with("Could not connect to the server at 127.0.0.1:"), "{said}");
         }
     }
@@ -251,6 +253,44 @@ fn a_certificate_that_signs_itself_is_trusted_where_it_is_given() {
         assert!(stderr(&output).contains("(--tls speaks it)"), "{tool}: {}", stderr(&output));
         assert_eq!(output.status.code(), Some(1), "{tool}");
     }
+}
+
+#[test]
+fn a_server_that_wants_a_certificate_is_said_to_want_one() {
+    let folder = Folder::new();
+    let Some([cert, key]) = self_signed(&folder, "server", "IP:127.0.0.1") else { return };
+    let port = free_port().to_string();
+    let files = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &cert];
+    let _server = Server::weft(&[&["--tls-port", &port, "--tls-auth-clients", "yes"][..], &files].concat());
+    for flags in [&["-2", "PING"][..], &["-3", "PING"], &["-4", "PING"], &["--http", "PING"], &["--scan"]] {
+        let output = run(&[&["cli", "-p", &port, "--tls", "--cacert", &cert], flags].concat(), b"");
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{flags:?}: {said}");
+        assert!(
+            said.contains("the server refused: it wants a certificate of the client"),
+            "{flags:?}: {said}"
+        );
+        assert!(said.contains("(--cert FILE and --key FILE show one)"), "{flags:?}: {said}");
+    }
+    let output = run(&["bench", "-p", &port, "--tls", "--cacert", &cert, "-t", "get", "-n", "1"], b"");
+    assert!(stderr(&output).contains("--cert FILE"), "{}", stderr(&output));
+}
+
+/// Redis waits for the rest of what it takes for a long request.
+#[test]
+fn a_port_that_never_answers_a_handshake_is_suspected_to_be_without_tls() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let words = [
+        &["cli", "-p", &port, "--tls", "-t", "0.2", "PING"][..],
+        &["bench", "-p", &port, "--tls", "--timeout", "0.2", "-t", "get", "-n", "1"],
+    ];
+    for words in words {
+        let output = run(words, b"");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("(does it offer TLS on this port?)"), "{}", stderr(&output));
+    }
+    drop(listener);
 }
 
 #[test]

@@ -42,10 +42,15 @@ fn a_flag_that_does_not_exist_is_refused_before_anything_is_sent() {
         ("cli --bogus -p PORT ping", "'--bogus'"),
         ("cli -p PORT --bogus ping", "'--bogus'"),
         ("cli -p PORT -9 ping", "'-9'"),
+        ("cli -p PORT -n -1 ping", "databases are numbered from 0"),
+        ("cli -p PORT -n all ping", "databases are numbered from 0"),
+        ("cli -p PORT -h [x] ping", "an address of IPv6"),
+        ("bench -p PORT --dbnum -1", "databases are numbered from 0"),
         ("cli -p PORT --jsn get k", "'--json'"),
         ("cli -p PORT --scan tmp --pattern tmp:*", "--scan takes no command"),
         ("cli -p PORT --pipe --bigkeys", "'--pipe'"),
-        ("cli -p PORT --stat get", "--stat takes no command"),
+        ("cli -p PORT --stat get", "--stat takes no command: what is 'get' for?\n"),
+        ("cli -p PORT --pipe ping", "--pipe takes no command: what is 'ping' for? It reads"),
         ("bench -p PORT --bogus -t get", "'--bogus'"),
         ("bench --bogus -p PORT", "'--bogus'"),
         ("bench -p PORT --pipline 3", "unexpected argument '--pipline'"),
@@ -183,10 +188,28 @@ fn the_program_says_what_it_is() {
     }
     let folder = common::Folder::new();
     text(&["man", "--folder", &folder.path("man1")]);
-    let pages = std::fs::read_dir(folder.path("man1")).unwrap().count();
-    assert_eq!(pages, 17);
-    let output = run(&["man", "nosuch"], b"");
-    assert!(output.status.code() == Some(1) && stderr(&output).contains("there is no command 'nosuch'"));
+    let pages: Vec<_> =
+        std::fs::read_dir(folder.path("man1")).unwrap().map(|page| page.unwrap().path()).collect();
+    assert!(pages.len() > 17, "{pages:?}");
+    // What a page leads to is there.
+    for page in &pages {
+        for line in std::fs::read_to_string(page).unwrap().lines() {
+            let name = line
+                .strip_suffix("(1)")
+                .filter(|name| name.starts_with("weft"))
+                .map(|name| name.replace('\\', ""));
+            let file = name.map(|name| page.with_file_name(format!("{name}.1")));
+            assert!(file.is_none_or(|file| pages.contains(&file)), "{}: {line}", page.display());
+        }
+    }
+    assert!(text(&["man", "token", "create"]).contains(".TH weft-token-create 1 "));
+    for (words, said) in [
+        (&["man", "nosuch"][..], "there is no command 'nosuch'; `weft --help` lists them"),
+        (&["man", "token", "nosuch"], "there is no command 'nosuch'; `weft token --help` lists them"),
+    ] {
+        let output = run(words, b"");
+        assert!(output.status.code() == Some(1) && stderr(&output).contains(said), "{}", stderr(&output));
+    }
 }
 
 #[test]
@@ -202,6 +225,69 @@ fn commands_of_the_server_are_told_from_those_of_the_program() {
     }
     let output = run(&["help", "nosuch"], b"");
     assert!(output.status.code() == Some(2) && stderr(&output).contains("Commands:"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_command_is_guessed_where_what_was_typed_is_near_to_one() {
+    for (word, tip) in [
+        ("bnech", Some("'bench'")),
+        ("srve", Some("'serve'")),
+        ("hlep", Some("'help'")),
+        ("nosuch", None),
+        ("xyz", None),
+    ] {
+        let said = stderr(&run(&[word], b""));
+        assert!(said.contains(&format!("unrecognized subcommand '{word}'")), "{said}");
+        assert_eq!(said.contains("tip:"), tip.is_some(), "{said}");
+        assert!(!said.contains("\n\n\n"), "a gap where a tip was: {said}");
+        assert!(said.contains(tip.unwrap_or_default()), "{said}");
+    }
+}
+
+#[test]
+fn a_flag_is_guessed_where_what_was_typed_is_near_to_one() {
+    for (line, tip) in [
+        (&["cli", "--patern", "x"][..], Some("'--pattern'")),
+        (&["bench", "--pipline-body"], Some("'--pipeline-body'")),
+        (&["bench", "--bogus"], None),
+        (&["cli", "--frobnicate", "ping"], None),
+    ] {
+        let said = stderr(&run(line, b""));
+        assert!(said.contains(&format!("unexpected argument '{}'", line[1])), "{said}");
+        assert_eq!(said.contains("tip:"), tip.is_some(), "{said}");
+        assert!(said.contains(tip.unwrap_or("For more information, try '--help'.")), "{said}");
+        assert!(!said.contains("\n\n\n"), "{said}");
+    }
+}
+
+#[test]
+fn words_too_many_behind_help_and_version_are_asked_about() {
+    for (words, said) in [
+        (
+            &["help", "bench", "extra"][..],
+            "weft: help takes one command: what is 'extra' for? Try: weft help bench",
+        ),
+        (&["version", "x"], "weft: version takes nothing: what is 'x' for?"),
+    ] {
+        let output = run(words, b"");
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert_eq!(stderr(&output).trim_end(), said);
+    }
+}
+
+#[test]
+fn versions_are_told_under_the_flags_of_redis_cli_and_redis_benchmark() {
+    for (tool, name) in [("cli", "weft-cli"), ("bench", "weft-bench")] {
+        for flag in ["-v", "--version", "-V"] {
+            let output = run(&[tool, flag], b"");
+            let expected = format!("{name} {}\n", env!("CARGO_PKG_VERSION"));
+            assert_eq!(
+                (output.status.code(), output.stdout),
+                (Some(0), expected.into_bytes()),
+                "{tool} {flag}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -158,9 +158,13 @@ fn a_slow_target_holds_up_only_its_own() {
 #[test]
 fn the_time_is_for_all_of_it() {
     let source = Server::weft(&[]);
-    // An answer that never ends, in pieces that each come in time.
+    // An answer of 5 s, in pieces that each come in time. Who waits for all of it is told that the key has arrived.
     let port = target(|mut stream| {
-        while stream.write_all(b"+").is_ok() {
+        for at in 0..=250 {
+            let piece: &[u8] = if at == 250 { b"\r\n+OK\r\n" } else { b"+" };
+            if stream.write_all(piece).is_err() {
+                return;
+            }
             thread::sleep(std::time::Duration::from_millis(20));
         }
     });

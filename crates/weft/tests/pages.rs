@@ -1,4 +1,5 @@
-//! The command blocks of README.md and of the pages under docs/, run as they are written.
+//! The command blocks of README.md, of the pages under docs/ and of what leads to the examples and the SDK, run as they
+//! are written.
 //!
 //! A block marked `sh` is a script that must end with status 0; one marked `console` has commands behind `$ `, each
 //! with what it prints, where `…` stands for anything; one marked `conf` is a configuration that the server takes. A
@@ -59,10 +60,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// README.md and every page under docs/.
+/// README.md and those of the examples and of the SDK, and every page under docs/.
 fn pages() -> Vec<(String, String)> {
     let root = root();
-    let (mut folders, mut found) = (vec![root.join("docs")], vec![root.join("README.md")]);
+    let mut found =
+        ["README.md", "examples/README.md", "sdk/go/README.md"].map(|page| root.join(page)).to_vec();
+    let mut folders = vec![root.join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -357,6 +360,47 @@ fn the_commands_and_flags_that_pages_name_in_passing_exist() {
     {
         assert_eq!(missing(text).as_deref(), Some(expected), "{text}");
     }
+}
+
+/// Pages that list the flags of a command, and which command that is.
+const FLAGS: &[(&str, &[&str])] = &[
+    ("docs/bench.md", &["bench"]),
+    ("docs/cli.md", &["cli"]),
+    ("docs/convert.md", &["convert"]),
+    ("docs/debugging.md", &["inspect"]),
+    ("docs/import-export.md", &["export", "rdb"]),
+    ("docs/import-export.md", &["import"]),
+    ("docs/persistence.md", &["log", "check"]),
+    ("docs/persistence.md", &["log", "dump"]),
+    ("docs/persistence.md", &["log", "repair"]),
+    ("docs/scripts.md", &["script", "run"]),
+];
+
+#[test]
+fn a_page_about_a_command_names_all_of_its_flags() {
+    // How to reach a server is said once, in the page of the command line.
+    let everywhere = fs::read_to_string(root().join("docs/cli.md")).unwrap();
+    let mut wrong = Vec::new();
+    for (page, command) in FLAGS {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let help = common::good(&[command, &["--help"][..]].concat(), b"");
+        let help = String::from_utf8(help).unwrap();
+        let options = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+        let flags: Vec<&str> = options
+            .filter_map(|line| line.split([' ', ',', '=', '[']).find(|word| word.starts_with("--")))
+            // Those of clusters are redis-cli's, and `--cluster help` has them.
+            .filter(|flag| !["--help", "--version"].contains(flag) && !flag.starts_with("--cluster-"))
+            .collect();
+        assert!(!flags.is_empty() || command == &["log", "check"], "{command:?}: {help}");
+        let names = |text: &str, flag: &str| {
+            text.match_indices(flag).any(|(at, _)| {
+                !text[at + flag.len()..].starts_with(|c: char| c == '-' || c.is_ascii_alphanumeric())
+            })
+        };
+        let missing = flags.into_iter().filter(|flag| !names(&text, flag) && !names(&everywhere, flag));
+        wrong.extend(missing.map(|flag| format!("{page}: {flag} of weft {}", command.join(" "))));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

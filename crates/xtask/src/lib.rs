@@ -29,6 +29,7 @@ pub mod respb;
 pub mod rust_arguments;
 pub mod rust_docs;
 pub mod rust_table;
+pub mod sbom;
 pub mod schema;
 pub mod syntax;
 pub mod tidy;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use xtask::{check, citations, compare, compared, r#gen, model, tidy, vectors};
+use xtask::{check, citations, compare, compared, r#gen, model, sbom, tidy, vectors};
 
 const USAGE: &str = "\
 usage: xtask commands check             check spec/commands/ against its schema and against itself
@@ -19,7 +19,8 @@ usage: xtask commands check             check spec/commands/ against its schema 
        xtask tidy                       check the rules of the repository that no compiler checks
        xtask citations                  fail when a MUST of spec/RESPB.md names no proof, or one that is not there
        xtask vectors                    write conformance/vectors
-       xtask vectors --check            fail when a vector file is not up to date";
+       xtask vectors --check            fail when a vector file is not up to date
+       xtask sbom TARGET LIBC           print what a release for TARGET is made of, LIBC being glibc's version";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -42,6 +43,10 @@ fn main() -> ExitCode {
         ["citations"] => check_citations(root),
         ["vectors"] => write_vectors(root),
         ["vectors", "--check"] => check_vectors(root),
+        ["sbom", target, libc] => sbom::sbom(root, target, libc).map(|text| {
+            print!("{text}");
+            true
+        }),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

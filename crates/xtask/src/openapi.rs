@@ -16,6 +16,9 @@ use crate::model::{Argument, ArgumentType, Command};
 use crate::reference::Unserved;
 use crate::syntax;
 
+/// What would leave a request without its answer, and is refused over HTTP.
+const UNANSWERED: [&str; 2] = ["CLIENT REPLY", "QUIT"];
+
 /// Commands that are described: those that are served, and not containers, of which each subcommand is a command.
 fn described<'c>(root: &Path, commands: &'c [Command]) -> Result<Vec<&'c Command>> {
     let unserved = Unserved::read(root)?;
@@ -24,6 +27,7 @@ fn described<'c>(root: &Path, commands: &'c [Command]) -> Result<Vec<&'c Command
     Ok(commands
         .iter()
         .filter(|command| !command.is_sentinel_only() && !streams(command))
+        .filter(|command| !UNANSWERED.contains(&command.full_name().as_str()))
         .filter(|command| unserved.reason(&command.full_name()).is_none())
         .filter(|command| {
             command.container.is_some() || !containers.contains(&command.name.as_str()) || command.arity > 0
@@ -196,7 +200,7 @@ pub fn openapi(root: &Path, commands: &[Command]) -> Result<String> {
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "security": [{"token": []}, {"basic": []}, {}],
+        "security": [{"token": []}, {"basic": []}, {"query": []}, {}],
         "paths": paths,
         "components": components,
     });
@@ -208,6 +212,7 @@ fn components() -> Value {
         "securitySchemes": {
             "token": {"type": "http", "scheme": "bearer", "description": "A token of `weft token create`, or the default user's password."},
             "basic": {"type": "http", "scheme": "basic"},
+            "query": {"type": "apiKey", "in": "query", "name": "_token", "description": "A token, where no header can be sent."},
         },
         "schemas": {
             "Command": {

@@ -30,6 +30,13 @@ fn with_body(mut operation: Value, body: &str) -> Value {
     operation
 }
 
+/// An operation that needs no credentials.
+fn for_all(id: &str, summary: &str, answer: &str) -> Value {
+    let mut operation = operation(id, summary, &[], &[("200", answer)]);
+    operation["security"] = json!([{}]);
+    operation
+}
+
 /// The paths of resources.
 pub(crate) fn paths() -> BTreeMap<String, Value> {
     const CONDITIONS: [&str; 2] = ["IfMatch", "IfNoneMatch"];
@@ -45,10 +52,20 @@ pub(crate) fn paths() -> BTreeMap<String, Value> {
         "patch": with_body(operation("patch_key", "Append to a string, or write a part of it", &patch, &written), "Value"),
         "delete": operation("delete_key", "Delete a key", &CONDITIONS, &[("204", "Written")]),
     });
-    let list = ["Match", "Cursor", "Limit", "Type"];
+    let with_key64 = |names: &[&'static str]| [&["Key64"], names].concat();
+    let list = with_key64(&["Match", "Cursor", "Limit", "Type"]);
+    // What is described of a key counts for one that is named by `key64`, too.
+    let of_key64 = |id: &str, summary: &str, names: &[&'static str], answers: &[(&str, &str)]| {
+        let mut named = operation(id, summary, &with_key64(names), answers);
+        named["parameters"][0] = reference("parameters", "KeyHas64");
+        named
+    };
     let keys = json!({
         "parameters": parameters(&["Database"]),
-        "get": operation("list_keys", "List keys, page by page; with `key64`, read one", &list, &[("200", "Keys")]),
+        "get": operation("list_keys", "List keys, page by page; with `key64`, read one", &list, &[("200", "KeysOrValue"), ("206", "Value"), ("304", "Unchanged")]),
+        "put": with_body(of_key64("put_key64", "Set the key of `key64`", &put, &written), "Value"),
+        "patch": with_body(of_key64("patch_key64", "Append to the key of `key64`, or write a part of it", &patch, &written), "Value"),
+        "delete": of_key64("delete_key64", "Delete the key of `key64`", &CONDITIONS, &[("204", "Written")]),
     });
     let get_all = operation("mget_keys", "Read strings", &[], &[("200", "Values")]);
     let set_all = operation(
@@ -60,12 +77,37 @@ pub(crate) fn paths() -> BTreeMap<String, Value> {
     let kinds = ["Match", "Kinds", "FollowedDatabase", "LastEventId"];
     let mut events = operation("follow", "Follow what happens to keys", &kinds, &[("200", "Events")]);
     events["description"] = json!("Server-sent events; `event: reset` where some are missing.");
+    let messages = ["Channel", "Pattern"];
+    let mut channels =
+        operation("channels", "Receive the messages of channels", &messages, &[("200", "Events")]);
+    channels["description"] = json!("Server-sent events. Channels, or patterns of them, not both.");
+    let entries = |id: &str, names: &[&str]| {
+        let mut entries = operation(id, "Receive the entries of a stream", names, &[("200", "Events")]);
+        entries["description"] = json!("Server-sent events: what is added from now on, or behind an entry.");
+        entries
+    };
     let mut seconds =
         operation("watch", "Follow each second's figures, for the console", &[], &[("200", "Events")]);
     seconds["description"] = json!("First `event: begin`, all that are kept; then a row each second.");
+    let mut hot = operation("watch_hot", "Follow which keys are asked for most", &[], &[("200", "Events")]);
+    hot["description"] =
+        json!("Each second what samples of the last ten say; they are taken while somebody asks.");
     let mut all = BTreeMap::from([
         ("/v1/events".to_owned(), json!({"get": events})),
         ("/v1/console/stream".into(), json!({"get": seconds})),
+        ("/v1/console/hot".into(), json!({"get": hot})),
+        ("/v1/channels".into(), json!({"get": channels})),
+        (
+            "/v1/db/{db}/streams/{key}".into(),
+            json!({"parameters": parameters(&["Database", "Key"]), "get": entries("entries", &["After", "LastEventId"])}),
+        ),
+        (
+            "/v1/db/{db}/streams".into(),
+            json!({"parameters": parameters(&["Database", "KeyHas64"]), "get": entries("entries_key64", &["After", "LastEventId"])}),
+        ),
+        ("/v1/openapi.json".into(), json!({"get": for_all("openapi", "This description", "Json")})),
+        ("/v1/docs".into(), json!({"get": for_all("docs", "The same for people", "Page")})),
+        ("/console".into(), json!({"get": for_all("console", "The console, for people", "Page")})),
         ("/v1/db/{db}/keys/{key}".to_owned(), key),
         ("/v1/db/{db}/keys".into(), keys),
         (
@@ -156,6 +198,11 @@ pub(crate) fn add_components(components: &mut Value) {
             "Database": {"name": "db", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 0}},
             "Key": {"name": "key", "in": "path", "required": true, "schema": text, "description": "The key, escaped; `/` too is a part of it. `/v1/db/{db}/keys?key64=` names one that no path can say."},
             "Name": {"name": "name", "in": "path", "required": true, "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]+$"}},
+            "Key64": query("key64", "The key in base64, of either alphabet, with padding or without.", &text),
+            "KeyHas64": {"name": "key64", "in": "query", "required": true, "description": "The key in base64, of either alphabet, with padding or without.", "schema": text},
+            "After": query("after", "The entry behind which it begins; `0` is before all.", &text),
+            "Channel": query("channel", "A channel; it may stand there often.", &json!({"type": "array", "items": text})),
+            "Pattern": query("pattern", "A pattern of channels; it may stand there often.", &json!({"type": "array", "items": text})),
             "Kinds": query("kinds", "Kinds of events, with commas between them; without it all but `new`.", &text),
             "FollowedDatabase": query("db", "One database; without it all.", &json!({"type": "integer", "minimum": 0})),
             "LastEventId": header("Last-Event-ID", "The last event that was seen."),
@@ -181,6 +228,10 @@ pub(crate) fn add_components(components: &mut Value) {
         json!({
             "Binary": {"description": "Bytes that are no text.", "type": "object", "required": ["base64"], "properties": {"base64": text}, "additionalProperties": false},
             "Text": {"anyOf": [text, reference("schemas", "Binary")]},
+            "Keys": {
+                "description": "A page of keys; the last one's cursor is 0.", "type": "object", "required": ["cursor", "keys"],
+                "properties": {"cursor": text, "keys": {"type": "array", "items": reference("schemas", "Text")}},
+            },
         }),
     );
     let json_of = |schema: Value| json!({"application/json": {"schema": schema}});
@@ -220,10 +271,11 @@ pub(crate) fn add_components(components: &mut Value) {
             "Json": {"description": "What the command answers", "content": json_of(json!({}))},
             "Unchanged": {"description": "The client has it already", "headers": headers},
             "Written": {"description": "Done", "headers": headers},
-            "Keys": {"description": "A page of keys; the last one's cursor is 0", "content": json_of(json!({
-                "type": "object", "required": ["cursor", "keys"],
-                "properties": {"cursor": text, "keys": {"type": "array", "items": reference("schemas", "Text")}},
-            }))},
+            "KeysOrValue": {"description": "A page of keys; with `key64` the value of the key", "content": {
+                "application/json": {"schema": {"anyOf": [reference("schemas", "Keys"), {}]}},
+                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+            }},
+            "Page": {"description": "A page", "content": {"text/html": {"schema": {"type": "string"}}}},
             "Values": {"description": "A value or null for each key, in order", "content": json_of(json!({
                 "type": "array", "items": {"anyOf": [reference("schemas", "Text"), {"type": "null"}]},
             }))},

@@ -256,7 +256,8 @@ func (c *Cache[K, V]) keepLocally(hash uint64, from stamp, key K, r *reading[V],
 	c.local.put(hash, from, e, ttl, weight)
 }
 
-// Set stores a value.
+// Set stores a value. Unlike Delete it does not end loads that are under way: what one of them has read from the source before may be stored over it.
+// Where that matters, delete the key when the source has changed, and have it loaded.
 func (c *Cache[K, V]) Set(ctx context.Context, key K, value V, options ...CallOption) error {
 	s := c.get()
 	err := c.setWith(ctx, s, &key, &value, options)

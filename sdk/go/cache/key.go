@@ -15,7 +15,7 @@ import (
 // KeyBytesMax bounds a key as it is stored, prefix and all.
 const KeyBytesMax = 32 << 10
 
-// ErrKeyTooLong says that a key has more than KeyBytesMax bytes.
+// ErrKeyTooLong says that a key has more than KeyBytesMax bytes. Calls that have a loader do not fail: they load such a key each time.
 var ErrKeyTooLong = errors.New("cache: the key has more than 32768 bytes")
 
 // KeyAppender is implemented by key types that say themselves what their text is. Two keys that differ must append different texts;

@@ -159,17 +159,8 @@ func (l *loading[K, V]) run(tasks []*task[K, V]) {
 	c := l.c
 	// Once a time, since a batch of keys is loaded in one call and leases run meanwhile.
 	stop := c.renewing(l.ctx, tasks, l.token)
-	begun := time.Now()
-	err := l.call(tasks)
-	took := time.Since(begun)
+	took := l.counted(tasks)
 	stop()
-	c.counters.add(EventLoad, len(tasks))
-	if c.counters.observer != nil {
-		if notFound(err) {
-			err = nil
-		}
-		c.counters.observer.Load(took, len(tasks), err)
-	}
 	for _, w := range tasks {
 		switch e := w.loaded.Err; {
 		case e == nil:
@@ -189,6 +180,43 @@ func (l *loading[K, V]) run(tasks []*task[K, V]) {
 	for _, w := range tasks {
 		if w.flight != nil {
 			c.flights.leave(w.hash, w.key, w.flight)
+		}
+	}
+}
+
+// counted calls the loader and counts that it was called.
+func (l *loading[K, V]) counted(tasks []*task[K, V]) (took time.Duration) {
+	c := l.c
+	begun := time.Now()
+	err := l.call(tasks)
+	took = time.Since(begun)
+	c.counters.add(EventLoad, len(tasks))
+	if c.counters.observer != nil {
+		if notFound(err) {
+			err = nil
+		}
+		c.counters.observer.Load(took, len(tasks), err)
+	}
+	return took
+}
+
+// loadUncached loads tasks whose keys cannot be cached, on the caller's goroutine. Nobody else waits for them: their context ends with the
+// caller's as well.
+func (c *Cache[K, V]) loadUncached(ctx context.Context, tasks []*task[K, V], load tasksLoader[K, V]) {
+	if c.ctx.Err() != nil {
+		for _, w := range tasks {
+			w.result.Err = ErrClosed
+		}
+		return
+	}
+	timed, cancel := context.WithTimeoutCause(ctx, c.options.LoadTimeout, ErrLoadTimeout)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	l := &loading[K, V]{c: c, ctx: timed, load: load}
+	l.counted(tasks)
+	for _, w := range tasks {
+		if w.result = w.loaded; w.result.Err != nil && !notFound(w.result.Err) {
+			c.counters.add(EventLoadError, 1)
 		}
 	}
 }
@@ -216,13 +244,6 @@ func (l *loading[K, V]) call(tasks []*task[K, V]) (err error) {
 		w.loaded = Result[V]{Err: errGoexit}
 	}
 	return l.load(l.ctx, tasks)
-}
-
-// recovered makes an error of a panic.
-func recovered(err *error) {
-	if p := recover(); p != nil {
-		*err = &PanicError{p, debug.Stack()}
-	}
 }
 
 func newToken() []byte {

@@ -181,6 +181,18 @@ func TestSlowOwner(t *testing.T) {
 	}
 }
 
+// TestDeadOwnerAndTheDefaults: with WaitMax as it is by default, who waits for an owner that is dead has time left to load.
+func TestDeadOwnerAndTheDefaults(t *testing.T) {
+	store := newStore()
+	users := newCache(t, store, func(o *options) { o.LoadTimeout = 4 * time.Second })
+	store.Put("{user:v1:1}:lease", []byte("a token of the dead"), time.Hour)
+	v, err := users.GetOrLoad(testContext(t), 1, func(context.Context, int64) (user, error) { return user{1, "Ann"}, nil })
+	if err != nil || v.Name != "Ann" {
+		t.Error(v, err)
+	}
+	expect(t, users, map[cache.Event]int64{cache.EventWaitedTooLong: 1, cache.EventLoad: 1})
+}
+
 // TestDeletedWhileLoadingWithoutLease has a key deleted while its old value is loaded by somebody who has no lease: it is not stored.
 func TestDeletedWhileLoadingWithoutLease(t *testing.T) {
 	for name, c := range withoutLease {

@@ -40,7 +40,9 @@ func (c *Cache[K, V]) GetOrLoad(ctx context.Context, key K, load Loader[K, V], o
 	defer c.put(s)
 	var err error
 	if s.key, err = c.keys.append(s.key[:0], &key); err != nil {
-		return loadUncached(ctx, key, load)
+		w := &task[K, V]{key: key}
+		c.loadUncached(ctx, []*task[K, V]{w}, single(load))
+		return w.result.Value, w.result.Err
 	}
 	hash := maphash.Bytes(hashSeed, s.key)
 	if c.local != nil && !t.fresh {
@@ -78,12 +80,6 @@ func outcome[V any](v V, st state, err error) (V, error) {
 		err = ErrNotFound
 	}
 	return v, err
-}
-
-// loadUncached is for keys that cannot be cached.
-func loadUncached[K comparable, V any](ctx context.Context, key K, load Loader[K, V]) (v V, err error) {
-	defer recovered(&err)
-	return load(ctx, key)
 }
 
 // leadOne finishes a flight: it reads on the caller's goroutine, and has everything else done on another.
@@ -176,7 +172,8 @@ func (c *Cache[K, V]) early(left int64, load time.Duration) bool {
 }
 
 // GetOrLoadMany is GetOrLoad for many keys: what is cached comes in one batch, and the loader is called once with just the keys that are
-// missing, as far as no others are loading them. Results are in the order of keys, each with an error of its own.
+// missing, as far as no others are loading them; keys that are too long to be cached are a call of their own. Results are in the order of keys,
+// each with an error of its own.
 func (c *Cache[K, V]) GetOrLoadMany(ctx context.Context, keys []K, load ManyLoader[K, V], options ...CallOption) Results[V] {
 	results := make(Results[V], len(keys))
 	t := c.options.terms(options)
@@ -184,6 +181,7 @@ func (c *Cache[K, V]) GetOrLoadMany(ctx context.Context, keys []K, load ManyLoad
 	byKey := make(map[K]*task[K, V], len(keys))
 	of := make([]*task[K, V], len(keys))
 	var arena []byte
+	var uncached []*task[K, V] // whose keys are too long
 	for i, key := range keys {
 		if of[i] = byKey[key]; of[i] != nil {
 			continue // twice in one call
@@ -193,7 +191,7 @@ func (c *Cache[K, V]) GetOrLoadMany(ctx context.Context, keys []K, load ManyLoad
 		from := len(arena)
 		var err error
 		if arena, err = c.keys.append(arena, &key); err != nil {
-			w.result.Err = err
+			uncached = append(uncached, w)
 			continue
 		}
 		w.encoded = arena[from:len(arena):len(arena)]
@@ -205,6 +203,9 @@ func (c *Cache[K, V]) GetOrLoadMany(ctx context.Context, keys []K, load ManyLoad
 	}
 	for len(wanted) > 0 {
 		wanted = c.getOrLoadOnce(ctx, wanted, load, t)
+	}
+	if len(uncached) > 0 {
+		c.loadUncached(ctx, uncached, many(load))
 	}
 	for i := range results {
 		results[i] = of[i].result

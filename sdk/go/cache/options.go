@@ -57,16 +57,17 @@ type Options[K comparable, V any] struct {
 	// the first one's value is stored.
 	LeaseTTL time.Duration
 	// WaitMax is how long a load waits for another process to load the same; then it loads itself, and stores the value unless the key was
-	// deleted or stored meanwhile. LoadTimeout unless set.
+	// deleted, or another load stored one, meanwhile. It is a part of LoadTimeout, and half of it unless set: a longer one leaves no time to load.
 	WaitMax time.Duration
-	// LoadTimeout ends the loader's context, and the wait of its callers.
+	// LoadTimeout ends the loader's context, and the wait of its callers; waiting for another process is part of it.
 	LoadTimeout time.Duration
 	// StoreTimeout bounds each step of calls that have a loader: reading, taking leases, storing, each with all of its keys. Other calls
 	// have their context's end only.
 	StoreTimeout time.Duration
 	// CloseTimeout is how long Close waits for loaders that do not heed their context.
 	CloseTimeout time.Duration
-	// RetryPause is how long a refresh that failed is not tried again.
+	// RetryPause is how long a refresh that failed is not tried again. A caller who finds the value gone within that time waits for its end too,
+	// at most WaitMax, before he loads: keep it below what is left of a value behind its soft end.
 	RetryPause time.Duration
 	// RefreshMax is how many refreshes run at once.
 	RefreshMax int
@@ -106,7 +107,7 @@ func (o *Options[K, V]) setDefaults() error {
 	}
 	def(&o.LeaseTTL, DefaultLeaseTTL)
 	def(&o.LoadTimeout, DefaultLoadTimeout)
-	def(&o.WaitMax, o.LoadTimeout)
+	def(&o.WaitMax, o.LoadTimeout/2)
 	def(&o.StoreTimeout, DefaultStoreTimeout)
 	def(&o.CloseTimeout, DefaultCloseTimeout)
 	def(&o.RetryPause, DefaultRetryPause)

@@ -6,6 +6,7 @@ package resp
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weft-db/weft/sdk/go/internal/frame"
+	"github.com/weft-db/weft/sdk/go/internal/rounds"
 )
 
 // loopConn delivers the same bytes over and over, never cutting them anywhere in particular, and drops what is written.
@@ -45,11 +47,26 @@ func newLoop(command string) *loopConn {
 	return &loopConn{data: []byte(strings.Repeat(command, 1+blockBytes/len(command)))}
 }
 
-var benchCommands = []struct{ name, wire string }{
-	{"PING", "*1\r\n$4\r\nPING\r\n"},
-	{"GET", "*2\r\n$3\r\nGET\r\n$10\r\nkey:123456\r\n"},
-	{"SET64", "*3\r\n$3\r\nSET\r\n$10\r\nkey:123456\r\n$64\r\n" + strings.Repeat("v", 64) + "\r\n"},
-	{"SET4K", "*3\r\n$3\r\nSET\r\n$10\r\nkey:123456\r\n$4096\r\n" + strings.Repeat("v", 4096) + "\r\n"},
+// benchCommand is a command that is parsed.
+type benchCommand struct {
+	name string
+	argv []string
+}
+
+var benchCommands = []benchCommand{
+	{"PING", []string{"PING"}},
+	{"GET", []string{"GET", "key:123456"}},
+	{"SET64", []string{"SET", "key:123456", strings.Repeat("v", 64)}},
+	{"SET4K", []string{"SET", "key:123456", strings.Repeat("v", 4096)}},
+}
+
+// wire is the command as RESP.
+func (c benchCommand) wire() string {
+	wire := fmt.Sprintf("*%d\r\n", len(c.argv))
+	for _, arg := range c.argv {
+		wire += fmt.Sprintf("$%d\r\n%s\r\n", len(arg), arg)
+	}
+	return wire
 }
 
 // bufioReader is the baseline reader: ReadSlice for lines, ReadFull for arguments, buffers reused.
@@ -110,31 +127,51 @@ func consume(args [][]byte) {
 	}
 }
 
+// BenchmarkParse has the readers of a command take turns.
 func BenchmarkParse(b *testing.B) {
-	defer benchBinary(b)
 	for _, c := range benchCommands {
-		b.Run(c.name+"/lib=bufio", func(b *testing.B) {
-			r := &bufioReader{r: bufio.NewReaderSize(newLoop(c.wire), blockBytes)}
-			b.ReportAllocs()
-			for b.Loop() {
-				args, err := r.next()
-				if err != nil {
-					b.Fatal(err)
+		cases := []rounds.Case{
+			{Name: "lib=bufio", Run: func(b *testing.B) {
+				r := &bufioReader{r: bufio.NewReaderSize(newLoop(c.wire()), blockBytes)}
+				b.ReportAllocs()
+				told := rounds.CPU(b)
+				for b.Loop() {
+					args, err := r.next()
+					if err != nil {
+						b.Fatal(err)
+					}
+					consume(args)
 				}
-				consume(args)
-			}
-		})
-		b.Run(c.name+"/lib=resp", func(b *testing.B) {
-			conn := NewClientConn(newLoop(c.wire))
-			b.ReportAllocs()
-			for b.Loop() {
-				args, err := conn.Next()
-				if err != nil {
-					b.Fatal(err)
+				told()
+			}},
+			{Name: "lib=resp", Run: func(b *testing.B) {
+				conn := NewClientConn(newLoop(c.wire()))
+				b.ReportAllocs()
+				told := rounds.CPU(b)
+				for b.Loop() {
+					args, err := conn.Next()
+					if err != nil {
+						b.Fatal(err)
+					}
+					consume(args)
 				}
-				consume(args)
-			}
-		})
+				told()
+			}},
+			{Name: "lib=respb", Run: func(b *testing.B) {
+				r := newBinaryReader(c.argv...)
+				b.ReportAllocs()
+				told := rounds.CPU(b)
+				for b.Loop() {
+					args, err := r.next()
+					if err != nil {
+						b.Fatal(err)
+					}
+					consume(args)
+				}
+				told()
+			}},
+		}
+		b.Run(c.name, func(b *testing.B) { rounds.Turns(b, cases...) })
 	}
 }
 
@@ -174,27 +211,6 @@ func (r *binaryReader) next() ([][]byte, error) {
 	}
 }
 
-// benchBinary is part of BenchmarkParse.
-func benchBinary(b *testing.B) {
-	for _, c := range [][]string{{"PING"}, {"GET", "key:123456"}, {"SET", "key:123456", strings.Repeat("v", 64)}} {
-		name := c[0]
-		if name == "SET" {
-			name = "SET64"
-		}
-		b.Run(name+"/lib=respb", func(b *testing.B) {
-			r := newBinaryReader(c...)
-			b.ReportAllocs()
-			for b.Loop() {
-				args, err := r.next()
-				if err != nil {
-					b.Fatal(err)
-				}
-				consume(args)
-			}
-		})
-	}
-}
-
 // bufioWriter is the baseline writer.
 type bufioWriter struct {
 	w       *bufio.Writer
@@ -217,17 +233,20 @@ func (w *bufioWriter) bulk(v []byte) error {
 	return err
 }
 
+// BenchmarkWrite has the writers of a reply take turns.
 func BenchmarkWrite(b *testing.B) {
 	value := []byte(strings.Repeat("v", 64))
 	base := func(write func(w *bufioWriter) error) func(*testing.B) {
 		return func(b *testing.B) {
 			w := &bufioWriter{w: bufio.NewWriterSize(io.Discard, blockBytes)}
 			b.ReportAllocs()
+			told := rounds.CPU(b)
 			for b.Loop() {
 				if err := write(w); err != nil {
 					b.Fatal(err)
 				}
 			}
+			told()
 		}
 	}
 	// pipelined is how replies are written while more commands wait: nothing is sent before the buffer is full.
@@ -236,16 +255,29 @@ func BenchmarkWrite(b *testing.B) {
 			c := NewClientConn(&loopConn{})
 			c.whole.Store(true)
 			b.ReportAllocs()
+			told := rounds.CPU(b)
 			for b.Loop() {
 				if err := write(c); err != nil {
 					b.Fatal(err)
 				}
 			}
+			told()
 		}
 	}
-	b.Run("OK/lib=bufio", base(func(w *bufioWriter) error { return w.status("OK") }))
-	b.Run("OK/lib=resp", pipelined(func(c *ClientConn) error { return c.WriteStatusString("OK") }))
-	b.Run("WriteOK/lib=resp", pipelined(func(c *ClientConn) error { return c.WriteOK() }))
-	b.Run("Bulk64/lib=bufio", base(func(w *bufioWriter) error { return w.bulk(value) }))
-	b.Run("Bulk64/lib=resp", pipelined(func(c *ClientConn) error { return c.WriteBulkBytes(value) }))
+	for _, each := range []struct {
+		name  string
+		cases []rounds.Case
+	}{
+		{"OK", []rounds.Case{
+			{Name: "lib=bufio", Run: base(func(w *bufioWriter) error { return w.status("OK") })},
+			{Name: "lib=resp", Run: pipelined(func(c *ClientConn) error { return c.WriteStatusString("OK") })},
+		}},
+		{"WriteOK", []rounds.Case{{Name: "lib=resp", Run: pipelined(func(c *ClientConn) error { return c.WriteOK() })}}},
+		{"Bulk64", []rounds.Case{
+			{Name: "lib=bufio", Run: base(func(w *bufioWriter) error { return w.bulk(value) })},
+			{Name: "lib=resp", Run: pipelined(func(c *ClientConn) error { return c.WriteBulkBytes(value) })},
+		}},
+	} {
+		b.Run(each.name, func(b *testing.B) { rounds.Turns(b, each.cases...) })
+	}
 }

@@ -328,7 +328,7 @@ func (ch *channel) end() {
 	ch.sess.end()
 	s.counts.channels.Add(-1)
 	if s.OnClose != nil {
-		s.OnClose(ch.sess, ch.reason)
+		s.guard("OnClose", ch.m.c.remote, func() { s.OnClose(ch.sess, ch.reason) })
 	}
 }
 

@@ -55,8 +55,8 @@ func (ch *channel) inherit(who *string) {
 	if who != nil {
 		ch.sess.Authenticate(*who)
 	}
-	if open := ch.m.c.server.OnOpen; open != nil {
-		open(ch.sess)
+	if s := ch.m.c.server; s.OnOpen != nil && !s.guard("OnOpen", ch.m.c.remote, func() { s.OnOpen(ch.sess) }) {
+		go func() { _ = ch.sess.Close() }() // who inherits may hold what Close takes
 	}
 }
 

@@ -64,6 +64,13 @@ func (p *PubSub) subscribe(s *Session, kind string, names []string, pattern bool
 	if s.subscriptions+len(names) > limit {
 		return errSubscriptions
 	}
+	counts := p.add(s, names, pattern)
+	return confirmAll(s, kind, names, counts)
+}
+
+// add subscribes s and returns how many subscriptions it has with each name. Nothing is written meanwhile: a client that does not read would hold up
+// all others.
+func (p *PubSub) add(s *Session, names []string, pattern bool) (counts []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.setup()
@@ -73,7 +80,6 @@ func (p *PubSub) subscribe(s *Session, kind string, names []string, pattern bool
 		p.sessions[s] = sub
 		s.leave(p)
 	}
-	confirmAll(s, len(names))
 	for _, name := range names {
 		mine, all := sub.in(p, pattern)
 		if _, had := mine[name]; !had {
@@ -84,11 +90,9 @@ func (p *PubSub) subscribe(s *Session, kind string, names []string, pattern bool
 			all[name][s] = struct{}{}
 			s.subscriptions++
 		}
-		if err := confirm(s, kind, name, false); err != nil {
-			return err
-		}
+		counts = append(counts, s.subscriptions)
 	}
-	return nil
+	return counts
 }
 
 // in returns the maps that a channel or a pattern stands in.
@@ -99,15 +103,21 @@ func (sub *subscriber) in(p *PubSub, pattern bool) (mine map[string]struct{}, al
 	return sub.channels, p.channels
 }
 
-// confirmAll opens the one reply that RESPB has for n confirmations; in RESP each is a push of its own.
-func confirmAll(s *Session, n int) {
+// confirmAll writes a confirmation for each name: RESPB has one reply for all of them, in RESP each is a push of its own.
+func confirmAll(s *Session, kind string, names []string, counts []int) error {
 	if s.rb != nil {
-		_ = s.WriteArrayHeader(n)
+		_ = s.WriteArrayHeader(len(names))
 	}
+	for i, name := range names {
+		if err := confirm(s, kind, name, false, counts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // confirm writes what tells a client of its subscription and of how many it has.
-func confirm(s *Session, kind, name string, null bool) error {
+func confirm(s *Session, kind, name string, null bool, count int) error {
 	if s.rb != nil {
 		_ = s.WriteArrayHeader(3)
 	} else {
@@ -119,10 +129,22 @@ func confirm(s *Session, kind, name string, null bool) error {
 	} else {
 		_ = s.WriteBulkString(name)
 	}
-	return s.WriteInt(s.subscriptions)
+	return s.WriteInt(count)
 }
 
 func (p *PubSub) unsubscribe(s *Session, kind string, names []string, pattern bool) error {
+	names, counts := p.take(s, names, pattern)
+	if len(names) == 0 {
+		if s.rb != nil {
+			_ = s.WriteArrayHeader(1)
+		}
+		return confirm(s, kind, "", true, s.subscriptions)
+	}
+	return confirmAll(s, kind, names, counts)
+}
+
+// take ends subscriptions of s, all of a kind without names, as add begins them.
+func (p *PubSub) take(s *Session, names []string, pattern bool) (_ []string, counts []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	sub := p.sessions[s]
@@ -132,19 +154,13 @@ func (p *PubSub) unsubscribe(s *Session, kind string, names []string, pattern bo
 			names = append(names, name)
 		}
 	}
-	confirmAll(s, max(1, len(names)))
-	if len(names) == 0 {
-		return confirm(s, kind, "", true)
-	}
 	for _, name := range names {
 		if sub != nil {
 			p.remove(s, sub, name, pattern)
 		}
-		if err := confirm(s, kind, name, false); err != nil {
-			return err
-		}
+		counts = append(counts, s.subscriptions)
 	}
-	return nil
+	return names, counts
 }
 
 func (p *PubSub) remove(s *Session, sub *subscriber, name string, pattern bool) {

@@ -69,6 +69,50 @@ func TestPubSub(t *testing.T) {
 }
 
 // TestPubSubForgetsTheGone: the end of a connection ends its subscriptions.
+// TestConfirmationsHoldNobodyUp: a client that subscribes to much and reads nothing keeps no others from publishing, subscribing and leaving.
+func TestConfirmationsHoldNobodyUp(t *testing.T) {
+	var pubsub PubSub
+	m := echoMux()
+	pubsub.Register(m)
+	addr := startServer(t, &Server{Handler: m, Limits: Limits{OutputBytesMax: 1 << 20}, OnAccept: func(nc net.Conn) error {
+		return nc.(*net.TCPConn).SetWriteBuffer(16 << 10)
+	}})
+	slow := dial(t, addr)
+	_ = slow.Conn.(*net.TCPConn).SetReadBuffer(16 << 10)
+	const n, size = 4000, 1 << 10
+	w := NewWriter(slow.Conn)
+	_ = w.WriteArrayHeader(n + 1)
+	_ = w.WriteBulkString("SUBSCRIBE")
+	for i := range n {
+		_ = w.WriteBulkString(fmt.Sprintf("%0*d", size, i))
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	// It has them all before the first confirmation is written, and is stuck in those then.
+	for end := time.Now().Add(testWait); pubsub.Subscribers(fmt.Sprintf("%0*d", size, n-1)) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it is not subscribed")
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c := dial(t, addr)
+		c.send("SUBSCRIBE other\r\nUNSUBSCRIBE other\r\n")
+		c.expect(`*["subscribe" "other" 1]`)
+		c.expect(`*["unsubscribe" "other" 0]`)
+		pubsub.Publish("other", []byte("message"))
+		_ = c.Close()
+	}()
+	select {
+	case <-done:
+	case <-time.After(testWait):
+		t.Error("others wait for it")
+	}
+	_ = slow.Close()
+}
+
 func TestPubSubForgetsTheGone(t *testing.T) {
 	gone := make(chan struct{})
 	addr, ps := pubsubServer(t, &Server{OnClose: func(*Session, error) { close(gone) }})

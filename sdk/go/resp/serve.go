@@ -202,9 +202,6 @@ func (c *serverConn) serve() (reason error) {
 			return err
 		}
 	}
-	if s.OnOpen != nil {
-		s.OnOpen(&c.sess)
-	}
 	c.run()
 	reason = c.close()
 	if c.mux != nil {
@@ -212,7 +209,7 @@ func (c *serverConn) serve() (reason error) {
 	} else {
 		c.sess.end()
 		if s.OnClose != nil {
-			s.OnClose(&c.sess, reason)
+			s.guard("OnClose", c.remote, func() { s.OnClose(&c.sess, reason) })
 		}
 	}
 	return reason
@@ -227,6 +224,9 @@ func (c *serverConn) run() {
 			c.reason = &Error{"ERR", "internal error"}
 		}
 	}()
+	if c.server.OnOpen != nil {
+		c.server.OnOpen(&c.sess)
+	}
 	if c.reason = c.handshake(); c.reason != nil {
 		return
 	}
@@ -253,6 +253,17 @@ func (c *serverConn) run() {
 			c.reason = c.interrupted(err)
 		}
 	}
+}
+
+// guard calls a function of the server's user, logs a panic of it, and reports whether there was none.
+func (s *Server) guard(what string, remote net.Addr, fn func()) (well bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.Logger.Error("resp: "+what+" panicked", "panic", p, "remote", remote, "stack", string(debug.Stack()))
+		}
+	}()
+	fn()
+	return true
 }
 
 // handshake completes TLS in bounded time.
@@ -650,8 +661,16 @@ func (d *deadline) active() {
 	}
 }
 
-// forget notes that somebody else has moved the deadline: the next wait sets it again.
-func (d *deadline) forget() { d.timeout, d.partial = -1, false }
+// forget takes back that somebody else has moved the deadline: there is none until the next wait sets it again, which what was read ahead may not
+// come to.
+func (d *deadline) forget() {
+	d.timeout, d.partial = -1, false
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.expired {
+		_ = d.nc.SetReadDeadline(time.Time{})
+	}
+}
 
 // passed reports whether the deadline that fired was meant; if not it is moved.
 func (d *deadline) passed() bool {

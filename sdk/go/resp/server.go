@@ -29,7 +29,7 @@ const (
 // Server serves RESP on any number of listeners. Set the fields before the first Serve and leave them alone afterwards; the zero value
 // of each is usable, except that Handler must be set. A Server whose Shutdown or Close was called cannot be used again.
 //
-// Each connection has one goroutine, which reads, calls the Handler and writes. Replies are sent when no further whole command
+// Each connection has one goroutine, which reads, calls the Handler and writes; the package document says when there are more. Replies are sent when no further whole command
 // is waiting, so a pipeline costs one write. A connection that waits for its client holds no buffer.
 //
 // The same Handler serves RESPB connections; see RESPBMode. Each of a connection's channels is a [Session] of its own. Their

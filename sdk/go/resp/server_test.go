@@ -14,8 +14,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
 func TestServerAnswers(t *testing.T) {
@@ -429,6 +432,74 @@ func TestHooksAndStats(t *testing.T) {
 	}
 }
 
+// TestOnAcceptRefuses: an Error is told to the client, another is not, and neither connection is served or counted as such.
+func TestOnAcceptRefuses(t *testing.T) {
+	refusals := make(chan error, 2)
+	opened := make(chan struct{}, 1)
+	s := &Server{Handler: echoMux(), OnAccept: func(net.Conn) error { return <-refusals }, OnOpen: func(*Session) { opened <- struct{}{} }}
+	addr := startServer(t, s)
+	refusals <- &Error{"DENIED", "not from there"}
+	c := dial(t, addr)
+	c.expect("(error) DENIED not from there")
+	c.expectEnd()
+	refusals <- io.ErrNoProgress
+	dial(t, addr).expectEnd()
+	if n := s.Stats(); n.Refused != 2 || n.Accepted != 0 || n.Connections != 0 || len(opened) != 0 {
+		t.Errorf("%+v, %d sessions", n, len(opened))
+	}
+}
+
+// failing is a listener whose first accepts fail.
+type failing struct {
+	net.Listener
+	failures chan error
+}
+
+func (f failing) Accept() (net.Conn, error) {
+	select {
+	case err := <-f.failures:
+		return nil, err
+	default:
+		return f.Listener.Accept()
+	}
+}
+
+// TestAcceptFails: a server that is out of descriptors goes on when there are some again, and one whose listener is broken says so.
+func TestAcceptFails(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := failing{l, make(chan error, 2)}
+	for range cap(f.failures) {
+		f.failures <- &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	var log bytes.Buffer
+	s := &Server{Handler: echoMux(), Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(f) }()
+	c := dial(t, l.Addr().String())
+	c.send("PING\r\n")
+	c.expect("PONG")
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != ErrServerClosed {
+		t.Error(err)
+	}
+	if n := strings.Count(log.String(), "accept failed, trying again"); n != cap(f.failures) {
+		t.Errorf("%d failures in the log:\n%s", n, log.String())
+	}
+	if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	f = failing{l, make(chan error, 1)}
+	f.failures <- io.ErrUnexpectedEOF
+	if err := (&Server{Handler: echoMux(), Logger: quietLogger()}).Serve(f); err != io.ErrUnexpectedEOF {
+		t.Error(err)
+	}
+}
+
 // TestPanicEndsOneConnection and no more than that.
 func TestPanicEndsOneConnection(t *testing.T) {
 	m := echoMux()
@@ -449,6 +520,34 @@ func TestPanicEndsOneConnection(t *testing.T) {
 		t.Error("the panic was not logged")
 	}
 }
+
+// TestPanicsOfHooks end the connection they are about, or nothing if that has ended, over RESP and RESPB, and are logged.
+func TestPanicsOfHooks(t *testing.T) {
+	ping, _ := frame.AppendRequest(nil, 0, []string{"PING"}, frame.Exact)
+	for name, set := range map[string]func(s *Server){
+		"OnOpen":          func(s *Server) { s.OnOpen = func(*Session) { panic("as asked") } },
+		"OnClose":         func(s *Server) { s.OnClose = func(*Session, error) { panic("as asked") } },
+		"Session.OnClose": func(s *Server) { s.OnOpen = func(each *Session) { each.OnClose(func() { panic("as asked") }) } },
+	} {
+		for _, wire := range []string{"PING\r\n", string(ping)} {
+			logged := make(chan string, 10)
+			s := &Server{Handler: echoMux(), Logger: slog.New(slog.NewTextHandler(lines(logged), nil))}
+			set(s)
+			c := dial(t, startServer(t, s))
+			c.send(wire)
+			_ = c.Conn.(*net.TCPConn).CloseWrite()
+			_, _ = io.Copy(io.Discard, c.Conn)
+			if line := <-logged; !strings.Contains(line, "as asked") {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+}
+
+// lines is a writer that sends each write.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) { l <- string(b); return len(b), nil }
 
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")

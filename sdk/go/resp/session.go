@@ -171,7 +171,7 @@ func encode(speaks uint32, fn func(w *Writer) error) ([]byte, error) {
 }
 
 // Context returns a context that ends with the session: when its client is gone ([ErrClientGone] is the cause), when it is closed, and when
-// the server cuts it. That is seen while a handler runs as well. Over RESPB a handler calls [Request.Context] before it waits.
+// the server cuts it. That is seen while a handler runs as well, as long as the process has a descriptor for it. Over RESPB a handler calls [Request.Context] before it waits.
 func (s *Session) Context() context.Context {
 	s.mu.Lock()
 	ctx := s.ctx
@@ -221,6 +221,6 @@ func (s *Session) end() {
 	s.mu.Unlock()
 	s.cancelContext(net.ErrClosed)
 	for i := len(hooks) - 1; i >= 0; i-- {
-		hooks[i]()
+		s.server.guard("Session.OnClose", s.link.RemoteAddr(), hooks[i])
 	}
 }

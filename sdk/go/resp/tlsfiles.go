@@ -18,7 +18,7 @@ import (
 //	err = files.Reload() // at SIGHUP, or when a file has changed
 type TLSFiles struct {
 	cert, key, clientCAs string
-	current              atomic.Pointer[tls.Config]
+	current              atomic.Pointer[tls.Config] // what was read
 }
 
 // LoadTLSFiles reads a certificate chain and a key, both PEM. With clientCAs, a PEM file too, clients must show a certificate that one of those
@@ -34,13 +34,13 @@ func (f *TLSFiles) Reload() error {
 	if err != nil {
 		return fmt.Errorf("resp: the certificate stays the one before: %w", err)
 	}
-	config := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	config := &tls.Config{Certificates: []tls.Certificate{cert}}
 	if f.clientCAs != "" {
 		pem, err := os.ReadFile(f.clientCAs)
 		if err != nil {
 			return fmt.Errorf("resp: the certificates stay those before: %w", err)
 		}
-		config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+		config.ClientCAs = x509.NewCertPool()
 		if !config.ClientCAs.AppendCertsFromPEM(pem) {
 			return fmt.Errorf("resp: the certificates stay those before: %s has none", f.clientCAs)
 		}
@@ -49,10 +49,17 @@ func (f *TLSFiles) Reload() error {
 	return nil
 }
 
-// Config returns a configuration for Server.TLSConfig that follows Reload.
+// Config returns a configuration for Server.TLSConfig that follows Reload. What else is set on it before it serves holds: only the certificate, and
+// the CAs of clients, come from the files.
 func (f *TLSFiles) Config() *tls.Config {
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.current.Load(), nil },
+	all := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.clientCAs != "" {
+		all.ClientAuth = tls.RequireAndVerifyClientCert
 	}
+	all.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		read, now := f.current.Load(), all.Clone()
+		now.Certificates, now.ClientCAs, now.GetConfigForClient = read.Certificates, read.ClientCAs, nil
+		return now, nil
+	}
+	return all
 }

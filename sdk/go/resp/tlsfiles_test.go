@@ -123,3 +123,27 @@ func TestTLSFilesOfClients(t *testing.T) {
 		t.Errorf("a file without certificates: %v", err)
 	}
 }
+
+// TestTLSFilesConfigIsTheCallers: what is set on it holds beside what comes from the files.
+func TestTLSFilesConfigIsTheCallers(t *testing.T) {
+	cert, key := writeCertificate(t, t.TempDir(), 1)
+	files, err := LoadTLSFiles(cert, key, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := files.Config()
+	config.MinVersion, config.NextProtos = tls.VersionTLS13, []string{"resp"}
+	addr := startServer(t, &Server{Handler: echoMux(), TLSConfig: config, Logger: quietLogger()})
+	if nc, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}); err == nil {
+		_ = nc.Close()
+		t.Error("TLS 1.2 was served")
+	}
+	nc, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"resp"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if got := nc.ConnectionState().NegotiatedProtocol; got != "resp" {
+		t.Errorf("the protocol is %q", got)
+	}
+}

@@ -247,3 +247,34 @@ func TestStreamsAreNotWatched(t *testing.T) {
 		c.expect("PONG")
 	}
 }
+
+// TestStreamsBehindAHandlerThatWaited: the beginning of a command that is streamed comes while another's handler is watched, and its rest long
+// after that; no timeout was asked for.
+func TestStreamsBehindAHandlerThatWaited(t *testing.T) {
+	overAll(t, func(t *testing.T, w *waiting) {
+		c := w.dial(t)
+		c.send("WAIT\r\n")
+		<-w.entered
+		c.send("*2\r\n$5\r\nSTORE\r\n$100\r\n" + strings.Repeat("x", 50))
+		time.Sleep(20 * watchAfter) // it is read ahead
+		w.leave <- struct{}{}
+		c.expect("OK")
+		c.send(strings.Repeat("x", 50) + "\r\nPING\r\n")
+		c.expect("100")
+		c.expect("PONG")
+	}, func(s *Server) {
+		m := s.Handler.(*Mux)
+		m.StreamBytes = 1
+		m.HandleStream("STORE", 2, func(s *Session, r *Request) error {
+			b := make([]byte, 50)
+			if _, err := io.ReadFull(r.Body(), b); err != nil {
+				return err
+			}
+			rest, err := io.ReadAll(r.Body())
+			if err != nil {
+				return err
+			}
+			return s.WriteInt(len(b) + len(rest))
+		})
+	})
+}

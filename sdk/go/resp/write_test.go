@@ -391,7 +391,7 @@ func TestNoAllocations(t *testing.T) {
 		}
 	}
 	for _, c := range benchCommands {
-		conn := NewClientConn(newLoop(c.wire))
+		conn := NewClientConn(newLoop(c.wire()))
 		check("Next "+c.name, func() error { _, err := conn.Next(); return err })
 	}
 	value := bytes.Repeat([]byte("v"), 64)

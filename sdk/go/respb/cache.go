@@ -24,10 +24,16 @@ type Cache struct {
 
 	mu    sync.Mutex
 	keys  map[string]*cachedKey
-	order []string // keys from oldest to newest, some of them gone
+	order []cachedAt // keys from oldest to newest, some of them gone
 	bytes int
 	epoch uint64 // counts flushes
 	stats CacheStats
+}
+
+// cachedAt is the place of a key among the others. A key that is gone and comes back is another one.
+type cachedAt struct {
+	key string
+	k   *cachedKey
 }
 
 // cachedKey is what is known under one key.
@@ -54,13 +60,18 @@ func (c *Conn) Cache(ctx context.Context, bytesMax int) (*Cache, error) {
 	cache := &Cache{ch: ch, bytesMax: bytesMax, keys: map[string]*cachedKey{}}
 	ch.cache = cache
 	if _, err := ch.open(ctx, c.opts.Reconnect.Attempts); err != nil {
+		_ = ch.Close() // it may still be opened
 		return nil, err
 	}
 	return cache, nil
 }
 
 // Close closes the cache's Channel.
-func (c *Cache) Close() error { return c.ch.Close() }
+func (c *Cache) Close() error {
+	err := c.ch.Close()
+	c.flush()
+	return err
+}
 
 // Channel returns the cache's Channel, for commands that are not to be cached.
 func (c *Cache) Channel() *Channel { return c.ch }
@@ -93,6 +104,9 @@ func (c *Cache) Do(ctx context.Context, args ...string) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
+	if c.ch.closed.Load() {
+		return Value{}, ErrClosed // nobody tells it of changes any more
+	}
 	name := strings.Join(args, "\x00")
 	c.mu.Lock()
 	k := c.keys[key]
@@ -105,7 +119,7 @@ func (c *Cache) Do(ctx context.Context, args ...string) (Value, error) {
 	} else {
 		k = &cachedKey{replies: map[string]Value{}}
 		c.keys[key] = k
-		c.order = append(c.order, key)
+		c.order = append(c.order, cachedAt{key, k})
 		c.tidyOrder()
 	}
 	// A change that is told while the command is on its way may be older or newer than its reply: then the reply is not kept.
@@ -129,6 +143,9 @@ func (c *Cache) Do(ctx context.Context, args ...string) (Value, error) {
 		return v, err
 	}
 	size := len(name) + sizeOf(&v)
+	if old, ok := k.replies[name]; ok { // others have missed it at the same time
+		size -= len(name) + sizeOf(&old)
+	}
 	k.replies[name] = v
 	k.bytes += size
 	c.bytes += size
@@ -156,11 +173,11 @@ func cacheKey(args []string) (string, error) {
 // evict drops the oldest keys until the rest fits. c.mu is held.
 func (c *Cache) evict() {
 	for c.bytes > c.bytesMax && len(c.order) > 0 {
-		key := c.order[0]
+		oldest := c.order[0]
 		c.order = c.order[1:]
-		if k := c.keys[key]; k != nil {
+		if c.keys[oldest.key] == oldest.k {
 			c.stats.Evictions++
-			c.drop(key, k)
+			c.drop(oldest.key, oldest.k)
 		}
 	}
 }
@@ -168,12 +185,10 @@ func (c *Cache) evict() {
 // tidyOrder takes keys that are gone out of order: they pile up when they are not kept, or invalidated and not evicted. c.mu is held.
 func (c *Cache) tidyOrder() {
 	if len(c.order) > 2*len(c.keys)+64 {
-		kept := make([]string, 0, len(c.keys))
-		seen := make(map[string]struct{}, len(c.keys))
-		for _, key := range c.order {
-			if _, twice := seen[key]; c.keys[key] != nil && !twice {
-				seen[key] = struct{}{}
-				kept = append(kept, key)
+		kept := make([]cachedAt, 0, len(c.keys))
+		for _, at := range c.order {
+			if c.keys[at.key] == at.k {
+				kept = append(kept, at)
 			}
 		}
 		c.order = kept

@@ -33,6 +33,7 @@ type call struct {
 	alone    bool          // nothing else was awaited when it was sent
 	extra    time.Duration // how long the command may block by itself; less than 0: for ever
 	at       int64         // when it was sent, in looks of link.watch
+	given    int64         // over RESP3, when it was first seen to be given up, in looks of link.watch
 	confirms int           // RESP3: pushes that stand for the reply
 	timer    *time.Timer   // for deadlines
 }
@@ -63,7 +64,7 @@ func (c *call) free() {
 	if cap(c.one[0].Data) > keepBytes || cap(c.one[0].Elems) > 64 || cap(c.one[0].Attrs) > 0 {
 		c.one[0] = Value{}
 	}
-	c.next, c.lane, c.values, c.err, c.got, c.leads, c.extra, c.confirms = nil, nil, nil, nil, 0, false, 0, 0
+	c.next, c.lane, c.values, c.err, c.got, c.leads, c.extra, c.confirms, c.given = nil, nil, nil, nil, 0, false, 0, 0, 0
 	calls.Put(c)
 }
 

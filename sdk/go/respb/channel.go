@@ -32,7 +32,7 @@ type Channel struct {
 
 	changed atomic.Bool // a command has changed what the connection is, so that it is not kept for another Channel
 
-	opening chan struct{} // has room for who opens: one at a time
+	opening opener
 	closed  atomic.Bool
 	watched sync.Mutex // guards what follows, and DB, user, name and tracking among opts
 
@@ -42,7 +42,7 @@ type Channel struct {
 }
 
 func newChannel(c *Conn, opts ChannelOptions) *Channel {
-	ch := &Channel{conn: c, opts: opts, opening: make(chan struct{}, 1)}
+	ch := &Channel{conn: c, opts: opts}
 	ch.Commands.ch, ch.ChannelCommands.ch = ch, ch
 	return ch
 }
@@ -67,47 +67,6 @@ func (ch *Channel) ready(ctx context.Context) (*lane, error) {
 		return nil, &ConnError{Err: errors.New("and Options.Reconnect is disabled")}
 	}
 	return ch.open(ctx, ch.conn.opts.Reconnect.Attempts)
-}
-
-// open makes the channel's lane and gives it back what the channel is: user, database, name, tracking, subscriptions.
-func (ch *Channel) open(ctx context.Context, attempts int) (*lane, error) {
-	select { // whoever opens may have more time than this caller
-	case ch.opening <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	defer func() { <-ch.opening }()
-	if la := ch.lane.Load(); la != nil {
-		return la, nil
-	}
-	if ch.closed.Load() {
-		return nil, ErrClosed
-	}
-	l, err := ch.conn.linkFor(ctx, ch, attempts)
-	if err != nil {
-		return nil, err
-	}
-	la, err := l.add(ch)
-	if err != nil {
-		return nil, err
-	}
-	if err := ch.setUp(ctx, la); err != nil {
-		ch.drop(la, err)
-		return nil, err
-	}
-	ch.lane.Store(la)
-	l.mu.Lock()
-	broken := la.err
-	l.mu.Unlock()
-	if broken != nil || ch.closed.Load() { // between the two
-		ch.lane.CompareAndSwap(la, nil)
-		ch.drop(la, ErrClosed)
-		if broken == nil {
-			broken = ErrClosed
-		}
-		return nil, broken
-	}
-	return la, nil
 }
 
 // setUp sends what makes a new lane the channel.
@@ -191,6 +150,11 @@ func (ch *Channel) drop(la *lane, err error) {
 	if la.pinned {
 		la.pinned = false
 		l.pins--
+	}
+	if !la.opened {
+		delete(l.lanes, la.id)
+		l.mu.Unlock()
+		return
 	}
 	l.mu.Unlock()
 	l.control(la.id, frame.Close, frame.Control{}) // the server's, which whoever reads next sees, frees the number
@@ -306,10 +270,25 @@ func exchangeBare[T string | []byte](ctx context.Context, ch *Channel, args []T)
 			}
 			return c, nil
 		}
+		if sent && effect != effectNone && effect != effectHolds {
+			ch.renewIfUnknown(ctx, la)
+		}
 		if ch.losesTx(la, err) || !ch.again(err, sent, attempt) || sent && !readsOnly(args) {
 			return nil, err
 		}
 		ch.lane.CompareAndSwap(la, nil)
+	}
+}
+
+// renewIfUnknown has the channel opened anew before its next command, when a context has ended while a command was on its way that changes
+// what later ones mean: MULTI, WATCH, SELECT. Whether it ran is not known.
+func (ch *Channel) renewIfUnknown(ctx context.Context, la *lane) {
+	if ctx.Err() == nil || ch.isRoot || ch.shared {
+		return
+	}
+	ch.tx.CompareAndSwap(la, nil)
+	if ch.lane.CompareAndSwap(la, nil) {
+		ch.drop(la, ErrStateLost)
 	}
 }
 

@@ -99,6 +99,7 @@ func (c *Conn) Channel(ctx context.Context, opts ...ChannelOptions) (*Channel, e
 	}
 	ch := newChannel(c, o)
 	if _, err := ch.open(ctx, c.opts.Reconnect.Attempts); err != nil {
+		_ = ch.Close() // it may still be opened
 		return nil, err
 	}
 	return ch, nil
@@ -158,20 +159,13 @@ func (c *Conn) linkFor(ctx context.Context, ch *Channel, attempts int) (*link, e
 		last = err
 		var reply *Error
 		switch {
-		case errors.Is(err, ErrClosed), errors.Is(err, ErrChannels), errors.As(err, &reply), ctx.Err() != nil:
+		case errors.Is(err, ErrClosed), errors.Is(err, ErrChannels), errors.As(err, &reply) && !passes(err), ctx.Err() != nil:
 			return nil, err
 		case attempts > 0 && failures+1 >= attempts, c.opts.Reconnect.Disabled:
 			return nil, last
 		}
-		timer := time.NewTimer(c.opts.Reconnect.pause(failures))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, context.Cause(ctx)
-		case <-c.ctx.Done():
-			timer.Stop()
-			return nil, ErrClosed
+		if err := sleep(ctx, c.opts.Reconnect.pause(failures)); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -208,28 +202,35 @@ func (c *Conn) tryLink(ctx context.Context, ch *Channel) (*link, error) {
 		done := make(chan struct{})
 		c.dialing = done
 		c.mu.Unlock()
-		l, err := c.dial(ctx, c.opts.Protocol, ch)
+		return c.dialForAll(ctx, ch, done)
+	}
+}
+
+// dialForAll makes the attempt that others wait for, until done is closed.
+func (c *Conn) dialForAll(ctx context.Context, ch *Channel, done chan struct{}) (l *link, err error) {
+	defer func() { // also when a hook panics
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		c.dialing = nil
 		close(done)
-		if err == nil {
-			c.plain, c.protocol = !l.binary, l.protocol()
-			if l.binary {
-				c.shared = l
-			} else if !ch.isRoot {
-				// The server has lost RESPB meanwhile: this link is ch's own.
-				c.shared = nil
-			}
+		if err != nil || l == nil {
+			return
 		}
-		c.mu.Unlock()
-		return l, err
-	}
+		c.plain, c.protocol = !l.binary, l.protocol()
+		if l.binary {
+			c.shared = l
+		} else if !ch.isRoot {
+			// The server has lost RESPB meanwhile: this link is ch's own.
+			c.shared = nil
+		}
+	}()
+	return c.dial(ctx, c.opts.Protocol, ch)
 }
 
 func (l *link) alive() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.err == nil
+	return l.err == nil && l.away == nil
 }
 
 // dial makes a link, and tells who wants to know.
@@ -243,21 +244,29 @@ func (c *Conn) dial(ctx context.Context, protocol Protocol, ch *Channel) (*link,
 			go c.opts.OnConnect(connected) // it may call the client
 		}
 	}
+	told := false
+	defer func() {
+		if !told && l != nil { // a hook has panicked
+			l.fail(ErrClosed)
+		}
+	}()
 	hooks(c.opts.Hooks).dialed(ctx, &c.opts, began, connected, err)
+	told = true
 	return l, err
 }
 
-func (c *Conn) dialLink(ctx context.Context, protocol Protocol, ch *Channel) (*link, error) {
+func (c *Conn) dialLink(ctx context.Context, protocol Protocol, ch *Channel) (l *link, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
 	defer cancel()
-	if err := c.pool.takePlace(ctx); err != nil {
+	if err := c.takePlace(ctx); err != nil {
 		return nil, err
 	}
-	l, err := c.makeLink(ctx, protocol, ch)
-	if err != nil {
-		c.pool.givePlace()
-	}
-	return l, err
+	defer func() {
+		if l == nil { // also when the Dialer panics
+			c.pool.givePlace()
+		}
+	}()
+	return c.makeLink(ctx, protocol, ch)
 }
 
 func (c *Conn) makeLink(ctx context.Context, protocol Protocol, ch *Channel) (*link, error) {
@@ -326,6 +335,9 @@ func (l *link) add(ch *Channel) (*lane, error) {
 func (l *link) addLocked(ch *Channel) (*lane, error) {
 	if l.err != nil {
 		return nil, l.err
+	}
+	if l.away != nil {
+		return nil, &ConnError{Err: l.away}
 	}
 	la := &lane{link: l, ch: ch}
 	if ch.isRoot || !l.binary {

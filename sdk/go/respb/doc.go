@@ -26,8 +26,8 @@
 // # Pipelining
 //
 // Any number of goroutines may use a Conn and its Channels at once. Their commands gather while one of them is writing, and leave
-// together; whoever waits first reads the replies of all. There is no goroutine per request, and none per connection
-// either unless pushes are expected. [Channel.Pipeline] sends several commands as one.
+// together; whoever waits first reads the replies of all. There is no goroutine per request, and none per connection either until pushes are
+// expected, or somebody waits with a context that may end. [Channel.Pipeline] sends several commands as one.
 //
 // The commands that are on their way are bounded by Options.InFlightMax and Options.WriteBytesMax: who comes later waits. What the
 // server announced as its limits is checked before anything is sent.
@@ -49,7 +49,7 @@
 //
 // Commands without a reply fail with a [*ConnError]: whether they took effect is not known. Those that only read are sent again. If the
 // server has said that it ends the connection, and has ended it cleanly, the ConnError holds a [*GoAwayError]: they did not take effect. The
-// next command opens a new connection, following Options.Reconnect, and each Channel gets its user, database, name, tracking
+// next command opens a new connection, following Options.Reconnect, while the old one still brings what it owes, and each Channel gets its user, database, name, tracking
 // and subscriptions back when it is next used, as its commands have left them. WATCH and MULTI are lost with the connection, and nothing goes on
 // as if they were not: the first command after such a break fails with [ErrStateLost].
 //

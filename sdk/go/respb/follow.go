@@ -4,14 +4,13 @@ package respb
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"strconv"
 	"time"
 )
 
 // Follow iterates over the entries of a stream behind an ID, those that are added meanwhile included, until the context ends, which is no error; "$"
-// is from now on, "0" all. A connection that breaks is no end either: the next one goes on behind the last entry, and none is missed or comes
+// is from now on, "0" all. A connection that breaks, or a server that is away, is no end either: the next one goes on behind the last entry, and none is missed or comes
 // twice. Any other error is the last pair. The Channel waits all the time, so it is best used for nothing else.
 func (c ChannelCommands) Follow(ctx context.Context, key, after string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
@@ -22,9 +21,9 @@ func (c ChannelCommands) Follow(ctx context.Context, key, after string) iter.Seq
 				return
 			}
 		}
-		for ctx.Err() == nil {
+		for failures := 0; ctx.Err() == nil; {
 			entries, err := c.readStream(ctx, "XREAD", "COUNT", strconv.Itoa(entryBatch), "BLOCK", "0", "STREAMS", key, after)
-			if err != nil && !c.goesOn(ctx, err) {
+			if failures = c.pause(ctx, failures, err); err != nil && !c.goesOn(ctx, err) {
 				if ctx.Err() == nil {
 					yield(Entry{}, err)
 				}
@@ -46,8 +45,9 @@ func (c ChannelCommands) Follow(ctx context.Context, key, after string) iter.Seq
 // time: acknowledge on another, or on the Conn.
 func (c ChannelCommands) Consume(ctx context.Context, key, group, consumer string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		for from := "0"; ctx.Err() == nil; {
+		for from, failures := "0", 0; ctx.Err() == nil; {
 			entries, err := c.readStream(ctx, "XREADGROUP", "GROUP", group, consumer, "COUNT", strconv.Itoa(entryBatch), "BLOCK", "0", "STREAMS", key, from)
+			failures = c.pause(ctx, failures, err)
 			switch {
 			case err == nil:
 			case c.goesOn(ctx, err):
@@ -83,12 +83,18 @@ func (c ChannelCommands) readStream(ctx context.Context, args ...string) ([]Entr
 	return streams[0].Entries, nil
 }
 
-// goesOn reports whether an error is a connection that broke, or a channel that the server has closed, and not the end of the Channel or of trying.
+// goesOn reports whether an error may be over at another try: a connection that broke or cannot be made, or a channel that the server has closed.
 func (c ChannelCommands) goesOn(ctx context.Context, err error) bool {
-	var lost *ConnError
-	var closed *CloseError
-	return (errors.As(err, &lost) && !lost.Dialing || errors.As(err, &closed)) && ctx.Err() == nil && !c.ch.closed.Load() &&
-		!c.ch.conn.opts.Reconnect.Disabled
+	return passes(err) && ctx.Err() == nil && !c.ch.closed.Load() && !c.ch.conn.opts.Reconnect.Disabled
+}
+
+// pause waits before another try as Reconnect says, longer with each failure, and returns how many there have been in a row.
+func (c ChannelCommands) pause(ctx context.Context, failures int, err error) int {
+	if err == nil || !c.goesOn(ctx, err) {
+		return 0
+	}
+	_ = sleep(ctx, c.ch.conn.opts.Reconnect.pause(failures))
+	return failures + 1
 }
 
 // lastID is that of the last entry of a stream, and that of none.

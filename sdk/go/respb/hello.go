@@ -35,7 +35,7 @@ func (l *link) hello(protocol Protocol, ch *Channel) error {
 		refused, err := l.greet(r, &v, l.helloCommand(ch))
 		switch {
 		case err != nil:
-			return err
+			return l.refusedBefore(err)
 		case refused == nil:
 			l.in.resp = r
 			return l.limits.read(&v)
@@ -46,7 +46,16 @@ func (l *link) hello(protocol Protocol, ch *Channel) error {
 		l.without = refused
 	}
 	l.resp2, l.in.resp = true, r
-	return l.beginOld(r, &v, ch)
+	return l.refusedBefore(l.beginOld(r, &v, ch))
+}
+
+// refusedBefore adds what an earlier HELLO was answered with to why a connection was lost: it may have been a refusal of the connection.
+func (l *link) refusedBefore(err error) error {
+	var lost *ConnError
+	if l.without == nil || !errors.As(err, &lost) {
+		return err
+	}
+	return &ConnError{fmt.Errorf("%w; HELLO had been answered with: %v", lost.Err, l.without), true}
 }
 
 // greet sends HELLO. refused is why the server does not take it as it is, which may take less.

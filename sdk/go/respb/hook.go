@@ -12,8 +12,8 @@ import (
 	"github.com/weft-db/weft/sdk/go/resp"
 )
 
-// Hook is told what a Conn and its Channels do; see Options.Hooks. Its methods run on the goroutine of the caller, any number at once, and what
-// they take is added to the call. Embed [NoHook] to have only some of them, and to keep compiling when there are more.
+// Hook is told what a Conn and its Channels do; see Options.Hooks. Before and After run on the goroutine of the caller, Dialed on the one that
+// connects, any number at once, and what they take is added to the call. Embed [NoHook] to have only some of them, and to keep compiling when there are more.
 //
 // What the client does by itself, PING, CANCEL, what it sends again after a break, is not told; a command that is sent twice is told once.
 type Hook interface {
@@ -22,8 +22,8 @@ type Hook interface {
 	Before(ctx context.Context, op *Operation) context.Context
 	// After is called when the call is about to return, with the context that this hook's Before has returned. The last hook comes first.
 	After(ctx context.Context, op *Operation)
-	// Dialed is called when a connection has been made, or could not be: HELLO is part of it. The context is that of the call that needed it, and
-	// others wait meanwhile: it must not use the Conn.
+	// Dialed is called when a connection has been made, or could not be: HELLO is part of it. The context has the values of the call that needed it,
+	// and not its end; others wait meanwhile: it must not use the Conn.
 	Dialed(ctx context.Context, dial *Dialed)
 }
 

@@ -34,6 +34,7 @@ type link struct {
 	spare   []byte
 	writing bool
 	reading bool
+	held    bool  // the reader waits until messages are received
 	writes  int64 // writes that were begun
 	handled int64 // replies, pushes and slices that came
 	replies int64
@@ -41,7 +42,7 @@ type link struct {
 	batch   int // commands in out
 	crowd   int // commands of the last write: whether it is worth letting others append first
 	pending int // replies awaited
-	pins    int // lanes that expect pushes
+	pins    int // lanes that expect pushes; one more behind GOAWAY
 	room    chan struct{}
 	// RESP3: CLIENT UNBLOCK ends whatever blocks on the connection, so only one thing may.
 	blocking   int           // calls on their way that may block
@@ -54,7 +55,7 @@ type link struct {
 	wake    chan struct{} // gives the role of reader to read, which is started when it is first needed
 	started bool
 	dead    chan struct{} // closed with err
-	away    *GoAwayError  // what GOAWAY said; the reader's
+	away    *GoAwayError  // what GOAWAY said: nothing more is written
 	zero    *lane
 	lanes   map[uint16]*lane
 	nextID  uint16
@@ -77,6 +78,7 @@ type lane struct {
 	first  *call  // oldest without all its replies
 	last   *call
 	err    error // why no call may be added
+	opened bool  // something was sent on it: until then the channel is idle to the server, which would not answer CLOSE
 	closed bool  // CLOSE was sent; what comes is passed over until the server's
 	pinned bool
 	hears  bool  // RESP2: (un)subscribed at least once, so some arrays are pushes
@@ -105,6 +107,7 @@ func (l *link) begin(la *lane, c *call, n int) (write, read bool) {
 		la.last.next = c
 	}
 	la.last = c
+	la.opened = true
 	l.pending += n
 	l.batch += n
 	if c.extra != 0 && !l.binary {
@@ -177,6 +180,9 @@ func (l *link) flush(waits bool) {
 			l.mu.Unlock()
 			runtime.Gosched()
 			l.mu.Lock()
+		}
+		if l.away != nil {
+			l.out = nil // the server would throw it away: whoever waits is told at the end of the stream
 		}
 		if len(l.out) == 0 || l.err != nil {
 			l.writing = false
@@ -278,9 +284,12 @@ func (l *link) giveReading() {
 // control sends a control frame, whatever else is waiting.
 func (l *link) control(id, opcode uint16, k frame.Control) {
 	l.mu.Lock()
-	if l.err != nil {
+	if l.err != nil || l.away != nil {
 		l.mu.Unlock()
 		return
+	}
+	if la := l.lane(id); la != nil {
+		la.opened = true
 	}
 	l.out = frame.AppendControl(l.out, id, opcode, k)
 	write := !l.writing
@@ -303,7 +312,7 @@ func (l *link) takeBack(la *lane, first uint32, n int, blocks bool) {
 		return
 	}
 	l.mu.Lock()
-	if l.err != nil || la.err != nil || la.closed {
+	if l.err != nil || l.away != nil || la.err != nil || la.closed {
 		l.mu.Unlock()
 		return
 	}

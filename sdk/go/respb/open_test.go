@@ -1,11 +1,14 @@
 package respb
 
-// This file owns the tests of connecting late, and of a server that lets callers wait while they connect.
+// This file owns the tests of connecting late, of a server that lets callers wait while they connect, and of what goes wrong meanwhile.
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,5 +108,177 @@ func TestCloseWhileOpening(t *testing.T) {
 				t.Errorf("got %v, %v, want ErrClosed", string(o.v.Data), o.err)
 			}
 		})
+	}
+}
+
+// TestConnectsThoughItsCallersLeave: a server that takes longer to connect to than each caller has time is connected to all the same, once.
+func TestConnectsThoughItsCallersLeave(t *testing.T) {
+	s, c := newScript(t, Options{DialTimeout: testWait})
+	nc, err := func() (net.Conn, error) {
+		ctx, cancel := context.WithCancel(testContext(t))
+		defer cancel()
+		got := goDo(ctx, c.zero, "PING")
+		nc, err := s.l.Accept() // and says nothing yet
+		cancel()
+		if o := <-got; o.err != context.Canceled {
+			t.Errorf("the first caller: %v", o.err)
+		}
+		return nc, err
+	}()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	second := goDo(testContext(t), c.zero, "PING")
+	p := greet(t, nc)
+	p.expect("PING")
+	p.text(0, "PONG")
+	(<-second).is(t, "PONG")
+	if n := s.dials.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// TestAChannelThatNobodyWaitsForIsClosed: who leaves while its Channel is being opened leaves nothing behind.
+func TestAChannelThatNobodyWaitsForIsClosed(t *testing.T) {
+	p, c := connected(t, Options{})
+	ctx, cancel := context.WithCancel(testContext(t))
+	opened := make(chan error, 1)
+	go func() { _, err := c.Channel(ctx, ChannelOptions{DB: 3}); opened <- err }()
+	p.expect("SELECT", "3")
+	cancel()
+	if err := <-opened; err != context.Canceled {
+		t.Error(err)
+	}
+	p.say(1, func(w *frame.ReplyWriter) { w.Simple([]byte("OK")) })
+	if r := p.control(frame.Close); r.channel != 1 {
+		t.Errorf("CLOSE of channel %d", r.channel)
+	}
+}
+
+// panics is a hook that panics when the first connection is told.
+type panics struct {
+	NoHook
+	left *atomic.Int64
+}
+
+func (h panics) Dialed(context.Context, *Dialed) {
+	if h.left.Add(-1) >= 0 {
+		panic("as asked")
+	}
+}
+
+// TestPanicWhileConnecting of a hook or a Dialer is an error, and the next try is not held up by it.
+func TestPanicWhileConnecting(t *testing.T) {
+	addr := serve(t, &resp.Server{Handler: newStore().handler()})
+	for _, protocol := range protocols {
+		for _, where := range []string{"hook", "Dialer"} {
+			var left atomic.Int64
+			left.Store(1)
+			o := Options{Addr: addr, Protocol: protocol, ConnectionsMax: 1, Reconnect: soon}
+			if where == "hook" {
+				o.Hooks = []Hook{panics{left: &left}}
+			} else {
+				o.Dialer = func(ctx context.Context) (net.Conn, error) {
+					if left.Add(-1) >= 0 {
+						panic("as asked")
+					}
+					return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+				}
+			}
+			c := New(o)
+			var lost *ConnError
+			if _, err := c.Do(testContext(t), "PING"); !errors.As(err, &lost) || !strings.Contains(err.Error(), "as asked") {
+				t.Errorf("%v, %s: %v", protocol, where, err)
+			}
+			if _, err := c.Do(testContext(t), "PING"); err != nil {
+				t.Errorf("%v, %s, the next: %v", protocol, where, err)
+			}
+			_ = c.Close()
+		}
+	}
+}
+
+// TestRenewingIsTriedForEver: a subscription survives that the new connection breaks too, and that the server is not ready yet; not that it is refused.
+func TestRenewingIsTriedForEver(t *testing.T) {
+	s, c := newScript(t, Options{Reconnect: soon})
+	ctx := testContext(t)
+	opened := make(chan error, 1)
+	go func() { _, err := c.zero.open(ctx, 1); opened <- err }()
+	p := s.accept()
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+	_, sub := subscribed(t, p, c, 1000)
+	renew := func() uint16 {
+		t.Helper()
+		p = s.accept()
+		p.control(frame.Window)
+		return p.expect("SUBSCRIBE", "news").channel
+	}
+	_ = p.nc.Close()
+	renew()
+	_ = p.nc.Close() // again, in the middle
+	id := renew()
+	p.say(id, func(w *frame.ReplyWriter) { w.Error([]byte("LOADING the dataset is in memory soon")) })
+	if r := p.control(frame.Close); r.channel != id {
+		t.Errorf("CLOSE of channel %d", r.channel)
+	}
+	id = func() uint16 { p.control(frame.Window); return p.expect("SUBSCRIBE", "news").channel }()
+	p.text(id, confirmation)
+	if _, err := p.nc.Write(pushed(id, "message", "news", "again")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sub.Receive(ctx); err != ErrMessagesLost {
+		t.Error(err)
+	}
+	if m, err := sub.Receive(ctx); err != nil || m.Payload != "again" {
+		t.Error(m, err)
+	}
+	_ = p.nc.Close()
+	id = renew()
+	p.say(id, func(w *frame.ReplyWriter) { w.Error([]byte("NOPERM not this one")) })
+	for {
+		_, err := sub.Receive(ctx)
+		if err == ErrMessagesLost {
+			continue
+		}
+		var reply *Error
+		if !errors.As(err, &reply) || reply.Prefix != "NOPERM" {
+			t.Error(err)
+		}
+		return
+	}
+}
+
+// TestFollowWaitsForAServerThatIsAway for longer than one command tries.
+func TestFollowWaitsForAServerThatIsAway(t *testing.T) {
+	s, c := newScript(t, Options{Reconnect: soon})
+	ch := newChannel(c, ChannelOptions{})
+	ctx, cancel := context.WithCancel(testContext(t))
+	ended := make(chan error, 1)
+	go func() {
+		for _, err := range ch.Follow(ctx, "s", "5-0") {
+			ended <- err
+			return
+		}
+		ended <- nil
+	}()
+	read := []string{"XREAD", "COUNT", fmt.Sprint(entryBatch), "BLOCK", "0", "STREAMS", "s", "5-0"}
+	p := s.accept()
+	p.expect(read...)
+	_ = p.nc.Close()
+	for range 3 * DefaultReconnectAttempts {
+		nc, err := s.l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = nc.Close()
+	}
+	p = s.accept()
+	p.expect(read...)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -134,7 +134,8 @@ type Reconnect struct {
 	// Disabled makes the first break final.
 	Disabled bool
 	Min, Max time.Duration
-	// Attempts is how often one command tries before it fails. Subscriptions try for ever.
+	// Attempts is how often one command tries before it fails, which is a fifth of a second where a server refuses connections and nothing else is
+	// set. Subscriptions, Follow and Consume try for ever.
 	Attempts int
 }
 

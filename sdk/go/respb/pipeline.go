@@ -57,6 +57,9 @@ func (p *Pipeline) LendMany(commands ...[][]byte) {
 		p.data, p.ends = nil, nil
 	}
 	for _, args := range commands {
+		if len(args) == 0 {
+			args = nameless
+		}
 		p.lent = append(p.lent, args...)
 		p.counts = append(p.counts, len(args))
 	}
@@ -76,7 +79,13 @@ func (p *Pipeline) Passthrough(command []byte) *Result[Value] {
 	return &Result[Value]{p, len(p.counts) - 1, asValue}
 }
 
+// nameless stands for a command without any argument, which Exec refuses with ErrCommand.
+var nameless = [][]byte{{}}
+
 func (p *Pipeline) add(args []string) {
+	if len(args) == 0 {
+		args = []string{""}
+	}
 	if len(p.lent) > 0 {
 		for _, arg := range args {
 			p.lent = append(p.lent, []byte(arg))
@@ -143,6 +152,9 @@ func (p *Pipeline) exec(ctx context.Context, values []Value) ([]Value, error) {
 			}
 			return values, nil
 		}
+		if sent && p.kept {
+			p.ch.renewIfUnknown(ctx, la)
+		}
 		if p.ch.losesTx(la, err) || sent || !p.ch.again(err, false, attempt) {
 			return nil, p.fail(err)
 		}
@@ -150,19 +162,31 @@ func (p *Pipeline) exec(ctx context.Context, values []Value) ([]Value, error) {
 	}
 }
 
-// note notes what the commands have done to the channel.
+// note notes what the commands have done to the channel. A transaction that has begun and ended among them is nothing: others on the channel
+// must not be told that it is lost.
 func (p *Pipeline) note(la *lane) {
 	at := 0
 	var scratch [][]byte
+	watches := -1 // the last command that begins or ends a transaction
+	var last effect
+	var words [][]byte
 	for i, count := range p.counts {
 		scratch = p.argv(scratch, at, max(count, 1))
 		at += max(count, 1)
+		args := scratch
 		if count == 0 {
-			continue
+			args = decodeCommand(scratch[0])
 		}
-		if e := effectOf(scratch); e != effectNone {
-			note(p.ch, la, e, scratch, &p.values[i])
+		switch e := effectOf(args); {
+		case e == effectNone:
+		case e == effectEnd, e == effectWatch && p.values[i].Err() == nil:
+			watches, last, words = i, e, args[:1]
+		case e != effectWatch:
+			note(p.ch, la, e, args, &p.values[i])
 		}
+	}
+	if watches >= 0 && !p.ch.shared {
+		note(p.ch, la, last, words, &p.values[watches])
 	}
 }
 
@@ -281,10 +305,13 @@ func (p *Pipeline) addPart(ctx context.Context, la *lane, c *call, values []Valu
 // appendOne appends one command. link.mu is held.
 func (p *Pipeline) appendOne(la *lane, c *call, args [][]byte, i int) (err error) {
 	l := la.link
-	if p.counts[i] == 0 {
-		c.waits(blocksForEncoded(args[0]))
-		l.out, err = appendPassthrough(l, l.out, la.id, args[0])
-		return err
+	encoded := p.counts[i] == 0
+	command := args[0]
+	if encoded {
+		args = nil
+		if name := nameOf(command); mayAffect(name) || mayBlock(name) {
+			args = decodeCommand(command)
+		}
 	}
 	if e := effectOf(args); e != effectNone && !p.own {
 		p.kept = true
@@ -298,6 +325,10 @@ func (p *Pipeline) appendOne(la *lane, c *call, args [][]byte, i int) (err error
 		p.inTx = begins || p.inTx && !ends
 	}
 	c.waits(blocksFor(args))
+	if encoded {
+		l.out, err = appendPassthrough(l, l.out, la.id, command)
+		return err
+	}
 	l.out, err = appendCommand(l, l.out, la.id, args)
 	if err == nil && !l.binary {
 		if err = plainKind(c, args); err == nil && c.confirms > 0 && len(p.counts) > 1 {

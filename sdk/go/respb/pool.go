@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-db/weft/sdk/go/internal/commands"
@@ -20,17 +22,31 @@ const stillMax = 2 * time.Millisecond
 
 // pool is of a Conn without RESPB; over RESPB it is empty.
 type pool struct {
-	places chan struct{} // has one for each connection; full when there may be no more
-	idle   []*link       // connections that Channels have left as they found them; Conn.mu guards it
-	sides  []*Channel    // where a Conn's commands go that hold others up; Conn.mu guards it
+	places  chan struct{} // has one for each connection; full when there may be no more
+	waiting atomic.Int64  // who waits for a place
+	idle    []*link       // connections that Channels have left as they found them; Conn.mu guards it
+	sides   []*Channel    // where a Conn's commands go that hold others up; Conn.mu guards it
 }
 
-// takePlace waits until there may be another connection.
-func (p *pool) takePlace(ctx context.Context) error {
+// takePlace waits until there may be another connection. One that is kept for another Channel, and is not for this one, makes room.
+func (c *Conn) takePlace(ctx context.Context) error {
+	p := &c.pool
 	select {
 	case p.places <- struct{}{}:
 		return nil
 	default:
+	}
+	p.waiting.Add(1) // from here on none is kept
+	defer p.waiting.Add(-1)
+	c.mu.Lock()
+	var oldest *link
+	if len(p.idle) > 0 {
+		oldest = p.idle[0]
+		p.idle = slices.Delete(p.idle, 0, 1)
+	}
+	c.mu.Unlock()
+	if oldest != nil {
+		oldest.fail(ErrClosed)
 	}
 	select {
 	case p.places <- struct{}{}:
@@ -60,7 +76,7 @@ func (c *Conn) keep(la *lane) bool {
 		return false
 	}
 	c.mu.Lock()
-	kept := !c.closed && len(c.pool.idle) < c.opts.IdleMax
+	kept := !c.closed && len(c.pool.idle) < c.opts.IdleMax && c.pool.waiting.Load() == 0
 	if kept {
 		c.pool.idle = append(c.pool.idle, l)
 	}

@@ -187,6 +187,38 @@ func TestConnectionsAreBounded(t *testing.T) {
 	_ = ch.Close()
 }
 
+// TestWaitingForAConnection: who waits at ConnectionsMax gets the place of a Channel that is closed, though that could be kept, and of one that is
+// kept and of no use to him.
+func TestWaitingForAConnection(t *testing.T) {
+	ctx := testContext(t)
+	addr := serve(t, &resp.Server{Handler: newStore().handler(), Auth: func(*resp.Session, string, string) error { return nil }})
+	c := dial(t, addr, Options{Protocol: RESP3, ConnectionsMax: 2, DialTimeout: testWait, Password: "x"})
+	ch, err := c.Channel(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type opened struct {
+		ch  *Channel
+		err error
+	}
+	got := make(chan opened, 1)
+	go func() { ch, err := c.Channel(ctx); got <- opened{ch, err} }()
+	until(t, "waiting", func() bool { return c.pool.waiting.Load() == 1 })
+	_ = ch.Close()
+	second := <-got
+	if second.err != nil {
+		t.Fatal(second.err)
+	}
+	_ = second.ch.Close()
+	if n := c.Stats().Connections; n != 2 {
+		t.Errorf("%d connections, want the Conn's and one that is kept", n)
+	}
+	if ch, err = c.Channel(ctx, ChannelOptions{Username: "ann", Password: "y"}); err != nil {
+		t.Fatal(err)
+	}
+	_ = ch.Close()
+}
+
 // watching is a listener that has the connections that it accepts.
 type watching struct {
 	net.Listener

@@ -256,13 +256,14 @@ func (l *link) lane(id uint16) *lane {
 func (l *link) other(f frame.ReplyFrame, values []frame.Value, raw []byte) error {
 	l.mu.Lock()
 	la := l.lane(f.Channel)
+	idle := f.Channel != 0 && (la == nil || !la.opened)
 	l.handled++
 	if la != nil {
 		la.since = l.watch.now
 	}
 	l.mu.Unlock()
 	switch {
-	case la == nil && f.Channel != 0 && (f.Push || f.Opcode == frame.Fragment):
+	case idle && (f.Push || f.Opcode == frame.Fragment):
 		return errIdle
 	case f.Push:
 		if la != nil && !la.closed {
@@ -272,14 +273,33 @@ func (l *link) other(f frame.ReplyFrame, values []frame.Value, raw []byte) error
 			fill(&l.in.push, values, raw)
 			la.ch.pushed(la, &l.in.push, f.Len)
 		}
-	case f.Opcode == frame.Close:
+	case f.Opcode == frame.Close && !idle:
 		l.closedByServer(la, f)
 	case f.Opcode == frame.GoAway:
-		l.away = &GoAwayError{f.Control.Code, string(f.Control.Reason)}
+		l.goAway(f.Control)
 	case f.Opcode == frame.Fragment && la != nil && !la.closed:
 		return l.slice(la, f)
 	}
 	return nil
+}
+
+// goAway handles GOAWAY (spec section 8.5): what was sent may still be answered, nothing more is written, and what comes from now on goes over
+// another connection.
+func (l *link) goAway(k frame.Control) {
+	l.mu.Lock()
+	if l.away == nil {
+		l.pins++ // it is read until it ends
+	}
+	l.away = &GoAwayError{k.Code, string(k.Reason)}
+	err := &ConnError{Err: l.away}
+	l.eachLane(func(la *lane) {
+		if la.err == nil {
+			la.err = err
+		}
+	})
+	l.out = nil
+	l.makeRoom()
+	l.mu.Unlock()
 }
 
 // slice puts a reply or push together that comes in slices (spec section 9.1).
@@ -333,7 +353,7 @@ func (l *link) slice(la *lane, f frame.ReplyFrame) error {
 // closedByServer handles CLOSE, which is an answer to ours or ends the channel.
 func (l *link) closedByServer(la *lane, f frame.ReplyFrame) {
 	if la == nil {
-		return // idle: a client ignores it
+		return // channel 0 has ended
 	}
 	err := &CloseError{f.Control.Code, string(f.Control.Reason)}
 	l.mu.Lock()
@@ -370,7 +390,7 @@ func (la *lane) consumed(n int) {
 		return
 	}
 	l := la.link
-	if l.err != nil || la.err != nil || la.closed {
+	if l.err != nil || l.away != nil || la.err != nil || la.closed {
 		return
 	}
 	l.out = frame.AppendControl(l.out, la.id, frame.Window, frame.Control{More: uint32(la.owed)})

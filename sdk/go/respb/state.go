@@ -52,10 +52,10 @@ var lengths = func() (all [32]uint32) {
 
 // effectOf returns the effect of a command.
 func effectOf[T string | []byte](args []T) effect {
-	name := args[0]
-	if len(name) == 0 || len(name) > 31 || lengths[name[0]&31]&(1<<len(name)) == 0 {
+	if len(args) == 0 || !mayAffect(args[0]) {
 		return effectNone
 	}
+	name := args[0]
 	var room [64]byte
 	key := appendUpper(room[:0], name)
 	if e, ok := effects[string(key)]; ok {
@@ -74,6 +74,11 @@ func effectOf[T string | []byte](args []T) effect {
 		return effectNone
 	}
 	return effects[string(appendUpper(append(key, ' '), args[1]))]
+}
+
+// mayAffect reports whether a command of that name may have an effect: most are told by its length that they have none.
+func mayAffect[T string | []byte](name T) bool {
+	return len(name) > 0 && len(name) <= 31 && lengths[name[0]&31]&(1<<len(name)) != 0
 }
 
 func appendUpper[T string | []byte](dst []byte, word T) []byte {
@@ -96,7 +101,8 @@ func (e *UseError) Error() string { return "respb: " + e.Command + " " + e.Inste
 var errNoTracking = &UseError{"CLIENT TRACKING", "needs RESPB or RESP3, and this server speaks RESP2 only; without it nothing can be cached"}
 
 // ErrStateLost says that the connection was renewed, and that WATCH or MULTI is lost with the one before: the transaction has to begin again. It
-// is returned once, by the first command after that; nothing was sent.
+// is returned once, by the first command after that; nothing was sent. Who is on the same Channel gets it too when the context of a MULTI, WATCH or
+// SELECT there ends before its answer: the Channel is opened anew then, since nobody knows whether that ran.
 var ErrStateLost = errors.New("respb: the connection was renewed and WATCH or MULTI is lost with it; begin the transaction again")
 
 // allow refuses a command of some effect where it does not belong.

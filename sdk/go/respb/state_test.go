@@ -3,9 +3,11 @@ package respb
 // This file owns the tests of what may be shared, and of what a Channel is after a break.
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/weft-db/weft/sdk/go/internal/commands"
@@ -209,6 +211,61 @@ func TestALostTransactionIsNotGoneOnWith(t *testing.T) {
 			p.text(1, "v")
 			(<-got).is(t, "v")
 		})
+	}
+}
+
+// TestAnAbandonedTransactionIsNotGoneOnWith: whether a MULTI ran whose context ended before its answer nobody knows. What comes behind it on the
+// Channel is not part of it.
+func TestAnAbandonedTransactionIsNotGoneOnWith(t *testing.T) {
+	ctx := testContext(t)
+	for name, protocol := range protocols {
+		for _, piped := range []bool{false, true} {
+			m := resp.NewMux()
+			begun, let := make(chan struct{}, 1), make(chan struct{})
+			var mu sync.Mutex
+			open := map[*resp.Session]bool{}
+			m.HandleFunc("MULTI", 1, func(s *resp.Session, r *resp.Request) error {
+				waits := r.Context()
+				begun <- struct{}{}
+				select {
+				case <-let:
+				case <-waits.Done():
+				}
+				mu.Lock()
+				open[s] = true
+				mu.Unlock()
+				return s.WriteStatusString("OK")
+			})
+			m.HandleFunc("TELL", 1, func(s *resp.Session, r *resp.Request) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if open[s] {
+					return s.WriteStatusString("QUEUED")
+				}
+				return s.WriteStatusString("PLAIN")
+			})
+			c := dial(t, serve(t, &resp.Server{Handler: m}), Options{Protocol: protocol, Reconnect: soon})
+			ch, err := c.Channel(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			short, cancel := context.WithCancel(ctx)
+			go func() { <-begun; cancel() }()
+			if piped {
+				p := ch.Pipeline()
+				p.Do("MULTI")
+				_, err = p.Exec(short)
+			} else {
+				_, err = ch.Do(short, "MULTI")
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal(name, err)
+			}
+			close(let)
+			if v, err := ch.Do(ctx, "TELL"); err != nil || string(v.Data) != "PLAIN" {
+				t.Errorf("%s, piped %v: %q, %v", name, piped, v.Data, err)
+			}
+		}
 	}
 }
 

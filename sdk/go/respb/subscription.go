@@ -213,11 +213,17 @@ func (s *Subscription) broken(err error) {
 		c.wg.Add(1)
 		go func() { // ends when the channel is open again or the Conn is closed
 			defer c.wg.Done()
-			if _, err := s.ch.open(c.ctx, 0); err != nil {
-				s.end(err)
-				return
+			for failures := 0; ; failures++ {
+				_, err := s.ch.open(c.ctx, 0)
+				if err == nil {
+					s.wakeUp()
+					return
+				}
+				if !passes(err) || sleep(c.ctx, c.opts.Reconnect.pause(failures)) != nil {
+					s.end(err)
+					return
+				}
 			}
-			s.wakeUp()
 		}()
 	} else {
 		closed = true
@@ -349,11 +355,13 @@ func (s *Subscription) put(m queuedMessage, la *lane) {
 		}
 		space := s.space
 		s.mu.Unlock()
+		la.link.holdReader(true) // nothing comes since nothing is read, and not since the server is gone
 		select {
 		case <-space:
 		case <-la.link.dead:
 			return
 		}
+		la.link.holdReader(false)
 		s.mu.Lock()
 	}
 	s.mu.Unlock()

@@ -34,9 +34,10 @@ func ceil(d, unit time.Duration) int64 {
 	return n
 }
 
-func atSeconds(t time.Time) string { return itoa(t.Unix()) }
+// atSeconds writes a point in time in whole seconds, rounded up like a time that lasts.
+func atSeconds(t time.Time) string { return itoa(t.Add(time.Second - 1).Unix()) }
 
-func atMilliseconds(t time.Time) string { return itoa(t.UnixMilli()) }
+func atMilliseconds(t time.Time) string { return itoa(t.Add(time.Millisecond - 1).UnixMilli()) }
 
 // Bound is an end of a range of scores.
 type Bound string

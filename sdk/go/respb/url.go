@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"strconv"
@@ -25,15 +26,19 @@ const defaultPort = "6379"
 // Options are db, name, protocol (auto, respb, resp3, resp2), dial_timeout, read_timeout, write_timeout and ping_interval; times are as "500ms" or, as
 // a bare number, in seconds, and 0 or less is none. What is not known is an error.
 func ParseURL(text string) (Options, error) {
-	var o Options
 	u, err := url.Parse(text)
-	if err != nil {
-		var inner *url.Error
-		if errors.As(err, &inner) {
-			err = inner.Err // without the text, which has the password
+	if err == nil {
+		var o Options
+		if o, err = optionsOf(u); err == nil || u.User != nil || !strings.Contains(text, "@") {
+			return o, err
 		}
-		return o, fmt.Errorf("respb: the URL cannot be read: %w", err)
 	}
+	// Not why: that would quote the text, which has the password, or a part of it where that was not written as it has to be.
+	return Options{}, errors.New("respb: the URL cannot be read; in a user or password #, /, ?, @ and : are written as %23, %2F, %3F, %40 and %3A")
+}
+
+// optionsOf is ParseURL of what a URL consists of.
+func optionsOf(u *url.URL) (o Options, err error) {
 	switch u.Scheme {
 	case "redis", "valkey", "respb":
 	case "rediss", "valkeys", "respbs":
@@ -41,7 +46,7 @@ func ParseURL(text string) (Options, error) {
 	case "unix":
 		o.Network, o.Addr = "unix", u.Path
 	default:
-		return o, fmt.Errorf("respb: a URL begins with redis://, rediss:// or unix://, not %q", u.Scheme)
+		return o, errors.New("respb: a URL begins with redis://, rediss:// or unix://")
 	}
 	if u.User != nil {
 		var given bool
@@ -64,6 +69,9 @@ func ParseURL(text string) (Options, error) {
 			if err := o.setDB(db); err != nil {
 				return o, err
 			}
+			if u.Query().Has("db") {
+				return o, errors.New("respb: the URL names its database twice, in its path and as an option")
+			}
 		}
 	case o.Addr == "" || u.Host != "":
 		return o, errors.New("respb: a URL of a socket has its whole path, as in unix:///run/weft.sock")
@@ -76,10 +84,13 @@ func ParseURL(text string) (Options, error) {
 	return o, nil
 }
 
+// secondsMax is more than any timeout means, and less than a Duration holds.
+const secondsMax = 1e9
+
 func (o *Options) setDB(text string) error {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
-		return fmt.Errorf("respb: a database is a number, not %q", text)
+		return errors.New("respb: a database is a number, as in redis://host/2") // what stands there may be a password
 	}
 	o.DB = int(n)
 	return nil
@@ -110,7 +121,7 @@ func (o *Options) set(name, value string) error {
 		return fmt.Errorf("respb: the URL has an option %q, which is not known; see ParseURL", name)
 	}
 	d, err := time.ParseDuration(value)
-	if seconds, bare := strconv.ParseFloat(value, 64); bare == nil {
+	if seconds, bare := strconv.ParseFloat(value, 64); bare == nil && math.Abs(seconds) < secondsMax {
 		d, err = time.Duration(seconds*float64(time.Second)), nil
 	}
 	if err != nil {

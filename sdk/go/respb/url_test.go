@@ -36,6 +36,9 @@ func TestParseURL(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://host": "begins with", "redis://user@host": "no password", "redis://h/x": "database", "redis://h/-1": "database", "unix://run/x": "whole path",
 		"redis://h?tiemout=1": `"tiemout"`, "redis://h?read_timeout=soon": "read_timeout", "redis://h?protocol=4": "protocol", "redis://:secret@h:x": "read",
+		"redis://:secret#x@h": "%23", "redis://:x/secret@h": "%2F", "redis://u:12/secret@h": "%2F", "redis://u:12?secret@h": "%3F", "redis://:x?secret@h:1": "%3F",
+		"redis://h?read_timeout=NaN": "read_timeout", "redis://h?read_timeout=inf": "read_timeout", "redis://h?dial_timeout=1e300": "dial_timeout",
+		"redis://h/1?db=2": "twice", "redis://h/secret": "database",
 	} {
 		_, err := ParseURL(text)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {

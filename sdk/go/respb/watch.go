@@ -124,6 +124,9 @@ func (l *link) moved() (moving, stuck bool) {
 		w.heard, w.asked = w.now, 0
 		moving = moving || l.handled == w.handled
 	}
+	if l.held {
+		moving, w.asked = true, 0
+	}
 	if moving {
 		w.heard = w.now
 	}
@@ -133,6 +136,13 @@ func (l *link) moved() (moving, stuck bool) {
 	}
 	w.got, w.sent, w.writes, w.handled = got, sent, l.writes, l.handled
 	return moving, stuck
+}
+
+// holdReader notes that the reader waits for room in a subscription.
+func (l *link) holdReader(held bool) {
+	l.mu.Lock()
+	l.held = held
+	l.mu.Unlock()
 }
 
 // late takes the calls that have waited too long out of the lane, and appends them to dst. link.mu is held.
@@ -146,7 +156,17 @@ func (la *lane) late(dst []*call, moving bool) []*call {
 		c := *at
 		switch c.state.Load() {
 		case callAbandoned: // what is behind it waits for the server
-			continue
+			if l.binary {
+				continue
+			}
+			// Nothing behind it is answered before it: a server that is gone is found out by it, however short the callers' contexts are.
+			if c.given == 0 {
+				c.given = w.now
+			}
+			if w.now-max(la.since, c.given) < w.after(l.conn.opts.ReadTimeout) {
+				continue
+			}
+			return append(dst, c)
 		case callDone:
 			return dst
 		}
@@ -261,7 +281,7 @@ var pingWords = []string{"PING"}
 // blocksFor returns how long a command may wait on the server, by the timeout it names itself: 0 if it does not wait, less than 0 if
 // for ever.
 func blocksFor[T string | []byte](args []T) time.Duration {
-	if len(args) < 3 || len(args[0]) < len("WAIT") || !mayBlock(args[0][0]) {
+	if len(args) < 3 || len(args[0]) < len("WAIT") || !mayBlock(args[0]) {
 		return 0
 	}
 	at, unit := 0, time.Second
@@ -294,14 +314,15 @@ func blocksFor[T string | []byte](args []T) time.Duration {
 	return max(time.Duration(n*float64(unit)), 1)
 }
 
-// blocksForEncoded is blocksFor for a command that is RESP already.
-func blocksForEncoded(command []byte) time.Duration {
+// nameOf returns the name of a command that is RESP already, empty if it is none.
+func nameOf(command []byte) []byte {
 	_, rest, _ := bytes.Cut(command, []byte("\r\n"))
-	_, name, _ := bytes.Cut(rest, []byte("\r\n"))
-	if len(command) > blockingBytesMax || len(name) == 0 || !mayBlock(name[0]) {
-		return 0
+	_, rest, _ = bytes.Cut(rest, []byte("\r\n"))
+	name, _, found := bytes.Cut(rest[:min(len(rest), 64)], []byte("\r\n"))
+	if !found {
+		return nil
 	}
-	return blocksFor(decodeCommand(command))
+	return name
 }
 
 // decodeCommand returns the arguments of a command that is RESP already; none if it cannot be read, which the server will say.
@@ -318,13 +339,13 @@ func decodeCommand(command []byte) [][]byte {
 }
 
 // mayBlock reports whether a command whose name begins so may block.
-func mayBlock(first byte) bool {
-	first |= 0x20
+func mayBlock[T string | []byte](name T) bool {
+	if len(name) == 0 {
+		return false
+	}
+	first := name[0] | 0x20
 	return first == 'b' || first == 'w' || first == 'x'
 }
-
-// blockingBytesMax is how long a command may be that is looked into for a timeout.
-const blockingBytesMax = 64 << 10
 
 // foreverSeconds is where a command's timeout is as good as none, in any unit.
 const foreverSeconds = 1 << 32

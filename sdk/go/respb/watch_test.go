@@ -154,6 +154,28 @@ func TestReadTimeoutOverRESP3(t *testing.T) {
 	until(t, "the end of the connection", func() bool { return c.zero.lane.Load() == nil })
 }
 
+// TestAbandonedCallsFindOutASilentServer: over RESP3 a connection whose server is gone is closed though every caller leaves by its own context
+// before any timeout of the options.
+func TestAbandonedCallsFindOutASilentServer(t *testing.T) {
+	m := newStore().mux()
+	m.HandleFunc("HANG", 1, func(s *resp.Session, r *resp.Request) error {
+		<-s.Server().Draining()
+		return s.WriteOK()
+	})
+	c := dial(t, serve(t, &resp.Server{Handler: m}), Options{Protocol: RESP3, ReadTimeout: fair, PingInterval: short})
+	for range 3 {
+		ctx, cancel := context.WithCancel(testContext(t))
+		got := goDo(ctx, c.zero, "HANG")
+		until(t, "the command", func() bool {
+			la := c.zero.lane.Load()
+			return la == nil || locked(c.zero, func(l *link) bool { return l.pending > 0 })
+		})
+		cancel()
+		<-got
+	}
+	until(t, "the end of the connection", func() bool { return c.zero.lane.Load() == nil })
+}
+
 // TestBlockingCommandsHaveTheirOwnTime: what a command says it will wait comes on top, and one that waits for ever is not late.
 func TestBlockingCommandsHaveTheirOwnTime(t *testing.T) {
 	p, c := connected(t, Options{ReadTimeout: short, PingInterval: -1})
@@ -188,7 +210,7 @@ func TestBlocksFor(t *testing.T) {
 			if got := blocksFor(args); got != want {
 				t.Errorf("%s: %v, want %v", line, got, want)
 			}
-			if got := blocksForEncoded(appendRESP(nil, args)); got != want {
+			if got := blocksFor(decodeCommand(appendRESP(nil, args))); got != want || string(nameOf(appendRESP(nil, args))) != args[0] {
 				t.Errorf("%s, encoded: %v, want %v", line, got, want)
 			}
 		}
@@ -286,4 +308,32 @@ func TestNothingIsAskedWhenNothingIsExpected(t *testing.T) {
 	p.text(0, "v")
 	(<-got).is(t, "v")
 	until(t, "rest", func() bool { return locked(c.zero, func(l *link) bool { return !l.watch.armed }) })
+}
+
+// TestAHeldReaderIsNoSilentServer: over RESP3 who receives more slowly than the timeouts gets every message all the same.
+func TestAHeldReaderIsNoSilentServer(t *testing.T) {
+	const n = 50
+	ctx := testContext(t)
+	st := newStore()
+	c := dial(t, serve(t, &resp.Server{Handler: st.handler()}), Options{Protocol: RESP3, ReadTimeout: short, PingInterval: short})
+	ch, err := c.Channel(ctx, ChannelOptions{SubscriptionBytesMax: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub, err := ch.Subscribe(ctx, "news")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		st.pubsub.Publish("news", []byte(strings.Repeat("x", 50)))
+	}
+	until(t, "the reader's waiting", func() bool { return locked(ch, func(l *link) bool { return l.held }) })
+	began := int64(0)
+	locked(ch, func(l *link) bool { began = l.watch.now; return true })
+	until(t, "several timeouts", func() bool { return locked(ch, func(l *link) bool { return l.watch.now > began+5*looks }) })
+	for i := range n {
+		if _, err := sub.Receive(ctx); err != nil {
+			t.Fatalf("message %d: %v", i, err)
+		}
+	}
 }

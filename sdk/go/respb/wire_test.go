@@ -1,10 +1,11 @@
 package respb
 
-// This file owns the tests of how a caller who is alone gets its reply.
+// This file owns the tests of who reads: how a caller who is alone gets its reply, and what that costs in goroutines.
 
 import (
 	"context"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -85,5 +86,44 @@ func TestWireWithoutASocket(t *testing.T) {
 	go func() { _, _ = far.Write([]byte("x")) }() // ends with the read below
 	if n, err := w.read(make([]byte, 1), true); n != 1 || err != nil {
 		t.Fatal(n, err)
+	}
+}
+
+// TestChannelsCostNoGoroutine, nor a connection; and who waits with a context that cannot end reads for itself, so that the connection has no
+// goroutine either until a context can.
+func TestChannelsCostNoGoroutine(t *testing.T) {
+	const n = 200
+	ctx := testContext(t)
+	server := &resp.Server{Handler: newStore().handler()}
+	c := dial(t, serve(t, server), Options{Protocol: RESPB, PollMax: -1})
+	use := func(ctx context.Context, ch *Channel) {
+		t.Helper()
+		if _, err := ch.Do(ctx, "PING"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	started := func() bool { return locked(c.zero, func(l *link) bool { return l.started }) }
+	use(context.Background(), c.zero)
+	before := runtime.NumGoroutine()
+	var all []*Channel
+	for range n {
+		ch, err := c.Channel(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		use(context.Background(), ch)
+		all = append(all, ch)
+	}
+	if more := runtime.NumGoroutine() - before; more > n/10 || started() {
+		t.Errorf("%d goroutines more with %d channels; one reads: %v", more, n, started())
+	}
+	for _, ch := range all {
+		use(ctx, ch)
+	}
+	if more := runtime.NumGoroutine() - before; more > n/10 || !started() {
+		t.Errorf("%d goroutines more with contexts that may end; one reads: %v", more, started())
+	}
+	if s := server.Stats(); s.Accepted != 1 || s.Channels != n+1 {
+		t.Errorf("%d connections, %d channels", s.Accepted, s.Channels)
 	}
 }

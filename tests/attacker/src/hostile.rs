@@ -345,6 +345,15 @@ impl Line {
         self.send(&request)?;
         match self.frame(protocol)? {
             Incoming::Reply { reply: Reply::Simple(text), .. } if text == b"OK" => Ok(()),
+            // The machine stood still for longer than `auth-timeout`: it is cut off as it should be.
+            Incoming::Reply { reply: Reply::Error(text), .. }
+                if text.ends_with(b"send AUTH or HELLO first") =>
+            {
+                Err(Trouble::Cut(io::ErrorKind::TimedOut.into()))
+            }
+            Incoming::GoAway { reason, .. } if reason.ends_with("send AUTH or HELLO first") => {
+                Err(Trouble::Cut(io::ErrorKind::TimedOut.into()))
+            }
             other => wrong(format!("AUTH is answered {other:?}")),
         }
     }

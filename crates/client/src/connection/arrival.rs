@@ -63,8 +63,9 @@ impl Connection {
         };
         match read {
             Ok(0) => {
-                // In the midst of a frame it is no clean end.
-                let goes_away = self.goes_away.take().filter(|_| self.input.filled().is_empty());
+                // In the midst of a frame, or of slices, it is no clean end.
+                let is_clean = self.input.filled().is_empty() && self.decoder.is_between_frames();
+                let goes_away = self.goes_away.take().filter(|_| is_clean);
                 let error = goes_away.unwrap_or(Error::Closed);
                 Err(self.fail(error))
             }

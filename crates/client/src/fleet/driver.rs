@@ -158,11 +158,6 @@ impl Fleet {
         self.clients.len() as u32
     }
 
-    /// Connections that have not ended.
-    pub fn open_connections(&self) -> usize {
-        self.connections.iter().filter(|connection| connection.wire.is_some()).count()
-    }
-
     fn spare_decoder(&mut self) -> Box<Decoder> {
         self.spare.take().unwrap_or_else(|| Box::new(Decoder::new(self.config.protocol)))
     }

@@ -57,7 +57,7 @@ impl Channel {
         }
         for (step, _) in steps {
             if let Reply::Error(text) = self.receive()? {
-                return Err(Error::Handshake { step, error: ServerError::new(&text) });
+                return Err(Error::Handshake { step: step.clone(), error: ServerError::new(&text) });
             }
         }
         Ok(())
@@ -111,7 +111,8 @@ impl Channel {
             return Ok(());
         }
         let Channel { handle, inbox, output, .. } = self;
-        let queued = inbox.while_open(|_| {
+        let queued = inbox.while_open(|state| {
+            state.is_open = true;
             let mut queue = lock(&handle.shared.queue);
             queue.extend_from_slice(output);
             queue.len()

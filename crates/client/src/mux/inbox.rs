@@ -29,6 +29,8 @@ pub(super) struct State {
     abandoned: bool,
     /// The number of the next request.
     sequence: u32,
+    /// Something has been sent on it: until then it is idle to the server, which would not answer CLOSE.
+    pub(super) is_open: bool,
     /// Why the channel ended.
     end: Option<Error>,
     /// When a part of a reply last came.
@@ -47,6 +49,9 @@ struct Due {
     abandoned: bool,
 }
 
+/// What a server must not send.
+pub(super) const IDLE: Error = Error::Unexpected("a frame for a channel that was not opened");
+
 /// What was waited for did not come in time.
 pub(super) struct TooLate;
 
@@ -59,6 +64,7 @@ impl Inbox {
             pushes: VecDeque::new(),
             abandoned: false,
             sequence,
+            is_open: false,
             end: None,
             last_slice: None,
             owed: 0,
@@ -81,7 +87,7 @@ impl Inbox {
     }
 
     /// Ends the channel, once; `close` is called under the lock, and only if it had not ended.
-    pub(super) fn end(&self, error: Error, close: impl FnOnce()) -> bool {
+    pub(super) fn end(&self, error: Error, close: impl FnOnce(&State)) -> bool {
         let was_open = self.mark(error, close);
         if was_open {
             self.wake();
@@ -89,12 +95,12 @@ impl Inbox {
         was_open
     }
     /// The first half of [`end`](Self::end): no request is taken from here on, and nobody has been told yet.
-    pub(super) fn mark(&self, error: Error, close: impl FnOnce()) -> bool {
+    pub(super) fn mark(&self, error: Error, close: impl FnOnce(&State)) -> bool {
         let mut state = self.lock();
         let was_open = state.end.is_none();
         if was_open {
             state.end = Some(error);
-            close();
+            close(&state);
         }
         was_open
     }
@@ -120,26 +126,28 @@ impl Inbox {
     }
 
     /// A push has come; false when there are too many.
-    pub(super) fn push(&self, push: Reply, wire_bytes: usize, pushes_max: usize) -> bool {
+    pub(super) fn push(&self, push: Reply, wire_bytes: usize, pushes_max: usize) -> Result<bool> {
         let mut state = self.lock();
+        state.expect_open()?;
         if state.abandoned {
             state.owed += wire_bytes;
-            return true;
+            return Ok(true);
         }
         if state.pushes.len() >= pushes_max {
-            return false;
+            return Ok(false);
         }
         state.pushes.push_back((push, wire_bytes));
         self.arrived.notify_all();
-        true
+        Ok(true)
     }
 
     /// A part of a reply has come. Gives the credit that is to be granted.
-    pub(super) fn slice(&self, wire_bytes: usize, window: Option<u32>) -> Option<u32> {
+    pub(super) fn slice(&self, wire_bytes: usize, window: Option<u32>) -> Result<Option<u32>> {
         let mut state = self.lock();
+        state.expect_open()?;
         state.slices += wire_bytes;
         state.last_slice = Some(Instant::now());
-        state.credit(window)
+        Ok(state.credit(window))
     }
 
     /// Nobody reads any more, and somebody else will.
@@ -232,6 +240,11 @@ impl State {
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1);
         sequence
+    }
+
+    /// What comes on a channel that is idle to the server is the end of the connection (section 8.1).
+    fn expect_open(&self) -> Result<()> {
+        if self.is_open { Ok(()) } else { Err(IDLE) }
     }
 
     /// Whether no reply is due or waits to be taken.

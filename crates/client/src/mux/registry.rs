@@ -38,6 +38,7 @@ pub(super) struct Registry {
 
 impl Registry {
     pub(super) fn new(limit: Option<i64>, zero: Inbox) -> Self {
+        zero.lock().is_open = true;
         Registry {
             slots: vec![Slot::Open(Arc::new(zero))],
             free: BinaryHeap::new(),
@@ -118,8 +119,17 @@ impl Registry {
             return;
         }
         let close = Control::Close { code, reason: reason.as_bytes() };
-        if inbox.end(error, || close.encode(id, &mut *lock(queue))) {
-            self.slots[usize::from(id)] = Slot::Closing;
+        let mut is_idle = false;
+        let was_open = inbox.end(error, |state| {
+            is_idle = !state.is_open;
+            if state.is_open {
+                close.encode(id, &mut *lock(queue));
+            }
+        });
+        match was_open {
+            true if is_idle => self.set_idle(id),
+            true => self.slots[usize::from(id)] = Slot::Closing,
+            false => {}
         }
     }
 
@@ -128,12 +138,16 @@ impl Registry {
         match self.slot(id).clone() {
             Slot::Idle => {}
             Slot::Closing => self.set_idle(id),
+            // Taken, and idle on the wire yet.
+            Slot::Open(inbox) if !inbox.lock().is_open => {}
             Slot::Open(inbox) => {
                 let answer = Control::Close { code: 0, reason: &[] };
-                inbox.end(error, || answer.encode(id, &mut *lock(queue)));
+                inbox.end(error, |_| answer.encode(id, &mut *lock(queue)));
                 if id == 0 {
                     // It starts anew (section 8.1), with request 0.
-                    self.slots[0] = Slot::Open(Arc::new(Inbox::new(0)));
+                    let zero = Inbox::new(0);
+                    zero.lock().is_open = true;
+                    self.slots[0] = Slot::Open(Arc::new(zero));
                     self.zero_taken = false;
                 } else {
                     self.set_idle(id);
@@ -156,7 +170,7 @@ impl Registry {
         };
         // Whoever hears of it on one channel must not send on another any more.
         open().for_each(|inbox| {
-            inbox.mark(Error::Lost(error.clone()), || {});
+            inbox.mark(Error::Lost(error.clone()), |_| {});
         });
         open().for_each(|inbox| inbox.wake());
     }
@@ -182,6 +196,10 @@ mod tests {
         for _ in 0..2 {
             assert!(matches!(registry.take_free(), Err(Error::TooManyChannels(5))));
             assert!(matches!(registry.take(9), Err(Error::TooManyChannels(5))));
+        }
+        for id in [1, 2, 4] {
+            let Slot::Open(inbox) = registry.slot(id) else { panic!() };
+            inbox.lock().is_open = true;
         }
         for id in [4, 2] {
             registry.close(id, Error::Finished, 0, "", &queue);

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, InvalidMessage};
+use rustls::{ClientConfig, ClientConnection};
 
-use super::{Socket, trust};
+use super::{Socket, said, trust};
 use crate::config::TlsConfig;
 use crate::error::{Error, Result, Waiting};
 
@@ -34,6 +34,16 @@ struct Session {
     pending: Vec<u8>,
 }
 
+fn bad(error: &rustls::Error) -> Error {
+    Error::Tls(said::said(error))
+}
+
+/// What an error of a socket says of TLS, if it is one: a server of TLS 1.3 refuses a client's certificate, or the lack
+/// of one, after the handshake.
+pub(crate) fn of_socket(error: &io::Error) -> Option<Error> {
+    error.get_ref()?.downcast_ref().map(bad)
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -46,19 +56,11 @@ impl Tls {
         host: &str,
         limit: Option<Duration>,
     ) -> Result<Tls> {
-        let bad = |error: rustls::Error| {
-            Error::Tls(match error {
-                // The first bytes are no record.
-                rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-                    "the server answers without TLS: it does not offer it on this port".into()
-                }
-                error => error.to_string(),
-            })
-        };
         let name = settings.server_name.as_deref().unwrap_or(host).to_string();
         let name = ServerName::try_from(name)
             .map_err(|_| Error::Tls("the host is no name that a certificate can have".into()))?;
-        let mut tls = ClientConnection::new(Arc::new(client_config(settings)?), name).map_err(bad)?;
+        let mut tls =
+            ClientConnection::new(Arc::new(client_config(settings)?), name).map_err(|error| bad(&error))?;
         while tls.is_handshaking() {
             if let Err(error) = tls.complete_io(&mut Blocking(socket)) {
                 return Err(match error.kind() {
@@ -69,7 +71,7 @@ impl Tls {
                         Error::Tls("the server ended the handshake; does it offer TLS on this port?".into())
                     }
                     _ => match error.downcast::<rustls::Error>() {
-                        Ok(error) => bad(error),
+                        Ok(error) => bad(&error),
                         Err(error) => Error::Tls(error.to_string()),
                     },
                 });
@@ -189,11 +191,10 @@ impl io::Write for Blocking<'_> {
 
 /// What a session of rustls begins with, as the settings say: for an event loop of one's own.
 pub fn client_config(settings: &TlsConfig) -> Result<ClientConfig> {
-    let bad = |error: rustls::Error| Error::Tls(error.to_string());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .map_err(bad)?;
+        .map_err(|error| bad(&error))?;
     let builder = builder.dangerous().with_custom_certificate_verifier(trust::verifier(settings, provider)?);
     match (&settings.cert_file, &settings.key_file) {
         (None, None) => Ok(builder.with_no_client_auth()),
@@ -201,7 +202,7 @@ pub fn client_config(settings: &TlsConfig) -> Result<ClientConfig> {
             let chain = trust::certificates(cert)?;
             let key = PrivateKeyDer::from_pem_file(key)
                 .map_err(|error| Error::Tls(format!("{}: {error}", key.display())))?;
-            builder.with_client_auth_cert(chain, key).map_err(bad)
+            builder.with_client_auth_cert(chain, key).map_err(|error| bad(&error))
         }
         _ => Err(Error::Tls("a client certificate needs its key, and the key its certificate".into())),
     }

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::thread::JoinHandle;
 
 use weft_client::{Config, Protocol, Reply, Timeouts};
@@ -202,6 +203,18 @@ impl Peer {
     /// Ends this side's direction.
     pub fn end(&mut self) {
         let _ = self.socket.shutdown(std::net::Shutdown::Write);
+    }
+
+    /// Waits for more from the client; false at its end.
+    pub fn next_byte(&mut self) -> bool {
+        self.more()
+    }
+
+    /// Ends the connection by a reset.
+    pub fn reset(&mut self) {
+        rustix::net::sockopt::set_socket_linger(&self.socket, Some(std::time::Duration::ZERO)).unwrap();
+        let nothing = std::fs::File::open("/dev/null").unwrap();
+        drop(std::mem::replace(&mut self.socket, TcpStream::from(OwnedFd::from(nothing))));
     }
 
     pub fn reply(&mut self, channel: u16, reply: &Reply) {

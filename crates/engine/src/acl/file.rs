@@ -1,11 +1,12 @@
-//! Owns: the ACL file: reading users from it and writing them to it. Does not own: the
-//! text form of users.
+//! Owns: where users are kept: the ACL file, and without one the catalogue. Does not own: the text form of users.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+
+use weft_store::Section;
 
 use super::{DEFAULT_USER, RuleError, Selector, User, rules};
 use crate::engine::Engine;
@@ -20,6 +21,37 @@ pub(crate) const NO_FILE: &str = "This instance is not configured to use an ACL 
                                   configuration file set) in order to store users in the configuration.";
 
 impl Engine {
+    /// Whether users are kept in a file.
+    pub(crate) fn has_acl_file(&self) -> bool {
+        self.acl.file.lock().is_some()
+    }
+    /// Users that a log or a snapshot has carried. The files of the operator go before: where there is `aclfile`, all
+    /// users are its, and a user that the configuration defines is as it stands there. Says what could not be read.
+    pub(crate) fn load_users(&self) -> Vec<String> {
+        if self.has_acl_file() {
+            return Vec::new();
+        }
+        let mut problems = Vec::new();
+        let untouched = User::new_default().describe();
+        for (name, rules) in self.keyspace.catalogue().entries(Section::Users) {
+            let is_default = *name == *DEFAULT_USER.as_bytes();
+            let defined = |user: Arc<User>| !is_default || user.describe() != untouched;
+            if self.acl.user(&name).is_some_and(defined) {
+                continue;
+            }
+            let words: Vec<&[u8]> =
+                std::iter::once(&b"reset"[..]).chain(rules.split(|byte| *byte == b' ')).collect();
+            if let Err(error) = self.set_user(&name, &words) {
+                problems.push(format!("user {}: {error}", String::from_utf8_lossy(&name)));
+            }
+            if is_default && self.settings.auth_required.load(Relaxed) {
+                // Whoever came meanwhile was taken for it without a password.
+                self.close_clients_of(&self.acl.default_user());
+            }
+        }
+        problems
+    }
+
     /// ACL LOAD: all users are those of the file, or none changes. Clients of users that are gone are closed.
     pub fn load_acl_file(&self) -> Result<(), String> {
         let path = self.acl.file.lock().clone().ok_or(NO_FILE)?;

@@ -299,6 +299,13 @@ impl Engine {
         session.look();
         result
     }
+    /// Whether these would be taken now, as [`sign_in`](Self::sign_in) takes them. Nothing is noted in ACL LOG.
+    pub fn would_sign_in(&self, who: Option<(&[u8], &[u8])>) -> bool {
+        match who {
+            Some((name, password)) => self.acl.user(name).is_some_and(|user| user.accepts(password)),
+            None => !self.settings.auth_required.load(Relaxed),
+        }
+    }
     /// The command that it stands for, in ACL LOG.
     fn sign_in_spec() -> &'static CommandSpec {
         weft_protocol::table::by_name(b"AUTH").expect("the table has it").spec()

@@ -1,6 +1,7 @@
 //! Owns: the ACL commands. Does not own: users and rules (`crate::acl`).
 
 use weft_protocol::table::{self, COMMANDS, CommandId, acl};
+use weft_store::Section;
 
 use crate::acl::{Selector, category};
 use crate::args::{Args, OwnedArgs};
@@ -13,7 +14,7 @@ use crate::requests::What;
 
 pub(super) const LIST: &[Entry] = &[
     ("ACL CAT", Scope::None, cat),
-    ("ACL DELUSER", Scope::None, deluser),
+    ("ACL DELUSER", Scope::World, deluser),
     ("ACL DRYRUN", Scope::None, dryrun),
     ("ACL GENPASS", Scope::None, genpass),
     ("ACL GETUSER", Scope::None, getuser),
@@ -22,7 +23,7 @@ pub(super) const LIST: &[Entry] = &[
     ("ACL LOAD", Scope::None, load),
     ("ACL LOG", Scope::None, log),
     ("ACL SAVE", Scope::None, save),
-    ("ACL SETUSER", Scope::None, setuser),
+    ("ACL SETUSER", Scope::World, setuser),
     ("ACL USERS", Scope::None, users),
     ("ACL WHOAMI", Scope::None, whoami),
 ];
@@ -36,7 +37,17 @@ const LOG_ENTRIES: i64 = 10;
 fn setuser(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let rules: Vec<&[u8]> = args.rest(3).collect();
     context.engine.set_user(args.bytes(2), &rules).map_err(Error::err)?;
+    keep(context, args.bytes(2))?;
     sink.ok();
+    Ok(())
+}
+
+/// Has log and snapshots carry a user as it is now, unless there is a file for users.
+fn keep(context: &mut Context<'_, '_>, name: &[u8]) -> Result<(), Error> {
+    if !context.engine.has_acl_file() {
+        let user = context.engine.acl.user(name).map(|user| user.describe());
+        context.set_entry(Section::Users, name, user.as_deref())?;
+    }
     Ok(())
 }
 
@@ -44,7 +55,13 @@ fn deluser(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     if args.rest(2).any(|name| name == crate::acl::DEFAULT_USER.as_bytes()) {
         return Err(Error::err("The 'default' user cannot be removed"));
     }
-    let deleted = args.rest(2).filter(|name| context.engine.delete_user(name)).count();
+    let mut deleted = 0;
+    for name in args.rest(2) {
+        if context.engine.delete_user(name) {
+            deleted += 1;
+            keep(context, name)?;
+        }
+    }
     sink.count(deleted);
     Ok(())
 }

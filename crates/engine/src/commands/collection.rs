@@ -44,8 +44,8 @@ impl Context<'_, '_> {
     /// A key's value, borrowed together with those of other keys, after each was looked up.
     pub(super) fn view(&self, key: &Key<'_>) -> Option<ValueRef<'_>> {
         match &self.hold {
-            Hold::Key(guard) if guard.is_of(key) => guard.view(self.db, key, self.now_ms),
-            Hold::Guards(guards) | Hold::World(_, guards) => guards.view(self.db, key, self.now_ms),
+            Hold::Key(guard) if guard.is_of(key) => guard.view(self.db, key, self.seen_ms()),
+            Hold::Guards(guards) | Hold::World(_, guards) => guards.view(self.db, key, self.seen_ms()),
             Hold::Key(_) | Hold::Batch(_) | Hold::Nothing => None,
         }
     }

@@ -77,11 +77,10 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
             Some(why) => format!("CONFIG SET failed (possibly related to argument '{name}') - {why}"),
         })
     })?;
-    let begins_log = pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"appendonly"))
-        && engine.durable.log.is_on.load(Relaxed);
-    if begins_log && context.may_block() && engine.durable.check().is_ok() {
-        // What is answered from then on is kept.
-        return context.await_order(args, (0, Empty::Null), Order::Begun);
+    let is_about_log = pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"appendonly"));
+    if is_about_log && context.may_block() && engine.durable.check().is_ok() {
+        // What is answered from then on is kept, or is not.
+        return context.await_order(args, (0, Empty::Null), Order::Settled);
     }
     sink.ok();
     Ok(())

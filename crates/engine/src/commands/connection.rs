@@ -58,6 +58,11 @@ fn select(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
 /// For others the client is gone before it reads the answer: whose invalidations went to it, who publishes.
 fn quit(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (engine, session) = (context.engine, &mut *context.session);
+    if session.over_http {
+        return Err(Error::err(
+            "QUIT is not available over HTTP: send 'Connection: close' with the last request",
+        ));
+    }
     engine.unsubscribe_all(session);
     engine.untrack(&session.info);
     engine.clients.leave(session.id());
@@ -78,7 +83,7 @@ fn reset(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) 
     session.set_user(engine.acl.default_user());
     session.authenticated = !engine.settings.auth_required.load(Relaxed);
     set_name(session, b"");
-    if session.wire.protocol.is_resp() {
+    if session.switches_protocol() {
         session.set_protocol(Protocol::Resp2);
         sink.set_protocol(Protocol::Resp2);
     }
@@ -155,11 +160,12 @@ impl<'a> Hello<'a> {
 }
 
 fn hello(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let over_resp = context.session.wire.protocol.is_resp();
+    let over_resp = context.session.switches_protocol();
     let hello = Hello::parse(args, over_resp)?;
     let switches = hello.respb && over_resp;
+    // MULTI does not queue it; nor does anybody else run it for a client.
     if switches && !context.may_block() {
-        return Err(Error::err("HELLO with PROTO is not allowed inside a transaction"));
+        return Err(Error::err(respb::NO_SWITCH));
     }
     if let Some((name, password)) = hello.user {
         context.engine.authenticate(context.session, name, password, (args, context.now_ms))?;

@@ -164,7 +164,7 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         ttl_ms if options.absolute => Expiry::At(ttl_ms),
         ttl_ms => Expiry::At(context.now_ms.saturating_add(ttl_ms)),
     };
-    if matches!(expiry, Expiry::At(at) if at <= context.now_ms) {
+    if matches!(expiry, Expiry::At(at) if at <= context.come_ms()) {
         if options.replace {
             context.delete(&key)?;
         }

@@ -129,14 +129,14 @@ fn expire(
     let conditions = Conditions::parse(args, 3, word)?;
     let first = fields_at(args, word)?;
     let at = expire_at(args, 2, unit)?;
-    let now_ms = context.now_ms;
+    let come_ms = context.come_ms();
     let mut touched = Touched::default();
     change_fields(context, args, (first, sink, &mut touched), |hash, field| {
         let Some(old) = hash.view().expire_ms(field) else { return outcome::MISSING };
         if !conditions.allow(old, at) {
             return outcome::REFUSED;
         }
-        if at <= now_ms {
+        if at <= come_ms {
             hash.remove(field, |_| ());
             return outcome::DELETED;
         }
@@ -369,7 +369,7 @@ fn set_fields(
 ) -> Result<(), Error> {
     let key = context.key(args, 1);
     let limits = context.hash_limits();
-    let expired = at.is_some_and(|at| at <= context.now_ms);
+    let expired = at.is_some_and(|at| at <= context.come_ms());
     let expiry = match at {
         _ if options.keep => FieldExpiry::Keep,
         Some(at) => FieldExpiry::At(at),
@@ -411,8 +411,8 @@ fn hgetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     let key = context.key(args, 1);
     // The type is looked at before the time.
     read(context, &key)?;
-    let now_ms = context.now_ms;
-    let at = options.expire_at(args, now_ms)?;
+    let come_ms = context.come_ms();
+    let at = options.expire_at(args, context.now_ms)?;
     let limits = context.hash_limits();
     let mut touched = Touched::default();
     let (shard, mut op) = context.shard(&key)?;
@@ -427,7 +427,7 @@ fn hgetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
                 }
             }
             match at {
-                Some(at) if at <= now_ms => {
+                Some(at) if at <= come_ms => {
                     hash.remove(field, |_| ());
                     touched.deleted += 1;
                 }

@@ -147,7 +147,9 @@ fn randomkey(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'
 impl Context<'_, '_> {
     /// A key of the session's database by chance; nothing when there is none or it was missed.
     fn random_key(&mut self) -> Option<Vec<u8>> {
+        let sees_expired = self.sees_expired();
         let op = Op::untouched(self.db, self.now_ms, &mut self.local.effects.recorder);
+        let op = Op { sees_expired, ..op };
         match &mut self.hold {
             Hold::Batch(batch) => batch.random_key(&op, &mut self.local.rng),
             Hold::World(_, guards) => {

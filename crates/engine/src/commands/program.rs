@@ -1,7 +1,6 @@
 //! Owns: PROGRAM. Does not own: programs (`crate::program`).
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 use weft_store::{Section, wants};
 
@@ -121,10 +120,10 @@ fn answer_params(program: &Program, sink: &mut ReplySink<'_>) {
 fn run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (which, params) = context.local.programs.take(context.engine, By::Name, args)?;
     let Which::Stored(stored) = which else { return Err(unknown(args.bytes(2))) };
-    let began = context.local.began.unwrap_or_else(Instant::now);
-    let outcome = Inner::new(context, LogPlace::Script).whole(|inner| stored.run_inside(inner, params));
+    let began = context.local.began;
+    let outcome = stored.run_inside(&mut Inner::new(context, LogPlace::Script), params);
     if !matches!(&outcome, Err(error) if error.code == ErrorCode::NeedsWorld) {
-        stored.figures.ran(began.elapsed(), outcome.is_err());
+        context.local.programs.ran(stored, began, outcome.is_err());
     }
     outcome?.answer(sink);
     Ok(())
@@ -132,7 +131,7 @@ fn run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 
 fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (which, params) = context.local.programs.take(context.engine, By::Text, args)?;
-    let outcome = Inner::new(context, LogPlace::Script).whole(|inner| which.program().run_in(inner, params));
+    let outcome = which.program().run_in(&mut Inner::new(context, LogPlace::Script), params);
     outcome?.answer(sink);
     Ok(())
 }

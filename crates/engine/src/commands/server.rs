@@ -83,10 +83,11 @@ fn bgsave(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
         sink.simple("Background saving cancelled");
         return Ok(());
     }
-    if durable.saves.is_saving.load(Relaxed) {
+    // Said at once, so that CANCEL right behind it finds it.
+    if durable.saves.is_saving.swap(true, Relaxed) {
         return Err(Error::err("Background save already in progress"));
     }
-    durable.order(Order::Snapshot(None))?;
+    durable.order(Order::Snapshot(None)).inspect_err(|_| durable.saves.is_saving.store(false, Relaxed))?;
     sink.simple("Background saving started");
     Ok(())
 }

@@ -6,7 +6,7 @@ use weft_store::{Changed, Key};
 use super::collection::{NOT_POSITIVE, positive};
 use super::sorted_set::removed;
 use crate::args::Args;
-use crate::blocking::{Empty, timeout_ms};
+use crate::blocking::timeout_ms;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
@@ -216,7 +216,7 @@ fn bzmpop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     let request = Request::parse(args, 2)?;
     let timeout_ms = timeout_ms(context, args, 1)?;
     let Some(key) = first_with_members(context, args, request.keys.clone())? else {
-        return wait(context, args, sink, (request.keys, timeout_ms));
+        return context.wait_for_one(args, sink, (request.keys, timeout_ms));
     };
     if context.commit() {
         let taken = take(context, &key, request.end, request.count)?;
@@ -242,7 +242,7 @@ fn blocking_pop(
     let last = args.len() - 1;
     let timeout_ms = timeout_ms(context, args, last)?;
     let Some(key) = first_with_members(context, args, 1..last)? else {
-        return wait(context, args, sink, (1..last, timeout_ms));
+        return context.wait_for_one(args, sink, (1..last, timeout_ms));
     };
     if context.commit() {
         let taken = take(context, &key, end, 1)?;
@@ -254,18 +254,4 @@ fn blocking_pop(
         }
     }
     Ok(())
-}
-
-fn wait(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    (keys, timeout_ms): (std::ops::Range<usize>, u64),
-) -> Result<(), Error> {
-    if !context.may_block() {
-        sink.null_array();
-        return Ok(());
-    }
-    let keys: Vec<&[u8]> = keys.map(|place| args.bytes(place)).collect();
-    context.block(&keys, (timeout_ms, Empty::NullArray), args.to_owned_args())
 }

@@ -78,8 +78,8 @@ fn cluster_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>)
 /// A replica's first words. There is no log yet that could be sent.
 fn no_replicas(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result<(), Error> {
     Err(Error::err(
-        "this server does not replicate: it sends neither its data nor its changes. SCAN with DUMP, or weft cli --scan, \
-         gives its keys one by one, MONITOR what it is sent",
+        "this server does not replicate: it sends neither its data nor its changes. weft export rdb FILE writes its data, \
+         MONITOR shows what it is sent",
     ))
 }
 

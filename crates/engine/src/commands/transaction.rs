@@ -57,20 +57,19 @@ fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     }
     for name in args.rest(1) {
         let db = context.db;
-        let watched =
-            context.session.transaction.as_ref().map_or(&[][..], |transaction| transaction.counting());
-        if watched.iter().any(|watched| watched.db == db && *watched.key == *name) {
+        let key = context.key_of(name);
+        let transaction = context.session.transaction.as_ref();
+        if transaction.is_some_and(|transaction| transaction.watches(db, &key)) {
             continue;
         }
-        let room = watched.len() < WATCHED_MAX;
-        let key = context.key_of(name);
+        let room = transaction.is_none_or(|transaction| transaction.watched.len() < WATCHED_MAX);
         let (shard, mut op) = context.shard(&key)?;
         // An expired key goes now, so that its going does not count as a write later.
         let there = shard.exists(&mut op, &key);
         let version = room.then(|| shard.watches().add(db, key.hash())).flatten();
         let version = version.ok_or_else(|| Error::new(ErrorCode::Limit, "too many watched keys"))?;
         let transaction = context.session.transaction.get_or_insert_default();
-        transaction.watched.push(Watched { db, key: name.into(), there, version });
+        transaction.watch(key.hash(), Watched { db, key: name.into(), there, version });
     }
     let count = context.session.transaction.as_ref().map_or(0, |transaction| transaction.watched.len());
     context.session.info.watched.store(count as u32, Relaxed);

@@ -89,7 +89,7 @@ fn set_expiry(
 ) -> Result<(), Error> {
     let conditions = Conditions::read(args)?;
     let at_ms = any_time(args, 2, unit, context.now_ms)?;
-    let (key, now_ms) = (context.key(args, 1), context.now_ms);
+    let (key, come_ms) = (context.key(args, 1), context.come_ms());
     let (shard, mut op) = context.shard(&key)?;
     let Some(old_ms) = shard.expire_ms(&mut op, &key) else {
         sink.int(0);
@@ -99,7 +99,7 @@ fn set_expiry(
         sink.int(0);
         return Ok(());
     }
-    if at_ms <= now_ms {
+    if at_ms <= come_ms {
         context.expire_now(&key)?;
     } else {
         shard.set_expire_ms(&mut op, &key, Some(at_ms));

@@ -9,14 +9,15 @@ use weft_protocol::table::{CommandId, CommandSpec, flag, policy};
 use super::{Core, Tier};
 use crate::acl::LogPlace;
 use crate::args::Args;
+use crate::config::Settings;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::handler::{Handler, Scope};
 use crate::reply::ReplySink;
 use crate::requests::What;
+use crate::respb;
 use crate::session::{Session, client_flag};
 use crate::special;
 use crate::stats::bump;
-use crate::transaction::QUEUED_BYTES_MAX;
 
 /// Bytes of a command's arguments that the message about an unknown one repeats.
 const SHOWN_BYTES_MAX: usize = 128;
@@ -71,7 +72,7 @@ impl Core<'_> {
                 _ => return Err(ErrorCode::OutOfMemory.into()),
             }
         }
-        if spec.policy & policy::STREAMS != 0 && !session.wire.protocol.has_streams() {
+        if spec.policy & policy::STREAMS != 0 && !session.has_streams() {
             return Err(no_stream(spec));
         }
         if session.info.has(client_flag::MONITOR) {
@@ -86,7 +87,7 @@ impl Core<'_> {
             return Ok(Verdict::Pause(until_ms));
         }
         if session.in_multi() {
-            return in_multi(id, handler, args);
+            return in_multi(id, handler, args, session);
         }
         Ok(Verdict::Run(id, handler))
     }
@@ -193,7 +194,7 @@ pub(crate) fn check_arity(spec: &'static CommandSpec, len: usize) -> Result<(), 
     if if spec.arity < 0 { len >= wanted } else { len == wanted } { Ok(()) } else { Err(Error::arity(spec)) }
 }
 
-fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>) -> Result<Verdict, Error> {
+fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>, session: &Session) -> Result<Verdict, Error> {
     let spec = id.spec();
     if spec.flags & flag::NO_MULTI != 0 {
         return Err(Error::err(format!("Command '{}' not allowed inside a transaction", full_name(spec))));
@@ -201,15 +202,17 @@ fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>) -> Result<Verdict,
     if spec.policy & policy::IN_MULTI != 0 {
         return Ok(Verdict::Run(id, handler));
     }
-    // The bytes behind EXEC would be read in another protocol than the client knows when it sends them.
-    if spec.policy & policy::SWITCHES_WIRE != 0 && (2..args.len()).any(|index| args.is(index, "PROTO")) {
-        return Err(Error::err("HELLO with PROTO is not allowed inside a transaction"));
+    // The bytes behind EXEC would be read in another protocol than the client knows when it sends them. Over RESPB the
+    // option changes nothing.
+    let switches = spec.policy & policy::SWITCHES_WIRE != 0 && session.wire.protocol.is_resp();
+    if switches && (2..args.len()).any(|index| args.is(index, "PROTO")) {
+        return Err(Error::err(respb::NO_SWITCH));
     }
     Ok(Verdict::Queue)
 }
 
 /// Keeps a command for EXEC.
-pub(super) fn queue(session: &mut Session, args: &Args<'_>, sink: &mut ReplySink<'_>) {
+pub(super) fn queue(settings: &Settings, session: &mut Session, args: &Args<'_>, sink: &mut ReplySink<'_>) {
     let Some(transaction) = &mut session.transaction else { return };
     if args.spec.policy & policy::SELECTS_DB != 0
         && let Some(db) = args.int(1).ok().and_then(|db| u8::try_from(db).ok())
@@ -217,12 +220,21 @@ pub(super) fn queue(session: &mut Session, args: &Args<'_>, sink: &mut ReplySink
         transaction.db = Some(db);
     }
     let owned = args.to_owned_args();
-    transaction.queued_bytes += owned.memory_bytes();
-    if transaction.queued_bytes > QUEUED_BYTES_MAX {
+    let (limit, directive) = if session.wire.protocol.is_resp() {
+        (&settings.query_bytes_max, "client-query-buffer-limit")
+    } else {
+        (&settings.respb_connection_queue_bytes_max, "respb-connection-queue-bytes")
+    };
+    let of_connection = session.info.connection.queued_bytes.load(Relaxed);
+    if of_connection + owned.memory_bytes() as u64 > limit.load(Relaxed) as u64 {
         transaction.refused = true;
-        transaction.queued.clear();
-        return sink.error(&Error::new(ErrorCode::Limit, "transaction exceeds 1 GiB of queued commands"));
+        transaction.queued = Vec::new();
+        transaction.queued_bytes = 0;
+        session.tell_queued(Some((0, 0)));
+        let text = format!("the transactions of this connection have queued too much ({directive})");
+        return sink.error(&Error::new(ErrorCode::Limit, text));
     }
+    transaction.queued_bytes += owned.memory_bytes();
     transaction.queued.push(owned);
     let queued = (transaction.queued.len(), transaction.queued_bytes);
     session.tell_queued(Some(queued));

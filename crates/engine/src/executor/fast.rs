@@ -36,7 +36,10 @@ impl Core<'_> {
         let ran = match first.fast {
             Fast::Get if batch.is_alone() => self.gets_alone(batch, requests, list, lent, terms),
             Fast::Get => self.gets_locked(batch, requests, list, lent, terms),
-            Fast::Set => self.sets(batch, requests, list, lent, terms),
+            Fast::Set => match self.sets(batch, requests, list, lent, terms) {
+                Some(ran) => ran,
+                None => return 0,
+            },
             Fast::Ping | Fast::MGet | Fast::MSet | Fast::No => 0,
         };
         if ran > 0 {
@@ -152,7 +155,8 @@ impl Core<'_> {
         self.gets(batch.locked_reads(self.now_ms), requests, list, lent, terms)
     }
 
-    /// Runs SETs of one client from the front of `list` that write over a string that was seen, and says how many.
+    /// Runs SETs of one client from the front of `list` that write over a string that was seen, and says how many;
+    /// nothing if the first one fires a trigger.
     #[inline(never)]
     fn sets(
         &mut self,
@@ -161,10 +165,10 @@ impl Core<'_> {
         list: &[Request],
         lent: &mut Lent<'_>,
         terms: Terms,
-    ) -> usize {
+    ) -> Option<usize> {
         let (client, db) = (list[0].client, lent.session.db);
         let Some(mut rewrites) = batch.rewrites((db, self.now_ms), &self.local.effects.recorder) else {
-            return 0;
+            return Some(0);
         };
         let asks = terms.restricted || terms.limited;
         let mut ran = 0;
@@ -176,6 +180,9 @@ impl Core<'_> {
         {
             let key = self.engine.keyspace.key_with_hash(requests.key(request, lent.bytes), request.hash);
             if terms.triggered && self.local.triggers.last().has(key.bytes()) {
+                if ran == 0 {
+                    return None;
+                }
                 break;
             }
             let value = requests.framed(request, 1, lent.bytes);
@@ -192,7 +199,7 @@ impl Core<'_> {
                 break;
             }
         }
-        ran
+        Some(ran)
     }
 
     #[inline]
@@ -238,7 +245,7 @@ impl Core<'_> {
     }
 
     #[inline]
-    fn set(
+    pub(super) fn set(
         &mut self,
         batch: &mut Batch<'_>,
         requests: &Requests,

@@ -63,7 +63,8 @@ impl Core<'_> {
     /// A command is about to run. `errors` and `output_bytes`: of its sink, so far.
     #[inline]
     pub(super) fn begin_command(&mut self, id: CommandId, errors: u32, output_bytes: usize) -> Begun {
-        let timed = (self.measures.every || !is_quick(id)).then(Instant::now);
+        let begins = self.begins.take();
+        let timed = (self.measures.every || !is_quick(id)).then(|| begins.unwrap_or_else(Instant::now));
         self.local.began = timed;
         Begun { timed, errors, output_bytes }
     }
@@ -85,7 +86,9 @@ impl Core<'_> {
         self.note_large(session, args, output_bytes.saturating_sub(begun.output_bytes));
         // One that blocks is counted when its wait has ended.
         let Some(timed) = begun.timed else { return self.ran(id, u32::from(!session.is_waiting())) };
-        let took = timed.elapsed();
+        let ended = Instant::now();
+        let took = ended.saturating_duration_since(timed);
+        self.ended = Some(ended);
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.charged_ns = self.charged_ns.saturating_add(ns);
         // The logs are told of one that blocks when it has ended.

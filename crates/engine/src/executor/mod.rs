@@ -21,7 +21,7 @@ pub use stack::{Door, Input, Job, Outcome};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weft_protocol::table::{CommandId, flag, policy};
-use weft_store::{Batch, Worker, World};
+use weft_store::{Batch, Rng as _, Worker, World};
 
 use crate::args::{Args, OwnedArgs, Texts};
 use crate::blocking::{self, End};
@@ -34,7 +34,7 @@ use crate::reply::{Mark, Output, OutputPlace, ReplySink};
 use crate::requests::{BATCH_MAX, Fast, Request, Requests, What};
 use crate::session::{ReplyMode, Session, Then, client_flag};
 use crate::stats::{WorkerStats, bump};
-use crate::{resource, runner, special};
+use crate::{keys, resource, runner, special};
 
 /// Requests that are worth having the keyspace to oneself for.
 const ALONE_MIN: usize = 4;
@@ -117,6 +117,9 @@ pub(crate) struct Core<'e> {
     now_ms: u64,
     /// Nanoseconds of the present batch that commands have been charged with one by one.
     charged_ns: u64,
+    /// When the last command ended that was timed, and when the next one began, if that is the same.
+    ended: Option<Instant>,
+    begins: Option<Instant>,
     /// The quick commands that have run in the present batch, and how often each.
     quick: Vec<(CommandId, u32)>,
     measures: measure::Measures,
@@ -126,6 +129,8 @@ pub(crate) struct Core<'e> {
     plans: Box<[Option<neighbours::Plan>]>,
     /// What may take long is run on a stack of its own, by another executor.
     leaves: bool,
+    /// The request of the present batch that is noted for who looks what is hot; none of them is `usize::MAX`.
+    sampled: usize,
 }
 
 impl<'e> Executor<'e> {
@@ -156,6 +161,9 @@ impl<'e> Executor<'e> {
         self.core.leaves = self.has_stack();
         self.disconnect_ended();
         let list = requests.list();
+        if self.core.engine.special.has(special::SAMPLED) && !list.is_empty() {
+            self.core.sampled = self.core.local.rng.next_u64() as usize % list.len();
+        }
         let mut at = 0;
         let mut needs;
         while at < list.len() {
@@ -186,12 +194,12 @@ impl<'e> Executor<'e> {
             }
             if at < list.len() {
                 if needs == Ran::NeedsStack {
-                    self.request_on_stack(requests, at, host);
+                    at += self.requests_on_stack(requests, at, host);
                 } else {
                     let world = self.worker.world();
                     self.core.request(Tier::World(&world), requests, at, host);
+                    at += 1;
                 }
-                at += 1;
             }
         }
         self.core.charge_batch(started);
@@ -288,11 +296,14 @@ impl<'e> Core<'e> {
             evicted: false,
             now_ms: engine.clock.now_ms(),
             charged_ns: 0,
+            ended: None,
+            begins: None,
             quick: Vec::with_capacity(BATCH_MAX),
             measures: measure::Measures::new(&engine.settings),
             holds: false,
             plans: neighbours::Plan::all(engine),
             leaves: false,
+            sampled: usize::MAX,
         }
     }
 }
@@ -380,6 +391,9 @@ impl Core<'_> {
         let request = &requests.list()[at];
         let (connection, channel) = (request.client.connection, request.client.channel);
         let Some(lent) = host.lend(connection, channel) else { return Ran::Done };
+        if at == self.sampled {
+            self.sample(requests, &lent);
+        }
         let before = self.local.effects.ahead;
         self.local.effects.ahead = requests.ahead(at, lent.bytes, &self.engine.keyspace, before);
         let texts = Texts::default();
@@ -408,6 +422,26 @@ impl Core<'_> {
         let postponed = Postponed { what: request.what, args: args.to_owned_args(), until_ms };
         host.postpone(connection, channel, postponed);
         Ran::Done
+    }
+
+    /// Notes the request of the batch that was chosen: one of its keys, by chance, if it has any.
+    #[cold]
+    fn sample(&mut self, requests: &Requests, lent: &Lent<'_>) {
+        let (list, at) = (requests.list(), std::mem::replace(&mut self.sampled, usize::MAX));
+        let Some(request) = list.get(at).filter(|request| request.hash != 0) else { return };
+        let texts = Texts::default();
+        let args = requests.args(request, lent.bytes, &texts);
+        // Those that a batch would prefetch: enough to choose from.
+        let chosen = self.local.rng.next_u64() as usize % requests.hashes(request).count();
+        let mut at = 0;
+        keys::each(&args, |index| {
+            if at == chosen {
+                let name = args.bytes(index);
+                let hash = self.engine.keyspace.key(name).hash();
+                self.engine.hot.add(self.local.worker, (lent.session.db, hash, name), list.len());
+            }
+            at += 1;
+        });
     }
 
     /// What was written behind this place waits, if there is something that it must wait for.
@@ -468,7 +502,7 @@ impl Core<'_> {
         let (id, handler) = match admitted {
             Ok(Verdict::Run(id, handler)) => (id, handler),
             Ok(Verdict::Queue) => {
-                admission::queue(session, args, sink);
+                admission::queue(&self.engine.settings, session, args, sink);
                 return Ran::Done;
             }
             Ok(Verdict::Pause(until_ms)) => return Ran::Paused(until_ms),
@@ -644,6 +678,7 @@ impl Core<'_> {
     fn release(&mut self, batch: &Batch<'_>, session: &mut Session) {
         if let Some(mut transaction) = session.transaction.take() {
             transaction.unwatch(batch);
+            session.tell_queued(None);
         }
         session.info.watched.store(0, Relaxed);
         self.engine.unsubscribe_all(session);

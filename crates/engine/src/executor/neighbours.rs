@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use weft_protocol::table::{COMMANDS, CommandId, flag};
+use weft_protocol::table::{COMMANDS, CommandId, flag, policy};
 use weft_store::{Ahead, Batch};
 
 use super::{Core, Host, Lent, locks};
@@ -16,12 +16,13 @@ use crate::args::{Args, Texts};
 use crate::blocking;
 use crate::context::{Context, Hold};
 use crate::engine::Engine;
-use crate::error::ErrorCode;
+use crate::error::{Error, ErrorCode};
 use crate::handler::{Handler, Scope};
 use crate::reply::{OutputPlace, ReplySink};
 use crate::requests::{Fast, Request, Requests, What};
 use crate::session::{Session, Then};
 use crate::stats::bump;
+use crate::trigger::Direct;
 use crate::{runner, special, traits, trigger};
 
 /// What is known of a command before any request.
@@ -32,6 +33,8 @@ pub(super) struct Plan {
     arguments: (u32, u32),
     /// Whether it can run under the lock of its first argument, its one key.
     one_lock: bool,
+    /// Whether it runs a stored program: one that is quick stays among neighbours.
+    program: bool,
     /// Whether others may wait for what it does.
     writes: bool,
     /// Whether it may store more than it frees.
@@ -42,7 +45,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// The plans of all commands that may run among neighbours, by id: those that always need about the same short
-    /// time, are no barrier, and have one key, their first argument, or a fast function.
+    /// time, are no barrier, and have one key, their first argument, or a fast function; and PROGRAM RUN.
     pub(super) fn all(engine: &Engine) -> Box<[Option<Self>]> {
         let of = |at: usize| {
             let id = CommandId(u16::try_from(at).ok()?);
@@ -50,11 +53,14 @@ impl Plan {
             let handler = engine.handler(id)?;
             let wanted = traits::ONE_KEY | traits::QUICK;
             let one_lock = traits & wanted == wanted && matches!(handler.scope, Scope::Keys);
-            let takes = one_lock || traits & traits::FAST != 0;
-            (takes && traits & traits::BARRIER == 0 && spec.container.is_none()).then_some(Self {
+            let takes = (one_lock || traits & traits::FAST != 0) && spec.container.is_none();
+            // PROGRAM RUN: of what runs brief operations it alone names one.
+            let program = matches!(handler.scope, Scope::Brief(_)) && spec.policy & policy::RULE_BY_NAME != 0;
+            ((takes || program) && traits & traits::BARRIER == 0).then_some(Self {
                 handler,
                 arguments: arguments(spec.arity),
-                one_lock,
+                one_lock: one_lock && takes,
+                program,
                 writes: spec.flags & flag::WRITE != 0,
                 grows: spec.flags & flag::DENYOOM != 0,
                 looks: traits & (traits::MEMBER_SECOND | traits::MEMBER_THIRD) != 0,
@@ -99,6 +105,9 @@ struct Tally {
     times: u32,
 }
 
+/// How a handler is run.
+type RunWith = fn(&mut Context<'_, '_>, Handler, &Args<'_>, &mut ReplySink<'_>) -> Result<(), Error>;
+
 /// How one of them went.
 struct Went<'a> {
     args: Args<'a>,
@@ -137,6 +146,11 @@ impl Core<'_> {
         })
     }
 
+    /// Whether each of a client's next requests may run without being asked about.
+    pub(super) fn are_plain(&self, session: &Session) -> bool {
+        self.terms(session, usize::MAX).is_some_and(|terms| !terms.restricted && !terms.limited)
+    }
+
     /// Runs requests of one client from place `from` on, as long as they may run among neighbours, and says how many.
     pub(super) fn neighbours(
         &mut self,
@@ -168,6 +182,9 @@ impl Core<'_> {
             if request.fast != Fast::No && terms.fast {
                 ran = self.fast(batch, requests, &list[at..], &mut lent, terms);
             }
+            if ran == 0 && terms.triggered && self.fires_beside(batch, requests, request, &mut lent, terms) {
+                ran = 1;
+            }
             if ran == 0 {
                 if !self.one_lock(batch, requests, at, &mut lent, terms) {
                     break;
@@ -177,6 +194,9 @@ impl Core<'_> {
             self.tally(&mut tally, request.command(), ran);
             at += ran;
             outgrown = (lent.output.len() > end).then_some(place);
+        }
+        if (from..at).contains(&self.sampled) {
+            self.sample(requests, &lent);
         }
         self.hold(lent.output, begun);
         self.end_neighbours(lent.session, &mut tally);
@@ -213,7 +233,13 @@ impl Core<'_> {
         let Some((id, &plan)) = self.plan(request) else { return false };
         let texts = Texts::default();
         let args = requests.args(request, lent.bytes, &texts);
-        if !plan.one_lock || !plan.takes(args.len()) {
+        if !plan.takes(args.len()) {
+            return false;
+        }
+        if plan.program {
+            return self.program(batch, (id, plan), args, lent, terms);
+        }
+        if !plan.one_lock {
             return false;
         }
         if terms.restricted || terms.limited {
@@ -254,14 +280,111 @@ impl Core<'_> {
         true
     }
 
+    /// Runs a SET without options, in its shorter form, and what it fires, if that is one quick command about another
+    /// key and this batch has the keyspace to itself. `false`: as above.
+    #[inline(never)]
+    fn fires_beside(
+        &mut self,
+        batch: &mut Batch<'_>,
+        requests: &Requests,
+        request: &Request,
+        lent: &mut Lent<'_>,
+        terms: Terms,
+    ) -> bool {
+        if request.fast != Fast::Set
+            || !terms.fast
+            || terms.restricted
+            || request.client.db != lent.session.db
+        {
+            return false;
+        }
+        let (key, value) = (requests.key(request, lent.bytes), requests.framed(request, 1, lent.bytes));
+        if key.len().max(value.len()) >= self.measures.request_bytes {
+            return false;
+        }
+        let Some(mut guards) = batch.guards_alone() else { return false };
+        let hold = Hold::Guards(&mut guards);
+        let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
+        let Some(direct) = Direct::take(&mut context, key) else { return false };
+        let has_run = direct.run(&mut context);
+        direct.put_back(&mut context);
+        drop(guards);
+        if !has_run {
+            return false;
+        }
+        if !self.set(batch, requests, request, lent) {
+            // Somebody waits for its shard.
+            self.set_awaited(batch, requests, request, lent);
+        }
+        if !self.local.ready.is_empty() {
+            blocking::serve_rest(self.engine, &mut self.local, batch, self.now_ms);
+        }
+        true
+    }
+    /// The same SET by its handler. It cannot fail.
+    #[cold]
+    fn set_awaited(
+        &mut self,
+        batch: &Batch<'_>,
+        requests: &Requests,
+        request: &Request,
+        lent: &mut Lent<'_>,
+    ) {
+        let (Some(mut guards), Some((_, &plan))) = (batch.guards_alone(), self.plan(request)) else { return };
+        let texts = Texts::default();
+        let args = requests.args(request, lent.bytes, &texts);
+        let mut sink = ReplySink::new(lent.output, lent.session.wire);
+        let hold = Hold::Guards(&mut guards);
+        let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
+        let outcome = runner::run_handler(&mut context, plan.handler, &args, &mut sink);
+        debug_assert!(outcome.is_ok(), "a SET without options cannot fail");
+        self.local.effects.end_group();
+        if !self.local.ready.is_empty() {
+            blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
+        }
+    }
+
+    /// Runs a stored program that always takes about the same short time: the clock is looked at for all neighbours
+    /// together. `false`: as above.
+    #[inline(never)]
+    fn program(
+        &mut self,
+        batch: &Batch<'_>,
+        planned: (CommandId, Plan),
+        args: Args<'_>,
+        lent: &mut Lent<'_>,
+        terms: Terms,
+    ) -> bool {
+        let is_plain = !(terms.restricted || terms.limited || terms.triggered);
+        if !is_plain || !self.local.programs.begins_quick(self.engine, &args) {
+            return false;
+        }
+        let ran = self.guarded(batch, planned, args, lent, runner::run_handler);
+        self.local.programs.has_run();
+        ran
+    }
+
     /// Runs a request that may fire triggers, with what they do. `false`: as above.
     #[inline(never)]
     fn fires(
         &mut self,
         batch: &Batch<'_>,
+        planned: (CommandId, Plan),
+        args: Args<'_>,
+        lent: &mut Lent<'_>,
+    ) -> bool {
+        self.guarded(batch, planned, args, lent, trigger::run)
+    }
+
+    /// Runs a request under the locks that it needs. `false`: as above.
+    #[inline(always)]
+    fn guarded(
+        &mut self,
+        batch: &Batch<'_>,
         (id, plan): (CommandId, Plan),
         args: Args<'_>,
         lent: &mut Lent<'_>,
+        run: RunWith,
     ) -> bool {
         let asked = (plan.handler, lent.session.db, &args);
         let Some(mut guards) = locks::guards(self.engine, &mut self.local, batch, asked) else {
@@ -271,7 +394,7 @@ impl Core<'_> {
         let (mark, len) = (sink.reply_mark(), sink.len());
         let hold = Hold::Guards(&mut guards);
         let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
-        let outcome = trigger::run(&mut context, plan.handler, &args, &mut sink);
+        let outcome = run(&mut context, plan.handler, &args, &mut sink);
         self.local.effects.end_group();
         if !self.local.ready.is_empty() {
             blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
@@ -337,6 +460,7 @@ impl Core<'_> {
     #[inline]
     fn end_neighbours(&mut self, session: &Session, tally: &mut Tally) {
         self.count(tally);
+        self.local.programs.tell_times();
         let Some(last) = tally.last else { return };
         bump(&self.stats.commands, tally.requests);
         let info = &session.info;

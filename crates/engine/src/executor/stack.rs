@@ -7,44 +7,100 @@
 //! nothing that they may do comes to the keyspace ([`super::Tier::Busy`]).
 //!
 //! The session goes along, and a stand-in takes its place: the client may leave, and the request ends all the same.
+//!
+//! Going there costs as much as a short script, so neighbouring operations of a client go together. If one of them is
+//! left, those before it are answered, and those behind it stay outside and wait with everything else of their client.
 
+use parking_lot::Mutex;
 use std::sync::Arc;
 use weft_lua::fiber::{Fiber, Inside};
 
-use super::{Core, Host, Ran, Tier};
+use super::{Core, Host, Ran, Tier, check_arity};
 use crate::args::{Args, Composed, Texts};
 use crate::engine::{Engine, command_id};
 use crate::handler::{Handler, Scope};
-use crate::reply::{Output, Protocol, ReplySink};
+use crate::reply::{Output, OutputPlace, Protocol, ReplySink};
 use crate::requests::{Requests, What};
 use crate::script::Place;
 use crate::script::space::Space;
 use crate::session::{ReplyMode, Session, Then};
 
-/// A request that runs there.
+/// Operations that go there together.
+const ASKED_MAX: usize = 16;
+/// Bytes of their arguments, before no further one goes along.
+const ASKED_BYTES_MAX: usize = 64 << 10;
+/// Bytes of arguments whose memory is kept.
+const KEPT_BYTES_MAX: usize = 8 << 10;
+
+/// Requests of one client that run there, one behind the other.
 #[derive(Debug)]
 pub struct Job {
-    what: What,
-    args: Composed,
+    asked: Vec<(What, Composed)>,
+    /// So many of them; the others are there for their memory.
+    count: usize,
     session: Session,
     output: Output,
     /// The worker's state of Lua.
     space: Option<Box<Space>>,
-    /// The last epoch in which it has told something: its reply waits until that is safe.
+    done: Arc<Mutex<Done>>,
+}
+
+/// How far the requests have come, also for who looks while one of them is left.
+#[derive(Debug, Default)]
+struct Done {
+    /// Those that have run.
+    ran: usize,
+    /// Their replies, as far as nobody has taken them.
+    output: Output,
+    /// Where the last one of those begins.
+    last: OutputPlace,
+    /// Nothing more is begun once the replies take more bytes.
+    bytes_max: usize,
+    /// Nothing more is begun.
+    stops: bool,
+    /// The last epoch in which they have told something: their replies wait until that is safe.
     told_epoch: u64,
+    /// Nanoseconds that they were charged with.
+    charged_ns: u64,
+}
+
+impl Done {
+    fn is_over(&self) -> bool {
+        self.stops || self.output.len() > self.bytes_max
+    }
 }
 
 impl Job {
     /// One that asks for nothing yet.
     fn new(stand_in: Session) -> Box<Self> {
         Box::new(Self {
-            what: What::UnknownCommand,
-            args: Composed::default(),
+            asked: Vec::new(),
+            count: 0,
             session: stand_in,
             output: Output::default(),
             space: None,
-            told_epoch: 0,
+            done: Arc::default(),
         })
+    }
+    /// Asks for one more. Says how many bytes it has.
+    fn ask(&mut self, what: What, args: &Args<'_>) -> usize {
+        if self.asked.len() == self.count {
+            self.asked.push((what, Composed::default()));
+        }
+        let (place, words) = &mut self.asked[self.count];
+        *place = what;
+        args.rest(0).for_each(|word| words.push(word));
+        self.count += 1;
+        words.bytes()
+    }
+    /// Forgets what was asked, and keeps the memory that short requests take.
+    fn rest(&mut self) {
+        let bytes = self.asked.iter().map(|(_, words)| words.bytes()).sum::<usize>();
+        if bytes > KEPT_BYTES_MAX {
+            self.asked.truncate(1);
+        }
+        self.asked.iter_mut().for_each(|(_, words)| words.clear());
+        self.count = 0;
     }
 }
 
@@ -81,6 +137,8 @@ pub(super) struct Stack<'e> {
     refused: bool,
     /// Where the client of the request is that was left.
     left: Option<(u32, u16)>,
+    /// How far the requests have come that are there.
+    done: Arc<Mutex<Done>>,
     /// Sessions that have ended meanwhile.
     ended: Vec<Session>,
     /// What tells a script to end.
@@ -107,44 +165,80 @@ impl super::Executor<'_> {
         (what, args): (What, &Args<'_>),
         (session, output): (&mut Session, &mut Output),
     ) {
+        let mut job = self.job(session);
+        job.ask(what, args);
+        self.run_job(job, (session, output), usize::MAX);
+    }
+    /// A job of nothing yet.
+    fn job(&mut self, session: &Session) -> Box<Job> {
+        let stand_in = || self.core.engine.stand_in(&session.info, session.wire, session.db);
+        self.stack.spare.take().unwrap_or_else(|| Job::new(stand_in()))
+    }
+    /// Runs what a job asks for until the replies take so many bytes. Says how many of its requests have run or were
+    /// left, and where the last reply begins.
+    fn run_job(
+        &mut self,
+        mut job: Box<Job>,
+        (session, output): (&mut Session, &mut Output),
+        bytes_max: usize,
+    ) -> (usize, OutputPlace) {
         let engine = self.core.engine;
+        // What the stand-in is made of, if there must be one.
         let (info, wire, db) = (Arc::clone(&session.info), session.wire, session.db);
-        let mut job = self.stack.spare.take().unwrap_or_else(|| Job::new(engine.stand_in(&info, wire, db)));
-        job.what = what;
-        args.rest(0).for_each(|word| job.args.push(word));
         std::mem::swap(session, &mut job.session);
         job.space = self.core.local.scripts.take();
-        let address = info.address;
-        match self.resume(Input::Job(job)) {
-            Some(Outcome::Done(mut job)) => {
-                self.take_back(&mut job, session, output);
-                job.args.clear();
-                job.output.renew();
-                self.stack.spare = Some(job);
-            }
-            _ => {
-                *session = engine.stand_in(&info, wire, db);
-                session.hold_back();
-                self.stack.left = Some((address.connection, address.channel));
-                engine.begin_busy();
-            }
+        let done = Arc::clone(&job.done);
+        {
+            let mut done = done.lock();
+            (done.ran, done.bytes_max, done.stops) = (0, bytes_max, false);
         }
+        self.stack.done = done;
+        if let Some(Outcome::Done(mut job)) = self.resume(Input::Job(job)) {
+            let (ran, last) = self.take_back(&mut job, session, output);
+            job.rest();
+            self.stack.spare = Some(job);
+            return (ran, last);
+        }
+        let address = info.address;
+        *session = engine.stand_in(&info, wire, db);
+        let (ran, last) = self.take_replies(output, true);
+        session.hold_back();
+        self.stack.left = Some((address.connection, address.channel));
+        engine.begin_busy();
+        (ran + 1, last)
+    }
+    /// Takes the replies of what has run so far. Says how many there are, and where the last one begins.
+    fn take_replies(&mut self, output: &mut Output, stops: bool) -> (usize, OutputPlace) {
+        let done = Arc::clone(&self.stack.done);
+        let mut done = done.lock();
+        done.stops = stops;
+        self.core.charged_ns += std::mem::take(&mut done.charged_ns);
+        let from = output.end();
+        let last = done.last.behind(from);
+        output.take_from(&mut done.output);
+        self.core.hold_for(output, from, done.told_epoch);
+        (done.ran, last)
     }
     fn resume(&mut self, input: Input) -> Option<Outcome> {
         self.stack.fiber.as_mut().and_then(|fiber| fiber.resume(input))
     }
-    /// The request has run: its session comes back, and its reply, if it wants one.
-    fn take_back(&mut self, job: &mut Job, session: &mut Session, output: &mut Output) {
+    /// The requests have run: their session comes back, and their replies, if it wants any.
+    fn take_back(
+        &mut self,
+        job: &mut Job,
+        session: &mut Session,
+        output: &mut Output,
+    ) -> (usize, OutputPlace) {
         std::mem::swap(session, &mut job.session);
         session.held += std::mem::take(&mut job.session.held);
         self.core.local.scripts = job.space.take();
-        if session.reply_mode == ReplyMode::On {
-            let from = output.end();
-            output.take_from(&mut job.output);
-            self.core.hold_for(output, from, job.told_epoch);
+        if session.reply_mode != ReplyMode::On {
+            job.done.lock().output.clear();
         }
+        let taken = self.take_replies(output, false);
         session.reply_mode = session.reply_mode.next();
         session.look();
+        taken
     }
 
     /// Goes on with the operation that was left, for a moment. When it has run, says whose it was: its reply is there,
@@ -187,17 +281,41 @@ impl super::Executor<'_> {
         }
     }
 
-    /// Runs a request of a batch on the stack.
-    pub(super) fn request_on_stack(&mut self, requests: &Requests, at: usize, host: &mut impl Host) {
-        let request = &requests.list()[at];
-        let (connection, channel) = (request.client.connection, request.client.channel);
-        let Some(lent) = host.lend(connection, channel) else { return };
+    /// Runs a request of a batch on the stack, which was admitted, and with it those behind it that need not be asked
+    /// about. Says how many.
+    pub(super) fn requests_on_stack(
+        &mut self,
+        requests: &Requests,
+        at: usize,
+        host: &mut impl Host,
+    ) -> usize {
+        let list = &requests.list()[at..];
+        let client = list[0].client;
+        let (connection, channel) = (client.connection, client.channel);
+        let Some(lent) = host.lend(connection, channel) else { return 1 };
         let texts = Texts::default();
-        let args = requests.args(request, lent.bytes, &texts);
-        self.on_stack((request.what, &args), (lent.session, lent.output));
+        let mut job = self.job(lent.session);
+        let mut bytes = job.ask(list[0].what, &requests.args(&list[0], lent.bytes, &texts));
+        if self.core.are_plain(lent.session) {
+            let alike = list[1..].iter().take_while(|request| request.client == client);
+            for request in alike.take(ASKED_MAX - 1) {
+                let args = requests.args(request, lent.bytes, &texts);
+                if bytes > ASKED_BYTES_MAX || !self.core.is_operation(request.what, &args) {
+                    break;
+                }
+                bytes += job.ask(request.what, &args);
+            }
+        }
+        let end = lent.output.len().saturating_add(lent.shared_bytes);
+        let (ran, last) = self.run_job(job, (lent.session, lent.output), lent.shared_bytes);
+        let outgrown = ran > 1 && lent.output.len() > end;
         if lent.session.then != Then::GoOn || lent.session.is_waiting() {
             host.ran(connection, channel);
         }
+        if outgrown {
+            host.outgrew(connection, channel, last);
+        }
+        ran
     }
 }
 
@@ -215,8 +333,38 @@ impl Core<'_> {
                 _ => is_long(handler),
             }
     }
+    /// Whether an operation needs to be asked about no more, where its client's [terms](Self::are_plain) are plain.
+    fn is_operation(&self, what: What, args: &Args<'_>) -> bool {
+        let What::Command(id) = what else { return false };
+        let handler = self.engine.handler(id);
+        handler.is_some_and(|handler| matches!(handler.scope, Scope::Operation(_)))
+            && check_arity(id.spec(), args.len()).is_ok()
+    }
+    /// Runs the requests of a job from one of them on. Says at which it has stopped, since it needs everything.
+    fn run_asked(&mut self, tier: Tier<'_>, job: &mut Job, from: usize) -> usize {
+        let Job { asked, count, session, output, done, .. } = job;
+        for (at, (what, args)) in asked.iter().enumerate().take(*count).skip(from) {
+            let ran = self.run_one(tier, *what, &args.args(what.spec()), session, output);
+            if ran == Ran::NeedsWorld && matches!(tier, Tier::Batch(_)) {
+                return at;
+            }
+            // The next one begins where this one has ended.
+            self.begins = self.ended.take();
+            let mut done = done.lock();
+            done.last = done.output.end();
+            done.output.take_from(output);
+            done.ran += 1;
+            done.told_epoch = self.local.effects.recorder.told_epoch();
+            done.charged_ns += std::mem::take(&mut self.charged_ns);
+            if done.is_over() {
+                break;
+            }
+        }
+        self.begins = None;
+        *count
+    }
     /// Runs an admitted request, whose reply begins the output.
-    fn run_job(
+    fn run_one(
         &mut self,
         tier: Tier<'_>,
         what: What,
@@ -263,21 +411,30 @@ fn fiber(engine: &Engine, worker: u16, seed: u64) -> Option<Fiber<'_, Input, Out
         while let Input::Job(mut job) = input {
             core.begin();
             core.local.scripts = job.space.take();
-            let Job { what, args, session, output, .. } = &mut *job;
-            let args = args.args(what.spec());
-            // Where nobody else is met it has everything at once, and nothing of it need ever be taken back.
-            let ran = if core.engine.stats.one_thread() {
-                Ran::NeedsWorld
-            } else {
-                let batch = place.enter();
-                core.run_job(Tier::Batch(&batch), *what, &args, session, output)
-            };
-            if ran == Ran::NeedsWorld {
-                let world = place.world();
-                core.run_job(Tier::World(&world), *what, &args, session, output);
+            let mut at = 0;
+            while at < job.count {
+                // Where nobody else is met it has everything at once, and nothing of it need ever be taken back.
+                if core.engine.stats.one_thread() {
+                    let world = place.world();
+                    core.run_asked(Tier::World(&world), &mut job, at);
+                    break;
+                }
+                {
+                    let batch = place.enter();
+                    at = core.run_asked(Tier::Batch(&batch), &mut job, at);
+                }
+                if at < job.count {
+                    let world = place.world();
+                    let count = std::mem::replace(&mut job.count, at + 1);
+                    core.run_asked(Tier::World(&world), &mut job, at);
+                    (job.count, at) = (count, at + 1);
+                    if job.done.lock().is_over() {
+                        break;
+                    }
+                }
             }
+            job.output.renew();
             job.space = core.local.scripts.take();
-            job.told_epoch = core.local.effects.recorder.told_epoch();
             let Ok(next) = door.give(Outcome::Done(job)) else { return };
             input = next;
         }

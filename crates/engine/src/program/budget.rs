@@ -13,6 +13,8 @@ const ELEMENTS_PER_STEP: usize = 16;
 const BYTES_PER_STEP: usize = 1024;
 /// Steps between two looks at the clock.
 const STEPS_PER_LOOK: u64 = 32;
+/// More than an answer that is a number or a status takes.
+const LITTLE_BYTES: u64 = 256;
 
 /// What a program may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +123,22 @@ impl Budget {
             return Ok(());
         }
         self.take_steps((elements / ELEMENTS_PER_STEP) as u64)
+    }
+    /// Whether no step, key or answer of a quick program can be too many.
+    #[inline]
+    #[must_use]
+    pub const fn suffices_for_quick(&self) -> bool {
+        let Limits { steps, keys, memory, .. } = self.left;
+        steps > STEPS_PER_LOOK && keys > STEPS_PER_LOOK && memory > LITTLE_BYTES * STEPS_PER_LOOK
+    }
+    /// Puts the next look at the clock off: what is left takes fewer steps. One that is due is taken now.
+    #[inline]
+    pub fn settle(&mut self) -> Result<(), Fault> {
+        if self.ends.is_some() {
+            self.look()?;
+        }
+        self.next_look = STEPS_PER_LOOK;
+        if self.left.memory < LITTLE_BYTES { self.take_memory(LITTLE_BYTES as usize) } else { Ok(()) }
     }
     /// Looks at the clock.
     #[cold]

@@ -14,7 +14,7 @@ use super::steps::{Over, Step, What};
 use super::value::Value;
 use crate::args::Composed;
 use crate::engine::Engine;
-use crate::handler::{Needs, Scope, scope_of};
+use crate::handler::{Needs, Scope, handler_of};
 use crate::keys;
 
 /// The keys of a program.
@@ -217,7 +217,7 @@ impl Search {
             composed.push(&literal.unwrap_or_default());
         }
         let args = composed.args(command.spec);
-        let needs_all = match scope_of(crate::engine::command_id(&args)) {
+        let needs_all = match handler_of(crate::engine::command_id(&args)).map(|handler| handler.scope) {
             Some(Scope::World | Scope::Walk) => true,
             Some(Scope::KeysOrWorld(asks)) => asks(&args),
             _ => false,

@@ -7,15 +7,17 @@
 //! | [`parse`] | from a tree to a program, and what is wrong with it and where |
 //! | [`steps`], [`expr`] | a program in the form that it runs in; the values of expressions |
 //! | [`functions`], `arithmetic`, `text` | the functions of expressions |
-//! | [`value`], `reply`, `params` | values, and where they come from and go |
+//! | [`value`], `bytes`, `reply`, `params` | values, and where they come from and go |
 //! | [`keys`] | which keys a program will come to |
 //! | [`budget`], `cost` | what it may do; what a command costs of it |
+//! | `quick` | which commands are not asked about, and need not be taken back |
 //! | `run`, `effects` | running it; what it would change |
 //! | `prepared` | the program of a request, between its locks and its run |
 //! | [`stored`] | programs by name, what has come of them |
 
 mod arithmetic;
 pub mod budget;
+mod bytes;
 mod cost;
 pub(crate) mod effects;
 pub mod expr;
@@ -25,6 +27,7 @@ pub mod keys;
 mod params;
 pub mod parse;
 pub(crate) mod prepared;
+mod quick;
 mod reply;
 mod run;
 pub mod steps;

@@ -2,6 +2,7 @@
 //! programs (`super::stored`), the locks.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::Program;
 use super::keys::Keys;
@@ -43,6 +44,15 @@ pub(crate) enum By {
     Either,
 }
 
+impl Quick {
+    fn tell(self) {
+        let share = self.began.elapsed() / u32::try_from(self.runs.max(1)).unwrap_or(u32::MAX);
+        for (stored, runs, failures) in self.programs {
+            stored.figures.ran((runs, failures), share);
+        }
+    }
+}
+
 /// The error about a program that is not stored.
 pub(crate) fn unknown(name: &[u8]) -> Error {
     Error::new(ErrorCode::NoProgram, format!("no program '{}' is stored", String::from_utf8_lossy(name)))
@@ -51,11 +61,40 @@ pub(crate) fn unknown(name: &[u8]) -> Error {
 /// A program with its parameters.
 type Given = (Which, Vec<Value>);
 
+/// A stored program that was looked up.
+#[derive(Debug)]
+struct Last {
+    /// At which version of all.
+    version: u64,
+    name: Box<[u8]>,
+    stored: Arc<Stored>,
+}
+
+impl Last {
+    #[inline]
+    fn is(&self, version: u64, name: &[u8]) -> bool {
+        self.version == version && *self.name == *name
+    }
+}
+
+/// Quick programs that have run among neighbours, whose time is that of all of them in equal parts.
+#[derive(Debug)]
+struct Quick {
+    /// Since the first of them.
+    began: Instant,
+    runs: u64,
+    /// Each with how often it has run and has failed.
+    programs: Vec<(Arc<Stored>, u64, u64)>,
+}
+
 /// What a worker has looked up.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
-    /// The last stored one: at which version of all, its name.
-    last: Option<(u64, Box<[u8]>, Arc<Stored>)>,
+    /// The one that runs now is among [`Self::quick`].
+    among: bool,
+    quick: Option<Quick>,
+    /// The last stored one.
+    last: Option<Last>,
     /// For the run that follows.
     next: Option<Given>,
 }
@@ -65,15 +104,13 @@ impl Prepared {
     pub(crate) fn find(&mut self, programs: &Programs, by: By, named: &[u8]) -> Result<Which, Error> {
         let version = programs.version();
         if by != By::Text
-            && let Some((at, name, stored)) = &self.last
-            && *at == version
-            && **name == *named
+            && let Some(last) = self.last.as_ref().filter(|last| last.is(version, named))
         {
-            return Ok(Which::Stored(Arc::clone(stored)));
+            return Ok(Which::Stored(Arc::clone(&last.stored)));
         }
         let which = Which::of(programs, by, named)?;
         if let Which::Stored(stored) = &which {
-            self.last = Some((version, named.into(), Arc::clone(stored)));
+            self.last = Some(Last { version, name: named.into(), stored: Arc::clone(stored) });
         }
         Ok(which)
     }
@@ -93,6 +130,46 @@ impl Prepared {
     /// The program of a request with its parameters.
     pub(crate) fn take(&mut self, engine: &Engine, by: By, args: &Args<'_>) -> Result<Given, Error> {
         self.next.take().map_or_else(|| self.look_up(engine, by, args), Ok)
+    }
+    /// Whether a request runs a stored program that always takes about the same short time: if so it is about to, among
+    /// its neighbours.
+    pub(crate) fn begins_quick(&mut self, engine: &Engine, args: &Args<'_>) -> bool {
+        let (name, version) = (args.bytes(2), engine.programs.version());
+        let is_quick = |last: &Last| last.is(version, name).then_some(last.stored.program.quick);
+        self.among = match self.last.as_ref().and_then(is_quick) {
+            Some(quick) => quick,
+            None => self.find(&engine.programs, By::Name, name).is_ok_and(|which| which.program().quick),
+        };
+        if self.among && self.quick.is_none() {
+            self.quick = Some(Quick { began: Instant::now(), runs: 0, programs: Vec::new() });
+        }
+        self.among
+    }
+    /// It has run, or needs more than was locked.
+    pub(crate) const fn has_run(&mut self) {
+        self.among = false;
+    }
+    /// A run of a program has ended. `began`: it was timed by itself.
+    pub(crate) fn ran(&mut self, stored: Arc<Stored>, began: Option<Instant>, failed: bool) {
+        let Some(quick) = self.quick.as_mut().filter(|_| self.among) else {
+            let took = began.map_or(Duration::ZERO, |began| began.elapsed());
+            return stored.figures.ran((1, failed.into()), took);
+        };
+        quick.runs += 1;
+        match quick.programs.last_mut() {
+            Some((last, runs, failures)) if Arc::ptr_eq(last, &stored) => {
+                *runs += 1;
+                *failures += u64::from(failed);
+            }
+            _ => quick.programs.push((stored, 1, failed.into())),
+        }
+    }
+    /// Neighbours have run: those that are programs share the time.
+    #[inline]
+    pub(crate) fn tell_times(&mut self) {
+        if let Some(quick) = self.quick.take() {
+            quick.tell();
+        }
     }
     fn look_up(&mut self, engine: &Engine, by: By, args: &Args<'_>) -> Result<Given, Error> {
         let which = self.find(&engine.programs, by, args.bytes(2))?;

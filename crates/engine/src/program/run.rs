@@ -8,6 +8,7 @@ use super::budget::{Budget, Limits};
 use super::cost::{Cost, is_short};
 use super::expr::{Expr, Fault, Frame};
 use super::keys::{self, Keys};
+use super::quick::Quick;
 use super::reply::value_of;
 use super::steps::{Command, Fail, For, Over, Program, Step, What};
 use super::text::shown;
@@ -19,11 +20,16 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::glob;
 use crate::handler::Needs;
-use crate::inner::Inner;
+use crate::inner::{Inner, Undoing};
 use crate::keys::each;
+use crate::special;
 
 /// Keys that a loop looks at between two looks at what is left.
 const KEYS_PER_LOOK: u64 = 64;
+
+/// A journal that is begun when there is something to be taken back.
+#[derive(Default)]
+struct Late(Option<Undoing>);
 
 /// What a step has come to.
 enum Flow {
@@ -53,6 +59,10 @@ struct Machine<'p, 'i, 'c, 'a, 'b> {
     args: Composed,
     /// The keys that it may come to, in their bytes' order, if it has said so.
     declared: Option<Vec<Box<[u8]>>>,
+    /// Nothing is special: quick commands run without being asked about.
+    plain: bool,
+    /// How it can be taken back, if it sees to that itself.
+    late: Option<Late>,
     /// The step that runs.
     at: &'p Step,
 }
@@ -95,11 +105,38 @@ impl Program {
         shown
     }
 
-    /// Runs it inside an operation, which takes back what it has done if it fails.
+    /// Runs it: all of it happens or nothing. Inside an operation that can be taken back, that takes back what it has
+    /// done if it fails.
     pub(crate) fn run_in(&self, inner: &mut Inner<'_, '_, '_>, params: Vec<Value>) -> Result<Value, Error> {
-        let limits = inner.context().engine.settings.program_limits();
-        let now_ms = inner.context().now_ms;
-        let mut frame = self.frame(params, now_ms, limits);
+        let Context { engine, session, local, now_ms, .. } = inner.context();
+        let frame = self.frame(params, *now_ms, engine.settings.program_limits());
+        let special = engine.special.bits();
+        let plain = session.user.all && special & (special::REFUSING | special::LIMITED) == 0;
+        if local.effects.recorder.has_journal() {
+            return self.run_frame(inner, frame, plain, &mut None);
+        }
+        // What a trigger does needs the journal of what fires it.
+        if !plain || !self.quick || special & special::TRIGGERS != 0 || !frame.budget.suffices_for_quick() {
+            return inner.whole(|inner| self.run_frame(inner, frame, plain, &mut None));
+        }
+        let mut late = Some(Late::default());
+        let outcome = self.run_frame(inner, frame, plain, &mut late);
+        if let Some(Late(Some(undoing))) = late {
+            match &outcome {
+                Ok(_) => inner.commit(undoing),
+                Err(_) => inner.abandon(undoing),
+            }
+        }
+        outcome
+    }
+
+    fn run_frame(
+        &self,
+        inner: &mut Inner<'_, '_, '_>,
+        mut frame: Frame,
+        plain: bool,
+        late: &mut Option<Late>,
+    ) -> Result<Value, Error> {
         let declared = match &self.keys {
             Keys::Declared(exprs) => {
                 let names = keys::names(exprs, &mut frame);
@@ -110,9 +147,10 @@ impl Program {
         let Some(at) = self.steps.first() else { return Ok(Value::Null) };
         let db = inner.session().db;
         let args = std::mem::take(&mut inner.context().local.composed);
-        let mut machine = Machine { inner, frame, args, declared, at };
+        let mut machine = Machine { inner, frame, args, declared, plain, late: late.take(), at };
         let outcome = machine.block(&self.steps);
-        let Machine { at, args, .. } = machine;
+        let Machine { at, args, late: begun, .. } = machine;
+        *late = begun;
         inner.context().local.composed = args;
         // SELECT holds inside the program.
         if inner.session().db != db {
@@ -306,7 +344,16 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             self.argument(expr, &mut args).map_err(named)
         });
         let outcome = match composed {
-            Ok(()) => self.run_command(&args.args(command.spec), args.bytes()),
+            Ok(()) => {
+                let (words, bytes) = (args.args(command.spec), args.bytes());
+                match command.quick {
+                    // A value that is a list becomes as many arguments as it has elements.
+                    Some(quick) if self.plain && words.len() == command.args.len() => {
+                        self.run_quick(quick, &words, bytes)
+                    }
+                    _ => self.run_command(&words, bytes),
+                }
+            }
             Err(fault) => Err(End::from(fault)),
         };
         self.args = args;
@@ -347,6 +394,33 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         }
     }
 
+    /// Runs a command of which everything but its key's name and value is known, where nothing is special.
+    fn run_quick(&mut self, quick: Quick, args: &Args<'_>, bytes: usize) -> Result<(), End> {
+        self.frame.budget.take_keys(1)?;
+        if let Some(declared) = &self.declared
+            && declared.binary_search_by(|name| (**name).cmp(args.bytes(1))).is_err()
+        {
+            return Err(not_declared(args.bytes(1)));
+        }
+        if !quick.writes {
+            return self.inner.run(quick.handler, args).map_err(|error| self.failed(error));
+        }
+        self.frame.budget.take_bytes(bytes as u64)?;
+        let Some(late) = &mut self.late else {
+            return self.inner.run(quick.handler, args).map_err(|error| self.failed(error));
+        };
+        if !quick.last {
+            if late.0.is_none() {
+                late.0 = Some(self.inner.begin_undo());
+            }
+            return self.inner.run(quick.handler, args).map_err(|error| self.failed(error));
+        }
+        // Nothing behind it can fail, its time neither.
+        self.frame.budget.settle()?;
+        let outcome = self.inner.run_for_good(quick.handler, args);
+        outcome.map_err(|error| self.failed(error))
+    }
+
     fn run_command(&mut self, args: &Args<'_>, bytes: usize) -> Result<(), End> {
         let spec = args.spec;
         self.look_at_keys(args)?;
@@ -366,11 +440,13 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         if !short {
             self.frame.budget.look()?;
         }
-        outcome.map_err(|error| {
-            // Its keys were a guess.
-            let guessed = error.code == ErrorCode::Undeclared && self.declared.is_none();
-            End::Fault(if guessed { ErrorCode::NeedsWorld.into() } else { error })
-        })
+        outcome.map_err(|error| self.failed(error))
+    }
+    #[cold]
+    fn failed(&self, error: Error) -> End {
+        // Its keys were a guess.
+        let guessed = error.code == ErrorCode::Undeclared && self.declared.is_none();
+        End::Fault(if guessed { ErrorCode::NeedsWorld.into() } else { error })
     }
 
     /// Counts a command's keys, and refuses those that were not declared.
@@ -386,9 +462,14 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         });
         self.frame.budget.take_keys(count)?;
         if let Some(index) = undeclared {
-            let text = format!("the key '{}' was not declared in \"keys\"", shown(args.bytes(index)));
-            return Err(End::Fault(Error::new(ErrorCode::Undeclared, text)));
+            return Err(not_declared(args.bytes(index)));
         }
         Ok(())
     }
+}
+
+#[cold]
+fn not_declared(key: &[u8]) -> End {
+    let text = format!("the key '{}' was not declared in \"keys\"", shown(key));
+    End::Fault(Error::new(ErrorCode::Undeclared, text))
 }

@@ -5,6 +5,7 @@ use weft_protocol::table::{CommandSpec, Cost, flag};
 use super::budget::Limits;
 use super::expr::Expr;
 use super::keys::Keys;
+use super::quick::Quick;
 use super::value::Value;
 use crate::args::OwnedArgs;
 
@@ -27,6 +28,8 @@ pub struct Program {
     pub slots: usize,
     /// Whether any of its commands writes.
     pub writes: bool,
+    /// Whether it always takes about the same short time.
+    pub quick: bool,
     /// What it looks at of its first parameter, if that is an event: bits of `crate::trigger::event::member`.
     pub event: u8,
     /// All that it does, if that is one quick command about one key with constant arguments.
@@ -40,7 +43,7 @@ const DIRECT_BYTES_MAX: usize = 256;
 /// constants.
 pub(super) fn direct(steps: &[Step]) -> Option<OwnedArgs> {
     let [Step { what: What::Command(command), .. }] = steps else { return None };
-    let Command { spec, args, bind: None } = &**command else { return None };
+    let Command { spec, args, bind: None, .. } = &**command else { return None };
     let texts = args.iter().map(|arg| match arg {
         Expr::Literal(value) => value.to_text().ok(),
         _ => None,
@@ -145,6 +148,8 @@ pub struct Command {
     pub args: Box<[Expr]>,
     /// Where its reply goes.
     pub bind: Option<usize>,
+    /// How it runs where nothing is special, if that is known.
+    pub quick: Option<Quick>,
 }
 
 /// A loop.

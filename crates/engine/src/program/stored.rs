@@ -62,12 +62,12 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// A run has ended.
-    pub(crate) fn ran(&self, took: Duration, failed: bool) {
-        self.runs.fetch_add(1, Relaxed);
-        self.failures.fetch_add(failed.into(), Relaxed);
+    /// So many runs have ended, so many of them failed, and each took this long.
+    pub(crate) fn ran(&self, (runs, failures): (u64, u64), took: Duration) {
+        self.runs.fetch_add(runs, Relaxed);
+        self.failures.fetch_add(failures, Relaxed);
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        self.times.lock().add(bucket_of(ns), 1);
+        self.times.lock().add(bucket_of(ns), runs);
     }
     /// Microseconds that so many of a hundred runs do not exceed.
     #[must_use]

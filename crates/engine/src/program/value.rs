@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use weft_protocol::number;
 
+use super::bytes::Bytes;
 use super::json::Json;
 
 /// Members of an object, in the order of their names' bytes.
@@ -30,7 +31,7 @@ pub enum Value {
     /// A double, which is no NaN.
     Float(f64),
     /// Bytes.
-    Text(Arc<[u8]>),
+    Text(Bytes),
     /// A list.
     List(Arc<Vec<Value>>),
     /// An object.
@@ -162,7 +163,7 @@ impl Value {
         }
         match (self, other) {
             (Self::Bool(one), Self::Bool(two)) => one.cmp(two),
-            (Self::Text(one), Self::Text(two)) if self.rank() == other.rank() => one.cmp(two),
+            (Self::Text(one), Self::Text(two)) if self.rank() == other.rank() => (**one).cmp(&**two),
             (Self::List(one), Self::List(two)) => {
                 let differs = one.iter().zip(&**two).map(|(one, two)| one.compare(two));
                 let first = differs.into_iter().find(|order| order.is_ne());

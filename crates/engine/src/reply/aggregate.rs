@@ -188,11 +188,6 @@ impl ReplySink<'_> {
         };
         self.out.open.push(Open { left: DEFERRED, at, pins, closer });
     }
-    /// Elements so far of the deferred array that was opened last.
-    #[must_use]
-    pub fn deferred_len(&self) -> usize {
-        self.out.open.last().map_or(0, |top| (DEFERRED - top.left) as usize)
-    }
     /// Ends a deferred array. It must be the innermost open one.
     pub fn close(&mut self) {
         let Some(open @ Open { left, at, pins, .. }) = self.out.open.pop() else {

@@ -173,11 +173,6 @@ impl Captured {
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-    /// The output, for its memory.
-    #[must_use]
-    pub fn into_output(self) -> Output {
-        self.0
-    }
     /// All that was written, in its order.
     #[must_use]
     pub fn items(&self) -> Items<'_> {

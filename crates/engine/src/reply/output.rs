@@ -34,7 +34,7 @@ pub struct OutputPlace {
 
 impl OutputPlace {
     /// The same place when all of this comes before it.
-    const fn behind(self, before: Self) -> Self {
+    pub(crate) const fn behind(self, before: Self) -> Self {
         Self { bytes: self.bytes + before.bytes, pins: self.pins + before.pins, len: self.len + before.len }
     }
     /// The same place when all of this is gone from before it.

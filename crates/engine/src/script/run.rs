@@ -17,6 +17,7 @@ use crate::inner::{Inner, Refusal, Undoing, find};
 use crate::keys;
 use crate::requests::is_container;
 use crate::special;
+use crate::stats::bump;
 
 /// What is run.
 #[derive(Clone, Copy)]
@@ -43,6 +44,8 @@ pub struct Run<'r, 'c, 'a, 'b> {
     read_only: bool,
     wrote: bool,
     undoing: Option<Undoing>,
+    /// The commands that have run, how often and how often they failed: they count for nothing if it runs again.
+    ran: Vec<(CommandId, u64, u64)>,
     /// It has come to more than is locked.
     pub strayed: bool,
     killed: bool,
@@ -74,6 +77,7 @@ impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
             read_only: subject.read_only || writes_nothing == shebang::flag::NO_WRITES,
             wrote: false,
             undoing: None,
+            ran: Vec::new(),
             strayed: false,
             killed: false,
             undeclared: false,
@@ -115,6 +119,14 @@ impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
             Some(undoing) if undo => self.inner.abandon(undoing),
             Some(undoing) => self.inner.commit(undoing),
             None => {}
+        }
+        if self.strayed {
+            let stats = &engine.stats.workers[usize::from(self.inner.context().local.worker)];
+            for (id, calls, failed) in self.ran.drain(..) {
+                let stats = &stats.by_command[usize::from(id.0)];
+                bump(&stats.calls, calls.wrapping_neg());
+                bump(&stats.failed, failed.wrapping_neg());
+            }
         }
         if self.undeclared && !self.strayed {
             engine.scripts.undeclared.fetch_add(1, Relaxed);
@@ -206,6 +218,9 @@ impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
             self.begin_writing();
         }
         let outcome = self.inner.run(handler, args);
+        if !self.inner.has_world() {
+            self.note_ran(id, outcome.is_err().into());
+        }
         let context = self.inner.context();
         context.engine.monitor_script(context.session, args, context.now_ms);
         match outcome {
@@ -215,6 +230,13 @@ impl<'r, 'c, 'a, 'b> Run<'r, 'c, 'a, 'b> {
                 Err(String::new())
             }
             Err(error) => Err(error.line()),
+        }
+    }
+    /// Scripts mostly go round the same few commands.
+    fn note_ran(&mut self, id: CommandId, failed: u64) {
+        match self.ran.iter_mut().find(|(other, ..)| *other == id) {
+            Some((_, calls, failures)) => (*calls, *failures) = (*calls + 1, *failures + failed),
+            None => self.ran.push((id, 1, failed)),
         }
     }
     fn may_be_full(&self) -> bool {

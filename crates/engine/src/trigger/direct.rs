@@ -7,71 +7,131 @@
 
 use std::sync::Arc;
 
-use weft_protocol::table::policy;
+use weft_protocol::table::{CommandId, policy};
 
+use super::Seen;
 use super::definition::{Action, Trigger, kind};
-use super::index::Index;
 use crate::args::Args;
 use crate::context::Context;
-use crate::engine::command_id;
+use crate::engine::{Engine, command_id};
 use crate::error::Error;
 use crate::handler::{Handler, Scope};
 use crate::program::stored::Stored;
 use crate::reply::ReplySink;
+use crate::session::Session;
 use crate::stats::bump;
 use crate::{runner, special};
 
 /// With one of these somebody looks at each command, or at the order of events, or room may be short.
 const OTHERS: u32 = special::EACH | special::HANDLERS | special::LIMITED;
 
+/// What a trigger of this form does.
+pub(crate) struct Direct {
+    trigger: Arc<Trigger>,
+    stored: Arc<Stored>,
+    /// At which version of all programs.
+    version: u64,
+    id: CommandId,
+    handler: Handler,
+    /// Of its key.
+    hash: u64,
+}
+
 /// Runs a command and what it fires, if it is of this form.
 #[inline]
 pub(super) fn run(
     context: &mut Context<'_, '_>,
-    index: &Index,
     (handler, args): (Handler, &Args<'_>),
     sink: &mut ReplySink<'_>,
 ) -> Option<Result<(), Error>> {
-    let (trigger, stored) = fired(context, index, args)?;
-    let command = stored.program.direct.as_ref()?.args();
-    // What it writes fires nothing; so it is not the key that is set.
-    if index.has(command.bytes(1)) {
+    if args.spec.policy & policy::FAST_SET == 0 || args.len() != 3 {
         return None;
     }
-    let own = context.engine.handler(command_id(&command)).filter(|own| matches!(own.scope, Scope::Keys))?;
-    let mut reply = context.local.reply.take().unwrap_or_default();
-    reply.clear();
-    let outcome = runner::run_handler(context, own, &command, &mut reply.sink());
-    context.local.reply = Some(reply);
-    outcome.ok()?;
-    let stats = &context.engine.stats.workers[usize::from(context.local.worker)];
-    bump(&stats.by_command[usize::from(command_id(&command).0)].calls, 1);
-    super::Figures::count(&trigger.figures.fired);
-    Some(runner::run_handler(context, handler, args, sink))
+    let direct = Direct::take(context, args.bytes(1))?;
+    let has_run = direct.run(context);
+    direct.put_back(context);
+    has_run.then(|| runner::run_handler(context, handler, args, sink))
 }
 
-/// The one trigger that a plain SET fires, and its program, where both run with the rights of one who may do all.
-fn fired<'i>(
-    context: &Context<'_, '_>,
-    index: &'i Index,
-    args: &Args<'_>,
-) -> Option<(&'i Trigger, Arc<Stored>)> {
-    let Context { engine, session, local, .. } = context;
-    let recorder = &local.effects.recorder;
-    if args.spec.policy & policy::FAST_SET == 0
-        || args.len() != 3
-        || engine.special.has(OTHERS)
-        || recorder.has_journal()
-        || recorder.wanted() != 0
-    {
-        return None;
+impl Direct {
+    /// The one of a plain SET of a key, where both run with the rights of one who may do all. It is [put
+    /// back](Self::put_back) behind its run.
+    #[inline]
+    pub(crate) fn take(context: &mut Context<'_, '_>, key: &[u8]) -> Option<Box<Self>> {
+        let Context { engine, session, local, db, .. } = context;
+        let recorder = &local.effects.recorder;
+        if engine.special.has(OTHERS) || recorder.has_journal() || recorder.wanted() != 0 {
+            return None;
+        }
+        local.triggers.take_direct((engine, session), *db, key)
     }
-    let mut found = index.find(context.db, args.bytes(1), kind::SET);
-    let (trigger, None) = (found.next()?, found.next()) else { return None };
-    let is_owners =
-        session.user.all && *session.user.name == *trigger.owner && session.acl_epoch == engine.acl.epoch();
-    if !is_owners || trigger.when.is_some() || !matches!(trigger.action, Action::Inside(_)) {
-        return None;
+    /// For the next one.
+    #[inline]
+    pub(crate) fn put_back(self: Box<Self>, context: &mut Context<'_, '_>) {
+        context.local.triggers.direct = Some(self);
     }
-    Some((trigger, trigger.program(&engine.programs)?))
+    /// Runs the command. Says whether it has run; otherwise nothing has happened.
+    #[inline]
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> bool {
+        let Some(command) = &self.stored.program.direct else { return false };
+        let command = command.args().with_key(1, self.hash);
+        let mut reply = context.local.reply.take().unwrap_or_default();
+        reply.clear();
+        let outcome = runner::run_handler(context, self.handler, &command, &mut reply.sink());
+        context.local.reply = Some(reply);
+        if outcome.is_err() {
+            return false;
+        }
+        let stats = &context.engine.stats.workers[usize::from(context.local.worker)];
+        bump(&stats.by_command[usize::from(self.id.0)].calls, 1);
+        super::Figures::count(&self.trigger.figures.fired);
+        true
+    }
+    fn of(engine: &Engine, trigger: &Arc<Trigger>, seen: &Seen, version: u64) -> Option<Box<Self>> {
+        if trigger.when.is_some() || !matches!(trigger.action, Action::Inside(_)) {
+            return None;
+        }
+        let stored = trigger.program(&engine.programs)?;
+        let command = stored.program.direct.as_ref()?.args();
+        // What it writes fires nothing; so it is not the key that is set.
+        if seen.last().has(command.bytes(1)) {
+            return None;
+        }
+        let id = command_id(&command);
+        let handler = engine.handler(id).filter(|own| matches!(own.scope, Scope::Keys))?;
+        let hash = engine.keyspace.key(command.bytes(1)).hash();
+        Some(Box::new(Self { trigger: Arc::clone(trigger), stored, version, id, handler, hash }))
+    }
+}
+
+impl Seen {
+    /// What the one trigger does that a SET of a key fires, if it is of this form.
+    #[inline]
+    fn take_direct(
+        &mut self,
+        (engine, session): (&Engine, &Session),
+        db: u8,
+        key: &[u8],
+    ) -> Option<Box<Direct>> {
+        let mut found = self.last().find(db, key, kind::SET);
+        let (trigger, None) = (found.next()?, found.next()) else { return None };
+        let is_owners = session.user.all
+            && *session.user.name == *trigger.owner
+            && session.acl_epoch == engine.acl.epoch();
+        if !is_owners {
+            return None;
+        }
+        let version = engine.programs.version();
+        let is_its = |direct: &Direct| direct.version == version && Arc::ptr_eq(&direct.trigger, trigger);
+        if self.direct.as_deref().is_some_and(is_its) {
+            return self.direct.take();
+        }
+        Direct::of(engine, trigger, self, version)
+    }
+}
+
+impl std::fmt::Debug for Direct {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Direct").field("trigger", &self.trigger.name).finish_non_exhaustive()
+    }
 }

@@ -166,7 +166,7 @@ pub(crate) fn run(
 ) -> Result<(), Error> {
     debug_assert!(args.spec.flags & flag::WRITE != 0, "only what writes fires");
     let index = Arc::clone(context.local.triggers.index(context.engine));
-    if let Some(outcome) = direct::run(context, &index, (handler, args), sink) {
+    if let Some(outcome) = direct::run(context, (handler, args), sink) {
         return outcome;
     }
     let recorder = &mut context.local.effects.recorder;

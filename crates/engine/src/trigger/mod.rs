@@ -27,6 +27,7 @@ use crate::catalogue::Named;
 use crate::engine::Engine;
 use crate::special;
 use definition::{Trigger, kind};
+pub(crate) use direct::Direct;
 pub(crate) use fire::{may_fire, needs, run};
 use index::Index;
 pub use outbox::Outbox;
@@ -82,11 +83,13 @@ impl Triggers {
 pub(crate) struct Seen {
     version: u64,
     index: Arc<Index>,
+    /// What the last trigger of the commonest form does.
+    direct: Option<Box<Direct>>,
 }
 
 impl Default for Seen {
     fn default() -> Self {
-        Self { version: u64::MAX, index: Arc::default() }
+        Self { version: u64::MAX, index: Arc::default(), direct: None }
     }
 }
 
@@ -96,7 +99,7 @@ impl Seen {
     pub(crate) fn index(&mut self, engine: &Engine) -> &Arc<Index> {
         let version = engine.triggers.version();
         if version != self.version {
-            (self.version, self.index) = (version, engine.triggers.index());
+            *self = Self { version, index: engine.triggers.index(), direct: None };
         }
         &self.index
     }

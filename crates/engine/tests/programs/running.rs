@@ -2,6 +2,7 @@
 
 use weft_engine::reply::Protocol;
 use weft_protocol::Reply;
+use weft_protocol::table::{flag, policy};
 use weft_store::{Digest, wants};
 
 use crate::support::{Bench, show};
@@ -466,4 +467,108 @@ fn keys_that_let_gives_from_parameters_are_found() {
     ] {
         assert!(!explain(&mut bench, other).0, "{other}");
     }
+}
+
+/// The last write of a program is not kept to be taken back, since a command that fails has changed nothing: that every
+/// command keeps to this, with keys of every type and arguments that may make no sense.
+#[test]
+fn whatever_command_fails_as_the_last_one_nothing_has_changed() {
+    let seed = std::env::var("WEFT_PROGRAMS_SEED").ok().and_then(|seed| seed.parse().ok());
+    let mut dice: u64 = seed.unwrap_or(0x9E37_79B9_7F4A_7C15);
+    println!("WEFT_PROGRAMS_SEED={dice}");
+    let mut below = |bound: usize| {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        (dice >> 11) as usize % bound
+    };
+    let (mut bench, client) = bench();
+    for command in [
+        "SET text abc",
+        "SET int 9223372036854775807",
+        "RPUSH list a 1",
+        "HSET hash f 9223372036854775807 g x",
+        "SADD set a 1",
+        "ZADD zset 1 a 2 1",
+        "XADD stream 5-1 f v",
+        "SET expiring 5 EX 1000",
+    ] {
+        bench.text(client, command);
+    }
+    let keys = ["text", "int", "list", "hash", "set", "zset", "stream", "expiring", "missing"];
+    let words =
+        ["a", "1", "-1", "f", "g", "x y", "9223372036854775807", "1.5", "nan", "5-0", "*", "NX", "GT", "100"];
+    let mut before = digest(&mut bench, client);
+    let (mut failures, mut commands) = (0, 0);
+    for spec in weft_protocol::table::COMMANDS.iter().filter(|spec| spec.flags & flag::WRITE != 0) {
+        let one_key = spec.keys == (1, 1, 1) && spec.container.is_none();
+        let quick = spec.flags & flag::FAST != 0 || spec.policy & policy::QUICK != 0;
+        if !one_key || !quick || spec.flags & flag::NOSCRIPT != 0 {
+            continue;
+        }
+        commands += 1;
+        for _ in 0..60 {
+            let least = usize::from(spec.arity.unsigned_abs());
+            let len = if spec.arity < 0 { least + below(3) } else { least };
+            let mut step = vec![spec.name, keys[below(keys.len())]];
+            step.resize_with(len.max(2), || words[below(words.len())]);
+            let step = serde_json::json!(step).to_string();
+            let other = if below(2) == 0 { r#"["SET","other","x"],"# } else { "" };
+            let answer = eval(&mut bench, client, &format!("{other}{step},{{\"return\":null}}"));
+            let now = digest(&mut bench, client);
+            if answer.starts_with('-') {
+                assert_eq!(now, before, "{other}{step}: {answer}");
+                failures += 1;
+            }
+            before = now;
+        }
+    }
+    assert!(commands > 40 && failures > 400, "{commands} commands, {failures} failures");
+}
+
+#[test]
+fn programs_of_a_pipeline_answer_count_and_fail_each_by_itself() {
+    let (mut bench, client) = bench();
+    let count = r#"{"params":[{"name":"k"},{"name":"by","type":"int"}],
+        "steps":[["SET","last","${k}"],{"do":["INCRBY","${k}","${by}"],"as":"n"},{"return":"${n}"}]}"#;
+    words(&mut bench, client, &["PROGRAM", "SET", "count", count]);
+    words(
+        &mut bench,
+        client,
+        &["PROGRAM", "SET", "look", r#"{"steps":[{"do":["GET","n"],"as":"n"},{"return":"${n}"}]}"#],
+    );
+    bench.text(client, "SET wrong abc");
+    let lines = [
+        "PROGRAM RUN count n 5",
+        "PROGRAM RUN look",
+        "GET n",
+        "PROGRAM RUN count wrong 1",
+        "GET last",
+        "PROGRAM RUN count n x",
+        "PROGRAM RUN none",
+        "PROGRAM RUN count n 2",
+        "PROGRAM RUN look",
+    ];
+    let lines = lines.map(str::to_owned).to_vec();
+    let replies: Vec<String> = bench.run_batch(&[(client, lines)])[0].iter().map(show).collect();
+    assert_eq!(
+        replies,
+        [
+            "5",
+            "5",
+            "5",
+            "-ERR /steps/1 INCRBY: value is not an integer or out of range",
+            "n",
+            "-ERR the parameter 'by' is of the type int; met 'x'",
+            "-NOPROGRAM no program 'none' is stored",
+            "7",
+            "7",
+        ]
+    );
+    let stats = bench.text(client, "PROGRAM STATS");
+    assert!(stats.contains("{name:count runs:3 failures:1 p50-us:"), "{stats}");
+    assert!(stats.contains("{name:look runs:2 failures:0 p50-us:"), "{stats}");
+    let calls = bench.text(client, "INFO commandstats");
+    let run = calls.lines().find(|line| line.starts_with("cmdstat_program|run:")).unwrap_or_default();
+    assert!(run.contains("calls=7,") && run.contains("failed_calls=3"), "{run}");
 }

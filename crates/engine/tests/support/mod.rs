@@ -187,7 +187,10 @@ impl Bench {
         let wire = Wire { protocol, channel };
         let peer = format!("10.0.0.{connection}:5000").into();
         let info = ConnectionInfo { peer, local: "10.0.0.99:6379".into(), ..ConnectionInfo::default() };
-        let session = self.engine.connect(address, wire, Arc::new(info), None);
+        // Channels stand on the connection of the first one.
+        let first = self.clients.list.get(&number_of(connection, 0));
+        let info = first.map_or_else(|| Arc::new(info), |first| Arc::clone(&first.session.info.connection));
+        let session = self.engine.connect(address, wire, info, None);
         let number = number_of(connection, channel);
         self.clients.list.insert(number, Client { session, output: Output::default() });
         number

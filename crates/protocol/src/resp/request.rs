@@ -55,6 +55,11 @@ impl RequestDecoder {
         }
     }
 
+    /// The limits of its requests.
+    #[must_use]
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
     /// Other limits from the next request on (authentication).
     pub fn set_limits(&mut self, limits: Limits) {
         *self = Self::new(limits);

@@ -84,3 +84,7 @@ pub const STREAMS: u64 = 1 << 38;
 pub const REACHES_BYTES: u64 = 1 << 39;
 /// Its second argument is an offset in bits, up to which its string grows.
 pub const REACHES_BITS: u64 = 1 << 40;
+/// What it answers is a number or a status, whatever its options are.
+pub const ANSWERS_LITTLE: u64 = 1 << 41;
+/// Behind it a client may have another user: a channel that is opened behind it waits for it.
+pub const CHANGES_USER: u64 = 1 << 42;

@@ -115,7 +115,7 @@ impl Channels {
     fn forget(&mut self, channel: u16, client: &Client) {
         self.held_bytes -= client.held_bytes();
         self.held.remove(&channel);
-        self.heirs.retain(|heir| heir.channel != channel);
+        self.heirs.forget(channel);
     }
     /// What waits to be sent on a channel will not be.
     fn forget_flow(&mut self, channel: u16, flow: Option<&Flow>) {

@@ -13,7 +13,7 @@ use weft_engine::session::Session;
 use weft_protocol::table::{CommandSpec, acl, flag, policy};
 
 use super::answer::Answer;
-use super::head::Head;
+use super::head::{Head, Method};
 use super::target;
 
 pub(crate) const CHALLENGE: &str = "WWW-Authenticate: Bearer, Basic realm=\"weft\", charset=\"UTF-8\"\r\n";
@@ -87,6 +87,21 @@ impl Identity {
             Shown::Token(bytes) => (false, Some(bytes.into())),
         };
         Self { is_header, shown, form, acl_epoch, error: result.err(), stale: false, made: true }
+    }
+    /// Whether its credentials would still be taken. It is asked for what goes on without another request.
+    pub(crate) fn still_holds(&mut self, engine: &Engine) -> bool {
+        let epoch = engine.acl.epoch();
+        if std::mem::replace(&mut self.acl_epoch, epoch) == epoch {
+            return true;
+        }
+        let shown = match &self.shown {
+            None => Shown::Nothing,
+            Some(bytes) if self.is_header => Shown::Header(bytes),
+            Some(bytes) => Shown::Token(bytes),
+        };
+        pair(shown, engine).is_ok_and(|pair| {
+            engine.would_sign_in(pair.as_ref().map(|(name, password)| (name.as_slice(), password.as_slice())))
+        })
     }
     pub(crate) fn forget(&mut self) {
         self.stale = true;
@@ -195,8 +210,11 @@ pub(crate) fn check(
             "pages of other sites may not use this server: http-cors-origins names those that may",
         ));
     }
+    // A browser shows no credentials when it asks whether it may.
+    let is_asked = is_allowed && head.method == Method::Options && head.is_preflight;
     // A name that an attacker has pointed to this machine makes his page one of the same origin.
     if !shows
+        && !is_asked
         && engine.settings.protected_mode.load(Relaxed)
         && !head.is_local
         && !engine.web.allows_host(name_of(host))

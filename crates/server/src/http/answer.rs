@@ -3,6 +3,10 @@
 //! (`super::ledger`), compression (`super::gzip`).
 
 use std::borrow::Cow;
+use std::fmt::Display;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weft_engine::calendar;
 
@@ -144,7 +148,20 @@ pub(crate) struct Extra {
     pub(crate) logged: Option<Box<str>>,
 }
 
+/// A number for a request that has brought none: the process's and its own.
+pub(crate) fn request_id() -> Box<str> {
+    static PROCESS: OnceLock<u32> = OnceLock::new();
+    static REQUESTS: AtomicU64 = AtomicU64::new(1);
+    let process = PROCESS.get_or_init(|| RandomState::new().hash_one(()) as u32);
+    format!("{process:08x}-{}", REQUESTS.fetch_add(1, Relaxed)).into()
+}
+
 impl Extra {
+    /// Of a request from there that cannot be read.
+    #[cold]
+    pub(crate) fn of_unread(peer: &impl Display) -> Self {
+        Self { origin: None, request_id: Some(request_id()), logged: Some(format!("{peer} - -").into()) }
+    }
     /// Tells the log of an answer; of those that went well only where it tells everything.
     fn log(&self, status: u16) {
         if let Some(logged) = &self.logged {

@@ -86,7 +86,7 @@ impl Chunks {
                     }
                     if line.is_empty() {
                         self.part = Part::Over;
-                    } else if !line.contains(&b':') || line[0] == b' ' || line[0] == b'\t' {
+                    } else if !is_field(line) {
                         return Err(Refusal::CHUNK);
                     }
                 }
@@ -94,6 +94,13 @@ impl Chunks {
             }
         }
     }
+}
+
+/// Whether a line is a field: a name of the marks that names have, and a colon.
+fn is_field(line: &[u8]) -> bool {
+    let is_mark = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let colon = line.iter().position(|&byte| byte == b':');
+    colon.is_some_and(|colon| colon > 0 && line[..colon].iter().all(is_mark))
 }
 
 /// A line without its end, if it is there; it must end with CRLF and hold no other control byte than a tab.
@@ -164,6 +171,8 @@ mod tests {
             b"000000004\r\nabcd\r\n",
             b"FFFFFFFFFFFFFFFF4\r\n",
             b"0\r\nno colon\r\n\r\n",
+            b"0\r\n: no name\r\n\r\n",
+            b"0\r\nA : b\r\n\r\n",
             b"0\r\nA: b\n\r\n",
             b"0\r\nA: b\r\n folded: c\r\n\r\n",
         ] {

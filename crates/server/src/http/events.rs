@@ -84,8 +84,9 @@ pub(super) fn write_heartbeat(output: &mut Output, extent: Extent) {
     chunk(output, extent, |bytes| bytes.extend_from_slice(HEARTBEAT));
 }
 
-/// Nothing follows.
-pub(super) fn write_end(output: &mut Output, extent: Extent) {
+/// Why nothing follows, in JSON.
+pub(super) fn write_error(error: &[u8], output: &mut Output, extent: Extent) {
+    write_text(&[b"event: error\ndata: ", error, b"\n\n"].concat(), output, extent);
     if extent == Extent::Chunks {
         output.bytes.extend_from_slice(b"0\r\n\r\n");
     }

@@ -1,4 +1,4 @@
-//! Owns: `/v1/events`, and `/v1/console/stream` beside it: which events a client follows, from which on, and how they
+//! Owns: `/v1/events`, and the console's streams beside it: which events a client follows, from which on, and how they
 //! are written. Does not own: the events (`weft_engine::feed`), who may see them (`weft_engine::acl`), when they are
 //! sent (`crate::worker`).
 //!
@@ -26,6 +26,8 @@ pub(crate) enum Follows {
     Keys(Following),
     /// `/v1/console/stream`: each second's figures (`weft_engine::history`).
     Figures,
+    /// `/v1/console/hot`: which keys are asked for most (`weft_engine::hot`).
+    Hot,
 }
 
 /// What a client follows.
@@ -104,13 +106,14 @@ pub(crate) fn mark(name: &str, epoch: u64, next: u64) -> Vec<u8> {
 }
 
 impl Asks<'_> {
-    /// What a request for `/v1/events` or `/v1/console/stream` follows.
+    /// What a request for `/v1/events`, `/v1/console/stream` or `/v1/console/hot` follows.
     pub(super) fn follows(&self) -> Result<Follows, Box<Answer>> {
-        if self.head.path.of(self.request) == b"/v1/events" {
+        let path = self.head.path.of(self.request);
+        if path == b"/v1/events" {
             return self.following().map(Follows::Keys);
         }
         self.only(&[])?;
-        Ok(Follows::Figures)
+        Ok(if path == b"/v1/console/hot" { Follows::Hot } else { Follows::Figures })
     }
 
     fn following(&self) -> Result<Following, Box<Answer>> {

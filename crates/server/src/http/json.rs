@@ -4,10 +4,11 @@
 //! An argument is a slice of the body where nothing in it is escaped, and stands in the side buffer else. Numbers keep
 //! the digits that they were sent with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::marker::PhantomData;
 
-use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use weft_engine::args::{Slot, Slots};
 use weft_engine::base64;
@@ -179,8 +180,8 @@ fn argument_of(argument: &str) -> Result<Vec<u8>, String> {
 /// A program that is not stored, with its arguments: `{"program": {…}, "args": […]}`.
 pub(crate) fn run(body: &[u8]) -> Result<(Vec<u8>, Vec<Vec<u8>>), String> {
     const WANTED: &str = "an object with a \"program\" and perhaps its \"args\"";
-    let members: BTreeMap<String, &RawValue> =
-        serde_json::from_slice(body).map_err(|error| wrong(&error, WANTED))?;
+    let Members(members) =
+        serde_json::from_slice::<Members<&RawValue>>(body).map_err(|error| wrong(&error, WANTED))?;
     if let Some(other) = members.keys().find(|name| !matches!(name.as_str(), "program" | "args")) {
         return Err(format!("ERR the body is {WANTED}, and has '{other}'"));
     }
@@ -188,6 +189,40 @@ pub(crate) fn run(body: &[u8]) -> Result<(Vec<u8>, Vec<Vec<u8>>), String> {
     let program = program.ok_or_else(|| format!("ERR the body is {WANTED}"))?;
     let args = members.get("args").map_or(Ok(Vec::new()), |args| arguments(args.get().as_bytes()))?;
     Ok((program.get().as_bytes().to_vec(), args))
+}
+
+/// The members of an object, in which no name stands twice.
+struct Members<T>(BTreeMap<String, T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        json.deserialize_map(TakesMembers(PhantomData))
+    }
+}
+
+struct TakesMembers<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for TakesMembers<T> {
+    type Value = Members<T>;
+
+    fn expecting(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        text.write_str("an object")
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<T>, A::Error> {
+        let mut members = BTreeMap::new();
+        while let Some((name, value)) = map.next_entry::<String, T>()? {
+            if members.contains_key(&name) {
+                return Err(twice(&name));
+            }
+            members.insert(name, value);
+        }
+        Ok(Members(members))
+    }
+}
+
+/// Who reads the first of them and who reads the last would read two bodies.
+fn twice<E: serde::de::Error>(name: &str) -> E {
+    E::custom(format_args!("the member \"{}\" stands twice", name.chars().take(64).collect::<String>()))
 }
 
 /// Takes texts.
@@ -231,7 +266,11 @@ impl<'de, F: FnMut(Vec<u8>)> Visitor<'de> for Texts<F> {
         if !self.is_pairs {
             return Err(A::Error::invalid_type(serde::de::Unexpected::Map, &self));
         }
+        let mut seen = HashSet::new();
         while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
+            if !seen.insert(key.clone()) {
+                return Err(twice(&key));
+            }
             self.give(key.into_bytes())?;
             self.give(text_of(value.get())?)?;
         }
@@ -244,7 +283,7 @@ fn text_of<E: serde::de::Error>(value: &str) -> Result<Vec<u8>, E> {
     match value.as_bytes() {
         [b'"', ..] => serde_json::from_str::<String>(value).map(String::into_bytes).map_err(E::custom),
         [b'{', ..] => {
-            let members: BTreeMap<String, String> = serde_json::from_str(value).map_err(E::custom)?;
+            let Members(members) = serde_json::from_str::<Members<String>>(value).map_err(E::custom)?;
             let text = members.get("base64").filter(|_| members.len() == 1);
             text.and_then(|text| base64::decode(text.as_bytes()))
                 .ok_or_else(|| E::custom("an object stands for bytes: {\"base64\": \"…\"} and nothing else"))

@@ -211,8 +211,7 @@ impl Ledger {
                 output.bytes.extend_from_slice(reply);
             }
             (Some(_), Some(extent)) => {
-                events::write_text(&[b"event: error\ndata: ", reply, b"\n\n"].concat(), output, extent);
-                events::write_end(output, extent);
+                events::write_error(reply, output, extent);
             }
             (None, flows) => {
                 let extent = flows.unwrap_or_else(|| open_stream(output, pen, &entries.about));
@@ -259,6 +258,13 @@ impl Ledger {
             && !text.is_empty()
         {
             events::write_text(text, output, extent);
+        }
+    }
+    /// Says why the stream of events ends.
+    pub(crate) fn end_stream(&mut self, error: &[u8], output: &mut Output) {
+        if let Some(extent) = self.flows {
+            events::write_error(error, output, extent);
+            self.over = true;
         }
     }
     /// Says that the stream of events is still there.

@@ -29,6 +29,7 @@ pub(crate) mod target;
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use weft_engine::acl::DEFAULT_USER;
 use weft_engine::config::Settings;
 use weft_engine::error::Error;
 use weft_engine::reply::{JsonForm, Protocol, Wire};
@@ -40,6 +41,7 @@ use weft_protocol::table::policy;
 
 use crate::client::Client;
 use crate::connection::Stop;
+use crate::limits::SEND_EARLY_BYTES;
 use crate::log::{self, Level};
 use access::{Form, Identity, Shown};
 use answer::{About, Answer, Extra, Refusal};
@@ -143,6 +145,7 @@ pub(crate) struct Bench<'b> {
 impl Http {
     pub(crate) fn new(mut session: Session) -> Self {
         let protocol = Protocol::Json(JsonForm::Upstash);
+        session.over_http = true;
         session.set_protocol(protocol);
         session.wire = Wire { protocol, channel: 0 };
         Self {
@@ -247,7 +250,9 @@ impl Http {
 
     /// Reads the request at the beginning of `bytes`. An error says how many of them it concerns.
     fn read(&mut self, bytes: &[u8], engine: &Engine) -> Result<Read, (Declined, About, usize)> {
-        let refused = |refusal: Refusal| (Declined::from(refusal), About::default(), bytes.len());
+        // What stands behind a head that says so is no body, whatever else is wrong with it.
+        let about_unread = About { head_only: bytes.starts_with(b"HEAD "), ..About::default() };
+        let refused = |refusal: Refusal| (Declined::from(refusal), about_unread.clone(), bytes.len());
         let body_max = engine.settings.http_body_bytes_max.load(Relaxed);
         if let Reading::Head { seen } = &mut self.reading {
             let limits = head_limits(&engine.settings);
@@ -280,7 +285,11 @@ impl Http {
             }
             let chunks = (head.framing == Framing::Chunked).then(Chunks::default);
             let mut body = Body { head, chunks };
-            if let Some(whole) = body.read(bytes, body_max).map_err(refused)? {
+            let whole = body.read(bytes, body_max).map_err(|refusal| {
+                let about = about(&head, bytes, (&self.client.session, engine));
+                (Declined::from(refusal), about, bytes.len())
+            })?;
+            if let Some(whole) = whole {
                 self.reading = Reading::Head { seen: 0 };
                 return Ok(Read::Whole(whole));
             }
@@ -313,11 +322,24 @@ impl Http {
         if head.method == Method::Options || is_public {
             return Ok(());
         }
-        self.identity.refusal(&self.client.session).map_or(Ok(()), Err)
+        if let Some(refusal) = self.identity.refusal(&self.client.session) {
+            return Err(refusal);
+        }
+        // Whoever asks before he sends a body is told now that it would be in vain.
+        if head.expects
+            && let Route::Fixed(answer) = routes::find(head.method, path, head.html)
+            && answer.status >= 400
+        {
+            return Err(answer);
+        }
+        Ok(())
     }
 
     /// A request is answered without being carried out.
     fn decline(&mut self, declined: Declined, mut about: About) {
+        if about.extra.is_none() && log::writes(Level::Verbose) {
+            about.extra = Some(Box::new(Extra::of_unread(&self.client.session.info.connection.peer)));
+        }
         about.keeps_alive &= !declined.ends;
         self.ended |= !about.keeps_alive;
         self.ledger.owe(Kind::Ready(declined.answer), about);
@@ -350,7 +372,7 @@ impl Http {
                 self.many(&whole, request, (Some(Transaction::Multi), &about)).map(|()| Next::GoOn)
             }
             Route::Subscribe(kind) => self.subscribe(bytes, *at, (&whole, kind, &about), bench),
-            Route::Monitor if is_bare(&head, request) => Err(only_reads()),
+            Route::Monitor if self.is_bare(&head, request, bench.engine) => Err(only_reads()),
             Route::Monitor => self.stream(bytes, *at, (Opening::Monitor, &about), bench),
             Route::Ready => Err(routes::ready(bench.engine.loading().as_ref())),
             Route::Events => self.follow(bytes, *at, (&whole, &about), bench),
@@ -368,8 +390,10 @@ impl Http {
             Err(answer) => {
                 *at += whole.len;
                 bench.requests.drop_open();
+                // A page is sent before the next one is asked for.
+                let is_page = answer.body.len() >= SEND_EARLY_BYTES;
                 self.ledger.owe(Kind::Ready(answer), about);
-                Next::GoOn
+                if is_page { Next::Stop(Stop::Full) } else { Next::GoOn }
             }
         }
     }
@@ -399,7 +423,7 @@ impl Http {
         };
         read.map_err(|why| Answer::error(400, &why))?;
         let spec = bench.requests.recognize((bytes, at)).spec();
-        if is_bare(head, request) && !access::only_reads(spec) {
+        if self.is_bare(head, request, bench.engine) && !access::only_reads(spec) {
             return Err(only_reads());
         }
         let barrier = bench.requests.end_http(&bench.engine.keyspace, self.origin(bench.index), (bytes, at));
@@ -420,6 +444,19 @@ impl Http {
         self.client.session.ask(asked);
         bench.requests.end_http(&bench.engine.keyspace, self.origin(bench.index), (bytes, at));
         Ok(())
+    }
+
+    /// Whether a page, a picture's address or a link can have made a browser send it: a header it could not, but a
+    /// token of the address where any would do.
+    fn is_bare(&self, head: &Head, request: &[u8], engine: &Engine) -> bool {
+        let shows = match Shown::of(head, request) {
+            Shown::Nothing => false,
+            Shown::Header(_) => true,
+            Shown::Token(_) => {
+                engine.settings.auth_required.load(Relaxed) || *self.client.session.user.name != *DEFAULT_USER
+            }
+        };
+        head.method.is_safe() && !shows
     }
 
     fn origin(&self, index: u32) -> Origin {
@@ -550,11 +587,6 @@ impl Content {
     }
 }
 
-/// Whether a page, a picture's address or a link can have made a browser send it.
-fn is_bare(head: &Head, request: &[u8]) -> bool {
-    head.method.is_safe() && Shown::of(head, request) == Shown::Nothing
-}
-
 fn only_reads() -> Box<Answer> {
     Answer::error(403, "NOPERM a GET without credentials only reads: send a POST, or a token")
 }
@@ -585,7 +617,10 @@ fn form(head: &Head, request: &[u8]) -> Form {
 fn protocol(head: &Head, request: &[u8]) -> Protocol {
     let path = head.path.of(request);
     if [&b"/subscribe/"[..], b"/psubscribe/"].iter().any(|start| path.starts_with(start))
-        || matches!(path, b"/monitor" | b"/v1/events" | b"/v1/channels" | b"/v1/console/stream")
+        || matches!(
+            path,
+            b"/monitor" | b"/v1/events" | b"/v1/channels" | b"/v1/console/stream" | b"/v1/console/hot"
+        )
     {
         // Its reply is not sent: what follows it is.
         return Protocol::Resp3;
@@ -606,8 +641,9 @@ fn protocol(head: &Head, request: &[u8]) -> Protocol {
 fn about(head: &Head, request: &[u8], (session, engine): (&Session, &Engine)) -> About {
     let text = |span: Span| String::from_utf8_lossy(span.of(request)).into();
     let origin = head.origin.filter(|origin| engine.web.allows_origin(origin.of(request))).map(text);
-    let request_id = head.request_id.map(text);
     let logged = log::writes(Level::Verbose).then(|| logged(head, request, session));
+    // One that stands in no log would name nothing.
+    let request_id = head.request_id.map(text).or_else(|| logged.is_some().then(answer::request_id));
     let extra = (origin.is_some() || request_id.is_some() || logged.is_some())
         .then(|| Box::new(Extra { origin, request_id, logged }));
     About {

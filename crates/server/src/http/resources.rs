@@ -117,7 +117,10 @@ impl Asks<'_> {
     fn key(&self, key: KeyText<'_>, body: Content, slots: &mut Slots) -> Composed {
         let method = self.head.method;
         let is_put = method == Method::Put;
-        self.only(if is_put { &[b"key64", b"ttl", b"ttl_ms", b"nx", b"xx"] } else { &[b"key64"] })?;
+        let known: &[&[u8]] = if is_put { &[b"ttl", b"ttl_ms", b"nx", b"xx", b"key64"] } else { &[b"key64"] };
+        // A path that names a key names all of it.
+        let by_path = usize::from(matches!(key, KeyText::Path(_)));
+        self.only(&known[..known.len() - by_path])?;
         if self.head.content_range.is_some() && method != Method::Patch {
             return Err(wrong("Content-Range is for PATCH, which writes a part"));
         }
@@ -177,7 +180,8 @@ impl Asks<'_> {
     pub(super) fn conditions(&self, does: Does) -> Result<Asked, Box<Answer>> {
         let Head { method, if_match, if_none_match, range, if_range, .. } = *self.head;
         let text = |span: Option<Span>| span.map(|span| span.of(self.request));
-        let flag = |name: &[u8]| self.parameter(name).map(|value| value.map(|_| Tags::Any));
+        let (nx, xx) = self.flags()?;
+        let flag = |is_set: bool| is_set.then_some(Tags::Any);
         let either = |header: Option<Tags>, flag: Option<Tags>| match (header, flag) {
             (Some(_), Some(_)) => Err(wrong("a condition may be said once: by the header or by nx or xx")),
             (header, flag) => Ok(header.or(flag)),
@@ -186,12 +190,25 @@ impl Asks<'_> {
         Ok(Asked {
             does,
             stored: None,
-            matching: either(header(if_match, false)?, flag(b"xx")?)?,
-            none_matching: either(header(if_none_match, true)?, flag(b"nx")?)?,
+            matching: either(header(if_match, false)?, flag(xx))?,
+            none_matching: either(header(if_none_match, true)?, flag(nx))?,
             range: text(range).filter(|_| method == Method::Get).and_then(byte_range),
             // A date is no tag, and holds for nothing.
             range_of: text(if_range).map(|text| tags(text, false).unwrap_or(Tags::These(Box::default()))),
         })
+    }
+
+    /// `nx` and `xx`, of which one may be said.
+    fn flags(&self) -> Result<(bool, bool), Box<Answer>> {
+        let flag = |name: &[u8]| match self.parameter(name)?.as_deref() {
+            None => Ok(false),
+            Some(b"" | b"1" | b"true") => Ok(true),
+            Some(_) => Err(wrong("nx and xx have no value: ?nx, or leave it out")),
+        };
+        match (flag(b"nx")?, flag(b"xx")?) {
+            (true, true) => Err(wrong("nx and xx exclude each other")),
+            flags => Ok(flags),
+        }
     }
 
     /// Whoever may call INFO may have the metrics.
@@ -243,10 +260,11 @@ impl Asks<'_> {
         read.map_err(|why| Answer::error(400, &why))?;
         let mut options = Slots::default();
         self.push_time(&mut options)?;
-        let conditions: Vec<&[u8]> = [(&b"nx"[..], &b"NX"[..]), (b"xx", b"XX")]
+        let (nx, xx) = self.flags()?;
+        let conditions: Vec<&[u8]> = [(nx, &b"NX"[..]), (xx, b"XX")]
             .into_iter()
-            .filter_map(|(name, option)| Some(self.parameter(name).transpose()?.map(|_| option)))
-            .collect::<Result<_, _>>()?;
+            .filter_map(|(is_set, option)| is_set.then_some(option))
+            .collect();
         let is_plain = options.list.is_empty() && conditions.is_empty();
         let mut push = |word: &[u8]| slots.aside(|side| side.extend_from_slice(word));
         push(if is_plain { b"MSET" } else { b"MSETEX" });

@@ -12,7 +12,7 @@
 //! | `/v1/events` | what happens to keys, as an event stream (`super::following`) |
 //! | `/v1/channels` | messages of channels, as an event stream |
 //! | `/v1/db/N/streams/…` | the entries of a stream, as an event stream (`super::entries`) |
-//! | `/v1/console/stream` | each second's figures, the same way |
+//! | `/v1/console/stream`, `/v1/console/hot` | each second's figures, and keys that are hot, the same way |
 //! | `/console…` | the console (`super::console`) |
 //! | `/v1/programs…`, `/v1/triggers…` | programs and triggers (`super::stored`) |
 //! | other `/v1/…` | Weft's own: nothing |
@@ -81,8 +81,10 @@ pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
         (_, b"/v1/docs" | b"/v1/openapi.json") if !reads => not_allowed("GET, HEAD"),
         (_, b"/v1/docs") => Route::Fixed(Answer::new(200, HTML, DOCS.as_bytes()).with(PAGE_POLICY)),
         (_, b"/v1/openapi.json") => Route::Fixed(Answer::new(200, JSON, OPENAPI.as_bytes())),
-        (b"v1", b"/v1/events" | b"/v1/console/stream") if method != Method::Get => not_allowed("GET"),
-        (b"v1", b"/v1/events" | b"/v1/console/stream") => Route::Events,
+        (b"v1", b"/v1/events" | b"/v1/console/stream" | b"/v1/console/hot") if method != Method::Get => {
+            not_allowed("GET")
+        }
+        (b"v1", b"/v1/events" | b"/v1/console/stream" | b"/v1/console/hot") => Route::Events,
         (b"v1", b"/v1/channels") if method != Method::Get => not_allowed("GET"),
         (b"v1", b"/v1/channels") => Route::Channels,
         (b"v1", _) if resources::is_entries(path) && method != Method::Get => not_allowed("GET"),
@@ -93,9 +95,12 @@ pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
         (b"v1", _) => Route::Fixed(missing()),
         (b"favicon.ico", _) => Route::Fixed(missing()),
         _ if !reads && method != Method::Post => not_allowed("GET, HEAD, POST"),
-        (b"subscribe", _) if method != Method::Head => Route::Subscribe("subscribe"),
-        (b"psubscribe", _) if method != Method::Head => Route::Subscribe("psubscribe"),
-        (b"monitor", _) if method != Method::Head => Route::Monitor,
+        (b"subscribe" | b"psubscribe", _) | (_, b"/monitor") if method == Method::Head => {
+            not_allowed("GET, POST")
+        }
+        (b"subscribe", _) => Route::Subscribe("subscribe"),
+        (b"psubscribe", _) => Route::Subscribe("psubscribe"),
+        (_, b"/monitor") => Route::Monitor,
         _ => Route::Path,
     }
 }

@@ -1,6 +1,9 @@
 //! Owns: requests whose answers have no end: channels, what happens to keys, the entries of a stream, MONITOR; which
 //! command each is. Does not own: how events are written (`super::events`), when they come (`crate::worker`).
 
+use weft_engine::Engine;
+use weft_engine::error::{Error, ErrorCode};
+use weft_engine::reply::Output;
 use weft_engine::resource::{Asked, Does};
 use weft_engine::session::Session;
 
@@ -53,13 +56,18 @@ impl Http {
     pub(crate) fn following(&mut self) -> Option<(&Following, &mut Ledger, &mut Session)> {
         match self.follows.as_deref().filter(|_| self.ledger.flows())? {
             Follows::Keys(following) => Some((following, &mut self.ledger, &mut self.client.session)),
-            Follows::Figures => None,
+            Follows::Figures | Follows::Hot => None,
         }
     }
-    /// The session that each second's figures are told to, while they flow.
-    pub(crate) fn watching(&mut self) -> Option<(&mut Ledger, &mut Session)> {
-        let watches = matches!(self.follows.as_deref(), Some(Follows::Figures)) && self.ledger.flows();
-        watches.then_some((&mut self.ledger, &mut self.client.session))
+    /// The session that something is told to each second, while that flows, and whether it is which keys are hot rather
+    /// than the figures.
+    pub(crate) fn watching(&mut self) -> Option<(bool, &mut Ledger, &mut Session)> {
+        let is_hot = match self.follows.as_deref().filter(|_| self.ledger.flows())? {
+            Follows::Keys(_) => return None,
+            Follows::Figures => false,
+            Follows::Hot => true,
+        };
+        Some((is_hot, &mut self.ledger, &mut self.client.session))
     }
 
     /// Channels by their names, or patterns of them, in JSON.
@@ -108,6 +116,15 @@ impl Http {
         bench.requests.end_http(&bench.engine.keyspace, origin, (bytes, bytes.len()));
         self.ledger.owe(Kind::Entries, About::default());
         Stop::Barrier
+    }
+    /// A stream whose credentials no longer hold ends, and says so. Says whether it does.
+    pub(crate) fn ends_with_its_token(&mut self, engine: &Engine, output: &mut Output) -> bool {
+        let ends = self.ledger.flows() && !self.identity.still_holds(engine);
+        if ends {
+            let answer = Answer::error(401, &Error::from(ErrorCode::WrongPass).line());
+            self.ledger.end_stream(&answer.body, output);
+        }
+        ends
     }
     /// All has been sent: whether more of a stream is to be read.
     pub(crate) fn has_sent_all(&mut self) -> bool {

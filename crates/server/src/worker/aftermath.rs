@@ -28,14 +28,19 @@ use crate::tls::Transport;
 const AUTHENTICATION_TOOK_LONG: &str = "this connection has not authenticated in time (auth-timeout): connect again and send AUTH or HELLO first";
 
 impl Worker<'_> {
-    /// Sees to everything that is left to be seen to, and to what that leaves.
+    /// Sees to everything that is left to be seen to, and to what that leaves; of what was held, to as much as a tick
+    /// may run.
     pub(super) fn see_to_aftermath(&mut self) {
         while let Some(aftermath) = self.io.aftermath.pop_front() {
             match aftermath {
                 Aftermath::Ran(index, channel) => self.ran(index, channel),
                 Aftermath::Ended(index, channel) => self.channel_ended(index, channel),
                 Aftermath::Paused(index, channel, until_ms) => self.io.set_alarm(index, channel, until_ms),
-                Aftermath::Resume(index, channel) => self.resume(index, channel),
+                Aftermath::Resume(..) if self.io.resumes_left == 0 => self.io.later.push_back(aftermath),
+                Aftermath::Resume(index, channel) => {
+                    self.io.resumes_left -= 1;
+                    self.resume(index, channel);
+                }
             }
         }
     }
@@ -147,7 +152,11 @@ impl Worker<'_> {
     }
 
     /// A connection's clients wait no more: its input is taken again, and what it has kept of it is decoded.
-    fn go_on(&mut self, index: u32) {
+    pub(super) fn go_on(&mut self, index: u32) {
+        let blocks = self.io.channels(index).and_then(|(channels, _)| channels.blocks_hold());
+        if let Some((channel, full)) = blocks {
+            return self.close_channel(index, channel, full);
+        }
         let Some(connection) = self.io.get(index) else { return };
         // A RESPB connection that is not held back decodes whatever its channels wait for: it has kept a part of a
         // frame at most.
@@ -212,6 +221,11 @@ impl Worker<'_> {
         self.see_to_aftermath();
         let Some((channels, _)) = self.io.channels(index) else { return };
         let Some(pending) = channels.pending.take() else { return };
+        // What ran before it may have ended the connection: behind GOAWAY there is no CLOSE, and nothing opens.
+        if self.io.get(index).is_none_or(|connection| connection.life != Life::Open) {
+            return;
+        }
+        let Some((channels, _)) = self.io.channels(index) else { return };
         match pending {
             Pending::Open(channel) => self.open_channel(index, channel),
             Pending::TooMany(channel) => {

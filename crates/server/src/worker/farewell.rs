@@ -18,7 +18,7 @@ use weft_protocol::respb::Control;
 
 use super::Worker;
 use crate::channels::{Reason, close};
-use crate::connection::{Connection, Life, Peer};
+use crate::connection::{Life, Peer};
 use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, DRAIN_STEP_BYTES, FAREWELL_MS, SWEEP_MS};
 
 /// Ends the wait of a client that is to go: it has not run. `false` where somebody has begun to serve it, or its script
@@ -63,7 +63,6 @@ impl Worker<'_> {
         Control::Goaway { code, reason: text.as_bytes() }.encode(0, &mut output.bytes);
         let waiting = channels.waiting();
         self.give_up(index, waiting);
-        self.io.set_deadline(index, self.now_ms + FAREWELL_MS);
     }
 
     /// What blocks on these channels of a connection that goes away is given up. Where it cannot be, its reply is on
@@ -82,14 +81,15 @@ impl Worker<'_> {
         }
     }
 
-    /// A connection that goes away has sent something: its client has more time.
-    pub(super) fn farewell_goes_on(&mut self, index: u32) {
-        let is_leaving = |connection: &mut Connection| {
-            connection.life == Life::Closing && matches!(connection.peer, Peer::Respb(_))
+    /// A connection that goes away has sent so many bytes: its client has more time, a second for each kilobyte.
+    /// Whoever reads slower than that does it on purpose.
+    pub(super) fn farewell_goes_on(&mut self, index: u32, sent: u64) {
+        let Some(connection) = self.io.get(index).filter(|connection| connection.life == Life::Closing)
+        else {
+            return;
         };
-        if self.io.get(index).is_some_and(is_leaving) {
-            self.io.set_deadline(index, self.now_ms + FAREWELL_MS);
-        }
+        let at_ms = connection.alarm.at_ms() + sent;
+        self.io.set_deadline(index, at_ms.min(self.now_ms + FAREWELL_MS));
     }
 
     /// A connection owes more than may be. Over RESPB its client, if it has authenticated, gets what has run, and the
@@ -111,11 +111,13 @@ impl Worker<'_> {
     /// client that it waits for.
     pub(super) fn farewell_takes_long(&mut self, index: u32) {
         let Some(connection) = self.io.get(index) else { return };
-        let waits_for_safe = connection.waits_for_safe();
-        let Peer::Respb(channels) = &mut connection.peer else { return };
-        // While a script took its time nothing could be given up.
-        let waiting = channels.waiting();
-        let is_ours = waits_for_safe || channels.owes();
+        let mut is_ours = connection.waits_for_safe();
+        let mut waiting = Vec::new();
+        if let Peer::Respb(channels) = &connection.peer {
+            // While a script took its time nothing could be given up.
+            waiting = channels.waiting();
+            is_ours |= channels.owes();
+        }
         if !is_ours {
             return self.io.kill(index);
         }
@@ -124,7 +126,8 @@ impl Worker<'_> {
         self.io.set_deadline(index, self.now_ms + FAREWELL_MS);
     }
 
-    /// Nothing more is decoded; the connection ends when its output has been sent.
+    /// Nothing more is decoded; the connection ends when its output has been sent, or when its client has taken nothing
+    /// of it for long.
     pub(super) fn close_after_output(&mut self, index: u32) {
         self.io.touch(index);
         if let Some(connection) = self.io.get(index)
@@ -133,6 +136,7 @@ impl Worker<'_> {
             connection.life = Life::Closing;
             connection.forget_input();
             self.set_reading(index, false);
+            self.io.set_deadline(index, self.now_ms + FAREWELL_MS);
         }
     }
 

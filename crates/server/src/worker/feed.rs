@@ -10,7 +10,8 @@ use super::Worker;
 use crate::channels::{Channels, RespbLimits, close};
 use crate::connection::{Connection, Life, Peer, Source, Stop};
 use crate::limits::{
-    CONTROLS_PER_TICK_MAX, RECEIVE_BYTES, SEND_EARLY_BYTES, TAIL_BYTES_MAX, WAITING_INPUT_BYTES_MAX,
+    CONTROLS_PER_TICK_MAX, HTTP_UNSENT_BYTES_MAX, RECEIVE_BYTES, SEND_EARLY_BYTES, TAIL_BYTES_MAX,
+    WAITING_INPUT_BYTES_MAX,
 };
 
 /// The end of a connection that has not authenticated and keeps input when all such keep too much.
@@ -98,9 +99,7 @@ impl Worker<'_> {
             && connection.has_unsent()
             && connection.life == Life::Open
         {
-            connection.life = Life::Closing;
-            self.set_reading(index, false);
-            return self.io.touch(index);
+            return self.close_after_output(index);
         }
         if let Some(connection) = self.io.get(index) {
             connection.say_goodbye();
@@ -190,10 +189,26 @@ impl Worker<'_> {
                 }
                 Stop::Tls => return self.detected_tls(index, at, end),
             }
-            if !self.io.get(index).is_some_and(|connection| connection.may_go_on()) {
+            if self.must_wait(index) {
                 return true;
             }
         }
+    }
+
+    /// Whether nothing more of a connection may be decoded now.
+    fn must_wait(&mut self, index: u32) -> bool {
+        let Some(connection) = self.io.get(index) else { return true };
+        if matches!(&connection.peer, Peer::Http(http) if http.ledger.has_ready()) {
+            self.settle_http(index, false);
+        }
+        let Some(connection) = self.io.get(index) else { return true };
+        if matches!(connection.peer, Peer::Http(_)) && connection.unsent() > HTTP_UNSENT_BYTES_MAX {
+            connection.waits_for_room = true;
+            // Its end is not seen either, which would be that of what it has asked for.
+            self.set_reading(index, false);
+            return true;
+        }
+        !connection.may_go_on()
     }
 
     fn decode(&mut self, index: u32, at: &mut usize, end: usize) -> Stop {

@@ -56,7 +56,10 @@ impl Worker<'_> {
             None => (now_ms, seconds(&settings.auth_timeout_s)),
         };
         let (since_ms, time_ms) = deadline_ms;
-        self.io.set_deadline(index, if time_ms == 0 { 0 } else { since_ms + time_ms });
+        // The time of one that goes away is for its end (`farewell`).
+        if connection.life == Life::Open {
+            self.io.set_deadline(index, if time_ms == 0 { 0 } else { since_ms + time_ms });
+        }
         if has_ready {
             self.io.touch(index);
         }

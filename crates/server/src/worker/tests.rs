@@ -4,6 +4,7 @@ mod ends;
 mod holds;
 mod http;
 mod http_console;
+mod http_edges;
 mod http_events;
 mod http_hostile;
 mod http_metrics;
@@ -18,6 +19,7 @@ use std::os::unix::net::UnixStream;
 use weft_protocol::respb::Control;
 
 use crate::alone::Alone;
+use crate::channels::close;
 use crate::limits::{
     ARRIVALS_PER_TICK_MAX, BURIED_PER_TICK_MAX, CONTROLS_PER_TICK_MAX, LEAVING_PER_TICK_MAX,
     PASSING_PER_TICK_MAX,
@@ -250,6 +252,38 @@ fn all_that_have_not_authenticated_keep_no_more_than_a_limit() {
     assert_eq!(alone.clients(), CLIENTS + 1);
 }
 
+/// A first line has the limit of every request, though it may yet be one of HTTP.
+#[test]
+fn before_authentication_a_first_line_has_a_limit() {
+    let limit = crate::limits::UNAUTHENTICATED_FRAME_BYTES_MAX as usize;
+    let mut alone = Alone::new();
+    alone.engine.set_config(&[(b"requirepass", b"secret")], false).expect("it can be set");
+    let mut client = alone.connect();
+    assert_eq!(kept_of(&mut alone, &mut client, &vec![b'G'; limit - 1]), Some(limit - 1));
+    client.write_all(b"GG").expect("it fits into the socket");
+    alone.ticks_until(0);
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).expect("it is told why");
+    assert!(answer.contains("too big inline request"), "{answer}");
+}
+
+/// Errors cost a client nothing to cause: who leaves them unread before it has authenticated is cut off.
+#[test]
+fn before_authentication_little_may_be_left_unread() {
+    let mut alone = Alone::new();
+    alone.engine.set_config(&[(b"requirepass", b"secret")], false).expect("it can be set");
+    let mut client = alone.connect();
+    let (mut sent, mut owed) = (0, 0);
+    while alone.clients() > 0 {
+        // It may have been cut off in the middle.
+        sent += client.write(&b"GET k\r\n".repeat(8)).unwrap_or(1);
+        assert!(sent < 4 << 20, "it is there after {sent} bytes");
+        alone.tick();
+        owed = owed.max(alone.worker.io.slots.iter().flatten().map(|open| open.unsent()).max().unwrap_or(0));
+    }
+    assert!(owed < 2 * crate::limits::UNAUTHENTICATED_OUTPUT_BYTES_MAX, "{owed} bytes were kept for it");
+}
+
 /// A command as an ARGV frame.
 fn argv(channel: u16, words: &[&[u8]]) -> Vec<u8> {
     let payload: Vec<u8> =
@@ -363,6 +397,30 @@ fn what_a_pause_holds_holds_the_connection_back_and_closes_nothing() {
     let answers: Vec<u8> = (0..30).flat_map(|channel| [0x80, 0, 0, channel]).collect();
     assert_eq!(received(&mut client), answers);
     assert_eq!(channels(&mut alone).held_bytes(), 0);
+}
+
+#[test]
+fn what_a_pause_has_held_and_then_blocks_closes_its_channel_and_no_other() {
+    for (setting, code_text) in [
+        (&b"respb-queue-bytes"[..], close::QUEUE.text),
+        (&b"respb-connection-queue-bytes"[..], close::CONNECTION_QUEUE.text),
+    ] {
+        let mut alone = Alone::new();
+        alone.engine.set_config(&[(setting, b"10000")], false).expect("it is one");
+        let (mut client, mut other) = (alone.connect(), alone.connect());
+        sends(&mut alone, &mut other, b"CLIENT PAUSE 60000 WRITE\r\n");
+        let set = argv(1, &[b"SET", b"k", &[b'v'; 1000]]);
+        sends(&mut alone, &mut client, &[argv(1, &[b"BLPOP", b"q", b"0"]), set.repeat(12)].concat());
+        assert!(channels(&mut alone).is_held_back());
+        sends(&mut alone, &mut client, &argv(2, &[b"PING"]));
+        assert!(received(&mut client).is_empty(), "nothing more is decoded");
+        sends(&mut alone, &mut other, b"CLIENT UNPAUSE\r\n");
+        (0..8).for_each(|_| alone.tick());
+        let len = 2 + code_text.len() as u8;
+        let closed = [&[0xFF, 1, 0, 1, 0, 0, 0, len, 0, 1][..], code_text.as_bytes()].concat();
+        assert_eq!(received(&mut client), [&closed[..], &[0x83, 4, 0, 2], b"PONG"].concat());
+        assert!(!channels(&mut alone).is_held_back() && channels(&mut alone).held_bytes() == 0);
+    }
 }
 
 #[test]

@@ -133,10 +133,19 @@ impl Worker<'_> {
         let Some(connection) = self.io.get(index) else { return Swept::Passed };
         let idle_ms = now_us.saturating_sub(connection.active_us) / 1000;
         connection.give_memory_back(idle_ms);
+        connection.info.input_bytes.store(connection.input_bytes() as u64, Relaxed);
         if connection.counted_bytes > 0 {
             self.recount(index);
         }
+        let engine = self.engine;
         let Some(connection) = self.io.get(index) else { return Swept::Passed };
+        if connection.life == Life::Open
+            && let Peer::Http(http) = &mut connection.peer
+            && http.ends_with_its_token(engine, &mut connection.output)
+        {
+            self.close_after_output(index);
+            return Swept::Passed;
+        }
         if timeout_s == 0 || idle_ms <= u64::from(timeout_s) * 1000 {
             return Swept::Passed;
         }

@@ -69,11 +69,11 @@ impl Sights {
     pub(crate) fn pop_passed(&mut self) -> Option<Passed> {
         self.passed.pop()
     }
-    /// Remembers the bucket in which the search for the next key starts, or that there is none.
+    /// Remembers the bucket in which the search for the next key starts, or that there is none. The pointer may be used
+    /// for as many behind it.
     #[inline]
-    pub(crate) fn push(&mut self, shard: u32, bucket: Option<(&Bucket, u8)>) {
-        let (bucket, left) =
-            bucket.map_or((std::ptr::null(), 0), |(bucket, left)| (std::ptr::from_ref(bucket), left));
+    pub(crate) fn push(&mut self, shard: u32, bucket: Option<(*const Bucket, u8)>) {
+        let (bucket, left) = bucket.unwrap_or((std::ptr::null(), 0));
         self.list.push(Sight { bucket, shard, left, entry: None, slot: 0 });
     }
     /// The bucket of sight number `at`.
@@ -82,7 +82,7 @@ impl Sights {
     /// The bucket was given under a pin that is still there, and `'p` ends before it does.
     #[inline]
     pub(crate) unsafe fn bucket<'p>(&self, at: usize) -> Option<&'p Bucket> {
-        // SAFETY: it came from a reference, and by the contract the array is still allocated.
+        // SAFETY: it points into a published array, and by the contract that is still allocated.
         unsafe { self.list.get(at)?.bucket.as_ref() }
     }
     /// Goes on to the bucket behind the one of sight number `at`, if there is one.

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::clock::XorShift;
-use crate::hash::KeyHasher;
-use crate::reaper::Reaper;
+use crate::dict::tests::Ground;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Model = BTreeMap<Vec<u8>, (Vec<u8>, Option<u64>)>;
@@ -62,8 +61,8 @@ fn check_random(hash: &Hash, model: &Model, now_ms: u64, rng: &mut XorShift) {
 fn behaves_like_a_map() {
     for seed in 1..13 {
         println!("seed {seed}");
-        let (hasher, reaper) = (KeyHasher::with_seed(seed), Reaper::default());
-        let backing = Backing { hasher: &hasher, reaper: &reaper };
+        let ground = Ground::new(seed);
+        let backing = ground.backing();
         let mut rng = XorShift::new(seed);
         let limits = HashLimits { entries_max: 40 + seed as usize, value_bytes_max: 64 };
         let (mut hash, mut model) = (Hash::default(), Model::new());
@@ -125,8 +124,8 @@ fn behaves_like_a_map() {
 
 #[test]
 fn converts_at_the_limits() {
-    let (hasher, reaper) = (KeyHasher::with_seed(1), Reaper::default());
-    let backing = Backing { hasher: &hasher, reaper: &reaper };
+    let ground = Ground::new(1);
+    let backing = ground.backing();
     let limits = HashLimits { entries_max: 3, value_bytes_max: 5 };
     let encoding_after = |pairs: &[(&str, &str)]| {
         let mut hash = Hash::default();

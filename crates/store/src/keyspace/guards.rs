@@ -178,7 +178,11 @@ impl<'b> Guards<'b> {
     /// Whether a key's shard is among the locked ones (always behind the gate, and in a batch that is alone).
     #[must_use]
     pub fn covers(&self, key: &Key<'_>) -> bool {
-        let id = self.keyspace.shard_of(key);
+        self.covers_shard(self.keyspace.shard_of(key))
+    }
+    /// The same of a shard.
+    #[must_use]
+    pub fn covers_shard(&self, id: u32) -> bool {
         match &self.held {
             Held::One(guard) => guard.id() == id,
             Held::Many(guards) => guards.binary_search_by_key(&id, ShardGuard::id).is_ok(),

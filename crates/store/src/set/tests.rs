@@ -2,9 +2,7 @@
 
 use super::*;
 use crate::clock::XorShift;
-use crate::hash::KeyHasher;
-use crate::reaper::Backing;
-use crate::reaper::Reaper;
+use crate::dict::tests::Ground;
 use std::collections::BTreeSet;
 
 type Model = BTreeSet<Vec<u8>>;
@@ -59,8 +57,8 @@ fn check_random(set: &Set, model: &Model, rng: &mut XorShift) {
 fn behaves_like_a_set() {
     for seed in 1..13 {
         println!("seed {seed}");
-        let (hasher, reaper) = (KeyHasher::with_seed(seed), Reaper::default());
-        let backing = Backing { hasher: &hasher, reaper: &reaper };
+        let ground = Ground::new(seed);
+        let backing = ground.backing();
         let mut rng = XorShift::new(seed);
         let limits = SetLimits { ints_max: 60, entries_max: 50, value_bytes_max: 64 };
         let (mut set, mut model) = (Set::default(), Model::new());
@@ -91,8 +89,8 @@ fn behaves_like_a_set() {
 }
 
 fn encoding_after(limits: SetLimits, members: &[&str]) -> &'static str {
-    let (hasher, reaper) = (KeyHasher::with_seed(1), Reaper::default());
-    let backing = Backing { hasher: &hasher, reaper: &reaper };
+    let ground = Ground::new(1);
+    let backing = ground.backing();
     let mut set = Set::default();
     for member in members {
         SetMut::new(&mut set, limits, backing).add(member.as_bytes());
@@ -115,8 +113,8 @@ fn converts_as_valkey_does() {
 
 #[test]
 fn announced_sets_take_their_form_at_once() {
-    let (hasher, reaper) = (KeyHasher::with_seed(1), Reaper::default());
-    let backing = Backing { hasher: &hasher, reaper: &reaper };
+    let ground = Ground::new(1);
+    let backing = ground.backing();
     let limits = SetLimits { ints_max: 3, entries_max: 5, value_bytes_max: 64 };
     for (first, members, form) in
         [("1", 3, "intset"), ("1", 4, "listpack"), ("1", 6, "hashtable"), ("a", 5, "listpack")]
@@ -143,8 +141,8 @@ fn announced_sets_take_their_form_at_once() {
 fn intersection_is_that_of_the_models() {
     for seed in 1..20 {
         println!("seed {seed}");
-        let (hasher, reaper) = (KeyHasher::with_seed(seed), Reaper::default());
-        let backing = Backing { hasher: &hasher, reaper: &reaper };
+        let ground = Ground::new(seed);
+        let backing = ground.backing();
         let mut rng = XorShift::new(seed);
         let (mut sets, mut models) = (Vec::new(), Vec::new());
         for _ in 0..3 {

@@ -96,7 +96,7 @@ impl ShardGuard<'_> {
             return;
         }
         let now_ms = self.time(op);
-        if self.keyspace.keeps_expired(now_ms) {
+        if op.sees_expired || self.keyspace.keeps_expired(now_ms) {
             return;
         }
         for _ in 0..ROUNDS_MAX {

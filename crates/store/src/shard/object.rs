@@ -9,7 +9,7 @@ use crate::effect::{Effect, wants};
 use crate::entry::heap::{Found, Key};
 use crate::entry::{Draft, Spare, ValueMut};
 use crate::hash_object::{Hash, HashLimits, HashMut, HashRef};
-use crate::list::{List, ListLimit, ListMut, ListRef};
+use crate::list::{List, ListLimit, ListMut};
 use crate::recorder::Pen;
 use crate::set::{Set, SetLimits, SetMut, SetRef};
 use crate::sorted_set::{SortedSet, SortedSetLimits, SortedSetMut, SortedSetRef};
@@ -228,7 +228,7 @@ impl ShardGuard<'_> {
         change: impl FnOnce(&mut HashMut<'_>) -> Changed<R>,
     ) -> Result<Option<R>, WrongType> {
         self.purge_fields(op, key);
-        let now_ms = self.time(op);
+        let now_ms = self.seen_at(op);
         let create = create.then_some((|| Object::Hash(Hash::default())) as fn() -> Object);
         let (backing, ahead) = (self.keyspace.backing(), op.ahead);
         self.change_object(op, key, create, |object, pen| match object {
@@ -280,14 +280,10 @@ impl ShardGuard<'_> {
         })
     }
 
-    /// [`ShardGuard::get`] for lists: `None` without the key, an error if it holds something else.
-    pub fn get_list(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Result<Option<ListRef<'_>>, WrongType> {
-        self.get(op, key).map(|value| value.as_list().ok_or(WrongType)).transpose()
-    }
     /// [`ShardGuard::peek`] for hashes. Fields whose time has come are removed first.
     pub fn peek_hash(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Result<Option<HashRef<'_>>, WrongType> {
         self.purge_fields(op, key);
-        let now_ms = self.time(op);
+        let now_ms = self.seen_at(op);
         self.peek(op, key)
             .map(|value| value.as_hash().ok_or(WrongType).map(|hash| hash.at(now_ms)))
             .transpose()
@@ -295,7 +291,7 @@ impl ShardGuard<'_> {
     /// [`ShardGuard::get`] for hashes. Fields whose time has come are removed first.
     pub fn get_hash(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Result<Option<HashRef<'_>>, WrongType> {
         self.purge_fields(op, key);
-        let now_ms = self.time(op);
+        let now_ms = self.seen_at(op);
         self.get(op, key)
             .map(|value| value.as_hash().ok_or(WrongType).map(|hash| hash.at(now_ms)))
             .transpose()

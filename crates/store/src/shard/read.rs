@@ -121,7 +121,7 @@ impl ShardGuard<'_> {
         from: u32,
         mut visit: impl FnMut(&[u8], ValueRef<'_>),
     ) -> Option<u32> {
-        let now_ms = self.time(op);
+        let now_ms = self.seen_at(op);
         let mut expired: Vec<Vec<u8>> = Vec::new();
         let next = self.data.heap.scan(self.env(), op.db as usize, from, |entry, _| {
             if entry.expire_ms() > now_ms {
@@ -149,9 +149,9 @@ impl ShardGuard<'_> {
     }
 
     /// A key of this shard by chance, unless none is found in a bounded search. `pick` sees up to 7 keys; the last
-    /// counts. While expiry is paused and no other key is found, one that has expired is better than none.
+    /// counts. While what has expired is kept and no other key is found, one that has expired is better than none.
     pub fn random_key<R>(&mut self, op: &Op<'_>, mut pick: impl FnMut(&[u8]) -> R) -> Option<R> {
-        let now_ms = self.time(op);
+        let now_ms = self.seen_at(op);
         let found = self.random_key_at(op, now_ms, &mut pick);
         let again = found.is_none() && self.keyspace.keeps_expired(now_ms);
         if again { self.random_key_at(op, 0, &mut pick) } else { found }

@@ -282,11 +282,12 @@ impl ShardGuard<'_> {
         Some(Taken { value, expire_ms, raw, spare, from, moved: false })
     }
 
-    /// EXPIREAT and PERSIST: sets the absolute expiry or removes it. A time that has come removes the key. Says whether
-    /// the key exists.
+    /// EXPIREAT and PERSIST: sets the absolute expiry or removes it. A time that has come removes the key, unless keys
+    /// are brought in. Says whether the key exists.
     pub fn set_expire_ms(&mut self, op: &mut Op<'_>, key: &Key<'_>, expire_ms: Option<u64>) -> bool {
         let Some(found) = self.live(op, key) else { return false };
-        if expire_ms.is_some_and(|at| at <= self.data.now_ms.max(op.now_ms)) {
+        let has_come = expire_ms.is_some_and(|at| at <= self.data.now_ms.max(op.now_ms));
+        if has_come && !self.keyspace.is_importing() {
             let garbage = self.remove_found(op, key, found, Cause::Deleted);
             self.keyspace.discard(garbage);
             return true;

@@ -2,9 +2,7 @@
 
 use super::*;
 use crate::clock::XorShift;
-use crate::hash::KeyHasher;
-use crate::reaper::Backing;
-use crate::reaper::Reaper;
+use crate::dict::tests::Ground;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Model = BTreeMap<Vec<u8>, f64>;
@@ -124,8 +122,8 @@ fn check_random(set: &SortedSet, model: &Model, rng: &mut XorShift) {
 fn behaves_like_a_sorted_map() {
     for seed in 1..13 {
         println!("seed {seed}");
-        let (hasher, reaper) = (KeyHasher::with_seed(seed), Reaper::default());
-        let backing = Backing { hasher: &hasher, reaper: &reaper };
+        let ground = Ground::new(seed);
+        let backing = ground.backing();
         let mut rng = XorShift::new(seed);
         let limits = SortedSetLimits { entries_max: 30, value_bytes_max: 64 };
         let (mut set, mut model) = (SortedSet::default(), Model::new());
@@ -176,8 +174,8 @@ fn behaves_like_a_sorted_map() {
 
 #[test]
 fn lexical_ranges() {
-    let (hasher, reaper) = (KeyHasher::with_seed(1), Reaper::default());
-    let backing = Backing { hasher: &hasher, reaper: &reaper };
+    let ground = Ground::new(1);
+    let backing = ground.backing();
     for count in [20_u32, 500] {
         let mut set = SortedSet::default();
         let mut names: Vec<Vec<u8>> = (0..count).map(|number| format!("{number}").into_bytes()).collect();
@@ -205,8 +203,8 @@ fn lexical_ranges() {
 
 #[test]
 fn converts_at_the_limits() {
-    let (hasher, reaper) = (KeyHasher::with_seed(1), Reaper::default());
-    let backing = Backing { hasher: &hasher, reaper: &reaper };
+    let ground = Ground::new(1);
+    let backing = ground.backing();
     let limits = SortedSetLimits { entries_max: 3, value_bytes_max: 5 };
     let mut set = SortedSet::default();
     for member in ["a", "b", "c", "c"] {
@@ -230,8 +228,8 @@ fn converts_at_the_limits() {
 
 #[test]
 fn members_in_order_fill_their_leaves() {
-    let (hasher, reaper) = (KeyHasher::with_seed(1), Reaper::default());
-    let backing = Backing { hasher: &hasher, reaper: &reaper };
+    let ground = Ground::new(1);
+    let backing = ground.backing();
     let mut set = SortedSet::default();
     for number in 0..50_000_u32 {
         let mut change = SortedSetMut::new(&mut set, SortedSetLimits::default(), backing);

@@ -109,14 +109,10 @@ impl Directory {
         }
     }
 
-    /// The bucket in which the search for `hash` starts, and how many more may be looked at.
+    /// The bucket in which the search for `hash` starts, and how many more may be looked at. A pointer and no
+    /// reference, since it leads to those too.
     #[inline]
-    fn first_bucket<'p>(
-        &'p self,
-        _pin: &'p Pin<'_, Array>,
-        index: usize,
-        hash: u64,
-    ) -> Option<(&'p Bucket, u8)> {
+    fn first_bucket(&self, _pin: &Pin<'_, Array>, index: usize, hash: u64) -> Option<(*const Bucket, u8)> {
         let head = &self.heads[index];
         let position = position_of(hash);
         let mut word = head.main.load(Ordering::Acquire);
@@ -133,9 +129,9 @@ impl Directory {
         let base = word.map_addr(|address| address & !STEP_BITS);
         // SAFETY: `base` and `count` come from one published word, so `at` is in bounds. The array was published in
         // this directory, hence is retired to this directory's domain only, which frees it after every pin that could
-        // have seen it is gone; the caller holds such a pin for `'p`.
-        let first = unsafe { &*base.add(at as usize) };
-        Some((first, (count - 1 - at).min(PASSED_BUCKETS_MAX) as u8))
+        // have seen it is gone; the caller holds such a pin.
+        let first = unsafe { base.add(at as usize) };
+        Some((first.cast_const(), (count - 1 - at).min(PASSED_BUCKETS_MAX) as u8))
     }
 
     /// Stage one: asks for the bucket of `hash`, and remembers it as the next sight.
@@ -151,7 +147,7 @@ impl Directory {
         }
         let bucket = self.first_bucket(pin, index, hash);
         if let Some((bucket, _)) = bucket {
-            prefetch::far_line(std::ptr::from_ref(bucket).cast());
+            prefetch::far_line(bucket.cast());
         }
         sights.push(shard, bucket);
     }

@@ -4,15 +4,23 @@
 //! - n old buckets take at most n/2 writes. Growth starts at 6.33 n entries at most, so 6.33 n + n/2 < 7 n even if
 //!   every new key falls into the part that has not moved; the new array has 7 · 1.14 n slots.
 //! - A shrink starts below 3.5 n entries and goes to at least 3.5 n · 4/3 = 4.67 n slots; 3.5 n + n/2 < 4.67 n.
-//!   One that waits for a quarter: 1.75 n, 2.33 n slots, and 1.75 n + n/2 < 2.33 n.
+//!   One that waits for a quarter: 1.75 n, 2.33 n slots, and 1.75 n + n/2 < 2.33 n. One that has waited for longer goes
+//!   to what holds n/2 entries, 0.67 n slots: below n/2 it moves eight buckets by each write, and n/2 + n/8 < 0.67 n.
+//!
+//! Why a table that is emptied in hash order, as SCAN and DEL or SSCAN and SREM do, waits: what is left of it stands in
+//! its last part, as close together as before. In a smaller array it would stand closer than there is room, and each
+//! entry would be looked for past all of that. So an array that has many full buckets for its few entries stays.
 
-use super::array::{Array, Tagged, home, passed};
+use super::array::{Array, SLOTS, Tagged, home, passed};
 use super::head::Home;
 use super::{Facts, Table, WRITE_MOVES_BUCKETS, grow_load, slots, step_for_len};
 use crate::hash::{position_of, tag_of};
 
 /// Arrays up to this many buckets are moved at once: at most 112 entries, about 5 µs.
 const AT_ONCE_BUCKETS: u32 = 16;
+
+/// Buckets that are looked at before an array of as many or more is given up for a smaller one.
+const LOOKED_AT_BUCKETS: u32 = 256;
 
 impl Table {
     pub(super) fn make_room(&mut self, facts: &impl Fn(Tagged) -> Facts, owner: &impl Home) {
@@ -40,7 +48,7 @@ impl Table {
                 owner.retire(main);
             }
         } else if self.wants_shrink() {
-            self.start(step_for_len(self.len), owner);
+            self.start(self.shrunken(), owner);
             self.after_start(facts, owner);
         }
     }
@@ -49,8 +57,31 @@ impl Table {
         self.main.as_ref().is_some_and(|main| {
             self.len * usize::from(self.shrinks_at) < slots(main)
                 && main.step() > 0
-                && step_for_len(self.len) < main.step()
+                && self.shrunken() < main.step()
+                && !self.is_crowded(main)
         })
+    }
+
+    /// The step that it shrinks to.
+    fn shrunken(&self) -> u8 {
+        let least = self.main.as_ref().map_or(0, |main| main.count() as usize / 2);
+        step_for_len(self.len.max(least))
+    }
+
+    /// Whether what is in the array stands in a part of it: full buckets of a sample stand for more than a quarter of
+    /// all entries. Of entries that are spread, one bucket in fifteen is full at a load of a half, and none at less. It
+    /// is looked at after each so many removals, and otherwise taken to be so: 256 lines of memory for 256 writes.
+    fn is_crowded(&self, main: &Array) -> bool {
+        if main.count() < LOOKED_AT_BUCKETS {
+            return false;
+        }
+        if !self.len.is_multiple_of(LOOKED_AT_BUCKETS as usize) {
+            return true;
+        }
+        let apart = main.count() / LOOKED_AT_BUCKETS;
+        let full =
+            (0..LOOKED_AT_BUCKETS).filter(|at| main.bucket(at * apart).occupied().count() == SLOTS).count();
+        full * 4 * slots(main) > self.len * LOOKED_AT_BUCKETS as usize
     }
 
     /// Starts to grow by one step, unless a resize runs.

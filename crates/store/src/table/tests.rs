@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::clock::{Rng, XorShift};
+use crate::hash::position_of;
 use crate::table::head::Private;
 use std::collections::{BTreeMap, HashSet};
 use std::ptr::NonNull;
@@ -180,4 +181,47 @@ fn due_groups_cover_every_due_key() {
             assert!(due.collect::<HashSet<_>>().is_subset(&met));
         }
     }
+}
+
+/// How far from its home the entry stands that is farthest, in buckets.
+fn farthest(pair: &Pair) -> u32 {
+    let far = |&hash: &u64| {
+        let pos = pair.find(hash).expect("it is there");
+        let count = pair.table.array(pos.in_next).count();
+        (pos.place.bucket + count - home(position_of(hash), count)) % count
+    };
+    pair.model.keys().map(far).max().unwrap_or(0)
+}
+
+/// SCAN and DEL, SSCAN and SREM: what is left stands at the end of the order, and is to be found as quickly as before.
+#[test]
+fn what_is_emptied_in_its_own_order_is_never_crowded() {
+    const COUNT: usize = 50_000;
+    // The last 1/128 of them, 7 to a bucket, are taken to be spread.
+    const FARTHEST: u32 = 128;
+    let (mut rng, mut pair) = (XorShift::new(7), Pair::new(0));
+    for _ in 0..COUNT {
+        pair.insert(rng.next_u64(), u64::MAX);
+    }
+    let most = pair.table.bytes();
+    let order: Vec<u64> = pair.model.keys().copied().collect();
+    for (at, &hash) in order.iter().enumerate() {
+        pair.remove(hash);
+        if at % 1000 == 0 {
+            let far = farthest(&pair);
+            assert!(far < FARTHEST, "behind {at} removals an entry stands {far} buckets from its home");
+        }
+    }
+    // By chance it is as small as ever.
+    order.iter().for_each(|&hash| pair.insert(hash, u64::MAX));
+    for _ in 0..COUNT * 9 / 10 {
+        let hash = pair.random(&mut rng);
+        pair.remove(hash);
+    }
+    assert!(
+        pair.table.bytes() < most / 4,
+        "{} of {most} bytes for a tenth of the entries",
+        pair.table.bytes()
+    );
+    pair.check();
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::endpoint::{Wire, database, host};
 use crate::tls::TlsFlags;
 
 const EXAMPLES: &str = "\
@@ -31,14 +32,17 @@ pub(crate) const LACKING: &[(&str, &str)] = &[
 
 /// Measure a server: RESP2, RESP3, HTTP, or RESPB with any number of logical clients on each connection
 #[derive(Clone, Debug, Args)]
-#[command(after_help = EXAMPLES, disable_help_flag = true, args_override_self = true)]
+#[command(after_help = EXAMPLES, disable_help_flag = true, disable_version_flag = true, args_override_self = true)]
 pub(crate) struct Options {
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
     pub(super) help: Option<bool>,
+    /// Print version
+    #[arg(short = 'v', short_alias = 'V', long, action = clap::ArgAction::Version)]
+    pub(super) version: Option<bool>,
 
     /// Server host
-    #[arg(short = 'h', value_name = "HOST", default_value = "127.0.0.1")]
+    #[arg(short = 'h', value_name = "HOST", default_value = "127.0.0.1", value_parser = host)]
     pub(super) host: String,
     /// Server port
     #[arg(short, value_name = "PORT", default_value_t = 6379)]
@@ -50,31 +54,21 @@ pub(crate) struct Options {
     /// http://[token@]host[:port]
     #[arg(short = 'u', value_name = "URL", conflicts_with_all = ["host", "port", "socket", "password", "user"])]
     pub(super) url: Option<String>,
-    /// Password; the variable WEFT_PASSWORD is taken without it
+    /// Password; without it WEFTCLI_AUTH, VALKEYCLI_AUTH or REDISCLI_AUTH
     #[arg(short = 'a', value_name = "PASSWORD")]
     pub(super) password: Option<String>,
     /// User, with -a
     #[arg(long, value_name = "NAME")]
     pub(super) user: Option<String>,
     /// Database
-    #[arg(long = "dbnum", value_name = "DB", default_value_t = 0)]
+    #[arg(long = "dbnum", value_name = "DB", default_value_t = 0, allow_negative_numbers = true, value_parser = database)]
     pub(super) db: u32,
 
     #[command(flatten)]
     pub(super) tls: TlsFlags,
 
-    /// Speak RESP2, as without any of the three
-    #[arg(short = '2', group = "protocol")]
-    pub(super) resp2: bool,
-    /// Speak RESP3
-    #[arg(short = '3', group = "protocol")]
-    pub(super) resp3: bool,
-    /// Speak RESPB
-    #[arg(short = '4', group = "protocol")]
-    pub(super) respb: bool,
-    /// Speak HTTP, as -u http://… does: GET for what reads, POST for the rest; replies in JSON
-    #[arg(long, group = "protocol")]
-    pub(super) http: bool,
+    #[command(flatten)]
+    pub(super) wire: Wire,
     /// Send the requests of -P as one body to /pipeline, rather than one behind the other (HTTP)
     #[arg(long)]
     pub(super) pipeline_body: bool,

@@ -107,6 +107,7 @@ struct Verify {
     reads: Vec<bool>,
     /// Of each client, the keys of its batch and where each request's keys begin.
     clients: Vec<(Vec<u64>, Vec<u32>, u32)>,
+    absent: u64,
     checked: u64,
     mismatches: u64,
 }
@@ -127,6 +128,7 @@ impl Generator {
             filler: Arc::clone(recipe.filler),
             reads: recipe.commands.iter().map(reads).collect(),
             clients: Vec::new(),
+            absent: 0,
             checked: 0,
             mismatches: 0,
         });
@@ -158,9 +160,9 @@ impl Generator {
         self.verify.as_ref().and_then(|verify| verify.wrong.clone())
     }
 
-    /// Values that were looked at, and those that were wrong.
-    pub(super) fn verified(&self) -> (u64, u64) {
-        self.verify.as_ref().map_or((0, 0), |verify| (verify.checked, verify.mismatches))
+    /// Values that were looked at, those of them that were wrong, and what was asked for and not there.
+    pub(super) fn verified(&self) -> (u64, u64, u64) {
+        self.verify.as_ref().map_or((0, 0, 0), |verify| (verify.checked, verify.mismatches, verify.absent))
     }
 }
 
@@ -309,10 +311,12 @@ impl Verify {
         if !self.reads[usize::from(kind)] {
             return;
         }
+        let Some(bytes) = bytes else {
+            self.absent += 1;
+            return;
+        };
         self.checked += 1;
         let key = keys.get((starts[request as usize] + part) as usize);
-        // What is not there is counted as a miss.
-        let Some(bytes) = bytes else { return };
         let right = key.is_some_and(|&key| self.sizes.has(bytes.len()) && self.filler.is_value(bytes, key));
         if right {
             return;

@@ -39,11 +39,10 @@ pub(crate) use self::flags::{LACKING, Options};
 use self::keys::Distribution;
 use self::run::{Fleets, Measured, Plan, Server};
 use self::sizes::Sizes;
+use crate::endpoint;
 
 /// Requests of a test where nothing else is said, as in redis-benchmark.
 const REQUESTS: u64 = 100_000;
-/// What the password is taken from when `-a` is not given.
-const PASSWORD_VARIABLES: [&str; 2] = ["WEFT_PASSWORD", "REDISCLI_AUTH"];
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
@@ -63,19 +62,23 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     );
     let server = server(options)?;
     plan.threads = server.threads(&plan);
+    measure(options, &server, &plan, &stop).map_err(|error| endpoint::explained(&server.config, error))
+}
+
+fn measure(options: &Options, server: &Server, plan: &Plan, stop: &AtomicBool) -> Result<ExitCode> {
     if options.idle {
-        return idle(&server, &plan, &stop);
+        return idle(server, plan, stop);
     }
     if let Some(preset) = options.preset {
-        return presets::run(options, preset, &plan, &stop);
+        return presets::run(options, preset, plan, stop);
     }
     let cases = cases(options)?;
     if !options.versus.is_empty() {
-        return versus::run(options, &server, &plan, &cases, &stop);
+        return versus::run(options, server, plan, &cases, stop);
     }
     let mut clean = true;
     loop {
-        clean &= pass(options, &server, &plan, &cases, &stop)?;
+        clean &= pass(options, server, plan, &cases, stop)?;
         if !options.forever || stop.load(Ordering::Relaxed) {
             return Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
@@ -142,6 +145,9 @@ fn show(options: &Options, plan: &Plan, all: &[Measured]) -> Result<()> {
         if let Some(trouble) = report::trouble(measured).filter(|_| !options.quiet) {
             eprintln!("{}: {trouble}", measured.label);
         }
+        if let Some(remark) = report::unverified(measured) {
+            eprintln!("{}: {remark}", measured.label);
+        }
     }
     Ok(())
 }
@@ -206,13 +212,15 @@ fn cases(options: &Options) -> Result<Vec<Case>> {
 
 fn plan(options: &Options) -> Result<Plan> {
     let seconds = |value: Option<f64>| value.map(Duration::from_secs_f64);
-    ensure!(options.mux == 1 || options.respb, "--mux: only RESPB has channels; add -4");
-    let is_http = protocol(options)? == Protocol::Http;
-    ensure!(!options.pipeline_body || is_http, "--pipeline-body: only HTTP has bodies; add --http");
+    let protocol = protocol(options)?;
+    let is_http = protocol == Protocol::Http;
+    ensure!(options.mux == 1 || protocol == Protocol::Respb, "--mux: only RESPB has channels; add -4");
+    let has_http = is_http || options.versus.iter().any(|text| text.split(',').any(|part| part == "http"));
+    ensure!(!options.pipeline_body || has_http, "--pipeline-body: only HTTP has bodies; add --http");
     ensure!(!options.cluster || !is_http, "--cluster: nodes of a cluster do not speak HTTP; take -2 or -3");
     ensure!(options.keep_alive == 1 || options.mux == 1, "-k 0 and --mux exclude each other");
     ensure!(
-        !options.enable_tracking || options.resp3 || options.respb,
+        !options.enable_tracking || matches!(protocol, Protocol::Resp3 | Protocol::Respb),
         "--enable-tracking: what is to be forgotten comes as pushes, which RESP2 does not have; add -3 or -4"
     );
     ensure!(
@@ -246,16 +254,12 @@ fn server(options: &Options) -> Result<Server> {
     aim(options, address(options)?, protocol(options)?, options.server_pid)
 }
 
-/// That of the flags, or of the URL's scheme.
+/// That of the flags, or of the URL.
 fn protocol(options: &Options) -> Result<Protocol> {
-    let of_url = options.url.as_deref().map(Config::from_url).transpose()?;
-    Ok(match () {
-        () if options.respb => Protocol::Respb,
-        () if options.resp3 => Protocol::Resp3,
-        () if options.http || of_url.is_some_and(|config| config.protocol == Protocol::Http) => {
-            Protocol::Http
-        }
-        () => Protocol::Resp2,
+    Ok(match (options.wire.protocol(), &options.url) {
+        (Some(protocol), _) => protocol,
+        (None, Some(url)) if endpoint::names_protocol(url) => Config::from_url(url)?.protocol,
+        (None, _) => Protocol::Resp2,
     })
 }
 
@@ -278,7 +282,6 @@ fn aim(options: &Options, address: Address, protocol: Protocol, pid: Option<u32>
         }
         _ => address,
     };
-    let variable = || PASSWORD_VARIABLES.iter().find_map(|name| std::env::var(name).ok());
     let patience = Duration::from_secs_f64(options.timeout);
     // As with -a and --user, it is that of every server of a comparison.
     let login = match &options.url {
@@ -295,7 +298,7 @@ fn aim(options: &Options, address: Address, protocol: Protocol, pid: Option<u32>
         protocol,
         tls: options.tls.config(login.tls.is_some()),
         username: login.username,
-        password: login.password.or_else(variable),
+        password: login.password.or_else(endpoint::password_from_environment),
         db: login.db,
         timeouts: Timeouts::all(Some(patience)),
         ..Config::default()

@@ -142,6 +142,16 @@ pub(super) fn trouble(measured: &Measured) -> Option<String> {
     Some(parts.join(", ") + &texts + &wrong)
 }
 
+/// What is to be known of `--verify` where it had nothing to compare, because nothing was there.
+pub(super) fn unverified(measured: &Measured) -> Option<String> {
+    (measured.checked == 0 && measured.absent > 0).then(|| {
+        format!(
+            "--verify has compared nothing: none of {} values was there; --preload stores all keys of -r first",
+            grouped(measured.absent)
+        )
+    })
+}
+
 /// The head of the CSV: redis-benchmark's columns, then ours.
 pub(super) const CSV_HEAD: &str = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\"p50_latency_ms\",\
 \"p95_latency_ms\",\"p99_latency_ms\",\"max_latency_ms\",\"protocol\",\"requests\",\"errors\",\"misses\",\
@@ -197,6 +207,7 @@ pub(super) fn json(measured: &Measured) -> Value {
         "malformed": counts.malformed,
         "values_checked": measured.checked,
         "values_wrong": measured.mismatches,
+        "values_absent": measured.absent,
         "first_wrong_key": measured.wrong.as_ref().map(|wrong| &wrong.key),
         "ended": format!("{:?}", counts.ended).to_lowercase(),
         "error_texts": counts.error_texts.iter().map(|(text, n)| json!({ "text": text, "count": n })).collect::<Vec<_>>(),

@@ -113,6 +113,8 @@ pub(crate) struct Measured {
     /// Values that were compared, and those that were wrong.
     pub(crate) checked: u64,
     pub(crate) mismatches: u64,
+    /// Values that were to be compared and not there.
+    pub(crate) absent: u64,
     /// The first of them: the key, what it held, shortened, and how many bytes that were.
     pub(crate) wrong: Option<Wrong>,
     /// CPU time of this process's sending threads.
@@ -370,6 +372,7 @@ pub(crate) fn run_on(
         kinds: Vec::new(),
         checked: 0,
         mismatches: 0,
+        absent: 0,
         wrong: None,
         client_cpu_ns: done.cpu_ns,
         server: usage_before.zip(usage_after),
@@ -389,8 +392,9 @@ impl Measured {
             if let (Some(sum), Some(one)) = (&mut self.service, &generator.service) {
                 sum.add(one).context("latencies")?;
             }
-            let (checked, mismatches) = generator.verified();
+            let (checked, mismatches, absent) = generator.verified();
             self.checked += checked;
+            self.absent += absent;
             self.mismatches += mismatches;
             self.wrong = self.wrong.take().or_else(|| generator.wrong());
             for (index, kind) in generator.kinds.iter().enumerate() {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::cluster;
-use crate::endpoint::{Endpoint, seconds};
+use crate::endpoint::{Endpoint, Wire, database, seconds};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,32 +32,22 @@ pub(crate) const LACKING: &[(&str, &str)] = &[
 
 /// Talk to a server: a prompt, single commands, and tools that look around in it
 #[derive(Clone, Debug, Args)]
-#[command(after_help = EXAMPLES, disable_help_flag = true, args_override_self = true)]
+#[command(after_help = EXAMPLES, disable_version_flag = true, args_override_self = true)]
 pub(crate) struct Options {
-    /// Print help
-    #[arg(long, action = clap::ArgAction::Help)]
-    help: Option<bool>,
+    /// Print version
+    #[arg(short = 'v', short_alias = 'V', long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
 
     #[command(flatten)]
     pub(super) endpoint: Endpoint,
     /// Database
-    #[arg(short = 'n', value_name = "DB")]
+    #[arg(short = 'n', value_name = "DB", allow_negative_numbers = true, value_parser = database)]
     pub(super) db: Option<u32>,
     /// Name of the connection
     #[arg(long = "name", value_name = "NAME")]
     pub(super) client_name: Option<String>,
-    /// Speak RESP2
-    #[arg(short = '2', group = "protocol")]
-    pub(super) resp2: bool,
-    /// Speak RESP3
-    #[arg(short = '3', group = "protocol")]
-    pub(super) resp3: bool,
-    /// Speak RESPB
-    #[arg(short = '4', group = "protocol")]
-    pub(super) respb: bool,
-    /// Speak HTTP, as -u http://… does
-    #[arg(long, group = "protocol")]
-    pub(super) http: bool,
+    #[command(flatten)]
+    pub(super) wire: Wire,
     /// Channel of the RESPB connection
     #[arg(long, value_name = "N", requires = "respb")]
     pub(super) mux: Option<u16>,
@@ -84,20 +74,20 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(super) quoted_input: bool,
 
-    /// Show values alone, as when the output is no terminal
-    #[arg(long)]
+    /// Show values alone, as when the output is no terminal; of the five that say how, the last counts
+    #[arg(long, overrides_with_all = ["no_raw", "csv", "json", "quoted_json"])]
     pub(super) raw: bool,
     /// Show types and quotes, as on a terminal
-    #[arg(long, conflicts_with = "raw")]
+    #[arg(long, overrides_with_all = ["csv", "json", "quoted_json"])]
     pub(super) no_raw: bool,
     /// Show CSV
-    #[arg(long, conflicts_with_all = ["raw", "no_raw"])]
+    #[arg(long, overrides_with_all = ["json", "quoted_json"])]
     pub(super) csv: bool,
     /// Show JSON; speaks RESP3 unless told otherwise
-    #[arg(long, conflicts_with_all = ["raw", "no_raw", "csv"])]
+    #[arg(long, overrides_with = "quoted_json")]
     pub(super) json: bool,
     /// Show JSON whose texts have only ASCII
-    #[arg(long, conflicts_with_all = ["raw", "no_raw", "csv", "json"])]
+    #[arg(long)]
     pub(super) quoted_json: bool,
     /// What stands between the elements of a raw reply
     #[arg(

@@ -1,5 +1,6 @@
 //! Owns `help` at the prompt. Does not own what it says of commands, which is the command table's.
 
+use weft_engine::near::nearest;
 use weft_protocol::table::{self, COMMANDS, CommandId, Opcode};
 
 use super::grammar;
@@ -28,9 +29,10 @@ pub(super) fn text(words: &[Vec<u8>]) -> String {
     }
     let Some(command) = table::by_name(first) else {
         let names = similar(first);
-        return match names.is_empty() {
-            true => "There is no such command in the table; a server may have more.\n".to_string(),
-            false => format!("There is no such command in the table. Is it one of {}?\n", names.join(", ")),
+        return match &names[..] {
+            [] => "There is no such command in the table; a server may have more.\n".to_string(),
+            [only] => format!("There is no such command in the table. Is it {only}?\n"),
+            names => format!("There is no such command in the table. Is it one of {}?\n", names.join(", ")),
         };
     };
     match words.get(1).map(|sub| table::subcommand(command, sub)) {
@@ -77,15 +79,20 @@ pub(super) fn groups() -> Vec<String> {
     groups
 }
 
-/// Commands with the same beginning, a few.
+/// Commands that may have been meant: the one that is most like it, and a few with the same beginning.
 fn similar(name: &[u8]) -> Vec<&'static str> {
     const SHOWN_MAX: usize = 6;
     let start = &name[..name.len().min(3)];
-    let same = |spec: &&table::CommandSpec| {
-        let own = spec.name.as_bytes();
-        spec.container.is_none() && own.len() >= start.len() && own[..start.len()].eq_ignore_ascii_case(start)
-    };
-    COMMANDS.iter().filter(same).map(|spec| spec.name).take(SHOWN_MAX).collect()
+    let all = || COMMANDS.iter().filter(|spec| spec.container.is_none()).map(|spec| spec.name);
+    let same =
+        |own: &&str| own.len() >= start.len() && own.as_bytes()[..start.len()].eq_ignore_ascii_case(start);
+    let mut names: Vec<&'static str> = nearest(&String::from_utf8_lossy(name), all()).into_iter().collect();
+    for own in all().filter(same) {
+        if names.len() < SHOWN_MAX && !names.contains(&own) {
+            names.push(own);
+        }
+    }
+    names
 }
 
 #[cfg(test)]
@@ -104,7 +111,9 @@ mod tests {
         assert!(of("client").contains("CLIENT KILL"));
         assert!(of("@string").contains("APPEND key value"));
         assert!(of("@nosuch").contains("@stream"));
-        assert!(of("sett").contains("SET"));
+        assert!(of("sett").contains("Is it one of SET, "), "{}", of("sett"));
+        assert!(of("gte").ends_with("Is it GET?\n"), "{}", of("gte"));
+        assert!(of("qqqqqqqq").contains("a server may have more"));
         assert!(of("").contains("peek KEY"));
     }
 }

@@ -1,7 +1,7 @@
 //! Owns the tools that walk over all keys: `--scan`, `--bigkeys`, `--memkeys`, `--hotkeys`. Does not own the walk's
 //! promise, which is SCAN's: a key that is there all the time is seen at least once.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result, bail};
 use weft_client::{Connection, Reply};
 
 use super::flags::Options;
-use super::output::repr;
-use super::words;
+use super::output::{Style, repr};
+use super::{format, words};
 
 /// Keys with the highest counters that `--hotkeys` lists.
 const HOT_KEYS_MAX: usize = 16;
@@ -82,7 +82,7 @@ fn pattern(options: &Options) -> Result<Option<Vec<u8>>> {
 
 /// `--scan`
 pub(super) fn scan(options: &Options, connection: &mut Connection) -> Result<ExitCode> {
-    let quoted = options.no_raw || (std::io::stdout().is_terminal() && !options.raw);
+    let quoted = format(options).style == Style::Standard;
     let mut walk = Walk::new(options, connection)?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     while let Some(keys) = walk.next()? {

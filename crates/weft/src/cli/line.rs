@@ -3,6 +3,9 @@
 
 use weft_client::Address;
 
+/// What `:set` sets, where it is told something else.
+const SETTINGS: &str = "(:set hints, :set nohints, :set pager PROGRAM, :set nopager)";
+
 /// Times that `N COMMAND` can say.
 const TIMES_MAX: u64 = 1_000_000;
 
@@ -17,10 +20,23 @@ pub(super) enum Line<'a> {
     Help(&'a [Vec<u8>]),
     /// Another server.
     Connect(Address),
+    /// What is in this key.
+    Peek(&'a [u8]),
+    /// How the prompt is to behave.
+    Set(Setting),
     /// A command, so many times.
     Command(u64, &'a [Vec<u8>]),
     /// Something that cannot be, and why.
     Wrong(&'static str),
+}
+
+/// What `:set` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Setting {
+    /// Hints of arguments, or none.
+    Hints(bool),
+    /// A pager, the words from the third on; or none.
+    Pager(bool),
 }
 
 /// What the words of a line say; there is at least one.
@@ -30,6 +46,9 @@ pub(super) fn parse(words: &[Vec<u8>]) -> Line<'_> {
         [only] if is(only, "quit") || is(only, "exit") => Line::Quit,
         [only] if is(only, "clear") => Line::Clear,
         [help, rest @ ..] if is(help, "help") || help == b"?" => Line::Help(rest),
+        [peek, key] if is(peek, "peek") => Line::Peek(key),
+        [set, rest @ ..] if set == b":set" => setting(rest).map_or(Line::Wrong(SETTINGS), Line::Set),
+        [colon, ..] if colon.starts_with(b":") => Line::Wrong(SETTINGS),
         [connect, host, port] if is(connect, "connect") => {
             let port = std::str::from_utf8(port).ok().and_then(|port| port.parse().ok());
             let host = String::from_utf8_lossy(host).into_owned();
@@ -44,6 +63,16 @@ pub(super) fn parse(words: &[Vec<u8>]) -> Line<'_> {
             }
         }
         words => Line::Command(1, words),
+    }
+}
+
+fn setting(words: &[Vec<u8>]) -> Option<Setting> {
+    match words {
+        [only] if only == b"hints" => Some(Setting::Hints(true)),
+        [only] if only == b"nohints" => Some(Setting::Hints(false)),
+        [only] if only == b"nopager" => Some(Setting::Pager(false)),
+        [pager, _, ..] if pager == b"pager" => Some(Setting::Pager(true)),
+        _ => None,
     }
 }
 
@@ -76,8 +105,22 @@ mod tests {
         ] {
             assert!(of(wrong).starts_with("Wrong"), "{wrong}: {}", of(wrong));
         }
-        for line in ["ping", "3", "-1", "connect", "connect h", "quit now", "clear k", "3x ping"] {
+        for line in
+            ["ping", "3", "-1", "connect", "connect h", "quit now", "clear k", "3x ping", "peek", "peek a b"]
+        {
             assert_eq!(of(line), command(1, line), "{line}");
+        }
+        assert_eq!(of("peek k"), format!("{:?}", Line::Peek(b"k")));
+        for (line, setting) in [
+            (":set hints", Setting::Hints(true)),
+            (":set nohints", Setting::Hints(false)),
+            (":set pager less -S", Setting::Pager(true)),
+            (":set nopager", Setting::Pager(false)),
+        ] {
+            assert_eq!(of(line), format!("{:?}", Line::Set(setting)), "{line}");
+        }
+        for wrong in [":set", ":set pager", ":set hints now", ":set colours", ":reset"] {
+            assert!(of(wrong).starts_with("Wrong"), "{wrong}");
         }
         assert_eq!(of("? get"), format!("{:?}", Line::Help(&words("get"))));
     }

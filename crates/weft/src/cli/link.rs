@@ -114,8 +114,8 @@ impl Link {
             if !self.can_log_in_later(&error) {
                 return Err(error);
             }
-            eprintln!("{error}\nUntil AUTH has succeeded, RESP2 is spoken. {LOGIN_HINT}");
             let asked = self.config.clone();
+            eprintln!("{error}\nUntil AUTH has succeeded, RESP2 is spoken. {LOGIN_HINT}");
             let protocol = Protocol::Resp2;
             self.config = Config { protocol, channel: 0, db: 0, name: None, ..without_login(&asked) };
             self.after_login = Some(Box::new(asked));

@@ -35,20 +35,23 @@ use weft_client::{Config, Connection, Error, Protocol};
 pub(crate) use self::flags::{LACKING, Options};
 use self::link::Link;
 use self::output::{Format, Style};
+use crate::endpoint;
 
 /// What clears a terminal.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
-/// The exit status where the command line is at fault.
-const WRONG_LINE: u8 = 2;
-
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     if let (Some(tool), Some(word)) = (options.tool_without_command(), options.command.first()) {
         let word = word.to_string_lossy();
-        eprintln!(
-            "{tool} takes no command: what is '{word}' for? Flags stand before it: weft cli {tool} --pattern GLOB"
-        );
-        return Ok(ExitCode::from(WRONG_LINE));
+        let hint = match tool {
+            "--scan" | "--bigkeys" | "--memkeys" | "--hotkeys" => {
+                format!(" Keys are chosen so: weft cli {tool} --pattern GLOB")
+            }
+            "--pipe" => " It reads commands from the standard input".into(),
+            _ => String::new(),
+        };
+        eprintln!("{tool} takes no command: what is '{word}' for?{hint}");
+        return Ok(ExitCode::from(crate::WRONG_LINE));
     }
     if let Some(seconds) = options.intrinsic_latency {
         return simulate::intrinsic_latency(seconds);
@@ -164,7 +167,7 @@ fn connected(config: &Config, run: impl FnOnce(Connection) -> Result<ExitCode>) 
             // That a port speaks TLS shows at the first reply.
             run(connection).or_else(|error| match error.downcast_ref() {
                 Some(error) if is_connecting(error) => Ok(unreachable_server(config, error)),
-                _ => Err(error),
+                _ => Err(endpoint::explained(config, error)),
             })
         }
         Err(error) => Ok(unreachable_server(config, &error)),
@@ -231,28 +234,19 @@ fn could_not_connect(config: &Config, error: &Error) -> String {
         Error::NoProtocol { protocol: Protocol::Respb, error } => {
             format!("{name} does not speak RESPB, which -4 asks for; it answered: {error}")
         }
-        Error::Handshake { error: said, .. } if matches!(said.code(), "NOAUTH" | "WRONGPASS") => {
-            format!("Could not connect to the server at {name}: {error}\n{}", link::LOGIN_HINT)
+        // There is a connection; what was wrong is what redis-cli says.
+        Error::Handshake { error: said, .. } if said.code() == "NOAUTH" => {
+            format!("{error}\n{}", link::LOGIN_HINT)
         }
-        error => {
-            let hint = hint(config, error).map(|hint| format!(" ({hint})")).unwrap_or_default();
-            format!("Could not connect to the server at {name}: {error}{hint}")
-        }
+        Error::Handshake { .. } => error.to_string(),
+        error => format!("Could not connect to the server at {name}: {}", endpoint::hinted(config, error)),
     }
 }
 
-/// What to try, where a flag of TLS is too many or missing.
-fn hint(config: &Config, error: &Error) -> Option<&'static str> {
-    match (error, &config.tls) {
-        (Error::Tls(_), None) => Some("--tls speaks it"),
-        (Error::Tls(what), Some(_)) if what.contains("UnknownIssuer") => Some(
-            "nobody whom --cacert or the system trusts vouches for it; --cacert FILE trusts an authority, or the \
-             certificate itself",
-        ),
-        (Error::Tls(what), Some(_)) if what.contains("not valid for") => {
-            Some("--sni NAME is the name that the certificate is to have")
-        }
-        (Error::Timeout(..), Some(_)) => Some("does it offer TLS on this port?"),
-        _ => None,
+/// What to say of a command that has no reply.
+fn without_reply(config: &Config, error: &Error) -> String {
+    match is_connecting(error) {
+        true => could_not_connect(config, error),
+        false => format!("Error: {}", endpoint::hinted(config, error)),
     }
 }

@@ -12,7 +12,7 @@ use super::flags::Options;
 use super::line::{self, Line};
 use super::link::{Link, Outcome};
 use super::output::{Format, Style};
-use super::{CLEAR, could_not_connect, help, is_connecting, words};
+use super::{CLEAR, help, is_connecting, peek, without_reply, words};
 
 /// The command of the command line.
 pub(super) fn command(options: &Options, link: &mut Link, format: &Format) -> Result<ExitCode> {
@@ -22,9 +22,16 @@ pub(super) fn command(options: &Options, link: &mut Link, format: &Format) -> Re
             *arg = unquoted(arg)?;
         }
     }
-    if let Line::Help(of) = line::parse(&args) {
-        print!("{}", help::text(of));
-        return Ok(ExitCode::SUCCESS);
+    match line::parse(&args) {
+        Line::Help(of) => {
+            print!("{}", help::text(of));
+            return Ok(ExitCode::SUCCESS);
+        }
+        Line::Peek(key) => {
+            let shown = peek(link, key);
+            return Ok(shown.map_or_else(|error| report(link, &error), |()| ExitCode::SUCCESS));
+        }
+        _ => {}
     }
     if options.stdin {
         args.push(standard_input()?);
@@ -86,6 +93,13 @@ pub(super) fn lines(options: &Options, link: &mut Link, format: &Format) -> Resu
             Line::Clear => print!("{CLEAR}"),
             Line::Help(of) => print!("{}", help::text(of)),
             Line::Wrong(why) => println!("{why}"),
+            // Where nobody types there is nothing that it would change.
+            Line::Set(_) => {}
+            Line::Peek(key) => {
+                if let Err(error) = peek(link, key) {
+                    code = report(link, &error);
+                }
+            }
             Line::Connect(address) => {
                 link.connect(address);
                 if let Err(error) = link.ready() {
@@ -117,6 +131,12 @@ pub(super) fn lines(options: &Options, link: &mut Link, format: &Format) -> Resu
         }
     }
     Ok(code)
+}
+
+/// Prints what is in a key.
+fn peek(link: &mut Link, key: &[u8]) -> Result<(), Error> {
+    write(&peek::text(link, key)?);
+    Ok(())
 }
 
 /// Prints what came of a command. A subscriber listens until it is ended.
@@ -154,11 +174,7 @@ fn write(bytes: &[u8]) {
 
 /// Says what ended a command.
 fn report(link: &Link, error: &Error) -> ExitCode {
-    if is_connecting(error) {
-        eprintln!("{}", could_not_connect(link.config(), error));
-    } else {
-        eprintln!("Error: {error}");
-    }
+    eprintln!("{}", without_reply(link.config(), error));
     ExitCode::FAILURE
 }
 

@@ -48,7 +48,11 @@ pub(super) fn text(link: &mut Link, key: &[u8]) -> Result<Vec<u8>, Error> {
         Reply::Int(count) => usize::try_from(count).unwrap_or(0),
         other => return Ok(format.reply(&other)),
     };
-    let _ = write!(head, ", {count} {unit}");
+    let _ = match (count, unit) {
+        (1, "entries") => write!(head, ", 1 entry"),
+        (1, unit) => write!(head, ", 1 {}", unit.trim_end_matches('s')),
+        (_, unit) => write!(head, ", {count} {unit}"),
+    };
     if let Reply::Bulk(encoding) | Reply::Simple(encoding) = ask(link, &[b"OBJECT", b"ENCODING", key])? {
         let _ = write!(head, ", encoding {}", String::from_utf8_lossy(&encoding));
     }

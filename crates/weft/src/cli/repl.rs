@@ -12,12 +12,12 @@ use weft_client::{Config, Error, Protocol, Reply};
 
 use super::editor::Assistant;
 use super::flags::Options;
-use super::line::{self, Line};
+use super::line::{self, Line, Setting};
 use super::link::{Interrupts, Link, Outcome};
 use super::once::shown_parts;
 use super::output::{Format, Style};
 use super::words::{self, Word};
-use super::{CLEAR, colors, could_not_connect, help, is_connecting, pager, peek, target};
+use super::{CLEAR, colors, could_not_connect, help, pager, peek, target, without_reply};
 
 /// Lines that the history keeps.
 const HISTORY_MAX: usize = 10_000;
@@ -125,11 +125,10 @@ impl Repl {
         }
         let (line, program) = pager::split(line, &words);
         let words = words::split(line);
-        let Some(first) = words.first() else { return Ok(Then::Go) };
-        if first.text.starts_with(b":") {
-            self.set(line, &words);
+        if words.is_empty() {
             return Ok(Then::Go);
         }
+        let third = words.get(2).map_or(line.len(), |word| word.start);
         let words: Vec<Vec<u8>> = words.into_iter().map(|word| word.text).collect();
         match line::parse(&words) {
             Line::Quit => return Ok(Then::Leave),
@@ -142,10 +141,18 @@ impl Repl {
                     self.report(&error);
                 }
             }
-            Line::Command(1, [peek, key]) if peek.eq_ignore_ascii_case(b"peek") => {
-                match peek::text(&mut self.link, key) {
-                    Ok(text) => self.put(&text, program),
-                    Err(error) => self.report(&error),
+            Line::Peek(key) => match peek::text(&mut self.link, key) {
+                Ok(text) => self.put(&text, program),
+                Err(error) => self.report(&error),
+            },
+            Line::Set(Setting::Pager(true)) => {
+                // As it was typed: the quotes are for the shell.
+                self.pager = Some(line[third..].trim().to_string());
+            }
+            Line::Set(Setting::Pager(false)) => self.pager = None,
+            Line::Set(Setting::Hints(on)) => {
+                if let Some(assistant) = self.editor.helper_mut() {
+                    assistant.hints = on;
                 }
             }
             Line::Command(times, args) => {
@@ -190,22 +197,6 @@ impl Repl {
         let _ = self.editor.add_history_entry(line);
         if let Some(path) = &self.history {
             let _ = self.editor.append_history(path);
-        }
-    }
-
-    /// `:set hints`, `:set nohints`, `:set pager less`, `:set nopager`
-    fn set(&mut self, line: &str, words: &[Word]) {
-        let rest: Vec<_> = words.iter().map(|word| String::from_utf8_lossy(&word.text)).collect();
-        let rest: Vec<&str> = rest.iter().map(|word| &**word).collect();
-        match (&rest[..], self.editor.helper_mut()) {
-            ([":set", "hints"], Some(assistant)) => assistant.hints = true,
-            ([":set", "nohints"], Some(assistant)) => assistant.hints = false,
-            ([":set", "nopager"], _) => self.pager = None,
-            ([":set", "pager", program @ ..], _) if !program.is_empty() => {
-                // As it was typed: the quotes are for the shell.
-                self.pager = Some(line[words[2].start..].trim().to_string());
-            }
-            _ => println!("(:set hints, :set nohints, :set pager PROGRAM, :set nopager)"),
         }
     }
 
@@ -267,11 +258,7 @@ impl Repl {
     }
 
     fn report(&self, error: &Error) {
-        if is_connecting(error) {
-            println!("{}", could_not_connect(self.link.config(), error));
-        } else {
-            println!("Error: {error}");
-        }
+        println!("{}", without_reply(self.link.config(), error));
     }
 }
 

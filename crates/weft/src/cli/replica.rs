@@ -146,7 +146,7 @@ fn payload(stream: &mut impl io::BufRead) -> Result<Payload> {
                 return Ok(Payload::Length(length.context("the server's length is no number")?));
             }
             [b'-', error @ ..] => bail!(
-                "SYNC with master failed: {}\nWhat has no replication gives its keys one by one: --scan, and DUMP of each",
+                "SYNC with master failed: {}\nWithout replication: weft export rdb FILE writes the data of any server",
                 String::from_utf8_lossy(error)
             ),
             other => bail!("the server answered SYNC with {}", crate::text::quoted(other, 64)),

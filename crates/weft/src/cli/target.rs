@@ -8,14 +8,11 @@ use super::flags::Options;
 /// Where to connect to, and how.
 pub(super) fn config(options: &Options) -> Result<Config> {
     let mut config = options.endpoint.config()?;
-    config.protocol = match (options.resp2, options.resp3, options.respb) {
-        (true, ..) => Protocol::Resp2,
-        (_, true, _) => Protocol::Resp3,
-        (_, _, true) => Protocol::Respb,
-        _ if options.http => Protocol::Http,
-        _ if options.endpoint.names_protocol() => config.protocol,
-        _ if options.json || options.quoted_json => Protocol::Resp3,
-        _ => Protocol::Resp2,
+    config.protocol = match options.wire.protocol() {
+        Some(protocol) => protocol,
+        None if options.endpoint.names_protocol() => config.protocol,
+        None if options.json || options.quoted_json => Protocol::Resp3,
+        None => Protocol::Resp2,
     };
     config.channel = options.mux.unwrap_or(0);
     config.db = options.db.unwrap_or(config.db);
@@ -35,6 +32,7 @@ mod tests {
     use weft_client::Address;
 
     #[derive(Parser)]
+    #[command(version)]
     struct Line {
         #[command(flatten)]
         options: Options,

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use weft_client::Connection;
 use weft_server::Import;
 
 use self::data::{Choices, Counts, Data};
@@ -31,11 +30,8 @@ Status: 0 all of it is there; 1 the file was at fault, or the server refused som
 
 /// Bring the data of Redis or Valkey, RDB or append-only files, into a running server
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, disable_help_flag = true)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// Print help
-    #[arg(long, action = clap::ArgAction::Help)]
-    help: Option<bool>,
     /// A dump.rdb, an append-only file, its .manifest or its folder; - is standard input
     #[arg(value_name = "PATH")]
     path: PathBuf,
@@ -67,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         println!("{}", summary(&data.counts));
         return Ok(ExitCode::SUCCESS);
     }
-    let mut connection = Connection::connect(&options.endpoint.config()?)?;
+    let mut connection = options.endpoint.connect()?;
     let silence = (options.timeout > 0).then(|| Duration::from_secs(options.timeout));
     let sent = insert::send_all(&mut data, &mut connection, silence, Some(total.unwrap_or(0)));
     println!("{}", summary(&data.counts));

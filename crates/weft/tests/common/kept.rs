@@ -26,11 +26,15 @@ impl Server {
         // Read to its end, so that the server never waits for whoever reads it.
         thread::spawn(move || lines.for_each(|line| println!("{line}")));
         let server = Self { child, socket };
-        let mut connection = server.connect(Protocol::Resp2);
-        while matches!(connection.exchange(&["DBSIZE"]).unwrap(), Reply::Error(_)) {
+        while server.is_loading() {
             thread::yield_now();
         }
         server
+    }
+    /// A connection that came before the default user had its password back is closed: there is more to load, too.
+    fn is_loading(&self) -> bool {
+        let reply = self.connect(Protocol::Resp2).exchange(&["DBSIZE"]);
+        reply.map_or(true, |reply| show(reply).starts_with("LOADING"))
     }
     pub(crate) fn connect(&self, protocol: Protocol) -> Connection {
         let config =

@@ -150,13 +150,14 @@ fn every_line(files: &[File], signs: &[&str], broken: impl Fn(&str) -> Option<St
 /// Where the engine may see a command's name: to print it.
 const NAME_FILES: &[&str] = &["args.rs", "error.rs", "commands/help.rs"];
 
-/// What the engine does about some commands and not about others is data of the command table (`policy`), so that
-/// nothing else than a reply asks for a name.
+/// What the engine and the server do about some commands and not about others is data of the command table (`policy`),
+/// so that nothing else than a reply asks for a name.
 pub(super) fn command_names(files: &[File]) -> Vec<Finding> {
     let name = Regex::new(concat!(r"spec(\(\))?\.na", r"me\b")).expect("a regular expression");
     let mut findings = Vec::new();
     for file in files {
-        let Some(path) = file.path.strip_prefix("crates/engine/src/") else { continue };
+        let sources = ["crates/engine/src/", "crates/server/src/"];
+        let Some(path) = sources.iter().find_map(|folder| file.path.strip_prefix(folder)) else { continue };
         if NAME_FILES.contains(&path) || path.starts_with("commands/command/") {
             continue;
         }
@@ -218,6 +219,7 @@ mod tests {
     fn a_test_of_a_name_is_found() {
         let text = concat!("if args.spec.na", "me == \"GET\" {\nid.spec().na", "me\nspec.names\n");
         assert_eq!(broken(command_names, "crates/engine/src/acl/mod.rs", text), [1, 2]);
+        assert_eq!(broken(command_names, "crates/server/src/channels/heirs.rs", text), [1, 2]);
         assert!(broken(command_names, "crates/engine/src/error.rs", text).is_empty());
         assert!(broken(command_names, "crates/weft/src/a.rs", text).is_empty());
     }

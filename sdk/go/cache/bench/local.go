@@ -120,13 +120,13 @@ func localHits[K comparable, V any](c *config, name string, key func(i int) K, v
 	row.Allocs = float64(after.Mallocs-before.Mallocs) / (localRepeat * batch)
 	var chunks []float64
 	for range c.rounds {
-		begun := time.Now()
+		begun := cpuOf(0)
 		for range localRepeat {
 			if err := run(); err != nil {
 				return nil, err
 			}
 		}
-		chunks = append(chunks, float64(time.Since(begun))/(localRepeat*batch))
+		chunks = append(chunks, float64(cpuOf(0)-begun)/(localRepeat*batch))
 	}
 	row.Nanos = quantile(chunks, 0.5)
 	for i, k := range keys {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,11 +101,13 @@ What does it cost to keep Go structs in a cache? Ten codecs, five sizes of struc
 pipelined, and with MSET and MGET, by hand and through [`+"`sdk/go/cache`"+`](../../sdk/go/cache). Seed 004 asked this for six codecs
 on another machine; its figures [stand apart](#another-machine-seed-004). Everything here comes from [`+"`data/go-cache.json`"+`](data/go-cache.json). Losses are shown.
 
-**Read this first.** %s, %d cores, %s, %s, %s, %s. The machine is virtual and small: %s. So servers and client share
-a core, and a time is the work of both; where each has its own, every command one by one waits for the virtual machine to
-wake a sleeping processor, which takes longer than everything else ([placement](#placement)). Compare figures of one
-table: all rows with the same struct, codec and direction took turns, %d of them, and the median of those is shown.
-`, p.r.Machine, p.r.Cores, p.r.Kernel, p.r.Go, p.r.Redis, p.r.Weft, p.r.Placement, p.r.Rounds)
+**Read this first.** %s, %d cores, %s, %s, %s, %s. The machine is virtual and small: %s. A time is
+how long client and server together were on a processor, by the kernel's clocks: others used the machine at the same time, whose
+load was up to %s, and how long anything took by the clock is also what they did. By the clock there is [placement](#placement)
+only: where servers and client have a core each, every command one by one waits for the virtual machine to wake a sleeping
+processor, which takes longer than everything else. Compare figures of one table: all rows with the same struct, codec and
+direction took turns, %d of them, and the median of those is shown.
+`, p.r.Machine, p.r.Cores, p.r.Kernel, p.r.Go, p.r.Redis, p.r.Weft, p.r.Placement, number(slices.Max(append(slices.Collect(maps.Values(p.r.Loads)), 0))), p.r.Rounds)
 	var versions []string
 	for _, name := range libraries {
 		if v := p.r.Libraries[name]; v != "" {
@@ -120,7 +123,7 @@ table: all rows with the same struct, codec and direction took turns, %d of them
 var batchModes = []string{modePipeline, modeMany, modeKitMany}
 
 func (p *page) modes() {
-	p.say("\n## What batching does\n\n![Time per item by mode](%s/modes.svg)\n\nJSON, nanoseconds per item; the last column is the best batch's gain over one by one.\n",
+	p.say("\n## What batching does\n\n![Time per item by mode](%s/modes.svg)\n\nJSON, nanoseconds of processor time per item; the last column is the best batch's gain over one by one.\n",
 		filepath.Base(p.folder))
 	columns := append([]string{"struct", "", "server and client"}, modes...)
 	p.table(3, append(columns, "gain")...)
@@ -221,7 +224,7 @@ func (p *page) wide(op string, cell func(one *row) string) {
 }
 
 func (p *page) times() {
-	p.say("\n## Times\n\nNanoseconds per item. “one” is one by one, “pipeline” and “M…” (MSET, MGET) batches of %d; “kit” is `sdk/go/cache`, whose\n"+
+	p.say("\n## Times\n\nNanoseconds of processor time per item, client and server together. “one” is one by one, “pipeline” and “M…” (MSET, MGET) batches of %d; “kit” is `sdk/go/cache`, whose\n"+
 		"payload has 6 bytes more. “payload” is the mean length in bytes of what the codec makes. MSET sets no time to live, hashes\n"+
 		"by hand have none, everything else has one; the kit replaces a whole hash in a transaction.\n", batch)
 	for _, op := range []string{opSet, opGet} {
@@ -257,8 +260,9 @@ func (p *page) processor() {
 }
 
 func (p *page) placement() {
-	p.say("\n### Placement\n\nThe same with servers on core 0 and client on core 1 (“apart”), and with nobody pinned (“anywhere”). Small struct, JSON, set;\n" +
-		"nanoseconds per item, median and from the 10th to the 90th percentile.\n")
+	p.say("\n### Placement\n\nThe same with servers on core 0 and client on core 1 (“apart”), and with nobody pinned (“anywhere”), by the\n" +
+		"clock, and on one core as processor time. Small struct, JSON, set; nanoseconds per item, median and from the 10th to the 90th\n" +
+		"percentile.\n")
 	p.table(2, "server and client", "mode", "one core", "apart", "anywhere")
 	for _, target := range []string{targetRedis, targetWeft, targetWeftOwn} {
 		for _, mode := range modes {

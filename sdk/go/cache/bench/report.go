@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -26,10 +27,12 @@ type report struct {
 	Rounds    int               `json:"rounds"`
 	Libraries map[string]string `json:"libraries"`
 	Sections  map[string]string `json:"sections"` // when each was measured
-	Codecs    []*codecRow       `json:"codecs"`
-	Local     []*localRow       `json:"local"`
-	Rows      []*row            `json:"rows"`
-	Profiles  []*profile        `json:"profiles"`
+	// Loads is how many wanted to run at a time, in the minute before each section.
+	Loads    map[string]float64 `json:"loads"`
+	Codecs   []*codecRow        `json:"codecs"`
+	Local    []*localRow        `json:"local"`
+	Rows     []*row             `json:"rows"`
+	Profiles []*profile         `json:"profiles"`
 }
 
 // libraries are those whose versions are noted.
@@ -62,7 +65,19 @@ func (r *report) describe(c *config, placement string) {
 	if r.Sections == nil {
 		r.Sections = map[string]string{}
 	}
+	if r.Loads == nil {
+		r.Loads = map[string]float64{}
+	}
+	r.Loads[c.section] = machineLoad()
 	r.Sections[c.section] = time.Now().UTC().Format(time.RFC3339)
+}
+
+// machineLoad is how many wanted to run at a time, of the last minute; 0 where it is not to be had.
+func machineLoad() float64 {
+	data, _ := os.ReadFile("/proc/loadavg")
+	minute, _, _ := strings.Cut(string(data), " ")
+	n, _ := strconv.ParseFloat(minute, 64)
+	return n
 }
 
 // add replaces the row of the same contestant. Timing and counting each keep what the other found.

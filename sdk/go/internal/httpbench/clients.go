@@ -56,7 +56,7 @@ func rows() (table, reasons []*row) {
 	for _, operation := range operations {
 		for _, way := range ways {
 			run := repeat(func() { operation.run(way.client) })
-			table = append(table, &row{Operation: operation.name, Way: way.name, pid: *pid, run: run})
+			table = append(table, &row{Operation: operation.name, Way: way.name, pids: []int{*pid}, run: run})
 		}
 	}
 	return table, rawRows()

@@ -35,21 +35,30 @@ type row struct {
 	Way       string    `json:"way"`
 	Rounds    []figures `json:"rounds"`
 	run       func(n int)
-	pid       int
+	pids      []int
+}
+
+// A floor is a server of HTTP that answers a GET without what Weft does for it: nothing but a constant, or in front of
+// another store.
+type floor struct {
+	name, addr, path string
+	// What its answers end with.
+	end  string
+	pids []int
 }
 
 var (
 	addr       = flag.String("addr", "127.0.0.1:6379", "the server")
 	pid        = flag.Int("pid", 0, "its process")
 	serve      = flag.String("serve", "", "be the floor: answer every request at this address with a constant")
-	floorAddr  = flag.String("floor", "", "a server of HTTP that answers a constant")
-	floorPid   = flag.Int("floor-pid", 0, "its process")
+	floors     []floor
 	rounds     = flag.Int("rounds", 7, "rounds of all rows, one after the other")
 	operations = flag.Int("n", 4000, "operations of a row in a round")
 	out        = flag.String("out", "", "a folder for the raw data")
 )
 
 func main() {
+	flag.Func("floor", "a server to compare with: `NAME,ADDRESS,PATH,END,PID…`, where END is what an answer ends with", addFloor)
 	flag.Parse()
 	if *serve != "" {
 		check(http.ListenAndServe(*serve, http.HandlerFunc(constant)))
@@ -71,8 +80,25 @@ func main() {
 		check(os.MkdirAll(*out, 0o755))
 		all := map[string]any{"operations": table, "reasons": reasons, "n": *operations}
 		data := must(json.MarshalIndent(all, "", " "))
-		check(os.WriteFile(filepath.Join(*out, "http.json"), append(data, '\n'), 0o644))
+		check(os.WriteFile(filepath.Join(*out, "clients.json"), append(data, '\n'), 0o644))
 	}
+}
+
+func addFloor(text string) error {
+	parts := strings.Split(text, ",")
+	if len(parts) < 5 {
+		return fmt.Errorf("%q has not the parts NAME,ADDRESS,PATH,END,PID", text)
+	}
+	f := floor{name: parts[0], addr: parts[1], path: parts[2], end: parts[3]}
+	for _, part := range parts[4:] {
+		pid, err := strconv.Atoi(part)
+		if err != nil {
+			return err
+		}
+		f.pids = append(f.pids, pid)
+	}
+	floors = append(floors, f)
+	return nil
 }
 
 // constant is what a GET of a value of 16 bytes is answered, without any store behind it.
@@ -86,9 +112,9 @@ func (r *row) measure() {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	server, client, began := cpuNs(r.pid), cpuNs(os.Getpid()), time.Now()
+	server, client, began := cpuNs(r.pids...), cpuNs(os.Getpid()), time.Now()
 	r.run(n)
-	wall, clientAfter, serverAfter := time.Since(began), cpuNs(os.Getpid()), cpuNs(r.pid)
+	wall, clientAfter, serverAfter := time.Since(began), cpuNs(os.Getpid()), cpuNs(r.pids...)
 	runtime.ReadMemStats(&after)
 	each := func(value float64) float64 { return value / float64(n) }
 	r.Rounds = append(r.Rounds, figures{
@@ -100,9 +126,12 @@ func (r *row) measure() {
 	})
 }
 
-// cpuNs is the time that all threads of a process have run, in nanoseconds.
-func cpuNs(pid int) float64 {
-	tasks := must(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)))
+// cpuNs is the time that all threads of processes have run, in nanoseconds.
+func cpuNs(pids ...int) float64 {
+	var tasks []string
+	for _, pid := range pids {
+		tasks = append(tasks, must(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)))...)
+	}
 	sum := 0.0
 	for _, task := range tasks {
 		// A thread may end meanwhile.

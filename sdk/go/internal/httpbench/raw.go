@@ -29,28 +29,29 @@ func rawRows() []*row {
 	respbReply := "\x82\x10\x00\x00" + value
 	end := fmt.Sprintf("\r\n\r\n{\"result\":%q}", value)
 	end2 := "\r\n\r\n" + respReply
+	own := []int{*pid}
 	rows := []*row{
-		raw(*addr, *pid, "RESP", respGet, respReply),
-		raw(*addr, *pid, "RESPB", respb, respbReply),
-		raw(*addr, *pid, "HTTP, Host and Authorization", bearer+"\r\n", end),
-		raw(*addr, *pid, "HTTP, Host alone", head+"\r\n", end),
-		raw(*addr, *pid, "HTTP, a browser's headers", bearer+browser+"\r\n", end),
-		raw(*addr, *pid, "HTTP, the reply in RESP2", bearer+"Upstash-Response-Format: resp2\r\n\r\n", end2),
-		raw(*addr, *pid, "HTTP, 16 requests pipelined", strings.Repeat(bearer+"\r\n", 16), strings.Repeat(end, 16)),
-		raw(*addr, *pid, "RESP, 16 requests pipelined", strings.Repeat(respGet, 16), strings.Repeat(respReply, 16)),
+		raw(*addr, own, "RESP", respGet, respReply),
+		raw(*addr, own, "RESPB", respb, respbReply),
+		raw(*addr, own, "HTTP, Host and Authorization", bearer+"\r\n", end),
+		raw(*addr, own, "HTTP, Host alone", head+"\r\n", end),
+		raw(*addr, own, "HTTP, a browser's headers", bearer+browser+"\r\n", end),
+		raw(*addr, own, "HTTP, the reply in RESP2", bearer+"Upstash-Response-Format: resp2\r\n\r\n", end2),
+		raw(*addr, own, "HTTP, 16 requests pipelined", strings.Repeat(bearer+"\r\n", 16), strings.Repeat(end, 16)),
+		raw(*addr, own, "RESP, 16 requests pipelined", strings.Repeat(respGet, 16), strings.Repeat(respReply, 16)),
 		netHTTP("net/http, JSON decoded", &http.Client{}, true),
 		netHTTP("net/http, JSON not decoded", &http.Client{}, false),
 		netHTTP("net/http, a connection each", &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, true),
 	}
-	if *floorAddr != "" {
-		request := strings.ReplaceAll(bearer, *addr, *floorAddr) + "\r\n"
-		rows = append(rows, raw(*floorAddr, *floorPid, "HTTP, net/http of Go returns a constant", request, end))
+	for _, floor := range floors {
+		request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer token\r\n\r\n", floor.path, floor.addr)
+		rows = append(rows, raw(floor.addr, floor.pids, "HTTP, "+floor.name, request, "\r\n\r\n"+floor.end))
 	}
 	return rows
 }
 
 // raw sends a request as it is, and takes bytes until the last reply's end has come: once for each request.
-func raw(to string, pid int, way, request, reply string) *row {
+func raw(to string, pids []int, way, request, reply string) *row {
 	var conn net.Conn
 	sent, expected := []byte(request), []byte(reply)
 	buffer := make([]byte, 64<<10)
@@ -80,7 +81,7 @@ func raw(to string, pid int, way, request, reply string) *row {
 		}
 		same(way+": bytes behind the reply", filled-at, 0)
 	}
-	return &row{Operation: "GET", Way: way, pid: pid, run: func(n int) {
+	return &row{Operation: "GET", Way: way, pids: pids, run: func(n int) {
 		// Of a pipeline each request counts.
 		for range n / replies {
 			once()
@@ -102,5 +103,5 @@ func netHTTP(way string, client *http.Client, decodes bool) *row {
 			check(response.Body.Close())
 		}
 	}
-	return &row{Operation: "GET", Way: way, pid: *pid, run: repeat(once)}
+	return &row{Operation: "GET", Way: way, pids: []int{*pid}, run: repeat(once)}
 }

@@ -176,13 +176,16 @@ fn switch(
     Ok(())
 }
 
-/// There is no import mode, so that nobody can be its source.
-fn import_source(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    if !args.is(2, "OFF") {
+/// Who brings keys in sees those whose time has come.
+fn import_source(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    if !args.is(2, "OFF") && !context.engine.keyspace.is_importing() {
         return Err(Error::err("Server is not in import mode"));
     }
-    sink.ok();
-    Ok(())
+    switch(context, args, sink, client_flag::IMPORT_SOURCE)
 }
 
 fn capa(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
@@ -195,7 +198,7 @@ fn capa(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 
 fn reply(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let session = &mut *context.session;
-    if let Some(wire) = session.wire.protocol.always_answers() {
+    if let Some(wire) = session.always_answers() {
         return Err(Error::err(format!("CLIENT REPLY is not available over {wire}")));
     }
     if args.is(2, "ON") {

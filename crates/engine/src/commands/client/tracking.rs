@@ -70,28 +70,23 @@ impl<'a> Options<'a> {
 
     /// No key may be under two prefixes of one client.
     fn check_prefixes(&self, context: &Context<'_, '_>) -> Result<(), Error> {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let overlap = |one: &[u8], other: &[u8]| one.starts_with(other) || other.starts_with(one);
         let own = context.engine.tracking.prefixes_of(context.session.id());
-        for (index, prefix) in self.prefixes.iter().enumerate() {
-            if let Some(other) = own.iter().find(|other| overlap(prefix, other)) {
-                return Err(Error::err(format!(
-                    "Prefix '{}' overlaps with an existing prefix '{}'. Prefixes for a single client must not \
-                     overlap.",
-                    text(prefix),
-                    text(other)
-                )));
-            }
-            if let Some(other) = self.prefixes[index + 1..].iter().find(|other| overlap(prefix, other)) {
-                return Err(Error::err(format!(
-                    "Prefix '{}' overlaps with another provided prefix '{}'. Prefixes for a single client must \
-                     not overlap.",
-                    text(prefix),
-                    text(other)
-                )));
-            }
-        }
-        Ok(())
+        // In order, what is under a prefix stands right behind it. Those that are there already come last where both
+        // are the same.
+        let new = self.prefixes.iter().enumerate().map(|(at, prefix)| (*prefix, at));
+        let mut all: Vec<(&[u8], usize)> =
+            new.chain(own.iter().map(|prefix| (&**prefix, usize::MAX))).collect();
+        all.sort_unstable();
+        let overlaps = all.windows(2).filter(|pair| pair[1].0.starts_with(pair[0].0));
+        // Of several the one that comes first in the command.
+        let Some(pair) = overlaps.min_by_key(|pair| pair[0].1.min(pair[1].1)) else { return Ok(()) };
+        let (one, other) = if pair[0].1 < pair[1].1 { (pair[0], pair[1]) } else { (pair[1], pair[0]) };
+        let what = if other.1 == usize::MAX { "an existing" } else { "another provided" };
+        Err(Error::err(format!(
+            "Prefix '{}' overlaps with {what} prefix '{}'. Prefixes for a single client must not overlap.",
+            String::from_utf8_lossy(one.0),
+            String::from_utf8_lossy(other.0)
+        )))
     }
 }
 

@@ -49,7 +49,7 @@ fn pop_first(
         }
         return Ok(());
     }
-    wait(context, args, sink, (1..last, timeout_ms))
+    context.wait_for_one(args, sink, (1..last, timeout_ms))
 }
 
 pub(super) fn blmpop(
@@ -71,22 +71,7 @@ pub(super) fn blmpop(
         }
         return Ok(());
     }
-    wait(context, args, sink, (asked.keys, timeout_ms))
-}
-
-/// Waits for a list at one of these keys.
-fn wait(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    (keys, timeout_ms): (std::ops::Range<usize>, u64),
-) -> Result<(), Error> {
-    if !context.may_block() {
-        sink.null_array();
-        return Ok(());
-    }
-    let keys: Vec<&[u8]> = keys.map(|index| args.bytes(index)).collect();
-    context.block(&keys, (timeout_ms, Empty::NullArray), args.to_owned_args())
+    context.wait_for_one(args, sink, (asked.keys, timeout_ms))
 }
 
 pub(super) fn blmove(

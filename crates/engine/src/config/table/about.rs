@@ -46,7 +46,10 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
                 "seconds in which a client must authenticate where that is required; 0 for no limit",
             ),
             ("tcp-keepalive", "seconds between probes of idle connections; 0 for off"),
-            ("client-query-buffer-limit", "bytes of a client that are received and have not run"),
+            (
+                "client-query-buffer-limit",
+                "bytes of a client that are received and have not run; the same for what MULTI has queued",
+            ),
             (
                 "client-output-buffer-limit",
                 "bytes that a client may leave unread: class, hard limit, soft limit, seconds over the soft one",
@@ -67,7 +70,7 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
             ("respb-output-bytes", "replies and pushes that are not yet sent, for each channel"),
             (
                 "respb-connection-queue-bytes",
-                "what waits behind blocked requests, for all channels of a connection",
+                "what waits behind blocked requests, for all channels of a connection; the same for what MULTI has queued",
             ),
             (
                 "respb-connection-output-bytes",

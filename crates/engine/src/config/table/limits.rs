@@ -98,7 +98,7 @@ pub(super) const LIST: &[Directive] = &[
         e.settings.tracking_keys_max.store(v.size(), Relaxed);
         e.trim_tracked();
     }),
-    switch("import-mode", "no").only(&["no"], "Weft does not import from another server yet"),
+    switch("import-mode", "no").acts(|e, v| e.keyspace.set_importing(v.is_on())),
     // Sizes of values and of their compact encodings.
     bytes!("proto-max-bulk-len", (1 << 20, ANY), "536870912", string_bytes_max),
     int("hash-max-listpack-entries", (0, ANY), "512")

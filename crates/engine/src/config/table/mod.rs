@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::directive::Directive;
+use crate::near::nearest;
 
 /// The most that a 64-bit signed number holds: no limit of its own.
 const ANY: i64 = i64::MAX;
@@ -51,30 +52,10 @@ pub fn names() -> impl Iterator<Item = (&'static str, usize)> {
     NAMES.iter().map(|(name, at)| (*name, *at))
 }
 
-/// The name that is most like a misspelt one, if one is near: half of the letters are right at least.
+/// The name that is most like a misspelt one, if one is near.
 #[must_use]
 pub fn suggest(name: &str) -> Option<&'static str> {
-    let name = name.to_ascii_lowercase();
-    let near = |other: &&'static str| distance(&name, other) <= (2 + name.len() / 8).min(name.len() / 2);
-    let mut names: Vec<&'static str> = NAMES.keys().copied().filter(near).collect();
-    names.sort_unstable_by_key(|other| (distance(&name, other), *other));
-    names.first().copied()
-}
-
-/// Letters to add, remove or change to make one word of the other.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<u8> = other.bytes().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.bytes().enumerate() {
-        let mut before = row[0];
-        row[0] = at + 1;
-        for (place, same) in other.iter().enumerate() {
-            let changed = before + usize::from(*same != letter);
-            before = row[place + 1];
-            row[place + 1] = changed.min(row[place] + 1).min(before + 1);
-        }
-    }
-    row[other.len()]
+    nearest(name, NAMES.keys().copied())
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use super::budget::Limits;
 use super::expr::Expr;
 use super::json::Json;
 use super::keys::Keys;
+use super::quick;
 use super::steps::{Param, ParamKind, Program, direct, each_expr};
 use super::value::Value;
 use crate::trigger::event::members_of;
@@ -156,7 +157,8 @@ impl Program {
         let params = root.member("params").map_or(Ok(Vec::new()), |place| parser.params(&place))?;
         let declared = root.member("keys").map(|place| parser.declared_keys(&place)).transpose()?;
         let steps = root.member("steps").ok_or_else(|| root.wrong("expected the member \"steps\""))?;
-        let steps = parser.block(&steps)?;
+        let mut steps = parser.block(&steps)?;
+        let quick = quick::mark(&mut steps);
         let description = root.member("description").map_or(Ok(""), |place| place.text("a string"))?;
         let as_owner = match root.member("as") {
             None => false,
@@ -184,7 +186,7 @@ impl Program {
         let direct = if is_plain { direct(&steps) } else { None };
         let description = description.into();
         let (slots, writes) = (parser.slots, parser.writes);
-        Ok(Self { description, params, keys, as_owner, limits, steps, slots, writes, event, direct })
+        Ok(Self { description, params, keys, as_owner, limits, steps, slots, writes, quick, event, direct })
     }
 }
 

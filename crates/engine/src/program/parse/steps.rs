@@ -3,10 +3,12 @@
 use weft_protocol::table::flag;
 
 use super::{BLOCKS_MAX, Parser, Place, Problem};
+use crate::args::Composed;
 use crate::executor::check_arity;
 use crate::inner;
 use crate::program::expr::Expr;
 use crate::program::json::Json;
+use crate::program::quick::Quick;
 use crate::program::steps::{Command, Fail, For, Over, Step, Steps, What};
 use crate::program::value::Value;
 
@@ -217,7 +219,11 @@ impl Parser {
             None => None,
             Some(place) => Some(self.assign(place.text("a name")?, &place)?),
         };
-        Ok(What::Command(Box::new(Command { spec, args: args.into(), bind })))
+        // A path may lead to a list too, and then there are more arguments.
+        let mut composed = Composed::default();
+        args.iter().for_each(|_| composed.push(b""));
+        let quick = Quick::of(id, &composed.args(spec));
+        Ok(What::Command(Box::new(Command { spec, args: args.into(), bind, quick })))
     }
 }
 

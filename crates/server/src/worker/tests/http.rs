@@ -396,6 +396,20 @@ fn bodies_come_in_chunks_and_after_continue() {
     (0..3).for_each(|_| alone.tick());
     assert_eq!(received(&mut client), b"HTTP/1.1 100 Continue\r\n\r\n");
     assert_eq!(one(&mut alone, &mut client, b"new").text(), r#"{"result":"OK"}"#);
+    // What would be in vain is not asked for.
+    for (line, status) in [("PUT /set/k", 405), ("POST /v1/nothing", 404), ("POST /healthz", 405)] {
+        let mut other = alone.connect();
+        let head = format!(
+            "{line} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
+        );
+        let got = one(&mut alone, &mut other, head.as_bytes());
+        assert!(got.status == status && got.has("Connection: close"), "{line}: {got:?}");
+    }
+    let mut other = alone.connect();
+    other.write_all(b"HEAD /get/k HTTP/1.1\r\nHost: localhost\r\nX y: z\r\n\r\n").expect("it fits");
+    (0..3).for_each(|_| alone.tick());
+    let text = String::from_utf8(received(&mut other)).expect("it is text");
+    assert!(text.starts_with("HTTP/1.1 400 ") && text.ends_with("\r\n\r\n"), "HEAD has no body: {text}");
     // A large one, in pieces, beside another client.
     let mut other = alone.connect();
     let value = "x".repeat(300_000);

@@ -8,8 +8,11 @@ use super::received;
 
 impl Web {
     fn watches(&mut self, headers: &str) -> (UnixStream, String) {
+        self.follows_at("/v1/console/stream", headers)
+    }
+    fn follows_at(&mut self, path: &str, headers: &str) -> (UnixStream, String) {
         let mut client = self.alone.connect();
-        let head = format!("GET /v1/console/stream HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+        let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
         client.write_all(head.as_bytes()).expect("it fits");
         (0..4).for_each(|_| self.alone.tick());
         let text = self.catches(&mut client);
@@ -108,4 +111,51 @@ fn who_may_not_call_info_is_told_nothing_and_no_more() {
     let mut rest = Vec::new();
     client.read_to_end(&mut rest).expect("its end");
     assert!(rest.is_empty(), "{}", String::from_utf8_lossy(&rest));
+}
+
+#[test]
+fn hot_keys_are_sampled_while_somebody_looks_and_told_to_whom_may_read_them() {
+    let mut web = Web::new();
+    web.runs(r#"["ACL","SETUSER","all","on",">one","~*","+@all"]"#);
+    web.runs(r#"["ACL","SETUSER","some","on",">two","~open:*","+info"]"#);
+    web.runs(r#"["ACL","SETUSER","none","on",">three","~*","+@read"]"#);
+    let is_sampled = |web: &Web| web.alone.engine.special.has(weft_engine::special::SAMPLED);
+    assert!(!is_sampled(&web));
+    let (_, refused) = web.follows_at("/v1/console/hot", "Authorization: Bearer none.three\r\n");
+    assert!(refused.starts_with("HTTP/1.1 403 "), "{refused}");
+    assert!(!is_sampled(&web), "who is refused does not look");
+    let (mut all, begin) = web.follows_at("/v1/console/hot", "Authorization: Bearer all.one\r\n");
+    assert!(begin.contains("event: begin\ndata: {}\n\n"), "{begin}");
+    let (mut some, _) = web.follows_at("/v1/console/hot", "Authorization: Bearer some.two\r\n");
+    assert!(is_sampled(&web));
+    web.passes(1000, 1);
+    web.catches(&mut all);
+    web.catches(&mut some);
+    for _ in 0..20 {
+        web.runs(r#"["GET","open:door"]"#);
+        web.runs(r#"["MGET","shut:door","shut:door"]"#);
+    }
+    web.runs(r#"["GET","once"]"#);
+    web.passes(1001, 1);
+    let told = web.catches(&mut all);
+    let line = told.lines().find_map(|line| line.strip_prefix("data: ")).expect("an event");
+    let found: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    let names = |found: &serde_json::Value| -> Vec<String> {
+        found["keys"].as_array().expect("a list").iter().map(|key| key["key"].to_string()).collect()
+    };
+    assert_eq!(names(&found), [r#""open:door""#, r#""shut:door""#], "{line}");
+    assert_eq!(found["keys"][0]["base64"], "b3Blbjpkb29y");
+    assert!(found["requests_per_s"].as_u64().is_some_and(|requests| requests > 0), "{line}");
+    let told = web.catches(&mut some);
+    assert!(told.contains("open:door") && !told.contains("shut:door"), "{told}");
+    // A second later the same keys stand there still, and when nobody looks any more nothing is kept.
+    web.passes(1002, 1);
+    assert!(web.catches(&mut all).contains("shut:door"));
+    drop((all, some));
+    (0..4).for_each(|_| web.alone.tick());
+    assert!(!is_sampled(&web));
+    web.runs(r#"["GET","open:door"]"#);
+    let (mut all, _) = web.follows_at("/v1/console/hot", "Authorization: Bearer all.one\r\n");
+    web.passes(1003, 1);
+    assert!(web.catches(&mut all).contains("\"keys\":[]"));
 }

@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 
 use super::http::{answers, ask, get, one, post};
-use super::{Alone, received};
+use super::{Alone, received, sends};
 use crate::pace::Cycles;
 
 /// A request, with `|` for its line ends, and the status that it must have; the connection ends with it.
@@ -42,6 +42,11 @@ const REFUSED: &[(&str, u16)] = &[
     ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||FFFFFFFFFFFFFFFF|x|0||", 400),
     ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||-1|x|0||", 400),
     ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||1;a\n=b|x|0||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||0|A : b||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||0|: b||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked||0|A: b| c: d||", 400),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding: chunked;q=1||0||", 501),
+    ("POST /set/k HTTP/1.1|Host: localhost|Transfer-Encoding:||0||", 501),
     // Lines and bytes.
     ("GET /get/k HTTP/1.1|Host: localhost\n|", 400),
     ("GET /get/k HTTP/1.1|Host: localhost\nX: y||", 400),
@@ -230,6 +235,21 @@ fn a_get_without_credentials_only_reads() {
         b"GET /set/k/v HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer any\r\n\r\n",
     );
     assert_eq!(got.status, 200, "who shows credentials means it: {}", got.text());
+    // Of a token in the address only where not any will do: a link can have one.
+    let rules: Vec<&[u8]> = vec![b"on", b">secret", b"+@all", b"~*"];
+    alone.engine.set_user(b"app", &rules).expect("they are rules");
+    for (path, status) in [
+        ("/set/k/w?_token=any", 403),
+        ("/set/k/w?_token=", 403),
+        ("/monitor?_token=any", 403),
+        ("/set/k/w?_token=app.wrong", 401),
+        ("/set/k/w?_token=app.secret", 200),
+        ("/get/k?_token=any", 200),
+    ] {
+        assert_eq!(one(&mut alone, &mut client, &get(path)).status, status, "{path}");
+    }
+    alone.engine.set_config(&[(b"requirepass", b"main")], false).expect("it can be set");
+    assert_eq!(one(&mut alone, &mut client, &get("/set/k/x?_token=main")).status, 200);
 }
 
 #[test]
@@ -294,6 +314,10 @@ fn pages_of_other_origins_and_names_that_point_here_are_refused() {
         "{}",
         got.head
     );
+    // By whatever name: a browser shows no credentials with it.
+    let named = preflight.replace("localhost", "cache.other");
+    assert_eq!(one(&mut alone, &mut client, &with("OPTIONS", &named)).status, 204);
+    assert_eq!(one(&mut alone, &mut client, &with("GET", &named)).status, 403);
     let foreign = preflight.replace("app.example", "evil.example");
     let got = one(&mut alone, &mut client, &with("OPTIONS", &foreign));
     assert!(got.status == 403 && !got.head.contains("Access-Control"), "{}", got.head);
@@ -320,6 +344,108 @@ fn http_beside_resp_disturbs_nobody() {
     assert_eq!(received(&mut resp), b":0\r\n");
 }
 
+/// A small body can ask for gigabytes. What nobody reads is not made, and nobody else waits for it.
+#[test]
+fn answers_that_nobody_reads_are_not_made() {
+    const COUNT: usize = 1000;
+    let mut alone = Alone::new();
+    let mut other = alone.connect();
+    let value = "v".repeat(50_000);
+    one(&mut alone, &mut other, &post("/set/k", "", &value));
+    let list = format!("[{}]", [r#"["GET","k"]"#; COUNT].join(","));
+    for (requests, answers_count) in [
+        (post("/pipeline", "", &list), 1),
+        (get("/get/k").repeat(COUNT), COUNT),
+        (post("/multi-exec", "", &list), 1),
+        (get("/v1/openapi.json").repeat(100), 100),
+    ] {
+        let mut client = alone.connect();
+        client.write_all(&requests).expect("it fits");
+        // All has been sent, and so has its end.
+        client.shutdown(std::net::Shutdown::Write).expect("it can be");
+        for _ in 0..20 {
+            alone.tick();
+            let unsent: usize = alone.worker.io.slots.iter().flatten().map(|one| one.unsent()).sum();
+            // A batch is made, and a transaction as a whole.
+            let most = if requests.starts_with(b"POST /multi") {
+                COUNT
+            } else {
+                3 * weft_engine::requests::BATCH_MAX
+            };
+            assert!(unsent < most * (value.len() + 100) + (2 << 20), "{unsent} bytes");
+        }
+        assert_eq!(one(&mut alone, &mut other, &get("/ping")).status, 200);
+        let mut bytes = Vec::new();
+        client.set_nonblocking(true).expect("it can be set");
+        while client.read_to_end(&mut bytes).is_err() {
+            alone.tick();
+        }
+        let (got, is_whole) = answers(&bytes);
+        assert!(is_whole && got.len() == answers_count, "{}", got.len());
+        let values: usize = got.iter().map(|got| got.text().matches(&value).count()).sum();
+        assert_eq!(values, if requests.starts_with(b"GET /v1/") { 0 } else { COUNT });
+    }
+}
+
+/// Each request has one answer and each command one reply, in the form that was asked for, whatever a command would
+/// change over RESP.
+#[test]
+fn commands_cannot_change_how_they_are_answered() {
+    let mut alone = Alone::new();
+    let mut other = alone.connect();
+    for form in ["", "Upstash-Response-Format: resp2\r\n"] {
+        for (command, error) in [
+            (r#"["CLIENT","REPLY","OFF"]"#, "CLIENT REPLY is not available over HTTP"),
+            (r#"["CLIENT","REPLY","SKIP"]"#, "CLIENT REPLY is not available over HTTP"),
+            (r#"["QUIT"]"#, "QUIT is not available over HTTP"),
+            (r#"["SUBSCRIBE","a","b"]"#, "no single answer"),
+            (r#"["MONITOR"]"#, "no single answer"),
+            (r#"["UNSUBSCRIBE","a","b"]"#, ""),
+            (r#"["HELLO","3"]"#, ""),
+            (r#"["HELLO","3","PROTO","RESPB"]"#, ""),
+            (r#"["RESET"]"#, ""),
+            (r#"["CLIENT","TRACKING","ON","BCAST"]"#, ""),
+        ] {
+            let mut client = alone.connect();
+            let list = format!(r#"[["SET","k","v"],{command},["SET","k","w"],["GET","k"]]"#);
+            let requests = [post("/pipeline", form, &list), post("/", form, command), get("/ping")].concat();
+            let got = ask(&mut alone, &mut client, &requests);
+            assert_eq!(got.len(), 3, "{form}{command}: {got:?}");
+            assert_eq!(got[2].text(), r#"{"result":"PONG"}"#, "{form}{command}");
+            let (many, single) = (got[0].text(), got[1].text());
+            assert!(many.contains(error) && single.contains(error), "{form}{command}: {many} {single}");
+            assert_eq!(got[1].status, if error.is_empty() { 200 } else { 400 }, "{form}{command}: {single}");
+            if form.is_empty() {
+                let items: Vec<serde_json::Value> = serde_json::from_str(many).expect("it is JSON");
+                assert_eq!((items.len(), &items[3]["result"]), (4, &"w".into()), "{command}: {many}");
+            } else {
+                assert!(many.starts_with("*4\r\n") && many.ends_with("$1\r\nw\r\n"), "{command}: {many}");
+                assert!(
+                    !many.lines().any(|line| line.starts_with(['%', '>', '_', '#'])),
+                    "it is RESP2: {many}"
+                );
+            }
+            // Nobody is sent what he cannot be sent.
+            assert!(one(&mut alone, &mut other, &post("/publish/a/x", "", "")).text().ends_with(":0}"));
+            assert!(received(&mut client).is_empty());
+        }
+    }
+    // A stream has no head alone.
+    for path in ["/subscribe/a", "/psubscribe/a", "/monitor"] {
+        let mut client = alone.connect();
+        let head = format!("HEAD {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\n\r\n");
+        client.write_all(&[head.as_bytes(), &get("/ping")].concat()).expect("it fits");
+        (0..4).for_each(|_| alone.tick());
+        let text = String::from_utf8(received(&mut client)).expect("it is text");
+        assert!(
+            text.starts_with("HTTP/1.1 405 ") && text.ends_with(r#"{"result":"PONG"}"#),
+            "{path}: {text}"
+        );
+    }
+    let mut client = alone.connect();
+    assert_eq!(one(&mut alone, &mut client, &post("/monitor/x", "", "")).status, 400);
+}
+
 #[test]
 fn http_can_be_switched_off() {
     let mut alone = Alone::new();
@@ -330,4 +456,26 @@ fn http_can_be_switched_off() {
     let mut answer = String::new();
     client.read_to_string(&mut answer).expect("it ends");
     assert!(answer.starts_with("-ERR Protocol error"), "{answer}");
+}
+
+#[test]
+fn a_first_line_is_http_by_its_end_and_a_digit() {
+    for (line, answer) in [
+        (&b"ECHO HTTP/1.x\r\n"[..], &b"$8\r\nHTTP/1.x\r\n"[..]),
+        (b"ECHO HTTP/1.\n", b"$7\r\nHTTP/1.\r\n"),
+        (b"ECHO xHTTP/1.1\r\n", b"$9\r\nxHTTP/1.1\r\n"),
+        (b"\r\n PING\r\n", b"+PONG\r\n"),
+        (b"GET /ping HTTP/1.1\r\n\r\n", b"HTTP/1.1 "),
+        (b"GET /ping HTTP/1.7\n\n", b"HTTP/1."),
+    ] {
+        let mut whole = Alone::new();
+        let mut client = whole.connect();
+        sends(&mut whole, &mut client, line);
+        let all = received(&mut client);
+        assert!(all.starts_with(answer), "{:?}", String::from_utf8_lossy(&all));
+        let mut pieces = Alone::new();
+        let mut client = pieces.connect();
+        line.iter().for_each(|byte| sends(&mut pieces, &mut client, &[*byte]));
+        assert!(received(&mut client).starts_with(answer), "in pieces");
+    }
 }

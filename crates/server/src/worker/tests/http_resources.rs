@@ -137,6 +137,7 @@ fn what_is_asked_wrongly_changes_nothing() {
         ("/v1/db/0/keys?limit=1001", 400),
         ("/v1/db/0/keys?cursor=x", 400),
         ("/v1/db/0/keys?type=x&match=a&match=b", 400),
+        ("/v1/db/0/keys/k?key64=aw==", 400),
         ("/v1/db/0/mget", 405),
     ] {
         assert_eq!(web.asks("GET", path, "", b"").status, status, "{path}");
@@ -152,6 +153,9 @@ fn conditions_are_compare_and_set() {
     let first = tag(&web.key("PUT", "k", "If-None-Match: *\r\n", b"1"));
     assert_eq!(web.status("PUT", "k", "If-None-Match: *\r\n", b"x"), 412);
     assert_eq!(web.status("PUT", "k?nx", "", b"x"), 412);
+    assert_eq!(web.status("PUT", "k?nx=1", "", b"x"), 412);
+    assert_eq!(web.status("PUT", "k?nx=false", "", b"x"), 400);
+    assert_eq!(web.status("PUT", "k?nx&xx", "", b"x"), 400);
     let second = tag(&web.key("PUT", "k?xx", "", b"2"));
     assert_ne!(first, second);
     let is = |tag: &str| format!("If-Match: {tag}\r\n");
@@ -398,6 +402,8 @@ fn many_keys_go_in_one_request() {
         ("mset", r#"[["a"]]"#),
         ("mset", r#"{"a":null}"#),
         ("mset", r#"{"a":{"base64":"","x":""}}"#),
+        ("mset", r#"{"a":"1","\u0061":"2"}"#),
+        ("mset", r#"{"a":{"base64":"","base64":"eA=="}}"#),
         ("mset?ttl=0", r#"{"a":"1"}"#),
         ("mset?ttk=1", r#"{"a":"1"}"#),
     ] {

@@ -175,3 +175,41 @@ fn channels_are_told_in_json() {
         assert!(text.starts_with("HTTP/1.1 400"), "{query}: {text}");
     }
 }
+
+/// A token that is taken away ends what is streamed for it, and nothing else.
+#[test]
+fn a_stream_ends_with_its_token() {
+    let mut web = Web::new();
+    web.runs(r#"["ACL","SETUSER","app","on",">secret",">other","~*","&*","+@all"]"#);
+    let paths = ["/v1/db/0/streams/s", "/v1/channels?channel=c", "/v1/events", "/subscribe/c", "/monitor"];
+    let who = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    let mut gone: Vec<_> = paths.iter().map(|path| web.opens(path, &who("app.secret")).0).collect();
+    let mut stay: Vec<_> = paths.iter().map(|path| web.opens(path, &who("app.other")).0).collect();
+    stay.extend(paths[..4].iter().map(|path| web.opens(path, "").0));
+    web.runs(r#"["ACL","SETUSER","app","<secret"]"#);
+    let now_ms = web.alone.engine.clock.now_ms();
+    for second in 1..=3 {
+        let now_us = web.alone.worker.clock_us();
+        web.alone.worker.tick(now_ms + second * 1100, now_us, &mut Cycles::default());
+    }
+    for (client, path) in gone.iter_mut().zip(paths) {
+        let text = web.hears(client);
+        let ends = text.contains("event: error\ndata: {\"error\":\"WRONGPASS") && text.ends_with("0\r\n\r\n");
+        assert!(ends, "{path}: {text}");
+        assert_eq!(client.read(&mut [0]).expect("it has ended"), 0, "{path}");
+    }
+    for client in &mut stay {
+        assert!(!web.hears(client).contains("event: error"));
+    }
+    web.adds("s", "1-1");
+    assert!(web.hears(&mut stay[0]).contains("id: 1-1\n"));
+    // Where the default user is given a password, who has shown none is no longer served.
+    web.runs(r#"["CONFIG","SET","requirepass","main"]"#);
+    for second in 4..=6 {
+        let now_us = web.alone.worker.clock_us();
+        web.alone.worker.tick(now_ms + second * 1100, now_us, &mut Cycles::default());
+    }
+    for (at, client) in stay.iter_mut().enumerate() {
+        assert_eq!(web.hears(client).contains("event: error"), at >= paths.len(), "{at}");
+    }
+}

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use weft_client::{Address, Config, Connection, Reply};
+use weft_client::{Address, Config, Connection, Error, Reply};
 
 use super::slots::{SLOTS, Slots};
 use crate::cli::could_not_connect;
@@ -114,8 +114,10 @@ impl Node {
     /// Connects; a server that is no node of a cluster is an error.
     pub(super) fn connect(config: &Config, host: &str, port: u16) -> Result<Node> {
         let config = Config { address: Address::Tcp(host.to_string(), port), ..config.clone() };
-        let mut connection =
-            Connection::connect(&config).map_err(|error| anyhow!(could_not_connect(&config, &error)))?;
+        let mut connection = Connection::connect(&config).map_err(|error| match error {
+            Error::Handshake { .. } => anyhow!("{host}:{port}: {error}"),
+            error => anyhow!(could_not_connect(&config, &error)),
+        })?;
         let info: String = connection.query(&["INFO", "cluster"])?;
         ensure!(
             info.lines().any(|line| line.trim() == "cluster_enabled:1"),

@@ -65,8 +65,22 @@ func writePage() error {
 	for name, table := range tables {
 		text = strings.ReplaceAll(text, "{"+name+"}", strings.TrimSpace(table))
 	}
-	text = strings.NewReplacer("{go}", runtime.Version(), "{cores}", fmt.Sprint(runtime.NumCPU()), "{rounds}", os.Getenv("RIVALS_ROUNDS")).Replace(text)
+	text = strings.NewReplacer("{go}", runtime.Version(), "{cores}", fmt.Sprint(runtime.NumCPU()), "{rounds}", os.Getenv("RIVALS_ROUNDS"),
+		"{load}", loadBefore+" at its beginning and "+load()+" at its end").Replace(text)
 	return os.WriteFile(out("")+".md", []byte(text), 0o644)
+}
+
+// loadBefore is what load says when the run begins.
+var loadBefore = load()
+
+// load is how many have wanted to run at a time, in the minute before.
+func load() string {
+	data, _ := os.ReadFile("/proc/loadavg")
+	minute, _, found := strings.Cut(string(data), " ")
+	if !found {
+		return "unknown"
+	}
+	return minute
 }
 
 // page is the text around the tables.
@@ -107,13 +121,15 @@ there are no stale values the caller waits for the source. Milliseconds, median 
 
 ## Cost
 
-{cores} cores, Linux, {go}; no builds ran beside it. CPU time of the client process (getrusage) and of the server (INFO)
-for each call, medians of {rounds} rounds with the worst round beside them; contestants took turns in each round. × is
-the ratio of each round to go-redis/cache in the same round, with a first level to the one that has one: the interval
-holds its median with 95 %, and says less or more where all of it is on one side of 1. The contestants with a first
-level serve hits from it. A batch is one call of the kit; the others have none, and are read by a goroutine for each
-key. Every value that is read is compared. "1,000 callers" is a single process, and the source takes 1 ms; each
-contestant loads once. Every figure of every round:
+{cores} cores, Linux, {go}; the load of the machine, this run included, was {load}.
+CPU time of the client process (getrusage) and of the server (INFO) for each call, medians of {rounds} rounds with the worst
+round beside them; contestants took turns in each round. × is the ratio of each round to go-redis/cache in the same
+round, with a first level to the one that has one: the interval holds its median with 95 %, and says less or more where
+all of it is on one side of 1. The contestants with a first level serve hits from it. A batch is one call of the kit;
+the others have none, and are read by a goroutine for each key. Every value that is read is compared. "1,000 callers" is
+a single process, and the source takes 1 ms; each contestant loads once. TinyLFU, set up as its document shows, may stop
+serving what it has in the middle of a run; its median is then of hits and of questions to Redis. Every figure of every
+round:
 [cost.txt](go-cache-rivals/cost.txt), [waits.txt](go-cache-rivals/waits.txt).
 
 {cost.md}

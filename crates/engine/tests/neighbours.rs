@@ -1,6 +1,6 @@
-//! The lane of commands with one key answers, changes and counts what the full way does, whatever state the server and
-//! its clients are in. Two servers get the same commands: one in batches, as they come from deep pipelines; the other
-//! one by one, with the latency monitor on, which times every command and so keeps all of them out of the lane.
+//! Commands that run among their neighbours answer, change and count what the full way does, whatever state the server
+//! and its clients are in. Two servers get the same commands: one in batches, as they come from deep pipelines; the
+//! other one by one, with the latency monitor on, which times every command and so has each run alone.
 
 mod support;
 
@@ -198,7 +198,7 @@ fn between(rng: &mut XorShift, server: &Server) -> Option<(u32, String)> {
 }
 
 #[test]
-fn the_lane_does_what_the_full_way_does() {
+fn neighbours_do_what_the_full_way_does() {
     let seed = std::env::var("WEFT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(20_261_122);
     println!("seed {seed} (WEFT_SEED)");
     let mut rng = XorShift::new(seed);
@@ -254,7 +254,7 @@ fn the_lane_does_what_the_full_way_does() {
     }
 }
 
-/// The lane is left out where every command is to be timed by itself.
+/// Nobody runs among neighbours where every command is to be timed by itself.
 #[test]
 fn a_slow_log_of_everything_has_every_command() {
     let mut bench = Bench::new();

@@ -1,7 +1,15 @@
-package main
-
-// This file owns the first step: go-redis as it is, whose connections are channels of one RESPB connection. Commands go as passthrough
-// frames, which hold the RESP that go-redis has written; replies are turned back into RESP3.
+// Package passthrough lets a client of Redis that can be told how to connect, such as go-redis, use the channels of one RESPB connection
+// as its connections: nobody's code changes but for one line.
+//
+//	conn, err := respb.Dial(ctx, respb.Options{Addr: addr, Protocol: respb.RESPB})
+//	db := redis.NewClient(&redis.Options{Dialer: passthrough.Dialer(conn), PoolSize: 64})
+//
+// The RESP that the client writes goes as it is, in passthrough frames; replies are turned back into RESP3. WATCH, MULTI and EXEC work,
+// because each connection of the client's pool is a channel, with a state of its own. A command is sent when its reply is read. What comes
+// without being asked for does not: subscriptions, MONITOR and client-side caching need a connection of the client's own.
+//
+// The server is to speak RESPB, which Options.Protocol sees to. The Conn is the caller's: closing it ends all connections.
+package passthrough
 
 import (
 	"bytes"
@@ -17,15 +25,15 @@ import (
 	"github.com/weft-db/weft/sdk/go/respb"
 )
 
-// dialer returns what redis.Options.Dialer takes. Each connection that go-redis asks for is a new channel of conn: its pool becomes a
-// pool of channels, and what its goroutines send at the same time leaves in one write.
-func dialer(conn *respb.Conn) func(ctx context.Context, network, addr string) (net.Conn, error) {
+// Dialer returns what redis.Options.Dialer takes. Each connection that the client asks for is a new channel of conn, whatever its address:
+// its pool becomes a pool of channels, and what its goroutines send at the same time leaves in one write.
+func Dialer(conn *respb.Conn) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		ch, err := conn.Channel(ctx)
 		if err != nil {
 			return nil, err
 		}
-		c := &channelConn{ch: ch}
+		c := &channelConn{ch: ch, closed: make(chan struct{})}
 		c.replies = resp.NewWriter(&c.out)
 		return c, nil
 	}
@@ -38,13 +46,15 @@ type channelConn struct {
 
 	mu       sync.Mutex
 	deadline time.Time // of reading
+	end      sync.Once
+	closed   chan struct{}
 
 	in      []byte // commands that were not sent
 	out     bytes.Buffer
 	replies *resp.Writer
 }
 
-var errTwisted = errors.New("not a RESP command")
+var errTwisted = errors.New("passthrough: what was written is no RESP command")
 
 func (c *channelConn) Write(b []byte) (int, error) {
 	c.in = append(c.in, b...)
@@ -85,8 +95,12 @@ func (c *channelConn) exchange() error {
 	ctx, cancel := c.context()
 	defer cancel()
 	if p.Len() == 0 {
-		<-ctx.Done()
-		return os.ErrDeadlineExceeded
+		select {
+		case <-ctx.Done():
+			return os.ErrDeadlineExceeded
+		case <-c.closed:
+			return net.ErrClosed
+		}
 	}
 	values, err := p.Exec(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -152,7 +166,16 @@ func isHello(command []byte) bool {
 	return len(command) > second+5 && bytes.EqualFold(command[second:second+5], []byte("HELLO"))
 }
 
-func (c *channelConn) Close() error                       { return c.ch.Close() }
+// Close gives the channel back, and ends a Read that waits.
+func (c *channelConn) Close() error {
+	err := net.ErrClosed
+	c.end.Do(func() {
+		close(c.closed)
+		err = c.ch.Close()
+	})
+	return err
+}
+
 func (c *channelConn) LocalAddr() net.Addr                { return channelAddr{} }
 func (c *channelConn) RemoteAddr() net.Addr               { return channelAddr{} }
 func (c *channelConn) SetWriteDeadline(_ time.Time) error { return nil }

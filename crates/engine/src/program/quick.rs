@@ -1,0 +1,170 @@
+//! Owns: which commands of a program run without being asked about, since the answers are known before; which programs
+//! always take about the same short time; which of their writes need not be able to be taken back. Does not own:
+//! running them (`super::run`), which also asks whether anything is special.
+//!
+//! A program is all or nothing, so what it writes can be taken back as long as anything behind it can fail. Behind the
+//! last command of most programs nothing can: a command that fails has changed nothing, and what is left looks at
+//! values that are there. That write needs no journal, and where it is the only one there is none.
+
+use weft_protocol::table::{CommandId, flag, policy};
+
+use super::cost::is_short;
+use super::expr::Expr;
+use super::steps::{Step, What};
+use crate::args::Args;
+use crate::handler::{Handler, Scope, handler_of};
+use crate::traits;
+
+/// Steps of a quick program: it ends before it would look at the clock.
+pub(super) const STEPS_MAX: usize = 31;
+
+/// A command that always takes about the same short time, and has one key, its first argument.
+#[derive(Clone, Copy)]
+pub struct Quick {
+    /// The code.
+    pub(super) handler: Handler,
+    /// Whether it writes.
+    pub(super) writes: bool,
+    /// Nothing behind it can fail.
+    pub(super) last: bool,
+}
+
+impl std::fmt::Debug for Quick {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Quick")
+            .field("writes", &self.writes)
+            .field("last", &self.last)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Quick {
+    /// A command with arguments of which only the number is known.
+    pub(super) fn of(id: CommandId, args: &Args<'_>) -> Option<Self> {
+        let (spec, wanted) = (id.spec(), traits::ONE_KEY | traits::QUICK);
+        let is_quick = traits::of(id) & wanted == wanted
+            && traits::of(id) & traits::BARRIER == 0
+            && spec.flags & (flag::NOSCRIPT | flag::MAY_REPLICATE) == 0
+            && crate::executor::check_arity(spec, args.len()).is_ok()
+            && is_short(args);
+        let handler = handler_of(id).filter(|handler| is_quick && matches!(handler.scope, Scope::Keys))?;
+        Some(Self { handler, writes: spec.flags & flag::WRITE != 0, last: false })
+    }
+}
+
+/// Says whether steps always take about the same short time, and marks the writes behind which nothing can fail.
+pub(super) fn mark(steps: &mut [Step]) -> bool {
+    let is_quick = count(steps).is_some_and(|steps| steps <= STEPS_MAX);
+    if is_quick {
+        mark_last(steps, true);
+    }
+    is_quick
+}
+
+/// How many steps there are, if none of them is a loop or a command that is not quick.
+fn count(steps: &[Step]) -> Option<usize> {
+    steps.iter().try_fold(0, |sum, step| {
+        let quick = match &step.what {
+            What::Command(command) => command.quick.is_some(),
+            What::For(_) | What::Break(_) => false,
+            _ => true,
+        };
+        let inside = step.what.blocks().try_fold(0, |sum, block| Some(sum + count(block)?))?;
+        quick.then_some(sum + 1 + inside)
+    })
+}
+
+/// Goes through steps from their end. `calm`: nothing behind them can fail. Says whether nothing of them can either.
+fn mark_last(steps: &mut [Step], mut calm: bool) -> bool {
+    for step in steps.iter_mut().rev() {
+        calm = match &mut step.what {
+            What::Command(command) => {
+                let answers_little = command.spec.policy & policy::ANSWERS_LITTLE != 0;
+                let last = calm && (command.bind.is_none() || answers_little);
+                command.quick.iter_mut().for_each(|quick| quick.last = last);
+                false
+            }
+            What::Let(all) => calm && all.iter().all(|(_, expr)| is_calm(expr)),
+            What::If(condition, then, otherwise) => {
+                let blocks = [mark_last(then, calm), mark_last(otherwise, calm)];
+                is_calm(condition) && blocks == [true; 2]
+            }
+            What::Switch(of, cases, default) => {
+                let values = cases.iter().flat_map(|(values, _)| values).all(is_calm);
+                let blocks: Vec<bool> = cases.iter_mut().map(|(_, block)| mark_last(block, calm)).collect();
+                mark_last(default, calm) && is_calm(of) && values && blocks.iter().all(|calm| *calm)
+            }
+            What::Return(expr) => is_calm(expr),
+            What::Block(steps) => mark_last(steps, calm),
+            What::Fail(_) | What::For(_) | What::Break(_) => false,
+        };
+    }
+    calm
+}
+
+/// Whether an expression has a value whatever it is about, and makes nothing that takes memory.
+fn is_calm(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(_) | Expr::Var(_) | Expr::Path(..) | Expr::Now(_) => true,
+        Expr::Call(function, both) => function.decides().is_some() && both.iter().all(is_calm),
+        Expr::And(all) | Expr::Or(all) | Expr::Coalesce(all) => all.iter().all(is_calm),
+        Expr::If(three) => three.iter().all(is_calm),
+        Expr::Template(_) | Expr::List(_) | Expr::Object(_) | Expr::Each(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::program::Program;
+    use crate::program::steps::{Step, What};
+
+    /// Whether a program is quick, and of its writes which are the last.
+    fn of(steps: &str) -> (bool, Vec<bool>) {
+        fn writes(steps: &[Step], all: &mut Vec<bool>) {
+            for step in steps {
+                match &step.what {
+                    What::Command(command) => {
+                        all.extend(command.quick.filter(|quick| quick.writes).map(|quick| quick.last));
+                    }
+                    what => what.blocks().for_each(|block| writes(block, all)),
+                }
+            }
+        }
+        let program = Program::parse(format!(r#"{{"params":[{{"name":"p"}}],"steps":{steps}}}"#).as_bytes());
+        let (program, mut all) = (program.unwrap(), Vec::new());
+        writes(&program.steps, &mut all);
+        (program.quick, all)
+    }
+
+    #[test]
+    fn the_last_write_is_the_one_behind_which_nothing_can_fail() {
+        assert_eq!(of(r#"[["SET","k","v"]]"#), (true, vec![true]));
+        assert_eq!(of(r#"[["SET","k","v"],["INCR","n"]]"#), (true, vec![false, true]));
+        assert_eq!(of(r#"[["SET","k","v"],["GET","n"]]"#), (true, vec![false]));
+        assert_eq!(of(r#"[["SET","k","v"],{"return":{"+":["${p}",1]}}]"#), (true, vec![false]));
+        assert_eq!(of(r#"[["SET","k","v"],{"return":{">":["${p}",1]}}]"#), (true, vec![true]));
+        assert_eq!(of(r#"[["SET","k","v"],{"fail":"NO"}]"#), (true, vec![false]));
+        assert_eq!(of(r#"[["SET","k","v"],{"return":1},{"fail":"NO"}]"#), (true, vec![true]));
+        let either = r#"[{"if":"${p}","then":[["SET","k","v"]],"else":[["INCR","n"]]},{"return":"${p}"}]"#;
+        assert_eq!(of(either), (true, vec![true, true]));
+        let behind = r#"[{"if":"${p}","then":[["SET","k","v"]]},["INCR","n"]]"#;
+        assert_eq!(of(behind), (true, vec![false, true]));
+    }
+
+    #[test]
+    fn a_bound_answer_that_may_be_large_can_fail() {
+        assert_eq!(of(r#"[{"do":["INCR","n"],"as":"n"},{"return":"${n}"}]"#), (true, vec![true]));
+        assert_eq!(of(r#"[{"do":["GETSET","k","v"],"as":"v"},{"return":"${v}"}]"#), (true, vec![false]));
+        assert_eq!(of(r#"[["GETSET","k","v"]]"#), (true, vec![true]));
+    }
+
+    #[test]
+    fn loops_and_commands_that_may_take_long_are_not_quick() {
+        assert!(!of(r#"[{"for":"i","range":[0,2],"do":[["INCR","n"]]}]"#).0);
+        assert!(!of(r#"[["DEL","a","b"]]"#).0);
+        assert!(!of(r#"[["SETRANGE","k",100000,"v"]]"#).0);
+        assert!(!of(r#"[["PUBLISH","c","v"]]"#).0);
+        let many = format!("[{}]", [r#"["GET","k"]"#; 32].join(","));
+        assert!(!of(&many).0 && of(&many.replacen(r#"["GET","k"],"#, "", 1)).0);
+    }
+}

@@ -1,0 +1,147 @@
+//! Owns: the measurement that a command costs what it names and no more: eight times the arguments cost about eight
+//! times the CPU time. Quadratic time would show as 64 times.
+
+mod support;
+
+use rustix::time::{ClockId, clock_gettime};
+use support::Bench;
+use weft_engine::reply::Protocol;
+
+/// Arguments of the small and of the large request.
+const SIZES: [usize; 2] = [1_000, 8_000];
+/// How much longer eight times as much may take: room for caches and tables that hold the smaller one only.
+const RATIO_MAX: f64 = 30.0;
+/// Tries, of which the fastest counts.
+const TRIES: usize = 3;
+/// Measurements before the test fails.
+const ATTEMPTS: usize = 4;
+
+fn cpu_ns() -> u64 {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// A request with so many names: what stands before them, what makes one from its number, what stands behind.
+struct Wide {
+    before: &'static [&'static str],
+    name: fn(usize) -> Vec<String>,
+    behind: &'static [&'static str],
+}
+
+fn one(number: usize) -> Vec<String> {
+    vec![format!("key:{number}")]
+}
+fn pair(number: usize) -> Vec<String> {
+    vec![format!("key:{number}"), number.to_string()]
+}
+fn twice(number: usize) -> Vec<String> {
+    [one(number), one(number)].concat()
+}
+fn prefix(number: usize) -> Vec<String> {
+    vec!["PREFIX".into(), format!("{number:06}:")]
+}
+
+const WIDE: &[Wide] = &[
+    Wide { before: &["BLPOP"], name: one, behind: &["0"] },
+    Wide { before: &["BZPOPMIN"], name: one, behind: &["0"] },
+    Wide { before: &["WATCH"], name: one, behind: &[] },
+    Wide { before: &["WATCH"], name: twice, behind: &[] },
+    Wide { before: &["CLIENT", "TRACKING", "ON", "BCAST"], name: prefix, behind: &[] },
+    Wide { before: &["SUBSCRIBE"], name: one, behind: &[] },
+    Wide { before: &["PSUBSCRIBE"], name: one, behind: &[] },
+    Wide { before: &["EXISTS"], name: one, behind: &[] },
+    Wide { before: &["DEL"], name: one, behind: &[] },
+    Wide { before: &["MGET"], name: one, behind: &[] },
+    Wide { before: &["MSET"], name: pair, behind: &[] },
+    Wide { before: &["SUNION"], name: one, behind: &[] },
+    Wide { before: &["SADD", "set"], name: one, behind: &[] },
+    Wide { before: &["HSET", "hash"], name: pair, behind: &[] },
+    Wide { before: &["HDEL", "hash"], name: one, behind: &[] },
+    Wide { before: &["RPUSH", "list"], name: one, behind: &[] },
+    Wide { before: &["PFADD", "hll"], name: one, behind: &[] },
+];
+
+fn cost_ns(wide: &Wide, size: usize) -> u64 {
+    let names = (0..size).flat_map(|number| (wide.name)(number));
+    let words: Vec<String> = wide.before.iter().map(ToString::to_string).chain(names).collect();
+    let words: Vec<&[u8]> =
+        words.iter().map(String::as_bytes).chain(wide.behind.iter().map(|w| w.as_bytes())).collect();
+    let tries = (0..TRIES).map(|_| {
+        let mut bench = Bench::new();
+        let client = bench.connect(Protocol::Resp3);
+        let (ns, reply) = bench.cost(client, &words, cpu_ns);
+        assert!(!reply.starts_with(b"-"), "{:?}: {}", wide.before, String::from_utf8_lossy(&reply));
+        ns
+    });
+    tries.min().expect("there is a try")
+}
+
+#[test]
+fn commands_cost_what_they_name() {
+    for wide in WIDE {
+        let mut ratios = Vec::new();
+        let ratio = loop {
+            let [small, large] = SIZES.map(|size| cost_ns(wide, size) as f64);
+            let ratio = large / small;
+            ratios.push(ratio);
+            if ratio < RATIO_MAX || ratios.len() == ATTEMPTS {
+                break ratio;
+            }
+        };
+        assert!(ratio < RATIO_MAX, "{:?} with {SIZES:?} names: {ratios:?}", wide.before);
+    }
+}
+
+/// What a client waits for costs those who write elsewhere nothing, however much it is.
+#[test]
+fn a_wide_wait_costs_others_nothing() {
+    let write = |waits: bool| {
+        let tries = (0..TRIES).map(|_| {
+            let mut bench = Bench::new();
+            let (waiter, other) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+            bench.text(other, "HSET hash n 0");
+            if waits {
+                let names: Vec<String> = (0..16_000).map(|number| format!("key:{number}")).collect();
+                let words =
+                    ["BLPOP", "hash"].into_iter().chain(names.iter().map(String::as_str)).chain(["0"]);
+                let words: Vec<&[u8]> = words.map(str::as_bytes).collect();
+                // BLPOP refuses a hash, unless it becomes one later.
+                bench.text(other, "DEL hash");
+                bench.execute(waiter, &words);
+                bench.text(other, "HSET hash n 0");
+            }
+            let words: [&[u8]; 4] = [b"HINCRBY", b"hash", b"n", b"1"];
+            (0..100).map(|_| bench.cost(other, &words, cpu_ns).0).sum::<u64>()
+        });
+        tries.min().expect("there is a try") as f64
+    };
+    let mut ratios = Vec::new();
+    while ratios.len() < ATTEMPTS && ratios.last().is_none_or(|&ratio| ratio > 3.0) {
+        ratios.push(write(true) / write(false));
+    }
+    assert!(ratios.last().is_some_and(|&ratio| ratio <= 3.0), "{ratios:?}");
+}
+
+/// Nor do prefixes that a client tracks, but those that a key begins with.
+#[test]
+fn many_prefixes_cost_a_write_nothing() {
+    let write = |count: usize| {
+        let tries = (0..TRIES).map(|_| {
+            let mut bench = Bench::new();
+            let (tracker, other) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+            let names = (0..count).flat_map(prefix);
+            let words: Vec<String> =
+                ["CLIENT", "TRACKING", "ON", "BCAST"].iter().map(ToString::to_string).chain(names).collect();
+            let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
+            bench.execute(tracker, &words);
+            let told = [&b"SET"[..], b"000001:k", b"v"];
+            (0..50).map(|_| bench.cost(other, &told, cpu_ns).0).sum::<u64>()
+        });
+        tries.min().expect("there is a try") as f64
+    };
+    let mut ratios = Vec::new();
+    while ratios.len() < ATTEMPTS && ratios.last().is_none_or(|&ratio| ratio > 4.0) {
+        ratios.push(write(16_000) / write(100));
+    }
+    assert!(ratios.last().is_some_and(|&ratio| ratio <= 4.0), "{ratios:?}");
+}
