@@ -71,6 +71,18 @@ async function open({ width = 1280, height = 900, scheme = "light", to = server 
   };
 }
 
+/**
+ * Does something until a page shows it: when a page has begun to be told, nobody says. At a pace that the page can follow:
+ * one that is flooded draws nothing.
+ */
+async function untilSeen(locator, does) {
+  for (const end = Date.now() + PATIENCE_MS; ; ) {
+    await does();
+    if (await locator.waitFor({ timeout: 500 }).then(() => true, () => false)) return;
+    assert.ok(Date.now() < end, `not seen: ${locator}`);
+  }
+}
+
 /** Whether a page shows what it is for. */
 const SHOWN = {
   overview: async (page) => {
@@ -443,19 +455,16 @@ test("live shows what comes, as text", { skip }, async () => {
   await tab.page.locator("main select").selectOption("events");
   await tab.page.getByRole("button", { name: "Follow" }).click();
   await tab.page.getByText("It is followed.").waitFor();
-  // When it has begun to be told nobody says: it happens until it is seen.
-  const happened = tab.page.locator(".line", { hasText: '"event":"set"' }).first();
-  let seen = false;
-  void happened.waitFor().then(() => (seen = true), () => {});
-  while (!seen) await server.run(["SET", `app:hostile:${HOSTILE}`, HOSTILE]);
+  await untilSeen(tab.page.locator(".line", { hasText: '"event":"set"' }).first(), () =>
+    server.run(["SET", `app:hostile:${HOSTILE}`, HOSTILE]),
+  );
   await tab.page.locator("main select").selectOption("stream");
   await tab.page.getByRole("textbox", { name: "Key", exact: true }).fill("app:live");
   await server.run(["XADD", "app:live", "1-1", "before", "1"]);
   await tab.page.getByRole("button", { name: "Follow" }).click();
-  const entry = tab.page.locator(".line", { hasText: "onerror" }).first();
-  seen = false;
-  void entry.waitFor().then(() => (seen = true), () => {});
-  while (!seen) await server.run(["XADD", "app:live", "*", "field", HOSTILE]);
+  await untilSeen(tab.page.locator(".line", { hasText: "onerror" }).first(), () =>
+    server.run(["XADD", "app:live", "*", "field", HOSTILE]),
+  );
   assert.equal(await tab.page.locator(".line", { hasText: "before" }).count(), 0);
   await tab.page.locator("main select").selectOption("monitor");
   await tab.page.getByRole("button", { name: "Follow" }).click();
