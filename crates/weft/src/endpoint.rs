@@ -15,6 +15,9 @@ use crate::tls::TlsFlags;
 /// What the password is taken from when it is not given.
 const PASSWORD_VARIABLES: [&str; 3] = ["WEFTCLI_AUTH", "VALKEYCLI_AUTH", "REDISCLI_AUTH"];
 
+/// What to do where a server wants a login first.
+pub(crate) const LOGIN_HINT: &str = "To log in at the start: --askpass, the variable WEFTCLI_AUTH, or -a.";
+
 /// Which server. `-h` is the host, as in redis-cli, and so is no help.
 #[derive(Clone, Debug, Args)]
 #[command(disable_help_flag = true)]
@@ -117,6 +120,14 @@ pub(crate) fn explained(config: &Config, error: anyhow::Error) -> anyhow::Error 
     match error.downcast_ref::<Error>().and_then(|error| hint(config, error)) {
         Some(hint) => anyhow!("{error:#} ({hint})"),
         None => error,
+    }
+}
+
+/// Whether a tool has ended because the server wants a login first: in a step of the handshake, or at a command.
+pub(crate) fn wants_login(error: &anyhow::Error) -> bool {
+    match error.downcast_ref::<Error>() {
+        Some(Error::Handshake { error, .. } | Error::Server(error)) => error.code() == "NOAUTH",
+        _ => error.root_cause().to_string().starts_with("NOAUTH "),
     }
 }
 

@@ -117,6 +117,9 @@ fn main() -> ExitCode {
         Err(error) if quiet::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("weft {name}: {error:#}");
+            if endpoint::wants_login(&error) {
+                eprintln!("{}", endpoint::LOGIN_HINT);
+            }
             ExitCode::FAILURE
         }
     }

@@ -283,6 +283,18 @@ fn trouble_is_told_with_status_1() {
             (Some(0), &b"PONG\n"[..], String::new())
         );
         assert!(cli(&server, &["PING"], b"").starts_with("NOAUTH"));
+        for tool in [
+            &["cli", "--scan"][..],
+            &["cli", "--stat", "-r", "1"],
+            &["cli", "--bigkeys"],
+            &["bench", "-n", "1"],
+        ] {
+            let output = run(&[tool, &["-s", &server.socket]].concat(), b"");
+            assert_eq!(output.status.code(), Some(1), "{tool:?}");
+            let said = stderr(&output);
+            let hint = "To log in at the start: --askpass, the variable WEFTCLI_AUTH, or -a.\n";
+            assert!(said.ends_with(&format!("NOAUTH Authentication required.\n{hint}")), "{tool:?}: {said}");
+        }
         let output = run(&["cli", "-s", &server.socket, "-e", "PING"], b"");
         assert_eq!(output.status.code(), Some(1));
         let output = common::weft()

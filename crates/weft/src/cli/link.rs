@@ -6,6 +6,7 @@ use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::endpoint::LOGIN_HINT;
 use anyhow::Result;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use signal_hook::consts::SIGINT;
@@ -15,9 +16,6 @@ use weft_client::{
 
 /// Redirections of one command that are followed.
 const REDIRECTIONS_MAX: usize = 16;
-
-/// How to log in without typing AUTH.
-pub(super) const LOGIN_HINT: &str = "To log in at the start: --askpass, the variable WEFTCLI_AUTH, or -a.";
 
 /// Ctrl-C as something to wait for. While this exists it does not end the process.
 #[derive(Debug)]

@@ -236,7 +236,7 @@ fn could_not_connect(config: &Config, error: &Error) -> String {
         }
         // There is a connection; what was wrong is what redis-cli says.
         Error::Handshake { error: said, .. } if said.code() == "NOAUTH" => {
-            format!("{error}\n{}", link::LOGIN_HINT)
+            format!("{error}\n{}", endpoint::LOGIN_HINT)
         }
         Error::Handshake { .. } => error.to_string(),
         error => format!("Could not connect to the server at {name}: {}", endpoint::hinted(config, error)),
