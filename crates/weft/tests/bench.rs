@@ -5,76 +5,17 @@
 mod common;
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use common::servers::Server;
+use common::skipped::skipped;
 use common::{Folder, good, run, stderr, weft};
 use serde_json::Value;
 use weft_client::fleet::stub::{Stub, Trouble};
-use weft_client::{Config, Connection, Protocol, Reply};
-
-/// Debian's redis-server on a socket in a folder of its own; it is killed when the test ends.
-struct Redis {
-    child: Child,
-    socket: String,
-    _folder: Folder,
-}
-
-impl Redis {
-    /// None where it is not installed; then the test says so and passes.
-    fn start() -> Option<Redis> {
-        let folder = Folder::new();
-        let socket = folder.path("s");
-        let spawned = Command::new("redis-server")
-            .args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket", &socket])
-            .arg("--dir")
-            .arg(&folder.0)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn();
-        let Ok(mut child) = spawned else {
-            println!("skipped: redis-server is not installed");
-            return None;
-        };
-        let log = BufReader::new(child.stdout.take().unwrap());
-        let (ready, is_ready) = std::sync::mpsc::channel();
-        // The log is read to its end, so that the server never waits for it.
-        std::thread::spawn(move || {
-            for line in log.lines().map_while(Result::ok) {
-                if line.contains("ready to accept connections") {
-                    let _ = ready.send(());
-                }
-            }
-        });
-        is_ready.recv().expect("the server starts");
-        Some(Redis { child, socket, _folder: folder })
-    }
-
-    fn connection(&self) -> Connection {
-        let address = weft_client::Address::Unix(self.socket.clone().into());
-        Connection::connect(&Config { address, protocol: Protocol::Resp2, ..Config::default() }).unwrap()
-    }
-
-    /// How often the server says that it ran a command.
-    fn calls(&self, command: &str) -> u64 {
-        let Reply::Bulk(text) = self.connection().command(&["INFO", "commandstats"]).unwrap() else {
-            panic!("INFO is a bulk")
-        };
-        let text = String::from_utf8(text).unwrap();
-        let prefix = format!("cmdstat_{command}:calls=");
-        let line = text.lines().find_map(|line| line.strip_prefix(&prefix));
-        line.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use weft_client::Protocol;
 
 /// A stub on a thread of its own.
 struct Peer {
@@ -112,7 +53,7 @@ fn json(args: &[&str]) -> Value {
 
 #[test]
 fn the_server_has_counted_as_many() {
-    let Some(redis) = Redis::start() else { return };
+    let Some(redis) = Server::redis(&[]) else { return };
     let s = redis.socket.as_str();
     let shape = ["-c", "7", "-P", "9", "--threads", "2", "-r", "100", "-d", "5-40"];
     let args = [&["bench", "-s", s, "-t", "set,get,mset,lpush", "-n", "1003", "--csv"], &shape[..]].concat();
@@ -122,8 +63,8 @@ fn the_server_has_counted_as_many() {
         assert_eq!(redis.calls(command), 1003, "{command}");
     }
     // A mix keeps its ratio over each round of its ring, and a preload stores every key once.
-    redis.connection().command(&["CONFIG", "RESETSTAT"]).unwrap();
-    redis.connection().command(&["FLUSHALL"]).unwrap();
+    redis.connect(Protocol::Resp2).command(&["CONFIG", "RESETSTAT"]).unwrap();
+    redis.connect(Protocol::Resp2).command(&["FLUSHALL"]).unwrap();
     let args =
         ["bench", "-s", s, "-3", "--mix", "get=3,incr=1", "-n", "4096", "-r", "500", "--preload", "--json"];
     let value = json(&args);
@@ -137,10 +78,10 @@ fn the_server_has_counted_as_many() {
 /// But for the list that LRANGE reads, which is made unmeasured here, and XADD, which redis-benchmark 7.0 has not.
 #[test]
 fn rows_without_a_choice_are_those_of_redis_benchmark() {
-    let Some(redis) = Redis::start() else { return };
+    let Some(redis) = Server::redis(&[]) else { return };
     let args = ["-s", &redis.socket, "-n", "10", "-c", "1", "--csv"];
     let Ok(theirs) = Command::new("redis-benchmark").args(args).output() else {
-        return println!("left out: there is no redis-benchmark");
+        return skipped("there is no redis-benchmark");
     };
     let ours = good(&[&["bench"][..], &args].concat(), b"");
     let rows = |text: &[u8], but_for: &str| -> Vec<String> {
@@ -155,7 +96,7 @@ fn rows_without_a_choice_are_those_of_redis_benchmark() {
 
 #[test]
 fn every_default_test_runs() {
-    let Some(redis) = Redis::start() else { return };
+    let Some(redis) = Server::redis(&[]) else { return };
     let args = ["bench", "-s", &redis.socket, "-n", "500", "-P", "5", "-r", "50", "-d", "16", "-q"];
     let output = String::from_utf8(good(&args, b"")).unwrap();
     assert_eq!(output.lines().count(), 20, "{output}");
@@ -176,7 +117,7 @@ fn every_default_test_runs() {
     assert_eq!(run(&args, b"").status.code(), Some(1));
     let args = ["bench", "-s", &redis.socket, "-n", "10", "-q", "-x", "SET", "k"];
     good(&args, b"from standard input");
-    assert_eq!(redis.connection().query::<String>(&["GET", "k"]).unwrap(), "from standard input");
+    assert_eq!(redis.connect(Protocol::Resp2).query::<String>(&["GET", "k"]).unwrap(), "from standard input");
 }
 
 #[test]
@@ -228,7 +169,7 @@ fn csv_and_json_have_their_columns() {
 
 #[test]
 fn values_are_compared() {
-    let Some(redis) = Redis::start() else { return };
+    let Some(redis) = Server::redis(&[]) else { return };
     let base = ["bench", "-s", &redis.socket, "-r", "100", "-d", "20", "-c", "2", "-P", "10", "--verify"];
     let get = [&base[..], &["-t", "get,mget", "-n", "1000", "--json"]].concat();
     // Nothing is there: then nothing is wrong, and nothing right.
@@ -248,7 +189,7 @@ fn values_are_compared() {
         (&1000.into(), &0.into())
     );
     assert_eq!(value["tests"][1]["values_checked"], 10_000);
-    redis.connection().command(&["SETRANGE", "key:000000000050", "19", "#"]).unwrap();
+    redis.connect(Protocol::Resp2).command(&["SETRANGE", "key:000000000050", "19", "#"]).unwrap();
     let output = run(&get, b"");
     assert_eq!(output.status.code(), Some(1));
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -292,7 +233,7 @@ fn a_url_and_a_page() {
 
 #[test]
 fn ping_inline_is_words_on_a_line() {
-    for server in common::servers::Server::all() {
+    for server in Server::all() {
         let bench =
             |flags: &[&str]| run(&[&["bench", "-s", &server.socket, "-n", "100"], flags].concat(), b"");
         for protocol in ["-2", "-3"] {
@@ -322,9 +263,9 @@ fn ping_inline_is_words_on_a_line() {
 
 #[test]
 fn errors_are_counted_and_told() {
-    let Some(redis) = Redis::start() else { return };
+    let Some(redis) = Server::redis(&[]) else { return };
     let args = ["bench", "-s", &redis.socket, "-n", "200", "-q", "LPUSH", "key", "x"];
-    redis.connection().command(&["SET", "key", "string"]).unwrap();
+    redis.connect(Protocol::Resp2).command(&["SET", "key", "string"]).unwrap();
     let output = run(&args, b"");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1));
@@ -382,7 +323,7 @@ fn trouble_ends_with_counts_and_status_1() {
 
 #[test]
 fn an_interrupt_shows_the_results_so_far() {
-    let Some(redis) = Redis::start() else { return };
+    let Some(redis) = Server::redis(&[]) else { return };
     let child = weft()
         .args(["bench", "-s", &redis.socket, "-t", "set,get", "--duration", "600", "--csv"])
         .stdout(Stdio::piped())
@@ -569,7 +510,7 @@ fn a_cluster_that_is_none_is_refused() {
 
 #[test]
 fn clients_that_track_are_told_of_what_others_change() {
-    for server in common::servers::Server::all() {
+    for server in Server::all() {
         for protocol in server.flags().iter().filter(|flag| **flag != "-2") {
             let line =
                 ["bench", "-s", &server.socket, protocol, "-c", "4", "-r", "5", "-n", "2000", "--json"];

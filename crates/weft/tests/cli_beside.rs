@@ -200,7 +200,7 @@ fn is_there() -> bool {
     let version = Command::new("redis-cli").arg("--version").output();
     let there = version.is_ok_and(|output| output.stdout.starts_with(b"redis-cli 7."));
     if !there {
-        println!("left out: there is no redis-cli 7");
+        common::skipped::skipped("there is no redis-cli 7");
     }
     there
 }

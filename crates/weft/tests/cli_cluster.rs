@@ -86,7 +86,7 @@ impl Cluster {
     fn as_redis_cli(words: &[&str]) {
         let mut redis_cli = Command::new("redis-cli");
         if redis_cli.arg("--version").output().is_err() {
-            println!("not compared: there is no redis-cli");
+            common::skipped::left_out("there is no redis-cli to compare with");
             return;
         }
         // On a terminal of a better kind it colours, also where nobody sees it.

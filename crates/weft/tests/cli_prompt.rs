@@ -388,7 +388,7 @@ fn each_line_of_a_paste_is_a_command_of_its_own() {
 #[test]
 fn somebody_can_log_in_at_the_prompt_over_every_protocol() {
     let password = ["--requirepass", "secret"];
-    for server in Server::redis(&password).into_iter().chain([Server::weft(&password)]) {
+    for server in Server::both(&password) {
         for protocol in server.flags() {
             // No password, and a wrong one, with a database and a name that cannot be had yet.
             for more in [&[][..], &["-n", "3", "--name", "me"], &["-a", "wrong", "--no-auth-warning"]] {

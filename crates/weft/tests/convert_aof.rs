@@ -21,7 +21,7 @@ fn servers() -> Vec<String> {
     let there = |name: &&str| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok();
     let found: Vec<String> = names.filter(there).map(String::from).collect();
     if found.is_empty() {
-        println!("skipped: neither redis-server nor valkey-server is installed");
+        common::skipped::skipped("neither redis-server nor valkey-server is installed");
     }
     found
 }

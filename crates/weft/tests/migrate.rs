@@ -44,7 +44,7 @@ fn ask(server: &Server, words: &[&str]) -> String {
 
 #[test]
 fn keys_move_with_their_types_and_times() {
-    let targets = Server::redis(&[]).into_iter().chain([Server::weft(&[])]);
+    let targets = Server::all();
     for target in targets {
         let (source, port) = (Server::weft(&[]), port_to(&target));
         for words in [

@@ -281,7 +281,7 @@ fn every_command_on_every_page_does_what_stands_there() {
                 left += 1;
                 println!("{name}:{}: not run: {why}", block.line);
             } else if let Some(program) = lacks(&block) {
-                println!("{name}:{}: left out: {program} is not installed", block.line);
+                common::skipped::left_out(&format!("{name}:{}: {program} is not installed", block.line));
             } else {
                 run += 1;
                 wrong.extend(place.block(&block).err().map(|why| format!("{name}:{}: {why}", block.line)));

@@ -57,6 +57,8 @@ mod pair;
 mod peer;
 mod plan;
 mod server;
+#[path = "../../../protocol/tests/support/skipped.rs"]
+mod skipped;
 mod state;
 mod template;
 mod twin;
@@ -212,7 +214,7 @@ fn run(short: &[(&str, u64)], each: bool, mut peer: impl FnMut() -> Box<dyn Peer
     for (mode, rounds) in wanted_modes(short) {
         let mut pair = Pair::new(peer(), mode);
         if pair.peer.kind() == "redis" && mode.has(Part::User) {
-            println!("left out: {}, since Redis 7.0 says otherwise that a right is missing", mode.name());
+            skipped::left_out(&format!("{}: Redis 7.0 says otherwise that a right is missing", mode.name()));
             continue;
         }
         let mut left_out = Vec::new();
@@ -255,7 +257,7 @@ fn run(short: &[(&str, u64)], each: bool, mut peer: impl FnMut() -> Box<dyn Peer
 #[test]
 fn weft_and_a_server_agree() {
     let Some(program) = server::find() else {
-        println!("left out: no valkey-server and no redis-server; scripts/packages installs one");
+        skipped::skipped("no valkey-server and no redis-server; scripts/packages installs one");
         return;
     };
     let each = std::env::var_os("WEFT_DIFF_EACH").is_some();

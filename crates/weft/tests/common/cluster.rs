@@ -9,6 +9,7 @@ use std::sync::mpsc;
 
 use super::Folder;
 use super::servers::LONG;
+use super::skipped::skipped;
 
 /// Attempts to start a node: somebody else may take its port first.
 const ATTEMPTS: usize = 10;
@@ -25,7 +26,7 @@ pub(crate) fn binaries() -> Vec<PathBuf> {
     let found = |path: &PathBuf| Command::new(path).arg("--version").output().is_ok();
     let all: Vec<PathBuf> = [PathBuf::from("redis-server"), valkey].into_iter().filter(found).collect();
     if all.is_empty() {
-        println!("left out: neither redis-server nor valkey-server is installed");
+        skipped("neither redis-server nor valkey-server is installed");
     }
     all
 }

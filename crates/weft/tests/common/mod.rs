@@ -5,6 +5,8 @@
 pub(crate) mod cluster;
 pub(crate) mod kept;
 pub(crate) mod servers;
+#[path = "../../../protocol/tests/support/skipped.rs"]
+pub(crate) mod skipped;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

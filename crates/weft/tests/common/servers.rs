@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use weft_client::{Config, Connection, Protocol, Timeouts};
 
-use super::{Folder, weft};
+use super::{Folder, skipped, weft};
 
 /// How long what must come is waited for.
 pub(crate) const LONG: Duration = Duration::from_secs(240);
@@ -23,15 +23,28 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// None where it is not installed; then the test says so and passes.
+    /// None where it is not installed; then the test says that it is skipped.
     pub(crate) fn redis(options: &[&str]) -> Option<Server> {
-        let mut command = Command::new("redis-server");
-        command.args(["--save", "", "--appendonly", "no"]).args(options);
-        let server = Self::start(command, false);
+        let server = Self::redis_if_there(options);
         if server.is_none() {
-            println!("left out: redis-server cannot be started");
+            skipped::skipped("redis-server is not installed");
         }
         server
+    }
+
+    fn redis_if_there(options: &[&str]) -> Option<Server> {
+        let mut command = Command::new("redis-server");
+        command.args(["--save", "", "--appendonly", "no"]).args(options);
+        Self::start(command, false)
+    }
+
+    /// It with such options, if it is installed, and Weft with the same.
+    pub(crate) fn both(options: &[&str]) -> Vec<Server> {
+        let redis = Self::redis_if_there(options);
+        if redis.is_none() {
+            skipped::left_out("redis-server is not installed");
+        }
+        redis.into_iter().chain([Self::weft(options)]).collect()
     }
 
     pub(crate) fn weft(options: &[&str]) -> Server {
@@ -56,14 +69,14 @@ impl Server {
         });
         let servers: Vec<Server> = started.collect();
         if servers.is_empty() {
-            println!("left out: no server of others is installed");
+            skipped::skipped("no server of others is installed");
         }
         servers
     }
 
     /// Every server there is.
     pub(crate) fn all() -> Vec<Server> {
-        Self::redis(&[]).into_iter().chain([Self::weft(&[])]).collect()
+        Self::both(&[])
     }
 
     fn start(mut command: Command, respb: bool) -> Option<Server> {
@@ -98,6 +111,15 @@ impl Server {
 
     pub(crate) fn config(&self, protocol: Protocol) -> Config {
         Config::unix(&self.socket).with_protocol(protocol).with_timeouts(Timeouts::all(Some(LONG)))
+    }
+
+    /// How often the server says that it ran a command.
+    pub(crate) fn calls(&self, command: &str) -> u64 {
+        let mut connection = self.connect(Protocol::Resp2);
+        let text: String = connection.query(&["INFO", "commandstats"]).expect("INFO is a text");
+        let prefix = format!("cmdstat_{command}:calls=");
+        let line = text.lines().find_map(|line| line.strip_prefix(&prefix));
+        line.map_or(0, |rest| rest.split(',').next().and_then(|calls| calls.parse().ok()).expect("a count"))
     }
 
     pub(crate) fn connect(&self, protocol: Protocol) -> Connection {
