@@ -14,8 +14,8 @@ use common::servers::Server;
 use common::skipped::skipped;
 use common::{Folder, good, run, stderr, weft};
 use serde_json::Value;
-use weft_client::fleet::stub::{Stub, Trouble};
 use weft_client::Protocol;
+use weft_client::fleet::stub::{Stub, Trouble};
 
 /// A stub on a thread of its own.
 struct Peer {
