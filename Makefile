@@ -171,6 +171,13 @@ test-apps: ## what people put on Redis, by its own packages: BullMQ, Celery, RQ,
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@$(STEP) test-apps tests/apps/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
 
+.PHONY: test-valkey
+test-valkey: ## RESPB inside Valkey: builds it, our scenarios, and Valkey's own tests beside the unpatched (about 15 minutes, the first time)
+	@cargo build --quiet --locked $(test_profile) --package weft
+	@integrations/valkey/build >/dev/null
+	@$(STEP) test-valkey integrations/valkey/tests/run "$$(integrations/valkey/build)" $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
+	@$(STEP) test-valkey-units integrations/valkey/tests/compare "$$(integrations/valkey/build)"
+
 .PHONY: attack-tsan
 attack-tsan: ## the same under ThreadSanitizer (needs a nightly toolchain with rust-src)
 	scripts/sanitized attack-threads $(ATTACK_SECONDS) $(ATTACK_FLAGS)
@@ -248,7 +255,7 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-go-modules test-go-consumer test-e2e test-console test-packages-short test-apps-short test-attack
+test-steps: test-rust test-instructions test-c test-go test-go-race test-go-differential test-go-e2e test-go-modules test-go-consumer test-e2e test-console test-packages-short test-apps-short test-valkey-short test-attack
 
 .PHONY: test-rust
 test-rust:
@@ -314,6 +321,11 @@ test-packages-short:
 test-apps-short:
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@$(STEP) test-apps-short tests/apps/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft --short
+
+# That the lines for Valkey's files are put in as they should; `make test-valkey` builds a server with them.
+.PHONY: test-valkey-short
+test-valkey-short:
+	@$(STEP) test-valkey-short python3 -B integrations/valkey/tests/test_insertions.py -v
 
 # Hostile clients for a minute; `make attack SECONDS=3600` takes its time.
 .PHONY: test-attack

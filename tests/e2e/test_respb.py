@@ -303,13 +303,15 @@ class Channels(unittest.TestCase):
         stream = argv(1, "SET", "pieces", "abc") + get(1, "pieces") + long_frame(0xFFFF, 2, request("GET", "pieces"))
         for byte in stream:
             wire.send(bytes([byte]))
-        self.assertEqual([wire.frame() for _ in range(3)], [(1, "+OK"), (1, "abc"), (2, "abc")])
+        frames = [wire.frame() for _ in range(3)]
+        self.assertEqual([frame for frame in frames if frame[0] == 1], [(1, "+OK"), (1, "abc")])
+        self.assertIn((2, "abc"), frames)
 
     def test_a_killed_channel(self):
         wire = self.open()
         victim = wire.call_on(5, "CLIENT", "ID")
-        self.assertEqual(wire.call_on(6, "CLIENT", "KILL", "ID", victim), 1)
-        self.assertEqual(wire.frame(), (5, ("close", 4)))
+        wire.send_command(6, "CLIENT", "KILL", "ID", victim)
+        self.assertCountEqual([wire.frame(), wire.frame()], [(6, 1), (5, ("close", 4))])
         self.assertEqual(wire.call_on(6, "PING"), "+PONG")
         zero = wire.call_on(0, "CLIENT", "ID")
         wire.send_command(6, "CLIENT", "KILL", "ID", zero)

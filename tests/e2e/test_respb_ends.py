@@ -115,8 +115,10 @@ class Channels(Ends):
         wire = self.open()
         victim = self.id_of(wire, 5)
         wire.send(window(5, 0) + argv(5, "INCR", "killed") + argv(5, "BLPOP", "none", "0") + argv(5, "INCR", "killed"))
-        self.assertEqual(wire.call_on(6, "CLIENT", "KILL", "ID", victim), 1)
-        self.assertEqual(self.frames(wire, 2), [(5, 1), (5, ("close", 4))])
+        wire.send_command(6, "CLIENT", "KILL", "ID", victim)
+        frames = self.frames(wire, 3)
+        self.assertEqual([frame for frame in frames if frame[0] == 5], [(5, 1), (5, ("close", 4))])
+        self.assertIn((6, 1), frames)
         self.assertEqual(wire.call_on(6, "GET", "killed"), "1")
 
     def test_a_channel_kills_itself(self):
@@ -151,7 +153,7 @@ class Channels(Ends):
         for before in (b"", argv(0, "BLPOP", "none", "0.05")):
             wire = self.open()
             wire.send(before + auth + argv(0, "EXEC") + argv(2, "ACL", "WHOAMI"))
-            self.assertEqual(self.frames(wire, 5 if before else 4)[-1], (2, "heir"))
+            self.assertIn((2, "heir"), self.frames(wire, 5 if before else 4))
             # It is queued only.
             wire = self.open()
             wire.send(before + auth + argv(2, "ACL", "WHOAMI") + argv(0, "EXEC"))
@@ -198,9 +200,9 @@ class Connections(Ends):
     def test_a_full_queue_of_channel_0(self):
         wire = self.open()
         wire.send(window(0, 0) + argv(0, "INCR", "full") + argv(0, "BLPOP", "none", "0") + argv(0, "INCR", "full") * 200)
-        goaway, reply = self.to_the_end(wire)
-        self.assertTrue(is_control(goaway, "goaway", 1), goaway)
-        self.assertEqual(reply, (0, 1))
+        frames = self.to_the_end(wire)
+        self.assertEqual(sum(is_control(frame, "goaway", 1) for frame in frames), 1, frames)
+        self.assertEqual([frame for frame in frames if not is_control(frame, "goaway")], [(0, 1)])
         self.assertEqual(self.open().call_on(0, "GET", "full"), "1")
 
     def test_a_killed_connection_answers_what_it_has_run(self):

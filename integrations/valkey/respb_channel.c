@@ -1,0 +1,296 @@
+/* respb_channel.c: channels: clients whose connection is a virtual one.
+ *
+ * Owns that connection, how channels open and end, whose user they take, and the hooks about a channel's client. So users,
+ * transactions, blocking, subscriptions, tracking, limits and CLIENT LIST are Valkey's own. */
+#include "server.h"
+
+#ifdef USE_RESPB
+
+#include "respb_carrier.h"
+#include "module.h"
+
+channel respb_closing;
+
+static ConnectionType CT_Respb;
+
+/* ---- The virtual connection ---------------------------------------------------------------------------------------- */
+
+static int respbConnWritev(connection *conn, const struct iovec *iov, int iovcnt) {
+    channel *ch = (channel *)conn;
+    carrier *k = ch->on;
+    int taken = 0;
+    for (int i = 0; i < iovcnt && taken < (1 << 30); i++) {
+        if (!ch->drains && k->out_len - k->out_at >= OUTPUT_HIGH) break;
+        if (!k->conn) {
+            /* nobody reads it */
+        } else if (ch->is_raw) {
+            memcpy(respbOutput(k, iov[i].iov_len), iov[i].iov_base, iov[i].iov_len);
+        } else {
+            respbTranslate(ch, iov[i].iov_base, iov[i].iov_len);
+        }
+        taken += (int)iov[i].iov_len;
+    }
+    /* The writer counts these bytes as sent; what is sent is counted when it is. */
+    server.stat_net_output_bytes -= taken;
+    server.stat_total_writes_processed--;
+    if (taken) return taken;
+    errno = EAGAIN;
+    return -1;
+}
+
+static int respbConnWrite(connection *conn, const void *data, size_t len) {
+    struct iovec one = {(void *)data, len};
+    return respbConnWritev(conn, &one, 1);
+}
+
+static int respbConnRead(connection *conn, void *buf, size_t len) {
+    UNUSED(conn);
+    UNUSED(buf);
+    UNUSED(len);
+    errno = EAGAIN;
+    return -1;
+}
+
+static int respbConnSetReadHandler(connection *conn, ConnectionCallbackFunc handler) {
+    conn->read_handler = handler;
+    return C_OK;
+}
+
+static int respbConnSetWriteHandler(connection *conn, ConnectionCallbackFunc handler, int barrier) {
+    channel *ch = (channel *)conn;
+    UNUSED(barrier);
+    conn->write_handler = handler;
+    if (handler && !ch->wants_write) {
+        ch->wants_write = 1;
+        listAddNodeTail(ch->on->writers, ch);
+        respbActivate(ch->on);
+    }
+    return C_OK;
+}
+
+/* The client is gone: its channel ends. */
+static void respbConnClose(connection *conn) {
+    channel *ch = (channel *)conn;
+    carrier *k = ch->on;
+    channel **slot = slotOf(k, ch->number, 0);
+    int announce = k->conn && !k->leaving;
+    if (ch->wants_write) listDelNode(k->writers, listSearchKey(k->writers, ch));
+    if (ch->awaits_user) k->awaiting--;
+    k->queue_bytes -= ch->queue_bytes;
+    k->open--;
+    *slot = NULL;
+    if (announce && ch->client_closed) {
+        respbOutputClose(k, ch->number, RESPB_DONE);
+    } else if (announce && ch->number) {
+        *slot = CLOSING;
+        k->unanswered++;
+        respbOutputClose(k, ch->number, ch->code < 0 ? RESPB_KILLED : ch->code);
+    } else if (announce) {
+        respbLeave(k, ch->code < 0 ? RESPB_KILLED : ch->code, NULL);
+    }
+    if (ch->number == 0) {
+        k->zero = NULL;
+        if (announce && ch->client_closed) k->zero = respbChannelOpen(k, 0, NULL);
+    }
+    respbHalfFree(ch);
+    zfree(ch);
+}
+
+static int respbConnType(void) {
+    return CONN_TYPE_SOCKET;
+}
+
+static int respbConnAddr(connection *conn, char *ip, size_t ip_len, int *port, int remote) {
+    return connAddr(((channel *)conn)->on->conn, ip, ip_len, port, remote);
+}
+
+static int respbConnIsLocal(connection *conn) {
+    return connIsLocal(((channel *)conn)->on->conn);
+}
+
+static void respbConnShutdown(connection *conn) {
+    UNUSED(conn);
+}
+
+static const char *respbConnLastError(connection *conn) {
+    UNUSED(conn);
+    return "the connection has ended";
+}
+
+static ssize_t respbConnSync(connection *conn, char *ptr, ssize_t size, long long timeout) {
+    UNUSED(conn);
+    UNUSED(ptr);
+    UNUSED(size);
+    UNUSED(timeout);
+    errno = ENOTSUP;
+    return -1;
+}
+
+static ConnectionType CT_Respb = {
+    .get_type = respbConnType,
+    .addr = respbConnAddr,
+    .is_local = respbConnIsLocal,
+    .shutdown = respbConnShutdown,
+    .close = respbConnClose,
+    .write = respbConnWrite,
+    .writev = respbConnWritev,
+    .read = respbConnRead,
+    .set_write_handler = respbConnSetWriteHandler,
+    .set_read_handler = respbConnSetReadHandler,
+    .get_last_error = respbConnLastError,
+    .sync_write = respbConnSync,
+    .sync_read = respbConnSync,
+    .sync_readline = respbConnSync,
+};
+
+/* ---- Channels ------------------------------------------------------------------------------------------------------ */
+
+channel *respbChannelMake(carrier *k, uint16_t number) {
+    channel *ch = zcalloc(sizeof(*ch));
+    ch->conn.type = &CT_Respb;
+    ch->conn.state = CONN_STATE_CONNECTED;
+    ch->conn.fd = k->conn->fd;
+    ch->conn.iovcnt = IOV_MAX;
+    ch->on = k;
+    ch->number = number;
+    ch->code = -1;
+    *slotOf(k, number, 1) = ch;
+    k->open++;
+    return ch;
+}
+
+/* A channel with a client of its own, whose user is that of `heir_of`, or the default one. */
+channel *respbChannelOpen(carrier *k, uint16_t number, client *heir_of) {
+    channel *ch = respbChannelMake(k, number);
+    client *c = createClient(&ch->conn);
+    ch->client = c;
+    c->resp = 3;
+    c->flag.respb_told = c->flag.respb_channel = 1;
+    if (heir_of) {
+        c->flag.unix_socket = heir_of->flag.unix_socket;
+        clientSetUser(c, heir_of->user, heir_of->flag.authenticated);
+    }
+    /* Most channels answer little: the buffer begins small, and Valkey lets it grow to its usual size where it fills. */
+    zfree_with_size(c->buf, c->buf_usable_size);
+    c->buf = zmalloc_usable(PROTO_REPLY_MIN_BYTES, &c->buf_usable_size);
+    c->buf_peak = c->buf_usable_size;
+    moduleFireServerEvent(VALKEYMODULE_EVENT_CLIENT_CHANGE, VALKEYMODULE_SUBEVENT_CLIENT_CHANGE_CONNECTED, c);
+    return ch;
+}
+
+void respbChannelEnd(channel *ch, int code) {
+    if (ch->code < 0) ch->code = code;
+    freeClient(ch->client);
+}
+
+/* Requests of channel 0 that have been answered, as a sequence. */
+static uint32_t answered(channel *zero) {
+    client *c = zero->client;
+    uint32_t begun = zero->pushed - (uint32_t)(c->cmd_queue.len - c->cmd_queue.off);
+    return c->cmd || c->flag.blocked ? begun - 1 : begun;
+}
+
+static int decidesUser(struct serverCommand *cmd) {
+    return cmd && (cmd->proc == authCommand || cmd->proc == helloCommand || cmd->proc == resetCommand || cmd->proc == execCommand);
+}
+
+/* Whether a new channel has to wait for its user, and for which request of channel 0 (section 8.2). */
+static int mustAwaitUser(channel *zero, uint32_t *after) {
+    client *c = zero->client;
+    cmdQueue *queue = &c->cmd_queue;
+    for (int i = queue->len; i > queue->off; i--) {
+        if (!decidesUser(queue->cmds[i - 1].cmd)) continue;
+        *after = zero->pushed - (uint32_t)(queue->len - i);
+        return 1;
+    }
+    if (!c->flag.blocked || !decidesUser(c->cmd)) return 0;
+    *after = zero->pushed - (uint32_t)(queue->len - queue->off);
+    return 1;
+}
+
+/* Gives channels that wait the user of channel 0, where what they wait for is answered, or never will be. */
+void respbGiveUsers(carrier *k, int all) {
+    for (int page = 0; page < PAGES && k->awaiting; page++) {
+        if (!k->pages[page]) continue;
+        for (int i = 0; i < PAGE_CHANNELS; i++) {
+            channel *ch = k->pages[page][i];
+            if (!ch || ch == CLOSING || !ch->awaits_user) continue;
+            if (!all && (int32_t)(answered(k->zero) - ch->user_after) < 0) continue;
+            clientSetUser(ch->client, k->zero->client->user, k->zero->client->flag.authenticated);
+            ch->awaits_user = 0;
+            k->awaiting--;
+            k->waits = 1;
+            respbActivate(k);
+        }
+    }
+}
+
+static int channelsMax(carrier *k) {
+    if (!k->authenticated && respb_settings.unauthenticated_channels_max < respb_settings.channels_max)
+        return respb_settings.unauthenticated_channels_max;
+    return respb_settings.channels_max;
+}
+
+/* The channel of a request: NULL where the request is to be discarded. */
+channel *respbChannelFor(carrier *k, uint16_t number) {
+    channel *ch = find(k, number);
+    if (ch == CLOSING) return NULL;
+    if (ch) return ch;
+    if (k->open >= channelsMax(k) || listLength(server.clients) >= server.maxclients) {
+        int too_many = k->unanswered >= UNANSWERED_MAX;
+        *slotOf(k, number, 1) = CLOSING;
+        k->unanswered++;
+        respbOutputClose(k, number, RESPB_TOO_MANY);
+        if (too_many) respbLeave(k, RESPB_TOO_MANY, NULL);
+        return NULL;
+    }
+    ch = respbChannelOpen(k, number, k->zero->client);
+    if (mustAwaitUser(k->zero, &ch->user_after)) {
+        ch->awaits_user = 1;
+        k->awaiting++;
+    }
+    return ch;
+}
+
+/* ---- Hooks about a channel's client -------------------------------------------------------------------------------- */
+
+/* Whether a channel begins no further request. Called before each. */
+int respbChannelStops(client *c) {
+    if (!c->conn) return 0;
+    channel *ch = channelOf(c);
+    if (ch->number == 0 && ch->on->awaiting) respbGiveUsers(ch->on, 0);
+    return ch->is_over || ch->awaits_user || ch->on->leaving || !ch->on->conn;
+}
+
+/* A client is about to be freed: what it has run is answered. */
+void respbBeforeFree(client *c) {
+    if (!c->flag.respb_channel || !c->conn) return;
+    channel *ch = channelOf(c);
+    if (ch->code < 0 && c->flag.close_after_reply)
+        ch->code = c->lastcmd && c->lastcmd->proc == quitCommand ? RESPB_DONE : RESPB_KILLED;
+    if (ch->number == 0 && ch->on->awaiting) respbGiveUsers(ch->on, 1);
+    c->flag.close_after_reply = 0;
+    ch->drains = 1;
+    while (clientHasPendingReplies(c)) {
+        if (writeToClient(c) == C_ERR || c->nwritten <= 0) break;
+    }
+}
+
+/* Why a client is freed, for its CLOSE. */
+void respbReason(client *c, int code) {
+    if (c->flag.respb_channel && c->conn && channelOf(c)->code < 0) channelOf(c)->code = code;
+}
+
+/* Instead of freeing a client in the middle of a reply: it runs no more and ends when nothing is under way. */
+int respbOutputLimit(client *c) {
+    channel *ch = channelOf(c);
+    if (ch->is_over) return 0;
+    if (getClientOutputBufferMemoryUsage(c) <= respb_settings.output_bytes_max && !checkClientOutputBufferLimits(c)) return 0;
+    ch->is_over = 1;
+    ch->on->has_over = 1;
+    server.stat_client_outbuf_limit_disconnections++;
+    respbActivate(ch->on);
+    return 0;
+}
+
+#endif

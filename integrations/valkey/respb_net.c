@@ -1,0 +1,339 @@
+/* respb_net.c: connections that speak RESPB, from their first bytes to their end.
+ *
+ * Owns the life of a carrier, and the hooks before the loop sleeps. Its bytes, its channels and their commands are in
+ * respb_request.c, respb_reply.c, respb_channel.c and respb_command.c; the codec is librespb (deps/respb); the lines in
+ * Valkey's own files that call all this are in insertions.txt. Sections in brackets are those of the specification,
+ * spec/RESPB.md of Weft.
+ *
+ * Everything here runs on the main thread. A command may run the event loop (a script that takes long): `busy` keeps a
+ * carrier whose frames are being run from being read meanwhile, and nothing is freed before that is over. */
+#include "server.h"
+
+#ifdef USE_RESPB
+
+#include "respb_carrier.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+respbSettings respb_settings;
+
+/* Carriers that have to be looked at before the loop sleeps, and all of them. */
+static list *active, *carriers;
+
+static void initialise(void) {
+    if (active) return;
+    active = listCreate();
+    carriers = listCreate();
+    respbRepliesBegin();
+    respbRequestsBegin();
+}
+
+/* Has a carrier looked at before the loop sleeps. */
+void respbActivate(carrier *k) {
+    if (k->active) return;
+    listAddNodeTail(active, k);
+    k->active = listLast(active);
+}
+
+/* Makes the connection of a client a carrier, and the client its channel 0. */
+static carrier *carrierMake(client *c) {
+    initialise();
+    carrier *k = zcalloc(sizeof(*k));
+    k->conn = c->conn;
+    k->writers = listCreate();
+    k->batch.frames = k->frames;
+    respbValuesResize(k, VALUES_MIN);
+    k->authenticated = c->flag.authenticated;
+    listAddNodeTail(carriers, k);
+
+    channel *zero = respbChannelMake(k, 0);
+    zero->client = c;
+    k->zero = zero;
+    connSetPrivateData(&zero->conn, c);
+    c->conn = &zero->conn;
+    c->flag.respb_told = c->flag.respb_channel = 1;
+    /* What is owed in RESP goes first, as it is. */
+    zero->is_raw = zero->drains = 1;
+    while (clientHasPendingReplies(c)) writeToClient(c);
+    zero->is_raw = zero->drains = 0;
+    c->resp = 3;
+
+    connSetPrivateData(k->conn, k);
+    connSetWriteHandler(k->conn, NULL);
+    connSetReadHandler(k->conn, respbReadable);
+    respbSetLimits(k);
+    return k;
+}
+
+/* Bytes that the client's query buffer has beyond what was RESP become the carrier's. */
+static void takeQueryBuffer(carrier *k, client *c) {
+    if (c->querybuf && sdslen(c->querybuf) > c->qb_pos) {
+        k->in_len = k->in_size = sdslen(c->querybuf) - c->qb_pos;
+        k->in = zmalloc(k->in_size);
+        memcpy(k->in, c->querybuf + c->qb_pos, k->in_len);
+        c->qb_pos = sdslen(c->querybuf);
+        k->waits = 1;
+        respbActivate(k);
+    }
+    trimClientQueryBuffer(c);
+    sdsfree(c->querybuf);
+    c->querybuf = NULL;
+    c->qb_pos = 0;
+    c->reqtype = c->multibulklen = 0;
+}
+
+/* A client has sent its first bytes: whether they are RESPB, and the client is channel 0 from now on. */
+int respbTakes(client *c) {
+    size_t skip;
+    if (c->flag.replica || c->flag.primary || c->slot_migration_job) {
+        c->flag.respb_told = 1;
+        return 0;
+    }
+    int kind = respb_detect(c->querybuf + c->qb_pos, sdslen(c->querybuf) - c->qb_pos, &skip);
+    if (kind == RESPB_DETECT_MORE) return 0;
+    c->flag.respb_told = 1;
+    if (kind != RESPB_DETECT_RESPB || !respb_settings.enabled || !respb_settings.detect) return 0;
+    c->qb_pos += skip;
+    carrier *k = carrierMake(c);
+    k->limits.first_frame = 1;
+    respbDecoderStart(k);
+    k->limits.first_frame = 0;
+    takeQueryBuffer(k, c);
+    k->waits = 0;
+    respbTakeBytes(k, k->in, k->in_len);
+    return 1;
+}
+
+/* HELLO has been answered in RESP: from here on it is RESPB. */
+void respbSwitch(client *c) {
+    waitForClientIO(c);
+    carrier *k = carrierMake(c);
+    respbDecoderStart(k);
+    /* What came behind HELLO and was parsed as RESP is no RESPB. */
+    if (c->cmd_queue.off < c->cmd_queue.len) respbLeave(k, RESPB_UNREADABLE, "ERR Protocol error: RESP behind HELLO with PROTO respb");
+    discardCommandQueue(c);
+    takeQueryBuffer(k, c);
+}
+
+/* I/O threads read neither what has not told its protocol, nor channels, and do not write for channels. */
+int respbKeepsFromThreads(client *c) {
+    return !c->flag.respb_told || c->flag.respb_channel;
+}
+
+/* GOAWAY is owed, and no further request begins. The rest is done before the loop sleeps, when nothing is under way. */
+void respbLeave(carrier *k, int code, const char *reason) {
+    if (k->leaving) return;
+    k->leaving = 1;
+    k->code = code;
+    k->reason = sdsnew(reason ? reason : respbReasonOf(code));
+    respbActivate(k);
+}
+
+static void eachChannelFree(carrier *k) {
+    for (int page = 0; page < PAGES; page++) {
+        if (!k->pages[page]) continue;
+        for (int i = 0; i < PAGE_CHANNELS; i++) {
+            channel *ch = k->pages[page][i];
+            if (ch && ch != CLOSING) freeClient(ch->client);
+        }
+    }
+}
+
+/* Answers all that has run, says GOAWAY and ends our direction once it is sent. */
+static void goAway(carrier *k) {
+    eachChannelFree(k);
+    size_t len = respb_encode_goaway(k->code, k->reason, sdslen(k->reason), NULL, 0);
+    respb_encode_goaway(k->code, k->reason, sdslen(k->reason), respbOutput(k, len), len);
+    k->left = 1;
+    k->linger_until = server.mstime + LINGER_MS;
+    if (k->conn) connSetReadHandler(k->conn, respbReadable);
+}
+
+static void carrierFree(carrier *k) {
+    eachChannelFree(k);
+    if (k->open) return; /* a client that is protected: later */
+    if (k->conn) connClose(k->conn);
+    if (k->active) listDelNode(active, k->active);
+    listDelNode(carriers, listSearchKey(carriers, k));
+    listRelease(k->writers);
+    for (int page = 0; page < PAGES; page++) zfree(k->pages[page]);
+    zfree(k->in);
+    zfree(k->out);
+    zfree(k->batch.values);
+    sdsfree(k->reason);
+    zfree(k);
+}
+
+/* Runs what waits in the queues of channels that have a user now. */
+static void runAwaited(carrier *k) {
+    for (int page = 0; page < PAGES; page++) {
+        for (int i = 0; k->pages[page] && i < PAGE_CHANNELS && !k->leaving; i++) {
+            channel *ch = k->pages[page][i];
+            if (!ch || ch == CLOSING || ch->awaits_user) continue;
+            client *c = ch->client;
+            if (c->cmd_queue.off == c->cmd_queue.len || !canParseCommand(c)) continue;
+            if (processInputBuffer(c) == C_OK) respbAfterRun(k, c);
+        }
+    }
+}
+
+/* Whether a pause still holds a channel. Of those that it holds no more, what blocks and has a full queue ends. */
+static int isHeld(carrier *k) {
+    for (int page = 0; page < PAGES; page++) {
+        for (int i = 0; k->pages[page] && i < PAGE_CHANNELS && !k->leaving; i++) {
+            channel *ch = k->pages[page][i];
+            if (!ch || ch == CLOSING || !ch->client->flag.blocked) continue;
+            if (ch->client->bstate->btype == BLOCKED_POSTPONE) return 1;
+            if (ch->queue_bytes) respbCountQueue(ch);
+            if (ch->queue_bytes && respbQueueIsFull(ch, 0)) respbChannelEnd(ch, RESPB_QUEUE_FULL);
+        }
+    }
+    return 0;
+}
+
+/* Ends channels that are past their output limit and have nothing under way. */
+static void endOver(carrier *k) {
+    k->has_over = 0;
+    for (int page = 0; page < PAGES; page++) {
+        for (int i = 0; k->pages[page] && i < PAGE_CHANNELS && !k->leaving; i++) {
+            channel *ch = k->pages[page][i];
+            if (ch && ch != CLOSING && ch->is_over) respbChannelEnd(ch, RESPB_OUTPUT_FULL);
+        }
+    }
+}
+
+/* What a carrier has to do before replies are written. Gives whether requests ran. */
+static int carrierWork(carrier *k) {
+    int ran = 0;
+    if (k->busy) return 0;
+    if (!k->conn) {
+        carrierFree(k);
+        return 0;
+    }
+    if (k->leaving) {
+        if (!k->left) goAway(k);
+        return 0;
+    }
+    if (k->has_over) endOver(k);
+    if (k->awaiting) respbGiveUsers(k, 0);
+    if (k->paused && !isHeld(k)) {
+        k->paused = 0;
+        k->waits = 1;
+        connSetReadHandler(k->conn, respbReadable);
+    }
+    if (k->waits && !k->paused && !k->leaving) {
+        k->waits = 0;
+        ran = 1;
+        runAwaited(k);
+        if (k->in_len && !k->leaving && k->conn) respbTakeBytes(k, k->in, k->in_len);
+    }
+    return ran;
+}
+
+/* Called before replies are written, and before the append-only file is. */
+void respbBeforeWrites(void) {
+    int ran;
+    if (!active || listLength(active) == 0) return;
+    do {
+        listIter li;
+        listNode *ln;
+        ran = 0;
+        listRewind(active, &li);
+        while ((ln = listNext(&li))) ran |= carrierWork(listNodeValue(ln));
+        /* What ran may have given others what they block for. */
+        if (ran) blockedBeforeSleep();
+    } while (ran);
+}
+
+/* Lets the channels whose replies wait write in turns, as far as there is room. */
+static void writersTurn(carrier *k) {
+    unsigned long turns = listLength(k->writers);
+    while (turns-- && k->conn && k->out_len - k->out_at < OUTPUT_HIGH) {
+        listNode *ln = listFirst(k->writers);
+        channel *ch = listNodeValue(ln);
+        listDelNode(k->writers, ln);
+        ch->wants_write = 0;
+        if (!ch->conn.write_handler) continue;
+        if (!ch->client->flag.protected && !ch->client->flag.close_asap) writeToClient(ch->client);
+        if (ch->conn.write_handler && !ch->wants_write && clientHasPendingReplies(ch->client)) {
+            ch->wants_write = 1;
+            listAddNodeTail(k->writers, ch);
+        }
+    }
+}
+
+/* Called when replies have been written to the virtual connections: sends them. */
+void respbAfterWrites(void) {
+    listIter li;
+    listNode *ln;
+    if (!active || listLength(active) == 0) return;
+    listRewind(active, &li);
+    while ((ln = listNext(&li))) {
+        carrier *k = listNodeValue(ln);
+        size_t before;
+        do {
+            before = k->out_len - k->out_at;
+            writersTurn(k);
+            k->out_ready = k->out_len;
+            respbFlush(k);
+            /* Room again: on, until the socket takes no more. */
+        } while (k->conn && listLength(k->writers) && k->out_len == 0 && before);
+        if (!k->conn) continue;
+        if (k->out_at < k->out_len) {
+            connSetWriteHandler(k->conn, respbWritable);
+        } else if (k->left && !k->shut) {
+            shutdown(k->conn->fd, SHUT_WR);
+            k->shut = 1;
+        }
+        if (k->left && (server.mstime > k->linger_until || k->lingered > LINGER_BYTES)) {
+            connClose(k->conn);
+            k->conn = NULL;
+            continue;
+        }
+        if (k->leaving || k->awaiting || k->paused || k->waits || k->has_over) continue;
+        if (listLength(k->writers) && !connHasWriteHandler(k->conn)) continue;
+        listDelNode(active, ln);
+        k->active = NULL;
+    }
+}
+
+/* The server ends: every connection gets GOAWAY, what it is owed, and a moment to take it (section 8.5). */
+void respbEndAll(void) {
+    listIter li;
+    listNode *ln;
+    if (!carriers) return;
+    listRewind(carriers, &li);
+    while ((ln = listNext(&li))) {
+        carrier *k = listNodeValue(ln);
+        if (!k->conn || k->busy) continue;
+        if (!k->leaving) respbLeave(k, RESPB_SHUTDOWN, NULL);
+        if (!k->left) goAway(k);
+    }
+    for (long long until = mstime() + SHUTDOWN_MS; mstime() < until;) {
+        int count = 0, waiting = 0;
+        struct pollfd *polled = zmalloc(sizeof(*polled) * (listLength(carriers) + 1));
+        respbAfterWrites();
+        listRewind(carriers, &li);
+        while ((ln = listNext(&li))) {
+            carrier *k = listNodeValue(ln);
+            if (!k->conn || !k->left) continue;
+            polled[count].fd = k->conn->fd;
+            polled[count++].events = k->shut ? POLLIN : POLLIN | POLLOUT;
+            waiting = 1;
+        }
+        if (waiting && poll(polled, count, 100) > 0) {
+            listRewind(carriers, &li);
+            while ((ln = listNext(&li))) {
+                carrier *k = listNodeValue(ln);
+                if (!k->conn || !k->left) continue;
+                respbFlush(k);
+                if (k->conn) respbReadable(k->conn);
+            }
+        }
+        zfree(polled);
+        if (!waiting) break;
+    }
+}
+
+#endif

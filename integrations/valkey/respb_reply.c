@@ -1,0 +1,239 @@
+/* respb_reply.c: what goes out: replies, translated from RESP3 to RESPB when they are written, and control frames.
+ *
+ * Owns a carrier's output buffer and the translation. The commonest replies are translated by hand, all others by librespb, whole: a
+ * reply that comes in pieces is put together first, so that frames of different channels never mix. */
+#include "server.h"
+
+#ifdef USE_RESPB
+
+#include "respb_carrier.h"
+
+static respb_writer writer;
+static respb_reply_decoder replies;
+static respb_batch reply_batch;
+static respb_frame reply_frame;
+
+/* Called once, before anything else here. */
+void respbRepliesBegin(void) {
+    respb_writer_init(&writer, sizeof(writer), RESPB_PROTOCOL_RESPB, NULL, 0);
+    reply_batch.frames = &reply_frame;
+    reply_batch.frames_capacity = 1;
+    reply_batch.values_capacity = VALUES_MIN;
+    reply_batch.values = zmalloc(sizeof(respb_value) * VALUES_MIN);
+}
+
+/* ---- Output -------------------------------------------------------------------------------------------------------- */
+
+static void outputGrow(carrier *k, size_t more) {
+    size_t size = k->out_size ? k->out_size : PROTO_IOBUF_LEN;
+    if (k->out_at) {
+        memmove(k->out, k->out + k->out_at, k->out_len - k->out_at);
+        k->out_len -= k->out_at;
+        k->out_ready -= k->out_at;
+        k->out_at = 0;
+    }
+    while (size - k->out_len < more) size *= 2;
+    if (size != k->out_size) {
+        k->out = zrealloc(k->out, size);
+        k->out_size = size;
+    }
+}
+
+/* Room for `n` bytes at the end of the output, which the caller fills. */
+unsigned char *respbOutput(carrier *k, size_t n) {
+    if (k->out_size - k->out_len < n) outputGrow(k, n);
+    unsigned char *at = (unsigned char *)k->out + k->out_len;
+    k->out_len += n;
+    respbActivate(k);
+    return at;
+}
+
+static unsigned char *put16(unsigned char *at, unsigned n) {
+    at[0] = n >> 8;
+    at[1] = n;
+    return at + 2;
+}
+
+static unsigned char *put32(unsigned char *at, uint32_t n) {
+    return put16(put16(at, n >> 16), n & 0xFFFF);
+}
+
+const char *respbReasonOf(int code) {
+    static const char *const reasons[] = {"", "a queue is full", "an output limit was exceeded", "idle for too long", "killed",
+                                          "too many channels", "the server shuts down", "the user was removed or disabled"};
+    return reasons[code];
+}
+
+void respbOutputClose(carrier *k, uint16_t number, int code) {
+    const char *reason = respbReasonOf(code);
+    size_t len = respb_encode_close(number, code, reason, strlen(reason), NULL, 0);
+    respb_encode_close(number, code, reason, strlen(reason), respbOutput(k, len), len);
+}
+
+/* Sends what may be sent. Nothing goes out before beforeSleep has written the append-only file. */
+void respbFlush(carrier *k) {
+    while (k->conn && k->out_at < k->out_ready) {
+        int sent = connWrite(k->conn, k->out + k->out_at, k->out_ready - k->out_at);
+        if (sent <= 0) {
+            if (connGetState(k->conn) != CONN_STATE_CONNECTED) {
+                connClose(k->conn);
+                k->conn = NULL;
+                respbActivate(k);
+            }
+            break;
+        }
+        server.stat_net_output_bytes += sent;
+        server.stat_total_writes_processed++;
+        k->out_at += sent;
+    }
+    if (k->out_at != k->out_len) return;
+    k->out_at = k->out_ready = k->out_len = 0;
+    if (k->out_size > PROTO_IOBUF_LEN) {
+        zfree(k->out);
+        k->out = NULL;
+        k->out_size = 0;
+    }
+}
+
+void respbWritable(connection *conn) {
+    carrier *k = connGetPrivateData(conn);
+    respbFlush(k);
+    if (!k->conn) return;
+    if (k->out_at == k->out_ready) connSetWriteHandler(k->conn, NULL);
+    if (k->left || listLength(k->writers)) respbActivate(k);
+}
+
+/* ---- Replies: from RESP3 to RESPB ---------------------------------------------------------------------------------- */
+
+/* The commonest replies, without the codec: OK, null, an integer, a bulk. Gives the bytes used, 0 for all others. */
+static size_t translateSimple(channel *ch, const char *data, size_t len) {
+    carrier *k = ch->on;
+    unsigned char *at;
+    uint64_t n = 0;
+    size_t i = 1;
+    if (data[0] == '+') {
+        if (len < 5 || memcmp(data, "+OK\r\n", 5) != 0) return 0;
+        put16(put16(respbOutput(k, 4), 0x8000), ch->number);
+        return 5;
+    }
+    if (data[0] == '_') {
+        if (len < 3) return 0;
+        put16(put16(respbOutput(k, 4), 0x8005), ch->number);
+        return 3;
+    }
+    if (data[0] != '$' && data[0] != ':') return 0;
+    while (i < len && i < 10 && data[i] >= '0' && data[i] <= '9') n = n * 10 + (uint64_t)(data[i++] - '0');
+    if (i == 1 || len < i + 2 || data[i] != '\r') return 0;
+    i += 2;
+    if (data[0] == ':') {
+        if (n <= 0xFF) {
+            put16(put16(respbOutput(k, 4), 0x8100 | (unsigned)n), ch->number);
+        } else {
+            put32(put16(put16(respbOutput(k, 8), 0x8010), ch->number), (uint32_t)n);
+        }
+        return i;
+    }
+    if (len - i < n + 2) return 0;
+    if (n <= 0xFF) {
+        at = put16(put16(respbOutput(k, n + 4), 0x8200 | (unsigned)n), ch->number);
+    } else {
+        at = put32(put16(put16(respbOutput(k, n + 8), 0x8003), ch->number), (uint32_t)n);
+    }
+    memcpy(at, data + i, n);
+    return i + n + 2;
+}
+
+static void writeFrame(channel *ch, const respb_batch *batch) {
+    carrier *k = ch->on;
+    const respb_frame *frame = &batch->frames[0];
+    for (;;) {
+        respb_writer_buffer(&writer, k->out, k->out_size, k->out_len);
+        respb_writer_channel(&writer, ch->number);
+        respb_write_values(&writer, batch->values + frame->first, frame->count);
+        size_t len = respb_writer_len(&writer);
+        if (len <= k->out_size) {
+            respbOutput(k, len - k->out_len);
+            return;
+        }
+        respb_writer_truncate(&writer, k->out_len);
+        outputGrow(k, len - k->out_len);
+    }
+}
+
+static void repliesInit(respb_reply_decoder *decoder) {
+    respb_limits limits;
+    respb_limits_default(&limits);
+    limits.argument_bytes_max = limits.frame_bytes_max = limits.inline_bytes_max = UINT32_MAX;
+    respb_reply_decoder_init(decoder, sizeof(*decoder), RESPB_PROTOCOL_RESP3, &limits);
+}
+
+/* Translates the whole replies at `data`. Gives the bytes used; -1 where they are no replies. */
+static ssize_t translateWhole(channel *ch, respb_reply_decoder *decoder, respb_batch *batch, const char *data, size_t len) {
+    size_t used = 0;
+    for (;;) {
+        respb_status status = respb_decode_replies(decoder, data + used, len - used, batch);
+        serverAssert(status != RESPB_EINVAL);
+        if (status == RESPB_INVALID) return -1;
+        used += batch->consumed;
+        if (batch->frames_len) {
+            writeFrame(ch, batch);
+        } else if (status == RESPB_FULL) {
+            batch->values_capacity *= 2;
+            batch->values = zrealloc(batch->values, batch->values_capacity * sizeof(respb_value));
+        } else {
+            return (ssize_t)used;
+        }
+    }
+}
+
+void respbHalfFree(channel *ch) {
+    if (!ch->half) return;
+    sdsfree(ch->half->bytes);
+    zfree(ch->half->batch.values);
+    zfree(ch->half);
+    ch->half = NULL;
+}
+
+static void halfMake(channel *ch) {
+    half *made = zcalloc(sizeof(*made));
+    made->bytes = sdsempty();
+    repliesInit(&made->decoder);
+    made->batch.frames = &made->frame;
+    made->batch.frames_capacity = 1;
+    made->batch.values_capacity = RESPB_VALUES_MIN;
+    made->batch.values = zmalloc(sizeof(respb_value) * RESPB_VALUES_MIN);
+    ch->half = made;
+}
+
+void respbTranslate(channel *ch, const char *data, size_t len) {
+    ssize_t used;
+    while (len && !ch->half) {
+        used = (ssize_t)translateSimple(ch, data, len);
+        if (!used) {
+            repliesInit(&replies);
+            reply_batch.values_len = reply_batch.partial = reply_batch.taken = 0;
+            used = translateWhole(ch, &replies, &reply_batch, data, len);
+            if (used < 0) goto wrong;
+            if ((size_t)used < len) halfMake(ch);
+        }
+        data += used;
+        len -= used;
+    }
+    if (!len) return;
+    ch->half->bytes = sdscatlen(ch->half->bytes, data, len);
+    used = translateWhole(ch, &ch->half->decoder, &ch->half->batch, ch->half->bytes, sdslen(ch->half->bytes));
+    if (used < 0) goto wrong;
+    if ((size_t)used == sdslen(ch->half->bytes)) {
+        respbHalfFree(ch);
+    } else {
+        sdsrange(ch->half->bytes, used, -1);
+    }
+    return;
+wrong:
+    /* A module may write what it likes. */
+    serverLog(LL_WARNING, "A reply of channel %u is no RESP3: its connection is ended.", ch->number);
+    respbHalfFree(ch);
+    respbLeave(ch->on, RESPB_UNREADABLE, "ERR a reply could not be translated");
+}
+
+#endif
