@@ -20,7 +20,7 @@ use crate::web::Web;
 /// Their user, who may use keys that begin with `h:`.
 pub(crate) const USER: (&str, &str) = ("honest", "an-honest-secret");
 /// A reply that takes longer has been lost.
-const REPLY_MAX: Duration = Duration::from_secs(120);
+const REPLY_MAX: Duration = Duration::from_secs(300);
 /// Between two requests of a client.
 const THINKING: Duration = Duration::from_millis(1);
 /// Channels of the connection whose clients talk to each other.

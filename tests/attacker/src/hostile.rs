@@ -21,8 +21,8 @@ pub(crate) const KEYS: usize = 16;
 const WRITE_MAX: Duration = Duration::from_millis(200);
 /// How long silence is waited for before it counts as the end of what comes.
 const SILENCE: Duration = Duration::from_millis(10);
-/// An answer that must come takes no longer, unless it is lost.
-const ANSWER_MAX: Duration = Duration::from_secs(60);
+/// An answer that must come takes no longer, unless it is lost: minutes, since a machine with other work stalls.
+const ANSWER_MAX: Duration = Duration::from_secs(300);
 /// What is read of answers that nobody wants.
 const DRAINED_BYTES_MAX: usize = 4 << 20;
 
@@ -50,6 +50,16 @@ pub(crate) fn wrong<T>(text: impl Into<String>) -> Result<T, Trouble> {
 /// Nothing was done, since a script of somebody takes its time.
 pub(crate) fn is_busy(reply: &Reply) -> bool {
     matches!(reply, Reply::Error(text) if text.starts_with(b"BUSY "))
+}
+
+/// The machine stood still for longer than `auth-timeout`: a client is cut off as it should be.
+pub(crate) fn is_late(incoming: &Incoming) -> bool {
+    const HINT: &str = "send AUTH or HELLO first";
+    match incoming {
+        Incoming::Reply { reply: Reply::Error(text), .. } => text.ends_with(HINT.as_bytes()),
+        Incoming::GoAway { reason, .. } => reason.ends_with(HINT),
+        _ => false,
+    }
 }
 
 /// Where the server is and how TLS is spoken to it.
@@ -345,15 +355,7 @@ impl Line {
         self.send(&request)?;
         match self.frame(protocol)? {
             Incoming::Reply { reply: Reply::Simple(text), .. } if text == b"OK" => Ok(()),
-            // The machine stood still for longer than `auth-timeout`: it is cut off as it should be.
-            Incoming::Reply { reply: Reply::Error(text), .. }
-                if text.ends_with(b"send AUTH or HELLO first") =>
-            {
-                Err(Trouble::Cut(io::ErrorKind::TimedOut.into()))
-            }
-            Incoming::GoAway { reason, .. } if reason.ends_with("send AUTH or HELLO first") => {
-                Err(Trouble::Cut(io::ErrorKind::TimedOut.into()))
-            }
+            late if is_late(&late) => Err(Trouble::Cut(io::ErrorKind::TimedOut.into())),
             other => wrong(format!("AUTH is answered {other:?}")),
         }
     }

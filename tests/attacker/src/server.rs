@@ -124,7 +124,7 @@ fn command(program: &Path, port: u16, threads: usize, more: &[(&str, &str)]) -> 
         ("--requirepass", PASSWORD),
         ("--proto-max-bulk-len", &STRING_BYTES_MAX.to_string()),
         ("--client-output-buffer-limit", &limits),
-        ("--auth-timeout", "5"),
+        ("--auth-timeout", "60"),
         ("--http-body-bytes", &HTTP_BODY_BYTES_MAX.to_string()),
         ("--script-memory-limit", &SCRIPT_MEMORY_BYTES_MAX.to_string()),
         ("--busy-reply-threshold", &BUSY_MS.to_string()),

@@ -4,7 +4,7 @@
 use weft_client::{Incoming, Protocol, Reply};
 use weft_protocol::respb::frame;
 
-use crate::hostile::{Hostile, Line, Outcome, wrong};
+use crate::hostile::{Hostile, Line, Outcome, Trouble, is_late, wrong};
 use crate::server::STRING_BYTES_MAX;
 use crate::words::{as_resp, frame as typed, long_frame};
 
@@ -76,6 +76,7 @@ fn channels_before_authentication(hostile: &mut Hostile) -> Outcome {
                 if got == channel && channel < UNAUTHENTICATED_CHANNELS_MAX => {}
             Incoming::Close { channel: got, .. }
                 if got == channel && channel == UNAUTHENTICATED_CHANNELS_MAX => {}
+            late if is_late(&late) => return Err(Trouble::Cut(std::io::ErrorKind::TimedOut.into())),
             other => return wrong(format!("channel {channel} before AUTH is answered {other:?}")),
         }
     }
