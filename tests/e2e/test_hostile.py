@@ -3,11 +3,12 @@ sends. Does not own: single malformed frames (`test_trouble`), what channels pro
 
 import re
 import resource
+import select
 import struct
 import tempfile
 import unittest
 
-from server import Respb, Server, argv, cancel, close, get, request, window
+from server import REPLY_SECONDS, Respb, Server, argv, cancel, close, get, request, window
 
 # More than a connection has copied back into the arena: the rest of it is decoded in a buffer of the connection's own.
 OWN_BUFFER_BYTES = 100_000
@@ -175,6 +176,28 @@ class Sums(unittest.TestCase):
             self.assertEqual(closed, [(channel, ("close", 1)) for channel in range(19, channels + 1)])
             self.assertLess(server.resident_bytes() - before, 32 << 20)
             self.assertEqual(wire.call_on(0, "PING"), "+PONG")
+
+
+    def test_who_waits_is_not_read_from_without_end(self):
+        """Over RESP: what comes behind a request that waits stays with its client, and runs in the end."""
+        with Server(threads=1) as server, server.connect() as wire, server.connect() as other:
+            wire.send(request("BLPOP", "list", "0"))
+            while "blocked_clients:1" not in other.call("INFO", "clients"):
+                pass
+            before, behind, sent, wanted = server.resident_bytes(), request("SET", "k", "x" * 100_000), 0, 640
+            data = memoryview(behind * wanted)
+            wire.socket.setblocking(False)
+            # No event tells that a socket will not be read from.
+            while sent < len(data) and select.select([], [wire.socket], [], 1)[1]:
+                sent += wire.socket.send(data[sent : sent + (64 << 10)])
+            self.assertLess(sent, len(data) // 2)
+            self.assertLess(server.resident_bytes() - before, 16 << 20)
+            wire.socket.setblocking(True)
+            wire.socket.settimeout(REPLY_SECONDS)
+            self.assertEqual(other.call("RPUSH", "list", "v"), 1)
+            wire.send(data[sent:])
+            self.assertEqual(wire.reply(), ["list", "v"])
+            self.assertEqual([wire.reply() for _ in range(wanted)], ["+OK"] * wanted)
 
 
 class Closing(unittest.TestCase):

@@ -22,6 +22,7 @@ use crate::context::{Context, Hold, Local};
 use crate::engine::{Engine, command_id};
 use crate::error::{Error, ErrorCode};
 use crate::extended::{self, Parsed};
+use crate::held::{Held, of_name};
 use crate::mailbox::Message;
 use crate::reply::{Output, ReplySink, Wire};
 use crate::runner;
@@ -83,6 +84,8 @@ impl Wait {
 #[derive(Debug)]
 pub struct Blocked {
     args: OwnedArgs,
+    /// What it counts.
+    _held: Held,
     claim: Claim,
     db: u8,
     /// The keys in whose queues it stands.
@@ -217,6 +220,9 @@ impl<'b> Context<'_, 'b> {
         (timeout_ms, empty): (u64, Empty),
         args: OwnedArgs,
     ) -> Result<(), Error> {
+        // With the names in the queues, and in the list of them.
+        let held = args.memory_bytes() + 2 * keys.iter().map(|key| of_name(key)).sum::<usize>();
+        self.session.info.connection.check_room(held)?;
         let claim = Claim::default();
         let mut joined = true;
         for name in keys {
@@ -236,6 +242,7 @@ impl<'b> Context<'_, 'b> {
         shards.dedup();
         let shared = Arc::new(Blocked {
             args,
+            _held: Held::new(&self.session.info.connection, held),
             shards: shards.into(),
             claim,
             db: self.db,

@@ -144,14 +144,19 @@ fn shown(args: &Args<'_>) -> Vec<Box<[u8]>> {
             break;
         }
         let bytes = if is_secret(args, index) { REDACTED } else { args.bytes(index) };
-        list.push(match bytes.len().checked_sub(ARGUMENT_BYTES_MAX) {
-            Some(more) if more > 0 => {
-                [&bytes[..ARGUMENT_BYTES_MAX], format!("... ({more} more bytes)").as_bytes()].concat().into()
-            }
-            _ => bytes.into(),
-        });
+        list.push(cut(bytes, ARGUMENT_BYTES_MAX));
     }
     list
+}
+
+/// What a log keeps of a text: so many bytes of it, and how many more there were.
+pub(crate) fn cut(bytes: &[u8], bytes_max: usize) -> Box<[u8]> {
+    match bytes.len().checked_sub(bytes_max) {
+        Some(more) if more > 0 => {
+            [&bytes[..bytes_max], format!("... ({more} more bytes)").as_bytes()].concat().into()
+        }
+        _ => bytes.into(),
+    }
 }
 
 /// Whether no log and no MONITOR may show an argument: a password or what may hold one.

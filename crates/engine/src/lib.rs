@@ -69,6 +69,7 @@ pub mod feed;
 mod files;
 pub mod glob;
 pub mod handler;
+pub mod held;
 pub mod histogram;
 pub mod history;
 pub mod hot;

@@ -7,10 +7,11 @@
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crate::acl::User;
 use crate::blocking::Wait;
+use crate::held::Held;
 use crate::mailbox::{Address, Recipient};
 use crate::reply::{Protocol, Wire};
 use crate::resource::Asked;
@@ -64,6 +65,8 @@ pub struct Subscriptions {
     pub patterns: BTreeSet<Box<[u8]>>,
     /// SSUBSCRIBE.
     pub shard_channels: BTreeSet<Box<[u8]>>,
+    /// What their names count.
+    pub held: Held,
 }
 
 impl Subscriptions {
@@ -95,6 +98,8 @@ pub struct ConnectionInfo {
     pub input_bytes: AtomicU64,
     /// Bytes that transactions of all its clients have queued.
     pub queued_bytes: AtomicU64,
+    /// Bytes of what all its clients hold (`crate::held`).
+    pub held_bytes: AtomicUsize,
     /// What both sides can do over RESPB: bits of [`crate::respb::CAPS`], as HELLO agreed on them.
     pub caps: AtomicU64,
 }

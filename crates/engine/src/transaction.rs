@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use weft_store::{Batch, Key, WatchVersion};
 
 use crate::args::OwnedArgs;
+use crate::held::Held;
 
 /// A key that is watched.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub struct Transaction {
     pub watched: Vec<Watched>,
     /// Where in `watched` a key of this database and hash stands: the latest, should two have the same.
     places: HashMap<(u8, u64), usize>,
+    /// What their names count.
+    pub held: Held,
     /// The first ones count no more: those of a transaction that ended while a script had their shards. They go with
     /// the others.
     pub stale: usize,
@@ -49,7 +52,8 @@ impl Transaction {
     #[must_use]
     pub fn ended(self: Box<Self>) -> Option<Box<Self>> {
         let stale = self.watched.len();
-        (stale > 0).then(|| Box::new(Self { watched: self.watched, stale, ..Self::default() }))
+        (stale > 0)
+            .then(|| Box::new(Self { watched: self.watched, held: self.held, stale, ..Self::default() }))
     }
     /// Whether a key is watched, by a watch that counts.
     #[must_use]
@@ -72,6 +76,7 @@ impl Transaction {
     pub fn unwatch(&mut self, batch: &Batch<'_>) {
         self.stale = 0;
         self.places.clear();
+        self.held.clear();
         for watched in self.watched.drain(..) {
             let key = batch.keyspace().key(&watched.key);
             batch.lock(&key).watches().remove(watched.db, key.hash());

@@ -116,6 +116,59 @@ fn bad_rules_change_nothing() {
     assert_eq!(described(&mut bench, a, "u"), "on ~k resetchannels -@all +get");
 }
 
+/// Each word is compared with what is there, so that without a limit a list of a million would hold up everybody.
+#[test]
+fn a_user_has_so_many_rules_and_what_describes_it_reads_back() {
+    // The root's own four words.
+    const RULES: usize = 4096 - 4;
+    const WORDS: usize = 4096 + 16;
+    let numbered = |count: usize, rule: &str| -> Vec<String> {
+        (0..count).map(|at| rule.replace('N', &at.to_string())).collect()
+    };
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp2);
+    let set = |bench: &mut Bench, name: &str, rules: &[String]| {
+        let words = ["ACL", "SETUSER", name].into_iter().chain(rules.iter().map(String::as_str));
+        let words: Vec<&[u8]> = words.map(str::as_bytes).collect();
+        show(&bench.run_args(a, &words)[0])
+    };
+    let too_many = "-ERR A user has at most 4096 rules";
+    for (rule, fit) in [
+        ("~N", RULES),
+        ("&N", RULES),
+        (">N", RULES),
+        ("+select|N", RULES),
+        // A selector has four of its own, and one.
+        ("(~N)", RULES / 5),
+    ] {
+        bench.text(a, "ACL DELUSER u");
+        let mut rules = numbered(fit + 1, rule);
+        assert_eq!(set(&mut bench, "u", &rules), too_many, "{rule}");
+        assert_eq!(bench.text(a, "ACL GETUSER u"), "nil", "{rule}");
+        let last = rules.pop().expect("there are some");
+        assert_eq!(set(&mut bench, "u", &rules), "OK", "{rule}");
+        // Nor one behind the other.
+        assert_eq!(set(&mut bench, "u", &[last]), too_many, "{rule}");
+        let before = described(&mut bench, a, "u");
+        let words: Vec<String> = ["reset"].into_iter().chain(before.split(' ')).map(Into::into).collect();
+        assert_eq!(set(&mut bench, "copy", &words), "OK", "{rule}");
+        assert_eq!(described(&mut bench, a, "copy"), before, "{rule}");
+    }
+    // The same word over and over takes time, though it leaves nothing. Words of a selector count.
+    for (inside, count) in [(1, WORDS), (3, WORDS / 3)] {
+        let word = format!("({})", vec!["~k"; inside].join(" "));
+        let mut rules = numbered(count, if inside == 1 { "~k" } else { &word });
+        let one_more = rules[0].clone();
+        let fits = set(&mut bench, "words", &rules);
+        assert_eq!(fits, if inside == 1 { "OK" } else { too_many });
+        rules.push(one_more);
+        assert_eq!(
+            set(&mut bench, "words", &rules),
+            format!("-ERR A list of ACL rules has at most {WORDS} words")
+        );
+    }
+}
+
 #[test]
 fn commands_keys_and_channels_are_checked() {
     for protocol in ALL {
@@ -345,6 +398,17 @@ fn users_are_kept_in_a_file() {
              errors detected, no change to the previously active ACL rules was performed"
         )
     );
+    for (rules, said) in
+        [(4092, None), (4093, Some("A user has at most 4096 rules")), (5000, Some("4112 words"))]
+    {
+        let keys: String = (0..rules).map(|at| format!(" ~{at}")).collect();
+        let lines =
+            format!("user default on nopass ~* &* +@all\nuser u on >pw ~k +get (+set ~x)\nuser w on{keys}\n");
+        std::fs::write(&path, lines).expect("a file");
+        let reply = bench.text(a, "ACL LOAD");
+        assert!(said.map_or(reply == "OK", |said| reply.contains(said)), "{rules}: {reply}");
+        bench.text(a, "ACL DELUSER w");
+    }
     assert_eq!(bench.text(a, "ACL LIST"), before);
     assert!(bench.killed.is_empty());
     std::fs::write(&path, "user default on nopass ~* &* +@all\n").expect("a file");

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use weft_store::Section;
 
-use super::{DEFAULT_USER, RuleError, Selector, User, rules};
+use super::{DEFAULT_USER, RuleError, User, rules};
 use crate::engine::Engine;
 use crate::files;
 
@@ -102,6 +102,7 @@ impl Engine {
             return Err(format!("WARNING: Duplicate user '{name}' found on line {line}. "));
         }
         let words: Vec<&[u8]> = words.collect();
+        rules::check_count(&words).map_err(|why| format!("{at}: {why}. "))?;
         let words = rules::merge(&words)
             .map_err(|_| format!("{at}: Unmatched parenthesis in selector definition."))?;
         let mut user = self.new_user(name);
@@ -126,6 +127,9 @@ impl Engine {
                 }
             }
         }
+        if let Err(error) = user.check_size() {
+            errors.push_str(&format!("{at}: {}. ", error.text()));
+        }
         if errors.is_empty() { Ok(Some(user)) } else { Err(errors) }
     }
 
@@ -133,7 +137,7 @@ impl Engine {
         users.entry(DEFAULT_USER.into()).or_insert_with(User::new_default);
         let mut all = BTreeMap::new();
         for (name, mut user) in users {
-            user.all = user.selectors.iter().any(Selector::allows_all);
+            user.note_rights();
             all.insert(name, Arc::new(user));
         }
         self.settings.auth_required.store(!all[DEFAULT_USER].is_open(), Relaxed);

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Denied, Reason};
 use crate::args::Args;
+use crate::command_log::cut;
 use crate::engine::{Engine, command_id};
 use crate::error::full_name;
 use crate::session::Session;
@@ -14,6 +15,10 @@ const GROUPING_MS: u64 = 60_000;
 
 /// Entries that are compared with a new one.
 const GROUPING_ENTRIES: usize = 10;
+
+/// Bytes of an object, or of the name of a user that there is not, which an entry keeps: whoever may do nothing chooses
+/// them.
+const TEXT_BYTES_MAX: usize = 1024;
 
 /// Where a command was when it was denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,14 +104,14 @@ impl Engine {
         args: &Args<'_>,
         denied: Denied,
         place: LogPlace,
-        (now_ms, user): (u64, Option<&str>),
+        (now_ms, user): (u64, Option<&[u8]>),
     ) {
         self.acl.denials[denied.reason as usize].fetch_add(1, Relaxed);
         let max = self.acl.log_len_max.load(Relaxed);
         let object = match (denied.reason, denied.index) {
             (Reason::Auth, _) => args.bytes(0).into(),
             (_, 0) => full_name(args.spec).into_bytes().into(),
-            (_, index) => args.bytes(index).into(),
+            (_, index) => cut(args.bytes(index), TEXT_BYTES_MAX),
         };
         // The line of the client names this command; that of one whose transaction runs names EXEC.
         let is_queued = place == LogPlace::Multi && !session.in_multi();
@@ -119,7 +124,10 @@ impl Engine {
             reason: denied.reason,
             place,
             object,
-            user: user.unwrap_or(&session.user.name).into(),
+            user: match user {
+                Some(name) => String::from_utf8_lossy(&cut(name, TEXT_BYTES_MAX)).into(),
+                None => session.user.name.clone(),
+            },
             client: session.info.line(now_ms),
             id: 0,
             created_ms: now_ms,

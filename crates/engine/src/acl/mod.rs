@@ -93,6 +93,11 @@ impl User {
     pub(crate) fn root(&self) -> &Selector {
         &self.selectors[0]
     }
+    /// Its rules are what they are to be: notes what follows from them.
+    fn note_rights(&mut self) {
+        self.all = self.selectors.iter().any(Selector::allows_all);
+        self.plain = self.root().plain().unwrap_or_default();
+    }
     /// Sets of rights beside the root.
     pub(crate) fn more(&self) -> &[Selector] {
         &self.selectors[1..]
@@ -280,8 +285,7 @@ impl Engine {
             return Ok(());
         }
         let denied = Denied { reason: Reason::Auth, index: 0 };
-        let name = String::from_utf8_lossy(name);
-        self.log_denied(session, args, denied, LogPlace::of(session), (now_ms, Some(&name)));
+        self.log_denied(session, args, denied, LogPlace::of(session), (now_ms, Some(name)));
         Err(ErrorCode::WrongPass.into())
     }
 
@@ -432,6 +436,7 @@ impl Engine {
             return Err("Usernames can't contain spaces or null characters".into());
         }
         let Ok(name) = std::str::from_utf8(name) else { return Err("Usernames must be UTF-8".into()) };
+        rules::check_count(rules)?;
         let words = rules::merge(rules)
             .map_err(|word| format!("Unmatched parenthesis in acl selector starting at '{word}'."))?;
         let _changing = self.acl.changing.lock();
@@ -446,6 +451,7 @@ impl Engine {
                 format!("Error in ACL SETUSER modifier '{word}': {}", error.text())
             })?;
         }
+        user.check_size().map_err(|error| error.text().to_owned())?;
         self.install(user);
         Ok(())
     }
@@ -478,8 +484,7 @@ impl Engine {
 
     /// Puts a user in the place of what has its name.
     fn install(&self, mut user: User) {
-        user.all = user.selectors.iter().any(Selector::allows_all);
-        user.plain = user.root().plain().unwrap_or_default();
+        user.note_rights();
         let user = Arc::new(user);
         if *user.name == *DEFAULT_USER {
             self.settings.auth_required.store(!user.is_open(), Relaxed);

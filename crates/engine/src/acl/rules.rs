@@ -10,6 +10,12 @@ use super::{Hash, User, hash};
 use crate::error::full_name;
 use crate::requests::is_container;
 
+/// What describes a user at most, in words: each word of a list is compared with what is there, and each request with
+/// all of it.
+const RULES_MAX: usize = 4096;
+/// Words of one list of rules: what describes the largest user can be read back, behind `reset`.
+const WORDS_MAX: usize = RULES_MAX + 16;
+
 /// What is wrong with a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleError {
@@ -29,6 +35,8 @@ pub enum RuleError {
     ArgumentOfSubcommand,
     /// `db=-1`.
     DatabaseOutOfRange,
+    /// More of them than a user may have.
+    TooMany,
 }
 
 impl RuleError {
@@ -52,11 +60,27 @@ impl RuleError {
             }
             Self::ArgumentOfSubcommand => "Allowing first-arg of a subcommand is not supported",
             Self::DatabaseOutOfRange => "The provided database ID is out of range",
+            Self::TooMany => {
+                const {
+                    assert!(RULES_MAX == 4096);
+                    "A user has at most 4096 rules"
+                }
+            }
         }
     }
 }
 
 impl User {
+    /// Whether it has no more rules than a user may have.
+    pub(super) fn check_size(&self) -> Result<(), RuleError> {
+        let described = |selector: &Selector| {
+            // With the words that each has: all keys or channels, databases, the first about commands.
+            4 + selector.keys.len() + selector.channels.len() + selector.rules.len()
+        };
+        let words = self.passwords.len() + self.selectors.iter().map(described).sum::<usize>();
+        if words > RULES_MAX { Err(RuleError::TooMany) } else { Ok(()) }
+    }
+
     /// Applies one rule. `all_channels`: what `acl-pubsub-default` says of new users.
     pub(super) fn apply(&mut self, rule: &[u8], all_channels: bool) -> Result<(), RuleError> {
         let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());
@@ -213,14 +237,16 @@ impl Selector {
     fn apply_category(&mut self, on: bool, name: &[u8]) -> Result<(), RuleError> {
         let category = category(name).ok_or(RuleError::Unknown)?;
         self.note_rule(on, &format!("@{}", String::from_utf8_lossy(name).to_ascii_lowercase()));
-        let ids = (0..COMMANDS.len() as u16).map(CommandId);
-        ids.filter(|id| id.spec().acl & category != 0).for_each(|id| self.permit(id, on));
+        let is_in = |id: &CommandId| id.spec().acl & category != 0;
+        self.first_args.retain(|(id, _)| !is_in(id));
+        (0..COMMANDS.len() as u16).map(CommandId).filter(is_in).for_each(|id| self.put(id, on));
         Ok(())
     }
 
     fn apply_command(&mut self, on: bool, name: &[u8]) -> Result<(), RuleError> {
         if let Some(id) = command(name) {
-            self.permit(id, on);
+            self.first_args.retain(|(other, _)| *other != id);
+            self.put(id, on);
             self.note_rule(on, &full_name(id.spec()));
             return Ok(());
         }
@@ -250,8 +276,7 @@ impl Selector {
     }
 
     /// A command with its subcommands.
-    fn permit(&mut self, id: CommandId, on: bool) {
-        self.first_args.retain(|(other, _)| *other != id);
+    fn put(&mut self, id: CommandId, on: bool) {
         self.commands.put(id, on);
         table::subcommands(id).for_each(|sub| self.commands.put(sub, on));
         self.all_commands &= on;
@@ -294,6 +319,15 @@ fn databases(list: &[u8]) -> Result<std::collections::BTreeSet<u32>, RuleError> 
         u32::try_from(db).map_err(|_| RuleError::DatabaseOutOfRange)
     };
     list.split(|byte| *byte == b',').map(one).collect()
+}
+
+/// Whether a list has no more words than one may have, those of selectors counted.
+pub(super) fn check_count(words: &[&[u8]]) -> Result<(), String> {
+    let blanks = |word: &[u8]| word.iter().filter(|byte| **byte == b' ').count();
+    if words.iter().map(|word| 1 + blanks(word)).sum::<usize>() > WORDS_MAX {
+        return Err(format!("A list of ACL rules has at most {WORDS_MAX} words"));
+    }
+    Ok(())
 }
 
 /// Puts the words of a selector that is spread over several arguments together. An error is the word that opens one

@@ -10,6 +10,7 @@ use crate::args::Args;
 use crate::context::Context;
 use crate::error::Error;
 use crate::handler::{Entry, Scope};
+use crate::held::of_name;
 use crate::pubsub::{PendingMessage, Space};
 use crate::reply::ReplySink;
 use crate::session::{Session, Subscriptions, client_flag};
@@ -77,12 +78,15 @@ fn subscribe(
     sink: &mut ReplySink<'_>,
     kind: Kind,
 ) -> Result<(), Error> {
+    let connection = std::sync::Arc::clone(&context.session.info.connection);
+    connection.check_room(args.rest(1).map(of_name).sum())?;
     // Inside EXEC too, as ever: an answer for each channel, of which EXEC has announced one.
     sink.answers(args.len() - 1);
     let who = context.session.info.recipient();
     for name in args.rest(1) {
         let subscriptions = context.session.subscriptions.get_or_insert_default();
         if kind.set(subscriptions).insert(name.into()) {
+            subscriptions.held.add(&connection, of_name(name));
             match kind {
                 Kind::Channel => context.engine.pubsub.subscribe(Space::Global, name, who),
                 Kind::Shard => context.engine.pubsub.subscribe(Space::Shard, name, who),
@@ -110,7 +114,13 @@ fn unsubscribe(
     };
     sink.answers(names.len().max(1));
     for name in &names {
-        let had = context.session.subscriptions.as_mut().is_some_and(|all| kind.set(all).remove(name));
+        let had = context.session.subscriptions.as_mut().is_some_and(|all| {
+            let had = kind.set(all).remove(name);
+            if had {
+                all.held.remove(of_name(name));
+            }
+            had
+        });
         if had {
             leave(context, kind, name);
         }

@@ -6,6 +6,7 @@ use crate::args::Args;
 use crate::context::{Context, Hold};
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
+use crate::held::of_name;
 use crate::reply::ReplySink;
 use crate::transaction::Watched;
 
@@ -63,12 +64,15 @@ fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
             continue;
         }
         let room = transaction.is_none_or(|transaction| transaction.watched.len() < WATCHED_MAX);
+        let connection = std::sync::Arc::clone(&context.session.info.connection);
+        connection.check_room(of_name(name))?;
         let (shard, mut op) = context.shard(&key)?;
         // An expired key goes now, so that its going does not count as a write later.
         let there = shard.exists(&mut op, &key);
         let version = room.then(|| shard.watches().add(db, key.hash())).flatten();
         let version = version.ok_or_else(|| Error::new(ErrorCode::Limit, "too many watched keys"))?;
         let transaction = context.session.transaction.get_or_insert_default();
+        transaction.held.add(&connection, of_name(name));
         transaction.watch(key.hash(), Watched { db, key: name.into(), there, version });
     }
     let count = context.session.transaction.as_ref().map_or(0, |transaction| transaction.watched.len());

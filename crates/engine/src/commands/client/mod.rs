@@ -44,8 +44,14 @@ pub(super) const LIST: &[Entry] = &[
     ("CLIENT GETREDIR", Scope::None, tracking::getredir),
 ];
 
+/// Bytes of a client's name, and of what it says of its library: they stand in each line of a log.
+const LABEL_BYTES_MAX: usize = 1024;
+
 /// Names and versions are shown in a list whose parts are separated by blanks.
 pub(super) fn check_attribute(text: &[u8], what: &str) -> Result<(), Error> {
+    if text.len() > LABEL_BYTES_MAX {
+        return Err(Error::err(format!("{what} cannot be longer than {LABEL_BYTES_MAX} bytes.")));
+    }
     if text.iter().all(u8::is_ascii_graphic) {
         return Ok(());
     }

@@ -1,0 +1,70 @@
+//! Owns: what clients hold beside requests and replies, counted for each connection and bounded: names of what they
+//! watch and listen to, requests that wait. Does not own: what has not run or was not sent: that has other limits.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::error::{Error, ErrorCode};
+use crate::session::ConnectionInfo;
+
+/// Bytes that all clients of one connection hold at most: without a limit one of them could fill the memory with names
+/// of channels, beside `maxmemory`.
+const HELD_BYTES_MAX: usize = 256 << 20;
+/// What a name takes beside its bytes, about.
+const NAME_BYTES: usize = 64;
+
+/// What a name counts.
+pub(crate) const fn of_name(name: &[u8]) -> usize {
+    NAME_BYTES + name.len()
+}
+
+impl ConnectionInfo {
+    /// Whether its clients may hold so much more.
+    pub(crate) fn check_room(&self, bytes: usize) -> Result<(), Error> {
+        if self.held_bytes.load(Relaxed).saturating_add(bytes) <= HELD_BYTES_MAX {
+            return Ok(());
+        }
+        let text = format!(
+            "all that the clients of this connection watch, listen to and wait for takes more than {HELD_BYTES_MAX} bytes"
+        );
+        Err(Error::new(ErrorCode::Limit, text))
+    }
+}
+
+/// What somebody holds, counted with a connection until it is let go of or dropped.
+#[derive(Debug, Default)]
+pub struct Held {
+    connection: Option<Arc<ConnectionInfo>>,
+    bytes: usize,
+}
+
+impl Held {
+    /// So much of a connection.
+    pub(crate) fn new(connection: &Arc<ConnectionInfo>, bytes: usize) -> Self {
+        let mut held = Self::default();
+        held.add(connection, bytes);
+        held
+    }
+    /// So much more.
+    pub(crate) fn add(&mut self, connection: &Arc<ConnectionInfo>, bytes: usize) {
+        self.connection.get_or_insert_with(|| Arc::clone(connection)).held_bytes.fetch_add(bytes, Relaxed);
+        self.bytes += bytes;
+    }
+    /// So much less.
+    pub(crate) fn remove(&mut self, bytes: usize) {
+        if let Some(connection) = &self.connection {
+            connection.held_bytes.fetch_sub(bytes, Relaxed);
+            self.bytes -= bytes;
+        }
+    }
+    /// All of it is let go of.
+    pub(crate) fn clear(&mut self) {
+        self.remove(self.bytes);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

@@ -1,0 +1,118 @@
+//! What the clients of a connection hold beside requests and replies, counted together, and what logs keep of it.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use support::{Bench, show};
+use weft_engine::blocking::End;
+use weft_engine::reply::Protocol;
+use weft_protocol::Reply;
+
+const HELD_BYTES_MAX: usize = 256 << 20;
+/// A name of one byte.
+const NAME: usize = 64 + 1;
+const TOO_MUCH: &str =
+    "-ERR all that the clients of this connection watch, listen to and wait for takes more than";
+
+/// The last answer.
+fn said(bench: &mut Bench, client: u32, command: &str) -> String {
+    bench.run(client, command).last().map(show).unwrap_or_default()
+}
+
+#[test]
+fn what_all_clients_of_a_connection_hold_is_bounded_and_given_back() {
+    for protocol in [Protocol::Resp3, Protocol::Respb] {
+        let mut bench = Bench::new();
+        let a = bench.connect(protocol);
+        let connection = Arc::clone(&bench.session(a).info.connection);
+        let held = || connection.held_bytes.load(Relaxed);
+        let with_room_for = |bytes: usize| connection.held_bytes.store(HELD_BYTES_MAX - bytes, Relaxed);
+
+        with_room_for(2 * NAME);
+        let before = held();
+        assert_eq!(said(&mut bench, a, "WATCH a b"), "OK");
+        assert_eq!(held(), HELD_BYTES_MAX);
+        assert!(said(&mut bench, a, "WATCH c").starts_with(TOO_MUCH));
+        assert_eq!(said(&mut bench, a, "WATCH a"), "OK", "what is watched already takes no more");
+        bench.run(a, "UNWATCH");
+        assert_eq!(held(), before);
+        for end in ["EXEC", "DISCARD"] {
+            assert_eq!(said(&mut bench, a, "WATCH c d"), "OK");
+            bench.run(a, "MULTI");
+            bench.run(a, end);
+            assert_eq!(held(), before, "{end}");
+        }
+
+        for kind in ["", "P", "S"] {
+            assert!(!said(&mut bench, a, &format!("{kind}SUBSCRIBE a b")).starts_with('-'));
+            assert_eq!(held(), HELD_BYTES_MAX);
+            assert!(said(&mut bench, a, &format!("{kind}SUBSCRIBE c")).starts_with(TOO_MUCH));
+            bench.run(a, &format!("{kind}UNSUBSCRIBE a x"));
+            assert_eq!(held(), HELD_BYTES_MAX - NAME);
+            assert!(!said(&mut bench, a, &format!("{kind}SUBSCRIBE c")).starts_with('-'));
+            bench.run(a, &format!("{kind}UNSUBSCRIBE"));
+            assert_eq!(held(), before, "{kind}");
+        }
+        bench.run(a, "SUBSCRIBE a");
+        bench.run(a, "RESET");
+        assert_eq!(held(), before);
+        if protocol == Protocol::Respb {
+            // Each channel is a client of its own.
+            let b = bench.connect_channel(a, 7);
+            assert_eq!(said(&mut bench, b, "WATCH a b"), "OK");
+            assert!(said(&mut bench, a, "WATCH c").starts_with(TOO_MUCH));
+            bench.disconnect(b);
+            assert_eq!(held(), before);
+        }
+
+        // What waits holds its request, and its keys twice.
+        assert!(said(&mut bench, a, "BLPOP a 0").starts_with(TOO_MUCH) && !bench.is_waiting(a));
+        with_room_for(4096);
+        let before = held();
+        assert!(bench.run(a, "BLPOP a 0").is_empty() && bench.is_waiting(a));
+        assert!(held() > before + 2 * NAME, "{}", held() - before);
+        bench.end_wait(a, End::Timeout);
+        assert_eq!(held(), before);
+        bench.run(a, "WATCH a");
+        bench.run(a, "SUBSCRIBE a");
+        bench.disconnect(a);
+        assert_eq!(held(), before);
+    }
+}
+
+#[test]
+fn names_that_clients_give_themselves_are_bounded() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    for (len, fits) in [(1024, true), (1025, false)] {
+        let name = "n".repeat(len);
+        for command in
+            ["CLIENT SETNAME", "CLIENT SETINFO LIB-NAME", "CLIENT SETINFO LIB-VER", "HELLO 3 SETNAME"]
+        {
+            let reply = bench.one(a, &format!("{command} {name}"));
+            assert_eq!(!matches!(&reply, Reply::Error(_)), fits, "{command}: {}", show(&reply));
+            assert!(fits || show(&reply).ends_with("cannot be longer than 1024 bytes."), "{}", show(&reply));
+        }
+    }
+}
+
+/// Whoever may do nothing chooses what stands in ACL LOG.
+#[test]
+fn acl_log_keeps_little_of_long_names() {
+    let mut bench = Bench::new();
+    let (a, u) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    bench.text(a, "ACL SETUSER u on nopass +get");
+    let (fits, long) = ("f".repeat(1024), "l".repeat(100_000));
+    bench.text(u, &format!("AUTH {long} x"));
+    bench.text(u, "AUTH u x");
+    bench.text(u, &format!("GET {fits}"));
+    bench.text(u, &format!("GET {long}"));
+    let log = bench.text(a, "ACL LOG");
+    let cut = format!(" {}... (98976 more bytes) ", &long[..1024]);
+    assert_eq!(log.matches(&cut).count(), 2, "a user and a key");
+    assert!(log.contains(&format!(" {fits} ")) && !log.contains(&long[..1025]));
+}
