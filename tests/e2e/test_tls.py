@@ -138,6 +138,39 @@ class Protocols(WithCertificates):
             for name, value in (("tls-protocols", "SSLv3"), ("tls-ciphersuites", "TLS_NONE"), ("tls-ciphers", "RC4")):
                 self.assertIn(value, plain.call("CONFIG", "SET", name, value))
 
+    def test_whose_order_of_suites_counts(self):
+        first, second = "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384"
+        server = self.server("--tls-ciphers", f"{second}:{first}")
+        made = context(self.authority, version=ssl.TLSVersion.TLSv1_2)
+        made.set_ciphers(f"{first}:{second}")
+        for prefers_own, chosen in (("no", first), ("yes", second)):
+            with server.connect() as plain:
+                self.assertEqual(plain.call("CONFIG", "SET", "tls-prefer-server-ciphers", prefers_own), "+OK")
+            with under_tls(Wire, server.port, made) as wire:
+                self.assertEqual(wire.socket.cipher()[0], chosen)
+
+    def test_as_many_sessions_are_kept_as_is_said(self):
+        """Those of clients of TLS 1.2 without tickets, which the server must remember."""
+        server = self.server()
+        made = context(self.authority, version=ssl.TLSVersion.TLSv1_2)
+        made.options |= ssl.OP_NO_TICKET
+
+        def session():
+            with under_tls(Wire, server.port, made) as wire:
+                wire.call("PING")
+                return wire.socket.session
+
+        def is_resumed(session):
+            with under_tls(Wire, server.port, made, session) as wire:
+                return wire.socket.session_reused
+
+        # 0 for as many as there may be, and however many are wanted, the server goes on.
+        for size, kept in (("2", [False, True, True]), ("0", [True] * 3), ("2147483647", [True] * 3)):
+            with server.connect() as plain:
+                self.assertEqual(plain.call("CONFIG", "SET", "tls-session-cache-size", size), "+OK")
+            sessions = [session() for _ in range(3)]
+            self.assertEqual([is_resumed(session) for session in reversed(sessions)], kept[::-1], size)
+
     def test_sessions_are_resumed(self):
         for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
             server = self.server()
@@ -183,6 +216,28 @@ class Certificates(WithCertificates):
             with server.connect() as plain:
                 failed = sum(got)
                 self.assertIn(f"tls_handshakes_failed:{failed}", plain.call("INFO", "tls"))
+
+    def test_authorities_of_a_folder(self):
+        """All of a folder count, beside what else stands there; one that comes later is read on SIGHUP."""
+        others = Authority(self.folder.name, "others")
+        folder = os.path.join(self.folder.name, "authorities")
+        os.mkdir(folder)
+        shutil.copy(self.authority.file, os.path.join(folder, "first.pem"))
+        os.mkdir(os.path.join(folder, "subfolder"))
+        with open(os.path.join(folder, "README"), "w", encoding="ascii") as file:
+            file.write("no certificate")
+        log = os.path.join(self.folder.name, "folder.log")
+        server = Server(
+            *("--tls-cert-file", self.own[0], "--tls-key-file", self.own[1], "--tls-ca-cert-dir", folder, "--logfile", log)
+        )
+        self.addCleanup(server.stop)
+        other = others.sign("other")
+        self.assertEqual([self.refused(server, client) for client in (self.ann, other, None)], [False, True, True])
+        shutil.copy(others.file, os.path.join(folder, "second.pem"))
+        server.process.send_signal(signal.SIGHUP)
+        while self.refused(server, other):
+            self.assertIsNone(server.process.poll())
+        self.assertEqual([self.refused(server, client) for client in (self.ann, None)], [False, True])
 
     def test_a_certificate_names_its_user(self):
         for source, user in (("CN", "ann"), ("URI", "weft:user:bob"), ("off", None)):

@@ -422,6 +422,38 @@ mod tests {
     }
 
     #[test]
+    fn strangers_are_admitted_by_a_password_or_without_protected_mode() {
+        let engine = crate::alone::Alone::new().engine;
+        let inbox = Arc::new(Inbox::new(Arc::new(Shared::default())));
+        let mut acceptor =
+            Acceptor::new(engine, Vec::new(), vec![Arc::clone(&inbox)], Arc::new(Shared::default()))
+                .expect("there is epoll");
+        let set = |name: &str, value: &str| {
+            engine.set_config(&[(name.as_bytes(), value.as_bytes())], false).expect("it can be set");
+        };
+        let mut is_admitted = |here: bool| {
+            let (mut client, server) = UnixStream::pair().expect("a pair of sockets");
+            io::Write::write_all(&mut client, b"PING\r\n").expect("it fits");
+            let info = ConnectionInfo::default();
+            acceptor.admit(Arrival { fd: server.into(), info, speaks: Speaks::Any }, here);
+            let admitted = inbox.take().is_some();
+            if !admitted {
+                let mut told = String::new();
+                io::Read::read_to_string(&mut client, &mut told).expect("it ends");
+                assert!(told.starts_with("-DENIED "), "{told}");
+            }
+            admitted
+        };
+        assert!(is_admitted(true) && !is_admitted(false));
+        set("requirepass", "secret");
+        assert!(is_admitted(false), "who has the password is no stranger");
+        set("requirepass", "");
+        assert!(!is_admitted(false));
+        set("protected-mode", "no");
+        assert!(is_admitted(false));
+    }
+
+    #[test]
     fn pauses_grow_to_a_bound_and_begin_anew() {
         let mut trouble = Trouble::default();
         let error = io::Error::from(rustix::io::Errno::MFILE);

@@ -54,16 +54,24 @@ impl Service {
     pub(crate) fn follow(&self, engine: &Engine, values: &Values) -> Result<(), String> {
         let setup = Setup::of(values)?;
         if let Some(setup) = &setup {
-            let days = setup.left_s() / 86_400;
-            match setup.left_s() {
-                ..=0 => warning!("the certificate of TLS has expired"),
-                1..EXPIRES_SOON_S => warning!("the certificate of TLS expires in {days} days"),
-                _ => notice!("TLS: the certificate expires in {days} days"),
+            match expiry(setup.left_s()) {
+                (true, text) => warning!("{text}"),
+                (false, text) => notice!("{text}"),
             }
         }
         *engine.facts.tls_expires_s.write() = setup.as_ref().map(|setup| setup.expires_s);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = setup.map(Arc::new);
         Ok(())
+    }
+}
+
+/// What the log says of a certificate that is good for so many seconds, and whether somebody has to see to it.
+fn expiry(left_s: i64) -> (bool, String) {
+    let days = left_s / 86_400;
+    match left_s {
+        ..=0 => (true, "the certificate of TLS has expired".into()),
+        1..EXPIRES_SOON_S => (true, format!("the certificate of TLS expires in {days} days")),
+        _ => (false, format!("TLS: the certificate expires in {days} days")),
     }
 }
 
@@ -404,6 +412,21 @@ mod tests {
             client.process_new_packets().expect("the server speaks TLS");
         }
         (server, client)
+    }
+
+    #[test]
+    fn a_certificate_that_expires_soon_is_worth_a_warning() {
+        let days = |count: i64| count * 86_400;
+        for (left_s, warns, said) in [
+            (days(-1), true, "has expired"),
+            (0, true, "has expired"),
+            (1, true, "expires in 0 days"),
+            (days(30) - 1, true, "expires in 29 days"),
+            (days(30), false, "expires in 30 days"),
+        ] {
+            let (is_warning, text) = expiry(left_s);
+            assert!(is_warning == warns && text.ends_with(said), "{left_s}: {text}");
+        }
     }
 
     #[test]

@@ -170,7 +170,7 @@ settings! {
     respb_connection_queue_bytes_max: AtomicUsize = 16 << 20,
     /// `respb-connection-output-bytes`: the same as `respb-output-bytes`, for all channels of a connection.
     respb_connection_output_bytes_max: AtomicUsize = 512 << 20,
-    /// `respb-frame-bytes`: a frame in either direction.
+    /// `respb-frame-bytes`: a frame of a client.
     respb_frame_bytes_max: AtomicUsize = 1 << 30,
 
     /// `http-detect`: a connection may begin with a request of HTTP.

@@ -19,6 +19,9 @@ use super::der::{self, Certificate};
 
 /// Files of `tls-ca-cert-dir` that are read at most.
 const AUTHORITY_FILES_MAX: usize = 4096;
+/// Sessions of TLS 1.2 that are kept at most, whatever `tls-session-cache-size` says: there is room for all from the
+/// start.
+const SESSIONS_MAX: usize = 1 << 20;
 
 /// What a server says in a handshake beside its certificates: hello, a signature of RSA, the names of authorities,
 /// tickets.
@@ -94,7 +97,10 @@ impl Setup {
         // A client of HTTP may ask which of its versions is spoken; others ask for nothing.
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.ignore_client_order = wanted.is_on("tls-prefer-server-ciphers");
-        let sessions = values.get("tls-session-cache-size").size();
+        let sessions = match values.get("tls-session-cache-size").size() {
+            0 => SESSIONS_MAX,
+            count => count.min(SESSIONS_MAX),
+        };
         if !wanted.is_on("tls-session-caching") {
             config.session_storage = Arc::new(NoServerSessionStorage {});
             config.send_tls13_tickets = 0;

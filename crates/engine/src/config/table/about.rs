@@ -76,7 +76,7 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
                 "respb-connection-output-bytes",
                 "replies and pushes that wait to be sent, for all channels of a connection",
             ),
-            ("respb-frame-bytes", "one frame, in either direction"),
+            ("respb-frame-bytes", "one frame of a client"),
         ],
     ),
     (
@@ -138,7 +138,10 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
                 "seconds that a handshake may take, and that a client of `tls-port` may be silent at first",
             ),
             ("tls-session-caching", "clients may resume sessions"),
-            ("tls-session-cache-size", "sessions of TLS 1.2 that are kept for it"),
+            (
+                "tls-session-cache-size",
+                "sessions of TLS 1.2 that are kept for clients without tickets; 0 for as many as may be, 1048576",
+            ),
             ("tls-self-signed", "make a certificate for this start, for a try"),
         ],
     ),
