@@ -28,6 +28,8 @@ use crate::session::{ClientInfo, Session, client_flag};
 
 /// Parts of the table, each with a lock of its own.
 const PARTS: usize = 64;
+/// Bytes that the names of all keys in the table have: what is beyond is told of as if it had changed.
+const NAMES_BYTES_MAX: usize = 256 << 20;
 
 /// Flags that CLIENT TRACKING sets and clears.
 pub(crate) const FLAGS: u32 = client_flag::TRACKING
@@ -81,6 +83,8 @@ pub struct Tracking {
     parts: [Mutex<Part>; PARTS],
     keys: AtomicUsize,
     items: AtomicUsize,
+    /// Bytes of the keys' names.
+    bytes: AtomicUsize,
     /// Prefixes with the clients that want to know of every change under them.
     prefixes: RwLock<BTreeMap<Box<[u8]>, Vec<u64>>>,
 }
@@ -92,6 +96,7 @@ impl Default for Tracking {
             parts: std::array::from_fn(|_| Mutex::default()),
             keys: AtomicUsize::new(0),
             items: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
             prefixes: RwLock::default(),
         }
     }
@@ -107,6 +112,11 @@ impl Tracking {
     #[must_use]
     pub fn item_count(&self) -> usize {
         self.items.load(Relaxed)
+    }
+    /// Bytes of the names of these keys.
+    #[must_use]
+    pub fn name_bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
     }
     /// Prefixes that are told of.
     #[must_use]
@@ -126,11 +136,12 @@ impl Tracking {
 
     fn take(&self, key: &[u8]) -> Vec<u64> {
         let clients = self.part(key).lock().remove(key);
-        self.taken(clients.unwrap_or_default())
+        self.taken(key, clients.unwrap_or_default())
     }
 
-    fn taken(&self, clients: Vec<u64>) -> Vec<u64> {
+    fn taken(&self, key: &[u8], clients: Vec<u64>) -> Vec<u64> {
         if !clients.is_empty() {
+            self.bytes.fetch_sub(key.len(), Relaxed);
             self.keys.fetch_sub(1, Relaxed);
             self.items.fetch_sub(clients.len(), Relaxed);
         }
@@ -147,7 +158,8 @@ impl Tracking {
             if let Some(key) = key {
                 let clients = part.remove(&key).unwrap_or_default();
                 drop(part);
-                return Some((key, self.taken(clients)));
+                let clients = self.taken(&key, clients);
+                return Some((key, clients));
             }
         }
         None
@@ -221,16 +233,21 @@ impl Engine {
 
     fn note_key(&self, key: &[u8], client: u64) {
         let tracking = &self.tracking;
+        // Counted first, so that whoever takes it out finds it counted.
+        tracking.bytes.fetch_add(key.len(), Relaxed);
         let (new_key, new_client) = tracking.part(key).lock().add(key, client);
         tracking.items.fetch_add(usize::from(new_client), Relaxed);
         let max = self.settings.tracking_keys_max.load(Relaxed);
         if !new_key {
+            tracking.bytes.fetch_sub(key.len(), Relaxed);
             return;
         }
         self.keyspace.note(&self.keyspace.key(key));
+        let start = tracking.hasher.hash(key) as usize >> 6;
         if tracking.keys.fetch_add(1, Relaxed) >= max && max > 0 {
-            self.invalidate_any(tracking.hasher.hash(key) as usize >> 6, key);
+            self.invalidate_any(start, key);
         }
+        while tracking.bytes.load(Relaxed) > NAMES_BYTES_MAX && self.invalidate_any(start, key) {}
     }
 
     /// Takes the clients of a key out, who will hear of no further change.
@@ -346,6 +363,7 @@ impl Engine {
                 std::mem::take(&mut part.entries)
             };
             entries.iter().for_each(|(key, _)| self.keyspace.forget(&self.keyspace.key(key)));
+            self.tracking.bytes.fetch_sub(entries.iter().map(|(key, _)| key.len()).sum(), Relaxed);
             self.tracking.keys.fetch_sub(entries.len(), Relaxed);
             self.tracking.items.fetch_sub(entries.iter().map(|(_, clients)| clients.len()).sum(), Relaxed);
         }

@@ -47,12 +47,15 @@ fn what_all_clients_of_a_connection_hold_is_bounded_and_given_back() {
             assert_eq!(held(), before, "{end}");
         }
 
+        // A subscription's name stands in two places.
+        with_room_for(4 * NAME);
+        let before = held();
         for kind in ["", "P", "S"] {
             assert!(!said(&mut bench, a, &format!("{kind}SUBSCRIBE a b")).starts_with('-'));
             assert_eq!(held(), HELD_BYTES_MAX);
             assert!(said(&mut bench, a, &format!("{kind}SUBSCRIBE c")).starts_with(TOO_MUCH));
             bench.run(a, &format!("{kind}UNSUBSCRIBE a x"));
-            assert_eq!(held(), HELD_BYTES_MAX - NAME);
+            assert_eq!(held(), HELD_BYTES_MAX - 2 * NAME);
             assert!(!said(&mut bench, a, &format!("{kind}SUBSCRIBE c")).starts_with('-'));
             bench.run(a, &format!("{kind}UNSUBSCRIBE"));
             assert_eq!(held(), before, "{kind}");
@@ -60,6 +63,8 @@ fn what_all_clients_of_a_connection_hold_is_bounded_and_given_back() {
         bench.run(a, "SUBSCRIBE a");
         bench.run(a, "RESET");
         assert_eq!(held(), before);
+        with_room_for(2 * NAME);
+        let before = held();
         if protocol == Protocol::Respb {
             // Each channel is a client of its own.
             let b = bench.connect_channel(a, 7);
@@ -115,4 +120,41 @@ fn acl_log_keeps_little_of_long_names() {
     let cut = format!(" {}... (98976 more bytes) ", &long[..1024]);
     assert_eq!(log.matches(&cut).count(), 2, "a user and a key");
     assert!(log.contains(&format!(" {fits} ")) && !log.contains(&long[..1025]));
+}
+
+/// What was read and is tracked gives way when the names take too much, as it does to `tracking-table-max-keys`.
+#[test]
+fn names_of_tracked_keys_are_bounded() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    assert_eq!(bench.text(a, "CLIENT TRACKING ON"), "OK");
+    let each = 48 << 20;
+    let mut key = vec![b'k'; each];
+    for at in 0..6 {
+        key[0] = b'0' + at;
+        bench.run_args(a, &[b"GET", &key]);
+        assert!(bench.engine.tracking.name_bytes() <= 256 << 20);
+    }
+    assert_eq!(bench.engine.tracking.key_count(), 5);
+    bench.text(b, "FLUSHALL");
+    assert_eq!((bench.engine.tracking.key_count(), bench.engine.tracking.name_bytes()), (0, 0));
+    // Twice, and it is told of FLUSHALL.
+    bench.run(a, "GET k");
+    bench.run(a, "GET k");
+    assert_eq!(bench.engine.tracking.name_bytes(), 1);
+    bench.text(b, "SET k v");
+    assert_eq!(bench.engine.tracking.name_bytes(), 0);
+
+    assert_eq!(bench.text(b, "CLIENT TRACKING ON BCAST"), "OK");
+    assert_eq!(bench.text(b, "CLIENT TRACKING OFF"), "OK");
+    let refused = "-ERR A client has at most 4096 prefixes of at most 1024 bytes";
+    for (len, answer) in [(1024, "OK"), (1025, refused)] {
+        assert_eq!(bench.text(b, &format!("CLIENT TRACKING ON BCAST PREFIX {}", "p".repeat(len))), answer);
+    }
+    bench.text(b, "CLIENT TRACKING OFF");
+    let prefixes =
+        |range: std::ops::Range<u32>| -> String { range.map(|at| format!(" PREFIX {at:05}")).collect() };
+    assert_eq!(bench.text(b, &format!("CLIENT TRACKING ON BCAST{}", prefixes(0..4097))), refused);
+    assert_eq!(bench.text(b, &format!("CLIENT TRACKING ON BCAST{}", prefixes(0..4096))), "OK");
+    assert_eq!(bench.text(b, "CLIENT TRACKING ON BCAST PREFIX 05000"), refused);
 }

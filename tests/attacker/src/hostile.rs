@@ -313,7 +313,10 @@ impl Line {
                     continue;
                 }
                 Ok(None) => {}
-                Err(error) => return wrong(format!("what the server sends is no {protocol}: {error:?}")),
+                Err(error) => {
+                    let begins = self.received[..self.received.len().min(200)].escape_ascii();
+                    return wrong(format!("what the server sends is no {protocol}: {error:?}: {begins}"));
+                }
             }
             self.receive(&mut buffer)?;
         }

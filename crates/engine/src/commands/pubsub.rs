@@ -72,6 +72,11 @@ fn answer(sink: &mut ReplySink<'_>, kind: &str, name: Option<&[u8]>, count: usiz
     sink.count(count);
 }
 
+/// What a subscription holds: its name here, and where messages are handed out.
+const fn of_subscription(name: &[u8]) -> usize {
+    2 * of_name(name)
+}
+
 fn subscribe(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
@@ -79,14 +84,14 @@ fn subscribe(
     kind: Kind,
 ) -> Result<(), Error> {
     let connection = std::sync::Arc::clone(&context.session.info.connection);
-    connection.check_room(args.rest(1).map(of_name).sum())?;
+    connection.check_room(args.rest(1).map(of_subscription).sum())?;
     // Inside EXEC too, as ever: an answer for each channel, of which EXEC has announced one.
     sink.answers(args.len() - 1);
     let who = context.session.info.recipient();
     for name in args.rest(1) {
         let subscriptions = context.session.subscriptions.get_or_insert_default();
         if kind.set(subscriptions).insert(name.into()) {
-            subscriptions.held.add(&connection, of_name(name));
+            subscriptions.held.add(&connection, of_subscription(name));
             match kind {
                 Kind::Channel => context.engine.pubsub.subscribe(Space::Global, name, who),
                 Kind::Shard => context.engine.pubsub.subscribe(Space::Shard, name, who),
@@ -117,7 +122,7 @@ fn unsubscribe(
         let had = context.session.subscriptions.as_mut().is_some_and(|all| {
             let had = kind.set(all).remove(name);
             if had {
-                all.held.remove(of_name(name));
+                all.held.remove(of_subscription(name));
             }
             had
         });

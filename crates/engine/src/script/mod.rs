@@ -14,7 +14,7 @@ pub mod space;
 
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use weft_lua::{Budget, sha1_hex, shebang};
@@ -34,6 +34,8 @@ pub const CACHED_MAX: usize = 500;
 pub const LOADED_MAX: usize = 1 << 20;
 /// Bytes of one source.
 pub const SOURCE_BYTES_MAX: usize = 64 << 20;
+/// Bytes of all sources together, with what each takes beside them. EVAL's give way; SCRIPT LOAD's do not.
+const SOURCES_BYTES_MAX: usize = 256 << 20;
 /// Scripts that are known to touch keys which they do not declare; beyond it they are found out each time.
 const STRAYING_MAX: usize = 10_000;
 
@@ -61,6 +63,10 @@ impl Script {
     #[must_use]
     pub fn source(&self) -> &[u8] {
         &self.body[self.source_at..]
+    }
+    /// What it takes.
+    fn bytes(&self) -> usize {
+        self.body.len() + size_of::<Self>()
     }
     /// Whether it was removed.
     #[must_use]
@@ -123,6 +129,8 @@ impl std::fmt::Debug for Tracer {
 #[derive(Debug)]
 pub struct Scripts {
     cache: Mutex<HashMap<Sha, Arc<Script>>>,
+    /// What the sources take; changed under the cache's lock.
+    bytes: AtomicUsize,
     /// SCRIPT FLUSH: states of Lua are made anew.
     flushes: AtomicU64,
     /// Scripts that have come.
@@ -154,6 +162,7 @@ impl Scripts {
     pub(crate) fn new(workers: u16) -> Self {
         Self {
             cache: Mutex::default(),
+            bytes: AtomicUsize::new(0),
             flushes: AtomicU64::new(0),
             clock: AtomicU64::new(0),
             straying: Mutex::default(),
@@ -194,11 +203,14 @@ impl Scripts {
     pub fn keep(&self, script: Script, loaded: bool) -> Result<Arc<Script>, Error> {
         let mut cache = self.cache.lock();
         let now = self.clock.fetch_add(1, Relaxed);
-        if !loaded && !cache.contains_key(&script.sha) {
-            self.make_room(&mut cache);
-        }
-        if cache.len() >= LOADED_MAX + CACHED_MAX {
-            return Err(Error::new(ErrorCode::Limit, "too many scripts: SCRIPT FLUSH forgets them"));
+        if !cache.contains_key(&script.sha) {
+            let bytes = script.bytes();
+            self.make_room(&mut cache, bytes, if loaded { usize::MAX } else { CACHED_MAX });
+            if cache.len() >= LOADED_MAX + CACHED_MAX || self.bytes.load(Relaxed) + bytes > SOURCES_BYTES_MAX
+            {
+                return Err(Error::new(ErrorCode::Limit, "too many scripts: SCRIPT FLUSH forgets them"));
+            }
+            self.bytes.fetch_add(bytes, Relaxed);
         }
         let script = cache.entry(script.sha).or_insert_with(|| Arc::new(script));
         script.used.store(now, Relaxed);
@@ -211,20 +223,35 @@ impl Scripts {
     pub(crate) fn touch(&self, script: &Script) {
         script.used.store(self.clock.load(Relaxed), Relaxed);
     }
-    fn make_room(&self, cache: &mut HashMap<Sha, Arc<Script>>) {
-        let evictable = || cache.values().filter(|script| script.evictable.load(Relaxed));
-        if evictable().count() < CACHED_MAX {
+    /// Forgets EVAL's scripts that have not run for longest, until fewer than so many are left, and room for so many
+    /// bytes: as far as that goes.
+    fn make_room(&self, cache: &mut HashMap<Sha, Arc<Script>>, bytes: usize, count_max: usize) {
+        let evictable = cache.values().filter(|script| script.evictable.load(Relaxed));
+        let mut oldest: Vec<(u64, Sha)> =
+            evictable.map(|script| (script.used.load(Relaxed), script.sha)).collect();
+        let has_room =
+            |left: usize| left < count_max && self.bytes.load(Relaxed) + bytes <= SOURCES_BYTES_MAX;
+        if has_room(oldest.len()) {
             return;
         }
-        let oldest = evictable().min_by_key(|script| script.used.load(Relaxed)).map(|script| script.sha);
-        if let Some(script) = oldest.and_then(|sha| cache.remove(&sha)) {
-            script.gone.store(true, Relaxed);
-            self.evicted.fetch_add(1, Relaxed);
+        oldest.sort_unstable();
+        for (at, (_, sha)) in oldest.iter().enumerate() {
+            if has_room(oldest.len() - at) {
+                return;
+            }
+            if let Some(script) = cache.remove(sha) {
+                self.bytes.fetch_sub(script.bytes(), Relaxed);
+                script.gone.store(true, Relaxed);
+                self.evicted.fetch_add(1, Relaxed);
+            }
         }
     }
     /// Forgets all scripts.
     pub fn flush(&self) {
-        self.cache.lock().drain().for_each(|(_, script)| script.gone.store(true, Relaxed));
+        let mut cache = self.cache.lock();
+        cache.drain().for_each(|(_, script)| script.gone.store(true, Relaxed));
+        self.bytes.store(0, Relaxed);
+        drop(cache);
         self.flushes.fetch_add(1, Relaxed);
     }
     /// How often all were forgotten.
@@ -236,7 +263,7 @@ impl Scripts {
     #[must_use]
     pub fn kept(&self) -> (usize, usize) {
         let cache = self.cache.lock();
-        (cache.len(), cache.values().map(|script| script.body.len() + size_of::<Script>()).sum())
+        (cache.len(), self.bytes.load(Relaxed))
     }
 
     /// Whether a script is known to touch keys that it does not declare.
@@ -345,3 +372,38 @@ impl Place {
 
 /// The section of the catalogue that libraries stand in.
 pub(crate) const LIBRARIES: Section = Section::Functions;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_have_a_limit_together_and_those_of_eval_give_way() {
+        let scripts = Scripts::new(1);
+        let script = |number: u8| Script {
+            sha: [number; 40],
+            // Nobody writes to it: it takes no memory.
+            body: vec![0; SOURCE_BYTES_MAX - size_of::<Script>()].into(),
+            flags: 0,
+            source_at: 0,
+            evictable: AtomicBool::new(true),
+            used: AtomicU64::new(0),
+            gone: AtomicBool::new(false),
+        };
+        const { assert!(SOURCES_BYTES_MAX == 4 * SOURCE_BYTES_MAX) };
+        for number in 0..6 {
+            scripts.keep(script(number), false).expect("another one gives way");
+        }
+        assert_eq!((scripts.kept(), scripts.evicted.load(Relaxed)), ((4, SOURCES_BYTES_MAX), 2));
+        assert!(scripts.get(&[1; 40]).is_none() && scripts.get(&[2; 40]).is_some());
+        for number in 10..14 {
+            scripts.keep(script(number), true).expect("EVAL's give way");
+        }
+        assert!(scripts.keep(script(14), true).is_err() && scripts.keep(script(15), false).is_err());
+        scripts.keep(script(10), true).expect("it is there");
+        assert_eq!(scripts.kept(), (4, SOURCES_BYTES_MAX));
+        scripts.flush();
+        assert_eq!(scripts.kept(), (0, 0));
+        scripts.keep(script(14), true).expect("there is room");
+    }
+}

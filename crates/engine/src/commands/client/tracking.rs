@@ -10,6 +10,10 @@ use crate::reply::ReplySink;
 use crate::session::client_flag::{BCAST, NOLOOP, OPTIN, OPTOUT, REDIR_BROKEN, TRACKING};
 
 /// What CLIENT TRACKING asks for.
+/// Prefixes of one client, and bytes of each: a key that is written to is looked for among all.
+const PREFIXES_MAX: usize = 4096;
+const PREFIX_BYTES_MAX: usize = 1024;
+
 #[derive(Default)]
 struct Options<'a> {
     flags: u32,
@@ -71,6 +75,13 @@ impl<'a> Options<'a> {
     /// No key may be under two prefixes of one client.
     fn check_prefixes(&self, context: &Context<'_, '_>) -> Result<(), Error> {
         let own = context.engine.tracking.prefixes_of(context.session.id());
+        if self.prefixes.iter().any(|prefix| prefix.len() > PREFIX_BYTES_MAX)
+            || own.len() + self.prefixes.len() > PREFIXES_MAX
+        {
+            return Err(Error::err(format!(
+                "A client has at most {PREFIXES_MAX} prefixes of at most {PREFIX_BYTES_MAX} bytes"
+            )));
+        }
         // In order, what is under a prefix stands right behind it. Those that are there already come last where both
         // are the same.
         let new = self.prefixes.iter().enumerate().map(|(at, prefix)| (*prefix, at));
