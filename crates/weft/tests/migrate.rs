@@ -9,10 +9,11 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::thread;
+use std::time::Instant;
 
 use weft_client::{Protocol, Reply};
 
-use common::servers::Server;
+use common::servers::{LONG, Server};
 
 /// A port that leads to the socket of a server.
 fn port_to(server: &Server) -> String {
@@ -39,6 +40,14 @@ fn ask(server: &Server, words: &[&str]) -> String {
         Reply::Simple(text) | Reply::Error(text) | Reply::Bulk(text) => String::from_utf8(text).unwrap(),
         Reply::Int(number) => number.to_string(),
         other => format!("{other:?}"),
+    }
+}
+
+/// Waits until so many clients wait. Whoever has got an answer instead never will.
+fn wait_for_blocked(server: &Server, count: usize) {
+    let (began, line) = (Instant::now(), format!("blocked_clients:{count}\r\n"));
+    while !ask(server, &["INFO", "clients"]).contains(&line) {
+        assert!(began.elapsed() < LONG, "there are never {count} clients that wait");
     }
 }
 
@@ -148,7 +157,7 @@ fn a_slow_target_holds_up_only_its_own() {
         reply
     });
     let stream = is_told.recv().unwrap();
-    while !ask(&source, &["INFO", "clients"]).contains("blocked_clients:1") {}
+    wait_for_blocked(&source, 1);
     assert_eq!(ask(&source, &["MIGRATE", "127.0.0.1", &quick, "quick", "0", "60000"]), "OK");
     assert_eq!(ask(&source, &["EXISTS", "quick", "slow"]), "1");
     stream.shutdown(std::net::Shutdown::Both).unwrap();
@@ -196,7 +205,7 @@ fn targets_are_those_that_are_allowed_and_so_many_at_once() {
             stream
         })
         .collect();
-    while !ask(&source, &["INFO", "clients"]).contains("blocked_clients:16") {}
+    wait_for_blocked(&source, 16);
     let refused = ask(&source, &["MIGRATE", "127.0.0.1", &target(silent), "k", "0", "1000"]);
     assert!(refused.contains("too many servers at once"), "{refused}");
     drop(waiting);

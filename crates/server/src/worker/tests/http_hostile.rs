@@ -173,11 +173,17 @@ fn heads_and_bodies_have_limits() {
 #[test]
 fn a_request_that_does_not_come_has_a_time() {
     let mut alone = Alone::new();
-    for (part, second_ms) in [
-        (&b"GET /ping HTTP/1.1\r\nHost:"[..], 20_000),
-        (b"POST /set/k HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nabc", 20_000),
-        (b"POST /set/k HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab", 20_000),
+    let body = "http-body-timeout";
+    for (part, directive, seconds) in [
+        (&b"GET /ping HTTP/1.1\r\nHost:"[..], "http-head-timeout", 20),
+        (b"GET /ping HTTP/1.1\r\nHost:", "http-head-timeout", 30),
+        (b"POST /set/k HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nabc", body, 20),
+        (b"POST /set/k HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nabc", body, 40),
+        (b"POST /set/k HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab", body, 50),
     ] {
+        let value = seconds.to_string();
+        alone.engine.set_config(&[(directive.as_bytes(), value.as_bytes())], false).expect("it can be set");
+        let second_ms = seconds * 1000;
         let mut client = alone.connect();
         let mut other = alone.connect();
         assert!(ask(&mut alone, &mut client, part).is_empty());
