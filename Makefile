@@ -84,6 +84,12 @@ bench-peers: ## Weft beside Valkey and Redis: CPU for each command, memory, late
 	$(CARGO_TARGET_DIR)/release/weft peers --peers bench-out/peers.txt --server-core 0 --client-core 1 $(if $(QUICK),--quick) \
 		--json bench-out/server.json --page bench-out/server.md $(PEERS_FLAGS)
 
+.PHONY: bench-valkey
+bench-valkey: ## RESPB inside Valkey beside RESP3 of the same binary: CPU, rates, latencies, memory; QUICK=1 for a look (about 20 minutes)
+	cargo build --locked --release --package weft
+	scripts/bench-valkey $(CARGO_TARGET_DIR)/release/weft bench-out/valkey
+	$(if $(QUICK),,cp bench-out/valkey/valkey-respb.md docs/benchmarks/ && cp bench-out/valkey/valkey-respb.json docs/benchmarks/data/)
+
 .PHONY: bench-tls
 bench-tls: ## Weft beside Valkey under TLS: CPU for each command and each handshake (about 3 minutes, and once Valkey's build)
 	cargo build --locked --release --package weft

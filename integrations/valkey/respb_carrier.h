@@ -16,9 +16,14 @@ int cmdHasPushAsReply(struct serverCommand *cmd);
 
 /* Frames that are decoded at once, and values for them; a request with more arguments gets a larger array while it comes. */
 #define FRAMES_MAX 64
-#define VALUES_MIN 256
+#define VALUES_MIN 128
 /* What may wait in a carrier to be sent. Replies beyond it stay with the client, where Valkey's limits count them. */
 #define OUTPUT_HIGH (256 * 1024)
+/* What makes a write of its own, before all channels have written. */
+#define SEND_BYTES (64 * 1024)
+/* Output buffers that are kept for whoever writes next, and how large each may be. */
+#define POOL_MAX 4
+#define POOL_BYTES (2 * SEND_BYTES)
 /* Channels are found by number in pages that exist when they have one. */
 #define PAGES 256
 #define PAGE_CHANNELS 256

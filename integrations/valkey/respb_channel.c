@@ -33,6 +33,12 @@ static int respbConnWritev(connection *conn, const struct iovec *iov, int iovcnt
     /* The writer counts these bytes as sent; what is sent is counted when it is. */
     server.stat_net_output_bytes -= taken;
     server.stat_total_writes_processed--;
+    /* Valkey writes replies behind the append-only file; what it writes to drain a client may come earlier. What fills a buffer,
+     * and all that a connection with one channel has, goes out while it is in the processor's cache. */
+    if (!ch->drains && (k->open == 1 || k->out_len - k->out_at >= SEND_BYTES)) {
+        k->out_ready = k->out_len;
+        respbFlush(k);
+    }
     if (taken) return taken;
     errno = EAGAIN;
     return -1;

@@ -24,7 +24,31 @@ void respbRepliesBegin(void) {
 
 /* ---- Output -------------------------------------------------------------------------------------------------------- */
 
+/* Buffers that carriers which have sent everything have given back: the next that writes takes one, so that an idle connection
+ * has none and a busy server makes none anew. */
+static struct {
+    char *buffer[POOL_MAX];
+    size_t size[POOL_MAX];
+    int len;
+} pool;
+
+static void outputGive(carrier *k) {
+    if (k->out_size <= POOL_BYTES && pool.len < POOL_MAX) {
+        pool.buffer[pool.len] = k->out;
+        pool.size[pool.len++] = k->out_size;
+    } else {
+        zfree(k->out);
+    }
+    k->out = NULL;
+    k->out_size = 0;
+}
+
 static void outputGrow(carrier *k, size_t more) {
+    if (!k->out && pool.len) {
+        k->out = pool.buffer[--pool.len];
+        k->out_size = pool.size[pool.len];
+        if (k->out_size >= more) return;
+    }
     size_t size = k->out_size ? k->out_size : PROTO_IOBUF_LEN;
     if (k->out_at) {
         memmove(k->out, k->out + k->out_at, k->out_len - k->out_at);
@@ -88,11 +112,7 @@ void respbFlush(carrier *k) {
     }
     if (k->out_at != k->out_len) return;
     k->out_at = k->out_ready = k->out_len = 0;
-    if (k->out_size > PROTO_IOBUF_LEN) {
-        zfree(k->out);
-        k->out = NULL;
-        k->out_size = 0;
-    }
+    if (k->out) outputGive(k);
 }
 
 void respbWritable(connection *conn) {
