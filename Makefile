@@ -42,7 +42,7 @@ run: ## build and start the server on port 6379; ARGS="--port 7000 …" gives it
 	$(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft serve $(ARGS)
 
 .PHONY: test
-test: packages ## run every check and test, and print a summary
+test: tools-needed ## run every check and test, and print a summary
 	@scripts/fetch
 	@rm -rf "$(STEPS_DIR)"
 	@status=0; $(MAKE) -k check-steps test-steps || status=$$?; $(STEP) --summary || status=1; exit $$status
@@ -213,7 +213,7 @@ release: ## packages in dist/: a .deb, archives, an image, checksums; twice, whi
 
 .PHONY: test-packages
 test-packages: ## what `release` has made: installed in a clean Debian that boots, upgraded, removed; the image (as root)
-	@scripts/packages release
+	@scripts/tools-needed release
 	scripts/test-packages dist
 
 .PHONY: test-cross
@@ -228,9 +228,9 @@ clean: ## remove what builds and tests have written
 
 # The parts of `check` and `test`; each can be called alone.
 
-.PHONY: packages
-packages: # installs as root, otherwise names what is missing
-	@scripts/packages test
+.PHONY: tools-needed
+tools-needed: ## what the tests want of the system: installed as root on Debian, otherwise named
+	@scripts/tools-needed test
 
 .PHONY: check-steps
 check-steps: check-format check-clippy check-table check-generated check-tidy check-go

@@ -1,7 +1,8 @@
 // Owns: bytes as the server gives them, and as text for people. What is stored may be any bytes.
 
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-const lossy = new TextDecoder();
+// A mark of byte order is three bytes like others: it is neither dropped nor added.
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const lossy = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 
 export type Bytes = Uint8Array<ArrayBuffer>;
@@ -25,6 +26,20 @@ export function asText(bytes: Bytes): string | null {
   } catch {
     return null;
   }
+}
+
+/** A text to be edited, and the bytes of what became of it. */
+export interface Editable {
+  text: string;
+  back(edited: string): Bytes;
+}
+
+/** The bytes as a text that a field gives back as it was, or null where none would: fields know one kind of line end. */
+export function editable(bytes: Bytes): Editable | null {
+  const text = asText(bytes);
+  if (text === null || !text.includes("\r")) return text === null ? null : { text, back: ofText };
+  if (/[\r\n]/.test(text.replaceAll("\r\n", ""))) return null;
+  return { text: text.replaceAll("\r\n", "\n"), back: (edited) => ofText(edited.replaceAll("\n", "\r\n")) };
 }
 
 /** The text that the bytes are, what is no text being replaced. */
@@ -79,6 +94,11 @@ export function count(value: number): string {
   return numbers.format(Math.round(value));
 }
 
+/** `1 entry`, `2 entries`. */
+export function many(value: number, one: string, more: string): string {
+  return `${count(value)} ${value === 1 ? one : more}`;
+}
+
 export function size(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let at = 0;
@@ -87,6 +107,16 @@ export function size(bytes: number): string {
     at++;
   }
   return `${at === 0 || bytes >= 100 ? Math.round(bytes) : bytes.toFixed(1)} ${units[at]}`;
+}
+
+/** So many digits behind the point, without noughts at their end. */
+export function short(value: number, digits = 1): string {
+  return String(Number(value.toFixed(digits)));
+}
+
+export function micro(us: number): string {
+  if (us >= 1e6) return `${short(us / 1e6, 2)} s`;
+  return us >= 1000 ? `${short(us / 1000)} ms` : `${short(us, us < 10 ? 1 : 0)} µs`;
 }
 
 export function duration(ms: number): string {

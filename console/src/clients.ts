@@ -1,7 +1,7 @@
 // Owns: Clients and channels: who is connected, with the channels of a RESPB connection below it, and ending them.
 
 import { call } from "./api";
-import { count, duration, size, toText, type Bytes } from "./bytes";
+import { count, duration, many, size, toText, type Bytes } from "./bytes";
 import { attempt, confirm, fill, h, say } from "./dom";
 import { type Page, repeat } from "./page";
 
@@ -35,12 +35,13 @@ const FLAGS: Record<string, string> = {
 
 function state(client: Client): string {
   const named = Array.from(client["flags"] ?? "", (flag) => FLAGS[flag]).filter((text) => text !== undefined);
-  const command = client["cmd"] ?? "";
-  if (client["flags"]?.includes("b")) return `waits in ${command}`;
+  if (client["flags"]?.includes("b")) return "waits";
   return named.join(", ");
 }
 
 const protocol = (client: Client) => (client["resp"] === "4" ? "RESPB" : `RESP${client["resp"] ?? ""}`);
+/** What it did last. */
+const does = (client: Client) => (client["cmd"] === "NULL" ? "–" : (client["cmd"] ?? "").replace("|", " "));
 const number = (client: Client, name: string) => Number(client[name] ?? 0);
 
 export const clients: Page = {
@@ -80,13 +81,13 @@ export const clients: Page = {
       const id = client["id"] ?? "";
       const who = below
         ? h("td", { class: "below" }, `channel ${client["channel"] ?? ""}`, client["name"] ? ` ${client["name"]}` : "")
-        : h("td", {}, client["name"] ? h("b", {}, client["name"]) : null, client["name"] ? " " : null, client["addr"] ?? "", h("span", { class: "faint" }, ` ${protocol(client)} ${client["lib-name"] ?? ""}`));
+        : h("td", {}, client["name"] ? h("b", {}, client["name"]) : null, client["name"] ? " " : null, h("span", { class: "together" }, client["addr"] ?? ""), h("span", { class: "faint" }, ` ${protocol(client)} ${client["lib-name"] ?? ""}`));
       return h(
         "tr",
         {},
         who,
         h("td", {}, client["user"] ?? ""),
-        h("td", {}, client["cmd"] ?? "", h("span", { class: "faint" }, ` ${state(client)}`)),
+        h("td", {}, does(client), h("span", { class: "faint" }, ` ${state(client)}`)),
         h("td", { class: "number" }, client["db"] ?? ""),
         h("td", { class: "number" }, duration(number(client, "idle") * 1000)),
         h("td", { class: "number" }, count(number(client, "tot-cmds"))),
@@ -115,7 +116,7 @@ export const clients: Page = {
       }
       const channels = all.filter((client) => number(client, "channel") > 0).length;
       summary.textContent =
-        `${count(all.length - channels)} connections, ${count(channels)} channels beside them` +
+        `${many(all.length - channels, "connection", "connections")}, ${many(channels, "channel", "channels")} beside them` +
         (rows.length === SHOWN_MAX ? `; the first ${count(SHOWN_MAX)} are shown` : "");
       const focused = document.activeElement instanceof HTMLElement && body.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
       fill(body, ...rows);

@@ -47,6 +47,8 @@ interface Tab {
   draft: string;
 }
 
+const prompted = ({ db }: Tab) => (db === 0 ? "weft>" : `weft[${db}]>`);
+
 const tabs: Tab[] = [{ db: 0, entries: [], draft: "" }];
 let current = 0;
 
@@ -96,13 +98,13 @@ export const command: Page = {
       fill(strip, ...buttons);
       fill(output, ...tab().entries);
       output.scrollTop = output.scrollHeight;
-      prompt.textContent = tab().db === 0 ? "weft>" : `weft[${tab().db}]>`;
-      input.value = tab().draft;
+      prompt.textContent = prompted(tab());
     };
     const go = (at: number) => {
       tab().draft = input.value;
       current = at;
       draw();
+      input.value = tab().draft;
     };
     const add = h("button", { type: "button", onclick: () => void (tabs.push({ db: tab().db, entries: [], draft: "" }), go(tabs.length - 1), input.focus()) }, "New tab");
     const end = h(
@@ -111,9 +113,10 @@ export const command: Page = {
         type: "button",
         onclick: () => {
           if (tabs.length > 1) tabs.splice(current, 1);
-          else tab().entries = [];
+          else tabs[0] = { db: 0, entries: [], draft: "" };
           current = Math.min(current, tabs.length - 1);
           draw();
+          input.value = tab().draft;
           input.focus();
         },
       },
@@ -121,39 +124,40 @@ export const command: Page = {
     );
     const top = h("div", { class: "row" }, strip, h("span", { class: "row end" }, add, end));
 
-    const put = (line: string, text: string, kind: string) => {
-      const entry = h("div", { class: "entry" }, h("div", { class: "asked" }, `${prompt.textContent ?? ""} ${line}`), h("pre", { class: kind }, text));
-      const own = tab();
+    // A reply is told where it was asked for, whichever tab is shown when it comes.
+    const put = (own: Tab, line: string, text: string, kind: string) => {
+      const entry = h("div", { class: "entry" }, h("div", { class: "asked" }, `${prompted(own)} ${line}`), h("pre", { class: kind }, text));
       own.entries.push(entry);
       if (own.entries.length > ENTRIES_MAX) own.entries.shift();
+      if (own !== tab()) return;
       fill(output, ...own.entries);
       output.scrollTop = output.scrollHeight;
     };
-    const run = async (line: string) => {
+    const run = async (own: Tab, line: string) => {
       const asked = words(line);
-      if (asked === null) return put(line, "A quote is not closed, or something stands right behind one.", "bad");
+      if (asked === null) return put(own, line, "A quote is not closed, or something stands right behind one.", "bad");
       if (asked.length === 0) return;
       const text = (at: number) => (typeof asked[at] === "string" ? asked[at] : asked[at] === undefined ? "" : toText(asked[at] as Bytes)).toUpperCase();
       const name = text(0);
       if (name === "CLEAR") {
-        tab().entries = [];
+        own.entries = [];
         return draw();
       }
       if (name === "SELECT") {
         const db = Number(text(1));
         const said = await call(0, ["SELECT", text(1)]);
-        tab().db = db;
-        put(line, String(said), "good");
+        put(own, line, String(said), "good");
+        own.db = db;
         return draw();
       }
-      if (name === "HELP") return put(line, await explain(text(2) === "" ? text(1) : `${text(1)}|${text(2)}`), "good");
+      if (name === "HELP") return put(own, line, await explain(text(2) === "" ? text(1) : `${text(1)}|${text(2)}`), "good");
       const elsewhere = ELSEWHERE[name];
-      if (elsewhere !== undefined) return put(line, elsewhere, "bad");
+      if (elsewhere !== undefined) return put(own, line, elsewhere, "bad");
       if (DANGEROUS.has(name) || DANGEROUS.has(`${name}|${text(1)}`)) {
         if ((await confirm("Run this?", line, { verb: "Run", danger: true })) === null) return;
       }
-      const reply: Reply = await call(tab().db, asked);
-      put(line, formatted(reply), "good");
+      const reply: Reply = await call(own.db, asked);
+      put(own, line, formatted(reply), "good");
     };
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -166,11 +170,11 @@ export const command: Page = {
       }
       back = history.length;
       input.value = "";
-      tab().draft = "";
       complete();
-      run(line).catch((error: unknown) => {
+      const own = tab();
+      run(own, line).catch((error: unknown) => {
         const text = error instanceof Error ? error.message : String(error);
-        put(line, error instanceof Refusal ? `(error) ${text}` : text, "bad");
+        put(own, line, error instanceof Refusal ? `(error) ${text}` : text, "bad");
       });
     });
 
@@ -211,7 +215,9 @@ export const command: Page = {
     });
     fill(into, top, output, list.element, form, help);
     draw();
+    input.value = tab().draft;
     input.focus();
+    signal.addEventListener("abort", () => (tab().draft = input.value));
     table(signal).then(complete, () => (help.textContent = "There is no completion: COMMAND DOCS is not for this user."));
   },
 };

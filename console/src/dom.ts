@@ -84,14 +84,25 @@ export function table<T>(caption: string, columns: Column<T>[], rows: T[], empty
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, inner);
 }
 
+/** A text that a dialog asks for; one of lines is what is stored, which may be empty. */
+export interface Asked {
+  label: string;
+  value: string;
+  lines?: boolean;
+  optional?: boolean;
+}
+
 /** Asks before something is done; `field` makes it ask for a text, which is the answer. */
 export function confirm(
   title: string,
   text: string,
-  { verb = "OK", danger = false, field }: { verb?: string; danger?: boolean; field?: { label: string; value: string } } = {},
+  { verb = "OK", danger = false, field }: { verb?: string; danger?: boolean; field?: Asked } = {},
 ): Promise<string | null> {
   return new Promise((resolve) => {
-    const input = field === undefined ? undefined : h("input", { id: "asked", value: field.value, required: true, autofocus: true });
+    const given = { id: "asked", value: field?.value, autofocus: true };
+    let input: HTMLInputElement | HTMLTextAreaElement | undefined;
+    if (field?.lines === true) input = h("textarea", { ...given, class: "code", rows: 6, spellcheck: "false" });
+    else if (field !== undefined) input = h("input", { ...given, required: field.optional !== true });
     const done = h("button", { class: danger ? "danger" : "strong", type: "submit", autofocus: input === undefined }, verb);
     const form = h(
       "form",

@@ -5,13 +5,14 @@
 // time and size are asked for.
 
 import { call, pipeline, Refusal, type Reply } from "./api";
-import { asText, count, duration, shown, size, toText, type Bytes } from "./bytes";
+import { asText, count, duration, many, ofText, same, shown, size, toText, type Bytes } from "./bytes";
 import { attempt, confirm, field, fill, h } from "./dom";
 import type { Page } from "./page";
 import { showKey } from "./value";
 
 const KEYS_MAX = 100_000;
-const SCAN_COUNT = 1000;
+/** Half a millisecond of the server. */
+const SCAN_COUNT = 4000;
 const ROW_PX = 28;
 
 export interface Facts {
@@ -23,6 +24,8 @@ export interface Facts {
 interface Entry {
   key: Bytes;
   text: string;
+  /** The text tells it from all other keys: that of bytes that are none may be another key's. */
+  isText: boolean;
   facts?: Facts | "asked";
 }
 
@@ -154,9 +157,10 @@ export const keys: Page = {
         const facts = typeof entry.facts === "object" ? entry.facts : undefined;
         fill(
           element,
-          h("span", { class: `type ${facts?.type ?? ""}` }, facts?.type ?? ""),
+          h("span", { class: "arrow" }),
           h("span", { class: "name" }, row.label),
           h("span", { class: "faint" }, facts === undefined ? "" : facts.ttl_ms >= 0 ? duration(facts.ttl_ms) : ""),
+          h("span", { class: "type" }, facts?.type ?? ""),
           h("span", { class: "faint size" }, facts?.bytes === null || facts === undefined ? "" : size(facts.bytes)),
         );
         return element;
@@ -191,10 +195,10 @@ export const keys: Page = {
       showing?.abort();
       showing = new AbortController();
       const changed = (kind: "gone" | "renamed", name?: Bytes) => {
-        const isOther = (entry: Entry) => entry.text !== toText(key);
+        const isOther = (entry: Entry) => !same(entry.key, key);
         [entries, sorted, fresh] = [entries.filter(isOther), sorted.filter(isOther), fresh.filter(isOther)];
         if (kind === "renamed" && name !== undefined) {
-          put([{ key: name, text: toText(name) }]);
+          put([entryOf(name)]);
           present(name);
         }
         redraw();
@@ -212,7 +216,7 @@ export const keys: Page = {
       if (name === null) return;
       const made = await call(Number(db.value), ["SET", name, "", "NX"]);
       if (made === null) throw new Refusal("there is a key of this name already", 409);
-      const entry = { key: new TextEncoder().encode(name), text: name };
+      const entry = entryOf(ofText(name));
       put([entry]);
       redraw();
       present(entry.key);
@@ -220,7 +224,7 @@ export const keys: Page = {
 
     const say = () => {
       const here = passed === 0 ? "" : `, the last ${count(entries.length)} here`;
-      const what = `${count(passed + entries.length)} of ${count(total)} keys${here}`;
+      const what = `${count(passed + entries.length)} of ${many(total, "key", "keys")}${here}`;
       const end = cursor === "0" ? "" : scanning === undefined ? ", stopped" : " …";
       status.textContent = what + end;
       more.hidden = cursor === "0" || scanning !== undefined;
@@ -239,7 +243,7 @@ export const keys: Page = {
         const own = new AbortController();
         scanning = own;
         const database = Number(db.value);
-        const seen = new Set(entries.map((entry) => entry.text));
+        const seen = new Set(entries.map(unique));
         // Drawing costs more the more there are: it has a tenth of the time.
         let due = performance.now();
         try {
@@ -250,8 +254,8 @@ export const keys: Page = {
             if (type.value !== "") words.push("TYPE", type.value);
             const [next, names] = (await call(database, words, own.signal)) as [Bytes, Bytes[]];
             cursor = toText(next);
-            let found = names.map((key): Entry => ({ key, text: asText(key) ?? shown(key, 4096) }));
-            found = found.filter((entry) => !seen.has(entry.text) && seen.add(entry.text));
+            let found = names.map(entryOf);
+            found = found.filter((entry) => !seen.has(unique(entry)) && seen.add(unique(entry)));
             if (wantedFacts() && found.length > 0) {
               await learn(database, found, own.signal);
               found = found.filter(isWanted);
@@ -319,6 +323,14 @@ export const keys: Page = {
   },
 };
 
+function entryOf(key: Bytes): Entry {
+  const text = asText(key);
+  return { key, text: text ?? shown(key, 4096), isText: text !== null };
+}
+
+/** What no other key is called. */
+const unique = (entry: Entry) => (entry.isText ? entry.text : `\0${entry.text}`);
+
 /** Two lists in the order of their names as one; only the second one has to be sorted. */
 function merged(sorted: Entry[], fresh: Entry[]): Entry[] {
   if (fresh.length === 0) return sorted;
@@ -350,8 +362,8 @@ function endOf(sorted: Entry[], folder: string, from: number, to: number): numbe
 
 /** Asks for type, time and size of some keys. */
 async function learn(db: number, entries: Entry[], signal: AbortSignal): Promise<void> {
-  const ours = entries.filter((entry) => asText(entry.key) !== null);
-  for (const entry of entries) if (!ours.includes(entry)) entry.facts = { type: "", ttl_ms: -1, bytes: null };
+  const ours = entries.filter((entry) => entry.isText);
+  for (const entry of entries) if (!entry.isText) entry.facts = { type: "", ttl_ms: -1, bytes: null };
   const commands = ours.flatMap(({ key }) => [["TYPE", key], ["PTTL", key], ["MEMORY", "USAGE", key, "SAMPLES", 5]]);
   if (commands.length === 0) return;
   const replies = await pipeline(db, commands, signal);

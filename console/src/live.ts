@@ -19,11 +19,12 @@ export const live: Page = {
     const kind = h("select", {}, ...Object.entries(names).map(([value, title]) => h("option", { value }, title)));
     const what = h("input", { value: "news", required: true });
     const label = h("span", {}, "Channel");
+    const of = h("label", {}, label, what);
     const start = h("button", { type: "submit", class: "strong" }, "Follow");
     const pause = h("button", { type: "button", "aria-pressed": "false" }, "Pause");
     const status = h("p", { class: "faint", role: "status" });
     const output = h("div", { class: "output tall-output", role: "log", "aria-label": "What comes", tabindex: 0 });
-    const form = h("form", { class: "row" }, field("What", kind), h("label", {}, label, what), start, pause);
+    const form = h("form", { class: "row" }, field("What", kind), of, start, pause);
     const channel = h("input", { required: true, value: "news" });
     const message = h("input", { required: true });
     const send = h("form", { class: "row" }, field("Channel", channel), field("Message", message), h("button", { type: "submit" }, "Publish"));
@@ -34,11 +35,14 @@ export const live: Page = {
     let left = LINES_PER_SECOND_MAX;
     let passed = 0;
     let total = 0;
+    let begun = false;
     let paused = false;
     signal.addEventListener("abort", () => following?.abort());
     const second = setInterval(() => (left = LINES_PER_SECOND_MAX), 1000);
+    let counted = 0;
     const drawing = setInterval(() => {
-      if (pending.length === 0 || paused) return;
+      if (total === counted || paused) return;
+      counted = total;
       const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 40;
       output.append(...pending.map((line) => h("div", { class: "line" }, line)));
       pending = [];
@@ -47,19 +51,23 @@ export const live: Page = {
       status.textContent = `${count(total)} have come${passed > 0 ? `, ${count(passed)} of them too fast to be shown` : ""}`;
     }, DRAW_MS);
     signal.addEventListener("abort", () => [second, drawing].forEach(clearInterval));
-    const told = (line: string, event: string) => {
-      // That it has begun is no news.
-      if (event === "ready") return;
+    const told = (line: string) => {
+      // Each of these streams says first that it has begun: that is no news.
+      if (!begun) {
+        begun = true;
+        status.textContent = "It is followed.";
+        return;
+      }
       total++;
       if (left <= 0 || pending.length >= LINES_MAX) {
         passed++;
         return;
       }
       left--;
-      pending.push(`${new Date().toLocaleTimeString()}  ${line}`);
+      pending.push(`${new Date().toLocaleTimeString("en-GB")}  ${line}`);
     };
     kind.addEventListener("change", () => {
-      what.disabled = kind.value === "monitor";
+      of.hidden = what.disabled = kind.value === "monitor";
       label.textContent = ({ subscribe: "Channel", stream: "Key" } as Record<string, string>)[kind.value] ?? "Pattern";
       what.value = ({ subscribe: "news", stream: "", monitor: "" } as Record<string, string>)[kind.value] ?? "*";
     });
@@ -69,11 +77,11 @@ export const live: Page = {
       const own = new AbortController();
       following = own;
       fill(output);
-      [total, passed, pending] = [0, 0, []];
+      [total, counted, passed, pending, begun] = [0, 0, 0, [], false];
       const name = encodeURIComponent(what.value);
       const paths: Record<string, string> = { events: `/v1/events?match=${name}`, stream: `/v1/db/0/streams/${name}`, monitor: "/monitor" };
       const path = paths[kind.value] ?? `/${kind.value}/${name}`;
-      status.textContent = "It is followed.";
+      status.textContent = "It is asked for.";
       void attempt(async () => {
         await follow(path, { signal: own.signal, method: kind.value === "monitor" ? "POST" : "GET" }, told);
         if (!own.signal.aborted) status.textContent = "The stream has ended.";
@@ -88,7 +96,7 @@ export const live: Page = {
       event.preventDefault();
       void attempt(async () => {
         const got = await call(0, ["PUBLISH", channel.value, message.value]);
-        say(`${String(got)} have got it.`);
+        say(`Received by ${String(got)}.`);
       });
     });
   },

@@ -1,7 +1,7 @@
 // Owns: Overview: what the server does, second by second, from the one stream that tells it.
 
-import { follow } from "./api";
-import { count, duration, size } from "./bytes";
+import { follow, Refusal } from "./api";
+import { count, duration, micro, short, size } from "./bytes";
 import { attempt, h, fill } from "./dom";
 import type { Page } from "./page";
 import { plot } from "./plot";
@@ -12,9 +12,8 @@ const RETRY_MS = 1000;
 
 type Row = (number | null)[];
 
-const percent = (value: number) => `${(value * 100).toFixed(value === 1 ? 0 : 1)} %`;
-const rate = (value: number) => (value >= 1e6 ? `${(value / 1e6).toFixed(1)} M` : value >= 1e4 ? `${(value / 1e3).toFixed(1)} k` : count(value));
-const micro = (value: number) => (value >= 1e6 ? `${(value / 1e6).toFixed(1)} s` : value >= 1000 ? `${(value / 1000).toFixed(1)} ms` : `${Math.round(value)} µs`);
+const percent = (value: number) => `${short(value * 100)} %`;
+const rate = (value: number) => (value >= 1e6 ? `${short(value / 1e6)} M` : value >= 1e4 ? `${short(value / 1e3)} k` : count(value));
 
 export const overview: Page = {
   name: "overview",
@@ -29,18 +28,18 @@ export const overview: Page = {
         plot: plot(
           "Latency",
           [
-            { label: "50 %", colour: "--one" },
-            { label: "99 %", colour: "--two" },
-            { label: "99.9 %", colour: "--three" },
+            { label: "p50", colour: "--one" },
+            { label: "p99", colour: "--two" },
+            { label: "p99.9", colour: "--three" },
           ],
           micro,
           100,
           signal,
         ),
       },
-      { names: ["used_bytes", "resident_bytes"], plot: plot("Memory", [{ label: "used", colour: "--one" }, { label: "resident", colour: "--two" }], size, 1 << 20, signal) },
-      { names: ["hit_rate"], plot: plot("Reads that found their key", [{ label: "hits", colour: "--one" }], percent, 1, signal) },
-      { names: ["bytes_in", "bytes_out"], plot: plot("Network a second", [{ label: "in", colour: "--one" }, { label: "out", colour: "--two" }], size, 1024, signal) },
+      { names: ["used_bytes", "resident_bytes"], plot: plot("Memory", [{ label: "used", colour: "--one" }, { label: "resident", colour: "--two" }], size, 1 << 20, signal, { ofBytes: true }) },
+      { names: ["hit_rate"], plot: plot("Reads that found their key", [{ label: "found", colour: "--one" }], percent, 1, signal) },
+      { names: ["bytes_in", "bytes_out"], plot: plot("Network a second", [{ label: "in", colour: "--one" }, { label: "out", colour: "--two" }], size, 1024, signal, { ofBytes: true }) },
       { names: ["clients"], plot: plot("Clients", [{ label: "connected", colour: "--one" }], rate, 5, signal) },
     ];
     fill(into, tiles, h("div", { class: "plots" }, ...plots.map((one) => one.plot.element)));
@@ -65,7 +64,7 @@ export const overview: Page = {
       fill(
         tiles,
         tile("commands/s", rate(at(last, "commands") ?? 0)),
-        tile("latency, 99 %", at(last, "p99_us") === null ? "–" : micro(at(last, "p99_us")!)),
+        tile("latency, p99", at(last, "p99_us") === null ? "–" : micro(at(last, "p99_us")!)),
         tile("memory", size(at(last, "used_bytes") ?? 0)),
         tile("keys", count(at(last, "keys") ?? 0)),
         tile("clients", count(at(last, "clients") ?? 0)),
@@ -86,9 +85,10 @@ export const overview: Page = {
       draw();
     };
     const run = async () => {
-      await attempt(() => follow("/v1/console/stream", { signal }, told));
+      let refused = false;
+      await attempt(() => follow("/v1/console/stream", { signal }, told).catch((error: unknown) => ((refused = error instanceof Refusal), Promise.reject(error))));
       // The server has gone, or was started anew: it is asked again until it is there.
-      if (!signal.aborted) setTimeout(() => void run(), RETRY_MS);
+      if (!signal.aborted && !refused) setTimeout(() => void run(), RETRY_MS);
     };
     void run();
   },

@@ -28,7 +28,8 @@ export const persistence: Page = {
         },
         `${title} …`,
       );
-    fill(into, place, h("p", { class: "row" }, ask("Make a snapshot", "BGSAVE"), ask("Cut the log behind a snapshot", "BGREWRITEAOF")));
+    const cut = ask("Cut the log behind a snapshot", "BGREWRITEAOF");
+    fill(into, h("p", { class: "row" }, ask("Make a snapshot", "BGSAVE"), cut), place);
     const look = async () => {
       const text = toText((await call(0, ["INFO", "persistence"], signal)) as Bytes);
       const facts = new Map(text.split("\r\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1)]));
@@ -37,6 +38,9 @@ export const persistence: Page = {
       const went = (name: string) => (of(name) === "ok" ? "went well" : h("b", { class: "bad" }, "failed"));
       const seconds = (name: string) => (number(name) < 0 ? "–" : duration(number(name) * 1000));
       const on = of("aof_enabled") === "1";
+      cut.hidden = !on;
+      // Without one the time is that of the start, as Redis has it.
+      const isNone = number("rdb_saves") === 0;
       const log: [string, Node | string][] = [
         ["Log", on ? "is written" : "is off: a crash loses what came after the last snapshot"],
         ...(on
@@ -47,14 +51,14 @@ export const persistence: Page = {
               ["Syncs", count(number("aof_syncs"))],
               ["Last write", went("aof_last_write_status")],
               ["Last cut", went("aof_last_bgrewrite_status")],
-              ["It took", seconds("aof_last_rewrite_time_sec")],
+              ["Last cut took", seconds("aof_last_rewrite_time_sec")],
             ] as [string, Node | string][])
           : []),
       ];
       const snapshot: [string, Node | string][] = [
-        ["Last snapshot", number("rdb_last_save_time") === 0 ? "none" : new Date(number("rdb_last_save_time") * 1000).toLocaleString()],
+        ["Last snapshot", isNone ? "none since the start" : new Date(number("rdb_last_save_time") * 1000).toLocaleString()],
         ["Changes since", count(number("rdb_changes_since_last_save"))],
-        ["It", went("rdb_last_bgsave_status")],
+        ["Last attempt", isNone && of("rdb_last_bgsave_status") === "ok" ? "none since the start" : went("rdb_last_bgsave_status")],
         ["It took", seconds("rdb_last_bgsave_time_sec")],
         ["One is being made", of("rdb_bgsave_in_progress") === "1" ? `${count(number("current_save_keys_processed"))} of ${count(number("current_save_keys_total"))} keys` : "no"],
         ["Snapshots since the start", count(number("rdb_saves"))],
@@ -64,7 +68,7 @@ export const persistence: Page = {
         ["Keys that were loaded", count(number("rdb_last_load_keys_loaded"))],
       ];
       const one = (title: string, rows: [string, Node | string][]) =>
-        h("section", {}, h("h2", {}, title), table(title, [{ title: "What", of: ([name]) => name }, { title: "Is", of: ([, value]) => value }], rows));
+        h("section", {}, h("h2", {}, title), table(title, [{ title: "Figure", of: ([name]) => name }, { title: "Value", of: ([, value]) => value }], rows));
       fill(place, one("Log", log), one("Snapshots", snapshot), one("Recovery", recovery));
     };
     repeat(EVERY_MS, signal, look);

@@ -1,8 +1,8 @@
-// Owns: one plot over time, in the page's colours and as wide as its place.
+// Owns: one plot over time, in the page's colours and as wide as its place, and what its figures are now, or where the pointer is.
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { h } from "./dom";
+import { fill, h } from "./dom";
 
 export interface Series {
   label: string;
@@ -14,20 +14,19 @@ export interface Plot {
   update(data: (number | null)[][]): void;
 }
 
-const HEIGHT = 150;
-
-function colour(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
+const HEIGHT = 170;
+const SPAN_MIN_S = 60;
+/** Steps of an axis of bytes, which are not those of ten. */
+const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 /** A canvas takes no light-dark(): the colour that it is now, of an element that has it. */
 function resolved(name: string): string {
-  const probe = h("span", { class: "probe" });
+  const probe = h("span");
   probe.style.color = `var(${name})`;
   document.body.append(probe);
   const value = getComputedStyle(probe).color;
   probe.remove();
-  return value || colour(name);
+  return value;
 }
 
 function clock(seconds: number): string {
@@ -35,12 +34,27 @@ function clock(seconds: number): string {
 }
 
 /** `least` is what the vertical axis reaches at least. */
-export function plot(title: string, series: Series[], format: (value: number) => string, least: number, signal: AbortSignal): Plot {
+export function plot(title: string, series: Series[], format: (value: number) => string, least: number, signal: AbortSignal, { ofBytes = false } = {}): Plot {
   const place = h("div", { class: "place" });
-  const now = h("span", { class: "faint" });
-  const element = h("section", { class: "plot card" }, h("h2", {}, title, now), place);
+  const when = h("span", { class: "faint" });
+  const figures = series.map(() => h("b"));
+  const legend = series.map(({ label, colour }, at) => {
+    const swatch = h("i");
+    swatch.style.background = `var(${colour})`;
+    return h("span", {}, swatch, label, " ", figures[at]);
+  });
+  const element = h("section", { class: "plot card" }, h("h2", {}, title, " ", when), h("p", { class: "legend faint" }, ...legend), place);
   let chart: uPlot | undefined;
   let data: (number | null)[][] = [[], ...series.map(() => [])];
+  const tell = () => {
+    const pointed = chart?.cursor.idx ?? null;
+    const at = pointed ?? data[0]!.length - 1;
+    when.textContent = pointed === null ? "" : clock(data[0]![at] ?? 0);
+    figures.forEach((figure, index) => {
+      const value = data[index + 1]?.[at] ?? null;
+      fill(figure, value === null ? "–" : format(value));
+    });
+  };
   const draw = () => {
     chart?.destroy();
     const faint = resolved("--faint");
@@ -49,27 +63,19 @@ export function plot(title: string, series: Series[], format: (value: number) =>
       {
         width: place.clientWidth || 300,
         height: HEIGHT,
+        padding: [8, 30, 0, 0],
         cursor: { y: false, sync: { key: "weft" } },
-        legend: { show: true, live: true },
+        legend: { show: false },
+        hooks: { setCursor: [tell] },
         scales: {
-          // A minute at least, and so much that its figures differ.
-          x: { range: (_, min, max) => [Math.min(min, max - 60), max] },
+          x: { range: (_, min, max) => [Math.min(min, max - SPAN_MIN_S), max] },
           y: { range: (_, __, max) => [0, Math.max((max ?? 0) * 1.1, least)] },
         },
         axes: [
           { ...axis, size: 28, space: 80, values: (_, times) => times.map(clock) },
-          { ...axis, size: 64, values: (_, values) => values.map(format) },
+          { ...axis, size: 64, values: (_, values) => values.map(format), ...(ofBytes ? { incrs: POWERS_OF_TWO } : {}) },
         ],
-        series: [
-          { value: (_, time) => (time === null ? "–" : clock(time)) },
-          ...series.map((one) => ({
-            label: one.label,
-            stroke: resolved(one.colour),
-            width: 1.5,
-            points: { show: false },
-            value: (_: uPlot, value: number | null) => (value === null ? "–" : format(value)),
-          })),
-        ],
+        series: [{}, ...series.map((one) => ({ label: one.label, stroke: resolved(one.colour), width: 1.5, points: { show: false } }))],
       },
       data as uPlot.AlignedData,
       place,
@@ -88,13 +94,10 @@ export function plot(title: string, series: Series[], format: (value: number) =>
     element,
     update(next) {
       data = next;
-      if (chart === undefined) draw();
-      else chart.setData(data as uPlot.AlignedData);
-      const last = series.map((one, at) => {
-        const value = data[at + 1]?.at(-1);
-        return value === null || value === undefined ? "" : `${series.length > 1 ? `${one.label} ` : ""}${format(value)}`;
-      });
-      now.textContent = ` ${last.filter((text) => text !== "").join(" · ")}`;
+      // Of no second there is nothing to draw, and no time that an axis could show.
+      if (chart !== undefined) chart.setData(data as uPlot.AlignedData);
+      else if (data[0]!.length > 0) draw();
+      tell();
     },
   };
 }

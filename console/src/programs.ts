@@ -1,10 +1,11 @@
 // Owns: Programs and triggers: which there are, their text, storing, running and trying them, their figures.
 
 import { call, type Reply } from "./api";
-import { count, toText, type Bytes } from "./bytes";
+import { count, micro, toText, type Bytes } from "./bytes";
 import { table as commandTable } from "./command";
 import { attempt, confirm, field, fill, h, say, table } from "./dom";
 import { offers } from "./offers";
+import { pretty } from "./json";
 import type { Page } from "./page";
 import programSchema from "./program.schema.json";
 import { formatted } from "./reply";
@@ -22,6 +23,7 @@ function facts(reply: Reply): Facts {
 
 const text = (reply: Reply | undefined) => (reply instanceof Uint8Array ? toText(reply) : typeof reply === "number" || typeof reply === "string" ? String(reply) : "–");
 const number = (reply: Reply | undefined) => (typeof reply === "number" ? reply : Number(text(reply)) || 0);
+const percentiles: Record<string, string> = { "p50-us": "p50", "p99-us": "p99", "p999-us": "p99.9" };
 const EXAMPLES = {
   PROGRAM: { steps: [{ do: ["GET", "counter"], as: "now" }, { return: { coalesce: ["${now}", 0] } }] },
   TRIGGER: { key: "user:*", on: "set", after: "count" },
@@ -35,7 +37,7 @@ export const programs: Page = {
     const place = { PROGRAM: h("div"), TRIGGER: h("div") };
     const name = h("input", { required: true, pattern: "[A-Za-z0-9_.:\\-]{1,128}" });
     const kind = h("select", {}, h("option", { value: "PROGRAM" }, "program"), h("option", { value: "TRIGGER" }, "trigger"));
-    const source = h("textarea", { class: "code", rows: 14, spellcheck: "false", required: true });
+    const source = h("textarea", { class: "code", rows: 14, wrap: "off", spellcheck: "false", required: true });
     // What may stand where the cursor is, by the schema that the server's own tools check with.
     let commands: string[] = [];
     const schemas: Record<"PROGRAM" | "TRIGGER", Schema> = { PROGRAM: programSchema as Schema, TRIGGER: triggerSchema as Schema };
@@ -49,10 +51,17 @@ export const programs: Page = {
         const begun = source.value.slice(0, from) + before + word + after;
         source.value = begun + behind;
         source.setSelectionRange(begun.length, begun.length);
-        list.show(here().offers);
+        offer();
       },
     });
-    const offer = () => list.show(source.selectionStart === source.selectionEnd ? here().offers : []);
+    const offer = () => {
+      list.show(source.selectionStart === source.selectionEnd ? here().offers : []);
+      // Below the cursor: the list has the editor's letters, all of one width.
+      const before = source.value.slice(0, source.selectionStart).split("\n");
+      const line_px = parseFloat(getComputedStyle(source).lineHeight);
+      list.element.style.insetBlockStart = `${source.offsetTop + before.length * line_px + 8 - source.scrollTop}px`;
+      list.element.style.insetInlineStart = `min(calc(${before.at(-1)!.length}ch + ${8 - source.scrollLeft}px), 100% - 15rem)`;
+    };
     source.addEventListener("input", offer);
     source.addEventListener("blur", list.hide);
     source.addEventListener("click", list.hide);
@@ -88,8 +97,7 @@ export const programs: Page = {
       "form",
       { class: "card" },
       h("div", { class: "row" }, field("Kind", kind), field("Name", name)),
-      field("JSON", source),
-      list.element,
+      h("div", { class: "words" }, field("JSON", source), list.element),
       h(
         "p",
         { class: "row" },
@@ -133,7 +141,7 @@ export const programs: Page = {
         kind.value = which;
         changed();
         name.value = named;
-        source.value = pretty(text(facts(await run("GET", named))[which.toLowerCase()]));
+        source.value = laidOut(text(facts(await run("GET", named))[which.toLowerCase()]));
         source.focus();
       });
     const open = (which: "PROGRAM" | "TRIGGER", named: string) => h("button", { type: "button", class: "plain", onclick: () => void edit(which, named) }, named);
@@ -149,7 +157,7 @@ export const programs: Page = {
             { title: "Failures", number: true, of: (row) => count(number(row["failures"])), sort: (row) => number(row["failures"]) },
             ...Object.keys(stats[0] ?? {})
               .filter((key) => !["name", "runs", "failures"].includes(key))
-              .map((key) => ({ title: key, number: true, of: (row: Facts) => text(row[key]) })),
+              .map((key) => ({ title: percentiles[key] ?? key, number: true, of: (row: Facts) => (key in percentiles ? micro(number(row[key])) : text(row[key])) })),
           ],
           stats,
           "no programs",
@@ -164,7 +172,7 @@ export const programs: Page = {
           "Triggers",
           [
             { title: "Name", of: (row) => open("TRIGGER", text(row["name"])), sort: (row) => text(row["name"]) },
-            ...figures.map((figure) => ({ title: figure.replace("-", " "), number: true, of: (row: Facts) => count(number(row[figure])) })),
+            ...figures.map((figure) => ({ title: figure[0]!.toUpperCase() + figure.slice(1).replace("-", " "), number: true, of: (row: Facts) => count(number(row[figure])) })),
           ],
           rows,
           "no triggers",
@@ -176,9 +184,9 @@ export const programs: Page = {
   },
 };
 
-function pretty(stored: string): string {
+function laidOut(stored: string): string {
   try {
-    return JSON.stringify(JSON.parse(stored), null, 2);
+    return (JSON.parse(stored), pretty(stored));
   } catch {
     return stored;
   }

@@ -1,7 +1,7 @@
 // Owns: Slow and hot: the slow log, statistics and times of commands, errors by kind, the keys that are asked for most.
 
 import { call, follow, pipeline, Refusal, type Reply } from "./api";
-import { count, ofBase64, shown, toText, type Bytes } from "./bytes";
+import { count, micro, ofBase64, shown, toText, type Bytes } from "./bytes";
 import { attempt, confirm, fill, h, say, table } from "./dom";
 import { openKey } from "./keys";
 import { type Page, repeat } from "./page";
@@ -24,8 +24,6 @@ interface Hot {
   requests_per_s: number;
   keys: { db: number; base64: string; bytes: number; per_s: number }[];
 }
-
-const micro = (us: number) => (us >= 1e6 ? `${(us / 1e6).toFixed(2)} s` : us >= 1000 ? `${(us / 1000).toFixed(1)} ms` : `${us.toFixed(us < 10 ? 1 : 0)} µs`);
 
 /** What so many of all calls do not exceed, from the powers of two that the server counts. */
 function percentile({ buckets }: Stat, part: number): number {

@@ -1,8 +1,9 @@
 // Owns: one key: its value as its type is, editing it, its time, its name, its end. Does not own: which keys there are (`./keys`).
 
 import { call, getString, putString, type Argument, type Reply } from "./api";
-import { asText, count, duration, ofHex, ofText, shown, size, toHex, toText, type Bytes } from "./bytes";
+import { asText, count, duration, editable, many, ofHex, ofText, shown, size, toHex, toText, type Bytes } from "./bytes";
 import { attempt, type Column, confirm, field, fill, h, say, table } from "./dom";
+import { compact, pretty } from "./json";
 
 /** Bytes of a string that are shown; more is read by programs. */
 const STRING_BYTES_MAX = 1 << 20;
@@ -41,7 +42,7 @@ export async function showKey(into: HTMLElement, db: number, key: Bytes, signal:
       type,
       encoding instanceof Uint8Array ? toText(encoding) : "",
       typeof bytes === "number" ? size(bytes) : "",
-      typeof ttl === "number" && ttl >= 0 ? `${duration(ttl)} left` : "no time",
+      typeof ttl === "number" && ttl >= 0 ? `${duration(ttl)} left` : "kept until it is deleted",
     ];
     fill(
       into,
@@ -62,7 +63,7 @@ export async function showKey(into: HTMLElement, db: number, key: Bytes, signal:
     else await viewer(body, shownKey);
   };
   const time = async () => {
-    const text = await confirm("Time to live", "Seconds from now; nothing for no time.", { verb: "Set", field: { label: "Seconds", value: "3600" } });
+    const text = await confirm("Time to live", "Seconds from now; nothing for no time.", { verb: "Set", field: { label: "Seconds", value: "3600", optional: true } });
     if (text === null) return;
     await (text.trim() === "" ? run("PERSIST", key) : run("EXPIRE", key, text.trim()));
     say("The key's time is set.");
@@ -104,19 +105,25 @@ async function showString(into: HTMLElement, { db, key, signal, run, again }: Sh
     return;
   }
   const { bytes: before, tag } = await getString(db, key, signal);
-  const text = asText(before);
-  const forms = text === null ? ["hex"] : isJson(text) ? ["JSON", "text", "hex"] : ["text", "hex"];
+  const written = editable(before);
+  const text = written?.text ?? "";
+  const forms = written === null ? ["hex"] : isJson(text) ? ["JSON", "text", "hex"] : ["text", "hex"];
   const form = h("select", {}, ...forms.map((name) => h("option", {}, name)));
   const edit = h("textarea", { class: "code", spellcheck: "false", rows: 14 });
   const show = () => {
     if (form.value === "hex") edit.value = toHex(before);
-    else edit.value = form.value === "JSON" ? JSON.stringify(JSON.parse(text ?? ""), null, 2) : (text ?? "");
+    else edit.value = form.value === "JSON" ? pretty(text) : text;
+  };
+  const edited = (): Bytes | null => {
+    if (form.value === "hex" || written === null) return ofHex(edit.value);
+    if (form.value === "text") return written.back(edit.value);
+    if (!isJson(edit.value)) throw new Error("This is not JSON; choose text to store it anyway.");
+    // The lines that are shown are not stored where there were none.
+    return written.back(compact(text) === text ? compact(edit.value) : edit.value);
   };
   const save = async () => {
-    let bytes: Bytes | null = ofText(edit.value);
-    if (form.value === "hex") bytes = ofHex(edit.value);
+    const bytes = edited();
     if (bytes === null) throw new Error("These are no bytes in hexadecimal digits.");
-    if (form.value === "JSON" && !isJson(edit.value)) throw new Error("This is not JSON; choose text to store it anyway.");
     if (!(await putString(db, key, bytes, tag))) {
       const text = "Somebody has changed this value since it was shown.";
       if ((await confirm("Changed meanwhile", text, { verb: "Overwrite", danger: true })) === null) return;
@@ -134,8 +141,7 @@ function isJson(text: string): boolean {
   if (!/^\s*[[{]/.test(text)) return false;
   try {
     JSON.parse(text);
-    // Numbers that JavaScript cannot hold would not come back as they are.
-    return !/(^|[^"\w.])-?\d{16,}/.test(text);
+    return true;
   } catch {
     return false;
   }
@@ -148,7 +154,7 @@ interface Pages {
   scan: string;
   /** How many items of a reply are one member. */
   width: number;
-  put(member: string, value: string): Argument[];
+  put(member: string, value: Bytes): Argument[];
   remove(member: Bytes): Argument[];
   /** What a value is called; nothing where there is none. */
   value?: string;
@@ -201,13 +207,13 @@ async function showPages(into: HTMLElement, { key, run, again }: Shown, pages: P
       if (row !== undefined) throw new Error("Its name is no text: use the command line.");
       return;
     }
-    let value = "";
+    let value: Bytes = ofText("");
     if (pages.value !== undefined) {
-      const old = row === undefined ? "" : asText(row[1]!);
+      const old = editable(row?.[1] ?? value);
       if (old === null) throw new Error("Its value is no text: use the command line.");
-      const answer = await confirm(name, "", { verb: "Save", field: { label: pages.value, value: old } });
+      const answer = await confirm(name, "", { verb: "Save", field: { label: pages.value, value: old.text, lines: pages.value === "Value" } });
       if (answer === null) return;
-      value = answer;
+      value = old.back(answer);
     }
     await run(...withKey(pages.put(name, value)));
     say("Saved.");
@@ -247,15 +253,15 @@ async function showList(into: HTMLElement, { key, run, again }: Shown): Promise<
     );
   };
   const edit = async (at: number, item: Bytes) => {
-    const old = asText(item);
+    const old = editable(item);
     if (old === null) throw new Error("It is no text: use the command line.");
-    const text = await confirm(`Element ${at}`, "", { verb: "Save", field: { label: "Element", value: old } });
+    const text = await confirm(`Element ${at}`, "", { verb: "Save", field: { label: "Element", value: old.text, lines: true } });
     if (text === null) return;
-    await run("LSET", key, at, text);
+    await run("LSET", key, at, old.back(text));
     await again();
   };
   const push = (end: string) => async () => {
-    const text = await confirm(end === "LPUSH" ? "New first element" : "New last element", "", { verb: "Add", field: { label: "Element", value: "" } });
+    const text = await confirm(end === "LPUSH" ? "New first element" : "New last element", "", { verb: "Add", field: { label: "Element", value: "", lines: true } });
     if (text === null) return;
     await run(end, key, text);
     await again();
@@ -267,7 +273,7 @@ async function showList(into: HTMLElement, { key, run, again }: Shown): Promise<
       "div",
       { class: "row" },
       field("From", from),
-      h("span", { class: "faint" }, `${count(total)} elements, ${PAGE} a page`),
+      h("span", { class: "faint" }, `${many(total, "element", "elements")}, ${PAGE} a page`),
       h("button", { type: "button", onclick: () => void attempt(push("LPUSH")) }, "Add first …"),
       h("button", { type: "button", onclick: () => void attempt(push("RPUSH")) }, "Add last …"),
     ),
@@ -287,7 +293,7 @@ async function showStream(into: HTMLElement, { key, run }: Shown): Promise<void>
       table(
         "Entries",
         [
-          { title: "ID", of: ([id]) => toText(id) },
+          { title: "ID", of: ([id]) => h("span", { class: "together" }, toText(id)) },
           {
             title: "Fields",
             of: ([, fields]) => {
@@ -313,7 +319,7 @@ async function showStream(into: HTMLElement, { key, run }: Shown): Promise<void>
   before.addEventListener("change", () => void attempt(page));
   fill(
     into,
-    h("div", { class: "row" }, field("Up to ID", before), h("span", { class: "faint" }, `${count(total)} entries, the newest first`)),
+    h("div", { class: "row" }, field("Up to ID", before), h("span", { class: "faint" }, `${many(total, "entry", "entries")}, the newest first`)),
     place,
     h("h3", {}, "Groups"),
     table(

@@ -257,7 +257,7 @@ fn run(short: &[(&str, u64)], each: bool, mut peer: impl FnMut() -> Box<dyn Peer
 #[test]
 fn weft_and_a_server_agree() {
     let Some(program) = server::find() else {
-        skipped::skipped("no valkey-server and no redis-server; scripts/packages installs one");
+        skipped::skipped("no valkey-server and no redis-server; scripts/tools-needed installs one");
         return;
     };
     let each = std::env::var_os("WEFT_DIFF_EACH").is_some();

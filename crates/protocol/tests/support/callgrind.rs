@@ -45,7 +45,7 @@ fn callgrind(options: &[&str], example: &Path, args: &[&str]) -> (String, String
         .arg(example)
         .args(args)
         .output()
-        .expect("valgrind counts the instructions and is not installed: apt-get install valgrind, or make packages");
+        .expect("valgrind counts the instructions and is not installed: apt-get install valgrind, or make tools-needed");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "valgrind failed on {}, {args:?}:\n{stderr}", example.display());
