@@ -197,11 +197,13 @@ crash: ## kill a server under clients ROUNDS times, while it loads and while it 
 	WEFT_CRASH_ROUNDS=$(or $(ROUNDS),1000) cargo test --locked --release --package weft --test crash -- --nocapture
 
 .PHONY: bench-durability
-bench-durability: ## log and snapshots beside Valkey: CPU, latency, memory, recovery; PARTS=everysec for one (about 25 minutes)
-	@scripts/peers >/dev/null
+bench-durability: ## log and snapshots beside Valkey: CPU, latency, memory, recovery; PARTS=everysec for one; writes docs/benchmarks (about 10 minutes)
 	cargo build --locked --release --package weft
-	@mkdir -p bench-out
-	scripts/durability-report $(CARGO_TARGET_DIR)/release/weft "$$(scripts/peers | sed -n 's/^valkey=//p')" bench-out/durability.json $(PARTS)
+	@mkdir -p bench-out/durability
+	@[[ ! -e docs/benchmarks/data/durability.json ]] || cp docs/benchmarks/data/durability.json bench-out/durability/
+	scripts/bench-durability $(CARGO_TARGET_DIR)/release/weft bench-out/durability $(PARTS)
+	cp bench-out/durability/durability.md docs/benchmarks/
+	cp bench-out/durability/durability.json docs/benchmarks/data/
 
 .PHONY: console
 console: ## build the console's files, which the server embeds, from console/ (needs Node)

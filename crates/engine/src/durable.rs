@@ -151,6 +151,8 @@ pub struct SaveFigures {
     pub last_s: AtomicI64,
     /// How many there were.
     pub count: AtomicU64,
+    /// CPU time of the longest step of the last one, during which writes to a shard may wait, in microseconds.
+    pub longest_step_us: AtomicU64,
 }
 
 impl Durable {

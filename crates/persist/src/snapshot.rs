@@ -1,8 +1,8 @@
 //! Owns: writing a snapshot: all keys at one moment as effects, in blocks, into a file that has its name only when it
 //! is whole. Does not own: which moment (the keyspace's), reading it (`crate::kept`).
 //!
-//! A key's effects stand in its order: `SET`, or `WEFT.NEW` and its members. Its last block has no requests, and is
-//! there in each that is whole.
+//! A key's effects stand in its order: `SET`, or `WEFT.NEW` and its members, in as many blocks as it takes. The last
+//! block of the file has no requests, and is there in each that is whole.
 
 use std::io;
 use std::sync::Arc;
@@ -49,6 +49,8 @@ pub struct SnapshotWriter {
     /// The same, packed.
     packed: Vec<u8>,
     count: u32,
+    /// A key goes on behind what was added.
+    goes_on: bool,
     epoch: u64,
 }
 
@@ -80,6 +82,7 @@ impl SnapshotWriter {
             block: vec![0; HEAD_BYTES],
             packed: Vec::new(),
             count: 0,
+            goes_on: false,
             epoch,
         })
     }
@@ -93,11 +96,13 @@ impl SnapshotWriter {
         self.count += 1;
         if self.block.len() >= JOINED_BYTES_MAX { self.write_block() } else { Ok(()) }
     }
-    /// Adds effects that stand one behind the other: neighbours share requests.
+    /// Adds effects that stand one behind the other: neighbours share requests. `goes_on` says that what comes next is
+    /// to be applied behind them, since they have a part of a key only.
     ///
     /// # Errors
     /// When the disk fails: the snapshot is to be given up.
-    pub fn push_all(&mut self, effects: weft_store::effect::Read<'_>) -> io::Result<()> {
+    pub fn push_all(&mut self, effects: weft_store::effect::Read<'_>, goes_on: bool) -> io::Result<()> {
+        self.goes_on = goes_on;
         self.count += self.encoder.run(effects, &mut self.block);
         if self.block.len() >= JOINED_BYTES_MAX { self.write_block() } else { Ok(()) }
     }
@@ -106,10 +111,10 @@ impl SnapshotWriter {
         if self.block.len() > u32::MAX as usize {
             return Err(io::Error::other("what stands between two blocks is more than a block can be"));
         }
-        let packed = pack(&self.block, self.count, &mut self.packed);
-        let (block, count) = match packed {
+        let count = BlockHead::count(self.count, self.goes_on);
+        let (block, count) = match pack(&self.block, count, &mut self.packed) {
             Some(count) => (&mut self.packed, count),
-            None => (&mut self.block, self.count),
+            None => (&mut self.block, count),
         };
         BlockHead::seal(block, &self.salt, (self.epoch, count, 0));
         self.file.write(self.at, block)?;
@@ -139,6 +144,7 @@ impl SnapshotWriter {
         if self.block.len() > HEAD_BYTES {
             self.write_block()?;
         }
+        self.goes_on = false;
         self.write_block()?;
         self.file.sync()?;
         self.disk.rename(&format!("{}{UNFINISHED}", self.name), &self.name)?;

@@ -167,6 +167,10 @@ impl<'a> Pen<'a> {
     pub(crate) fn tell(&mut self, effect: &Effect<'_>) {
         self.recorder.tell(self.wanted, self.db, self.key, effect);
     }
+    /// Bytes that were told since the recorder was clear.
+    pub(crate) fn told_bytes(&self) -> usize {
+        self.recorder.tape.bytes().len()
+    }
     /// Whether the inverse is to be written down too.
     pub(crate) const fn undoes(&self) -> bool {
         self.wanted & wants::UNDO != 0

@@ -8,7 +8,7 @@ use crate::list::{List, ListRef};
 use crate::recorder::Pen;
 use crate::set::{Set, SetRef};
 use crate::sorted_set::{SortedSet, SortedSetRef};
-use crate::stream::Stream;
+use crate::stream::{Stream, StreamId};
 use std::sync::Arc;
 
 /// A large string, counted: a reply may keep a clone and send from it (`writev`) after the lock is gone. Writers copy
@@ -169,6 +169,27 @@ impl Object {
     }
 }
 
+/// How far an object has been told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Nothing of it.
+    #[default]
+    Start,
+    /// A collection, up to a place that its type names: never 0.
+    At(u64),
+    /// A stream, up to this entry.
+    Entry(StreamId),
+    /// A stream with its entries, and its groups up to what is pending in this one from this id on.
+    Pending(Box<[u8]>, StreamId),
+}
+
+impl Part {
+    /// The place in a collection.
+    const fn number(&self) -> u64 {
+        if let Self::At(number) = self { *number } else { 0 }
+    }
+}
+
 /// An object as it stands in the store: in its box, or compact inside its entry.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -198,12 +219,18 @@ impl ObjectRef<'_> {
     }
     /// Tells of all that is in it, to those who have been told of an empty one.
     pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
+        let end = self.tell_piece(pen, &Part::Start, usize::MAX);
+        debug_assert!(end.is_none(), "nothing is told behind so many bytes");
+    }
+    /// Tells of what is in it from a place on, until about so many bytes are told; a compact one is told whole. Gives
+    /// the place where it goes on, which is good until the next change; nothing at the end.
+    pub(crate) fn tell_piece(&self, pen: &mut Pen<'_>, from: &Part, bytes_max: usize) -> Option<Part> {
         match *self {
-            Self::List(list) => list.tell(pen),
-            Self::Hash(hash) => hash.tell(pen),
-            Self::Set(set) => set.tell(pen),
-            Self::SortedSet(set) => set.tell(pen),
-            Self::Stream(stream) => stream.tell(pen),
+            Self::List(list) => list.tell_piece(pen, from.number(), bytes_max).map(Part::At),
+            Self::Hash(hash) => hash.tell_piece(pen, from.number(), bytes_max).map(Part::At),
+            Self::Set(set) => set.tell_piece(pen, from.number(), bytes_max).map(Part::At),
+            Self::SortedSet(set) => set.tell_piece(pen, from.number(), bytes_max).map(Part::At),
+            Self::Stream(stream) => stream.tell_piece(pen, from, bytes_max),
         }
     }
     /// The name TYPE answers.

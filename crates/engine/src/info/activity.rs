@@ -50,6 +50,7 @@ pub(super) fn persistence(engine: &Engine, report: &mut Report, now_ms: u64) {
     report.field("rdb_last_bgsave_time_sec", last_s);
     report.field("rdb_current_bgsave_time_sec", current_s(&saves.is_saving));
     report.field("rdb_saves", saves.count.load(Relaxed));
+    report.field("rdb_longest_step_cpu_us", saves.longest_step_us.load(Relaxed));
     report.fixed(&[("rdb_last_cow_size", "0"), ("rdb_last_load_keys_expired", "0")]);
     report.field("rdb_last_load_keys_loaded", loading.keys.load(Relaxed));
     report.field("aof_enabled", is_on(&log.is_on));

@@ -1,8 +1,9 @@
 //! Owns: what is there at the start, and loading it. Does not own: reading files (`weft_persist`), applying effects
 //! (`weft_store::replay`).
 //!
-//! The keys of a snapshot are independent of each other, and each stands in one block: its blocks are loaded by several
-//! threads. What is in the log is applied in its order. Nobody runs a command meanwhile that looks at a key.
+//! The keys of a snapshot are independent of each other: its blocks are loaded by several threads. Blocks that share a
+//! key make a chain, which one thread loads in its order. What is in the log is applied in its order. Nobody runs a
+//! command meanwhile that looks at a key.
 
 use std::io;
 use std::path::Path;
@@ -166,8 +167,8 @@ fn read(
                     is_begun = true;
                     loaders = Loaders::start(engine, scope, &failed);
                 }
-                if let Some(loaders) = &loaders {
-                    return loaders.give(requests, &failed);
+                if let Some(loaders) = &mut loaders {
+                    return loaders.give(requests, place.head.goes_on, &failed);
                 }
             } else if let Some(loaders) = loaders.take() {
                 loaders.finish(&failed)?;
@@ -184,9 +185,18 @@ fn read(
     })
 }
 
-/// Threads that apply blocks in any order.
+/// What a thread takes.
+enum Work {
+    Block(Vec<u8>),
+    /// Blocks that are to be applied in their order.
+    Chain(Receiver<Vec<u8>>),
+}
+
+/// Threads that apply blocks in any order, but for those of a chain.
 struct Loaders<'s> {
-    blocks: SyncSender<Vec<u8>>,
+    work: SyncSender<Work>,
+    /// The chain that the last block belongs to, if it goes on.
+    chain: Option<SyncSender<Vec<u8>>>,
     threads: Vec<ScopedJoinHandle<'s, ()>>,
 }
 
@@ -198,7 +208,7 @@ impl<'s> Loaders<'s> {
         failed: &'s Mutex<Option<Strange>>,
     ) -> Option<Self> {
         let count = std::thread::available_parallelism().map_or(1, usize::from).min(LOADERS_MAX);
-        let (blocks, taken) = sync_channel::<Vec<u8>>(BLOCKS_WAITING);
+        let (work, taken) = sync_channel::<Work>(BLOCKS_WAITING);
         let taken = Arc::new(Mutex::new(taken));
         let mut threads = Vec::new();
         for _ in 0..count {
@@ -207,18 +217,34 @@ impl<'s> Loaders<'s> {
             let spawned = thread.spawn_scoped(scope, move || load_blocks(engine, worker, &taken, failed));
             threads.extend(spawned.ok());
         }
-        (!threads.is_empty()).then_some(Self { blocks, threads })
+        (!threads.is_empty()).then_some(Self { work, chain: None, threads })
     }
-    fn give(&self, requests: &[u8], failed: &Mutex<Option<Strange>>) -> Result<(), Strange> {
+    fn give(
+        &mut self,
+        requests: &[u8],
+        goes_on: bool,
+        failed: &Mutex<Option<Strange>>,
+    ) -> Result<(), Strange> {
         if let Some(strange) = *failed.lock().unwrap_or_else(PoisonError::into_inner) {
             return Err(strange);
         }
-        // Who takes them ends when they end.
-        let _ = self.blocks.send(requests.into());
+        // Who takes them ends when they end: nothing is sent in vain.
+        if self.chain.is_none() && goes_on {
+            let (chain, blocks) = sync_channel(BLOCKS_WAITING);
+            let _ = self.work.send(Work::Chain(blocks));
+            self.chain = Some(chain);
+        }
+        let _ = match &self.chain {
+            Some(chain) => chain.send(requests.into()).is_ok(),
+            None => self.work.send(Work::Block(requests.into())).is_ok(),
+        };
+        if !goes_on {
+            self.chain = None;
+        }
         Ok(())
     }
     fn finish(self, failed: &Mutex<Option<Strange>>) -> Result<(), Strange> {
-        drop(self.blocks);
+        drop((self.chain, self.work));
         let has_panicked =
             self.threads.into_iter().map(|thread| thread.join().is_err()).fold(false, |a, b| a | b);
         if has_panicked {
@@ -231,15 +257,21 @@ impl<'s> Loaders<'s> {
 fn load_blocks(
     engine: &'static Engine,
     mut worker: Worker<'static>,
-    taken: &Mutex<Receiver<Vec<u8>>>,
+    taken: &Mutex<Receiver<Work>>,
     failed: &Mutex<Option<Strange>>,
 ) {
     let mut applier = Applier::new(engine);
-    loop {
-        let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(block) = next else { return };
+    let mut apply = |block: Vec<u8>| {
         if let Err(strange) = applier.apply(&mut worker, &block) {
             *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(strange);
+        }
+    };
+    loop {
+        let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        match next {
+            Ok(Work::Block(block)) => apply(block),
+            Ok(Work::Chain(blocks)) => blocks.into_iter().for_each(&mut apply),
+            Err(_) => return,
         }
     }
 }

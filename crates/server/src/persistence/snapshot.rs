@@ -18,7 +18,7 @@ use weft_store::{Counter, Saver, Worker};
 
 use super::Desk;
 use super::log::Following;
-use crate::{notice, warning};
+use crate::{clock, notice, warning};
 
 /// Bytes that are told before they are written.
 const TAPE_BYTES: usize = 64 << 10;
@@ -215,12 +215,15 @@ pub(super) fn at_the_end(engine: &'static Engine, worker: &mut Worker<'static>) 
 
 fn write(engine: &Engine, worker: &mut Worker<'static>, task: Task, gives_up: impl Fn() -> bool) -> Outcome {
     let Task { mut saver, mut tape, mut writer, is_orphaned } = task;
+    let mut longest_ns = 0;
     let mut written = || -> io::Result<bool> {
         let mut steps = 0_u32;
         loop {
-            let more = saver.step(&worker.enter(), &mut tape);
+            let before = clock::cpu_ns();
+            let more = saver.step(worker, &mut tape);
+            longest_ns = longest_ns.max(clock::cpu_ns() - before);
             if !more || tape.bytes().len() >= TAPE_BYTES {
-                writer.push_all(Read::new(tape.bytes()))?;
+                writer.push_all(Read::new(tape.bytes()), saver.is_amid())?;
                 tape.clear();
             }
             if !more {
@@ -241,7 +244,9 @@ fn write(engine: &Engine, worker: &mut Worker<'static>, task: Task, gives_up: im
             }
         }
     };
-    match written() {
+    let outcome = written();
+    engine.durable.saves.longest_step_us.store(longest_ns / 1000, Relaxed);
+    match outcome {
         Ok(true) => {}
         Ok(false) => return Outcome::Void,
         Err(error) => return Outcome::Failed(error),

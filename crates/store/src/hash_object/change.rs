@@ -1,7 +1,7 @@
 //! Owns: every way to change a hash. Each tells what it does and what takes it back, if anybody wants to know
 //! (`crate::recorder`). Does not own: the structures.
 
-use super::{FieldExpiry, Hash, HashLimits, HashRef, Repr, View};
+use super::{FieldExpiry, Hash, HashLimits, HashRef, Repr, View, expiry};
 use crate::dict::{Dict, NEVER, Waste};
 use crate::effect::Effect;
 use crate::packed::COUNT_MAX;
@@ -227,10 +227,22 @@ impl<'a> HashMut<'a> {
 }
 
 impl HashRef<'_> {
-    /// Tells of all that is in it, to those who have been told of an empty one.
-    pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
-        for field in self.fields() {
-            pen.tell(&Effect::HashSet { field: field.name, value: field.value, expire_ms: field.expire_ms });
+    /// See [`crate::value::ObjectRef::tell_piece`]: places are those of HSCAN.
+    pub(crate) fn tell_piece(self, pen: &mut Pen<'_>, from: u64, bytes_max: usize) -> Option<u64> {
+        let View::Table(dict) = self.view else {
+            self.iter()
+                .for_each(|(field, value)| pen.tell(&Effect::HashSet { field, value, expire_ms: None }));
+            return None;
+        };
+        let mut at = from;
+        loop {
+            at = dict.scan(at, 1, |record| {
+                let expire_ms = expiry(record);
+                pen.tell(&Effect::HashSet { field: record.key, value: record.value, expire_ms });
+            });
+            if at == 0 || pen.told_bytes() >= bytes_max {
+                return (at != 0).then_some(at);
+            }
         }
     }
 }

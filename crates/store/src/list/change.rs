@@ -172,9 +172,20 @@ impl<'a> ListMut<'a> {
 }
 
 impl ListRef<'_> {
-    /// Tells of all that is in it, to those who have been told of an empty one.
-    pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
-        self.iter().for_each(|element| pen.tell(&Effect::ListPush { end: End::Back, element }));
+    /// See [`crate::value::ObjectRef::tell_piece`]: places are chunks, which are told whole.
+    pub(crate) fn tell_piece(self, pen: &mut Pen<'_>, from: u64, bytes_max: usize) -> Option<u64> {
+        for at in from as usize..self.chunk_count() {
+            if pen.told_bytes() >= bytes_max {
+                return Some(at as u64);
+            }
+            let chunk = self.chunk(at);
+            let mut offset = chunk.first_offset();
+            while let Some((element, next)) = chunk.element(offset) {
+                pen.tell(&Effect::ListPush { end: End::Back, element });
+                offset = next;
+            }
+        }
+        None
     }
 }
 

@@ -184,8 +184,14 @@ impl<'a> SetMut<'a> {
 }
 
 impl SetRef<'_> {
-    /// Tells of all that is in it, to those who have been told of an empty one.
-    pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
-        self.iter().for_each(|member| pen.tell(&Effect::SetAdd { member: &member }));
+    /// See [`crate::value::ObjectRef::tell_piece`]: places are those of SSCAN.
+    pub(crate) fn tell_piece(self, pen: &mut Pen<'_>, from: u64, bytes_max: usize) -> Option<u64> {
+        let mut at = from;
+        loop {
+            at = self.scan(at, 1, |member| pen.tell(&Effect::SetAdd { member }));
+            if at == 0 || pen.told_bytes() >= bytes_max {
+                return (at != 0).then_some(at);
+            }
+        }
     }
 }

@@ -181,11 +181,15 @@ fn told_removed(pen: &mut Pen<'_>, element: Scored<'_>) {
 }
 
 impl SortedSetRef<'_> {
-    /// Tells of all that is in it, to those who have been told of an empty one.
-    pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
-        for Scored { member, score } in self.iter(0..self.len()) {
+    /// See [`crate::value::ObjectRef::tell_piece`]: places are ranks.
+    pub(crate) fn tell_piece(self, pen: &mut Pen<'_>, from: u64, bytes_max: usize) -> Option<u64> {
+        for (rank, Scored { member, score }) in (from..).zip(self.iter(from as usize..self.len())) {
+            if pen.told_bytes() >= bytes_max {
+                return Some(rank);
+            }
             pen.tell(&Effect::SortedSetAdd { member, score });
         }
+        None
     }
 }
 

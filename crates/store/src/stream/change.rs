@@ -10,7 +10,8 @@ use super::{GROUP_BYTES, Stream};
 use crate::effect::{Effect, Pairs};
 use crate::recorder::Pen;
 use crate::undo::Undo;
-use std::ops::Deref;
+use crate::value::Part;
+use std::ops::{Bound, Deref};
 
 /// A stream, to be changed.
 #[derive(Debug)]
@@ -139,6 +140,7 @@ impl<'a> StreamMut<'a> {
         }
         if let Some(pen) = &mut self.pen {
             tell_group(pen, name, &group);
+            group.pending_from(StreamId::MIN).for_each(|(id, _)| tell_pending(pen, name, &group, id));
             if pen.undoes() {
                 pen.undo(Undo::Stream(StreamUndo::CreateGroup(name.into())));
             }
@@ -367,6 +369,8 @@ fn tell_consumer(pen: &mut Pen<'_>, name: &[u8], group: &Group, id: ConsumerId) 
     pen.tell(&Effect::Consumer { group: name, consumer: consumer.name(), seen_ms, active_ms });
 }
 
+/// A group without what is pending.
+/// A group, without what is pending in it.
 fn tell_group(pen: &mut Pen<'_>, name: &[u8], group: &Group) {
     let (last_id, entries_read) = (group.last_id(), group.entries_read());
     pen.tell(&Effect::GroupCreate { group: name, last_id, entries_read });
@@ -374,22 +378,46 @@ fn tell_group(pen: &mut Pen<'_>, name: &[u8], group: &Group) {
         let id = group.find_consumer(consumer.name());
         id.into_iter().for_each(|id| tell_consumer(pen, name, group, id));
     }
-    group.pending_from(StreamId::MIN).for_each(|(id, _)| tell_pending(pen, name, group, id));
 }
 
 impl Stream {
-    /// Tells of all that is in it, to those who have been told of an empty one.
-    pub(crate) fn tell(&self, pen: &mut Pen<'_>) {
-        for entry in self.log.range(StreamId::MIN, StreamId::MAX) {
-            let fields: Vec<_> = entry.fields.iter().collect();
-            pen.tell(&Effect::StreamAppend { id: entry.id, fields: Pairs::Slices(&fields) });
+    /// See [`crate::value::ObjectRef::tell_piece`].
+    pub(crate) fn tell_piece(&self, pen: &mut Pen<'_>, from: &Part, bytes_max: usize) -> Option<Part> {
+        let mut part = from.clone();
+        if let Part::Start | Part::Entry(_) | Part::At(_) = part {
+            let from = if let Part::Entry(id) = part { id } else { StreamId::MIN };
+            for entry in self.log.range(from, StreamId::MAX) {
+                if pen.told_bytes() >= bytes_max {
+                    return Some(Part::Entry(entry.id));
+                }
+                let fields: Vec<_> = entry.fields.iter().collect();
+                pen.tell(&Effect::StreamAppend { id: entry.id, fields: Pairs::Slices(&fields) });
+            }
+            let log = &self.log;
+            pen.tell(&Effect::StreamCounters {
+                last_id: log.last_id(),
+                entries_added: log.entries_added(),
+                max_deleted_id: log.max_deleted_id(),
+            });
+            part = self.next_group(pen, Bound::Unbounded)?;
         }
-        let log = &self.log;
-        pen.tell(&Effect::StreamCounters {
-            last_id: log.last_id(),
-            entries_added: log.entries_added(),
-            max_deleted_id: log.max_deleted_id(),
-        });
-        self.groups().for_each(|(name, group)| tell_group(pen, name, group));
+        while let Part::Pending(name, from) = &part {
+            if let Some(group) = self.groups.get(name) {
+                for (id, _) in group.pending_from(*from) {
+                    if pen.told_bytes() >= bytes_max {
+                        return Some(Part::Pending(name.clone(), id));
+                    }
+                    tell_pending(pen, name, group, id);
+                }
+            }
+            part = self.next_group(pen, Bound::Excluded(name))?;
+        }
+        None
+    }
+    /// Tells of the first group behind a name, up to what is pending in it.
+    fn next_group(&self, pen: &mut Pen<'_>, behind: Bound<&[u8]>) -> Option<Part> {
+        let (name, group) = self.groups.range::<[u8], _>((behind, Bound::Unbounded)).next()?;
+        tell_group(pen, name, group);
+        Some(Part::Pending(name.clone(), StreamId::MIN))
     }
 }
