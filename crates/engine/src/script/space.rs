@@ -14,8 +14,10 @@ use super::{LIBRARIES, Script, Sha};
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Scripts that a worker has compiled and that are gone, before it looks for them.
+/// Scripts that a worker has compiled and that are gone, before it looks for them. It holds their sources: where a new
+/// one is this large it looks at once.
 const GONE_MAX: usize = 64;
+const LARGE_BYTES: usize = 64 << 10;
 
 /// A worker's state.
 #[derive(Debug)]
@@ -102,7 +104,7 @@ impl Space {
     }
     /// Has a script.
     pub fn keep(&mut self, script: Arc<Script>, chunk: Chunk) -> Arc<Compiled> {
-        if self.scripts.len() > super::CACHED_MAX + GONE_MAX {
+        if self.scripts.len() > super::CACHED_MAX + GONE_MAX || script.body.len() >= LARGE_BYTES {
             self.forget_gone();
         }
         let compiled = Arc::new(Compiled { script, chunk });
