@@ -267,7 +267,7 @@ test-steps: test-rust test-instructions test-c test-go test-go-race test-go-diff
 
 .PHONY: test-rust
 test-rust:
-	@$(STEP) test-rust cargo test --locked --workspace $(test_profile)
+	@$(STEP) test-rust cargo test --locked --workspace --no-fail-fast $(test_profile)
 
 .PHONY: test-instructions
 test-instructions:
