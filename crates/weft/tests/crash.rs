@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use weft_client::{Connection, Protocol, Reply};
 
-use common::kept::{Server, digest, show, spawn};
+use common::kept::{Server, digests, show, spawn};
 use common::{Folder, Random};
 
 /// Rounds without a variable that says how many.
@@ -242,11 +242,11 @@ fn random_commands_come_back_after_kills() {
             let words = command(&mut random);
             connection.exchange(&words).unwrap();
         }
-        let expected = digest(&server);
+        let expected = digests(&server);
         assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
         server.kill();
         let server = Server::start(&folder, &options);
-        assert_eq!(digest(&server), expected, "round {round}");
+        assert_eq!(digests(&server), expected, "round {round}");
         server.kill();
     }
 }

@@ -379,6 +379,33 @@ fn a_full_disk_refuses_writes_and_loses_nothing() {
     assert_eq!(digest(&server), expected);
 }
 
+/// A list whose only element is moved onto itself is the same list: its expiry comes back too.
+#[test]
+fn a_list_that_is_turned_keeps_its_expiry() {
+    let folder = Folder::new();
+    let options = ["--appendonly", "yes", "--save", ""];
+    let server = Server::start(&folder, &options);
+    let turns: [&[&str]; 4] = [
+        &["LMOVE", "list", "list", "LEFT", "RIGHT"],
+        &["LMOVE", "list", "list", "RIGHT", "RIGHT"],
+        &["RPOPLPUSH", "list", "list"],
+        &["BLMOVE", "list", "list", "LEFT", "LEFT", "0"],
+    ];
+    for words in [&["RPUSH", "list", "a"][..], &["PEXPIREAT", "list", "4102444800000"]] {
+        server.ask(words);
+    }
+    for words in turns {
+        assert_eq!(server.ask(words), "a");
+    }
+    assert_eq!(server.ask(&["RPUSH", "list", "b", "c"]), "3");
+    assert_eq!((server.ask(turns[0]), server.ask(turns[2])), ("a".into(), "a".into()));
+    assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
+    server.kill();
+    let server = Server::start(&folder, &options);
+    assert_eq!(server.ask(&["PEXPIRETIME", "list"]), "4102444800000");
+    assert_eq!(server.ask(&["LRANGE", "list", "0", "-1"]), "a b c");
+}
+
 /// What one command tells is more than may wait for the log: it is written all the same.
 #[test]
 fn one_command_may_tell_more_than_may_wait() {

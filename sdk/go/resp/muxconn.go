@@ -109,6 +109,8 @@ func (c *serverConn) startRESPB() {
 	m.count = 1
 	c.mux, c.root = m, m.zero
 	c.out.mux = m
+	// While a handler waits another goroutine reads. Channel 0 has the connection's session, which would have it watched.
+	c.out.watch = nil
 	c.out.max = 2*c.out.max + queueBytes // each channel is bounded by itself; this is for one reply above the rest
 	c.sess.speaks.Store(speaksRESPB)
 	c.server.counts.binary.Add(1)

@@ -428,17 +428,17 @@ func (m *muxConn) cancel(ch *channel, seq uint32) {
 	}
 	m.c.out.mu.Lock()
 	defer m.c.out.mu.Unlock()
-	if ch.busy && !ch.heir.waits && ch.running == seq {
-		ch.cancelled = true // for one that was queued and has not come to wait yet
-		if ch.cancel != nil {
-			ch.cancel(ErrCancelled)
-		}
-		return
-	}
+	// The queue first: of a channel that has only just stopped to wait for a login nothing runs, though it is busy.
 	for i := range ch.queue {
 		if ch.queue[i].sequence == seq {
 			ch.queue[i].cancelled = true
 			return
+		}
+	}
+	if ch.busy && ch.running == seq {
+		ch.cancelled = true // for one that was queued and has not come to wait yet
+		if ch.cancel != nil {
+			ch.cancel(ErrCancelled)
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
 // waiting is a server with a command that waits for the end of a context and tells why it has ended, and its clients' way to it.
@@ -277,4 +279,38 @@ func TestStreamsBehindAHandlerThatWaited(t *testing.T) {
 			return s.WriteInt(len(b) + len(rest))
 		})
 	})
+}
+
+// TestRESPBIsNotWatched: while a handler waits on channel 0, which has the connection's own session, everything that comes meanwhile is the
+// reader's, for far longer than a watcher takes to begin; also when the context is from before the connection spoke RESPB.
+func TestRESPBIsNotWatched(t *testing.T) {
+	for _, hello := range []bool{false, true} {
+		overAll(t, func(t *testing.T, w *waiting) {
+			nc := w.dial(t)
+			_ = nc.SetDeadline(time.Now().Add(20 * time.Second))
+			if hello {
+				var v Value
+				nc.send("HELLO 3 PROTO respb\r\n")
+				if err := nc.r.Read(&v); err != nil || v.Kind != Map {
+					t.Fatal(v.String(), err)
+				}
+			}
+			c := &muxClient{t: t, Conn: nc.Conn, dec: frame.NewReplyDecoder(frame.DefaultLimits)}
+			for range 3 {
+				c.send("0 WAIT", "1 PING")
+				c.expect("1 PONG")
+				<-w.entered
+				for from := time.Now(); time.Since(from) < 20*watchAfter; {
+					c.send("1 PING")
+					c.expect("1 PONG")
+				}
+				w.leave <- struct{}{}
+				c.expect("0 OK")
+			}
+		}, func(s *Server) {
+			if hello {
+				s.OnOpen = func(s *Session) { s.Context() }
+			}
+		})
+	}
 }

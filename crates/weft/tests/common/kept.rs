@@ -103,3 +103,21 @@ pub(crate) fn show(reply: Reply) -> String {
 pub(crate) fn digest(server: &Server) -> String {
     server.ask(&["DEBUG", "DIGEST"])
 }
+
+/// What each key of few is worth, a line each: which one differs is then seen.
+pub(crate) fn digests(server: &Server) -> Vec<String> {
+    let mut connection = server.connect(Protocol::Resp2);
+    let mut lines = vec![digest(server)];
+    for database in ["0", "1", "2"] {
+        connection.exchange(&["SELECT", database]).unwrap();
+        let Reply::Array(mut keys) = connection.exchange(&["KEYS", "*"]).unwrap() else { panic!("no keys") };
+        keys.sort_by_key(|key| show(key.clone()));
+        for key in keys {
+            let key = show(key);
+            let worth = show(connection.exchange(&["DEBUG", "DIGEST-VALUE", &key]).unwrap());
+            let expiry = show(connection.exchange(&["PEXPIRETIME", &key]).unwrap());
+            lines.push(format!("{database} {key} {worth} {expiry}"));
+        }
+    }
+    lines
+}
