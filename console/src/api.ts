@@ -137,6 +137,13 @@ export async function pipeline(db: number, commands: Argument[][], signal?: Abor
   return rest;
 }
 
+/** Who asks, and the commands that he may run. */
+export async function rights(): Promise<{ user: string; commands: string[] }> {
+  const answer = await ask("/v1/console/rights", {});
+  if (!answer.ok) throw new Refusal(await reason(answer), answer.status);
+  return (await answer.json()) as { user: string; commands: string[] };
+}
+
 function resource(db: number, key: Bytes): string {
   return `/v1/db/${db}/keys/${escapedWord(key)}`;
 }

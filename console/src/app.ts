@@ -2,7 +2,6 @@
 // server is there.
 
 import * as api from "./api";
-import { toText } from "./bytes";
 import { clients } from "./clients";
 import { command } from "./command";
 import { fill, h } from "./dom";
@@ -12,6 +11,7 @@ import { overview } from "./overview";
 import type { Page } from "./page";
 import { persistence } from "./persistence";
 import { programs } from "./programs";
+import { learn, may } from "./rights";
 import { slow } from "./slow";
 import "./style.css";
 
@@ -88,10 +88,10 @@ function signIn(said: string): void {
 /** Looks who it is, and which pages there are for him. */
 async function begin(): Promise<void> {
   try {
-    const replies = await api.pipeline(0, [["ACL", "WHOAMI"], ...PAGES.map((page) => page.needs)]);
-    const [name, ...rights] = replies;
-    who.textContent = name instanceof Uint8Array ? toText(name) : "";
-    allowed = PAGES.filter((_, at) => !(rights[at] instanceof api.Refusal && rights[at].isRight));
+    const { user, commands } = await api.rights();
+    who.textContent = user;
+    learn(commands);
+    allowed = PAGES.filter((page) => page.needs.some((name) => may(name)));
     isIn = true;
     leave.hidden = !api.hasCredentials();
   } catch (error) {

@@ -4,6 +4,7 @@ import { call } from "./api";
 import { count, duration, many, size, toText, type Bytes } from "./bytes";
 import { attempt, confirm, fill, h, say } from "./dom";
 import { type Page, repeat } from "./page";
+import { may } from "./rights";
 
 const EVERY_MS = 2000;
 /** Connections that are shown at once. */
@@ -47,7 +48,7 @@ const number = (client: Client, name: string) => Number(client[name] ?? 0);
 export const clients: Page = {
   name: "clients",
   title: "Clients and channels",
-  needs: ["CLIENT", "LIST", "ID", "0"],
+  needs: ["client|list"],
   show(into, signal) {
     const filter = h("input", { type: "search", size: 30, placeholder: "address, name, user, command", "aria-label": "Filter clients" });
     const live = h("input", { type: "checkbox", id: "live", checked: true });
@@ -93,7 +94,7 @@ export const clients: Page = {
         h("td", { class: "number" }, count(number(client, "tot-cmds"))),
         h("td", { class: "number" }, size(number(client, "qbuf"))),
         h("td", { class: "number" }, size(number(client, "omem"))),
-        h("td", {}, h("button", { type: "button", class: "small", "aria-label": `End client ${id}`, onclick: () => void kill(client) }, "End")),
+        h("td", {}, may("client|kill") && h("button", { type: "button", class: "small", "aria-label": `End client ${id}`, onclick: () => void kill(client) }, "End")),
       );
     };
     const draw = () => {

@@ -55,7 +55,7 @@ let current = 0;
 export const command: Page = {
   name: "command",
   title: "Command line",
-  needs: ["PING"],
+  needs: ["ping"],
   show(into, signal) {
     const strip = h("div", { class: "row tabs", role: "tablist", "aria-label": "Tabs" });
     const output = h("div", { class: "output", role: "log", "aria-label": "Replies", tabindex: 0 });

@@ -8,6 +8,7 @@ import { call, pipeline, Refusal, type Reply } from "./api";
 import { asText, count, duration, many, ofText, same, shown, size, toText, type Bytes } from "./bytes";
 import { attempt, confirm, field, fill, h } from "./dom";
 import type { Page } from "./page";
+import { may } from "./rights";
 import { showKey } from "./value";
 
 const KEYS_MAX = 100_000;
@@ -44,7 +45,7 @@ export function openKey(db: number, key: Bytes): void {
 export const keys: Page = {
   name: "keys",
   title: "Keys",
-  needs: ["SCAN", "0", "COUNT", "1"],
+  needs: ["scan"],
   show(into, signal) {
     const db = h("input", { type: "number", min: 0, max: 255, value: 0, class: "narrow" });
     const pattern = h("input", { type: "search", placeholder: "*", value: "" });
@@ -67,7 +68,7 @@ export const keys: Page = {
       field("At least bytes", least),
       h("button", { class: "strong", type: "submit" }, "Scan"),
       stop,
-      h("button", { type: "button", onclick: () => void attempt(create) }, "New key"),
+      may("set") && h("button", { type: "button", onclick: () => void attempt(create) }, "New key"),
     );
     const list = h("div", { class: "keys-list", tabindex: 0, role: "listbox", "aria-label": "Keys" });
     const tall = h("div", { class: "tall" });

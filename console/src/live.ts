@@ -4,19 +4,23 @@ import { call, follow } from "./api";
 import { count } from "./bytes";
 import { attempt, field, fill, h, say } from "./dom";
 import type { Page } from "./page";
+import { may } from "./rights";
 
 const LINES_MAX = 1000;
 /** Lines a second that are shown: of the rest it is only told how many there were. */
 const LINES_PER_SECOND_MAX = 200;
 const DRAW_MS = 100;
 
+/** Kinds that are commands; the others are for whoever may read what they tell of. */
+const LIVE_COMMANDS = ["subscribe", "psubscribe", "monitor"];
+
 export const live: Page = {
   name: "live",
   title: "Live",
-  needs: ["PUBLISH", "weft:console", ""],
+  needs: LIVE_COMMANDS,
   show(into, signal) {
     const names = { subscribe: "messages of a channel", psubscribe: "messages of channels by pattern", events: "what happens to keys", stream: "entries of a stream", monitor: "every command (MONITOR)" };
-    const kind = h("select", {}, ...Object.entries(names).map(([value, title]) => h("option", { value }, title)));
+    const kind = h("select", {}, ...Object.entries(names).filter(([name]) => !LIVE_COMMANDS.includes(name) || may(name)).map(([value, title]) => h("option", { value }, title)));
     const what = h("input", { value: "news", required: true });
     const label = h("span", {}, "Channel");
     const of = h("label", {}, label, what);
@@ -28,7 +32,7 @@ export const live: Page = {
     const channel = h("input", { required: true, value: "news" });
     const message = h("input", { required: true });
     const send = h("form", { class: "row" }, field("Channel", channel), field("Message", message), h("button", { type: "submit" }, "Publish"));
-    fill(into, form, status, output, h("h2", {}, "Publish"), send);
+    fill(into, form, status, output, ...(may("publish") ? [h("h2", {}, "Publish"), send] : []));
 
     let following: AbortController | undefined;
     let pending: string[] = [];

@@ -18,7 +18,7 @@ const rate = (value: number) => (value >= 1e6 ? `${short(value / 1e6)} M` : valu
 export const overview: Page = {
   name: "overview",
   title: "Overview",
-  needs: ["INFO", "server"],
+  needs: ["info"],
   show(into, signal) {
     const tiles = h("dl", { class: "tiles" });
     const plots = [

@@ -6,7 +6,7 @@ import { attempt } from "./dom";
 export interface Page {
   name: string;
   title: string;
-  /** The command whose right the page needs. */
+  /** Commands by their full names: who may run none of them does not see the page. */
   needs: string[];
   /** Fills the element; what it has going ends with the signal. */
   show(into: HTMLElement, signal: AbortSignal): void | Promise<void>;

@@ -4,13 +4,14 @@ import { call } from "./api";
 import { count, duration, size, toText, type Bytes } from "./bytes";
 import { attempt, confirm, fill, h, say, table } from "./dom";
 import { type Page, repeat } from "./page";
+import { may } from "./rights";
 
 const EVERY_MS = 2000;
 
 export const persistence: Page = {
   name: "persistence",
   title: "Persistence",
-  needs: ["LASTSAVE"],
+  needs: ["lastsave"],
   show(into, signal) {
     const place = h("div");
     const ask = (title: string, ...words: string[]) =>
@@ -29,7 +30,7 @@ export const persistence: Page = {
         `${title} …`,
       );
     const cut = ask("Cut the log behind a snapshot", "BGREWRITEAOF");
-    fill(into, h("p", { class: "row" }, ask("Make a snapshot", "BGSAVE"), cut), place);
+    fill(into, h("p", { class: "row" }, may("bgsave") && ask("Make a snapshot", "BGSAVE"), may("bgrewriteaof") && cut), place);
     const look = async () => {
       const text = toText((await call(0, ["INFO", "persistence"], signal)) as Bytes);
       const facts = new Map(text.split("\r\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1)]));

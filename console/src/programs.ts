@@ -9,6 +9,7 @@ import { pretty } from "./json";
 import type { Page } from "./page";
 import programSchema from "./program.schema.json";
 import { formatted } from "./reply";
+import { may } from "./rights";
 import { place as placeOf, type Schema } from "./schema";
 import triggerSchema from "./trigger.schema.json";
 
@@ -32,7 +33,7 @@ const EXAMPLES = {
 export const programs: Page = {
   name: "programs",
   title: "Programs and triggers",
-  needs: ["PROGRAM", "LIST"],
+  needs: ["program|list"],
   show(into, signal) {
     const place = { PROGRAM: h("div"), TRIGGER: h("div") };
     const name = h("input", { required: true, pattern: "[A-Za-z0-9_.:\\-]{1,128}" });
@@ -91,24 +92,26 @@ export const programs: Page = {
       return list.map((item) => (typeof item === "string" ? item : JSON.stringify(item)));
     };
     const button = (title: string, action: () => Promise<void>, style = "") => h("button", { type: "button", class: style, onclick: () => void attempt(action) }, title);
-    const running = h("span", { class: "row" }, button("Run", answered(async () => run("RUN", name.value, ...given()))), button("Try, change nothing", answered(async () => run("DRYRUN", name.value, ...given()))), button("Explain", answered(async () => run("EXPLAIN", name.value, ...given()))));
-    const switching = h("span", { class: "row", hidden: true }, button("Enable", answered(() => run("ENABLE", name.value).finally(() => void look()))), button("Disable", answered(() => run("DISABLE", name.value).finally(() => void look()))));
+    const mayDo = (what: string) => may(`${chosen().toLowerCase()}|${what}`);
+    const running = h("span", { class: "row" }, may("program|run") && button("Run", answered(async () => run("RUN", name.value, ...given()))), may("program|dryrun") && button("Try, change nothing", answered(async () => run("DRYRUN", name.value, ...given()))), may("program|explain") && button("Explain", answered(async () => run("EXPLAIN", name.value, ...given()))));
+    const switching = h("span", { class: "row", hidden: true }, may("trigger|enable") && button("Enable", answered(() => run("ENABLE", name.value).finally(() => void look()))), may("trigger|disable") && button("Disable", answered(() => run("DISABLE", name.value).finally(() => void look()))));
+    const store = h("button", { type: "submit", class: "strong" }, "Store");
+    const remove = button(
+      "Delete …",
+      async () => {
+        if ((await confirm("Delete it?", name.value, { verb: "Delete", danger: true })) === null) return;
+        await run("DEL", name.value);
+        say("It is deleted.");
+        await look();
+      },
+      "danger",
+    );
     const form = h(
       "form",
       { class: "card" },
       h("div", { class: "row" }, field("Kind", kind), field("Name", name)),
       h("div", { class: "words" }, field("JSON", source), list.element),
-      h(
-        "p",
-        { class: "row" },
-        h("button", { type: "submit", class: "strong" }, "Store"),
-        button("Delete …", async () => {
-          if ((await confirm("Delete it?", name.value, { verb: "Delete", danger: true })) === null) return;
-          await run("DEL", name.value);
-          say("It is deleted.");
-          await look();
-        }, "danger"),
-      ),
+      h("p", { class: "row" }, store, remove),
       h("div", { class: "row" }, field("Arguments", args), running, switching),
       answer,
     );
@@ -117,7 +120,10 @@ export const programs: Page = {
       running.hidden = chosen() !== "PROGRAM";
       switching.hidden = !running.hidden;
       args.disabled = running.hidden;
+      store.hidden = !mayDo("set");
+      remove.hidden = !mayDo("del");
     };
+    changed();
     kind.addEventListener("change", () => {
       changed();
       source.value = JSON.stringify(EXAMPLES[chosen()], null, 2);

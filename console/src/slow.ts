@@ -5,6 +5,7 @@ import { count, micro, ofBase64, shown, toText, type Bytes } from "./bytes";
 import { attempt, confirm, fill, h, say, table } from "./dom";
 import { openKey } from "./keys";
 import { type Page, repeat } from "./page";
+import { may } from "./rights";
 
 const EVERY_MS = 5000;
 const ENTRIES = 128;
@@ -62,7 +63,7 @@ function lines(text: string, prefix: string): [string, Record<string, number>][]
 export const slow: Page = {
   name: "slow",
   title: "Slow and hot",
-  needs: ["SLOWLOG", "LEN"],
+  needs: ["slowlog|get"],
   show(into, signal) {
     const log = h("div");
     const stats = h("div");
@@ -78,7 +79,7 @@ export const slow: Page = {
       });
     fill(
       into,
-      h("section", {}, h("div", { class: "row" }, h("h2", {}, "Slow log"), h("span", { class: "row end" }, h("button", { type: "button", onclick: () => void reset() }, "Empty it …"))), log),
+      h("section", {}, h("div", { class: "row" }, h("h2", {}, "Slow log"), h("span", { class: "row end" }, may("slowlog|reset") && h("button", { type: "button", onclick: () => void reset() }, "Empty it …"))), log),
       h("section", {}, h("h2", {}, "Hot keys"), hot),
       h("section", {}, h("h2", {}, "Commands"), stats),
       h("section", {}, h("h2", {}, "Errors"), errors),

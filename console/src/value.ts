@@ -4,6 +4,7 @@ import { call, getString, putString, type Argument, type Reply } from "./api";
 import { asText, count, duration, editable, many, ofHex, ofText, shown, size, toHex, toText, type Bytes } from "./bytes";
 import { attempt, type Column, confirm, field, fill, h, say, table } from "./dom";
 import { compact, pretty } from "./json";
+import { may } from "./rights";
 
 /** Bytes of a string that are shown; more is read by programs. */
 const STRING_BYTES_MAX = 1 << 20;
@@ -52,9 +53,9 @@ export async function showKey(into: HTMLElement, db: number, key: Bytes, signal:
         "p",
         { class: "row" },
         h("button", { type: "button", onclick: () => void again() }, "Look again"),
-        h("button", { type: "button", onclick: () => void attempt(time) }, "Time …"),
-        h("button", { type: "button", onclick: () => void attempt(rename) }, "Rename …"),
-        h("button", { type: "button", class: "danger", onclick: () => void attempt(remove) }, "Delete …"),
+        may("expire", "persist") && h("button", { type: "button", onclick: () => void attempt(time) }, "Time …"),
+        may("renamenx") && h("button", { type: "button", onclick: () => void attempt(rename) }, "Rename …"),
+        may("unlink") && h("button", { type: "button", class: "danger", onclick: () => void attempt(remove) }, "Delete …"),
       ),
       body,
     );
@@ -109,7 +110,7 @@ async function showString(into: HTMLElement, { db, key, signal, run, again }: Sh
   const text = written?.text ?? "";
   const forms = written === null ? ["hex"] : isJson(text) ? ["JSON", "text", "hex"] : ["text", "hex"];
   const form = h("select", {}, ...forms.map((name) => h("option", {}, name)));
-  const edit = h("textarea", { class: "code", spellcheck: "false", rows: 14 });
+  const edit = h("textarea", { class: "code", spellcheck: "false", rows: 14, readonly: !may("set") });
   const show = () => {
     if (form.value === "hex") edit.value = toHex(before);
     else edit.value = form.value === "JSON" ? pretty(text) : text;
@@ -134,7 +135,7 @@ async function showString(into: HTMLElement, { db, key, signal, run, again }: Sh
   };
   form.addEventListener("change", show);
   show();
-  fill(into, h("div", { class: "row" }, field("As", form), h("span", { class: "faint" }, size(before.length))), field("Value", edit), h("p", { class: "row end" }, h("button", { type: "button", class: "strong", onclick: () => void attempt(save) }, "Save")));
+  fill(into, h("div", { class: "row" }, field("As", form), h("span", { class: "faint" }, size(before.length))), field("Value", edit), may("set") && h("p", { class: "row end" }, h("button", { type: "button", class: "strong", onclick: () => void attempt(save) }, "Save")));
 }
 
 function isJson(text: string): boolean {
@@ -165,12 +166,16 @@ const hashPages: Pages = { columns: ["Field", "Value"], size: ofKey("HLEN"), sca
 const setPages: Pages = { columns: ["Member"], size: ofKey("SCARD"), scan: "SSCAN", width: 1, put: (member) => ["SADD", member], remove: (member) => ["SREM", member] };
 const sortedSetPages: Pages = { columns: ["Member", "Score"], size: ofKey("ZCARD"), scan: "ZSCAN", width: 2, value: "Score", put: (member, score) => ["ZADD", score, member], remove: (member) => ["ZREM", member] };
 
+const nameOf = (words: Argument[]) => String(words[0]).toLowerCase();
+
 async function showPages(into: HTMLElement, { key, run, again }: Shown, pages: Pages): Promise<void> {
   const total = (await run(pages.size, key)) as number;
   const match = h("input", { type: "search", placeholder: "*" });
   const place = h("div");
   const more = h("button", { type: "button" }, "Next page");
   const status = h("span", { class: "faint" });
+  const mayPut = may(nameOf(pages.put("", ofText(""))));
+  const mayRemove = may(nameOf(pages.remove(ofText(""))));
   let cursor = "0";
   const withKey = (words: Argument[]): Argument[] => [words[0]!, key, ...words.slice(1)];
   const page = async (from: string) => {
@@ -192,8 +197,8 @@ async function showPages(into: HTMLElement, { key, run, again }: Shown, pages: P
         h(
           "span",
           { class: "row end" },
-          pages.value === undefined ? null : h("button", { type: "button", class: "small", "aria-label": `Edit ${shown(row[0]!, 60)}`, onclick: () => void attempt(() => put(row)) }, "Edit"),
-          h("button", { type: "button", class: "small", "aria-label": `Remove ${shown(row[0]!, 60)}`, onclick: () => void attempt(() => remove(row[0]!)) }, "Remove"),
+          pages.value !== undefined && mayPut && h("button", { type: "button", class: "small", "aria-label": `Edit ${shown(row[0]!, 60)}`, onclick: () => void attempt(() => put(row)) }, "Edit"),
+          mayRemove && h("button", { type: "button", class: "small", "aria-label": `Remove ${shown(row[0]!, 60)}`, onclick: () => void attempt(() => remove(row[0]!)) }, "Remove"),
         ),
     });
     fill(place, table(pages.columns.join(", "), columns, rows, "nothing on this page"));
@@ -227,7 +232,7 @@ async function showPages(into: HTMLElement, { key, run, again }: Shown, pages: P
   };
   more.addEventListener("click", () => void attempt(() => page(cursor)));
   match.addEventListener("change", () => void attempt(() => page("0")));
-  fill(into, h("div", { class: "row" }, field("Match", match), h("button", { type: "button", onclick: () => void attempt(() => put()) }, "Add …"), status), place, h("p", { class: "row end" }, more));
+  fill(into, h("div", { class: "row" }, field("Match", match), mayPut && h("button", { type: "button", onclick: () => void attempt(() => put()) }, "Add …"), status), place, h("p", { class: "row end" }, more));
   await page("0");
 }
 
@@ -246,7 +251,7 @@ async function showList(into: HTMLElement, { key, run, again }: Shown): Promise<
         [
           { title: "Index", number: true, of: (row) => count(row.at) },
           { title: "Element", of: (row) => h("span", { class: "wrap" }, shown(row.item)) },
-          { title: "", of: (row) => h("button", { type: "button", class: "small", "aria-label": `Edit element ${row.at}`, onclick: () => void attempt(() => edit(row.at, row.item)) }, "Edit") },
+          { title: "", of: (row) => may("lset") && h("button", { type: "button", class: "small", "aria-label": `Edit element ${row.at}`, onclick: () => void attempt(() => edit(row.at, row.item)) }, "Edit") },
         ],
         rows,
       ),
@@ -274,8 +279,8 @@ async function showList(into: HTMLElement, { key, run, again }: Shown): Promise<
       { class: "row" },
       field("From", from),
       h("span", { class: "faint" }, `${many(total, "element", "elements")}, ${PAGE} a page`),
-      h("button", { type: "button", onclick: () => void attempt(push("LPUSH")) }, "Add first …"),
-      h("button", { type: "button", onclick: () => void attempt(push("RPUSH")) }, "Add last …"),
+      may("lpush") && h("button", { type: "button", onclick: () => void attempt(push("LPUSH")) }, "Add first …"),
+      may("rpush") && h("button", { type: "button", onclick: () => void attempt(push("RPUSH")) }, "Add last …"),
     ),
     place,
   );

@@ -518,14 +518,22 @@ test("who may little is shown little", { skip }, async () => {
     assert.ok(pages.includes("Keys") && !pages.includes("Overview") && !pages.includes("Clients and channels") && !pages.includes("Slow and hot"), String(pages));
     await page.getByRole("link", { name: "Keys" }).click();
     await page.locator(".keys-list [role=option]").first().waitFor();
-    // What he may not do is refused, and said.
+    // What he may not do at all is not offered; what he may not do to this key is refused, and said.
     await page.getByLabel("Pattern").fill("app:set");
     await page.getByRole("button", { name: "Scan" }).click();
     await page.getByText(/^1 of [\d,]+ keys$/).waitFor();
     await page.locator(".keys-list [role=option]").first().click();
+    await page.getByRole("button", { name: "Look again" }).waitFor();
+    await page.locator(".detail table").waitFor();
+    for (const name of ["New key", "Time …", "Rename …", "Add …", "Remove"]) assert.equal(await page.getByRole("button", { name }).count(), 0, name);
     await page.getByRole("button", { name: "Delete …" }).click();
     await answer(page, "Delete");
     await page.locator(".said .bad", { hasText: "NOPERM" }).waitFor();
+    await page.getByLabel("Pattern").fill("app:text");
+    await page.getByRole("button", { name: "Scan" }).click();
+    await page.locator(".keys-list [role=option]", { hasText: "app:text" }).click();
+    assert.ok(await page.getByLabel("Value").getAttribute("readonly") !== null);
+    assert.equal(await page.getByRole("button", { name: "Save" }).count(), 0);
     await picture(page, "reader");
     await page.getByRole("link", { name: "Persistence" }).click();
     await page.locator(".said .bad", { hasText: "'info'" }).waitFor();

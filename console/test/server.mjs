@@ -92,7 +92,7 @@ export async function furnish(server) {
     ["GET", HOSTILE],
     ["CONFIG", "SET", "slowlog-log-slower-than", "10000"],
     [HOSTILE],
-    ["ACL", "SETUSER", "reader", "on", ">secret", "~app:*", "&*", "+@read", "+@connection", "+acl|whoami", "-@dangerous", "+lastsave"],
+    ["ACL", "SETUSER", "reader", "on", ">secret", "%R~app:*", "&*", "+@read", "+unlink", "+@connection", "+acl|whoami", "-@dangerous", "+lastsave"],
   );
 }
 

@@ -92,10 +92,14 @@ pub(crate) fn paths() -> BTreeMap<String, Value> {
     let mut hot = operation("watch_hot", "Follow which keys are asked for most", &[], &[("200", "Events")]);
     hot["description"] =
         json!("Each second what samples of the last ten say; they are taken while somebody asks.");
+    let mut rights =
+        operation("rights", "Which commands whoever asks may run, for the console", &[], &[("200", "Json")]);
+    rights["description"] = json!("`user` and `commands`, by their full names; keys are another question.");
     let mut all = BTreeMap::from([
         ("/v1/events".to_owned(), json!({"get": events})),
         ("/v1/console/stream".into(), json!({"get": seconds})),
         ("/v1/console/hot".into(), json!({"get": hot})),
+        ("/v1/console/rights".into(), json!({"get": rights})),
         ("/v1/channels".into(), json!({"get": channels})),
         (
             "/v1/db/{db}/streams/{key}".into(),

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use weft_protocol::table::{CommandId, CommandSpec};
+use weft_protocol::table::{COMMANDS, CommandId, CommandSpec};
 
 pub use log::{LogEntry, LogPlace};
 pub use rules::RuleError;
@@ -146,6 +146,15 @@ impl User {
             }
         }
         worst.map_or(Ok(()), Err)
+    }
+    /// The commands that the user may run with some arguments at least, by their full names. Nobody is told what else
+    /// there is: on which keys, the server says when they are asked for.
+    #[must_use]
+    pub fn commands(&self) -> Vec<String> {
+        let allows =
+            |id: &CommandId| self.all || self.selectors.iter().any(|selector| selector.allows_some(*id));
+        let all = (0..COMMANDS.len()).map(|at| CommandId(at as u16));
+        all.filter(allows).map(|id| full_name(id.spec())).collect()
     }
     /// Whether the user may use a channel; a pattern of PSUBSCRIBE must be allowed literally.
     #[must_use]

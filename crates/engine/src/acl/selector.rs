@@ -209,6 +209,10 @@ impl Selector {
     }
 
     /// Whether a key may be read, written or both.
+    /// Whether a command is allowed with some arguments at least.
+    pub(super) fn allows_some(&self, id: CommandId) -> bool {
+        self.commands.has(id) || self.first_args.iter().any(|(other, _)| *other == id)
+    }
     pub(super) fn allows_key(&self, key: &[u8], access: u8) -> bool {
         self.all_keys
             || self

@@ -1,10 +1,14 @@
-//! Owns: the console's files, which a browser gets without credentials, and what they may do there. Does not own: their
-//! sources (`console/`, from which `make console` builds them), the stream of figures (`super::following`).
+//! Owns: the console's files, which a browser gets without credentials, and what they may do there; which commands a
+//! user may run. Does not own: their sources (`console/`, from which `make console` builds them), the stream of figures
+//! (`super::following`).
 //!
 //! The page loads nothing from elsewhere and runs no script but its own file; what it shows of the server it asks for
 //! as its user.
 
-use super::answer::{Answer, HTML};
+use serde_json::json;
+use weft_engine::session::Session;
+
+use super::answer::{Answer, HTML, JSON};
 
 const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n\
@@ -26,6 +30,12 @@ pub(super) fn is_file(path: &[u8]) -> bool {
 pub(super) fn file(path: &[u8]) -> Option<Box<Answer>> {
     let (_, kind, bytes) = FILES.iter().find(|(name, ..)| *name == path)?;
     Some(Answer::new(200, kind, *bytes).with(POLICY))
+}
+
+/// Who asks, and which commands he may run: what he may not is not offered.
+pub(super) fn rights(session: &Session) -> Box<Answer> {
+    let said = json!({ "user": session.user.name, "commands": session.user.commands() });
+    Answer::new(200, JSON, said.to_string().into_bytes())
 }
 
 #[cfg(test)]

@@ -375,6 +375,10 @@ impl Http {
             Route::Monitor if self.is_bare(&head, request, bench.engine) => Err(only_reads()),
             Route::Monitor => self.stream(bytes, *at, (Opening::Monitor, &about), bench),
             Route::Ready => Err(routes::ready(bench.engine.loading().as_ref())),
+            Route::Rights => {
+                bench.engine.keep_user(&mut self.client.session);
+                Err(console::rights(&self.client.session))
+            }
             Route::Events => self.follow(bytes, *at, (&whole, &about), bench),
             Route::Channels => self.channels(bytes, *at, (&whole, &about), bench),
             Route::Entries => self.entries(&bytes[*at..], (&whole, &about), bench),

@@ -13,6 +13,7 @@
 //! | `/v1/channels` | messages of channels, as an event stream |
 //! | `/v1/db/N/streams/…` | the entries of a stream, as an event stream (`super::entries`) |
 //! | `/v1/console/stream`, `/v1/console/hot` | each second's figures, and keys that are hot, the same way |
+//! | `/v1/console/rights` | which commands whoever asks may run |
 //! | `/console…` | the console (`super::console`) |
 //! | `/v1/programs…`, `/v1/triggers…` | programs and triggers (`super::stored`) |
 //! | other `/v1/…` | Weft's own: nothing |
@@ -47,6 +48,8 @@ pub(crate) enum Route {
     Channels,
     /// The entries of a stream.
     Entries,
+    /// Which commands whoever asks may run.
+    Rights,
     /// Resources: keys, programs, triggers.
     Resource,
     /// It is known already.
@@ -85,6 +88,8 @@ pub(crate) fn find(method: Method, path: &[u8], wants_html: bool) -> Route {
             not_allowed("GET")
         }
         (b"v1", b"/v1/events" | b"/v1/console/stream" | b"/v1/console/hot") => Route::Events,
+        (b"v1", b"/v1/console/rights") if reads => Route::Rights,
+        (b"v1", b"/v1/console/rights") => not_allowed("GET, HEAD"),
         (b"v1", b"/v1/channels") if method != Method::Get => not_allowed("GET"),
         (b"v1", b"/v1/channels") => Route::Channels,
         (b"v1", _) if resources::is_entries(path) && method != Method::Get => not_allowed("GET"),

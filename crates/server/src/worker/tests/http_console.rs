@@ -159,3 +159,37 @@ fn hot_keys_are_sampled_while_somebody_looks_and_told_to_whom_may_read_them() {
     web.passes(1003, 1);
     assert!(web.catches(&mut all).contains("\"keys\":[]"));
 }
+
+#[test]
+fn what_a_user_may_is_told_to_nobody_but_him() {
+    let mut web = Web::new();
+    let commands = |web: &mut Web, headers: &str| {
+        let got = web.asks("GET", "/v1/console/rights", headers, b"");
+        let said: serde_json::Value = serde_json::from_slice(&got.body).expect("JSON");
+        let commands = said["commands"]
+            .as_array()
+            .map(|all| all.iter().map(|name| name.as_str().expect("a name").to_owned()).collect::<Vec<_>>());
+        (got.status, said["user"].as_str().unwrap_or_default().to_owned(), commands.unwrap_or_default())
+    };
+    let (status, user, all) = commands(&mut web, "");
+    assert_eq!((status, &*user), (200, "default"));
+    assert!(
+        ["get", "client|kill", "program|run", "flushall"]
+            .iter()
+            .all(|name| all.iter().any(|one| one == name))
+    );
+    web.runs(
+        r#"["ACL","SETUSER","ann","on",">secret","%R~a:*","+@read","+program|run|sell","(+unlink ~b:*)","-get"]"#,
+    );
+    web.runs(r#"["CONFIG","SET","requirepass","other"]"#);
+    assert_eq!(commands(&mut web, "").0, 401);
+    let ann = "Authorization: Basic YW5uOnNlY3JldA==\r\n";
+    let (status, user, hers) = commands(&mut web, ann);
+    assert_eq!((status, &*user), (200, "ann"));
+    for (name, may) in
+        [("strlen", true), ("program|run", true), ("unlink", true), ("get", false), ("set", false)]
+    {
+        assert_eq!(hers.iter().any(|one| one == name), may, "{name}");
+    }
+    assert_eq!(web.asks("POST", "/v1/console/rights", ann, b"").status, 405);
+}
