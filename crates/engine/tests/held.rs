@@ -158,3 +158,51 @@ fn names_of_tracked_keys_are_bounded() {
     assert_eq!(bench.text(b, &format!("CLIENT TRACKING ON BCAST{}", prefixes(0..4096))), "OK");
     assert_eq!(bench.text(b, "CLIENT TRACKING ON BCAST PREFIX 05000"), refused);
 }
+
+/// Libraries are beside `maxmemory`: what they take together is bounded, and what is refused changes nothing.
+#[test]
+fn sources_of_libraries_are_bounded() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    let source = |name: char, len: usize| {
+        let head =
+            format!("#!lua name={name}\nredis.register_function('f{name}', function() return 1 end) -- ");
+        [head.as_bytes(), &vec![b'x'; len - head.len()]].concat()
+    };
+    let load = |bench: &mut Bench, name: char, len: usize| {
+        shown(&bench.run_args(a, &[b"FUNCTION", b"LOAD", b"REPLACE", &source(name, len)]))
+    };
+    let each = 60 << 20;
+    assert_eq!(load(&mut bench, 'a', each), "a");
+    let dump = bench.run_args(a, &[b"FUNCTION", b"DUMP"]);
+    let [Reply::Bulk(dump)] = &dump[..] else { panic!("no dump") };
+    for name in 'b'..='d' {
+        load(&mut bench, name, each);
+    }
+    let refused = "ERR Functions may take 268435456 bytes together: delete some first";
+    assert_eq!(load(&mut bench, 'e', each), refused);
+    assert_eq!(load(&mut bench, 'd', each), "d", "it replaces as much");
+    let bytes = |bench: &mut Bench| {
+        let info = bench.text(a, "INFO memory");
+        info.lines().find_map(|line| line.strip_prefix("used_memory_functions:")).map(str::to_owned)
+    };
+    assert_eq!(bytes(&mut bench), Some((4 * (each + 1)).to_string()));
+    bench.text(a, "FUNCTION DELETE a");
+    load(&mut bench, 'e', each);
+    let restore = |bench: &mut Bench, policy: &[u8]| {
+        shown(&bench.run_args(a, &[b"FUNCTION", b"RESTORE", dump, policy]))
+    };
+    assert_eq!(restore(&mut bench, b"APPEND"), refused);
+    assert_eq!(bytes(&mut bench), Some((4 * (each + 1)).to_string()));
+    assert_eq!(restore(&mut bench, b"FLUSH"), "OK");
+    assert_eq!(bytes(&mut bench), Some((each + 1).to_string()));
+}
+
+fn shown(replies: &[Reply]) -> String {
+    match replies {
+        [Reply::Bulk(text) | Reply::Simple(text) | Reply::Error(text)] => {
+            String::from_utf8_lossy(text).into()
+        }
+        other => format!("{other:?}"),
+    }
+}

@@ -11,7 +11,7 @@ use crate::undo::Inverse;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +46,8 @@ pub struct Catalogue {
     sections: [Mutex<Entries>; Section::ALL.len()],
     /// Raised with every change of a section.
     versions: [AtomicU64; Section::ALL.len()],
+    /// Bytes of each section's names and entries.
+    bytes: [AtomicUsize; Section::ALL.len()],
 }
 
 impl Catalogue {
@@ -80,6 +82,11 @@ impl Catalogue {
     pub fn is_empty(&self, section: Section) -> bool {
         self.len(section) == 0
     }
+    /// Bytes of a section's names and entries.
+    #[must_use]
+    pub fn bytes(&self, section: Section) -> usize {
+        self.bytes[section as usize].load(Relaxed)
+    }
     /// A number that changes with every change of a section.
     #[inline]
     #[must_use]
@@ -90,10 +97,18 @@ impl Catalogue {
     pub(crate) fn put(&self, section: Section, name: &[u8], value: Option<Arc<[u8]>>) -> Option<Arc<[u8]>> {
         let mut entries = lock(self.section(section));
         self.versions[section as usize].fetch_add(1, Relaxed);
-        match value {
+        let bytes = &self.bytes[section as usize];
+        if let Some(value) = &value {
+            bytes.fetch_add(name.len() + value.len(), Relaxed);
+        }
+        let before = match value {
             Some(value) => entries.insert(name.into(), value),
             None => entries.remove(name),
+        };
+        if let Some(before) = &before {
+            bytes.fetch_sub(name.len() + before.len(), Relaxed);
         }
+        before
     }
 }
 
@@ -150,11 +165,13 @@ mod tests {
         set(&mut recorder, b"a", None);
         set(&mut recorder, b"c", Some(b"3"));
         assert_ne!(Digest::of_keyspace(&world), digest);
+        assert_eq!(keyspace.catalogue().bytes(Section::Programs), 1 + 2);
         let mut guards = world.guards();
         guards.rollback(&mut recorder, begun);
         drop(guards.commit(&mut recorder));
         drop(guards);
         assert_eq!(Digest::of_keyspace(&world), digest);
+        assert_eq!(keyspace.catalogue().bytes(Section::Programs), 2 + 1);
         recorder.end_group();
 
         let mut replayer = Replayer::default();

@@ -227,8 +227,7 @@ fn script_memory(engine: &Engine, report: &mut Report) {
     let (scripts, bytes) = engine.scripts.kept();
     let lua = engine.scripts.budget.used_bytes();
     let [functions, libraries] = &engine.scripts.function_counts;
-    let sources = engine.keyspace.catalogue().entries(crate::script::LIBRARIES);
-    let library_bytes: usize = sources.iter().map(|(name, source)| name.len() + source.len()).sum();
+    let library_bytes = engine.keyspace.catalogue().bytes(crate::script::LIBRARIES);
     report.bytes("used_memory_lua", lua);
     report.field("used_memory_vm_eval", lua);
     report.field("used_memory_scripts_eval", bytes);

@@ -231,6 +231,8 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         }
         Ok(())
     })?;
+    let entries: Vec<_> = named.iter().map(|(name, code)| (*name, &***code)).collect();
+    context.check_entries(LIBRARIES, &entries, flush)?;
     if flush {
         remove_all(context)?;
     }
