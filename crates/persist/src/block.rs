@@ -24,8 +24,6 @@
 //!
 //! Where a block would begin and all is zeros to the end, or nothing is there, the file ends.
 
-use crc::{CRC_32_ISCSI, Crc, Table};
-
 /// Bytes before a block's requests.
 pub const HEAD_BYTES: usize = 24;
 /// Bytes before a file's first block.
@@ -42,13 +40,10 @@ const GOES_ON: u32 = 1 << 30;
 const UNPACKED_MAX: usize = 255;
 const MAGIC: &[u8; 8] = b"WEFTFILE";
 const VERSION: u16 = 1;
-const CRC: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
 
 /// CRC-32C of pieces one behind the other.
 pub(crate) fn crc(pieces: &[&[u8]]) -> u32 {
-    let mut digest = CRC.digest();
-    pieces.iter().for_each(|piece| digest.update(piece));
-    digest.finalize()
+    pieces.iter().fold(0, |crc, piece| crc32c::crc32c_append(crc, piece))
 }
 
 /// What a file of blocks is.

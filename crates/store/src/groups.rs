@@ -43,8 +43,9 @@ const SHARD_BYTES: usize = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overrun;
 
-/// A group as it waits.
-type Frame = Box<[u8]>;
+/// Buffers that the merger has emptied and gives to workers again, and bytes of one.
+const SPARES_MAX: usize = 16;
+const SPARE_BYTES_MAX: usize = 1 << 20;
 
 /// Where one worker's groups wait.
 #[derive(Debug)]
@@ -104,13 +105,18 @@ impl Outbox {
         if !self.backlog.add(len) {
             return;
         }
+        let mut head = [0; HEAD_BYTES];
+        head[..4].copy_from_slice(&(len as u32).to_le_bytes());
+        head[4..12].copy_from_slice(&epoch.to_le_bytes());
+        head[12..].copy_from_slice(&(shards.len() as u32).to_le_bytes());
         let mut frames = lock(&self.frames);
-        frames.extend_from_slice(&(len as u32).to_le_bytes());
-        frames.extend_from_slice(&epoch.to_le_bytes());
-        frames.extend_from_slice(&(shards.len() as u32).to_le_bytes());
+        frames.reserve(len);
+        frames.extend_from_slice(&head);
         for (shard, count) in shards {
-            frames.extend_from_slice(&shard.to_le_bytes());
-            frames.extend_from_slice(&count.to_le_bytes());
+            let mut bytes = [0; SHARD_BYTES];
+            bytes[..4].copy_from_slice(&shard.to_le_bytes());
+            bytes[4..].copy_from_slice(&count.to_le_bytes());
+            frames.extend_from_slice(&bytes);
         }
         frames.extend_from_slice(effects);
     }
@@ -306,7 +312,34 @@ pub struct Merger<'k> {
     bits: u32,
     /// The last count given of each shard.
     given: Box<[u64]>,
-    queues: Vec<(Arc<Outbox>, VecDeque<Frame>)>,
+    queues: Vec<(Arc<Outbox>, Queue)>,
+    spares: Vec<Vec<u8>>,
+}
+
+/// Groups of one worker that were taken from its outbox, in the buffers that they stood in there.
+#[derive(Default)]
+struct Queue {
+    pieces: VecDeque<Vec<u8>>,
+    /// Where the first group of the first piece begins.
+    at: usize,
+}
+
+impl Queue {
+    /// The first group.
+    fn front(&self) -> Option<&[u8]> {
+        let rest = &self.pieces.front()?[self.at..];
+        let len = u32::from_le_bytes(*rest.first_chunk()?) as usize;
+        rest.get(..len)
+    }
+    /// The first group was given. A buffer in which nothing is any more comes back.
+    fn pass(&mut self) -> Option<Vec<u8>> {
+        self.at += self.front().map_or(0, <[u8]>::len);
+        if self.pieces.front()?.len() > self.at {
+            return None;
+        }
+        self.at = 0;
+        self.pieces.pop_front()
+    }
 }
 
 impl<'k> Worker<'k> {
@@ -329,7 +362,7 @@ impl<'k> Worker<'k> {
         let given = (0..keyspace.shard_count()).map(|id| guards.shard_by_id(id).group_count()).collect();
         let bits = bits & !wants::UNDO | wants::GROUPS;
         keyspace.subscribe(bits);
-        Some(Merger { keyspace, bits, given, queues: Vec::new() })
+        Some(Merger { keyspace, bits, given, queues: Vec::new(), spares: Vec::new() })
     }
 }
 
@@ -345,23 +378,29 @@ impl Merger<'_> {
             return Err(Overrun);
         }
         let mut given = 0;
-        while let Some(epoch) =
-            self.queues.iter().filter_map(|(_, queue)| queue.front()).map(|f| epoch(f)).min()
+        while let Some(epoch) = self.queues.iter().filter_map(|(_, queue)| queue.front()).map(epoch).min()
             && epoch < left
         {
-            let Some(frame) = self.next_of(epoch) else {
+            let Some((queue, frame)) = next_of(&self.queues, &self.given, epoch) else {
                 debug_assert!(false, "the groups of an epoch that is over are complete");
                 return Err(Overrun);
             };
             hub.backlog.take(frame.len());
             let mut at = HEAD_BYTES;
-            for (shard, count) in shards(&frame) {
+            for (shard, count) in shards(frame) {
                 self.given[shard as usize] = count;
                 at += SHARD_BYTES;
             }
             if at < frame.len() {
                 give(Group { epoch, effects: &frame[at..] });
                 given += 1;
+            }
+            if let Some(mut spare) = self.queues[queue].1.pass()
+                && spare.capacity() <= SPARE_BYTES_MAX
+                && self.spares.len() < SPARES_MAX
+            {
+                spare.clear();
+                self.spares.push(spare);
             }
         }
         Ok(Polled { given, complete: left - 1 })
@@ -372,7 +411,7 @@ impl Merger<'_> {
         let mut outboxes = lock(&self.keyspace.hub().outboxes);
         for outbox in outboxes.iter() {
             if !self.queues.iter().any(|(own, _)| Arc::ptr_eq(own, outbox)) {
-                self.queues.push((Arc::clone(outbox), VecDeque::new()));
+                self.queues.push((Arc::clone(outbox), Queue::default()));
             }
         }
         let mut gone = Vec::new();
@@ -383,27 +422,15 @@ impl Merger<'_> {
                 fence(Acquire);
                 gone.push(Arc::as_ptr(outbox));
             }
-            let frames = std::mem::take(&mut *lock(&outbox.frames));
-            let mut rest = &frames[..];
-            while let Some(head) = rest.first_chunk() {
-                let (frame, behind) = rest.split_at(u32::from_le_bytes(*head) as usize);
-                queue.push_back(frame.into());
-                rest = behind;
+            let mut frames = lock(&outbox.frames);
+            if !frames.is_empty() {
+                queue
+                    .pieces
+                    .push_back(std::mem::replace(&mut *frames, self.spares.pop().unwrap_or_default()));
             }
         }
         outboxes.retain(|outbox| !gone.contains(&Arc::as_ptr(outbox)));
-        self.queues.retain(|(outbox, queue)| !queue.is_empty() || !gone.contains(&Arc::as_ptr(outbox)));
-    }
-
-    /// The next group of an epoch: one before which nothing is missing in any of its shards.
-    fn next_of(&mut self, wanted: u64) -> Option<Frame> {
-        let given = &self.given;
-        let is_next = |frame: &[u8]| {
-            epoch(frame) == wanted && shards(frame).all(|(shard, count)| given[shard as usize] + 1 == count)
-        };
-        let (_, queue) =
-            self.queues.iter_mut().find(|(_, queue)| queue.front().is_some_and(|frame| is_next(frame)))?;
-        queue.pop_front()
+        self.queues.retain(|(outbox, queue)| queue.front().is_some() || !gone.contains(&Arc::as_ptr(outbox)));
     }
 }
 
@@ -412,6 +439,15 @@ impl Drop for Merger<'_> {
         self.keyspace.unsubscribe(self.bits);
         self.keyspace.hub().has_merger.store(false, Relaxed);
     }
+}
+
+/// The next group of an epoch, one before which nothing is missing in any of its shards, and in which queue it is.
+fn next_of<'q>(queues: &'q [(Arc<Outbox>, Queue)], given: &[u64], wanted: u64) -> Option<(usize, &'q [u8])> {
+    let is_next = |frame: &[u8]| {
+        epoch(frame) == wanted && shards(frame).all(|(shard, count)| given[shard as usize] + 1 == count)
+    };
+    let fronts = queues.iter().map(|(_, queue)| queue.front()).enumerate();
+    fronts.filter_map(|(at, frame)| Some((at, frame?))).find(|(_, frame)| is_next(frame))
 }
 
 fn epoch(frame: &[u8]) -> u64 {

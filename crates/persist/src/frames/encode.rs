@@ -108,8 +108,7 @@ impl Encoder {
         let Told { db, key, effect } = open.first;
         if let (Effect::Set { value: Text::Bytes(bytes), expire_ms: None }, true) = (effect, open.is_single())
         {
-            let argv = [Arg::Keyword("SET"), Arg::Bytes(key), Arg::Bytes(bytes)];
-            RequestWriter::new(out, db.into()).arguments(&argv[..], Mode::Exact);
+            RequestWriter::new(out, db.into()).set(key, bytes);
             return;
         }
         let mut words = Vec::with_capacity(8 + open.more.len() * 2);

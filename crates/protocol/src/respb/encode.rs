@@ -52,6 +52,25 @@ impl<'a, B: Buffer> RequestWriter<'a, B> {
         typed
     }
 
+    /// The same for `SET key value`, which logs consist of: what [`Self::arguments`] writes.
+    pub fn set(&mut self, key: &[u8], value: &[u8]) {
+        let lens = (u16::try_from(key.len()), u32::try_from(value.len()));
+        let (Ok(key_len), Ok(value_len)) = lens else {
+            self.arguments(&[Arg::Keyword("SET"), Arg::Bytes(key), Arg::Bytes(value)][..], Mode::Exact);
+            return;
+        };
+        let mut head = [0; 6];
+        head[..2].copy_from_slice(&SET.to_be_bytes());
+        head[2..4].copy_from_slice(&self.channel.to_be_bytes());
+        head[4..].copy_from_slice(&key_len.to_be_bytes());
+        self.out.extend_from_slice(&head);
+        self.out.extend_from_slice(key);
+        self.out.extend_from_slice(&value_len.to_be_bytes());
+        self.out.extend_from_slice(value);
+        // No options.
+        self.out.extend_from_slice(&[0]);
+    }
+
     /// Appends an ARGV frame.
     pub fn argv(&mut self, argv: &(impl Arguments + ?Sized)) {
         self.head(ARGV);
@@ -133,6 +152,9 @@ fn command_of(name: &Arg<'_>, mode: Mode) -> Option<CommandId> {
     let id = table::by_name(name)?;
     (mode == Mode::Fold || id.spec().name.as_bytes() == name).then_some(id)
 }
+
+/// The opcode of SET: none ever changes.
+const SET: u16 = 0x0001;
 
 /// Fits arguments to a layout and writes it.
 struct Matcher<'a, A: ?Sized, B> {
@@ -333,5 +355,24 @@ fn double(arg: &Arg<'_>) -> Option<f64> {
         Arg::Int(value) => (value.unsigned_abs() <= DOUBLE_WHOLE_MAX).then_some(value as f64),
         Arg::Bytes(text) => parse_double(text),
         Arg::Keyword(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{vec, vec::Vec};
+
+    use super::*;
+
+    #[test]
+    fn a_set_is_written_as_its_arguments_are() {
+        for (key, value) in [(0, 0), (1, 0), (3, 5), (255, 256), (65_535, 1), (65_536, 70_000)] {
+            let (key, value) = (vec![b'k'; key], vec![b'v'; value]);
+            let (mut short, mut long) = (Vec::new(), Vec::new());
+            RequestWriter::new(&mut short, 7).set(&key, &value);
+            let argv = [Arg::Keyword("SET"), Arg::Bytes(&key), Arg::Bytes(&value)];
+            RequestWriter::new(&mut long, 7).arguments(&argv[..], Mode::Exact);
+            assert_eq!(short, long);
+        }
     }
 }
