@@ -513,6 +513,11 @@ impl Connection {
         Ok(Raw::new(self.stream, self.input))
     }
 
+    /// The connection as a socket that waits for nothing, for an event loop of one's own; nothing may be due.
+    pub fn without_waiting(self) -> Result<crate::fleet::Wire> {
+        crate::fleet::without_waiting(self)
+    }
+
     /// The socket, and TLS if there is some; nothing may be due or have come.
     pub(crate) fn into_wire(self) -> Result<(Socket, Option<Box<crate::fleet::Session>>)> {
         self.idle()?;

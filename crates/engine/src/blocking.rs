@@ -547,6 +547,10 @@ pub(crate) fn end_own(
     output: &mut Output,
     end: End,
 ) -> bool {
+    if session.forwarded > 0 {
+        // Its reply is on its way.
+        return end == End::Gone;
+    }
     let Some(wait) = session.wait.take() else { return true };
     let outcome = match end {
         End::Timeout => Outcome::TimedOut,
@@ -575,6 +579,9 @@ fn write_end(sink: &mut ReplySink<'_>, empty: Empty, end: End) {
 
 /// CLIENT UNBLOCK: ends another session's wait. Says whether it was blocked.
 pub(crate) fn end_other(engine: &Engine, client: u64, end: End) -> bool {
+    if engine.forwards() {
+        return unblock_elsewhere(engine, client, end);
+    }
     let Some(blocked) = engine.waits.get(client) else { return false };
     let outcome = if end == End::Timeout { Outcome::TimedOut } else { Outcome::Cancelled };
     if !blocked.claim.take(outcome) {
@@ -584,6 +591,15 @@ pub(crate) fn end_other(engine: &Engine, client: u64, end: End) -> bool {
     write_end(&mut ReplySink::new(&mut output, blocked.wire), blocked.empty, end);
     // Its worker takes it out of the queues when it applies the message.
     engine.post(Message::Served(blocked.info.recipient(), output));
+    true
+}
+
+/// The same for a request that another server runs, which ends it there.
+fn unblock_elsewhere(engine: &Engine, client: u64, end: End) -> bool {
+    let Some(info) = engine.clients.get(client).filter(|info| info.has(client_flag::BLOCKED)) else {
+        return false;
+    };
+    engine.post(Message::Unblock(info.recipient(), end));
     true
 }
 

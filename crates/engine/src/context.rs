@@ -15,6 +15,7 @@ use crate::blocking::Ready;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::executor::Door;
+use crate::forward::Forwards;
 use crate::notify;
 use crate::program::prepared::Prepared;
 use crate::pubsub::PendingMessage;
@@ -49,6 +50,8 @@ pub struct Local {
     pub(crate) began: Option<Instant>,
     /// How an operation leaves its stack when it takes long, if it runs on one of its own.
     pub(crate) door: Option<Door>,
+    /// Requests that another server is to run.
+    pub(crate) forwards: Forwards,
     /// Which statistics are this worker's.
     pub worker: u16,
 }
@@ -70,6 +73,7 @@ impl Local {
             programs: Prepared::default(),
             began: None,
             door: None,
+            forwards: Forwards::default(),
             worker,
         }
     }

@@ -17,6 +17,7 @@ use crate::config::{Config, Settings};
 use crate::durable::Durable;
 use crate::error::{Error, full_name};
 use crate::feed::Feed;
+use crate::forward::Ways;
 use crate::handler::{Handler, Handlers};
 use crate::history::History;
 use crate::hot::Hot;
@@ -104,6 +105,7 @@ pub struct Engine {
     pub(crate) looks_at_events: Mutex<()>,
     mailboxes: Box<[Mailbox]>,
     handlers: Handlers,
+    forwards: bool,
 }
 
 /// CLIENT PAUSE as it is now.
@@ -182,6 +184,7 @@ impl Engine {
             facts: Facts::default(),
             mailboxes: (0..setup.workers.max(1)).map(|_| Mailbox::default()).collect(),
             handlers: Handlers::new(),
+            forwards: false,
             acl: Acl::default(),
             tracking: Tracking::default(),
             scripts: Scripts::new(setup.workers),
@@ -198,6 +201,17 @@ impl Engine {
         }
     }
 
+    /// An engine without keys: another server runs what these ways say.
+    #[must_use]
+    pub fn forwarding(setup: Setup, ways: Ways) -> Self {
+        Self { handlers: Handlers::forwarding(ways), forwards: true, ..Self::new(setup) }
+    }
+    /// Whether another server has the keys.
+    #[must_use]
+    pub const fn forwards(&self) -> bool {
+        self.forwards
+    }
+
     /// A worker's mailbox.
     #[must_use]
     pub fn mailbox(&self, worker: u16) -> &Mailbox {
@@ -211,7 +225,10 @@ impl Engine {
     /// Sends a message to whom it names.
     pub fn post(&self, message: Message) {
         let worker = match &message {
-            Message::Push(to, _) | Message::Served(to, _) | Message::Kill(to, _) => to.address.worker,
+            Message::Push(to, _)
+            | Message::Served(to, _)
+            | Message::Kill(to, _)
+            | Message::Unblock(to, _) => to.address.worker,
             Message::Resume | Message::Safe | Message::Events | Message::Figures | Message::Stop => 0,
         };
         self.mailbox(worker).send(message);
@@ -311,6 +328,10 @@ fn session(info: &Arc<ClientInfo>, user: Arc<User>, wire: Wire) -> Session {
         transaction: None,
         subscriptions: None,
         wait: None,
+        forwarded: 0,
+        joins: false,
+        leased: false,
+        confirmed: false,
         asked: None,
         loads: false,
         over_http: false,

@@ -106,6 +106,8 @@ error_codes! {
     Misconfigured = "MISCONF", "writes are refused: they cannot be kept", 503;
     /// A limit of the server's own; the text says which.
     Limit = "ERR", "limit exceeded", 429;
+    /// The server behind a gateway cannot be reached, or its answer is lost; the text says what is known.
+    Upstream = "ERR", "the server behind the gateway cannot be reached", 502;
     /// A stored representation that cannot be read (HyperLogLog, DUMP).
     InvalidObject = "INVALIDOBJ", "Corrupted HLL object detected", 400;
 }

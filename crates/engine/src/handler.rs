@@ -8,6 +8,7 @@ use crate::args::Args;
 use crate::context::{Context, Local};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::forward::{Way, Ways};
 use crate::reply::ReplySink;
 
 /// Runs a command: writes exactly one value, or blocks the session and writes none, or gives an error and whatever was
@@ -37,6 +38,8 @@ pub enum Scope {
     Brief(fn(&Engine, &mut Local, &Args<'_>, bool) -> Needs),
     /// EXEC: what its queued commands and watched keys need.
     Exec,
+    /// Another server runs it, this way.
+    Forward(Way),
     /// DISCARD, UNWATCH and what else gives up watches: no lock held, not queued.
     Unwatch,
 }
@@ -80,10 +83,29 @@ impl Handlers {
         }
         Self(all)
     }
+    /// The same for a server that has another one run what is not its own.
+    pub(crate) fn forwarding(ways: Ways) -> Self {
+        let mut all = Self::new().0;
+        for (place, id) in all.iter_mut().zip(0..) {
+            let way = ways(CommandId(id));
+            let local = matches!(way, Way::Here) || crate::requests::is_container(CommandId(id));
+            if !local {
+                // Subscriptions are also kept here.
+                let run = place.map_or(elsewhere as Run, |handler| handler.run);
+                *place = Some(Handler { run, scope: Scope::Forward(way) });
+            }
+        }
+        Self(all)
+    }
     #[inline]
     pub(crate) fn get(&self, id: CommandId) -> Option<Handler> {
         self.0[usize::from(id.0)]
     }
+}
+
+/// A command that only the other server has never runs here.
+fn elsewhere(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Result<(), Error> {
+    Err(Error::err(format!("unknown command '{}'", crate::error::full_name(args.spec))))
 }
 
 /// The handler of a command, without an engine.

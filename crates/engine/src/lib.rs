@@ -25,6 +25,7 @@
 //! | [`script`] | scripts and functions: their sources, running them |
 //! | [`resource`] | keys as resources: conditions, parts, tags |
 //! | [`near`] | which of several names a misspelt one means |
+//! | [`forward`] | requests that another server runs |
 //! | [`feed`] | what happened to keys, numbered, for who follows it |
 //! | [`rdb`], [`hyperloglog`] | dumps of values; the bytes of a HyperLogLog |
 //! | [`mailbox`], [`push`] | from worker to worker |
@@ -67,6 +68,7 @@ pub mod executor;
 pub mod extended;
 pub mod feed;
 mod files;
+pub mod forward;
 pub mod glob;
 pub mod handler;
 pub mod held;

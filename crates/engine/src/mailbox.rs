@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use crate::blocking::End;
 use crate::push::Push;
 use crate::reply::Output;
 
@@ -40,6 +41,8 @@ pub enum Message {
     Served(Recipient, Output),
     /// The connection or channel must be closed.
     Kill(Recipient, Kill),
+    /// CLIENT UNBLOCK of a request that another server runs.
+    Unblock(Recipient, End),
     /// Clients that wait for the end of CLIENT PAUSE may go on.
     Resume,
     /// More epochs are safe, or what is held never will be: look at it.
@@ -61,6 +64,8 @@ pub enum Kill {
     User,
     /// Its output grew over a limit while others wrote to it.
     Output,
+    /// The server behind this one sends nothing more of what it is subscribed to.
+    Upstream,
 }
 
 /// One worker's queue.

@@ -139,6 +139,22 @@ impl PubSub {
     /// Hands a message to all who are subscribed; returns how many get it, once for each subscription that matches.
     pub fn publish(&self, engine: &Engine, space: Space, channel: &[u8], payload: &[u8]) -> usize {
         let mut part = self.part(channel).lock();
+        let mut receivers = Self::hand_over(engine, &mut part, (space, channel), payload);
+        if space == Space::Global {
+            receivers += self.publish_to_patterns(engine, channel, payload);
+        }
+        receivers
+    }
+    /// The same to those of the channel alone: another server says by itself which patterns match.
+    pub fn publish_to_channel(&self, engine: &Engine, space: Space, channel: &[u8], payload: &[u8]) -> usize {
+        Self::hand_over(engine, &mut self.part(channel).lock(), (space, channel), payload)
+    }
+    fn hand_over(
+        engine: &Engine,
+        part: &mut Part,
+        (space, channel): (Space, &[u8]),
+        payload: &[u8],
+    ) -> usize {
         let mut receivers = 0;
         if let Some(subscribers) = part.space(space).get(channel) {
             let kind = if space == Space::Shard { "smessage" } else { "message" };
@@ -147,9 +163,6 @@ impl PubSub {
             for &who in subscribers {
                 engine.post(Message::Push(who, Arc::clone(&push)));
             }
-        }
-        if space == Space::Global {
-            receivers += self.publish_to_patterns(engine, channel, payload);
         }
         receivers
     }
@@ -182,6 +195,30 @@ impl PubSub {
         receivers
     }
 
+    /// A message for those who are subscribed to one pattern, which matches the channel.
+    pub fn publish_to_pattern(
+        &self,
+        engine: &Engine,
+        pattern: &[u8],
+        channel: &[u8],
+        payload: &[u8],
+    ) -> usize {
+        let patterns = self.patterns.read();
+        let Some(subscribers) = patterns.get(pattern) else { return 0 };
+        let push = Arc::new(Push::PatternMessage {
+            pattern: pattern.into(),
+            channel: channel.into(),
+            payload: payload.into(),
+        });
+        subscribers.iter().for_each(|&who| engine.post(Message::Push(who, Arc::clone(&push))));
+        subscribers.len()
+    }
+    /// Whether anybody is subscribed to a pattern.
+    #[must_use]
+    pub fn has_pattern(&self, pattern: &[u8]) -> bool {
+        self.patterns.read().contains_key(pattern)
+    }
+
     /// PUBSUB CHANNELS: the channels with subscribers that match a pattern, or all.
     #[must_use]
     pub fn channels(&self, space: Space, pattern: Option<&[u8]>) -> Vec<Box<[u8]>> {
@@ -200,7 +237,7 @@ impl PubSub {
     }
     /// Those who are subscribed to a channel, or (`true`) a pattern, that a question picks. Costs a look at every
     /// subscription.
-    pub(crate) fn subscribers_where(&self, picks: impl Fn(&[u8], bool) -> bool) -> Vec<Recipient> {
+    pub fn subscribers_where(&self, picks: impl Fn(&[u8], bool) -> bool) -> Vec<Recipient> {
         let mut found: Vec<Recipient> = Vec::new();
         let mut look = |channels: &Channels, is_pattern| {
             channels

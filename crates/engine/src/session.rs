@@ -257,6 +257,15 @@ pub struct Session {
     pub subscriptions: Option<Box<Subscriptions>>,
     /// The request that is blocked. While there is one, no other request of the session may run.
     pub wait: Option<Box<Wait>>,
+    /// Requests that another server runs, and whose replies have not come. While there are some, others run only if
+    /// they may join them.
+    pub forwarded: u32,
+    /// Plain requests may join those.
+    pub joins: bool,
+    /// It has a connection there, since it watches keys.
+    pub leased: bool,
+    /// The request that runs asks for subscriptions that the other server has confirmed.
+    pub(crate) confirmed: bool,
     /// What the request that comes asks of its key beside its command: over HTTP, of resources.
     pub(crate) asked: Option<Box<Asked>>,
     /// It brings what is being loaded: it may do all, and nobody else may do anything.
@@ -343,12 +352,12 @@ impl Session {
     /// Whether it has a blocked request.
     #[must_use]
     pub const fn is_waiting(&self) -> bool {
-        self.wait.is_some()
+        self.wait.is_some() || self.forwarded > 0
     }
     /// Whether a request that comes now must wait for its turn: one blocks, or others were postponed.
     #[must_use]
     pub const fn must_queue(&self) -> bool {
-        self.wait.is_some() || self.held > 0
+        self.is_waiting() || self.held > 0
     }
     /// No request may run until [`Self::drop_held`].
     pub const fn hold_back(&mut self) {

@@ -60,6 +60,8 @@ pub(crate) mod close {
         reason(2, "the output limit of the channel's class was exceeded (client-output-buffer-limit)");
     pub(crate) static IDLE: Reason = reason(3, "idle for too long (timeout)");
     pub(crate) static KILLED: Reason = reason(4, "killed");
+    pub(crate) static UPSTREAM: Reason =
+        reason(4, "the server behind the gateway sends nothing more of what was subscribed to");
     pub(crate) static CHANNELS: Reason = reason(5, "too many channels on this connection (channels)");
     pub(crate) static SHUTDOWN: Reason = reason(6, "the server shuts down");
     pub(crate) static USER: Reason = reason(7, "the user was removed or disabled");

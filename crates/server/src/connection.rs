@@ -16,7 +16,7 @@ use weft_engine::args::Slot;
 use weft_engine::config::Settings;
 use weft_engine::reply::Output;
 use weft_engine::requests::Origin;
-use weft_engine::session::{ConnectionInfo, Session};
+use weft_engine::session::{ConnectionInfo, Session, client_flag};
 use weft_engine::{Engine, Requests};
 use weft_protocol::{Limits, Malformed, Outcome, resp};
 use weft_store::Keyspace;
@@ -374,6 +374,12 @@ impl Connection {
             Peer::Resp(_) | Peer::Http(_) => false,
             Peer::Respb(channels) => channel.map_or(channels.owes(), |channel| channels.owes_to(channel)),
         }
+    }
+
+    /// Whether another server is to answer its only client: what does not block there will come.
+    pub(crate) fn waits_for_upstream(&self) -> bool {
+        let session = self.peer.only().map(|client| &client.session);
+        session.is_some_and(|session| session.forwarded > 0 && !session.info.has(client_flag::BLOCKED))
     }
 
     /// Sends what waits and may go now that epochs up to `safe` are, with one call where the socket takes it; how many

@@ -74,7 +74,7 @@ pub mod directives {
     pub use weft_engine::config::table::about;
 }
 pub use persistence::Import;
-pub use start::{check, run};
+pub use start::{check, gateway, run};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -83,6 +83,7 @@ use std::time::Instant;
 
 use weft_engine::Engine;
 use weft_engine::mailbox::Message;
+use weft_gateway::Gateway;
 
 use crew::Crew;
 use listener::{Acceptor, Inbox, Listener};
@@ -119,7 +120,12 @@ pub(crate) struct Server<'e> {
 
 impl<'e> Server<'e> {
     /// Listens. The error names what could not be listened on, and why.
-    pub(crate) fn new(engine: &'e Engine, listen: &Listen, shared: Arc<Shared>) -> std::io::Result<Self> {
+    pub(crate) fn new(
+        engine: &'e Engine,
+        listen: &Listen,
+        shared: Arc<Shared>,
+        gateway: Option<&Gateway>,
+    ) -> std::io::Result<Self> {
         let mut listeners = sys::inherited::sockets()
             .into_iter()
             .map(|(fd, name)| Listener::inherited(fd, &name))
@@ -150,10 +156,14 @@ impl<'e> Server<'e> {
         let inboxes: Vec<_> =
             (0..listen.threads).map(|_| Arc::new(Inbox::new(Arc::clone(&shared)))).collect();
         let began = Instant::now();
-        let workers = inboxes
-            .iter()
-            .zip(0..)
-            .map(|(inbox, id)| Worker::new(engine, id, Arc::clone(inbox), Poll::new(id)?, began));
+        let workers = inboxes.iter().zip(0..).map(|(inbox, id)| {
+            let mut worker = Worker::new(engine, id, Arc::clone(inbox), Poll::new(id)?, began)?;
+            if let Some(gateway) = gateway {
+                let waker = worker.waker();
+                worker.set_upstream(gateway.upstream(listen.threads, move || waker.wake()));
+            }
+            Ok::<_, std::io::Error>(worker)
+        });
         Ok(Self {
             workers: workers.collect::<Result<_, _>>()?,
             acceptor: Acceptor::new(engine, listeners, inboxes, shared)?,

@@ -3,7 +3,8 @@
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+pub(crate) use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{RecvFlags, recv};
 use std::io;
 use std::mem::MaybeUninit;

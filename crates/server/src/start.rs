@@ -11,6 +11,7 @@ use std::thread;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use weft_engine::{Engine, Setup};
+use weft_gateway::{Gateway, ways};
 use weft_store::{Config, Keyspace, SystemClock};
 
 use crate::doorstep;
@@ -39,6 +40,22 @@ const THREADS_MAX: usize = 256;
 /// # Errors
 /// What kept the server from starting, or broke it, in words for whoever started it.
 pub fn run(options: Options, import: Option<Import>) -> io::Result<()> {
+    serve(options, import, None)
+}
+
+/// Serves as a gateway: another server has the keys.
+///
+/// # Errors
+/// As [`run`].
+pub fn gateway(options: Options, behind: weft_gateway::Options) -> io::Result<()> {
+    let value = |name: &str| options.values.get(name).str().into_owned();
+    if value("appendonly") == "yes" || !value("save").is_empty() {
+        return Err(io::Error::other("a gateway has no keys to keep: leave appendonly and save out"));
+    }
+    serve(options, None, Some(behind))
+}
+
+fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::Options>) -> io::Result<()> {
     heap::begin();
     if let Some(dir) = &options.dir {
         std::env::set_current_dir(dir)
@@ -52,7 +69,7 @@ pub fn run(options: Options, import: Option<Import>) -> io::Result<()> {
         threads => threads,
     }
     .min(THREADS_MAX) as u16;
-    let engine = engine(&options, threads);
+    let engine = engine(&options, threads, behind.is_some());
     allow_files(engine, threads);
     // The first one stays: there is one server in a process.
     let _ = engine.facts.logger.set(|text| notice!("{text}"));
@@ -68,7 +85,8 @@ pub fn run(options: Options, import: Option<Import>) -> io::Result<()> {
     tls(engine, &shared, &options)?;
     let listen = listen(&options, threads)?;
     let persistence = Persistence::find(engine, import)?;
-    let server = Server::new(engine, &listen, Arc::clone(&shared))?;
+    let gateway = behind.map(|behind| Gateway::start(behind, engine)).transpose()?;
+    let server = Server::new(engine, &listen, Arc::clone(&shared), gateway.as_ref())?;
     carrier::start(engine);
     let pidfile = options.pidfile.as_deref().map(|path| fs::write(path, format!("{}\n", std::process::id())));
     if let Some(Err(error)) = pidfile {
@@ -76,7 +94,7 @@ pub fn run(options: Options, import: Option<Import>) -> io::Result<()> {
     }
     *engine.facts.port.write() = options.port;
     *engine.facts.listeners.write() = listeners(&options);
-    greet(&server, threads, !options.values.get("requirepass").text.is_empty());
+    greet(&server, gateway.as_ref(), threads, !options.values.get("requirepass").text.is_empty());
     let result = server.run(persistence, move || {
         supervisor::tell(State::Reloading);
         reload(engine, &shared);
@@ -125,7 +143,7 @@ pub fn check(options: &Options) -> io::Result<Vec<String>> {
     if options.tls_port != 0 && setup.is_none() {
         return Err(io::Error::other(NO_CERTIFICATE));
     }
-    users(engine(options, 1), options)?;
+    users(engine(options, 1, false), options)?;
     taken(&listen(options, 1)?)
 }
 
@@ -168,7 +186,7 @@ fn tls(engine: &'static Engine, shared: &Arc<Shared>, options: &Options) -> io::
 }
 
 /// The engine of a process: it lives as long as that, since threads and hooks hold on to it.
-fn engine(options: &Options, threads: u16) -> &'static Engine {
+fn engine(options: &Options, threads: u16, forwards: bool) -> &'static Engine {
     let keyspace = Keyspace::new(Config {
         databases: options.databases,
         shards: SHARDS_PER_WORKER * usize::from(threads),
@@ -176,7 +194,8 @@ fn engine(options: &Options, threads: u16) -> &'static Engine {
         huge_pages: options.huge_pages,
         ..Config::default()
     });
-    let engine = Engine::new(Setup { keyspace, clock: Box::new(SystemClock), workers: threads });
+    let setup = Setup { keyspace, clock: Box::new(SystemClock), workers: threads };
+    let engine = if forwards { Engine::forwarding(setup, ways::of) } else { Engine::new(setup) };
     engine.configure(options.values.clone());
     Box::leak(Box::new(engine))
 }
@@ -279,14 +298,16 @@ fn address(name: &str, port: u16) -> io::Result<SocketAddr> {
     found.next().ok_or_else(|| io::Error::other("the name has no address"))
 }
 
-fn greet(server: &Server<'_>, threads: u16, password: bool) {
+fn greet(server: &Server<'_>, gateway: Option<&Gateway>, threads: u16, password: bool) {
     notice!(
         "Weft {} on {} worker threads, process {}",
         env!("CARGO_PKG_VERSION"),
         threads,
         std::process::id()
     );
-    if !server.keeps() {
+    if let Some(gateway) = gateway {
+        notice!("A gateway: {} has the keys", gateway.shown());
+    } else if !server.keeps() {
         notice!(
             "Keys live in memory alone, and are gone when Weft stops: --appendonly yes keeps a log, --save makes \
              snapshots"

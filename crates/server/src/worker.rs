@@ -25,6 +25,7 @@ mod messages;
 #[cfg(test)]
 mod tests;
 mod upkeep;
+mod upstream;
 mod watchers;
 
 use std::io;
@@ -35,6 +36,7 @@ use std::time::Instant;
 use weft_engine::mailbox::{Address, Message};
 use weft_engine::reply::Wire;
 use weft_engine::{Engine, Executor, Requests};
+use weft_gateway::Upstream;
 
 use crate::clock::{cpu_ns, micros};
 use crate::connection::{Connection, Life, Peer};
@@ -82,6 +84,8 @@ pub(crate) struct Worker<'e> {
     is_over: bool,
     followers: Followers,
     watchers: Watchers,
+    /// The server behind, where this one is a gateway.
+    upstream: Option<Box<Upstream>>,
 }
 
 impl<'e> Worker<'e> {
@@ -123,6 +127,7 @@ impl<'e> Worker<'e> {
             is_over: false,
             followers: Followers::default(),
             watchers: Watchers::default(),
+            upstream: None,
         })
     }
 
@@ -146,6 +151,7 @@ impl<'e> Worker<'e> {
         let began_cpu_ns = (now_ms != self.timed_ms).then(cpu_ns);
         self.go_on_with_script();
         self.take_messages();
+        self.begin_upstream();
         if !self.engine.is_busy() {
             self.fire_timers();
         }
@@ -161,6 +167,7 @@ impl<'e> Worker<'e> {
         self.ready.clear();
         self.see_to_passing();
         self.run_batch();
+        self.go_upstream();
         self.send_all();
         self.bury();
         self.take_down_leaving();
@@ -192,10 +199,12 @@ impl<'e> Worker<'e> {
             || self.stop_ms.is_some()
             || self.io.timers.next_ms().is_some_and(|at_ms| at_ms <= now_ms)
             || self.sweep.is_due(now_ms)
+            || self.upstream.as_ref().is_some_and(|upstream| upstream.is_due(now_ms))
     }
     /// Whether the last tick has left something to the next one.
     fn has_more_to_do(&self) -> bool {
         self.executor.is_busy()
+            || self.executor.has_forwards()
             || self.is_behind
             || !self.io.unread.is_empty()
             || !self.io.put_off.is_empty()
@@ -236,7 +245,8 @@ impl<'e> Worker<'e> {
             let connection = slot.as_ref()?;
             Some((borrowed(&connection.fd), index))
         });
-        for place in self.poll.move_to(other.map(|other| &other.poll), sockets)? {
+        let upstream = self.upstream.iter().flat_map(|upstream| upstream.sockets());
+        for place in self.poll.move_to(other.map(|other| &other.poll), sockets.chain(upstream))? {
             self.io.kill(place as u32);
             self.has_news = true;
         }
@@ -263,6 +273,8 @@ impl<'e> Worker<'e> {
         // The tick may have taken long: the time at its start would let the next timer come late by as much.
         let left_ms = |at_ms: u64| at_ms.saturating_sub(self.engine.clock.now_ms());
         let next = self.io.timers.next_ms().map_or(u64::MAX, left_ms);
+        let upstream = self.upstream.as_ref();
+        let next = next.min(upstream.map_or(u64::MAX, |upstream| upstream.timeout_ms(self.now_ms)));
         if self.stop_ms.is_some() { next.min(20) } else { next.min(SWEEP_MS) }
     }
 
@@ -315,7 +327,7 @@ impl<'e> Worker<'e> {
         // Connections that end leave their places at the end of a tick only, and their sockets with them, so an event
         // of this tick is never for a successor.
         let index = event.place;
-        let Some(connection) = self.io.get(index) else { return };
+        let Some(connection) = self.io.get(index) else { return self.upstream_event(index) };
         connection.unread |= event.readable || event.ended;
         connection.ended |= event.ended;
         let waits_for_room = event.writable && connection.unsent() > 0;

@@ -15,6 +15,7 @@ mod cli;
 mod convert;
 mod endpoint;
 mod export;
+mod gateway;
 mod heap;
 mod import;
 mod insert;
@@ -75,6 +76,7 @@ enum Command {
     Convert(convert::Options),
     #[command(subcommand)]
     Export(export::Options),
+    Gateway(gateway::Options),
     Import(Box<import::Options>),
     Inspect(inspect::Options),
     #[command(subcommand)]
@@ -100,6 +102,7 @@ fn main() -> ExitCode {
         Command::Completions(options) => ("completions", about::completions(&options, Cli::command())),
         Command::Convert(options) => ("convert", convert::run(&options)),
         Command::Export(options) => ("export", export::run(&options)),
+        Command::Gateway(options) => ("gateway", gateway::run(&options)),
         Command::Import(options) => ("import", import::run(&options)),
         Command::Inspect(options) => ("inspect", inspect::run(&options)),
         Command::Log(options) => ("log", log::run(&options)),

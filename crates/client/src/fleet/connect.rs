@@ -20,8 +20,13 @@ pub(super) fn wire(config: &Config) -> Result<(Wire, Encoder)> {
         connection.command(&["PING"])?;
     }
     let (_, encoder) = connection.encoder();
+    Ok((without_waiting(connection)?, encoder.in_json()))
+}
+
+/// The socket of a connection on which nothing is due, for an event loop.
+pub(crate) fn without_waiting(connection: Connection) -> Result<Wire> {
     let (socket, session) = connection.into_wire()?;
-    Ok((Wire::new(nonblocking(socket).map_err(system)?, session), encoder.in_json()))
+    Ok(Wire::new(nonblocking(socket).map_err(system)?, session))
 }
 
 /// A call of the system that failed.

@@ -46,9 +46,11 @@ pub mod stub;
 mod wire;
 
 pub use connect::raise_open_files;
+pub(crate) use connect::without_waiting;
 pub use counts::{Counts, ERROR_TEXTS_MAX, Ended};
 pub use driver::{CHANNELS_MAX, Fleet, Pace, Until};
 pub(crate) use wire::Session;
+pub use wire::Wire;
 
 /// Requests of one logical client, ready to be sent.
 #[derive(Debug)]

@@ -14,9 +14,9 @@ pub(crate) use self::tls::Session;
 #[derive(Debug)]
 pub(crate) enum Session {}
 
-/// A connected socket.
+/// A connected socket that waits for nothing.
 #[derive(Debug)]
-pub(super) struct Wire {
+pub struct Wire {
     socket: OwnedFd,
     session: Option<Box<Session>>,
 }
@@ -28,7 +28,7 @@ impl Wire {
 
     /// Receives what there is; 0 is the end. A call that does not fill `into` has taken all.
     #[inline]
-    pub(super) fn receive(&mut self, into: &mut [u8]) -> Result<usize, Errno> {
+    pub fn receive(&mut self, into: &mut [u8]) -> Result<usize, Errno> {
         match &mut self.session {
             None => recv(&self.socket, into, RecvFlags::DONTWAIT).map(|(len, _)| len),
             #[cfg(feature = "tls")]
@@ -40,7 +40,7 @@ impl Wire {
 
     /// Sends; how much was taken, of which TLS may keep some: see [`keeps_some`](Self::keeps_some).
     #[inline]
-    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
+    pub fn send(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
         match &mut self.session {
             None => send(&self.socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT),
             #[cfg(feature = "tls")]
@@ -52,7 +52,7 @@ impl Wire {
 
     /// Whether something that was taken has not been sent: [`send`](Self::send) goes on with it, also without bytes.
     #[inline]
-    pub(super) fn keeps_some(&self) -> bool {
+    pub fn keeps_some(&self) -> bool {
         match &self.session {
             None => false,
             #[cfg(feature = "tls")]

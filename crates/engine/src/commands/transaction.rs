@@ -91,6 +91,7 @@ fn unwatch(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>
 impl Context<'_, '_> {
     /// Gives up all watches of the session. Inside EXEC there are none: it has given them back before its commands.
     pub(super) fn give_up_watches(&mut self) {
+        self.give_up_lease();
         if let (Hold::Batch(batch), Some(transaction)) = (&self.hold, &mut self.session.transaction) {
             transaction.unwatch(batch);
         }

@@ -11,6 +11,7 @@ use crate::acl::LogPlace;
 use crate::args::Args;
 use crate::config::Settings;
 use crate::error::{Error, ErrorCode, full_name};
+use crate::forward;
 use crate::handler::{Handler, Scope};
 use crate::reply::ReplySink;
 use crate::requests::What;
@@ -87,6 +88,12 @@ impl Core<'_> {
             return Ok(Verdict::Pause(until_ms));
         }
         if session.in_multi() {
+            if self.engine.forwards()
+                && spec.policy & policy::IN_MULTI == 0
+                && spec.flags & flag::NO_MULTI == 0
+            {
+                forward::check_queued(handler, spec)?;
+            }
             return in_multi(id, handler, args, session);
         }
         Ok(Verdict::Run(id, handler))
@@ -142,6 +149,7 @@ impl Core<'_> {
         {
             error = abort(error);
             end_transaction(tier, session);
+            self.local.forwards.release(session);
         } else if let Some(transaction) = &mut session.transaction
             && transaction.open
         {

@@ -9,6 +9,7 @@ use crate::blocking;
 use crate::context::{Context, Hold};
 use crate::engine::command_id;
 use crate::error::{Error, ErrorCode};
+use crate::forward;
 use crate::keys;
 use crate::reply::ReplySink;
 use crate::runner;
@@ -28,6 +29,9 @@ impl Core<'_> {
         let Some(mut transaction) = session.transaction.take() else { return Ok(()) };
         session.tell_queued(None);
         session.info.watched.store(0, Relaxed);
+        if self.engine.forwards() {
+            return self.exec_elsewhere(&mut transaction, session, sink);
+        }
         match tier {
             Tier::Batch(batch) => {
                 let mut guards = batch.lock_shards(self.shards(&transaction));
@@ -51,6 +55,31 @@ impl Core<'_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Has another server run the transaction, in which all keys that are watched are watched.
+    fn exec_elsewhere(
+        &mut self,
+        transaction: &mut Transaction,
+        session: &mut Session,
+        sink: &mut ReplySink<'_>,
+    ) -> Result<(), Error> {
+        let refused = transaction.refused.then(|| ErrorCode::ExecAbort.into());
+        // Rights may have changed since a command was queued.
+        let refused = refused.or_else(|| {
+            let mut queued = transaction.queued.iter();
+            queued.find_map(|owned| self.engine.check_acl_again(session, &owned.args(), self.now_ms).err())
+        });
+        if let Some(error) = refused {
+            self.local.forwards.release(session);
+            return Err(error);
+        }
+        if transaction.queued.is_empty() && !session.leased {
+            sink.array(0);
+            return Ok(());
+        }
+        forward::exec(&mut self.local, session, &transaction.queued);
         Ok(())
     }
 

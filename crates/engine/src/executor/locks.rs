@@ -73,9 +73,14 @@ pub(super) fn needs_world(engine: &Engine, handler: Handler, args: &Args<'_>, se
         Scope::World => true,
         Scope::KeysOrWorld(asks) => asks(args),
         // An operation is asked when its locks are taken.
-        Scope::Keys | Scope::None | Scope::Walk | Scope::Unwatch | Scope::Operation(_) | Scope::Brief(_) => {
-            false
-        }
+        Scope::Keys
+        | Scope::None
+        | Scope::Walk
+        | Scope::Unwatch
+        | Scope::Forward(_)
+        | Scope::Operation(_)
+        | Scope::Brief(_) => false,
+        Scope::Exec if engine.forwards() => false,
         Scope::Exec => session.transaction.as_ref().is_some_and(|transaction| {
             transaction.queued.iter().any(|owned| {
                 let args = owned.args();
@@ -92,7 +97,7 @@ pub(super) fn needs_world(engine: &Engine, handler: Handler, args: &Args<'_>, se
                     | Scope::Operation(_)
                     | Scope::Brief(_) => true,
                     Scope::KeysOrWorld(asks) => asks(&args),
-                    Scope::Keys | Scope::None => false,
+                    Scope::Keys | Scope::None | Scope::Forward(_) => false,
                 })
             })
         }),

@@ -85,7 +85,7 @@ impl Core<'_> {
         }
         self.note_large(session, args, output_bytes.saturating_sub(begun.output_bytes));
         // One that blocks is counted when its wait has ended.
-        let Some(timed) = begun.timed else { return self.ran(id, u32::from(!session.is_waiting())) };
+        let Some(timed) = begun.timed else { return self.ran(id, u32::from(session.wait.is_none())) };
         let ended = Instant::now();
         let took = ended.saturating_duration_since(timed);
         self.ended = Some(ended);

@@ -269,6 +269,12 @@ impl<'a> ReplySink<'a> {
             _ => self.null(),
         }
     }
+    /// A whole reply that was written for this protocol elsewhere.
+    pub fn whole_reply(&mut self, bytes: &[u8]) {
+        self.errors += u32::from(bytes.first() == Some(&b'-'));
+        self.out.bytes.extend_from_slice(bytes);
+        self.end();
+    }
     /// Bytes as they are: a resource's, whose length the answer's head says.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.out.bytes.extend_from_slice(bytes);

@@ -39,7 +39,7 @@ pub enum JsonForm {
 
 impl JsonForm {
     /// Whether it says what RESP2 says: flat lists, text and integers.
-    pub(super) const fn is_flat(self) -> bool {
+    pub(crate) const fn is_flat(self) -> bool {
         match self {
             Self::Upstash | Self::UpstashBase64 | Self::UpstashEach | Self::UpstashEachBase64 => true,
             Self::Plain => false,

@@ -75,7 +75,7 @@ impl Worker<'_> {
         let client = self.io.get(index).and_then(|connection| connection.peer.client(channel));
         let Some(client) = client else { return };
         client.alarm.forget();
-        if client.session.is_waiting() {
+        if client.session.wait.is_some() {
             self.end_wait(index, channel, End::Timeout);
         } else if !self.heartbeat(index) {
             self.io.aftermath.push_back(Aftermath::Resume(index, channel));
@@ -105,11 +105,14 @@ impl Worker<'_> {
         self.io.touch(index);
         self.lend(index, channel);
         let Some((session, output)) = self.io.client(index, channel) else { return };
+        let to = session.info.recipient();
         let ended = self.executor.end_wait(session, output, end);
         self.settle(index);
         if ended {
             self.paid(index, channel);
             self.waits_no_more(index, channel);
+        } else {
+            self.unblock_upstream(to, end);
         }
     }
 

@@ -150,6 +150,9 @@ impl Worker<'_> {
         }
         let again_ms = if self.engine.is_busy() { SWEEP_MS } else { FAREWELL_MS };
         let Some(connection) = self.io.get(index) else { return };
+        if connection.waits_for_upstream() {
+            return;
+        }
         match &mut connection.peer {
             Peer::Respb(channels) if channels.owes() => {
                 return self.io.set_deadline(index, now_ms + again_ms);

@@ -90,6 +90,14 @@ impl Worker<'_> {
     fn end_of_stream(&mut self, index: u32) {
         self.run_batch();
         self.settle(index);
+        if let Some(connection) = self.io.get(index)
+            && connection.waits_for_upstream()
+            && connection.life == Life::Open
+        {
+            // The end is met again behind the replies.
+            connection.unread = true;
+            return self.set_reading(index, false);
+        }
         let waits = match self.io.get(index).map(|connection| &connection.peer) {
             Some(peer) => peer.only().is_some_and(|client| client.session.is_waiting()),
             None => false,

@@ -62,6 +62,7 @@ impl Worker<'_> {
                     self.killed(to, kill);
                 }
             }
+            Message::Unblock(to, end) => self.unblock_upstream(to, end),
             Message::Resume => self.resume_all(),
             Message::Safe => self.release_outputs(),
             Message::Events => self.tell_followers(),
@@ -71,7 +72,7 @@ impl Worker<'_> {
     }
 
     /// Whether a message's recipient is still the one it was for.
-    fn is_there(&mut self, to: Recipient) -> bool {
+    pub(super) fn is_there(&mut self, to: Recipient) -> bool {
         let client = self.io.client(to.address.connection, to.address.channel);
         client.is_some_and(|(session, _)| session.id() == to.client)
     }
@@ -119,6 +120,7 @@ impl Worker<'_> {
                 Kill::Command => &close::KILLED,
                 Kill::User => &close::USER,
                 Kill::Output => &close::OUTPUT,
+                Kill::Upstream => &close::UPSTREAM,
             };
             self.close_channel(index, channel, reason);
         } else {

@@ -183,6 +183,7 @@ impl Worker<'_> {
         let is_ending = |connection: &Connection| {
             connection.has_unsent()
                 || connection.owes(None)
+                || connection.waits_for_upstream()
                 || matches!(connection.life, Life::Draining { .. })
         };
         let waits = self.io.slots.iter().flatten().any(|connection| is_ending(connection));

@@ -15,13 +15,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("engine", &["protocol", "store", "lua"]),
     ("persist", &["protocol", "store"]),
     ("client", &["protocol"]),
-    ("server", &["protocol", "store", "engine", "persist"]),
-    ("weft", &["protocol", "store", "engine", "persist", "server", "client"]),
+    ("gateway", &["protocol", "engine", "client"]),
+    ("server", &["protocol", "store", "engine", "persist", "client", "gateway"]),
+    ("weft", &["protocol", "store", "engine", "persist", "server", "client", "gateway"]),
     ("xtask", &["protocol"]),
 ];
 
 /// Crates that may open sockets and depend on what drives them.
-const SOCKETS: &[&str] = &["server", "client", "xtask"];
+const SOCKETS: &[&str] = &["server", "client", "gateway", "xtask"];
 
 /// Modules elsewhere that stand between other programs' sockets: a relay is no server and no client.
 const RELAYS: &[&str] = &["crates/weft/src/inspect/follow/"];

@@ -1,0 +1,94 @@
+//! Owns: making connections, on threads that may wait, and asking of each what the gateway counts on. Does not own: when
+//! one is made, what goes over it.
+
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use weft_client::fleet::Wire;
+use weft_client::{Config, Connection, Protocol, Reply};
+use weft_engine::Postponed;
+use weft_engine::mailbox::Recipient;
+
+use crate::options::Options;
+
+/// What every connection must be able to do.
+#[derive(Debug, Default)]
+pub(crate) struct Checks {
+    /// The highest database that a client has selected: there must be as many behind each connection, or what is meant
+    /// for one of them would run in another.
+    pub(crate) db_max: AtomicU8,
+}
+
+/// What another thread has done for a worker.
+#[derive(Debug)]
+pub(crate) enum Arrival {
+    /// A connection of an attempt, with its CLIENT ID, or why there is none.
+    Link(u64, Result<(Wire, i64), String>),
+    /// What a client wants to subscribe to comes, or does not: with the names, if some of them were asked for, and which
+    /// connection brings it.
+    Subscribed(Recipient, Box<Postponed>, Result<u64, String>),
+}
+
+/// Where a worker finds what others have done for it.
+pub(crate) struct Inbox {
+    arrivals: Mutex<Vec<Arrival>>,
+    wake: Box<dyn Fn() + Send + Sync>,
+}
+
+impl std::fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inbox").finish_non_exhaustive()
+    }
+}
+
+impl Inbox {
+    pub(crate) fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { arrivals: Mutex::default(), wake: Box::new(wake) }
+    }
+    pub(crate) fn put(&self, arrival: Arrival) {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).push(arrival);
+        (self.wake)();
+    }
+    pub(crate) fn take(&self) -> Vec<Arrival> {
+        std::mem::take(&mut *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Begins to make a connection.
+pub(crate) fn begin(
+    options: &Arc<Options>,
+    checks: &Arc<Checks>,
+    inbox: &Arc<Inbox>,
+    (attempt, resp2): (u64, bool),
+) {
+    let (options, checks, to) = (Arc::clone(options), Arc::clone(checks), Arc::clone(inbox));
+    let work = move || {
+        let made = connect(&options.to, &checks, resp2).map_err(|error| error.to_string());
+        to.put(Arrival::Link(attempt, made));
+    };
+    if let Err(error) = thread::Builder::new().name("weft-dial".into()).spawn(work) {
+        inbox.put(Arrival::Link(attempt, Err(format!("no thread to connect on: {error}"))));
+    }
+}
+
+/// The configuration of a connection that speaks one of the two.
+pub(crate) fn config(to: &Config, resp2: bool) -> Config {
+    to.clone().with_protocol(if resp2 { Protocol::Resp2 } else { Protocol::Resp3 })
+}
+
+fn connect(to: &Config, checks: &Checks, resp2: bool) -> weft_client::Result<(Wire, i64)> {
+    let mut connection = Connection::connect(&config(to, resp2))?;
+    let id = connection.query::<i64>(&["CLIENT", "ID"])?;
+    // Where MULTI is refused, what is behind it would run at once.
+    connection.command(&["MULTI"])?;
+    if connection.command(&["EXEC"])? != Reply::Array(Vec::new()) {
+        return Err(weft_client::Error::Unexpected("an empty transaction has no empty answer"));
+    }
+    let db_max = checks.db_max.load(Relaxed);
+    if db_max > 0 {
+        connection.command(&["SELECT", &db_max.to_string()])?;
+        connection.command(&["SELECT", "0"])?;
+    }
+    Ok((connection.without_waiting()?, id))
+}

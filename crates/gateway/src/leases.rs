@@ -1,0 +1,77 @@
+//! Owns: which connections are lent to one client at a time, and who waits for one, in which order. Does not own: the
+//! connections.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use weft_engine::mailbox::Recipient;
+
+use crate::link::Expect;
+
+/// Somebody who waits for a connection to himself.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) to: Recipient,
+    pub(crate) bytes: Box<[u8]>,
+    pub(crate) expect: Expect,
+    pub(crate) db: u8,
+    pub(crate) resp2: bool,
+    pub(crate) silent: bool,
+    /// He is told that there is none at this time.
+    pub(crate) until_ms: u64,
+}
+
+/// A worker's connections to be lent.
+#[derive(Debug)]
+pub(crate) struct Leases {
+    /// As many as there may be, those that are being made among them.
+    pub(crate) max: usize,
+    pub(crate) count: usize,
+    /// Being made.
+    pub(crate) coming: usize,
+    /// Free ones, by their places; the one that was used last is taken first.
+    pub(crate) free: Vec<u32>,
+    pub(crate) waiting: VecDeque<Waiting>,
+    /// Who has one, by the client's id.
+    pub(crate) owners: HashMap<u64, u32>,
+    /// Clients whose connection was lost while they watched keys: their EXEC does nothing.
+    pub(crate) lost: HashSet<u64>,
+}
+
+impl Leases {
+    pub(crate) fn new(max: usize) -> Self {
+        Self {
+            max,
+            count: 0,
+            coming: 0,
+            free: Vec::new(),
+            waiting: VecDeque::new(),
+            owners: HashMap::new(),
+            lost: HashSet::new(),
+        }
+    }
+    /// Whether one more is to be made.
+    pub(crate) fn wants_more(&self) -> bool {
+        self.free.is_empty() && self.coming < self.waiting.len() && self.count < self.max
+    }
+    /// The one who has waited longest, if a connection is free for him.
+    pub(crate) fn next(&mut self) -> Option<(Waiting, u32)> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let place = self.free.pop()?;
+        Some((self.waiting.pop_front()?, place))
+    }
+    /// Those whose time is over.
+    pub(crate) fn take_late(&mut self, now_ms: u64) -> Vec<Waiting> {
+        let mut late = Vec::new();
+        while self.waiting.front().is_some_and(|waiting| waiting.until_ms <= now_ms) {
+            late.extend(self.waiting.pop_front());
+        }
+        late
+    }
+    /// Takes a client out of those who wait.
+    pub(crate) fn leave(&mut self, client: u64) -> Option<Waiting> {
+        let at = self.waiting.iter().position(|waiting| waiting.to.client == client)?;
+        self.waiting.remove(at)
+    }
+}

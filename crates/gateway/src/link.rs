@@ -1,0 +1,280 @@
+//! Owns: one connection to the server behind: what is to be sent, what has come, which reply is due next. Does not own:
+//! making it, what becomes of replies.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use weft_client::fleet::Wire;
+use weft_engine::blocking::End;
+use weft_engine::mailbox::Recipient;
+use weft_protocol::Outcome;
+use weft_protocol::request::Texts;
+use weft_protocol::resp::ReplyDecoder;
+use weft_protocol::resp::encode::request;
+
+use crate::reply::{LIMITS, Passed};
+
+/// Bytes that may wait to be sent on one connection; requests beyond are refused.
+pub(crate) const UNSENT_BYTES_MAX: usize = 64 << 20;
+/// Bytes that are received at once.
+const RECEIVE_BYTES: usize = 64 << 10;
+/// Memory of an empty buffer that is kept.
+const KEPT_BYTES_MAX: usize = 256 << 10;
+
+/// What a reply that is due is for.
+#[derive(Debug)]
+pub(crate) enum Expect {
+    /// A client's request.
+    Plain,
+    /// SELECT of this database, of a client.
+    Select(u8),
+    /// EXEC.
+    Exec,
+    /// The form of a request that does not block, which is a transaction of it alone. What is sent if it finds nothing,
+    /// and what has ended its wait meanwhile.
+    Try(Box<[u8]>, Option<End>),
+    /// A request that blocks. Whether its client has taken it back (RESPB's CANCEL).
+    Block(bool),
+    /// WATCH.
+    Watch,
+    /// A request over a connection of its own.
+    Alone,
+    /// Nobody's: what must go well for what is behind it.
+    Own,
+    /// Nobody's: how it goes does not matter.
+    Aside,
+}
+
+/// A reply that is due.
+#[derive(Debug)]
+pub(crate) struct Due {
+    /// Whose it is; nobody's once the client is gone.
+    pub(crate) to: Option<Recipient>,
+    pub(crate) expect: Expect,
+    /// Replies before it that are passed over: those to MULTI and to what it queues.
+    pub(crate) skip: u32,
+    /// The first error among those.
+    pub(crate) failed: Option<Box<[u8]>>,
+    /// Its client does not want it.
+    pub(crate) silent: bool,
+    /// Where its request begins among all bytes.
+    pub(crate) begin: u64,
+}
+
+impl Due {
+    pub(crate) fn new(to: Option<Recipient>, expect: Expect, silent: bool) -> Self {
+        Self { to, expect, skip: 0, failed: None, silent, begin: 0 }
+    }
+    pub(crate) fn skipping(self, skip: u32) -> Self {
+        Self { skip, ..self }
+    }
+}
+
+/// What has come.
+#[derive(Debug)]
+pub(crate) enum Came {
+    /// A reply, at this place of the input.
+    Reply(Box<Due>, Range<usize>),
+    /// Nothing that is whole.
+    Nothing,
+    /// What is no reply, or one that nobody has asked for.
+    Broken(String),
+}
+
+/// A connection, or one that is being made.
+#[derive(Debug)]
+pub(crate) struct Link {
+    /// Nothing while it is being made.
+    wire: Option<Wire>,
+    /// Which attempt makes it.
+    pub(crate) attempt: u64,
+    pub(crate) resp2: bool,
+    /// Only one client at a time uses it.
+    pub(crate) is_lease: bool,
+    /// That client, if there is one.
+    pub(crate) owner: Option<Recipient>,
+    /// He watches keys over it: it is his until EXEC.
+    pub(crate) watches: bool,
+    /// CLIENT ID there.
+    pub(crate) id: i64,
+    /// The database that requests run in which are put behind the others now.
+    db: Option<u8>,
+    out: Vec<u8>,
+    /// So many bytes of `out` are sent, and `out` begins with this byte of all.
+    sent: usize,
+    base: u64,
+    input: Vec<u8>,
+    at: usize,
+    decoder: ReplyDecoder,
+    due: VecDeque<Due>,
+    /// When something was asked while nothing was due, or something came.
+    pub(crate) stirred_ms: u64,
+    /// It stands in the list of those that are to be sent.
+    pub(crate) dirty: bool,
+}
+
+impl Link {
+    /// One that is being made.
+    pub(crate) fn new(attempt: u64, resp2: bool, is_lease: bool, now_ms: u64) -> Self {
+        Self {
+            wire: None,
+            attempt,
+            resp2,
+            is_lease,
+            owner: None,
+            watches: false,
+            id: 0,
+            db: Some(0),
+            out: Vec::new(),
+            sent: 0,
+            base: 0,
+            input: Vec::new(),
+            at: 0,
+            decoder: ReplyDecoder::new(LIMITS),
+            due: VecDeque::new(),
+            stirred_ms: now_ms,
+            dirty: false,
+        }
+    }
+    /// It stands.
+    pub(crate) fn stands(&mut self, wire: Wire, id: i64, now_ms: u64) {
+        (self.wire, self.id, self.stirred_ms) = (Some(wire), id, now_ms);
+    }
+    pub(crate) const fn is_up(&self) -> bool {
+        self.wire.is_some()
+    }
+    pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.wire.as_ref().map(AsFd::as_fd)
+    }
+    pub(crate) fn unsent(&self) -> usize {
+        self.out.len() - self.sent
+    }
+    pub(crate) fn due(&mut self) -> &mut VecDeque<Due> {
+        &mut self.due
+    }
+    /// Whether a request that begins here among all bytes has been sent in part at least.
+    pub(crate) fn has_sent(&self, begin: u64) -> bool {
+        begin < self.base + self.sent as u64
+    }
+    /// Its database is not known any more.
+    pub(crate) const fn forget_db(&mut self) {
+        self.db = None;
+    }
+
+    /// Puts a request behind the others. `db`: where it runs, if that matters.
+    pub(crate) fn ask(&mut self, pieces: &[&[u8]], db: Option<u8>, mut due: Due, now_ms: u64) {
+        if self.due.is_empty() {
+            self.stirred_ms = now_ms;
+        }
+        if db.is_some() && db != self.db {
+            let number = db.unwrap_or_default().to_string();
+            request(None, &Texts(&["SELECT", &number]), &mut self.out);
+            self.due.push_back(Due { begin: self.end(), ..Due::new(None, Expect::Own, true) });
+            self.db = db;
+        }
+        due.begin = self.end();
+        if let Expect::Select(db) = due.expect {
+            self.db = Some(db);
+        }
+        pieces.iter().for_each(|piece| self.out.extend_from_slice(piece));
+        self.due.push_back(due);
+    }
+    fn end(&self) -> u64 {
+        self.base + self.out.len() as u64
+    }
+
+    /// Sends what the socket takes. The error says what is wrong with the connection.
+    pub(crate) fn send(&mut self) -> Result<(), String> {
+        self.dirty = false;
+        let Some(wire) = &mut self.wire else { return Ok(()) };
+        while self.sent < self.out.len() || wire.keeps_some() {
+            match wire.send(&self.out[self.sent..]) {
+                Ok(0) if self.sent == self.out.len() => break,
+                Ok(len) => self.sent += len,
+                Err(error) => match io::Error::from(error).kind() {
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => break,
+                    _ => return Err(io::Error::from(error).to_string()),
+                },
+            }
+        }
+        if self.sent == self.out.len() {
+            self.base += self.sent as u64;
+            self.out.clear();
+            self.out.shrink_to(KEPT_BYTES_MAX);
+            self.sent = 0;
+        } else if self.sent > KEPT_BYTES_MAX {
+            self.out.drain(..self.sent);
+            self.base += self.sent as u64;
+            self.sent = 0;
+        }
+        Ok(())
+    }
+
+    /// Receives once. Says whether there may be more.
+    pub(crate) fn receive(&mut self, now_ms: u64) -> Result<bool, String> {
+        let Some(wire) = &mut self.wire else { return Ok(false) };
+        if self.at > 0 {
+            self.input.drain(..self.at);
+            self.at = 0;
+        }
+        let before = self.input.len();
+        self.input.resize(before + RECEIVE_BYTES, 0);
+        let received = wire.receive(&mut self.input[before..]);
+        let len = *received.as_ref().unwrap_or(&0);
+        self.input.truncate(before + len);
+        match received {
+            Ok(0) => Err("the server closed it".into()),
+            Ok(len) => {
+                self.stirred_ms = now_ms;
+                Ok(len == RECEIVE_BYTES)
+            }
+            Err(error) => match io::Error::from(error).kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(false),
+                _ => Err(io::Error::from(error).to_string()),
+            },
+        }
+    }
+
+    /// The next reply of what has come.
+    pub(crate) fn next(&mut self) -> Came {
+        loop {
+            let bytes = &self.input[self.at..];
+            if bytes.is_empty() {
+                self.input.clear();
+                self.input.shrink_to(KEPT_BYTES_MAX);
+                self.at = 0;
+                return Came::Nothing;
+            }
+            let frame = match self.decoder.decode(bytes, &mut Passed) {
+                Outcome::Complete(frame) => frame,
+                Outcome::Incomplete { .. } => return Came::Nothing,
+                Outcome::Invalid(error) => return Came::Broken(format!("its reply cannot be read: {error}")),
+            };
+            let place = self.at..self.at + frame.len;
+            self.at = place.end;
+            if frame.push {
+                continue;
+            }
+            let Some(due) = self.due.front_mut() else {
+                return Came::Broken("a reply came that nobody has asked for".into());
+            };
+            if due.skip > 0 {
+                due.skip -= 1;
+                let reply = &self.input[place];
+                if reply[0] == b'-' && due.failed.is_none() {
+                    due.failed = Some(reply.into());
+                }
+                continue;
+            }
+            // There is one: it has just been looked at.
+            let Some(due) = self.due.pop_front() else { return Came::Nothing };
+            return Came::Reply(Box::new(due), place);
+        }
+    }
+    /// A reply by its place.
+    pub(crate) fn reply(&self, place: Range<usize>) -> &[u8] {
+        &self.input[place]
+    }
+}

@@ -1,0 +1,125 @@
+//! Owns: which server is behind, and how much of it is used. Does not own: the front's own settings.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use weft_client::Config;
+
+/// Connections that clients may have to themselves at once, if nothing else is said.
+const LEASES: usize = 64;
+/// The most that may be asked for.
+const LEASES_MAX: usize = 10_000;
+/// How long nothing may come of what is due.
+const TIMEOUT_MS: u64 = 10_000;
+/// The longest that may be asked for.
+const TIMEOUT_MS_MAX: u64 = 3_600_000;
+
+/// What a gateway starts from.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The server.
+    pub to: Config,
+    /// `--leases`: connections that clients may have to themselves at once.
+    pub leases: usize,
+    /// `--upstream-timeout`: how long nothing may come of what is due, and how long a client may wait for a connection
+    /// to itself.
+    pub timeout_ms: u64,
+}
+
+/// What is wrong with an option, in words for whoever gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionsError(String);
+
+impl fmt::Display for OptionsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OptionsError {}
+
+impl Options {
+    /// Options for a server by its URL.
+    ///
+    /// # Errors
+    /// The URL names no server that can stand behind a gateway.
+    pub fn to(url: &str) -> Result<Self, OptionsError> {
+        let no = |text: String| Err(OptionsError(format!("--to: {text}")));
+        if let Some(scheme) = ["cluster://", "sentinel://"].iter().find(|scheme| url.starts_with(*scheme)) {
+            return no(format!(
+                "{scheme} is not served: name one server, redis://host:port or rediss://host:port"
+            ));
+        }
+        let mut to = match Config::from_url(url) {
+            Ok(to) => to,
+            Err(error) => return no(error.to_string()),
+        };
+        if to.protocol == weft_client::Protocol::Http {
+            return no("a server is spoken to in RESP: redis://, rediss:// or unix://".into());
+        }
+        if to.db != 0 {
+            return no("a database has no place in the URL: clients SELECT theirs".into());
+        }
+        to.name = Some("weft-gateway".into());
+        Ok(Self { to, leases: LEASES, timeout_ms: TIMEOUT_MS })
+    }
+
+    /// One more option, by its name and text; `false` if there is none of that name.
+    ///
+    /// # Errors
+    /// The text is no value of it.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<bool, OptionsError> {
+        let number = |range: std::ops::RangeInclusive<u64>| {
+            let number = text.parse().ok().filter(|number| range.contains(number));
+            let why =
+                || OptionsError(format!("--{name} is a number from {} to {}", range.start(), range.end()));
+            number.ok_or_else(why)
+        };
+        match name {
+            "leases" => self.leases = number(1..=LEASES_MAX as u64)? as usize,
+            "upstream-timeout" => self.timeout_ms = number(1..=TIMEOUT_MS_MAX)?,
+            "upstream-ca" => self.tls(name)?.ca_file = Some(PathBuf::from(text)),
+            "upstream-cert" => self.tls(name)?.cert_file = Some(PathBuf::from(text)),
+            "upstream-key" => self.tls(name)?.key_file = Some(PathBuf::from(text)),
+            "upstream-name" => self.tls(name)?.server_name = Some(text.into()),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn tls(&mut self, name: &str) -> Result<&mut weft_client::TlsConfig, OptionsError> {
+        let without = || OptionsError(format!("--{name} is about TLS: --to rediss://host:port"));
+        self.to.tls.as_mut().ok_or_else(without)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_behind_is_refused_by_name() {
+        for (url, why) in [
+            ("cluster://a,b", "cluster:// is not served"),
+            ("sentinel://a/name", "sentinel:// is not served"),
+            ("http://a", "RESP"),
+            ("redis://a/3", "SELECT"),
+            ("nonsense", "scheme"),
+        ] {
+            let error = Options::to(url).unwrap_err().to_string();
+            assert!(error.contains(why), "{url}: {error}");
+        }
+        assert!(Options::to("rediss://user:secret@host:7000").unwrap().to.tls.is_some());
+    }
+
+    #[test]
+    fn options_have_bounds() {
+        let mut options = Options::to("redis://host").unwrap();
+        assert_eq!(options.set("leases", "3"), Ok(true));
+        assert_eq!(options.leases, 3);
+        assert!(options.set("leases", "0").is_err() && options.set("leases", "10001").is_err());
+        assert!(options.set("upstream-timeout", "0").is_err());
+        assert!(options.set("upstream-ca", "file").unwrap_err().to_string().contains("rediss"));
+        assert_eq!(options.set("port", "1"), Ok(false));
+    }
+}

@@ -1,0 +1,729 @@
+//! Owns: a worker's connections to the server behind, and the way of each request over them: shared or leased, lost,
+//! late, answered. Does not own: bytes of a connection (`crate::link`), making one (`crate::dial`), subscriptions
+//! (`crate::hub`), clients (the front).
+//!
+//! **Sent again** is nothing: whoever's request was under way when a connection broke is told so, and whether it was
+//! sent at all. **Broken**: a connection that cannot be made is not tried again before a pause, which doubles up to a
+//! bound; requests that come meanwhile are refused at once.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use weft_engine::Postponed;
+use weft_engine::blocking::End;
+use weft_engine::error::{Error, ErrorCode};
+use weft_engine::forward::{Forward, Forwards, Kind};
+use weft_engine::mailbox::Recipient;
+use weft_protocol::request::Texts;
+use weft_protocol::resp::encode::request;
+
+use crate::dial::{self, Arrival, Checks, Inbox};
+use crate::hub::Hub;
+use crate::leases::{Leases, Waiting};
+use crate::link::{Came, Due, Expect, Link, UNSENT_BYTES_MAX};
+use crate::options::Options;
+
+/// The first pause after a connection could not be made, and the longest.
+const PAUSE_MS: u64 = 100;
+const PAUSE_MS_MAX: u64 = 5_000;
+/// A shared connection on which nothing stirs for so long is asked whether it is there.
+const SILENT_MS: u64 = 10_000;
+/// A connection to be lent that nobody takes for so long is closed.
+const IDLE_LEASE_MS: u64 = 60_000;
+/// How often late replies and waits are looked for.
+const LOOK_MS: u64 = 100;
+/// Receiving calls for one connection in a tick.
+const RECEIVES_MAX: usize = 8;
+/// Bit of a place that tells these connections from those of clients.
+const PLACE: u32 = 1 << 30;
+
+const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
+const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
+const UNWATCH: &[u8] = b"*1\r\n$7\r\nUNWATCH\r\n";
+const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
+
+/// What a client is to be told.
+#[derive(Debug)]
+pub enum Answer<'a> {
+    /// A whole reply as it came. `resp2`: over RESP2.
+    Reply {
+        /// Its bytes.
+        bytes: &'a [u8],
+        /// Its protocol.
+        resp2: bool,
+    },
+    /// SELECT has succeeded: the client is in this database.
+    Selected {
+        /// This one.
+        db: u8,
+        /// It does not want to hear so.
+        silent: bool,
+    },
+    /// An error of the gateway's own.
+    Error(Error),
+    /// Null, where RESP2 has a null array.
+    Null,
+    /// Nothing, but its request is over.
+    Nothing,
+    /// What it asked to be subscribed to comes: this request is to run now.
+    Confirmed(Box<Postponed>),
+}
+
+/// Clients and their worker, as the upstream sees them.
+pub trait Front {
+    /// A request that was forwarded is over. A client that is gone is passed over.
+    fn answer(&mut self, to: Recipient, answer: Answer<'_>);
+    /// Has the worker tell of a socket, under this place, once for each change. `false` if it cannot.
+    fn watch(&mut self, socket: BorrowedFd<'_>, place: u32) -> bool;
+}
+
+/// What a shared connection is at.
+#[derive(Debug, Default)]
+struct Lane {
+    /// The connection, which may be being made.
+    link: Option<u32>,
+    /// Not tried before this time, and why.
+    down_until_ms: u64,
+    down_why: String,
+    pause_ms: u64,
+}
+
+/// A worker's connections.
+#[derive(Debug)]
+pub struct Upstream {
+    options: Arc<Options>,
+    hub: Arc<Hub>,
+    checks: Arc<Checks>,
+    inbox: Arc<Inbox>,
+    links: Vec<Option<Box<Link>>>,
+    /// The shared ones: RESP3, RESP2.
+    lanes: [Lane; 2],
+    leases: Leases,
+    /// Places of those that have something to be sent.
+    dirty: Vec<u32>,
+    /// Those that had more than one tick receives.
+    unread: Vec<u32>,
+    attempts: u64,
+    now_ms: u64,
+    looked_ms: u64,
+}
+
+impl Upstream {
+    pub(crate) fn new(
+        options: Arc<Options>,
+        leases: usize,
+        (hub, checks): (Arc<Hub>, Arc<Checks>),
+        wake: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            options,
+            hub,
+            checks,
+            inbox: Arc::new(Inbox::new(wake)),
+            links: Vec::new(),
+            lanes: Default::default(),
+            leases: Leases::new(leases),
+            dirty: Vec::new(),
+            unread: Vec::new(),
+            attempts: 0,
+            now_ms: 0,
+            looked_ms: 0,
+        }
+    }
+
+    /// Whether a place of an event is one of its connections'.
+    #[must_use]
+    pub const fn is_place(place: u32) -> bool {
+        place & PLACE != 0 && place != u32::MAX
+    }
+    /// Its sockets with their places.
+    pub fn sockets(&self) -> impl Iterator<Item = (BorrowedFd<'_>, u64)> {
+        self.links
+            .iter()
+            .flatten()
+            .zip(0..)
+            .filter_map(|(link, at)| Some((link.socket()?, u64::from(PLACE | at))))
+    }
+    /// Whether there is something to do although no socket has told.
+    #[must_use]
+    pub fn is_due(&self, now_ms: u64) -> bool {
+        !self.unread.is_empty() || self.waits() && now_ms >= self.looked_ms + LOOK_MS
+    }
+    /// How long the worker may sleep for all it knows.
+    #[must_use]
+    pub fn timeout_ms(&self, now_ms: u64) -> u64 {
+        if !self.unread.is_empty() {
+            0
+        } else if self.waits() {
+            (self.looked_ms + LOOK_MS).saturating_sub(now_ms)
+        } else {
+            u64::MAX
+        }
+    }
+    /// Whether a time may come at which something is late.
+    fn waits(&self) -> bool {
+        self.links.iter().any(Option::is_some)
+    }
+
+    /// Takes what other threads have done, and sees to what is late.
+    pub fn begin_tick(&mut self, now_ms: u64, front: &mut impl Front) {
+        self.now_ms = now_ms;
+        for arrival in self.inbox.take() {
+            match arrival {
+                Arrival::Link(attempt, made) => self.made(attempt, made, front),
+                Arrival::Subscribed(to, args, Ok(generation)) => {
+                    if self.hub.is_current(generation) {
+                        front.answer(to, Answer::Confirmed(args));
+                    } else {
+                        front.answer(to, Answer::Error(lost("the server closed it", true)));
+                    }
+                    self.hub.settled(to, generation);
+                }
+                Arrival::Subscribed(to, _, Err(why)) => front.answer(to, Answer::Error(unreachable(&why))),
+            }
+        }
+        for place in std::mem::take(&mut self.unread) {
+            self.read(place, front);
+        }
+        if now_ms >= self.looked_ms + LOOK_MS {
+            self.looked_ms = now_ms;
+            self.look(front);
+        }
+    }
+
+    /// Something has happened to a socket.
+    pub fn event(&mut self, place: u32, front: &mut impl Front) {
+        let at = place & !PLACE;
+        if self.link(at).is_some_and(|link| link.unsent() > 0) {
+            self.touch(at);
+        }
+        self.read(at, front);
+    }
+
+    /// Takes what clients want to have run, and sends it.
+    pub fn submit(&mut self, forwards: &mut Forwards, front: &mut impl Front) {
+        let mut begin = 0;
+        for forward in forwards.list.drain(..) {
+            let bytes = &forwards.bytes[begin..forward.end];
+            begin = forward.end;
+            self.forward(forward, bytes, front);
+        }
+        forwards.bytes.clear();
+        forwards.bytes.shrink_to(UNSENT_BYTES_MAX);
+        self.flush(front);
+    }
+
+    /// Sends what waits.
+    pub fn flush(&mut self, front: &mut impl Front) {
+        while let Some(at) = self.dirty.pop() {
+            let Some(link) = self.link(at) else { continue };
+            if let Err(why) = link.send() {
+                self.end(at, &why, front);
+            }
+        }
+    }
+
+    /// Ends a client's wait there, if it waits: CLIENT UNBLOCK, CANCEL.
+    pub fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
+        if self.leases.leave(to.client).is_some() {
+            return front.answer(to, ended(end));
+        }
+        if let Some(&at) = self.leases.owners.get(&to.client) {
+            let Some(link) = self.link(at) else { return };
+            let (id, resp2) = (link.id.to_string(), link.resp2);
+            let Some(due) = link.due().iter_mut().find(|due| matches!(due.expect, Expect::Block(_))) else {
+                return;
+            };
+            due.expect = Expect::Block(end == End::Cancel);
+            let reason = if end == End::Timeout { "TIMEOUT" } else { "ERROR" };
+            let mut bytes = Vec::new();
+            request(None, &Texts(&["CLIENT", "UNBLOCK", &id, reason]), &mut bytes);
+            if let Ok(at) = self.shared(resp2) {
+                self.ask(at, &[&bytes], None, Due::new(None, Expect::Aside, true));
+            }
+            return;
+        }
+        // It has not come back from its first try.
+        for due in self.links.iter_mut().flatten().flat_map(|link| link.due().iter_mut()) {
+            if let Expect::Try(_, unblocked) = &mut due.expect
+                && due.to == Some(to)
+            {
+                *unblocked = Some(end);
+            }
+        }
+    }
+
+    fn link(&mut self, at: u32) -> Option<&mut Link> {
+        self.links.get_mut(at as usize)?.as_deref_mut()
+    }
+    fn touch(&mut self, at: u32) {
+        if let Some(link) = self.link(at)
+            && !std::mem::replace(&mut link.dirty, true)
+        {
+            self.dirty.push(at);
+        }
+    }
+    fn ask(&mut self, at: u32, pieces: &[&[u8]], db: Option<u8>, due: Due) {
+        let now_ms = self.now_ms;
+        if let Some(link) = self.link(at) {
+            link.ask(pieces, db, due, now_ms);
+            self.touch(at);
+        }
+    }
+
+    /// Has a connection made, and gives its place.
+    fn dial(&mut self, resp2: bool, is_lease: bool) -> u32 {
+        self.attempts += 1;
+        let link = Box::new(Link::new(self.attempts, resp2, is_lease, self.now_ms));
+        dial::begin(&self.options, &self.checks, &self.inbox, (self.attempts, resp2));
+        match self.links.iter().position(Option::is_none) {
+            Some(at) => {
+                self.links[at] = Some(link);
+                at as u32
+            }
+            None => {
+                self.links.push(Some(link));
+                self.links.len() as u32 - 1
+            }
+        }
+    }
+
+    /// The shared connection that speaks one of the two protocols; it may be being made. The error says why there is
+    /// none.
+    fn shared(&mut self, resp2: bool) -> Result<u32, Error> {
+        let lane = &self.lanes[usize::from(resp2)];
+        if let Some(at) = lane.link {
+            return Ok(at);
+        }
+        if self.now_ms < lane.down_until_ms {
+            return Err(unreachable(&lane.down_why));
+        }
+        let at = self.dial(resp2, false);
+        self.lanes[usize::from(resp2)].link = Some(at);
+        Ok(at)
+    }
+
+    /// A connection stands, or could not be made.
+    fn made(
+        &mut self,
+        attempt: u64,
+        made: Result<(weft_client::fleet::Wire, i64), String>,
+        front: &mut impl Front,
+    ) {
+        let found = self
+            .links
+            .iter()
+            .zip(0..)
+            .find(|(link, _)| link.as_ref().is_some_and(|link| link.attempt == attempt && !link.is_up()));
+        let Some((_, at)) = found else { return };
+        let now_ms = self.now_ms;
+        let Some(link) = self.link(at) else { return };
+        let (is_lease, resp2) = (link.is_lease, link.resp2);
+        if is_lease {
+            self.leases.coming -= 1;
+        }
+        let stands = made.and_then(|(wire, id)| {
+            let Some(link) = self.link(at) else { return Ok(()) };
+            link.stands(wire, id, now_ms);
+            let watched = link.socket().is_some_and(|socket| front.watch(socket, PLACE | at));
+            if watched { Ok(()) } else { Err("its socket cannot be watched".to_string()) }
+        });
+        let lane = &mut self.lanes[usize::from(resp2)];
+        match stands {
+            Err(why) => {
+                lane.pause_ms = (lane.pause_ms * 2).clamp(PAUSE_MS, PAUSE_MS_MAX);
+                lane.down_until_ms = now_ms + lane.pause_ms;
+                lane.down_why.clone_from(&why);
+                self.end(at, &why, front);
+            }
+            Ok(()) => {
+                lane.pause_ms = 0;
+                if is_lease {
+                    self.leases.free.push(at);
+                    self.lend(front);
+                }
+                self.touch(at);
+            }
+        }
+    }
+
+    fn forward(&mut self, forward: Forward, bytes: &[u8], front: &mut impl Front) {
+        let Forward { to, kind, db, resp2, silent, .. } = forward;
+        let own = if forward.leased { self.leases.owners.get(&to.client).copied() } else { None };
+        let due = |expect| Due::new(Some(to), expect, silent);
+        match kind {
+            Kind::Release => return self.release(to, front),
+            Kind::Subscribe(kind, args) => return self.hub.subscribe(&self.inbox, to, kind, args),
+            Kind::Exec(_) if forward.leased && (self.leases.lost.remove(&to.client) || own.is_none()) => {
+                if let Some(at) = own {
+                    self.unwatch(at, front);
+                }
+                let answer = if silent { Answer::Nothing } else { Answer::Null };
+                return front.answer(to, answer);
+            }
+            Kind::Watch if own.is_none() => {
+                return self.wait_for_lease((to, db, resp2, silent), bytes, Expect::Watch, front);
+            }
+            Kind::Alone if own.is_none() => {
+                return self.wait_for_lease((to, db, resp2, silent), bytes, Expect::Alone, front);
+            }
+            _ => {}
+        }
+        let at = match own.map_or_else(|| self.shared(resp2), Ok) {
+            Ok(at) => at,
+            Err(error) => return front.answer(to, Answer::Error(error)),
+        };
+        if self.link(at).is_some_and(|link| link.unsent() + bytes.len() > UNSENT_BYTES_MAX) {
+            let text = "too much waits to be sent to the server behind the gateway (64 MiB)";
+            return front.answer(to, Answer::Error(Error::new(ErrorCode::Limit, text)));
+        }
+        if own.is_some() {
+            self.speak(at, resp2);
+        }
+        match kind {
+            Kind::Plain => self.ask(at, &[bytes], Some(db), due(Expect::Plain)),
+            Kind::Select(db) => self.ask(at, &[bytes], None, due(Expect::Select(db))),
+            Kind::Exec(queued) => self.ask(at, &[bytes], Some(db), due(Expect::Exec).skipping(queued + 1)),
+            Kind::Watch => self.ask(at, &[bytes], Some(db), due(Expect::Watch)),
+            Kind::Blocks if own.is_some() => self.ask(at, &[bytes], Some(db), due(Expect::Block(false))),
+            Kind::Blocks => {
+                let expect = Expect::Try(with_db(bytes, db), None);
+                self.ask(at, &[MULTI, bytes, EXEC], Some(db), due(expect).skipping(2));
+            }
+            Kind::Alone => self.ask(at, &[bytes], Some(db), due(Expect::Alone)),
+            Kind::Subscribe(..) | Kind::Release => {}
+        }
+    }
+
+    /// A leased connection speaks the protocol of the client that has it.
+    fn speak(&mut self, at: u32, resp2: bool) {
+        let Some(link) = self.link(at) else { return };
+        if link.resp2 != resp2 {
+            link.resp2 = resp2;
+            let hello: &[u8] =
+                if resp2 { b"*2\r\n$5\r\nHELLO\r\n$1\r\n2\r\n" } else { b"*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n" };
+            self.ask(at, &[hello], None, Due::new(None, Expect::Own, true));
+        }
+    }
+
+    fn wait_for_lease(
+        &mut self,
+        (to, db, resp2, silent): (Recipient, u8, bool, bool),
+        bytes: &[u8],
+        expect: Expect,
+        front: &mut impl Front,
+    ) {
+        let lane = &self.lanes[usize::from(resp2)];
+        if self.leases.free.is_empty() && self.now_ms < lane.down_until_ms {
+            return front.answer(to, Answer::Error(unreachable(&lane.down_why)));
+        }
+        let until_ms = self.now_ms + self.options.timeout_ms;
+        self.leases.waiting.push_back(Waiting {
+            to,
+            bytes: bytes.into(),
+            expect,
+            db,
+            resp2,
+            silent,
+            until_ms,
+        });
+        self.lend(front);
+    }
+
+    /// Lends connections that are free to those who have waited longest; has more made, if there may be more.
+    fn lend(&mut self, _: &mut impl Front) {
+        while let Some((waiting, at)) = self.leases.next() {
+            let Waiting { to, bytes, expect, db, resp2, silent, .. } = waiting;
+            self.speak(at, resp2);
+            if let Some(link) = self.link(at) {
+                (link.owner, link.watches) = (Some(to), matches!(expect, Expect::Watch));
+            }
+            self.leases.owners.insert(to.client, at);
+            self.ask(at, &[&bytes], Some(db), Due::new(Some(to), expect, silent));
+        }
+        while self.leases.wants_more() {
+            let resp2 = self.leases.waiting[self.leases.coming].resp2;
+            self.leases.coming += 1;
+            self.leases.count += 1;
+            self.dial(resp2, true);
+        }
+    }
+
+    /// A leased connection is nobody's any more. What is still due on it is nobody's either.
+    fn free(&mut self, at: u32, front: &mut impl Front) {
+        let Some(link) = self.link(at) else { return };
+        if let Some(owner) = link.owner.take() {
+            self.leases.owners.remove(&owner.client);
+            self.leases.free.push(at);
+            self.lend(front);
+        }
+    }
+    fn unwatch(&mut self, at: u32, front: &mut impl Front) {
+        self.ask(at, &[UNWATCH], None, Due::new(None, Expect::Own, true));
+        self.free(at, front);
+    }
+
+    /// A client gives up what it has, and what it waits for.
+    fn release(&mut self, to: Recipient, front: &mut impl Front) {
+        self.leases.lost.remove(&to.client);
+        self.leases.leave(to.client);
+        let own = self.leases.owners.get(&to.client).copied();
+        if let Some(at) = own {
+            let blocks = |due: &Due| matches!(due.expect, Expect::Block(_) | Expect::Alone);
+            if self.link(at).is_some_and(|link| link.due().iter().any(blocks)) {
+                // As when a client of that server leaves.
+                self.forget(at);
+                return self.lend(front);
+            }
+            return self.unwatch(at, front);
+        }
+        // What its first try does not find is not waited for.
+        for due in self.links.iter_mut().flatten().flat_map(|link| link.due().iter_mut()) {
+            if matches!(due.expect, Expect::Try(..)) && due.to == Some(to) {
+                due.to = None;
+            }
+        }
+    }
+
+    /// Receives from a connection, and sees to what has come.
+    fn read(&mut self, at: u32, front: &mut impl Front) {
+        for _ in 0..RECEIVES_MAX {
+            let now_ms = self.now_ms;
+            let Some(link) = self.link(at).filter(|link| link.is_up()) else { return };
+            let received = link.receive(now_ms);
+            if !self.take_replies(at, front) {
+                return;
+            }
+            match received {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(why) => return self.end(at, &why, front),
+            }
+        }
+        self.unread.push(at);
+    }
+
+    /// Sees to the replies that have come as a whole. `false` when the connection has ended by one.
+    fn take_replies(&mut self, at: u32, front: &mut impl Front) -> bool {
+        loop {
+            let Some(link) = self.link(at) else { return false };
+            match link.next() {
+                Came::Nothing => return true,
+                Came::Broken(why) => {
+                    self.end(at, &why, front);
+                    return false;
+                }
+                Came::Reply(due, place) => {
+                    // It is lent out while its bytes are read.
+                    let Some(mut link) = self.links[at as usize].take() else { return false };
+                    let next = replied(&mut link, *due, place, &self.checks, front);
+                    self.links[at as usize] = Some(link);
+                    match next {
+                        Next::GoOn => {}
+                        Next::Free => self.free(at, front),
+                        Next::Wait(to, silent, resp2, bytes) => {
+                            let (db, bytes) = split_db(&bytes);
+                            self.wait_for_lease((to, db, resp2, silent), bytes, Expect::Block(false), front);
+                        }
+                        Next::End(why) => {
+                            self.end(at, &why, front);
+                            return false;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a connection away, and nobody is told.
+    fn forget(&mut self, at: u32) -> Option<Box<Link>> {
+        let link = self.links.get_mut(at as usize)?.take()?;
+        if link.is_lease {
+            self.leases.count -= 1;
+            self.leases.free.retain(|free| *free != at);
+            if let Some(owner) = link.owner {
+                self.leases.owners.remove(&owner.client);
+            }
+        } else if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.link == Some(at)) {
+            lane.link = None;
+        }
+        Some(link)
+    }
+
+    /// A connection has broken, or could not be made: whoever waits for something of it is told.
+    fn end(&mut self, at: u32, why: &str, front: &mut impl Front) {
+        let Some(mut link) = self.forget(at) else { return };
+        let was_up = link.is_up();
+        let mut is_over = !link.watches;
+        for due in std::mem::take(link.due()) {
+            is_over |= matches!(due.expect, Expect::Exec);
+            let Some(to) = due.to else { continue };
+            let error = if was_up { lost(why, link.has_sent(due.begin)) } else { unreachable(why) };
+            front.answer(to, if due.silent { Answer::Nothing } else { Answer::Error(error) });
+        }
+        if let Some(owner) = link.owner
+            && !is_over
+        {
+            self.leases.lost.insert(owner.client);
+        }
+        if link.is_lease && !was_up {
+            // Others cannot be made either.
+            for waiting in std::mem::take(&mut self.leases.waiting) {
+                front.answer(waiting.to, Answer::Error(unreachable(why)));
+            }
+        }
+        self.lend(front);
+    }
+
+    /// Looks for what is late.
+    fn look(&mut self, front: &mut impl Front) {
+        let (now_ms, timeout_ms) = (self.now_ms, self.options.timeout_ms);
+        for waiting in self.leases.take_late(now_ms) {
+            let text = format!(
+                "no connection to the server behind the gateway came free in {timeout_ms} ms (leases, {} of this \
+                 worker): others watch keys or block",
+                self.leases.max
+            );
+            front.answer(waiting.to, Answer::Error(Error::new(ErrorCode::Limit, text)));
+        }
+        for at in 0..self.links.len() as u32 {
+            let Some(link) = self.link(at).filter(|link| link.is_up()) else { continue };
+            let still_ms = now_ms.saturating_sub(link.stirred_ms);
+            let (is_lease, is_free) = (link.is_lease, link.is_lease && link.owner.is_none());
+            match link.due().front().map(|due| matches!(due.expect, Expect::Block(_))) {
+                Some(false) if still_ms > timeout_ms => {
+                    let why = format!("nothing came for {timeout_ms} ms (upstream-timeout)");
+                    self.end(at, &why, front);
+                }
+                None if is_free && still_ms > IDLE_LEASE_MS => {
+                    self.forget(at);
+                }
+                None if !is_lease && still_ms > SILENT_MS => {
+                    self.ask(at, &[PING], None, Due::new(None, Expect::Aside, true));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What follows a reply.
+enum Next {
+    GoOn,
+    /// The connection is nobody's any more.
+    Free,
+    /// The request has found nothing: it waits, over a connection of its own.
+    Wait(Recipient, bool, bool, Box<[u8]>),
+    /// The connection cannot be used.
+    End(String),
+}
+
+/// A reply has come.
+fn replied(
+    link: &mut Link,
+    due: Due,
+    place: std::ops::Range<usize>,
+    checks: &Checks,
+    front: &mut impl Front,
+) -> Next {
+    let resp2 = link.resp2;
+    let bytes = link.reply(place);
+    let is_error = bytes.first() == Some(&b'-');
+    let tell = |front: &mut dyn FnMut(Recipient, Answer<'_>), answer| {
+        if let Some(to) = due.to {
+            front(to, if due.silent { Answer::Nothing } else { answer });
+        }
+    };
+    let mut front = |to, answer: Answer<'_>| front.answer(to, answer);
+    let mut next = Next::GoOn;
+    match due.expect {
+        Expect::Aside => {}
+        Expect::Own if is_error => next = Next::End(text(bytes)),
+        Expect::Own => {}
+        Expect::Plain | Expect::Watch => tell(&mut front, Answer::Reply { bytes, resp2 }),
+        Expect::Select(db) if !is_error => {
+            checks.db_max.fetch_max(db, Relaxed);
+            if let Some(to) = due.to {
+                front(to, Answer::Selected { db, silent: due.silent });
+            }
+        }
+        Expect::Select(_) => {
+            tell(&mut front, Answer::Reply { bytes, resp2 });
+            link.forget_db();
+        }
+        Expect::Exec => {
+            match due.failed.as_deref().filter(|_| is_error) {
+                Some(first) => tell(&mut front, Answer::Error(aborted(first))),
+                None => tell(&mut front, Answer::Reply { bytes, resp2 }),
+            }
+            next = Next::Free;
+        }
+        Expect::Try(request, unblocked) => {
+            let inner = bytes.strip_prefix(b"*1\r\n");
+            let nothing = inner.is_some_and(|inner| matches!(inner, b"_\r\n" | b"$-1\r\n" | b"*-1\r\n"));
+            match (due.failed, inner, due.to) {
+                // It says by itself what is wrong with it.
+                (Some(first), ..) => tell(&mut front, Answer::Reply { bytes: &first, resp2 }),
+                (None, _, Some(to)) if nothing => match unblocked {
+                    Some(end) => front(to, ended(end)),
+                    None => next = Next::Wait(to, due.silent, resp2, request),
+                },
+                (None, Some(inner), _) => tell(&mut front, Answer::Reply { bytes: inner, resp2 }),
+                (None, None, _) => tell(&mut front, Answer::Reply { bytes, resp2 }),
+            }
+        }
+        Expect::Block(cancelled) => {
+            if cancelled && bytes.starts_with(b"-UNBLOCKED") {
+                tell(&mut front, Answer::Error(ErrorCode::Cancelled.into()));
+            } else {
+                tell(&mut front, Answer::Reply { bytes, resp2 });
+            }
+            next = if link.watches { Next::GoOn } else { Next::Free };
+        }
+        Expect::Alone => {
+            tell(&mut front, Answer::Reply { bytes, resp2 });
+            next = if link.watches { Next::GoOn } else { Next::Free };
+        }
+    }
+    next
+}
+
+/// A blocked request with its database before it, for the time that it is looked at again.
+fn with_db(bytes: &[u8], db: u8) -> Box<[u8]> {
+    [&[db], bytes].concat().into()
+}
+fn split_db(bytes: &[u8]) -> (u8, &[u8]) {
+    bytes.split_first().map_or((0, bytes), |(db, bytes)| (*db, bytes))
+}
+
+/// The answer to a request whose wait was ended before it began.
+fn ended(end: End) -> Answer<'static> {
+    match end {
+        End::Timeout => Answer::Null,
+        End::Error => Answer::Error(ErrorCode::Unblocked.into()),
+        End::Cancel => Answer::Error(ErrorCode::Cancelled.into()),
+        End::Leaving | End::Gone => Answer::Nothing,
+    }
+}
+
+fn text(line: &[u8]) -> String {
+    String::from_utf8_lossy(line).trim_end().trim_start_matches('-').to_string()
+}
+
+/// What EXEC answers when the server has refused what was queued: with the reason.
+fn aborted(first: &[u8]) -> Error {
+    Error::new(ErrorCode::ExecAbort, format!("Transaction discarded because of: {}", text(first)))
+}
+
+fn unreachable(why: &str) -> Error {
+    Error::new(ErrorCode::Upstream, format!("the server behind the gateway cannot be reached: {why}"))
+}
+
+fn lost(why: &str, sent: bool) -> Error {
+    let known = if sent { "whether the request has run is not known" } else { "the request was not sent" };
+    Error::new(
+        ErrorCode::Upstream,
+        format!("the connection to the server behind the gateway was lost ({why}): {known}"),
+    )
+}

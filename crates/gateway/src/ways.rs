@@ -1,0 +1,104 @@
+//! Owns: which way each command goes: here, to the server behind, or nowhere, with the reason. Does not own: what
+//! becomes of it on its way.
+
+use weft_engine::forward::Way;
+use weft_protocol::table::{CommandId, CommandSpec, flag};
+
+const NO_CLUSTER: &str = "what is behind it is one server";
+const NO_REPLICATION: &str = "replication has to do with one connection, and its connections are shared";
+const OTHERS_STATE: &str = "it would be about a connection that others share";
+const SAVING: &str = "ask the server behind it";
+const TRACKING: &str = "its connections are shared, and it does not tell whose reads are tracked";
+
+/// Which way a command goes.
+#[must_use]
+pub fn of(id: CommandId) -> Way {
+    let spec = id.spec();
+    match spec.container {
+        Some(container) => subcommand(container.spec(), spec),
+        None => command(spec),
+    }
+}
+
+fn command(spec: &CommandSpec) -> Way {
+    match spec.name {
+        "AUTH" | "DISCARD" | "ECHO" | "EXEC" | "HELLO" | "INFO" | "MONITOR" | "MULTI" | "PING" | "QUIT"
+        | "RESET" | "SHUTDOWN" | "UNWATCH" | "UNSUBSCRIBE" | "PUNSUBSCRIBE" | "SUNSUBSCRIBE" | "COMMAND" => {
+            Way::Here
+        }
+        "SELECT" => Way::Select,
+        "WATCH" => Way::Watch,
+        "SUBSCRIBE" | "PSUBSCRIBE" | "SSUBSCRIBE" => Way::Subscribe,
+        "WAIT" | "WAITAOF" => Way::Refused(OTHERS_STATE),
+        "SYNC" | "PSYNC" | "REPLCONF" | "REPLICAOF" | "SLAVEOF" | "FAILOVER" => Way::Refused(NO_REPLICATION),
+        "ASKING" | "READONLY" | "READWRITE" | "RESTORE-ASKING" | "CLUSTERSCAN" => Way::Refused(NO_CLUSTER),
+        "SAVE" | "BGSAVE" | "BGREWRITEAOF" | "DEBUG" => Way::Refused(SAVING),
+        _ if spec.flags & flag::BLOCKING != 0 => Way::Blocks,
+        _ => Way::There,
+    }
+}
+
+fn subcommand(container: &CommandSpec, spec: &CommandSpec) -> Way {
+    match (container.name, spec.name) {
+        ("CLIENT", "TRACKING" | "CACHING") => Way::Refused(TRACKING),
+        ("CLIENT", "NO-TOUCH" | "NO-EVICT" | "IMPORT-SOURCE") => Way::Refused(OTHERS_STATE),
+        ("ACL" | "CLIENT" | "COMMAND" | "COMMANDLOG" | "CONFIG" | "LATENCY" | "SLOWLOG", _) | (_, "HELP") => {
+            Way::Here
+        }
+        ("CLUSTER" | "SENTINEL", _) => Way::Refused(NO_CLUSTER),
+        ("MODULE", "LOAD" | "LOADEX" | "UNLOAD") | ("SCRIPT", "DEBUG") => Way::Refused(SAVING),
+        // What runs would be before it on the shared connection.
+        ("SCRIPT" | "FUNCTION", "KILL") => Way::Alone,
+        _ => Way::There,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_protocol::table::{self, COMMANDS, policy};
+
+    fn way(name: &str) -> Way {
+        let (name, sub) = name.split_once(' ').map_or((name, None), |(name, sub)| (name, Some(sub)));
+        let id = table::by_name(name.as_bytes()).unwrap();
+        of(sub.map_or(id, |sub| table::subcommand(id, sub.as_bytes()).unwrap()))
+    }
+
+    #[test]
+    fn keys_are_always_there() {
+        for id in (0..COMMANDS.len() as u16).map(CommandId) {
+            let spec = id.spec();
+            let about_data = spec.keys.0 != 0 || spec.flags & flag::WRITE != 0;
+            if about_data && spec.container.is_none_or(|container| container.spec().name != "CLUSTER") {
+                assert_ne!(of(id), Way::Here, "{}", spec.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_changes_the_client_stays_here() {
+        for id in (0..COMMANDS.len() as u16).map(CommandId) {
+            if id.spec().policy & (policy::CHANGES_USER | policy::CONTROL) != 0 {
+                assert_eq!(of(id), Way::Here, "{}", id.spec().name);
+            }
+        }
+    }
+
+    #[test]
+    fn each_way_has_its_commands() {
+        assert_eq!((way("GET"), way("EVALSHA"), way("SCAN")), (Way::There, Way::There, Way::There));
+        assert_eq!((way("BLPOP"), way("XREADGROUP"), way("BZMPOP")), (Way::Blocks, Way::Blocks, Way::Blocks));
+        assert_eq!(
+            (way("SELECT"), way("WATCH"), way("SSUBSCRIBE")),
+            (Way::Select, Way::Watch, Way::Subscribe)
+        );
+        assert_eq!(
+            (way("CONFIG GET"), way("CLIENT ID"), way("OBJECT HELP")),
+            (Way::Here, Way::Here, Way::Here)
+        );
+        assert_eq!((way("SCRIPT KILL"), way("PUBSUB NUMSUB")), (Way::Alone, Way::There));
+        for name in ["WAIT", "PSYNC", "CLUSTER SLOTS", "CLIENT TRACKING", "BGSAVE"] {
+            assert!(matches!(way(name), Way::Refused(_)), "{name}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Owns: a worker of a gateway: giving the server behind what it is to run, and its answers to clients. Does not own:
+//! connections to that server (`weft-gateway`).
+//!
+//! What clients want to have run goes there once a tick, behind the batches; where a client waits no more, what it has
+//! sent meanwhile goes with the next.
+
+use weft_engine::Postponed;
+use weft_engine::blocking::End;
+use weft_engine::error::Error;
+use weft_engine::mailbox::Recipient;
+use weft_engine::reply::ReplySink;
+use weft_gateway::{Answer, Front, Upstream, reply};
+
+use super::Worker;
+use crate::channels::close;
+use crate::io::Aftermath;
+use crate::poll::BorrowedFd;
+
+impl Worker<'_> {
+    /// From now on another server has the keys.
+    pub(crate) fn set_upstream(&mut self, upstream: Upstream) {
+        self.upstream = Some(Box::new(upstream));
+    }
+
+    /// Takes what other threads have done for this worker's connections to it.
+    pub(super) fn begin_upstream(&mut self) {
+        let now_ms = self.now_ms;
+        self.with_upstream(|upstream, worker| upstream.begin_tick(now_ms, worker));
+    }
+
+    /// Sends what clients want to have run.
+    pub(super) fn go_upstream(&mut self) {
+        self.with_upstream(|upstream, worker| {
+            let mut forwards = std::mem::take(worker.executor.forwards());
+            upstream.submit(&mut forwards, worker);
+            // What answers have set going meanwhile is for the next tick.
+            let newer = std::mem::replace(worker.executor.forwards(), forwards);
+            if !newer.list.is_empty() {
+                *worker.executor.forwards() = newer;
+            }
+        });
+    }
+
+    /// Something has happened to one of those connections, or to none.
+    pub(super) fn upstream_event(&mut self, place: u32) {
+        if Upstream::is_place(place) {
+            self.with_upstream(|upstream, worker| upstream.event(place, worker));
+        }
+    }
+
+    /// Ends what a client waits for there, if it does.
+    pub(super) fn unblock_upstream(&mut self, to: Recipient, end: End) {
+        self.with_upstream(|upstream, worker| upstream.unblock(to, end, worker));
+    }
+
+    fn with_upstream(&mut self, work: impl FnOnce(&mut Upstream, &mut Self)) {
+        let Some(mut upstream) = self.upstream.take() else { return };
+        work(&mut upstream, self);
+        self.upstream = Some(upstream);
+        self.see_to_aftermath();
+    }
+
+    /// What a client has asked to be subscribed to comes: it is subscribed here.
+    fn subscribed(&mut self, to: Recipient, request: &Postponed) {
+        let (index, channel) = (to.address.connection, to.address.channel);
+        let Some((session, output)) = self.io.client(index, channel) else { return };
+        session.has_heard();
+        session.confirm();
+        if !self.executor.run_owned(request, session, output) {
+            session.drop_held();
+            let text = "CLIENT PAUSE has begun before the subscription was confirmed: subscribe again";
+            ReplySink::new(output, session.wire).error(&Error::err(text));
+        }
+        self.io.aftermath.push_back(Aftermath::Ran(index, channel));
+    }
+}
+
+impl Front for Worker<'_> {
+    fn answer(&mut self, to: Recipient, answer: Answer<'_>) {
+        if !self.is_there(to) {
+            return;
+        }
+        let (index, channel) = (to.address.connection, to.address.channel);
+        self.io.touch(index);
+        self.lend(index, channel);
+        if let Answer::Confirmed(request) = answer {
+            self.subscribed(to, &request);
+            self.settle(index);
+            self.paid(index, channel);
+            return self.waits_no_more(index, channel);
+        }
+        let Some((session, output)) = self.io.client(index, channel) else { return };
+        let mut sink = ReplySink::new(output, session.wire);
+        match answer {
+            Answer::Reply { bytes, resp2 } => reply::write(bytes, resp2, &mut sink),
+            Answer::Selected { db, silent } => {
+                session.select(db);
+                if !silent {
+                    sink.ok();
+                }
+            }
+            Answer::Error(error) => sink.error(&error),
+            Answer::Null => sink.null_array(),
+            Answer::Nothing | Answer::Confirmed(_) => {}
+        }
+        let is_last = session.has_heard();
+        self.settle(index);
+        if is_last {
+            self.paid(index, channel);
+            self.waits_no_more(index, channel);
+        }
+        if self.exceeds_output(index) {
+            self.owes_too_much(index);
+        } else if self.channel_exceeds_output(index, channel) {
+            self.close_channel(index, channel, &close::CLASS_OUTPUT);
+        }
+    }
+
+    fn watch(&mut self, socket: BorrowedFd<'_>, place: u32) -> bool {
+        self.poll.add(socket, u64::from(place)).is_ok()
+    }
+}
