@@ -28,13 +28,14 @@ def free_port():
 
 
 class Server:
-    """A running server: `with Server("--maxclients", "5") as server: …`. `file`: that of its configuration."""
+    """A running server: `with Server("--maxclients", "5") as server: …`. `file`: that of its configuration.
+    `command`: what of `weft` it is."""
 
-    def __init__(self, *flags, threads=2, file=None):
+    def __init__(self, *flags, threads=2, file=None, command="serve"):
         self.asked = False
         for left in reversed(range(STARTS_MAX)):
             self.port = free_port()
-            words = [PROGRAM, "serve", *([file] if file else []), "--port", str(self.port), "--bind", "127.0.0.1"]
+            words = [PROGRAM, command, *([file] if file else []), "--port", str(self.port), "--bind", "127.0.0.1"]
             words += ["--threads", str(threads)]
             self.process = subprocess.Popen(words + [str(flag) for flag in flags], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             if self.answers():

@@ -105,7 +105,7 @@ pub struct Engine {
     pub(crate) looks_at_events: Mutex<()>,
     mailboxes: Box<[Mailbox]>,
     handlers: Handlers,
-    forwards: bool,
+    ways: Option<Ways>,
 }
 
 /// CLIENT PAUSE as it is now.
@@ -184,7 +184,7 @@ impl Engine {
             facts: Facts::default(),
             mailboxes: (0..setup.workers.max(1)).map(|_| Mailbox::default()).collect(),
             handlers: Handlers::new(),
-            forwards: false,
+            ways: None,
             acl: Acl::default(),
             tracking: Tracking::default(),
             scripts: Scripts::new(setup.workers),
@@ -204,12 +204,16 @@ impl Engine {
     /// An engine without keys: another server runs what these ways say.
     #[must_use]
     pub fn forwarding(setup: Setup, ways: Ways) -> Self {
-        Self { handlers: Handlers::forwarding(ways), forwards: true, ..Self::new(setup) }
+        Self { handlers: Handlers::forwarding(ways), ways: Some(ways), ..Self::new(setup) }
     }
     /// Whether another server has the keys.
     #[must_use]
     pub const fn forwards(&self) -> bool {
-        self.forwards
+        self.ways.is_some()
+    }
+    /// Which way each command goes, if another server has the keys.
+    pub(crate) const fn ways(&self) -> Option<Ways> {
+        self.ways
     }
 
     /// A worker's mailbox.

@@ -4,11 +4,11 @@
 //!
 //! A handler table made by [`Handlers::forwarding`](crate::handler::Handlers::forwarding) has [`Scope::Forward`] in the
 //! place of whatever another server does. Such a request goes through the same admission as any other; then its bytes
-//! are put behind those of others ([`Forwards`]), and its session waits as one that is blocked: the server's front holds
-//! back what comes behind it. Plain requests of one client may follow each other without waiting
+//! are put behind those of others ([`Forwards`]), and its session waits as one that is blocked: the server's front
+//! holds back what comes behind it. Plain requests of one client may follow each other without waiting
 //! ([`Session::joins`]): they go to one connection there, so their replies come in order.
 
-use weft_protocol::table::{CommandId, CommandSpec, policy};
+use weft_protocol::table::{CommandId, CommandSpec, flag};
 use weft_protocol::{Arg, request::Arguments, resp};
 
 use crate::args::{Args, OwnedArgs};
@@ -16,7 +16,6 @@ use crate::context::{Context, Local};
 use crate::engine::{Engine, command_id};
 use crate::error::{Error, full_name};
 use crate::executor::Postponed;
-use crate::handler::{Handler, Scope};
 use crate::mailbox::Recipient;
 use crate::reply::Protocol;
 use crate::requests::What;
@@ -30,6 +29,8 @@ pub const FORWARDED_MAX: u32 = 64;
 pub enum Way {
     /// It is this process's own.
     Here,
+    /// It is, but in a transaction it goes with the others.
+    Anywhere,
     /// Over the connection that all share.
     There,
     /// Over a connection of its own: what must not stand behind others' requests.
@@ -41,7 +42,7 @@ pub enum Way {
     /// WATCH.
     Watch,
     /// SUBSCRIBE and its like: the other server is asked for what this one does not get yet.
-    Subscribe,
+    Subscribe(SubscriptionKind),
     /// It is refused, and this says why.
     Refused(&'static str),
 }
@@ -94,6 +95,8 @@ pub struct Forward {
     pub db: u8,
     /// Its reply is wanted as RESP2 has it, not as RESP3 does.
     pub resp2: bool,
+    /// It only reads: it may run twice.
+    pub reads: bool,
     /// Nobody wants its reply (CLIENT REPLY).
     pub silent: bool,
     /// Its client has a connection, since it watches keys.
@@ -115,7 +118,7 @@ impl Forwards {
         self.bytes.clear();
         self.list.clear();
     }
-    fn add(&mut self, session: &mut Session, kind: Kind) {
+    fn add(&mut self, session: &mut Session, kind: Kind, reads: bool) {
         session.joins = matches!(kind, Kind::Plain);
         session.forwarded += 1;
         self.list.push(Forward {
@@ -124,6 +127,7 @@ impl Forwards {
             end: self.bytes.len(),
             db: session.db,
             resp2: is_resp2(session),
+            reads,
             silent: session.reply_mode != ReplyMode::On,
             leased: session.leased,
         });
@@ -138,6 +142,7 @@ impl Forwards {
                 end: self.bytes.len(),
                 db: session.db,
                 resp2: false,
+                reads: false,
                 silent: true,
                 leased: false,
             });
@@ -194,20 +199,20 @@ pub(crate) fn run(
         Way::Select => Kind::Select(database(engine, args)?),
         Way::Watch => {
             encode(args, &mut forwards.bytes);
-            forwards.add(session, Kind::Watch);
+            forwards.add(session, Kind::Watch, false);
             session.leased = true;
             return Ok(());
         }
-        Way::Subscribe => {
+        Way::Subscribe(kind) => {
             let (what, args) = (What::Command(command_id(args)), args.to_owned_args());
-            Kind::Subscribe(subscription_kind(args.args().spec), Postponed { what, args, until_ms: 0 })
+            Kind::Subscribe(kind, Postponed { what, args, until_ms: 0 })
         }
         Way::Refused(why) => return Err(refused(args.spec, why)),
         // It has a handler of its own.
-        Way::Here => return Ok(()),
+        Way::Here | Way::Anywhere => return Ok(()),
     };
     encode(args, &mut forwards.bytes);
-    forwards.add(session, kind);
+    forwards.add(session, kind, args.spec.flags & flag::READONLY != 0);
     Ok(())
 }
 
@@ -218,7 +223,7 @@ pub(crate) fn exec(local: &mut Local, session: &mut Session, queued: &[OwnedArgs
     queued.iter().for_each(|owned| encode(&owned.args(), bytes));
     bytes.extend_from_slice(b"*1\r\n$4\r\nEXEC\r\n");
     // The connection that it has goes with it.
-    local.forwards.add(session, Kind::Exec(queued.len() as u32));
+    local.forwards.add(session, Kind::Exec(queued.len() as u32), false);
     session.leased = false;
 }
 
@@ -243,20 +248,11 @@ fn may_block(args: &Args<'_>) -> bool {
             .any(|index| args.is(index, "BLOCK"))
 }
 
-fn subscription_kind(spec: &CommandSpec) -> SubscriptionKind {
-    match spec.name {
-        "PSUBSCRIBE" => SubscriptionKind::Pattern,
-        "SSUBSCRIBE" => SubscriptionKind::Shard,
-        _ => SubscriptionKind::Channel,
-    }
-}
-
-/// Whether a command may stand in a transaction that another server runs.
-pub(crate) fn check_queued(handler: Handler, spec: &CommandSpec) -> Result<(), Error> {
-    match handler.scope {
-        Scope::Forward(Way::There | Way::Blocks) => Ok(()),
-        Scope::Forward(Way::Refused(why)) => Err(refused(spec, why)),
-        _ if spec.policy & policy::FAST_PING != 0 || spec.name == "ECHO" => Ok(()),
+/// Whether a command that goes this way may stand in a transaction that another server runs.
+pub(crate) fn check_queued(way: Way, spec: &CommandSpec) -> Result<(), Error> {
+    match way {
+        Way::There | Way::Blocks | Way::Anywhere => Ok(()),
+        Way::Refused(why) => Err(refused(spec, why)),
         _ => {
             let text = "has to do with the gateway, and a transaction is run by the server behind it";
             Err(Error::err(format!("'{}' {text}", full_name(spec))))

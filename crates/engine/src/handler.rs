@@ -88,7 +88,8 @@ impl Handlers {
         let mut all = Self::new().0;
         for (place, id) in all.iter_mut().zip(0..) {
             let way = ways(CommandId(id));
-            let local = matches!(way, Way::Here) || crate::requests::is_container(CommandId(id));
+            let local =
+                matches!(way, Way::Here | Way::Anywhere) || crate::requests::is_container(CommandId(id));
             if !local {
                 // Subscriptions are also kept here.
                 let run = place.map_or(elsewhere as Run, |handler| handler.run);

@@ -1,5 +1,5 @@
-//! Owns: making connections, on threads that may wait, and asking of each what the gateway counts on. Does not own: when
-//! one is made, what goes over it.
+//! Owns: making connections, on threads that may wait, and asking of each what the gateway counts on. Does not own:
+//! when one is made, what goes over it.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,8 +25,8 @@ pub(crate) struct Checks {
 pub(crate) enum Arrival {
     /// A connection of an attempt, with its CLIENT ID, or why there is none.
     Link(u64, Result<(Wire, i64), String>),
-    /// What a client wants to subscribe to comes, or does not: with the names, if some of them were asked for, and which
-    /// connection brings it.
+    /// What a client wants to subscribe to comes, or does not: with the names, if some of them were asked for, and
+    /// which connection brings it.
     Subscribed(Recipient, Box<Postponed>, Result<u64, String>),
 }
 

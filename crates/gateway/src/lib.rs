@@ -10,6 +10,7 @@
 //! | `options` | which server, and how much of it |
 //! | `link` | one connection: what is to be sent, what is due |
 //! | `upstream` | a worker's connections: shared ones, leased ones |
+//! | `answer` | what a reply means for who waits for it |
 //! | `leases` | who has a connection to himself, and who waits for one |
 //! | `dial` | making connections, on threads that may wait |
 //! | `hub` | subscriptions: one connection for all |
@@ -21,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answer;
 mod dial;
 mod hub;
 mod leases;
@@ -31,11 +33,14 @@ mod upstream;
 pub mod ways;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use weft_client::Timeouts;
 use weft_engine::Engine;
 
+pub use answer::{Answer, Front};
 pub use options::{Options, OptionsError};
-pub use upstream::{Answer, Front, Upstream};
+pub use upstream::Upstream;
 
 /// What all workers share.
 #[derive(Debug)]
@@ -50,7 +55,8 @@ impl Gateway {
     ///
     /// # Errors
     /// The thread, or what wakes it, could not be had.
-    pub fn start(options: Options, engine: &'static Engine) -> std::io::Result<Self> {
+    pub fn start(mut options: Options, engine: &'static Engine) -> std::io::Result<Self> {
+        options.to.timeouts = Timeouts::all(Some(Duration::from_millis(options.timeout_ms)));
         let options = Arc::new(options);
         let hub = hub::Hub::start(Arc::clone(&options), engine)?;
         Ok(Self { options, hub, checks: Arc::default() })

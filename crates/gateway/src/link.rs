@@ -16,12 +16,12 @@ use weft_protocol::resp::encode::request;
 
 use crate::reply::{LIMITS, Passed};
 
-/// Bytes that may wait to be sent on one connection; requests beyond are refused.
-pub(crate) const UNSENT_BYTES_MAX: usize = 64 << 20;
+/// Bytes of requests that may wait on one connection to be answered; what comes beyond is refused.
+pub(crate) const WAITING_BYTES_MAX: usize = 256 << 20;
 /// Bytes that are received at once.
 const RECEIVE_BYTES: usize = 64 << 10;
 /// Memory of an empty buffer that is kept.
-const KEPT_BYTES_MAX: usize = 256 << 10;
+pub(crate) const KEPT_BYTES_MAX: usize = 256 << 10;
 
 /// What a reply that is due is for.
 #[derive(Debug)]
@@ -59,13 +59,20 @@ pub(crate) struct Due {
     pub(crate) failed: Option<Box<[u8]>>,
     /// Its client does not want it.
     pub(crate) silent: bool,
+    /// Its request only reads: it may run twice.
+    pub(crate) reads: bool,
+    /// It was under way on a connection that was lost.
+    pub(crate) again: bool,
+    /// In which database its request runs, if that matters.
+    pub(crate) db: Option<u8>,
     /// Where its request begins among all bytes.
     pub(crate) begin: u64,
 }
 
 impl Due {
     pub(crate) fn new(to: Option<Recipient>, expect: Expect, silent: bool) -> Self {
-        Self { to, expect, skip: 0, failed: None, silent, begin: 0 }
+        let (reads, again) = (false, false);
+        Self { to, expect, skip: 0, failed: None, silent, reads, again, db: None, begin: 0 }
     }
     pub(crate) fn skipping(self, skip: u32) -> Self {
         Self { skip, ..self }
@@ -101,6 +108,7 @@ pub(crate) struct Link {
     pub(crate) id: i64,
     /// The database that requests run in which are put behind the others now.
     db: Option<u8>,
+    /// Requests from the first that is not answered on.
     out: Vec<u8>,
     /// So many bytes of `out` are sent, and `out` begins with this byte of all.
     sent: usize,
@@ -148,15 +156,15 @@ impl Link {
     pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
         self.wire.as_ref().map(AsFd::as_fd)
     }
-    pub(crate) fn unsent(&self) -> usize {
-        self.out.len() - self.sent
+    pub(crate) const fn has_unsent(&self) -> bool {
+        self.out.len() > self.sent
+    }
+    /// Bytes of requests that wait to be answered.
+    pub(crate) const fn waiting(&self) -> usize {
+        self.out.len()
     }
     pub(crate) fn due(&mut self) -> &mut VecDeque<Due> {
         &mut self.due
-    }
-    /// Whether a request that begins here among all bytes has been sent in part at least.
-    pub(crate) fn has_sent(&self, begin: u64) -> bool {
-        begin < self.base + self.sent as u64
     }
     /// Its database is not known any more.
     pub(crate) const fn forget_db(&mut self) {
@@ -170,11 +178,11 @@ impl Link {
         }
         if db.is_some() && db != self.db {
             let number = db.unwrap_or_default().to_string();
-            request(None, &Texts(&["SELECT", &number]), &mut self.out);
             self.due.push_back(Due { begin: self.end(), ..Due::new(None, Expect::Own, true) });
+            request(None, &Texts(&["SELECT", &number]), &mut self.out);
             self.db = db;
         }
-        due.begin = self.end();
+        (due.begin, due.db) = (self.end(), db);
         if let Expect::Select(db) = due.expect {
             self.db = Some(db);
         }
@@ -199,17 +207,37 @@ impl Link {
                 },
             }
         }
-        if self.sent == self.out.len() {
-            self.base += self.sent as u64;
+        self.forget_answered();
+        Ok(())
+    }
+
+    /// Gives back the memory of requests that are answered, by and by.
+    fn forget_answered(&mut self) {
+        let sent = self.base + self.sent as u64;
+        let begin = self.due.front().map_or(sent, |due| due.begin.min(sent));
+        let answered = (begin - self.base) as usize;
+        if answered == self.out.len() {
             self.out.clear();
             self.out.shrink_to(KEPT_BYTES_MAX);
-            self.sent = 0;
-        } else if self.sent > KEPT_BYTES_MAX {
-            self.out.drain(..self.sent);
-            self.base += self.sent as u64;
-            self.sent = 0;
+        } else if answered > KEPT_BYTES_MAX && answered > self.out.len() / 2 {
+            self.out.drain(..answered);
+        } else {
+            return;
         }
-        Ok(())
+        self.base = begin;
+        self.sent -= answered;
+    }
+
+    /// Takes all requests that are not answered, with their bytes and whether they were sent, in part at least.
+    pub(crate) fn take_unanswered(&mut self) -> Vec<(Due, Vec<u8>, bool)> {
+        let ends: Vec<u64> = self.due.iter().skip(1).map(|due| due.begin).chain([self.end()]).collect();
+        let place = |at: u64| (at - self.base) as usize;
+        let take = |(due, end): (Due, u64)| {
+            let (begin, end) = (place(due.begin), place(end));
+            let bytes = self.out[begin..end].to_vec();
+            (due, bytes, begin < self.sent)
+        };
+        std::mem::take(&mut self.due).into_iter().zip(ends).map(take).collect()
     }
 
     /// Receives once. Says whether there may be more.
@@ -245,6 +273,7 @@ impl Link {
                 self.input.clear();
                 self.input.shrink_to(KEPT_BYTES_MAX);
                 self.at = 0;
+                self.forget_answered();
                 return Came::Nothing;
             }
             let frame = match self.decoder.decode(bytes, &mut Passed) {
@@ -276,5 +305,56 @@ impl Link {
     /// A reply by its place.
     pub(crate) fn reply(&self, place: Range<usize>) -> &[u8] {
         &self.input[place]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GET: &[u8] = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n";
+    const INCR: &[u8] = b"*2\r\n$4\r\nINCR\r\n$1\r\nn\r\n";
+
+    fn asked(pieces: &[(&[u8], Option<u8>)]) -> Link {
+        let mut link = Link::new(1, false, false, 0);
+        pieces
+            .iter()
+            .for_each(|(bytes, db)| link.ask(&[bytes], *db, Due::new(None, Expect::Plain, false), 0));
+        link
+    }
+
+    /// As if so many bytes had gone, and this had come.
+    fn heard(link: &mut Link, sent: usize, input: &[u8]) -> usize {
+        link.sent = sent;
+        link.input.extend_from_slice(input);
+        let mut replies = 0;
+        while let Came::Reply(..) = link.next() {
+            replies += 1;
+        }
+        replies
+    }
+
+    #[test]
+    fn what_is_not_answered_is_kept_with_whether_it_was_sent() {
+        let mut link = asked(&[(GET, Some(0)), (INCR, Some(0)), (GET, Some(3))]);
+        assert_eq!(heard(&mut link, GET.len() + 1, b"+v\r\n"), 1);
+        let left: Vec<_> = link.take_unanswered();
+        let left: Vec<_> = left.iter().map(|(due, bytes, sent)| (due.db, bytes.as_slice(), *sent)).collect();
+        let select = b"*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n".as_slice();
+        assert_eq!(left, [(Some(0), INCR, true), (None, select, false), (Some(3), GET, false)]);
+    }
+
+    #[test]
+    fn what_is_answered_is_not_kept() {
+        let large = vec![b'x'; KEPT_BYTES_MAX + 1];
+        let mut link = asked(&[(&large, Some(0)), (GET, Some(0))]);
+        assert_eq!(heard(&mut link, large.len() + GET.len(), b"+OK\r\n"), 1);
+        assert_eq!((link.waiting(), link.has_unsent()), (GET.len(), false));
+        assert_eq!(heard(&mut link, GET.len(), b"$-1\r\n"), 1);
+        assert_eq!((link.waiting(), link.out.capacity() <= KEPT_BYTES_MAX), (0, true));
+        // A reply that came before its request had gone gives nothing back that has still to go.
+        let mut link = asked(&[(GET, Some(0)), (INCR, Some(0))]);
+        assert_eq!(heard(&mut link, 3, b"+v\r\n"), 1);
+        assert_eq!((link.waiting(), link.has_unsent()), (GET.len() + INCR.len(), true));
     }
 }

@@ -1,16 +1,15 @@
 //! Owns: a worker's connections to the server behind, and the way of each request over them: shared or leased, lost,
-//! late, answered. Does not own: bytes of a connection (`crate::link`), making one (`crate::dial`), subscriptions
-//! (`crate::hub`), clients (the front).
+//! late. Does not own: bytes of a connection (`crate::link`), what a reply means (`crate::answer`), making one
+//! (`crate::dial`), subscriptions (`crate::hub`), clients (the front).
 //!
-//! **Sent again** is nothing: whoever's request was under way when a connection broke is told so, and whether it was
-//! sent at all. **Broken**: a connection that cannot be made is not tried again before a pause, which doubles up to a
-//! bound; requests that come meanwhile are refused at once.
+//! **Sent again**, once, when a shared connection breaks: all that a client has under way there, if nothing of it was
+//! sent but reads. Other clients are told, and whether their request was sent. **Broken**: a connection that cannot be
+//! made is not tried again before a pause, which doubles up to a bound; requests that come meanwhile are refused.
 
+use std::collections::HashSet;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
-use weft_engine::Postponed;
 use weft_engine::blocking::End;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::{Forward, Forwards, Kind};
@@ -18,10 +17,11 @@ use weft_engine::mailbox::Recipient;
 use weft_protocol::request::Texts;
 use weft_protocol::resp::encode::request;
 
+use crate::answer::{Answer, Front, Next, ended, lost, replied, split_db, unreachable, with_db};
 use crate::dial::{self, Arrival, Checks, Inbox};
 use crate::hub::Hub;
 use crate::leases::{Leases, Waiting};
-use crate::link::{Came, Due, Expect, Link, UNSENT_BYTES_MAX};
+use crate::link::{Came, Due, Expect, KEPT_BYTES_MAX, Link, WAITING_BYTES_MAX};
 use crate::options::Options;
 
 /// The first pause after a connection could not be made, and the longest.
@@ -42,41 +42,6 @@ const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 const UNWATCH: &[u8] = b"*1\r\n$7\r\nUNWATCH\r\n";
 const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
-
-/// What a client is to be told.
-#[derive(Debug)]
-pub enum Answer<'a> {
-    /// A whole reply as it came. `resp2`: over RESP2.
-    Reply {
-        /// Its bytes.
-        bytes: &'a [u8],
-        /// Its protocol.
-        resp2: bool,
-    },
-    /// SELECT has succeeded: the client is in this database.
-    Selected {
-        /// This one.
-        db: u8,
-        /// It does not want to hear so.
-        silent: bool,
-    },
-    /// An error of the gateway's own.
-    Error(Error),
-    /// Null, where RESP2 has a null array.
-    Null,
-    /// Nothing, but its request is over.
-    Nothing,
-    /// What it asked to be subscribed to comes: this request is to run now.
-    Confirmed(Box<Postponed>),
-}
-
-/// Clients and their worker, as the upstream sees them.
-pub trait Front {
-    /// A request that was forwarded is over. A client that is gone is passed over.
-    fn answer(&mut self, to: Recipient, answer: Answer<'_>);
-    /// Has the worker tell of a socket, under this place, once for each change. `false` if it cannot.
-    fn watch(&mut self, socket: BorrowedFd<'_>, place: u32) -> bool;
-}
 
 /// What a shared connection is at.
 #[derive(Debug, Default)]
@@ -141,9 +106,8 @@ impl Upstream {
     pub fn sockets(&self) -> impl Iterator<Item = (BorrowedFd<'_>, u64)> {
         self.links
             .iter()
-            .flatten()
             .zip(0..)
-            .filter_map(|(link, at)| Some((link.socket()?, u64::from(PLACE | at))))
+            .filter_map(|(link, at)| Some((link.as_ref()?.socket()?, u64::from(PLACE | at))))
     }
     /// Whether there is something to do although no socket has told.
     #[must_use]
@@ -195,7 +159,7 @@ impl Upstream {
     /// Something has happened to a socket.
     pub fn event(&mut self, place: u32, front: &mut impl Front) {
         let at = place & !PLACE;
-        if self.link(at).is_some_and(|link| link.unsent() > 0) {
+        if self.link(at).is_some_and(|link| link.has_unsent()) {
             self.touch(at);
         }
         self.read(at, front);
@@ -210,7 +174,7 @@ impl Upstream {
             self.forward(forward, bytes, front);
         }
         forwards.bytes.clear();
-        forwards.bytes.shrink_to(UNSENT_BYTES_MAX);
+        forwards.bytes.shrink_to(KEPT_BYTES_MAX);
         self.flush(front);
     }
 
@@ -349,9 +313,9 @@ impl Upstream {
     }
 
     fn forward(&mut self, forward: Forward, bytes: &[u8], front: &mut impl Front) {
-        let Forward { to, kind, db, resp2, silent, .. } = forward;
+        let Forward { to, kind, db, resp2, reads, silent, .. } = forward;
         let own = if forward.leased { self.leases.owners.get(&to.client).copied() } else { None };
-        let due = |expect| Due::new(Some(to), expect, silent);
+        let due = |expect| Due { reads, ..Due::new(Some(to), expect, silent) };
         match kind {
             Kind::Release => return self.release(to, front),
             Kind::Subscribe(kind, args) => return self.hub.subscribe(&self.inbox, to, kind, args),
@@ -374,8 +338,8 @@ impl Upstream {
             Ok(at) => at,
             Err(error) => return front.answer(to, Answer::Error(error)),
         };
-        if self.link(at).is_some_and(|link| link.unsent() + bytes.len() > UNSENT_BYTES_MAX) {
-            let text = "too much waits to be sent to the server behind the gateway (64 MiB)";
+        if self.link(at).is_some_and(|link| link.waiting() + bytes.len() > WAITING_BYTES_MAX) {
+            let text = "too much waits for the server behind the gateway (256 MiB)";
             return front.answer(to, Answer::Error(Error::new(ErrorCode::Limit, text)));
         }
         if own.is_some() {
@@ -554,12 +518,26 @@ impl Upstream {
     /// A connection has broken, or could not be made: whoever waits for something of it is told.
     fn end(&mut self, at: u32, why: &str, front: &mut impl Front) {
         let Some(mut link) = self.forget(at) else { return };
-        let was_up = link.is_up();
-        let mut is_over = !link.watches;
-        for due in std::mem::take(link.due()) {
-            is_over |= matches!(due.expect, Expect::Exec);
+        let (was_up, is_shared, resp2) = (link.is_up(), !link.is_lease, link.resp2);
+        let unanswered = link.take_unanswered();
+        let is_over = !link.watches || unanswered.iter().any(|(due, ..)| matches!(due.expect, Expect::Exec));
+        // The order of a client's replies is that of its requests: all of them go again, or none.
+        let stays = |due: &Due, sent| due.again || sent && !due.reads;
+        let staying = unanswered.iter().filter(|(due, _, sent)| stays(due, *sent));
+        let stay: HashSet<u64> = staying.filter_map(|(due, ..)| Some(due.to?.client)).collect();
+        for (due, bytes, sent) in unanswered {
             let Some(to) = due.to else { continue };
-            let error = if was_up { lost(why, link.has_sent(due.begin)) } else { unreachable(why) };
+            let error = match was_up && is_shared && !stay.contains(&to.client) {
+                true => match self.shared(resp2) {
+                    Ok(at) => {
+                        self.ask(at, &[&bytes], due.db, Due { again: true, ..due });
+                        continue;
+                    }
+                    Err(error) => error,
+                },
+                false if was_up => lost(why, sent),
+                false => unreachable(why),
+            };
             front.answer(to, if due.silent { Answer::Nothing } else { Answer::Error(error) });
         }
         if let Some(owner) = link.owner
@@ -606,124 +584,4 @@ impl Upstream {
             }
         }
     }
-}
-
-/// What follows a reply.
-enum Next {
-    GoOn,
-    /// The connection is nobody's any more.
-    Free,
-    /// The request has found nothing: it waits, over a connection of its own.
-    Wait(Recipient, bool, bool, Box<[u8]>),
-    /// The connection cannot be used.
-    End(String),
-}
-
-/// A reply has come.
-fn replied(
-    link: &mut Link,
-    due: Due,
-    place: std::ops::Range<usize>,
-    checks: &Checks,
-    front: &mut impl Front,
-) -> Next {
-    let resp2 = link.resp2;
-    let bytes = link.reply(place);
-    let is_error = bytes.first() == Some(&b'-');
-    let tell = |front: &mut dyn FnMut(Recipient, Answer<'_>), answer| {
-        if let Some(to) = due.to {
-            front(to, if due.silent { Answer::Nothing } else { answer });
-        }
-    };
-    let mut front = |to, answer: Answer<'_>| front.answer(to, answer);
-    let mut next = Next::GoOn;
-    match due.expect {
-        Expect::Aside => {}
-        Expect::Own if is_error => next = Next::End(text(bytes)),
-        Expect::Own => {}
-        Expect::Plain | Expect::Watch => tell(&mut front, Answer::Reply { bytes, resp2 }),
-        Expect::Select(db) if !is_error => {
-            checks.db_max.fetch_max(db, Relaxed);
-            if let Some(to) = due.to {
-                front(to, Answer::Selected { db, silent: due.silent });
-            }
-        }
-        Expect::Select(_) => {
-            tell(&mut front, Answer::Reply { bytes, resp2 });
-            link.forget_db();
-        }
-        Expect::Exec => {
-            match due.failed.as_deref().filter(|_| is_error) {
-                Some(first) => tell(&mut front, Answer::Error(aborted(first))),
-                None => tell(&mut front, Answer::Reply { bytes, resp2 }),
-            }
-            next = Next::Free;
-        }
-        Expect::Try(request, unblocked) => {
-            let inner = bytes.strip_prefix(b"*1\r\n");
-            let nothing = inner.is_some_and(|inner| matches!(inner, b"_\r\n" | b"$-1\r\n" | b"*-1\r\n"));
-            match (due.failed, inner, due.to) {
-                // It says by itself what is wrong with it.
-                (Some(first), ..) => tell(&mut front, Answer::Reply { bytes: &first, resp2 }),
-                (None, _, Some(to)) if nothing => match unblocked {
-                    Some(end) => front(to, ended(end)),
-                    None => next = Next::Wait(to, due.silent, resp2, request),
-                },
-                (None, Some(inner), _) => tell(&mut front, Answer::Reply { bytes: inner, resp2 }),
-                (None, None, _) => tell(&mut front, Answer::Reply { bytes, resp2 }),
-            }
-        }
-        Expect::Block(cancelled) => {
-            if cancelled && bytes.starts_with(b"-UNBLOCKED") {
-                tell(&mut front, Answer::Error(ErrorCode::Cancelled.into()));
-            } else {
-                tell(&mut front, Answer::Reply { bytes, resp2 });
-            }
-            next = if link.watches { Next::GoOn } else { Next::Free };
-        }
-        Expect::Alone => {
-            tell(&mut front, Answer::Reply { bytes, resp2 });
-            next = if link.watches { Next::GoOn } else { Next::Free };
-        }
-    }
-    next
-}
-
-/// A blocked request with its database before it, for the time that it is looked at again.
-fn with_db(bytes: &[u8], db: u8) -> Box<[u8]> {
-    [&[db], bytes].concat().into()
-}
-fn split_db(bytes: &[u8]) -> (u8, &[u8]) {
-    bytes.split_first().map_or((0, bytes), |(db, bytes)| (*db, bytes))
-}
-
-/// The answer to a request whose wait was ended before it began.
-fn ended(end: End) -> Answer<'static> {
-    match end {
-        End::Timeout => Answer::Null,
-        End::Error => Answer::Error(ErrorCode::Unblocked.into()),
-        End::Cancel => Answer::Error(ErrorCode::Cancelled.into()),
-        End::Leaving | End::Gone => Answer::Nothing,
-    }
-}
-
-fn text(line: &[u8]) -> String {
-    String::from_utf8_lossy(line).trim_end().trim_start_matches('-').to_string()
-}
-
-/// What EXEC answers when the server has refused what was queued: with the reason.
-fn aborted(first: &[u8]) -> Error {
-    Error::new(ErrorCode::ExecAbort, format!("Transaction discarded because of: {}", text(first)))
-}
-
-fn unreachable(why: &str) -> Error {
-    Error::new(ErrorCode::Upstream, format!("the server behind the gateway cannot be reached: {why}"))
-}
-
-fn lost(why: &str, sent: bool) -> Error {
-    let known = if sent { "whether the request has run is not known" } else { "the request was not sent" };
-    Error::new(
-        ErrorCode::Upstream,
-        format!("the connection to the server behind the gateway was lost ({why}): {known}"),
-    )
 }

@@ -1,7 +1,7 @@
 //! Owns: which way each command goes: here, to the server behind, or nowhere, with the reason. Does not own: what
 //! becomes of it on its way.
 
-use weft_engine::forward::Way;
+use weft_engine::forward::{SubscriptionKind, Way};
 use weft_protocol::table::{CommandId, CommandSpec, flag};
 
 const NO_CLUSTER: &str = "what is behind it is one server";
@@ -22,13 +22,14 @@ pub fn of(id: CommandId) -> Way {
 
 fn command(spec: &CommandSpec) -> Way {
     match spec.name {
-        "AUTH" | "DISCARD" | "ECHO" | "EXEC" | "HELLO" | "INFO" | "MONITOR" | "MULTI" | "PING" | "QUIT"
-        | "RESET" | "SHUTDOWN" | "UNWATCH" | "UNSUBSCRIBE" | "PUNSUBSCRIBE" | "SUNSUBSCRIBE" | "COMMAND" => {
-            Way::Here
-        }
+        "AUTH" | "DISCARD" | "EXEC" | "HELLO" | "INFO" | "MONITOR" | "MULTI" | "QUIT" | "RESET"
+        | "SHUTDOWN" | "UNWATCH" | "UNSUBSCRIBE" | "PUNSUBSCRIBE" | "SUNSUBSCRIBE" | "COMMAND" => Way::Here,
+        "ECHO" | "PING" => Way::Anywhere,
         "SELECT" => Way::Select,
         "WATCH" => Way::Watch,
-        "SUBSCRIBE" | "PSUBSCRIBE" | "SSUBSCRIBE" => Way::Subscribe,
+        "SUBSCRIBE" => Way::Subscribe(SubscriptionKind::Channel),
+        "PSUBSCRIBE" => Way::Subscribe(SubscriptionKind::Pattern),
+        "SSUBSCRIBE" => Way::Subscribe(SubscriptionKind::Shard),
         "WAIT" | "WAITAOF" => Way::Refused(OTHERS_STATE),
         "SYNC" | "PSYNC" | "REPLCONF" | "REPLICAOF" | "SLAVEOF" | "FAILOVER" => Way::Refused(NO_REPLICATION),
         "ASKING" | "READONLY" | "READWRITE" | "RESTORE-ASKING" | "CLUSTERSCAN" => Way::Refused(NO_CLUSTER),
@@ -92,7 +93,7 @@ mod tests {
         assert_eq!((way("BLPOP"), way("XREADGROUP"), way("BZMPOP")), (Way::Blocks, Way::Blocks, Way::Blocks));
         assert_eq!(
             (way("SELECT"), way("WATCH"), way("SSUBSCRIBE")),
-            (Way::Select, Way::Watch, Way::Subscribe)
+            (Way::Select, Way::Watch, Way::Subscribe(SubscriptionKind::Shard))
         );
         assert_eq!(
             (way("CONFIG GET"), way("CLIENT ID"), way("OBJECT HELP")),

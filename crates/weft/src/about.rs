@@ -158,7 +158,9 @@ pub(crate) fn completions(options: &Completions, mut weft: clap::Command) -> Res
 
 pub(crate) fn man(options: &Man, weft: clap::Command) -> Result<ExitCode> {
     // The directives of the server are not clap's: they stand behind its page.
-    let mut weft = weft.mut_subcommand("serve", |serve| serve.after_help(crate::serve::help()));
+    let mut weft = weft
+        .mut_subcommand("serve", |serve| serve.after_help(crate::serve::help()))
+        .mut_subcommand("gateway", |gateway| gateway.after_help(crate::gateway::HELP));
     weft.build();
     if let Some(folder) = &options.folder {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;

@@ -78,8 +78,9 @@ fn take_own(words: &[OsString]) -> anyhow::Result<(weft_gateway::Options, Vec<Os
 const FLAGS: &[&str] =
     &["to", "leases", "upstream-timeout", "upstream-ca", "upstream-cert", "upstream-key", "upstream-name"];
 
-const HELP: &str = "\
-Serve in front of a Redis or Valkey: RESP2, RESP3, RESPB and HTTP on one port, thousands of clients over few connections.
+pub(crate) const HELP: &str = "\
+Serve in front of a Redis or Valkey: RESP2, RESP3, RESPB and HTTP on one port,
+thousands of clients over few connections.
 
 Usage: weft gateway --to URL [FILE] [--DIRECTIVE VALUE ...]
 

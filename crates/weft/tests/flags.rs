@@ -157,6 +157,7 @@ fn the_program_says_what_it_is() {
         "completions",
         "convert",
         "export",
+        "gateway",
         "import",
         "inspect",
         "log",

@@ -88,11 +88,11 @@ impl Core<'_> {
             return Ok(Verdict::Pause(until_ms));
         }
         if session.in_multi() {
-            if self.engine.forwards()
+            if let Some(way) = self.engine.ways()
                 && spec.policy & policy::IN_MULTI == 0
                 && spec.flags & flag::NO_MULTI == 0
             {
-                forward::check_queued(handler, spec)?;
+                forward::check_queued(way(id), spec)?;
             }
             return in_multi(id, handler, args, session);
         }

@@ -9,7 +9,6 @@ use crate::blocking;
 use crate::context::{Context, Hold};
 use crate::engine::command_id;
 use crate::error::{Error, ErrorCode};
-use crate::forward;
 use crate::keys;
 use crate::reply::ReplySink;
 use crate::runner;
@@ -55,31 +54,6 @@ impl Core<'_> {
                 }
             }
         }
-        Ok(())
-    }
-
-    /// Has another server run the transaction, in which all keys that are watched are watched.
-    fn exec_elsewhere(
-        &mut self,
-        transaction: &mut Transaction,
-        session: &mut Session,
-        sink: &mut ReplySink<'_>,
-    ) -> Result<(), Error> {
-        let refused = transaction.refused.then(|| ErrorCode::ExecAbort.into());
-        // Rights may have changed since a command was queued.
-        let refused = refused.or_else(|| {
-            let mut queued = transaction.queued.iter();
-            queued.find_map(|owned| self.engine.check_acl_again(session, &owned.args(), self.now_ms).err())
-        });
-        if let Some(error) = refused {
-            self.local.forwards.release(session);
-            return Err(error);
-        }
-        if transaction.queued.is_empty() && !session.leased {
-            sink.array(0);
-            return Ok(());
-        }
-        forward::exec(&mut self.local, session, &transaction.queued);
         Ok(())
     }
 

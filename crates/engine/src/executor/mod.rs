@@ -7,6 +7,7 @@
 
 mod admission;
 mod attempt;
+mod elsewhere;
 mod exec;
 mod fast;
 mod locks;
@@ -29,7 +30,6 @@ use crate::context::{Context, Hold, Local};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::eviction::Eviction;
-use crate::forward::{self, FORWARDED_MAX, Forwards, Way};
 use crate::handler::{Handler, Scope};
 use crate::reply::{Mark, Output, OutputPlace, ReplySink};
 use crate::requests::{BATCH_MAX, Fast, Request, Requests, What};
@@ -241,17 +241,6 @@ impl<'e> Executor<'e> {
         !paused
     }
 
-    /// What another server is to run, as it has come together.
-    pub const fn forwards(&mut self) -> &mut Forwards {
-        &mut self.core.local.forwards
-    }
-
-    /// Whether there is anything for another server to run.
-    #[must_use]
-    pub const fn has_forwards(&self) -> bool {
-        !self.core.local.forwards.list.is_empty()
-    }
-
     /// Ends the session's blocked request and writes its answer. `false`: somebody has served it meanwhile, and the
     /// reply is on its way.
     pub fn end_wait(&mut self, session: &mut Session, output: &mut Output, end: End) -> bool {
@@ -274,9 +263,7 @@ impl<'e> Executor<'e> {
     /// A client is gone: everything that it holds is given back.
     pub fn disconnect(&mut self, session: Session) {
         let Some(mut session) = self.end_later(session) else { return };
-        if session.forwarded > 0 {
-            self.core.local.forwards.release(&mut session);
-        }
+        self.core.local.forwards.release(&mut session);
         let batch = self.worker.enter();
         let mut output = Output::default();
         blocking::end_own(self.core.engine, &batch, &mut session, &mut output, End::Gone);
@@ -439,25 +426,6 @@ impl Core<'_> {
         Ran::Done
     }
 
-    /// Whether a request may follow others that another server has not answered, on the same connection: so that
-    /// it is admitted, and its reply is not written before theirs.
-    #[cold]
-    fn joins(&self, what: What, args: &Args<'_>, session: &Session) -> bool {
-        let What::Command(id) = what else { return false };
-        let goes_there = |handler: Handler| matches!(handler.scope, Scope::Forward(Way::There));
-        session.joins
-            && session.held == 0
-            && session.forwarded < FORWARDED_MAX
-            && self.engine.handler(id).is_some_and(goes_there)
-            && check_arity(id.spec(), args.len()).is_ok()
-            && session.acl_epoch == self.engine.acl.epoch()
-            && session.authenticated
-            && session.user.check(args, session.db, self.engine.keyspace.database_count()).is_ok()
-            && session.asked.is_none()
-            && !self.engine.special.has(special::EACH)
-            && !session.info.has(client_flag::MONITOR)
-    }
-
     /// Notes the request of the batch that was chosen: one of its keys, by chance, if it has any.
     #[cold]
     fn sample(&mut self, requests: &Requests, lent: &Lent<'_>) {
@@ -616,7 +584,7 @@ impl Core<'_> {
             }
             (Scope::Exec, _) => self.exec(tier, session, sink),
             (Scope::Forward(way), _) if !std::mem::take(&mut session.confirmed) => {
-                forward::run(self.engine, &mut self.local, (way, args), session)
+                crate::forward::run(self.engine, &mut self.local, (way, args), session)
             }
             (Scope::None | Scope::Walk | Scope::Unwatch | Scope::Forward(_), Tier::Batch(batch)) => {
                 self.run_with(Hold::Batch(batch), handler, args, session, sink)
@@ -713,9 +681,7 @@ impl Core<'_> {
     }
 
     fn release(&mut self, batch: &Batch<'_>, session: &mut Session) {
-        if session.leased {
-            self.local.forwards.release(session);
-        }
+        self.local.forwards.release(session);
         if let Some(mut transaction) = session.transaction.take() {
             transaction.unwatch(batch);
             session.tell_queued(None);

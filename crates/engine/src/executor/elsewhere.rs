@@ -1,0 +1,73 @@
+//! Owns: what the executor does for requests that another server runs: which may follow each other, EXEC. Does not own:
+//! their way there (`crate::forward`).
+
+use super::admission::check_arity;
+use super::{Core, Executor};
+use crate::args::Args;
+use crate::error::{Error, ErrorCode};
+use crate::forward::{self, FORWARDED_MAX, Forwards, Way};
+use crate::handler::{Handler, Scope};
+use crate::reply::ReplySink;
+use crate::requests::What;
+use crate::session::{Session, client_flag};
+use crate::special;
+use crate::transaction::Transaction;
+
+impl Executor<'_> {
+    /// What another server is to run, as it has come together.
+    pub const fn forwards(&mut self) -> &mut Forwards {
+        &mut self.core.local.forwards
+    }
+
+    /// Whether there is anything for another server to run.
+    #[must_use]
+    pub const fn has_forwards(&self) -> bool {
+        !self.core.local.forwards.list.is_empty()
+    }
+}
+
+impl Core<'_> {
+    /// Whether a request may follow others that another server has not answered, on the same connection: so that
+    /// it is admitted, and its reply is not written before theirs.
+    #[cold]
+    pub(super) fn joins(&self, what: What, args: &Args<'_>, session: &Session) -> bool {
+        let What::Command(id) = what else { return false };
+        let goes_there = |handler: Handler| matches!(handler.scope, Scope::Forward(Way::There));
+        session.joins
+            && session.held == 0
+            && session.forwarded < FORWARDED_MAX
+            && self.engine.handler(id).is_some_and(goes_there)
+            && check_arity(id.spec(), args.len()).is_ok()
+            && session.acl_epoch == self.engine.acl.epoch()
+            && session.authenticated
+            && session.user.check(args, session.db, self.engine.keyspace.database_count()).is_ok()
+            && session.asked.is_none()
+            && !self.engine.special.has(special::EACH)
+            && !session.info.has(client_flag::MONITOR)
+    }
+
+    /// Has another server run the transaction, in which all keys that are watched are watched.
+    pub(super) fn exec_elsewhere(
+        &mut self,
+        transaction: &mut Transaction,
+        session: &mut Session,
+        sink: &mut ReplySink<'_>,
+    ) -> Result<(), Error> {
+        let refused = transaction.refused.then(|| ErrorCode::ExecAbort.into());
+        // Rights may have changed since a command was queued.
+        let refused = refused.or_else(|| {
+            let mut queued = transaction.queued.iter();
+            queued.find_map(|owned| self.engine.check_acl_again(session, &owned.args(), self.now_ms).err())
+        });
+        if let Some(error) = refused {
+            self.local.forwards.release(session);
+            return Err(error);
+        }
+        if transaction.queued.is_empty() && !session.leased {
+            sink.array(0);
+            return Ok(());
+        }
+        forward::exec(&mut self.local, session, &transaction.queued);
+        Ok(())
+    }
+}

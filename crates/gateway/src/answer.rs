@@ -1,0 +1,168 @@
+//! Owns: what a reply that has come means for whoever waits for it, and for its connection; the gateway's own errors.
+//! Does not own: connections (`crate::link`), who has one (`crate::upstream`).
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering::Relaxed;
+
+use weft_engine::Postponed;
+use weft_engine::blocking::End;
+use weft_engine::error::{Error, ErrorCode};
+use weft_engine::mailbox::Recipient;
+
+use crate::dial::Checks;
+use crate::link::{Due, Expect, Link};
+
+/// What a client is to be told.
+#[derive(Debug)]
+pub enum Answer<'a> {
+    /// A whole reply as it came. `resp2`: over RESP2.
+    Reply {
+        /// Its bytes.
+        bytes: &'a [u8],
+        /// Its protocol.
+        resp2: bool,
+    },
+    /// SELECT has succeeded: the client is in this database.
+    Selected {
+        /// This one.
+        db: u8,
+        /// It does not want to hear so.
+        silent: bool,
+    },
+    /// An error of the gateway's own.
+    Error(Error),
+    /// Null, where RESP2 has a null array.
+    Null,
+    /// Nothing, but its request is over.
+    Nothing,
+    /// What it asked to be subscribed to comes: this request is to run now.
+    Confirmed(Box<Postponed>),
+}
+
+/// Clients and their worker, as the upstream sees them.
+pub trait Front {
+    /// A request that was forwarded is over. A client that is gone is passed over.
+    fn answer(&mut self, to: Recipient, answer: Answer<'_>);
+    /// Has the worker tell of a socket, under this place, once for each change. `false` if it cannot.
+    fn watch(&mut self, socket: BorrowedFd<'_>, place: u32) -> bool;
+}
+
+/// What follows a reply.
+pub(crate) enum Next {
+    GoOn,
+    /// The connection is nobody's any more.
+    Free,
+    /// The request has found nothing: it waits, over a connection of its own.
+    Wait(Recipient, bool, bool, Box<[u8]>),
+    /// The connection cannot be used.
+    End(String),
+}
+
+/// A reply has come.
+pub(crate) fn replied(
+    link: &mut Link,
+    due: Due,
+    place: std::ops::Range<usize>,
+    checks: &Checks,
+    front: &mut impl Front,
+) -> Next {
+    let resp2 = link.resp2;
+    let bytes = link.reply(place);
+    let is_error = bytes.first() == Some(&b'-');
+    let tell = |front: &mut dyn FnMut(Recipient, Answer<'_>), answer| {
+        if let Some(to) = due.to {
+            front(to, if due.silent { Answer::Nothing } else { answer });
+        }
+    };
+    let mut front = |to, answer: Answer<'_>| front.answer(to, answer);
+    let mut next = Next::GoOn;
+    match due.expect {
+        Expect::Aside => {}
+        Expect::Own if is_error => next = Next::End(text(bytes)),
+        Expect::Own => {}
+        Expect::Plain | Expect::Watch => tell(&mut front, Answer::Reply { bytes, resp2 }),
+        Expect::Select(db) if !is_error => {
+            checks.db_max.fetch_max(db, Relaxed);
+            if let Some(to) = due.to {
+                front(to, Answer::Selected { db, silent: due.silent });
+            }
+        }
+        Expect::Select(_) => {
+            tell(&mut front, Answer::Reply { bytes, resp2 });
+            link.forget_db();
+        }
+        Expect::Exec => {
+            match due.failed.as_deref().filter(|_| is_error) {
+                Some(first) => tell(&mut front, Answer::Error(aborted(first))),
+                None => tell(&mut front, Answer::Reply { bytes, resp2 }),
+            }
+            next = Next::Free;
+        }
+        Expect::Try(request, unblocked) => {
+            let inner = bytes.strip_prefix(b"*1\r\n");
+            let nothing = inner.is_some_and(|inner| matches!(inner, b"_\r\n" | b"$-1\r\n" | b"*-1\r\n"));
+            match (due.failed, inner, due.to) {
+                // It says by itself what is wrong with it.
+                (Some(first), ..) => tell(&mut front, Answer::Reply { bytes: &first, resp2 }),
+                (None, _, Some(to)) if nothing => match unblocked {
+                    Some(end) => front(to, ended(end)),
+                    None => next = Next::Wait(to, due.silent, resp2, request),
+                },
+                (None, Some(inner), _) => tell(&mut front, Answer::Reply { bytes: inner, resp2 }),
+                (None, None, _) => tell(&mut front, Answer::Reply { bytes, resp2 }),
+            }
+        }
+        Expect::Block(cancelled) => {
+            if cancelled && bytes.starts_with(b"-UNBLOCKED") {
+                tell(&mut front, Answer::Error(ErrorCode::Cancelled.into()));
+            } else {
+                tell(&mut front, Answer::Reply { bytes, resp2 });
+            }
+            next = if link.watches { Next::GoOn } else { Next::Free };
+        }
+        Expect::Alone => {
+            tell(&mut front, Answer::Reply { bytes, resp2 });
+            next = if link.watches { Next::GoOn } else { Next::Free };
+        }
+    }
+    next
+}
+
+/// A blocked request with its database before it, for the time that it is looked at again.
+pub(crate) fn with_db(bytes: &[u8], db: u8) -> Box<[u8]> {
+    [&[db], bytes].concat().into()
+}
+pub(crate) fn split_db(bytes: &[u8]) -> (u8, &[u8]) {
+    bytes.split_first().map_or((0, bytes), |(db, bytes)| (*db, bytes))
+}
+
+/// The answer to a request whose wait was ended before it began.
+pub(crate) fn ended(end: End) -> Answer<'static> {
+    match end {
+        End::Timeout => Answer::Null,
+        End::Error => Answer::Error(ErrorCode::Unblocked.into()),
+        End::Cancel => Answer::Error(ErrorCode::Cancelled.into()),
+        End::Leaving | End::Gone => Answer::Nothing,
+    }
+}
+
+fn text(line: &[u8]) -> String {
+    String::from_utf8_lossy(line).trim_end().trim_start_matches('-').to_string()
+}
+
+/// What EXEC answers when the server has refused what was queued: with the reason.
+fn aborted(first: &[u8]) -> Error {
+    Error::new(ErrorCode::ExecAbort, format!("Transaction discarded because of: {}", text(first)))
+}
+
+pub(crate) fn unreachable(why: &str) -> Error {
+    Error::new(ErrorCode::Upstream, format!("the server behind the gateway cannot be reached: {why}"))
+}
+
+pub(crate) fn lost(why: &str, sent: bool) -> Error {
+    let known = if sent { "whether the request has run is not known" } else { "the request was not sent" };
+    Error::new(
+        ErrorCode::Upstream,
+        format!("the connection to the server behind the gateway was lost ({why}): {known}"),
+    )
+}
