@@ -90,6 +90,7 @@ use listener::{Acceptor, Inbox, Listener};
 use persistence::Persistence;
 use poll::Poll;
 use shared::Shared;
+use signals::Signals;
 use supervisor::State;
 use worker::Worker;
 
@@ -199,10 +200,11 @@ impl<'e> Server<'e> {
     pub(crate) fn run(
         self,
         persistence: Persistence,
+        signals: Signals,
         reload: impl Fn() + Send + 'static,
     ) -> std::io::Result<()> {
         let Self { engine, workers, mut acceptor, .. } = self;
-        signals::install(acceptor.waker(), reload)?;
+        signals.follow(acceptor.waker(), reload)?;
         let stop = background::Stop::default();
         let desk = persistence.desk();
         let count = workers.len();

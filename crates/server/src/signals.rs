@@ -1,19 +1,19 @@
 //! Owns: asking the server to stop, by signal or by SHUTDOWN, and to read its files anew. Does not own: how it does so.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::poll::Waker;
 
 static STOP: AtomicBool = AtomicBool::new(false);
-static WAKER: OnceLock<Waker> = OnceLock::new();
+static WAKER: Mutex<Option<Waker>> = Mutex::new(None);
 
 /// Asks the server of this process to stop.
 pub(crate) fn request_stop() {
     STOP.store(true, SeqCst);
-    if let Some(waker) = WAKER.get() {
+    if let Some(waker) = WAKER.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
         waker.wake();
     }
 }
@@ -23,21 +23,31 @@ pub(crate) fn is_stop_requested() -> bool {
     STOP.load(SeqCst)
 }
 
-/// SIGTERM and SIGINT ask it from now on; a second one ends the process at once. SIGHUP calls `reload`.
-pub(crate) fn install(waker: Waker, reload: impl Fn() + Send + 'static) -> std::io::Result<()> {
-    let _ = WAKER.set(waker);
-    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])?;
-    std::thread::Builder::new().name("weft-signals".into()).spawn(move || {
-        for signal in signals.forever() {
-            if signal == SIGHUP {
-                reload();
-                continue;
+/// Signals that no longer end the process by themselves: they wait until somebody follows them. They are taken before
+/// anything is made that a server takes away at its end.
+pub(crate) struct Signals(signal_hook::iterator::Signals);
+
+impl Signals {
+    pub(crate) fn take() -> std::io::Result<Self> {
+        signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP]).map(Self)
+    }
+    /// SIGTERM and SIGINT ask the server to stop, those too that have come since they were taken; a second one ends the
+    /// process at once. SIGHUP calls `reload`.
+    pub(crate) fn follow(self, waker: Waker, reload: impl Fn() + Send + 'static) -> std::io::Result<()> {
+        *WAKER.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
+        let Self(mut signals) = self;
+        std::thread::Builder::new().name("weft-signals".into()).spawn(move || {
+            for signal in signals.forever() {
+                if signal == SIGHUP {
+                    reload();
+                    continue;
+                }
+                if is_stop_requested() {
+                    std::process::exit(1);
+                }
+                request_stop();
             }
-            if is_stop_requested() {
-                std::process::exit(1);
-            }
-            request_stop();
-        }
-    })?;
-    Ok(())
+        })?;
+        Ok(())
+    }
 }

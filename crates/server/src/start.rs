@@ -20,6 +20,7 @@ use crate::log::{self, Log};
 use crate::options::Options;
 use crate::persistence::{Import, LOADERS_MAX, Persistence};
 use crate::shared::Shared;
+use crate::signals::Signals;
 use crate::supervisor::{self, State};
 use crate::tls::Setup as TlsSetup;
 use crate::{Listen, Server, carrier, notice, warning};
@@ -86,6 +87,8 @@ fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::
     let listen = listen(&options, threads)?;
     let persistence = Persistence::find(engine, import)?;
     let gateway = behind.map(|behind| Gateway::start(behind, engine)).transpose()?;
+    // From here on there are files that its end takes away: a Unix socket, the pidfile.
+    let signals = Signals::take()?;
     let server = Server::new(engine, &listen, Arc::clone(&shared), gateway.as_ref())?;
     carrier::start(engine);
     let pidfile = options.pidfile.as_deref().map(|path| fs::write(path, format!("{}\n", std::process::id())));
@@ -95,7 +98,7 @@ fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::
     *engine.facts.port.write() = options.port;
     *engine.facts.listeners.write() = listeners(&options);
     greet(&server, gateway.as_ref(), threads, !options.values.get("requirepass").text.is_empty());
-    let result = server.run(persistence, move || {
+    let result = server.run(persistence, signals, move || {
         supervisor::tell(State::Reloading);
         reload(engine, &shared);
         supervisor::tell(State::Ready);

@@ -5,11 +5,17 @@
 
 mod common;
 
+use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{Folder, resp, run, stderr, weft};
+
+/// How long to wait for what must come: only a hang takes as long.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server that listens on a Unix socket in a folder of its own.
 struct Served {
@@ -234,6 +240,34 @@ fn debians_file_starts_with_one_hint_and_nothing_is_kept() {
     assert!(!std::path::Path::new(&log_file).exists());
 }
 
+fn terminate(child: &Child) {
+    let id = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).unwrap();
+}
+
+#[test]
+fn sigterm_between_listening_and_serving_leaves_no_file() {
+    let folder = Folder::new();
+    let (socket, pidfile) = (folder.path("s"), folder.path("pid"));
+    // The server writes its pidfile behind listening, and waits there until somebody reads this one.
+    assert!(Command::new("mkfifo").arg(&pidfile).status().unwrap().success());
+    let words = ["serve", "--port", "0", "--threads", "1", "--save", "", "--unixsocket", &socket];
+    let mut child = weft().args(words).args(["--pidfile", &pidfile]).stdout(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while UnixStream::connect(&socket).is_err() {
+        assert!(begun.elapsed() < PATIENCE && child.try_wait().unwrap().is_none(), "it does not listen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    terminate(&child);
+    // Without waiting for a writer: if the signal has ended the process, there is none.
+    let nonblocking = nix::fcntl::OFlag::O_NONBLOCK.bits();
+    let reader = OpenOptions::new().read(true).custom_flags(nonblocking).open(&pidfile).unwrap();
+    let status = child.wait().unwrap();
+    drop(reader);
+    assert!(status.success(), "{status}");
+    assert!(!fs::exists(&pidfile).unwrap() && !fs::exists(&socket).unwrap());
+}
+
 #[test]
 fn sigterm_says_that_nothing_is_kept_and_try_it_fits_the_password() {
     let folder = Folder::new();
@@ -249,8 +283,7 @@ fn sigterm_says_that_nothing_is_kept_and_try_it_fits_the_password() {
     }
     let reply = run(&["cli", "-s", &socket, "SET", "k", "v"], b"");
     assert_eq!(reply.stdout, b"OK\n");
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGTERM)
-        .unwrap();
+    terminate(&child);
     let mut rest = String::new();
     log.read_to_string(&mut rest).unwrap();
     assert!(child.wait().unwrap().success());
