@@ -30,6 +30,8 @@ pub struct Place<'a> {
     pub head: BlockHead,
     /// Bytes of all files up to this block, and of all files.
     pub progress: (u64, u64),
+    /// Bytes of this file.
+    pub file_bytes: u64,
 }
 
 /// Who takes blocks.
@@ -149,6 +151,7 @@ fn read_file(
     if blocks.head().kind != kind {
         return Err(Problem::Foreign { file: shown, why: "it is of another kind than its place says" });
     }
+    let (_, file_bytes) = blocks.progress();
     let mut is_ended = false;
     while let Some(block) = blocks.next_block().map_err(problem)? {
         let place = Place {
@@ -157,6 +160,7 @@ fn read_file(
             at: block.at,
             head: block.head,
             progress: (summary.bytes + block.at, all),
+            file_bytes,
         };
         is_ended = block.head.count == 0;
         summary.epoch = summary.epoch.max(block.head.epoch);

@@ -32,7 +32,7 @@ pub mod snapshot;
 pub mod survey;
 
 pub use disk::{Disk, Folder};
-pub use frames::{Decoder, Mark, Strange};
+pub use frames::{Decoder, Mark, ROW_MAX, Strange};
 pub use kept::{Kept, Place, Summary, read_snapshot};
 pub use log::{Log, LogOptions, SEGMENT_BYTES};
 pub use problem::Problem;

@@ -86,7 +86,9 @@ impl Problem {
             Fault::Damage { at, next, end } => Self::Damage { file, at, next, end },
         }
     }
-    pub(crate) fn strange(file: String, block: u64, strange: Strange) -> Self {
+    /// What a block of a file says is strange.
+    #[must_use]
+    pub fn strange(file: String, block: u64, strange: Strange) -> Self {
         let at = block + (crate::block::HEAD_BYTES + strange.offset) as u64;
         Self::Strange { file, at, why: strange.why }
     }

@@ -166,6 +166,7 @@ fn survey_blocks(
                     at: block.at,
                     head: block.head,
                     progress: (block.at, all),
+                    file_bytes: all,
                 };
                 is_ended = block.head.count == 0;
                 found.blocks += 1;

@@ -19,7 +19,7 @@
 //! its size. An effect on a member of a key that is not there makes the key.
 
 mod read;
-mod tape;
+pub(crate) mod tape;
 
 use crate::catalogue::Section;
 use crate::list::End;

@@ -18,10 +18,11 @@
 //! writes back, as during a pause. At twice that in small groups, groups are thrown away, and the merger says
 //! [`Overrun`]: its readers begin anew. A large group, of one command or script, is no reason for that.
 
+use crate::effect::tape::{self, SET_BYTES_MAX};
 use crate::effect::{Read, wants};
 use crate::entry::heap::Key;
 use crate::keyspace::{Keyspace, Worker};
-use crate::sync::{Mutex, lock};
+use crate::sync::{Mutex, MutexGuard, lock};
 use std::collections::VecDeque;
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
@@ -44,8 +45,10 @@ const SHARD_BYTES: usize = 12;
 pub struct Overrun;
 
 /// Buffers that the merger has emptied and gives to workers again, and bytes of one.
-const SPARES_MAX: usize = 16;
-const SPARE_BYTES_MAX: usize = 1 << 20;
+const SPARES_MAX: usize = 4;
+const SPARE_BYTES_MAX: usize = 8 << 20;
+/// Bytes of groups that were given and still count as waiting, at most: who is held back is let go in good time.
+const TAKEN_BYTES: usize = 64 << 10;
 
 /// Where one worker's groups wait.
 #[derive(Debug)]
@@ -71,29 +74,36 @@ impl std::fmt::Debug for Backlog {
 }
 
 impl Backlog {
-    /// So many bytes of a group wait; whether they may.
-    fn add(&self, len: usize) -> bool {
-        let (bytes, bytes_max) = (self.bytes.load(Relaxed), self.bytes_max.load(Relaxed));
-        let small_bytes = bytes.saturating_sub(self.large_bytes.load(Relaxed));
-        if len > u32::MAX as usize || small_bytes > bytes_max.saturating_mul(2) {
+    /// Whether there is room for small groups, and large ones.
+    fn has_room(&self) -> bool {
+        let small_bytes = self.bytes.load(Relaxed).saturating_sub(self.large_bytes.load(Relaxed));
+        small_bytes <= self.bytes_max.load(Relaxed).saturating_mul(2)
+    }
+    /// A group of so many bytes waits; whether it may.
+    fn add_group(&self, len: usize) -> bool {
+        if len > u32::MAX as usize || !self.has_room() {
             self.overrun.store(true, Relaxed);
             return false;
         }
-        self.bytes.fetch_add(len, Relaxed);
         if len >= LARGE_BYTES {
             self.large_bytes.fetch_add(len, Relaxed);
         }
-        if bytes + len > bytes_max
+        self.add(len);
+        true
+    }
+    /// So many bytes of groups wait.
+    fn add(&self, len: usize) {
+        if self.bytes.fetch_add(len, Relaxed) + len > self.bytes_max.load(Relaxed)
             && let Some(tell) = self.on_behind.get()
         {
             tell();
         }
-        true
     }
-    fn take(&self, len: usize) {
+    /// So many bytes of groups wait no more, the last of which has `last`.
+    fn take(&self, len: usize, last: usize) {
         self.bytes.fetch_sub(len, Relaxed);
-        if len >= LARGE_BYTES {
-            self.large_bytes.fetch_sub(len, Relaxed);
+        if last >= LARGE_BYTES {
+            self.large_bytes.fetch_sub(last, Relaxed);
         }
     }
 }
@@ -102,24 +112,66 @@ impl Outbox {
     /// Adds a group.
     pub(crate) fn push(&self, epoch: u64, shards: &[(u32, u64)], effects: &[u8]) {
         let len = HEAD_BYTES + shards.len() * SHARD_BYTES + effects.len();
-        if !self.backlog.add(len) {
+        if !self.backlog.add_group(len) {
             return;
         }
-        let mut head = [0; HEAD_BYTES];
-        head[..4].copy_from_slice(&(len as u32).to_le_bytes());
-        head[4..12].copy_from_slice(&epoch.to_le_bytes());
-        head[12..].copy_from_slice(&(shards.len() as u32).to_le_bytes());
         let mut frames = lock(&self.frames);
         frames.reserve(len);
-        frames.extend_from_slice(&head);
-        for (shard, count) in shards {
-            let mut bytes = [0; SHARD_BYTES];
-            bytes[..4].copy_from_slice(&shard.to_le_bytes());
-            bytes[4..].copy_from_slice(&count.to_le_bytes());
-            frames.extend_from_slice(&bytes);
-        }
+        frames.extend_from_slice(&head(len, epoch, shards.len()));
+        shards.iter().for_each(|place| frames.extend_from_slice(&shard_bytes(*place)));
         frames.extend_from_slice(effects);
     }
+    /// Small groups that follow each other, unless too many wait.
+    pub(crate) fn row(&self) -> Option<Row<'_>> {
+        let frames = self.backlog.has_room().then(|| lock(&self.frames))?;
+        Some(Row { from: frames.len(), frames, backlog: &self.backlog })
+    }
+}
+
+/// Groups of one small effect each that a worker adds to its outbox one behind the other.
+pub(crate) struct Row<'o> {
+    frames: MutexGuard<'o, Vec<u8>>,
+    /// Where they begin.
+    from: usize,
+    backlog: &'o Backlog,
+}
+
+impl Row<'_> {
+    /// Adds the group of a short string that was set, and has no expiry.
+    #[inline]
+    pub(crate) fn set(&mut self, epoch: u64, shard: (u32, u64), db: u8, (key, text): (&[u8], &[u8])) {
+        let (at, prefix) = (self.frames.len(), HEAD_BYTES + SHARD_BYTES);
+        self.frames.reserve(prefix + key.len() + text.len() + SET_BYTES_MAX);
+        self.frames.extend_from_slice(&head(0, epoch, 1));
+        self.frames.extend_from_slice(&shard_bytes(shard));
+        tape::set(&mut self.frames, db, key, text);
+        let len = self.frames.len() - at;
+        self.frames[at..at + 4].copy_from_slice(&(len as u32).to_le_bytes());
+    }
+}
+
+impl Drop for Row<'_> {
+    /// Counts them, before the merger can take them.
+    fn drop(&mut self) {
+        if self.frames.len() > self.from {
+            self.backlog.add(self.frames.len() - self.from);
+        }
+    }
+}
+
+fn head(len: usize, epoch: u64, shards: usize) -> [u8; HEAD_BYTES] {
+    let mut head = [0; HEAD_BYTES];
+    head[..4].copy_from_slice(&(len as u32).to_le_bytes());
+    head[4..12].copy_from_slice(&epoch.to_le_bytes());
+    head[12..].copy_from_slice(&(shards as u32).to_le_bytes());
+    head
+}
+
+fn shard_bytes((shard, count): (u32, u64)) -> [u8; SHARD_BYTES] {
+    let mut bytes = [0; SHARD_BYTES];
+    bytes[..4].copy_from_slice(&shard.to_le_bytes());
+    bytes[4..].copy_from_slice(&count.to_le_bytes());
+    bytes
 }
 
 /// The outboxes of a keyspace, and who wants what of it.
@@ -326,20 +378,59 @@ struct Queue {
 
 impl Queue {
     /// The first group.
-    fn front(&self) -> Option<&[u8]> {
+    #[inline]
+    fn front(&self) -> Option<Frame<'_>> {
         let rest = &self.pieces.front()?[self.at..];
-        let len = u32::from_le_bytes(*rest.first_chunk()?) as usize;
-        rest.get(..len)
+        let head = rest.first_chunk::<HEAD_BYTES>()?;
+        let (len, epoch) =
+            (word(head, 0) as usize, u64::from(word(head, 4)) | u64::from(word(head, 8)) << 32);
+        Some(Frame { bytes: rest.get(..len)?, epoch, shards: word(head, 12) as usize })
     }
-    /// The first group was given. A buffer in which nothing is any more comes back.
-    fn pass(&mut self) -> Option<Vec<u8>> {
-        self.at += self.front().map_or(0, <[u8]>::len);
+    /// Its epoch.
+    fn epoch(&self) -> Option<u64> {
+        self.front().map(|group| group.epoch)
+    }
+    /// The first group, of so many bytes, was given. A buffer in which nothing is any more comes back.
+    #[inline]
+    fn pass(&mut self, len: usize) -> Option<Vec<u8>> {
+        self.at += len;
         if self.pieces.front()?.len() > self.at {
             return None;
         }
         self.at = 0;
         self.pieces.pop_front()
     }
+}
+
+/// A group where it waits.
+struct Frame<'q> {
+    bytes: &'q [u8],
+    epoch: u64,
+    shards: usize,
+}
+
+impl<'q> Frame<'q> {
+    /// The shards that it writes, with its count of each.
+    #[inline]
+    fn shards(&self) -> impl Iterator<Item = (u32, u64)> + use<'q> {
+        self.bytes[HEAD_BYTES..][..self.shards * SHARD_BYTES]
+            .chunks_exact(SHARD_BYTES)
+            .map(|place| (word(place, 0), u64::from(word(place, 4)) | u64::from(word(place, 8)) << 32))
+    }
+    #[inline]
+    fn effects(&self) -> &'q [u8] {
+        &self.bytes[HEAD_BYTES + self.shards * SHARD_BYTES..]
+    }
+    /// Whether it is of this epoch, and nothing is missing before it in any of its shards.
+    #[inline]
+    fn is_next(&self, epoch: u64, given: &[u64]) -> bool {
+        self.epoch == epoch && self.shards().all(|(shard, count)| given[shard as usize] + 1 == count)
+    }
+}
+
+#[inline]
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
 impl<'k> Worker<'k> {
@@ -378,30 +469,46 @@ impl Merger<'_> {
             return Err(Overrun);
         }
         let mut given = 0;
-        while let Some(epoch) = self.queues.iter().filter_map(|(_, queue)| queue.front()).map(epoch).min()
+        while let Some(epoch) = self.queues.iter().filter_map(|(_, queue)| queue.epoch()).min()
             && epoch < left
         {
-            let Some((queue, frame)) = next_of(&self.queues, &self.given, epoch) else {
+            let mut has_moved = false;
+            for (_, queue) in &mut self.queues {
+                let mut taken = 0;
+                while let Some(group) = queue.front()
+                    && group.is_next(epoch, &self.given)
+                {
+                    group.shards().for_each(|(shard, count)| self.given[shard as usize] = count);
+                    let effects = group.effects();
+                    if !effects.is_empty() {
+                        give(Group { epoch, effects });
+                        given += 1;
+                    }
+                    has_moved = true;
+                    let len = group.bytes.len();
+                    taken += len;
+                    if len >= LARGE_BYTES || taken >= TAKEN_BYTES {
+                        hub.backlog.take(taken, len);
+                        taken = 0;
+                    }
+                    if let Some(mut spare) = queue.pass(len)
+                        && spare.capacity() <= SPARE_BYTES_MAX
+                        && self.spares.len() < SPARES_MAX
+                    {
+                        spare.clear();
+                        self.spares.push(spare);
+                    }
+                }
+                hub.backlog.take(taken, 0);
+            }
+            if !has_moved {
                 debug_assert!(false, "the groups of an epoch that is over are complete");
                 return Err(Overrun);
-            };
-            hub.backlog.take(frame.len());
-            let mut at = HEAD_BYTES;
-            for (shard, count) in shards(frame) {
-                self.given[shard as usize] = count;
-                at += SHARD_BYTES;
             }
-            if at < frame.len() {
-                give(Group { epoch, effects: &frame[at..] });
-                given += 1;
-            }
-            if let Some(mut spare) = self.queues[queue].1.pass()
-                && spare.capacity() <= SPARE_BYTES_MAX
-                && self.spares.len() < SPARES_MAX
-            {
-                spare.clear();
-                self.spares.push(spare);
-            }
+        }
+        if given == 0 {
+            // Less memory, the longer nothing happens.
+            self.spares.pop();
         }
         Ok(Polled { given, complete: left - 1 })
     }
@@ -439,26 +546,4 @@ impl Drop for Merger<'_> {
         self.keyspace.unsubscribe(self.bits);
         self.keyspace.hub().has_merger.store(false, Relaxed);
     }
-}
-
-/// The next group of an epoch, one before which nothing is missing in any of its shards, and in which queue it is.
-fn next_of<'q>(queues: &'q [(Arc<Outbox>, Queue)], given: &[u64], wanted: u64) -> Option<(usize, &'q [u8])> {
-    let is_next = |frame: &[u8]| {
-        epoch(frame) == wanted && shards(frame).all(|(shard, count)| given[shard as usize] + 1 == count)
-    };
-    let fronts = queues.iter().map(|(_, queue)| queue.front()).enumerate();
-    fronts.filter_map(|(at, frame)| Some((at, frame?))).find(|(_, frame)| is_next(frame))
-}
-
-fn epoch(frame: &[u8]) -> u64 {
-    frame[4..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
-}
-
-fn shards(frame: &[u8]) -> impl Iterator<Item = (u32, u64)> + '_ {
-    let count = frame[12..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)) as usize;
-    frame[HEAD_BYTES..][..count * SHARD_BYTES].chunks_exact(SHARD_BYTES).map(|place| {
-        let shard = place.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-        let count = place[4..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        (shard, count)
-    })
 }

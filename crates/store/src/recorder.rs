@@ -16,9 +16,10 @@
 
 use crate::effect::{Effect, Tape, TapeMark, wants};
 use crate::entry::heap::Key;
-use crate::groups::Outbox;
+use crate::groups::{Outbox, Row};
 use crate::keyspace::Keyspace;
 use crate::undo::{Inverse, Journal, Undo};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// What operations bring to write down what they do. One for each worker.
@@ -32,7 +33,7 @@ pub struct Recorder {
     /// The shards that the present group has written, ascending, with the count that it has of each.
     shards: Vec<(u32, u64)>,
     /// Of the present group, if it has shards; else of the last one that had.
-    epoch: u64,
+    epoch: Cell<u64>,
     outbox: Option<Arc<Outbox>>,
     pub(crate) journal: Option<Box<Journal>>,
     /// The journal of an operation that has ended, for its memory.
@@ -64,7 +65,17 @@ impl Recorder {
     /// The last epoch in which it has told a merger of something; 0 for none.
     #[must_use]
     pub const fn told_epoch(&self) -> u64 {
-        self.epoch
+        self.epoch.get()
+    }
+    /// Groups of one effect each follow, in epochs that are said with [`Recorder::told_in`]; nothing where they go
+    /// nowhere, or too many wait.
+    pub(crate) fn row(&self) -> Option<Row<'_>> {
+        debug_assert!(self.shards.is_empty(), "a group ends before the next one begins");
+        self.outbox.as_ref()?.row()
+    }
+    /// A group of [`Recorder::row`] became true in this epoch.
+    pub(crate) fn told_in(&self, epoch: u64) {
+        self.epoch.set(epoch);
     }
     /// What has been told since [`Recorder::clear`].
     #[must_use]
@@ -102,7 +113,7 @@ impl Recorder {
     pub(crate) fn enter_shard(&mut self, shard: u32, count: &mut u64, epoch: impl FnOnce() -> u64) {
         if let Err(at) = self.shards.binary_search_by_key(&shard, |(shard, _)| *shard) {
             if self.shards.is_empty() {
-                self.epoch = epoch();
+                self.epoch.set(epoch());
             }
             *count += 1;
             self.shards.insert(at, (shard, *count));
@@ -122,7 +133,7 @@ impl Recorder {
         debug_assert!(self.journal.is_none(), "a group ends when it is committed or taken back");
         if !self.shards.is_empty() {
             if let Some(outbox) = &self.outbox {
-                outbox.push(self.epoch, &self.shards, self.tape.bytes_from(self.begun));
+                outbox.push(self.epoch.get(), &self.shards, self.tape.bytes_from(self.begun));
             }
             self.shards.clear();
         }

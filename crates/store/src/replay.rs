@@ -7,7 +7,7 @@
 use crate::effect::{Effect, Kind, Text, Told};
 use crate::entry::Garbage;
 use crate::hash_object::{FieldExpiry, HashLimits, HashMut};
-use crate::keyspace::{Batch, Keyspace, World};
+use crate::keyspace::{Batch, Keyspace, Worker, World};
 use crate::list::{End, ListLimit, ListMut};
 use crate::recorder::Recorder;
 use crate::set::{SetLimits, SetMut};
@@ -15,6 +15,9 @@ use crate::shard::{Changed, Expiry, Op, ShardGuard};
 use crate::sorted_set::{SortedSetLimits, SortedSetMut};
 use crate::stream::{Group, Pending, StreamLimit, StreamMut, Trim, TrimTo};
 use crate::value::{NewValue, Object};
+
+/// Effects whose keys are asked for together.
+const ROW_MAX: usize = 32;
 
 /// When collections change their form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,15 +48,50 @@ impl Replayer {
         Self { limits, recorder: Recorder::default() }
     }
 
+    /// Applies effects on one key each, in their order, of the keys of some shards: what they touch is asked for before
+    /// the first of them is applied.
+    pub fn apply_row(&mut self, worker: &mut Worker<'_>, row: &[Told<'_>], takes: impl Fn(u32) -> bool) {
+        for row in row.chunks(ROW_MAX) {
+            let batch = &mut worker.enter();
+            let mut hashes = [0; ROW_MAX];
+            let mut taken = [0; ROW_MAX];
+            let mut count = 0;
+            for (at, told) in row.iter().enumerate() {
+                let key = batch.keyspace().key(told.key);
+                if takes(batch.keyspace().shard_of(&key)) {
+                    batch.prefetch_bucket(told.db, key.hash(), false);
+                    (hashes[count], taken[count]) = (key.hash(), at);
+                    count += 1;
+                }
+            }
+            hashes[..count].iter().enumerate().for_each(|(at, hash)| batch.prefetch_entry(at, *hash, false));
+            for (hash, at) in hashes[..count].iter().zip(taken) {
+                let told = &row[at];
+                let key = batch.keyspace().key_with_hash(told.key, *hash);
+                let op = &mut Op::new(told.db, 0, &mut self.recorder);
+                self.limits.apply_to_key(&mut batch.lock(&key), op, &told.effect, &key);
+            }
+        }
+    }
+
+    /// Whether an effect is on one key, and needs the lock of its shard only.
+    #[must_use]
+    pub const fn is_of_one_key(effect: &Effect<'_>) -> bool {
+        !matches!(
+            effect,
+            Effect::Flush
+                | Effect::Swap { .. }
+                | Effect::Catalogue { .. }
+                | Effect::Move { .. }
+                | Effect::Copy { .. }
+        )
+    }
+
     /// Applies an effect on one key, under the lock of its shard. Says whether it has: one on several keys, or on a
     /// whole database, needs [`Replayer::apply`].
     pub fn apply_in(&mut self, batch: &Batch<'_>, told: &Told<'_>) -> bool {
         match told.effect {
-            Effect::Flush
-            | Effect::Swap { .. }
-            | Effect::Catalogue { .. }
-            | Effect::Move { .. }
-            | Effect::Copy { .. } => return false,
+            effect if !Self::is_of_one_key(&effect) => return false,
             Effect::Wrote { .. }
             | Effect::Created
             | Effect::Missed

@@ -58,6 +58,12 @@ pub(crate) struct ShardData {
 }
 
 impl ShardData {
+    /// A group of one operation writes to the shard: its count.
+    #[inline]
+    pub(crate) const fn next_group(&mut self) -> u64 {
+        self.groups += 1;
+        self.groups
+    }
     /// Whether somebody waits for a key of the shard.
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {

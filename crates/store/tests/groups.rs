@@ -38,6 +38,10 @@ fn shown(group: Group<'_>) -> String {
         Effect::Set { value: Text::Int(value), .. } => {
             format!("{}={value}", std::str::from_utf8(told.key).unwrap())
         }
+        Effect::Set { value: Text::Bytes(text), expire_ms } => {
+            let text = std::str::from_utf8(text).unwrap();
+            format!("{}={text}{}", std::str::from_utf8(told.key).unwrap(), expire_ms.map_or("", |_| "!"))
+        }
         other => format!("{other:?}"),
     });
     told.collect::<Vec<_>>().join(" ")
@@ -106,6 +110,74 @@ fn a_barrier_comes_before_what_is_behind_it() {
         set(&two.enter(), &mut later, &[name], number as i64);
     }
     assert_eq!(poll(&mut merger).unwrap(), ["Flush", "a=0", "b=1", "c=2", "d=3", "e=4"]);
+}
+
+/// Writes strings over what is there, as SETs of one client that follow each other; says how many.
+fn set_over(worker: &mut Worker<'_>, recorder: &Recorder, names: &[&str], text: &str) -> usize {
+    let mut batch = worker.enter();
+    let keys: Vec<_> = names.iter().map(|name| batch.keyspace().key(name.as_bytes())).collect();
+    keys.iter().for_each(|key| batch.prefetch_bucket(0, key.hash(), false));
+    keys.iter().enumerate().for_each(|(at, key)| batch.prefetch_entry(at, key.hash(), true));
+    let mut rewrites = batch.rewrites((0, 1), recorder).unwrap();
+    (0..keys.len()).filter(|&at| rewrites.text(at, &keys[at], text.as_bytes())).count()
+}
+
+#[test]
+fn strings_that_are_written_over_in_a_row_come_as_groups_of_one() {
+    let keyspace = keyspace();
+    let (mut one, mut two) = (keyspace.worker().unwrap(), keyspace.worker().unwrap());
+    let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
+    let (mut first, mut second) = (recorder(&keyspace), recorder(&keyspace));
+    {
+        let batch = one.enter();
+        for name in ["a", "b", "c"] {
+            let key = keyspace.key(name.as_bytes());
+            let expiry = if name == "b" { Expiry::At(1 << 40) } else { Expiry::None };
+            let mut op = Op::new(0, 1, &mut first);
+            batch.lock(&key).set(&mut op, &key, NewValue::string(b"before"), expiry);
+            first.end_group();
+            first.clear();
+        }
+    }
+    assert_eq!(poll(&mut merger).unwrap(), ["a=before", "b=before!", "c=before"]);
+    // What is not there is not written over.
+    assert_eq!(set_over(&mut one, &first, &["c", "a", "missing", "b", "a"], "behind"), 4);
+    assert!(first.told_epoch() >= keyspace.told_epoch() && first.is_clear());
+    // Others in the same shards.
+    set(&two.enter(), &mut second, &["a", "b", "c"], 7);
+    assert_eq!(set_over(&mut two, &second, &["a"], "no string of text"), 0, "it holds a number");
+    assert!(keyspace.backlog_bytes() > 4 * "abehind".len());
+    let all = ["c=behind", "a=behind", "b=behind", "a=behind", "a=7 b=7 c=7"];
+    assert_eq!(poll(&mut merger).unwrap(), all);
+    assert_eq!(keyspace.backlog_bytes(), 0);
+    // Others want to know more than a log does: the full way tells them.
+    keyspace.subscribe(wants::KEYS);
+    assert_eq!(set_over(&mut one, &first, &["c"], "text"), 0);
+    keyspace.unsubscribe(wants::KEYS);
+    drop(merger);
+    assert_eq!(keyspace.wanted(), 0, "nobody wants to know");
+}
+
+#[test]
+fn rows_of_strings_are_bounded_too() {
+    let keyspace = keyspace();
+    let mut worker = keyspace.worker().unwrap();
+    let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
+    let mut told = recorder(&keyspace);
+    {
+        let batch = worker.enter();
+        let key = keyspace.key(b"a");
+        batch.lock(&key).set(&mut Op::new(0, 1, &mut told), &key, NewValue::string(b"before"), Expiry::None);
+        told.end_group();
+        told.clear();
+    }
+    keyspace.set_backlog_bytes(100);
+    let written = (0..20).map(|_| set_over(&mut worker, &told, &["a"], "behind")).sum::<usize>();
+    assert!((3..8).contains(&written), "{written} SETs were told of before there was no room");
+    assert!(keyspace.is_behind());
+    assert_eq!(poll(&mut merger).unwrap().len(), 1 + written, "none is lost");
+    assert!(!keyspace.is_behind());
+    assert_eq!(set_over(&mut worker, &told, &["a"], "behind"), 1);
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl Core<'_> {
         {
             return false;
         }
-        self.lets(terms, &lent.session.user, (id, keys), brings)
+        terms.let_run((self.engine, &mut self.eviction), &lent.session.user, (id, keys), brings)
     }
 
     /// Runs GETs of one client from the front of `list` whose values have been seen and are short, and says how many.
@@ -176,9 +176,16 @@ impl Core<'_> {
             && request.fast == Fast::Set
             && request.client == client
             && client.db == db
-            && (!asks || self.lets_fast(requests, request, lent, terms))
         {
             let key = self.engine.keyspace.key_with_hash(requests.key(request, lent.bytes), request.hash);
+            if asks {
+                let room = (self.engine, &mut self.eviction);
+                let brings = Some(requests.bytes(request));
+                let Some(id) = request.command() else { break };
+                if !terms.let_run(room, &lent.session.user, (id, std::iter::once(key.bytes())), brings) {
+                    break;
+                }
+            }
             if terms.triggered && self.local.triggers.last().has(key.bytes()) {
                 if ran == 0 {
                     return None;

@@ -17,6 +17,7 @@ use crate::blocking;
 use crate::context::{Context, Hold};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
+use crate::eviction::Eviction;
 use crate::handler::{Handler, Scope};
 use crate::reply::{OutputPlace, ReplySink};
 use crate::requests::{Fast, Request, Requests, What};
@@ -95,6 +96,21 @@ pub(super) struct Terms {
     pub(super) limited: bool,
     /// Where the output may reach before the client must be lent again.
     pub(super) end: usize,
+}
+
+impl Terms {
+    /// Whether they let a request run that has these keys and, if it may grow the store, brings so many bytes.
+    #[inline]
+    pub(super) fn let_run<'k>(
+        self,
+        (engine, eviction): (&Engine, &mut Eviction),
+        user: &User,
+        (id, mut keys): (CommandId, impl Iterator<Item = &'k [u8]>),
+        brings: Option<usize>,
+    ) -> bool {
+        (!self.restricted || user.allows_plainly(id) && keys.all(|key| user.allows_key_plainly(key)))
+            && (!self.limited || eviction.has_room(engine, brings))
+    }
 }
 
 /// What the neighbouring requests that have run are counted as, when the next client's turn comes.
@@ -207,19 +223,6 @@ impl Core<'_> {
         at - from
     }
 
-    /// Whether the terms let a request run that has these keys and, if it may grow the store, brings so many bytes.
-    #[inline]
-    pub(super) fn lets<'k>(
-        &mut self,
-        terms: Terms,
-        user: &User,
-        (id, mut keys): (CommandId, impl Iterator<Item = &'k [u8]>),
-        brings: Option<usize>,
-    ) -> bool {
-        (!terms.restricted || user.allows_plainly(id) && keys.all(|key| user.allows_key_plainly(key)))
-            && (!terms.limited || self.eviction.has_room(self.engine, brings))
-    }
-
     /// Runs a request under the lock of its key. `false`: it must go the full way, and nothing has been changed.
     #[inline]
     fn one_lock(
@@ -245,7 +248,8 @@ impl Core<'_> {
         }
         if terms.restricted || terms.limited {
             let brings = plan.grows.then(|| requests.bytes(request));
-            if !self.lets(terms, &lent.session.user, (id, std::iter::once(args.bytes(1))), brings) {
+            let room = (self.engine, &mut self.eviction);
+            if !terms.let_run(room, &lent.session.user, (id, std::iter::once(args.bytes(1))), brings) {
                 return false;
             }
         }

@@ -1,7 +1,7 @@
 //! Owns: requests to effects. Does not own: the way there (`super::encode`).
 
 use weft_protocol::number::{parse_double, parse_int};
-use weft_protocol::respb::{Frame, RequestDecoder};
+use weft_protocol::respb::{Frame, RequestDecoder, StringFrame};
 use weft_protocol::{Arg, ArgList, Limits, Outcome};
 use weft_store::Section;
 use weft_store::effect::{Cause, Effect, Pairs, Text, Told};
@@ -30,6 +30,9 @@ pub enum Mark {
     End,
 }
 
+/// Strings that are given together, at most.
+pub const ROW_MAX: usize = 32;
+
 /// No limits but those of the format: what is read was written by this program, and its block was proven whole.
 const LIMITS: Limits = Limits { argument_bytes_max: u32::MAX, frame_bytes_max: u32::MAX, ..Limits::DEFAULT };
 
@@ -47,17 +50,27 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Gives the effects of whole requests, in order, with the marks of groups.
+    /// Gives the effects of whole requests, in order, with the marks of groups. Strings that follow each other come
+    /// together, up to [`ROW_MAX`] of them.
     ///
     /// # Errors
     /// At a request that says no effect. Those before it have been given.
-    pub fn each(
-        &mut self,
-        bytes: &[u8],
-        mut give: impl FnMut(Mark, Option<&Told<'_>>),
-    ) -> Result<(), Strange> {
+    pub fn each(&mut self, bytes: &[u8], mut give: impl FnMut(Mark, &[Told<'_>])) -> Result<(), Strange> {
         let mut at = 0;
+        let mut row = Vec::with_capacity(ROW_MAX);
         while at < bytes.len() {
+            if let Some((told, len)) = string(&bytes[at..]) {
+                row.push(told);
+                at += len;
+                if row.len() < ROW_MAX {
+                    continue;
+                }
+            }
+            if !row.is_empty() {
+                give(Mark::Effects, &row);
+                row.clear();
+                continue;
+            }
             let strange = |why| Strange { offset: at, why };
             self.arguments.clear();
             let frame = match self.requests.decode(&bytes[at..], &mut self.arguments) {
@@ -78,18 +91,29 @@ impl Decoder {
             };
             let words = Words { list: &self.arguments, frame: whole, first };
             match name {
-                b"MULTI" => give(Mark::Begin, None),
-                b"EXEC" => give(Mark::End, None),
+                b"MULTI" => give(Mark::Begin, &[]),
+                b"EXEC" => give(Mark::End, &[]),
                 _ => {
                     let db = u8::try_from(frame.channel).map_err(|_| strange("there is no such database"))?;
-                    let given = words.effects(name, db, &mut |told| give(Mark::Effects, Some(&told)));
+                    let given = words.effects(name, db, &mut |told| give(Mark::Effects, &[told]));
                     given.ok_or_else(|| strange("the request says no effect"))?;
                 }
             }
             at += frame.len;
         }
+        if !row.is_empty() {
+            give(Mark::Effects, &row);
+        }
         Ok(())
     }
+}
+
+/// A string that is set, where that is what comes next, and the bytes that say so.
+#[inline]
+fn string(bytes: &[u8]) -> Option<(Told<'_>, usize)> {
+    let StringFrame { channel, key, value, expire_ms, len } = StringFrame::read(bytes)?;
+    let effect = Effect::Set { value: Text::Bytes(value), expire_ms };
+    Some((Told { db: u8::try_from(channel).ok()?, key, effect }, len))
 }
 
 /// The arguments behind the name.

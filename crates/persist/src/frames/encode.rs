@@ -56,6 +56,10 @@ impl Encoder {
     /// Appends a group, with its marks if it is more than one request. Says how many requests they are, marks included;
     /// none where nothing of it is to be kept.
     pub fn group(&mut self, effects: Read<'_>, out: &mut Vec<u8>) -> u32 {
+        if let Some((db, key, text)) = effects.as_set() {
+            RequestWriter::new(out, db.into()).set(key, text);
+            return 1;
+        }
         let mut kept = effects.filter(|told| told.effect.wanted_by() & wants::VALUES != 0);
         let Some(first) = kept.next() else { return 0 };
         let Some(second) = kept.next() else {
@@ -105,12 +109,7 @@ impl Encoder {
     }
 
     fn request(&mut self, open: &Open<'_>, out: &mut Vec<u8>) {
-        let Told { db, key, effect } = open.first;
-        if let (Effect::Set { value: Text::Bytes(bytes), expire_ms: None }, true) = (effect, open.is_single())
-        {
-            RequestWriter::new(out, db.into()).set(key, bytes);
-            return;
-        }
+        let Told { db, effect, .. } = open.first;
         let mut words = Vec::with_capacity(8 + open.more.len() * 2);
         name_and_key(&mut words, &open.first);
         fields(&mut words, &effect);
@@ -143,9 +142,6 @@ struct Open<'a> {
 impl<'a> Open<'a> {
     const fn new(first: Told<'a>) -> Self {
         Self { first, more: Vec::new(), bytes: 0 }
-    }
-    const fn is_single(&self) -> bool {
-        self.more.is_empty()
     }
     /// Takes an effect that is another member of the same request.
     fn takes(&mut self, told: &Told<'a>) -> bool {

@@ -30,7 +30,7 @@ mod encode;
 #[cfg(test)]
 mod tests;
 
-pub use decode::{Decoder, Mark, Strange};
+pub use decode::{Decoder, Mark, ROW_MAX, Strange};
 pub use encode::Encoder;
 
 /// Members of one request at most. A typed list has room for 65,535.

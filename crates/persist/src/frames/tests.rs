@@ -63,9 +63,9 @@ fn all() -> Vec<Effect<'static>> {
 /// What comes back, each as text, with marks of groups as such.
 fn decoded(bytes: &[u8]) -> Vec<String> {
     let mut all = Vec::new();
-    let result = Decoder::default().each(bytes, |mark, told| match (mark, told) {
-        (Mark::Effects, Some(told)) => all.push(format!("{told:?}")),
-        (mark, _) => all.push(format!("{mark:?}")),
+    let result = Decoder::default().each(bytes, |mark, told| match mark {
+        Mark::Effects => all.extend(told.iter().map(|told| format!("{told:?}"))),
+        mark => all.push(format!("{mark:?}")),
     });
     result.expect("what was written is read");
     all

@@ -67,17 +67,18 @@ pub(crate) fn replay(kept: &mut Kept) -> Result<(Vec<String>, Summary), Problem>
     let mut decoder = Decoder::default();
     let summary = kept.replay(|_, requests| {
         let mut open: Option<Vec<String>> = None;
-        decoder.each(requests, |mark, told| match (mark, told) {
-            (weft_persist::Mark::Begin, _) => open = Some(Vec::new()),
-            (weft_persist::Mark::End, _) => groups.extend(open.take().map(|group| group.join("; "))),
-            (_, Some(told)) => {
-                let text = format!("{} {} {:?}", told.db, String::from_utf8_lossy(told.key), told.effect);
+        decoder.each(requests, |mark, told| match mark {
+            weft_persist::Mark::Begin => open = Some(Vec::new()),
+            weft_persist::Mark::End => groups.extend(open.take().map(|group| group.join("; "))),
+            weft_persist::Mark::Effects => {
+                let shown = told.iter().map(|told| {
+                    format!("{} {} {:?}", told.db, String::from_utf8_lossy(told.key), told.effect)
+                });
                 match &mut open {
-                    Some(group) => group.push(text),
-                    None => groups.push(text),
+                    Some(group) => group.extend(shown),
+                    None => groups.extend(shown),
                 }
             }
-            _ => {}
         })
     })?;
     Ok((groups, summary))

@@ -25,8 +25,8 @@ pub enum Mode {
 /// Appends requests for one channel to a buffer.
 #[derive(Debug)]
 pub struct RequestWriter<'a, B = Vec<u8>> {
-    out: &'a mut B,
-    channel: u16,
+    pub(super) out: &'a mut B,
+    pub(super) channel: u16,
 }
 
 /// The arguments do not fit the layout.
@@ -50,25 +50,6 @@ impl<'a, B: Buffer> RequestWriter<'a, B> {
             self.argv(argv);
         }
         typed
-    }
-
-    /// The same for `SET key value`, which logs consist of: what [`Self::arguments`] writes.
-    pub fn set(&mut self, key: &[u8], value: &[u8]) {
-        let lens = (u16::try_from(key.len()), u32::try_from(value.len()));
-        let (Ok(key_len), Ok(value_len)) = lens else {
-            self.arguments(&[Arg::Keyword("SET"), Arg::Bytes(key), Arg::Bytes(value)][..], Mode::Exact);
-            return;
-        };
-        let mut head = [0; 6];
-        head[..2].copy_from_slice(&SET.to_be_bytes());
-        head[2..4].copy_from_slice(&self.channel.to_be_bytes());
-        head[4..].copy_from_slice(&key_len.to_be_bytes());
-        self.out.extend_from_slice(&head);
-        self.out.extend_from_slice(key);
-        self.out.extend_from_slice(&value_len.to_be_bytes());
-        self.out.extend_from_slice(value);
-        // No options.
-        self.out.extend_from_slice(&[0]);
     }
 
     /// Appends an ARGV frame.
@@ -152,9 +133,6 @@ fn command_of(name: &Arg<'_>, mode: Mode) -> Option<CommandId> {
     let id = table::by_name(name)?;
     (mode == Mode::Fold || id.spec().name.as_bytes() == name).then_some(id)
 }
-
-/// The opcode of SET: none ever changes.
-const SET: u16 = 0x0001;
 
 /// Fits arguments to a layout and writes it.
 struct Matcher<'a, A: ?Sized, B> {

@@ -1,7 +1,7 @@
 //! RESPB: frames of `[opcode u16][channel u16][payload]`, big endian (spec/RESPB.md).
 //!
 //! [`request`] decodes what a client sends, [`reply`] what a server sends; [`encode`] writes requests from arguments,
-//! [`encode_reply`] writes replies; [`frame`] holds the numbers that both directions share.
+//! [`encode_reply`] writes replies; [`StringFrame`] is what logs mostly consist of; [`frame`] holds the numbers that both directions share.
 
 pub mod encode;
 pub mod encode_reply;
@@ -10,6 +10,7 @@ mod module;
 mod plain;
 pub mod reply;
 pub mod request;
+mod string;
 mod walk;
 
 pub use encode::{Mode, RequestWriter};
@@ -17,3 +18,4 @@ pub use encode_reply::ReplyWriter;
 pub use frame::{Control, HEADER_LEN};
 pub use reply::{ReplyDecoder, ReplyFrame};
 pub use request::{Frame, Payload, Piece, Plain, RequestDecoder, RequestFrame};
+pub use string::StringFrame;

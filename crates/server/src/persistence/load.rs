@@ -1,23 +1,23 @@
 //! Owns: what is there at the start, and loading it. Does not own: reading files (`weft_persist`), applying effects
 //! (`weft_store::replay`).
 //!
-//! The keys of a snapshot are independent of each other: its blocks are loaded by several threads. Blocks that share a
-//! key make a chain, which one thread loads in its order. What is in the log is applied in its order. Nobody runs a
-//! command meanwhile that looks at a key.
+//! Several threads load, each the keys of its own shards ([`Part`]); at an effect on several keys they wait for each
+//! other ([`Meeting`]). Nobody runs a command meanwhile that looks at a key, so what is true in between is seen by
+//! nobody.
 
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use weft_engine::Engine;
-use weft_persist::block::{FILE_HEAD_BYTES, FileHead};
+use weft_persist::block::{FILE_HEAD_BYTES, FileHead, HEAD_BYTES};
 use weft_persist::disk::Disk;
 use weft_persist::{Decoder, Folder, Kept, Mark, Place, Problem, Strange, Summary, read_snapshot};
-use weft_store::{Replayer, Told, Worker};
+use weft_store::{Replayer, Worker};
 
 use super::Places;
 use crate::{notice, warning};
@@ -116,13 +116,13 @@ pub(super) fn load(
         Found::Folder(disk) => return Ok(Loaded { disk: Some(disk), kept: None, keys: 0 }),
         Found::Log(disk, mut kept) => {
             notice!("Loading the log");
-            let summary = read(engine, worker, |give| kept.replay(give))?;
+            let summary = read(engine, worker, &*disk, |give| kept.replay(give))?;
             (Some(disk), Some((kept, summary.epoch)), summary)
         }
         Found::Snapshot(name, disk) => {
             notice!("Loading the snapshot {name}");
             let here = Folder::unlocked(Path::new("."));
-            let summary = read(engine, worker, |give| read_snapshot(&here, &name, give))?;
+            let summary = read(engine, worker, &here, |give| read_snapshot(&here, &name, give))?;
             (disk, None, summary)
         }
     };
@@ -145,175 +145,273 @@ pub(super) fn load(
     Ok(Loaded { disk, kept, keys })
 }
 
-/// Gives blocks in their order.
-type Give<'g> = &'g mut dyn FnMut(Place<'_>, &[u8]) -> Result<(), Strange>;
-
-/// Applies all blocks that a reader gives: those of snapshots on several threads.
+/// Applies all blocks that a reader gives, on several threads.
 fn read(
     engine: &'static Engine,
     worker: &mut Worker<'static>,
+    disk: &dyn Disk,
     replay: impl FnOnce(Give<'_>) -> Result<Summary, Problem>,
 ) -> io::Result<Summary> {
-    let mut applier = Applier::new(engine);
     let mut progress = Progress::new();
-    let failed: Mutex<Option<Strange>> = Mutex::default();
-    std::thread::scope(|scope| {
-        let mut loaders: Option<Loaders<'_>> = None;
-        let mut is_begun = false;
+    let mut expected = Expected::default();
+    let meeting = Meeting::default();
+    engine.keyspace.is_filling(None);
+    let read = std::thread::scope(|scope| {
+        let mut loaders = Loaders::start(engine, scope, &meeting).map_err(stop)?;
+        // Where no thread can be had, this one does it.
+        let mut alone = loaders.threads.is_empty().then(|| Applier::new(engine, Part::ALL));
         let summary = replay(&mut |place, requests| {
             progress.tell(engine, place.progress);
-            if place.is_snapshot {
-                if !is_begun {
-                    is_begun = true;
-                    loaders = Loaders::start(engine, scope, &failed);
-                }
-                if let Some(loaders) = &mut loaders {
-                    return loaders.give(requests, place.head.goes_on, &failed);
-                }
-            } else if let Some(loaders) = loaders.take() {
-                loaders.finish(&failed)?;
+            expected.look(engine, &place);
+            match &mut alone {
+                Some(applier) => applier.apply(worker, requests, &meeting),
+                None => loaders.give(place, requests, &meeting),
             }
-            applier.apply(worker, requests)
-        })
-        .map_err(problem)?;
-        if let Some(loaders) = loaders.take() {
-            let strange =
-                |strange: Strange| stop(format!("a block of the snapshot cannot be loaded: {}", strange.why));
-            loaders.finish(&failed).map_err(strange)?;
+        });
+        if alone.is_some() {
+            Part::ALL.fit(engine, worker);
         }
-        Ok(summary)
-    })
+        loaders.finish();
+        match meeting.failed() {
+            Some(Failure::Strange { file, at, strange }) => {
+                Err(problem(Problem::strange(disk.shown(&file), at, strange)))
+            }
+            Some(Failure::Panic) => Err(stop("a thread that loads has panicked".into())),
+            None => summary.map_err(problem),
+        }
+    });
+    engine.keyspace.is_filled();
+    read
 }
 
-/// What a thread takes.
-enum Work {
-    Block(Vec<u8>),
-    /// Blocks that are to be applied in their order.
-    Chain(Receiver<Vec<u8>>),
+/// How many keys a snapshot has: tables need not grow to that step by step.
+#[derive(Default)]
+struct Expected {
+    requests: u64,
 }
 
-/// Threads that apply blocks in any order, but for those of a chain.
+impl Expected {
+    /// As many as its requests, if it goes on as it began. What was too many is given back at the end.
+    fn look(&mut self, engine: &Engine, place: &Place<'_>) {
+        if !place.is_snapshot {
+            return;
+        }
+        self.requests += u64::from(place.head.count);
+        let read = place.at + HEAD_BYTES as u64 + u64::from(place.head.len);
+        let all = u128::from(self.requests) * u128::from(place.file_bytes) / u128::from(read.max(1));
+        engine.keyspace.is_filling(usize::try_from(all).ok());
+    }
+}
+
+/// Gives blocks in their order.
+type Give<'g> = &'g mut dyn FnMut(Place<'_>, &[u8]) -> Result<(), Strange>;
+
+/// The shards of one thread.
+#[derive(Clone, Copy)]
+struct Part {
+    index: u32,
+    of: u32,
+}
+
+impl Part {
+    const ALL: Self = Self { index: 0, of: 1 };
+
+    const fn has(self, shard: u32) -> bool {
+        shard % self.of == self.index
+    }
+    /// Its tables get the size that they need.
+    fn fit(self, engine: &Engine, worker: &mut Worker<'static>) {
+        (0..engine.keyspace.shard_count())
+            .filter(|shard| self.has(*shard))
+            .for_each(|shard| worker.fit(shard));
+    }
+}
+
+/// A block on its way to the threads.
+struct Block {
+    file: String,
+    at: u64,
+    requests: Vec<u8>,
+}
+
+/// Threads that load: each reads all blocks, in their order, and applies what is on keys of its own shards. So effects
+/// on one key keep their order, and no two threads want the same lock.
 struct Loaders<'s> {
-    work: SyncSender<Work>,
-    /// The chain that the last block belongs to, if it goes on.
-    chain: Option<SyncSender<Vec<u8>>>,
-    threads: Vec<ScopedJoinHandle<'s, ()>>,
+    threads: Vec<(SyncSender<Arc<Block>>, ScopedJoinHandle<'s, ()>)>,
 }
 
 impl<'s> Loaders<'s> {
-    /// Nothing where one thread is all there is.
+    /// None where one thread is all there is.
     fn start<'e>(
         engine: &'static Engine,
         scope: &'s std::thread::Scope<'s, 'e>,
-        failed: &'s Mutex<Option<Strange>>,
-    ) -> Option<Self> {
+        meeting: &'s Meeting,
+    ) -> Result<Self, String> {
         let count = std::thread::available_parallelism().map_or(1, usize::from).min(LOADERS_MAX);
-        let (work, taken) = sync_channel::<Work>(BLOCKS_WAITING);
-        let taken = Arc::new(Mutex::new(taken));
+        let workers: Vec<Worker<'static>> = (0..count).map_while(|_| engine.keyspace.worker()).collect();
+        let of = workers.len() as u32;
+        meeting.expect(of);
         let mut threads = Vec::new();
-        for _ in 0..count {
-            let (Some(worker), taken) = (engine.keyspace.worker(), Arc::clone(&taken)) else { break };
+        for (index, worker) in (0..of).zip(workers) {
+            let (sender, blocks) = sync_channel(BLOCKS_WAITING);
             let thread = std::thread::Builder::new().name("weft-loader".into());
-            let spawned = thread.spawn_scoped(scope, move || load_blocks(engine, worker, &taken, failed));
-            threads.extend(spawned.ok());
+            let load = move || load_blocks(engine, worker, &blocks, Part { index, of }, meeting);
+            let spawned = thread.spawn_scoped(scope, load);
+            threads.push((sender, spawned.map_err(|error| format!("no thread to load with: {error}"))?));
         }
-        (!threads.is_empty()).then_some(Self { work, chain: None, threads })
+        Ok(Self { threads })
     }
-    fn give(
-        &mut self,
-        requests: &[u8],
-        goes_on: bool,
-        failed: &Mutex<Option<Strange>>,
-    ) -> Result<(), Strange> {
-        if let Some(strange) = *failed.lock().unwrap_or_else(PoisonError::into_inner) {
-            return Err(strange);
+    fn give(&mut self, place: Place<'_>, requests: &[u8], meeting: &Meeting) -> Result<(), Strange> {
+        if meeting.failed().is_some() {
+            return Err(Strange { offset: 0, why: "it cannot be loaded" });
         }
-        // Who takes them ends when they end: nothing is sent in vain.
-        if self.chain.is_none() && goes_on {
-            let (chain, blocks) = sync_channel(BLOCKS_WAITING);
-            let _ = self.work.send(Work::Chain(blocks));
-            self.chain = Some(chain);
-        }
-        let _ = match &self.chain {
-            Some(chain) => chain.send(requests.into()).is_ok(),
-            None => self.work.send(Work::Block(requests.into())).is_ok(),
-        };
-        if !goes_on {
-            self.chain = None;
-        }
+        let block = Arc::new(Block { file: place.file.into(), at: place.at, requests: requests.into() });
+        // Who takes them ends early only when that has failed.
+        self.threads.iter().for_each(|(blocks, _)| drop(blocks.send(Arc::clone(&block))));
         Ok(())
     }
-    fn finish(self, failed: &Mutex<Option<Strange>>) -> Result<(), Strange> {
-        drop((self.chain, self.work));
-        let has_panicked =
-            self.threads.into_iter().map(|thread| thread.join().is_err()).fold(false, |a, b| a | b);
-        if has_panicked {
-            return Err(Strange { offset: 0, why: "a thread that loads it has panicked" });
-        }
-        failed.lock().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    /// Waits until all is applied.
+    fn finish(self) {
+        let (senders, threads): (Vec<_>, Vec<_>) = self.threads.into_iter().unzip();
+        drop(senders);
+        // A panic was said to the meeting.
+        threads.into_iter().for_each(|thread| drop(thread.join()));
     }
 }
 
 fn load_blocks(
     engine: &'static Engine,
     mut worker: Worker<'static>,
-    taken: &Mutex<Receiver<Work>>,
-    failed: &Mutex<Option<Strange>>,
+    blocks: &Receiver<Arc<Block>>,
+    part: Part,
+    meeting: &Meeting,
 ) {
-    let mut applier = Applier::new(engine);
-    let mut apply = |block: Vec<u8>| {
-        if let Err(strange) = applier.apply(&mut worker, &block) {
-            *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(strange);
-        }
-    };
-    loop {
-        let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        match next {
-            Ok(Work::Block(block)) => apply(block),
-            Ok(Work::Chain(blocks)) => blocks.into_iter().for_each(&mut apply),
-            Err(_) => return,
+    let _seat = Seat(meeting);
+    let mut applier = Applier::new(engine, part);
+    for block in blocks {
+        if let Err(strange) = applier.apply(&mut worker, &block.requests, meeting) {
+            return meeting.fail(Failure::Strange { file: block.file.clone(), at: block.at, strange });
         }
     }
+    part.fit(engine, &mut worker);
 }
 
-/// Applies blocks, one by one.
-struct Applier {
-    decoder: Decoder,
-    replayer: Replayer,
-    databases: usize,
+/// Why loading has failed.
+#[derive(Clone)]
+enum Failure {
+    Strange { file: String, at: u64, strange: Strange },
+    Panic,
 }
 
-impl Applier {
-    fn new(engine: &Engine) -> Self {
-        Self {
-            decoder: Decoder::default(),
-            replayer: Replayer::new(engine.settings.forms()),
-            databases: engine.keyspace.database_count(),
-        }
+/// Where the threads that load wait for each other, at an effect on several keys.
+#[derive(Default)]
+struct Meeting {
+    state: Mutex<Attendance>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Attendance {
+    expected: u32,
+    here: u32,
+    round: u64,
+    failed: Option<Failure>,
+}
+
+impl Meeting {
+    fn state(&self) -> MutexGuard<'_, Attendance> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// A block holds whole groups, so their marks say nothing here.
-    fn apply(&mut self, worker: &mut Worker<'static>, requests: &[u8]) -> Result<(), Strange> {
-        let Self { decoder, replayer, databases } = self;
-        let mut beyond = false;
-        decoder.each(requests, |mark, told| {
-            let (Mark::Effects, Some(told)) = (mark, told) else { return };
-            if usize::from(told.db) >= *databases {
-                beyond = true;
-                return;
+    fn expect(&self, count: u32) {
+        self.state().expected = count;
+    }
+    fn failed(&self) -> Option<Failure> {
+        self.state().failed.clone()
+    }
+    fn fail(&self, failure: Failure) {
+        self.state().failed.get_or_insert(failure);
+        self.changed.notify_all();
+    }
+    /// Waits until all are here. An error says that somebody will not come.
+    fn meet(&self) -> Result<(), Strange> {
+        let mut state = self.state();
+        state.here += 1;
+        if state.here >= state.expected {
+            state.here = 0;
+            state.round += 1;
+            self.changed.notify_all();
+            return Ok(());
+        }
+        let round = state.round;
+        while state.round == round {
+            if state.failed.is_some() {
+                return Err(Strange { offset: 0, why: "another thread that loads has failed" });
             }
-            apply(replayer, worker, told);
-        })?;
-        if beyond {
-            let why = "a key is in a database that there is not; raise 'databases' to what it was";
-            return Err(Strange { offset: 0, why });
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         Ok(())
     }
 }
 
-fn apply(replayer: &mut Replayer, worker: &mut Worker<'static>, told: &Told<'_>) {
-    if !replayer.apply_in(&worker.enter(), told) {
-        replayer.apply(&worker.world(), told);
+/// A thread's place in a meeting, which ends for all when it panics.
+struct Seat<'m>(&'m Meeting);
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail(Failure::Panic);
+        }
+    }
+}
+
+/// Applies blocks, one by one: what is on keys of its part.
+struct Applier {
+    decoder: Decoder,
+    replayer: Replayer,
+    databases: usize,
+    part: Part,
+}
+
+impl Applier {
+    fn new(engine: &Engine, part: Part) -> Self {
+        Self {
+            decoder: Decoder::default(),
+            replayer: Replayer::new(engine.settings.forms()),
+            databases: engine.keyspace.database_count(),
+            part,
+        }
+    }
+    /// A block holds whole groups, so their marks say nothing here.
+    fn apply(
+        &mut self,
+        worker: &mut Worker<'static>,
+        requests: &[u8],
+        meeting: &Meeting,
+    ) -> Result<(), Strange> {
+        let Self { decoder, replayer, databases, part } = self;
+        let mut result = Ok(());
+        decoder.each(requests, |mark, told| {
+            if mark != Mark::Effects || result.is_err() {
+                return;
+            }
+            if told.iter().any(|told| usize::from(told.db) >= *databases) {
+                let why = "a key is in a database that there is not; raise 'databases' to what it was";
+                result = Err(Strange { offset: 0, why });
+                return;
+            }
+            match told {
+                [one] if !Replayer::is_of_one_key(&one.effect) => {
+                    result = meeting.meet().and_then(|()| {
+                        if part.index == 0 {
+                            replayer.apply(&worker.world(), one);
+                        }
+                        meeting.meet()
+                    });
+                }
+                row => replayer.apply_row(worker, row, |shard| part.has(shard)),
+            }
+        })?;
+        result
     }
 }
 

@@ -34,17 +34,31 @@ impl<'a> Read<'a> {
     pub(super) const fn from(bytes: &'a [u8], mark: TapeMark) -> Self {
         Self { bytes, at: mark.at, key: mark.key }
     }
+    /// Database, key and value, if all that there is is a string that was set and has no expiry: what logs consist of.
+    #[inline]
+    #[must_use]
+    pub fn as_set(&self) -> Option<(u8, &'a [u8], &'a [u8])> {
+        if self.bytes.get(self.at) != Some(&verb::SET_BYTES) {
+            return None;
+        }
+        let mut read = Read { bytes: self.bytes, at: self.at + 1, key: None };
+        let (db, key) = (read.byte(), read.slice());
+        let text = (read.number() == 0).then(|| read.slice())?;
+        (read.at == read.bytes.len()).then_some((db, key, text))
+    }
     /// Where it stands.
     #[must_use]
     pub const fn mark(&self) -> TapeMark {
         TapeMark { at: self.at, key: self.key }
     }
 
+    #[inline]
     fn byte(&mut self) -> u8 {
         let byte = self.bytes[self.at];
         self.at += 1;
         byte
     }
+    #[inline]
     fn number(&mut self) -> u64 {
         let (mut value, mut shift) = (0, 0);
         loop {
@@ -56,6 +70,7 @@ impl<'a> Read<'a> {
             shift += 7;
         }
     }
+    #[inline]
     fn slice(&mut self) -> &'a [u8] {
         let len = self.number() as usize;
         self.at += len;

@@ -49,6 +49,30 @@ pub(super) struct Place {
     pub(super) len: usize,
 }
 
+/// Bytes of [`set`] beside key and text, at most.
+pub(crate) const SET_BYTES_MAX: usize = 3 + 2 * 10;
+
+/// What [`Tape::push`] writes of a string without an expiry, where nothing is before it.
+#[inline]
+pub(crate) fn set(out: &mut Vec<u8>, db: u8, key: &[u8], text: &[u8]) {
+    out.extend_from_slice(&[verb::SET_BYTES, db]);
+    slice(out, key);
+    number(out, 0);
+    slice(out, text);
+}
+
+fn slice(out: &mut Vec<u8>, bytes: &[u8]) {
+    number(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+fn number(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 128 {
+        out.push(value as u8 | 128);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
 impl Tape {
     /// Whether nothing is on it.
     #[inline]
@@ -115,15 +139,10 @@ impl Tape {
     }
 
     fn slice(&mut self, bytes: &[u8]) {
-        self.number(bytes.len() as u64);
-        self.bytes.extend_from_slice(bytes);
+        slice(&mut self.bytes, bytes);
     }
-    fn number(&mut self, mut value: u64) {
-        while value >= 128 {
-            self.bytes.push(value as u8 | 128);
-            value >>= 7;
-        }
-        self.bytes.push(value as u8);
+    fn number(&mut self, value: u64) {
+        number(&mut self.bytes, value);
     }
     /// No optional number is the greatest: that stands for none elsewhere too.
     fn optional(&mut self, value: Option<u64>) {

@@ -306,6 +306,15 @@ impl Heap {
         unsafe { self.dispose(tagged.entry(), env) }
     }
 
+    /// Brings the tables to the size that they need, after they have grown ahead.
+    pub(crate) fn fit(&mut self, env: Env<'_>) {
+        for db in 0..self.tables.len() {
+            let before = self.tables[db].bytes();
+            self.tables[db].fit(&facts(env.hasher), &env.home(db));
+            self.table_bytes = self.table_bytes + self.tables[db].bytes() - before;
+        }
+    }
+
     /// An entry has lost its expiry in its place.
     pub(crate) const fn lost_expiry(&mut self, db: usize) {
         self.tables[db].unmarked();

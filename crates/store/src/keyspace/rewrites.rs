@@ -4,22 +4,30 @@
 use super::{Batch, Counters, Keyspace};
 use crate::access::AccessMode;
 use crate::counters::Counter;
+use crate::effect::wants;
 use crate::entry::heap::Key;
 use crate::entry::sight::{Rewrote, Sights};
 use crate::epoch::Closed;
+use crate::groups::Row;
 use crate::recorder::Recorder;
 use crate::table::array::Array;
 
 impl Batch<'_> {
     /// [`Batch::rewrite`] for many keys of a database, with what it asks each time asked once.
     #[inline]
-    pub fn rewrites(&mut self, (db, now_ms): (u8, u64), recorder: &Recorder) -> Option<Rewrites<'_>> {
+    pub fn rewrites<'b>(
+        &'b mut self,
+        (db, now_ms): (u8, u64),
+        recorder: &'b Recorder,
+    ) -> Option<Rewrites<'b>> {
         let mode = self.keyspace.access_mode();
         (mode == AccessMode::Lru && recorder.wanted() == 0).then(|| Rewrites {
             sights: self.sights,
             keyspace: self.keyspace,
             alone: self.alone.as_ref(),
             counters: self.counters,
+            recorder,
+            row: None,
             db,
             times: (mode.fresh(now_ms), now_ms),
             writes: 0,
@@ -33,6 +41,9 @@ pub struct Rewrites<'b> {
     keyspace: &'b Keyspace,
     alone: Option<&'b Closed<'b, Array>>,
     counters: &'b Counters,
+    recorder: &'b Recorder,
+    /// Where a log is told of them, once the first one was to be.
+    row: Option<Row<'b>>,
     db: u8,
     /// The access clock of what is written, and the time.
     times: (u32, u64),
@@ -50,7 +61,8 @@ impl Rewrites<'_> {
         let shard = self.keyspace.shard_of(key);
         let mut hold = self.keyspace.shard(shard).hold(self.alone);
         // Asked under the lock: who wants to know and has locked the key before is told.
-        if hold.is_awaited() || self.keyspace.wanted_of(key) != 0 {
+        let wanted = self.keyspace.wanted_of(key);
+        if hold.is_awaited() || wanted != 0 && !self.tells(wanted) {
             return false;
         }
         match self.sights.rewrite((at, key), (shard, &mut hold), self.times, text) {
@@ -62,8 +74,27 @@ impl Rewrites<'_> {
             }
         }
         hold.rewrote(self.db, key.hash);
+        if wanted != 0
+            && let Some(row) = &mut self.row
+        {
+            let count = hold.next_group();
+            let epoch = self.keyspace.hub().begin_group(self.keyspace.directory.domain.epoch());
+            self.recorder.told_in(epoch);
+            row.set(epoch, (shard, count), self.db, (key.bytes(), text));
+        }
         self.writes += 1;
         true
+    }
+}
+
+impl Rewrites<'_> {
+    /// Whether all that is wanted is told here: what a log wants, and there is room for it.
+    #[inline]
+    fn tells(&mut self, wanted: u32) -> bool {
+        if self.row.is_none() && wanted == wants::GROUPS | wants::VALUES {
+            self.row = self.recorder.row();
+        }
+        self.row.is_some() && wanted == wants::GROUPS | wants::VALUES
     }
 }
 

@@ -12,11 +12,15 @@ use crate::hash::{position_of, tag_of};
 use crate::prefetch;
 use crate::slab::runs::RunSource;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 /// Buckets behind the key's own in which a prefetch looks for it: with one, as before, 6 % of the look-ups still had to
 /// search, each of them two waits for memory in a large keyspace.
 const PASSED_BUCKETS_MAX: u32 = 4;
+/// What [`Directory::filling`] is when keys come in as they do.
+pub(crate) const NOT_FILLING: usize = usize::MAX;
+/// A table becomes as large as is expected when it has more than one in so many of the entries.
+const EXPECTED_FROM: usize = 32;
 const STEP_BITS: usize = 0x7f;
 const _: () = assert!(STEP_MAX as usize <= STEP_BITS && super::array::ARRAY_ALIGN == STEP_BITS + 1);
 
@@ -50,6 +54,10 @@ pub(crate) trait Home {
     fn array(&self, step: u8) -> Array {
         Array::new(step, None)
     }
+    /// How many entries a table of so many is to have room for when it grows; nothing for one step more.
+    fn ahead(&self, _len: usize) -> Option<usize> {
+        None
+    }
 }
 
 /// For tables that nobody prefetches without the lock, such as a large hash's.
@@ -66,6 +74,8 @@ pub(crate) struct Directory {
     heads: Box<[Head]>,
     pub(crate) domain: Domain<Array>,
     pub(crate) runs: Arc<RunSource>,
+    /// While many keys come in: how many are expected in each table, or 0 where nobody knows.
+    pub(crate) filling: AtomicUsize,
 }
 
 /// One head of a directory: the home of a keyspace's table.
@@ -97,6 +107,15 @@ impl Home for Published<'_> {
     fn array(&self, step: u8) -> Array {
         Array::new(step, Some(&self.directory.runs))
     }
+    fn ahead(&self, len: usize) -> Option<usize> {
+        match self.directory.filling.load(Ordering::Relaxed) {
+            NOT_FILLING => None,
+            // A table that stays small is none of those that were expected.
+            expected if len <= expected && len > expected / EXPECTED_FROM => Some(expected),
+            expected if len > expected && expected > 0 => None,
+            _ => Some(2 * len),
+        }
+    }
 }
 
 impl Directory {
@@ -106,6 +125,7 @@ impl Directory {
             heads: (0..heads).map(|_| Head::default()).collect(),
             domain: Domain::new(workers),
             runs: Arc::new(RunSource::new()),
+            filling: AtomicUsize::new(NOT_FILLING),
         }
     }
 

@@ -84,10 +84,22 @@ impl Table {
         full * 4 * slots(main) > self.len * LOOKED_AT_BUCKETS as usize
     }
 
-    /// Starts to grow by one step, unless a resize runs.
+    /// Starts to grow by one step, or what its home says, unless a resize runs.
     pub(super) fn grow(&mut self, owner: &impl Home) {
         if let (Some(main), None) = (&self.main, &self.next) {
-            self.start(main.step() + 1, owner);
+            let ahead = owner.ahead(self.len).map_or(0, step_for_len);
+            self.start(ahead.max(main.step() + 1), owner);
+        }
+    }
+
+    /// Brings a table that has grown ahead to the size that its entries need, all at once.
+    pub(crate) fn fit(&mut self, facts: &impl Fn(Tagged) -> Facts, owner: &impl Home) {
+        self.finish_resize(facts, owner);
+        if let Some(main) = &self.main
+            && main.step() > step_for_len(self.len) + 1
+        {
+            self.start(step_for_len(self.len), owner);
+            self.finish_resize(facts, owner);
         }
     }
 
@@ -119,7 +131,8 @@ impl Table {
         facts: &impl Fn(Tagged) -> Facts,
         owner: &H,
     ) -> bool {
-        let (Some(main), Some(mut next)) = (self.main.take(), self.next.take()) else { return true };
+        let Some(mut next) = self.next.take() else { return true };
+        let Some(main) = self.main.take() else { return true };
         let end = main.count().min(self.migrated.saturating_add(buckets));
         while self.migrated < end {
             if self.migrated + 1 < main.count() {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::clock::{Rng, XorShift};
 use crate::hash::position_of;
-use crate::table::head::Private;
+use crate::table::head::{Home, Private};
 use std::collections::{BTreeMap, HashSet};
 use std::ptr::NonNull;
 
@@ -125,6 +125,46 @@ fn load_stays_between_two_thirds_and_growth_limit() {
         }
     }
     assert!(worst < 13.2, "{worst} bytes a key");
+}
+
+/// A home where many entries come in.
+struct Filling(usize);
+
+impl Home for Filling {
+    fn publish(&self, _: Option<&Array>, _: Option<&Array>) {}
+    fn advance(&self, _: u32) {}
+    fn retire(&self, _: Array) {}
+    fn ahead(&self, len: usize) -> Option<usize> {
+        Some(self.0.max(2 * len))
+    }
+}
+
+#[test]
+fn a_table_that_grew_ahead_gets_the_size_that_it_needs() {
+    for (expected, seed) in [(0, 1), (5_000, 2), (200_000, 3)] {
+        println!("seed {seed}");
+        let mut rng = XorShift::new(seed);
+        let (mut grown, mut pair) = (0, Pair::new(3));
+        while pair.table.len() < 20_000 {
+            let (hash, before) = (rng.next_u64(), pair.table.bytes());
+            let entry = NonNull::from(Box::leak(Box::new(Fake { hash, expire_ms: u64::MAX }))).cast();
+            pair.table.insert((hash, u64::MAX), Tagged::new(entry, false), &facts, &Filling(expected));
+            pair.model.insert(hash, u64::MAX);
+            grown += usize::from(pair.table.bytes() > before);
+        }
+        assert!(grown < 16, "it has grown {grown} times");
+        pair.check();
+        pair.table.fit(&facts, &Private);
+        pair.check();
+        assert!(!pair.table.resizing());
+        let each = pair.table.bytes() as f64 / 20_000.0;
+        assert!(each < 13.2, "{each} bytes a key");
+        for _ in 0..10_000 {
+            let hash = pair.random(&mut rng);
+            pair.remove(hash);
+        }
+        pair.check();
+    }
 }
 
 #[test]
