@@ -69,6 +69,7 @@ pub(crate) fn replied(
     let resp2 = link.resp2;
     let bytes = link.reply(place);
     let is_error = bytes.first() == Some(&b'-');
+    let is_copy = checks.moves && bytes.starts_with(b"-READONLY");
     let tell = |front: &mut dyn FnMut(Recipient, Answer<'_>), answer| {
         if let Some(to) = due.to {
             front(to, if due.silent { Answer::Nothing } else { answer });
@@ -124,6 +125,9 @@ pub(crate) fn replied(
             tell(&mut front, Answer::Reply { bytes, resp2 });
             next = if link.watches { Next::GoOn } else { Next::Free };
         }
+    }
+    if is_copy {
+        return Next::End("the server takes only reads: it is no master any more".into());
     }
     next
 }

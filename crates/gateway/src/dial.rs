@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use weft_client::fleet::Wire;
-use weft_client::{Config, Connection, Protocol, Reply};
+use weft_client::{Address, Config, Connection, Protocol, Reply};
 use weft_engine::Postponed;
 use weft_engine::mailbox::Recipient;
 
-use crate::options::Options;
+use crate::options::{Options, Sentinel};
 
 /// What every connection must be able to do.
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ pub(crate) struct Checks {
     /// The highest database that a client has selected: there must be as many behind each connection, or what is meant
     /// for one of them would run in another.
     pub(crate) db_max: AtomicU8,
+    /// Whether another server may take its place: one that only takes reads is left for whoever has.
+    pub(crate) moves: bool,
 }
 
 /// What another thread has done for a worker.
@@ -64,7 +66,7 @@ pub(crate) fn begin(
 ) {
     let (options, checks, to) = (Arc::clone(options), Arc::clone(checks), Arc::clone(inbox));
     let work = move || {
-        let made = connect(&options.to, &checks, resp2).map_err(|error| error.to_string());
+        let made = connect(&options, &checks, resp2).map_err(|error| error.to_string());
         to.put(Arrival::Link(attempt, made));
     };
     if let Err(error) = thread::Builder::new().name("weft-dial".into()).spawn(work) {
@@ -72,13 +74,47 @@ pub(crate) fn begin(
     }
 }
 
-/// The configuration of a connection that speaks one of the two.
-pub(crate) fn config(to: &Config, resp2: bool) -> Config {
-    to.clone().with_protocol(if resp2 { Protocol::Resp2 } else { Protocol::Resp3 })
+/// Connects to the server, wherever it is now.
+pub(crate) fn server(options: &Options, resp2: bool) -> weft_client::Result<Connection> {
+    let to = options.to.clone().with_protocol(if resp2 { Protocol::Resp2 } else { Protocol::Resp3 });
+    let Some(sentinel) = &options.sentinel else { return Connection::connect(&to) };
+    let mut connection = Connection::connect(&Config { address: find(sentinel, &to)?, ..to })?;
+    // Sentinel may name one that is a master no more, or not yet.
+    let role = connection.command(&["ROLE"])?;
+    match role {
+        Reply::Array(parts) if matches!(parts.first(), Some(Reply::Bulk(role)) if role == b"master") => {
+            Ok(connection)
+        }
+        _ => Err(weft_client::Error::Unexpected("the server that Sentinel names is no master yet")),
+    }
 }
 
-fn connect(to: &Config, checks: &Checks, resp2: bool) -> weft_client::Result<(Wire, i64)> {
-    let mut connection = Connection::connect(&config(to, resp2))?;
+/// Asks one Sentinel after the other where the master is.
+fn find(sentinel: &Sentinel, to: &Config) -> weft_client::Result<Address> {
+    let mut last = weft_client::Error::Unexpected("no Sentinel knows a master of that name");
+    for address in &sentinel.addresses {
+        let asked = Connection::connect(
+            &Config::at(address.clone()).with_protocol(Protocol::Resp2).with_timeouts(to.timeouts),
+        )
+        .and_then(|mut asked| asked.command(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &sentinel.name]));
+        match asked {
+            Ok(Reply::Array(parts)) => {
+                if let [Reply::Bulk(host), Reply::Bulk(port)] = parts.as_slice()
+                    && let (Ok(host), Ok(port)) = (std::str::from_utf8(host), std::str::from_utf8(port))
+                    && let Ok(port) = port.parse()
+                {
+                    return Ok(Address::Tcp(host.into(), port));
+                }
+            }
+            Ok(_) => {}
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn connect(options: &Options, checks: &Checks, resp2: bool) -> weft_client::Result<(Wire, i64)> {
+    let mut connection = server(options, resp2)?;
     let id = connection.query::<i64>(&["CLIENT", "ID"])?;
     // Where MULTI is refused, what is behind it would run at once.
     connection.command(&["MULTI"])?;

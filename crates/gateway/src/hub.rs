@@ -229,7 +229,7 @@ impl<'h> State<'h> {
         {
             return Err(why.clone());
         }
-        match Connection::connect(&dial::config(&self.hub.options.to, false)) {
+        match dial::server(&self.hub.options, false) {
             Ok(connection) => {
                 self.connection = Some(connection);
                 (self.sent, self.confirmed, self.down_until) = (0, 0, None);

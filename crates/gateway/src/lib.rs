@@ -39,7 +39,7 @@ use weft_client::Timeouts;
 use weft_engine::Engine;
 
 pub use answer::{Answer, Front};
-pub use options::{Options, OptionsError};
+pub use options::{Options, OptionsError, Sentinel};
 pub use upstream::Upstream;
 
 /// What all workers share.
@@ -59,7 +59,8 @@ impl Gateway {
         options.to.timeouts = Timeouts::all(Some(Duration::from_millis(options.timeout_ms)));
         let options = Arc::new(options);
         let hub = hub::Hub::start(Arc::clone(&options), engine)?;
-        Ok(Self { options, hub, checks: Arc::default() })
+        let checks = dial::Checks { moves: options.sentinel.is_some(), ..Default::default() };
+        Ok(Self { options, hub, checks: Arc::new(checks) })
     }
 
     /// One worker's part. `wake` wakes it when a connection stands or a subscription is confirmed.
@@ -73,6 +74,6 @@ impl Gateway {
     /// The server behind, as it is shown.
     #[must_use]
     pub fn shown(&self) -> String {
-        self.options.to.address.to_string()
+        self.options.shown()
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use weft_client::Config;
+use weft_client::{Address, Config};
 
 /// Connections that clients may have to themselves at once, if nothing else is said.
 const LEASES: usize = 64;
@@ -14,16 +14,30 @@ const TIMEOUT_MS: u64 = 10_000;
 /// The longest that may be asked for.
 const TIMEOUT_MS_MAX: u64 = 3_600_000;
 
+/// The port of a Sentinel, if none is given.
+const SENTINEL_PORT: u16 = 26_379;
+
 /// What a gateway starts from.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The server.
+    /// The server; behind Sentinel, all that is known of it but its address.
     pub to: Config,
+    /// Who knows where it is, if it may move.
+    pub sentinel: Option<Sentinel>,
     /// `--leases`: connections that clients may have to themselves at once.
     pub leases: usize,
     /// `--upstream-timeout`: how long nothing may come of what is due, and how long a client may wait for a connection
     /// to itself.
     pub timeout_ms: u64,
+}
+
+/// Sentinels, and the name under which they know the server.
+#[derive(Clone, Debug)]
+pub struct Sentinel {
+    /// Asked in this order, until one answers.
+    pub addresses: Vec<Address>,
+    /// Their name for the server.
+    pub name: String,
 }
 
 /// What is wrong with an option, in words for whoever gave it.
@@ -45,14 +59,14 @@ impl Options {
     /// The URL names no server that can stand behind a gateway.
     pub fn to(url: &str) -> Result<Self, OptionsError> {
         let no = |text: String| Err(OptionsError(format!("--to: {text}")));
-        if let Some(scheme) = ["cluster://", "sentinel://"].iter().find(|scheme| url.starts_with(*scheme)) {
-            return no(format!(
-                "{scheme} is not served: name one server, redis://host:port or rediss://host:port"
-            ));
+        if url.starts_with("cluster://") {
+            return no(
+                "cluster:// is not served: name one server, redis://host:port or rediss://host:port".into()
+            );
         }
-        let mut to = match Config::from_url(url) {
-            Ok(to) => to,
-            Err(error) => return no(error.to_string()),
+        let (mut to, sentinel) = match read(url) {
+            Ok(read) => read,
+            Err(why) => return no(why),
         };
         if to.protocol == weft_client::Protocol::Http {
             return no("a server is spoken to in RESP: redis://, rediss:// or unix://".into());
@@ -61,7 +75,16 @@ impl Options {
             return no("a database has no place in the URL: clients SELECT theirs".into());
         }
         to.name = Some("weft-gateway".into());
-        Ok(Self { to, leases: LEASES, timeout_ms: TIMEOUT_MS })
+        Ok(Self { to, sentinel, leases: LEASES, timeout_ms: TIMEOUT_MS })
+    }
+
+    /// The server, as it is shown.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match &self.sentinel {
+            Some(sentinel) => format!("the master that Sentinel calls {}", sentinel.name),
+            None => self.to.address.to_string(),
+        }
     }
 
     /// One more option, by its name and text; `false` if there is none of that name.
@@ -93,6 +116,29 @@ impl Options {
     }
 }
 
+/// A server, or Sentinels that know it: `sentinel://[user:password@]host[:port][,host[:port]…]/name`.
+fn read(url: &str) -> Result<(Config, Option<Sentinel>), String> {
+    let parse = |url: &str| Config::from_url(url).map_err(|error| error.to_string());
+    let Some(rest) = url.strip_prefix("sentinel://") else { return Ok((parse(url)?, None)) };
+    let Some((hosts, name)) = rest.split_once('/').filter(|(_, name)| !name.is_empty()) else {
+        return Err("behind the Sentinels stands the server's name: sentinel://host:26379/mymaster".into());
+    };
+    let (user, hosts) = hosts.rsplit_once('@').map_or(("", hosts), |(user, hosts)| (user, hosts));
+    let at = if user.is_empty() { "" } else { "@" };
+    let mut addresses = Vec::new();
+    for host in hosts.split(',') {
+        let mut address = parse(&format!("redis://{host}"))?.address;
+        if let Address::Tcp(_, port) = &mut address
+            && !host.ends_with(&format!(":{port}"))
+        {
+            *port = SENTINEL_PORT;
+        }
+        addresses.push(address);
+    }
+    let to = parse(&format!("redis://{user}{at}{}", hosts.split(',').next().unwrap_or_default()))?;
+    Ok((to, Some(Sentinel { addresses, name: name.into() })))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,7 +147,8 @@ mod tests {
     fn what_cannot_be_behind_is_refused_by_name() {
         for (url, why) in [
             ("cluster://a,b", "cluster:// is not served"),
-            ("sentinel://a/name", "sentinel:// is not served"),
+            ("sentinel://a", "sentinel://host:26379/mymaster"),
+            ("sentinel://a,b:x/name", "port"),
             ("http://a", "RESP"),
             ("redis://a/3", "SELECT"),
             ("nonsense", "scheme"),
@@ -110,6 +157,19 @@ mod tests {
             assert!(error.contains(why), "{url}: {error}");
         }
         assert!(Options::to("rediss://user:secret@host:7000").unwrap().to.tls.is_some());
+    }
+
+    #[test]
+    fn sentinels_are_several() {
+        let options = Options::to("sentinel://ann:secret@a,b:7000/main").unwrap();
+        assert_eq!(
+            (options.to.username.as_deref(), options.to.password.as_deref()),
+            (Some("ann"), Some("secret"))
+        );
+        let sentinel = options.sentinel.unwrap();
+        let address = |host: &str, port| Address::Tcp(host.into(), port);
+        assert_eq!(sentinel.addresses, [address("a", SENTINEL_PORT), address("b", 7000)]);
+        assert_eq!(sentinel.name, "main");
     }
 
     #[test]

@@ -85,7 +85,8 @@ thousands of clients over few connections.
 Usage: weft gateway --to URL [FILE] [--DIRECTIVE VALUE ...]
 
 The server behind:
-  --to URL                redis://[user:password@]host:port, rediss://... under TLS, unix:///path
+  --to URL                redis://[user:password@]host:port, rediss://... under TLS, unix:///path,
+                          sentinel://[user:password@]host:port,host:port/name: the master that Sentinel knows
   --leases N              connections that clients have to themselves at once: who watches keys, who blocks [64]
   --upstream-timeout MS   how long nothing may come of what is due, or no such connection be free [10000]
   --upstream-ca FILE      certificates to trust, PEM; the system's if it is left out

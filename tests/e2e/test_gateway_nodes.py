@@ -1,0 +1,73 @@
+"""Owns: a gateway in front of servers that change places: what follows them. Does not own: what holds in front of any server
+(`test_gateway`)."""
+
+import subprocess
+import tempfile
+import unittest
+
+from server import Closed, free_port, request
+from test_gateway import PATIENT, REDIS, Redis, gateway, wait_for
+
+
+class Sentinel:
+    """A Sentinel of the tests' own, which takes only a promise of the tests for a reason to act."""
+
+    def __init__(self, folder, port_of_master):
+        self.port = free_port()
+        path = f"{folder}/sentinel-{self.port}.conf"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(
+                f"port {self.port}\nbind 127.0.0.1\ndir {folder}\n"
+                f"sentinel monitor main 127.0.0.1 {port_of_master} 1\n"
+                "sentinel down-after-milliseconds main 3600000\n"
+            )
+        self.process = subprocess.Popen([REDIS, path, "--sentinel"], stdout=subprocess.DEVNULL)
+        wait_for(self.answers)
+
+    answers, stop, connect = Redis.answers, Redis.stop, Redis.connect
+
+
+@unittest.skipUnless(REDIS, "redis-server is not installed: apt-get install redis-server")
+class BehindSentinel(unittest.TestCase):
+    def test_a_failover_is_followed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            one = Redis()
+            self.addCleanup(one.stop)
+            two = Redis("--replicaof", "127.0.0.1", one.port)
+            self.addCleanup(two.stop)
+            sentinel = Sentinel(folder, one.port)
+            self.addCleanup(sentinel.stop)
+            # Nobody listens at the first address: the next is asked.
+            to = f"sentinel://127.0.0.1:{free_port()},127.0.0.1:{sentinel.port}/main"
+            server = gateway(0, *PATIENT, to=to)
+            self.addCleanup(server.stop)
+
+            def has(value):
+                # Sentinel closes what is open when a server's part changes.
+                with two.connect() as direct:
+                    return direct.call("GET", "k") == value
+
+            with server.connect() as wire, server.connect() as subscriber, sentinel.connect() as asked:
+                self.assertEqual(wire.call("SET", "k", "before"), "+OK")
+                subscriber.send(request("SUBSCRIBE", "news"))
+                self.assertEqual(subscriber.reply(), ["subscribe", "news", 1])
+                # The copy has all, and Sentinel knows of it.
+                wait_for(lambda: has("before"))
+                wait_for(lambda: asked.call("SENTINEL", "FAILOVER", "main") == "+OK")
+                wait_for(lambda: asked.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main") == ["127.0.0.1", str(two.port)])
+                wait_for(lambda: wire.call("SET", "k", "behind") == "+OK" and has("behind"))
+                self.assertRaises((Closed, ConnectionResetError), subscriber.reply)
+                self.assertEqual(wire.call("INCR", "n"), 1)
+
+    def test_a_name_that_nobody_knows(self):
+        with tempfile.TemporaryDirectory() as folder:
+            one = Redis()
+            self.addCleanup(one.stop)
+            sentinel = Sentinel(folder, one.port)
+            self.addCleanup(sentinel.stop)
+            with gateway(0, to=f"sentinel://127.0.0.1:{sentinel.port}/other") as server, server.connect() as wire:
+                self.assertIn("no Sentinel knows a master of that name", wire.call("GET", "k"))
+
+
+if __name__ == "__main__":
+    unittest.main()
