@@ -19,8 +19,7 @@
 //! but was on the disk and is damaged. A block without requests says only that.
 //!
 //! The highest bit of `count` says that the requests are packed: their length as four bytes, and a block of LZ4. Those
-//! of snapshots are, where it makes them shorter. The bit below says that what comes next belongs to a key of which
-//! this block, or one before it, has a piece: such blocks are to be applied in their order.
+//! of snapshots are, where it makes them shorter.
 //!
 //! Where a block would begin and all is zeros to the end, or nothing is there, the file ends.
 
@@ -34,8 +33,6 @@ pub const JOINED_BYTES_MAX: usize = 256 << 10;
 
 /// The bit of a block's count that says that its requests are packed.
 const PACKED: u32 = 1 << 31;
-/// The bit that says that a key goes on behind the block.
-const GOES_ON: u32 = 1 << 30;
 /// What a byte of LZ4 becomes at most.
 const UNPACKED_MAX: usize = 255;
 const MAGIC: &[u8; 8] = b"WEFTFILE";
@@ -139,8 +136,6 @@ pub struct BlockHead {
     pub count: u32,
     /// They are packed.
     pub is_packed: bool,
-    /// A key of which it has a piece goes on behind it.
-    pub goes_on: bool,
     /// Bytes before it that were not synced when it was written.
     pub behind: u32,
 }
@@ -162,14 +157,8 @@ impl BlockHead {
     pub fn read(bytes: &[u8; HEAD_BYTES]) -> Self {
         let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let epoch = u64::from(word(8)) << 32 | u64::from(word(12));
-        let (count, is_packed) = (word(16) & !(PACKED | GOES_ON), word(16) & PACKED != 0);
-        let goes_on = word(16) & GOES_ON != 0;
-        Self { crc: word(0), len: word(4), epoch, count, is_packed, goes_on, behind: word(20) }
-    }
-    /// A count for [`BlockHead::seal`], with whether a key goes on behind the block.
-    #[must_use]
-    pub const fn count(count: u32, goes_on: bool) -> u32 {
-        if goes_on { count | GOES_ON } else { count }
+        let (count, is_packed) = (word(16) & !PACKED, word(16) & PACKED != 0);
+        Self { crc: word(0), len: word(4), epoch, count, is_packed, behind: word(20) }
     }
     /// Whether it is the one of these requests.
     #[must_use]
@@ -214,7 +203,7 @@ mod tests {
         let read = BlockHead::read(head);
         assert_eq!((read.len, read.epoch, read.count, read.behind), (8, u64::MAX - 7, 3, 9));
         assert!(read.proves(head, requests, &[1; 8]));
-        assert!(!read.goes_on && !read.is_packed);
+        assert!(!read.is_packed);
         assert!(!read.proves(head, requests, &[2; 8]));
         for bit in 0..block.len() * 8 {
             let mut block = block.clone();
@@ -228,11 +217,11 @@ mod tests {
     fn what_is_packed_comes_back_and_no_length_is_taken_at_its_word() {
         let block: Vec<u8> = (0..5000_u32).map(|at| (at / 100) as u8).collect();
         let (mut packed, mut requests) = (Vec::new(), Vec::new());
-        let count = pack(&block, BlockHead::count(7, true), &mut packed).expect("it becomes shorter");
+        let count = pack(&block, 7, &mut packed).expect("it becomes shorter");
         BlockHead::seal(&mut packed, &[1; 8], (1, count, 0));
         let (head, rest) = packed.split_first_chunk::<HEAD_BYTES>().expect("it is longer");
         let head = BlockHead::read(head);
-        assert_eq!((head.count, head.is_packed, head.goes_on), (7, true, true));
+        assert_eq!((head.count, head.is_packed), (7, true));
         unpack(rest, &mut requests).expect("it is whole");
         assert_eq!(requests, block[HEAD_BYTES..]);
         assert_eq!(unpack(&rest[..rest.len() - 1], &mut requests), None);

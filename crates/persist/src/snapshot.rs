@@ -49,8 +49,6 @@ pub struct SnapshotWriter {
     /// The same, packed.
     packed: Vec<u8>,
     count: u32,
-    /// A key goes on behind what was added.
-    goes_on: bool,
     epoch: u64,
 }
 
@@ -82,7 +80,6 @@ impl SnapshotWriter {
             block: vec![0; HEAD_BYTES],
             packed: Vec::new(),
             count: 0,
-            goes_on: false,
             epoch,
         })
     }
@@ -96,13 +93,11 @@ impl SnapshotWriter {
         self.count += 1;
         if self.block.len() >= JOINED_BYTES_MAX { self.write_block() } else { Ok(()) }
     }
-    /// Adds effects that stand one behind the other: neighbours share requests. `goes_on` says that what comes next is
-    /// to be applied behind them, since they have a part of a key only.
+    /// Adds effects that stand one behind the other: neighbours share requests.
     ///
     /// # Errors
     /// When the disk fails: the snapshot is to be given up.
-    pub fn push_all(&mut self, effects: weft_store::effect::Read<'_>, goes_on: bool) -> io::Result<()> {
-        self.goes_on = goes_on;
+    pub fn push_all(&mut self, effects: weft_store::effect::Read<'_>) -> io::Result<()> {
         self.count += self.encoder.run(effects, &mut self.block);
         if self.block.len() >= JOINED_BYTES_MAX { self.write_block() } else { Ok(()) }
     }
@@ -111,10 +106,9 @@ impl SnapshotWriter {
         if self.block.len() > u32::MAX as usize {
             return Err(io::Error::other("what stands between two blocks is more than a block can be"));
         }
-        let count = BlockHead::count(self.count, self.goes_on);
-        let (block, count) = match pack(&self.block, count, &mut self.packed) {
+        let (block, count) = match pack(&self.block, self.count, &mut self.packed) {
             Some(count) => (&mut self.packed, count),
-            None => (&mut self.block, count),
+            None => (&mut self.block, self.count),
         };
         BlockHead::seal(block, &self.salt, (self.epoch, count, 0));
         self.file.write(self.at, block)?;
@@ -144,7 +138,6 @@ impl SnapshotWriter {
         if self.block.len() > HEAD_BYTES {
             self.write_block()?;
         }
-        self.goes_on = false;
         self.write_block()?;
         self.file.sync()?;
         self.disk.rename(&format!("{}{UNFINISHED}", self.name), &self.name)?;

@@ -281,8 +281,7 @@ impl Copy<'_> {
             self.file = Some(Target { piece, kind, salt: head.salt, file, at, epoch: 0 });
         }
         self.requests += u64::from(place.head.count);
-        let count = BlockHead::count(place.head.count, place.head.goes_on);
-        self.file.as_mut().map_or(Ok(()), |target| target.write(place.head.epoch, count, requests))
+        self.file.as_mut().map_or(Ok(()), |target| target.write(place.head.epoch, place.head.count, requests))
     }
     fn end_file(&mut self) -> io::Result<()> {
         let Some(mut target) = self.file.take() else { return Ok(()) };

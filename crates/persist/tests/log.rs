@@ -112,6 +112,91 @@ fn every_flipped_bit_of_what_was_safe_is_found() {
     assert!(found > 8000 && harmless <= 24 * 8, "{found} found, {harmless} in the last block");
 }
 
+/// A snapshot in the place of the first groups, and groups behind it.
+fn behind_a_snapshot(disk: &Simulated, safe: &mut u64) -> std::io::Result<Log> {
+    let mut log = Log::begin(support::arc(disk), options(900))?;
+    for number in 0..20 {
+        if number == 12 {
+            let segments = log.cut()?;
+            let taken = log.take_number();
+            let (place, base) = log.place();
+            let mut writer = SnapshotWriter::of_log(place, base, taken, number)?;
+            for number in 0..number {
+                writer.push_all(group(number).1.read())?;
+            }
+            let snapshot = writer.finish()?;
+            log.replace(segments, snapshot)?;
+        }
+        let (epoch, tape, _) = group(number);
+        log.push(epoch, tape.read())?;
+        log.flush()?;
+        log.sync()?;
+        *safe = number + 1;
+    }
+    Ok(log)
+}
+
+/// Effects of the groups from the first one on, in any order: as many groups as are there, none by half.
+fn whole_groups(read: &[String]) -> u64 {
+    let mut there: Vec<&str> = read.iter().flat_map(|text| text.split("; ")).collect();
+    there.sort_unstable();
+    let mut expected = Vec::new();
+    for groups in 0.. {
+        let mut sorted: Vec<&str> = expected.iter().map(String::as_str).collect();
+        sorted.sort_unstable();
+        if sorted == there {
+            return groups;
+        }
+        assert!(sorted.len() < there.len(), "these are no whole groups: {read:?}");
+        expected.extend(group(groups).2.iter().flat_map(|text| text.split("; ")).map(String::from));
+    }
+    0
+}
+
+#[test]
+fn every_flipped_bit_of_a_snapshot_and_its_manifest_is_found() {
+    let disk = Simulated::default();
+    behind_a_snapshot(&disk, &mut 0).and_then(Log::close).expect("nothing fails");
+    assert_eq!(whole_groups(&read(&disk).expect("it is whole").0), 20);
+    let mut flips = 0;
+    let is_named = |name: &String| name.ends_with(".snapshot") || name.ends_with(".weft");
+    for name in names(&disk, "").into_iter().filter(is_named) {
+        let bytes = disk.bytes(&name);
+        for bit in 0..bytes.len() * 8 {
+            let copy = disk.copy();
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            copy.put(&name, &bytes);
+            assert!(read(&copy).is_err(), "{name}, bit {bit}");
+            flips += 1;
+        }
+    }
+    assert!(flips > 3000, "{flips} bits of a snapshot and a manifest");
+}
+
+/// Cuts the power at every operation of a run in which a snapshot takes the place of the first segments: before it
+/// does, they are there, and then it is.
+#[test]
+fn a_snapshot_that_is_cut_at_any_step_loses_nothing() {
+    let whole = Simulated::default();
+    behind_a_snapshot(&whole, &mut 0).expect("nothing fails");
+    for step in 0..whole.steps() {
+        for seed in 0..3 {
+            let disk = Simulated::default();
+            disk.cut_at(step);
+            let mut safe = 0;
+            // What only gives room back may fail without a word.
+            let _ = behind_a_snapshot(&disk, &mut safe);
+            let mut dice = Dice::new(step * 10 + seed);
+            let after = disk.after_cut(&mut |below| dice.below(below));
+            let (read, _) = read(&after).unwrap_or_else(|error| panic!("step {step}, seed {seed}: {error}"));
+            let there = whole_groups(&read);
+            assert!((safe..=20).contains(&there), "step {step}, seed {seed}: {there} of {safe}");
+            support::start_is_cut_at_any_step(&after, &read, &mut dice);
+        }
+    }
+}
+
 #[test]
 fn damage_names_its_place_and_what_is_lost() {
     let disk = Simulated::default();

@@ -12,6 +12,7 @@
 //!
 //! A command that cannot name its keys ends the batch and takes [`Worker::world`], which waits until nobody is in one.
 
+mod filling;
 mod guards;
 mod reads;
 mod rewrites;
@@ -33,7 +34,7 @@ use crate::shard::{Op, Shard, ShardGuard};
 pub use crate::slab::pages::Collapse;
 use crate::slab::pages::{PageSource, PageStats};
 use crate::table::array::Array;
-use crate::table::head::{Directory, NOT_FILLING, prefetch_entry, prefetch_passed};
+use crate::table::head::{Directory, prefetch_entry, prefetch_passed};
 use crate::undo::Inverse;
 use crate::value::ValueRef;
 pub use guards::Guards;
@@ -294,16 +295,6 @@ impl Keyspace {
     pub(crate) const fn reaper(&self) -> &Reaper {
         &self.reaper
     }
-    /// Many keys come in, so many in all as far as is known: tables grow by more than a step at a time, until
-    /// [`Worker::fit`] of all shards and [`Keyspace::is_filled`].
-    pub fn is_filling(&self, expected: Option<usize>) {
-        let expected = expected.map_or(0, |keys| keys / self.shards.len());
-        self.directory.filling.store(expected.min(NOT_FILLING - 1), Ordering::Relaxed);
-    }
-    /// They have come.
-    pub fn is_filled(&self) {
-        self.directory.filling.store(NOT_FILLING, Ordering::Relaxed);
-    }
     /// A shard's table was thrown away: maintenance looks at all shards.
     pub(crate) fn note_drain(&self) {
         self.has_drains.store(true, Ordering::Relaxed);
@@ -393,13 +384,6 @@ impl<'k> Worker<'k> {
         let inside = domain.enter_closed(self.slot, &closed);
         let counters = &self.keyspace.counters[self.slot];
         World { keyspace: self.keyspace, counters, _inside: inside, _closed: closed }
-    }
-    /// Brings the tables of a shard to the size that they need, after [`Keyspace::is_filling`].
-    pub fn fit(&mut self, shard: u32) {
-        let keyspace = self.keyspace;
-        let batch = self.enter();
-        let mut guard = batch.lock_shard(shard);
-        guard.heap_mut().fit(keyspace.env(shard));
     }
     /// The keyspace.
     #[must_use]

@@ -11,7 +11,7 @@
 //! meets stays where it is, and some of it is told under each lock. Who is about to change it before all of it is told
 //! sets a copy aside first: memory as it stands, 10 ms for a million members. Large strings are counted, so theirs
 //! costs nothing. What was set aside is told without a lock. The pieces of a key come out in their order, with others'
-//! keys between them; [`Saver::is_amid`] says that some are still to come.
+//! keys between them.
 //!
 //! FLUSHDB, FLUSHALL and SWAPDB change all keys at once: they make the saver void, and it is to be begun anew.
 
@@ -124,8 +124,6 @@ pub struct Saver<'k> {
     recorder: Recorder,
     /// What is told without a lock.
     aside: Option<Aside>,
-    /// A piece was told of a collection that stands where it stood, and not all of it, when it was last looked at.
-    is_amid: bool,
 }
 
 /// Another saver is at work.
@@ -159,7 +157,7 @@ impl<'k> Worker<'k> {
         keyspace.subscribe(wants::SAVE);
         let epoch = keyspace.directory.domain.epoch();
         let recorder = Recorder::default();
-        Ok(Saver { keyspace, shard: 0, epoch, recorder, aside: None, is_amid: false })
+        Ok(Saver { keyspace, shard: 0, epoch, recorder, aside: None })
     }
 }
 
@@ -180,12 +178,6 @@ impl Saver<'_> {
         self.keyspace.saves().keys.load(Relaxed)
     }
 
-    /// Whether some of a key was told and not all of it: what comes next must stay behind what came.
-    #[must_use]
-    pub fn is_amid(&self) -> bool {
-        self.is_amid || self.aside.as_ref().is_some_and(|aside| aside.part != Part::Start)
-    }
-
     /// Tells some more keys. Says whether there are more; at the end all were told, and nobody tells any early.
     pub fn step(&mut self, worker: &mut Worker<'_>, tape: &mut Tape) -> bool {
         self.take_early(tape);
@@ -195,9 +187,7 @@ impl Saver<'_> {
         if self.shard < self.keyspace.shard_count() {
             let batch = worker.enter();
             let guard = batch.lock_shard(self.shard);
-            let step = guard.save_some(&mut self.recorder, tape);
-            self.is_amid = step == Step::Amid;
-            if step == Step::Through {
+            if !guard.save_some(&mut self.recorder, tape) {
                 self.shard += 1;
             }
             return true;
@@ -205,7 +195,6 @@ impl Saver<'_> {
         // Whoever has told a key early, or set one aside, has done so under a lock that was held before the shard was
         // through.
         self.take_early(tape);
-        self.is_amid = false;
         self.tell_aside(tape)
     }
     /// Tells some of what was set aside, without a lock; says whether there was any.
@@ -308,17 +297,6 @@ fn tell(
     next
 }
 
-/// How far a shard has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// All of it is told.
-    Through,
-    /// There is more.
-    More,
-    /// The same, and the rest of a collection is to come first.
-    Amid,
-}
-
 /// What a key holds, if it is to be told by piece, and the memory that a copy takes.
 fn large(entry: Entry<'_>) -> Option<(ValueRef<'_>, usize)> {
     let value = entry.value();
@@ -387,16 +365,15 @@ impl ShardGuard<'_> {
         saves.early_bytes.fetch_add(early.bytes().len() - before, Relaxed);
     }
 
-    /// Tells some keys of the shard, and says how far it has come.
-    fn save_some(&self, recorder: &mut Recorder, tape: &mut Tape) -> Step {
+    /// Tells some keys of the shard, and says whether there are more.
+    fn save_some(&self, recorder: &mut Recorder, tape: &mut Tape) -> bool {
         let mut saving = self.data.saving.0.borrow_mut();
-        let Some(progress) = &mut *saving else { return Step::Through };
+        let Some(progress) = &mut *saving else { return false };
         if let Some(first) = progress.large.front_mut() {
-            let is_amid = self.save_piece(first, recorder, tape);
-            if !is_amid {
+            if !self.save_piece(first, recorder, tape) {
                 progress.large.pop_front();
             }
-            return if is_amid { Step::Amid } else { Step::More };
+            return true;
         }
         let (env, saves) = (self.keyspace.env(self.id()), self.keyspace.saves());
         let (end, mut keys) = (tape.bytes().len() + STEP_BYTES, 0);
@@ -424,11 +401,11 @@ impl ShardGuard<'_> {
                 None => (progress.db, progress.position) = (db + 1, 0),
             }
             if keys >= STEP_KEYS || tape.bytes().len() >= end || !progress.large.is_empty() {
-                return Step::More;
+                return true;
             }
         }
         *saving = None;
-        Step::Through
+        false
     }
     /// Tells a piece of a collection where it stands; says whether there is more of it.
     fn save_piece(&self, large: &mut Large, recorder: &mut Recorder, tape: &mut Tape) -> bool {
@@ -584,7 +561,7 @@ mod tests {
             let moment = Digest::of_keyspace(&worker.world());
             let mut tape = Tape::default();
             let mut saver = worker.saver(&mut tape).unwrap();
-            let (mut chains, mut chain) = (vec![vec![tape]], Vec::new());
+            let mut tapes = vec![tape];
             let (mut steps, mut added) = (0, MEMBERS);
             loop {
                 let mut tape = Tape::default();
@@ -592,10 +569,7 @@ mod tests {
                 steps += 1;
                 let is_text = tape.read().any(|told| told.key == b"text");
                 assert!(is_text || tape.bytes().len() < 3 * STEP_BYTES, "{}", tape.bytes().len());
-                chain.push(tape);
-                if !saver.is_amid() {
-                    chains.push(std::mem::take(&mut chain));
-                }
+                tapes.push(tape);
                 if !more {
                     break;
                 }
@@ -609,7 +583,6 @@ mod tests {
                     change(&other.enter(), &mut recorder, &mut rng);
                 }
             }
-            assert!(chain.is_empty(), "nothing is amid at the end");
             assert!(steps > 30, "{steps} steps: they were told by piece");
             drop(saver);
             let saves = keyspace.saves();
@@ -617,8 +590,11 @@ mod tests {
             assert_eq!(keyspace.wanted(), 0);
             let mut there = copy.worker().unwrap();
             let world = there.world();
-            for tape in chains.iter().rev().flatten() {
-                tape.read().for_each(|told| replayer.apply(&world, &told));
+            // Keys by themselves, as those who load have theirs.
+            for part in [1, 0] {
+                let has = |told: &Told<'_>| copy.shard_of(&copy.key(told.key)) % 2 == part;
+                let all = tapes.iter().flat_map(Tape::read).filter(has);
+                all.for_each(|told| replayer.apply(&world, &told));
             }
             assert_eq!(Digest::of_keyspace(&world), moment);
         }

@@ -1,7 +1,8 @@
 //! RESPB: frames of `[opcode u16][channel u16][payload]`, big endian (spec/RESPB.md).
 //!
 //! [`request`] decodes what a client sends, [`reply`] what a server sends; [`encode`] writes requests from arguments,
-//! [`encode_reply`] writes replies; [`StringFrame`] is what logs mostly consist of; [`frame`] holds the numbers that both directions share.
+//! [`encode_reply`] writes replies; [`frame`] holds the numbers that both directions share;
+//! [`StringFrame`] is what logs mostly consist of.
 
 pub mod encode;
 pub mod encode_reply;

@@ -1,5 +1,5 @@
-//! Owns: the frames that logs and snapshots mostly consist of, a string that is set, written and read without the table.
-//! Does not own: what they look like (`spec/commands`, as for all others; tests compare the two).
+//! Owns: the frames that logs and snapshots mostly consist of, a string that is set, written and read without the
+//! table. Does not own: what they look like (`spec/commands`, as for all others; tests compare the two).
 
 use super::HEADER_LEN;
 use super::encode::{Mode, RequestWriter};

@@ -223,7 +223,7 @@ fn write(engine: &Engine, worker: &mut Worker<'static>, task: Task, gives_up: im
             let more = saver.step(worker, &mut tape);
             longest_ns = longest_ns.max(clock::cpu_ns() - before);
             if !more || tape.bytes().len() >= TAPE_BYTES {
-                writer.push_all(Read::new(tape.bytes()), saver.is_amid())?;
+                writer.push_all(Read::new(tape.bytes()))?;
                 tape.clear();
             }
             if !more {
