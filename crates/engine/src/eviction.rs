@@ -1,5 +1,5 @@
 //! Owns: making room when `maxmemory` is exceeded, before a command or in the background. Does not own: which keys go
-//! (`weft_store::evict`).
+//! (`weft_store::evict`), how what has been flushed is freed (`weft_store::maintain`).
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -66,7 +66,8 @@ impl Eviction {
         self.room >= 0 || engine.keyspace.used_bytes() <= engine.settings.maxmemory_bytes.load(Relaxed)
     }
 
-    /// Evicts until there is room, if there is a limit. The caller holds no lock.
+    /// Frees what has been flushed, and then evicts, until there is room, if there is a limit. The caller holds no
+    /// lock.
     pub fn make_room(
         &mut self,
         engine: &Engine,
@@ -80,6 +81,13 @@ impl Eviction {
         self.look(engine);
         if self.room >= 0 || engine.pause.until_ms() > now_ms {
             return Room { is_there: true, evicted: 0 };
+        }
+        match batch.free_flushed(limit) {
+            Outcome::Nothing => {}
+            Outcome::Enough | Outcome::More => {
+                self.look(engine);
+                return Room { is_there: true, evicted: 0 };
+            }
         }
         let samples = settings.maxmemory_samples.load(Relaxed) as usize;
         // What is brought in is complete or refused.

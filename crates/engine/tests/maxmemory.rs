@@ -69,6 +69,32 @@ fn noeviction_refuses_what_needs_memory() {
 }
 
 #[test]
+fn what_has_been_flushed_refuses_and_evicts_nothing() {
+    for policy in ["noeviction", "allkeys-lru", "volatile-ttl"] {
+        for flush in ["FLUSHALL", "FLUSHDB ASYNC"] {
+            let mut full = Full::new(policy, 400);
+            // Nobody maintains anything: who writes frees what he needs.
+            assert_eq!(full.run(flush), "OK", "{policy} {flush}");
+            let limit = full.bench.engine.keyspace.used_bytes() - 1;
+            full.run(&format!("CONFIG SET maxmemory {limit}"));
+            let evicted = full.evicted();
+            for number in 0..380 {
+                assert_eq!(full.set(number), "OK", "{policy} {flush} {number}");
+            }
+            assert_eq!(full.evicted(), evicted, "{policy} {flush}");
+            let there = (0..380).filter(|number| full.has(*number)).count();
+            assert_eq!(there, 380, "{policy} {flush}");
+            // The limit holds as before.
+            let more: Vec<String> = (1000..1100).map(|number| full.set(number)).collect();
+            let used = full.bench.engine.keyspace.used_bytes();
+            assert!(used <= limit + 2 * VALUE_BYTES, "{policy} {flush}: {used} of {limit}");
+            let refused = more.iter().filter(|reply| *reply == OOM).count();
+            assert_eq!(refused > 0, policy != "allkeys-lru", "{policy} {flush}: {refused}");
+        }
+    }
+}
+
+#[test]
 fn every_other_policy_makes_room() {
     for policy in [
         "allkeys-lru",

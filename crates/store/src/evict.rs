@@ -80,14 +80,14 @@ impl Policy {
     }
 }
 
-/// How an eviction ended.
+/// How making room ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Memory is within the limit.
     Enough,
     /// It is not yet; the bound of this call was reached.
     More,
-    /// No key may go: writes that need memory get the out-of-memory error.
+    /// Nothing may go: writes that need memory get the out-of-memory error.
     Nothing,
 }
 

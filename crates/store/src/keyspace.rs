@@ -28,6 +28,7 @@ use crate::entry::sight::Sights;
 use crate::epoch::{Apart, Closed, Pin, WORKERS_MAX};
 use crate::groups::Hub;
 use crate::hash::{KeyHasher, SHARDS_MAX, shard_of};
+use crate::maintain::Flushed;
 use crate::reaper::{Backing, Reaper};
 use crate::save::Saves;
 use crate::shard::{Op, Shard, ShardGuard};
@@ -92,8 +93,7 @@ pub struct Keyspace {
     expiry_paused_until_ms: AtomicU64,
     /// Somebody brings keys in whose times he keeps himself.
     importing: AtomicBool,
-    /// Tables were thrown away that maintenance has not begun to look for.
-    has_drains: AtomicBool,
+    pub(crate) flushed: Flushed,
 }
 
 impl Keyspace {
@@ -122,7 +122,7 @@ impl Keyspace {
             catalogue: Catalogue::default(),
             expiry_paused_until_ms: AtomicU64::new(0),
             importing: AtomicBool::new(false),
-            has_drains: AtomicBool::new(false),
+            flushed: Flushed::default(),
             hasher: config.hasher,
         }
     }
@@ -294,14 +294,6 @@ impl Keyspace {
     }
     pub(crate) const fn reaper(&self) -> &Reaper {
         &self.reaper
-    }
-    /// A shard's table was thrown away: maintenance looks at all shards.
-    pub(crate) fn note_drain(&self) {
-        self.has_drains.store(true, Ordering::Relaxed);
-    }
-    /// Whether one was since this was asked last.
-    pub(crate) fn take_drains(&self) -> bool {
-        self.has_drains.load(Ordering::Relaxed) && self.has_drains.swap(false, Ordering::Relaxed)
     }
 
     /// Chooses how accesses are remembered; clocks of the other mode are read as they are until the next access.
@@ -656,7 +648,7 @@ impl ShardGuard<'_> {
             journal.forget_kept();
         } else {
             self.heap_mut().clear(env, db as usize);
-            self.keyspace.note_drain();
+            self.keyspace.flushed.note();
             self.forget_fields(db);
         }
         self.counters.add_keys(db as usize, -(removed as i64));

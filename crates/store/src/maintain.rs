@@ -1,13 +1,19 @@
 //! Owns: the work that nobody waits for, in bounded steps: ending resizes, freeing flushed tables, compacting sparse
 //! spans, giving memory back. Does not own: when it runs; the engine calls it when a worker is idle and a few times a
-//! second.
+//! second, and for flushed tables when their memory is needed.
 
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+
+use crate::evict::Outcome;
 use crate::keyspace::Batch;
+use crate::shard::ShardGuard;
 
 /// Buckets of a running resize moved under one lock: about 15 µs.
 const RESIZE_BUCKETS: u32 = 64;
 /// Buckets of a flushed table freed under one lock: about 50 µs.
 const DRAIN_BUCKETS: u32 = 64;
+/// Steps of so many buckets that who needs memory frees at most: about 0.4 ms.
+const FLUSHED_STEPS_MAX: usize = 8;
 /// Pieces of 64 KiB of deleted collections freed in one step, outside the lock: about 100 µs where their memory is in
 /// the cache, a few times that where it is not.
 const REAP_CHUNKS: usize = 4;
@@ -17,6 +23,35 @@ const COMPACT_ENTRIES: usize = 64;
 const PURGE_REGIONS: usize = 1;
 /// Steps between purges.
 const PURGE_EVERY: u32 = 16;
+
+/// What is known of tables that were thrown away and are not emptied: their memory counts as used until it is freed.
+#[derive(Default)]
+pub(crate) struct Flushed {
+    /// There are some that maintenance has not begun to look for.
+    new: AtomicBool,
+    tables: AtomicUsize,
+    /// The shard at which who needs their memory looks for them: all threads that do so go on from there.
+    at: AtomicU32,
+}
+
+impl Flushed {
+    /// A shard's table was thrown away: maintenance looks at all shards. To be called while the shard is held.
+    pub(crate) fn note(&self) {
+        self.tables.fetch_add(1, Relaxed);
+        self.new.store(true, Relaxed);
+    }
+    /// Whether one was since this was asked last.
+    fn take_new(&self) -> bool {
+        self.new.load(Relaxed) && self.new.swap(false, Relaxed)
+    }
+    fn any(&self) -> bool {
+        self.tables.load(Relaxed) > 0
+    }
+    /// So many are emptied.
+    fn emptied(&self, tables: usize) {
+        self.tables.fetch_sub(tables, Relaxed);
+    }
+}
 
 /// Where maintenance stands. One for the server, or one for each worker.
 #[derive(Debug, Default)]
@@ -60,16 +95,15 @@ impl Maintenance {
     /// The part of a step that holds a shard: what a command may have to wait for.
     pub fn step_under_lock(&mut self, batch: &Batch<'_>) -> LockedStep {
         let keyspace = batch.keyspace();
-        if keyspace.take_drains() {
+        if keyspace.flushed.take_new() {
             self.idle = 0;
         }
         let mut guard = batch.lock_shard(self.at & (keyspace.shard_count() - 1));
         let env = guard.env();
-        let heap = guard.heap_mut();
-        let mut locked = LockedStep { moved: 0, worked: heap.advance_resize(env, RESIZE_BUCKETS) };
-        locked.worked |= heap.drain(env, DRAIN_BUCKETS, |garbage| keyspace.discard(garbage));
+        let resized = guard.heap_mut().advance_resize(env, RESIZE_BUCKETS);
+        let mut locked = LockedStep { moved: 0, worked: guard.drain() | resized };
         if !locked.worked {
-            locked.moved = heap.compact(env, COMPACT_ENTRIES);
+            locked.moved = guard.heap_mut().compact(env, COMPACT_ENTRIES);
             locked.worked = locked.moved > 0;
         }
         locked
@@ -100,5 +134,45 @@ impl Maintenance {
         }
         step.idle = self.idle >= shards;
         step
+    }
+}
+
+impl ShardGuard<'_> {
+    /// Frees some entries of flushed tables, if there are any. Returns whether any are left.
+    fn drain(&mut self) -> bool {
+        let (env, keyspace) = (self.env(), self.keyspace);
+        let heap = self.heap_mut();
+        let before = heap.drains();
+        let goes_on = heap.drain(env, DRAIN_BUCKETS, |garbage| keyspace.discard(garbage));
+        keyspace.flushed.emptied(before - heap.drains());
+        goes_on
+    }
+}
+
+impl Batch<'_> {
+    /// Frees what has been flushed, which nobody can reach, until used memory is at most `limit_bytes`, in a few of
+    /// maintenance's steps: who flushes and writes need not wait for maintenance. The caller holds no lock.
+    pub fn free_flushed(&self, limit_bytes: usize) -> Outcome {
+        let keyspace = self.keyspace();
+        let (mut steps, mut empty) = (0, 0);
+        while keyspace.flushed.any() && empty < keyspace.shard_count() {
+            if keyspace.used_bytes() <= limit_bytes {
+                return Outcome::Enough;
+            }
+            if steps >= FLUSHED_STEPS_MAX {
+                return Outcome::More;
+            }
+            let at = keyspace.flushed.at.load(Relaxed);
+            let mut guard = self.lock_shard(at & (keyspace.shard_count() - 1));
+            if guard.heap().drains() > 0 {
+                guard.drain();
+                (steps, empty) = (steps + 1, 0);
+            } else {
+                // Who looked there meanwhile has gone on already.
+                let _ = keyspace.flushed.at.compare_exchange(at, at.wrapping_add(1), Relaxed, Relaxed);
+                empty += 1;
+            }
+        }
+        if keyspace.used_bytes() <= limit_bytes { Outcome::Enough } else { Outcome::Nothing }
     }
 }

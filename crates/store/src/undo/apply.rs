@@ -52,7 +52,7 @@ impl Guards<'_> {
             }
             Inverse::Flush { shard, table, .. } => {
                 self.shard_by_id(shard).heap_mut().give_up(table);
-                self.keyspace().note_drain();
+                self.keyspace().flushed.note();
                 None
             }
             _ => None,
@@ -89,7 +89,7 @@ impl Guards<'_> {
                 guard.put_fields(db, fields);
                 guard.counters.add_keys(db as usize, keys as i64);
                 guard.counters.add_expiring(db as usize, expiring as i64);
-                self.keyspace().note_drain();
+                self.keyspace().flushed.note();
             }
         }
     }

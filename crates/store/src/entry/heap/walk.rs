@@ -214,6 +214,10 @@ impl Heap {
         self.tables[one].publish(&env.home(one));
         self.tables[two].publish(&env.home(two));
     }
+    /// Tables thrown away and not yet emptied.
+    pub(crate) const fn drains(&self) -> usize {
+        self.drains.len()
+    }
     /// Frees entries of thrown-away tables, up to `buckets` buckets. Returns whether any are left.
     pub(crate) fn drain(&mut self, env: Env<'_>, buckets: u32, mut discard: impl FnMut(Garbage)) -> bool {
         let Some(mut drain) = self.drains.pop() else { return false };
