@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use weft_protocol::table::{CommandSpec, flag, policy};
 use weft_store::evict::Outcome;
 use weft_store::{Batch, Evictor, Policy};
 
@@ -23,6 +24,12 @@ pub struct Eviction {
     room: isize,
 }
 
+/// How far above `maxmemory` those may go that add to keys without the flag `denyoom` (policy `grows`), as a part of it
+/// and in bytes, whichever is more. Consumers that begin and entries that are handed out are what empties a full
+/// stream, so that they are not refused at the limit; but names of consumers or keys would go on without an end.
+const BEYOND_PART: usize = 16;
+const BEYOND_BYTES: usize = 16 << 20;
+
 /// More than any request of one key makes the store grow by, for each byte that it brings and besides: an entry, its
 /// place in a table, a block of a stream, the larger form of a small collection.
 const GROWTH: (isize, isize) = (4, 64 * 1024);
@@ -41,6 +48,16 @@ impl Engine {
     pub(crate) fn has_room(&self) -> bool {
         let limit = self.settings.maxmemory_bytes.load(Relaxed);
         limit == 0 || self.keyspace.used_bytes() <= limit
+    }
+    /// Whether it is not far above it.
+    pub(crate) fn has_room_beyond(&self) -> bool {
+        let limit = self.settings.maxmemory_bytes.load(Relaxed);
+        let beyond = limit.saturating_add((limit / BEYOND_PART).max(BEYOND_BYTES));
+        limit == 0 || self.keyspace.used_bytes() <= beyond
+    }
+    /// Whether a command may run when used memory is above the limit.
+    pub(crate) fn may_run_without_room(&self, spec: &CommandSpec) -> bool {
+        spec.flags & flag::DENYOOM == 0 && (spec.policy & policy::GROWS == 0 || self.has_room_beyond())
     }
 }
 

@@ -11,7 +11,7 @@
 //! With a journal ([`Inner::begin_undo`]) nobody is told of anything before [`Inner::commit`]: no watch is touched, no
 //! event or message published, nobody who waits is served.
 
-use weft_protocol::table::{self, CommandId, CommandSpec, flag};
+use weft_protocol::table::{self, CommandId, CommandSpec, flag, policy};
 use weft_store::{Guards, Savepoint, wants};
 
 use crate::acl::{Denied, LogPlace};
@@ -147,13 +147,15 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     }
     fn check_room(&mut self, spec: &CommandSpec) -> Result<(), Refusal> {
         let engine = self.context.engine;
-        if spec.flags & flag::DENYOOM == 0 || !engine.special.has(special::LIMITED) {
+        if (spec.flags & flag::DENYOOM == 0 && spec.policy & policy::GROWS == 0)
+            || !engine.special.has(special::LIMITED)
+        {
             return Ok(());
         }
         if let Hold::Guards(guards) | Hold::World(_, guards) = &mut self.context.hold {
             guards.settle();
         }
-        if engine.has_room() { Ok(()) } else { Err(Refusal::NoRoom) }
+        if engine.has_room() || engine.may_run_without_room(spec) { Ok(()) } else { Err(Refusal::NoRoom) }
     }
 
     /// Runs a command that [may run](Self::admit). What it answers is [`reply`](Self::reply) until the next one; a

@@ -94,6 +94,77 @@ fn what_has_been_flushed_refuses_and_evicts_nothing() {
     }
 }
 
+/// Who empties a full stream may begin and take: consumers and what is handed out are refused far above the limit only.
+#[test]
+fn consumers_and_names_go_little_beyond_the_limit() {
+    const NAME_BYTES: usize = 64 << 10;
+    let beyond_bytes = 16 << 20;
+    let name = |number: usize| format!("{number:08}{}", "x".repeat(NAME_BYTES - 8));
+    let mut full = Full::new("noeviction", 1);
+    full.run("CONFIG SET maxmemory 0");
+    full.run("XGROUP CREATE s g $ MKSTREAM");
+    full.run("XADD s 1-1 f v");
+    full.run("SADD members m");
+    let commands = [
+        "XREADGROUP GROUP g @ STREAMS s 0",
+        "XCLAIM s g @ 0 1-1",
+        "XAUTOCLAIM s g @ 0 0",
+        "RENAME k:0 @",
+        "RENAMENX k:0 @",
+        "SMOVE members @ m",
+    ];
+    let used = |full: &Full| full.bench.engine.keyspace.used_bytes();
+    let at_limit = |full: &mut Full| {
+        let limit = used(full) - 1;
+        full.run(&format!("CONFIG SET maxmemory {limit}"));
+        assert_eq!(full.run("XGROUP CREATECONSUMER s g c"), OOM);
+        limit
+    };
+
+    let limit = at_limit(&mut full);
+    let usage = |full: &mut Full| full.run("MEMORY USAGE s SAMPLES 0").parse::<usize>().unwrap();
+    let before = (used(&full), usage(&mut full));
+    let mut names = 0;
+    while full.run(&commands[0].replace("@", &name(names))) != OOM {
+        names += 1;
+        assert!(names < 2 * beyond_bytes / NAME_BYTES, "no end");
+    }
+    // Names are counted, in the sum and for the key.
+    let grown = (used(&full) - before.0, usage(&mut full) - before.1);
+    assert_eq!(grown.0, grown.1);
+    assert!((names * NAME_BYTES..names * (NAME_BYTES + 1024)).contains(&grown.0), "{names}: {grown:?}");
+    let over = used(&full) - limit;
+    assert!((beyond_bytes..beyond_bytes + 2 * NAME_BYTES).contains(&over), "{over}");
+
+    // All others like it are refused too, in transactions and scripts as by themselves; what frees is not.
+    for command in commands {
+        let command = command.replace("@", &name(names));
+        assert_eq!(full.run(&command), OOM, "{}", &command[..20]);
+        full.run("MULTI");
+        assert_eq!(full.run(&command), OOM);
+        full.run("DISCARD");
+    }
+    let script = "return redis.pcall('RENAME','k:0',string.rep('n',100))";
+    let reply = full.bench.run_args(full.client, &[b"EVAL", script.as_bytes(), b"0"]).remove(0);
+    assert!(support::show(&reply).starts_with("-OOM"), "{}", support::show(&reply));
+    full.run("CONFIG SET maxmemory 0");
+    full.run("MULTI");
+    assert_eq!(full.run(&commands[3].replace("@", &name(names))), "QUEUED");
+    let other = full.bench.connect(Protocol::Resp3);
+    full.bench.text(other, &format!("CONFIG SET maxmemory {limit}"));
+    assert!(full.run("EXEC").starts_with("-EXECABORT"));
+    for number in 0..4 {
+        assert_eq!(full.run(&format!("XGROUP DELCONSUMER s g {}", name(number))), "0");
+    }
+    for command in commands {
+        // Above the limit still, and no more far above.
+        let reply = full.run(&command.replace("@", &command[..5]));
+        assert!(!reply.starts_with('-') || reply == "-ERR no such key", "{command}: {reply}");
+    }
+    full.run("XGROUP DESTROY s g");
+    assert!(used(&full) <= limit + 1024, "{} of {limit}", used(&full));
+}
+
 #[test]
 fn every_other_policy_makes_room() {
     for policy in [

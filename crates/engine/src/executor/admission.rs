@@ -10,6 +10,7 @@ use super::{Core, Tier};
 use crate::acl::LogPlace;
 use crate::args::Args;
 use crate::config::Settings;
+use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::forward;
 use crate::handler::{Handler, Scope};
@@ -66,7 +67,7 @@ impl Core<'_> {
         if special & special::LIMITED != 0
             && let Tier::Batch(batch) = tier
             && !self.make_room(batch)
-            && needs_memory(handler, spec, session)
+            && needs_memory(self.engine, handler, spec, session)
         {
             match &mut session.transaction {
                 Some(transaction) if matches!(handler.scope, Scope::Exec) => transaction.no_room = true,
@@ -186,14 +187,18 @@ fn end_transaction(tier: Tier<'_>, session: &mut Session) {
 fn writes(handler: Handler, spec: &CommandSpec, session: &Session) -> bool {
     spec.flags & (flag::WRITE | flag::MAY_REPLICATE) != 0
         || matches!(handler.scope, Scope::Exec)
-            && session.transaction.as_ref().is_some_and(|transaction| transaction.has(flag::WRITE))
+            && session
+                .transaction
+                .as_ref()
+                .is_some_and(|transaction| transaction.any(|spec| spec.flags & flag::WRITE != 0))
 }
 
 /// Whether a command may store more than it frees; EXEC, if any of its commands may.
-fn needs_memory(handler: Handler, spec: &CommandSpec, session: &Session) -> bool {
-    spec.flags & flag::DENYOOM != 0
+fn needs_memory(engine: &Engine, handler: Handler, spec: &CommandSpec, session: &Session) -> bool {
+    let needs = |spec: &CommandSpec| !engine.may_run_without_room(spec);
+    needs(spec)
         || matches!(handler.scope, Scope::Exec)
-            && session.transaction.as_ref().is_some_and(|transaction| transaction.has(flag::DENYOOM))
+            && session.transaction.as_ref().is_some_and(|transaction| transaction.any(needs))
 }
 
 /// The number of arguments, the name included.

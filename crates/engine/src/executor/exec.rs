@@ -2,6 +2,7 @@
 //! after the other. Does not own: queuing.
 
 use std::sync::atomic::Ordering::Relaxed;
+use weft_protocol::table::CommandSpec;
 use weft_store::{Guards, Op};
 
 use super::{Core, Tier};
@@ -152,8 +153,8 @@ impl Core<'_> {
 }
 
 impl Transaction {
-    /// Whether any queued command has this flag.
-    pub(crate) fn has(&self, flag: u32) -> bool {
-        self.queued.iter().any(|owned| owned.args().spec.flags & flag != 0)
+    /// Whether this is so of any queued command.
+    pub(crate) fn any(&self, is_so: impl Fn(&CommandSpec) -> bool) -> bool {
+        self.queued.iter().any(|owned| is_so(owned.args().spec))
     }
 }

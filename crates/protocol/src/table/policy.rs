@@ -88,3 +88,5 @@ pub const REACHES_BITS: u64 = 1 << 40;
 pub const ANSWERS_LITTLE: u64 = 1 << 41;
 /// Behind it a client may have another user: a channel that is opened behind it waits for it.
 pub const CHANGES_USER: u64 = 1 << 42;
+/// It can make keys take more memory though it has not the flag `denyoom`: it is refused far above `maxmemory` only.
+pub const GROWS: u64 = 1 << 43;
