@@ -326,7 +326,7 @@ impl Keeper {
     fn follow(&mut self) -> bool {
         let is_pressed = !self.waiting.is_empty();
         let Some(following) = &mut self.following else { return false };
-        match following.follow(is_pressed) {
+        match following.follow(is_pressed, Instant::now()) {
             Ok(was_busy) => {
                 let unsynced = following.unsynced_epoch();
                 let engine = self.engine;

@@ -120,7 +120,7 @@ impl Following {
 
     /// Writes what has become true, and syncs if that is due, or somebody waits for it. Says whether there was
     /// anything.
-    pub(super) fn follow(&mut self, is_pressed: bool) -> io::Result<bool> {
+    pub(super) fn follow(&mut self, is_pressed: bool, now: Instant) -> io::Result<bool> {
         let (log, cut, base) = (&mut self.log, &mut self.cut, self.base_epoch);
         let mut outcome = Ok(());
         let polled = self.merger.poll(|group| {
@@ -147,12 +147,12 @@ impl Following {
             // Who waits goes on as soon as the disk has followed.
             self.engine.look_at_log(self.engine.clock.now_ms());
         }
-        self.sync(is_pressed)?;
+        self.sync(is_pressed, now)?;
         self.tell_figures();
         Ok(polled.given > 0)
     }
 
-    fn sync(&mut self, is_pressed: bool) -> io::Result<()> {
+    fn sync(&mut self, is_pressed: bool, now: Instant) -> io::Result<()> {
         let mode = match SYNCS[usize::from(self.engine.settings.appendfsync.load(Relaxed)) % SYNCS.len()] {
             "always" => Syncs::Always,
             "everysec" => Syncs::EverySecond,
@@ -160,7 +160,6 @@ impl Following {
         };
         let durable = &self.engine.durable;
         if self.log.unsynced_bytes() > 0 {
-            let now = Instant::now();
             let since = *self.unsynced_since.get_or_insert_with(|| {
                 durable.unsynced_since_ms.store(self.engine.clock.now_ms(), Relaxed);
                 now
@@ -245,7 +244,7 @@ impl Following {
             self.cut = Some(Cut::Behind(epoch));
             // Whatever was told before the snapshot ended is there now: what is behind its moment makes the cut.
             while self.complete < epoch {
-                self.follow(false)?;
+                self.follow(false, Instant::now())?;
             }
         }
         let segments = match self.cut.take() {
@@ -261,10 +260,94 @@ impl Following {
 
     /// The end: all that was told is on the disk.
     pub(super) fn close(mut self) -> io::Result<()> {
-        self.follow(true)?;
+        self.follow(true, Instant::now())?;
         if self.log.is_pending() {
             return Ok(());
         }
         self.log.close()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_persist::disk::simulated::Simulated;
+    use weft_persist::{Decoder, Kept};
+    use weft_store::{Config, Expiry, Keyspace, NewValue, Op, Recorder, SystemClock};
+
+    const BASE: &str = "a.aof";
+    /// Looks at the log come at most so far apart here, three times as far as the server has them.
+    const STEP: Duration = Duration::from_millis(300);
+
+    /// Numbers below a million, from a seed.
+    fn dice(seed: &mut u64) -> u64 {
+        *seed ^= *seed << 13;
+        *seed ^= *seed >> 7;
+        *seed ^= *seed << 17;
+        *seed % 1_000_000
+    }
+
+    /// The keys of a log, which are numbers in their order, after the power went.
+    fn kept(disk: &Simulated) -> Vec<u64> {
+        let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+        let mut keys = Vec::new();
+        let Some(mut kept) = Kept::find(disk, BASE).expect("its manifest is whole") else { return keys };
+        let mut decoder = Decoder::default();
+        let number = |key: &[u8]| std::str::from_utf8(key).ok().and_then(|key| key.parse::<u64>().ok());
+        kept.replay(|_, requests| {
+            decoder.each(requests, |_, told| keys.extend(told.iter().filter_map(|told| number(told.key))))
+        })
+        .expect("what was synced is whole");
+        keys
+    }
+
+    /// With `everysec` the power takes what came in the last two seconds at most, whenever it goes; with `always`
+    /// nothing that was said to be safe.
+    #[test]
+    fn a_cut_takes_no_more_than_appendfsync_allows() {
+        for (seed, mode) in [(1, "everysec"), (2, "always"), (3, "everysec")] {
+            println!("seed {seed}, {mode}");
+            let keyspace = Keyspace::new(Config { shards: 4, ..Config::default() });
+            let setup = weft_engine::Setup { keyspace, clock: Box::new(SystemClock), workers: 1 };
+            let engine: &'static Engine = Box::leak(Box::new(Engine::new(setup)));
+            let at = SYNCS.iter().position(|name| *name == mode).expect("it is one");
+            engine.settings.appendfsync.store(at as u8, Relaxed);
+            let disk = Simulated::default();
+            let mut worker = engine.keyspace.worker().expect("there is a place");
+            let options = LogOptions { base: BASE.into(), segment_bytes: 4000 };
+            let mut following = Following::first(engine, &mut worker, (Arc::new(disk.clone()), options))
+                .expect("nothing fails");
+            let mut recorder = Recorder::default();
+            recorder.attach(&engine.keyspace);
+            let (mut chance, mut now) = (seed * 0x9e37_79b9, Instant::now());
+            // When each number was written, and the epoch that it is safe with.
+            let mut written: Vec<(Instant, u64)> = Vec::new();
+            let mut lost = 0;
+            for _ in 0..400 {
+                for _ in 0..dice(&mut chance) % 4 {
+                    let name = written.len().to_string();
+                    let key = engine.keyspace.key(name.as_bytes());
+                    let mut op = Op::new(0, 1, &mut recorder);
+                    worker.enter().lock(&key).set(&mut op, &key, NewValue::Int(1), Expiry::None);
+                    recorder.end_group();
+                    recorder.clear();
+                    written.push((now, recorder.told_epoch()));
+                }
+                now += STEP * dice(&mut chance) as u32 / 1_000_000;
+                following.follow(false, now).expect("nothing fails");
+                // The power may go at any time until the next look.
+                let cut = now + STEP * dice(&mut chance) as u32 / 1_000_000;
+                let there = kept(&disk.after_cut(&mut |below| dice(&mut chance) as usize % below.max(1)));
+                assert_eq!(there, (0..there.len() as u64).collect::<Vec<_>>(), "in order, and none twice");
+                let is_safe = |(at, epoch): &(Instant, u64)| match mode {
+                    "always" => *epoch < following.unsynced_epoch(),
+                    _ => cut - *at > Duration::from_secs(2),
+                };
+                let safe = written.iter().take_while(|written| is_safe(written)).count();
+                assert!(there.len() >= safe, "{} of {safe} that were safe are there", there.len());
+                lost += written.len() - there.len();
+            }
+            assert!(lost > 100 || mode == "always", "{lost} were lost: the cuts took something");
+        }
     }
 }
