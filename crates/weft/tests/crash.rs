@@ -251,6 +251,50 @@ fn random_commands_come_back_after_kills() {
     }
 }
 
+/// The same commands to Weft and to others: what Weft has after a kill is what they have after loading their AOF, as
+/// another Weft reads it from a snapshot of theirs.
+#[test]
+fn what_comes_back_is_what_others_have_after_their_restart() {
+    let mut random = Random::new("what_comes_back_is_what_others_have_after_their_restart");
+    let options = ["--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes"];
+    for other in common::servers::Server::others(&options) {
+        for round in 0..(rounds() / 10).max(3) {
+            let folder = Folder::new();
+            let server = Server::start(&folder, &[&options[..], &["--save", ""]].concat());
+            let mut connections = [server.connect(Protocol::Resp2), other.connect(Protocol::Resp2)];
+            connections[1].exchange(&["FLUSHALL"]).unwrap();
+            for at in 0..400 {
+                let mut words = command(&mut random);
+                match words[0].as_str() {
+                    // Each has its own dice and its own clock.
+                    "SPOP" | "PEXPIRE" | "XREADGROUP" | "XAUTOCLAIM" => continue,
+                    "XADD" => words[2] = format!("{}-{at}", round + 1),
+                    _ => {}
+                }
+                let theirs = connections[1].exchange(&words).unwrap();
+                // An older server does not know all commands.
+                if matches!(&theirs, Reply::Error(text) if text.starts_with(b"ERR unknown command")) {
+                    continue;
+                }
+                let own = connections[0].exchange(&words).unwrap();
+                let failed = [own, theirs].map(|reply| matches!(reply, Reply::Error(_)));
+                assert_eq!(failed[0], failed[1], "{words:?}");
+            }
+            assert_eq!(show(connections[1].exchange(&["DEBUG", "LOADAOF"]).unwrap()), "OK");
+            assert_eq!(show(connections[1].exchange(&["SAVE"]).unwrap()), "OK");
+            let theirs = Folder::new();
+            let snapshot = other.folder.path("dump.rdb");
+            let import = ["--enable-debug-command", "yes", "--save", "", "--import", &snapshot];
+            let copy = Server::start(&theirs, &import);
+            server.kill();
+            let server = Server::start(&folder, &[&options[..], &["--save", ""]].concat());
+            assert_eq!(digests(&server), digests(&copy), "round {round}");
+            copy.kill();
+            server.kill();
+        }
+    }
+}
+
 /// One command of any type on one of few keys; most of them meet a key of their type.
 fn command(random: &mut Random) -> Vec<String> {
     const KINDS: &[&[&str]] = &[
