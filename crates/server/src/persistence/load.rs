@@ -433,10 +433,59 @@ impl Progress {
             return;
         }
         self.said = Instant::now();
-        let spent_s = self.started.elapsed().as_secs_f64();
-        let left_s = spent_s * all.saturating_sub(done) as f64 / done.max(1) as f64;
-        let filled = (done * 20 / all.max(1)).min(20) as usize;
-        let bar = format!("{}{}", "#".repeat(filled), ".".repeat(20 - filled));
-        notice!("Loading [{bar}] {:.0} %, {left_s:.0} s left", engine.durable.loading.percent());
+        notice!("Loading {}", shown(self.started.elapsed(), done, all));
+    }
+}
+
+/// A bar, and how long it takes if it goes on so.
+fn shown(spent: Duration, done: u64, all: u64) -> String {
+    let left_s = spent.as_secs_f64() * all.saturating_sub(done) as f64 / done.max(1) as f64;
+    let filled = (u128::from(done) * 20 / u128::from(all.max(1))).min(20) as usize;
+    let percent = (u128::from(done) * 100 / u128::from(all.max(1))).min(100);
+    format!("[{}{}] {percent} %, {left_s:.0} s left", "#".repeat(filled), ".".repeat(20 - filled))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_shown_with_what_is_left() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(shown(minute, 1 << 30, 4 << 30), "[#####...............] 25 %, 180 s left");
+        assert_eq!(shown(minute, 3, 3), "[####################] 100 %, 0 s left");
+        assert_eq!(shown(Duration::ZERO, 0, 0), "[....................] 0 %, 0 s left");
+        assert_eq!(
+            shown(minute, 5, 3),
+            "[####################] 100 %, 0 s left",
+            "a file that has become longer"
+        );
+    }
+
+    /// Who waits for others at an effect on several keys is let go when one of them will not come.
+    #[test]
+    fn a_meeting_ends_when_somebody_fails() {
+        let meeting = Meeting::default();
+        meeting.expect(3);
+        std::thread::scope(|scope| {
+            let waiting: Vec<_> = (0..2).map(|_| scope.spawn(|| meeting.meet().is_err())).collect();
+            let gone = std::thread::Builder::new().name("goes".into()).spawn_scoped(scope, || {
+                let _seat = Seat(&meeting);
+                panic!("as it is to be");
+            });
+            assert!(gone.expect("a thread").join().is_err());
+            for waiting in waiting {
+                assert!(waiting.join().expect("it comes back"), "the third will not come");
+            }
+        });
+        assert!(matches!(meeting.failed(), Some(Failure::Panic)));
+        // All come, twice.
+        let meeting = Meeting::default();
+        meeting.expect(3);
+        std::thread::scope(|scope| {
+            let all: Vec<_> =
+                (0..3).map(|_| scope.spawn(|| (0..100).all(|_| meeting.meet().is_ok()))).collect();
+            assert!(all.into_iter().all(|thread| thread.join().expect("it comes back")));
+        });
     }
 }
