@@ -227,7 +227,7 @@ impl<'b> Context<'_, 'b> {
         let mut joined = true;
         for name in keys {
             let key = self.engine.keyspace.key(name);
-            let waiter = Waiter { token: self.session.id(), kind: 0, claim: claim.clone() };
+            let waiter = Waiter { token: self.session.id(), claim: claim.clone() };
             let db = self.db;
             joined &= self.guard(&key)?.waiters().join(db, name, waiter);
         }

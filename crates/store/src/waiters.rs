@@ -58,8 +58,6 @@ impl Claim {
 pub struct Waiter {
     /// The engine's name for the blocked request.
     pub token: u64,
-    /// What kind of wait it is, in the engine's numbering: a list waiter is of no use to a sorted set.
-    pub kind: u8,
     /// The wait.
     pub claim: Claim,
 }
@@ -88,27 +86,8 @@ impl Waiters {
         self.queues.entry((db, key.into())).or_default().push_back(waiter);
         true
     }
-    /// The first waiter of a kind on a key that nobody has claimed yet. Drops claimed places at the front, so a long
-    /// queue is served in constant time each.
-    pub fn first(&mut self, db: u8, key: &[u8], kind: u8) -> Option<Waiter> {
-        if self.is_empty() {
-            return None;
-        }
-        let name = (db, Box::from(key));
-        let queue = self.queues.get_mut(&name)?;
-        while queue.front().is_some_and(|waiter| waiter.claim.outcome().is_some()) {
-            queue.pop_front();
-            self.places -= 1;
-        }
-        let open = |waiter: &&Waiter| waiter.kind == kind && waiter.claim.outcome().is_none();
-        let found = queue.iter().find(open).cloned();
-        if queue.is_empty() {
-            self.queues.remove(&name);
-        }
-        found
-    }
-    /// The waiters on a key that nobody has claimed yet, of any kind, in the order in which they came. Drops claimed
-    /// places at the front.
+    /// The waiters on a key that nobody has claimed yet, in the order in which they came. Drops claimed places at the
+    /// front.
     #[must_use]
     pub fn waiting(&mut self, db: u8, key: &[u8]) -> Vec<Waiter> {
         if self.is_empty() {
@@ -148,27 +127,28 @@ impl Waiters {
 mod tests {
     use super::*;
 
-    fn waiter(token: u64, kind: u8) -> Waiter {
-        Waiter { token, kind, claim: Claim::default() }
+    fn waiter(token: u64) -> Waiter {
+        Waiter { token, claim: Claim::default() }
     }
 
     #[test]
     fn first_come_first_served_and_claimed_once() {
         let mut waiters = Waiters::default();
-        let (one, two, other) = (waiter(1, 0), waiter(2, 0), waiter(3, 1));
+        let (one, two, other) = (waiter(1), waiter(2), waiter(3));
         for each in [&other, &one, &two] {
             assert!(waiters.join(0, b"k", each.clone()));
         }
-        assert!(waiters.first(1, b"k", 0).is_none());
-        assert_eq!(waiters.first(0, b"k", 0).unwrap().token, 1);
+        let waiting = |waiters: &mut Waiters, db| {
+            waiters.waiting(db, b"k").iter().map(|waiter| waiter.token).collect::<Vec<_>>()
+        };
+        assert!(waiting(&mut waiters, 1).is_empty());
+        assert_eq!(waiting(&mut waiters, 0), [3, 1, 2]);
         assert!(one.claim.take(Outcome::TimedOut));
         assert!(!one.claim.take(Outcome::HandOver));
         assert_eq!(one.claim.outcome(), Some(Outcome::TimedOut));
-        assert_eq!(waiters.first(0, b"k", 0).unwrap().token, 2);
-        let all: Vec<u64> = waiters.waiting(0, b"k").iter().map(|waiter| waiter.token).collect();
-        assert_eq!(all, [3, 2], "any kind, in order, without the claimed one");
+        assert_eq!(waiting(&mut waiters, 0), [3, 2], "in order, without the claimed one");
         waiters.leave(0, b"k", &two.claim);
-        assert!(waiters.first(0, b"k", 0).is_none());
+        assert_eq!(waiting(&mut waiters, 0), [3]);
         assert_eq!(waiters.keys(0).len(), 1);
         waiters.leave(0, b"k", &other.claim);
         assert!(waiters.is_empty() && waiters.keys(0).is_empty());
@@ -191,7 +171,7 @@ mod tests {
     #[test]
     fn places_are_limited() {
         let mut waiters = Waiters::default();
-        let one = waiter(1, 0);
+        let one = waiter(1);
         for _ in 0..WAITERS_PER_SHARD_MAX {
             assert!(waiters.join(0, b"k", one.clone()));
         }
