@@ -33,6 +33,18 @@ fn work(bench: &mut Bench, commands: &Commands, seed: u64) -> u64 {
         if dice.one_in(12) {
             bench.pass([1, 50, 1000][dice.below(3)]);
         }
+        if dice.one_in(4) {
+            // SETs in one piece, over what was there: they are told of in a row.
+            let row: Vec<String> = (0..dice.below(40))
+                .map(|_| {
+                    let options = if dice.one_in(20) { " PX 100000" } else { "" };
+                    format!("SET row:{} {}:text{options}", dice.below(20), dice.below(1000))
+                })
+                .collect();
+            steps += row.len() as u64;
+            bench.run_batch(&[(client, row)]);
+            continue;
+        }
         let words = commands.any(of, &mut dice);
         bench.run_args(client, &words.iter().map(Vec::as_slice).collect::<Vec<_>>());
         steps += 1;
