@@ -46,7 +46,7 @@ impl Alone {
     pub(crate) fn with(shared: Shared) -> Self {
         Self::on(shared, 1)
     }
-    /// One whose scripts may take their time: they run on a stack that has a place of its own in the keyspace.
+    /// One with another place in the keyspace: of a stack, so that scripts may take their time, or of a test.
     #[cfg(test)]
     pub(crate) fn with_stack() -> Self {
         Self::on(Shared::default(), 2)

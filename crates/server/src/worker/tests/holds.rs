@@ -3,9 +3,11 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering::Relaxed;
 
 use weft_engine::reply::{PIN_BYTES_MIN, ReplySink, Wire};
 use weft_engine::safe::Safe;
+use weft_store::wants;
 
 use super::{Alone, http::answers};
 use crate::limits::SEND_EARLY_BYTES;
@@ -75,6 +77,39 @@ fn what_is_sent_early_is_held_too() {
             all.append(&mut come(&mut client));
         }
         assert!(all == reply.repeat(count), "{len}");
+    }
+}
+
+/// SETs over what is there, which are told of in a row: with and without strict reads their replies wait.
+#[test]
+fn sets_in_a_row_wait_for_what_they_tell() {
+    for strict in [true, false] {
+        let mut alone = Alone::with_stack();
+        alone.engine.settings.strict_reads.store(strict, Relaxed);
+        let mut worker = alone.engine.keyspace.worker().expect("there is a place");
+        let mut merger = worker.merger(wants::VALUES).expect("there is no other");
+        let mut client = alone.connect();
+        let sets = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\ntext\r\n".repeat(10);
+        client.write_all(&sets).expect("it fits into the socket");
+        let mut before = Vec::new();
+        while before.len() < 50 {
+            alone.tick();
+            before.append(&mut come(&mut client));
+        }
+        alone.engine.set_held(true);
+        // All that was told so far is safe.
+        alone.engine.set_safe(merger.poll(|_| ()).expect("it follows").complete);
+        client.write_all(&sets).expect("it fits into the socket");
+        while alone.worker.io.get(0).expect("it is there").unsent() < 50 {
+            alone.tick();
+            assert!(come(&mut client).is_empty(), "strict: {strict}");
+        }
+        let mut groups = 0;
+        let complete = merger.poll(|_| groups += 1).expect("it follows").complete;
+        assert_eq!(groups, 10);
+        alone.engine.set_safe(complete);
+        alone.tick();
+        assert_eq!(come(&mut client), b"+OK\r\n".repeat(10), "strict: {strict}");
     }
 }
 
