@@ -65,6 +65,7 @@ fn a_keyspace_that_is_fed_effects_alone_is_the_same() {
                 0 => bench.pass([1, 50, 1000][dice.below(3)]),
                 1 => bench.clock.set(bench.clock_ms().saturating_sub([1, 500][dice.below(2)])),
                 2 => expire(keyspace, bench.clock_ms()),
+                3 if dice.one_in(4) => bench.jump(dice.below(4) as u64),
                 _ => {}
             }
             let words = commands.any(of, &mut dice);

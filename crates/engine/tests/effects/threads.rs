@@ -33,6 +33,9 @@ fn work(bench: &mut Bench, commands: &Commands, seed: u64) -> u64 {
         if dice.one_in(12) {
             bench.pass([1, 50, 1000][dice.below(3)]);
         }
+        if dice.one_in(60) {
+            bench.jump(dice.below(4) as u64);
+        }
         if dice.one_in(4) {
             // SETs in one piece, over what was there: they are told of in a row.
             let row: Vec<String> = (0..dice.below(40))

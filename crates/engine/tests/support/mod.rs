@@ -451,6 +451,12 @@ impl Bench {
     pub(crate) fn pass(&self, ms: u64) {
         self.clock.advance(ms);
     }
+    /// Somebody sets the clock, by an hour or a second, forward or back.
+    #[allow(dead_code, reason = "not every test has a clock that jumps")]
+    pub(crate) fn jump(&self, dice: u64) {
+        let (now_ms, by_ms) = (self.clock_ms(), [1000, 3_600_000][(dice / 2 % 2) as usize]);
+        self.clock.set(if dice.is_multiple_of(2) { now_ms + by_ms } else { now_ms.saturating_sub(by_ms) });
+    }
     pub(crate) fn clock_ms(&self) -> u64 {
         weft_store::Clock::now_ms(&*self.clock)
     }
