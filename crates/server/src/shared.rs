@@ -38,3 +38,17 @@ impl Shared {
         was.wrapping_add(now).wrapping_sub(before) <= self.unauthenticated_bytes_max
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_have_not_authenticated_may_keep_so_much() {
+        let shared = Shared::default();
+        assert!(shared.recount_unauthenticated(0, UNAUTHENTICATED_INPUT_BYTES_MAX - 10));
+        assert!(shared.recount_unauthenticated(0, 10), "at the limit");
+        assert!(!shared.recount_unauthenticated(10, 11), "one past it");
+        assert!(shared.recount_unauthenticated(11, 10), "and what is given back may be had again");
+    }
+}

@@ -152,3 +152,15 @@ fn flags_take_what_their_directive_takes() {
     assert_eq!(&*options.values.get("requirepass").text, b"--odd");
     assert_eq!(options.unixsocketperm, Some(0o770));
 }
+
+#[test]
+fn a_file_has_a_length() {
+    const FILE_BYTES_MAX: usize = 16 << 20;
+    let folder = Folder::new("length");
+    let text = |len: usize| format!("#{}\nport 7001\n", "x".repeat(len - "#\nport 7001\n".len()));
+    let file = folder.file("whole.conf", &text(FILE_BYTES_MAX));
+    assert_eq!(read(&[&file], &[]).map(|options| options.port), Ok(7001));
+    let file = folder.file("more.conf", &text(FILE_BYTES_MAX + 1));
+    let error = read(&[&file], &[]).expect_err("it is not read in part");
+    assert!(error.ends_with("a file of settings has 16 MiB at most"), "{error}");
+}

@@ -186,6 +186,11 @@ mod tests {
             |size: usize| [format!("{size:x}\r\n").as_bytes(), &vec![b'x'; size], b"\r\n0\r\n\r\n"].concat();
         assert!(read(&one(1000)).is_ok_and(|body| body.is_some()));
         assert_eq!(read(&one(1001)), Err(Refusal::BODY));
+        assert!(
+            read(b"00000001\r\nx\r\n0\r\n\r\n").is_ok_and(|body| body.is_some()),
+            "as many digits as may be"
+        );
+        assert_eq!(read(b"000000001\r\nx\r\n0\r\n\r\n"), Err(Refusal::CHUNK));
         let extended = |len: usize| [b"1;", "e".repeat(len).as_bytes(), b"\r\nx\r\n0\r\n\r\n"].concat();
         assert!(read(&extended(CHUNK_LINE_BYTES_MAX - 3)).is_ok_and(|body| body.is_some()));
         assert_eq!(read(&extended(CHUNK_LINE_BYTES_MAX - 2)), Err(Refusal::CHUNKS));

@@ -40,11 +40,14 @@ impl Reader {
         }
         let mut text = Vec::new();
         let read = if name == "-" {
-            std::io::stdin().take(FILE_BYTES_MAX).read_to_end(&mut text)
+            std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_end(&mut text)
         } else {
-            std::fs::File::open(path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut text))
+            std::fs::File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text))
         };
         read.map_err(|error| OptionsError::new(&name, format!("cannot be read: {error}")))?;
+        if text.len() as u64 > FILE_BYTES_MAX {
+            return Err(OptionsError::new(name, "a file of settings has 16 MiB at most"));
+        }
         self.depth += 1;
         for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let line = line.trim_ascii();

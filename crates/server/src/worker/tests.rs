@@ -20,9 +20,10 @@ use weft_protocol::respb::Control;
 
 use crate::alone::Alone;
 use crate::channels::close;
+use crate::connection::Life;
 use crate::limits::{
     ARRIVALS_PER_TICK_MAX, BURIED_PER_TICK_MAX, CONTROLS_PER_TICK_MAX, LEAVING_PER_TICK_MAX,
-    PASSING_PER_TICK_MAX,
+    PASSING_PER_TICK_MAX, RECEIVE_BYTES, REFUSED_CHANNELS_MAX, WAITING_INPUT_BYTES_MAX,
 };
 use crate::shared::Shared;
 
@@ -282,6 +283,65 @@ fn before_authentication_little_may_be_left_unread() {
         owed = owed.max(alone.worker.io.slots.iter().flatten().map(|open| open.unsent()).max().unwrap_or(0));
     }
     assert!(owed < 2 * crate::limits::UNAUTHENTICATED_OUTPUT_BYTES_MAX, "{owed} bytes were kept for it");
+}
+
+#[test]
+fn what_comes_behind_a_wait_is_kept_up_to_a_limit_and_then_left_in_the_socket() {
+    const REQUESTS: usize = 10_000;
+    const TICKS_MAX: usize = 1_000_000;
+    let mut alone = Alone::new();
+    let (mut waiting, mut other) = (alone.connect(), alone.connect());
+    sends(&mut alone, &mut waiting, b"BLPOP q 0\r\n");
+    // Padded: more than the limit and what sockets hold.
+    let flood = format!("INCR n{}\r\n", " ".repeat(500)).into_bytes().repeat(REQUESTS);
+    waiting.set_nonblocking(true).expect("it can be set");
+    let (mut sent, mut replies) = (0, Vec::new());
+    let kept = |alone: &mut Alone| alone.worker.io.get(0).expect("it is there").kept().len();
+    // Sends what goes; a tick follows.
+    let mut send = |alone: &mut Alone| {
+        let len = waiting.write(&flood[sent..]).unwrap_or(0);
+        sent += len;
+        alone.tick();
+        // Until there is nothing for the moment, which is an error.
+        let _ = waiting.read_to_end(&mut replies);
+        (len, replies.iter().filter(|&&byte| byte == b':').count())
+    };
+    let mut full = 0;
+    for _ in 0..TICKS_MAX {
+        let (len, _) = send(&mut alone);
+        full = kept(&mut alone);
+        if len == 0 && full > WAITING_INPUT_BYTES_MAX {
+            break;
+        }
+    }
+    assert!(
+        (WAITING_INPUT_BYTES_MAX + 1..=WAITING_INPUT_BYTES_MAX * 3 / 2 + RECEIVE_BYTES).contains(&full),
+        "{full}"
+    );
+    (0..64).for_each(|_| alone.tick());
+    assert_eq!(kept(&mut alone), full, "it is not read from");
+    // The wait ends, and all is run.
+    other.write_all(b"RPUSH q v\r\n").expect("it is sent");
+    let ran = (0..TICKS_MAX).map(|_| send(&mut alone).1).find(|&ran| ran == REQUESTS);
+    assert_eq!(ran, Some(REQUESTS));
+    assert!(replies.ends_with(format!("\r\n:{REQUESTS}\r\n").as_bytes()), "in their order");
+}
+
+#[test]
+fn who_opens_channels_that_are_refused_goes_away_in_the_end() {
+    let mut alone = Alone::new();
+    alone.engine.set_config(&[(b"requirepass", b"secret")], false).expect("it can be set");
+    let mut client = alone.connect();
+    let mut refused = 0;
+    for channel in 1.. {
+        sends(&mut alone, &mut client, &argv(channel, &[b"PING"]));
+        refused += u32::from(received(&mut client).starts_with(&[0xFF, 0x01]));
+        if alone.worker.io.get(0).is_none_or(|connection| connection.life != Life::Open) {
+            break;
+        }
+        assert!(refused <= REFUSED_CHANNELS_MAX, "one more than may be refused, and it may stay");
+    }
+    assert_eq!(refused, REFUSED_CHANNELS_MAX + 1);
 }
 
 /// A command as an ARGV frame.

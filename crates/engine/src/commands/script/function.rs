@@ -16,7 +16,7 @@ use crate::args::Args;
 use crate::commands::help;
 use crate::context::Context;
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, ErrorCode};
 use crate::glob;
 use crate::handler::{Entry, Scope};
 use crate::rdb;
@@ -53,9 +53,6 @@ fn check(
         return Err(Error::err("the library is longer than 64 MiB"));
     }
     space.look(engine);
-    if space.libraries().len() >= LIBRARIES_MAX {
-        return Err(Error::err("there are 10000 libraries, and there can be no more"));
-    }
     let functions = space.load(engine, code).map_err(Error::err)?;
     let mut own = HashSet::new();
     let mut checked = if functions.is_empty() { Err(Error::err("No functions registered")) } else { Ok(()) };
@@ -83,6 +80,18 @@ fn check(
     checked
 }
 
+/// Whether there is room for libraries of these names, beside those that they do not replace.
+fn check_count(engine: &Engine, names: &[&[u8]], flush: bool) -> Result<(), Error> {
+    let catalogue = engine.keyspace.catalogue();
+    let replaced = || names.iter().filter(|name| catalogue.get(LIBRARIES, name).is_some()).count();
+    let stay = if flush { 0 } else { catalogue.len(LIBRARIES) - replaced() };
+    if stay + names.len() > LIBRARIES_MAX {
+        let text = format!("there can be {LIBRARIES_MAX} libraries: delete some first");
+        return Err(Error::new(ErrorCode::Limit, text));
+    }
+    Ok(())
+}
+
 fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let mut replace = false;
     for at in 2..args.len() - 1 {
@@ -98,6 +107,7 @@ fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         let shown = String::from_utf8_lossy(name);
         return Err(Error::err(format!("Library '{shown}' already exists")));
     }
+    check_count(context.engine, &[name], false)?;
     with_space(context, |context, space| check(context.engine, space, (name, code), &|_| false))?;
     context.set_entry(LIBRARIES, name, Some(code))?;
     sink.bulk(name);
@@ -206,9 +216,12 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         }
     };
     let libraries = rdb::read_libraries(args.bytes(2)).map_err(Error::err)?;
+    let names: Result<Vec<&[u8]>, _> =
+        libraries.iter().map(|code| shebang::library(code).map(|library| library.name)).collect();
+    let names = names.map_err(Error::err)?;
+    check_count(context.engine, &names, flush)?;
     let mut named = Vec::new();
-    for code in &libraries {
-        let name = shebang::library(code).map_err(Error::err)?.name;
+    for (name, code) in names.into_iter().zip(&libraries) {
         let is_there = context.engine.keyspace.catalogue().get(LIBRARIES, name).is_some();
         if is_there && !flush && !replace || named.iter().any(|(known, _)| *known == name) {
             let shown = String::from_utf8_lossy(name);
