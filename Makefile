@@ -311,6 +311,12 @@ test-e2e:
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@$(STEP) test-e2e tests/e2e/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
 
+.PHONY: test-gateway-long
+test-gateway-long: ## A gateway in front of a cluster whose slots and nodes change places again and again: ROUNDS=50 (about 5 minutes)
+	@cargo build --quiet --locked $(test_profile) --package weft
+	@cd tests/e2e && WEFT=$(abspath $(CARGO_TARGET_DIR))/$(or $(BUILD),debug)/weft WEFT_ROUNDS=$(or $(ROUNDS),50) \
+		python3 -B -m unittest -v test_gateway_cluster
+
 # That what the server embeds is what the sources make, and each page in Chromium.
 .PHONY: test-console
 test-console:

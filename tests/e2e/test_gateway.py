@@ -645,7 +645,7 @@ class Bounds(unittest.TestCase):
         for words, why in (
             ((), "--to redis://host:port"),
             (("--to", "redis://127.0.0.1:1", "--leases", "0"), "--leases is a number from 1 to 10000"),
-            (("--to", "cluster://127.0.0.1:1"), "cluster:// is not served: name one server"),
+            (("--to", "cluster://127.0.0.1:1,"), "hosts stand behind each other with commas"),
             (("--to", "sentinel://127.0.0.1:1"), "sentinel://host:26379/mymaster"),
             (("--to", "redis://127.0.0.1:1", "--upstream-ca", "x"), "--upstream-ca is about TLS: --to rediss://host:port"),
             (("--to", "redis://127.0.0.1:1", "--nonsense", "x"), "nonsense"),

@@ -106,6 +106,8 @@ pub struct Engine {
     mailboxes: Box<[Mailbox]>,
     handlers: Handlers,
     ways: Option<Ways>,
+    /// It is in front of a cluster.
+    is_cluster: bool,
 }
 
 /// CLIENT PAUSE as it is now.
@@ -185,6 +187,7 @@ impl Engine {
             mailboxes: (0..setup.workers.max(1)).map(|_| Mailbox::default()).collect(),
             handlers: Handlers::new(),
             ways: None,
+            is_cluster: false,
             acl: Acl::default(),
             tracking: Tracking::default(),
             scripts: Scripts::new(setup.workers),
@@ -201,10 +204,19 @@ impl Engine {
         }
     }
 
-    /// An engine without keys: another server runs what these ways say.
+    /// An engine without keys: another server, or a cluster, runs what these ways say.
     #[must_use]
-    pub fn forwarding(setup: Setup, ways: Ways) -> Self {
-        Self { handlers: Handlers::forwarding(ways), ways: Some(ways), ..Self::new(setup) }
+    pub fn forwarding(setup: Setup, ways: Ways, is_cluster: bool) -> Self {
+        Self { handlers: Handlers::forwarding(ways), ways: Some(ways), is_cluster, ..Self::new(setup) }
+    }
+    /// Whether a cluster has the keys, of which this process shows itself as the only node.
+    #[must_use]
+    pub const fn is_cluster(&self) -> bool {
+        self.is_cluster
+    }
+    /// What it calls itself: `cluster` in front of one.
+    pub(crate) const fn mode(&self) -> &'static str {
+        if self.is_cluster { "cluster" } else { "standalone" }
     }
     /// Whether another server has the keys.
     #[must_use]

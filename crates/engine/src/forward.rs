@@ -8,6 +8,9 @@
 //! holds back what comes behind it. Plain requests of one client may follow each other without waiting
 //! ([`Session::joins`]): they go to one connection there, so their replies come in order.
 
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use weft_protocol::table::{CommandId, CommandSpec, flag};
 use weft_protocol::{Arg, request::Arguments, resp};
 
@@ -16,6 +19,7 @@ use crate::context::{Context, Local};
 use crate::engine::{Engine, command_id};
 use crate::error::{Error, full_name};
 use crate::executor::Postponed;
+use crate::keys;
 use crate::mailbox::Recipient;
 use crate::reply::Protocol;
 use crate::requests::What;
@@ -23,6 +27,11 @@ use crate::session::{ReplyMode, Session, client_flag};
 
 /// Requests of one client that may be on their way at once.
 pub const FORWARDED_MAX: u32 = 64;
+
+/// Bits of SCAN's cursor that say which primary it is of, by one of its slots.
+pub const SLOT_BITS: u32 = 14;
+/// Bytes of a key that an error shows.
+const SHOWN_KEY_MAX: usize = 64;
 
 /// Which way a command goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +50,44 @@ pub enum Way {
     Select,
     /// WATCH.
     Watch,
+    /// In front of a cluster: a request for each slot that its keys have, and one reply made of theirs.
+    Scatter(Merge),
+    /// In front of a cluster: to all primaries, and one reply made of theirs.
+    Everywhere(Merge),
+    /// In front of a cluster: SCAN, of one primary after the other.
+    Scan,
     /// SUBSCRIBE and its like: the other server is asked for what this one does not get yet.
     Subscribe(SubscriptionKind),
     /// It is refused, and this says why.
     Refused(&'static str),
+}
+
+/// What one reply is made of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// The sum of numbers.
+    Sum,
+    /// An array with each key's value at the key's place.
+    Places,
+    /// An array of all that is in theirs.
+    Joined,
+    /// An array with the least number of each place.
+    Least,
+    /// The first that is not null.
+    Any,
+    /// They are the same.
+    Same,
+}
+
+/// A part of a request whose keys have several slots.
+#[derive(Debug)]
+pub struct Piece {
+    /// The slot.
+    pub slot: u16,
+    /// Its bytes end here among those of the request.
+    pub end: usize,
+    /// Which keys of the request it has, counted from 0.
+    pub places: Vec<u32>,
 }
 
 /// Which way each command goes.
@@ -65,6 +108,12 @@ pub enum Kind {
     Watch,
     /// One request over a connection of its own.
     Alone,
+    /// Parts of one request.
+    Scatter(Merge, Vec<Piece>),
+    /// One request to all primaries.
+    Everywhere(Merge),
+    /// SCAN of one primary.
+    Scan,
     /// Subscriptions: of this kind to these names.
     Subscribe(SubscriptionKind, Postponed),
     /// The client gives up the connection that it has, and whatever it waits for.
@@ -101,6 +150,17 @@ pub struct Forward {
     pub silent: bool,
     /// Its client has a connection, since it watches keys.
     pub leased: bool,
+    /// In front of a cluster: where its keys are.
+    pub keys: Keys,
+}
+
+/// Where the keys of a request are in a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// Their slot, if there are keys.
+    pub slot: Option<u16>,
+    /// Tells one key from others, if there is only one.
+    pub only: Option<u64>,
 }
 
 /// A worker's requests that are to be sent.
@@ -118,7 +178,7 @@ impl Forwards {
         self.bytes.clear();
         self.list.clear();
     }
-    fn add(&mut self, session: &mut Session, kind: Kind, reads: bool) {
+    fn add(&mut self, session: &mut Session, kind: Kind, reads: bool, keys: Keys) {
         session.joins = matches!(kind, Kind::Plain);
         session.forwarded += 1;
         self.list.push(Forward {
@@ -130,6 +190,7 @@ impl Forwards {
             reads,
             silent: session.reply_mode != ReplyMode::On,
             leased: session.leased,
+            keys,
         });
     }
     /// The session gives up what it has there.
@@ -145,6 +206,7 @@ impl Forwards {
                 reads: false,
                 silent: true,
                 leased: false,
+                keys: Keys::default(),
             });
         }
     }
@@ -171,6 +233,18 @@ impl Arguments for Words<'_, '_> {
     }
 }
 
+/// Texts as an encoder reads them.
+struct Slices<'s>(&'s [&'s [u8]]);
+
+impl Arguments for Slices<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn arg(&self, index: usize) -> Arg<'_> {
+        Arg::Bytes(self.0.get(index).copied().unwrap_or_default())
+    }
+}
+
 fn encode(args: &Args<'_>, into: &mut Vec<u8>) {
     resp::encode::request(None, &Words(args), into);
 }
@@ -188,8 +262,18 @@ pub(crate) fn run(
         ));
     }
     let forwards = &mut local.forwards;
+    if let Way::Refused(why) = way {
+        return Err(refused(args.spec, why));
+    }
+    if let Way::Scatter(merge) = way {
+        scatter(forwards, (merge, args), session);
+        return Ok(());
+    }
+    let keys = if engine.is_cluster() { keys_of([args].into_iter())? } else { Keys::default() };
     let kind = match way {
         Way::There => Kind::Plain,
+        Way::Everywhere(merge) => Kind::Everywhere(merge),
+        Way::Scan => return scan(forwards, args, session),
         Way::Alone => Kind::Alone,
         Way::Blocks if may_block(args) => {
             session.info.set_flag(client_flag::BLOCKED, true);
@@ -197,9 +281,11 @@ pub(crate) fn run(
         }
         Way::Blocks => Kind::Plain,
         Way::Select => Kind::Select(database(engine, args)?),
+        // Seen to above.
+        Way::Scatter(_) | Way::Refused(_) => return Ok(()),
         Way::Watch => {
             encode(args, &mut forwards.bytes);
-            forwards.add(session, Kind::Watch, false);
+            forwards.add(session, Kind::Watch, false, keys);
             session.leased = true;
             return Ok(());
         }
@@ -207,24 +293,106 @@ pub(crate) fn run(
             let (what, args) = (What::Command(command_id(args)), args.to_owned_args());
             Kind::Subscribe(kind, Postponed { what, args, until_ms: 0 })
         }
-        Way::Refused(why) => return Err(refused(args.spec, why)),
         // It has a handler of its own.
         Way::Here | Way::Anywhere => return Ok(()),
     };
     encode(args, &mut forwards.bytes);
-    forwards.add(session, kind, args.spec.flags & flag::READONLY != 0);
+    forwards.add(session, kind, args.spec.flags & flag::READONLY != 0, keys);
+    Ok(())
+}
+
+/// The slot of all keys of some requests. The error names two that have different ones.
+fn keys_of<'a, 'r: 'a>(requests: impl Iterator<Item = &'a Args<'r>>) -> Result<Keys, Error> {
+    let (mut first, mut all): (Option<(u16, Vec<u8>)>, _) = (None, Keys::default());
+    let mut other = None;
+    for args in requests {
+        keys::each_with_flags(args, |index, _| {
+            let key = args.bytes(index);
+            let slot = keys::key_slot(key);
+            match &first {
+                None => {
+                    let mut hasher = DefaultHasher::new();
+                    key.hash(&mut hasher);
+                    all = Keys { slot: Some(slot), only: Some(hasher.finish()) };
+                    first = Some((slot, key.to_vec()));
+                }
+                Some((of, _)) if *of != slot => other = other.take().or(Some((slot, key.to_vec()))),
+                Some(_) => all.only = None,
+            }
+        });
+    }
+    match (first, other) {
+        (Some(one), Some(two)) => Err(cross_slot(&one, &two)),
+        _ => Ok(all),
+    }
+}
+
+fn cross_slot(one: &(u16, Vec<u8>), two: &(u16, Vec<u8>)) -> Error {
+    let shown = |(slot, key): &(u16, Vec<u8>)| {
+        let short = &key[..key.len().min(SHOWN_KEY_MAX)];
+        format!("'{}' has slot {slot}", short.escape_ascii())
+    };
+    let text = format!("Keys in request don't hash to the same slot: {}, {}", shown(one), shown(two));
+    Error::with_prefix("CROSSSLOT", text)
+}
+
+/// Notes a request with one key in each argument as one for each slot.
+fn scatter(forwards: &mut Forwards, (merge, args): (Merge, &Args<'_>), session: &mut Session) {
+    let mut slots: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
+    for (place, key) in args.rest(1).enumerate() {
+        slots.entry(keys::key_slot(key)).or_default().push(place as u32);
+    }
+    let reads = args.spec.flags & flag::READONLY != 0;
+    if slots.len() == 1 {
+        encode(args, &mut forwards.bytes);
+        let keys = Keys { slot: slots.keys().next().copied(), only: None };
+        return forwards.add(session, Kind::Plain, reads, keys);
+    }
+    let begin = forwards.bytes.len();
+    let mut pieces = Vec::with_capacity(slots.len());
+    for (slot, places) in slots {
+        let words = places.iter().map(|place| args.bytes(*place as usize + 1));
+        let words: Vec<&[u8]> = std::iter::once(args.bytes(0)).chain(words).collect();
+        resp::encode::request(None, &Slices(&words), &mut forwards.bytes);
+        pieces.push(Piece { slot, end: forwards.bytes.len() - begin, places });
+    }
+    forwards.add(session, Kind::Scatter(merge, pieces), reads, Keys::default());
+}
+
+/// Notes SCAN of the primary that its cursor names by a slot: the cursor's lowest bits.
+fn scan(forwards: &mut Forwards, args: &Args<'_>, session: &mut Session) -> Result<(), Error> {
+    let cursor = std::str::from_utf8(args.bytes(1)).ok().and_then(|text| text.parse::<u64>().ok());
+    let Some(cursor) = cursor else { return Err(Error::err("invalid cursor")) };
+    let own = (cursor >> SLOT_BITS).to_string();
+    let mut words: Vec<&[u8]> = args.rest(0).collect();
+    words[1] = own.as_bytes();
+    resp::encode::request(None, &Slices(&words), &mut forwards.bytes);
+    let keys = Keys { slot: Some((cursor & ((1 << SLOT_BITS) - 1)) as u16), only: None };
+    forwards.add(session, Kind::Scan, true, keys);
     Ok(())
 }
 
 /// Notes a transaction whose commands were queued.
-pub(crate) fn exec(local: &mut Local, session: &mut Session, queued: &[OwnedArgs]) {
+pub(crate) fn exec(
+    engine: &Engine,
+    local: &mut Local,
+    session: &mut Session,
+    queued: &[OwnedArgs],
+) -> Result<(), Error> {
+    let keys = if engine.is_cluster() {
+        let queued: Vec<Args<'_>> = queued.iter().map(OwnedArgs::args).collect();
+        keys_of(queued.iter()).inspect_err(|_| local.forwards.release(session))?
+    } else {
+        Keys::default()
+    };
     let bytes = &mut local.forwards.bytes;
     bytes.extend_from_slice(b"*1\r\n$5\r\nMULTI\r\n");
     queued.iter().for_each(|owned| encode(&owned.args(), bytes));
     bytes.extend_from_slice(b"*1\r\n$4\r\nEXEC\r\n");
     // The connection that it has goes with it.
-    local.forwards.add(session, Kind::Exec(queued.len() as u32), false);
+    local.forwards.add(session, Kind::Exec(queued.len() as u32), false, keys);
     session.leased = false;
+    Ok(())
 }
 
 fn refused(spec: &CommandSpec, why: &str) -> Error {
@@ -234,6 +402,9 @@ fn refused(spec: &CommandSpec, why: &str) -> Error {
 fn database(engine: &Engine, args: &Args<'_>) -> Result<u8, Error> {
     let count = engine.keyspace.database_count();
     let db = args.int(1)?;
+    if engine.is_cluster() && db != 0 {
+        return Err(Error::err("SELECT is not served in front of a cluster: it has database 0"));
+    }
     match u8::try_from(db) {
         Ok(number) if usize::from(number) < count => Ok(number),
         _ => Err(Error::err(format!("DB index is out of range: the gateway has {count} (databases)"))),
@@ -251,8 +422,12 @@ fn may_block(args: &Args<'_>) -> bool {
 /// Whether a command that goes this way may stand in a transaction that another server runs.
 pub(crate) fn check_queued(way: Way, spec: &CommandSpec) -> Result<(), Error> {
     match way {
-        Way::There | Way::Blocks | Way::Anywhere => Ok(()),
+        Way::There | Way::Blocks | Way::Anywhere | Way::Scatter(_) => Ok(()),
         Way::Refused(why) => Err(refused(spec, why)),
+        Way::Everywhere(_) | Way::Scan => {
+            let text = "is run by all primaries, and a transaction by one";
+            Err(Error::err(format!("'{}' {text}", full_name(spec))))
+        }
         _ => {
             let text = "has to do with the gateway, and a transaction is run by the server behind it";
             Err(Error::err(format!("'{}' {text}", full_name(spec))))

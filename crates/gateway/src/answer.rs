@@ -4,6 +4,7 @@
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::Relaxed;
 
+use weft_client::Address;
 use weft_engine::Postponed;
 use weft_engine::blocking::End;
 use weft_engine::error::{Error, ErrorCode};
@@ -31,6 +32,8 @@ pub enum Answer<'a> {
     },
     /// An error of the gateway's own.
     Error(Error),
+    /// It has not run, or only reads: it may go again, elsewhere; or this is its answer.
+    NotRun(Error),
     /// Null, where RESP2 has a null array.
     Null,
     /// Nothing, but its request is over.
@@ -94,6 +97,9 @@ pub(crate) fn replied(
         }
         Expect::Exec => {
             match due.failed.as_deref().filter(|_| is_error) {
+                Some(first) if Redirect::of(first).is_some() => {
+                    tell(&mut front, Answer::Reply { bytes: first, resp2 });
+                }
                 Some(first) => tell(&mut front, Answer::Error(aborted(first))),
                 None => tell(&mut front, Answer::Reply { bytes, resp2 }),
             }
@@ -130,6 +136,35 @@ pub(crate) fn replied(
         return Next::End("the server takes only reads: it is no master any more".into());
     }
     next
+}
+
+/// What a node says instead of running a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Redirect {
+    /// The slot is that node's.
+    Moved(Address),
+    /// This time that node is to be asked.
+    Ask(Address),
+    /// Not now.
+    Later,
+}
+
+impl Redirect {
+    /// What an error reply tells, if it is one of these.
+    pub(crate) fn of(reply: &[u8]) -> Option<Self> {
+        let line = std::str::from_utf8(reply).ok()?.strip_prefix('-')?.trim_end();
+        let mut words = line.split(' ');
+        let kind = words.next()?;
+        match kind {
+            "MOVED" | "ASK" => {
+                let (host, port) = words.nth(1)?.rsplit_once(':')?;
+                let address = Address::Tcp(host.into(), port.parse().ok()?);
+                Some(if kind == "ASK" { Self::Ask(address) } else { Self::Moved(address) })
+            }
+            "TRYAGAIN" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" => Some(Self::Later),
+            _ => None,
+        }
+    }
 }
 
 /// A blocked request with its database before it, for the time that it is looked at again.

@@ -74,9 +74,21 @@ pub(crate) fn begin(
     }
 }
 
-/// Connects to the server, wherever it is now.
+/// Connects to the server, wherever it is now; to any node of a cluster.
 pub(crate) fn server(options: &Options, resp2: bool) -> weft_client::Result<Connection> {
     let to = options.to.clone().with_protocol(if resp2 { Protocol::Resp2 } else { Protocol::Resp3 });
+    if let Some(atlas) = &options.atlas
+        && !options.cluster.is_empty()
+    {
+        let mut last = weft_client::Error::Unexpected("no node of the cluster is known");
+        for address in atlas.nodes() {
+            match Connection::connect(&Config { address, ..to.clone() }) {
+                Ok(connection) => return Ok(connection),
+                Err(error) => last = error,
+            }
+        }
+        return Err(last);
+    }
     let Some(sentinel) = &options.sentinel else { return Connection::connect(&to) };
     let mut connection = Connection::connect(&Config { address: find(sentinel, &to)?, ..to })?;
     // Sentinel may name one that is a master no more, or not yet.

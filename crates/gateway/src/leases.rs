@@ -16,6 +16,8 @@ pub(crate) struct Waiting {
     pub(crate) db: u8,
     pub(crate) resp2: bool,
     pub(crate) silent: bool,
+    /// Replies before its own that are passed over.
+    pub(crate) skip: u32,
     /// He is told that there is none at this time.
     pub(crate) until_ms: u64,
 }

@@ -11,6 +11,10 @@
 //! | `link` | one connection: what is to be sent, what is due |
 //! | `upstream` | a worker's connections: shared ones, leased ones |
 //! | `answer` | what a reply means for who waits for it |
+//! | `atlas` | which node of a cluster has which slots |
+//! | `cluster` | which request goes to which node |
+//! | `orders` | requests in front of a cluster: what waits, what goes again, whose reply is next |
+//! | `merge` | one reply made of several |
 //! | `leases` | who has a connection to himself, and who waits for one |
 //! | `dial` | making connections, on threads that may wait |
 //! | `hub` | subscriptions: one connection for all |
@@ -23,57 +27,152 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod atlas;
+mod cluster;
 mod dial;
 mod hub;
 mod leases;
 mod link;
+mod merge;
 mod options;
+mod orders;
 pub mod reply;
 mod upstream;
 pub mod ways;
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use weft_client::Timeouts;
 use weft_engine::Engine;
+use weft_engine::blocking::End;
+use weft_engine::forward::Forwards;
+use weft_engine::mailbox::Recipient;
 
 pub use answer::{Answer, Front};
 pub use options::{Options, OptionsError, Sentinel};
 pub use upstream::Upstream;
 
+pub use cluster::Cluster;
+
+use atlas::Atlas;
+use cluster::Common;
+
 /// What all workers share.
 #[derive(Debug)]
 pub struct Gateway {
-    options: Arc<Options>,
-    hub: Arc<hub::Hub>,
-    checks: Arc<dial::Checks>,
+    common: Common,
+    atlas: Option<Arc<Atlas>>,
 }
 
 impl Gateway {
-    /// A gateway that has asked for nothing yet; its thread for subscriptions runs until the process ends.
+    /// A gateway that has asked for nothing yet; its threads, for subscriptions and for what a cluster is like, run
+    /// until the process ends.
     ///
     /// # Errors
-    /// The thread, or what wakes it, could not be had.
+    /// A thread, or what wakes it, could not be had.
     pub fn start(mut options: Options, engine: &'static Engine) -> std::io::Result<Self> {
         options.to.timeouts = Timeouts::all(Some(Duration::from_millis(options.timeout_ms)));
+        let atlas = match options.cluster.as_slice() {
+            [] => None,
+            seeds => Some(Atlas::start(&options.to, seeds.to_vec())?),
+        };
+        options.atlas.clone_from(&atlas);
         let options = Arc::new(options);
         let hub = hub::Hub::start(Arc::clone(&options), engine)?;
         let checks = dial::Checks { moves: options.sentinel.is_some(), ..Default::default() };
-        Ok(Self { options, hub, checks: Arc::new(checks) })
+        let common = Common { options, hub, checks: Arc::new(checks), scripts: Arc::default() };
+        Ok(Self { common, atlas })
     }
 
     /// One worker's part. `wake` wakes it when a connection stands or a subscription is confirmed.
     #[must_use]
-    pub fn upstream(&self, workers: u16, wake: impl Fn() + Send + Sync + 'static) -> Upstream {
-        let leases = (self.options.leases / usize::from(workers.max(1))).max(1);
-        let (hub, checks) = (Arc::clone(&self.hub), Arc::clone(&self.checks));
-        Upstream::new(Arc::clone(&self.options), leases, (hub, checks), wake)
+    pub fn upstream(&self, workers: u16, wake: impl Fn() + Send + Sync + 'static) -> Behind {
+        let Common { options, hub, checks, .. } = self.common.clone();
+        let leases = (options.leases / usize::from(workers.max(1))).max(1);
+        match &self.atlas {
+            None => Behind::One(Box::new(Upstream::new(options, leases, (hub, checks), wake))),
+            Some(atlas) => {
+                let cluster = Cluster::new(self.common.clone(), Arc::clone(atlas), leases, Arc::new(wake));
+                Behind::Many(Box::new(cluster))
+            }
+        }
     }
 
     /// The server behind, as it is shown.
     #[must_use]
     pub fn shown(&self) -> String {
-        self.options.shown()
+        self.common.options.shown()
+    }
+}
+
+/// A worker's connections to what is behind.
+#[derive(Debug)]
+pub enum Behind {
+    /// One server.
+    One(Box<Upstream>),
+    /// The nodes of a cluster.
+    Many(Box<Cluster>),
+}
+
+impl Behind {
+    /// Whether a place of an event is one of its connections'.
+    #[must_use]
+    pub const fn is_place(place: u32) -> bool {
+        Upstream::is_place(place)
+    }
+    /// Its sockets with their places.
+    pub fn sockets(&self) -> impl Iterator<Item = (BorrowedFd<'_>, u64)> {
+        let (one, many) = match self {
+            Self::One(one) => (Some(one), None),
+            Self::Many(many) => (None, Some(many)),
+        };
+        let one = one.into_iter().flat_map(|one| one.sockets());
+        one.chain(many.into_iter().flat_map(|many| many.sockets()))
+    }
+    /// Whether there is something to do although no socket has told.
+    #[must_use]
+    pub fn is_due(&self, now_ms: u64) -> bool {
+        match self {
+            Self::One(one) => one.is_due(now_ms),
+            Self::Many(many) => many.is_due(now_ms),
+        }
+    }
+    /// How long the worker may sleep for all it knows.
+    #[must_use]
+    pub fn timeout_ms(&self, now_ms: u64) -> u64 {
+        match self {
+            Self::One(one) => one.timeout_ms(now_ms),
+            Self::Many(many) => many.timeout_ms(now_ms),
+        }
+    }
+    /// Takes what other threads have done, and sees to what is late.
+    pub fn begin_tick(&mut self, now_ms: u64, front: &mut impl Front) {
+        match self {
+            Self::One(one) => one.begin_tick(now_ms, front),
+            Self::Many(many) => many.begin_tick(now_ms, front),
+        }
+    }
+    /// Something has happened to a socket.
+    pub fn event(&mut self, place: u32, front: &mut impl Front) {
+        match self {
+            Self::One(one) => one.event(place, front),
+            Self::Many(many) => many.event(place, front),
+        }
+    }
+    /// Takes what clients want to have run, and sends it.
+    pub fn submit(&mut self, forwards: &mut Forwards, front: &mut impl Front) {
+        match self {
+            Self::One(one) => one.submit(forwards, front),
+            Self::Many(many) => many.submit(forwards, front),
+        }
+    }
+    /// Ends a client's wait there, if it waits: CLIENT UNBLOCK, CANCEL.
+    pub fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
+        match self {
+            Self::One(one) => one.unblock(to, end, front),
+            Self::Many(many) => many.unblock(to, end, front),
+        }
     }
 }

@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use weft_client::{Address, Config};
+
+use crate::atlas::Atlas;
 
 /// Connections that clients may have to themselves at once, if nothing else is said.
 const LEASES: usize = 64;
@@ -24,6 +27,10 @@ pub struct Options {
     pub to: Config,
     /// Who knows where it is, if it may move.
     pub sentinel: Option<Sentinel>,
+    /// Nodes of a cluster, any of which tells of the others; none if it is no cluster.
+    pub cluster: Vec<Address>,
+    /// What is known of that cluster.
+    pub(crate) atlas: Option<Arc<Atlas>>,
     /// `--leases`: connections that clients may have to themselves at once.
     pub leases: usize,
     /// `--upstream-timeout`: how long nothing may come of what is due, and how long a client may wait for a connection
@@ -59,12 +66,7 @@ impl Options {
     /// The URL names no server that can stand behind a gateway.
     pub fn to(url: &str) -> Result<Self, OptionsError> {
         let no = |text: String| Err(OptionsError(format!("--to: {text}")));
-        if url.starts_with("cluster://") {
-            return no(
-                "cluster:// is not served: name one server, redis://host:port or rediss://host:port".into()
-            );
-        }
-        let (mut to, sentinel) = match read(url) {
+        let (mut to, cluster, sentinel) = match read(url) {
             Ok(read) => read,
             Err(why) => return no(why),
         };
@@ -75,7 +77,7 @@ impl Options {
             return no("a database has no place in the URL: clients SELECT theirs".into());
         }
         to.name = Some("weft-gateway".into());
-        Ok(Self { to, sentinel, leases: LEASES, timeout_ms: TIMEOUT_MS })
+        Ok(Self { to, sentinel, cluster, atlas: None, leases: LEASES, timeout_ms: TIMEOUT_MS })
     }
 
     /// The server, as it is shown.
@@ -83,7 +85,11 @@ impl Options {
     pub fn shown(&self) -> String {
         match &self.sentinel {
             Some(sentinel) => format!("the master that Sentinel calls {}", sentinel.name),
-            None => self.to.address.to_string(),
+            None if self.cluster.is_empty() => self.to.address.to_string(),
+            None => {
+                let nodes: Vec<String> = self.cluster.iter().map(ToString::to_string).collect();
+                format!("the cluster of {}", nodes.join(", "))
+            }
         }
     }
 
@@ -116,27 +122,46 @@ impl Options {
     }
 }
 
-/// A server, or Sentinels that know it: `sentinel://[user:password@]host[:port][,host[:port]…]/name`.
-fn read(url: &str) -> Result<(Config, Option<Sentinel>), String> {
-    let parse = |url: &str| Config::from_url(url).map_err(|error| error.to_string());
-    let Some(rest) = url.strip_prefix("sentinel://") else { return Ok((parse(url)?, None)) };
+/// A server; nodes of a cluster: `cluster://[user:password@]host[:port][,host[:port]…]`; Sentinels that know one:
+/// `sentinel://[user:password@]host[:port][,host[:port]…]/name`.
+fn read(url: &str) -> Result<(Config, Vec<Address>, Option<Sentinel>), String> {
+    if let Some(rest) = url.strip_prefix("cluster://") {
+        let hosts = rest.strip_suffix('/').unwrap_or(rest);
+        let (to, addresses) = several(hosts, None)?;
+        return Ok((to, addresses, None));
+    }
+    let Some(rest) = url.strip_prefix("sentinel://") else { return Ok((parse(url)?, Vec::new(), None)) };
     let Some((hosts, name)) = rest.split_once('/').filter(|(_, name)| !name.is_empty()) else {
         return Err("behind the Sentinels stands the server's name: sentinel://host:26379/mymaster".into());
     };
+    let (to, addresses) = several(hosts, Some(SENTINEL_PORT))?;
+    Ok((to, Vec::new(), Some(Sentinel { addresses, name: name.into() })))
+}
+
+fn parse(url: &str) -> Result<Config, String> {
+    Config::from_url(url).map_err(|error| error.to_string())
+}
+
+/// Several addresses of one user. `port`: theirs, if they name none and it is not that of a server.
+fn several(hosts: &str, port: Option<u16>) -> Result<(Config, Vec<Address>), String> {
     let (user, hosts) = hosts.rsplit_once('@').map_or(("", hosts), |(user, hosts)| (user, hosts));
     let at = if user.is_empty() { "" } else { "@" };
     let mut addresses = Vec::new();
     for host in hosts.split(',') {
+        if host.is_empty() || host.contains(['/', '?']) {
+            return Err("hosts stand behind each other with commas: host:port,host:port".into());
+        }
         let mut address = parse(&format!("redis://{host}"))?.address;
-        if let Address::Tcp(_, port) = &mut address
-            && !host.ends_with(&format!(":{port}"))
+        if let Address::Tcp(_, own) = &mut address
+            && let Some(port) = port
+            && !host.ends_with(&format!(":{own}"))
         {
-            *port = SENTINEL_PORT;
+            *own = port;
         }
         addresses.push(address);
     }
     let to = parse(&format!("redis://{user}{at}{}", hosts.split(',').next().unwrap_or_default()))?;
-    Ok((to, Some(Sentinel { addresses, name: name.into() })))
+    Ok((to, addresses))
 }
 
 #[cfg(test)]
@@ -146,7 +171,8 @@ mod tests {
     #[test]
     fn what_cannot_be_behind_is_refused_by_name() {
         for (url, why) in [
-            ("cluster://a,b", "cluster:// is not served"),
+            ("cluster://a,,b", "commas"),
+            ("cluster://a/3", "commas"),
             ("sentinel://a", "sentinel://host:26379/mymaster"),
             ("sentinel://a,b:x/name", "port"),
             ("http://a", "RESP"),
@@ -160,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn sentinels_are_several() {
+    fn several_may_be_named() {
         let options = Options::to("sentinel://ann:secret@a,b:7000/main").unwrap();
         assert_eq!(
             (options.to.username.as_deref(), options.to.password.as_deref()),
@@ -170,6 +196,9 @@ mod tests {
         let address = |host: &str, port| Address::Tcp(host.into(), port);
         assert_eq!(sentinel.addresses, [address("a", SENTINEL_PORT), address("b", 7000)]);
         assert_eq!(sentinel.name, "main");
+        let options = Options::to("cluster://ann:secret@a,b:7000").unwrap();
+        assert_eq!(options.cluster, [address("a", 6_379), address("b", 7000)]);
+        assert_eq!(options.to.username.as_deref(), Some("ann"));
     }
 
     #[test]

@@ -29,6 +29,8 @@ const PAUSE_MS: u64 = 100;
 const PAUSE_MS_MAX: u64 = 5_000;
 /// A shared connection on which nothing stirs for so long is asked whether it is there.
 const SILENT_MS: u64 = 10_000;
+/// One on which nothing comes of what is due for so long is slow.
+const SLOW_MS: u64 = 1_000;
 /// A connection to be lent that nobody takes for so long is closed.
 const IDLE_LEASE_MS: u64 = 60_000;
 /// How often late replies and waits are looked for.
@@ -37,6 +39,11 @@ const LOOK_MS: u64 = 100;
 const RECEIVES_MAX: usize = 8;
 /// Bit of a place that tells these connections from those of clients.
 const PLACE: u32 = 1 << 30;
+/// Bits of a place that say which connection of a server it is; those above say which server.
+const LINK_BITS: u32 = 20;
+const LINK_MASK: u32 = (1 << LINK_BITS) - 1;
+/// Servers that places have room for.
+pub(crate) const SERVERS_MAX: usize = 1 << (30 - LINK_BITS - 1);
 
 const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
@@ -72,6 +79,15 @@ pub struct Upstream {
     attempts: u64,
     now_ms: u64,
     looked_ms: u64,
+    /// What its places begin with.
+    base: u32,
+    /// Somebody else sends again what may be: it knows where.
+    is_routed: bool,
+}
+
+/// The server of a place.
+pub(crate) const fn server_of(place: u32) -> usize {
+    ((place & !PLACE) >> LINK_BITS) as usize
 }
 
 impl Upstream {
@@ -94,7 +110,14 @@ impl Upstream {
             attempts: 0,
             now_ms: 0,
             looked_ms: 0,
+            base: PLACE,
+            is_routed: false,
         }
+    }
+
+    /// As one of several servers, of this number.
+    pub(crate) fn routed(self, number: usize) -> Self {
+        Self { base: PLACE | (number as u32) << LINK_BITS, is_routed: true, ..self }
     }
 
     /// Whether a place of an event is one of its connections'.
@@ -107,7 +130,7 @@ impl Upstream {
         self.links
             .iter()
             .zip(0..)
-            .filter_map(|(link, at)| Some((link.as_ref()?.socket()?, u64::from(PLACE | at))))
+            .filter_map(|(link, at)| Some((link.as_ref()?.socket()?, u64::from(self.base | at))))
     }
     /// Whether there is something to do although no socket has told.
     #[must_use]
@@ -126,8 +149,15 @@ impl Upstream {
         }
     }
     /// Whether a time may come at which something is late.
-    fn waits(&self) -> bool {
+    pub(crate) fn waits(&self) -> bool {
         self.links.iter().any(Option::is_some)
+    }
+
+    /// Whether a shared connection has owed something for so long that somebody else may have taken its place.
+    pub(crate) fn is_slow(&mut self) -> bool {
+        let now_ms = self.now_ms;
+        let mut shared = self.links.iter_mut().flatten().filter(|link| !link.is_lease);
+        shared.any(|link| now_ms > link.stirred_ms + SLOW_MS && (!link.is_up() || !link.due().is_empty()))
     }
 
     /// Takes what other threads have done, and sees to what is late.
@@ -158,7 +188,7 @@ impl Upstream {
 
     /// Something has happened to a socket.
     pub fn event(&mut self, place: u32, front: &mut impl Front) {
-        let at = place & !PLACE;
+        let at = place & LINK_MASK;
         if self.link(at).is_some_and(|link| link.has_unsent()) {
             self.touch(at);
         }
@@ -171,7 +201,7 @@ impl Upstream {
         for forward in forwards.list.drain(..) {
             let bytes = &forwards.bytes[begin..forward.end];
             begin = forward.end;
-            self.forward(forward, bytes, front);
+            self.forward(forward, b"", bytes, front);
         }
         forwards.bytes.clear();
         forwards.bytes.shrink_to(KEPT_BYTES_MAX);
@@ -287,10 +317,11 @@ impl Upstream {
         if is_lease {
             self.leases.coming -= 1;
         }
+        let base = self.base;
         let stands = made.and_then(|(wire, id)| {
             let Some(link) = self.link(at) else { return Ok(()) };
             link.stands(wire, id, now_ms);
-            let watched = link.socket().is_some_and(|socket| front.watch(socket, PLACE | at));
+            let watched = link.socket().is_some_and(|socket| front.watch(socket, base | at));
             if watched { Ok(()) } else { Err("its socket cannot be watched".to_string()) }
         });
         let lane = &mut self.lanes[usize::from(resp2)];
@@ -312,8 +343,10 @@ impl Upstream {
         }
     }
 
-    fn forward(&mut self, forward: Forward, bytes: &[u8], front: &mut impl Front) {
+    /// Takes one request. `prefix`: a request before it whose reply is passed over, if there is one.
+    pub(crate) fn forward(&mut self, forward: Forward, prefix: &[u8], bytes: &[u8], front: &mut impl Front) {
         let Forward { to, kind, db, resp2, reads, silent, .. } = forward;
+        let before = u32::from(!prefix.is_empty());
         let own = if forward.leased { self.leases.owners.get(&to.client).copied() } else { None };
         let due = |expect| Due { reads, ..Due::new(Some(to), expect, silent) };
         match kind {
@@ -327,16 +360,22 @@ impl Upstream {
                 return front.answer(to, answer);
             }
             Kind::Watch if own.is_none() => {
-                return self.wait_for_lease((to, db, resp2, silent), bytes, Expect::Watch, front);
+                return self.wait_for_lease((to, db, resp2, silent), (0, bytes), Expect::Watch, front);
             }
             Kind::Alone if own.is_none() => {
-                return self.wait_for_lease((to, db, resp2, silent), bytes, Expect::Alone, front);
+                return self.wait_for_lease((to, db, resp2, silent), (0, bytes), Expect::Alone, front);
+            }
+            // There is no trying it with what must stand right before it.
+            Kind::Blocks if own.is_none() && before > 0 => {
+                let bytes = [prefix, bytes].concat();
+                let who = (to, db, resp2, silent);
+                return self.wait_for_lease(who, (before, &bytes), Expect::Block(false), front);
             }
             _ => {}
         }
         let at = match own.map_or_else(|| self.shared(resp2), Ok) {
             Ok(at) => at,
-            Err(error) => return front.answer(to, Answer::Error(error)),
+            Err(error) => return front.answer(to, Answer::NotRun(error)),
         };
         if self.link(at).is_some_and(|link| link.waiting() + bytes.len() > WAITING_BYTES_MAX) {
             let text = "too much waits for the server behind the gateway (256 MiB)";
@@ -346,9 +385,14 @@ impl Upstream {
             self.speak(at, resp2);
         }
         match kind {
-            Kind::Plain => self.ask(at, &[bytes], Some(db), due(Expect::Plain)),
+            Kind::Plain | Kind::Scan | Kind::Scatter(..) | Kind::Everywhere(_) => {
+                self.ask(at, &[prefix, bytes], Some(db), due(Expect::Plain).skipping(before));
+            }
             Kind::Select(db) => self.ask(at, &[bytes], None, due(Expect::Select(db))),
-            Kind::Exec(queued) => self.ask(at, &[bytes], Some(db), due(Expect::Exec).skipping(queued + 1)),
+            Kind::Exec(queued) => {
+                let due = due(Expect::Exec).skipping(before + queued + 1);
+                self.ask(at, &[prefix, bytes], Some(db), due);
+            }
             Kind::Watch => self.ask(at, &[bytes], Some(db), due(Expect::Watch)),
             Kind::Blocks if own.is_some() => self.ask(at, &[bytes], Some(db), due(Expect::Block(false))),
             Kind::Blocks => {
@@ -374,13 +418,13 @@ impl Upstream {
     fn wait_for_lease(
         &mut self,
         (to, db, resp2, silent): (Recipient, u8, bool, bool),
-        bytes: &[u8],
+        (skip, bytes): (u32, &[u8]),
         expect: Expect,
         front: &mut impl Front,
     ) {
         let lane = &self.lanes[usize::from(resp2)];
         if self.leases.free.is_empty() && self.now_ms < lane.down_until_ms {
-            return front.answer(to, Answer::Error(unreachable(&lane.down_why)));
+            return front.answer(to, Answer::NotRun(unreachable(&lane.down_why)));
         }
         let until_ms = self.now_ms + self.options.timeout_ms;
         self.leases.waiting.push_back(Waiting {
@@ -390,6 +434,7 @@ impl Upstream {
             db,
             resp2,
             silent,
+            skip,
             until_ms,
         });
         self.lend(front);
@@ -398,13 +443,13 @@ impl Upstream {
     /// Lends connections that are free to those who have waited longest; has more made, if there may be more.
     fn lend(&mut self, _: &mut impl Front) {
         while let Some((waiting, at)) = self.leases.next() {
-            let Waiting { to, bytes, expect, db, resp2, silent, .. } = waiting;
+            let Waiting { to, bytes, expect, db, resp2, silent, skip, .. } = waiting;
             self.speak(at, resp2);
             if let Some(link) = self.link(at) {
                 (link.owner, link.watches) = (Some(to), matches!(expect, Expect::Watch));
             }
             self.leases.owners.insert(to.client, at);
-            self.ask(at, &[&bytes], Some(db), Due::new(Some(to), expect, silent));
+            self.ask(at, &[&bytes], Some(db), Due::new(Some(to), expect, silent).skipping(skip));
         }
         while self.leases.wants_more() {
             let resp2 = self.leases.waiting[self.leases.coming].resp2;
@@ -488,7 +533,8 @@ impl Upstream {
                         Next::Free => self.free(at, front),
                         Next::Wait(to, silent, resp2, bytes) => {
                             let (db, bytes) = split_db(&bytes);
-                            self.wait_for_lease((to, db, resp2, silent), bytes, Expect::Block(false), front);
+                            let who = (to, db, resp2, silent);
+                            self.wait_for_lease(who, (0, bytes), Expect::Block(false), front);
                         }
                         Next::End(why) => {
                             self.end(at, &why, front);
@@ -528,6 +574,10 @@ impl Upstream {
         for (due, bytes, sent) in unanswered {
             let Some(to) = due.to else { continue };
             let error = match was_up && is_shared && !stay.contains(&to.client) {
+                true if self.is_routed => {
+                    front.answer(to, Answer::NotRun(lost(why, sent)));
+                    continue;
+                }
                 true => match self.shared(resp2) {
                     Ok(at) => {
                         self.ask(at, &[&bytes], due.db, Due { again: true, ..due });
@@ -536,7 +586,13 @@ impl Upstream {
                     Err(error) => error,
                 },
                 false if was_up => lost(why, sent),
-                false => unreachable(why),
+                false => {
+                    front.answer(
+                        to,
+                        if due.silent { Answer::Nothing } else { Answer::NotRun(unreachable(why)) },
+                    );
+                    continue;
+                }
             };
             front.answer(to, if due.silent { Answer::Nothing } else { Answer::Error(error) });
         }
@@ -548,7 +604,7 @@ impl Upstream {
         if link.is_lease && !was_up {
             // Others cannot be made either.
             for waiting in std::mem::take(&mut self.leases.waiting) {
-                front.answer(waiting.to, Answer::Error(unreachable(why)));
+                front.answer(waiting.to, Answer::NotRun(unreachable(why)));
             }
         }
         self.lend(front);

@@ -1,7 +1,7 @@
 //! Owns: which way each command goes: here, to the server behind, or nowhere, with the reason. Does not own: what
 //! becomes of it on its way.
 
-use weft_engine::forward::{SubscriptionKind, Way};
+use weft_engine::forward::{Merge, SubscriptionKind, Way};
 use weft_protocol::table::{CommandId, CommandSpec, flag};
 
 const NO_CLUSTER: &str = "what is behind it is one server";
@@ -10,7 +10,40 @@ const OTHERS_STATE: &str = "it would be about a connection that others share";
 const SAVING: &str = "ask the server behind it";
 const TRACKING: &str = "its connections are shared, and it does not tell whose reads are tracked";
 
-/// Which way a command goes.
+const FRONT: &str = "it shows itself as a cluster's only node: ask the nodes";
+const SHARDS: &str = "shard channels of a cluster do not go through it: use PUBLISH and SUBSCRIBE";
+const EACH_NODE: &str = "each node knows only its own: ask the nodes";
+const ONE_DATABASE: &str = "a cluster has database 0";
+
+/// Which way a command goes in front of a cluster.
+#[must_use]
+pub fn of_cluster(id: CommandId) -> Way {
+    let spec = id.spec();
+    let container = spec.container.map_or("", |container| container.spec().name);
+    match (container, spec.name) {
+        ("", "DEL" | "EXISTS" | "TOUCH" | "UNLINK") => Way::Scatter(Merge::Sum),
+        ("", "MGET") => Way::Scatter(Merge::Places),
+        ("", "DBSIZE") => Way::Everywhere(Merge::Sum),
+        ("", "KEYS") => Way::Everywhere(Merge::Joined),
+        ("", "RANDOMKEY") => Way::Everywhere(Merge::Any),
+        ("", "FLUSHALL" | "FLUSHDB")
+        | ("SCRIPT", "FLUSH" | "LOAD")
+        | ("FUNCTION", "DELETE" | "FLUSH" | "LOAD" | "RESTORE") => Way::Everywhere(Merge::Same),
+        ("SCRIPT", "EXISTS") => Way::Everywhere(Merge::Least),
+        ("", "SCAN") => Way::Scan,
+        ("", "READONLY" | "READWRITE")
+        | ("CLUSTER", "INFO" | "KEYSLOT" | "MYID" | "MYSHARDID" | "NODES" | "SHARDS" | "SLOTS") => Way::Here,
+        ("CLUSTER", name) if name != "HELP" => Way::Refused(FRONT),
+        ("", "ASKING" | "CLUSTERSCAN") => Way::Refused(FRONT),
+        ("", "MOVE" | "SWAPDB") => Way::Refused(ONE_DATABASE),
+        ("", "SPUBLISH" | "SSUBSCRIBE") => Way::Refused(SHARDS),
+        ("PUBSUB", name) if name != "HELP" => Way::Refused(EACH_NODE),
+        ("SCRIPT" | "FUNCTION", "KILL") => Way::Refused(EACH_NODE),
+        _ => of(id),
+    }
+}
+
+/// Which way a command goes in front of one server.
 #[must_use]
 pub fn of(id: CommandId) -> Way {
     let spec = id.spec();

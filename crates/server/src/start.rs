@@ -10,6 +10,7 @@ use std::thread;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use weft_engine::forward::Ways;
 use weft_engine::{Engine, Setup};
 use weft_gateway::{Gateway, ways};
 use weft_store::{Config, Keyspace, SystemClock};
@@ -70,7 +71,11 @@ fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::
         threads => threads,
     }
     .min(THREADS_MAX) as u16;
-    let engine = engine(&options, threads, behind.is_some());
+    let ways: Option<(Ways, bool)> = behind.as_ref().map(|behind| match behind.cluster.as_slice() {
+        [] => (ways::of as Ways, false),
+        _ => (ways::of_cluster as Ways, true),
+    });
+    let engine = engine(&options, threads, ways);
     allow_files(engine, threads);
     // The first one stays: there is one server in a process.
     let _ = engine.facts.logger.set(|text| notice!("{text}"));
@@ -146,7 +151,7 @@ pub fn check(options: &Options) -> io::Result<Vec<String>> {
     if options.tls_port != 0 && setup.is_none() {
         return Err(io::Error::other(NO_CERTIFICATE));
     }
-    users(engine(options, 1, false), options)?;
+    users(engine(options, 1, None), options)?;
     taken(&listen(options, 1)?)
 }
 
@@ -189,7 +194,7 @@ fn tls(engine: &'static Engine, shared: &Arc<Shared>, options: &Options) -> io::
 }
 
 /// The engine of a process: it lives as long as that, since threads and hooks hold on to it.
-fn engine(options: &Options, threads: u16, forwards: bool) -> &'static Engine {
+fn engine(options: &Options, threads: u16, ways: Option<(Ways, bool)>) -> &'static Engine {
     let keyspace = Keyspace::new(Config {
         databases: options.databases,
         shards: SHARDS_PER_WORKER * usize::from(threads),
@@ -198,7 +203,10 @@ fn engine(options: &Options, threads: u16, forwards: bool) -> &'static Engine {
         ..Config::default()
     });
     let setup = Setup { keyspace, clock: Box::new(SystemClock), workers: threads };
-    let engine = if forwards { Engine::forwarding(setup, ways::of) } else { Engine::new(setup) };
+    let engine = match ways {
+        Some((ways, is_cluster)) => Engine::forwarding(setup, ways, is_cluster),
+        None => Engine::new(setup),
+    };
     engine.configure(options.values.clone());
     Box::leak(Box::new(engine))
 }

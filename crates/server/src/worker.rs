@@ -36,7 +36,7 @@ use std::time::Instant;
 use weft_engine::mailbox::{Address, Message};
 use weft_engine::reply::Wire;
 use weft_engine::{Engine, Executor, Requests};
-use weft_gateway::Upstream;
+use weft_gateway::Behind;
 
 use crate::clock::{cpu_ns, micros};
 use crate::connection::{Connection, Life, Peer};
@@ -85,7 +85,7 @@ pub(crate) struct Worker<'e> {
     followers: Followers,
     watchers: Watchers,
     /// The server behind, where this one is a gateway.
-    upstream: Option<Box<Upstream>>,
+    upstream: Option<Box<Behind>>,
 }
 
 impl<'e> Worker<'e> {

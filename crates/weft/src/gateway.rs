@@ -86,7 +86,8 @@ Usage: weft gateway --to URL [FILE] [--DIRECTIVE VALUE ...]
 
 The server behind:
   --to URL                redis://[user:password@]host:port, rediss://... under TLS, unix:///path,
-                          sentinel://[user:password@]host:port,host:port/name: the master that Sentinel knows
+                          sentinel://[user:password@]host:port,host:port/name: the master that Sentinel knows,
+                          cluster://[user:password@]host:port,host:port: a cluster, told of by any of these nodes
   --leases N              connections that clients have to themselves at once: who watches keys, who blocks [64]
   --upstream-timeout MS   how long nothing may come of what is due, or no such connection be free [10000]
   --upstream-ca FILE      certificates to trust, PEM; the system's if it is left out
@@ -125,7 +126,7 @@ mod tests {
             (&["--port", "1"][..], "--to URL"),
             (&["--to"], "needs a value"),
             (&["--to", "redis://h", "--leases", "x"], "from 1 to"),
-            (&["--to", "cluster://h"], "is not served"),
+            (&["--to", "cluster://h,"], "commas"),
         ] {
             let error = read(words).unwrap_err().to_string();
             assert!(error.contains(why), "{words:?}: {error}");

@@ -195,11 +195,21 @@ fn hello(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     }
     let limits = respb::Limits::of(&context.engine.settings);
     let zone = context.engine.config.text("availability-zone");
-    answer_hello(session, &zone, (!over_resp || hello.respb).then_some(&limits), sink);
+    answer_hello(
+        session,
+        (context.engine.mode(), &zone),
+        (!over_resp || hello.respb).then_some(&limits),
+        sink,
+    );
     Ok(())
 }
 
-fn answer_hello(session: &Session, zone: &[u8], limits: Option<&respb::Limits>, sink: &mut ReplySink<'_>) {
+fn answer_hello(
+    session: &Session,
+    (mode, zone): (&str, &[u8]),
+    limits: Option<&respb::Limits>,
+    sink: &mut ReplySink<'_>,
+) {
     sink.map(7 + usize::from(!zone.is_empty()) + usize::from(limits.is_some()));
     let mut entry = |key: &str, value: &str| {
         sink.bulk(key.as_bytes());
@@ -216,7 +226,7 @@ fn answer_hello(session: &Session, zone: &[u8], limits: Option<&respb::Limits>, 
         sink.bulk(key.as_bytes());
         sink.bulk(value.as_bytes());
     };
-    entry("mode", "standalone");
+    entry("mode", mode);
     entry("role", "master");
     sink.bulk(b"modules");
     sink.array(0);

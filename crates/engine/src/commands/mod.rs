@@ -39,6 +39,7 @@ mod connection;
 mod debug;
 pub(crate) mod dump;
 pub(crate) mod expiry;
+mod front;
 mod generic;
 mod geo;
 mod hash;

@@ -67,7 +67,6 @@ impl Core<'_> {
             sink.array(0);
             return Ok(());
         }
-        forward::exec(&mut self.local, session, &transaction.queued);
-        Ok(())
+        forward::exec(self.engine, &mut self.local, session, &transaction.queued)
     }
 }

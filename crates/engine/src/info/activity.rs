@@ -196,7 +196,7 @@ pub(super) fn replication(engine: &Engine, report: &mut Report, _now_ms: u64) {
     report.fixed(&[("repl_backlog_first_byte_offset", "0"), ("repl_backlog_histlen", "0")]);
 }
 
-pub(super) fn cluster(_: &Engine, report: &mut Report, _now_ms: u64) {
+pub(super) fn cluster(engine: &Engine, report: &mut Report, _now_ms: u64) {
     report.section("Cluster");
-    report.field("cluster_enabled", 0);
+    report.field("cluster_enabled", u8::from(engine.is_cluster()));
 }

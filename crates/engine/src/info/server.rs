@@ -21,7 +21,8 @@ pub(super) fn server(engine: &Engine, report: &mut Report, now_ms: u64) {
     report.field("server_name", "weft");
     report.field("weft_version", VERSION);
     report.fixed(&[("redis_git_sha1", "00000000"), ("redis_git_dirty", "0"), ("redis_build_id", "0")]);
-    report.fixed(&[("redis_mode", "standalone"), ("server_mode", "standalone")]);
+    let mode = engine.mode();
+    report.fixed(&[("redis_mode", mode), ("server_mode", mode)]);
     report.field("os", &*OS);
     report.field("arch_bits", usize::BITS);
     report.field("monotonic_clock", "POSIX clock_gettime");

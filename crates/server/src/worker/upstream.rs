@@ -9,7 +9,7 @@ use weft_engine::blocking::End;
 use weft_engine::error::Error;
 use weft_engine::mailbox::Recipient;
 use weft_engine::reply::ReplySink;
-use weft_gateway::{Answer, Front, Upstream, reply};
+use weft_gateway::{Answer, Behind, Front, Upstream, reply};
 
 use super::Worker;
 use crate::channels::close;
@@ -18,7 +18,7 @@ use crate::poll::BorrowedFd;
 
 impl Worker<'_> {
     /// From now on another server has the keys.
-    pub(crate) fn set_upstream(&mut self, upstream: Upstream) {
+    pub(crate) fn set_upstream(&mut self, upstream: Behind) {
         self.upstream = Some(Box::new(upstream));
     }
 
@@ -53,7 +53,7 @@ impl Worker<'_> {
         self.with_upstream(|upstream, worker| upstream.unblock(to, end, worker));
     }
 
-    fn with_upstream(&mut self, work: impl FnOnce(&mut Upstream, &mut Self)) {
+    fn with_upstream(&mut self, work: impl FnOnce(&mut Behind, &mut Self)) {
         let Some(mut upstream) = self.upstream.take() else { return };
         work(&mut upstream, self);
         self.upstream = Some(upstream);
@@ -99,7 +99,7 @@ impl Front for Worker<'_> {
                     sink.ok();
                 }
             }
-            Answer::Error(error) => sink.error(&error),
+            Answer::Error(error) | Answer::NotRun(error) => sink.error(&error),
             Answer::Null => sink.null_array(),
             Answer::Nothing | Answer::Confirmed(_) => {}
         }

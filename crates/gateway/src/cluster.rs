@@ -1,0 +1,411 @@
+//! Owns: a worker's part of a cluster: which request goes to which node, new nodes, new maps. Does not own: connections
+//! to a node (`crate::upstream`), what goes again and when (`crate::orders`), who has which slots (`crate::atlas`).
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use weft_client::Address;
+use weft_engine::blocking::End;
+use weft_engine::error::Error;
+use weft_engine::forward::{Forward, Forwards, Keys, Kind};
+use weft_engine::mailbox::Recipient;
+
+use crate::answer::{Answer, Front, Redirect, ended, unreachable};
+use crate::atlas::{Atlas, Map, NOBODY};
+use crate::dial::Checks;
+use crate::hub::Hub;
+use crate::link::KEPT_BYTES_MAX;
+use crate::options::Options;
+use crate::orders::{Held, Order, Orders, Scripts, Seen, State};
+use crate::upstream::{SERVERS_MAX, Upstream, server_of};
+
+/// How often a request that came before the map is looked at.
+const EARLY_MS: u64 = 100;
+/// How often nodes are looked for that are slow: another one may have their slots by now.
+const SLOW_LOOK_MS: u64 = 1_000;
+
+/// What all workers share.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    pub(crate) options: Arc<Options>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) checks: Arc<Checks>,
+    pub(crate) scripts: Arc<Scripts>,
+}
+
+/// A worker's part of a cluster.
+pub struct Cluster {
+    common: Common,
+    atlas: Arc<Atlas>,
+    version: u64,
+    map: Option<Arc<Map>>,
+    /// The nodes of the map's primaries.
+    primaries: Vec<usize>,
+    leases: usize,
+    wake: Arc<dyn Fn() + Send + Sync>,
+    /// By their numbers, as `orders.addresses`.
+    nodes: Vec<Upstream>,
+    orders: Orders,
+    /// Requests that came before there was a map, and until when they wait.
+    early: Vec<(u64, Forward, Box<[u8]>)>,
+    /// When slow nodes were looked for.
+    looked_ms: u64,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster").field("nodes", &self.orders.addresses).finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    pub(crate) fn new(
+        common: Common,
+        atlas: Arc<Atlas>,
+        leases: usize,
+        wake: Arc<dyn Fn() + Send + Sync>,
+    ) -> Self {
+        atlas.tell(Arc::clone(&wake));
+        let orders = Orders::new(Arc::clone(&common.scripts), common.options.timeout_ms);
+        let first = common.options.to.address.clone();
+        let mut cluster = Self {
+            common,
+            atlas,
+            version: 0,
+            map: None,
+            primaries: Vec::new(),
+            leases,
+            wake,
+            nodes: Vec::new(),
+            orders,
+            early: Vec::new(),
+            looked_ms: 0,
+        };
+        // Subscriptions are brought by it, whoever it connects to.
+        let _ = cluster.node(&first);
+        cluster
+    }
+
+    pub(crate) fn sockets(&self) -> impl Iterator<Item = (BorrowedFd<'_>, u64)> {
+        self.nodes.iter().flat_map(Upstream::sockets)
+    }
+    pub(crate) fn is_due(&self, now_ms: u64) -> bool {
+        !self.orders.ready.is_empty()
+            || self.orders.later.iter().any(|(at_ms, _)| *at_ms <= now_ms)
+            || self.nodes.iter().any(|node| node.is_due(now_ms))
+    }
+    pub(crate) fn timeout_ms(&self, now_ms: u64) -> u64 {
+        let later = self.orders.later.iter().map(|(at_ms, _)| at_ms.saturating_sub(now_ms));
+        let nodes = self.nodes.iter().map(|node| node.timeout_ms(now_ms));
+        let early = (!self.early.is_empty()).then_some(EARLY_MS);
+        later.chain(nodes).chain(early).min().unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn begin_tick(&mut self, now_ms: u64, front: &mut impl Front) {
+        self.orders.now_ms = now_ms;
+        if self.atlas.version() != self.version {
+            self.version = self.atlas.version();
+            if let Ok(map) = self.atlas.map() {
+                self.adopt(map);
+                for (_, forward, bytes) in std::mem::take(&mut self.early) {
+                    self.accept(forward, &bytes, front);
+                }
+            }
+        }
+        self.give_up_early(front);
+        for (node, upstream) in self.nodes.iter_mut().enumerate() {
+            upstream.begin_tick(now_ms, &mut Seen { orders: &mut self.orders, node, front: &mut *front });
+        }
+        if now_ms >= self.looked_ms + SLOW_LOOK_MS {
+            self.looked_ms = now_ms;
+            self.orders.wants_map |= self.nodes.iter_mut().any(Upstream::is_slow);
+        }
+        let orders = &mut self.orders;
+        let ready = &mut orders.ready;
+        orders.later.retain(|(at_ms, client)| {
+            let is_later = *at_ms > now_ms;
+            if !is_later {
+                ready.push(*client);
+            }
+            is_later
+        });
+        self.go(front);
+    }
+
+    pub(crate) fn event(&mut self, place: u32, front: &mut impl Front) {
+        let node = server_of(place);
+        if let Some(upstream) = self.nodes.get_mut(node) {
+            upstream.event(place, &mut Seen { orders: &mut self.orders, node, front: &mut *front });
+        }
+        if !self.orders.ready.is_empty() || !self.orders.releases.is_empty() {
+            self.go(front);
+        }
+    }
+
+    pub(crate) fn submit(&mut self, forwards: &mut Forwards, front: &mut impl Front) {
+        let mut begin = 0;
+        for forward in forwards.list.drain(..) {
+            let bytes = &forwards.bytes[begin..forward.end];
+            begin = forward.end;
+            self.accept(forward, bytes, front);
+        }
+        forwards.bytes.clear();
+        forwards.bytes.shrink_to(KEPT_BYTES_MAX);
+        self.go(front);
+    }
+
+    pub(crate) fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
+        let blocks = |early: &(u64, Forward, Box<[u8]>)| {
+            early.1.to.client == to.client && matches!(early.1.kind, Kind::Blocks)
+        };
+        if let Some(at) = self.early.iter().position(blocks) {
+            self.early.remove(at);
+            return front.answer(to, ended(end));
+        }
+        self.orders.unblock(to, end, front);
+        for (node, upstream) in self.nodes.iter_mut().enumerate() {
+            upstream.unblock(to, end, &mut Seen { orders: &mut self.orders, node, front: &mut *front });
+        }
+        self.go(front);
+    }
+
+    /// Slots are as this map says from now on.
+    fn adopt(&mut self, map: Arc<Map>) {
+        self.primaries = map.primaries.iter().filter_map(|address| self.node(address).ok()).collect();
+        self.orders.lowest.clone_from(&map.lowest);
+        // Beyond what a gateway can have, requests are refused one by one.
+        self.map = (self.primaries.len() == map.primaries.len()).then_some(map);
+    }
+
+    /// The number of a node.
+    fn node(&mut self, address: &Address) -> Result<usize, Error> {
+        let addresses = &mut self.orders.addresses;
+        if let Some(at) = addresses.iter().position(|known| known == address) {
+            return Ok(at);
+        }
+        let mut options = (*self.common.options).clone();
+        options.to.address = address.clone();
+        options.cluster.clear();
+        let at = if self.nodes.len() < SERVERS_MAX {
+            self.nodes.len()
+        } else {
+            // A number of one that nothing is left of.
+            let is_over = |at: &usize| !self.primaries.contains(at) && !self.nodes[*at].waits();
+            let over = (1..self.nodes.len()).find(is_over);
+            over.ok_or_else(|| unreachable("it has more nodes than a gateway can have"))?
+        };
+        let (wake, hub) = (Arc::clone(&self.wake), Arc::clone(&self.common.hub));
+        let shared = (hub, Arc::clone(&self.common.checks));
+        let upstream = Upstream::new(Arc::new(options), self.leases, shared, move || wake()).routed(at);
+        if at == self.nodes.len() {
+            self.nodes.push(upstream);
+            addresses.push(address.clone());
+        } else {
+            self.nodes[at] = upstream;
+            addresses[at] = address.clone();
+        }
+        Ok(at)
+    }
+
+    /// Tells those that wait for a map, and have waited for too long, why there is none.
+    fn give_up_early(&mut self, front: &mut impl Front) {
+        if self.early.is_empty() {
+            return;
+        }
+        let why = self.atlas.map().err().unwrap_or_default();
+        let now_ms = self.orders.now_ms;
+        for (until_ms, forward, bytes) in std::mem::take(&mut self.early) {
+            if until_ms > now_ms {
+                self.early.push((until_ms, forward, bytes));
+            } else {
+                let error = Answer::Error(unreachable(&why));
+                front.answer(forward.to, if forward.silent { Answer::Nothing } else { error });
+            }
+        }
+    }
+
+    /// Takes a request of a client.
+    fn accept(&mut self, forward: Forward, bytes: &[u8], front: &mut impl Front) {
+        let (id, now_ms) = (forward.to.client, self.orders.now_ms);
+        if let Kind::Release = forward.kind {
+            return self.release(&forward, front);
+        }
+        if self.map.is_none() {
+            let until_ms = now_ms + self.common.options.timeout_ms;
+            return self.early.push((until_ms, forward, bytes.into()));
+        }
+        if let Kind::Subscribe(..) = forward.kind {
+            let mut seen = Seen { orders: &mut self.orders, node: 0, front };
+            return self.nodes[0].forward(forward, b"", bytes, &mut seen);
+        }
+        let primaries = &self.primaries;
+        let client = self.orders.clients.entry(id).or_default();
+        match &forward.kind {
+            Kind::Scatter(how, pieces) => {
+                client.merge = Some(*how);
+                let mut begin = 0;
+                for piece in pieces {
+                    let part = &bytes[begin..piece.end];
+                    begin = piece.end;
+                    let order = Order::part(&forward, part, piece.slot, piece.places.clone(), now_ms);
+                    client.orders.push_back(order);
+                }
+            }
+            Kind::Everywhere(how) => {
+                client.merge = Some(*how);
+                for node in primaries {
+                    let mut order = Order::new(&forward, bytes, now_ms);
+                    (order.pinned, order.keys) = (Some(*node), Keys::default());
+                    client.orders.push_back(order);
+                }
+            }
+            Kind::Watch | Kind::Exec(_) if forward.leased => {
+                let mut order = Order::new(&forward, bytes, now_ms);
+                let is_exec = matches!(forward.kind, Kind::Exec(_));
+                let leased = client.leased;
+                let fits = |slot: Option<u16>| {
+                    slot.is_none() || forward.keys.slot.is_none_or(|own| Some(own) == slot)
+                };
+                let (state, pinned) = match leased {
+                    Some((node, slot)) if fits(slot) => (State::Waiting, Some(node)),
+                    Some((_, slot)) => {
+                        let text = format!(
+                            "Keys in request don't hash to the same slot: those that are watched have slot {}, these {}",
+                            slot.unwrap_or_default(),
+                            forward.keys.slot.unwrap_or_default()
+                        );
+                        (State::Done(Held::Error(Error::with_prefix("CROSSSLOT", text))), None)
+                    }
+                    // The node that it was watched at has given the slot away.
+                    None if is_exec => (State::Done(Held::Null), None),
+                    None => (State::Waiting, None),
+                };
+                if is_exec {
+                    client.leased = None;
+                    if let (Some((node, _)), None) = (leased, pinned) {
+                        self.orders.releases.push((node, forward.to));
+                    }
+                }
+                let is_done = matches!(state, State::Done(_));
+                (order.state, order.pinned, order.leased) = (state, pinned, pinned.is_some());
+                client.orders.push_back(order);
+                if is_done {
+                    let State::Done(held) = std::mem::replace(&mut client.orders[0].state, State::Waiting)
+                    else {
+                        return;
+                    };
+                    return self.orders.done(id, 0, held, front);
+                }
+            }
+            _ => client.orders.push_back(Order::new(&forward, bytes, now_ms)),
+        }
+        self.orders.is_ready(id);
+    }
+
+    /// A client gives up what it has, and what it waits for.
+    fn release(&mut self, forward: &Forward, front: &mut impl Front) {
+        self.early.retain(|(_, early, _)| early.to.client != forward.to.client);
+        let Some(client) = self.orders.clients.remove(&forward.to.client) else { return };
+        let mut nodes: Vec<usize> = client.leased.iter().map(|(node, _)| *node).collect();
+        nodes.extend(client.orders.iter().filter_map(|order| match order.state {
+            State::Sent(node) => Some(node),
+            _ => None,
+        }));
+        nodes.sort_unstable();
+        nodes.dedup();
+        for node in nodes {
+            self.release_at(node, forward.to, front);
+        }
+    }
+    fn release_at(&mut self, node: usize, to: Recipient, front: &mut impl Front) {
+        let forward = Forward {
+            to,
+            kind: Kind::Release,
+            end: 0,
+            db: 0,
+            resp2: false,
+            reads: false,
+            silent: true,
+            leased: false,
+            keys: Keys::default(),
+        };
+        let mut seen = Seen { orders: &mut self.orders, node, front };
+        self.nodes[node].forward(forward, b"", b"", &mut seen);
+    }
+
+    /// Sends all that may go.
+    fn go(&mut self, front: &mut impl Front) {
+        loop {
+            while let Some(client) = self.orders.ready.pop() {
+                self.go_for(client, front);
+            }
+            for (node, to) in std::mem::take(&mut self.orders.releases) {
+                self.release_at(node, to, front);
+            }
+            for (node, upstream) in self.nodes.iter_mut().enumerate() {
+                upstream.flush(&mut Seen { orders: &mut self.orders, node, front: &mut *front });
+            }
+            if self.orders.ready.is_empty() && self.orders.releases.is_empty() {
+                break;
+            }
+        }
+        if std::mem::take(&mut self.orders.wants_map) {
+            self.atlas.want();
+        }
+    }
+
+    fn go_for(&mut self, id: u64, front: &mut impl Front) {
+        let mut at = 0;
+        loop {
+            let Some(client) = self.orders.clients.get(&id) else { return };
+            let Some(order) = client.orders.get(at) else { return };
+            if !matches!(order.state, State::Waiting) || order.at_ms > self.orders.now_ms {
+                at += 1;
+                continue;
+            }
+            let (count, pinned, slot) = (client.orders.len(), order.pinned, order.keys.slot);
+            let next = order.next.as_ref().map(|(address, _)| address.clone());
+            let node = match (pinned, next) {
+                (Some(node), _) => Ok(node),
+                (None, Some(address)) => self.node(&address),
+                (None, None) => self.owner(id, slot),
+            };
+            let node = match node {
+                Ok(node) => node,
+                Err(error) => {
+                    self.orders.wants_map = true;
+                    self.orders.again(id, at, Redirect::Later, Held::Error(error), front);
+                    let now = self.orders.clients.get(&id).map_or(0, |client| client.orders.len());
+                    at = if now == count { at + 1 } else { 0 };
+                    continue;
+                }
+            };
+            let Some(client) = self.orders.clients.get_mut(&id) else { return };
+            if !client.may_go(at, node) {
+                at += 1;
+                continue;
+            }
+            self.orders.stamp += 1;
+            client.orders[at].leased |= client.leased.is_some_and(|(leased, _)| leased == node);
+            let (forward, prefix, bytes) = client.orders[at].send(node, self.orders.stamp);
+            self.orders.sending = Some(id);
+            let mut seen = Seen { orders: &mut self.orders, node, front: &mut *front };
+            self.nodes[node].forward(forward, &prefix, &bytes, &mut seen);
+            self.orders.sending = None;
+            let now = self.orders.clients.get(&id).map_or(0, |client| client.orders.len());
+            at = if now == count { at + 1 } else { 0 };
+        }
+    }
+
+    /// Who has a slot; for what has none, always the same node for one client.
+    fn owner(&self, id: u64, slot: Option<u16>) -> Result<usize, Error> {
+        let Some(slot) = slot else {
+            let count = self.primaries.len().max(1) as u64;
+            let any = self.primaries.get((id % count) as usize);
+            return any.copied().ok_or_else(|| unreachable("no node is known"));
+        };
+        let owner = self.map.as_ref().map_or(NOBODY, |map| map.owners[usize::from(slot)]);
+        let node = self.primaries.get(usize::from(owner)).copied();
+        node.ok_or_else(|| Error::with_prefix("CLUSTERDOWN", format!("no node has slot {slot}")))
+    }
+}

@@ -1,0 +1,145 @@
+//! Owns: one reply made of those of several nodes. Does not own: which nodes are asked.
+
+use weft_engine::forward::Merge;
+use weft_protocol::Outcome;
+use weft_protocol::resp::ReplyDecoder;
+
+use crate::reply::{LIMITS, Passed};
+
+/// One reply of several, each with the places that it is about. An error among them is the reply.
+///
+/// # Errors
+/// A reply is not what such a command has.
+pub(crate) fn merge(how: Merge, parts: &[(&[u8], &[u32])]) -> Result<Vec<u8>, &'static str> {
+    const ODD: &str = "a node has sent a reply that its command does not have";
+    if let Some((error, _)) = parts.iter().find(|(reply, _)| reply.first() == Some(&b'-')) {
+        return Ok(error.to_vec());
+    }
+    let first = parts.first().ok_or(ODD)?.0;
+    match how {
+        Merge::Same => Ok(first.to_vec()),
+        Merge::Any => {
+            let is_null = |reply: &[u8]| matches!(reply, b"_\r\n" | b"$-1\r\n" | b"*-1\r\n");
+            let some = parts.iter().find(|(reply, _)| !is_null(reply));
+            Ok(some.map_or(first, |(reply, _)| reply).to_vec())
+        }
+        Merge::Sum => {
+            let sum: Option<i64> = parts.iter().map(|(reply, _)| number(reply)).sum();
+            Ok(format!(":{}\r\n", sum.ok_or(ODD)?).into_bytes())
+        }
+        Merge::Joined => {
+            let lists: Option<Vec<Vec<&[u8]>>> = parts.iter().map(|(reply, _)| elements(reply)).collect();
+            Ok(array(&lists.ok_or(ODD)?.concat()))
+        }
+        Merge::Least => {
+            let mut least: Vec<i64> = Vec::new();
+            for (reply, _) in parts {
+                let numbers: Option<Vec<i64>> = elements(reply).ok_or(ODD)?.into_iter().map(number).collect();
+                let numbers = numbers.ok_or(ODD)?;
+                match least.len() {
+                    0 => least = numbers,
+                    len if len == numbers.len() => {
+                        least.iter_mut().zip(numbers).for_each(|(least, number)| *least = number.min(*least));
+                    }
+                    _ => return Err(ODD),
+                }
+            }
+            let texts: Vec<String> = least.iter().map(|number| format!(":{number}\r\n")).collect();
+            Ok(array(&texts.iter().map(String::as_bytes).collect::<Vec<_>>()))
+        }
+        Merge::Places => {
+            let count = parts.iter().map(|(_, places)| places.len()).sum();
+            let mut all: Vec<&[u8]> = vec![b"_\r\n"; count];
+            for (reply, places) in parts {
+                let elements =
+                    elements(reply).filter(|elements| elements.len() == places.len()).ok_or(ODD)?;
+                for (element, place) in elements.into_iter().zip(*places) {
+                    *all.get_mut(*place as usize).ok_or(ODD)? = element;
+                }
+            }
+            Ok(array(&all))
+        }
+    }
+}
+
+/// SCAN's reply with another cursor. `None`: it is none.
+pub(crate) fn with_cursor(reply: &[u8], change: impl FnOnce(u64) -> Option<u64>) -> Option<Vec<u8>> {
+    let elements = elements(reply)?;
+    let [cursor, found] = elements.as_slice() else { return None };
+    let text = cursor.strip_prefix(b"$")?;
+    let at = text.iter().position(|byte| *byte == b'\n')?;
+    let cursor = change(std::str::from_utf8(&text[at + 1..]).ok()?.trim_end().parse().ok()?)?.to_string();
+    Some([format!("*2\r\n${}\r\n{cursor}\r\n", cursor.len()).as_bytes(), found].concat())
+}
+
+fn number(reply: &[u8]) -> Option<i64> {
+    std::str::from_utf8(reply.strip_prefix(b":")?).ok()?.trim_end().parse().ok()
+}
+
+fn array(elements: &[&[u8]]) -> Vec<u8> {
+    [format!("*{}\r\n", elements.len()).as_bytes(), &elements.concat()].concat()
+}
+
+/// The elements of an array.
+fn elements(reply: &[u8]) -> Option<Vec<&[u8]>> {
+    let head = reply.iter().position(|byte| *byte == b'\n')? + 1;
+    let count: usize =
+        std::str::from_utf8(reply[..head].strip_prefix(b"*")?).ok()?.trim_end().parse().ok()?;
+    let mut rest = &reply[head..];
+    let mut elements = Vec::new();
+    for _ in 0..count {
+        let Outcome::Complete(frame) = ReplyDecoder::new(LIMITS).decode(rest, &mut Passed) else {
+            return None;
+        };
+        let (element, behind) = rest.split_at(frame.len);
+        elements.push(element);
+        rest = behind;
+    }
+    Some(elements)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(how: Merge, parts: &[(&str, &[u32])]) -> Result<String, &'static str> {
+        let parts: Vec<(&[u8], &[u32])> = parts.iter().map(|(reply, at)| (reply.as_bytes(), *at)).collect();
+        merge(how, &parts).map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    #[test]
+    fn one_reply_of_several() {
+        let is = |how, parts: &[(&str, &[u32])], reply: &str| assert_eq!(merged(how, parts).unwrap(), reply);
+        is(Merge::Sum, &[(":2\r\n", &[]), (":3\r\n", &[])], ":5\r\n");
+        is(Merge::Same, &[("+OK\r\n", &[]), ("+OK\r\n", &[])], "+OK\r\n");
+        is(Merge::Same, &[("+OK\r\n", &[]), ("-ERR no\r\n", &[])], "-ERR no\r\n");
+        is(Merge::Any, &[("$-1\r\n", &[]), ("$1\r\na\r\n", &[])], "$1\r\na\r\n");
+        is(Merge::Any, &[("_\r\n", &[])], "_\r\n");
+        is(Merge::Joined, &[("*1\r\n$1\r\na\r\n", &[]), ("*0\r\n", &[])], "*1\r\n$1\r\na\r\n");
+        is(Merge::Least, &[("*2\r\n:1\r\n:1\r\n", &[]), ("*2\r\n:0\r\n:1\r\n", &[])], "*2\r\n:0\r\n:1\r\n");
+        let places: &[(&str, &[u32])] = &[("*2\r\n$1\r\na\r\n$1\r\nc\r\n", &[0, 2]), ("*1\r\n$-1\r\n", &[1])];
+        is(Merge::Places, places, "*3\r\n$1\r\na\r\n$-1\r\n$1\r\nc\r\n");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        for (how, reply) in [
+            (Merge::Sum, "+OK\r\n"),
+            (Merge::Joined, ":1\r\n"),
+            (Merge::Joined, "*2\r\n:1\r\n"),
+            (Merge::Least, "*1\r\n+a\r\n"),
+            (Merge::Places, "*2\r\n:1\r\n:1\r\n"),
+        ] {
+            assert!(merged(how, &[(reply, &[0])]).is_err(), "{how:?} {reply}");
+        }
+        assert!(merged(Merge::Places, &[("*1\r\n:1\r\n", &[7])]).is_err());
+    }
+
+    #[test]
+    fn a_cursor_is_changed() {
+        let changed = with_cursor(b"*2\r\n$1\r\n5\r\n*1\r\n$1\r\nk\r\n", |cursor| Some(cursor << 14 | 3));
+        assert_eq!(changed.unwrap(), b"*2\r\n$5\r\n81923\r\n*1\r\n$1\r\nk\r\n");
+        assert_eq!(with_cursor(b"*2\r\n$1\r\nx\r\n*0\r\n", Some), None);
+        assert_eq!(with_cursor(b"-ERR no\r\n", Some), None);
+    }
+}

@@ -1,0 +1,636 @@
+//! Owns: requests of the clients of a cluster's gateway, from when they come until they are answered: which may go now,
+//! which wait for others, which go again, in which order replies are handed out. Does not own: nodes and connections
+//! (`crate::cluster`, `crate::upstream`).
+//!
+//! **Order.** Two requests of a client are *of one kind* when both are about one slot and either names several keys,
+//! or both the same key. One of them goes to a node only when all earlier ones of its kind are answered or go over the
+//! same connection. A request that a node has refused, because the slot is elsewhere, goes again when those behind it
+//! of its kind are back; had one of them run meanwhile, the refusal is its answer.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use weft_client::Address;
+use weft_engine::blocking::End;
+use weft_engine::error::{Error, ErrorCode};
+use weft_engine::forward::{Forward, Keys, Kind, Merge, SLOT_BITS};
+use weft_engine::mailbox::Recipient;
+
+use crate::answer::{Answer, Front, Redirect, ended};
+use crate::merge;
+
+/// Redirections that are followed at once; what comes behind them waits a little.
+const AT_ONCE_MAX: u32 = 3;
+/// The first wait before a request goes again, and the longest.
+const BACK_OFF_MS: u64 = 10;
+const BACK_OFF_MS_MAX: u64 = 250;
+/// Bytes of scripts that are kept for nodes that do not have them.
+const SCRIPTS_BYTES_MAX: usize = 16 << 20;
+
+/// What a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Plain,
+    Select(u8),
+    Exec(u32),
+    Blocks,
+    Watch,
+    Alone,
+    Scan,
+}
+
+impl What {
+    pub(crate) fn of(kind: &Kind) -> Self {
+        match kind {
+            Kind::Select(db) => Self::Select(*db),
+            Kind::Exec(queued) => Self::Exec(*queued),
+            Kind::Blocks => Self::Blocks,
+            Kind::Watch => Self::Watch,
+            Kind::Alone => Self::Alone,
+            Kind::Scan => Self::Scan,
+            Kind::Plain | Kind::Scatter(..) | Kind::Everywhere(_) | Kind::Subscribe(..) | Kind::Release => {
+                Self::Plain
+            }
+        }
+    }
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Plain => Kind::Plain,
+            Self::Select(db) => Kind::Select(db),
+            Self::Exec(queued) => Kind::Exec(queued),
+            Self::Blocks => Kind::Blocks,
+            Self::Watch => Kind::Watch,
+            Self::Alone => Kind::Alone,
+            Self::Scan => Kind::Scan,
+        }
+    }
+}
+
+/// An answer that waits for those before it.
+#[derive(Debug)]
+pub(crate) enum Held {
+    Reply(Vec<u8>, bool),
+    Selected(u8),
+    Error(Error),
+    Null,
+    Nothing,
+}
+
+impl Held {
+    fn of(answer: Answer<'_>) -> Self {
+        match answer {
+            Answer::Reply { bytes, resp2 } => Self::Reply(bytes.to_vec(), resp2),
+            Answer::Selected { db, .. } => Self::Selected(db),
+            Answer::Error(error) | Answer::NotRun(error) => Self::Error(error),
+            Answer::Null => Self::Null,
+            Answer::Nothing | Answer::Confirmed(_) => Self::Nothing,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum State {
+    /// It is to be sent, when its time has come.
+    Waiting,
+    /// To this node.
+    Sent(usize),
+    Done(Held),
+}
+
+/// One request.
+#[derive(Debug)]
+pub(crate) struct Order {
+    to: Recipient,
+    pub(crate) what: What,
+    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) keys: Keys,
+    db: u8,
+    resp2: bool,
+    reads: bool,
+    silent: bool,
+    pub(crate) leased: bool,
+    pub(crate) state: State,
+    /// When it was sent, as a number that grows.
+    stamp: u64,
+    begun_ms: u64,
+    /// Not before this time.
+    pub(crate) at_ms: u64,
+    tries: u32,
+    /// It is this node's, wherever slots are.
+    pub(crate) pinned: Option<usize>,
+    /// Where it was sent on to, and whether for this time only.
+    pub(crate) next: Option<(Address, bool)>,
+    /// What is to be asked before it.
+    prefix: Arc<[u8]>,
+    /// Why it has not run yet.
+    reason: Option<Held>,
+    /// Which keys of the request it is a part of it has.
+    places: Vec<u32>,
+}
+
+impl Order {
+    pub(crate) fn new(forward: &Forward, bytes: &[u8], now_ms: u64) -> Self {
+        Self {
+            to: forward.to,
+            what: What::of(&forward.kind),
+            bytes: bytes.into(),
+            keys: forward.keys,
+            db: forward.db,
+            resp2: forward.resp2,
+            reads: forward.reads,
+            silent: forward.silent,
+            leased: false,
+            state: State::Waiting,
+            stamp: 0,
+            begun_ms: now_ms,
+            at_ms: now_ms,
+            tries: 0,
+            pinned: None,
+            next: None,
+            prefix: [].into(),
+            reason: None,
+            places: Vec::new(),
+        }
+    }
+    pub(crate) fn part(forward: &Forward, bytes: &[u8], slot: u16, places: Vec<u32>, now_ms: u64) -> Self {
+        let keys = Keys { slot: Some(slot), only: None };
+        Self { keys, places, ..Self::new(forward, bytes, now_ms) }
+    }
+    const fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Waiting)
+    }
+    const fn is_done(&self) -> bool {
+        matches!(self.state, State::Done(_))
+    }
+    const fn is_sent_to(&self, node: usize) -> bool {
+        matches!(self.state, State::Sent(to) if to == node)
+    }
+    /// Whether its order with another one matters.
+    fn is_of_one_kind(&self, other: &Self) -> bool {
+        let is_one_key = self.keys.only.is_some() && other.keys.only.is_some();
+        self.keys.slot.is_some()
+            && self.keys.slot == other.keys.slot
+            && (!is_one_key || self.keys.only == other.keys.only)
+    }
+    /// It is on its way to a node: what that is told, and what is asked before.
+    pub(crate) fn send(&mut self, node: usize, stamp: u64) -> (Forward, Arc<[u8]>, Arc<[u8]>) {
+        self.state = State::Sent(node);
+        self.stamp = stamp;
+        let asks = self.next.take().is_some_and(|(_, asks)| asks);
+        let prefix = if asks { Arc::from(ASKING) } else { Arc::clone(&self.prefix) };
+        let forward = Forward {
+            to: self.to,
+            kind: self.what.kind(),
+            end: self.bytes.len(),
+            db: self.db,
+            resp2: self.resp2,
+            reads: self.reads,
+            silent: false,
+            leased: self.leased,
+            keys: self.keys,
+        };
+        (forward, prefix, Arc::clone(&self.bytes))
+    }
+}
+
+const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
+
+/// A client with requests that are not answered, or with a connection to himself.
+#[derive(Debug, Default)]
+pub(crate) struct Client {
+    pub(crate) orders: VecDeque<Order>,
+    /// Its requests are parts of one.
+    pub(crate) merge: Option<Merge>,
+    /// Where it watches keys, and their slot.
+    pub(crate) leased: Option<(usize, Option<u16>)>,
+}
+
+impl Client {
+    /// Whether a request may go to a node now.
+    pub(crate) fn may_go(&self, at: usize, node: usize) -> bool {
+        let order = &self.orders[at];
+        let is_kin = |other: &&Order| other.is_of_one_kind(order);
+        let mut before = self.orders.range(..at).filter(is_kin);
+        let mut behind = self.orders.range(at + 1..).filter(is_kin);
+        before.all(|other| other.is_done() || other.is_sent_to(node))
+            && behind.all(|other| !matches!(other.state, State::Sent(_)))
+    }
+}
+
+/// Texts of scripts by their digests.
+#[derive(Debug, Default)]
+pub(crate) struct Scripts(Mutex<Texts>);
+
+#[derive(Debug, Default)]
+struct Texts {
+    loads: HashMap<Vec<u8>, Arc<[u8]>>,
+    bytes: usize,
+}
+
+impl Scripts {
+    /// Keeps the request that loads a script, unless too many are kept.
+    fn keep(&self, digest: &[u8], load: &Arc<[u8]>) {
+        let mut scripts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if scripts.bytes + load.len() <= SCRIPTS_BYTES_MAX
+            && scripts.loads.insert(digest.to_ascii_lowercase(), Arc::clone(load)).is_none()
+        {
+            scripts.bytes += load.len();
+        }
+    }
+    fn find(&self, digest: &[u8]) -> Option<Arc<[u8]>> {
+        let scripts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        scripts.loads.get(&digest.to_ascii_lowercase()).cloned()
+    }
+}
+
+/// All clients with something under way.
+#[derive(Debug)]
+pub(crate) struct Orders {
+    pub(crate) clients: HashMap<u64, Client>,
+    /// Clients that something may be sent of.
+    pub(crate) ready: Vec<u64>,
+    /// Clients that something may be sent of at this time.
+    pub(crate) later: Vec<(u64, u64)>,
+    /// Leases to be given up: of which node, whose.
+    pub(crate) releases: Vec<(usize, Recipient)>,
+    /// Where the nodes are, by their numbers.
+    pub(crate) addresses: Vec<Address>,
+    /// The lowest slots of those that have some, in their order.
+    pub(crate) lowest: Vec<u16>,
+    pub(crate) scripts: Arc<Scripts>,
+    pub(crate) wants_map: bool,
+    pub(crate) stamp: u64,
+    /// The client whose request a node takes just now.
+    pub(crate) sending: Option<u64>,
+    pub(crate) now_ms: u64,
+    timeout_ms: u64,
+}
+
+/// The front, as a node sees it.
+pub(crate) struct Seen<'s, F> {
+    pub(crate) orders: &'s mut Orders,
+    pub(crate) node: usize,
+    pub(crate) front: &'s mut F,
+}
+
+impl<F: Front> Front for Seen<'_, F> {
+    fn answer(&mut self, to: Recipient, answer: Answer<'_>) {
+        self.orders.heard(self.node, to, answer, self.front);
+    }
+    fn watch(&mut self, socket: std::os::fd::BorrowedFd<'_>, place: u32) -> bool {
+        self.front.watch(socket, place)
+    }
+}
+
+impl Orders {
+    pub(crate) fn new(scripts: Arc<Scripts>, timeout_ms: u64) -> Self {
+        Self {
+            clients: HashMap::new(),
+            ready: Vec::new(),
+            later: Vec::new(),
+            releases: Vec::new(),
+            addresses: Vec::new(),
+            lowest: Vec::new(),
+            scripts,
+            wants_map: false,
+            stamp: 0,
+            sending: None,
+            now_ms: 0,
+            timeout_ms,
+        }
+    }
+
+    pub(crate) fn is_ready(&mut self, client: u64) {
+        if self.ready.last() != Some(&client) {
+            self.ready.push(client);
+        }
+    }
+
+    /// A node has answered a client.
+    fn heard(&mut self, node: usize, to: Recipient, answer: Answer<'_>, front: &mut impl Front) {
+        let Some(client) = self.clients.get_mut(&to.client) else { return front.answer(to, answer) };
+        let sent = client.orders.iter().zip(0..).filter(|(order, _)| order.is_sent_to(node));
+        // A node answers a client in order, but for what it does not take at all.
+        let found = match self.sending.take() == Some(to.client) {
+            true => sent.max_by_key(|(order, _)| order.stamp),
+            false => sent.min_by_key(|(order, _)| order.stamp),
+        };
+        let Some((_, at)) = found else {
+            return front.answer(to, answer);
+        };
+        let is_only = client.orders.len() == 1 && client.merge.is_none();
+        let order = &mut client.orders[at];
+        let redirect = match &answer {
+            Answer::Reply { bytes, .. } if bytes.first() == Some(&b'-') => Redirect::of(bytes),
+            Answer::NotRun(_) => Some(Redirect::Later),
+            _ => None,
+        };
+        if let Some(redirect) = redirect {
+            self.wants_map = true;
+            if matches!(order.what, What::Exec(_)) && order.leased {
+                // What was watched is not there any more.
+                self.done(to.client, at, Held::Null, front);
+            } else if order.what == What::Watch && order.leased {
+                self.releases.push((node, to));
+                client.leased = None;
+                self.done(to.client, at, Held::Reply(b"+OK\r\n".to_vec(), true), front);
+            } else {
+                if order.what == What::Watch {
+                    self.releases.push((node, to));
+                }
+                self.again(to.client, at, redirect, Held::of(answer), front);
+            }
+            return;
+        }
+        match (order.what, &answer) {
+            (What::Watch, _) => client.leased = Some((node, order.keys.slot)),
+            (What::Plain, Answer::Reply { bytes, .. }) if bytes.starts_with(b"-NOSCRIPT") => {
+                let digest = words(&order.bytes).nth(1).unwrap_or_default();
+                if order.prefix.is_empty()
+                    && let Some(load) = self.scripts.find(digest)
+                {
+                    order.prefix = load;
+                    return self.again(to.client, at, Redirect::Later, Held::of(answer), front);
+                }
+            }
+            (What::Plain, Answer::Reply { bytes, .. }) if bytes.starts_with(b"$40\r\n") => {
+                let is = |at, word: &[u8]| {
+                    words(&order.bytes).nth(at).is_some_and(|has| has.eq_ignore_ascii_case(word))
+                };
+                if is(0, b"SCRIPT") && is(1, b"LOAD") {
+                    self.scripts.keep(&bytes[5..45], &order.bytes);
+                }
+            }
+            (What::Scan, Answer::Reply { bytes, resp2 }) => {
+                let (slot, resp2) = (order.keys.slot.unwrap_or_default(), *resp2);
+                let next = self.lowest.iter().copied().find(|lowest| *lowest > slot);
+                let change = |cursor: u64| match cursor {
+                    0 => Some(next.map_or(0, u64::from)),
+                    own if own >> (u64::BITS - SLOT_BITS) == 0 => Some(own << SLOT_BITS | u64::from(slot)),
+                    _ => None,
+                };
+                let held = match merge::with_cursor(bytes, change) {
+                    Some(reply) => Held::Reply(reply, resp2),
+                    None => Held::of(answer),
+                };
+                return self.done(to.client, at, held, front);
+            }
+            _ => {}
+        }
+        if is_only && client.leased.is_none() {
+            let silent = order.silent;
+            self.clients.remove(&to.client);
+            return tell(front, to, silent, answer);
+        }
+        self.done(to.client, at, Held::of(answer), front);
+    }
+
+    /// A request has not run: it goes again, if it is not late.
+    pub(crate) fn again(
+        &mut self,
+        id: u64,
+        at: usize,
+        redirect: Redirect,
+        reason: Held,
+        front: &mut impl Front,
+    ) {
+        let Some(order) = self.clients.get_mut(&id).and_then(|client| client.orders.get_mut(at)) else {
+            return;
+        };
+        if self.now_ms >= order.begun_ms + self.timeout_ms {
+            return self.done(id, at, reason, front);
+        }
+        let asked = match order.state {
+            State::Sent(node) => self.addresses.get(node),
+            _ => None,
+        };
+        let full = |address: Address| match (address, asked) {
+            (Address::Tcp(host, port), Some(Address::Tcp(asked, _))) if host.is_empty() => {
+                Address::Tcp(asked.clone(), port)
+            }
+            (address, _) => address,
+        };
+        order.next = match redirect {
+            Redirect::Moved(address) => Some((full(address), false)),
+            // What it takes from WATCH on would have to be asked there, too: until the slot has moved.
+            Redirect::Ask(_) if order.what == What::Watch => None,
+            Redirect::Ask(address) => Some((full(address), true)),
+            Redirect::Later => None,
+        };
+        order.tries += 1;
+        let is_at_once = order.next.is_some() && order.tries <= AT_ONCE_MAX;
+        let back_off = (BACK_OFF_MS << order.tries.min(16)).min(BACK_OFF_MS_MAX);
+        order.at_ms = if is_at_once { self.now_ms } else { self.now_ms + back_off };
+        if !is_at_once {
+            self.later.push((order.at_ms, id));
+        }
+        (order.state, order.reason) = (State::Waiting, Some(reason));
+        self.is_ready(id);
+    }
+
+    /// A request is over.
+    pub(crate) fn done(&mut self, id: u64, at: usize, held: Held, front: &mut impl Front) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        client.orders[at].state = State::Done(held);
+        // Whoever was refused before it, and is of its kind, must not run behind it.
+        for before in 0..at {
+            if client.orders[before].is_of_one_kind(&client.orders[at])
+                && client.orders[before].is_waiting()
+                && let Some(reason) = client.orders[before].reason.take()
+            {
+                client.orders[before].state = State::Done(reason);
+            }
+        }
+        self.hand_out(id, front);
+    }
+
+    /// Answers what is done and has nothing before it that is not.
+    fn hand_out(&mut self, id: u64, front: &mut impl Front) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        if let Some(how) = client.merge {
+            if !client.orders.iter().all(Order::is_done) {
+                return self.is_ready(id);
+            }
+            let parts = std::mem::take(&mut client.orders);
+            client.merge = None;
+            merged(how, &parts, front);
+        }
+        while client.orders.front().is_some_and(Order::is_done) {
+            let Some(Order { to, silent, state: State::Done(held), .. }) = client.orders.pop_front() else {
+                break;
+            };
+            match held {
+                Held::Reply(bytes, resp2) => tell(front, to, silent, Answer::Reply { bytes: &bytes, resp2 }),
+                Held::Selected(db) => front.answer(to, Answer::Selected { db, silent }),
+                Held::Error(error) => tell(front, to, silent, Answer::Error(error)),
+                Held::Null => tell(front, to, silent, Answer::Null),
+                Held::Nothing => front.answer(to, Answer::Nothing),
+            }
+        }
+        if client.orders.is_empty() && client.leased.is_none() {
+            self.clients.remove(&id);
+        } else {
+            self.is_ready(id);
+        }
+    }
+
+    /// Ends a client's wait, if what waits is not at a node now.
+    pub(crate) fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
+        let Some(client) = self.clients.get(&to.client) else { return };
+        let waits = |order: &Order| order.what == What::Blocks && order.is_waiting();
+        if let Some(at) = client.orders.iter().position(waits) {
+            self.done(to.client, at, Held::of(ended(end)), front);
+        }
+    }
+}
+
+fn tell(front: &mut impl Front, to: Recipient, silent: bool, answer: Answer<'_>) {
+    front.answer(
+        to,
+        match answer {
+            Answer::Selected { db, .. } => Answer::Selected { db, silent },
+            _ if silent => Answer::Nothing,
+            answer => answer,
+        },
+    );
+}
+
+/// One answer of several, which are all there.
+fn merged(how: Merge, parts: &VecDeque<Order>, front: &mut impl Front) {
+    let Some(Order { to, silent, resp2, .. }) = parts.front() else { return };
+    let mut replies = Vec::with_capacity(parts.len());
+    for part in parts {
+        match &part.state {
+            State::Done(Held::Reply(bytes, _)) => replies.push((bytes.as_slice(), part.places.as_slice())),
+            State::Done(Held::Error(error)) => {
+                return tell(front, *to, *silent, Answer::Error(error.clone()));
+            }
+            _ => return tell(front, *to, *silent, Answer::Nothing),
+        }
+    }
+    match merge::merge(how, &replies) {
+        Ok(bytes) => tell(front, *to, *silent, Answer::Reply { bytes: &bytes, resp2: *resp2 }),
+        Err(why) => tell(front, *to, *silent, Answer::Error(Error::new(ErrorCode::Upstream, why))),
+    }
+}
+
+/// The words of one request.
+fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes.iter().position(|byte| *byte == b'\n').map_or(&b""[..], |at| &bytes[at + 1..]);
+    std::iter::from_fn(move || {
+        let head = rest.iter().position(|byte| *byte == b'\n')? + 1;
+        let len: usize =
+            std::str::from_utf8(rest[..head].strip_prefix(b"$")?).ok()?.trim_end().parse().ok()?;
+        let word = rest.get(head..head + len)?;
+        rest = rest.get(head + len + 2..)?;
+        Some(word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_engine::mailbox;
+
+    const TO: Recipient =
+        Recipient { address: mailbox::Address { worker: 0, connection: 1, channel: 0 }, client: 7 };
+
+    /// What a client is told.
+    #[derive(Default)]
+    struct Told(Vec<String>);
+
+    impl Front for Told {
+        fn answer(&mut self, _: Recipient, answer: Answer<'_>) {
+            self.0.push(match answer {
+                Answer::Reply { bytes, .. } => String::from_utf8_lossy(bytes).trim_end().into(),
+                other => format!("{other:?}"),
+            });
+        }
+        fn watch(&mut self, _: std::os::fd::BorrowedFd<'_>, _: u32) -> bool {
+            true
+        }
+    }
+
+    fn order(slot: u16, key: u64) -> Order {
+        let forward = Forward {
+            to: TO,
+            kind: Kind::Plain,
+            end: 0,
+            db: 0,
+            resp2: true,
+            reads: false,
+            silent: false,
+            leased: false,
+            keys: Keys { slot: Some(slot), only: Some(key) },
+        };
+        Order::new(&forward, b"*1\r\n$4\r\nPING\r\n", 0)
+    }
+
+    /// One client's requests, sent to these nodes.
+    fn sent(all: &[(u16, u64, usize)]) -> Orders {
+        let mut orders = Orders::new(Arc::default(), 1_000);
+        orders.addresses = (0..3).map(|node| Address::Tcp(format!("node{node}"), 1)).collect();
+        let mut client = Client::default();
+        for ((slot, key, node), stamp) in all.iter().zip(1..) {
+            client.orders.push_back(order(*slot, *key));
+            if let Some(order) = client.orders.back_mut() {
+                order.send(*node, stamp);
+            }
+        }
+        orders.clients.insert(TO.client, client);
+        orders
+    }
+    fn reply(orders: &mut Orders, node: usize, bytes: &str, told: &mut Told) {
+        orders.heard(node, TO, Answer::Reply { bytes: bytes.as_bytes(), resp2: true }, told);
+    }
+
+    #[test]
+    fn replies_of_several_nodes_come_in_order() {
+        let (mut orders, mut told) = (sent(&[(1, 1, 0), (2, 2, 1), (1, 3, 0)]), Told::default());
+        reply(&mut orders, 1, "+second\r\n", &mut told);
+        assert!(told.0.is_empty());
+        reply(&mut orders, 0, "+first\r\n", &mut told);
+        reply(&mut orders, 0, "+third\r\n", &mut told);
+        assert_eq!(told.0, ["+first", "+second", "+third"]);
+        assert!(orders.clients.is_empty());
+    }
+
+    #[test]
+    fn what_is_sent_on_waits_for_those_behind_it() {
+        let (mut orders, mut told) = (sent(&[(1, 1, 0), (1, 1, 0), (1, 2, 0)]), Told::default());
+        reply(&mut orders, 0, "-MOVED 1 :9\r\n", &mut told);
+        let client = &orders.clients[&TO.client];
+        assert_eq!(client.orders[0].next, Some((Address::Tcp("node0".into(), 9), false)));
+        assert!(!client.may_go(0, 1), "the second is about the same key, and under way");
+        reply(&mut orders, 0, "-ASK 1 node1:1\r\n", &mut told);
+        let client = &orders.clients[&TO.client];
+        assert_eq!(client.orders[1].next, Some((Address::Tcp("node1".into(), 1), true)));
+        assert!(client.may_go(0, 1), "the third is about another key");
+        assert!(!client.may_go(1, 1), "the first has not gone");
+        assert!(told.0.is_empty());
+    }
+
+    #[test]
+    fn what_was_overtaken_does_not_go_again() {
+        let (mut orders, mut told) = (sent(&[(1, 1, 0), (1, 1, 0)]), Told::default());
+        reply(&mut orders, 0, "-CLUSTERDOWN no\r\n", &mut told);
+        reply(&mut orders, 0, ":1\r\n", &mut told);
+        assert_eq!(told.0, ["-CLUSTERDOWN no", ":1"]);
+    }
+
+    #[test]
+    fn nothing_goes_again_for_ever() {
+        let (mut orders, mut told) = (sent(&[(1, 1, 0)]), Told::default());
+        orders.now_ms = 1_000;
+        reply(&mut orders, 0, "-TRYAGAIN no\r\n", &mut told);
+        assert_eq!(told.0, ["-TRYAGAIN no"]);
+    }
+
+    #[test]
+    fn words_of_a_request() {
+        let all: Vec<&[u8]> = words(b"*2\r\n$4\r\nLOAD\r\n$0\r\n\r\n").collect();
+        assert_eq!(all, [&b"LOAD"[..], b""]);
+        assert_eq!(words(b"*1\r\n$99\r\nshort\r\n").count(), 0);
+        assert_eq!(words(b"").count(), 0);
+    }
+}

@@ -1,0 +1,172 @@
+"""Owns: a cluster of Valkey's or Redis's own servers for tests: three primaries and three replicas on ports of the moment. Does not
+own: what is tested."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+from server import REPLY_SECONDS, Wire, free_port
+
+VALKEY = "9.1.2"
+CACHE = pathlib.Path(os.environ.get("WEFT_CACHE") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "weft")
+BUILT = CACHE / f"valkey-{VALKEY}" / "source" / "src" / "valkey-server"
+SLOTS = 16_384
+PRIMARIES = 3
+# How long a node may say nothing until the others take it for lost: where none is, no busy machine may look like that.
+PATIENT_MS = 120_000
+NOTICED_MS = 5_000
+# A failover that is asked for is given up after five seconds.
+FAILOVER_SECONDS = 6
+
+
+def program():
+    """Valkey as scripts/valkey-driver has built it, or what is installed; nothing if neither is there."""
+    if BUILT.exists():
+        return str(BUILT)
+    return shutil.which("valkey-server") or shutil.which("redis-server")
+
+
+def wait_for(holds, seconds=REPLY_SECONDS):
+    """Until something holds that nothing tells of: bounded, and asked for again and again."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it does not come about"
+        time.sleep(0.02)
+
+
+class Node:
+    """One server."""
+
+    def __init__(self, folder, timeout_ms):
+        self.folder, self.timeout_ms = folder, timeout_ms
+        self.port = free_port()
+        self.bus = free_port()
+        self.start()
+
+    def start(self):
+        words = [
+            program(), "--port", self.port, "--bind", "127.0.0.1", "--save", "", "--dir", self.folder, "--cluster-enabled", "yes",
+            "--cluster-port", self.bus, "--cluster-config-file", f"nodes-{self.port}.conf", "--cluster-node-timeout", self.timeout_ms,
+            "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0",
+        ]
+        self.process = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL)
+        wait_for(self.answers)
+
+    def answers(self):
+        assert self.process.poll() is None, "a node has ended"
+        try:
+            return self.call("PING") == "+PONG"
+        except OSError:
+            return False
+
+    def connect(self):
+        return Wire(self.port)
+
+    def call(self, *words):
+        with self.connect() as wire:
+            return wire.call(*words)
+
+    def info(self, section):
+        return dict(line.partition(":")[::2] for line in self.call("INFO", section).splitlines())
+
+    def is_primary(self):
+        return self.info("replication")["role"] == "master"
+
+    def id(self):
+        return self.call("CLUSTER", "MYID")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(REPLY_SECONDS)
+
+
+class Cluster:
+    """Three primaries, each with a replica."""
+
+    def __init__(self, timeout_ms=PATIENT_MS):
+        self.folder = tempfile.TemporaryDirectory()
+        self.nodes = [Node(self.folder.name, timeout_ms) for _ in range(2 * PRIMARIES)]
+        first = self.nodes[0]
+        primaries, replicas = self.nodes[:PRIMARIES], self.nodes[PRIMARIES:]
+        for number, node in enumerate(primaries):
+            begin, end = SLOTS * number // PRIMARIES, SLOTS * (number + 1) // PRIMARIES - 1
+            assert node.call("CLUSTER", "ADDSLOTSRANGE", begin, end) == "+OK"
+            assert node.call("CLUSTER", "SET-CONFIG-EPOCH", number + 1) == "+OK"
+        for node in self.nodes[1:]:
+            assert node.call("CLUSTER", "MEET", "127.0.0.1", first.port, first.bus) == "+OK"
+        wait_for(lambda: all(len(node.call("CLUSTER", "NODES").splitlines()) == len(self.nodes) for node in self.nodes))
+        for primary, replica in zip(primaries, replicas, strict=True):
+            wait_for(lambda primary=primary, replica=replica: replica.call("CLUSTER", "REPLICATE", primary.id()) == "+OK")
+        self.wait_until_well()
+
+    def is_well(self):
+        alive = [node for node in self.nodes if node.process.poll() is None]
+        for node in alive:
+            if "cluster_state:ok" not in node.call("CLUSTER", "INFO"):
+                return False
+            if not node.is_primary() and node.info("replication")["master_link_status"] != "up":
+                return False
+        return True
+
+    def wait_until_well(self):
+        wait_for(self.is_well, 2 * REPLY_SECONDS)
+
+    def url(self):
+        return "cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:PRIMARIES])
+
+    def primary_of(self, slot):
+        """Who has a slot, by what the nodes say."""
+        alive = next(node for node in self.nodes if node.process.poll() is None)
+        for begin, end, (_, port, *_), *_ in alive.call("CLUSTER", "SLOTS"):
+            if begin <= slot <= end:
+                return next(node for node in self.nodes if node.port == port)
+        raise AssertionError(f"nobody has slot {slot}")
+
+    def replica_of(self, primary):
+        wanted = primary.port
+        return next(
+            node
+            for node in self.nodes
+            if node is not primary and node.process.poll() is None and node.info("replication").get("master_port") == str(wanted)
+        )
+
+    def fail_over(self, primary):
+        """Its replica takes its place, and loses nothing. The new primary."""
+        replica = self.replica_of(primary)
+        wait_for(lambda: self.has_taken_over(replica))
+        return replica
+
+    def has_taken_over(self, replica):
+        replica.call("CLUSTER", "FAILOVER")
+        deadline = time.monotonic() + FAILOVER_SECONDS
+        while not replica.is_primary() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return replica.is_primary()
+
+    def flush(self):
+        for node in self.nodes:
+            if node.process.poll() is None and node.is_primary():
+                assert node.call("FLUSHALL") == "+OK"
+
+    def move_slot(self, slot, target):
+        """The old way: key by key."""
+        source = self.primary_of(slot)
+        assert target.call("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id()) == "+OK"
+        assert source.call("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id()) == "+OK"
+        while keys := source.call("CLUSTER", "GETKEYSINSLOT", slot, 10):
+            reply = source.call("MIGRATE", "127.0.0.1", target.port, "", 0, REPLY_SECONDS * 1000, "KEYS", *keys)
+            assert reply in ("+OK", "+NOKEY"), reply
+        target_id = target.id()
+        for node in (target, source, *self.nodes):
+            if node.process.poll() is None and node.is_primary():
+                assert node.call("CLUSTER", "SETSLOT", slot, "NODE", target_id) == "+OK"
+
+    def stop(self):
+        for node in self.nodes:
+            if node.process.poll() is None:
+                node.process.kill()
+            node.process.wait(REPLY_SECONDS)
+        self.folder.cleanup()

@@ -1,0 +1,388 @@
+"""Owns: a gateway in front of a cluster: which node runs what, what is made of several replies, and what clients see while slots
+move and nodes fail. Does not own: what holds in front of any server (`test_gateway`)."""
+
+import collections
+import os
+import signal
+import threading
+import unittest
+
+try:
+    import redis
+except ImportError:
+    redis = None
+
+from nodes import NOTICED_MS, PATIENT_MS, Cluster, program, wait_for
+from server import REPLY_SECONDS, Respb, Server, Wire, request
+
+PATIENT = ("--upstream-timeout", str(REPLY_SECONDS * 1000))
+# Keys whose slots are of the first, second and third primary, as they begin; and one of the first's slot.
+KEYS = ("b", "c", "a")
+SLOT_OF_B = 3300
+# How often slots and nodes change places; `make test-gateway-long` says more.
+ROUNDS = int(os.environ.get("WEFT_ROUNDS", "2"))
+COUNTERS = 8
+CLIENTS = 8
+SHORT_MS = 2_000
+
+
+def gateway(to, *flags):
+    return Server("--to", to, *flags, threads=2, command="gateway")
+
+
+def connection_lost(reply):
+    return isinstance(reply, str) and reply.startswith("-ERR the connection to the server behind the gateway was lost")
+
+
+@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+class BehindCluster(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.server = gateway(cls.cluster.url(), *PATIENT)
+
+    @classmethod
+    def tearDownClass(cls):
+        status = cls.server.stop()
+        assert status == 0, status
+
+    def setUp(self):
+        self.cluster.flush()
+
+    def connect(self, protocol=2):
+        wire = self.server.connect()
+        self.addCleanup(wire.close)
+        if protocol == 3:
+            wire.call("HELLO", "3")
+        return wire
+
+    def test_keys_are_where_their_slots_are(self):
+        for wire in (self.connect(), self.connect(3)):
+            wire.send(b"".join(request("SET", f"k{number}", number) + request("GET", f"k{number}") for number in range(300)))
+            self.assertEqual([wire.reply() for _ in range(600)], [reply for number in range(300) for reply in ("+OK", str(number))])
+            self.assertEqual(wire.call("DBSIZE"), 300)
+            self.assertEqual(sorted(wire.call("KEYS", "*")), sorted(f"k{number}" for number in range(300)))
+            self.assertEqual(wire.call("FLUSHALL"), "+OK")
+            self.assertEqual(wire.call("DBSIZE"), 0)
+            self.assertIsNone(wire.call("RANDOMKEY"))
+        with Respb(self.server.port) as respb:
+            for channel, key in enumerate(KEYS, 1):
+                self.assertEqual(respb.call_on(channel, "INCR", key), 1)
+        for number, key in enumerate(KEYS):
+            self.assertEqual(self.cluster.nodes[number].call("GET", key), "1")
+
+    def test_many_keys_are_split_and_merged(self):
+        wire = self.connect(3)
+        keys = [f"k{number}" for number in range(40)]
+        for key in keys[::2]:
+            self.assertEqual(wire.call("SET", key, f"of {key}"), "+OK")
+        values = [None if number % 2 else f"of {key}" for number, key in enumerate(keys)]
+        self.assertEqual(wire.call("MGET", *keys, keys[0]), [*values, values[0]])
+        self.assertEqual(self.connect().call("MGET", *keys), values)
+        self.assertEqual(wire.call("EXISTS", *keys, keys[0]), 21)
+        self.assertEqual(wire.call("TOUCH", *keys), 20)
+        self.assertEqual(wire.call("DEL", *keys[:20]), 10)
+        self.assertEqual(wire.call("UNLINK", *keys), 10)
+        self.assertEqual(wire.call("MGET", "one"), [None])
+        self.assertEqual(wire.call("MSET", "{t}a", "1", "{t}b", "2"), "+OK")
+        wire.call("LPUSH", "c", "no text")
+        self.assertEqual(wire.call("MGET", *KEYS), [None] * 3)
+        for words in (("MSET", "a", "1", "b", "2"), ("RENAME", "a", "b"), ("SUNION", "a", "b"), ("EVAL", "return 1", "2", "a", "b")):
+            self.assertEqual(
+                wire.call(*words), "-CROSSSLOT Keys in request don't hash to the same slot: 'a' has slot 15495, 'b' has slot 3300"
+            )
+
+    def test_scan_finds_all_once(self):
+        wire = self.connect()
+        keys = {f"k{number}" for number in range(1000)}
+        wire.send(b"".join(request("SET", key, "v") for key in keys))
+        self.assertEqual({wire.reply() for _ in keys}, {"+OK"})
+        found, cursor = collections.Counter(), "0"
+        while True:
+            cursor, some = wire.call("SCAN", cursor, "COUNT", "50", "MATCH", "k*")
+            found.update(some)
+            if cursor == "0":
+                break
+        self.assertEqual(set(found), keys)
+        self.assertEqual(wire.call("SCAN", "x"), "-ERR invalid cursor")
+
+    def test_transactions_are_of_one_slot(self):
+        one, two = self.connect(), self.connect(3)
+        self.assertEqual([one.call(*words) for words in (("MULTI",), ("INCR", "{b}1"), ("INCR", "{b}2"))], ["+OK", "+QUEUED", "+QUEUED"])
+        self.assertEqual(one.call("EXEC"), [1, 1])
+        self.assertEqual([one.call(*words) for words in (("MULTI",), ("INCR", "a"), ("INCR", "b"))], ["+OK", "+QUEUED", "+QUEUED"])
+        self.assertIn("CROSSSLOT", one.call("EXEC"))
+        self.assertEqual([one.call("GET", key) for key in ("a", "b")], [None, None])
+        for key in KEYS:
+            self.assertEqual([one.call(*words) for words in (("WATCH", key), ("GET", key), ("MULTI",), ("SET", key, "1"))][0], "+OK")
+            self.assertEqual(two.call("SET", key, "0"), "+OK")
+            self.assertIsNone(one.call("EXEC"), "somebody else has written it")
+            self.assertEqual([one.call(*words) for words in (("WATCH", key), ("GET", "a"), ("MULTI",), ("SET", key, "1"))][3], "+QUEUED")
+            self.assertEqual(one.call("EXEC"), ["+OK"])
+        self.assertEqual(one.call("WATCH", "a"), "+OK")
+        self.assertIn("CROSSSLOT", one.call("WATCH", "b"))
+        self.assertEqual([one.call(*words) for words in (("MULTI",), ("SET", "b", "1"))], ["+OK", "+QUEUED"])
+        self.assertIn("CROSSSLOT", one.call("EXEC"))
+        self.assertEqual([one.call(*words) for words in (("WATCH", "a"), ("UNWATCH",), ("MULTI",), ("INCR", "b"), ("EXEC",))][4], [2])
+        for words in (("MULTI",), ("DBSIZE",)):
+            reply = one.call(*words)
+        self.assertIn("'dbsize' is run by all primaries", reply)
+        self.assertEqual(one.call("DISCARD"), "+OK")
+
+    def test_who_blocks_is_served_by_the_right_node(self):
+        writer = self.connect()
+        for key in KEYS:
+            waiting = self.connect()
+            waiting.send(request("BLPOP", key, "0") + request("PING"))
+            node = self.cluster.primary_of(writer.call("CLUSTER", "KEYSLOT", key))
+            wait_for(lambda node=node: node.info("clients")["blocked_clients"] == "1")
+            self.assertEqual(writer.call("RPUSH", key, "v"), 1)
+            self.assertEqual([waiting.reply(), waiting.reply()], [[key, "v"], "+PONG"])
+            self.assertIsNone(waiting.call("BLPOP", key, "0.01"))
+
+    def test_scripts_and_messages(self):
+        wire = self.connect()
+        digest = wire.call("SCRIPT", "LOAD", "return redis.call('INCR', KEYS[1])")
+        self.assertEqual(wire.call("SCRIPT", "EXISTS", digest, "0" * 40), [1, 0])
+        self.assertEqual([wire.call("EVALSHA", digest, "1", key) for key in KEYS], [1, 1, 1])
+        # A node that has lost it is given it again.
+        self.assertEqual(self.cluster.nodes[1].call("SCRIPT", "FLUSH"), "+OK")
+        self.assertEqual([wire.call("EVALSHA", digest, "1", key) for key in KEYS], [2, 2, 2])
+        self.assertTrue(wire.call("EVALSHA", "0" * 40, "0").startswith("-NOSCRIPT"))
+        subscriber = self.connect(3)
+        subscriber.send(request("SUBSCRIBE", "news") + request("PSUBSCRIBE", "n*"))
+        self.assertEqual([subscriber.reply(), subscriber.reply()], [["subscribe", "news", 1], ["psubscribe", "n*", 2]])
+        for node in self.cluster.nodes:
+            node.call("PUBLISH", "news", f"from {node.port}")
+            heard = [subscriber.reply(), subscriber.reply()]
+            self.assertIn(["message", "news", f"from {node.port}"], heard)
+            self.assertIn(["pmessage", "n*", "news", f"from {node.port}"], heard)
+
+    @unittest.skipUnless(redis, "redis-py is not installed: tests/e2e/run installs it")
+    def test_redis_py_needs_not_know_and_may(self):
+        plain = redis.Redis(port=self.server.port)
+        self.addCleanup(plain.close)
+        for protocol in (2, 3):
+            knows = redis.cluster.RedisCluster(host="127.0.0.1", port=self.server.port, protocol=protocol)
+            self.addCleanup(knows.close)
+            self.assertEqual([node.port for node in knows.get_nodes()], [self.server.port])
+            for client in (plain, knows):
+                client.flushall()
+                pipeline = client.pipeline(transaction=False)
+                for number in range(20):
+                    pipeline.incr(f"n{number}")
+                self.assertEqual(pipeline.execute(), [1] * 20)
+                self.assertEqual(client.mget("{n}1", "{n}2"), [None, None])
+                self.assertEqual(len(set(client.scan_iter("n*", count=5))), 20)
+                self.assertEqual((client.dbsize(), client.delete("n1"), client.exists("n2")), (20, 1, 1))
+                self.assertEqual(client.hset("h", mapping={"f": 1}), 1)
+                self.assertEqual(client.hgetall("h"), {b"f": b"1"})
+                self.assertEqual(client.eval("return redis.call('INCR', KEYS[1])", 1, "n3"), 2)
+        transaction = plain.pipeline(transaction=True)
+        self.assertEqual(transaction.incr("{n}1").incr("{n}2").execute(), [1, 1])
+        self.assertEqual(plain.mget("n3", "n4", "nothing"), [b"2", b"1", None])
+
+    def test_it_shows_itself_as_the_only_node(self):
+        wire = self.connect()
+        ((begin, end, (host, port, own)),) = [[begin, end, node[:3]] for begin, end, node in wire.call("CLUSTER", "SLOTS")]
+        self.assertEqual((begin, end, host, port, own), (0, 16383, "127.0.0.1", self.server.port, wire.call("CLUSTER", "MYID")))
+        self.assertIn("cluster_state:ok", wire.call("CLUSTER", "INFO"))
+        self.assertIn(f"127.0.0.1:{self.server.port}@{self.server.port} myself,master", wire.call("CLUSTER", "NODES"))
+        self.assertEqual(wire.call("CLUSTER", "SHARDS")[0][:2], ["slots", [0, 16383]])
+        self.assertEqual(wire.call("READONLY"), "+OK")
+        self.assertIn("redis_mode:cluster", wire.call("INFO", "server"))
+        for words, why in (
+            (("SSUBSCRIBE", "s"), "shard channels of a cluster do not go through it"),
+            (("SPUBLISH", "s", "m"), "shard channels of a cluster do not go through it"),
+            (("PUBSUB", "NUMSUB", "c"), "each node knows only its own"),
+            (("SELECT", "1"), "it has database 0"),
+            (("SWAPDB", "0", "1"), "a cluster has database 0"),
+            (("CLUSTER", "FORGET", "x"), "it shows itself as a cluster's only node"),
+            (("WAIT", "1", "0"), "it would be about a connection that others share"),
+        ):
+            self.assertIn(why, wire.call(*words))
+        self.assertEqual(wire.call("SELECT", "0"), "+OK")
+
+
+class Load:
+    """Clients that count, each over a connection of its own, and write down what they are told."""
+
+    def __init__(self, port, keys):
+        self.port, self.keys = port, keys
+        self.replies = collections.defaultdict(list)
+        self.errors = []
+        self.rounds = 0
+        self.lock = threading.Lock()
+        self.over = threading.Event()
+        self.failures = []
+        self.threads = [threading.Thread(target=self.run, args=(number,), daemon=True) for number in range(CLIENTS)]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, number):
+        try:
+            with Wire(self.port) as wire:
+                while not self.over.is_set():
+                    self.turn(wire, number)
+        except Exception as failure:  # The test fails by it, whatever it is.
+            self.failures.append(repr(failure))
+
+    def turn(self, wire, number):
+        key = self.keys[number % len(self.keys)]
+        other = self.keys[(number + 3) % len(self.keys)]
+        wire.send(b"".join(request("INCR", one) for one in (key, key, other, key)))
+        single = [(one, wire.reply()) for one in (key, key, other, key)]
+        wire.send(request("MULTI") + request("INCR", key) + request("GET", key) + request("EXEC"))
+        replies = [wire.reply() for _ in range(4)]
+        together = replies[3]
+        if isinstance(together, list):
+            assert str(together[0]) == together[1], replies
+            together = together[0]
+        many = wire.call("MGET", *self.keys)
+        with self.lock:
+            for one, reply in (*single, (key, together)):
+                if isinstance(reply, int):
+                    self.replies[number, one].append(reply)
+                else:
+                    self.errors.append(reply)
+            if not isinstance(many, list):
+                self.errors.append(many)
+            self.rounds += 1
+
+    def go_on(self, rounds=40):
+        """Until so much more has been done."""
+        end = self.rounds + rounds
+        wait_for(lambda: self.failures or self.rounds >= end)
+
+    def stop(self):
+        self.over.set()
+        for thread in self.threads:
+            thread.join(REPLY_SECONDS)
+            assert not thread.is_alive(), "a client has got no reply"
+        assert not self.failures, self.failures
+
+    def told(self, key):
+        return [reply for (_, one), replies in self.replies.items() if one == key for reply in replies]
+
+
+class Loaded:
+    """A cluster of its own for each test, and clients that count in it."""
+
+    def setUp(self):
+        self.cluster = Cluster(self.timeout_ms)
+        self.addCleanup(self.cluster.stop)
+        self.server = gateway(self.cluster.url(), *PATIENT)
+        self.addCleanup(self.server.stop)
+        # The first half in one slot, which is the one that moves.
+        self.keys = [f"{{b}}{number}" for number in range(COUNTERS // 2)] + [f"k{number}" for number in range(COUNTERS // 2)]
+        self.load = Load(self.server.port, self.keys)
+        self.load.go_on()
+
+    def is_served(self):
+        with self.server.connect() as wire:
+            return [type(wire.call("INCR", f"probe{number}")) for number in range(20)] == [int] * 20
+
+    def assert_exact(self):
+        """Each counter was told every number once, to each client in rising order, and none was told too much."""
+        for (_, key), replies in self.load.replies.items():
+            self.assertEqual(replies, sorted(replies), key)
+        with self.server.connect() as wire:
+            for key in self.keys:
+                told, last = self.load.told(key), int(wire.call("GET", key) or 0)
+                self.assertEqual(len(told), len(set(told)), f"{key}: a number was told twice")
+                self.assertLessEqual(len(told), last)
+                self.assertLessEqual(max(told), last)
+
+
+@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+class Changes(Loaded, unittest.TestCase):
+    """What clients see while slots move and nodes change places."""
+
+    timeout_ms = PATIENT_MS
+
+    def test_slots_move_and_nobody_notices(self):
+        for _ in range(ROUNDS):
+            for target in (1, 2, 0):
+                self.cluster.move_slot(SLOT_OF_B, self.cluster.nodes[target])
+                self.load.go_on()
+        self.load.stop()
+        self.assertEqual(self.load.errors, [])
+        self.assert_exact()
+
+    def test_slots_move_as_a_whole_and_nobody_notices(self):
+        source, target = self.cluster.nodes[0], self.cluster.nodes[1]
+        reply = source.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", SLOT_OF_B - 10, SLOT_OF_B + 10, "NODE", target.id())
+        if "nknown subcommand" in reply:
+            self.load.stop()
+            self.skipTest("this server moves slots only key by key: Valkey 9 moves them as a whole")
+        self.assertEqual(reply, "+OK")
+        wait_for(lambda: self.cluster.primary_of(SLOT_OF_B) is target)
+        self.load.go_on()
+        self.load.stop()
+        self.assertEqual(self.load.errors, [])
+        self.assert_exact()
+
+    def test_a_failover_is_followed_and_nobody_notices(self):
+        old = self.cluster.primary_of(SLOT_OF_B)
+        for _ in range(ROUNDS):
+            new = self.cluster.fail_over(old)
+            wait_for(lambda new=new: self.cluster.primary_of(SLOT_OF_B) is new)
+            self.load.go_on()
+            wait_for(self.cluster.is_well)
+            old = new
+        self.load.stop()
+        self.assertEqual(self.load.errors, [])
+        self.assert_exact()
+
+
+@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+class Losses(Loaded, unittest.TestCase):
+    """What they see when a node is gone, and the others have to notice."""
+
+    timeout_ms = NOTICED_MS
+
+    def test_a_primary_is_killed(self):
+        lost = self.cluster.primary_of(SLOT_OF_B)
+        lost.kill()
+        wait_for(lambda: self.cluster.primary_of(SLOT_OF_B) is not lost)
+        wait_for(self.is_served)
+        before = len(self.load.errors)
+        self.load.go_on()
+        self.load.stop()
+        # What was on its way is in doubt, and says so; what came later waited for the replica.
+        self.assertLessEqual(before, 5 * CLIENTS)
+        self.assertEqual([reply for reply in self.load.errors if not connection_lost(reply)], [])
+        for (_, key), replies in self.load.replies.items():
+            self.assertGreater(len(replies), 0, key)
+        lost.start()
+        wait_for(self.cluster.is_well)
+
+    def test_a_primary_says_nothing(self):
+        self.load.stop()
+        self.server.stop()
+        # What the silent node has been sent is given up soon.
+        self.server = gateway(self.cluster.url(), "--upstream-timeout", str(SHORT_MS))
+        self.addCleanup(self.server.stop)
+        self.load = Load(self.server.port, self.keys)
+        self.load.go_on()
+        lost = self.cluster.primary_of(SLOT_OF_B)
+        heir = self.cluster.replica_of(lost)
+        os.kill(lost.process.pid, signal.SIGSTOP)
+        try:
+            wait_for(heir.is_primary)
+            # Who has asked the one that says nothing is told so; then the heir is asked.
+            wait_for(self.is_served)
+        finally:
+            os.kill(lost.process.pid, signal.SIGCONT)
+        wait_for(self.cluster.is_well)
+        self.load.go_on()
+        self.load.stop()
+        # The limit is less than the others take to notice: until then requests are refused.
+        refused = ("-ERR the server behind the gateway cannot be reached", "-CLUSTERDOWN")
+        others = [reply for reply in self.load.errors if not connection_lost(reply) and not str(reply).startswith(refused)]
+        self.assertEqual(others, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
