@@ -90,6 +90,12 @@ bench-valkey: ## RESPB inside Valkey beside RESP3 of the same binary: CPU, rates
 	scripts/bench-valkey $(CARGO_TARGET_DIR)/release/weft bench-out/valkey
 	$(if $(QUICK),,cp bench-out/valkey/valkey-respb.md docs/benchmarks/ && cp bench-out/valkey/valkey-respb.json docs/benchmarks/data/)
 
+.PHONY: bench-resident
+bench-resident: ## resident memory under maxmemory beside Valkey's; writes docs/benchmarks (about 4 minutes, SIZES=500 about 30)
+	cargo build --locked --release --package weft
+	scripts/bench-resident $(CARGO_TARGET_DIR)/release/weft "$$(dirname "$$(scripts/valkey-driver)")/source/src/valkey-server" bench-out/resident
+	cp bench-out/resident/resident.md docs/benchmarks/ && cp bench-out/resident/resident.json docs/benchmarks/data/
+
 .PHONY: bench-tls
 bench-tls: ## Weft beside Valkey under TLS: CPU for each command and each handshake (about 3 minutes, and once Valkey's build)
 	cargo build --locked --release --package weft

@@ -204,7 +204,7 @@ pub struct Stats {
     generation: AtomicU64,
     rates: Mutex<Rates>,
     /// The keyspace's counters when the present generation began.
-    pub(crate) keyspace_base: [AtomicU64; 6],
+    pub(crate) keyspace_base: [AtomicU64; 9],
     /// Cleared by RESETSTAT, so that the next sample begins anew.
     fresh: AtomicBool,
 }

@@ -5,6 +5,7 @@ mod support;
 use support::{Bench, show};
 use weft_engine::reply::Protocol;
 use weft_protocol::Reply;
+use weft_store::{Config, KeyHasher};
 
 fn info(bench: &mut Bench, client: u32, sections: &str) -> String {
     let command = format!("INFO {sections}");
@@ -207,6 +208,33 @@ fn values_that_are_freed_later_are_counted() {
     assert_eq!((field(&text, "lazyfree_pending_objects"), field(&text, "lazyfreed_objects")), ("0", "2"));
     bench.text(a, "CONFIG RESETSTAT");
     assert_eq!(field(&info(&mut bench, a, "memory"), "lazyfreed_objects"), "0");
+}
+
+#[test]
+fn what_compaction_has_done_is_told() {
+    // Few shards, which have several spans each.
+    let config = Config { shards: 16, hasher: KeyHasher::with_seed(1), ..Config::default() };
+    let mut bench = Bench::of(support::engine_of(config, 1), 0);
+    let a = bench.connect(Protocol::Resp3);
+    let moved = |bench: &mut Bench| -> Vec<u64> {
+        let text = info(bench, a, "memory");
+        let fields = ["compaction_moved_entries", "compaction_moved_bytes", "compaction_returned_bytes"];
+        fields.iter().map(|name| field(&text, name).parse().expect("a number")).collect()
+    };
+    let value = "v".repeat(200);
+    for at in 0..20_000 {
+        bench.text(a, &format!("SET key:{at} {value}"));
+    }
+    let before = moved(&mut bench);
+    assert_eq!(before[0], 0, "nothing is sparse: {before:?}");
+    for at in (0..20_000).filter(|at| at % 8 != 0) {
+        bench.text(a, &format!("DEL key:{at}"));
+    }
+    bench.maintain();
+    let after = moved(&mut bench);
+    assert!(after[0] > 0 && after[1] >= after[0] * 200 && after[2] > 1 << 20, "{after:?}");
+    bench.text(a, "CONFIG RESETSTAT");
+    assert_eq!(moved(&mut bench), [0, 0, 0]);
 }
 
 #[test]

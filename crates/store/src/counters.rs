@@ -28,9 +28,15 @@ pub enum Counter {
     ExpiredFields,
     /// Deleted values that maintenance has freed (`lazyfreed_objects`).
     LazyFreed,
+    /// Entries that compaction has moved out of sparse pages.
+    MovedEntries,
+    /// Their bytes.
+    MovedBytes,
+    /// Bytes of pages that were given back to the operating system.
+    ReturnedBytes,
 }
 
-const COUNTERS: usize = 8;
+const COUNTERS: usize = 11;
 
 /// One worker's counters.
 #[derive(Default)]

@@ -475,9 +475,10 @@ impl<'w> Batch<'w> {
         let rewrites = self.rewrites((op.db, op.now_ms), op.recorder);
         rewrites.is_some_and(|mut rewrites| rewrites.text(at, key, text))
     }
-    pub(crate) fn count_freed(&self, objects: usize) {
-        if objects > 0 {
-            self.counters.add(Counter::LazyFreed, objects as i64);
+    /// Counts what maintenance has done.
+    pub(crate) fn count_kept_up(&self, counter: Counter, by: usize) {
+        if by > 0 {
+            self.counters.add(counter, by as i64);
         }
     }
     /// Whether somebody waits for a key of this one's shard.

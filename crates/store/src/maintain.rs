@@ -4,6 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
+use crate::counters::Counter;
 use crate::evict::Outcome;
 use crate::keyspace::Batch;
 use crate::shard::ShardGuard;
@@ -21,6 +22,9 @@ const REAP_CHUNKS: usize = 4;
 const COMPACT_ENTRIES: usize = 64;
 /// Regions whose free pages are given back in one step: each up to some 100 µs in the kernel.
 const PURGE_REGIONS: usize = 1;
+/// Rounds over all shards that find nothing before there is nothing to do: in the second a slab knows what has not
+/// grown since the first.
+const IDLE_ROUNDS: u32 = 2;
 /// Steps between purges.
 const PURGE_EVERY: u32 = 16;
 
@@ -71,7 +75,7 @@ pub struct MaintenanceStep {
     pub purged_bytes: usize,
     /// Whether anything was done under the lock, or freed.
     pub worked: bool,
-    /// A whole round has found nothing to do: no need to call again soon.
+    /// Two whole rounds have found nothing to do: no need to call again soon.
     pub idle: bool,
 }
 
@@ -103,8 +107,11 @@ impl Maintenance {
         let resized = guard.heap_mut().advance_resize(env, RESIZE_BUCKETS);
         let mut locked = LockedStep { moved: 0, worked: guard.drain() | resized };
         if !locked.worked {
-            locked.moved = guard.heap_mut().compact(env, COMPACT_ENTRIES);
-            locked.worked = locked.moved > 0;
+            let moved = guard.heap_mut().compact(env, COMPACT_ENTRIES);
+            batch.count_kept_up(Counter::MovedEntries, moved.slots);
+            batch.count_kept_up(Counter::MovedBytes, moved.bytes);
+            locked.moved = moved.slots;
+            locked.worked = moved.slots > 0;
         }
         locked
     }
@@ -112,10 +119,10 @@ impl Maintenance {
     /// The part that holds nothing.
     pub fn step_outside(&mut self, batch: &Batch<'_>, locked: LockedStep) -> MaintenanceStep {
         let keyspace = batch.keyspace();
-        let shards = keyspace.shard_count();
+        let idle_steps = keyspace.shard_count() * IDLE_ROUNDS;
         let mut step = MaintenanceStep { moved: locked.moved, ..MaintenanceStep::default() };
         let reaped = keyspace.reaper().step(REAP_CHUNKS);
-        batch.count_freed(reaped.objects);
+        batch.count_kept_up(Counter::LazyFreed, reaped.objects);
         let worked = reaped.worked | locked.worked;
         step.worked = worked;
         self.steps = self.steps.wrapping_add(1);
@@ -125,14 +132,15 @@ impl Maintenance {
             self.at = self.at.wrapping_add(1);
             self.idle = self.idle.saturating_add(1);
         }
-        if self.steps.is_multiple_of(PURGE_EVERY) || self.idle == shards {
+        if self.steps.is_multiple_of(PURGE_EVERY) || self.idle == idle_steps {
             step.purged_bytes = keyspace.pages.purge(PURGE_REGIONS) + keyspace.directory.runs.purge();
+            batch.count_kept_up(Counter::ReturnedBytes, step.purged_bytes);
             keyspace.directory.domain.collect();
             if step.purged_bytes > 0 {
                 self.idle = 0;
             }
         }
-        step.idle = self.idle >= shards;
+        step.idle = self.idle >= idle_steps;
         step
     }
 }

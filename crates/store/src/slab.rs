@@ -7,6 +7,10 @@
 //! allocations opens spans of its own; the others share the coarse classes, of which a page holds a whole number
 //! (1024, 816, 680, 584, 512, …), about 20 above 128 bytes. Measured with random sizes of 1 to 1,000 bytes: see
 //! the example's `churn`.
+//!
+//! The same price comes later when sizes go out of use: each leaves a span with few live slots in each shard. So while
+//! a slab holds much more than is used, even the last span of a class that does not grow is emptied, into room that
+//! other classes have.
 
 pub(crate) mod os;
 pub(crate) mod pages;
@@ -14,7 +18,10 @@ pub(crate) mod runs;
 pub(crate) mod span;
 
 use pages::{PAGE_BYTES, PageSource, desc_of};
-use span::{CLASSES, COARSE_OF, Desc, NO_SLOT, PAGES_OF, SLOTS_OF, class_of, free_word, is_live, next_free};
+use span::{
+    CLASSES, COARSE_OF, Desc, NO_SLOT, PAGES_OF, SLOT_BYTES_MIN, SLOTS_OF, class_of, free_word, is_live,
+    next_free,
+};
 use std::ptr::NonNull;
 
 /// A class with this many of the last 256 to 512 allocations that found no room has spans of its own.
@@ -23,6 +30,13 @@ const DEMAND_OWN_MIN: u8 = 16;
 const SPANS_OWN_MIN: u32 = 2;
 /// Spans of a class that are looked at to find a sparse one.
 const SPARSE_LOOK_MAX: usize = 64;
+/// A slab is wasteful when it holds so many bytes beyond those that are used, and so large a part of what it holds.
+const WASTE_BYTES_MIN: usize = 4 * PAGE_BYTES;
+const WASTE_PART_MIN: usize = 8;
+/// A span of a class that does not grow is worth emptying when 1 in so many of its slots are free.
+const WANING_FREE_PART: u32 = 4;
+/// A slot that is moved into the room of another class may be larger by 1 in so many.
+const ROOM_LOSS_PART: usize = 5;
 
 #[derive(Clone, Copy, Default)]
 struct Class {
@@ -30,6 +44,10 @@ struct Class {
     room: Option<NonNull<Desc>>,
     spans: u32,
     used: u32,
+    /// What `used` was when the class was last looked at.
+    seen: u32,
+    /// What `used` was when emptying a span has won nothing.
+    settled: u32,
 }
 
 /// A span being emptied, and how far.
@@ -38,6 +56,17 @@ struct Evacuation {
     desc: NonNull<Desc>,
     /// Next slot to look at, in 8-byte units.
     at: u16,
+    /// Bytes of all pages before it began.
+    held_bytes: usize,
+}
+
+/// What was moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Moved {
+    /// Live slots.
+    pub(crate) slots: usize,
+    /// What they hold.
+    pub(crate) bytes: usize,
 }
 
 /// The slab of one shard. All calls must come with the same page source.
@@ -47,6 +76,8 @@ pub(crate) struct Slab {
     demand: Box<[u8; CLASSES]>,
     demands: u8,
     used_bytes: usize,
+    /// Bytes of the pages of all spans.
+    held_bytes: usize,
     evacuation: Option<Evacuation>,
     /// The class at which the search for sparse spans goes on.
     look_at: usize,
@@ -62,6 +93,7 @@ impl Slab {
             demand: Box::new([0; CLASSES]),
             demands: 0,
             used_bytes: 0,
+            held_bytes: 0,
             evacuation: None,
             look_at: 0,
         }
@@ -71,10 +103,11 @@ impl Slab {
         self.used_bytes
     }
 
-    /// A slot of at least `bytes` (16 to `SLOT_BYTES_MAX`): about 5 ns, and a page source's lock once a span.
+    /// A slot of at least `bytes` (`SLOT_BYTES_MIN` to `SLOT_BYTES_MAX`): about 5 ns, and a page source's lock once a
+    /// span.
     #[inline]
     pub(crate) fn alloc(&mut self, bytes: usize, source: &PageSource) -> NonNull<u8> {
-        debug_assert!((16..=span::SLOT_BYTES_MAX).contains(&bytes));
+        debug_assert!((SLOT_BYTES_MIN..=span::SLOT_BYTES_MAX).contains(&bytes));
         let class = class_of(bytes);
         match self.classes[class].room {
             Some(desc) => self.alloc_from(desc),
@@ -115,6 +148,7 @@ impl Slab {
             unsafe { desc.add(page).write(value) };
         }
         self.classes[class].spans += 1;
+        self.held_bytes += pages * PAGE_BYTES;
         self.link(desc);
         desc
     }
@@ -188,11 +222,15 @@ impl Slab {
         if listed {
             self.unlink(at);
         }
-        if self.evacuates(at) {
-            self.evacuation = None;
-        }
         let pages = PAGES_OF[class] as usize;
         self.classes[class].spans -= 1;
+        self.held_bytes -= pages * PAGE_BYTES;
+        if self.evacuates(at) {
+            let before = self.evacuation.take().map_or(0, |evacuation| evacuation.held_bytes);
+            if self.held_bytes >= before {
+                self.classes[class].settled = self.classes[class].used;
+            }
+        }
         // SAFETY: the span was taken from this source with this length, and its last slot has just been freed.
         unsafe { source.give(span_of(at), pages) };
     }
@@ -229,29 +267,74 @@ impl Slab {
         }
     }
 
+    /// Whether much more is held than is used.
+    const fn is_wasteful(&self) -> bool {
+        let waste = self.held_bytes - self.used_bytes;
+        waste >= WASTE_BYTES_MIN && waste * WASTE_PART_MIN >= self.held_bytes
+    }
+
     /// Chooses a span to empty, if one is being emptied already or some class has more free slots than a span and than
-    /// 1/10 of its slots. Looks at one class a call, and at most 64 of its spans. Returns whether there is one.
+    /// 1/10 of its slots; in a wasteful slab also one with room, of a class that has not grown since the last look, if
+    /// less is held then. Looks at at most 64 spans of a class. Returns whether there is one.
     pub(crate) fn choose_sparse(&mut self) -> bool {
         if self.evacuation.is_some() {
             return true;
         }
+        let wasteful = self.is_wasteful();
         for _ in 0..CLASSES {
             self.look_at = if self.look_at + 1 < CLASSES { self.look_at + 1 } else { 2 };
             let class = self.look_at;
-            let Class { spans, used, .. } = self.classes[class];
-            let free = spans * u32::from(SLOTS_OF[class]) - used;
-            if free < u32::from(SLOTS_OF[class]) + 1 || free * 10 < spans * u32::from(SLOTS_OF[class]) {
+            let Class { spans, used, seen, settled, .. } = self.classes[class];
+            self.classes[class].seen = used;
+            let slots = u32::from(SLOTS_OF[class]);
+            let free = spans * slots - used;
+            let several = free > slots && free * 10 >= spans * slots;
+            let waning = wasteful && used <= seen && used != settled && free * WANING_FREE_PART >= slots;
+            if !several && !waning {
                 continue;
             }
-            if let Some(desc) = self.sparsest(class) {
-                self.unlink(desc);
-                self.evacuation = Some(Evacuation { span: span_of(desc), desc, at: 0 });
-                // The next search looks at this class first: one evacuation is seldom enough.
-                self.look_at = class - 1;
-                return true;
+            let Some(desc) = self.sparsest(class) else { continue };
+            // SAFETY: a listed descriptor is of a span that this slab holds.
+            let live = u32::from(unsafe { desc.as_ref().used });
+            if !several && ((slots - live) * WANING_FREE_PART < slots || !self.others_have_room(class, live))
+            {
+                continue;
             }
+            self.unlink(desc);
+            let held_bytes = self.held_bytes;
+            self.evacuation = Some(Evacuation { span: span_of(desc), desc, at: 0, held_bytes });
+            // The next search looks at this class first: one evacuation is seldom enough.
+            self.look_at = class - 1;
+            return true;
         }
         false
+    }
+
+    /// Whether a span's live slots go elsewhere and less is held then: into other spans of their class, or of those
+    /// that are little larger, or into new ones of the coarse class, which are shorter.
+    fn others_have_room(&self, class: usize, live: u32) -> bool {
+        let free = |class: usize| {
+            let Class { spans, used, .. } = self.classes[class];
+            spans * u32::from(SLOTS_OF[class]) - used
+        };
+        let own = free(class) - (u32::from(SLOTS_OF[class]) - live);
+        let coarse = COARSE_OF[class] as usize;
+        let shorter = if coarse == class {
+            0
+        } else {
+            // One page less than the span has.
+            u32::from(PAGES_OF[class] - 1) / u32::from(PAGES_OF[coarse]) * u32::from(SLOTS_OF[coarse])
+        };
+        own + shorter + (class + 1..=largest_near(class)).map(free).sum::<u32>() >= live
+    }
+
+    /// A slot for what is moved out of a span of `from`: room that there is, a little larger if need be, before a new
+    /// span, which is one of the coarse class.
+    fn alloc_moved(&mut self, bytes: usize, from: usize, source: &PageSource) -> NonNull<u8> {
+        let class = class_of(bytes);
+        let near = (class..=largest_near(class)).chain([from]).find_map(|class| self.classes[class].room);
+        let desc = near.unwrap_or_else(|| self.open_span(COARSE_OF[class] as usize, source));
+        self.alloc_from(desc)
     }
 
     fn sparsest(&self, class: usize) -> Option<NonNull<Desc>> {
@@ -269,21 +352,24 @@ impl Slab {
         best.map(|(_, desc)| desc)
     }
 
-    /// Moves up to `slots_max` live slots out of the span that [`Slab::choose_sparse`] chose. For each, `moved(old,
-    /// new)` must make the one reference to `old` point to `new`, which already has the same bytes. Returns how many
-    /// were moved.
+    /// Moves up to `slots_max` live slots out of the span that [`Slab::choose_sparse`] chose. `bytes_of` says how many
+    /// bytes a slot was asked for with; its class may be a larger one. For each, `moved(old, new)` must make the one
+    /// reference to `old` point to `new`, which already has the same bytes. Returns how many slots were moved, and
+    /// their bytes.
     ///
     /// # Safety
-    /// Every live slot's one reference is known to `moved`, and nothing else points into the slots.
+    /// `bytes_of` says at least what is in use of a slot, and at most its size. Every live slot's one reference is
+    /// known to `moved`, and nothing else points into the slots.
     pub(crate) unsafe fn evacuate(
         &mut self,
         slots_max: usize,
         source: &PageSource,
+        bytes_of: impl Fn(NonNull<u8>) -> usize,
         mut moved: impl FnMut(NonNull<u8>, NonNull<u8>),
-    ) -> usize {
-        let mut count = 0;
-        while count < slots_max {
-            let Some(Evacuation { span, desc, at }) = &mut self.evacuation else { break };
+    ) -> Moved {
+        let mut done = Moved::default();
+        while done.slots < slots_max {
+            let Some(Evacuation { span, desc, at, .. }) = &mut self.evacuation else { break };
             let (span, desc) = (*span, *desc);
             // SAFETY: the span under evacuation is held by this slab.
             let (class, carved) = unsafe { (desc.as_ref().class, desc.as_ref().carved) };
@@ -298,16 +384,25 @@ impl Slab {
             if !is_live(unsafe { old.cast::<u64>().read() }) {
                 continue;
             }
-            let new = self.alloc(class as usize * 8, source);
+            let bytes = class_of(bytes_of(old).max(SLOT_BYTES_MIN)) * 8;
+            debug_assert!(bytes <= class as usize * 8);
+            let new = self.alloc_moved(bytes, class as usize, source);
             // SAFETY: both slots are live, different, and of at least this size.
-            unsafe { new.copy_from_nonoverlapping(old, class as usize * 8) };
+            unsafe { new.copy_from_nonoverlapping(old, bytes) };
             moved(old, new);
             // SAFETY: the reference to `old` now points to `new`.
             unsafe { self.free(old, source) };
-            count += 1;
+            done.slots += 1;
+            done.bytes += bytes;
         }
-        count
+        done
     }
+}
+
+/// The largest class whose slots may take what is moved out of a class.
+const fn largest_near(class: usize) -> usize {
+    let largest = class + class / ROOM_LOSS_PART;
+    if largest < CLASSES { largest } else { CLASSES - 1 }
 }
 
 /// The descriptor of the span that an address lies in.

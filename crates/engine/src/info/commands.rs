@@ -11,13 +11,16 @@ use crate::error::full_name;
 use crate::number::parse_double;
 
 /// Counters of the keyspace that RESETSTAT sets back.
-pub(super) const KEYSPACE_COUNTERS: [Counter; 6] = [
+pub(super) const KEYSPACE_COUNTERS: [Counter; 9] = [
     Counter::Hits,
     Counter::Misses,
     Counter::Expired,
     Counter::Evicted,
     Counter::ExpiredFields,
     Counter::LazyFreed,
+    Counter::MovedEntries,
+    Counter::MovedBytes,
+    Counter::ReturnedBytes,
 ];
 
 /// A counter of the keyspace, without what was before RESETSTAT.

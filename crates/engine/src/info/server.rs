@@ -219,6 +219,9 @@ pub(super) fn memory(engine: &Engine, report: &mut Report, _now_ms: u64) {
     ]);
     report.field("lazyfree_pending_objects", engine.keyspace.discarded_objects());
     report.field("lazyfreed_objects", since_reset(engine, Counter::LazyFreed));
+    report.field("compaction_moved_entries", since_reset(engine, Counter::MovedEntries));
+    report.field("compaction_moved_bytes", since_reset(engine, Counter::MovedBytes));
+    report.field("compaction_returned_bytes", since_reset(engine, Counter::ReturnedBytes));
     report.field("table_limbo_bytes", engine.keyspace.limbo_bytes());
     report.field("table_resident_human", human(figures.table_bytes));
 }

@@ -19,6 +19,7 @@ use crate::entry::INLINE_BYTES_MAX;
 use crate::hash::KeyHasher;
 use crate::slab::Slab;
 use crate::slab::pages::PageSource;
+use crate::slab::span::SLOT_BYTES_MIN;
 use crate::slab::span::class_of;
 use crate::table::array::Tagged;
 use crate::table::head::{Directory, Private, Published};
@@ -195,7 +196,7 @@ impl Heap {
 
     fn alloc(&mut self, bytes: usize, env: Env<'_>) -> NonNull<u8> {
         if bytes <= SLOT_BYTES_MAX {
-            return self.slab.alloc(bytes.max(16), env.pages);
+            return self.slab.alloc(bytes.max(SLOT_BYTES_MIN), env.pages);
         }
         let layout = large_layout(bytes);
         self.large_bytes += layout.size();

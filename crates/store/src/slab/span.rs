@@ -12,6 +12,8 @@
 use super::pages::PAGE_BYTES;
 use std::ptr::NonNull;
 
+/// The smallest slot: two words of a free one.
+pub(crate) const SLOT_BYTES_MIN: usize = 16;
 /// The largest slot: a 1 KiB value with a key of up to 120 bytes still fits.
 pub(crate) const SLOT_BYTES_MAX: usize = 1152;
 /// Classes are 8 bytes apart; class c has slots of 8·c bytes. The smallest in use is 2.
@@ -121,7 +123,7 @@ pub(crate) static SLOTS_OF: [u16; CLASSES] = {
     slots_of
 };
 
-/// The coarse class of each class: the next that divides a page without loss, as far as there is one.
+/// The coarse class of each class: the next that divides a page without loss, as far as there is one, else the largest.
 pub(crate) static COARSE_OF: [u8; CLASSES] = {
     let mut coarse_of = [0; CLASSES];
     let mut class = 0;
@@ -129,7 +131,7 @@ pub(crate) static COARSE_OF: [u8; CLASSES] = {
         // Slots of this size in a page, and the largest size of which as many fit.
         let slots = if class == 0 { 1 } else { PAGE_BYTES / (class * 8) };
         let largest = PAGE_BYTES / slots / 8;
-        coarse_of[class] = if largest < CLASSES { largest as u8 } else { class as u8 };
+        coarse_of[class] = if largest < CLASSES { largest as u8 } else { CLASSES as u8 - 1 };
         class += 1;
     }
     coarse_of

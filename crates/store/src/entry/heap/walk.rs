@@ -3,6 +3,7 @@
 
 use super::{Env, Found, Heap, Pointer, facts};
 use crate::entry::{Entry, Garbage};
+use crate::slab::Moved;
 use crate::table::array::Tagged;
 use crate::table::head::Private;
 use crate::table::{Group, Table};
@@ -158,21 +159,22 @@ impl Heap {
         left
     }
 
-    /// Moves up to `entries` entries out of a sparse span. Returns how many; 0 when nothing is sparse.
-    pub(crate) fn compact(&mut self, env: Env<'_>, entries: usize) -> usize {
+    /// Moves up to `entries` entries out of a sparse span. Returns what was moved; nothing when nothing is sparse.
+    pub(crate) fn compact(&mut self, env: Env<'_>, entries: usize) -> Moved {
         if !self.slab.choose_sparse() {
-            return 0;
+            return Moved::default();
         }
         let (tables, drains) = (&mut self.tables, &self.drains);
         if !drains.is_empty() {
             // Entries of a table that is being emptied cannot be found by hash; they are on their way out anyway.
-            return 0;
+            return Moved::default();
         }
         let facts = facts(env.hasher);
         // SAFETY: every live slot is an entry in exactly one table (invariant; no drains), found here by its hash, and
         // `&mut self` keeps borrows away.
         unsafe {
-            self.slab.evacuate(entries, env.pages, |old, new| {
+            let bytes_of = |slot| Entry::new(slot).allocated_bytes();
+            self.slab.evacuate(entries, env.pages, bytes_of, |old, new| {
                 let (hash, _) = facts(Tagged::new(new, false));
                 let moved = tables.iter_mut().any(|table| {
                     let Some(pos) = table.find_pointer(hash, Tagged::new(old, false)) else { return false };
