@@ -45,6 +45,21 @@ pub enum Farewell {
     NoSave,
 }
 
+/// Why writes may be refused: each is said and taken back by itself.
+#[derive(Clone, Copy, Debug)]
+pub enum Refuser {
+    /// The log cannot be written, or there is no room for it.
+    Log,
+    /// The last snapshot failed.
+    Snapshot,
+}
+
+/// What is answered then; Valkey's words.
+const SNAPSHOT_FAILED: &str = "Valkey is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may \
+     modify the data set are disabled, because this instance is configured to report errors during writes if RDB \
+     snapshotting fails (stop-writes-on-bgsave-error option). Please check the Valkey logs for details about the RDB \
+     error.";
+
 /// A client that waits for an order.
 #[derive(Debug)]
 pub struct Waiting(Arc<Blocked>);
@@ -61,9 +76,11 @@ const BEHIND_MS: u64 = 5;
 #[derive(Default)]
 pub struct Durable {
     take: OnceLock<Take>,
-    /// Why writes are refused.
-    refusal: Mutex<Option<Box<str>>>,
+    /// Why writes are refused, by [`Refuser`].
+    refusals: Mutex<[Option<Box<str>>; 2]>,
     farewell: Mutex<Farewell>,
+    /// SHUTDOWN FORCE: the server stops though no snapshot can be made.
+    is_forced: AtomicBool,
     /// Since when something that was written is not on the disk, in milliseconds since 1970; 0 for nothing, or where
     /// that does not matter.
     pub unsynced_since_ms: AtomicU64,
@@ -80,7 +97,7 @@ pub struct Durable {
 
 impl std::fmt::Debug for Durable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Durable").field("refusal", &self.refusal).finish_non_exhaustive()
+        f.debug_struct("Durable").field("refusals", &self.refusals).finish_non_exhaustive()
     }
 }
 
@@ -167,13 +184,19 @@ impl Durable {
         self.log.is_on.load(Relaxed) || self.saves.last_ms.load(Relaxed) != 0
     }
     /// SHUTDOWN says what is to be done.
-    pub(crate) fn set_farewell(&self, farewell: Farewell) {
+    pub(crate) fn set_farewell(&self, farewell: Farewell, is_forced: bool) {
         *self.farewell.lock() = farewell;
+        self.is_forced.store(is_forced, Relaxed);
     }
     /// What is to be done when the server stops.
     #[must_use]
     pub fn farewell(&self) -> Farewell {
         *self.farewell.lock()
+    }
+    /// Whether it stops though that cannot be done.
+    #[must_use]
+    pub fn is_forced(&self) -> bool {
+        self.is_forced.load(Relaxed)
     }
     /// Gives an order; an error where nobody takes any, or too many wait.
     pub(crate) fn order(&self, order: Order) -> Result<(), Error> {
@@ -190,11 +213,17 @@ impl Durable {
 }
 
 impl Engine {
-    /// From now on writes are refused, with these words; or not any more.
-    pub fn refuse_writes(&self, why: Option<&str>) {
-        let mut refusal = self.durable.refusal.lock();
-        *refusal = why.map(Box::from);
-        self.special.set(special::REFUSING, refusal.is_some());
+    /// From now on writes are refused, with these words; or not any more, for this reason.
+    pub fn refuse_writes(&self, by: Refuser, why: Option<&str>) {
+        let mut refusals = self.durable.refusals.lock();
+        refusals[by as usize] = why.map(Box::from);
+        self.special.set(special::REFUSING, refusals.iter().any(Option::is_some));
+    }
+    /// `stop-writes-on-bgsave-error`: writes are refused where snapshots are wanted and the last one failed.
+    pub fn look_at_snapshots(&self) {
+        let wanted = self.settings.stop_writes.load(Relaxed) && self.settings.has_save_points.load(Relaxed);
+        let refuses = wanted && self.durable.saves.has_failed.load(Relaxed);
+        self.refuse_writes(Refuser::Snapshot, refuses.then_some(SNAPSHOT_FAILED));
     }
     /// Whether writes are to be held back for a moment, since what was told is not on the disk for too long.
     pub fn hold_writes_back(&self, hold: bool) {
@@ -232,8 +261,9 @@ impl Engine {
 
     /// Why a write cannot run now.
     pub(crate) fn refusal(&self) -> Option<Error> {
-        let refusal = self.durable.refusal.lock();
-        refusal.as_ref().map(|why| Error::new(ErrorCode::Misconfigured, why.to_string()))
+        let refusals = self.durable.refusals.lock();
+        let why = refusals.iter().flatten().next()?;
+        Some(Error::new(ErrorCode::Misconfigured, why.to_string()))
     }
     /// What a client is told while what was kept is loaded.
     pub(crate) fn loading_error(&self) -> Error {

@@ -27,7 +27,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use weft_engine::Engine;
-use weft_engine::durable::{Farewell, Order, Waiting};
+use weft_engine::durable::{Farewell, Order, Refuser, Waiting};
 use weft_engine::error::Error;
 use weft_persist::disk::Disk;
 use weft_persist::{Folder, LogOptions, SEGMENT_BYTES};
@@ -357,9 +357,10 @@ impl Keeper {
         warning!(
             "The log cannot be written: {error}. Writes are refused until a new one has begun behind a snapshot"
         );
-        self.engine.refuse_writes(Some(&format!(
+        let why = format!(
             "the log cannot be written ({error}); writes go on when a new one has begun, which is tried every second"
-        )));
+        );
+        self.engine.refuse_writes(Refuser::Log, Some(&why));
         self.engine.durable.log.has_failed.store(true, Relaxed);
         self.engine.lose_held();
         self.engine.hold_writes_back(false);
@@ -453,7 +454,7 @@ impl Keeper {
         warning!("A log cannot be begun: {error}");
         if self.engine.special.has(weft_engine::special::LOADING) {
             let why = format!("the log could not be begun ({error}); it is tried every second");
-            self.engine.refuse_writes(Some(&why));
+            self.engine.refuse_writes(Refuser::Log, Some(&why));
             self.engine.set_loading(false);
         }
         self.refuse_begun(&format!("{error}; it is tried every second"));
@@ -474,7 +475,7 @@ impl Keeper {
             self.engine.set_held(false);
         }
         self.engine.hold_writes_back(false);
-        self.engine.refuse_writes(None);
+        self.engine.refuse_writes(Refuser::Log, None);
         self.engine.durable.log.has_failed.store(false, Relaxed);
         self.fail_waiting();
         self.refuse_begun("it was ended before it had begun");
@@ -600,17 +601,16 @@ impl Keeper {
         let made = self.desk.inbox().made.take();
         let Some(made) = made else { return };
         let Some(job) = self.job.take() else { return };
-        let snapshot = match made.outcome {
-            _ if job.is_orphaned() => {
-                let why = match job.purpose() {
-                    Purpose::ByItself(_) => "it was cancelled",
-                    Purpose::Rewrite => "its log has ended meanwhile",
-                };
-                return job.failed(self.engine, &io::Error::other(why));
+        let snapshot = match (made.outcome, job.purpose()) {
+            // The file was whole before it was cancelled.
+            (Outcome::Done(snapshot), Purpose::ByItself(_)) => snapshot,
+            (_, Purpose::ByItself(_)) if job.is_orphaned() => return job.given_up(self.engine),
+            (_, Purpose::Rewrite) if job.is_orphaned() => {
+                return job.failed(self.engine, &io::Error::other("its log has ended meanwhile"));
             }
-            Outcome::Done(snapshot) => snapshot,
-            Outcome::Failed(error) => return self.job_failed(job, &error),
-            Outcome::Void => {
+            (Outcome::Done(snapshot), Purpose::Rewrite) => snapshot,
+            (Outcome::Failed(error), _) => return self.job_failed(job, &error),
+            (Outcome::Void, _) => {
                 self.job = Some(job);
                 self.job_is_to_begin = true;
                 return;
@@ -648,9 +648,20 @@ impl Keeper {
     /// The server stops: what was told is written and synced; a snapshot, if one is wanted.
     fn end(&mut self) {
         let engine = self.engine;
+        // A snapshot that is being made is over soon, and the one at the end begins only then.
+        while self.job.is_some() && !self.job_is_to_begin {
+            self.desk.wait(SLEEP_MAX);
+            self.take_made();
+        }
+        let mut is_logged = false;
         if let Some(following) = self.following.take() {
+            let is_pending = following.is_pending();
             match following.close() {
-                Ok(()) => notice!("The log is on the disk"),
+                Ok(()) if is_pending => warning!("The log had not begun yet: it is not kept"),
+                Ok(()) => {
+                    is_logged = true;
+                    notice!("The log is on the disk");
+                }
                 Err(error) => warning!("The log could not be ended: {error}"),
             }
         }
@@ -661,10 +672,7 @@ impl Keeper {
             Farewell::NoSave => false,
         };
         if saves {
-            match snapshot::at_the_end(engine, &mut self.worker) {
-                Ok(bytes) => notice!("A snapshot of {bytes} bytes is on the disk"),
-                Err(error) => warning!("No snapshot could be made: {error}"),
-            }
+            snapshot::at_the_end(engine, &mut self.worker, is_logged);
         }
     }
 }

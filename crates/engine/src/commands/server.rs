@@ -110,13 +110,14 @@ fn lastsave(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_
 
 /// There is no answer but that the connection ends.
 fn shutdown(context: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
-    let (mut abort, mut save, mut nosave) = (false, false, false);
+    let (mut abort, mut save, mut nosave, mut force) = (false, false, false, false);
     for index in 1..args.len() {
         match () {
             () if args.is(index, "ABORT") => abort = true,
+            () if args.is(index, "FORCE") => force = true,
             () if args.is(index, "SAVE") => save = true,
             () if args.is(index, "NOSAVE") => nosave = true,
-            () if ["NOW", "FORCE", "SAFE"].iter().any(|word| args.is(index, word)) => {}
+            () if ["NOW", "SAFE"].iter().any(|word| args.is(index, word)) => {}
             () if args.is(index, "FAILOVER") => {
                 return Err(Error::err("SHUTDOWN FAILOVER is only supported in cluster mode."));
             }
@@ -136,7 +137,7 @@ fn shutdown(context: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_
     } else {
         Farewell::AsConfigured
     };
-    context.engine.durable.set_farewell(farewell);
+    context.engine.durable.set_farewell(farewell, force);
     context.session.then = Then::Shutdown;
     Ok(())
 }

@@ -67,6 +67,10 @@ settings! {
     appendfsync: AtomicU8 = 1,
     /// `strict-reads`: who reads waits for what he has seen to be safe.
     strict_reads: AtomicBool = true,
+    /// `save` names a save point.
+    has_save_points: AtomicBool = false,
+    /// `stop-writes-on-bgsave-error`.
+    stop_writes: AtomicBool = true,
 
     /// `notify-keyspace-events`, as bits of [`crate::notify`].
     notify_flags: AtomicU32 = 0,

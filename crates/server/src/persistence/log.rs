@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use weft_engine::Engine;
 use weft_engine::config::settings::SYNCS;
+use weft_engine::durable::Refuser;
 use weft_engine::special;
 use weft_persist::disk::Disk;
 use weft_persist::{Kept, Log, LogOptions, Snapshot};
@@ -230,7 +231,7 @@ impl Following {
         if self.is_full && !was_full {
             warning!("Writes are refused: {why}");
         }
-        self.engine.refuse_writes(self.is_full.then_some(why));
+        self.engine.refuse_writes(Refuser::Log, self.is_full.then_some(why));
         Ok(())
     }
 

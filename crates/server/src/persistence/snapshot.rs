@@ -16,8 +16,8 @@ use weft_persist::{Folder, Snapshot, SnapshotWriter};
 use weft_store::effect::{Read, Tape};
 use weft_store::{Counter, Saver, Worker};
 
-use super::Desk;
 use super::log::Following;
+use super::{Desk, RETRY};
 use crate::{clock, notice, warning};
 
 /// Bytes that are told before they are written.
@@ -138,6 +138,7 @@ impl Job {
                 saves.writes.store(self.writes, Relaxed);
                 saves.last_s.store(took_s, Relaxed);
                 saves.count.fetch_add(1, Relaxed);
+                engine.look_at_snapshots();
                 if let Some(waiting) = waiting {
                     engine.answer(&waiting, |sink| sink.ok());
                 }
@@ -154,12 +155,21 @@ impl Job {
             self.started.elapsed().as_secs_f64()
         );
     }
+    /// It was cancelled: how the one before it ended still counts.
+    pub(super) fn given_up(self, engine: &Engine) {
+        notice!("The snapshot that was being made is cancelled");
+        engine.durable.saves.is_saving.store(false, Relaxed);
+        if let Purpose::ByItself(Some(waiting)) = self.purpose {
+            engine.answer(&waiting, |sink| sink.error(&Error::err("The snapshot was cancelled")));
+        }
+    }
     pub(super) fn failed(self, engine: &Engine, error: &io::Error) {
         warning!("No snapshot could be made: {error}");
         match self.purpose {
             Purpose::ByItself(waiting) => {
                 engine.durable.saves.is_saving.store(false, Relaxed);
                 engine.durable.saves.has_failed.store(true, Relaxed);
+                engine.look_at_snapshots();
                 if let Some(waiting) = waiting {
                     let error = Error::err(format!("No snapshot could be made: {error}"));
                     engine.answer(&waiting, |sink| sink.error(&error));
@@ -203,8 +213,30 @@ pub(super) fn run(engine: &'static Engine, desk: &Desk, task: Task) {
     desk.hand_in(Made { outcome, epoch });
 }
 
-/// Makes one at once, when no command runs any more.
-pub(super) fn at_the_end(engine: &'static Engine, worker: &mut Worker<'static>) -> io::Result<u64> {
+/// Makes one when no command runs any more. What is nowhere but in memory is not given up for a disk that is full: it is
+/// tried until it succeeds, unless SHUTDOWN FORCE or a second signal says otherwise.
+pub(super) fn at_the_end(engine: &'static Engine, worker: &mut Worker<'static>, is_logged: bool) {
+    let mut told = String::new();
+    loop {
+        let error = match at_once(engine, worker) {
+            Ok(bytes) => return notice!("A snapshot of {bytes} bytes is on the disk"),
+            Err(error) => error.to_string(),
+        };
+        if is_logged || engine.durable.is_forced() {
+            return warning!("No snapshot could be made: {error}. The server stops without one");
+        }
+        if told != error {
+            warning!(
+                "No snapshot could be made: {error}. It is tried every second; a second SIGTERM stops the server \
+                 without one"
+            );
+            told = error;
+        }
+        std::thread::sleep(RETRY);
+    }
+}
+
+fn at_once(engine: &'static Engine, worker: &mut Worker<'static>) -> io::Result<u64> {
     let task = Job::new(engine, Purpose::ByItself(None)).begin(engine, worker, None)?;
     match write(engine, worker, task, || false) {
         Outcome::Done(snapshot) => Ok(snapshot.bytes()),

@@ -4,6 +4,8 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
+use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use weft_client::{Config, Connection, Protocol, Reply, Timeouts};
@@ -15,6 +17,7 @@ use super::{Folder, weft};
 pub(crate) struct Server {
     child: Child,
     pub(crate) socket: String,
+    said: Mutex<Receiver<String>>,
 }
 
 impl Server {
@@ -23,9 +26,16 @@ impl Server {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let is_up = lines.any(|line| line.contains("Listening on /"));
         assert!(is_up, "the server listens");
+        let (say, said) = mpsc::channel();
         // Read to its end, so that the server never waits for whoever reads it.
-        thread::spawn(move || lines.for_each(|line| println!("{line}")));
-        let server = Self { child, socket };
+        thread::spawn(move || {
+            for line in lines {
+                println!("{line}");
+                // The test may not listen any more.
+                let _ = say.send(line);
+            }
+        });
+        let server = Self { child, socket, said: Mutex::new(said) };
         while server.is_loading() {
             thread::yield_now();
         }
@@ -58,10 +68,21 @@ impl Server {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
-    pub(crate) fn stop(mut self, words: &[&str]) {
-        // There is no answer.
+    pub(crate) fn stop(self, words: &[&str]) {
+        self.tell(words);
+        self.ends();
+    }
+    /// Asks something to which there is no answer.
+    pub(crate) fn tell(&self, words: &[&str]) {
         let _ = self.connect(Protocol::Resp2).exchange(words);
+    }
+    pub(crate) fn ends(mut self) {
         assert!(self.child.wait().unwrap().success());
+    }
+    /// Waits for a line of its log.
+    pub(crate) fn says(&self, text: &str) {
+        let said = self.said.lock().unwrap();
+        while !said.recv_timeout(LONG).expect("it says so").contains(text) {}
     }
 }
 

@@ -228,6 +228,10 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
             ),
             ("auto-aof-rewrite-min-size", "and has at least so many bytes"),
             ("save", "make a snapshot after so many seconds, if there were so many changes"),
+            (
+                "stop-writes-on-bgsave-error",
+                "refuse writes when the last snapshot failed and there are save points",
+            ),
             ("dbfilename", "file of snapshots that SAVE, BGSAVE and save points make"),
         ],
     ),

@@ -66,7 +66,10 @@ pub(super) const LIST: &[Directive] = &[
     )
     .at_start(),
     // Snapshots.
-    Directive::new("save", Kind::SavePoints, "").server(),
+    Directive::new("save", Kind::SavePoints, "").acts(|e, v| {
+        e.settings.has_save_points.store(!v.text.is_empty(), Relaxed);
+        e.look_at_snapshots();
+    }),
     Directive::new("dbfilename", Kind::Text("dbfilename"), "dump.weft").protected().server(),
     switch("rdbcompression", "yes"),
     switch("rdbchecksum", "yes").at_start(),
@@ -77,7 +80,10 @@ pub(super) const LIST: &[Directive] = &[
     int("rdb-key-save-delay", (-INT - 1, INT), "0").hidden(),
     int("key-load-delay", (-INT - 1, INT), "0").hidden(),
     int("loading-process-events-interval-bytes", (1024, INT), "2097152").hidden(),
-    switch("stop-writes-on-bgsave-error", "yes"),
+    switch("stop-writes-on-bgsave-error", "yes").acts(|e, v| {
+        e.settings.stop_writes.store(*v.text == *b"yes", Relaxed);
+        e.look_at_snapshots();
+    }),
     word("sanitize-dump-payload", &["no", "yes", "clients"], "no"),
     // The append-only file.
     switch("appendonly", "no").acts(|e, v| e.follow_appendonly(*v.text == *b"yes")),
