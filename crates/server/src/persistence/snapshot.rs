@@ -213,8 +213,8 @@ pub(super) fn run(engine: &'static Engine, desk: &Desk, task: Task) {
     desk.hand_in(Made { outcome, epoch });
 }
 
-/// Makes one when no command runs any more. What is nowhere but in memory is not given up for a disk that is full: it is
-/// tried until it succeeds, unless SHUTDOWN FORCE or a second signal says otherwise.
+/// Makes one when no command runs any more. What is nowhere but in memory is not given up for a disk that is full: it
+/// is tried until it succeeds, unless SHUTDOWN FORCE or a second signal says otherwise.
 pub(super) fn at_the_end(engine: &'static Engine, worker: &mut Worker<'static>, is_logged: bool) {
     let mut told = String::new();
     loop {
