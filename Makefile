@@ -118,9 +118,10 @@ bench-programs: ## programs beside Lua and commands, triggers, what others wait;
 	cp bench-out/programs/programs.json docs/benchmarks/data/
 
 .PHONY: bench-handshakes
-bench-handshakes: ## what HANDSHAKES=10000 at once cost a client that has a session: latencies, rounds of the server (half a minute)
+bench-handshakes: ## what HANDSHAKES=10000 at once cost a client that has a session; writes its part of docs/benchmarks/tls.md (2 minutes)
 	cargo build --locked --release --package weft --package weft-attacker
-	$(CARGO_TARGET_DIR)/release/weft-attacker --server $(CARGO_TARGET_DIR)/release/weft --handshakes $(or $(HANDSHAKES),10000)
+	scripts/handshakes-report $(CARGO_TARGET_DIR)/release/weft-attacker $(CARGO_TARGET_DIR)/release/weft \
+		$(or $(HANDSHAKES),10000) docs/benchmarks/tls.md
 
 .PHONY: bench-http
 bench-http: ## commands over RESP, RESPB and HTTP: clients in Go, server CPU, where the difference comes from; writes the page (about 10 minutes)

@@ -15,6 +15,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use weft_client::{Config, Connection, Timeouts, TlsConfig};
 
 use crate::hostile::{Hostile, Line, Target, Trouble};
+use crate::latency;
 use crate::server::{PASSWORD, Server};
 
 const SERVER_CORE: usize = 0;
@@ -48,7 +49,7 @@ pub(crate) fn run(mut server: impl FnMut() -> Result<Server>, count: usize) -> R
         }
     })?;
     admin.command(&["CONFIG", "RESETSTAT"])?;
-    let target = Target::new(server.port)?;
+    let target = Target::new(server.port, false)?;
     let mut shaken = Ok((Duration::ZERO, Vec::new()));
     let during = measured(&mut client, || shaken = shake_hands(&target, count))?;
     let (took, lines) = shaken?;
@@ -107,7 +108,7 @@ fn client(server: &Server) -> Result<Connection> {
 
 /// The latencies of a client, in microseconds, while a thread that is less urgent does something.
 fn measured(client: &mut Connection, act: impl FnOnce() + Send) -> Result<Histogram<u64>> {
-    let mut latencies = Histogram::new(3)?;
+    let mut latencies = latency::histogram();
     let is_over = Arc::new(AtomicBool::new(false));
     std::thread::scope(|scope| {
         let told = Arc::clone(&is_over);
@@ -120,7 +121,7 @@ fn measured(client: &mut Connection, act: impl FnOnce() + Send) -> Result<Histog
         while !is_over.load(Relaxed) {
             let asked = Instant::now();
             let reply: String = client.query(&["GET", "key"])?;
-            latencies.saturating_record(asked.elapsed().as_micros() as u64);
+            latency::note(&mut latencies, asked.elapsed());
             ensure!(reply == "value", "GET answered {reply}");
             std::thread::sleep(THINKING);
         }

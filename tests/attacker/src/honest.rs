@@ -1,18 +1,20 @@
 //! Owns: honest clients: what they ask, the one right answer to each request, how long it took. Does not own: the
 //! server, who attacks it.
 //!
-//! Each has keys of its own and a model of them in memory, so that every reply is known before it comes.
+//! Each has keys of its own and a model of them in memory, so that every reply is known before it comes. Where a
+//! server may evict keys, or a key has a time to live, what is not there any more is known, and how it must be then.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use hdrhistogram::Histogram;
 use weft_client::{Channel, Config, Connection, Mux, Protocol, Reply, Timeouts, TlsConfig};
 
-use crate::hostile::is_busy;
+use crate::hostile::{is_busy, is_full};
+use crate::latency;
 use crate::rng::Rng;
 use crate::server::Server;
 use crate::web::Web;
@@ -31,6 +33,10 @@ const KEYS: usize = 32;
 const PIPELINE: usize = 16;
 /// Values are as long as this, some 64 KiB more.
 const SMALL_BYTES: usize = 100;
+/// Times to live, in milliseconds: some are soon over.
+const LIVING_MS: [usize; 4] = [1, 20, 200, 20_000];
+/// How much sooner than by a client's clock a key may be gone: a server looks at its clock now and then, and may stall.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(5);
 /// A list is not longer.
 const LIST_MAX: usize = 64;
 
@@ -38,21 +44,21 @@ const LIST_MAX: usize = 64;
 pub(crate) struct Seen {
     pub(crate) wire: String,
     pub(crate) replies: AtomicU64,
-    /// Those of them that said that a script takes its time.
-    pub(crate) busy: AtomicU64,
+    /// Those of them that said that nothing was done, since a script takes its time or memory is full.
+    pub(crate) refused: AtomicU64,
     /// Microseconds from one request to its answer, since the last look.
     latencies: Mutex<Histogram<u64>>,
 }
 
 impl Seen {
-    fn new(wire: &str) -> Result<Arc<Self>> {
-        let latencies = Mutex::new(Histogram::new(3)?);
-        Ok(Arc::new(Self {
+    fn new(wire: &str) -> Arc<Self> {
+        let latencies = Mutex::new(latency::histogram());
+        Arc::new(Self {
             wire: wire.into(),
             replies: AtomicU64::new(0),
-            busy: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
             latencies,
-        }))
+        })
     }
     /// The latencies since the last look.
     pub(crate) fn take_latencies(&self) -> Histogram<u64> {
@@ -62,8 +68,7 @@ impl Seen {
         taken
     }
     fn note(&self, took: Duration) {
-        let mut latencies = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
-        latencies.saturating_record(took.as_micros() as u64);
+        latency::note(&mut self.latencies.lock().unwrap_or_else(PoisonError::into_inner), took);
     }
 }
 
@@ -106,10 +111,32 @@ fn request(words: &[&[u8]]) -> Vec<Vec<u8>> {
     words.iter().map(|word| word.to_vec()).collect()
 }
 
+/// Which keys a server may lose, beside those whose time is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    None,
+    Volatile,
+    Any,
+}
+
+impl Loss {
+    /// By the policy among its flags.
+    pub(crate) fn of(flags: &[(String, String)]) -> Self {
+        let policy = flags.iter().rev().find(|(name, _)| name == "--maxmemory-policy");
+        match policy.map_or("", |(_, value)| value).split('-').next() {
+            Some("allkeys") => Self::Any,
+            Some("volatile") => Self::Volatile,
+            _ => Self::None,
+        }
+    }
+}
+
 /// What can be asked of a model's keys.
 #[derive(Clone, Debug)]
 enum Ask {
     Set(usize, Vec<u8>),
+    /// With a time to live, in milliseconds.
+    SetFor(usize, Vec<u8>, usize),
     Get(usize),
     Del(usize),
     IncrBy(usize),
@@ -125,16 +152,19 @@ struct Model {
     rng: Rng,
     /// Over HTTP: values are text, and a transaction is no sequence of requests.
     is_web: bool,
+    loss: Loss,
     strings: HashMap<usize, Vec<u8>>,
+    /// Strings with a time to live, and until when they are there in any case.
+    times: HashMap<usize, Instant>,
     fields: HashMap<usize, Vec<u8>>,
     list: VecDeque<Vec<u8>>,
     sum: i64,
 }
 
 impl Model {
-    fn new(name: &str, rng: Rng, is_web: bool) -> Self {
-        let (strings, fields, list) = (HashMap::new(), HashMap::new(), VecDeque::new());
-        Self { prefix: format!("h:{name}:"), rng, is_web, strings, fields, list, sum: 0 }
+    fn new(name: &str, rng: Rng, is_web: bool, loss: Loss) -> Self {
+        let (strings, times, fields, list) = Default::default();
+        Self { prefix: format!("h:{name}:"), rng, is_web, loss, strings, times, fields, list, sum: 0 }
     }
 
     fn key(&self, name: &str) -> Vec<u8> {
@@ -152,7 +182,8 @@ impl Model {
     fn next(&mut self) -> Ask {
         let at = self.rng.below(KEYS);
         match self.rng.below(10) {
-            0 | 1 => Ask::Set(at, self.value()),
+            0 => Ask::Set(at, self.value()),
+            1 => Ask::SetFor(at, self.value(), *self.rng.pick(&LIVING_MS)),
             2 | 3 => Ask::Get(at),
             4 => Ask::Del(at),
             5 => Ask::IncrBy(at),
@@ -170,6 +201,7 @@ impl Model {
         let (hash, list, sum) = (self.key("hash"), self.key("list"), self.key("sum"));
         match ask {
             Ask::Set(at, value) => request(&[b"SET", &string(at), value]),
+            Ask::SetFor(at, value, ms) => request(&[b"SET", &string(at), value, b"PX", &number(ms)]),
             Ask::Get(at) => request(&[b"GET", &string(at)]),
             Ask::Del(at) => request(&[b"DEL", &string(at)]),
             Ask::IncrBy(by) => request(&[b"INCRBY", &sum, &number(by)]),
@@ -181,15 +213,25 @@ impl Model {
     }
 
     /// It has run: the answer that it must have had.
-    fn ran(&mut self, ask: Ask) -> Reply {
+    fn ran(&mut self, ask: Ask, sent: Instant) -> Reply {
         let bulk = |value: Option<Vec<u8>>| value.map_or(Reply::Null, Reply::Bulk);
         match ask {
             Ask::Set(at, value) => {
+                self.times.remove(&at);
+                self.strings.insert(at, value);
+                ok()
+            }
+            Ask::SetFor(at, value, ms) => {
+                let living = Duration::from_millis(ms as u64);
+                self.times.insert(at, sent + living.saturating_sub(CLOCKS_DIFFER));
                 self.strings.insert(at, value);
                 ok()
             }
             Ask::Get(at) => bulk(self.strings.get(&at).cloned()),
-            Ask::Del(at) => Reply::Int(self.strings.remove(&at).is_some().into()),
+            Ask::Del(at) => {
+                self.times.remove(&at);
+                Reply::Int(self.strings.remove(&at).is_some().into())
+            }
             Ask::IncrBy(by) => {
                 self.sum += by as i64;
                 Reply::Int(self.sum)
@@ -201,6 +243,32 @@ impl Model {
                 Reply::Int(self.list.len() as i64)
             }
             Ask::LPop => bulk(self.list.pop_front()),
+        }
+    }
+
+    /// Whether what it is about may be gone.
+    fn may_be_gone(&self, ask: &Ask) -> bool {
+        let volatile = match ask {
+            Ask::Get(at) | Ask::Del(at) => self.times.get(at),
+            _ => None,
+        };
+        self.loss == Loss::Any
+            || volatile.is_some_and(|until| self.loss == Loss::Volatile || Instant::now() > *until)
+    }
+
+    /// It is gone. Of a hash the one field: another may have been set since.
+    fn lose(&mut self, ask: &Ask) {
+        match ask {
+            Ask::Set(..) | Ask::SetFor(..) => {}
+            Ask::Get(at) | Ask::Del(at) => {
+                self.times.remove(at);
+                self.strings.remove(at);
+            }
+            Ask::IncrBy(_) => self.sum = 0,
+            Ask::HSet(at, _) | Ask::HGet(at) => {
+                self.fields.remove(at);
+            }
+            Ask::RPush(_) | Ask::LPop => self.list.clear(),
         }
     }
 
@@ -220,31 +288,39 @@ impl Model {
 
     fn pipeline(&mut self, client: &mut impl Client, seen: &Seen, count: usize) -> Result<()> {
         let asked: Vec<Ask> = (0..count).map(|_| self.next()).collect();
+        let sent = Instant::now();
         for ask in &asked {
             client.send(&self.request(ask))?;
         }
         for ask in asked {
-            self.answered(ask, client.receive()?, seen)?;
+            self.answered(ask, sent, client.receive()?, seen)?;
         }
         Ok(())
     }
 
     /// An answer is the right one, or says that nothing was done.
-    fn answered(&mut self, ask: Ask, got: Reply, seen: &Seen) -> Result<()> {
+    fn answered(&mut self, ask: Ask, sent: Instant, got: Reply, seen: &Seen) -> Result<()> {
         seen.replies.fetch_add(1, Relaxed);
-        if is_busy(&got) {
-            seen.busy.fetch_add(1, Relaxed);
+        if is_busy(&got) || is_full(&got) {
+            seen.refused.fetch_add(1, Relaxed);
             return Ok(());
         }
-        let shown = shown(&self.request(&ask));
-        let wanted = self.ran(ask);
+        let (shown, may_be_gone) = (shown(&self.request(&ask)), self.may_be_gone(&ask));
+        let wanted = self.ran(ask.clone(), sent);
+        if got != wanted && may_be_gone {
+            self.lose(&ask);
+            let after_loss = self.ran(ask, sent);
+            ensure!(got == after_loss, "{}: {shown} answered {}, and was lost", seen.wire, brief(&got));
+            return Ok(());
+        }
         ensure!(got == wanted, "{}: {shown} answered {}, not {}", seen.wire, brief(&got), brief(&wanted));
         Ok(())
     }
 
-    /// MULTI to EXEC. What is told to be busy is not part of it, and leaves nothing of it.
+    /// MULTI to EXEC. What is refused is not part of it, and leaves nothing of it.
     fn transaction(&mut self, client: &mut impl Client, seen: &Seen) -> Result<()> {
         let asked: Vec<Ask> = (0..PIPELINE).map(|_| self.next()).collect();
+        let sent = Instant::now();
         client.send(&request(&[b"MULTI"]))?;
         for ask in &asked {
             client.send(&self.request(ask))?;
@@ -254,25 +330,25 @@ impl Model {
         ensure!(begun == ok() || is_busy(&begun), "{}: MULTI answered {}", seen.wire, brief(&begun));
         if begun != ok() {
             for ask in asked {
-                self.answered(ask, client.receive()?, seen)?;
+                self.answered(ask, sent, client.receive()?, seen)?;
             }
             let end = client.receive()?;
             ensure!(matches!(end, Reply::Error(_)), "{}: EXEC alone answered {}", seen.wire, brief(&end));
             return Ok(());
         }
-        let mut was_busy = false;
+        let mut was_refused = false;
         for _ in &asked {
             let got = client.receive()?;
-            was_busy |= is_busy(&got);
+            was_refused |= is_busy(&got) || is_full(&got);
             let queued = Reply::Simple(b"QUEUED".to_vec());
-            ensure!(got == queued || is_busy(&got), "{}: in MULTI came {}", seen.wire, brief(&got));
+            ensure!(got == queued || was_refused, "{}: in MULTI came {}", seen.wire, brief(&got));
         }
         match client.receive()? {
-            Reply::Array(replies) if !was_busy && replies.len() == asked.len() => {
-                asked.into_iter().zip(replies).try_for_each(|(ask, got)| self.answered(ask, got, seen))
+            Reply::Array(replies) if !was_refused && replies.len() == asked.len() => {
+                asked.into_iter().zip(replies).try_for_each(|(ask, got)| self.answered(ask, sent, got, seen))
             }
-            Reply::Error(text) if was_busy || contains_busy(&text) => {
-                seen.busy.fetch_add(1, Relaxed);
+            Reply::Error(text) if was_refused || tells_of_refusal(&text) => {
+                seen.refused.fetch_add(1, Relaxed);
                 Ok(())
             }
             got => bail!("{}: EXEC answered {}", seen.wire, brief(&got)),
@@ -284,8 +360,8 @@ fn ok() -> Reply {
     Reply::Simple(b"OK".to_vec())
 }
 
-fn contains_busy(text: &[u8]) -> bool {
-    text.windows(5).any(|word| word == b"BUSY ")
+fn tells_of_refusal(text: &[u8]) -> bool {
+    [&b"BUSY "[..], b"OOM "].iter().any(|word| text.windows(word.len()).any(|part| part == *word))
 }
 
 fn shown(request: &[Vec<u8>]) -> String {
@@ -299,27 +375,26 @@ fn brief(reply: &Reply) -> String {
 
 /// Clients that talk to each other on channels of one connection: messages, and values handed over to who waits.
 struct Talk {
-    channels: Vec<(Channel, Model)>,
+    models: Vec<Model>,
+    channels: Vec<Channel>,
     listener: Channel,
     waiter: Channel,
     turn: u64,
 }
 
 impl Talk {
-    fn new(config: &Config, rng: &mut Rng) -> Result<Self> {
+    fn new(config: &Config, models: Vec<Model>) -> Result<Self> {
         let mux = Mux::connect(config)?;
-        let channels = (0..CHANNELS)
-            .map(|at| Ok((mux.channel()?, Model::new(&format!("mux{at}"), Rng::new(rng.next()), false))))
-            .collect::<Result<_>>()?;
+        let channels = models.iter().map(|_| mux.channel()).collect::<Result<_, _>>()?;
         let (mut listener, waiter) = (mux.channel()?, mux.channel()?);
         listener.subscribe(&["h:news"])?;
-        Ok(Self { channels, listener, waiter, turn: 0 })
+        Ok(Self { models, channels, listener, waiter, turn: 0 })
     }
 
     fn step(&mut self, seen: &Seen) -> Result<()> {
         self.turn += 1;
         let at = self.turn as usize % self.channels.len();
-        let (channel, model) = &mut self.channels[at];
+        let (channel, model) = (&mut self.channels[at], &mut self.models[at]);
         model.step(channel, seen)?;
         let text = format!("turn {}", self.turn).into_bytes();
         match self.turn % 20 {
@@ -330,7 +405,8 @@ impl Talk {
                 let words = [&b"message"[..], b"h:news", &text].map(|word| Reply::Bulk(word.to_vec()));
                 ensure!(push == Some(Reply::Push(words.to_vec())), "{}: pushed {push:?}", seen.wire);
             }
-            10 => {
+            // What waits to be taken might be evicted.
+            10 if model.loss != Loss::Any => {
                 let wait = request(&[b"BLPOP", b"h:handed", b"0"]);
                 Client::send(&mut self.waiter, &wait)?;
                 self.waiter.flush()?;
@@ -350,12 +426,12 @@ impl Talk {
     }
 }
 
-/// Asks until no script is in the way.
+/// Asks until no script is in the way and there is memory.
 fn insist(client: &mut impl Client, words: &[&[u8]]) -> Result<Reply> {
     loop {
         client.send(&request(words))?;
         let reply = client.receive()?;
-        if !is_busy(&reply) {
+        if !is_busy(&reply) && !is_full(&reply) {
             return Ok(reply);
         }
     }
@@ -367,53 +443,103 @@ pub(crate) struct Crowd {
     threads: Vec<std::thread::JoinHandle<()>>,
     stop: Arc<AtomicBool>,
     failures: Arc<Mutex<Vec<String>>>,
+    /// Who takes a step reads it.
+    place: Arc<RwLock<Place>>,
+}
+
+/// Where the server is.
+#[derive(Clone, Copy)]
+struct Place {
+    port: u16,
+    /// How often it was started again.
+    restarts: u32,
+}
+
+/// All of them stand still.
+pub(crate) struct Held<'c>(RwLockWriteGuard<'c, Place>);
+
+impl Held<'_> {
+    /// They go on, with new connections.
+    pub(crate) fn go_on_at(mut self, port: u16) {
+        *self.0 = Place { port, restarts: self.0.restarts + 1 };
+    }
 }
 
 impl Crowd {
     /// Connects them; they begin at once.
-    pub(crate) fn start(server: &Server, rng: &mut Rng) -> Result<Self> {
+    pub(crate) fn start(server: &Server, loss: Loss, rng: &mut Rng) -> Result<Self> {
         let mut crowd = Self {
             seen: Vec::new(),
             threads: Vec::new(),
             stop: Arc::new(AtomicBool::new(false)),
             failures: Arc::new(Mutex::new(Vec::new())),
+            place: Arc::new(RwLock::new(Place { port: server.port, restarts: 0 })),
         };
+        let mut model = |name: &str, is_web| Model::new(name, Rng::new(rng.next()), is_web, loss);
         for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
             for tls in [false, true] {
                 let wire = format!("{protocol}{}", if tls { " over TLS" } else { "" });
-                let mut client = Connection::connect(&config(server, protocol, tls))?;
-                let name = wire.replace(' ', "-");
-                let mut model = Model::new(&name, Rng::new(rng.next()), false);
-                crowd.spawn(&wire, move |seen| model.step(&mut client, seen))?;
+                let connect = move |port| Ok(Connection::connect(&config(port, protocol, tls))?);
+                crowd.spawn_one(&wire, model(&wire.replace(' ', "-"), false), connect)?;
             }
         }
-        let mut web = Web::connect(server.port, USER, REPLY_MAX)?;
-        let mut model = Model::new("HTTP", Rng::new(rng.next()), true);
-        crowd.spawn("HTTP", move |seen| model.step(&mut web, seen))?;
-        let mut talk = Talk::new(&config(server, Protocol::Respb, false), rng)?;
-        crowd.spawn("RESPB, channels", move |seen| talk.step(seen))?;
+        crowd.spawn_one("HTTP", model("HTTP", true), |port| Web::connect(port, USER, REPLY_MAX))?;
+        let models = (0..CHANNELS).map(|at| model(&format!("mux{at}"), false)).collect();
+        let over = |port| config(port, Protocol::Respb, false);
+        let mut talk = Talk::new(&over(server.port), models)?;
+        crowd.spawn("RESPB, channels", move |seen, moved| {
+            if let Some(port) = moved {
+                talk = Talk::new(&over(port), std::mem::take(&mut talk.models))?;
+            }
+            talk.step(seen)
+        });
         Ok(crowd)
     }
 
-    fn spawn(
+    /// One with a connection.
+    fn spawn_one<C: Client + Send + 'static>(
         &mut self,
         wire: &str,
-        mut step: impl FnMut(&Seen) -> Result<()> + Send + 'static,
+        mut model: Model,
+        connect: impl Fn(u16) -> Result<C> + Send + 'static,
     ) -> Result<()> {
-        let seen = Seen::new(wire)?;
+        let port = self.place.read().unwrap_or_else(PoisonError::into_inner).port;
+        let mut client = connect(port)?;
+        self.spawn(wire, move |seen, moved| {
+            if let Some(port) = moved {
+                client = connect(port)?;
+            }
+            model.step(&mut client, seen)
+        });
+        Ok(())
+    }
+
+    /// A thread that takes steps, and is told where the server is when it is somewhere else.
+    fn spawn(&mut self, wire: &str, mut step: impl FnMut(&Seen, Option<u16>) -> Result<()> + Send + 'static) {
+        let seen = Seen::new(wire);
         self.seen.push(Arc::clone(&seen));
         let (stop, failures) = (Arc::clone(&self.stop), Arc::clone(&self.failures));
+        let place = Arc::clone(&self.place);
         self.threads.push(std::thread::spawn(move || {
+            let mut restarts = 0;
             while !stop.load(Relaxed) {
-                if let Err(error) = step(&seen) {
+                let here = place.read().unwrap_or_else(PoisonError::into_inner);
+                let moved = (here.restarts != restarts).then_some(here.port);
+                restarts = here.restarts;
+                if let Err(error) = step(&seen, moved) {
                     let text = format!("{}: {error:#}", seen.wire);
                     return failures.lock().unwrap_or_else(PoisonError::into_inner).push(text);
                 }
+                drop(here);
                 // They are there to notice, not to keep the server busy.
                 std::thread::sleep(THINKING);
             }
         }));
-        Ok(())
+    }
+
+    /// Waits until all stand still, every answer checked.
+    pub(crate) fn hold(&self) -> Held<'_> {
+        Held(self.place.write().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What went wrong so far.
@@ -435,8 +561,8 @@ impl Crowd {
     }
 }
 
-fn config(server: &Server, protocol: Protocol, tls: bool) -> Config {
-    let config = Config::new("127.0.0.1", server.port)
+fn config(port: u16, protocol: Protocol, tls: bool) -> Config {
+    let config = Config::new("127.0.0.1", port)
         .with_protocol(protocol)
         .with_auth(Some(USER.0), USER.1)
         .with_name("honest")

@@ -52,6 +52,11 @@ pub(crate) fn is_busy(reply: &Reply) -> bool {
     matches!(reply, Reply::Error(text) if text.starts_with(b"BUSY "))
 }
 
+/// Nothing was done, since memory is full.
+pub(crate) fn is_full(reply: &Reply) -> bool {
+    matches!(reply, Reply::Error(text) if text.starts_with(b"OOM "))
+}
+
 /// The machine stood still for longer than `auth-timeout`: a client is cut off as it should be.
 pub(crate) fn is_late(incoming: &Incoming) -> bool {
     const HINT: &str = "send AUTH or HELLO first";
@@ -67,13 +72,15 @@ pub(crate) fn is_late(incoming: &Incoming) -> bool {
 pub(crate) struct Target {
     pub(crate) address: SocketAddr,
     pub(crate) tls: Arc<rustls::ClientConfig>,
+    /// Requests may have to wait for the end of a pause, and who ends sending meanwhile is not answered.
+    pub(crate) pauses: bool,
 }
 
 impl Target {
-    pub(crate) fn new(port: u16) -> weft_client::Result<Self> {
+    pub(crate) fn new(port: u16, pauses: bool) -> weft_client::Result<Self> {
         let insecure = TlsConfig { insecure: true, ..TlsConfig::default() };
         let tls = Arc::new(weft_client::tls_client_config(&insecure)?);
-        Ok(Self { address: ([127, 0, 0, 1], port).into(), tls })
+        Ok(Self { address: ([127, 0, 0, 1], port).into(), tls, pauses })
     }
 }
 

@@ -3,8 +3,8 @@
 //! Owns the order of a run and its verdict: honest clients alone, each attack once, a fifth of the time in which the
 //! allocator gets what so many clients need at once, the attack, then whether all is as before: every honest reply
 //! right, memory back within a tenth, no descriptor left, the server alive and in order. [`server`] is the child
-//! process, [`honest`] and [`hostile`] its clients, [`attacks`] what is done to it, [`state`] what it has in use.
-//! [`handshakes`] is a measurement and no attack.
+//! process, [`honest`] and [`hostile`] its clients, [`attacks`] what is done to it, [`state`] what it has in use,
+//! [`latency`] how long it took. [`handshakes`] is a measurement and no attack.
 //!
 //! The seed decides what each hostile client does, round by round; which of them meet, the machine decides.
 
@@ -14,6 +14,7 @@ mod attacks;
 mod handshakes;
 mod honest;
 mod hostile;
+mod latency;
 mod rng;
 mod server;
 mod state;
@@ -23,16 +24,17 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, ensure};
 use clap::Parser;
 use hdrhistogram::Histogram;
+use weft_client::{Connection, Reply};
 
 use attacks::{ATTACKS, Attack};
-use honest::Crowd;
-use hostile::{Hostile, Tally, Target, Trouble};
+use honest::{Crowd, Loss};
+use hostile::{Hostile, Tally, Target, Trouble, is_busy};
 use rng::Rng;
 use server::{LOOK, Server};
 use state::State;
@@ -52,6 +54,8 @@ const IDLE: Duration = Duration::from_secs(2);
 const ROUND: Duration = Duration::from_millis(700);
 /// Rounds of a hostile client after which it throws away what such clients have stored.
 const ROUNDS_BETWEEN_CLEANING: u64 = 50;
+/// Clients are paused for so long at most, and for a while not.
+const PAUSE_MS_MAX: usize = 100;
 /// What of the time is spent before memory is first looked at.
 const WARMING: u32 = 5;
 
@@ -76,9 +80,24 @@ struct Options {
     /// No attack: what so many handshakes at once cost a client that has a session.
     #[arg(long)]
     handshakes: Option<usize>,
+    /// More flags of the server, as `--with appendfsync=always`; each wins over the attacker's own.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = flag)]
+    with: Vec<(String, String)>,
+    /// Somebody uses CLIENT PAUSE again and again.
+    #[arg(long)]
+    pauses: bool,
+    /// How often the server is stopped while it is attacked and started with what it has kept, which `--with
+    /// appendonly=yes` lets it do.
+    #[arg(long, default_value_t = 0)]
+    restarts: u32,
     /// The server runs under a sanitizer, which keeps memory that was given back: it is shown and not judged.
     #[arg(long)]
     sanitized: bool,
+}
+
+fn flag(text: &str) -> Result<(String, String)> {
+    let (name, value) = text.split_once('=').ok_or_else(|| anyhow::anyhow!("it wants NAME=VALUE"))?;
+    Ok((format!("--{name}"), value.to_string()))
 }
 
 fn main() -> ExitCode {
@@ -110,7 +129,8 @@ fn main() -> ExitCode {
 
 fn measure(program: &Path, count: usize) -> ExitCode {
     weft_client::fleet::raise_open_files();
-    match handshakes::run(|| Server::start(program, 1, &MEASURED), count) {
+    let more = MEASURED.map(|(name, value)| (name.to_string(), value.to_string()));
+    match handshakes::run(|| Server::start(program, 1, &more), count) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error:#}");
@@ -124,22 +144,27 @@ fn run(options: &Options, mut rng: Rng) -> Result<Vec<String>> {
     weft_client::fleet::raise_open_files();
     let chosen: Vec<_> = ATTACKS.iter().filter(|attack| attack.name.contains(&options.only)).collect();
     ensure!(!chosen.is_empty(), "no attack has '{}' in its name", options.only);
-    let mut server = Server::start(&options.server, THREADS, &[])?;
+    let mut server = Server::start(&options.server, THREADS, &options.with)?;
     let mut admin = state::administrator(&server)?;
-    let mut crowd = Crowd::start(&server, &mut rng)?;
+    let mut crowd = Crowd::start(&server, Loss::of(&options.with), &mut rng)?;
     std::thread::sleep(IDLE);
     let alone = latencies(&crowd);
 
-    let mut siege = Siege::new(options, chosen, Target::new(server.port)?, rng);
+    let mut siege = Siege::new(options, chosen, Target::new(server.port, options.pauses)?, rng);
     siege.each_once();
     let time = Duration::from_secs(options.seconds);
-    siege.last(time / WARMING, &mut server, &crowd);
+    siege.last(time / WARMING, &mut server, &crowd, |_| {})?;
+    for _ in 0..options.restarts {
+        if siege.goes_on(&mut server, &crowd) {
+            admin = siege.until_a_restart(time / WARMING, &mut server, &crowd)?;
+        }
+    }
     let before = State::settled(&mut admin, &server, None)?;
     println!("before: {before}");
     let _ = latencies(&crowd);
-    siege.last(time - time / WARMING, &mut server, &crowd);
+    siege.last(time - time / WARMING, &mut server, &crowd, |_| {})?;
     let attacked = latencies(&crowd);
-    let mut findings = siege.findings;
+    let mut findings = std::mem::take(&mut *lock(&siege.findings));
     if server.ended()?.is_none() {
         let after = State::settled(&mut admin, &server, Some(&before).filter(|_| !options.sanitized))?;
         println!("after:  {after}");
@@ -149,7 +174,7 @@ fn run(options: &Options, mut rng: Rng) -> Result<Vec<String>> {
         }
     }
     findings.extend(crowd.stop());
-    report(&siege.chosen, &siege.tallies, &crowd, &alone, &attacked);
+    report(&siege.chosen, &lock(&siege.tallies), &crowd, &alone, &attacked);
     let status = server.stop()?;
     if !status.success() || !server.said().is_empty() && options.sanitized {
         findings.push(format!("the server has ended with {status}\n{}", server.said()));
@@ -163,51 +188,122 @@ struct Siege<'o> {
     chosen: Vec<&'static Attack>,
     target: Target,
     rng: Rng,
-    tallies: Vec<Tally>,
-    findings: Vec<String>,
+    tallies: Mutex<Vec<Tally>>,
+    findings: Mutex<Vec<String>>,
+    /// The server is told to stop.
+    server_ends: Arc<AtomicBool>,
 }
 
 impl<'o> Siege<'o> {
     fn new(options: &'o Options, chosen: Vec<&'static Attack>, target: Target, rng: Rng) -> Self {
-        let tallies = vec![Tally::default(); chosen.len()];
-        Self { options, chosen, target, rng, tallies, findings: Vec::new() }
+        let tallies = Mutex::new(vec![Tally::default(); chosen.len()]);
+        Self {
+            options,
+            chosen,
+            target,
+            rng,
+            tallies,
+            findings: Mutex::default(),
+            server_ends: Arc::default(),
+        }
     }
 
     /// Each attack by itself: what a server needs once, it has afterwards.
     fn each_once(&mut self) {
         for attack in &self.chosen {
             let mut hostile = Hostile::new(&self.target, self.rng.next());
-            self.findings.extend(one_round(attack, &mut hostile));
+            lock(&self.findings).extend(one_round(attack, &mut hostile));
         }
     }
 
-    /// All hostile clients at once, for so long, or until something is found.
-    fn last(&mut self, time: Duration, server: &mut Server, crowd: &Crowd) {
+    /// Nothing is found yet.
+    fn goes_on(&self, server: &mut Server, crowd: &Crowd) -> bool {
+        lock(&self.findings).is_empty() && crowd.failures().is_empty() && matches!(server.ended(), Ok(None))
+    }
+
+    /// All hostile clients at once, for so long, or until something is found; at its end, while they are still there,
+    /// something is done to the server.
+    fn last<T>(
+        &mut self,
+        time: Duration,
+        server: &mut Server,
+        crowd: &Crowd,
+        end: impl FnOnce(&mut Server) -> T,
+    ) -> Result<T> {
         let until = Instant::now() + time;
-        let (tallies, findings) = (Mutex::new(&mut self.tallies), Mutex::new(&mut self.findings));
-        let (stop, chosen) = (AtomicBool::new(false), &self.chosen);
+        let seeds: Vec<u64> = (0..self.options.attackers).map(|_| self.rng.next()).collect();
+        let pauser = self.options.pauses.then(|| Rng::new(self.rng.next()));
+        let pauser = pauser.map(|rng| state::connected(server).map(|admin| (admin, rng))).transpose()?;
+        let (stop, siege) = (AtomicBool::new(false), &*self);
         std::thread::scope(|scope| {
-            for _ in 0..self.options.attackers {
-                let mut hostile = Hostile::new(&self.target, self.rng.next());
-                let (stop, tallies, findings) = (&stop, &tallies, &findings);
+            for seed in seeds {
+                let stop = &stop;
+                scope.spawn(move || siege.attack(seed, stop));
+            }
+            if let Some((admin, rng)) = pauser {
+                let stop = &stop;
                 scope.spawn(move || {
-                    while !stop.load(Relaxed) {
-                        let (at, found) = next_round(chosen, &mut hostile);
-                        lock(tallies)[at].add(&std::mem::take(&mut hostile.tally));
-                        lock(findings).extend(found);
-                    }
+                    let found = pause(admin, rng, stop);
+                    lock(&siege.findings).extend(found);
                 });
             }
-            while Instant::now() < until
-                && lock(&findings).is_empty()
-                && crowd.failures().is_empty()
-                && matches!(server.ended(), Ok(None))
-            {
+            while Instant::now() < until && siege.goes_on(server, crowd) {
                 std::thread::sleep(LOOK);
             }
+            let done = end(server);
             stop.store(true, Relaxed);
-        });
+            Ok(done)
+        })
     }
+
+    /// What one hostile client does, until it is told to stop. What a server says that is about to end is no finding.
+    fn attack(&self, seed: u64, stop: &AtomicBool) {
+        let mut hostile = Hostile::new(&self.target, seed);
+        while !stop.load(Relaxed) {
+            let (at, found) = next_round(&self.chosen, &mut hostile);
+            lock(&self.tallies)[at].add(&std::mem::take(&mut hostile.tally));
+            if !self.server_ends.load(Relaxed) {
+                lock(&self.findings).extend(found);
+            }
+        }
+    }
+
+    /// The same, but at the end the server is stopped and started; its administrator. Honest clients come back with
+    /// what they know.
+    fn until_a_restart(&mut self, time: Duration, server: &mut Server, crowd: &Crowd) -> Result<Connection> {
+        let ends = Arc::clone(&self.server_ends);
+        let (held, status) = self.last(time, server, crowd, |server| {
+            ends.store(true, Relaxed);
+            (crowd.hold(), server.stop())
+        })?;
+        self.server_ends.store(false, Relaxed);
+        let status = status?;
+        ensure!(status.success(), "the server was stopped and ended with {status}: {}", server.said());
+        server.start_again()?;
+        let admin = state::administrator(server)?;
+        self.target = Target::new(server.port, self.options.pauses)?;
+        held.go_on_at(server.port);
+        Ok(admin)
+    }
+}
+
+/// Pauses clients again and again, of writes or of all requests; what was found.
+fn pause(mut admin: Connection, mut rng: Rng, stop: &AtomicBool) -> Option<String> {
+    while !stop.load(Relaxed) {
+        let time_ms = rng.between(1, PAUSE_MS_MAX).to_string();
+        let mode = *rng.pick(&["WRITE", "ALL"]);
+        // Where the server is gone, `Siege::last` notices.
+        let told = admin.exchange(&["CLIENT", "PAUSE", &time_ms, mode]).ok()?;
+        if matches!(told, Reply::Error(_)) && !is_busy(&told) {
+            return Some(format!("CLIENT PAUSE is answered {told:?}"));
+        }
+        std::thread::sleep(Duration::from_millis(rng.between(1, 2 * PAUSE_MS_MAX) as u64));
+        if rng.one_in(4) {
+            admin.exchange(&["CLIENT", "UNPAUSE"]).ok()?;
+        }
+    }
+    admin.exchange(&["CLIENT", "UNPAUSE"]).ok()?;
+    None
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -264,10 +360,10 @@ fn report(
         sum.add(tally);
     }
     println!("{:<34} {sum}", "all");
-    println!("\nhonest                  replies   told busy  p99 alone, ms  p99 under attack, ms");
+    println!("\nhonest                  replies     refused  p99 alone, ms  p99 under attack, ms");
     for ((seen, alone), attacked) in crowd.seen.iter().zip(alone).zip(attacked) {
         let ms = |latencies: &Histogram<u64>| latencies.value_at_quantile(0.99) as f64 / 1000.0;
-        let (replies, busy) = (seen.replies.load(Relaxed), seen.busy.load(Relaxed));
-        println!("{:<20} {replies:>10} {busy:>11} {:>14.2} {:>21.2}", seen.wire, ms(alone), ms(attacked));
+        let (replies, refused) = (seen.replies.load(Relaxed), seen.refused.load(Relaxed));
+        println!("{:<20} {replies:>10} {refused:>11} {:>14.2} {:>21.2}", seen.wire, ms(alone), ms(attacked));
     }
 }

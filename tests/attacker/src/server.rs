@@ -1,7 +1,7 @@
 //! Owns: the server under attack, a child process with a port and a folder of its own, and what /proc tells of it.
 //! Does not own: who attacks it.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -33,42 +33,30 @@ pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
     folder: PathBuf,
+    flags: Flags,
+}
+
+/// What it is started with.
+struct Flags {
+    program: PathBuf,
+    threads: usize,
+    more: Vec<(String, String)>,
 }
 
 impl Server {
     /// Starts it with so many threads, and flags beside those that all have.
-    pub(crate) fn start(program: &Path, threads: usize, more: &[(&str, &str)]) -> Result<Self> {
+    pub(crate) fn start(program: &Path, threads: usize, more: &[(String, String)]) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("weft-attacked-{}", std::process::id()));
         fs::create_dir_all(&folder)?;
-        for _ in 0..STARTS_MAX {
-            let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
-            let log = File::create(folder.join("log"))?;
-            let child = command(program, port, threads, more).stdout(Stdio::null()).stderr(log).spawn();
-            let child = child.with_context(|| format!("{} does not start", program.display()))?;
-            let mut server = Self { child, port, folder: folder.clone() };
-            if server.answers()? {
-                return Ok(server);
-            }
-        }
-        bail!("the server does not start: {}", fs::read_to_string(folder.join("log")).unwrap_or_default())
+        let flags = Flags { program: program.into(), threads, more: more.to_vec() };
+        let (child, port) = started(&flags, &folder)?;
+        Ok(Self { child, port, folder, flags })
     }
 
-    /// Waits until somebody listens; whether it is this server, which has not ended.
-    fn answers(&mut self) -> Result<bool> {
-        let began = Instant::now();
-        loop {
-            if self.child.try_wait()?.is_some() {
-                return Ok(false);
-            }
-            if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
-                return Ok(self.child.try_wait()?.is_none());
-            }
-            if began.elapsed() > PATIENCE {
-                bail!("the server does not listen after {} s", PATIENCE.as_secs());
-            }
-            // Nothing tells when a socket begins to listen but trying.
-            std::thread::sleep(LOOK);
-        }
+    /// Starts one that has stopped, with what it has kept; on another port, since this one may be taken.
+    pub(crate) fn start_again(&mut self) -> Result<()> {
+        (self.child, self.port) = started(&self.flags, &self.folder)?;
+        Ok(())
     }
 
     pub(crate) fn resident_bytes(&self) -> Result<u64> {
@@ -114,13 +102,50 @@ impl Drop for Server {
     }
 }
 
-fn command(program: &Path, port: u16, threads: usize, more: &[(&str, &str)]) -> Command {
-    let mut command = Command::new(program);
+/// A server that listens, and where.
+fn started(flags: &Flags, folder: &Path) -> Result<(Child, u16)> {
+    let log = folder.join("log");
+    for _ in 0..STARTS_MAX {
+        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let said = OpenOptions::new().create(true).append(true).open(&log)?;
+        let child = command(flags, folder, port).stdout(Stdio::null()).stderr(said).spawn();
+        let mut child = child.with_context(|| format!("{} does not start", flags.program.display()))?;
+        if answers(&mut child, port)? {
+            return Ok((child, port));
+        }
+    }
+    bail!("the server does not start: {}", fs::read_to_string(log).unwrap_or_default())
+}
+
+/// Waits until somebody listens; whether it is this server, which has not ended.
+fn answers(child: &mut Child, port: u16) -> Result<bool> {
+    let began = Instant::now();
+    loop {
+        if child.try_wait()?.is_some() {
+            return Ok(false);
+        }
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return Ok(child.try_wait()?.is_none());
+        }
+        if began.elapsed() > PATIENCE {
+            // Whoever waits for it in vain leaves none behind.
+            let _ = child.kill();
+            let _ = child.wait();
+            bail!("the server does not listen after {} s", PATIENCE.as_secs());
+        }
+        // Nothing tells when a socket begins to listen but trying.
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn command(flags: &Flags, folder: &Path, port: u16) -> Command {
+    let mut command = Command::new(&flags.program);
     let limits = format!("normal {OUTPUT_BYTES_MAX} 0 0 pubsub {OUTPUT_BYTES_MAX} 0 0");
-    let flags = [
+    let own = [
         ("--bind", "127.0.0.1"),
         ("--port", &port.to_string()),
-        ("--threads", &threads.to_string()),
+        ("--dir", &folder.to_string_lossy()),
+        ("--threads", &flags.threads.to_string()),
         ("--requirepass", PASSWORD),
         ("--proto-max-bulk-len", &STRING_BYTES_MAX.to_string()),
         ("--client-output-buffer-limit", &limits),
@@ -132,7 +157,10 @@ fn command(program: &Path, port: u16, threads: usize, more: &[(&str, &str)]) -> 
         ("--loglevel", "warning"),
     ];
     command.arg("serve");
-    for (name, value) in flags.iter().chain(more) {
+    for (name, value) in own {
+        command.args([name, value]);
+    }
+    for (name, value) in &flags.more {
         command.args([name, value]);
     }
     command

@@ -93,13 +93,26 @@ fn is_hostile(line: &str) -> bool {
     !line.contains(&honest) && !line.contains(" name=administrator ")
 }
 
-/// The administrator, who makes the users.
-pub(crate) fn administrator(server: &Server) -> Result<Connection> {
+/// An administrator.
+pub(crate) fn connected(server: &Server) -> Result<Connection> {
     let config = Config::new("127.0.0.1", server.port)
         .with_auth(None, PASSWORD)
         .with_name("administrator")
         .with_timeouts(Timeouts::all(Some(ANSWER_MAX)));
-    let mut admin = Connection::connect(&config)?;
+    Ok(Connection::connect(&config)?)
+}
+
+/// The administrator, who makes the users.
+pub(crate) fn administrator(server: &Server) -> Result<Connection> {
+    let mut admin = connected(server)?;
+    // A server with a log begins by loading it, though it may be empty.
+    loop {
+        match admin.exchange(&["DBSIZE"])? {
+            Reply::Error(text) if text.starts_with(b"LOADING ") => std::thread::sleep(LOOK),
+            Reply::Error(text) => bail!("DBSIZE is answered {}", text.escape_ascii()),
+            _ => break,
+        }
+    }
     let password = |user: (&str, &str)| format!(">{}", user.1);
     let (honest, hostile) = (password(honest::USER), password(hostile::USER));
     admin.command(&["ACL", "SETUSER", honest::USER.0, "on", &honest, "~h:*", "&h:*", "+@all"])?;
@@ -113,7 +126,7 @@ pub(crate) fn administrator(server: &Server) -> Result<Connection> {
 /// Throws away what hostile clients have stored in any database, and their scripts, functions and programs.
 fn throw_away(admin: &mut Connection) -> Result<()> {
     // A script of theirs may have its last moments.
-    while is_busy(&admin.command(&["PING"])?) {
+    while is_busy(&admin.exchange(&["PING"])?) {
         std::thread::sleep(LOOK);
     }
     forget_all(admin, "TRIGGER")?;
