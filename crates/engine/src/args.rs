@@ -425,6 +425,12 @@ impl Composed {
         self.slots.shrink_to(COMPOSED_BYTES_MAX / size_of::<Slot>());
         self.texts = Texts::default();
     }
+    /// Room for the text of arguments whose places their writer knows, behind what is written there already. What was
+    /// composed must be [cleared](Self::clear) before.
+    #[inline]
+    pub(crate) const fn room(&mut self) -> &mut Vec<u8> {
+        &mut self.frame
+    }
     /// Bytes that they take so far.
     #[must_use]
     pub const fn bytes(&self) -> usize {

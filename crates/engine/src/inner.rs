@@ -174,14 +174,26 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     /// As [`run`](Self::run) for a command behind which nothing can fail: what it writes is not to be taken back, also
     /// where what was written before it is. If it fails itself it has written nothing.
     pub fn run_for_good(&mut self, handler: Handler, args: &Args<'_>) -> Result<(), Error> {
-        let has_journal = self.context.local.effects.recorder.has_journal();
-        if !has_journal {
-            return self.run(handler, args);
+        self.within(true, |inner| inner.run(handler, args))
+    }
+    /// Does something; what it writes is not to be taken back if it is `for_good`.
+    #[inline]
+    pub(crate) fn within<R>(&mut self, for_good: bool, work: impl FnOnce(&mut Self) -> R) -> R {
+        if !for_good || !self.context.local.effects.recorder.has_journal() {
+            return work(self);
         }
         self.context.local.effects.recorder.want_also(wants::UNDO, false);
-        let outcome = self.run(handler, args);
+        let outcome = work(self);
         self.context.local.effects.recorder.want_also(wants::UNDO, true);
         outcome
+    }
+    /// A command has run here: it is counted.
+    #[inline]
+    pub(crate) fn ran(&self, id: CommandId, failed: bool) {
+        let stats = &self.context.engine.stats.workers[usize::from(self.context.local.worker)];
+        let stats = &stats.by_command[usize::from(id.0)];
+        bump(&stats.calls, 1);
+        bump(&stats.failed, u64::from(failed));
     }
     /// As [`run`](Self::run), with the reply written to a sink. What a command that failed has written there is taken
     /// back.
@@ -206,10 +218,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
         if outcome.is_err() {
             sink.rollback(mark);
         }
-        let worker = usize::from(local.worker);
-        let stats = &engine.stats.workers[worker].by_command[usize::from(command_id(args).0)];
-        bump(&stats.calls, 1);
-        bump(&stats.failed, u64::from(outcome.is_err()));
+        self.ran(command_id(args), outcome.is_err());
         outcome
     }
     /// What the last command answered; nothing if it has failed.

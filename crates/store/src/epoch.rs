@@ -15,6 +15,7 @@
 //! somebody is inside or waits to come in: then nobody is held up, and the batch is an ordinary one.
 
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, fence, lock, try_lock, yield_now};
+use std::collections::VecDeque;
 
 /// The most workers that a keyspace may have: each costs a slot, and closing the gate looks at all.
 pub const WORKERS_MAX: usize = 1024;
@@ -38,7 +39,7 @@ pub(crate) struct Domain<T> {
     /// Slots that have ever been taken: those behind them are idle.
     joined: AtomicU64,
     slots: Box<[Slot]>,
-    limbo: Mutex<Vec<(u64, T)>>,
+    limbo: Mutex<VecDeque<(u64, T)>>,
 }
 
 /// Proof that a worker is inside a batch: what was published when it started stays allocated until it ends.
@@ -66,7 +67,7 @@ impl<T> Domain<T> {
             waiting: AtomicU64::new(0),
             joined: AtomicU64::new(0),
             slots: (0..workers.clamp(1, WORKERS_MAX)).map(|_| slot()).collect(),
-            limbo: Mutex::new(Vec::new()),
+            limbo: Mutex::new(VecDeque::new()),
         }
     }
 
@@ -168,12 +169,15 @@ impl<T> Domain<T> {
     /// is retired during the longest batch.
     pub(crate) fn retire(&self, thing: T) {
         fence(Ordering::SeqCst);
-        let stamp = self.epoch.fetch_add(1, Ordering::AcqRel);
-        lock(&self.limbo).push((stamp, thing));
+        {
+            let mut limbo = lock(&self.limbo);
+            limbo.push_back((self.epoch.fetch_add(1, Ordering::AcqRel), thing));
+        }
         self.collect();
     }
 
-    /// Frees what can be freed; for idle time, when the last retirement came while someone was pinned.
+    /// Frees what can be freed; for idle time, when the last retirement came while someone was pinned. What waits
+    /// stands in the order of its stamps, so that nothing behind the first that must wait is walked through.
     pub(crate) fn collect(&self) {
         let mut free = Vec::new();
         {
@@ -183,14 +187,8 @@ impl<T> Domain<T> {
             }
             fence(Ordering::SeqCst);
             let oldest = self.oldest_pin();
-            let mut at = 0;
-            while at < limbo.len() {
-                if limbo[at].0 < oldest {
-                    free.push(limbo.swap_remove(at));
-                } else {
-                    at += 1;
-                }
-            }
+            let count = limbo.partition_point(|(stamp, _)| *stamp < oldest);
+            free.extend(limbo.drain(..count));
         }
         drop(free);
     }

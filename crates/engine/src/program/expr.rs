@@ -126,7 +126,7 @@ impl Expr {
 impl Frame {
     /// The value of an expression that needs no work.
     #[inline]
-    fn peek<'v>(&'v self, expr: &'v Expr) -> Option<&'v Value> {
+    pub(super) fn peek<'v>(&'v self, expr: &'v Expr) -> Option<&'v Value> {
         match expr {
             Expr::Literal(value) => Some(value),
             Expr::Var(slot) => Some(&self.values[*slot]),
@@ -147,13 +147,18 @@ impl Frame {
         match expr {
             Expr::Literal(value) => value.write_text(out).map_err(no_text),
             Expr::Var(slot) => self.values[*slot].write_text(out).map_err(no_text),
-            Expr::Template(parts) => parts.iter().try_for_each(|part| match part {
-                Part::Text(text) => {
-                    out.extend_from_slice(text);
-                    Ok(())
+            Expr::Template(parts) => {
+                for part in parts {
+                    match part {
+                        Part::Text(text) => out.extend_from_slice(text),
+                        Part::Value(expr) => match self.peek(expr) {
+                            Some(Value::Text(text)) => out.extend_from_slice(text),
+                            _ => self.write_text(expr, out)?,
+                        },
+                    }
                 }
-                Part::Value(expr) => self.write_text(expr, out),
-            }),
+                Ok(())
+            }
             _ => self.eval(expr)?.write_text(out).map_err(no_text),
         }
     }

@@ -11,6 +11,7 @@
 //! | [`keys`] | which keys a program will come to |
 //! | [`budget`], `cost` | what it may do; what a command costs of it |
 //! | `quick` | which commands are not asked about, and need not be taken back |
+//! | `short` | GET, SET and INCR in a shorter form than their handlers have |
 //! | `run`, `effects` | running it; what it would change |
 //! | `prepared` | the program of a request, between its locks and its run |
 //! | [`stored`] | programs by name, what has come of them |
@@ -30,6 +31,7 @@ pub(crate) mod prepared;
 mod quick;
 mod reply;
 mod run;
+mod short;
 pub mod steps;
 pub mod stored;
 mod text;

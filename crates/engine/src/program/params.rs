@@ -39,11 +39,16 @@ impl ParamKind {
 
 impl Program {
     /// The parameters that arguments give, in their order.
-    pub(crate) fn params<'b>(
+    pub(crate) fn params<'b>(&self, arguments: impl Iterator<Item = &'b [u8]>) -> Result<Vec<Value>, Error> {
+        self.params_in(Vec::new(), arguments)
+    }
+    /// The same in memory that is there.
+    pub(crate) fn params_in<'b>(
         &self,
+        mut values: Vec<Value>,
         mut arguments: impl Iterator<Item = &'b [u8]>,
     ) -> Result<Vec<Value>, Error> {
-        let mut values = Vec::with_capacity(self.slots);
+        values.reserve(self.slots);
         for param in &self.params {
             values.push(param.value(arguments.next())?);
         }

@@ -97,7 +97,12 @@ pub(crate) struct Prepared {
     last: Option<Last>,
     /// For the run that follows.
     next: Option<Given>,
+    /// Memory for the values of the next one, empty.
+    room: Vec<Value>,
 }
+
+/// Values for which memory is kept.
+const ROOM_MAX: usize = 64;
 
 impl Prepared {
     /// The program that an argument says.
@@ -173,7 +178,15 @@ impl Prepared {
     }
     fn look_up(&mut self, engine: &Engine, by: By, args: &Args<'_>) -> Result<Given, Error> {
         let which = self.find(&engine.programs, by, args.bytes(2))?;
-        let params = which.program().params(args.rest(3))?;
+        let params = which.program().params_in(std::mem::take(&mut self.room), args.rest(3))?;
         Ok((which, params))
+    }
+    /// A run needs the memory of its values no more.
+    #[inline]
+    pub(crate) fn keep_room(&mut self, mut values: Vec<Value>) {
+        values.clear();
+        if values.capacity() <= ROOM_MAX {
+            self.room = values;
+        }
     }
 }

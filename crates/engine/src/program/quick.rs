@@ -10,8 +10,10 @@ use weft_protocol::table::{CommandId, flag, policy};
 
 use super::cost::is_short;
 use super::expr::Expr;
+use super::short::Short;
 use super::steps::{Step, What};
 use crate::args::Args;
+use crate::error::full_name;
 use crate::handler::{Handler, Scope, handler_of};
 use crate::traits;
 
@@ -21,8 +23,14 @@ pub(super) const STEPS_MAX: usize = 31;
 /// A command that always takes about the same short time, and has one key, its first argument.
 #[derive(Clone, Copy)]
 pub struct Quick {
+    /// Which.
+    pub(super) id: CommandId,
     /// The code.
     pub(super) handler: Handler,
+    /// Bytes of its name, which count among what it brings.
+    pub(super) name_len: usize,
+    /// Its shorter form.
+    pub(super) short: Option<Short>,
     /// Whether it writes.
     pub(super) writes: bool,
     /// Nothing behind it can fail.
@@ -39,8 +47,8 @@ impl std::fmt::Debug for Quick {
 }
 
 impl Quick {
-    /// A command with arguments of which only the number is known.
-    pub(super) fn of(id: CommandId, args: &Args<'_>) -> Option<Self> {
+    /// A command with arguments of which only the number is known, and the expressions that they come from.
+    pub(super) fn of(id: CommandId, args: &Args<'_>, exprs: &[Expr]) -> Option<Self> {
         let (spec, wanted) = (id.spec(), traits::ONE_KEY | traits::QUICK);
         let is_quick = traits::of(id) & wanted == wanted
             && traits::of(id) & traits::BARRIER == 0
@@ -48,7 +56,9 @@ impl Quick {
             && crate::executor::check_arity(spec, args.len()).is_ok()
             && is_short(args);
         let handler = handler_of(id).filter(|handler| is_quick && matches!(handler.scope, Scope::Keys))?;
-        Some(Self { handler, writes: spec.flags & flag::WRITE != 0, last: false })
+        let short = Short::of(spec, exprs);
+        let name_len = full_name(spec).len();
+        Some(Self { id, handler, name_len, short, writes: spec.flags & flag::WRITE != 0, last: false })
     }
 }
 

@@ -10,6 +10,7 @@ use super::expr::{Expr, Fault, Frame};
 use super::keys::{self, Keys};
 use super::quick::Quick;
 use super::reply::value_of;
+use super::short::{Short, Waits};
 use super::steps::{Command, Fail, For, Over, Program, Step, What};
 use super::text::shown;
 use super::value::Value;
@@ -22,14 +23,27 @@ use crate::glob;
 use crate::handler::Needs;
 use crate::inner::{Inner, Undoing};
 use crate::keys::each;
+use crate::session::client_flag;
 use crate::special;
 
 /// Keys that a loop looks at between two looks at what is left.
 const KEYS_PER_LOOK: u64 = 64;
 
+/// What SET answers.
+const OK: &[u8] = b"OK";
+
 /// A journal that is begun when there is something to be taken back.
 #[derive(Default)]
 struct Late(Option<Undoing>);
+
+impl Late {
+    #[inline]
+    fn begin(&mut self, inner: &mut Inner<'_, '_, '_>) {
+        if self.0.is_none() {
+            self.0 = Some(inner.begin_undo());
+        }
+    }
+}
 
 /// What a step has come to.
 enum Flow {
@@ -61,8 +75,12 @@ struct Machine<'p, 'i, 'c, 'a, 'b> {
     declared: Option<Vec<Box<[u8]>>>,
     /// Nothing is special: quick commands run without being asked about.
     plain: bool,
+    /// And nobody looks at what they do: those run in a shorter form that have one.
+    short: bool,
     /// How it can be taken back, if it sees to that itself.
     late: Option<Late>,
+    /// What it will write at its end; only if it sees to that itself.
+    waits: Waits,
     /// The step that runs.
     at: &'p Step,
 }
@@ -146,12 +164,32 @@ impl Program {
         };
         let Some(at) = self.steps.first() else { return Ok(Value::Null) };
         let db = inner.session().db;
+        let looks = inner.context().engine.special.has(special::HANDLERS | special::TRIGGERS);
+        let short = plain && !looks && !inner.session().info.has(client_flag::TRACKING);
         let args = std::mem::take(&mut inner.context().local.composed);
-        let mut machine = Machine { inner, frame, args, declared, plain, late: late.take(), at };
-        let outcome = machine.block(&self.steps);
-        let Machine { at, args, late: begun, .. } = machine;
+        let mut machine = Machine {
+            inner,
+            frame,
+            args,
+            declared,
+            plain,
+            short,
+            late: late.take(),
+            waits: Waits::default(),
+            at,
+        };
+        machine.args.clear();
+        let mut outcome = machine.block(&self.steps);
+        if outcome.is_ok() && !machine.waits.is_empty() {
+            // Nothing can fail any more.
+            let written = machine.set_waiting(true);
+            outcome = written.map_err(|error| machine.failed(error)).and(outcome);
+        }
+        let Machine { at, args, frame, late: begun, .. } = machine;
         *late = begun;
-        inner.context().local.composed = args;
+        let local = &mut *inner.context().local;
+        local.composed = args;
+        local.programs.keep_room(frame.values);
         // SELECT holds inside the program.
         if inner.session().db != db {
             inner.session().select(db);
@@ -336,7 +374,117 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         Ok(names.iter().map(|name| Value::text(name)).collect())
     }
 
+    #[inline]
     fn command(&mut self, command: &'p Command) -> Result<(), End> {
+        if self.short
+            && let Some(quick) = command.quick
+            && let Some(short) = quick.short
+            && self.run_short(command, quick, short)?
+        {
+            return Ok(());
+        }
+        if !self.waits.is_empty() {
+            self.settle_waits()?;
+        }
+        self.command_of_words(command)
+    }
+
+    /// Runs a command in its shorter form. `false`: it is one for the other way, and nothing has happened.
+    fn run_short(&mut self, command: &'p Command, quick: Quick, short: Short) -> Result<bool, End> {
+        let at = self.args.room().len();
+        let (key_end, brings) = match Short::compose(&mut self.frame, &command.args, self.args.room()) {
+            Some(composed) => composed?,
+            None => return Ok(false),
+        };
+        let keyspace = &self.inner.context().engine.keyspace;
+        let hash = keyspace.key(&self.args.room()[at..key_end]).hash();
+        if !self.waits.is_empty() && self.waits.has(hash) {
+            self.settle_waits()?;
+        }
+        let text = &self.args.room()[at..];
+        let (name, value) = text.split_at(key_end - at);
+        let key = keyspace.key_with_hash(name, hash);
+        if quick.writes && !self.inner.is_calm(&key) {
+            return Ok(false);
+        }
+        self.frame.budget.take_keys(1)?;
+        if let Some(declared) = &self.declared
+            && declared.binary_search_by(|other| (**other).cmp(name)).is_err()
+        {
+            return Err(not_declared(name));
+        }
+        let mut for_good = false;
+        if quick.writes {
+            let bytes = quick.name_len + name.len() + brings.len(value.len());
+            self.frame.budget.take_bytes(bytes as u64)?;
+        }
+        if quick.writes && self.late.is_some() {
+            for_good = quick.last;
+            if for_good {
+                // Nothing behind it can fail, its time neither.
+                self.frame.budget.settle()?;
+            } else if short == Short::Set && !self.waits.is_full() {
+                self.waits.push(hash, at, (name.len(), at + text.len()), brings);
+                self.inner.ran(quick.id, false);
+                if let Some(slot) = command.bind {
+                    self.frame.budget.take_answer(OK.len() + size_of::<Value>())?;
+                    self.frame.values[slot] = Value::text(OK);
+                }
+                return Ok(true);
+            } else if let Some(late) = &mut self.late {
+                late.begin(self.inner);
+            }
+        }
+        let (inner, budget) = (&mut *self.inner, &mut self.frame.budget);
+        let mut answer = |bytes: usize| match command.bind {
+            Some(_) => budget.take_answer(bytes + size_of::<Value>()),
+            None => Ok(()),
+        };
+        let outcome = match short {
+            Short::Get => inner.short_get(&key, |value| {
+                let Some(value) = value else { return answer(0).map(|()| Value::Null) };
+                answer(value.len())?;
+                Ok(if command.bind.is_some() { Value::text(value) } else { Value::Null })
+            }),
+            Short::Set => inner.within(for_good, |inner| {
+                inner.short_set(&key, brings.value(value))?;
+                Ok(answer(OK.len()).map(|()| Value::text(OK)))
+            }),
+            Short::Increment => inner.within(for_good, |inner| {
+                let value = inner.short_increment(&key)?;
+                Ok(answer(0).map(|()| Value::Int(value)))
+            }),
+        };
+        inner.ran(quick.id, outcome.is_err());
+        self.args.room().truncate(at);
+        match outcome {
+            Ok(value) => {
+                let value = value?;
+                if let Some(slot) = command.bind {
+                    self.frame.values[slot] = value;
+                }
+                Ok(true)
+            }
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// The SETs that wait are done now, and can be taken back: something comes that may be about their keys.
+    #[inline(never)]
+    fn settle_waits(&mut self) -> Result<(), End> {
+        if let Some(late) = &mut self.late {
+            late.begin(self.inner);
+        }
+        self.set_waiting(false).map_err(|error| self.failed(error))
+    }
+    fn set_waiting(&mut self, for_good: bool) -> Result<(), Error> {
+        let keyspace = &self.inner.context().engine.keyspace;
+        let (waits, text) = (&mut self.waits, self.args.room());
+        self.inner
+            .within(for_good, |inner| waits.each(keyspace, text, |key, value| inner.short_set(key, value)))
+    }
+
+    fn command_of_words(&mut self, command: &'p Command) -> Result<(), End> {
         let mut args = std::mem::take(&mut self.args);
         args.clear();
         let composed = command.args.iter().enumerate().try_for_each(|(at, expr)| {
@@ -410,9 +558,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             return self.inner.run(quick.handler, args).map_err(|error| self.failed(error));
         };
         if !quick.last {
-            if late.0.is_none() {
-                late.0 = Some(self.inner.begin_undo());
-            }
+            late.begin(self.inner);
             return self.inner.run(quick.handler, args).map_err(|error| self.failed(error));
         }
         // Nothing behind it can fail, its time neither.

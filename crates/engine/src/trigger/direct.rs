@@ -35,6 +35,8 @@ pub(crate) struct Direct {
     handler: Handler,
     /// Of its key.
     hash: u64,
+    /// It is INCR.
+    increments: bool,
 }
 
 /// Runs a command and what it fires, if it is of this form.
@@ -75,13 +77,28 @@ impl Direct {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> bool {
         let Some(command) = &self.stored.program.direct else { return false };
         let command = command.args().with_key(1, self.hash);
+        if self.increments
+            && let Some(has_run) = self.increment(context, command.bytes(1))
+        {
+            return has_run && self.has_run(context);
+        }
         let mut reply = context.local.reply.take().unwrap_or_default();
         reply.clear();
         let outcome = runner::run_handler(context, self.handler, &command, &mut reply.sink());
         context.local.reply = Some(reply);
-        if outcome.is_err() {
-            return false;
-        }
+        outcome.is_ok() && self.has_run(context)
+    }
+    /// INCR in a shorter form. Nothing where somebody waits for a key of its shard: then the handler must run, which
+    /// sees to them.
+    #[inline]
+    fn increment(&self, context: &mut Context<'_, '_>, name: &[u8]) -> Option<bool> {
+        let key = context.engine.keyspace.key_with_hash(name, self.hash);
+        let (shard, mut op) = context.shard(&key).ok()?;
+        shard.waiters().is_empty().then(|| shard.increment(&mut op, &key, 1).is_ok())
+    }
+    /// It is counted.
+    #[inline]
+    fn has_run(&self, context: &Context<'_, '_>) -> bool {
         let stats = &context.engine.stats.workers[usize::from(context.local.worker)];
         bump(&stats.by_command[usize::from(self.id.0)].calls, 1);
         super::Figures::count(&self.trigger.figures.fired);
@@ -100,7 +117,8 @@ impl Direct {
         let id = command_id(&command);
         let handler = engine.handler(id).filter(|own| matches!(own.scope, Scope::Keys))?;
         let hash = engine.keyspace.key(command.bytes(1)).hash();
-        Some(Box::new(Self { trigger: Arc::clone(trigger), stored, version, id, handler, hash }))
+        let increments = command.spec.policy & policy::INCREMENTS != 0;
+        Some(Box::new(Self { trigger: Arc::clone(trigger), stored, version, id, handler, hash, increments }))
     }
 }
 

@@ -572,3 +572,62 @@ fn programs_of_a_pipeline_answer_count_and_fail_each_by_itself() {
     let run = calls.lines().find(|line| line.starts_with("cmdstat_program|run:")).unwrap_or_default();
     assert!(run.contains("calls=7,") && run.contains("failed_calls=3"), "{run}");
 }
+
+/// What runs in a shorter form, and SETs that wait for the end of their program, beside the full way, which is taken
+/// where there is a trigger.
+#[test]
+fn shorter_forms_do_what_the_full_way_does() {
+    let ((mut short, one), (mut full, other)) = (bench(), bench());
+    full.text(other, r#"TRIGGER SET t {"key":"elsewhere:*","publish":"c"}"#);
+    let mut dice: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mut below = |bound: usize| {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        (dice >> 11) as usize % bound
+    };
+    let keys = ["a", "b", "n", "list", "${p}", "${p}x", "${l}"];
+    let values =
+        [r#""v""#, "7", r#""05""#, r#""${p}""#, r#""${x}""#, r#""x${y}-""#, "null", r#""${l}""#, "1.5"];
+    let (mut failures, mut changed) = (0, 0);
+    for round in 0..1500 {
+        if round % 50 == 0 {
+            for (bench, client) in [(&mut short, one), (&mut full, other)] {
+                for line in ["FLUSHALL", "RPUSH list 1", "SET n 9223372036854775000", "SET b 5 EX 1000"] {
+                    bench.text(client, line);
+                }
+            }
+        }
+        let mut steps = vec![r#"{"let":{"l":["n"],"x":null,"y":1,"p":"a"}}"#.to_owned()];
+        for _ in 0..1 + below(9) {
+            let (key, value) = (keys[below(keys.len())], values[below(values.len())]);
+            steps.push(match below(10) {
+                0 | 1 => format!(r#"{{"do":["GET","{key}"],"as":"x"}}"#),
+                2 => format!(r#"["GET","{key}"]"#),
+                3 => format!(r#"{{"do":["INCR","{key}"],"as":"y"}}"#),
+                4 => format!(r#"{{"do":["SET","{key}",{value}],"as":"x"}}"#),
+                5 => format!(r#"["APPEND","{key}",{value}]"#),
+                6 => {
+                    r#"{"if":{"<":["${y}",6]},"then":[["SET","b","${y}"]],"else":[["INCR","a"]]}"#.to_owned()
+                }
+                _ => format!(r#"["SET","{key}",{value}]"#),
+            });
+        }
+        if below(4) == 0 {
+            steps.push(r#"{"assert":{"<":["${y}",9]}}"#.to_owned());
+        }
+        steps.push(r#"{"return":["${x}","${y}"]}"#.to_owned());
+        let steps = steps.join(",");
+        let answer = eval(&mut short, one, &steps);
+        assert_eq!(answer, eval(&mut full, other, &steps), "{steps}");
+        failures += usize::from(answer.starts_with('-'));
+        for key in ["a", "b", "n", "ax"] {
+            for command in ["GET", "TTL", "OBJECT ENCODING"] {
+                let line = format!("{command} {key}");
+                assert_eq!(short.text(one, &line), full.text(other, &line), "{line} behind {steps}");
+            }
+        }
+        changed += usize::from(short.text(one, "GET ax") != "(nil)");
+    }
+    assert!((200..1300).contains(&failures) && changed > 100, "{failures} failed, {changed} changed");
+}

@@ -90,3 +90,5 @@ pub const ANSWERS_LITTLE: u64 = 1 << 41;
 pub const CHANGES_USER: u64 = 1 << 42;
 /// It can make keys take more memory though it has not the flag `denyoom`: it is refused far above `maxmemory` only.
 pub const GROWS: u64 = 1 << 43;
+/// INCR: programs and triggers have a shorter form of it.
+pub const INCREMENTS: u64 = 1 << 44;

@@ -231,7 +231,7 @@ impl ShardGuard<'_> {
     ) -> Garbage {
         let wanted = self.wanted(op, key);
         let kept = if wanted != 0 { self.keep_whole(op, key, Some(found), wanted) } else { None };
-        let garbage = self.remove_raw(op, key, found);
+        let garbage = self.remove_raw(op.db, key, found);
         match cause {
             Cause::Deleted => {}
             Cause::Expired => self.count(op, Counter::Expired, 1),
@@ -248,12 +248,12 @@ impl ShardGuard<'_> {
     }
 
     /// Takes an entry out, and what is counted with it.
-    pub(crate) fn remove_raw(&mut self, op: &Op<'_>, key: &Key<'_>, found: Found) -> Garbage {
+    pub(crate) fn remove_raw(&mut self, db: u8, key: &Key<'_>, found: Found) -> Garbage {
         let env = self.env();
-        let garbage = self.heap_mut().remove(env, op.db as usize, found, key.hash);
-        self.note_fields(op.db, key.hash, garbage.next_due_ms(), u64::MAX);
-        self.counters.add_keys(op.db as usize, -1);
-        self.expiry_changed(op.db, found.expires(), u64::MAX);
+        let garbage = self.heap_mut().remove(env, db as usize, found, key.hash);
+        self.note_fields(db, key.hash, garbage.next_due_ms(), u64::MAX);
+        self.counters.add_keys(db as usize, -1);
+        self.expiry_changed(db, found.expires(), u64::MAX);
         garbage
     }
 
@@ -263,7 +263,7 @@ impl ShardGuard<'_> {
         let wanted = self.wanted(op, key);
         let Kept { value, expire_ms, raw, spare, .. } = {
             let image = self.inline_image(op.db, found);
-            let garbage = self.remove_raw(op, key, found);
+            let garbage = self.remove_raw(op.db, key, found);
             image.with(garbage)
         };
         if wanted != 0 {

@@ -7,7 +7,7 @@ use crate::hash_object::{HashLimits, HashMut};
 use crate::keyspace::Guards;
 use crate::recorder::Recorder;
 use crate::set::{SetLimits, SetMut};
-use crate::shard::{Op, ShardGuard};
+use crate::shard::ShardGuard;
 use crate::sorted_set::{SortedSetLimits, SortedSetMut};
 use crate::value::{NewValue, Object};
 use std::sync::Arc;
@@ -114,14 +114,15 @@ impl ShardGuard<'_> {
     fn lift(&mut self, db: u8, key: &Key<'_>) -> Option<Kept> {
         let found = self.heap().find(db as usize, key)?;
         let image = self.inline_image(db, found);
-        let garbage = self.remove_raw(&Op::new(db, 0, &mut Recorder::default()), key, found);
+        let garbage = self.remove_raw(db, key, found);
         Some(image.with(garbage))
     }
 
     /// Has a key hold what it held, whatever it holds now.
     fn restore(&mut self, db: u8, key: &Key<'_>, before: Option<Kept>) {
-        if let Some(now) = self.lift(db, key) {
-            self.keyspace.discard(now.into_garbage());
+        if let Some(found) = self.heap().find(db as usize, key) {
+            let garbage = self.remove_raw(db, key, found);
+            self.keyspace.discard(garbage);
         }
         let Some(Kept { value, expire_ms, clock, raw, spare }) = before else { return };
         let due = if let KeptValue::Object(object) = &value { object.next_due_ms() } else { u64::MAX };

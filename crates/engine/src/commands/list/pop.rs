@@ -93,6 +93,7 @@ pub(super) fn take_many(
     Ok(())
 }
 
+#[inline]
 fn tell_taken(context: &mut Context<'_, '_>, key: &Key<'_>, end: End, emptied: bool) {
     context.notify(notify::LIST, pop_event(end), key);
     if emptied {

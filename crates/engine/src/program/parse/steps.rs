@@ -222,7 +222,7 @@ impl Parser {
         // A path may lead to a list too, and then there are more arguments.
         let mut composed = Composed::default();
         args.iter().for_each(|_| composed.push(b""));
-        let quick = Quick::of(id, &composed.args(spec));
+        let quick = Quick::of(id, &composed.args(spec), &args);
         Ok(What::Command(Box::new(Command { spec, args: args.into(), bind, quick })))
     }
 }
