@@ -163,7 +163,15 @@ impl BlockHead {
     /// Whether it is the one of these requests.
     #[must_use]
     pub fn proves(&self, head: &[u8; HEAD_BYTES], requests: &[u8], salt: &[u8; 8]) -> bool {
-        self.crc == crc(&[salt, &head[4..], requests])
+        self.is_proven_by(crc32c::crc32c_append(self.crc_of_itself(head, salt), requests))
+    }
+    /// The CRC of what stands before the requests, to be gone on with.
+    pub(crate) fn crc_of_itself(&self, head: &[u8; HEAD_BYTES], salt: &[u8; 8]) -> u32 {
+        crc(&[salt, &head[4..]])
+    }
+    /// Whether the CRC of all of a block is the one that it has.
+    pub(crate) const fn is_proven_by(&self, crc: u32) -> bool {
+        self.crc == crc
     }
 }
 

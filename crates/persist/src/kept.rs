@@ -75,15 +75,17 @@ impl Kept {
         mut give: impl FnMut(Place<'_>, &[u8]) -> Result<(), Strange>,
     ) -> Result<Summary, Problem> {
         let mut summary = Summary::default();
-        let mut all = 0;
+        let mut all = 0_u64;
         for piece in self.manifest.snapshot.iter().chain(&self.manifest.segments) {
-            all += match piece.bytes {
+            // What a manifest says need not be so.
+            let bytes = match piece.bytes {
                 Some(bytes) => bytes,
                 None => {
                     let len = self.disk.open(&piece.name).and_then(|file| file.bytes());
                     len.map_err(|error| Problem::of(self.disk.shown(&piece.name), Fault::Io(error)))?
                 }
             };
+            all = all.saturating_add(bytes);
         }
         let last = self.manifest.segments.len().saturating_sub(1);
         if let Some(piece) = &self.manifest.snapshot {

@@ -15,6 +15,7 @@
 //! | [`reader`] | the blocks of one file; torn or damaged |
 //! | [`survey`] | what of a damaged log proves, and a new one from that |
 //! | [`manifest`] | which files a log consists of |
+//! | `sums` | the CRC of any piece of a file, for searches |
 //! | [`problem`] | what keeps them from being read, in words |
 //! | [`disk`] | files of a folder, and a disk that loses power |
 
@@ -29,6 +30,7 @@ pub mod manifest;
 pub mod problem;
 pub mod reader;
 pub mod snapshot;
+mod sums;
 pub mod survey;
 
 pub use disk::{Disk, Folder};

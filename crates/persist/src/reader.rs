@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, HEAD_BYTES, unpack};
 use crate::disk::File;
+use crate::sums::{STRIDE, Sums};
 
 /// Epochs between two neighbouring blocks, at most: among bytes that are no block few look like the head of one.
 const EPOCHS_BETWEEN_MAX: u64 = 1 << 40;
@@ -79,6 +80,8 @@ pub struct Blocks {
     buffer: Vec<u8>,
     /// Its requests, if they were packed.
     unpacked: Vec<u8>,
+    /// What a search proves large blocks with.
+    sums: Option<Sums>,
     end: Option<End>,
 }
 
@@ -109,6 +112,7 @@ impl Blocks {
             epoch: 0,
             buffer: Vec::new(),
             unpacked: Vec::new(),
+            sums: None,
             end: None,
         })
     }
@@ -203,12 +207,18 @@ impl Blocks {
         }
         let used = self.used()?.max(at);
         // Each block that proves says how far the file was safe when it was written.
-        let mut from = at;
-        while let Some((next, head)) = self.find_after(from, used)? {
+        let mut found = self.find_after(at, used)?;
+        let first = found.map(|(next, _)| next);
+        while let Some((next, head)) = found {
             if next - u64::from(head.behind) > at {
-                return Err(damage(Some(next)));
+                return Err(damage(first));
             }
-            from = next;
+            // Right behind it is the next one, as a rule.
+            let end = next + (HEAD_BYTES + head.len as usize) as u64;
+            found = match self.read_at(end)? {
+                Some(head) => Some((end, head)),
+                None => self.find_after(end - 1, used)?,
+            };
         }
         self.end = Some(End { at, torn: used - at });
         Ok(())
@@ -233,6 +243,22 @@ impl Blocks {
         Ok(self.at)
     }
 
+    /// Whether a block at a place is worth to be read: a large one only where it proves.
+    fn may_prove(&mut self, at: u64, head: &BlockHead, bytes: &[u8; HEAD_BYTES]) -> io::Result<bool> {
+        if head.len as usize <= STRIDE {
+            return Ok(true);
+        }
+        let sums = match self.sums.take().filter(|sums| sums.covers(at)) {
+            Some(sums) => sums,
+            None => Sums::read(&*self.file, at, self.len)?,
+        };
+        let from = at + HEAD_BYTES as u64;
+        let crc = head.crc_of_itself(bytes, &self.head.salt);
+        let crc = sums.append(crc, &*self.file, (from, from + u64::from(head.len)))?;
+        self.sums = Some(sums);
+        Ok(crc.is_some_and(|crc| head.is_proven_by(crc)))
+    }
+
     /// The next block that proves and begins between two places.
     fn find_after(&mut self, at: u64, until: u64) -> Result<Option<(u64, BlockHead)>, Fault> {
         let mut window = vec![0; (WINDOW_BYTES + HEAD_BYTES).min((self.len - at) as usize)];
@@ -248,6 +274,7 @@ impl Blocks {
                 let may_be = self.len >= place + HEAD_BYTES as u64 && self.may_follow(&head, place);
                 if may_be
                     && bytes.iter().any(|byte| *byte != 0)
+                    && self.may_prove(place, &head, bytes)?
                     && let Some(head) = self.read_at(place)?
                 {
                     return Ok(Some((place, head)));

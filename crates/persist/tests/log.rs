@@ -2,8 +2,14 @@
 
 mod support;
 
-use weft_persist::disk::simulated::{Fault, Simulated};
-use weft_persist::{Log, Problem, Snapshot, SnapshotWriter, repair, survey_log};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use weft_persist::disk::File;
+use weft_persist::disk::simulated::{self, Simulated};
+use weft_persist::reader::{Blocks, End, Extent, Fault};
+use weft_persist::{Disk as _, Log, Problem, Snapshot, SnapshotWriter, repair, survey_log};
 
 use support::{BASE, Dice, group, options, read, write_groups};
 
@@ -76,6 +82,110 @@ fn a_log_cut_at_every_byte_ends_with_a_whole_group() {
 /// Whether something stands behind the last whole block.
 fn copy_is_torn(bytes: &[u8], whole: &u64) -> bool {
     bytes[*whole as usize..].iter().any(|byte| *byte != 0)
+}
+
+/// A file that counts what is read of it.
+#[derive(Debug)]
+struct Counted(Arc<dyn File>, AtomicUsize);
+
+impl File for Counted {
+    fn bytes(&self) -> io::Result<u64> {
+        self.0.bytes()
+    }
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        self.0.allocate(bytes)
+    }
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write(at, bytes)
+    }
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(at, into)?;
+        self.1.fetch_add(read, Relaxed);
+        Ok(read)
+    }
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync()
+    }
+}
+
+/// Reads a file to its end: how often its bytes were read, and how it ended.
+fn read_counted(disk: &Simulated, name: &str) -> (usize, Result<End, Fault>) {
+    let file = Arc::new(Counted(disk.open(name).expect("it is there"), AtomicUsize::new(0)));
+    let mut blocks =
+        Blocks::open(Arc::clone(&file) as Arc<dyn File>, Extent::Open).expect("its head is whole");
+    let end = loop {
+        match blocks.next_block() {
+            Ok(Some(_)) => {}
+            Ok(None) => break Ok(blocks.end().expect("all were given")),
+            Err(fault) => break Err(fault),
+        }
+    };
+    (file.1.load(Relaxed) / disk.bytes(name).len(), end)
+}
+
+/// What stands in a value is up to whoever stores it, and a search goes through it.
+#[test]
+fn a_search_among_what_looks_like_blocks_reads_the_file_some_times_only() {
+    let disk = Simulated::default();
+    let mut log = Log::begin(support::arc(&disk), options(1 << 20)).expect("it begins");
+    write_groups(&mut log, 0, 3, &mut Vec::new());
+    log.flush().expect("it writes");
+    let name = names(&disk, ".log").pop().expect("one");
+    let at = log.bytes() as usize;
+    let mut bytes = disk.bytes(&name)[..at].to_vec();
+    // A CRC that is not its own, 65,536 bytes, an epoch, a request, a byte that is not synced.
+    let mut head = [0; 24];
+    head[..8].copy_from_slice(&[1, 2, 3, 4, 0, 1, 0, 0]);
+    head[14..].copy_from_slice(&[1, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
+    while bytes.len() < 160_000 {
+        bytes.extend_from_slice(&head);
+    }
+    disk.put(&name, &bytes);
+    let (times, end) = read_counted(&disk, &name);
+    let end = end.expect("a torn end is no damage");
+    assert_eq!((end.at, end.torn), (at as u64, (bytes.len() - at) as u64));
+    assert!(times < 400, "4000 blocks of 65,536 bytes are read: {times} times the file");
+}
+
+#[test]
+fn a_search_goes_from_block_to_block() {
+    let disk = Simulated::default();
+    let mut log = Log::begin(support::arc(&disk), options(1 << 20)).expect("it begins");
+    for number in 0..2000 {
+        write_groups(&mut log, number, 1, &mut Vec::new());
+        log.flush().expect("it writes");
+    }
+    let name = names(&disk, ".log").pop().expect("one");
+    let mut bytes = disk.bytes(&name);
+    bytes.truncate(log.bytes() as usize);
+    bytes[40] ^= 1;
+    disk.put(&name, &bytes);
+    // None says that the first one was on the disk.
+    let (times, end) = read_counted(&disk, &name);
+    assert_eq!(end.expect("nothing was synced").at, 32);
+    assert!(times < 10, "{times} times the file");
+    // The last one does.
+    let mut log = Log::begin(support::arc(&disk), options(1 << 20)).expect("it begins");
+    for number in 0..2000 {
+        write_groups(&mut log, number, 1, &mut Vec::new());
+        log.flush().expect("it writes");
+    }
+    log.close().expect("it ends");
+    let name = names(&disk, ".log").pop().expect("one");
+    let mut bytes = disk.bytes(&name);
+    bytes[40] ^= 1;
+    disk.put(&name, &bytes);
+    let (times, end) = read_counted(&disk, &name);
+    let damage = |fault| match fault {
+        Fault::Damage { at: 32, next: Some(next), .. } => next,
+        fault => panic!("{fault:?}"),
+    };
+    let next = end.map_err(damage).expect_err("the end says that all of it was written");
+    assert!(next < 200, "{next}: the first block that proves");
+    assert!(times < 10, "{times} times the file");
 }
 
 #[test]
@@ -275,7 +385,7 @@ fn what_was_synced_outlives_a_cut_at_any_step() {
 
 #[test]
 fn what_fails_is_said_and_what_was_synced_stays() {
-    for fault in [Fault::Write, Fault::ShortWrite, Fault::Sync] {
+    for fault in [simulated::Fault::Write, simulated::Fault::ShortWrite, simulated::Fault::Sync] {
         let disk = Simulated::default();
         let mut log = Log::begin(support::arc(&disk), options(1 << 20)).expect("it begins");
         let mut expected = Vec::new();
@@ -367,7 +477,7 @@ fn a_full_disk_ends_no_log_and_what_failed_leaves_nothing() {
         assert_eq!(log.cut().expect("it goes on without room"), segments);
         assert!(log.lacks_room());
     }
-    disk.fail(Some(Fault::Full));
+    disk.fail(Some(simulated::Fault::Full));
     assert!(snapshot(&mut log).is_err(), "a rewrite has no room");
     // What it has room for is still written.
     let ended = (20..100).find(|at| {

@@ -252,16 +252,12 @@ impl Keeper {
     /// Loads what was found, and begins or goes on with the log.
     fn start(&mut self, (found, import): (Found, Option<Import>), wants_log: bool) -> io::Result<()> {
         let engine = self.engine;
-        let mut loaded = load::load(engine, &mut self.worker, found)?;
+        let loaded = load::load(engine, &mut self.worker, found)?;
         match import {
-            Some(import) if loaded.keys > 0 || loaded.kept.is_some() => {
+            Some(import) if loaded.kept.is_some() || load::holds_something(engine) => {
                 notice!("{} is not imported: there is what this server has kept", import.name);
             }
-            Some(import) => {
-                import::import(engine, import)?;
-                loaded.keys =
-                    (0..engine.keyspace.database_count()).map(|db| engine.keyspace.len(db as u8)).sum();
-            }
+            Some(import) => import::import(engine, import)?,
             None => {}
         }
         if !wants_log {
@@ -277,7 +273,7 @@ impl Keeper {
         let following = match loaded.kept {
             Some(kept) => Following::go_on(engine, &mut self.worker, (disk, options), kept),
             // What came from elsewhere is in no log: one begins behind a snapshot of it.
-            None if loaded.keys > 0 => {
+            None if load::holds_something(engine) => {
                 self.begin_log();
                 return Ok(());
             }
@@ -452,6 +448,10 @@ impl Keeper {
     }
     fn begin_failed(&mut self, error: &io::Error) {
         warning!("A log cannot be begun: {error}");
+        if error.kind() == io::ErrorKind::NotFound {
+            // The folder is gone, and its lock with it: the next try makes another one.
+            self.disk = None;
+        }
         if self.engine.special.has(weft_engine::special::LOADING) {
             let why = format!("the log could not be begun ({error}); it is tried every second");
             self.engine.refuse_writes(Refuser::Log, Some(&why));

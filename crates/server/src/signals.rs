@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::poll::Waker;
 
@@ -29,18 +29,22 @@ pub(crate) struct Signals(signal_hook::iterator::Signals);
 
 impl Signals {
     pub(crate) fn take() -> std::io::Result<Self> {
-        signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP]).map(Self)
+        signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXFSZ]).map(Self)
     }
     /// SIGTERM and SIGINT ask the server to stop, those too that have come since they were taken; a second one ends the
-    /// process at once. SIGHUP calls `reload`.
+    /// process at once. SIGHUP calls `reload`. SIGXFSZ says nothing: the write beyond the limit of files fails.
     pub(crate) fn follow(self, waker: Waker, reload: impl Fn() + Send + 'static) -> std::io::Result<()> {
         *WAKER.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
         let Self(mut signals) = self;
         std::thread::Builder::new().name("weft-signals".into()).spawn(move || {
             for signal in signals.forever() {
-                if signal == SIGHUP {
-                    reload();
-                    continue;
+                match signal {
+                    SIGHUP => {
+                        reload();
+                        continue;
+                    }
+                    SIGXFSZ => continue,
+                    _ => {}
                 }
                 if is_stop_requested() {
                     std::process::exit(1);

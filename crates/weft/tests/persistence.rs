@@ -581,6 +581,38 @@ fn a_snapshot_that_fails_is_noticed() {
     server.stop(&["SHUTDOWN", "FORCE"]);
 }
 
+/// Functions and users are kept where there is not one key: by a log too that begins with a snapshot of them.
+#[test]
+fn a_log_begins_with_functions_and_users_alone() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--save", ""]);
+    let code = "#!lua name=lib\nredis.register_function('one', function() return 1 end)";
+    assert_eq!(server.ask(&["FUNCTION", "LOAD", code]), "lib");
+    assert_eq!(server.ask(&["ACL", "SETUSER", "bob", "on", "nopass", "+@all", "~*"]), "OK");
+    assert_eq!(server.ask(&["SAVE"]), "OK");
+    server.kill();
+    for start in ["from the snapshot", "from the log"] {
+        let server = Server::start(&folder, &["--save", "", "--appendonly", "yes"]);
+        assert_eq!(server.ask(&["FCALL", "one", "0"]), "1", "{start}");
+        assert_eq!(server.ask(&["ACL", "USERS"]), "bob default", "{start}");
+        server.kill();
+    }
+}
+
+/// With fewer databases than there were a start says so, wherever one of those is named.
+#[test]
+fn a_log_of_more_databases_says_how_many_it_wants() {
+    for words in [&["SWAPDB", "0", "9"][..], &["MOVE", "key", "9"], &["COPY", "key", "key", "DB", "9"]] {
+        let folder = Folder::new();
+        let server = Server::start(&folder, &["--appendonly", "yes"]);
+        server.ask(&["SET", "key", "v"]);
+        server.ask(words);
+        server.stop(&["SHUTDOWN"]);
+        let said = refused(&folder, &["--appendonly", "yes", "--databases", "4"]);
+        assert!(said.contains("raise 'databases' to what it was"), "{words:?}: {said}");
+    }
+}
+
 /// What `weft serve --import` begins with: an append-only file with scripts, transactions and databases, once; what was
 /// kept wins at later starts.
 #[test]

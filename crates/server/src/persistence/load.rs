@@ -17,7 +17,8 @@ use weft_engine::Engine;
 use weft_persist::block::{FILE_HEAD_BYTES, FileHead, HEAD_BYTES};
 use weft_persist::disk::Disk;
 use weft_persist::{Decoder, Folder, Kept, Mark, Place, Problem, Strange, Summary, read_snapshot};
-use weft_store::{Replayer, Worker};
+use weft_store::effect::{Effect, Told};
+use weft_store::{Replayer, Section, Worker};
 
 use super::Places;
 use crate::{notice, warning};
@@ -47,7 +48,6 @@ pub(super) struct Loaded {
     pub(super) disk: Option<Arc<dyn Disk>>,
     /// The log that goes on, and its last epoch.
     pub(super) kept: Option<(Kept, u64)>,
-    pub(super) keys: usize,
 }
 
 fn stop(text: String) -> io::Error {
@@ -102,6 +102,15 @@ impl Found {
     }
 }
 
+fn keys(engine: &Engine) -> usize {
+    (0..engine.keyspace.database_count()).map(|db| engine.keyspace.len(db as u8)).sum()
+}
+/// Whether there is anything that a log would have to begin with: keys, functions, users and the like.
+pub(super) fn holds_something(engine: &Engine) -> bool {
+    let catalogue = engine.keyspace.catalogue();
+    keys(engine) > 0 || Section::ALL.iter().any(|section| !catalogue.is_empty(*section))
+}
+
 /// Loads what was found.
 pub(super) fn load(
     engine: &'static Engine,
@@ -112,8 +121,8 @@ pub(super) fn load(
     let loading = &engine.durable.loading;
     loading.started_ms.store(engine.clock.now_ms(), Relaxed);
     let (disk, kept, summary) = match found {
-        Found::Nothing => return Ok(Loaded { disk: None, kept: None, keys: 0 }),
-        Found::Folder(disk) => return Ok(Loaded { disk: Some(disk), kept: None, keys: 0 }),
+        Found::Nothing => return Ok(Loaded { disk: None, kept: None }),
+        Found::Folder(disk) => return Ok(Loaded { disk: Some(disk), kept: None }),
         Found::Log(disk, mut kept) => {
             notice!("Loading the log");
             let summary = read(engine, worker, &*disk, |give| kept.replay(give))?;
@@ -135,14 +144,14 @@ pub(super) fn load(
     for problem in engine.load_catalogue() {
         warning!("{problem}: it stays where it is, and does not act");
     }
-    let keys = (0..engine.keyspace.database_count()).map(|db| engine.keyspace.len(db as u8)).sum();
+    let keys = keys(engine);
     loading.keys.store(keys as u64, Relaxed);
     notice!(
         "{keys} keys are loaded, from {} bytes in {:.1} s",
         summary.bytes,
         started.elapsed().as_secs_f64()
     );
-    Ok(Loaded { disk, kept, keys })
+    Ok(Loaded { disk, kept })
 }
 
 /// Applies all blocks that a reader gives, on several threads.
@@ -394,7 +403,7 @@ impl Applier {
             if mark != Mark::Effects || result.is_err() {
                 return;
             }
-            if told.iter().any(|told| usize::from(told.db) >= *databases) {
+            if told.iter().any(|told| usize::from(last_db(told)) >= *databases) {
                 let why = "a key is in a database that there is not; raise 'databases' to what it was";
                 result = Err(Strange { offset: 0, why });
                 return;
@@ -412,6 +421,16 @@ impl Applier {
             }
         })?;
         result
+    }
+}
+
+/// The last database that an effect is on.
+fn last_db(told: &Told<'_>) -> u8 {
+    match told.effect {
+        Effect::Swap { with: other }
+        | Effect::Move { to_db: other, .. }
+        | Effect::Copy { to_db: other, .. } => told.db.max(other),
+        _ => told.db,
     }
 }
 
