@@ -117,6 +117,9 @@ impl Manifest {
             let &[kind, bytes, name] = words.as_slice() else { return Err("it has a line of too few words") };
             let bytes =
                 if bytes == "open" { None } else { Some(bytes.parse().map_err(|_| "it has no length")?) };
+            if name.contains('/') {
+                return Err("it names a file of another folder");
+            }
             let piece = Piece { name: name.into(), bytes };
             match kind {
                 "snapshot" => manifest.snapshot = Some(piece),
@@ -197,6 +200,15 @@ mod tests {
         }
         for len in 0..text.len() {
             assert!(Manifest::parse(&text[..len]).is_err(), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn files_elsewhere_are_not_taken() {
+        for name in ["../a.aof.1.log", "/a.aof.1.log", "b/a.aof.1.log"] {
+            let segments = vec![Piece { name: name.into(), bytes: None }];
+            let text = Manifest { snapshot: None, segments }.text();
+            assert_eq!(Manifest::parse(text.as_bytes()), Err("it names a file of another folder"), "{name}");
         }
     }
 
