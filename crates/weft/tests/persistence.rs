@@ -599,6 +599,25 @@ fn a_log_begins_with_functions_and_users_alone() {
     }
 }
 
+/// Whoever removes the log's folder has no log; the server begins another one, with all that it has.
+#[test]
+fn a_folder_that_is_gone_is_made_anew() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--appendonly", "yes"]);
+    assert_eq!(server.ask(&["SET", "before", "1"]), "OK");
+    std::fs::remove_dir_all(folder.0.join("appendonlydir")).unwrap();
+    server.ask(&["BGREWRITEAOF"]);
+    while server.info("aof_rewrites") != "1" {
+        // What is written finds that it is gone.
+        server.ask(&["SET", "meanwhile", "1"]);
+    }
+    assert_eq!(server.ask(&["SET", "behind", "1"]), "OK");
+    assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
+    server.kill();
+    let server = Server::start(&folder, &["--appendonly", "yes"]);
+    assert_eq!(server.ask(&["EXISTS", "before", "behind"]), "2");
+}
+
 /// With fewer databases than there were a start says so, wherever one of those is named.
 #[test]
 fn a_log_of_more_databases_says_how_many_it_wants() {
