@@ -623,8 +623,10 @@ impl Keeper {
         };
         match following.replace(made.epoch, snapshot) {
             Ok(()) => {
+                // The figures say so when writes go on.
+                let goes_on = self.log_goes_on();
                 job.succeeded(self.engine, bytes);
-                if let Err(error) = self.log_goes_on() {
+                if let Err(error) = goes_on {
                     self.log_failed(&error);
                 }
             }
