@@ -75,6 +75,9 @@ impl Folder {
             .write(true)
             .mode(FILE_MODE)
             .open(path.join(LOCK))?;
+        // The folder's own name: what is in it is of no use without.
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::File::open(parent)?.sync_all()?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path: path.into(), _lock: Some(lock) }),
             Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),

@@ -11,6 +11,7 @@
 //! again and again. **When the disk is full** the next segment has no room, and writes are refused while the present
 //! one still has some: nothing is lost, and they go on as soon as there is room.
 
+mod due;
 mod import;
 mod load;
 mod log;
@@ -31,7 +32,7 @@ use weft_engine::durable::{Farewell, Order, Refuser, Waiting};
 use weft_engine::error::Error;
 use weft_persist::disk::Disk;
 use weft_persist::{Folder, LogOptions, SEGMENT_BYTES};
-use weft_store::{Counter, Worker};
+use weft_store::Worker;
 
 use crate::{notice, warning};
 use load::Found;
@@ -199,6 +200,7 @@ impl Persistence {
             job: None,
             job_is_to_begin: false,
             rewrite_ordered: false,
+            save_ordered: None,
             begun: Vec::new(),
             rewrite_after: Instant::now(),
             retry_at: None,
@@ -238,6 +240,8 @@ struct Keeper {
     job_is_to_begin: bool,
     /// Another one is to follow, for the log.
     rewrite_ordered: bool,
+    /// And one by itself, which somebody may wait for.
+    save_ordered: Option<Option<Waiting>>,
     /// Clients that wait until a log has begun.
     begun: Vec<Waiting>,
     /// Until when a log that is long is left as it is.
@@ -400,7 +404,12 @@ impl Keeper {
                 Order::Log(true) => self.begin_log(),
                 Order::Log(false) => self.end_log(),
                 Order::Settled(waiting) => self.answer_when_settled(waiting),
-                Order::Synced(waiting, epoch) => self.waiting.push((waiting, epoch)),
+                Order::Synced(waiting, epoch) => {
+                    self.waiting.push((waiting, epoch));
+                    if self.following.is_none() {
+                        self.fail_waiting();
+                    }
+                }
             }
         }
     }
@@ -492,13 +501,18 @@ impl Keeper {
 
     /// SAVE and BGSAVE, and save points.
     fn save(&mut self, waiting: Option<Waiting>) {
-        if let Some(job) = &self.job {
-            let is_saving = matches!(job.purpose(), Purpose::ByItself(_));
-            self.engine.durable.saves.is_saving.store(is_saving, Relaxed);
+        let saves = self.job.as_ref().is_some_and(|job| matches!(job.purpose(), Purpose::ByItself(_)));
+        if saves || self.save_ordered.is_some() {
             if let Some(waiting) = waiting {
                 let error = Error::err("Background save already in progress");
                 self.engine.answer(&waiting, |sink| sink.error(&error));
             }
+            return;
+        }
+        if self.job.is_some() {
+            // It waits for the one that takes the place of the log.
+            self.engine.durable.saves.is_saving.store(true, Relaxed);
+            self.save_ordered = Some(waiting);
             return;
         }
         self.job = Some(Job::new(self.engine, Purpose::ByItself(waiting)));
@@ -507,7 +521,9 @@ impl Keeper {
 
     /// BGSAVE CANCEL.
     fn cancel_save(&mut self) {
-        if let Some(job) = &self.job
+        if let Some(waiting) = self.save_ordered.take() {
+            snapshot::tell_given_up(self.engine, waiting);
+        } else if let Some(job) = &self.job
             && matches!(job.purpose(), Purpose::ByItself(_))
         {
             job.cancel();
@@ -531,48 +547,14 @@ impl Keeper {
             }
         }
         if self.job.is_none() {
-            if self.is_save_due() {
+            if due::is_save_due(self.engine) {
                 notice!("A save point is reached: a snapshot is made");
                 self.save(None);
-            } else if self.rewrite_after <= now && self.is_log_long() {
+            } else if self.following.is_some() && self.rewrite_after <= now && due::is_log_long(self.engine) {
                 notice!("The log has become long: a snapshot takes its place");
                 self.rewrite_ordered = true;
             }
         }
-    }
-
-    /// Whether a save point is reached.
-    fn is_save_due(&self) -> bool {
-        let (saves, now_ms) = (&self.engine.durable.saves, self.engine.clock.now_ms());
-        let writes = self.engine.keyspace.total(Counter::Writes) - saves.writes.load(Relaxed);
-        let since_ms = match saves.last_ms.load(Relaxed) {
-            0 => self.engine.stats.started_ms,
-            at_ms => at_ms,
-        };
-        // One that failed is tried again after a while.
-        let tried_ms = if saves.has_failed.load(Relaxed) { saves.started_ms.load(Relaxed) + 5000 } else { 0 };
-        let passed_s = now_ms.saturating_sub(since_ms) / 1000;
-        let text = String::from_utf8_lossy(&self.engine.config.text("save")).into_owned();
-        let numbers: Vec<i64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        now_ms > tried_ms
-            && numbers
-                .chunks_exact(2)
-                .any(|point| passed_s > 0 && passed_s as i64 >= point[0] && writes >= point[1].max(1))
-    }
-    /// Whether the log has grown by `auto-aof-rewrite-percentage`.
-    fn is_log_long(&self) -> bool {
-        if self.following.is_none() {
-            return false;
-        }
-        let number =
-            |name: &str| String::from_utf8_lossy(&self.engine.config.text(name)).parse::<u64>().unwrap_or(0);
-        let (percent, min) = (number("auto-aof-rewrite-percentage"), number("auto-aof-rewrite-min-size"));
-        let log = &self.engine.durable.log;
-        let (bytes, base) = (log.bytes.load(Relaxed), log.base_bytes.load(Relaxed));
-        // What a log is without anything in it does not count.
-        percent > 0
-            && bytes >= min.max(1)
-            && bytes.saturating_sub(base) >= base.max(1).saturating_mul(percent) / 100
     }
 
     fn start_job<'s>(&mut self, scope: &'s Scope<'s, '_>) {
@@ -580,6 +562,10 @@ impl Keeper {
             self.rewrite_ordered = false;
             self.job = Some(Job::new(self.engine, Purpose::Rewrite));
             self.job_is_to_begin = true;
+        } else if self.job.is_none()
+            && let Some(waiting) = self.save_ordered.take()
+        {
+            self.save(waiting);
         }
         if !std::mem::take(&mut self.job_is_to_begin) {
             return;
@@ -637,11 +623,18 @@ impl Keeper {
         }
     }
     fn job_failed(&mut self, job: Job, error: &io::Error) {
-        // A log that was to begin behind it has not.
-        if matches!(job.purpose(), Purpose::Rewrite)
-            && self.following.take_if(|following| following.is_pending()).is_some()
-        {
-            self.begin_failed(error);
+        if matches!(job.purpose(), Purpose::Rewrite) {
+            // A log that was to begin behind it has not; another one goes on whole.
+            if self.following.take_if(|following| following.is_pending()).is_some() {
+                self.begin_failed(error);
+            }
+            if error.kind() == io::ErrorKind::NotFound {
+                // The folder is gone, and what is written to it is lost.
+                self.log_failed(error);
+            }
+            if let Some(following) = &mut self.following {
+                following.cut_nowhere();
+            }
         }
         self.rewrite_after = Instant::now() + REWRITE_AGAIN;
         job.failed(self.engine, error);

@@ -91,6 +91,8 @@ impl Following {
         (kept, epoch): (Kept, u64),
     ) -> io::Result<Self> {
         let log = Log::go_on(disk, options, kept)?;
+        // What the log is long beside is what it begins with.
+        engine.durable.log.base_bytes.store(log.snapshot_bytes(), Relaxed);
         Self::new(engine, worker, log, epoch)
     }
     /// A log of what is there: it counts from its first snapshot on.
@@ -239,6 +241,10 @@ impl Following {
     pub(super) const fn cut_behind(&mut self, epoch: u64) {
         self.cut = Some(Cut::Behind(epoch));
     }
+    /// There is no snapshot that the log is to be cut for.
+    pub(super) const fn cut_nowhere(&mut self) {
+        self.cut = None;
+    }
     /// A snapshot of this epoch takes the place of what is before it.
     pub(super) fn replace(&mut self, epoch: u64, snapshot: Snapshot) -> io::Result<()> {
         if !matches!(self.cut, Some(Cut::Done(_))) {
@@ -302,36 +308,62 @@ mod tests {
         keys
     }
 
+    /// A log that is followed, of an engine in which nothing is, and what tells it.
+    fn begun(disk: &Simulated, mode: &str) -> (&'static Engine, Worker<'static>, Recorder, Following) {
+        let keyspace = Keyspace::new(Config { shards: 4, ..Config::default() });
+        let setup = weft_engine::Setup { keyspace, clock: Box::new(SystemClock), workers: 1 };
+        let engine: &'static Engine = Box::leak(Box::new(Engine::new(setup)));
+        let at = SYNCS.iter().position(|name| *name == mode).expect("it is one");
+        engine.settings.appendfsync.store(at as u8, Relaxed);
+        let mut worker = engine.keyspace.worker().expect("there is a place");
+        let options = LogOptions { base: BASE.into(), segment_bytes: 4000 };
+        let following = Following::first(engine, &mut worker, (Arc::new(disk.clone()), options));
+        let mut recorder = Recorder::default();
+        recorder.attach(&engine.keyspace);
+        (engine, worker, recorder, following.expect("nothing fails"))
+    }
+    fn set(engine: &Engine, worker: &mut Worker<'static>, recorder: &mut Recorder, name: &str) {
+        let key = engine.keyspace.key(name.as_bytes());
+        let mut op = Op::new(0, 1, recorder);
+        worker.enter().lock(&key).set(&mut op, &key, NewValue::Int(1), Expiry::None);
+        recorder.end_group();
+        recorder.clear();
+    }
+
+    /// A snapshot that could not be made leaves no cut for the next write to make.
+    #[test]
+    fn a_cut_that_is_not_wanted_any_more_is_not_made() {
+        for (is_wanted, segments) in [(true, 2), (false, 1)] {
+            let disk = Simulated::default();
+            let (engine, mut worker, mut recorder, mut following) = begun(&disk, "no");
+            set(engine, &mut worker, &mut recorder, "1");
+            following.follow(false, Instant::now()).expect("nothing fails");
+            following.cut_behind(recorder.told_epoch());
+            if !is_wanted {
+                following.cut_nowhere();
+            }
+            set(engine, &mut worker, &mut recorder, "2");
+            following.follow(false, Instant::now()).expect("nothing fails");
+            let names = disk.names().expect("nothing fails");
+            assert_eq!(names.iter().filter(|name| name.ends_with(".log")).count(), segments, "{names:?}");
+        }
+    }
+
     /// With `everysec` the power takes what came in the last two seconds at most, whenever it goes; with `always`
     /// nothing that was said to be safe.
     #[test]
     fn a_cut_takes_no_more_than_appendfsync_allows() {
         for (seed, mode) in [(1, "everysec"), (2, "always"), (3, "everysec")] {
             println!("seed {seed}, {mode}");
-            let keyspace = Keyspace::new(Config { shards: 4, ..Config::default() });
-            let setup = weft_engine::Setup { keyspace, clock: Box::new(SystemClock), workers: 1 };
-            let engine: &'static Engine = Box::leak(Box::new(Engine::new(setup)));
-            let at = SYNCS.iter().position(|name| *name == mode).expect("it is one");
-            engine.settings.appendfsync.store(at as u8, Relaxed);
             let disk = Simulated::default();
-            let mut worker = engine.keyspace.worker().expect("there is a place");
-            let options = LogOptions { base: BASE.into(), segment_bytes: 4000 };
-            let mut following = Following::first(engine, &mut worker, (Arc::new(disk.clone()), options))
-                .expect("nothing fails");
-            let mut recorder = Recorder::default();
-            recorder.attach(&engine.keyspace);
+            let (engine, mut worker, mut recorder, mut following) = begun(&disk, mode);
             let (mut chance, mut now) = (seed * 0x9e37_79b9, Instant::now());
             // When each number was written, and the epoch that it is safe with.
             let mut written: Vec<(Instant, u64)> = Vec::new();
             let mut lost = 0;
             for _ in 0..400 {
                 for _ in 0..dice(&mut chance) % 4 {
-                    let name = written.len().to_string();
-                    let key = engine.keyspace.key(name.as_bytes());
-                    let mut op = Op::new(0, 1, &mut recorder);
-                    worker.enter().lock(&key).set(&mut op, &key, NewValue::Int(1), Expiry::None);
-                    recorder.end_group();
-                    recorder.clear();
+                    set(engine, &mut worker, &mut recorder, &written.len().to_string());
                     written.push((now, recorder.told_epoch()));
                 }
                 now += STEP * dice(&mut chance) as u32 / 1_000_000;

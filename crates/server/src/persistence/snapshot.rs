@@ -157,10 +157,8 @@ impl Job {
     }
     /// It was cancelled: how the one before it ended still counts.
     pub(super) fn given_up(self, engine: &Engine) {
-        notice!("The snapshot that was being made is cancelled");
-        engine.durable.saves.is_saving.store(false, Relaxed);
-        if let Purpose::ByItself(Some(waiting)) = self.purpose {
-            engine.answer(&waiting, |sink| sink.error(&Error::err("The snapshot was cancelled")));
+        if let Purpose::ByItself(waiting) = self.purpose {
+            tell_given_up(engine, waiting);
         }
     }
     pub(super) fn failed(self, engine: &Engine, error: &io::Error) {
@@ -180,6 +178,15 @@ impl Job {
                 engine.durable.log.rewrite_has_failed.store(true, Relaxed);
             }
         }
+    }
+}
+
+/// SAVE and BGSAVE are over without a snapshot, since somebody did not want it any more.
+pub(super) fn tell_given_up(engine: &Engine, waiting: Option<Waiting>) {
+    notice!("The snapshot that was wanted is cancelled");
+    engine.durable.saves.is_saving.store(false, Relaxed);
+    if let Some(waiting) = waiting {
+        engine.answer(&waiting, |sink| sink.error(&Error::err("The snapshot was cancelled")));
     }
 }
 

@@ -220,6 +220,10 @@ impl Heap {
     pub(crate) const fn drains(&self) -> usize {
         self.drains.len()
     }
+    /// Whether the next of them never had an entry: to drain it is no work.
+    pub(crate) fn drains_nothing(&self) -> bool {
+        self.drains.last().is_some_and(|drain| drain.bytes() == 0)
+    }
     /// Frees entries of thrown-away tables, up to `buckets` buckets. Returns whether any are left.
     pub(crate) fn drain(&mut self, env: Env<'_>, buckets: u32, mut discard: impl FnMut(Garbage)) -> bool {
         let Some(mut drain) = self.drains.pop() else { return false };

@@ -1,0 +1,129 @@
+//! Snapshots of a server that runs: cancelled, beside that of the log, at the end, those that fail. What comes back
+//! from one: `persistence.rs`; a server that is killed: `crash.rs`.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![cfg(unix)]
+
+mod common;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+
+use common::Folder;
+use common::kept::Server;
+
+#[test]
+fn a_snapshot_is_cancelled() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--save", "", "--enable-debug-command", "yes"]);
+    let none = server.ask(&["BGSAVE", "CANCEL"]);
+    assert!(none.starts_with("ERR Background saving is currently not in progress"), "{none}");
+    server.ask(&["DEBUG", "POPULATE", "300000", "key", "100"]);
+    // In one piece, so that it is cancelled before it has ended however slow this machine is.
+    let mut socket = UnixStream::connect(&server.socket).unwrap();
+    socket.write_all(b"BGSAVE\r\nBGSAVE CANCEL\r\n").unwrap();
+    let replies: Vec<String> = BufReader::new(socket).lines().take(2).map(Result::unwrap).collect();
+    assert_eq!(replies, ["+Background saving started", "+Background saving cancelled"]);
+    server.wait_for("rdb_bgsave_in_progress", "0");
+    // As in Valkey it is no failure.
+    assert_eq!((server.info("rdb_saves"), server.info("rdb_last_bgsave_status")), ("0".into(), "ok".into()));
+    assert!(!folder.0.join("dump.rdb").exists());
+    assert_eq!(server.ask(&["SAVE"]), "OK");
+}
+
+/// One that is asked for while another one takes the place of the log waits for it; and a start knows what its log
+/// began with.
+#[test]
+fn a_snapshot_waits_for_that_of_the_log() {
+    let folder = Folder::new();
+    let flags = ["--save", "", "--appendonly", "yes", "--enable-debug-command", "yes"];
+    let server = Server::start(&folder, &flags);
+    server.ask(&["DEBUG", "POPULATE", "300000", "key", "100"]);
+    let started = [
+        "+Background append only file rewriting started",
+        "+Background saving started",
+        "-ERR Background save",
+    ];
+    for (saves, asked, answers) in [
+        ("1", "BGREWRITEAOF\r\nBGSAVE\r\nBGSAVE\r\n", &started[..]),
+        ("2", "BGREWRITEAOF\r\nSAVE\r\n", &[started[0], "+OK"]),
+    ] {
+        // In one piece, so that they come while the rewrite is made.
+        let mut socket = UnixStream::connect(&server.socket).unwrap();
+        socket.write_all(asked.as_bytes()).unwrap();
+        let mut replies = BufReader::new(socket).lines().map(Result::unwrap);
+        for answer in answers {
+            let reply = replies.next().unwrap();
+            assert!(reply.starts_with(answer), "{reply}, not {answer}");
+        }
+        server.wait_for("rdb_saves", saves);
+        server.wait_for("aof_rewrites", saves);
+        assert_eq!(server.info("rdb_bgsave_in_progress"), "0");
+        assert!(folder.0.join("dump.weft").exists());
+    }
+    let base = server.info("aof_base_size");
+    server.stop(&["SHUTDOWN"]);
+    let server = Server::start(&folder, &flags);
+    let bytes = [base, server.info("aof_base_size")].map(|bytes| bytes.parse::<i64>().unwrap());
+    // The one counts the head of its first segment too.
+    assert!(bytes[1] > 1 << 20 && (bytes[0] - bytes[1]).abs() < 1 << 10, "{bytes:?}");
+}
+
+/// The one at the end is made though another one is being made when the server stops.
+#[test]
+fn a_server_that_stops_while_it_saves_keeps_all() {
+    let folder = Folder::new();
+    let flags = ["--save", "3600 1", "--enable-debug-command", "yes"];
+    for (farewell, keys) in [("SHUTDOWN", 300_001), ("SHUTDOWN SAVE", 300_002)] {
+        let server = Server::start(&folder, &flags);
+        server.ask(&["DEBUG", "POPULATE", "300000", "key", "100"]);
+        server.ask(&["SET", farewell, "before"]);
+        let mut socket = UnixStream::connect(&server.socket).unwrap();
+        // In one piece, so that it stops before the snapshot is made.
+        socket.write_all(format!("BGSAVE\r\nSET {keys} late\r\n{farewell}\r\n").as_bytes()).unwrap();
+        let mut replies = BufReader::new(socket).lines().map(Result::unwrap);
+        assert_eq!(replies.next().unwrap(), "+Background saving started");
+        server.ends();
+        let server = Server::start(&folder, &flags);
+        assert_eq!(server.ask(&["GET", &keys.to_string()]), "late");
+        assert_eq!(server.ask(&["GET", farewell]), "before");
+        server.stop(&["SHUTDOWN", "NOSAVE"]);
+    }
+}
+
+/// Where snapshots are wanted and the last one failed, writes are refused, as Valkey does it; a server that has them
+/// nowhere else does not stop without one.
+#[test]
+fn a_snapshot_that_fails_is_noticed() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--save", "3600 1"]);
+    // What stands in the way of its file.
+    let blocked = folder.0.join("dump.weft");
+    std::fs::create_dir(&blocked).unwrap();
+    assert_eq!(server.ask(&["SET", "k", "1"]), "OK");
+    let failed = server.ask(&["SAVE"]);
+    assert!(failed.starts_with("ERR No snapshot could be made"), "{failed}");
+    let refused = "MISCONF Valkey is configured to save RDB snapshots";
+    for words in [&["SET", "k", "2"][..], &["EVAL", "return redis.call('SET', 'k', 2)", "0"]] {
+        let reply = server.ask(words);
+        assert!(reply.starts_with(refused), "{words:?}: {reply}");
+    }
+    assert_eq!(server.ask(&["GET", "k"]), "1");
+    for (name, value, back) in [("stop-writes-on-bgsave-error", "no", "yes"), ("save", "", "3600 1")] {
+        server.ask(&["CONFIG", "SET", name, value]);
+        assert_eq!(server.ask(&["SET", "k", "3"]), "OK", "{name}");
+        server.ask(&["CONFIG", "SET", name, back]);
+        assert!(server.ask(&["SET", "k", "4"]).starts_with(refused), "{name}");
+    }
+    server.tell(&["SHUTDOWN"]);
+    server.says("It is tried every second");
+    std::fs::remove_dir(&blocked).unwrap();
+    server.ends();
+    let server = Server::start(&folder, &["--save", "3600 1"]);
+    assert_eq!(server.ask(&["GET", "k"]), "3");
+    // With FORCE it stops in any case.
+    std::fs::remove_file(&blocked).unwrap();
+    std::fs::create_dir(&blocked).unwrap();
+    server.ask(&["SET", "k", "5"]);
+    server.stop(&["SHUTDOWN", "FORCE"]);
+}
