@@ -97,9 +97,10 @@ bench-resident: ## resident memory under maxmemory beside Valkey's; writes docs/
 	cp bench-out/resident/resident.md docs/benchmarks/ && cp bench-out/resident/resident.json docs/benchmarks/data/
 
 .PHONY: bench-tls
-bench-tls: ## Weft beside Valkey under TLS: CPU for each command and each handshake (about 3 minutes, and once Valkey's build)
+bench-tls: ## Weft beside Valkey under TLS: CPU for each command and each handshake; writes its part of the page (about 3 minutes, and once Valkey's build)
 	cargo build --locked --release --package weft
-	scripts/tls-report $(CARGO_TARGET_DIR)/release/weft bench-out/tls
+	scripts/tls-report $(CARGO_TARGET_DIR)/release/weft docs/benchmarks/data/tls
+	scripts/tls-page docs/benchmarks/data/tls docs/benchmarks/tls.md
 
 .PHONY: bench-scripts
 bench-scripts: ## scripts and functions beside Valkey: CPU an operation, two threads; writes docs/benchmarks (about 4 minutes)

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 /// Events taken from the kernel at once.
-const EVENTS_MAX: usize = 256;
+const EVENTS_MAX: usize = 128;
 
 /// A socket that something can be done with, or a waker that was used.
 #[derive(Clone, Copy, Debug)]

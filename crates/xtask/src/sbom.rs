@@ -14,8 +14,10 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 /// C code that stands in a crate under a name and a licence of its own.
-const INSIDE: &[(&str, &str, &str, &str)] =
-    &[("lua-src", "lua", "5.1.5", "MIT"), ("ring", "boringssl (the parts that ring has)", "", "Apache-2.0")];
+const INSIDE: &[(&str, &str, &str, &str)] = &[
+    ("lua-src", "lua", "5.1.5", "MIT"),
+    ("aws-lc-sys", "aws-lc", "", "ISC AND Apache-2.0 AND MIT AND BSD-3-Clause"),
+];
 
 /// The list for a target, as text.
 pub fn sbom(root: &Path, target: &str, libc: &str) -> Result<String> {

@@ -191,7 +191,7 @@ impl io::Write for Blocking<'_> {
 
 /// What a session of rustls begins with, as the settings say: for an event loop of one's own.
 pub fn client_config(settings: &TlsConfig) -> Result<ClientConfig> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|error| bad(&error))?;

@@ -189,7 +189,7 @@ sNODanDk3bheHz6PWiWKFT0Edn+lXN1j/Y2hTyA=
         let own = CertificateDer::from_pem_slice(SELF_SIGNED.as_bytes()).unwrap();
         let mut roots = RootCertStore::empty();
         roots.add(own.clone()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
         Given { authorities: authorities.unwrap(), given: if trusted { vec![own] } else { Vec::new() } }
     }

@@ -9,7 +9,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustls::crypto::ring::default_provider;
+use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 const INTEGER: u8 = 0x02;
@@ -186,7 +186,7 @@ pub(super) fn self_signed() -> Option<(CertificateDer<'static>, PrivateKeyDer<'s
     use rustls::SignatureScheme::ECDSA_NISTP256_SHA256;
 
     let key = PrivatePkcs8KeyDer::from(new_key()?);
-    let signing = rustls::crypto::ring::sign::any_ecdsa_type(&key.clone_key().into()).ok()?;
+    let signing = rustls::crypto::aws_lc_rs::sign::any_ecdsa_type(&key.clone_key().into()).ok()?;
     let public = signing.public_key()?;
     let mut serial = [0; 16];
     default_provider().secure_random.fill(&mut serial).ok()?;
@@ -229,9 +229,9 @@ pub(super) fn self_signed() -> Option<(CertificateDer<'static>, PrivateKeyDer<'s
 
 /// A new key of P-256, as PKCS #8 has it.
 fn new_key() -> Option<Vec<u8>> {
-    let random = ring::rand::SystemRandom::new();
-    let pair = ring::signature::EcdsaKeyPair::generate_pkcs8(
-        &ring::signature::ECDSA_P256_SHA256_ASN1_SIGNING,
+    let random = aws_lc_rs::rand::SystemRandom::new();
+    let pair = aws_lc_rs::signature::EcdsaKeyPair::generate_pkcs8(
+        &aws_lc_rs::signature::ECDSA_P256_SHA256_ASN1_SIGNING,
         &random,
     );
     Some(pair.ok()?.as_ref().to_vec())
