@@ -163,14 +163,16 @@ impl<'a> Args<'a> {
     /// The same, with the hash of one key that has been computed before.
     #[inline]
     #[must_use]
-    pub fn with_key(self, key_at: u16, key_hash: u64) -> Self {
-        Self { key_at, key_hash, ..self }
+    pub const fn with_key(mut self, key_at: u16, key_hash: u64) -> Self {
+        (self.key_at, self.key_hash) = (key_at, key_hash);
+        self
     }
     /// The same, with the hashes of further keys.
     #[inline]
     #[must_use]
-    pub const fn with_more(self, more_hashes: &'a [u64]) -> Self {
-        Self { more_hashes, ..self }
+    pub const fn with_more(mut self, more_hashes: &'a [u64]) -> Self {
+        self.more_hashes = more_hashes;
+        self
     }
     /// Key number `at` of the command, counted from 0, which is argument `index`, with its hash.
     #[inline]

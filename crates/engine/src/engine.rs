@@ -25,6 +25,7 @@ use crate::info::Facts;
 use crate::latency::LatencyEvents;
 use crate::mailbox::{Address, Kill, Mailbox, Message};
 use crate::monitor::Monitors;
+use crate::plan::Plans;
 use crate::program::stored::Programs;
 use crate::pubsub::PubSub;
 use crate::reply::Wire;
@@ -105,6 +106,8 @@ pub struct Engine {
     pub(crate) looks_at_events: Mutex<()>,
     mailboxes: Box<[Mailbox]>,
     handlers: Handlers,
+    /// How commands run among neighbours.
+    pub(crate) plans: Plans,
     ways: Option<Ways>,
     /// It is in front of a cluster.
     is_cluster: bool,
@@ -168,6 +171,9 @@ impl Engine {
     /// An engine without clients.
     #[must_use]
     pub fn new(setup: Setup) -> Self {
+        Self::with(setup, Handlers::new())
+    }
+    fn with(setup: Setup, handlers: Handlers) -> Self {
         let now_ms = setup.clock.now_ms();
         Self {
             stats: Stats::new(setup.workers, now_ms),
@@ -185,7 +191,8 @@ impl Engine {
             latency: LatencyEvents::default(),
             facts: Facts::default(),
             mailboxes: (0..setup.workers.max(1)).map(|_| Mailbox::default()).collect(),
-            handlers: Handlers::new(),
+            plans: Plans::new(&handlers),
+            handlers,
             ways: None,
             is_cluster: false,
             acl: Acl::default(),
@@ -207,7 +214,7 @@ impl Engine {
     /// An engine without keys: another server, or a cluster, runs what these ways say.
     #[must_use]
     pub fn forwarding(setup: Setup, ways: Ways, is_cluster: bool) -> Self {
-        Self { handlers: Handlers::forwarding(ways), ways: Some(ways), is_cluster, ..Self::new(setup) }
+        Self { ways: Some(ways), is_cluster, ..Self::with(setup, Handlers::forwarding(ways)) }
     }
     /// Whether a cluster has the keys, of which this process shows itself as the only node.
     #[must_use]

@@ -86,6 +86,7 @@ pub mod monitor;
 pub mod near;
 pub mod notify;
 pub mod number;
+mod plan;
 pub mod program;
 pub mod pubsub;
 pub mod push;

@@ -26,37 +26,52 @@ fn command(rng: &mut XorShift) -> String {
         rng,
         &["v", "12", "0", "a_value_of_more_than_sixty-four_bytes,_so_that_no_listpack_takes_it_any_more"],
     );
-    match (kind, rng.below(6)) {
+    match (kind, rng.below(9)) {
         ("number", 0) => format!("INCR {key}"),
         ("number", 1) => format!("DECRBY {key} {member}"),
         ("number", 2) => format!("APPEND {key} {value}"),
         ("number", 3) => format!("SET {key} {member} PX {}", 1 + rng.below(30)),
         ("number", 4) => format!("INCRBY {key} 9223372036854775807"),
+        ("number", 5) => format!("SETRANGE {key} {} {member}", rng.below(40)),
+        ("number", 6) => format!("GETRANGE {key} 0 {}", rng.below(40)),
+        ("number", 7) => format!("BITCOUNT {key}"),
         ("number", _) => format!("STRLEN {key}"),
         ("list", 0 | 1) => format!("LPUSH {key} {value}"),
         ("list", 2) => format!("RPUSH {key} {member} {value}"),
         ("list", 3) => format!("RPOP {key}"),
         ("list", 4) => format!("LPOP {key} {}", 1 + rng.below(8)),
+        ("list", 5) => format!("LRANGE {key} 0 -1"),
+        ("list", 6) => format!("LINSERT {key} BEFORE {member} {value}"),
+        ("list", 7) => format!("LREM {key} 1 {value}"),
         ("list", _) => format!("LLEN {key}"),
         ("set", 0 | 1) => format!("SADD {key} {member}"),
         ("set", 2) => format!("SADD {key} {member} {value}"),
         ("set", 3) => format!("SREM {key} {member}"),
         ("set", 4) => format!("SPOP {key}"),
+        ("set", 5 | 6) => format!("SMEMBERS {key}"),
+        ("set", 7) => format!("SPOP {key} 2"),
         ("set", _) => format!("SISMEMBER {key} {member}"),
         ("hash", 0 | 1) => format!("HSET {key} {member} {value}"),
         ("hash", 2) => format!("HINCRBY {key} {member} 3"),
         ("hash", 3) => format!("HDEL {key} {member}"),
         ("hash", 4) => format!("HPEXPIRE {key} {} FIELDS 1 {member}", 1 + rng.below(30)),
+        ("hash", 5 | 6) => format!("HGETALL {key}"),
+        ("hash", 7) => format!("HVALS {key}"),
         ("hash", _) => format!("HGET {key} {member}"),
         ("zset", 0 | 1) => format!("ZADD {key} {} {member}", rng.below(9)),
         ("zset", 2) => format!("ZADD {key} GT CH {member} {value}"),
         ("zset", 3) => format!("ZPOPMIN {key}"),
         ("zset", 4) => format!("ZINCRBY {key} 1.25 {member}"),
+        ("zset", 5) => format!("ZRANGE {key} 0 -1 WITHSCORES"),
+        ("zset", 6) => format!("ZREMRANGEBYRANK {key} 0 {}", rng.below(2)),
+        ("zset", 7) => format!("ZREMRANGEBYSCORE {key} 1 {member}"),
         ("zset", _) => format!("ZREM {key} {member}"),
         (_, 0 | 1) => format!("XADD {key} * {member} {value}"),
         (_, 2) => format!("XADD {key} 5-{} {member} {value}", rng.below(9)),
         (_, 3) => format!("XDEL {key} 5-1"),
         (_, 4) => format!("XADD {key} MAXLEN 2 * {member} {value}"),
+        (_, 5) => format!("XRANGE {key} - + COUNT 3"),
+        (_, 6) => format!("XTRIM {key} MAXLEN {}", rng.below(4)),
         (_, _) => format!("XLEN {key}"),
     }
 }
@@ -273,4 +288,41 @@ fn who_monitors_sees_every_command() {
     bench.run(monitor, "MONITOR");
     bench.run_batch(&[(client, (0..20).map(|at| format!("LPUSH list {at}")).collect())]);
     assert_eq!(bench.take(monitor).len(), 20);
+}
+
+/// What may take long is timed by itself among its neighbours too, each call once.
+#[test]
+fn a_slow_one_among_neighbours_is_timed_alone() {
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    // Quick ones are not timed one by one above a millisecond.
+    bench.text(a, "CONFIG SET slowlog-log-slower-than 1000 latency-tracking yes");
+    let members: Vec<String> = (0..3000).map(|at| format!("{at:0200}")).collect();
+    bench.run(a, &format!("RPUSH long {}", members.join(" ")));
+    bench.run(a, "RPUSH short a b");
+    bench.text(a, "CONFIG RESETSTAT");
+    bench.text(a, "SLOWLOG RESET");
+    let shown = members.concat().len();
+    let batch: Vec<String> = ["LLEN short", "LRANGE long 0 -1", "LRANGE short 0 -1", "LLEN long"]
+        .iter()
+        .cycle()
+        .take(32)
+        .map(|command| (*command).to_owned())
+        .collect();
+    let replies = bench.run_batch(&[(a, batch)]);
+    assert_eq!(replies.len(), 1);
+    assert!(shown > 500_000);
+    let info = bench.text(a, "INFO commandstats");
+    let line = |name: &str| info.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    assert!(line("cmdstat_lrange:").starts_with("cmdstat_lrange:calls=16,usec="), "{info}");
+    assert!(line("cmdstat_llen:").starts_with("cmdstat_llen:calls=16,usec="), "{info}");
+    let usec = |name: &str| {
+        let line = line(name);
+        let text =
+            line.split(',').find_map(|field| field.strip_prefix("usec=")).unwrap_or_default().to_owned();
+        text.parse::<u64>().expect("microseconds")
+    };
+    assert!(usec("cmdstat_lrange:") > usec("cmdstat_llen:"), "{info}");
+    let slow = bench.text(a, "SLOWLOG GET -1");
+    assert!(!slow.contains("LLEN"), "{slow}");
 }

@@ -4,7 +4,7 @@
 //!
 //! A fast function that meets something that it does not do says so, and has changed nothing.
 
-use weft_store::{Batch, Expiry, Garbage, Key, NewValue, Op, Reads, ValueRef, parse_int};
+use weft_store::{Batch, Expiry, Garbage, Key, NewValue, Op, Reads, ShardGuard, ValueRef, parse_int};
 
 use super::neighbours::Terms;
 use super::{Core, Lent};
@@ -92,11 +92,11 @@ impl Core<'_> {
         terms.let_run((self.engine, &mut self.eviction), &lent.session.user, (id, keys), brings)
     }
 
-    /// Runs GETs of one client from the front of `list` whose values have been seen and are short, and says how many.
-    /// Their replies may reach to the terms' end in the output.
+    /// Runs GETs of one client from the front of `list` whose values have been seen and are short, or of which nothing
+    /// has been seen, and says how many. Their replies may reach to the terms' end in the output.
     #[inline(always)]
     fn gets<const LOCKS: bool>(
-        &self,
+        &mut self,
         reads: Option<Reads<'_, LOCKS>>,
         requests: &Requests,
         list: &[Request],
@@ -111,7 +111,7 @@ impl Core<'_> {
         }
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
         let short_max = self.measures.reply_bytes.saturating_sub(REPLY_BYTES_MIN).min(SHORT_BYTES_MAX);
-        let mut ran = 0;
+        let (mut ran, mut large) = (0, None);
         while let Some(request) = list.get(ran)
             && request.fast == Fast::Get
             && request.client == client
@@ -121,19 +121,53 @@ impl Core<'_> {
             if terms.restricted && !user.allows_key_plainly(key.bytes()) {
                 break;
             }
-            if !reads.short(request.keys_before as usize, &key, short_max, |text| sink.short_bulk(text)) {
-                break;
+            let at = request.keys_before as usize;
+            if !reads.short(at, &key, short_max, |text| sink.short_bulk(text)) {
+                if reads.saw(at) {
+                    break;
+                }
+                large = self.get_by_search((reads.lock(&key), db), request, &key, &mut sink);
             }
             ran += 1;
+            if large.is_some() {
+                break;
+            }
+        }
+        if let Some(bytes) = large {
+            self.tell_large(requests, &list[ran - 1], lent, bytes);
         }
         ran
+    }
+
+    /// GET under the lock of its key. Says how long the reply is, if it is for the log of large ones.
+    #[inline(never)]
+    fn get_by_search(
+        &mut self,
+        (mut guard, db): (ShardGuard<'_>, u8),
+        request: &Request,
+        key: &Key<'_>,
+        sink: &mut ReplySink<'_>,
+    ) -> Option<usize> {
+        let before = sink.len();
+        let mut op = Op::new(db, self.now_ms, &mut self.local.effects.recorder);
+        match guard.get(&mut op, key) {
+            None => sink.null(),
+            Some(ValueRef::Object(_)) => {
+                drop(guard);
+                self.wrong_type(request, sink);
+            }
+            Some(value) => sink.value(&value),
+        }
+        self.local.effects.end_group();
+        let bytes = sink.len() - before;
+        (bytes >= self.measures.reply_bytes).then_some(bytes)
     }
 
     /// [`Core::gets`] of a batch that has the keyspace to itself. Code of its own, as the next: together they have too
     /// few registers.
     #[inline(never)]
     fn gets_alone(
-        &self,
+        &mut self,
         batch: &mut Batch<'_>,
         requests: &Requests,
         list: &[Request],
@@ -145,7 +179,7 @@ impl Core<'_> {
     /// The same where others may come to the keys meanwhile.
     #[inline(never)]
     fn gets_locked(
-        &self,
+        &mut self,
         batch: &mut Batch<'_>,
         requests: &Requests,
         list: &[Request],
@@ -231,21 +265,13 @@ impl Core<'_> {
         // A sight is of the database that the client had when the request came.
         let seen =
             request.client.db == db && batch.read(request.keys_before as usize, &key, self.now_ms, write);
-        if !seen {
-            let mut op = Op::new(db, self.now_ms, &mut self.local.effects.recorder);
-            let mut guard = batch.lock(&key);
-            match guard.get(&mut op, &key) {
-                None => sink.null(),
-                Some(ValueRef::Object(_)) => {
-                    drop(guard);
-                    self.wrong_type(request, &mut sink);
-                }
-                Some(value) => sink.value(&value),
-            }
-            self.local.effects.end_group();
-        }
-        let bytes = sink.len() - before;
-        if bytes >= self.measures.reply_bytes {
+        let large = if seen {
+            let bytes = sink.len() - before;
+            (bytes >= self.measures.reply_bytes).then_some(bytes)
+        } else {
+            self.get_by_search((batch.lock(&key), db), request, &key, &mut sink)
+        };
+        if let Some(bytes) = large {
             self.tell_large(requests, request, lent, bytes);
         }
         true

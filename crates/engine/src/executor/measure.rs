@@ -63,10 +63,15 @@ impl Core<'_> {
     /// A command is about to run. `errors` and `output_bytes`: of its sink, so far.
     #[inline]
     pub(super) fn begin_command(&mut self, id: CommandId, errors: u32, output_bytes: usize) -> Begun {
+        self.local.began = None;
         let begins = self.begins.take();
-        let timed = (self.measures.every || !is_quick(id)).then(|| begins.unwrap_or_else(Instant::now));
-        self.local.began = timed;
+        let timed = (self.measures.every || !is_quick(id)).then(|| self.start(begins));
         Begun { timed, errors, output_bytes }
+    }
+    /// A command is about to run that is timed: since when.
+    #[inline]
+    pub(super) fn start(&mut self, begins: Option<Instant>) -> Instant {
+        *self.local.began.insert(begins.unwrap_or_else(Instant::now))
     }
 
     /// A command has run.
@@ -86,8 +91,15 @@ impl Core<'_> {
         self.note_large(session, args, output_bytes.saturating_sub(begun.output_bytes));
         // One that blocks is counted when its wait has ended.
         let Some(timed) = begun.timed else { return self.ran(id, u32::from(session.wait.is_none())) };
+        bump(&stats.calls, u64::from(session.wait.is_none()));
+        self.took((id, args), session, timed);
+    }
+
+    /// A command that was timed has run.
+    #[inline]
+    pub(super) fn took(&mut self, (id, args): (CommandId, &Args<'_>), session: &Session, started: Instant) {
         let ended = Instant::now();
-        let took = ended.saturating_duration_since(timed);
+        let took = ended.saturating_duration_since(started);
         self.ended = Some(ended);
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.charged_ns = self.charged_ns.saturating_add(ns);
@@ -95,8 +107,7 @@ impl Core<'_> {
         if let Some(wait) = &session.wait {
             return wait.spent(ns);
         }
-        bump(&stats.calls, 1);
-        stats.took(ns, 1, self.measures.histograms);
+        self.stats.by_command[usize::from(id.0)].took(ns, 1, self.measures.histograms);
         self.engine.took(session, args, took, self.now_ms);
     }
 

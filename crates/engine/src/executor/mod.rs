@@ -126,8 +126,6 @@ pub(crate) struct Core<'e> {
     measures: measure::Measures,
     /// Replies of the present batch wait.
     holds: bool,
-    /// How commands run among neighbours, by id.
-    plans: Box<[Option<neighbours::Plan>]>,
     /// What may take long is run on a stack of its own, by another executor.
     leaves: bool,
     /// The request of the present batch that is noted for who looks what is hot; none of them is `usize::MAX`.
@@ -303,7 +301,6 @@ impl<'e> Core<'e> {
             quick: Vec::with_capacity(BATCH_MAX),
             measures: measure::Measures::new(&engine.settings),
             holds: false,
-            plans: neighbours::Plan::all(engine),
             leaves: false,
             sampled: usize::MAX,
         }

@@ -1,5 +1,5 @@
 //! Owns: running the neighbouring requests of one client, as most requests come: what is asked of the client is asked
-//! once for all of them, what is asked of a command was answered when the executor was made ([`Plan`]), and what is
+//! once for all of them, what is asked of a command was answered when the engine was made ([`Plan`]), and what is
 //! left is asked of the key, under the one lock that the request needs. Does not own: what commands do, what is asked
 //! of a request that comes by itself (`super::admission`), the fast functions (`super::fast`).
 //!
@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use weft_protocol::table::{COMMANDS, CommandId, flag, policy};
+use weft_protocol::table::CommandId;
 use weft_store::{Ahead, Batch};
 
 use super::{Core, Host, Lent, locks};
@@ -18,70 +18,14 @@ use crate::context::{Context, Hold};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::eviction::Eviction;
-use crate::handler::{Handler, Scope};
+use crate::handler::Handler;
+use crate::plan::Plan;
 use crate::reply::{OutputPlace, ReplySink};
 use crate::requests::{Fast, Request, Requests, What};
 use crate::session::{Session, Then};
 use crate::stats::bump;
 use crate::trigger::Direct;
-use crate::{runner, special, traits, trigger};
-
-/// What is known of a command before any request.
-#[derive(Clone, Copy)]
-pub(super) struct Plan {
-    handler: Handler,
-    /// How many arguments it has, the name included: at least, and at most.
-    arguments: (u32, u32),
-    /// Whether it can run under the lock of its first argument, its one key.
-    one_lock: bool,
-    /// Whether it runs a stored program: one that is quick stays among neighbours.
-    program: bool,
-    /// Whether others may wait for what it does.
-    writes: bool,
-    /// Whether it may store more than it frees.
-    grows: bool,
-    /// Whether it looks for a member, so that its neighbours' can be asked for meanwhile.
-    looks: bool,
-}
-
-impl Plan {
-    /// The plans of all commands that may run among neighbours, by id: those that always need about the same short
-    /// time, are no barrier, and have one key, their first argument, or a fast function; and PROGRAM RUN.
-    pub(super) fn all(engine: &Engine) -> Box<[Option<Self>]> {
-        let of = |at: usize| {
-            let id = CommandId(u16::try_from(at).ok()?);
-            let (spec, traits) = (id.spec(), traits::of(id));
-            // What another server runs has no shorter form here.
-            let handler = engine.handler(id).filter(|handler| !matches!(handler.scope, Scope::Forward(_)))?;
-            let wanted = traits::ONE_KEY | traits::QUICK;
-            let one_lock = traits & wanted == wanted && matches!(handler.scope, Scope::Keys);
-            let takes = (one_lock || traits & traits::FAST != 0) && spec.container.is_none();
-            // PROGRAM RUN: of what runs brief operations it alone names one.
-            let program = matches!(handler.scope, Scope::Brief(_)) && spec.policy & policy::RULE_BY_NAME != 0;
-            ((takes || program) && traits & traits::BARRIER == 0).then_some(Self {
-                handler,
-                arguments: arguments(spec.arity),
-                one_lock: one_lock && takes,
-                program,
-                writes: spec.flags & flag::WRITE != 0,
-                grows: spec.flags & flag::DENYOOM != 0,
-                looks: traits & (traits::MEMBER_SECOND | traits::MEMBER_THIRD) != 0,
-            })
-        };
-        (0..COMMANDS.len()).map(of).collect()
-    }
-    #[inline]
-    fn takes(&self, arguments: usize) -> bool {
-        let (least, most) = self.arguments;
-        least as usize <= arguments && arguments <= most as usize
-    }
-}
-
-/// From the arity as the table has it: the number of arguments, or minus the least number.
-fn arguments(arity: i16) -> (u32, u32) {
-    let least = u32::from(arity.unsigned_abs());
-    (least, if arity < 0 { u32::MAX } else { least })
-}
+use crate::{runner, special, trigger};
 
 /// What holds for the neighbouring requests of one client.
 #[derive(Clone, Copy)]
@@ -127,19 +71,19 @@ type RunWith = fn(&mut Context<'_, '_>, Handler, &Args<'_>, &mut ReplySink<'_>) 
 
 /// How one of them went.
 struct Went<'a> {
-    args: Args<'a>,
+    args: &'a Args<'a>,
     id: CommandId,
     /// It has answered an error of its own.
     failed: bool,
     reply_bytes: usize,
 }
 
-impl Core<'_> {
+impl<'e> Core<'e> {
     /// The plan of a request, if it may run among neighbours.
     #[inline]
-    fn plan(&self, request: &Request) -> Option<(CommandId, &Plan)> {
+    fn plan(&self, request: &Request) -> Option<(CommandId, &'e Plan)> {
         let What::Command(id) = request.what else { return None };
-        self.plans[usize::from(id.0)].as_ref().map(|plan| (id, plan))
+        self.engine.plans.of(id).map(|plan| (id, plan))
     }
 
     /// On which terms the next requests of a client may run among neighbours; nothing when each must be asked for by
@@ -203,7 +147,7 @@ impl Core<'_> {
                 ran = 1;
             }
             if ran == 0 {
-                if !self.one_lock(batch, requests, at, &mut lent, terms) {
+                if !self.one_lock((batch, tally.last), requests, at, &mut lent, terms) {
                     break;
                 }
                 ran = 1;
@@ -223,25 +167,26 @@ impl Core<'_> {
         at - from
     }
 
-    /// Runs a request under the lock of its key. `false`: it must go the full way, and nothing has been changed.
+    /// Runs a request under the lock of its key, behind a neighbour of the command `last`. `false`: it must go the full
+    /// way, and nothing has been changed.
     #[inline]
     fn one_lock(
         &mut self,
-        batch: &Batch<'_>,
+        (batch, last): (&Batch<'_>, Option<CommandId>),
         requests: &Requests,
         at: usize,
         lent: &mut Lent<'_>,
         terms: Terms,
     ) -> bool {
         let request = &requests.list()[at];
-        let Some((id, &plan)) = self.plan(request) else { return false };
+        let Some((id, plan)) = self.plan(request) else { return false };
         let texts = Texts::default();
         let args = requests.args(request, lent.bytes, &texts);
         if !plan.takes(args.len()) {
             return false;
         }
         if plan.program {
-            return self.program(batch, (id, plan), args, lent, terms);
+            return self.program(batch, (id, plan), &args, lent, terms);
         }
         if !plan.one_lock {
             return false;
@@ -259,7 +204,7 @@ impl Core<'_> {
             false => Ahead::default(),
         };
         if terms.triggered && plan.writes && self.local.triggers.last().has(args.bytes(1)) {
-            return self.fires(batch, (id, plan), args, lent);
+            return self.fires(batch, (id, plan), &args, lent);
         }
         let keyspace = &self.engine.keyspace;
         let shard = match request.first_hash() {
@@ -272,6 +217,8 @@ impl Core<'_> {
         }
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
         let (mark, len) = (sink.reply_mark(), sink.len());
+        // The second of two begins where the first has ended: one look at the clock for each.
+        let timed = plan.timed.then(|| self.start(self.ended.filter(|_| last == Some(id))));
         let mut context =
             Context::new(self.engine, lent.session, &mut self.local, self.now_ms, Hold::Key(&mut guard));
         let outcome = runner::run_handler(&mut context, plan.handler, &args, &mut sink);
@@ -281,7 +228,10 @@ impl Core<'_> {
             runner::fail(self.stats, &mut sink, mark, error);
         }
         let (failed, reply_bytes) = (sink.errors() > 0, sink.len().saturating_sub(len));
-        self.look_behind(batch, lent.session, Went { args, id, failed, reply_bytes });
+        if let Some(timed) = timed {
+            self.took((id, &args), lent.session, timed);
+        }
+        self.look_behind(batch, lent.session, Went { args: &args, id, failed, reply_bytes });
         true
     }
 
@@ -335,7 +285,7 @@ impl Core<'_> {
         request: &Request,
         lent: &mut Lent<'_>,
     ) {
-        let (Some(mut guards), Some((_, &plan))) = (batch.guards_alone(), self.plan(request)) else { return };
+        let (Some(mut guards), Some((_, plan))) = (batch.guards_alone(), self.plan(request)) else { return };
         let texts = Texts::default();
         let args = requests.args(request, lent.bytes, &texts);
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
@@ -355,13 +305,13 @@ impl Core<'_> {
     fn program(
         &mut self,
         batch: &Batch<'_>,
-        planned: (CommandId, Plan),
-        args: Args<'_>,
+        planned: (CommandId, &Plan),
+        args: &Args<'_>,
         lent: &mut Lent<'_>,
         terms: Terms,
     ) -> bool {
         let is_plain = !(terms.restricted || terms.limited || terms.triggered);
-        if !is_plain || !self.local.programs.begins_quick(self.engine, &args) {
+        if !is_plain || !self.local.programs.begins_quick(self.engine, args) {
             return false;
         }
         let ran = self.guarded(batch, planned, args, lent, runner::run_handler);
@@ -374,8 +324,8 @@ impl Core<'_> {
     fn fires(
         &mut self,
         batch: &Batch<'_>,
-        planned: (CommandId, Plan),
-        args: Args<'_>,
+        planned: (CommandId, &Plan),
+        args: &Args<'_>,
         lent: &mut Lent<'_>,
     ) -> bool {
         self.guarded(batch, planned, args, lent, trigger::run)
@@ -386,20 +336,21 @@ impl Core<'_> {
     fn guarded(
         &mut self,
         batch: &Batch<'_>,
-        (id, plan): (CommandId, Plan),
-        args: Args<'_>,
+        (id, plan): (CommandId, &Plan),
+        args: &Args<'_>,
         lent: &mut Lent<'_>,
         run: RunWith,
     ) -> bool {
-        let asked = (plan.handler, lent.session.db, &args);
+        let asked = (plan.handler, lent.session.db, args);
         let Some(mut guards) = locks::guards(self.engine, &mut self.local, batch, asked) else {
             return false;
         };
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
         let (mark, len) = (sink.reply_mark(), sink.len());
+        let timed = plan.timed.then(|| self.start(None));
         let hold = Hold::Guards(&mut guards);
         let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
-        let outcome = run(&mut context, plan.handler, &args, &mut sink);
+        let outcome = run(&mut context, plan.handler, args, &mut sink);
         self.local.effects.end_group();
         if !self.local.ready.is_empty() {
             blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
@@ -413,6 +364,9 @@ impl Core<'_> {
             runner::fail(self.stats, &mut sink, mark, error);
         }
         let (failed, reply_bytes) = (sink.errors() > 0, sink.len().saturating_sub(len));
+        if let Some(timed) = timed {
+            self.took((id, args), lent.session, timed);
+        }
         self.look_behind(batch, lent.session, Went { args, id, failed, reply_bytes });
         true
     }
@@ -437,7 +391,7 @@ impl Core<'_> {
         if went.failed {
             bump(&self.stats.by_command[usize::from(went.id.0)].failed, 1);
         }
-        self.note_large(session, &went.args, went.reply_bytes);
+        self.note_large(session, went.args, went.reply_bytes);
         if !self.local.ready.is_empty() {
             blocking::serve_rest(self.engine, &mut self.local, batch, self.now_ms);
         }
@@ -456,9 +410,18 @@ impl Core<'_> {
     #[inline]
     fn count(&mut self, tally: &mut Tally) {
         if let Some(id) = tally.last {
-            self.ran(id, tally.times);
+            self.count_calls(id, tally.times);
         }
         tally.times = 0;
+    }
+    /// Calls have run that were timed by themselves, or share the time of their batch.
+    #[inline]
+    fn count_calls(&mut self, id: CommandId, times: u32) {
+        if self.engine.plans.of(id).is_some_and(|plan| plan.timed) {
+            bump(&self.stats.by_command[usize::from(id.0)].calls, u64::from(times));
+        } else {
+            self.ran(id, times);
+        }
     }
 
     /// What follows the neighbouring requests of one client.

@@ -8,7 +8,7 @@ use crate::entry::heap::Key;
 use crate::entry::sight::Sights;
 use crate::epoch::Closed;
 use crate::hash::shard_of;
-use crate::shard::Op;
+use crate::shard::{Op, ShardGuard};
 use crate::table::array::Array;
 use crate::value::ValueRef;
 
@@ -77,6 +77,17 @@ impl<const LOCKS: bool> Reads<'_, LOCKS> {
         };
         self.hits += i64::from(is_read);
         is_read
+    }
+    /// Whether stage two has seen an entry as number `at`.
+    #[inline]
+    #[must_use]
+    pub fn saw(&self, at: usize) -> bool {
+        self.sights.has(at)
+    }
+    /// [`Batch::lock`].
+    #[inline]
+    pub fn lock(&self, key: &Key<'_>) -> ShardGuard<'_> {
+        ShardGuard::open(self.keyspace, self.counters, shard_of(key.hash(), self.mask), self.alone)
     }
 }
 
