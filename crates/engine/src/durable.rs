@@ -143,7 +143,7 @@ pub struct LogFigures {
     pub rewrite_has_failed: AtomicBool,
     /// How many there were.
     pub rewrites: AtomicU64,
-    /// How long the last one took, in seconds; −1 for none yet.
+    /// How long the last one took, in seconds; 0 for none.
     pub rewrite_s: AtomicI64,
 }
 
@@ -154,13 +154,13 @@ pub struct SaveFigures {
     pub is_saving: AtomicBool,
     /// When it was begun.
     pub started_ms: AtomicU64,
-    /// Keys of it that were told, and that there were.
+    /// Keys of it that were told.
     pub keys: AtomicU64,
     /// Keys that there were.
     pub keys_total: AtomicU64,
     /// Writes up to the last one.
     pub writes: AtomicI64,
-    /// When the last one was begun that succeeded, in milliseconds; 0 for none.
+    /// When the last one ended that succeeded, in milliseconds; 0 for none.
     pub last_ms: AtomicU64,
     /// The last one failed.
     pub has_failed: AtomicBool,

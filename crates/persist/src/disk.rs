@@ -9,7 +9,7 @@ pub mod simulated;
 use std::fmt::Debug;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +19,10 @@ pub trait Disk: Send + Sync + Debug {
     fn names(&self) -> io::Result<Vec<String>>;
     /// An empty file of this name, whatever it held.
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>>;
+    /// The same, for this process alone as long as it is open: `WouldBlock` where another one has it.
+    fn create_alone(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        self.create(name)
+    }
     /// The file of this name.
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>>;
     /// Gives a file another name, whatever that held.
@@ -107,6 +111,25 @@ impl Disk for Folder {
         options.create(true).truncate(true).read(true).write(true).mode(FILE_MODE);
         Ok(Arc::new(options.open(self.path.join(name))?))
     }
+    fn create_alone(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let path = self.path.join(name);
+        let mut options = fs::File::options();
+        options.create(true).truncate(false).read(true).write(true).mode(FILE_MODE);
+        loop {
+            let file = options.open(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+                Err(fs::TryLockError::Error(error)) => return Err(error),
+            }
+            // Whoever had it may have given it another name or removed it meanwhile: then it is not this one.
+            let ours = file.metadata()?;
+            if fs::metadata(&path).is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino())) {
+                file.set_len(0)?;
+                return Ok(Arc::new(file));
+            }
+        }
+    }
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let path = self.path.join(name);
         let file = match self._lock {
@@ -167,5 +190,33 @@ impl File for fs::File {
     }
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_one_writers_alone_and_what_was_renamed_is_not_touched() {
+        let place = std::env::temp_dir().join(format!("weft-alone-{}", std::process::id()));
+        fs::create_dir_all(&place).expect("a folder");
+        let disk = Folder::unlocked(&place);
+        let first = disk.create_alone("a.tmp").expect("nobody has it");
+        first.write(0, b"first").expect("room");
+        let second = disk.create_alone("a.tmp");
+        assert_eq!(second.expect_err("somebody has it").kind(), io::ErrorKind::WouldBlock);
+        let mut read = [0; 8];
+        assert_eq!(first.read(0, &mut read).expect("it is there"), 5, "it was not emptied");
+        // Its name is free as soon as it has another one, whether it is closed or not.
+        disk.rename("a.tmp", "a").expect("both are here");
+        let second = disk.create_alone("a.tmp").expect("nobody has it");
+        second.write(0, b"2").expect("room");
+        drop(first);
+        assert_eq!(fs::read(place.join("a")).expect("it is there"), b"first");
+        // What a writer that was killed has left is emptied.
+        drop(second);
+        assert_eq!(disk.create_alone("a.tmp").expect("nobody has it").bytes().expect("it is there"), 0);
+        fs::remove_dir_all(place).expect("it is ours");
     }
 }

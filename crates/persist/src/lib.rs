@@ -38,5 +38,5 @@ pub use frames::{Decoder, Mark, ROW_MAX, Strange};
 pub use kept::{Kept, Place, Summary, read_snapshot};
 pub use log::{Log, LogOptions, SEGMENT_BYTES};
 pub use problem::Problem;
-pub use snapshot::{Snapshot, SnapshotWriter};
+pub use snapshot::{Snapshot, SnapshotWriter, clear_unfinished};
 pub use survey::{Survey, repair, survey_file, survey_log};

@@ -20,6 +20,7 @@ const SYNC_BYTES: u64 = 32 << 20;
 /// A snapshot that is whole and on the disk.
 #[derive(Debug)]
 pub struct Snapshot {
+    disk: Arc<dyn Disk>,
     name: String,
     bytes: u64,
 }
@@ -29,6 +30,13 @@ impl Snapshot {
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
+    }
+    /// Nobody wants it any more: its file goes.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn discard(self) -> io::Result<()> {
+        self.disk.remove(&self.name)
     }
     pub(crate) fn into_piece(self) -> Piece {
         Piece { name: self.name, bytes: Some(self.bytes) }
@@ -52,6 +60,29 @@ pub struct SnapshotWriter {
     epoch: u64,
 }
 
+/// Removes what a server that was killed has left of a snapshot of this name; not what another one is writing, nor what
+/// is no snapshot. Says whether there was something.
+///
+/// # Errors
+/// When the disk fails.
+pub fn clear_unfinished(disk: &dyn Disk, name: &str) -> io::Result<bool> {
+    let unfinished = format!("{name}{UNFINISHED}");
+    let mut head = [0; FILE_HEAD_BYTES];
+    let read = match disk.open(&unfinished) {
+        Ok(file) => file.read(0, &mut head)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    if read > 0 && !FileHead::begins(&head[..read]) {
+        return Ok(false);
+    }
+    match disk.create_alone(&unfinished) {
+        Ok(_alone) => disk.remove(&unfinished).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 impl SnapshotWriter {
     /// One that belongs to a log.
     ///
@@ -67,7 +98,17 @@ impl SnapshotWriter {
     /// When the disk fails.
     pub fn create(disk: Arc<dyn Disk>, name: String, number: u64, epoch: u64) -> io::Result<Self> {
         let head = FileHead::fresh(FileKind::Snapshot, number)?;
-        let file = disk.create(&format!("{name}{UNFINISHED}"))?;
+        let unfinished = format!("{name}{UNFINISHED}");
+        let file = disk.create_alone(&unfinished).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => {
+                let shown = disk.shown(&unfinished);
+                io::Error::new(
+                    error.kind(),
+                    format!("another server is writing {shown}: choose another dir or dbfilename"),
+                )
+            }
+            _ => error,
+        })?;
         file.write(0, &head.bytes())?;
         Ok(Self {
             disk,
@@ -142,7 +183,8 @@ impl SnapshotWriter {
         self.file.sync()?;
         self.disk.rename(&format!("{}{UNFINISHED}", self.name), &self.name)?;
         self.disk.sync_names()?;
-        Ok(Snapshot { name: std::mem::take(&mut self.name), bytes: self.at })
+        let disk = Arc::clone(&self.disk);
+        Ok(Snapshot { disk, name: std::mem::take(&mut self.name), bytes: self.at })
     }
 }
 

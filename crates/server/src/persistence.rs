@@ -11,19 +11,21 @@
 //! again and again. **When the disk is full** the next segment has no room, and writes are refused while the present
 //! one still has some: nothing is lost, and they go on as soon as there is room.
 
+mod desk;
 mod due;
 mod import;
 mod load;
 mod log;
 mod snapshot;
 
+pub(crate) use desk::Desk;
 pub use import::Import;
 pub(crate) use load::LOADERS_MAX;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
@@ -37,10 +39,8 @@ use weft_store::Worker;
 use crate::{notice, warning};
 use load::Found;
 use log::Following;
-use snapshot::{Job, Made, Outcome, Purpose};
+use snapshot::{Job, Outcome, Purpose};
 
-/// Orders that may wait: more are refused by who would give them.
-const ORDERS_MAX: usize = 4096;
 /// Sleeps between two looks at what has become true, when there was much and when there was nothing.
 const SLEEP_MIN: Duration = Duration::from_millis(2);
 const SLEEP_MAX: Duration = Duration::from_millis(100);
@@ -52,71 +52,6 @@ const RETRY: Duration = Duration::from_secs(1);
 const REWRITE_AGAIN: Duration = Duration::from_secs(30);
 /// How often save points are looked at.
 const SECOND: Duration = Duration::from_secs(1);
-
-/// What others leave for the thread.
-#[derive(Default)]
-struct Inbox {
-    orders: Vec<Order>,
-    /// A snapshot is over.
-    made: Option<Made>,
-    /// Replies wait, or orders.
-    is_woken: bool,
-    /// The server stops, and no command runs any more.
-    is_stopping: bool,
-}
-
-/// What is shared with workers and the snapshot's thread.
-#[derive(Default)]
-pub(crate) struct Desk {
-    inbox: Mutex<Inbox>,
-    changed: Condvar,
-}
-
-impl Desk {
-    fn inbox(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    fn wake(&self) {
-        let mut inbox = self.inbox();
-        if !inbox.is_woken {
-            inbox.is_woken = true;
-            self.changed.notify_all();
-        }
-    }
-    /// Takes an order, or gives it back where too many wait. Those that nobody waits for are few and are always taken.
-    fn order(&self, order: Order) -> Result<(), Order> {
-        let mut inbox = self.inbox();
-        if inbox.orders.len() >= ORDERS_MAX && !matches!(order, Order::Log(_)) {
-            return Err(order);
-        }
-        inbox.orders.push(order);
-        inbox.is_woken = true;
-        self.changed.notify_all();
-        Ok(())
-    }
-    fn hand_in(&self, made: Made) {
-        let mut inbox = self.inbox();
-        inbox.made = Some(made);
-        inbox.is_woken = true;
-        self.changed.notify_all();
-    }
-    /// No command runs any more: what was told is written, and the thread ends.
-    pub(crate) fn stop(&self) {
-        self.inbox().is_stopping = true;
-        self.wake();
-    }
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.inbox().is_stopping
-    }
-    /// Waits until there is something, or for so long.
-    fn wait(&self, time: Duration) {
-        let mut inbox = self.inbox();
-        if !inbox.is_woken {
-            inbox = self.changed.wait_timeout(inbox, time).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        inbox.is_woken = false;
-    }
-}
 
 /// Where a server keeps things.
 #[derive(Clone, Debug)]
@@ -159,9 +94,12 @@ impl Persistence {
     /// What keeps the server from starting.
     pub(crate) fn find(engine: &'static Engine, import: Option<Import>) -> io::Result<Self> {
         let text = |name: &str| String::from_utf8_lossy(&engine.config.text(name)).into_owned();
-        let places = Places { folder: PathBuf::from(text("appenddirname")), base: text("appendfilename") };
+        // Where it is does not change with `dir`.
+        let folder = std::path::absolute(text("appenddirname"))?;
+        let places = Places { folder, base: text("appendfilename") };
         let wants_log = engine.config.text("appendonly") == b"yes";
         let found = Found::look(&places, wants_log, &text("dbfilename"))?;
+        snapshot::clear_what_is_left(&text("dbfilename"));
         let desk = Arc::new(Desk::default());
         let (orders, held) = (Arc::clone(&desk), Arc::clone(&desk));
         engine.durable.set_taker(Box::new(move |order| orders.order(order)));
@@ -202,6 +140,7 @@ impl Persistence {
             rewrite_ordered: false,
             save_ordered: None,
             begun: Vec::new(),
+            begins_behind: false,
             rewrite_after: Instant::now(),
             retry_at: None,
             second_at: Instant::now() + SECOND,
@@ -244,6 +183,8 @@ struct Keeper {
     save_ordered: Option<Option<Waiting>>,
     /// Clients that wait until a log has begun.
     begun: Vec<Waiting>,
+    /// One is to begin when the snapshot that was for the log before has given its folder up.
+    begins_behind: bool,
     /// Until when a log that is long is left as it is.
     rewrite_after: Instant,
     /// When a log is begun again that failed.
@@ -421,9 +362,12 @@ impl Keeper {
         if self.following.is_some() {
             return;
         }
+        if self.job.as_ref().is_some_and(Job::is_of_no_log) {
+            self.begins_behind = true;
+            return;
+        }
         let disk = match self.disk.take().map_or_else(|| self.places.lock(), Ok) {
             Ok(disk) => disk,
-            // A snapshot for the log before may still have the folder.
             Err(error) => return self.begin_failed(&error),
         };
         self.disk = Some(Arc::clone(&disk));
@@ -441,7 +385,7 @@ impl Keeper {
         let has_failed = self.engine.durable.log.has_failed.load(Relaxed);
         match &self.following {
             Some(following) if !following.is_pending() => self.engine.answer(&waiting, |sink| sink.ok()),
-            None if !has_failed => self.engine.answer(&waiting, |sink| sink.ok()),
+            None if !has_failed && !self.begins_behind => self.engine.answer(&waiting, |sink| sink.ok()),
             _ => self.begun.push(waiting),
         }
         if has_failed && self.following.is_none() {
@@ -490,6 +434,7 @@ impl Keeper {
         self.refuse_begun("it was ended before it had begun");
         self.orphan_job();
         self.rewrite_ordered = false;
+        self.begins_behind = false;
         self.disk = None;
     }
     /// A snapshot that was to take the place of a log that has ended is of an earlier moment than the next log begins.
@@ -591,9 +536,7 @@ impl Keeper {
             // The file was whole before it was cancelled.
             (Outcome::Done(snapshot), Purpose::ByItself(_)) => snapshot,
             (_, Purpose::ByItself(_)) if job.is_orphaned() => return job.given_up(self.engine),
-            (_, Purpose::Rewrite) if job.is_orphaned() => {
-                return job.failed(self.engine, &io::Error::other("its log has ended meanwhile"));
-            }
+            (outcome, Purpose::Rewrite) if job.is_orphaned() => return self.take_orphan(outcome, job),
             (Outcome::Done(snapshot), Purpose::Rewrite) => snapshot,
             (Outcome::Failed(error), _) => return self.job_failed(job, &error),
             (Outcome::Void, _) => {
@@ -620,6 +563,18 @@ impl Keeper {
                 self.job_failed(job, &error);
                 self.log_failed(&error);
             }
+        }
+    }
+    /// What was to take the place of a log that has ended is over.
+    fn take_orphan(&mut self, outcome: Outcome, job: Job) {
+        job.failed(self.engine, &io::Error::other("its log has ended meanwhile"));
+        if let Outcome::Done(snapshot) = outcome
+            && let Err(error) = snapshot.discard()
+        {
+            warning!("A snapshot that nobody needs cannot be removed: {error}");
+        }
+        if std::mem::take(&mut self.begins_behind) {
+            self.begin_log();
         }
     }
     fn job_failed(&mut self, job: Job, error: &io::Error) {
@@ -669,22 +624,5 @@ impl Keeper {
         if saves {
             snapshot::at_the_end(engine, &mut self.worker, is_logged);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn orders_are_bounded_and_those_beyond_are_given_back() {
-        let desk = Desk::default();
-        for _ in 0..ORDERS_MAX {
-            desk.order(Order::Rewrite).expect("there is room");
-        }
-        assert!(matches!(desk.order(Order::Snapshot(None)), Err(Order::Snapshot(None))));
-        // It must not be lost: nobody waits for it.
-        desk.order(Order::Log(false)).expect("it is always taken");
-        assert_eq!(desk.inbox().orders.len(), ORDERS_MAX + 1);
     }
 }

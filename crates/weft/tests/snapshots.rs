@@ -127,3 +127,69 @@ fn a_snapshot_that_fails_is_noticed() {
     server.ask(&["SET", "k", "5"]);
     server.stop(&["SHUTDOWN", "FORCE"]);
 }
+
+/// The snapshot of the log before still has the folder: the next log waits for that, and what it makes goes.
+#[test]
+fn a_log_that_ends_and_begins_beside_its_rewrite_waits_for_it() {
+    let folder = Folder::new();
+    let flags = ["--save", "", "--appendonly", "yes", "--enable-debug-command", "yes"];
+    let server = Server::start(&folder, &flags);
+    server.ask(&["DEBUG", "POPULATE", "300000", "key", "100"]);
+    let mut socket = UnixStream::connect(&server.socket).unwrap();
+    socket.write_all(b"BGREWRITEAOF\r\nCONFIG SET appendonly no\r\nCONFIG SET appendonly yes\r\n").unwrap();
+    let replies: Vec<String> = BufReader::new(socket).lines().take(3).map(Result::unwrap).collect();
+    assert_eq!(replies, ["+Background append only file rewriting started", "+OK", "+OK"]);
+    assert_eq!(server.ask(&["SET", "behind", "v"]), "OK");
+    assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
+    let names = std::fs::read_dir(folder.0.join("appendonlydir")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let snapshots: Vec<String> = names.filter(|name| name.contains("snapshot")).collect();
+    assert_eq!(snapshots.len(), 1, "{snapshots:?}");
+    server.kill();
+    let server = Server::start(&folder, &flags);
+    assert_eq!(server.ask(&["DBSIZE"]), "300001");
+}
+
+/// `dir` says where snapshots go from now on; the log stays where it was begun.
+#[test]
+fn another_dir_leaves_the_log_where_it_is() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let flags = ["--save", "", "--appendonly", "yes", "--enable-protected-configs", "yes"];
+    let server = Server::start(&folder, &flags);
+    server.ask(&["SET", "before", "v"]);
+    assert_eq!(server.ask(&["CONFIG", "SET", "dir", other.0.to_str().unwrap()]), "OK");
+    assert_eq!(server.ask(&["SET", "behind", "v"]), "OK");
+    server.ask(&["BGREWRITEAOF"]);
+    server.wait_for("aof_rewrites", "1");
+    assert_eq!(server.ask(&["SET", "at the end", "v"]), "OK");
+    assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
+    assert_eq!(server.ask(&["SAVE"]), "OK");
+    assert!(!other.0.join("appendonlydir").exists());
+    server.kill();
+    let server = Server::start(&folder, &flags);
+    assert_eq!(server.ask(&["DBSIZE"]), "3");
+    server.kill();
+    let server = Server::start(&other, &["--save", ""]);
+    assert_eq!(server.ask(&["DBSIZE"]), "3");
+}
+
+/// What a kill has left of one is removed at the next start; what only has its name is not.
+#[test]
+fn what_is_left_of_a_snapshot_goes_at_the_next_start() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--save", ""]);
+    server.ask(&["SET", "k", "v"]);
+    assert_eq!(server.ask(&["SAVE"]), "OK");
+    let name = server.ask(&["CONFIG", "GET", "dbfilename"]).split_whitespace().last().unwrap().to_owned();
+    server.kill();
+    let (whole, left) = (folder.0.join(&name), folder.0.join(format!("{name}.tmp")));
+    for (content, stays) in
+        [(std::fs::read(&whole).unwrap()[..40].to_vec(), false), (b"letters".to_vec(), true)]
+    {
+        std::fs::write(&left, &content).unwrap();
+        let server = Server::start(&folder, &["--save", ""]);
+        assert_eq!(server.ask(&["GET", "k"]), "v");
+        assert_eq!(left.exists(), stays);
+        server.kill();
+    }
+}

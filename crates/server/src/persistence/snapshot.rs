@@ -95,6 +95,10 @@ impl Job {
     pub(super) fn is_orphaned(&self) -> bool {
         self.is_orphaned.load(Relaxed)
     }
+    /// Whether it was to take the place of a log that has ended, whose folder it still has.
+    pub(super) fn is_of_no_log(&self) -> bool {
+        matches!(self.purpose, Purpose::Rewrite) && self.is_orphaned()
+    }
     /// This is the moment that it is of.
     pub(super) fn begin(
         &mut self,
@@ -134,7 +138,7 @@ impl Job {
             Purpose::ByItself(waiting) => {
                 saves.is_saving.store(false, Relaxed);
                 saves.has_failed.store(false, Relaxed);
-                saves.last_ms.store(saves.started_ms.load(Relaxed), Relaxed);
+                saves.last_ms.store(engine.clock.now_ms(), Relaxed);
                 saves.writes.store(self.writes, Relaxed);
                 saves.last_s.store(took_s, Relaxed);
                 saves.count.fetch_add(1, Relaxed);
@@ -187,6 +191,17 @@ pub(super) fn tell_given_up(engine: &Engine, waiting: Option<Waiting>) {
     engine.durable.saves.is_saving.store(false, Relaxed);
     if let Some(waiting) = waiting {
         engine.answer(&waiting, |sink| sink.error(&Error::err("The snapshot was cancelled")));
+    }
+}
+
+/// What a kill has left of a snapshot goes: the next one may be long in coming.
+pub(super) fn clear_what_is_left(name: &str) {
+    match weft_persist::clear_unfinished(&Folder::unlocked(Path::new(".")), name) {
+        Ok(true) => notice!("What was left of a snapshot that was not finished is removed"),
+        Ok(false) => {}
+        Err(error) => {
+            warning!("What was left of a snapshot that was not finished cannot be removed: {error}")
+        }
     }
 }
 

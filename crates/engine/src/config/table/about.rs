@@ -238,7 +238,7 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
     (
         "The process",
         &[
-            ("dir", "folder to work in"),
+            ("dir", "folder to work in; a log stays where it was begun"),
             ("shutdown-timeout", "seconds that a stopping server gives clients to read what is owed to them"),
             ("pidfile", "file for the number of the process"),
             (
