@@ -619,14 +619,19 @@ fn tools_print_what_redis_cli_prints() {
 /// What a program prints on a terminal.
 fn on_a_terminal(mut program: Command) -> String {
     let pty = openpty(None, None).unwrap();
-    let mut child = program.stdin(Stdio::null()).stdout(pty.slave).spawn().unwrap();
-    // The terminal is gone for the reader when nobody has it open for writing: the program, and what started it.
+    let mut line = File::from(pty.slave);
+    let mut child = program.stdin(Stdio::null()).stdout(line.try_clone().unwrap()).spawn().unwrap();
     drop(program);
-    let (mut master, mut shown, mut bytes) = (File::from(pty.master), Vec::new(), [0; 4096]);
-    while let Ok(len @ 1..) = master.read(&mut bytes) {
-        shown.extend_from_slice(&bytes[..len]);
-    }
-    assert!(child.wait().unwrap().success());
+    // Of a terminal that nobody has open for writing any more the last lines may be lost, so an end is written to it.
+    let ending = std::thread::spawn(move || {
+        let status = child.wait().unwrap();
+        line.write_all(b"\0").unwrap();
+        (status, line)
+    });
+    let mut shown = Vec::new();
+    BufReader::new(File::from(pty.master)).read_until(0, &mut shown).unwrap();
+    assert_eq!(shown.pop(), Some(0));
+    assert!(ending.join().unwrap().0.success());
     String::from_utf8(shown).unwrap()
 }
 

@@ -1,5 +1,5 @@
-//! Owns: what the thread that keeps things is told by others: orders, a snapshot that is over, that the server stops. Does
-//! not own: what follows from it (`super`).
+//! Owns: what the thread that keeps things is told by others: orders, a snapshot that is over, that the server stops.
+//! Does not own: what follows from it (`super`).
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
