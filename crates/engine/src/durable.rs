@@ -135,12 +135,16 @@ pub struct LogFigures {
     pub unsynced_bytes: AtomicU64,
     /// Syncs.
     pub syncs: AtomicU64,
+    /// How often writes were held back since one took long.
+    pub syncs_late: AtomicU64,
     /// The last write failed.
     pub has_failed: AtomicBool,
     /// A snapshot for it is being written.
     pub is_rewriting: AtomicBool,
-    /// The last one failed.
-    pub rewrite_has_failed: AtomicBool,
+    /// One is to be written when the present snapshot is over.
+    pub is_rewrite_scheduled: AtomicBool,
+    /// How many have failed since the last one that has not.
+    pub rewrites_failed: AtomicU64,
     /// How many there were.
     pub rewrites: AtomicU64,
     /// How long the last one took, in seconds; 0 for none.
@@ -236,6 +240,9 @@ impl Engine {
     pub fn look_at_log(&self, now_ms: u64) {
         let since_ms = self.durable.unsynced_since_ms.load(Relaxed);
         let is_late = since_ms != 0 && now_ms.saturating_sub(since_ms) > UNSYNCED_MS_MAX;
+        if is_late && !self.special.has(special::BEHIND) {
+            self.durable.log.syncs_late.fetch_add(1, Relaxed);
+        }
         self.hold_writes_back(is_late || self.keyspace.is_behind());
     }
     /// What is kept is being loaded, or is there.

@@ -163,7 +163,7 @@ impl File for fs::File {
     }
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         use rustix::fs::{FallocateFlags, fallocate};
-        match fallocate(self, FallocateFlags::empty(), 0, bytes) {
+        match rustix::io::retry_on_intr(|| fallocate(self, FallocateFlags::empty(), 0, bytes)) {
             Ok(()) => Ok(()),
             // A file system that cannot promise room: the length alone keeps readers and writers on the same path.
             Err(rustix::io::Errno::OPNOTSUPP) => Self::set_len(self, bytes),

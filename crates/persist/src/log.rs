@@ -17,11 +17,15 @@ use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, FileKind, HEAD_BYTES, J
 use crate::disk::{Disk, File};
 use crate::frames::Encoder;
 use crate::kept::Kept;
-use crate::manifest::{Manifest, Piece, UNFINISHED, number_of, segment_name};
+use crate::manifest::{FILES_MAX, Manifest, Piece, UNFINISHED, number_of, segment_name};
 use crate::snapshot::Snapshot;
 
 /// Bytes of a segment, as a rule: one group may make it longer.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
+
+/// Segments that are left for cuts where there are nearly as many as a manifest may name: the last one of the others
+/// grows meanwhile.
+const CUTS_MAX: usize = 64;
 
 /// How a log is written.
 #[derive(Clone, Debug)]
@@ -205,12 +209,19 @@ impl Log {
 
     fn write_block(&mut self) -> io::Result<()> {
         let len = self.block.len() as u64;
-        if self.segment.at + len > self.options.segment_bytes && self.segment.at > FILE_HEAD_BYTES as u64 {
+        if self.segment.at + len > self.options.segment_bytes
+            && self.segment.at > FILE_HEAD_BYTES as u64
+            && self.manifest.segments.len() < FILES_MAX - CUTS_MAX
+        {
             // Without room for another one the present one goes on beyond its own: there may be some bytes.
             self.make_room()?;
             if self.has_spare {
                 self.rotate()?;
             }
+        }
+        // A block says how far back the file was safe when it was written, in 32 bits.
+        if self.unsynced_bytes() > u64::from(u32::MAX) {
+            self.sync()?;
         }
         let Segment { file, salt, at, synced, .. } = &mut self.segment;
         let behind = u32::try_from(*at - *synced).unwrap_or(u32::MAX);
@@ -265,6 +276,9 @@ impl Log {
     /// # Errors
     /// When the disk fails.
     pub fn cut(&mut self) -> io::Result<usize> {
+        if self.manifest.segments.len() >= FILES_MAX {
+            return Err(io::Error::other("there are as many segments as a log may have"));
+        }
         self.flush()?;
         self.rotate()?;
         Ok(self.manifest.segments.len() - 1)
@@ -294,6 +308,11 @@ impl Log {
         self.is_pending
     }
 
+    /// Whether there are so many segments that a snapshot should take their place, however short the log is.
+    #[must_use]
+    pub const fn is_of_many(&self) -> bool {
+        self.manifest.segments.len() >= FILES_MAX / 2
+    }
     /// Whether writes are to be refused, since this segment or the next one has no room.
     #[must_use]
     pub const fn lacks_room(&self) -> bool {
@@ -389,5 +408,39 @@ fn has_been_made(made: io::Result<()>) -> io::Result<bool> {
         Ok(()) => Ok(true),
         Err(error) if matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge) => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::simulated::Simulated;
+    use weft_store::effect::{Effect, Tape, Text};
+
+    /// A manifest of more files than may be cannot be read: a log that has nearly as many goes on in its last one.
+    #[test]
+    fn a_log_never_has_more_segments_than_a_manifest_may_name() {
+        let disk: Arc<dyn Disk> = Arc::new(Simulated::default());
+        let options = LogOptions { base: "a.aof".into(), segment_bytes: 4000 };
+        let mut log = Log::begin(Arc::clone(&disk), options).expect("nothing fails");
+        assert!(!log.is_of_many());
+        let last = log.manifest.segments.pop().expect("it has begun");
+        let filled = Piece { name: segment_name("a.aof", 0), bytes: Some(FILE_HEAD_BYTES as u64) };
+        log.manifest.segments = vec![filled.clone(); FILES_MAX - CUTS_MAX - 2];
+        log.manifest.segments.push(last);
+        assert!(log.is_of_many());
+        let mut tape = Tape::default();
+        let value = [7; 300];
+        tape.push(0, b"key", &Effect::Set { value: Text::Bytes(&value), expire_ms: None });
+        for epoch in 1..100 {
+            log.push(epoch, Read::new(tape.bytes())).expect("nothing fails");
+            log.flush().expect("nothing fails");
+        }
+        assert_eq!(log.manifest.segments.len(), FILES_MAX - CUTS_MAX, "it grows where it ends");
+        log.cut().expect("there is room for cuts");
+        log.manifest.segments.resize(FILES_MAX, filled);
+        let text = log.cut().expect_err("it has as many as it may").to_string();
+        assert!(text.contains("as many segments as a log may have"), "{text}");
+        assert!(Manifest::read(&*disk, "a.aof").expect("it can be read").is_some());
     }
 }

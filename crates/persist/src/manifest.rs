@@ -130,6 +130,10 @@ impl Manifest {
         if manifest.segments.len() > FILES_MAX {
             return Err("it names too many files");
         }
+        // Only the last one may end anywhere.
+        if manifest.segments.iter().rev().skip(1).any(|segment| segment.bytes.is_none()) {
+            return Err("it has a file of no length before the last one");
+        }
         Ok(manifest)
     }
 
@@ -209,6 +213,18 @@ mod tests {
             let segments = vec![Piece { name: name.into(), bytes: None }];
             let text = Manifest { snapshot: None, segments }.text();
             assert_eq!(Manifest::parse(text.as_bytes()), Err("it names a file of another folder"), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_the_last_segment_may_be_open() {
+        let piece = |number, bytes| Piece { name: segment_name("a.aof", number), bytes };
+        for (first, last, is_taken) in
+            [(Some(7), None, true), (Some(7), Some(8), true), (None, None, false), (None, Some(7), false)]
+        {
+            let segments = vec![piece(1, first), piece(2, last)];
+            let text = Manifest { snapshot: None, segments }.text();
+            assert_eq!(Manifest::parse(text.as_bytes()).is_ok(), is_taken, "{text}");
         }
     }
 

@@ -51,11 +51,11 @@ pub enum Problem {
         /// Where the file ends.
         end: u64,
     },
-    /// A block is whole and says what this version does not know.
+    /// A block is whole and says what cannot be taken.
     Strange {
         /// The file.
         file: String,
-        /// Where.
+        /// Where the block begins: what is in it may be packed.
         at: u64,
         /// What is wrong.
         why: &'static str,
@@ -89,8 +89,7 @@ impl Problem {
     /// What a block of a file says is strange.
     #[must_use]
     pub fn strange(file: String, block: u64, strange: Strange) -> Self {
-        let at = block + (crate::block::HEAD_BYTES + strange.offset) as u64;
-        Self::Strange { file, at, why: strange.why }
+        Self::Strange { file, at: block, why: strange.why }
     }
 }
 
@@ -121,10 +120,9 @@ impl fmt::Display for Problem {
                 "{file} is damaged at byte {at}: the {} bytes to its end are lost; {SALVAGE}",
                 end.saturating_sub(*at)
             ),
-            Self::Strange { file, at, why } => write!(
-                f,
-                "{file} says at byte {at} what this version does not know ({why}): was it written by a later version?"
-            ),
+            Self::Strange { file, at, why } => {
+                write!(f, "{file} says in the block at byte {at} what cannot be taken: {why}")
+            }
         }
     }
 }

@@ -10,6 +10,8 @@ use crate::sums::{STRIDE, Sums};
 
 /// Epochs between two neighbouring blocks, at most: among bytes that are no block few look like the head of one.
 const EPOCHS_BETWEEN_MAX: u64 = 1 << 40;
+/// Beyond it no log comes; a server counts on from the last one.
+const EPOCH_MAX: u64 = 1 << 62;
 /// Bytes that are looked at together.
 const WINDOW_BYTES: usize = 1 << 20;
 
@@ -187,6 +189,7 @@ impl Blocks {
     /// Whether a head can be one that stands at a place, before its block is read.
     fn may_follow(&self, head: &BlockHead, at: u64) -> bool {
         head.epoch >= self.epoch
+            && head.epoch <= EPOCH_MAX
             && (self.epoch == 0 || head.epoch - self.epoch < EPOCHS_BETWEEN_MAX)
             && u64::from(head.behind) <= at
             && u64::from(head.len) <= self.len - at - HEAD_BYTES as u64

@@ -340,7 +340,7 @@ impl Keeper {
             match order {
                 Order::Snapshot(waiting) => self.save(waiting),
                 Order::Rewrite if self.following.is_none() => self.save(None),
-                Order::Rewrite => self.rewrite_ordered = true,
+                Order::Rewrite => self.order_rewrite(),
                 Order::Cancel => self.cancel_save(),
                 Order::Log(true) => self.begin_log(),
                 Order::Log(false) => self.end_log(),
@@ -434,6 +434,7 @@ impl Keeper {
         self.refuse_begun("it was ended before it had begun");
         self.orphan_job();
         self.rewrite_ordered = false;
+        self.engine.durable.log.is_rewrite_scheduled.store(false, Relaxed);
         self.begins_behind = false;
         self.disk = None;
     }
@@ -495,16 +496,25 @@ impl Keeper {
             if due::is_save_due(self.engine) {
                 notice!("A save point is reached: a snapshot is made");
                 self.save(None);
-            } else if self.following.is_some() && self.rewrite_after <= now && due::is_log_long(self.engine) {
+            } else if let Some(following) = &mut self.following
+                && self.rewrite_after <= now
+                && (following.log().is_of_many() || due::is_log_long(self.engine))
+            {
                 notice!("The log has become long: a snapshot takes its place");
                 self.rewrite_ordered = true;
             }
         }
     }
 
+    /// A snapshot is to take the place of the log, as soon as no other one is made.
+    fn order_rewrite(&mut self) {
+        self.rewrite_ordered = true;
+        self.engine.durable.log.is_rewrite_scheduled.store(self.job.is_some(), Relaxed);
+    }
     fn start_job<'s>(&mut self, scope: &'s Scope<'s, '_>) {
         if self.rewrite_ordered && self.job.is_none() && self.following.is_some() {
             self.rewrite_ordered = false;
+            self.engine.durable.log.is_rewrite_scheduled.store(false, Relaxed);
             self.job = Some(Job::new(self.engine, Purpose::Rewrite));
             self.job_is_to_begin = true;
         } else if self.job.is_none()

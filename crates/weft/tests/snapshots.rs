@@ -128,6 +128,24 @@ fn a_snapshot_that_fails_is_noticed() {
     server.stop(&["SHUTDOWN", "FORCE"]);
 }
 
+/// The other way round; INFO says so meanwhile.
+#[test]
+fn a_rewrite_waits_for_a_snapshot() {
+    let folder = Folder::new();
+    let flags = ["--save", "", "--appendonly", "yes", "--enable-debug-command", "yes"];
+    let server = Server::start(&folder, &flags);
+    server.ask(&["DEBUG", "POPULATE", "300000", "key", "100"]);
+    let mut socket = UnixStream::connect(&server.socket).unwrap();
+    socket.write_all(b"BGSAVE\r\nBGREWRITEAOF\r\nPING\r\n").unwrap();
+    let replies: Vec<String> = BufReader::new(socket).lines().take(3).map(Result::unwrap).collect();
+    let answers = ["+Background saving started", "+Background append only file rewriting scheduled", "+PONG"];
+    assert_eq!(replies, answers);
+    server.wait_for("aof_rewrites", "1");
+    assert_eq!(server.info("rdb_saves"), "1");
+    assert_eq!(server.info("aof_rewrite_scheduled"), "0");
+    assert_eq!(server.info("aof_rewrites_consecutive_failures"), "0");
+}
+
 /// The snapshot of the log before still has the folder: the next log waits for that, and what it makes goes.
 #[test]
 fn a_log_that_ends_and_begins_beside_its_rewrite_waits_for_it() {

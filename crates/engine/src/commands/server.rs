@@ -98,7 +98,11 @@ fn bgrewriteaof(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySin
         return Err(Error::err("Background append only file rewriting already in progress"));
     }
     durable.order(Order::Rewrite)?;
-    sink.simple("Background append only file rewriting started");
+    if durable.log.is_on.load(Relaxed) && durable.saves.is_saving.load(Relaxed) {
+        sink.simple("Background append only file rewriting scheduled");
+    } else {
+        sink.simple("Background append only file rewriting started");
+    }
     Ok(())
 }
 

@@ -24,7 +24,8 @@ pub(super) fn persistence(engine: &Engine, report: &mut Report, now_ms: u64) {
         report.field("loading_total_bytes", all);
         report.field("loading_loaded_bytes", done);
         report.field("loading_loaded_perc", format!("{:.2}", loading.percent()));
-        report.field("loading_eta_seconds", spent_ms * all.saturating_sub(done) / (done.max(1) * 1000));
+        let left = u128::from(spent_ms) * u128::from(all.saturating_sub(done));
+        report.field("loading_eta_seconds", left / (u128::from(done.max(1)) * 1000));
     }
     report.fixed(&[
         ("async_loading", "0"),
@@ -55,13 +56,14 @@ pub(super) fn persistence(engine: &Engine, report: &mut Report, now_ms: u64) {
     report.field("rdb_last_load_keys_loaded", loading.keys.load(Relaxed));
     report.field("aof_enabled", is_on(&log.is_on));
     report.field("aof_rewrite_in_progress", is_on(&log.is_rewriting));
-    report.fixed(&[("aof_rewrite_scheduled", "0")]);
+    report.field("aof_rewrite_scheduled", is_on(&log.is_rewrite_scheduled));
     let rewrite_s = if log.rewrites.load(Relaxed) == 0 { -1 } else { log.rewrite_s.load(Relaxed) };
     report.field("aof_last_rewrite_time_sec", rewrite_s);
     report.field("aof_current_rewrite_time_sec", current_s(&log.is_rewriting));
-    report.field("aof_last_bgrewrite_status", status(&log.rewrite_has_failed));
+    let failed = log.rewrites_failed.load(Relaxed);
+    report.field("aof_last_bgrewrite_status", if failed > 0 { "err" } else { "ok" });
     report.field("aof_rewrites", log.rewrites.load(Relaxed));
-    report.fixed(&[("aof_rewrites_consecutive_failures", "0")]);
+    report.field("aof_rewrites_consecutive_failures", failed);
     report.field("aof_last_write_status", status(&log.has_failed));
     report.fixed(&[
         ("aof_last_cow_size", "0"),
@@ -74,7 +76,7 @@ pub(super) fn persistence(engine: &Engine, report: &mut Report, now_ms: u64) {
         report.field("aof_base_size", log.base_bytes.load(Relaxed));
         report.fixed(&[("aof_pending_rewrite", "0"), ("aof_buffer_length", "0")]);
         report.field("aof_pending_bio_fsync", 0);
-        report.field("aof_delayed_fsync", 0);
+        report.field("aof_delayed_fsync", log.syncs_late.load(Relaxed));
         report.field("aof_unsynced_bytes", log.unsynced_bytes.load(Relaxed));
         report.field("aof_syncs", log.syncs.load(Relaxed));
     }

@@ -75,8 +75,10 @@ impl Decoder {
             self.arguments.clear();
             let frame = match self.requests.decode(&bytes[at..], &mut self.arguments) {
                 Outcome::Complete(frame) => frame,
-                Outcome::Incomplete { .. } => return Err(strange("the request is not whole")),
-                Outcome::Invalid(_) => return Err(strange("this is no request")),
+                Outcome::Incomplete { .. } => return Err(strange("a request is not whole")),
+                Outcome::Invalid(_) => {
+                    return Err(strange("something is no request; was it written by a later version?"));
+                }
             };
             let whole = &bytes[at..at + frame.len];
             let (name, first): (&[u8], usize) = match frame.frame {
@@ -85,18 +87,21 @@ impl Decoder {
                 }
                 Frame::Argv if !self.arguments.is_empty() => match self.arguments.get(whole, 0) {
                     Arg::Bytes(name) => (name, 1),
-                    _ => return Err(strange("the request has no name")),
+                    _ => return Err(strange("a request has no name")),
                 },
-                _ => return Err(strange("this is no request of a log")),
+                _ => return Err(strange("a request is none of a log; was it written by a later version?")),
             };
             let words = Words { list: &self.arguments, frame: whole, first };
             match name {
                 b"MULTI" => give(Mark::Begin, &[]),
                 b"EXEC" => give(Mark::End, &[]),
                 _ => {
-                    let db = u8::try_from(frame.channel).map_err(|_| strange("there is no such database"))?;
+                    let db = u8::try_from(frame.channel)
+                        .map_err(|_| strange("a database has a number that there is not"))?;
                     let given = words.effects(name, db, &mut |told| give(Mark::Effects, &[told]));
-                    given.ok_or_else(|| strange("the request says no effect"))?;
+                    given.ok_or_else(|| {
+                        strange("a request says no effect that is known; was it written by a later version?")
+                    })?;
                 }
             }
             at += frame.len;

@@ -404,7 +404,7 @@ impl Applier {
                 return;
             }
             if told.iter().any(|told| usize::from(last_db(told)) >= *databases) {
-                let why = "a key is in a database that there is not; raise 'databases' to what it was";
+                let why = "a key is in a database that there is not: raise 'databases' to what it was";
                 result = Err(Strange { offset: 0, why });
                 return;
             }

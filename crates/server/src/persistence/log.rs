@@ -14,6 +14,7 @@ use weft_persist::disk::Disk;
 use weft_persist::{Kept, Log, LogOptions, Snapshot};
 use weft_store::{Merger, Overrun, Worker, wants};
 
+use super::SLEEP_HELD;
 use crate::{notice, warning};
 
 /// How long what is written may be unsynced with `everysec`.
@@ -251,7 +252,10 @@ impl Following {
             self.cut = Some(Cut::Behind(epoch));
             // Whatever was told before the snapshot ended is there now: what is behind its moment makes the cut.
             while self.complete < epoch {
-                self.follow(false, Instant::now())?;
+                if !self.follow(false, Instant::now())? {
+                    // A batch that began before is still running.
+                    std::thread::sleep(SLEEP_HELD);
+                }
             }
         }
         let segments = match self.cut.take() {

@@ -149,7 +149,7 @@ impl Job {
             }
             Purpose::Rewrite => {
                 log.is_rewriting.store(false, Relaxed);
-                log.rewrite_has_failed.store(false, Relaxed);
+                log.rewrites_failed.store(0, Relaxed);
                 log.rewrite_s.store(took_s, Relaxed);
                 log.rewrites.fetch_add(1, Relaxed);
             }
@@ -179,7 +179,7 @@ impl Job {
             }
             Purpose::Rewrite => {
                 engine.durable.log.is_rewriting.store(false, Relaxed);
-                engine.durable.log.rewrite_has_failed.store(true, Relaxed);
+                engine.durable.log.rewrites_failed.fetch_add(1, Relaxed);
             }
         }
     }
