@@ -52,6 +52,12 @@ check: ## formatting, lints, generated files, repository rules
 	@rm -rf "$(STEPS_DIR)"
 	@status=0; $(MAKE) -k check-steps || status=$$?; $(STEP) --summary || status=1; exit $$status
 
+.PHONY: quick
+quick: ## what is fast of `check`, and that everything compiles: while you work (half a minute where the rest is built)
+	@rm -rf "$(STEPS_DIR)"
+	@status=0; $(MAKE) -k check-format check-table check-generated check-tidy check-builds || status=$$?; \
+		$(STEP) --summary || status=1; exit $$status
+
 .PHONY: bench
 bench: bench-wire bench-load ## the reports of docs/benchmarks: decoding, and the server under load; writes bench-out/
 
@@ -252,6 +258,11 @@ check-format:
 .PHONY: check-clippy
 check-clippy:
 	@$(STEP) check-clippy cargo clippy --locked --workspace --all-targets -- -D warnings
+
+# Without lints, which `check-clippy` has.
+.PHONY: check-builds
+check-builds:
+	@$(STEP) check-builds cargo check --quiet --locked --workspace --all-targets
 
 check-table:
 	@$(STEP) check-table cargo xtask commands check

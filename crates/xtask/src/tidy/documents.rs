@@ -83,7 +83,7 @@ pub(super) fn links(files: &[File]) -> Vec<Finding> {
 }
 
 /// A path relative to a file, from the root.
-fn resolve(file: &str, target: &str) -> String {
+pub(super) fn resolve(file: &str, target: &str) -> String {
     let mut parts: Vec<&str> = file.split('/').collect();
     parts.pop();
     for part in target.split('/') {

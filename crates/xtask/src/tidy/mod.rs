@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 mod documents;
+mod guides;
 mod layers;
 mod text;
 
@@ -79,6 +80,9 @@ const RULES: &[(&str, Rule)] = &[
     ("decisions", documents::decisions),
     ("change log", documents::change_log),
     ("links", documents::links),
+    ("places", guides::places),
+    ("walks", guides::walks),
+    ("commands to type", guides::commands),
 ];
 
 /// Applies every rule to the files that Git knows or would take; gives how many files there are and the findings.
