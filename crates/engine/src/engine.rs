@@ -13,6 +13,7 @@ use crate::blocking::Waits;
 use crate::carrier::Carrier;
 use crate::clients::Clients;
 use crate::command_log::CommandLogs;
+use crate::config::web::Web;
 use crate::config::{Config, Settings};
 use crate::durable::Durable;
 use crate::error::{Error, full_name};
@@ -36,7 +37,6 @@ use crate::special::{self, Special};
 use crate::stats::Stats;
 use crate::tracking::Tracking;
 use crate::trigger::Triggers;
-use crate::web::Web;
 
 /// How an engine is made.
 pub struct Setup {

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use weft_store::Section;
 
 use super::{DEFAULT_USER, RuleError, User, rules};
+use crate::config::files;
 use crate::engine::Engine;
-use crate::files;
 
 /// Bytes of an ACL file that is read.
 const FILE_BYTES_MAX: u64 = 64 << 20;

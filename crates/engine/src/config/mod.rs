@@ -9,10 +9,12 @@
 //! | [`rewrite`] | CONFIG REWRITE |
 
 pub mod directive;
+pub(crate) mod files;
 pub mod rewrite;
 pub mod settings;
 pub mod table;
 pub mod value;
+pub(crate) mod web;
 
 use parking_lot::Mutex;
 use std::path::PathBuf;

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 mod documents;
 mod guides;
 mod layers;
+mod rooms;
 mod text;
 
 /// A text file, by its path from the root of the repository.
@@ -68,6 +69,7 @@ type Rule = fn(&[File]) -> Vec<Finding>;
 /// All rules, by name.
 const RULES: &[(&str, Rule)] = &[
     ("dependency direction", layers::dependencies),
+    ("rooms", rooms::rooms),
     ("sockets", layers::sockets),
     ("unsafe", layers::unsafe_code),
     ("opening comment", text::opening_comments),

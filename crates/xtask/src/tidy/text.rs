@@ -148,7 +148,7 @@ fn every_line(files: &[File], signs: &[&str], broken: impl Fn(&str) -> Option<St
 }
 
 /// Where the engine may see a command's name: to print it.
-const NAME_FILES: &[&str] = &["args.rs", "error.rs", "commands/help.rs"];
+const NAME_FILES: &[&str] = &["exchange/args.rs", "exchange/error.rs", "commands/help.rs"];
 
 /// What the engine and the server do about some commands and not about others is data of the command table (`policy`),
 /// so that nothing else than a reply asks for a name.
@@ -220,7 +220,7 @@ mod tests {
         let text = concat!("if args.spec.na", "me == \"GET\" {\nid.spec().na", "me\nspec.names\n");
         assert_eq!(broken(command_names, "crates/engine/src/acl/mod.rs", text), [1, 2]);
         assert_eq!(broken(command_names, "crates/server/src/channels/heirs.rs", text), [1, 2]);
-        assert!(broken(command_names, "crates/engine/src/error.rs", text).is_empty());
+        assert!(broken(command_names, "crates/engine/src/exchange/error.rs", text).is_empty());
         assert!(broken(command_names, "crates/weft/src/a.rs", text).is_empty());
     }
 

@@ -1,0 +1,13 @@
+//! Owns: what is counted, measured and kept to be looked at, and who is told of it. Does not own: when it is counted
+//! (`crate::executor`), INFO and Prometheus, which show it (`crate::info`, `crate::metrics`).
+
+pub mod command_log;
+pub mod feed;
+pub mod histogram;
+pub mod history;
+pub mod hot;
+pub mod latency;
+pub mod monitor;
+pub mod notify;
+pub mod stats;
+mod watchers;

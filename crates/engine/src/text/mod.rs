@@ -1,0 +1,9 @@
+//! Owns: numbers, patterns, dates and names in bytes, read as Redis does and written. Does not own: commands, replies,
+//! the keyspace; this room uses nothing else of the engine.
+
+pub mod base64;
+pub mod calendar;
+pub mod extended;
+pub mod glob;
+pub mod near;
+pub mod number;
