@@ -118,7 +118,7 @@ impl Options {
 
 /// A payload's value; `text` keeps what it borrows.
 fn load<'t>(context: &Context<'_, '_>, payload: &[u8], text: &'t mut Vec<u8>) -> Result<NewValue<'t>, Error> {
-    let mut loader = Loader::new(context.engine);
+    let mut loader = Loader::new(&context.engine.settings, context.engine.keyspace.backing());
     let settings = &context.engine.settings;
     let trust = Trust {
         any_version: settings.any_rdb_version.load(Relaxed),

@@ -74,8 +74,6 @@ mod transaction;
 mod trigger;
 mod ttl;
 
-pub(crate) use pubsub::tell as subscriptions_changed;
-
 /// All handlers.
 pub(crate) const LISTS: &[&[Entry]] = &[
     acl::LIST,

@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
 use crate::inner::Inner;
+use crate::program::budget::Limits;
 use crate::program::keys::Keys;
 use crate::program::prepared::{By, Which, unknown};
 use crate::program::stored::{PROGRAMS_MAX, Stored};
@@ -188,7 +189,7 @@ fn explain(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     } else {
         Vec::new()
     };
-    let limits = program.limits.within(context.engine.settings.program_limits());
+    let limits = program.limits.within(Limits::of(&context.engine.settings));
     sink.map(6);
     sink.bulk(b"locks");
     sink.bulk(locks.as_bytes());

@@ -3,8 +3,6 @@
 //! Over RESP every name gets a reply of its own, in the form of a push; over RESPB, and inside EXEC, one array has one
 //! element for each name, so that one request has one reply (spec section 8.3).
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use super::help::subcommand_syntax;
 use crate::args::Args;
 use crate::context::Context;
@@ -13,7 +11,7 @@ use crate::handler::{Entry, Scope};
 use crate::held::of_name;
 use crate::pubsub::{PendingMessage, Space};
 use crate::reply::ReplySink;
-use crate::session::{Session, Subscriptions, client_flag};
+use crate::session::{Session, Subscriptions};
 
 pub(super) const LIST: &[Entry] = &[
     ("SUBSCRIBE", Scope::None, |context, args, sink| subscribe(context, args, sink, Kind::Channel)),
@@ -101,7 +99,7 @@ fn subscribe(
         answer(sink, kind.names().0, Some(name), kind.count(context.session));
     }
     context.engine.look_at_events();
-    tell(context.session);
+    context.session.tell_subscriptions();
     Ok(())
 }
 
@@ -135,7 +133,7 @@ fn unsubscribe(
         answer(sink, kind.names().1, None, kind.count(context.session));
     }
     context.engine.look_at_events();
-    tell(context.session);
+    context.session.tell_subscriptions();
     Ok(())
 }
 
@@ -146,19 +144,6 @@ fn leave(context: &Context<'_, '_>, kind: Kind, name: &[u8]) {
         Kind::Shard => pubsub.unsubscribe(Space::Shard, name, id),
         Kind::Pattern => pubsub.unsubscribe_pattern(name, id),
     }
-}
-
-/// Brings what others see up to date; a session without subscriptions holds no memory for them.
-pub(crate) fn tell(session: &mut Session) {
-    let none = |all: &mut Box<Subscriptions>| all.count() == 0 && all.shard_channels.is_empty();
-    session.subscriptions.take_if(none);
-    let (channels, patterns, shard) = session.subscriptions.as_ref().map_or((0, 0, 0), |all| {
-        (all.channels.len() as u32, all.patterns.len() as u32, all.shard_channels.len() as u32)
-    });
-    session.info.channels.store(channels, Relaxed);
-    session.info.patterns.store(patterns, Relaxed);
-    session.info.shard_channels.store(shard, Relaxed);
-    session.info.set_flag(client_flag::PUBSUB, session.subscriptions.is_some());
 }
 
 fn publish(

@@ -3,11 +3,13 @@
 //!
 //! | module | owns |
 //! |---|---|
+//! | [`classes`] | the classes of keyspace events |
 //! | [`settings`] | what hot paths read: plain atomics |
 //! | [`table`] | all directives |
 //! | [`directive`], [`value`] | what a directive is; reading its value |
 //! | [`rewrite`] | CONFIG REWRITE |
 
+pub mod classes;
 pub mod directive;
 pub(crate) mod files;
 pub mod rewrite;

@@ -6,8 +6,6 @@ use std::sync::atomic::{
 };
 use weft_store::{HashLimits, ListLimit, Policy, ReplayLimits, SetLimits, SortedSetLimits, StreamLimit};
 
-use crate::program::budget::Limits;
-
 macro_rules! settings {
     ($($(#[$doc:meta])* $name:ident: $atomic:ident = $default:expr,)*) => {
         /// Settings as they are now. Relaxed loads: a change is seen soon.
@@ -217,17 +215,6 @@ pub const SYNCS: [&str; 3] = ["no", "everysec", "always"];
 pub const PROTECTED: [&str; 3] = ["no", "yes", "local"];
 
 impl Settings {
-    /// What programs may do, whatever they say themselves.
-    #[must_use]
-    pub fn program_limits(&self) -> Limits {
-        Limits {
-            steps: self.program_steps_max.load(Relaxed),
-            keys: self.program_keys_max.load(Relaxed),
-            bytes: self.program_bytes_max.load(Relaxed),
-            memory: self.program_memory_max.load(Relaxed),
-            time_ms: self.program_time_ms_max.load(Relaxed),
-        }
-    }
     /// `maxmemory-policy`.
     #[must_use]
     pub fn policy(&self) -> Policy {

@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
+use super::classes;
 use super::directive::{Directive, Kind};
-use crate::notify;
 
 /// Addresses to bind at most.
 const ADDRESSES_MAX: usize = 16;
@@ -152,9 +152,9 @@ fn parse_one(kind: Kind, word: &[u8]) -> Result<Value, Refusal> {
         Kind::Folder if word.is_empty() => Err("dir can't be empty".into()),
         Kind::Folder => Ok(Value::of_text(word)),
         Kind::Events => {
-            let flags = std::str::from_utf8(word).ok().and_then(notify::parse);
+            let flags = std::str::from_utf8(word).ok().and_then(classes::parse);
             let flags = flags.ok_or("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")?;
-            Ok(Value { text: notify::letters(flags).into_bytes().into(), number: i64::from(flags) })
+            Ok(Value { text: classes::letters(flags).into_bytes().into(), number: i64::from(flags) })
         }
         _ => Err("wrong number of arguments".into()),
     }

@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use weft_store::Counter;
 
 use super::commands::since_reset;
-use super::process::{Cpu, Memory, OS};
 use super::{Report, VERSION, human, ratio};
 use crate::REDIS_VERSION;
 use crate::engine::Engine;
+use crate::observe::process::{Cpu, Memory, OS};
 use crate::pubsub::Space;
 use crate::session::client_flag;
 

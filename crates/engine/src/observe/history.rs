@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use parking_lot::Mutex;
 use weft_store::Counter;
 
+use super::process::{Cpu, Memory};
 use crate::engine::Engine;
 use crate::histogram::Counts;
-use crate::info::{Cpu, Memory};
 use crate::mailbox::Message;
 
 /// Rows that are kept.

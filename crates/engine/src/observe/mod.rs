@@ -2,6 +2,7 @@
 //! (`crate::executor`), INFO and Prometheus, which show it (`crate::info`, `crate::metrics`).
 
 pub mod command_log;
+pub(crate) mod facts;
 pub mod feed;
 pub mod histogram;
 pub mod history;
@@ -9,5 +10,6 @@ pub mod hot;
 pub mod latency;
 pub mod monitor;
 pub mod notify;
+pub(crate) mod process;
 pub mod stats;
 mod watchers;

@@ -118,6 +118,6 @@ impl Engine {
             all.patterns.iter().for_each(|name| self.pubsub.unsubscribe_pattern(name, id));
             self.look_at_events();
         }
-        crate::commands::subscriptions_changed(session);
+        session.tell_subscriptions();
     }
 }

@@ -1,9 +1,11 @@
 //! Owns: what a program may do, and what is left of it. Does not own: where the limits are set (`crate::config`), what
 //! is done when one is met: all is taken back.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::expr::Fault;
+use crate::config::Settings;
 
 /// The time that a step stands for where what will be done is counted before.
 pub(super) const STEP_NS: u64 = 500;
@@ -35,6 +37,17 @@ impl Limits {
     /// What a program may do that says nothing else.
     pub const DEFAULT: Self =
         Self { steps: 10_000, keys: 1_000, bytes: 16 << 20, memory: 64 << 20, time_ms: 5 };
+    /// What programs may do by the settings, whatever they say themselves.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        Self {
+            steps: settings.program_steps_max.load(Relaxed),
+            keys: settings.program_keys_max.load(Relaxed),
+            bytes: settings.program_bytes_max.load(Relaxed),
+            memory: settings.program_memory_max.load(Relaxed),
+            time_ms: settings.program_time_ms_max.load(Relaxed),
+        }
+    }
     /// All of them by their names.
     #[must_use]
     pub const fn named(self) -> [(&'static str, u64); 5] {

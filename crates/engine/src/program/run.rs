@@ -95,7 +95,7 @@ impl Program {
     /// What a run needs with these parameters, which are given back.
     pub(crate) fn needs(&self, engine: &Engine, params: Vec<Value>) -> (Needs, Vec<Value>) {
         let given = params.len();
-        let mut frame = self.frame(params, engine.clock.now_ms(), engine.settings.program_limits());
+        let mut frame = self.frame(params, engine.clock.now_ms(), Limits::of(&engine.settings));
         let needs = self.keys.needs(engine, &self.steps, &mut frame);
         frame.values.truncate(given);
         (needs, frame.values)
@@ -103,7 +103,7 @@ impl Program {
 
     /// The names of the keys that a run with these parameters will come to, as far as they are known.
     pub(crate) fn named_keys(&self, engine: &Engine, params: Vec<Value>) -> Result<Vec<Box<[u8]>>, Error> {
-        let mut frame = self.frame(params, engine.clock.now_ms(), engine.settings.program_limits());
+        let mut frame = self.frame(params, engine.clock.now_ms(), Limits::of(&engine.settings));
         let keys = self.keys.list(&self.steps, &mut frame);
         keys.map_err(|fault| Error::new(ErrorCode::Program, fault))
     }
@@ -127,7 +127,7 @@ impl Program {
     /// done if it fails.
     pub(crate) fn run_in(&self, inner: &mut Inner<'_, '_, '_>, params: Vec<Value>) -> Result<Value, Error> {
         let Context { engine, session, local, now_ms, .. } = inner.context();
-        let frame = self.frame(params, *now_ms, engine.settings.program_limits());
+        let frame = self.frame(params, *now_ms, Limits::of(&engine.settings));
         let special = engine.special.bits();
         let plain = session.user.all && special & (special::REFUSING | special::LIMITED) == 0;
         if local.effects.recorder.has_journal() {

@@ -29,6 +29,7 @@ mod output;
 mod protocol;
 mod resp;
 mod respb;
+mod told;
 mod value;
 
 use aggregate::Kind;
@@ -38,12 +39,12 @@ pub use captured::{Aggregate, Captured, CapturedError, Item, Items};
 pub(crate) use json::push_base64;
 pub use output::{Output, OutputPlace, PIN_BYTES_MIN, Pin};
 pub use protocol::{JsonForm, Protocol, Wire};
+pub use told::{Tag, Told, Went};
 pub use value::Value;
 use weft_protocol::number::{DOUBLE_TEXT_MAX, double_text};
 use weft_store::{Digits, SharedBytes, ValueRef};
 
 use crate::error::{Error, ErrorCode};
-use crate::resource::Told;
 
 /// Receives one reply, value by value.
 #[derive(Debug)]

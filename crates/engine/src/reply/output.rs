@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 use weft_store::SharedBytes;
 
+use super::Told;
 use super::aggregate::Open;
 use crate::error::ErrorCode;
-use crate::resource::Told;
 
 /// Values of at least so many bytes are not copied into the output but kept until they are sent (`writev`).
 pub const PIN_BYTES_MIN: usize = 16 << 10;

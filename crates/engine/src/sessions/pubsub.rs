@@ -15,7 +15,6 @@ use crate::context::Local;
 use crate::engine::Engine;
 use crate::glob;
 use crate::mailbox::{Message, Recipient};
-use crate::notify::may_be_heard_by;
 use crate::push::Push;
 
 /// Parts of the table of channels.
@@ -260,4 +259,19 @@ impl PubSub {
     pub fn pattern_count(&self) -> usize {
         self.patterns.read().len()
     }
+}
+
+/// What every channel of an event begins with.
+const CHANNELS: &[u8] = b"__key";
+
+/// Whether a channel may be one of events, or a pattern stand for one.
+fn may_be_heard_by(name: &[u8], is_pattern: bool) -> bool {
+    let literal = if is_pattern {
+        name.iter().position(|byte| b"*?[\\".contains(byte)).map_or(name, |end| &name[..end])
+    } else {
+        name
+    };
+    let common = literal.len().min(CHANNELS.len());
+    literal[..common] == CHANNELS[..common]
+        && (is_pattern && literal.len() < name.len() || common == CHANNELS.len())
 }

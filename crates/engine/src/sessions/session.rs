@@ -300,6 +300,17 @@ impl Session {
         let before = self.info.queued_bytes.swap(bytes as u64, Relaxed);
         self.info.connection.queued_bytes.fetch_add((bytes as u64).wrapping_sub(before), Relaxed);
     }
+    /// What others see of its subscriptions; without any it holds no memory for them.
+    pub(crate) fn tell_subscriptions(&mut self) {
+        self.subscriptions.take_if(|all| all.count() == 0 && all.shard_channels.is_empty());
+        let (channels, patterns, shard) = self.subscriptions.as_ref().map_or((0, 0, 0), |all| {
+            (all.channels.len() as u32, all.patterns.len() as u32, all.shard_channels.len() as u32)
+        });
+        self.info.channels.store(channels, Relaxed);
+        self.info.patterns.store(patterns, Relaxed);
+        self.info.shard_channels.store(shard, Relaxed);
+        self.info.set_flag(client_flag::PUBSUB, self.subscriptions.is_some());
+    }
     /// Changes the database.
     pub fn select(&mut self, db: u8) {
         self.db = db;

@@ -9,7 +9,6 @@ use weft_store::{End, List, ListLimit, ListMut, NewValue, Object, Stream};
 
 use super::Collect;
 use crate::config::Settings;
-use crate::engine::Engine;
 
 /// Limits of the compact forms, as they are set now.
 struct Limits {
@@ -54,10 +53,10 @@ pub struct Loader<'e> {
 }
 
 impl<'e> Loader<'e> {
-    /// A loader for values of this engine.
+    /// A loader for values of a keyspace with this backing.
     #[must_use]
-    pub fn new(engine: &'e Engine) -> Self {
-        Self { limits: Limits::new(&engine.settings), backing: engine.keyspace.backing(), value: None }
+    pub fn new(settings: &Settings, backing: Backing<'e>) -> Self {
+        Self { limits: Limits::new(settings), backing, value: None }
     }
     /// The value that was read, as [`NewValue`] over `text`, which keeps a string's bytes.
     #[must_use]

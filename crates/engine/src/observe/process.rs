@@ -63,7 +63,7 @@ fn read(path: &str) -> Cpu {
 }
 
 /// Name and release of the operating system, and the machine's kind.
-pub(super) static OS: LazyLock<String> = LazyLock::new(|| {
+pub(crate) static OS: LazyLock<String> = LazyLock::new(|| {
     let read = |name: &str| {
         let text = fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
         text.trim().to_string()
