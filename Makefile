@@ -53,7 +53,7 @@ check: ## formatting, lints, generated files, repository rules
 	@status=0; $(MAKE) -k check-steps || status=$$?; $(STEP) --summary || status=1; exit $$status
 
 .PHONY: quick
-quick: ## what is fast of `check`, and that everything compiles: while you work (half a minute where the rest is built)
+quick: ## what is fast of `check`, and that all programs compile: while you work (half a minute where the rest is built)
 	@rm -rf "$(STEPS_DIR)"
 	@status=0; $(MAKE) -k check-format check-table check-generated check-tidy check-builds || status=$$?; \
 		$(STEP) --summary || status=1; exit $$status
@@ -262,7 +262,7 @@ check-clippy:
 # Without lints, which `check-clippy` has.
 .PHONY: check-builds
 check-builds:
-	@$(STEP) check-builds cargo check --quiet --locked --workspace --all-targets
+	@$(STEP) check-builds cargo check --quiet --locked --workspace
 
 check-table:
 	@$(STEP) check-table cargo xtask commands check

@@ -31,7 +31,7 @@ use heirs::Heirs;
 use table::Table;
 use turns::Turns;
 
-use crate::client::{Client, Held};
+use crate::client::{Client, HeldRequest};
 use crate::connection::Stop;
 use crate::limits::UNAUTHENTICATED;
 
@@ -182,12 +182,12 @@ pub(crate) struct Channels {
     ending_bytes: usize,
     pub(crate) limits: RespbLimits,
     /// The channel that was lent to the executor last, and where the output ended then.
-    lent: Option<Lent>,
+    writing: Option<Writing>,
 }
 
 /// A channel whose request runs, and what the output was before.
 #[derive(Clone, Copy, Debug)]
-struct Lent {
+struct Writing {
     channel: u16,
     from: OutputPlace,
 }
@@ -223,7 +223,7 @@ impl Channels {
             queued_bytes: 0,
             ending_bytes: 0,
             limits: limits_of,
-            lent: None,
+            writing: None,
         }
     }
 
@@ -473,7 +473,7 @@ impl Channels {
         false
     }
     /// The next request that waited on a channel and may run.
-    pub(crate) fn next_held(&mut self, channel: u16) -> Option<Held> {
+    pub(crate) fn next_held(&mut self, channel: u16) -> Option<HeldRequest> {
         let Some(Place::Open(open)) = self.table.get_mut(channel) else { return None };
         let before = open.client.held_bytes();
         let held = open.client.next_held();
@@ -484,7 +484,7 @@ impl Channels {
         held
     }
     /// Puts a request back that could not run yet.
-    pub(crate) fn hold_again(&mut self, channel: u16, held: Held) {
+    pub(crate) fn hold_again(&mut self, channel: u16, held: HeldRequest) {
         let Some(Place::Open(open)) = self.table.get_mut(channel) else { return };
         self.held_bytes += open.client.hold_again(held);
         self.held.insert(channel);

@@ -21,18 +21,18 @@ pub(crate) struct Client {
 /// Requests that wait to run.
 #[derive(Default)]
 struct Queue {
-    requests: VecDeque<Held>,
+    requests: VecDeque<HeldRequest>,
     bytes: usize,
 }
 
 /// A request that waits to run.
-pub(crate) struct Held {
+pub(crate) struct HeldRequest {
     pub(crate) postponed: Postponed,
     /// CANCEL has named it: it is answered and does not run.
     pub(crate) cancelled: bool,
 }
 
-impl Held {
+impl HeldRequest {
     /// Memory that it takes.
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.postponed.args.memory_bytes()
@@ -46,7 +46,7 @@ impl Client {
 
     /// Keeps a request: no other one of the client runs before it. Gives the memory that it takes.
     pub(crate) fn hold(&mut self, postponed: Postponed) -> usize {
-        let held = Held { postponed, cancelled: false };
+        let held = HeldRequest { postponed, cancelled: false };
         let queue = self.held.get_or_insert_default();
         let bytes = held.bytes();
         queue.bytes += bytes;
@@ -54,7 +54,7 @@ impl Client {
         bytes
     }
     /// Puts a request back that could not run yet.
-    pub(crate) fn hold_again(&mut self, held: Held) -> usize {
+    pub(crate) fn hold_again(&mut self, held: HeldRequest) -> usize {
         let queue = self.held.get_or_insert_default();
         let bytes = held.bytes();
         queue.bytes += bytes;
@@ -66,13 +66,13 @@ impl Client {
         self.held = None;
     }
     /// Takes the next request that may run.
-    pub(crate) fn next_held(&mut self) -> Option<Held> {
+    pub(crate) fn next_held(&mut self) -> Option<HeldRequest> {
         if self.session.is_waiting() {
             return None;
         }
         let queue = self.held.as_mut()?;
         let held = queue.requests.pop_front();
-        queue.bytes -= held.as_ref().map_or(0, Held::bytes);
+        queue.bytes -= held.as_ref().map_or(0, HeldRequest::bytes);
         if queue.requests.is_empty() {
             self.held = None;
         }

@@ -19,6 +19,7 @@ pub mod go_helpers;
 pub mod go_layouts;
 pub mod go_results;
 pub mod go_table;
+pub mod lines;
 pub mod model;
 pub mod notation;
 pub mod openapi;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use xtask::{check, citations, compare, compared, r#gen, model, sbom, tidy, vectors};
+use xtask::{check, citations, compare, compared, r#gen, lines, model, sbom, tidy, vectors};
 
 const USAGE: &str = "\
 usage: xtask commands check             check spec/commands/ against its schema and against itself
@@ -20,6 +20,7 @@ usage: xtask commands check             check spec/commands/ against its schema 
        xtask citations                  fail when a MUST of spec/RESPB.md names no proof, or one that is not there
        xtask vectors                    write conformance/vectors
        xtask vectors --check            fail when a vector file is not up to date
+       xtask lines                      print how many lines were written by hand, by crate and folder
        xtask sbom TARGET LIBC           print what a release for TARGET is made of, LIBC being glibc's version";
 
 fn main() -> ExitCode {
@@ -40,6 +41,10 @@ fn main() -> ExitCode {
         ["gen"] => generate(root),
         ["gen", "--check"] => check_generated(root),
         ["tidy"] => check_rules(root),
+        ["lines"] => lines::table(root).map(|text| {
+            print!("{text}");
+            true
+        }),
         ["citations"] => check_citations(root),
         ["vectors"] => write_vectors(root),
         ["vectors", "--check"] => check_vectors(root),

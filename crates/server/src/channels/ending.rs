@@ -124,7 +124,7 @@ impl Channels {
             self.turns.leave(flow.turn);
         }
         self.waiting_for_safe.remove(&channel);
-        self.lent.take_if(|lent| lent.channel == channel);
+        self.writing.take_if(|writing| writing.channel == channel);
     }
 
     /// The connection goes away: no CLOSE any more, and what waits to be sent is, whatever credit is left.

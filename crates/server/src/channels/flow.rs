@@ -8,7 +8,7 @@ use weft_protocol::respb::Control;
 use weft_protocol::respb::frame::LONG_HEADER_LEN;
 
 use super::turns::Turn;
-use super::{Channels, Lent, Place, close};
+use super::{Channels, Place, Writing, close};
 use crate::limits::{FRAGMENT_BYTES, SHARED_OUTPUT_BYTES_MAX};
 
 /// What a frame takes that waits, beside its bytes: its place in the queue and its allocation's head.
@@ -76,13 +76,13 @@ impl Channels {
     #[inline]
     pub(crate) fn lend(&mut self, channel: u16, output: &mut Output) -> Option<u16> {
         let ended = self.settle(output);
-        self.lent = Some(Lent { channel, from: output.end() });
+        self.writing = Some(Writing { channel, from: output.end() });
         ended
     }
 
     /// After requests have run: what was written before this place has been seen to be little.
     pub(crate) fn lent_from(&mut self, channel: u16, from: OutputPlace) {
-        self.lent = Some(Lent { channel, from });
+        self.writing = Some(Writing { channel, from });
     }
 
     /// What a channel may write, by one request or several, and be [settled](Self::settle) with a glance.
@@ -97,23 +97,23 @@ impl Channels {
     /// After a request has run: looks at what it wrote. Ends the channel, and gives it, if that is past a limit.
     #[inline]
     pub(crate) fn settle(&mut self, output: &mut Output) -> Option<u16> {
-        let lent = self.lent.take()?;
-        let written = output.len() - lent.from.len;
-        let plain = self.flow(lent.channel).is_none();
+        let writing = self.writing.take()?;
+        let written = output.len() - writing.from.len;
+        let plain = self.flow(writing.channel).is_none();
         let small = written <= FRAGMENT_BYTES || !self.fragments();
-        let held = output.is_held_behind(lent.from);
+        let held = output.is_held_behind(writing.from);
         if written == 0 || plain && small && !held && output.len() <= SHARED_OUTPUT_BYTES_MAX {
             return None;
         }
-        self.settle_slowly(lent, written, output)
+        self.settle_slowly(writing, written, output)
     }
 
     #[cold]
-    fn settle_slowly(&mut self, lent: Lent, written: usize, output: &mut Output) -> Option<u16> {
+    fn settle_slowly(&mut self, writing: Writing, written: usize, output: &mut Output) -> Option<u16> {
         let (fragments, limit) = (self.fragments(), self.limits.output_bytes);
         // Others go on while this one waits.
-        let lags = lent.from.len > SHARED_OUTPUT_BYTES_MAX || output.is_held_behind(lent.from);
-        let place = self.flow_mut(lent.channel)?;
+        let lags = writing.from.len > SHARED_OUTPUT_BYTES_MAX || output.is_held_behind(writing.from);
+        let place = self.flow_mut(writing.channel)?;
         let flow = place.get_or_insert_default();
         let sliced = fragments && written > FRAGMENT_BYTES;
         if flow.frames.is_empty() && flow.may_send() && !sliced && !lags {
@@ -123,9 +123,9 @@ impl Channels {
         }
         flow.bytes += written + FRAME_BYTES;
         let bytes = flow.bytes;
-        flow.frames.push_back(output.split_off(lent.from.bytes, lent.from.pins));
-        self.count(lent.channel, 0, written + FRAME_BYTES);
-        self.take_turn(lent.channel);
+        flow.frames.push_back(output.split_off(writing.from.bytes, writing.from.pins));
+        self.count(writing.channel, 0, written + FRAME_BYTES);
+        self.take_turn(writing.channel);
         let reason = if bytes > limit {
             &close::OUTPUT
         } else if self.queued_bytes > self.limits.connection_output_bytes {
@@ -135,11 +135,11 @@ impl Channels {
         };
         // It gives back what it takes only when its client reads that. Where those that end alone are too much, so is
         // the connection.
-        let has_ended = self.end(lent.channel, reason);
+        let has_ended = self.end(writing.channel, reason);
         if self.ending_bytes > self.limits.connection_output_bytes && self.end(0, &close::CONNECTION_OUTPUT) {
             return Some(0);
         }
-        has_ended.then_some(lent.channel)
+        has_ended.then_some(writing.channel)
     }
 
     /// What the waiting frames of a channel take, before and now.

@@ -17,7 +17,7 @@ use weft_protocol::respb::Control;
 use super::Worker;
 use super::farewell::gives_up;
 use crate::channels::{Channels, Pending, Reason, close};
-use crate::client::Held;
+use crate::client::HeldRequest;
 use crate::connection::{Life, Peer};
 use crate::io::Aftermath;
 use crate::limits::UNAUTHENTICATED_OUTPUT_BYTES_MAX;
@@ -178,7 +178,7 @@ impl Worker<'_> {
         self.set_reading(index, true);
     }
 
-    fn next_held(&mut self, index: u32, channel: u16) -> Option<Held> {
+    fn next_held(&mut self, index: u32, channel: u16) -> Option<HeldRequest> {
         let connection = self.io.get(index).filter(|connection| connection.life == Life::Open)?;
         match &mut connection.peer {
             Peer::Respb(channels) => channels.next_held(channel),
@@ -186,7 +186,7 @@ impl Worker<'_> {
         }
     }
 
-    fn hold_again(&mut self, index: u32, channel: u16, held: Held) {
+    fn hold_again(&mut self, index: u32, channel: u16, held: HeldRequest) {
         let Some(connection) = self.io.get(index) else { return };
         match &mut connection.peer {
             Peer::Respb(channels) => channels.hold_again(channel, held),

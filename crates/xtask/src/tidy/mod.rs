@@ -30,7 +30,7 @@ impl File {
     }
 
     /// Whether it says at its top that it is generated.
-    fn is_generated(&self) -> bool {
+    pub(crate) fn is_generated(&self) -> bool {
         self.text.lines().take(3).any(|line| line.contains("Generated ") || line.contains("Code generated"))
     }
 
@@ -103,7 +103,8 @@ fn apply(files: &[File]) -> Vec<Finding> {
     RULES.iter().flat_map(named).collect()
 }
 
-fn files(root: &Path) -> Result<Vec<File>> {
+/// The text files that Git knows or would take.
+pub(crate) fn files(root: &Path) -> Result<Vec<File>> {
     let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let output = Command::new("git").args(list).current_dir(root).output().context("cannot run git")?;
     ensure!(output.status.success(), "git ls-files: {}", String::from_utf8_lossy(&output.stderr));
