@@ -79,4 +79,5 @@ pub use keeping::{background, durable, eviction, safe};
 pub use observe::{command_log, feed, histogram, history, hot, latency, monitor, notify, stats};
 pub use requests::Requests;
 pub use sessions::{clients, held, mailbox, pubsub, push, respb, session, tracking, transaction};
+pub(crate) use text::excerpt;
 pub use text::{base64, calendar, extended, glob, near, number};

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Denied, Reason};
 use crate::args::Args;
-use crate::command_log::cut;
 use crate::engine::{Engine, command_id};
 use crate::error::full_name;
+use crate::excerpt::cut;
 use crate::session::Session;
 
 /// A denial that is like one within this time counts it up.

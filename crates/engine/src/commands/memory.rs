@@ -6,6 +6,8 @@
 //! | none | the others |
 
 use super::help;
+use weft_store::Section;
+
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
@@ -62,7 +64,7 @@ fn stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) 
     };
     let scripts = &context.engine.scripts;
     let lua = scripts.kept().1 + scripts.budget.used_bytes();
-    let sources = context.engine.keyspace.catalogue().entries(crate::script::LIBRARIES);
+    let sources = context.engine.keyspace.catalogue().entries(Section::Functions);
     let libraries = sources.iter().map(|(name, source)| name.len() + source.len()).sum();
     sink.map(34 + databases.len());
     ints(

@@ -1,7 +1,7 @@
 //! Owns: the sections Server, Clients, Memory and CPU.
 
 use std::sync::atomic::Ordering::Relaxed;
-use weft_store::Counter;
+use weft_store::{Counter, Section};
 
 use super::commands::since_reset;
 use super::{Report, VERSION, human, ratio};
@@ -231,7 +231,7 @@ fn script_memory(engine: &Engine, report: &mut Report) {
     let (scripts, bytes) = engine.scripts.kept();
     let lua = engine.scripts.budget.used_bytes();
     let [functions, libraries] = &engine.scripts.function_counts;
-    let library_bytes = engine.keyspace.catalogue().bytes(crate::script::LIBRARIES);
+    let library_bytes = engine.keyspace.catalogue().bytes(Section::Functions);
     report.bytes("used_memory_lua", lua);
     report.field("used_memory_vm_eval", lua);
     report.field("used_memory_scripts_eval", bytes);

@@ -9,6 +9,7 @@ use weft_protocol::table::policy;
 use crate::args::Args;
 use crate::config::Settings;
 use crate::config::table::{self, DIRECTIVES};
+use crate::excerpt::cut;
 use crate::session::Session;
 
 /// Arguments that an entry keeps; the last one says how many more there were.
@@ -147,16 +148,6 @@ fn shown(args: &Args<'_>) -> Vec<Box<[u8]>> {
         list.push(cut(bytes, ARGUMENT_BYTES_MAX));
     }
     list
-}
-
-/// What a log keeps of a text: so many bytes of it, and how many more there were.
-pub(crate) fn cut(bytes: &[u8], bytes_max: usize) -> Box<[u8]> {
-    match bytes.len().checked_sub(bytes_max) {
-        Some(more) if more > 0 => {
-            [&bytes[..bytes_max], format!("... ({more} more bytes)").as_bytes()].concat().into()
-        }
-        _ => bytes.into(),
-    }
 }
 
 /// Whether no log and no MONITOR may show an argument: a password or what may hold one.

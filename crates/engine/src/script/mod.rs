@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use weft_lua::{Budget, sha1_hex, shebang};
-use weft_store::Section;
 
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
@@ -369,9 +368,6 @@ impl Place {
         self.wrote.store(true, Relaxed);
     }
 }
-
-/// The section of the catalogue that libraries stand in.
-pub(crate) const LIBRARIES: Section = Section::Functions;
 
 #[cfg(test)]
 mod tests {

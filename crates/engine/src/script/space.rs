@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use weft_lua::{Called, Chunk, Frame, Host, Identity, Level, Registered, Verdict, Vm, shebang};
+use weft_store::Section;
 use weft_store::hash::KeyHasher;
 
-use super::{LIBRARIES, Script, Sha};
+use super::{Script, Sha};
 use crate::engine::Engine;
 use crate::error::Error;
 
@@ -131,7 +132,7 @@ impl Space {
     /// Loads the libraries of the catalogue, if it has changed.
     pub fn look(&mut self, engine: &Engine) {
         let catalogue = engine.keyspace.catalogue();
-        let version = catalogue.version(LIBRARIES);
+        let version = catalogue.version(Section::Functions);
         if self.version == Some(version) {
             return;
         }
@@ -139,7 +140,7 @@ impl Space {
             self.vm.release(&function.chunk);
         }
         self.libraries.clear();
-        for (name, code) in catalogue.entries(LIBRARIES) {
+        for (name, code) in catalogue.entries(Section::Functions) {
             // What does not load any more, by other limits than those it was stored by, has no functions.
             let functions = self.load(engine, &code).unwrap_or_default();
             let mut names = Vec::new();

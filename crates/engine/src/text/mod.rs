@@ -3,6 +3,7 @@
 
 pub mod base64;
 pub mod calendar;
+pub(crate) mod excerpt;
 pub mod extended;
 pub mod glob;
 pub mod near;

@@ -52,7 +52,6 @@ const DISPATCH: &[&str] = &[
 /// Imports upwards that there still are: each makes a circle of the rooms between.
 const UPWARDS: &[(&str, &str)] = &[
     ("acl", "engine"),
-    ("acl", "observe"),
     ("acl", "sessions"),
     ("config", "engine"),
     ("dispatch", "commands"),
@@ -63,7 +62,6 @@ const UPWARDS: &[(&str, &str)] = &[
     ("engine", "program"),
     ("engine", "script"),
     ("engine", "trigger"),
-    ("info", "script"),
     ("keeping", "dispatch"),
     ("keeping", "engine"),
     ("keeping", "trigger"),

@@ -1,6 +1,5 @@
 //! Owns: FUNCTION: libraries, as entries of the catalogue. Does not own: compiling them (`crate::script::space`),
-//! calling
-//! their functions (`super`).
+//! calling their functions (`super`).
 //!
 //! | locks | commands |
 //! |---|---|
@@ -10,6 +9,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::Relaxed;
 use weft_lua::shebang;
+use weft_store::Section;
 
 use super::with_space;
 use crate::args::Args;
@@ -21,7 +21,6 @@ use crate::glob;
 use crate::handler::{Entry, Scope};
 use crate::rdb;
 use crate::reply::ReplySink;
-use crate::script::LIBRARIES;
 use crate::script::space::Space;
 
 pub(in crate::commands) const LIST: &[Entry] = &[
@@ -83,8 +82,8 @@ fn check(
 /// Whether there is room for libraries of these names, beside those that they do not replace.
 fn check_count(engine: &Engine, names: &[&[u8]], flush: bool) -> Result<(), Error> {
     let catalogue = engine.keyspace.catalogue();
-    let replaced = || names.iter().filter(|name| catalogue.get(LIBRARIES, name).is_some()).count();
-    let stay = if flush { 0 } else { catalogue.len(LIBRARIES) - replaced() };
+    let replaced = || names.iter().filter(|name| catalogue.get(Section::Functions, name).is_some()).count();
+    let stay = if flush { 0 } else { catalogue.len(Section::Functions) - replaced() };
     if stay + names.len() > LIBRARIES_MAX {
         let text = format!("there can be {LIBRARIES_MAX} libraries: delete some first");
         return Err(Error::new(ErrorCode::Limit, text));
@@ -103,19 +102,19 @@ fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     }
     let code = args.bytes(args.len() - 1);
     let name = shebang::library(code).map_err(Error::err)?.name;
-    if !replace && context.engine.keyspace.catalogue().get(LIBRARIES, name).is_some() {
+    if !replace && context.engine.keyspace.catalogue().get(Section::Functions, name).is_some() {
         let shown = String::from_utf8_lossy(name);
         return Err(Error::err(format!("Library '{shown}' already exists")));
     }
     check_count(context.engine, &[name], false)?;
     with_space(context, |context, space| check(context.engine, space, (name, code), &|_| false))?;
-    context.set_entry(LIBRARIES, name, Some(code))?;
+    context.set_entry(Section::Functions, name, Some(code))?;
     sink.bulk(name);
     Ok(())
 }
 
 fn delete(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    if context.set_entry(LIBRARIES, args.bytes(2), None)?.is_none() {
+    if context.set_entry(Section::Functions, args.bytes(2), None)?.is_none() {
         return Err(Error::err("Library not found"));
     }
     sink.ok();
@@ -131,8 +130,8 @@ fn flush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 fn remove_all(context: &mut Context<'_, '_>) -> Result<(), Error> {
-    let all = context.engine.keyspace.catalogue().entries(LIBRARIES);
-    all.iter().try_for_each(|(name, _)| context.set_entry(LIBRARIES, name, None).map(drop))
+    let all = context.engine.keyspace.catalogue().entries(Section::Functions);
+    all.iter().try_for_each(|(name, _)| context.set_entry(Section::Functions, name, None).map(drop))
 }
 
 fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
@@ -196,7 +195,7 @@ fn describe(space: &Space, name: &[u8], sink: &mut ReplySink<'_>) {
 }
 
 fn dump(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let all = context.engine.keyspace.catalogue().entries(LIBRARIES);
+    let all = context.engine.keyspace.catalogue().entries(Section::Functions);
     sink.bulk(&rdb::write_libraries(all.iter().map(|(_, code)| &**code)));
     Ok(())
 }
@@ -222,7 +221,7 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     check_count(context.engine, &names, flush)?;
     let mut named = Vec::new();
     for (name, code) in names.into_iter().zip(&libraries) {
-        let is_there = context.engine.keyspace.catalogue().get(LIBRARIES, name).is_some();
+        let is_there = context.engine.keyspace.catalogue().get(Section::Functions, name).is_some();
         if is_there && !flush && !replace || named.iter().any(|(known, _)| *known == name) {
             let shown = String::from_utf8_lossy(name);
             return Err(Error::err(format!("Library {shown} already exists")));
@@ -245,12 +244,12 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         Ok(())
     })?;
     let entries: Vec<_> = named.iter().map(|(name, code)| (*name, &***code)).collect();
-    context.check_entries(LIBRARIES, &entries, flush)?;
+    context.check_entries(Section::Functions, &entries, flush)?;
     if flush {
         remove_all(context)?;
     }
     for (name, code) in named {
-        context.set_entry(LIBRARIES, name, Some(code))?;
+        context.set_entry(Section::Functions, name, Some(code))?;
     }
     sink.ok();
     Ok(())
