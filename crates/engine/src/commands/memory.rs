@@ -5,9 +5,9 @@
 //! | shards of the named keys | MEMORY USAGE |
 //! | none | the others |
 
-use super::help;
 use weft_store::Section;
 
+use super::help;
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};

@@ -135,11 +135,15 @@ fn unknown(files: &[File], command: &str) -> Option<String> {
     let words: Vec<&str> = command.split_whitespace().take_while(|word| *word != "--").collect();
     let text = |path: &str| find(files, path).map_or("", |file| &file.text);
     match words[..] {
-        ["make", ref targets @ ..] => {
-            let rule =
-                |target: &str| text("Makefile").lines().any(|line| line.starts_with(&format!("{target}:")));
+        ["make", ref words @ ..] => {
+            let (makefile, targets) = match words {
+                ["-C", folder, targets @ ..] => (format!("{folder}/Makefile"), targets),
+                targets => ("Makefile".to_string(), targets),
+            };
+            let rules = text(&makefile);
+            let rule = |target: &str| rules.lines().any(|line| line.starts_with(&format!("{target}:")));
             let target = targets.iter().find(|word| !word.contains('=') && !rule(word))?;
-            Some(format!("the Makefile has no target {target}"))
+            Some(format!("{makefile} has no target {target}"))
         }
         ["cargo", "xtask", word, ..] => {
             let usage = text("crates/xtask/src/main.rs");
@@ -221,6 +225,7 @@ mod tests {
             messages(commands(&[
                 file(CONTRIBUTING, text),
                 file("Makefile", "quick: check\ncheck: ## x\n"),
+                file("part/Makefile", "one:\n"),
                 file("scripts/step", ""),
                 file("crates/x/Cargo.toml", "[package]\nname = \"weft-x\"\n"),
                 file("crates/x/src/lib.rs", ""),
@@ -233,6 +238,7 @@ mod tests {
         let says = |command: &str| page(&format!("{table}`{command}`"));
         for there in [
             "make quick ROUNDS=2 check",
+            "make -C part one",
             "cargo xtask tidy",
             "cargo test -p weft-x --lib --test one --test two name -- --nocapture",
             "cargo test --release",
@@ -243,6 +249,8 @@ mod tests {
         }
         for gone in [
             "make quic",
+            "make -C part two",
+            "make -C whole one",
             "cargo xtask tide",
             "cargo test -p weft-y",
             "cargo test -p weft-x --test three",
