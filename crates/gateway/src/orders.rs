@@ -16,7 +16,7 @@ use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::{Forward, Keys, Kind, Merge, SLOT_BITS};
 use weft_engine::mailbox::Recipient;
 
-use crate::answer::{Answer, Front, Redirect, ended};
+use crate::answer::{Answer, Front, Redirect, ended, unreachable};
 use crate::merge;
 
 /// Redirections that are followed at once; what comes behind them waits a little.
@@ -397,6 +397,13 @@ impl Orders {
         let Some(order) = self.clients.get_mut(&id).and_then(|client| client.orders.get_mut(at)) else {
             return;
         };
+        // Where a slot has moved to is the gateway's to know: who is told so would go around it.
+        let reason = match redirect {
+            Redirect::Moved(_) | Redirect::Ask(_) => {
+                Held::Error(unreachable("its slot has moved, and was not found in time"))
+            }
+            Redirect::Later => reason,
+        };
         if self.now_ms >= order.begun_ms + self.timeout_ms {
             return self.done(id, at, reason, front);
         }
@@ -624,6 +631,20 @@ mod tests {
         orders.now_ms = 1_000;
         reply(&mut orders, 0, "-TRYAGAIN no\r\n", &mut told);
         assert_eq!(told.0, ["-TRYAGAIN no"]);
+    }
+
+    /// Clients that know clusters would go to the node themselves.
+    #[test]
+    fn nobody_is_told_where_a_slot_has_moved_to() {
+        for late in [true, false] {
+            let (mut orders, mut told) = (sent(&[(1, 1, 0), (1, 1, 0)]), Told::default());
+            orders.now_ms = if late { 1_000 } else { 0 };
+            reply(&mut orders, 0, "-MOVED 1 127.0.0.1:9\r\n", &mut told);
+            // The second one has run: the first must not run behind it.
+            reply(&mut orders, 0, ":1\r\n", &mut told);
+            assert!(told.0[0].contains("cannot be reached"), "{:?}", told.0);
+            assert_eq!(told.0[1], ":1");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ const (
 	instructionsSlack = 1.03
 	// instructionsTries is how often a case is counted before it counts as slower: on a busy machine the runtime's own threads add to a count, and
 	// nothing ever takes away from it, so that the least is the truest.
-	instructionsTries = 3
+	instructionsTries = 12
 )
 
 type instructions struct {

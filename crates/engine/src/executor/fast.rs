@@ -18,7 +18,7 @@ use crate::stats::bump;
 /// What any reply but a long string may take, with its header.
 const REPLY_BYTES_MIN: usize = 64;
 
-/// Values that [`Core::gets`] answers are shorter: RESPB has their length in the header.
+/// Values that [`Core::hits`] answers are shorter: RESPB has their length in the header.
 const SHORT_BYTES_MAX: usize = 256;
 
 impl Core<'_> {
@@ -104,14 +104,61 @@ impl Core<'_> {
         terms: Terms,
     ) -> usize {
         let Some(mut reads) = reads else { return 0 };
-        let (client, db, user) = (list[0].client, lent.session.db, &lent.session.user);
-        let allowed = || list[0].command().is_some_and(|id| user.allows_plainly(id));
+        let (client, db) = (list[0].client, lent.session.db);
+        let allowed = || list[0].command().is_some_and(|id| lent.session.user.allows_plainly(id));
         if client.db != db || terms.restricted && !allowed() {
             return 0;
         }
+        let mut ran = 0;
+        while let Some(request) = list.get(ran)
+            && request.fast == Fast::Get
+            && request.client == client
+            && lent.output.len() + self.short_max() + REPLY_BYTES_MIN <= terms.end
+        {
+            if reads.saw(request.keys_before as usize) {
+                let hits = self.hits(&mut reads, requests, &list[ran..], lent, terms);
+                if hits == 0 {
+                    break;
+                }
+                ran += hits;
+                continue;
+            }
+            let key = self.engine.keyspace.key_with_hash(requests.key(request, lent.bytes), request.hash);
+            if terms.restricted && !lent.session.user.allows_key_plainly(key.bytes()) {
+                break;
+            }
+            let mut sink = ReplySink::new(lent.output, lent.session.wire);
+            let large = self.get_by_search((reads.lock(&key), db), request, &key, &mut sink);
+            ran += 1;
+            if let Some(bytes) = large {
+                self.tell_large(requests, request, lent, bytes);
+                break;
+            }
+        }
+        ran
+    }
+
+    /// Values that [`Core::hits`] answers are shorter.
+    #[inline]
+    fn short_max(&self) -> usize {
+        self.measures.reply_bytes.saturating_sub(REPLY_BYTES_MIN).min(SHORT_BYTES_MAX)
+    }
+
+    /// Runs those of [`Core::gets`] whose values have been seen. Code of its own: with the others' it has too few
+    /// registers.
+    #[inline(never)]
+    fn hits<const LOCKS: bool>(
+        &self,
+        reads: &mut Reads<'_, LOCKS>,
+        requests: &Requests,
+        list: &[Request],
+        lent: &mut Lent<'_>,
+        terms: Terms,
+    ) -> usize {
+        let (client, user) = (list[0].client, &lent.session.user);
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
-        let short_max = self.measures.reply_bytes.saturating_sub(REPLY_BYTES_MIN).min(SHORT_BYTES_MAX);
-        let (mut ran, mut large) = (0, None);
+        let short_max = self.short_max();
+        let mut ran = 0;
         while let Some(request) = list.get(ran)
             && request.fast == Fast::Get
             && request.client == client
@@ -121,20 +168,10 @@ impl Core<'_> {
             if terms.restricted && !user.allows_key_plainly(key.bytes()) {
                 break;
             }
-            let at = request.keys_before as usize;
-            if !reads.short(at, &key, short_max, |text| sink.short_bulk(text)) {
-                if reads.saw(at) {
-                    break;
-                }
-                large = self.get_by_search((reads.lock(&key), db), request, &key, &mut sink);
-            }
-            ran += 1;
-            if large.is_some() {
+            if !reads.short(request.keys_before as usize, &key, short_max, |text| sink.short_bulk(text)) {
                 break;
             }
-        }
-        if let Some(bytes) = large {
-            self.tell_large(requests, &list[ran - 1], lent, bytes);
+            ran += 1;
         }
         ran
     }

@@ -191,6 +191,10 @@ impl<'e> Core<'e> {
         if !plan.one_lock {
             return false;
         }
+        // What it takes is not what it brings: a limit is looked at before each.
+        if terms.limited && plan.timed && plan.grows {
+            return false;
+        }
         if terms.restricted || terms.limited {
             let brings = plan.grows.then(|| requests.bytes(request));
             let room = (self.engine, &mut self.eviction);

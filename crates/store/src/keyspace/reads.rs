@@ -66,14 +66,12 @@ impl<const LOCKS: bool> Reads<'_, LOCKS> {
     pub fn short(&mut self, at: usize, key: &Key<'_>, short_max: usize, read: impl FnOnce(&[u8])) -> bool {
         let shard = shard_of(key.hash(), self.mask);
         let (sight, times) = ((at, key), self.times);
-        let is_read = match self.alone {
-            Some(proof) if !LOCKS => {
-                self.sights.short(sight, (shard, proof), times, short_max).map(read).is_some()
-            }
-            _ => {
-                let hold = self.keyspace.shard(shard).hold(None);
-                self.sights.short(sight, (shard, &hold), times, short_max).map(read).is_some()
-            }
+        let is_read = if LOCKS {
+            let hold = self.keyspace.shard(shard).hold(None);
+            self.sights.short(sight, (shard, &hold), times, short_max).map(read).is_some()
+        } else {
+            let Some(proof) = self.alone else { return false };
+            self.sights.short(sight, (shard, proof), times, short_max).map(read).is_some()
         };
         self.hits += i64::from(is_read);
         is_read
