@@ -127,11 +127,16 @@ impl Core<'_> {
             if terms.restricted && !lent.session.user.allows_key_plainly(key.bytes()) {
                 break;
             }
+            let from = lent.output.end();
             let mut sink = ReplySink::new(lent.output, lent.session.wire);
             let large = self.get_by_search((reads.lock(&key), db), request, &key, &mut sink);
             ran += 1;
             if let Some(bytes) = large {
                 self.tell_large(requests, request, lent, bytes);
+            }
+            if lent.output.len() > terms.end {
+                // How long it is was not known before.
+                self.long_from = Some(from);
                 break;
             }
         }

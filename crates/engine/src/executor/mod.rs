@@ -128,6 +128,8 @@ pub(crate) struct Core<'e> {
     holds: bool,
     /// What may take long is run on a stack of its own, by another executor.
     leaves: bool,
+    /// Where the last of several replies begins that went beyond the end.
+    long_from: Option<OutputPlace>,
     /// The request of the present batch that is noted for who looks what is hot; none of them is `usize::MAX`.
     sampled: usize,
 }
@@ -302,6 +304,7 @@ impl<'e> Core<'e> {
             measures: measure::Measures::new(&engine.settings),
             holds: false,
             leaves: false,
+            long_from: None,
             sampled: usize::MAX,
         }
     }

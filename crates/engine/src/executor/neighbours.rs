@@ -154,7 +154,7 @@ impl<'e> Core<'e> {
             }
             self.tally(&mut tally, request.command(), ran);
             at += ran;
-            outgrown = (lent.output.len() > end).then_some(place);
+            outgrown = (lent.output.len() > end).then(|| self.long_from.take().unwrap_or(place));
         }
         if (from..at).contains(&self.sampled) {
             self.sample(requests, &lent);

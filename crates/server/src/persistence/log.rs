@@ -20,6 +20,9 @@ use crate::{notice, warning};
 /// How long what is written may be unsynced with `everysec`.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
+/// How long what was told last is waited for when the log ends.
+const CLOSE_MAX: Duration = Duration::from_secs(10);
+
 /// When the log is synced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Syncs {
@@ -269,9 +272,20 @@ impl Following {
         Ok(())
     }
 
-    /// The end: all that was told is on the disk.
+    /// The end: all that was told is on the disk. A thread that is still in a batch, if only to tidy up, holds back what
+    /// was told since it has begun: it is waited for.
     pub(super) fn close(mut self) -> io::Result<()> {
-        self.follow(true, Instant::now())?;
+        let (told, began) = (self.engine.keyspace.told_epoch(), Instant::now());
+        loop {
+            self.follow(true, Instant::now())?;
+            if self.complete >= told {
+                break;
+            }
+            if began.elapsed() > CLOSE_MAX {
+                return Err(io::Error::other("what was told last is held back by a batch that does not end"));
+            }
+            std::thread::sleep(SLEEP_HELD);
+        }
         if self.log.is_pending() {
             return Ok(());
         }
@@ -351,6 +365,32 @@ mod tests {
             let names = disk.names().expect("nothing fails");
             assert_eq!(names.iter().filter(|name| name.ends_with(".log")).count(), segments, "{names:?}");
         }
+    }
+
+    /// A thread that is in a batch when the log ends holds back what was told: it is not lost.
+    #[test]
+    fn a_batch_that_is_not_over_at_the_end_loses_nothing() {
+        let disk = Simulated::default();
+        let (engine, mut worker, mut recorder, mut following) = begun(&disk, "everysec");
+        following.follow(false, Instant::now()).expect("nothing fails");
+        let (entered, is_entered) = std::sync::mpsc::channel();
+        let (ending, is_ending) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut other = engine.keyspace.worker().expect("there is a place");
+                let batch = other.enter();
+                entered.send(()).expect("somebody listens");
+                is_ending.recv().expect("somebody says so");
+                // Many times as long as a look takes.
+                std::thread::sleep(Duration::from_millis(50));
+                drop(batch);
+            });
+            is_entered.recv().expect("it enters");
+            set(engine, &mut worker, &mut recorder, "0");
+            ending.send(()).expect("it listens");
+            following.close().expect("nothing fails");
+        });
+        assert_eq!(kept(&disk), [0]);
     }
 
     /// With `everysec` the power takes what came in the last two seconds at most, whenever it goes; with `always`

@@ -7,6 +7,7 @@ use std::process::{Child, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use weft_client::{Config, Connection, Protocol, Reply, Timeouts};
 
@@ -106,6 +107,15 @@ pub(crate) fn spawn(folder: &Folder, options: &[&str]) -> (Child, String) {
 pub(crate) fn refused(folder: &Folder, options: &[&str]) -> String {
     let (mut child, _) = spawn(folder, options);
     let mut text = String::new();
+    let late = Instant::now() + LONG;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > late {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("a server that was to refuse has started: {options:?}");
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
     child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
     assert!(!child.wait().unwrap().success(), "{text}");
