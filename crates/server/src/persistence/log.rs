@@ -282,7 +282,7 @@ impl Following {
                 break;
             }
             if began.elapsed() > CLOSE_MAX {
-                return Err(io::Error::other("what was told last is held back by a batch that does not end"));
+                return Err(io::Error::other("what was told last is held back by a batch without end"));
             }
             std::thread::sleep(SLEEP_HELD);
         }
