@@ -272,8 +272,8 @@ impl Following {
         Ok(())
     }
 
-    /// The end: all that was told is on the disk. A thread that is still in a batch, if only to tidy up, holds back what
-    /// was told since it has begun: it is waited for.
+    /// The end: all that was told is on the disk. A thread that is still in a batch, if only to tidy up, holds back
+    /// what was told since it has begun: it is waited for.
     pub(super) fn close(mut self) -> io::Result<()> {
         let (told, began) = (self.engine.keyspace.told_epoch(), Instant::now());
         loop {
