@@ -67,7 +67,6 @@ const fn channel_of(client: u32) -> u16 {
     (client >> CHANNEL_SHIFT) as u16
 }
 
-#[derive(Default)]
 struct Clients {
     list: HashMap<u32, Client>,
     /// What connections have received.
@@ -75,17 +74,33 @@ struct Clients {
     postponed: Vec<(u32, Postponed)>,
     /// Who is lent, and from where on he writes.
     lent: Option<(u32, OutputPlace)>,
+    /// What RESPB clients may write by neighbouring requests.
+    shared_bytes: usize,
 }
 
-/// What RESPB clients may write by neighbouring requests: a little, so that some are lent together and some alone.
+/// A little, so that some are lent together and some alone.
 const SHARED_BYTES: usize = 200;
+
+impl Default for Clients {
+    fn default() -> Self {
+        Self {
+            list: HashMap::new(),
+            bytes: HashMap::new(),
+            postponed: Vec::new(),
+            lent: None,
+            shared_bytes: SHARED_BYTES,
+        }
+    }
+}
 
 impl Clients {
     /// Sees to it that who was lent has written little, or one reply.
     fn settle(&mut self) {
         let Some((connection, from)) = self.lent.take() else { return };
         let Some(client) = self.list.get(&connection) else { return };
-        if client.session.wire.protocol != Protocol::Respb || client.output.len() <= from.len + SHARED_BYTES {
+        if client.session.wire.protocol != Protocol::Respb
+            || client.output.len() <= from.len + self.shared_bytes
+        {
             return;
         }
         let written = client.output.to_vec().split_off(from.len);
@@ -109,7 +124,7 @@ impl Host for Clients {
         let number = number_of(connection, channel);
         let client = self.list.get_mut(&number)?;
         let respb = client.session.wire.protocol == weft_engine::reply::Protocol::Respb;
-        let shared_bytes = if respb { SHARED_BYTES } else { usize::MAX };
+        let shared_bytes = if respb { self.shared_bytes } else { usize::MAX };
         self.lent = Some((number, client.output.end()));
         Some(Lent {
             session: &mut client.session,
@@ -121,7 +136,7 @@ impl Host for Clients {
     fn outgrew(&mut self, connection: u32, channel: u16, from: OutputPlace) {
         let (lent, begun) = self.lent.take().expect("somebody is lent");
         assert_eq!(lent, number_of(connection, channel));
-        assert!(from.len <= begun.len + SHARED_BYTES, "what stands before is little");
+        assert!(from.len <= begun.len + self.shared_bytes, "what stands before is little");
         self.lent = Some((lent, from));
     }
     fn postpone(&mut self, connection: u32, channel: u16, request: Postponed) {
@@ -266,6 +281,10 @@ impl Bench {
         (took, reply)
     }
 
+    /// What RESPB clients may write by neighbouring requests from now on; fast functions want some hundred bytes.
+    pub(crate) fn share(&mut self, bytes: usize) {
+        self.clients.shared_bytes = bytes;
+    }
     /// Runs commands of several clients as one batch, each client's behind the other's, and gives every client's
     /// replies. None of the commands is a barrier, and all fit into a batch.
     pub(crate) fn run_batch(&mut self, lists: &[(u32, Vec<String>)]) -> Vec<Vec<Reply>> {
