@@ -211,3 +211,29 @@ fn what_is_left_of_a_snapshot_goes_at_the_next_start() {
         server.kill();
     }
 }
+
+/// It ends in the folder in which it was begun.
+#[test]
+fn another_dir_moves_no_snapshot_that_is_being_made() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let flags = ["--save", "", "--enable-protected-configs", "yes", "--enable-debug-command", "yes"];
+    let server = Server::start(&folder, &flags);
+    server.ask(&["DEBUG", "POPULATE", "300000", "key", "100"]);
+    let mut socket = UnixStream::connect(&server.socket).unwrap();
+    let asked = format!("BGSAVE\r\nCONFIG SET dir {}\r\n", other.0.display());
+    socket.write_all(asked.as_bytes()).unwrap();
+    let replies: Vec<String> = BufReader::new(socket).lines().take(2).map(Result::unwrap).collect();
+    assert_eq!(replies, ["+Background saving started", "+OK"]);
+    server.wait_for("rdb_bgsave_in_progress", "0");
+    assert_eq!((server.info("rdb_saves"), server.info("rdb_last_bgsave_status")), ("1".into(), "ok".into()));
+    server.kill();
+    // It may have begun behind the change, but it is whole in one of them and nowhere else.
+    let server = Server::start(&folder, &flags);
+    let here = server.ask(&["DBSIZE"]);
+    server.kill();
+    let server = Server::start(&other, &flags);
+    let there = server.ask(&["DBSIZE"]);
+    let mut both = [here, there];
+    both.sort();
+    assert_eq!(both, ["0", "300000"]);
+}

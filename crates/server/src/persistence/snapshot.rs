@@ -208,7 +208,8 @@ pub(super) fn clear_what_is_left(name: &str) {
 /// The file of `dbfilename`, unless what stands there is another program's.
 fn by_itself(engine: &Engine, epoch: u64) -> io::Result<SnapshotWriter> {
     let name = String::from_utf8_lossy(&engine.config.text("dbfilename")).into_owned();
-    let disk: Arc<dyn Disk> = Arc::new(Folder::unlocked(Path::new(".")));
+    // Where it is begun it ends, whatever becomes of `dir` meanwhile.
+    let disk: Arc<dyn Disk> = Arc::new(Folder::unlocked(&std::path::absolute(".")?));
     match disk.open(&name) {
         Ok(file) => {
             let mut head = [0; FILE_HEAD_BYTES];
