@@ -34,6 +34,8 @@ impl Core<'_> {
     ) -> usize {
         let first = &list[0];
         let ran = match first.fast {
+            // One by itself gains nothing from what several ask once.
+            Fast::Get if list.get(1).is_none_or(|next| next.client != first.client) => 0,
             Fast::Get if batch.is_alone() => self.gets_alone(batch, requests, list, lent, terms),
             Fast::Get => self.gets_locked(batch, requests, list, lent, terms),
             Fast::Set => match self.sets(batch, requests, list, lent, terms) {
