@@ -259,6 +259,18 @@ class Front:
             same = there == here or (str(there).startswith("-") and str(here)[1:].startswith(own))
             self.assertTrue(same, (asked, there, here))
 
+    def test_nothing_runs_in_the_gateway_itself(self):
+        """Commands with a short form in `weft serve`, behind one that is the gateway's own: they go there nevertheless."""
+        short = [("SET", "k", "v"), ("GET", "k"), ("MSET", "a", "1", "b", "2"), ("MGET", "a", "b", "k"), ("INCR", "a"), ("SETNX", "k", "w")]
+        for own in (("PING",), ("ECHO", "e"), ("CLIENT", "ID"), ("DISCARD",)):
+            for protocol in (2, 3):
+                self.direct().call("FLUSHALL")
+                wire = self.connect(protocol)
+                wire.send(b"".join(request(*own) + request(*words) for words in short))
+                answers = [wire.reply() for _ in range(2 * len(short))][1::2]
+                self.assertEqual(answers, ["+OK", "v", "+OK", ["1", "2", "v"], 2, 0], own)
+                self.assertEqual(self.direct().call("MGET", "k", "a", "b"), ["v", "2", "2"], own)
+
     def test_transactions(self):
         one, two = self.connect(), self.connect(3)
         self.assertEqual([one.call(*words) for words in (("WATCH", "k"), ("MULTI",), ("SET", "k", "1"))], ["+OK", "+OK", "+QUEUED"])

@@ -214,7 +214,9 @@ impl Engine {
     /// An engine without keys: another server, or a cluster, runs what these ways say.
     #[must_use]
     pub fn forwarding(setup: Setup, ways: Ways, is_cluster: bool) -> Self {
-        Self { ways: Some(ways), is_cluster, ..Self::with(setup, Handlers::forwarding(ways)) }
+        let engine = Self { ways: Some(ways), is_cluster, ..Self::with(setup, Handlers::forwarding(ways)) };
+        engine.special.set(special::ELSEWHERE, true);
+        engine
     }
     /// Whether a cluster has the keys, of which this process shows itself as the only node.
     #[must_use]

@@ -30,11 +30,13 @@ pub const TRIGGERS: u32 = 1 << 9;
 pub const TRIGGERS_BY_ITSELF: u32 = 1 << 10;
 /// Somebody looks which keys are hot: of each batch a request is noted (`crate::hot`).
 pub const SAMPLED: u32 = 1 << 11;
+/// Another server has the keys (`crate::forward`), for as long as this one runs.
+pub const ELSEWHERE: u32 = 1 << 12;
 
 /// With one of these every request is asked by itself whether it may run, and told of when it has.
 pub const EACH: u32 = PAUSED | MONITORED | LOADING | REFUSING | BEHIND | BUSY;
 /// With one of these a command's handler must run, not a shorter form of it.
-pub const HANDLERS: u32 = EVENTS;
+pub const HANDLERS: u32 = EVENTS | ELSEWHERE;
 
 /// The word.
 #[derive(Debug, Default)]
