@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::expr::Fault;
+use super::value::Value;
 use crate::config::Settings;
 
 /// The time that a step stands for where what will be done is counted before.
@@ -13,10 +14,14 @@ pub(super) const STEP_NS: u64 = 500;
 const ELEMENTS_PER_STEP: usize = 16;
 /// Bytes that are copied in the time of a step.
 const BYTES_PER_STEP: usize = 1024;
+/// Bytes that are put together in the time of a step, where they were charged when their values were made.
+const JOINED_PER_STEP: usize = 8192;
 /// Steps between two looks at the clock.
 const STEPS_PER_LOOK: u64 = 32;
 /// More than an answer that is a number or a status takes.
-const LITTLE_BYTES: u64 = 256;
+const LITTLE_ANSWER: u64 = 256;
+/// A text of fewer bytes is put behind others without asking.
+pub(super) const LITTLE_BYTES: usize = 4096;
 
 /// What a program may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +134,22 @@ impl Budget {
         }
         self.take_work((bytes / BYTES_PER_STEP) as u64)
     }
+    /// A value whose text is about to be put behind so many bytes. What comes of all is charged when it is made, or not
+    /// at all if a command is given it: which is too late to refuse it.
+    #[inline]
+    pub fn take_joined(&mut self, value: &Value, before: usize) -> Result<(), Fault> {
+        match value {
+            Value::Text(text) if text.len() >= LITTLE_BYTES => self.take_joined_bytes(text.len(), before),
+            _ => Ok(()),
+        }
+    }
+    #[cold]
+    fn take_joined_bytes(&mut self, bytes: usize, before: usize) -> Result<(), Fault> {
+        if (before + bytes) as u64 > self.left.memory {
+            return Err(exceeded("too many bytes of values", "memory", self.limits.memory));
+        }
+        self.take_steps(bytes.div_ceil(JOINED_PER_STEP) as u64)
+    }
     /// Elements that were looked at.
     #[inline]
     pub fn take_elements(&mut self, elements: usize) -> Result<(), Fault> {
@@ -142,7 +163,7 @@ impl Budget {
     #[must_use]
     pub const fn suffices_for_quick(&self) -> bool {
         let Limits { steps, keys, memory, .. } = self.left;
-        steps > STEPS_PER_LOOK && keys > STEPS_PER_LOOK && memory > LITTLE_BYTES * STEPS_PER_LOOK
+        steps > STEPS_PER_LOOK && keys > STEPS_PER_LOOK && memory > LITTLE_ANSWER * STEPS_PER_LOOK
     }
     /// Puts the next look at the clock off: what is left takes fewer steps. One that is due is taken now.
     #[inline]
@@ -151,7 +172,7 @@ impl Budget {
             self.look()?;
         }
         self.next_look = STEPS_PER_LOOK;
-        if self.left.memory < LITTLE_BYTES { self.take_memory(LITTLE_BYTES as usize) } else { Ok(()) }
+        if self.left.memory < LITTLE_ANSWER { self.take_memory(LITTLE_ANSWER as usize) } else { Ok(()) }
     }
     /// Looks at the clock.
     #[cold]
@@ -215,6 +236,13 @@ mod tests {
         assert!(budget.take_bytes(10).is_ok() && budget.take_bytes(1).unwrap_err().contains("bytes"));
         assert!(budget.take_memory(5).is_ok() && budget.take_memory(1).unwrap_err().contains("memory"));
         assert_eq!(budget.used(), (3, 2, 10));
+        let mut joining = Budget::new(Limits { steps: 1, memory: 10_000, ..limits });
+        let text = |len: usize| Value::text(&vec![b'x'; len]);
+        assert!(joining.take_joined(&text(LITTLE_BYTES - 1), 20_000).is_ok(), "little is not asked about");
+        let little = text(LITTLE_BYTES);
+        assert!(joining.take_joined(&little, 5_905).unwrap_err().contains("program-memory-max"));
+        assert!(joining.take_joined(&little, 5_904).is_ok());
+        assert!(joining.take_joined(&little, 0).unwrap_err().contains("program-steps-max"));
         let mut late = Budget::new(Limits { time_ms: 0, ..Limits::DEFAULT });
         assert!(late.look().unwrap_err().contains("program-time-ms-max"));
     }

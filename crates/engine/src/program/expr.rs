@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::budget::Budget;
+use super::budget::{Budget, LITTLE_BYTES};
 use super::functions::{self, Function};
 use super::value::{Members, Value};
 
@@ -146,20 +146,30 @@ impl Frame {
         let no_text = |kind| Fault::from(format!("{kind} has no text: coalesce or to_json give it one"));
         match expr {
             Expr::Literal(value) => value.write_text(out).map_err(no_text),
-            Expr::Var(slot) => self.values[*slot].write_text(out).map_err(no_text),
+            Expr::Var(slot) => {
+                let value = &self.values[*slot];
+                self.budget.take_joined(value, out.len())?;
+                value.write_text(out).map_err(no_text)
+            }
             Expr::Template(parts) => {
                 for part in parts {
                     match part {
                         Part::Text(text) => out.extend_from_slice(text),
                         Part::Value(expr) => match self.peek(expr) {
-                            Some(Value::Text(text)) => out.extend_from_slice(text),
+                            Some(Value::Text(text)) if text.len() < LITTLE_BYTES => {
+                                out.extend_from_slice(text);
+                            }
                             _ => self.write_text(expr, out)?,
                         },
                     }
                 }
                 Ok(())
             }
-            _ => self.eval(expr)?.write_text(out).map_err(no_text),
+            _ => {
+                let value = self.eval(expr)?;
+                self.budget.take_joined(&value, out.len())?;
+                value.write_text(out).map_err(no_text)
+            }
         }
     }
 

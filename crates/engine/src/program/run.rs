@@ -21,13 +21,16 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::glob;
 use crate::handler::Needs;
-use crate::inner::{Inner, Undoing};
+use crate::inner::{self, Inner, Refusal, Undoing};
 use crate::keys::each;
 use crate::session::client_flag;
 use crate::special;
 
 /// Keys that a loop looks at between two looks at what is left.
 const KEYS_PER_LOOK: u64 = 64;
+
+/// The command that answers what a loop over keys goes through.
+const KEYS: &[u8] = b"KEYS";
 
 /// What SET answers.
 const OK: &[u8] = b"OK";
@@ -341,6 +344,18 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         self.block(&each.body)
     }
 
+    /// Who may not ask KEYS for the names does not get them from a loop either.
+    fn may_see_names(&mut self, pattern: &[u8]) -> Result<(), End> {
+        let (mut args, id) = (Composed::default(), inner::find(KEYS, None));
+        args.push(KEYS);
+        args.push(pattern);
+        let refusal = match id {
+            Some(id) => self.inner.admit(&args.args(id.spec())).err(),
+            None => Some(Refusal::Unknown),
+        };
+        refusal.map_or(Ok(()), |refusal| Err(End::Fault(refusal.into())))
+    }
+
     /// The names of the keys that match a pattern, in their bytes' order.
     fn matching(&mut self, pattern: &Expr, limit: &Expr) -> Result<Vec<Value>, End> {
         if !self.inner.has_world() {
@@ -348,6 +363,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         }
         let mut text = Vec::new();
         self.frame.write_text(pattern, &mut text)?;
+        self.may_see_names(&text)?;
         let limit = super::arithmetic::whole(&self.frame.eval(limit)?)?;
         let limit = usize::try_from(limit).map_err(|_| Fault::from("a limit is not negative"))?;
         let (mut names, mut cursor): (Vec<Box<[u8]>>, _) = (Vec::new(), Cursor::START);
@@ -528,9 +544,13 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             }
             _ => self.frame.eval(expr)?,
         };
+        let budget = &mut self.frame.budget;
         let mut push = |value: &Value| {
             let no_text = |kind| Fault::from(format!("{kind} has no text: coalesce or to_json give it one"));
-            args.push_with(|text| value.write_text(text).map_err(no_text))
+            args.push_with(|text| {
+                budget.take_joined(value, text.len())?;
+                value.write_text(text).map_err(no_text)
+            })
         };
         match &value {
             Value::List(list) => list.iter().try_for_each(push),

@@ -172,6 +172,21 @@ fn what_a_program_may_do_is_limited() {
     assert_eq!(limited(&mut bench, "\"bytes\":6", r#"["SET","k","12"],{"return":1}"#), "1");
     let answer = limited(&mut bench, "\"bytes\":5", r#"["SET","k","12"]"#);
     assert!(answer.contains("too many bytes written"), "{answer}");
+    // What is put together is refused before it is there, and a step for each 8 KiB of it.
+    let large = r#"{"let":{"x":{"pad":["",4000000,"x"]}}}"#;
+    let all = "${x}".repeat(1000);
+    for step in [
+        format!(r#"{{"return":{{"length":"{all}"}}}}"#),
+        format!(r#"["GET","{all}"]"#),
+        format!(r#"["MGET",{}"${{x}}"]"#, r#""${x}","#.repeat(1000)),
+        format!(r#"["MGET",[{}"${{x}}"]]"#, r#""${x}","#.repeat(1000)),
+        format!(r#"{{"fail":"NO","message":"{all}"}}"#),
+    ] {
+        let answer = limited(&mut bench, "\"time-ms\":60000", &format!("{large},{step}"));
+        assert!(answer.contains("too many steps") || answer.contains("too many bytes of values"), "{answer}");
+        let answer = limited(&mut bench, "\"time-ms\":60000,\"memory\":20000000", &format!("{large},{step}"));
+        assert!(answer.contains("too many bytes of values"), "{answer}");
+    }
     let double = r#"{"let":{"x":"0123456789"}},{"for":"i","range":[0,40],"do":[{"let":{"x":"${x}${x}"}}]}"#;
     assert!(limited(&mut bench, "\"time-ms\":60000", double).contains("too many bytes of values"));
     // What is configured bounds what a program may say.
@@ -270,6 +285,18 @@ fn a_program_has_the_rights_of_its_caller_or_of_its_owner() {
     for command in ["PROGRAM RUN owned", "PROGRAM EVAL {}", "PROGRAM SET x {}", "PROGRAM LIST"] {
         assert!(bench.text(user, command).starts_with("-NOPERM"), "{command}");
     }
+    // A loop over keys shows names to those alone who may ask for them.
+    bench.text(admin, "ACL SETUSER names on nopass ~own:* +program|eval");
+    let names = bench.connect(Protocol::Resp3);
+    bench.text(names, "AUTH names x");
+    let walk = r#"{"for":"k","keys":"sec*","limit":9,"do":[{"return":"${k}"}]}"#;
+    let answer = eval(&mut bench, names, walk);
+    assert!(
+        answer.starts_with("-NOPERM /steps/0: User names has no permissions to run the 'keys' command"),
+        "{answer}"
+    );
+    bench.text(admin, "ACL SETUSER names +keys");
+    assert_eq!(eval(&mut bench, names, walk), "secret");
     let listed = bench.text(admin, "ACL LIST");
     assert!(listed.contains("+program|run|Owned +program|run|read"), "{listed}");
     bench.text(admin, "ACL SETUSER u -program|run +@scripting");
