@@ -247,3 +247,34 @@ fn the_policy_chooses_what_is_remembered() {
     let mode = full.bench.engine.keyspace.access_mode();
     assert_eq!(mode, weft_store::AccessMode::Lfu { log_factor: 0, decay_min: 0 });
 }
+
+#[test]
+fn programs_and_triggers_write_at_the_limit_of_a_cache() {
+    const WRITES: &str = r#"{"steps":[{"for":"i","range":[0,20],"do":[["SET","p:${i}","v"],["APPEND","log","w"]]},
+                                      {"return":"done"}]}"#;
+    let count = r#"{"steps":[["INCR","fired"],["RPUSH","seen","x"]]}"#;
+    for policy in ["allkeys-lru", "allkeys-lfu", "volatile-ttl", "allkeys-random"] {
+        let mut full = Full::new(policy, 400);
+        let words = |full: &mut Full, words: &[&str]| {
+            let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+            support::show(&full.bench.run_args(full.client, &words).remove(0))
+        };
+        // Used memory is at the limit: the first write takes what room there was made.
+        for round in 0..20 {
+            assert_eq!(full.set(1000 + round), "OK");
+            assert_eq!(words(&mut full, &["PROGRAM", "EVAL", WRITES]), "done", "{policy}");
+        }
+        assert_eq!(words(&mut full, &["PROGRAM", "SET", "count", count]), "1");
+        assert_eq!(words(&mut full, &["TRIGGER", "SET", "t", r#"{"key":"k:*","inside":"count"}"#]), "1");
+        let evicted = full.evicted();
+        for round in 0..20 {
+            assert_eq!(full.set(2000 + round), "OK", "{policy}");
+        }
+        assert!(full.evicted() > evicted, "{policy}");
+        let used = full.bench.engine.keyspace.used_bytes();
+        let limit = full.run("CONFIG GET maxmemory");
+        let limit: usize =
+            limit.trim_matches(['{', '}']).replace("maxmemory:", "").parse().expect("a number");
+        assert!(used < limit + (1 << 20), "{policy}: {used} {limit}");
+    }
+}

@@ -24,9 +24,10 @@ pub struct Eviction {
     room: isize,
 }
 
-/// How far above `maxmemory` those may go that add to keys without the flag `denyoom` (policy `grows`), as a part of it
-/// and in bytes, whichever is more. Consumers that begin and entries that are handed out are what empties a full
-/// stream, so that they are not refused at the limit; but names of consumers or keys would go on without an end.
+/// How far above `maxmemory` those may go that add to keys without the flag `denyoom` (policy `grows`), and programs
+/// and triggers where keys are evicted, as a part of it and in bytes, whichever is more. Consumers that begin and
+/// entries that are handed out are what empties a full stream, so that they are not refused at the limit; but names of
+/// consumers or keys would go on without an end.
 const BEYOND_PART: usize = 16;
 const BEYOND_BYTES: usize = 16 << 20;
 
@@ -48,6 +49,10 @@ impl Engine {
     pub(crate) fn has_room(&self) -> bool {
         let limit = self.settings.maxmemory_bytes.load(Relaxed);
         limit == 0 || self.keyspace.used_bytes() <= limit
+    }
+    /// Whether keys are evicted at the limit.
+    pub(crate) fn evicts(&self) -> bool {
+        self.settings.policy() != Policy::NoEviction && !self.keyspace.is_importing()
     }
     /// Whether it is not far above it.
     pub(crate) fn has_room_beyond(&self) -> bool {
