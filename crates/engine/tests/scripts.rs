@@ -138,6 +138,11 @@ fn scripts_run_inside_transactions_and_with_the_rights_of_their_user() {
         "return {tostring(redis.acl_check_cmd('get', 'a')), tostring(redis.acl_check_cmd('set', 'a', 1))}";
     let got = text(&mut bench, client, &["EVAL", may, "0"]);
     assert_eq!(got, "[true false]");
+    // What is no command is an error and not an answer, also behind the name of a container.
+    for asked in ["'nosuch'", "'client', 'nosuch'"] {
+        let got = text(&mut bench, client, &["EVAL", &format!("return redis.acl_check_cmd({asked})"), "0"]);
+        assert!(got.contains("Invalid command passed to server.acl_check_cmd()"), "{asked}: {got}");
+    }
 }
 
 #[test]

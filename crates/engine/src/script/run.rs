@@ -324,6 +324,10 @@ impl Host for Run<'_, '_, '_, '_> {
     }
     fn may(&mut self, args: &[&[u8]]) -> Option<bool> {
         let id = find(args[0], args.get(1).copied())?;
+        // A subcommand that there is not is no command.
+        if is_container(id) && args.len() > 1 {
+            return None;
+        }
         let mut composed = Composed::default();
         args.iter().for_each(|word| composed.push(word));
         let context = self.inner.context();
