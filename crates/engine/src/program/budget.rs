@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::expr::Fault;
-use super::value::Value;
+use super::value::{Extent, Value};
 use crate::config::Settings;
 
 /// The time that a step stands for where what will be done is counted before.
@@ -20,6 +20,8 @@ const JOINED_PER_STEP: usize = 8192;
 const STEPS_PER_LOOK: u64 = 32;
 /// More than an answer that is a number or a status takes.
 const LITTLE_ANSWER: u64 = 256;
+/// Levels of lists and objects that a value may have: what goes through one calls itself as often.
+const VALUE_DEPTH_MAX: u32 = 128;
 /// A text of fewer bytes is put behind others without asking.
 pub(super) const LITTLE_BYTES: usize = 4096;
 
@@ -157,6 +159,23 @@ impl Budget {
             return Ok(());
         }
         self.take_steps((elements / ELEMENTS_PER_STEP) as u64)
+    }
+    /// A list or an object that was made. What it shares with others counts: whoever goes through it, or answers it,
+    /// meets it each time.
+    pub fn check_extent(&self, extent: Extent) -> Result<(), Fault> {
+        if extent.depth > VALUE_DEPTH_MAX {
+            return Err(format!("a value has {VALUE_DEPTH_MAX} levels of lists and objects at most").into());
+        }
+        let bytes = extent.values.saturating_mul(size_of::<Value>() as u64).saturating_add(extent.bytes);
+        if bytes > self.limits.memory {
+            return Err(exceeded("too many bytes of values", "memory", self.limits.memory));
+        }
+        Ok(())
+    }
+    /// All of a value, or of several, is about to be gone through.
+    pub fn take_walk(&mut self, extent: Extent) -> Result<(), Fault> {
+        let steps = extent.values / ELEMENTS_PER_STEP as u64 + extent.bytes / JOINED_PER_STEP as u64;
+        if steps == 0 { Ok(()) } else { self.take_work(steps) }
     }
     /// Whether no step, key or answer of a quick program can be too many.
     #[inline]

@@ -232,14 +232,22 @@ impl Frame {
     fn call(&mut self, function: Function, arguments: &[Expr]) -> Result<Value, Fault> {
         // Comparisons look at values where they stand.
         if let ([one, two], Some(decide)) = (arguments, function.decides()) {
-            if let (Some(one), Some(two)) = (self.peek(one), self.peek(two)) {
+            if let (Some(one), Some(two)) = (self.peek(one), self.peek(two))
+                && !(one.is_whole() && two.is_whole())
+            {
                 return Ok(Value::Bool(decide(one.compare(two))));
             }
             let (one, two) = (self.eval(one)?, self.eval(two)?);
+            if one.is_whole() && two.is_whole() {
+                self.budget.take_walk(one.extent().lesser(two.extent()))?;
+            }
             return Ok(Value::Bool(decide(one.compare(&two))));
         }
         let values: Vec<Value> = arguments.iter().map(|expr| self.eval(expr)).collect::<Result<_, _>>()?;
         self.budget.take_elements(functions::elements(&values))?;
+        if let Some(extent) = functions::walked(function, &values) {
+            self.budget.take_walk(extent)?;
+        }
         let value = functions::call(function, values)?;
         self.made(value)
     }
@@ -247,6 +255,9 @@ impl Frame {
     /// Counts a value that was made.
     fn made(&mut self, value: Value) -> Result<Value, Fault> {
         self.budget.take_memory(value.bytes())?;
+        if value.is_whole() {
+            self.budget.check_extent(value.extent())?;
+        }
         Ok(value)
     }
 
@@ -257,7 +268,7 @@ impl Frame {
             other => return Err(format!("expected a list, met a {}", other.type_name()).into()),
         };
         let mut made = Vec::new();
-        for element in &*list {
+        for element in list.iter() {
             self.budget.take_step()?;
             self.values[each.slot] = element.clone();
             match each.kind {

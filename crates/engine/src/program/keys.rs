@@ -101,7 +101,7 @@ pub(super) fn names(exprs: &[Expr], frame: &mut Frame) -> Result<Vec<Box<[u8]>>,
     for expr in exprs {
         match frame.eval(expr)? {
             Value::List(list) => {
-                for element in &*list {
+                for element in list.iter() {
                     names.push(super::functions::text_of(element)?.into());
                 }
             }

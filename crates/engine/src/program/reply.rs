@@ -57,7 +57,7 @@ impl Value {
             }
             Self::Object(members) => {
                 sink.map(members.len());
-                for (name, value) in &**members {
+                for (name, value) in members.iter() {
                     sink.bulk(name);
                     value.answer(sink);
                 }

@@ -263,7 +263,13 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
                 let ends = condition.as_ref().map_or(Ok(true), |condition| self.frame.holds(condition))?;
                 return Ok(if ends { Flow::Break } else { Flow::GoOn });
             }
-            What::Return(expr) => return Ok(Flow::Return(self.frame.eval(expr)?)),
+            What::Return(expr) => {
+                let value = self.frame.eval(expr)?;
+                if value.is_whole() {
+                    self.frame.budget.take_walk(value.extent())?;
+                }
+                return Ok(Flow::Return(value));
+            }
             What::Fail(fail) => self.fail(step, fail)?,
             What::Block(steps) => return self.block(steps),
         }

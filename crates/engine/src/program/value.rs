@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use weft_protocol::number;
@@ -33,9 +34,56 @@ pub enum Value {
     /// Bytes.
     Text(Bytes),
     /// A list.
-    List(Arc<Vec<Value>>),
+    List(Arc<Whole<Vec<Value>>>),
     /// An object.
-    Object(Arc<Members>),
+    Object(Arc<Whole<Members>>),
+}
+
+/// What is inside of a list or an object, and how much all of it is. It does not change.
+#[derive(Clone, Debug, Default)]
+pub struct Whole<T> {
+    inside: T,
+    extent: Extent,
+}
+
+impl<T> Deref for Whole<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.inside
+    }
+}
+
+/// How much a value is to somebody who goes through all of it, at every level, and meets what is shared each time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Levels of lists and objects.
+    pub depth: u32,
+    /// Values, with those inside.
+    pub values: u64,
+    /// Bytes of texts and names.
+    pub bytes: u64,
+}
+
+impl Extent {
+    /// Puts another one inside of it.
+    fn hold(mut self, inside: Self) -> Self {
+        self.depth = self.depth.max(inside.depth.saturating_add(1));
+        self.and(inside)
+    }
+    /// Both, one behind the other.
+    #[must_use]
+    pub const fn and(mut self, other: Self) -> Self {
+        self.values = self.values.saturating_add(other.values);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self
+    }
+    /// What a comparison of two goes through at most.
+    #[must_use]
+    pub fn lesser(self, other: Self) -> Self {
+        if self.values <= other.values { self } else { other }
+    }
+    /// What a list or an object begins with.
+    const EMPTY: Self = Self { depth: 1, values: 1, bytes: 0 };
 }
 
 /// A number.
@@ -101,12 +149,42 @@ impl Value {
     /// A list.
     #[must_use]
     pub fn list(elements: Vec<Self>) -> Self {
-        Self::List(Arc::new(elements))
+        let extent = elements.iter().fold(Extent::EMPTY, |all, element| all.hold(element.extent()));
+        Self::List(Arc::new(Whole { inside: elements, extent }))
     }
     /// An object.
     #[must_use]
     pub fn object(members: Members) -> Self {
-        Self::Object(Arc::new(members))
+        let extent = members.iter().fold(Extent::EMPTY, |mut all, (name, member)| {
+            all.bytes = all.bytes.saturating_add(name.len() as u64);
+            all.hold(member.extent())
+        });
+        Self::Object(Arc::new(Whole { inside: members, extent }))
+    }
+    /// The members of an object, to be changed and made an object again; what is none comes back.
+    pub fn into_members(self) -> Result<Members, Self> {
+        match self {
+            Self::Object(whole) => {
+                Ok(Arc::try_unwrap(whole).unwrap_or_else(|shared| (*shared).clone()).inside)
+            }
+            other => Err(other),
+        }
+    }
+    /// How much it is.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        match self {
+            Self::List(list) => list.extent,
+            Self::Object(members) => members.extent,
+            Self::Text(text) => Extent { depth: 0, values: 1, bytes: text.len() as u64 },
+            _ => Extent { depth: 0, values: 1, bytes: 0 },
+        }
+    }
+    /// Whether there are values inside of it.
+    #[inline]
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Object(_))
     }
 
     /// The number that it is, or whose canonical text it is.
@@ -155,7 +233,7 @@ impl Value {
             Self::Object(_) => 5,
         }
     }
-    /// The order of all values. As deep as they are, which is bounded when they are made.
+    /// The order of all values. As deep as they are, which is bounded when they are made (`Budget::check_extent`).
     #[must_use]
     pub fn compare(&self, other: &Self) -> Ordering {
         if let (Some(one), Some(two)) = (self.number(), other.number()) {
@@ -165,12 +243,12 @@ impl Value {
             (Self::Bool(one), Self::Bool(two)) => one.cmp(two),
             (Self::Text(one), Self::Text(two)) if self.rank() == other.rank() => (**one).cmp(&**two),
             (Self::List(one), Self::List(two)) => {
-                let differs = one.iter().zip(&**two).map(|(one, two)| one.compare(two));
+                let differs = one.iter().zip(two.iter()).map(|(one, two)| one.compare(two));
                 let first = differs.into_iter().find(|order| order.is_ne());
                 first.unwrap_or_else(|| one.len().cmp(&two.len()))
             }
             (Self::Object(one), Self::Object(two)) => {
-                let pairs = one.iter().zip(&**two);
+                let pairs = one.iter().zip(two.iter());
                 let mut differs = pairs.map(|((a, x), (b, y))| a.cmp(b).then_with(|| x.compare(y)));
                 differs.find(|order| order.is_ne()).unwrap_or_else(|| one.len().cmp(&two.len()))
             }
@@ -313,6 +391,24 @@ mod tests {
                 assert_eq!(one.compare(two), i.cmp(&j), "{one:?} {two:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_shared_counts_each_time() {
+        let mut value = text("ab");
+        for _ in 0..3 {
+            value = Value::list(vec![value.clone(), value]);
+        }
+        assert_eq!(value.extent(), Extent { depth: 3, values: 15, bytes: 16 });
+        let object = Value::object(Members::from([(b"name".as_slice().into(), value)]));
+        assert_eq!(object.extent(), Extent { depth: 4, values: 16, bytes: 20 });
+        let mut most = object;
+        for _ in 0..100 {
+            most = Value::list(vec![most.clone(), most]);
+        }
+        assert_eq!((most.extent().depth, most.extent().values), (104, u64::MAX));
+        let members = most.into_members().unwrap_err();
+        assert!(members.is_whole() && Value::Null.into_members().is_err());
     }
 
     #[test]

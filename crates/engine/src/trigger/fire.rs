@@ -308,7 +308,7 @@ fn named(chain: &Chain<'_>, error: Error) -> Error {
 /// The members of an event as names and values.
 fn push_members(event: &Value, args: &mut Composed) {
     if let Value::Object(members) = event {
-        for (name, value) in &**members {
+        for (name, value) in members.iter() {
             args.push(name);
             args.push(&value.to_text().unwrap_or_default());
         }

@@ -466,6 +466,41 @@ fn hostile_programs_end_with_an_error_or_a_value_and_nothing_stays() {
     }
 }
 
+/// Lists of lists, ever deeper, and such as share what they hold, so that who goes through them meets it 2^n times.
+#[test]
+fn values_are_as_deep_and_as_large_as_somebody_may_go_through() {
+    let (mut bench, client) = bench();
+    let mut grown = |rounds: u32, element: &str, last: &str| {
+        let each = format!(r#"{{"for":"i","range":[1,{rounds}],"do":[{{"let":{{"x":{element}}}}}]}}"#);
+        eval(&mut bench, client, &format!(r#"{{"let":{{"x":0}}}},{each},{{"return":{last}}}"#))
+    };
+    let (deeper, wider) = (r#"["${x}"]"#, r#"["${x}","${x}"]"#);
+    let ways = [
+        r#""${x}""#,
+        r#"{"==":["${x}",["${x}"]]}"#,
+        r#"{"length":{"to_json":"${x}"}}"#,
+        r#"{"type":{"from_json":{"to_json":"${x}"}}}"#,
+        r#"{"in":["${x}",["${x}"]]}"#,
+        r#"{"max":["${x}","${x}"]}"#,
+        r#"{"length":{"unique":[["${x}","${x}"]]}}"#,
+    ];
+    assert_eq!(grown(120, deeper, r#"{"length":"${x}"}"#), "1");
+    for element in
+        [deeper, r#"{"object":{"m":"${x}"}}"#, r#"{"append":[[],"${x}"]}"#, r#"{"with":[null,"m","${x}"]}"#]
+    {
+        let answer = grown(200, element, "1");
+        assert!(answer.contains("128 levels of lists and objects"), "{element}: {answer}");
+    }
+    for way in ways {
+        assert!(!grown(4, wider, way).starts_with('-'), "{way}");
+        // A million of numbers is 24 MB as it is told, and takes longer than a program may.
+        let answer = grown(20, wider, way);
+        assert!(answer.contains("time-ms") || answer.contains("steps"), "{way}: {answer}");
+        let answer = grown(100, wider, way);
+        assert!(answer.contains("too many bytes of values"), "{way}: {answer}");
+    }
+}
+
 #[test]
 fn a_program_that_deletes_its_own_parameters_key_goes_on_with_the_value() {
     let (mut bench, client) = bench();
