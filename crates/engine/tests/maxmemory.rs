@@ -94,6 +94,20 @@ fn what_has_been_flushed_refuses_and_evicts_nothing() {
     }
 }
 
+/// What a request stores that is looked at by itself is counted for those behind it in the batch.
+#[test]
+fn what_one_of_a_batch_has_stored_is_missing_behind_it() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    bench.run(client, "SET there value");
+    let limit = bench.engine.keyspace.used_bytes() + 500_000;
+    bench.text(client, &format!("CONFIG SET maxmemory {limit}"));
+    let commands = ["SETRANGE long 1000000 x", "GET there", "SET short value", "INCR number", "GET there"];
+    let replies = bench.run_batch(&[(client, commands.map(str::to_owned).into())]).remove(0);
+    let replies: Vec<String> = replies.iter().map(support::show).collect();
+    assert_eq!(replies, ["1000001", "value", OOM, OOM, "value"]);
+}
+
 /// Who empties a full stream may begin and take: consumers and what is handed out are refused far above the limit only.
 #[test]
 fn consumers_and_names_go_little_beyond_the_limit() {

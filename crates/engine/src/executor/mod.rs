@@ -638,6 +638,7 @@ impl Core<'_> {
     /// What follows a command when its locks are gone.
     #[inline]
     fn after(&mut self, tier: Tier<'_>, session: &Session) {
+        self.eviction.forget();
         if !self.local.ready.is_empty()
             && let Tier::Batch(batch) = tier
         {
@@ -655,7 +656,6 @@ impl Core<'_> {
             self.local.garbage.drain(..).for_each(|garbage| keyspace.discard(garbage));
         }
     }
-
     #[inline]
     fn tell_effects(&mut self, session: &Session) {
         if !self.local.effects.is_empty() {

@@ -78,14 +78,22 @@ impl Eviction {
         let limit = engine.settings.maxmemory_bytes.load(Relaxed) as isize;
         self.room = if limit == 0 { isize::MAX } else { limit - engine.keyspace.used_bytes() as isize };
     }
+    /// What a request has stored was not estimated: whoever asks next looks.
+    #[inline]
+    pub const fn forget(&mut self) {
+        self.room = isize::MIN;
+    }
     /// Whether there is room before a request that, if it may store at all, brings so many bytes. Far from the limit
     /// that is an estimate, near it a look at used memory.
     #[inline]
     pub fn has_room(&mut self, engine: &Engine, brings: Option<usize>) -> bool {
-        if let Some(bytes) = brings {
-            self.room -= GROWTH.0 * bytes as isize + GROWTH.1;
+        let growth = brings.map_or(0, |bytes| GROWTH.0 * bytes as isize + GROWTH.1);
+        if self.room < growth {
+            self.look(engine);
         }
-        self.room >= 0 || engine.keyspace.used_bytes() <= engine.settings.maxmemory_bytes.load(Relaxed)
+        let is_there = self.room >= 0;
+        self.room -= growth;
+        is_there
     }
 
     /// Frees what has been flushed, and then evicts, until there is room, if there is a limit. The caller holds no
