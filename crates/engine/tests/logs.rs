@@ -99,6 +99,21 @@ fn large_requests_and_replies_are_logged() {
         bench.text(a, "COMMANDLOG LEN huge"),
         "-ERR type should be one of the following: slow, large-request, large-reply"
     );
+    // Many small arguments are as large as one, also among others of one client.
+    bench.text(a, "COMMANDLOG RESET large-request");
+    let (key, value) = ("k".repeat(600), "v".repeat(600));
+    let keys = vec![key.clone(); 2].join(" ");
+    let large = ["GET none", "SET s v", "MGET none s", "MSET s v"].map(str::to_owned).into_iter().chain([
+        format!("GET {key}{key}"),
+        format!("MGET {keys}"),
+        format!("SET {key} {value}"),
+        format!("MSET {key} {value}"),
+        format!("INCR {key}{key}"),
+    ]);
+    bench.run_batch(&[(a, large.collect())]);
+    let names = of(&mut bench, "large-request").into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+    assert_eq!(names, ["INCR", "MSET", "SET", "MGET", "GET"]);
+    bench.text(a, "COMMANDLOG RESET large-reply");
     // With its frame a reply of 95 bytes is larger than 100, also among others of one client.
     bench.text(a, "CONFIG SET commandlog-reply-larger-than 100");
     bench.run_args(a, &[b"SET", b"s", &[b'x'; 95]]);

@@ -22,14 +22,20 @@ fn command(rng: &mut XorShift) -> String {
     let key_of = if rng.below(12) == 0 { pick(rng, &["number", "list", "set", "missing"]) } else { kind };
     let key = format!("{key_of}:{}", rng.below(3));
     let member = pick(rng, &["a", "b", "12", "-7", "1.5", "a_member_of_more_than_a_word"]);
-    let value = pick(
-        rng,
-        &["v", "12", "0", "a_value_of_more_than_sixty-four_bytes,_so_that_no_listpack_takes_it_any_more"],
-    );
+    let value = match rng.below(16) {
+        // What it replaces waits to be freed, and what it takes is seen beside a limit.
+        0 => "long".repeat(100 + rng.below(300) as usize),
+        _ => pick(
+            rng,
+            &["v", "12", "0", "a_value_of_more_than_sixty-four_bytes,_so_that_no_listpack_takes_it_any_more"],
+        )
+        .to_owned(),
+    };
     match (kind, rng.below(9)) {
         ("number", 0) => format!("INCR {key}"),
         ("number", 1) => format!("DECRBY {key} {member}"),
         ("number", 2) => format!("APPEND {key} {value}"),
+        ("number", 3) if rng.below(2) == 0 => format!("SET {key} {value}"),
         ("number", 3) => format!("SET {key} {member} PX {}", 1 + rng.below(30)),
         ("number", 4) => format!("INCRBY {key} 9223372036854775807"),
         ("number", 5) => format!("SETRANGE {key} {} {member}", rng.below(40)),
@@ -191,7 +197,7 @@ impl Server {
 /// What happens between two batches, on both servers.
 fn between(rng: &mut XorShift, server: &Server) -> Option<(u32, String)> {
     let client = server.clients[rng.below(3) as usize];
-    let command = match rng.below(14) {
+    let command = match rng.below(16) {
         0 => "EXEC".to_owned(),
         1 | 2 if !server.bench.is_waiting(server.waiting) => {
             let command = ["BLPOP list:0 list:1 0", "BZPOPMIN zset:0 0", "BLMPOP 0 1 list:2 LEFT COUNT 2"];
@@ -207,6 +213,9 @@ fn between(rng: &mut XorShift, server: &Server) -> Option<(u32, String)> {
         9 => "DISCARD".into(),
         10 | 11 => "CLIENT TRACKING OFF".into(),
         12 => return Some((server.admin, "FLUSHALL".into())),
+        // Where none of a client's requests can be so large they are not asked about.
+        13 => return Some((server.admin, "CONFIG SET commandlog-request-larger-than 80".into())),
+        14 => return Some((server.admin, "CONFIG SET commandlog-request-larger-than 1048576".into())),
         _ => return None,
     };
     Some((client, command))

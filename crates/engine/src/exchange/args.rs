@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorCode};
 
 /// What an argument takes more as RESP than in its own form, at most: the digits of a number or the letters of a
 /// keyword, and the lines around them.
-const TYPED_BYTES_MAX: usize = 48;
+pub(super) const TYPED_BYTES_MAX: usize = 48;
 
 /// Bytes of the side buffer that are kept from batch to batch.
 const SIDE_BYTES_KEPT: usize = 64 << 10;

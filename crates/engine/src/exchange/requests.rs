@@ -9,7 +9,7 @@ use weft_protocol::respb::{self, Frame, Payload, Piece};
 use weft_protocol::table::{self, CommandId};
 use weft_store::{Ahead, Keyspace};
 
-use crate::args::{Args, Slot, Slots, Texts};
+use crate::args::{Args, Slot, Slots, TYPED_BYTES_MAX, Texts};
 use crate::{keys, traits};
 
 mod what;
@@ -598,6 +598,11 @@ impl Requests {
             Some(&Slot::Side { len, .. }) => len as usize,
             _ => 0,
         }
+    }
+    /// More than the same takes as RESP, where it may be for the log of large requests.
+    pub(crate) fn bytes_max(&self, request: &Request) -> usize {
+        let arguments = request.slots.1 as usize - request.slots.0 as usize;
+        self.bytes(request) + (2 + arguments) * TYPED_BYTES_MAX
     }
     /// The key of a request that goes fast and has one.
     #[inline(always)]

@@ -34,6 +34,8 @@ impl Core<'_> {
     ) -> usize {
         let first = &list[0];
         let ran = match first.fast {
+            // Each is to be looked at.
+            _ if terms.sized => 0,
             // One by itself gains nothing from what several ask once.
             Fast::Get if list.get(1).is_none_or(|next| next.client != first.client) => 0,
             Fast::Get if batch.is_alone() => self.gets_alone(batch, requests, list, lent, terms),
@@ -48,7 +50,7 @@ impl Core<'_> {
             return ran;
         }
         let writes = matches!(first.fast, Fast::Set | Fast::MSet);
-        let asks = terms.restricted || terms.limited || terms.triggered && writes;
+        let asks = terms.restricted || terms.limited || terms.sized || terms.triggered && writes;
         let mut ran = 0;
         while let Some(request) = list.get(ran)
             && request.fast == first.fast
@@ -62,6 +64,7 @@ impl Core<'_> {
                     ReplySink::new(lent.output, lent.session.wire).pong();
                     (true, true)
                 }
+                Fast::MGet | Fast::MSet if self.may_be_large(requests, request) => (false, false),
                 Fast::MGet => (self.get_many(batch, requests, request, lent), false),
                 // What is one command to others must not be several.
                 Fast::MSet if batch.is_alone() => (self.set_many(batch, requests, request, lent), true),
@@ -76,9 +79,17 @@ impl Core<'_> {
         ran
     }
 
+    /// Whether a request may be for the log of large ones: behind its handler it is seen whether it is.
+    #[inline]
+    fn may_be_large(&self, requests: &Requests, request: &Request) -> bool {
+        requests.bytes_max(request) >= self.measures.request_bytes
+    }
     /// Whether the terms let a request run.
     fn lets_fast(&mut self, requests: &Requests, request: &Request, lent: &Lent<'_>, terms: Terms) -> bool {
         let Some(id) = request.command() else { return false };
+        if terms.sized && self.may_be_large(requests, request) {
+            return false;
+        }
         let (keys, step, brings) = match request.fast {
             Fast::Ping | Fast::No => (0, 1, None),
             Fast::Get => (1, 1, None),
@@ -271,10 +282,7 @@ impl Core<'_> {
                 break;
             }
             let value = requests.framed(request, 1, lent.bytes);
-            if key.bytes().len().max(value.len()) >= self.measures.request_bytes
-                || parse_int(value).is_some()
-                || !rewrites.text(request.keys_before as usize, &key, value)
-            {
+            if parse_int(value).is_some() || !rewrites.text(request.keys_before as usize, &key, value) {
                 break;
             }
             ReplySink::new(lent.output, lent.session.wire).ok();
@@ -331,9 +339,6 @@ impl Core<'_> {
     ) -> bool {
         let key = self.engine.keyspace.key_with_hash(requests.key(request, lent.bytes), request.hash);
         let value = requests.framed(request, 1, lent.bytes);
-        if key.bytes().len().max(value.len()) >= self.measures.request_bytes {
-            return false;
-        }
         let seen = (request.client.db == lent.session.db).then_some(request.keys_before as usize);
         let is_set = self.put(batch, lent.session.db, &key, value, seen);
         self.local.effects.end_group();
@@ -424,8 +429,7 @@ impl Core<'_> {
             (key, requests.framed(request, 2 * index + 1, lent.bytes))
         };
         let pairs = || requests.hashes(request).enumerate().map(pair);
-        let limit = self.measures.request_bytes;
-        if pairs().any(|(key, value)| key.bytes().len().max(value.len()) >= limit || batch.is_awaited(&key)) {
+        if pairs().any(|(key, _)| batch.is_awaited(&key)) {
             return false;
         }
         let db = lent.session.db;

@@ -27,6 +27,9 @@ use crate::stats::bump;
 use crate::trigger::Direct;
 use crate::{runner, special, trigger};
 
+/// More than a request of one key and one value takes as RESP, where it is measured, than it has in any frame.
+const FRAMING_BYTES_MAX: usize = 64;
+
 /// What holds for the neighbouring requests of one client.
 #[derive(Clone, Copy)]
 pub(super) struct Terms {
@@ -38,6 +41,8 @@ pub(super) struct Terms {
     pub(super) triggered: bool,
     /// There is a `maxmemory`: what a request may store is counted.
     pub(super) limited: bool,
+    /// What the client has sent is long enough for a request that is for the log of large ones.
+    pub(super) sized: bool,
     /// Where the output may reach before the client must be lent again.
     pub(super) end: usize,
 }
@@ -69,15 +74,6 @@ struct Tally {
 /// How a handler is run.
 type RunWith = fn(&mut Context<'_, '_>, Handler, &Args<'_>, &mut ReplySink<'_>) -> Result<(), Error>;
 
-/// How one of them went.
-struct Went<'a> {
-    args: &'a Args<'a>,
-    id: CommandId,
-    /// It has answered an error of its own.
-    failed: bool,
-    reply_bytes: usize,
-}
-
 impl<'e> Core<'e> {
     /// The plan of a request, if it may run among neighbours.
     #[inline]
@@ -86,10 +82,10 @@ impl<'e> Core<'e> {
         self.engine.plans.of(id).map(|plan| (id, plan))
     }
 
-    /// On which terms the next requests of a client may run among neighbours; nothing when each must be asked for by
-    /// itself.
+    /// On which terms the next requests of a client may run among neighbours, which are among so many bytes and whose
+    /// replies may reach to `end` in its output; nothing when each must be asked for by itself.
     #[inline]
-    fn terms(&self, session: &Session, end: usize) -> Option<Terms> {
+    fn terms(&self, session: &Session, (bytes, end): (usize, usize)) -> Option<Terms> {
         let special = self.engine.special.bits();
         if special & special::EACH != 0
             || !session.is_plain()
@@ -103,13 +99,14 @@ impl<'e> Core<'e> {
             restricted: !session.user.all,
             triggered: special & special::TRIGGERS != 0,
             limited: special & special::LIMITED != 0,
+            sized: bytes + FRAMING_BYTES_MAX >= self.measures.request_bytes,
             end,
         })
     }
 
     /// Whether each of a client's next requests may run without being asked about.
     pub(super) fn are_plain(&self, session: &Session) -> bool {
-        self.terms(session, usize::MAX).is_some_and(|terms| !terms.restricted && !terms.limited)
+        self.terms(session, (0, usize::MAX)).is_some_and(|terms| !terms.restricted && !terms.limited)
     }
 
     /// Runs requests of one client from place `from` on, as long as they may run among neighbours, and says how many.
@@ -127,7 +124,7 @@ impl<'e> Core<'e> {
         }
         let Some(mut lent) = host.lend(connection, channel) else { return 0 };
         let end = lent.output.len().saturating_add(lent.shared_bytes);
-        let Some(terms) = self.terms(lent.session, end) else { return 0 };
+        let Some(terms) = self.terms(lent.session, (lent.bytes.len(), end)) else { return 0 };
         if terms.triggered {
             self.local.triggers.index(self.engine);
         }
@@ -185,11 +182,8 @@ impl<'e> Core<'e> {
         if !plan.takes(args.len()) {
             return false;
         }
-        if plan.program {
-            return self.program(batch, (id, plan), &args, lent, terms);
-        }
         if !plan.one_lock {
-            return false;
+            return plan.program && self.program(batch, (id, plan), &args, lent, terms);
         }
         // What it takes is not what it brings: a limit is looked at before each.
         if terms.limited && plan.timed && plan.grows {
@@ -235,7 +229,7 @@ impl<'e> Core<'e> {
         if let Some(timed) = timed {
             self.took((id, &args), lent.session, timed);
         }
-        self.look_behind(batch, lent.session, Went { args: &args, id, failed, reply_bytes });
+        self.look_behind(batch, lent.session, (id, &args), (failed, reply_bytes));
         true
     }
 
@@ -253,14 +247,12 @@ impl<'e> Core<'e> {
         if request.fast != Fast::Set
             || !terms.fast
             || terms.restricted
+            || terms.sized
             || request.client.db != lent.session.db
         {
             return false;
         }
-        let (key, value) = (requests.key(request, lent.bytes), requests.framed(request, 1, lent.bytes));
-        if key.len().max(value.len()) >= self.measures.request_bytes {
-            return false;
-        }
+        let key = requests.key(request, lent.bytes);
         let Some(mut guards) = batch.guards_alone() else { return false };
         let hold = Hold::Guards(&mut guards);
         let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
@@ -368,35 +360,50 @@ impl<'e> Core<'e> {
             runner::fail(self.stats, &mut sink, mark, error);
         }
         let (failed, reply_bytes) = (sink.errors() > 0, sink.len().saturating_sub(len));
+        // What it has fired or has run may have stored more than it brought.
+        self.eviction.forget();
         if let Some(timed) = timed {
             self.took((id, args), lent.session, timed);
         }
-        self.look_behind(batch, lent.session, Went { args, id, failed, reply_bytes });
+        self.look_behind(batch, lent.session, (id, args), (failed, reply_bytes));
         true
     }
 
-    /// A request has run: whether it has left anything to be done is looked at.
+    /// A request has run: whether it has left anything to be done is looked at. It may have `failed`, which is an error
+    /// of its own in the reply.
     #[inline]
-    fn look_behind(&mut self, batch: &Batch<'_>, session: &Session, went: Went<'_>) {
-        let Went { args, failed, reply_bytes, .. } = went;
+    fn look_behind(
+        &mut self,
+        batch: &Batch<'_>,
+        session: &Session,
+        (id, args): (CommandId, &Args<'_>),
+        (failed, reply_bytes): (bool, usize),
+    ) {
         debug_assert!(session.then == Then::GoOn && !session.is_waiting(), "no barrier does so");
         if failed
             || reply_bytes >= self.measures.reply_bytes
             || args.bytes_max() >= self.measures.request_bytes
             || !self.local.ready.is_empty()
         {
-            self.went(batch, session, went);
+            self.went(batch, session, (id, args), (failed, reply_bytes));
         }
     }
 
     /// What few requests leave to be done: an error to count, a line in a log, somebody to be served.
     #[cold]
-    fn went(&mut self, batch: &Batch<'_>, session: &Session, went: Went<'_>) {
-        if went.failed {
-            bump(&self.stats.by_command[usize::from(went.id.0)].failed, 1);
+    fn went(
+        &mut self,
+        batch: &Batch<'_>,
+        session: &Session,
+        (id, args): (CommandId, &Args<'_>),
+        (failed, reply_bytes): (bool, usize),
+    ) {
+        if failed {
+            bump(&self.stats.by_command[usize::from(id.0)].failed, 1);
         }
-        self.note_large(session, went.args, went.reply_bytes);
+        self.note_large(session, args, reply_bytes);
         if !self.local.ready.is_empty() {
+            self.eviction.forget();
             blocking::serve_rest(self.engine, &mut self.local, batch, self.now_ms);
         }
     }
