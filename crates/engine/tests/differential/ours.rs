@@ -12,6 +12,10 @@ use crate::mode::{Mode, Part};
 use crate::pair::{ADMIN, LISTENER, RUNNERS, Step, TEAM, TRACKER};
 use crate::support::Bench;
 
+/// Shards of an engine here. A round looks at all of them dozens of times, and of a server's thousand most would have
+/// no key; in a few more keys meet.
+pub(crate) const SHARDS: usize = 16;
+
 /// What a step came to.
 #[derive(Clone, Debug)]
 pub(crate) enum Came {
@@ -86,7 +90,8 @@ impl Ours {
             events: Vec::new(),
             pushes: Vec::new(),
         };
-        let mut teams: Vec<Team> = Bench::team(mode.teams() as u16).into_iter().map(team).collect();
+        let mut teams: Vec<Team> =
+            Bench::team_of_shards(SHARDS, mode.teams() as u16).into_iter().map(team).collect();
         teams[0].bench.allow_debug();
         let admin = teams[0].bench.connect(Protocol::Resp2);
         let mut ours = Self { teams, mode, protocol: Protocol::Resp2, admin };

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use weft_engine::reply::Protocol;
 use weft_protocol::Reply;
 
+use crate::ours::SHARDS;
 use crate::peer::Peer;
 use crate::support::Bench;
 
@@ -29,7 +30,7 @@ pub(crate) struct Twin {
 
 impl Twin {
     pub(crate) fn new() -> Self {
-        let mut bench = Bench::new();
+        let mut bench = Bench::team_of_shards(SHARDS, 1).remove(0);
         bench.allow_debug();
         let admin = bench.connect(Protocol::Resp2);
         assert_eq!(bench.text(admin, FULL_WAY), "OK");

@@ -167,7 +167,14 @@ impl Bench {
 
     /// The workers of one engine, each for a thread of its own.
     pub(crate) fn team(workers: u16) -> Vec<Self> {
-        let (engine, clock) = engine_of(usual(), workers);
+        Self::team_of(usual(), workers)
+    }
+    /// The same with a keyspace of so many shards: what looks at all of them has less to do where they are few.
+    pub(crate) fn team_of_shards(shards: usize, workers: u16) -> Vec<Self> {
+        Self::team_of(Config { shards, ..usual() }, workers)
+    }
+    fn team_of(config: Config, workers: u16) -> Vec<Self> {
+        let (engine, clock) = engine_of(config, workers);
         (0..workers).map(|worker| Self::of((engine, Arc::clone(&clock)), worker)).collect()
     }
 
