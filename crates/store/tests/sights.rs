@@ -8,11 +8,18 @@ use weft_store::{
     Config, Expiry, KeyHasher, Keyspace, NewValue, Op, Recorder, Rng, ValueRef, Worker, XorShift,
 };
 
-const KEYS: u32 = 400;
-/// Batches of the first test. Miri takes a second for each.
-const ROUNDS: usize = if cfg!(miri) { 8 } else { 400 };
-/// Keys of the last.
-const MANY: u32 = if cfg!(miri) { 500 } else { 20_000 };
+/// The sizes of the first test. Under Miri, which takes some thousand times as long, it is a small model of itself:
+/// fewer keys, so that they meet as often.
+const KEYS: u32 = if cfg!(miri) { 40 } else { 400 };
+const BATCHES: usize = if cfg!(miri) { 6 } else { 400 };
+const LOOKED_FOR: usize = if cfg!(miri) { 16 } else { 64 };
+const COMMANDS: usize = if cfg!(miri) { 40 } else { 200 };
+/// Keys that come and go beside those.
+const OTHERS: u32 = if cfg!(miri) { 10 } else { 40 };
+/// What a batch reads through sights, writes over, and writes over that had an expiry, at least, in all four hundred.
+const LEAST: [usize; 3] = if cfg!(miri) { [400, 80, 0] } else { [2000, 300, 30] };
+/// Keys of the last test, and how many of them may not be found.
+const MANY: u32 = if cfg!(miri) { 300 } else { 20_000 };
 const NOW_MS: u64 = 1_700_000_000_000;
 
 type Model = BTreeMap<(u8, u32), Vec<u8>>;
@@ -22,9 +29,16 @@ fn name(number: u32) -> Vec<u8> {
     if number.is_multiple_of(3) { format!("key:{number:030}").into() } else { format!("k{number}").into() }
 }
 
+/// A keyspace that has what a test looks at, and little else.
+fn config(shards: usize, seed: u64) -> Config {
+    let hasher = KeyHasher::with_seed(seed);
+    Config { shards, databases: 2, workers: 2, hasher, seed, ..Config::default() }
+}
+
 fn text(rng: &mut XorShift) -> Vec<u8> {
     let len = [3, 16, 17, 40, 700, 6000][rng.below(6) as usize];
-    (0..len).map(|_| b'a' + rng.below(26) as u8).collect()
+    let first = rng.below(26) as usize;
+    (first..first + len).map(|at| b'a' + (at % 26) as u8).collect()
 }
 
 fn bytes(value: &ValueRef<'_>) -> Vec<u8> {
@@ -36,7 +50,7 @@ fn bytes(value: &ValueRef<'_>) -> Vec<u8> {
 fn run(worker: &mut Worker<'_>, alone: bool, rng: &mut XorShift, model: &mut Model) -> (usize, usize, usize) {
     let keyspace = worker.keyspace();
     let mut batch = if alone { worker.enter_alone() } else { worker.enter() };
-    let looked_for: Vec<(u8, u32)> = (0..64).map(|_| (rng.below(2) as u8, rng.below(KEYS))).collect();
+    let looked_for: Vec<(u8, u32)> = (0..LOOKED_FOR).map(|_| (rng.below(2) as u8, rng.below(KEYS))).collect();
     for &(db, number) in &looked_for {
         let reads = rng.below(2) == 0;
         batch.prefetch_bucket(db, keyspace.key(&name(number)).hash(), reads);
@@ -46,8 +60,8 @@ fn run(worker: &mut Worker<'_>, alone: bool, rng: &mut XorShift, model: &mut Mod
     }
     batch.prefetch_passed();
     let (mut read, mut written, mut lost) = (0, 0, 0);
-    for _ in 0..200 {
-        let at = rng.below(64) as usize;
+    for _ in 0..COMMANDS {
+        let at = rng.below(LOOKED_FOR as u32) as usize;
         let (db, number) = looked_for[at];
         let bytes_of_key = name(number);
         let key = keyspace.key(&bytes_of_key);
@@ -66,7 +80,7 @@ fn run(worker: &mut Worker<'_>, alone: bool, rng: &mut XorShift, model: &mut Mod
             }
             2 => {
                 // Others come and go, so that tables grow and shrink.
-                for other in 0..40 {
+                for other in 0..OTHERS {
                     let bytes = name(KEYS + other);
                     let other_key = keyspace.key(&bytes);
                     let mut shard = batch.lock(&other_key);
@@ -117,19 +131,25 @@ fn a_sight_gives_what_is_there_or_nothing() {
     let seed = std::env::var("WEFT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(11);
     println!("seed {seed} (WEFT_SEED)");
     let mut rng = XorShift::new(seed);
-    let config = Config { shards: 4, hasher: KeyHasher::with_seed(seed), seed, ..Config::default() };
-    let keyspace = Keyspace::new(config);
+    let keyspace = Keyspace::new(config(4, seed));
     let mut worker = keyspace.worker().unwrap();
     let mut model = Model::new();
+    let mut recorder = Recorder::default();
+    for number in 0..KEYS / 2 {
+        let (bytes, value) = (name(number), text(&mut rng));
+        let (key, db) = (keyspace.key(&bytes), (number % 2) as u8);
+        let op = &mut Op::new(db, NOW_MS, &mut recorder);
+        worker.enter().lock(&key).set(op, &key, NewValue::string(&value), Expiry::None);
+        model.insert((db, number), value);
+    }
     let (mut read, mut written, mut lost) = (0, 0, 0);
-    for round in 0..ROUNDS {
+    for round in 0..BATCHES {
         let (more_read, more_written, more_lost) = run(&mut worker, round % 2 == 0, &mut rng, &mut model);
         read += more_read;
         written += more_written;
         lost += more_lost;
     }
     // What the tables have counted goes with them.
-    let mut recorder = Recorder::default();
     worker.world().flush(&mut Op::new(0, NOW_MS, &mut recorder), 0..=1);
     for db in 0..2 {
         let key = keyspace.key(b"key");
@@ -138,14 +158,14 @@ fn a_sight_gives_what_is_there_or_nothing() {
         assert_eq!(keyspace.expiring(db), 1);
     }
     assert!(
-        read > 5 * ROUNDS && written > ROUNDS * 3 / 4 && lost > ROUNDS * 3 / 40,
+        [read, written, lost].iter().zip(LEAST).all(|(came, least)| *came >= least * BATCHES / 400),
         "sights are good for something: {read} read, {written} written, {lost} of them had an expiry"
     );
 }
 
 #[test]
 fn a_sight_is_forgotten_with_its_batch() {
-    let keyspace = Keyspace::new(Config::default());
+    let keyspace = Keyspace::new(config(4, 5));
     let mut worker = keyspace.worker().unwrap();
     let key = keyspace.key(b"key");
     let mut sink = Recorder::default();
@@ -165,8 +185,7 @@ fn a_sight_is_forgotten_with_its_batch() {
 /// finds both, all but a few.
 #[test]
 fn a_sight_finds_equal_tags_and_passed_keys() {
-    let config = Config { shards: 1, hasher: KeyHasher::with_seed(3), seed: 3, ..Config::default() };
-    let keyspace = Keyspace::new(config);
+    let keyspace = Keyspace::new(config(1, 3));
     let mut worker = keyspace.worker().unwrap();
     let mut sink = Recorder::default();
     let mut op = Op::new(0, NOW_MS, &mut sink);
