@@ -361,6 +361,7 @@ fn session(info: &Arc<ClientInfo>, user: Arc<User>, wire: Wire) -> Session {
         loads: false,
         over_http: false,
         held: 0,
+        away: false,
         plain: false,
     }
 }

@@ -67,7 +67,7 @@ impl Client {
     }
     /// Takes the next request that may run.
     pub(crate) fn next_held(&mut self) -> Option<HeldRequest> {
-        if self.session.is_waiting() {
+        if self.session.is_waiting() || self.session.is_away() {
             return None;
         }
         let queue = self.held.as_mut()?;
@@ -85,7 +85,7 @@ impl Client {
     }
     /// Whether a request of it may be decoded: nothing that was decoded waits to run.
     pub(crate) fn may_go_on(&self) -> bool {
-        !self.session.is_waiting() && !self.is_held()
+        !self.session.is_waiting() && !self.session.is_away() && !self.is_held()
     }
     /// Whether requests wait.
     pub(crate) const fn is_held(&self) -> bool {

@@ -220,6 +220,7 @@ impl<'e> Executor<'e> {
             let batch = self.worker.enter();
             self.core.dispatch(Tier::Batch(&batch), postponed.what, &args, session, output)
         };
+        let had_turn = ran == Ran::NeedsStack;
         let ran = match ran {
             Ran::NeedsStack => {
                 self.on_stack((postponed.what, &args), (session, output));
@@ -233,10 +234,9 @@ impl<'e> Executor<'e> {
         };
         self.core.hold(output, from);
         self.core.wake_for_held();
-        // A pause may have begun meanwhile.
-        let paused = matches!(ran, Ran::Paused(_));
+        let paused = matches!(ran, Ran::Paused(_)); // One may have begun meanwhile.
         session.info.set_flag(client_flag::BLOCKED, paused || session.is_waiting());
-        session.held -= u32::from(!paused);
+        session.held -= u32::from(!paused && !had_turn);
         session.look();
         !paused
     }

@@ -158,13 +158,15 @@ impl super::Executor<'_> {
         self.stack.left
     }
 
-    /// Runs an admitted request on the stack. Its reply stands in `output` when it has run; otherwise the session
-    /// waits.
+    /// Runs an admitted request on the stack that was held back. Its reply stands in `output` when it has run;
+    /// otherwise the session waits.
     pub(super) fn on_stack(
         &mut self,
         (what, args): (What, &Args<'_>),
         (session, output): (&mut Session, &mut Output),
     ) {
+        // Its turn has come, also if it is left: then a stand-in holds back what comes meanwhile.
+        session.held -= 1;
         let mut job = self.job(session);
         job.ask(what, args);
         self.run_job(job, (session, output), usize::MAX);
@@ -203,6 +205,7 @@ impl super::Executor<'_> {
         *session = engine.stand_in(&info, wire, db);
         let (ran, last) = self.take_replies(output, true);
         session.hold_back();
+        session.away = true;
         self.stack.left = Some((address.connection, address.channel));
         engine.begin_busy();
         (ran + 1, last)
@@ -322,7 +325,8 @@ impl super::Executor<'_> {
 impl Core<'_> {
     /// Whether a request may take so long that others must be served meanwhile.
     pub(super) fn may_take_long(&self, handler: Handler, session: &Session) -> bool {
-        let has_stack = matches!(session.wire.protocol, Protocol::Resp2 | Protocol::Resp3 | Protocol::Respb);
+        // A client that has no connection waits for nothing.
+        let has_stack = session.wire.protocol != Protocol::Captured;
         let is_long = |handler: Handler| matches!(handler.scope, Scope::Operation(_));
         has_stack
             && match handler.scope {

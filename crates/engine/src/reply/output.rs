@@ -202,6 +202,8 @@ impl Output {
         self.bytes.append(&mut other.bytes);
         self.pins.extend(other.pins.drain(..).map(|pin| Pin { at: base + pin.at, value: pin.value }));
         self.pinned_bytes += other.pinned_bytes;
+        self.error = other.error.take().or(self.error);
+        self.told = other.told.take().or(self.told.take());
         other.clear();
     }
     /// Moves out what stands behind so many plain bytes and so many pins.

@@ -274,6 +274,8 @@ pub struct Session {
     pub over_http: bool,
     /// Requests that were postponed and have not run: nothing behind them may run before.
     pub(crate) held: u32,
+    /// It stands in for one whose script takes its time.
+    pub(crate) away: bool,
     /// Nothing about it need be asked before a request of it runs: [`look`](Self::look) says so behind every request
     /// that may have changed anything about it.
     pub(crate) plain: bool,
@@ -364,6 +366,11 @@ impl Session {
     #[must_use]
     pub const fn is_waiting(&self) -> bool {
         self.wait.is_some() || self.forwarded > 0
+    }
+    /// Whether it stands in for a session whose script takes its time: nothing that was held may run before that has.
+    #[must_use]
+    pub const fn is_away(&self) -> bool {
+        self.away
     }
     /// Whether a request that comes now must wait for its turn: one blocks, or others were postponed.
     #[must_use]
