@@ -192,3 +192,54 @@ fn libraries_survive_flushall_and_come_back_from_a_dump() {
     let replaced = bench.run_args(client, &[b"FUNCTION", b"RESTORE", &dump, b"REPLACE"]);
     assert_eq!(shown(&replaced[0]), "OK");
 }
+
+#[test]
+fn info_and_memory_stats_tell_of_scripts_and_functions() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let info = |bench: &mut Bench, name: &str| -> u64 {
+        let all = text(bench, client, &["INFO", "everything"]);
+        let of = |line: &str| line.strip_prefix(name)?.strip_prefix(':')?.trim_end().parse().ok();
+        all.lines().find_map(of).unwrap_or_else(|| panic!("INFO has no number {name}"))
+    };
+    let stats = |bench: &mut Bench, name: &str| -> i64 {
+        let all = bench.run_args(client, &[b"MEMORY", b"STATS"]);
+        let Reply::Array(fields) = &all[0] else { panic!("{all:?}") };
+        let at = fields.iter().position(|field| *field == Reply::Bulk(name.into()));
+        match fields[at.unwrap_or_else(|| panic!("MEMORY STATS has no {name}")) + 1] {
+            Reply::Int(value) => value,
+            ref other => panic!("{name}: {other:?}"),
+        }
+    };
+    let counts = ["number_of_cached_scripts", "number_of_functions", "number_of_libraries"];
+    let counted = |bench: &mut Bench| counts.map(|name| info(bench, name));
+    assert_eq!(counted(&mut bench), [0, 0, 0]);
+    let empty = ["lua.caches", "functions.caches"].map(|name| stats(&mut bench, name));
+    text(&mut bench, client, &["SCRIPT", "LOAD", "return 'kept'"]);
+    // What a state takes is told in steps of 64 KiB.
+    let takes = "local t = {} for i = 1, 20000 do t[i] = 'text ' .. i end return #t";
+    assert_eq!(text(&mut bench, client, &["EVAL", takes, "0"]), "20000");
+    let library = "#!lua name=lib\nredis.register_function('f', function() end) \
+                   redis.register_function('g', function() end)";
+    text(&mut bench, client, &["FUNCTION", "LOAD", library]);
+    text(&mut bench, client, &["FCALL", "f", "0"]);
+    assert_eq!(counted(&mut bench), [2, 2, 1]);
+    for name in ["used_memory_lua", "used_memory_vm_eval", "used_memory_vm_total"] {
+        assert!(info(&mut bench, name) > 0, "{name}");
+    }
+    assert!(info(&mut bench, "used_memory_scripts_eval") >= 31);
+    let functions = info(&mut bench, "used_memory_functions");
+    assert_eq!(functions, (library.len() + "lib".len()) as u64);
+    assert!(info(&mut bench, "used_memory_scripts") >= functions + 31);
+    let full = ["lua.caches", "functions.caches"].map(|name| stats(&mut bench, name));
+    assert!(empty[0] < full[0] && empty[1] == 0 && full[1] == functions as i64, "{empty:?}, {full:?}");
+    for n in 0..=weft_engine::script::CACHED_MAX {
+        text(&mut bench, client, &["EVAL", &format!("return {n}"), "0"]);
+    }
+    assert_eq!(info(&mut bench, "evicted_scripts"), 2);
+    text(&mut bench, client, &["SCRIPT", "FLUSH"]);
+    text(&mut bench, client, &["FUNCTION", "FLUSH"]);
+    text(&mut bench, client, &["FUNCTION", "STATS"]);
+    assert_eq!(counted(&mut bench), [0, 0, 0]);
+    assert_eq!(stats(&mut bench, "functions.caches"), 0);
+}

@@ -67,6 +67,8 @@ const FORMATS: [&str; 20] = [
 ];
 const DIRECTIVES: [&str; 14] =
     ["%d", "%5d", "%-5d|", "%i", "%u", "%x", "%X", "%o", "%s", "%.2s", "%q", "%5.2f", "%g", "%e"];
+/// Where things stand, and where nothing does.
+const INDICES: [&str; 9] = ["0", "1", "2", "3", "-1", "-2", "10", "-10", "1.7"];
 /// JSON that no encoder writes, and what is nearly JSON.
 const JSON: [&str; 24] = [
     "{}",
@@ -145,7 +147,7 @@ fn json(dice: &mut Dice, depth: usize) -> String {
 
 fn script(dice: &mut Dice) -> String {
     let value = |dice: &mut Dice| literal(dice, 3);
-    match dice.below(20) {
+    match dice.below(24) {
         0 => format!("return {}", value(dice)),
         1 | 2 => format!("return cjson.encode({})", value(dice)),
         3 => "return cjson.encode(cjson.decode(ARGV[1]))".to_owned(),
@@ -179,6 +181,40 @@ fn script(dice: &mut Dice) -> String {
         }
         17 => format!("return {{tostring({}),tonumber(ARGV[1])}}", dice.pick(&NUMBERS)),
         18 => format!("return table.concat({},'-')", value(dice)),
+        19 => {
+            let name = dice.pick(&["match", "gmatch"]);
+            let pattern = pieces(dice, &PIECES, 4);
+            match name {
+                "match" => format!("return {{string.match(ARGV[1],'{pattern}',{})}}", dice.below(4)),
+                _ => format!(
+                    "local t={{}} for a,b in string.gmatch(ARGV[1],'{pattern}') do t[#t+1]=a if b then t[#t+1]=b end \
+                     if #t>20 then break end end return t"
+                ),
+            }
+        }
+        20 => {
+            let (from, to) = (dice.pick(&INDICES), dice.pick(&INDICES));
+            match dice.below(5) {
+                0 => format!("return string.sub(ARGV[1],{from},{to})"),
+                1 => format!("return {{string.byte(ARGV[1],{from},{to})}}"),
+                2 => format!("return string.char({from},{to},65)"),
+                3 => format!("return string.rep(ARGV[1],{from})"),
+                _ => "return {string.reverse(ARGV[1]),string.upper(ARGV[1]),string.lower(ARGV[1]),string.len(ARGV[1])}"
+                    .to_owned(),
+            }
+        }
+        21 => {
+            let items: Vec<&str> = (0..dice.below(9)).map(|_| dice.pick(&NUMBERS)).collect();
+            let less = dice.pick(&["", ",function(a,b) return a>b end", ",function(a,b) return true end"]);
+            format!("local t={{{}}} table.sort(t{less}) return t", items.join(","))
+        }
+        22 => {
+            let at = dice.pick(&INDICES);
+            let call =
+                dice.pick(&["table.insert(t,AT,'new')", "table.insert(t,'new')", "table.remove(t,AT)"]);
+            let call = call.replace("AT", at);
+            format!("local t={} local r={{pcall(function() return {call} end)}} return {{r,t}}", value(dice))
+        }
         _ => format!(
             "local t={} if type(t)=='table' then return {{#t,unpack(t)}} end return type(t)",
             value(dice)
