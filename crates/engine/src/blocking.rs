@@ -41,8 +41,8 @@ pub enum Empty {
     Null,
     /// 0: WAIT.
     Zero,
-    /// An array of 0 and 0: WAITAOF.
-    TwoZeros,
+    /// An array of whether it is on the disk here, as it was when the wait began, and of 0 copies: WAITAOF.
+    Kept(bool),
 }
 
 impl Empty {
@@ -52,9 +52,9 @@ impl Empty {
             Self::NullArray => sink.null_array(),
             Self::Null => sink.null(),
             Self::Zero => sink.int(0),
-            Self::TwoZeros => {
+            Self::Kept(is_kept) => {
                 sink.array(2);
-                sink.int(0);
+                sink.int(is_kept.into());
                 sink.int(0);
             }
         }

@@ -51,7 +51,35 @@ pub trait File: Send + Sync + Debug {
     fn sync(&self) -> io::Result<()>;
 }
 
-/// A folder of the file system.
+/// What went wrong with which file: what an error of a [`Folder`] says.
+#[derive(Debug)]
+struct Named {
+    path: PathBuf,
+    cause: io::Error,
+}
+
+impl std::fmt::Display for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.cause)
+    }
+}
+
+impl std::error::Error for Named {}
+
+/// Says which file an error is of.
+fn of(path: &Path) -> impl FnOnce(io::Error) -> io::Error + '_ {
+    move |cause| io::Error::new(cause.kind(), Named { path: path.into(), cause })
+}
+
+/// What an error says beside the file that it is of: for whoever names that himself, and for clients, who need not know
+/// where things are.
+#[must_use]
+pub fn cause(error: &io::Error) -> String {
+    let named = error.get_ref().and_then(|error| error.downcast_ref::<Named>());
+    named.map_or_else(|| error.to_string(), |named| named.cause.to_string())
+}
+
+/// A folder of the file system. Its errors, and those of its files, say which file they are of.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -72,20 +100,18 @@ impl Folder {
     /// # Errors
     /// Where it cannot be made; `WouldBlock` where another process has it.
     pub fn lock(path: &Path) -> io::Result<Self> {
-        fs::DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path)?;
-        let lock = fs::File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(FILE_MODE)
-            .open(path.join(LOCK))?;
+        fs::DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path).map_err(of(path))?;
+        let name = path.join(LOCK);
+        let mut options = fs::File::options();
+        options.create(true).truncate(false).write(true).mode(FILE_MODE);
+        let lock = options.open(&name).map_err(of(&name))?;
         // The folder's own name: what is in it is of no use without.
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::File::open(parent)?.sync_all()?;
+        fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(of(parent))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path: path.into(), _lock: Some(lock) }),
             Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-            Err(fs::TryLockError::Error(error)) => Err(error),
+            Err(fs::TryLockError::Error(error)) => Err(of(&name)(error)),
         }
     }
     /// The folder as it is, for tools that only read.
@@ -98,9 +124,9 @@ impl Folder {
 impl Disk for Folder {
     fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path)? {
+        for entry in fs::read_dir(&self.path).map_err(of(&self.path))? {
             // What has a name that is no text is none of this crate's.
-            if let Ok(name) = entry?.file_name().into_string() {
+            if let Ok(name) = entry.map_err(of(&self.path))?.file_name().into_string() {
                 names.push(name);
             }
         }
@@ -109,87 +135,106 @@ impl Disk for Folder {
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let mut options = fs::File::options();
         options.create(true).truncate(true).read(true).write(true).mode(FILE_MODE);
-        Ok(Arc::new(options.open(self.path.join(name))?))
+        Opened::by(&options, self.path.join(name))
     }
     fn create_alone(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let path = self.path.join(name);
         let mut options = fs::File::options();
         options.create(true).truncate(false).read(true).write(true).mode(FILE_MODE);
         loop {
-            let file = options.open(&path)?;
+            let file = options.open(&path).map_err(of(&path))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
-                Err(fs::TryLockError::Error(error)) => return Err(error),
+                Err(fs::TryLockError::Error(error)) => return Err(of(&path)(error)),
             }
             // Whoever had it may have given it another name or removed it meanwhile: then it is not this one.
-            let ours = file.metadata()?;
+            let ours = file.metadata().map_err(of(&path))?;
             if fs::metadata(&path).is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino())) {
-                file.set_len(0)?;
-                return Ok(Arc::new(file));
+                file.set_len(0).map_err(of(&path))?;
+                return Ok(Arc::new(Opened { file, path }));
             }
         }
     }
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let path = self.path.join(name);
-        let file = match self._lock {
-            Some(_) => fs::File::options().read(true).write(true).open(path)?,
-            None => fs::File::open(path)?,
-        };
-        Ok(Arc::new(file))
+        let writes = self._lock.is_some();
+        Opened::by(fs::File::options().read(true).write(writes), self.path.join(name))
     }
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let (from, to) = (self.path.join(from), self.path.join(to));
         // Who may read the file that was there may read the one in its place, and nobody else.
         if let Ok(old) = fs::metadata(&to) {
-            fs::set_permissions(&from, old.permissions())?;
+            fs::set_permissions(&from, old.permissions()).map_err(of(&from))?;
         }
-        fs::rename(from, to)
+        fs::rename(from, &to).map_err(of(&to))
     }
     fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.path.join(name))
+        let path = self.path.join(name);
+        fs::remove_file(&path).map_err(of(&path))
     }
     fn sync_names(&self) -> io::Result<()> {
-        fs::File::open(&self.path)?.sync_all()
+        fs::File::open(&self.path).and_then(|folder| folder.sync_all()).map_err(of(&self.path))
     }
     fn shown(&self, name: &str) -> String {
         self.path.join(name).display().to_string()
     }
 }
 
-impl File for fs::File {
+/// An open file of a folder, with the name that it was opened by.
+#[derive(Debug)]
+struct Opened {
+    file: fs::File,
+    path: PathBuf,
+}
+
+/// A file by itself, to be read.
+///
+/// # Errors
+/// Where it cannot be opened.
+pub fn open(path: &Path) -> io::Result<Arc<dyn File>> {
+    Opened::by(fs::File::options().read(true), path.into())
+}
+
+impl Opened {
+    fn by(options: &fs::OpenOptions, path: PathBuf) -> io::Result<Arc<dyn File>> {
+        let file = options.open(&path).map_err(of(&path))?;
+        Ok(Arc::new(Self { file, path }))
+    }
+}
+
+impl File for Opened {
     fn bytes(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
+        self.file.metadata().map(|of| of.len()).map_err(of(&self.path))
     }
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         use rustix::fs::{FallocateFlags, fallocate};
-        match rustix::io::retry_on_intr(|| fallocate(self, FallocateFlags::empty(), 0, bytes)) {
+        match rustix::io::retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), 0, bytes)) {
             Ok(()) => Ok(()),
             // A file system that cannot promise room: the length alone keeps readers and writers on the same path.
-            Err(rustix::io::Errno::OPNOTSUPP) => Self::set_len(self, bytes),
-            Err(error) => Err(error.into()),
+            Err(rustix::io::Errno::OPNOTSUPP) => self.set_len(bytes),
+            Err(error) => Err(of(&self.path)(error.into())),
         }
     }
     fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.write_all_at(bytes, at)
+        self.file.write_all_at(bytes, at).map_err(of(&self.path))
     }
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
         while done < into.len() {
-            match self.read_at(&mut into[done..], at + done as u64) {
+            match self.file.read_at(&mut into[done..], at + done as u64) {
                 Ok(0) => break,
                 Ok(len) => done += len,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(of(&self.path)(error)),
             }
         }
         Ok(done)
     }
     fn set_len(&self, bytes: u64) -> io::Result<()> {
-        Self::set_len(self, bytes)
+        self.file.set_len(bytes).map_err(of(&self.path))
     }
     fn sync(&self) -> io::Result<()> {
-        self.sync_data()
+        self.file.sync_data().map_err(of(&self.path))
     }
 }
 
@@ -217,6 +262,44 @@ mod tests {
         // What a writer that was killed has left is emptied.
         drop(second);
         assert_eq!(disk.create_alone("a.tmp").expect("nobody has it").bytes().expect("it is there"), 0);
+        fs::remove_dir_all(place).expect("it is ours");
+    }
+
+    /// Whoever reads an error knows which file it is of, once.
+    #[test]
+    fn an_error_names_its_file_once() {
+        let place = std::env::temp_dir().join(format!("weft-named-{}", std::process::id()));
+        fs::create_dir_all(place.join("folder")).expect("a folder");
+        let disk = Folder::unlocked(&place);
+        let shown = |name: &str| place.join(name).display().to_string();
+        fs::write(place.join("read"), b"bytes").expect("room");
+        let read = disk.open("read").expect("it is there");
+        let nowhere = Folder::unlocked(&place.join("none"));
+        let errors = [
+            (shown("none"), disk.open("none").expect_err("it is not there")),
+            (shown("none"), disk.remove("none").expect_err("it is not there")),
+            (shown("none"), nowhere.names().expect_err("it is not there")),
+            (shown("none"), nowhere.sync_names().expect_err("it is not there")),
+            (shown("none/a"), nowhere.create("a").expect_err("it is not there")),
+            (shown("none/a"), nowhere.create_alone("a").expect_err("it is not there")),
+            (shown("folder"), disk.create("folder").expect_err("a folder is in the way")),
+            (shown("folder"), disk.rename("read", "folder").expect_err("a folder is in the way")),
+            // Opened for reading only.
+            (shown("read"), read.write(0, b"1").expect_err("it may not be written to")),
+            (shown("read"), read.set_len(1).expect_err("it may not be written to")),
+            (shown("read"), read.allocate(1).expect_err("it may not be written to")),
+            (shown("read"), Folder::lock(&place.join("read")).expect_err("a file is in the way")),
+        ];
+        for (name, error) in errors {
+            let text = error.to_string();
+            let rest =
+                text.strip_prefix(&name).unwrap_or_else(|| panic!("{text} does not begin with {name}"));
+            let said = cause(&error);
+            assert!(rest == format!(": {said}") || rest.is_empty(), "{text}: {said}");
+            assert!(!said.contains(&*place.to_string_lossy()), "{said}");
+            let problem = crate::Problem::io(name.clone(), &error).to_string();
+            assert_eq!(problem, format!("{name} cannot be read: {said}"));
+        }
         fs::remove_dir_all(place).expect("it is ours");
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use crate::disk::cause;
 use crate::frames::Strange;
 use crate::reader::Fault;
 
@@ -76,7 +77,7 @@ impl Problem {
         Some(file)
     }
     pub(crate) fn io(file: String, error: &io::Error) -> Self {
-        Self::Io { file, why: error.to_string() }
+        Self::Io { file, why: cause(error) }
     }
     pub(crate) fn of(file: String, fault: Fault) -> Self {
         match fault {

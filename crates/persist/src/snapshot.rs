@@ -109,8 +109,7 @@ impl SnapshotWriter {
             }
             _ => error,
         })?;
-        file.write(0, &head.bytes())?;
-        Ok(Self {
+        let writer = Self {
             disk,
             name,
             file,
@@ -122,7 +121,10 @@ impl SnapshotWriter {
             packed: Vec::new(),
             count: 0,
             epoch,
-        })
+        };
+        // What is begun goes where that fails.
+        writer.file.write(0, &head.bytes())?;
+        Ok(writer)
     }
 
     /// Adds an effect.

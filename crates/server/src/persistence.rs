@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 use weft_engine::Engine;
 use weft_engine::durable::{Farewell, Order, Refuser, Waiting};
 use weft_engine::error::Error;
-use weft_persist::disk::Disk;
+use weft_persist::disk::{Disk, cause};
 use weft_persist::{Folder, LogOptions, SEGMENT_BYTES};
 use weft_store::Worker;
 
@@ -48,8 +48,6 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 const SLEEP_HELD: Duration = Duration::from_micros(50);
 /// How long until a log that failed is begun anew, or room is asked for again.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long a log that is long is left as it is when a snapshot that was to take its place could not be made.
-const REWRITE_AGAIN: Duration = Duration::from_secs(30);
 /// How often save points are looked at.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -63,6 +61,12 @@ struct Places {
 }
 
 impl Places {
+    /// As the settings name them just now: `dir` is where the process works. A log that has begun stays where it is.
+    fn now(engine: &Engine) -> io::Result<Self> {
+        let text = |name: &str| String::from_utf8_lossy(&engine.config.text(name)).into_owned();
+        let folder = std::path::absolute(text("appenddirname"))?;
+        Ok(Self { folder, base: text("appendfilename") })
+    }
     /// The log's folder, for this server alone.
     fn lock(&self) -> io::Result<Arc<dyn Disk>> {
         let folder = &self.folder;
@@ -71,7 +75,7 @@ impl Places {
                 io::ErrorKind::WouldBlock => {
                     format!("another server keeps its log in {}: choose another dir", folder.display())
                 }
-                _ => format!("cannot keep a log in {}: {error}", folder.display()),
+                _ => format!("cannot keep a log: {error}"),
             };
             io::Error::new(error.kind(), text)
         })
@@ -94,9 +98,7 @@ impl Persistence {
     /// What keeps the server from starting.
     pub(crate) fn find(engine: &'static Engine, import: Option<Import>) -> io::Result<Self> {
         let text = |name: &str| String::from_utf8_lossy(&engine.config.text(name)).into_owned();
-        // Where it is does not change with `dir`.
-        let folder = std::path::absolute(text("appenddirname"))?;
-        let places = Places { folder, base: text("appendfilename") };
+        let places = Places::now(engine)?;
         let wants_log = engine.config.text("appendonly") == b"yes";
         let found = Found::look(&places, wants_log, &text("dbfilename"))?;
         snapshot::clear_what_is_left(&text("dbfilename"));
@@ -141,7 +143,7 @@ impl Persistence {
             save_ordered: None,
             begun: Vec::new(),
             begins_behind: false,
-            rewrite_after: Instant::now(),
+            rest: due::Rest::default(),
             retry_at: None,
             second_at: Instant::now() + SECOND,
             sleep: SLEEP_MIN,
@@ -185,8 +187,8 @@ struct Keeper {
     begun: Vec<Waiting>,
     /// One is to begin when the snapshot that was for the log before has given its folder up.
     begins_behind: bool,
-    /// Until when a log that is long is left as it is.
-    rewrite_after: Instant,
+    /// A log that is long is left as it is for a while.
+    rest: due::Rest,
     /// When a log is begun again that failed.
     retry_at: Option<Instant>,
     second_at: Instant,
@@ -299,7 +301,8 @@ impl Keeper {
             "The log cannot be written: {error}. Writes are refused until a new one has begun behind a snapshot"
         );
         let why = format!(
-            "the log cannot be written ({error}); writes go on when a new one has begun, which is tried every second"
+            "the log cannot be written ({}); writes go on when a new one has begun, which is tried every second",
+            cause(error)
         );
         self.engine.refuse_writes(Refuser::Log, Some(&why));
         self.engine.durable.log.has_failed.store(true, Relaxed);
@@ -342,7 +345,7 @@ impl Keeper {
                 Order::Rewrite if self.following.is_none() => self.save(None),
                 Order::Rewrite => self.order_rewrite(),
                 Order::Cancel => self.cancel_save(),
-                Order::Log(true) => self.begin_log(),
+                Order::Log(true) => self.begin_log_here(),
                 Order::Log(false) => self.end_log(),
                 Order::Settled(waiting) => self.answer_when_settled(waiting),
                 Order::Synced(waiting, epoch) => {
@@ -353,6 +356,17 @@ impl Keeper {
                 }
             }
         }
+    }
+
+    /// CONFIG SET appendonly yes: as in Valkey, in the `dir` of that moment.
+    fn begin_log_here(&mut self) {
+        if self.disk.is_none() {
+            match Places::now(self.engine) {
+                Ok(places) => self.places = places,
+                Err(error) => return self.begin_failed(&error),
+            }
+        }
+        self.begin_log();
     }
 
     /// A log begins behind a snapshot of all that there is: what is told is followed from now on, and counts when the
@@ -406,7 +420,7 @@ impl Keeper {
             self.disk = None;
         }
         if self.engine.special.has(weft_engine::special::LOADING) {
-            let why = format!("the log could not be begun ({error}); it is tried every second");
+            let why = format!("the log could not be begun ({}); it is tried every second", cause(error));
             self.engine.refuse_writes(Refuser::Log, Some(&why));
             self.engine.set_loading(false);
         }
@@ -497,7 +511,7 @@ impl Keeper {
                 notice!("A save point is reached: a snapshot is made");
                 self.save(None);
             } else if let Some(following) = &mut self.following
-                && self.rewrite_after <= now
+                && self.rest.is_over(now)
                 && (following.log().is_of_many() || due::is_log_long(self.engine))
             {
                 notice!("The log has become long: a snapshot takes its place");
@@ -601,7 +615,7 @@ impl Keeper {
                 following.cut_nowhere();
             }
         }
-        self.rewrite_after = Instant::now() + REWRITE_AGAIN;
+        self.rest.begin(Instant::now());
         job.failed(self.engine, error);
     }
 

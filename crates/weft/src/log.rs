@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use clap::{Args, Subcommand};
 use weft_persist::disk::{Disk, Folder};
 use weft_persist::manifest::base_of;
@@ -16,11 +16,14 @@ use weft_persist::{Place, Survey, repair, survey_file, survey_log};
 use weft_protocol::request::{Arguments as _, Decoded};
 use weft_protocol::respb::RequestDecoder;
 use weft_protocol::{Arg, Limits, Outcome, request::ArgList};
+use weft_store::effect::Told;
 
 use crate::text::{grouped, quoted};
 
 /// Bytes of an argument that are shown without `--whole`.
 const SHOWN_BYTES_MAX: usize = 80;
+/// What `databases` of a server is where nothing else was set.
+const DATABASES: u8 = 16;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,6 +51,9 @@ pub(crate) struct Check {
     /// A folder, a manifest, a segment or a snapshot
     #[arg(value_name = "PATH")]
     path: PathBuf,
+    /// The setting of the server that is to start with it
+    #[arg(long, value_name = "N", default_value_t = DATABASES)]
+    databases: u8,
 }
 
 /// Print every request: where it stands, its epoch, its database, its words
@@ -101,7 +107,7 @@ impl Target {
     fn find(path: &Path) -> Result<Self> {
         if path.is_dir() {
             let disk = Folder::unlocked(path);
-            let names = disk.names().with_context(|| path.display().to_string())?;
+            let names = disk.names()?;
             let mut bases: Vec<String> =
                 names.iter().filter_map(|name| base_of(name)).map(Into::into).collect();
             if bases.is_empty() {
@@ -172,9 +178,13 @@ fn said(survey: &Survey) -> String {
 impl Check {
     fn run(&self) -> Result<ExitCode> {
         let mut wrong = Vec::new();
+        let mut last_db = 0;
         let survey = Target::find(&self.path)?.survey(&mut |place, requests| {
             // A block that proves was written so: what it says is looked at too.
-            if let Err(strange) = weft_persist::Decoder::default().each(requests, |_, _| {}) {
+            let look = |_, told: &[Told<'_>]| {
+                last_db = told.iter().map(Told::last_db).fold(last_db, u8::max);
+            };
+            if let Err(strange) = weft_persist::Decoder::default().each(requests, look) {
                 let at = place.at + strange.offset as u64;
                 wrong.push(format!(
                     "{} says at block {at} what this version does not know: {}",
@@ -184,6 +194,10 @@ impl Check {
             true
         })?;
         print!("{}", said(&survey));
+        if last_db >= self.databases {
+            let wants = u16::from(last_db) + 1;
+            wrong.push(format!("it wants {wants} databases: 'databases' is to be raised to what it was"));
+        }
         wrong.iter().for_each(|wrong| println!("problem: {wrong}"));
         let is_whole = survey.problems.is_empty() && wrong.is_empty();
         println!("{}", if is_whole { "whole" } else { "a server does not start with it" });
@@ -196,7 +210,10 @@ impl Repair {
         let Target { disk, what: Named::Log(base) } = Target::find(&self.path)? else {
             bail!("{}: a part of a log; name its folder or its manifest", self.path.display());
         };
-        let to = Folder::lock(&self.to).with_context(|| self.to.display().to_string())?;
+        let to = Folder::lock(&self.to).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => anyhow!("{}: a server keeps its log there", self.to.display()),
+            _ => error.into(),
+        })?;
         let there = to.names()?.into_iter().find(|name| name != weft_persist::disk::LOCK);
         ensure!(there.is_none(), "{}: is not empty, and nothing is written over", self.to.display());
         let to: Arc<dyn Disk> = Arc::new(to);

@@ -7,7 +7,6 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use weft_persist::block::{FILE_HEAD_BYTES, FileHead};
@@ -43,8 +42,8 @@ impl Piece {
         Ok(match &self.path {
             None => Box::new(io::stdin()),
             Some(path) if self.is_log => {
-                let file = File::open(path).with_context(|| path.display().to_string())?;
-                Box::new(Requests::open(Arc::new(file)).with_context(|| path.display().to_string())?)
+                let file = weft_persist::disk::open(path)?;
+                Box::new(Requests::open(file).with_context(|| path.display().to_string())?)
             }
             Some(path) => Box::new(File::open(path).with_context(|| path.display().to_string())?),
         })
@@ -86,7 +85,7 @@ pub(crate) fn is_log(path: &Path) -> Result<bool> {
 /// The files of a log of Weft, if the path is its folder or its manifest.
 fn of_log(path: &Path) -> Result<Option<Vec<Piece>>> {
     let (folder, mut bases) = if path.is_dir() {
-        let names = Folder::unlocked(path).names().with_context(|| path.display().to_string())?;
+        let names = Folder::unlocked(path).names()?;
         (path, names.iter().filter_map(|name| base_of(name)).map(String::from).collect::<Vec<_>>())
     } else {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

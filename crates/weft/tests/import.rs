@@ -11,6 +11,7 @@ use std::process::{Command, Output};
 
 use weft_client::{Connection, Protocol, Reply};
 
+use common::kept;
 use common::servers::Server;
 use common::{Folder, run, stderr, weft};
 
@@ -67,6 +68,14 @@ fn fill(connection: &mut Connection) {
     }
     let value = connection.exchange(&[&b"SET"[..], b"binary\x00\r\n\xff", b"\x00\xfe\r\n"]).unwrap();
     assert_eq!(value, Reply::Simple(b"OK".to_vec()));
+}
+
+/// A library of functions.
+const LIBRARY: &str = "#!lua name=lib\nredis.register_function('two', function() return 2 end)";
+
+/// What `FCALL two 0` gives is what the library says.
+fn calls(connection: &mut Connection) {
+    assert_eq!(exchange(connection, &[b"FCALL", b"two", b"0"]), Reply::Int(2));
 }
 
 /// All that can be seen of the keys.
@@ -139,15 +148,17 @@ fn files_of_real_servers_come_in() {
     for source in Server::others(&["--dbfilename", "dump.rdb"]) {
         let mut connection = source.connect(Protocol::Resp2);
         fill(&mut connection);
+        exchange(&mut connection, &[b"FUNCTION", b"LOAD", LIBRARY.as_bytes()]);
         let expected = seen(&mut connection);
         assert_eq!(expected.len(), 22, "keys");
         ask(&mut connection, "SAVE");
         let target = Server::weft(&[]);
         let path = source.folder.path("dump.rdb");
         let said = good(&tool(&target, &["import", &path]));
-        assert!(said.starts_with("22 keys, written by "), "{said}");
+        assert!(said.starts_with("22 keys, 1 libraries of functions, written by "), "{said}");
         assert!(said.contains("errors: 0"), "{said}");
         assert_eq!(seen(&mut target.connect(Protocol::Resp2)), expected);
+        calls(&mut target.connect(Protocol::Resp2));
 
         // A second time everything is there.
         let again = tool(&target, &["import", &path]);
@@ -168,6 +179,7 @@ fn what_goes_out_is_loaded_by_real_servers() {
     let source = Server::weft(&[]);
     let mut connection = source.connect(Protocol::Resp2);
     fill(&mut connection);
+    exchange(&mut connection, &[b"FUNCTION", b"LOAD", LIBRARY.as_bytes()]);
     let expected = seen(&mut connection);
     let folder = Folder::new();
     let path = folder.path("out.rdb");
@@ -180,6 +192,7 @@ fn what_goes_out_is_loaded_by_real_servers() {
         ask(&mut connection, &format!("CONFIG SET dir {folder_name}"));
         ask(&mut connection, "DEBUG RELOAD NOSAVE NOFLUSH");
         assert_eq!(seen(&mut connection), expected);
+        calls(&mut connection);
     }
     // And by Weft itself.
     let again = Server::weft(&[]);
@@ -200,8 +213,38 @@ fn fields_that_expire_make_it_valkeys_version() {
     assert!(fs::read(&path).unwrap().starts_with(b"VALKEY080"));
     let again = Server::weft(&[]);
     good(&tool(&again, &["import", &path]));
-    let times = ask(&mut again.connect(Protocol::Resp2), "HPEXPIRETIME hash FIELDS 2 a b");
-    assert_eq!(times, Reply::Array(vec![Reply::Int(LATER_MS.parse().unwrap()), Reply::Int(-1)]));
+    let expected = Reply::Array(vec![Reply::Int(LATER_MS.parse().unwrap()), Reply::Int(-1)]);
+    let times = "HPEXPIRETIME hash FIELDS 2 a b";
+    assert_eq!(ask(&mut again.connect(Protocol::Resp2), times), expected);
+    // Those that know times of fields load it, and what they save comes in.
+    for target in Server::others(&OUT) {
+        let mut connection = target.connect(Protocol::Resp2);
+        if matches!(connection.exchange(&["HPEXPIRETIME", "k", "FIELDS", "1", "f"]), Ok(Reply::Error(_))) {
+            continue;
+        }
+        ask(&mut connection, &format!("CONFIG SET dir {}", folder.0.display()));
+        ask(&mut connection, "DEBUG RELOAD NOSAVE NOFLUSH");
+        assert_eq!(ask(&mut connection, times), expected);
+        ask(&mut connection, "SAVE");
+        assert!(fs::read(&path).unwrap().starts_with(b"VALKEY080"));
+        let back = Server::weft(&[]);
+        good(&tool(&back, &["import", &path]));
+        assert_eq!(ask(&mut back.connect(Protocol::Resp2), times), expected);
+        println!("a server of others has loaded it");
+    }
+}
+
+/// A server that begins with a file stops at values of modules, and leaves them out where that is asked for.
+#[test]
+fn a_server_begins_without_values_of_modules_if_it_is_told_to() {
+    let folder = Folder::new();
+    let mut module = SMALL[..SMALL.len() - 9].to_vec();
+    module.extend_from_slice(b"\x07\x01m\x81abcdefgh\x02\x05\x00\xff\0\0\0\0\0\0\0\0");
+    let path = folder.file("modules.rdb", &module);
+    let said = kept::refused(&folder, &["--save", "", "--import", &path]);
+    assert!(said.contains("the module type YWJjZGVmZ has the key \"m\""), "{said}");
+    let server = kept::Server::start(&folder, &["--save", "", "--import", &path, "--skip-modules"]);
+    assert_eq!((server.ask(&["GET", "k"]), server.ask(&["DBSIZE"])), ("v".into(), "1".into()));
 }
 
 #[test]

@@ -42,6 +42,12 @@ fn a_log_is_checked_dumped_inspected_and_converted() {
     let log = kept(&folder, COMMANDS);
     let checked = text(good(&["log", "check", &log], b""));
     assert!(checked.contains("appendonly.aof.1.log: ") && checked.ends_with("whole\n"), "{checked}");
+    // As a start says it.
+    assert!(text(good(&["log", "check", &log, "--databases", "4"], b"")).ends_with("whole\n"));
+    let few = run(&["log", "check", &log, "--databases", "3"], b"");
+    let said = text(few.stdout);
+    assert!(!few.status.success() && said.contains("it wants 4 databases"), "{said}");
+    assert!(said.ends_with("a server does not start with it\n"), "{said}");
     let dumped = text(good(&["log", "dump", &log], b""));
     for line in [
         "db 0: SET \"key\" \"value\"",
@@ -71,6 +77,8 @@ fn a_log_is_checked_dumped_inspected_and_converted() {
 fn a_damaged_log_is_named_and_repaired_into_another_folder() {
     let folder = Folder::new();
     let log = kept(&folder, COMMANDS);
+    // In a segment of its own.
+    kept(&folder, "SET behind 1\n");
     let segment = format!("{log}/appendonly.aof.1.log");
     let mut bytes = std::fs::read(&segment).unwrap();
     let at = bytes.windows(5).position(|part| part == b"other").unwrap();
@@ -88,9 +96,18 @@ fn a_damaged_log_is_named_and_repaired_into_another_folder() {
     assert!(said.contains("a new log of"), "{said}");
     assert_eq!(std::fs::read(&segment).unwrap(), bytes, "it stays as it is");
     let dumped = text(good(&["log", "dump", &repaired], b""));
-    assert!(!dumped.contains("list") && !dumped.contains("hash"), "{dumped}");
+    for word in ["list", "hash", "behind"] {
+        assert!(!dumped.contains(word), "{word}: {dumped}");
+    }
     let again = stderr(&run(&["log", "repair", &log, "--to", &repaired], b""));
     assert!(again.contains("is not empty"), "{again}");
+    // What is behind the damage is taken only where that is asked for.
+    let rest = folder.path("rest");
+    let said = text(good(&["log", "repair", &log, "--to", &rest, "--keep-rest"], b""));
+    assert!(said.contains("a new log of"), "{said}");
+    let dumped = text(good(&["log", "dump", &rest], b""));
+    assert!(dumped.contains("\"behind\"") && !dumped.contains("\"other\""), "{dumped}");
+    assert_eq!(std::fs::read(&segment).unwrap(), bytes, "it stays as it is");
     // A server starts with it.
     let other = Folder::new();
     std::fs::rename(&repaired, other.0.join("appendonlydir")).unwrap();

@@ -191,6 +191,27 @@ fn another_dir_leaves_the_log_where_it_is() {
     assert_eq!(server.ask(&["DBSIZE"]), "3");
 }
 
+/// One that is begun while the server runs begins in the `dir` of that moment, as in Valkey.
+#[test]
+fn a_log_begins_in_the_dir_of_its_moment() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let flags = ["--save", "", "--enable-protected-configs", "yes"];
+    let with_log = [&flags[..], &["--appendonly", "yes"]].concat();
+    let server = Server::start(&folder, &with_log);
+    server.ask(&["SET", "before", "v"]);
+    assert_eq!(server.ask(&["CONFIG", "SET", "dir", other.0.to_str().unwrap()]), "OK");
+    for wanted in ["no", "yes"] {
+        assert_eq!(server.ask(&["CONFIG", "SET", "appendonly", wanted]), "OK");
+    }
+    server.ask(&["SET", "behind", "v"]);
+    assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
+    server.kill();
+    for (place, keys) in [(&folder, "1"), (&other, "2")] {
+        let server = Server::start(place, &with_log);
+        assert_eq!(server.ask(&["DBSIZE"]), keys);
+    }
+}
+
 /// What a kill has left of one is removed at the next start; what only has its name is not.
 #[test]
 fn what_is_left_of_a_snapshot_goes_at_the_next_start() {

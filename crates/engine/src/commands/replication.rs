@@ -52,7 +52,7 @@ fn waitaof(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     }
     if replicas > 0 {
         // There are none: nothing comes but the end of its time.
-        return context.block(&[], (timeout_ms, Empty::TwoZeros), args.to_owned_args());
+        return context.block(&[], (timeout_ms, Empty::Kept(is_synced)), args.to_owned_args());
     }
-    context.await_order(args, (timeout_ms, Empty::TwoZeros), |waiting| Order::Synced(waiting, told))
+    context.await_order(args, (timeout_ms, Empty::Kept(false)), |waiting| Order::Synced(waiting, told))
 }

@@ -52,7 +52,8 @@ pub(super) fn persistence(engine: &Engine, report: &mut Report, now_ms: u64) {
     report.field("rdb_current_bgsave_time_sec", current_s(&saves.is_saving));
     report.field("rdb_saves", saves.count.load(Relaxed));
     report.field("rdb_longest_step_cpu_us", saves.longest_step_us.load(Relaxed));
-    report.fixed(&[("rdb_last_cow_size", "0"), ("rdb_last_load_keys_expired", "0")]);
+    report.fixed(&[("rdb_last_cow_size", "0")]);
+    report.field("rdb_last_load_keys_expired", loading.keys_expired.load(Relaxed));
     report.field("rdb_last_load_keys_loaded", loading.keys.load(Relaxed));
     report.field("aof_enabled", is_on(&log.is_on));
     report.field("aof_rewrite_in_progress", is_on(&log.is_rewriting));
@@ -74,7 +75,8 @@ pub(super) fn persistence(engine: &Engine, report: &mut Report, now_ms: u64) {
     if log.is_on.load(Relaxed) {
         report.field("aof_current_size", log.bytes.load(Relaxed));
         report.field("aof_base_size", log.base_bytes.load(Relaxed));
-        report.fixed(&[("aof_pending_rewrite", "0"), ("aof_buffer_length", "0")]);
+        report.fixed(&[("aof_pending_rewrite", "0")]);
+        report.field("aof_buffer_length", engine.keyspace.backlog_bytes());
         report.field("aof_pending_bio_fsync", 0);
         report.field("aof_delayed_fsync", log.syncs_late.load(Relaxed));
         report.field("aof_unsynced_bytes", log.unsynced_bytes.load(Relaxed));

@@ -112,6 +112,8 @@ pub struct Loading {
     pub started_ms: AtomicU64,
     /// Keys that were there behind it.
     pub keys: AtomicU64,
+    /// Keys of the snapshot whose time had passed when it was read: they go behind it.
+    pub keys_expired: AtomicU64,
 }
 
 impl Loading {

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use weft_engine::Engine;
 use weft_persist::block::{FILE_HEAD_BYTES, FileHead, HEAD_BYTES};
-use weft_persist::disk::Disk;
+use weft_persist::disk::{Disk, cause};
 use weft_persist::{Decoder, Folder, Kept, Mark, Place, Problem, Strange, Summary, read_snapshot};
-use weft_store::effect::{Effect, Told};
+use weft_store::effect::Effect;
 use weft_store::{Replayer, Section, Worker};
 
 use super::Places;
@@ -93,7 +93,7 @@ impl Found {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Ok(disk.map_or(Self::Nothing, Self::Folder))
             }
-            Err(error) => Err(stop(format!("{dbfilename} cannot be read: {error}"))),
+            Err(error) => Err(stop(format!("{dbfilename} cannot be read: {}", cause(&error)))),
         }
     }
     /// Whether there is something to load.
@@ -173,7 +173,7 @@ fn read(
             progress.tell(engine, place.progress);
             expected.look(engine, &place);
             match &mut alone {
-                Some(applier) => applier.apply(worker, requests, &meeting),
+                Some(applier) => applier.apply(worker, (requests, place.is_snapshot), &meeting),
                 None => loaders.give(place, requests, &meeting),
             }
         });
@@ -240,6 +240,7 @@ impl Part {
 struct Block {
     file: String,
     at: u64,
+    is_of_snapshot: bool,
     requests: Vec<u8>,
 }
 
@@ -274,7 +275,8 @@ impl<'s> Loaders<'s> {
         if meeting.failed().is_some() {
             return Err(Strange { offset: 0, why: "it cannot be loaded" });
         }
-        let block = Arc::new(Block { file: place.file.into(), at: place.at, requests: requests.into() });
+        let (file, is_of_snapshot) = (place.file.into(), place.is_snapshot);
+        let block = Arc::new(Block { file, at: place.at, is_of_snapshot, requests: requests.into() });
         // Who takes them ends early only when that has failed.
         self.threads.iter().for_each(|(blocks, _)| drop(blocks.send(Arc::clone(&block))));
         Ok(())
@@ -298,7 +300,8 @@ fn load_blocks(
     let _seat = Seat(meeting);
     let mut applier = Applier::new(engine, part);
     for block in blocks {
-        if let Err(strange) = applier.apply(&mut worker, &block.requests, meeting) {
+        let requests = (&block.requests[..], block.is_of_snapshot);
+        if let Err(strange) = applier.apply(&mut worker, requests, meeting) {
             return meeting.fail(Failure::Strange { file: block.file.clone(), at: block.at, strange });
         }
     }
@@ -375,6 +378,7 @@ impl Drop for Seat<'_> {
 
 /// Applies blocks, one by one: what is on keys of its part.
 struct Applier {
+    engine: &'static Engine,
     decoder: Decoder,
     replayer: Replayer,
     databases: usize,
@@ -382,8 +386,9 @@ struct Applier {
 }
 
 impl Applier {
-    fn new(engine: &Engine, part: Part) -> Self {
+    fn new(engine: &'static Engine, part: Part) -> Self {
         Self {
+            engine,
             decoder: Decoder::default(),
             replayer: Replayer::new(engine.settings.forms()),
             databases: engine.keyspace.database_count(),
@@ -394,16 +399,20 @@ impl Applier {
     fn apply(
         &mut self,
         worker: &mut Worker<'static>,
-        requests: &[u8],
+        (requests, is_of_snapshot): (&[u8], bool),
         meeting: &Meeting,
     ) -> Result<(), Strange> {
-        let Self { decoder, replayer, databases, part } = self;
+        let Self { engine, decoder, replayer, databases, part } = self;
+        let loading = &engine.durable.loading;
+        // All see all blocks: one of them counts.
+        let counts_up_to = (is_of_snapshot && part.index == 0).then(|| loading.started_ms.load(Relaxed));
+        let mut expired = 0;
         let mut result = Ok(());
         decoder.each(requests, |mark, told| {
             if mark != Mark::Effects || result.is_err() {
                 return;
             }
-            if told.iter().any(|told| usize::from(last_db(told)) >= *databases) {
+            if told.iter().any(|told| usize::from(told.last_db()) >= *databases) {
                 let why = "a key is in a database that there is not: raise 'databases' to what it was";
                 result = Err(Strange { offset: 0, why });
                 return;
@@ -417,21 +426,25 @@ impl Applier {
                         meeting.meet()
                     });
                 }
-                row => replayer.apply_row(worker, row, |shard| part.has(shard)),
+                row => {
+                    if let Some(now_ms) = counts_up_to {
+                        expired += row.iter().filter(|told| expires_by(&told.effect, now_ms)).count() as u64;
+                    }
+                    replayer.apply_row(worker, row, |shard| part.has(shard));
+                }
             }
         })?;
+        if expired > 0 {
+            loading.keys_expired.fetch_add(expired, Relaxed);
+        }
         result
     }
 }
 
-/// The last database that an effect is on.
-fn last_db(told: &Told<'_>) -> u8 {
-    match told.effect {
-        Effect::Swap { with: other }
-        | Effect::Move { to_db: other, .. }
-        | Effect::Copy { to_db: other, .. } => told.db.max(other),
-        _ => told.db,
-    }
+/// Whether a key of a snapshot, which begins with this effect, has expired by then.
+fn expires_by(effect: &Effect<'_>, now_ms: u64) -> bool {
+    let (Effect::Set { expire_ms, .. } | Effect::New { expire_ms, .. }) = effect else { return false };
+    expire_ms.is_some_and(|expire_ms| expire_ms <= now_ms)
 }
 
 /// How far it has come, said now and then.

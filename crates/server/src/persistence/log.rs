@@ -142,8 +142,9 @@ impl Following {
             }
         });
         outcome?;
-        let polled =
-            polled.map_err(|Overrun| io::Error::other("it is slower than what is written for too long"))?;
+        let polled = polled.map_err(|Overrun| {
+            io::Error::other("it is too far behind what is written, or one command has told more than 4 GiB")
+        })?;
         self.log.flush()?;
         if self.log.lacks_room() && !self.is_full && !self.log.is_pending() {
             // Not with the next look: in the second until then a segment can be filled.

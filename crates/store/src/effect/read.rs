@@ -17,6 +17,19 @@ pub struct Told<'a> {
     pub effect: Effect<'a>,
 }
 
+impl Told<'_> {
+    /// The last database that it is on.
+    #[must_use]
+    pub fn last_db(&self) -> u8 {
+        match self.effect {
+            Effect::Swap { with: other }
+            | Effect::Move { to_db: other, .. }
+            | Effect::Copy { to_db: other, .. } => self.db.max(other),
+            _ => self.db,
+        }
+    }
+}
+
 /// The effects of a tape, in their order.
 #[derive(Clone, Debug)]
 pub struct Read<'a> {

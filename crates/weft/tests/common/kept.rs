@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -23,7 +23,15 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(folder: &Folder, options: &[&str]) -> Self {
-        let (mut child, socket) = spawn(folder, options);
+        Self::of(spawn(folder, options))
+    }
+    /// One whose disk fails or takes its time as files in `faults` say.
+    pub(crate) fn start_on(disk: &FailingDisk, folder: &Folder, options: &[&str]) -> Self {
+        let (mut command, socket) = command(folder, options);
+        command.env("LD_PRELOAD", disk.0.path("disk.so")).env("WEFT_DISK", &disk.0.0);
+        Self::of((command.spawn().unwrap(), socket))
+    }
+    fn of((mut child, socket): (Child, String)) -> Self {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let is_up = lines.any(|line| line.contains("Listening on /"));
         assert!(is_up, "the server listens");
@@ -41,6 +49,14 @@ impl Server {
             thread::yield_now();
         }
         server
+    }
+    pub(crate) fn terminate(&self) {
+        let id = nix::unistd::Pid::from_raw(self.child.id() as i32);
+        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).unwrap();
+    }
+    /// It ends by itself, and not well.
+    pub(crate) fn ends_badly(mut self) {
+        assert!(!self.child.wait().unwrap().success());
     }
     /// A connection that came before the default user had its password back is closed: there is more to load, too.
     fn is_loading(&self) -> bool {
@@ -96,11 +112,36 @@ impl Drop for Server {
 }
 
 pub(crate) fn spawn(folder: &Folder, options: &[&str]) -> (Child, String) {
+    let (mut command, socket) = command(folder, options);
+    (command.spawn().unwrap(), socket)
+}
+fn command(folder: &Folder, options: &[&str]) -> (Command, String) {
     let socket = folder.path("socket");
     let mut command = weft();
     command.args(["serve", "--port", "0", "--unixsocket", &socket, "--dir"]).arg(&folder.0).args(options);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    (child, socket)
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    (command, socket)
+}
+
+/// A disk that does what a test says (`disk.c`), for one server.
+pub(crate) struct FailingDisk(Folder);
+
+impl FailingDisk {
+    pub(crate) fn new() -> Self {
+        let folder = Folder::new();
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/common/disk.c");
+        let words = ["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", &folder.path("disk.so"), source];
+        // What links this test.
+        assert!(Command::new("cc").args(words).status().unwrap().success());
+        Self(folder)
+    }
+    /// From now on this happens.
+    pub(crate) fn begin(&self, what: &str) {
+        self.0.file(what, b"");
+    }
+    pub(crate) fn end(&self, what: &str) {
+        std::fs::remove_file(self.0.path(what)).unwrap();
+    }
 }
 
 /// The server does not start, and says why.

@@ -1,0 +1,41 @@
+// Owns: a disk that fails or takes its time, for a server that is started with this library before the others
+// (LD_PRELOAD). While a file of one of these names stands in the folder that WEFT_DISK names, it happens:
+// `write-fails`, `sync-fails`: an error of the device (EIO); `sync-waits`: until the file goes.
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static int is(const char *what) {
+    const char *folder = getenv("WEFT_DISK");
+    char path[4096];
+    if (folder == NULL || snprintf(path, sizeof path, "%s/%s", folder, what) >= (int)sizeof path) {
+        return 0;
+    }
+    int before = errno, is_there = access(path, F_OK) == 0;
+    errno = before;
+    return is_there;
+}
+
+int fdatasync(int file) {
+    while (is("sync-waits")) {
+        usleep(500);
+    }
+    if (is("sync-fails")) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fdatasync, file);
+}
+
+ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t at) {
+    if (is("write-fails")) {
+        errno = EIO;
+        return -1;
+    }
+    return syscall(SYS_pwrite64, file, bytes, count, at);
+}

@@ -1,0 +1,304 @@
+//! What docs/persistence.md promises for when something goes wrong, each on a server that runs: signals, a disk that
+//! fails, waits or may not be written to, WAITAOF, what INFO says meanwhile. What comes back: `persistence.rs`;
+//! snapshots: `snapshots.rs`.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::thread;
+
+use weft_client::Protocol;
+
+use common::Folder;
+use common::kept::{FailingDisk, Server, refused, show, spawn};
+
+/// One SIGTERM: what is kept is on the disk, with save points or with a log.
+#[test]
+fn a_signal_ends_a_server_that_keeps_all() {
+    for flags in [&["--save", "3600 1"][..], &["--save", "", "--appendonly", "yes"]] {
+        let folder = Folder::new();
+        let server = Server::start(&folder, flags);
+        assert_eq!(server.ask(&["SET", "k", "v"]), "OK");
+        server.terminate();
+        server.ends();
+        let server = Server::start(&folder, flags);
+        assert_eq!(server.ask(&["GET", "k"]), "v", "{flags:?}");
+    }
+}
+
+/// A second one does not wait for a snapshot that cannot be made.
+#[test]
+fn a_second_signal_ends_a_server_at_once() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--save", "3600 1"]);
+    assert_eq!(server.ask(&["SET", "k", "v"]), "OK");
+    std::fs::create_dir(folder.0.join("dump.weft")).unwrap();
+    server.terminate();
+    server.says("It is tried every second; a second SIGTERM stops the server without one");
+    server.terminate();
+    server.ends_badly();
+}
+
+/// A save point whose snapshot failed is tried again, without being asked for.
+#[test]
+fn a_save_point_is_tried_again() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--save", "1 1"]);
+    let blocked = folder.0.join("dump.weft");
+    std::fs::create_dir(&blocked).unwrap();
+    assert_eq!(server.ask(&["SET", "k", "v"]), "OK");
+    server.says("A save point is reached");
+    server.says("No snapshot could be made");
+    assert_eq!(server.info("rdb_last_bgsave_status"), "err");
+    std::fs::remove_dir(&blocked).unwrap();
+    server.wait_for("rdb_saves", "1");
+    assert_eq!(server.info("rdb_last_bgsave_status"), "ok");
+    assert_eq!(server.ask(&["SET", "k", "w"]), "OK", "writes go on");
+}
+
+/// Without a log it is an error; with `always` all is there at once, with `no` it is what syncs.
+#[test]
+fn waitaof_waits_whatever_appendfsync_says() {
+    for (setting, syncs) in [("always", true), ("everysec", false), ("no", false)] {
+        let folder = Folder::new();
+        let server = Server::start(&folder, &["--save", "", "--appendonly", "yes", "--appendfsync", setting]);
+        let mut connection = server.connect(Protocol::Resp2);
+        let mut run = |words: &[&str]| show(connection.exchange(words).unwrap());
+        assert_eq!(run(&["SET", "k", "v"]), "OK");
+        if syncs {
+            assert_eq!(server.info("aof_unsynced_bytes"), "0", "its reply came behind the sync");
+        }
+        assert_eq!(run(&["WAITAOF", "1", "0", "0"]), "1 0", "{setting}");
+        assert_eq!(server.info("aof_unsynced_bytes"), "0", "{setting}");
+        assert_ne!(server.info("aof_syncs"), "0", "{setting}");
+        // Nobody copies the log: who waits for a copy waits in vain, and is told of this one.
+        assert_eq!(run(&["WAITAOF", "0", "1", "10"]), "1 0", "{setting}");
+        server.kill();
+        let server = Server::start(&folder, &["--save", "", "--appendonly", "yes"]);
+        assert_eq!(server.ask(&["GET", "k"]), "v", "{setting}");
+    }
+}
+
+/// What was not synced for two seconds holds writes back until it is; reads go on, and INFO counts it.
+#[test]
+fn a_disk_that_is_slow_holds_writes_back() {
+    let (disk, folder) = (FailingDisk::new(), Folder::new());
+    let server = Server::start_on(&disk, &folder, &["--save", "", "--appendonly", "yes"]);
+    assert_eq!(server.info("aof_delayed_fsync"), "0");
+    disk.begin("sync-waits");
+    assert_eq!(server.ask(&["SET", "k", "1"]), "OK");
+    while server.info("aof_delayed_fsync") == "0" {
+        thread::yield_now();
+    }
+    let mut writer = UnixStream::connect(&server.socket).unwrap();
+    writer.write_all(b"SET k 2\r\n").unwrap();
+    for _ in 0..100 {
+        assert_eq!(server.ask(&["GET", "k"]), "1", "reads go on, and the write waits");
+    }
+    disk.end("sync-waits");
+    let mut reply = [0; 5];
+    writer.read_exact(&mut reply).unwrap();
+    assert_eq!(&reply, b"+OK\r\n");
+    assert_eq!(server.ask(&["GET", "k"]), "2");
+}
+
+/// The device fails: nothing that was acknowledged is lost, writes are refused, and go on behind a new log when the
+/// device is well again.
+#[test]
+fn a_disk_that_fails_refuses_writes_until_it_is_well() {
+    for (fault, setting) in [
+        ("write-fails", "always"),
+        ("sync-fails", "always"),
+        ("write-fails", "everysec"),
+        ("sync-fails", "everysec"),
+    ] {
+        let (disk, folder) = (FailingDisk::new(), Folder::new());
+        let flags = ["--save", "", "--appendonly", "yes", "--appendfsync", setting];
+        let server = Server::start_on(&disk, &folder, &flags);
+        assert_eq!(server.ask(&["SET", "before", "1"]), "OK");
+        assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
+        disk.begin(fault);
+        let reply = server.ask(&["SET", "meanwhile", "1"]);
+        if setting == "always" {
+            let unknown =
+                "MISCONF the log could not be written: whether what this request did is kept is unknown";
+            assert!(reply.starts_with(unknown), "{fault}: {reply}");
+        }
+        while !server.ask(&["SET", "refused", "1"]).starts_with("MISCONF the log cannot be written (") {
+            thread::yield_now();
+        }
+        assert_eq!(server.info("aof_last_write_status"), "err", "{fault} {setting}");
+        assert_eq!(server.ask(&["GET", "before"]), "1", "reads go on");
+        server.says(&format!("The log cannot be written: {}", folder.path("appendonlydir")));
+        server.says("A log cannot be begun");
+        disk.end(fault);
+        while server.ask(&["SET", "behind", "1"]) != "OK" {
+            thread::yield_now();
+        }
+        assert_eq!(server.info("aof_last_write_status"), "ok", "{fault} {setting}");
+        assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
+        let keys = server.ask(&["DBSIZE"]);
+        server.kill();
+        let server = Server::start(&folder, &flags);
+        assert_eq!(server.ask(&["EXISTS", "before", "behind"]), "2", "{fault} {setting}");
+        assert_eq!(server.ask(&["DBSIZE"]), keys, "what memory had is what the new log has");
+    }
+}
+
+/// A snapshot that the device does not take leaves the one before.
+#[test]
+fn a_disk_that_fails_leaves_the_snapshot_before() {
+    for fault in ["write-fails", "sync-fails"] {
+        let (disk, folder) = (FailingDisk::new(), Folder::new());
+        let server = Server::start_on(&disk, &folder, &["--save", ""]);
+        assert_eq!(server.ask(&["SET", "k", "1"]), "OK");
+        assert_eq!(server.ask(&["SAVE"]), "OK");
+        let whole = std::fs::read(folder.0.join("dump.weft")).unwrap();
+        assert_eq!(server.ask(&["SET", "k", "2"]), "OK");
+        disk.begin(fault);
+        let failed = server.ask(&["SAVE"]);
+        assert!(failed.starts_with("ERR No snapshot could be made: "), "{failed}");
+        assert!(failed.contains("dump.weft.tmp: Input/output error"), "{failed}");
+        assert_eq!(std::fs::read(folder.0.join("dump.weft")).unwrap(), whole, "{fault}");
+        assert!(!folder.0.join("dump.weft.tmp").exists(), "{fault}");
+        disk.end(fault);
+        assert_eq!(server.ask(&["SAVE"]), "OK");
+        server.kill();
+        assert_eq!(Server::start(&folder, &[]).ask(&["GET", "k"]), "2");
+    }
+}
+
+/// A file of another program that has come to stand where the snapshot goes is not written over.
+#[test]
+fn a_snapshot_is_not_written_over_what_is_another_s() {
+    for content in [&b"REDIS0011\xff"[..], b"letters"] {
+        let folder = Folder::new();
+        let server = Server::start(&folder, &["--save", "", "--dbfilename", "dump.rdb"]);
+        assert_eq!(server.ask(&["SET", "k", "v"]), "OK");
+        let file = folder.file("dump.rdb", content);
+        let said = server.ask(&["SAVE"]);
+        let stays = "dump.rdb was written by another program and stays as it is: choose another dbfilename";
+        assert!(said.contains(stays), "{said}");
+        assert_eq!(std::fs::read(&file).unwrap(), content);
+        assert_eq!(server.ask(&["CONFIG", "SET", "save", ""]), "OK");
+        // An empty one is nobody's.
+        std::fs::write(&file, b"").unwrap();
+        assert_eq!(server.ask(&["SAVE"]), "OK");
+    }
+}
+
+/// Where nothing can be written a start says which file it is, and that there is no log.
+#[test]
+fn a_folder_that_may_only_be_read_is_named() {
+    let folder = Folder::new();
+    let mount = |words: &[&str]| {
+        let mut command = Command::new("mount");
+        command.args(words).arg(&folder.0).stderr(std::process::Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    if !mount(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"]) {
+        println!("left out: this user may not mount a file system");
+        return;
+    }
+    let server = Server::start(&folder, &["--save", ""]);
+    server.ask(&["SET", "k", "v"]);
+    assert_eq!(server.ask(&["SAVE"]), "OK");
+    server.stop(&["SHUTDOWN", "NOSAVE"]);
+    // The socket stands elsewhere; what is kept may be read.
+    assert!(mount(&["-o", "remount,ro"]));
+    let elsewhere = Folder::new();
+    let place = folder.0.to_str().unwrap();
+    let flags = ["--save", "", "--enable-protected-configs", "yes", "--dir", place];
+    let said = refused(&elsewhere, &[&flags[..], &["--appendonly", "yes"]].concat());
+    let named = format!("cannot keep a log: {}: Read-only file system", folder.path("appendonlydir"));
+    assert!(said.contains(&named), "{said}");
+    let server = Server::start(&elsewhere, &flags);
+    assert_eq!(server.ask(&["GET", "k"]), "v");
+    let said = server.ask(&["SAVE"]);
+    assert!(said.contains(&format!("{place}/dump.weft.tmp: Read-only file system")), "{said}");
+    let said = server.ask(&["CONFIG", "SET", "appendonly", "yes"]);
+    assert!(said.starts_with("ERR There is no log yet: "), "{said}");
+    server.says(&format!("A log cannot be begun: {named}"));
+    server.kill();
+    assert!(Command::new("umount").arg("-l").arg(&folder.0).status().unwrap().success());
+}
+
+/// While it loads it says how far it has come, and refuses what looks at keys; a second later all is there.
+#[test]
+fn info_says_how_far_loading_has_come() {
+    let folder = Folder::new();
+    let flags = ["--save", "", "--appendonly", "yes", "--enable-debug-command", "yes"];
+    let server = Server::start(&folder, &flags);
+    server.ask(&["DEBUG", "POPULATE", "300000", "key", "100"]);
+    // Only the log, so that all of it is replayed.
+    server.stop(&["SHUTDOWN"]);
+    let (mut child, socket) = spawn(&folder, &flags);
+    while UnixStream::connect(&socket).is_err() {
+        thread::yield_now();
+    }
+    let config = weft_client::Config::unix(&socket).with_protocol(Protocol::Resp2);
+    let mut connection = weft_client::Connection::connect(&config).unwrap();
+    let mut run = |words: &[&str]| show(connection.exchange(words).unwrap());
+    let (mut seen, mut before) = (0, 0);
+    loop {
+        let text = run(&["INFO", "persistence"]);
+        let field = |name: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            value.map(str::to_owned)
+        };
+        if field("loading").unwrap() == "0" {
+            assert_eq!(field("loading_loaded_bytes"), None);
+            break;
+        }
+        let number = |name: &str| field(name).unwrap().parse::<u64>().unwrap();
+        let (done, all) = (number("loading_loaded_bytes"), number("loading_total_bytes"));
+        assert!(done >= before && done <= all, "{text}");
+        assert!(field("loading_loaded_perc").unwrap().parse::<f64>().unwrap() <= 100.0);
+        assert!(number("loading_start_time") > 1_700_000_000);
+        assert_eq!(run(&["PING"]), "PONG");
+        let reply = run(&["GET", "key:1"]);
+        // It may have ended meanwhile.
+        let is_loading = reply.starts_with("LOADING Weft is loading the dataset in memory: ");
+        assert!(is_loading || run(&["INFO", "persistence"]).contains("loading:0"), "{reply}");
+        seen += u32::from(done > before);
+        before = done;
+    }
+    assert!(seen > 0, "it was seen to go on");
+    assert_eq!(run(&["DBSIZE"]), "300000");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Keys whose time has passed while nobody served them are counted, and go behind the start.
+#[test]
+fn a_start_counts_what_has_expired_meanwhile() {
+    let folder = Folder::new();
+    let flags = ["--save", "", "--enable-debug-command", "yes"];
+    let server = Server::start(&folder, &flags);
+    assert_eq!(server.ask(&["DEBUG", "SET-ACTIVE-EXPIRE", "0"]), "OK");
+    for number in 0..20 {
+        server.ask(&["SET", &format!("passes:{number}"), "v", "PX", "1"]);
+        server.ask(&["HSET", &format!("stays:{number}"), "f", "v"]);
+        server.ask(&["SET", &format!("stays longer:{number}"), "v", "PXAT", "4102444800000"]);
+    }
+    for number in 0..5 {
+        let key = format!("list:{number}");
+        server.ask(&["RPUSH", &key, "a"]);
+        server.ask(&["PEXPIRE", &key, "1"]);
+    }
+    // Nobody has looked at them since: they are there, and stand in the snapshot.
+    assert_eq!(server.ask(&["DBSIZE"]), "65");
+    assert_eq!(server.ask(&["SAVE"]), "OK");
+    server.kill();
+    let server = Server::start(&folder, &flags);
+    assert_eq!(server.info("rdb_last_load_keys_expired"), "25");
+    while server.ask(&["DBSIZE"]) != "40" {
+        thread::yield_now();
+    }
+    server.kill();
+}
