@@ -312,8 +312,9 @@ impl<'b> Context<'_, 'b> {
             _ => true,
         }
     }
+    /// The same of what a command has not named. `arrived`: whether it has added to a stream.
     #[inline]
-    fn ready(&mut self, db: u8, key: &Key<'_>, arrived: impl FnOnce() -> bool) {
+    pub(crate) fn ready(&mut self, db: u8, key: &Key<'_>, arrived: impl FnOnce() -> bool) {
         // A key whose shard is not held has not been written to.
         if self.guard(key).is_ok_and(|guard| !guard.waiters().is_empty()) {
             self.local.ready.push_back(Ready { db, key: key.bytes().into(), arrived: arrived() });

@@ -153,6 +153,57 @@ fn several_fire_in_the_order_of_their_names_and_a_circle_ends_with_its_names() {
 }
 
 #[test]
+fn all_that_a_command_fires_has_the_time_of_one_program() {
+    let (mut bench, client) = bench();
+    let some = r#"{"limits":{"time-ms":60000},"steps":[{"for":"i","range":[0,100],"do":[["INCR","n"]]}]}"#;
+    assert_eq!(words(&mut bench, client, &["PROGRAM", "SET", "some", some]), "1");
+    trigger(&mut bench, client, "t", r#"{"key":"k:*","inside":"some"}"#);
+    let pairs: Vec<String> = (0..1000).map(|at| format!("k:{at} v")).collect();
+    let many = format!("MSET {}", pairs.join(" "));
+    assert_eq!(bench.text(client, "CONFIG SET program-time-ms-max 1"), "OK");
+    let before = digest(&mut bench, client);
+    let answer = bench.text(client, &many);
+    assert!(answer.starts_with("-LIMIT trigger t: ") || answer.starts_with("-ERR trigger t: "), "{answer}");
+    assert!(answer.contains("program-time-ms-max"), "{answer}");
+    assert_eq!(digest(&mut bench, client), before);
+    assert_eq!(bench.text(client, "CONFIG SET program-time-ms-max 60000"), "OK");
+    assert_eq!(bench.text(client, &many), "OK");
+    assert_eq!(bench.text(client, "GET n"), "100000");
+}
+
+#[test]
+fn a_test_shows_what_a_trigger_would_do_and_does_nothing() {
+    let (mut bench, client) = bench();
+    let stamp = r#"{"params":[{"name":"event","type":"object"}],"steps":[
+        {"assert":{"<":["${event.value}",10]},"code":"LARGE"},["SET","last","${event.key}"],
+        {"return":"${event.kind}"}]}"#;
+    assert_eq!(words(&mut bench, client, &["PROGRAM", "SET", "stamp", stamp]), "1");
+    trigger(&mut bench, client, "in", r#"{"key":"k:*","inside":"stamp"}"#);
+    trigger(&mut bench, client, "out", r#"{"key":"k:*","after":"none"}"#);
+    trigger(&mut bench, client, "told", r#"{"key":"k:*","stream":"of:${event.key}"}"#);
+    trigger(&mut bench, client, "said", r#"{"key":"k:*","publish":"news"}"#);
+    let before = digest(&mut bench, client);
+    let event = r#"{"key":"k:1","kind":"set","value":5}"#;
+    let of =
+        |bench: &mut Bench, name: &str, event: &str| words(bench, client, &["TRIGGER", "TEST", name, event]);
+    let answer = of(&mut bench, "in", event);
+    assert!(answer.ends_with("result:set effects:[[set 0 last k:1 nil]]}"), "{answer}");
+    let answer = of(&mut bench, "in", r#"{"key":"k:1","kind":"set","value":50}"#);
+    assert!(answer.contains("error:LARGE ") && answer.ends_with("effects:[]}"), "{answer}");
+    assert_eq!(of(&mut bench, "out", event), "-NOPROGRAM no program 'none' is stored");
+    assert!(of(&mut bench, "told", event).ends_with("stream:of:k:1}"));
+    assert!(of(&mut bench, "said", event).ends_with("channel:news}"));
+    assert!(of(&mut bench, "said", r#"{"key":"x"}"#).ends_with("event:{key:x}}"));
+    assert_eq!(digest(&mut bench, client), before);
+    // It is whoever asks who runs it.
+    bench.text(client, "ACL SETUSER asker on nopass ~k:* +trigger|test");
+    let asker = bench.connect(Protocol::Resp3);
+    bench.text(asker, "AUTH asker x");
+    let answer = words(&mut bench, asker, &["TRIGGER", "TEST", "in", event]);
+    assert!(answer.contains("error:NOPERM "), "{answer}");
+}
+
+#[test]
 fn a_condition_and_the_event_are_about_what_has_happened() {
     let (mut bench, client) = bench();
     program(&mut bench, client, "log", r#"["RPUSH","log",{"to_json":"${event}"}]"#);

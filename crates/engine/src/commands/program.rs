@@ -15,6 +15,7 @@ use crate::program::budget::Limits;
 use crate::program::keys::Keys;
 use crate::program::prepared::{By, Which, unknown};
 use crate::program::stored::{PROGRAMS_MAX, Stored};
+use crate::program::value::Value;
 use crate::program::{Problem, Program};
 use crate::reply::ReplySink;
 
@@ -139,13 +140,24 @@ fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 
 fn dry_run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (which, params) = context.local.programs.take(context.engine, By::Either, args)?;
+    look(context, (which.program(), params), sink, |sink| sink.map(2))
+}
+
+/// Runs a program, answers two members of a map, what comes of it and what it would change, behind what `begin` writes,
+/// and takes all back.
+pub(super) fn look(
+    context: &mut Context<'_, '_>,
+    (program, params): (&Program, Vec<Value>),
+    sink: &mut ReplySink<'_>,
+    begin: impl FnOnce(&mut ReplySink<'_>),
+) -> Result<(), Error> {
     let recorder = &mut context.local.effects.recorder;
     let (wanted, from) = (recorder.wanted(), recorder.tape().mark());
     recorder.want_also(wants::VALUES, true);
-    let outcome = which.program().look(context, params, |outcome, context| match outcome {
+    let outcome = program.look(context, params, |outcome, context| match outcome {
         Err(error) if error.code == ErrorCode::NeedsWorld => Err(error),
         outcome => {
-            sink.map(2);
+            begin(sink);
             match outcome {
                 Ok(value) => {
                     sink.bulk(b"result");

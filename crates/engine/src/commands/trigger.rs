@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use weft_store::Section;
 
 use super::named::{self, listed, next_version};
+use super::program;
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
@@ -14,7 +15,7 @@ use crate::program::json::Json;
 use crate::program::value::Value;
 use crate::reply::ReplySink;
 use crate::trigger::TRIGGERS_MAX;
-use crate::trigger::definition::Trigger;
+use crate::trigger::definition::{Action, Trigger};
 
 pub(super) const LIST: &[Entry] = &[
     ("TRIGGER SET", Scope::World, set),
@@ -24,7 +25,7 @@ pub(super) const LIST: &[Entry] = &[
     ("TRIGGER ENABLE", Scope::World, |context, args, sink| switch(context, args, sink, true)),
     ("TRIGGER DISABLE", Scope::World, |context, args, sink| switch(context, args, sink, false)),
     ("TRIGGER STATS", Scope::None, stats),
-    ("TRIGGER TEST", Scope::None, test),
+    ("TRIGGER TEST", Scope::World, test),
     ("TRIGGER HELP", Scope::None, super::help::help),
 ];
 
@@ -143,18 +144,38 @@ fn stats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-/// Whether a trigger would fire for an event that somebody has made up, and with what.
+/// Whether a trigger would fire for an event that somebody has made up, and if so what it would do: of a program what
+/// comes of it and what it would change, with the rights of whoever asks, and nothing of it stays.
 fn test(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let trigger = known(context, args.bytes(2))?;
     let json = Json::parse(args.bytes(3)).map_err(|text| Error::err(format!("event: {text}")))?;
     let event = Value::from(&json);
     let (fires, why) = trigger.would_fire(context.engine, event.clone())?;
-    sink.map(3);
-    sink.bulk(b"fires");
-    sink.bool(fires);
-    sink.bulk(b"because");
-    sink.bulk(why.as_bytes());
-    sink.bulk(b"event");
-    event.answer(sink);
+    let begin = |sink: &mut ReplySink<'_>, more: usize| {
+        sink.map(3 + more);
+        sink.bulk(b"fires");
+        sink.bool(fires);
+        sink.bulk(b"because");
+        sink.bulk(why.as_bytes());
+        sink.bulk(b"event");
+        event.answer(sink);
+    };
+    let (name, to) = match &trigger.action {
+        _ if !fires => {
+            begin(sink, 0);
+            return Ok(());
+        }
+        Action::Inside(_) | Action::After(_) => {
+            let stored = trigger.program(&context.engine.programs).ok_or_else(|| trigger.no_program())?;
+            let params = stored.program.event_params(|| event.clone())?;
+            return program::look(context, (&stored.program, params), sink, |sink| begin(sink, 2));
+        }
+        Action::Stream(to) => ("stream", to),
+        Action::Publish(to) => ("channel", to),
+    };
+    let to = trigger.told(to, context.now_ms, event.clone())?;
+    begin(sink, 1);
+    sink.bulk(name.as_bytes());
+    sink.bulk(&to);
     Ok(())
 }

@@ -420,12 +420,19 @@ pub struct Composed {
 
 impl Composed {
     /// Forgets all and keeps the memory, but for what few commands take.
+    #[inline]
     pub fn clear(&mut self) {
         self.frame.clear();
-        self.frame.shrink_to(COMPOSED_BYTES_MAX);
         self.slots.clear();
-        self.slots.shrink_to(COMPOSED_BYTES_MAX / size_of::<Slot>());
         self.texts = Texts::default();
+        if self.frame.capacity().max(self.slots.capacity() * size_of::<Slot>()) > COMPOSED_BYTES_MAX {
+            self.shrink();
+        }
+    }
+    #[cold]
+    fn shrink(&mut self) {
+        self.frame.shrink_to(COMPOSED_BYTES_MAX);
+        self.slots.shrink_to(COMPOSED_BYTES_MAX / size_of::<Slot>());
     }
     /// Room for the text of arguments whose places their writer knows, behind what is written there already. What was
     /// composed must be [cleared](Self::clear) before.

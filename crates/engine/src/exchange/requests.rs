@@ -33,6 +33,13 @@ struct Recent {
     id: CommandId,
 }
 
+/// The same of a container and its first argument.
+#[derive(Clone, Copy, Debug)]
+struct RecentInside {
+    names: [Packed; 2],
+    id: CommandId,
+}
+
 /// What a request is that begins as another did.
 #[derive(Clone, Copy, Debug)]
 struct Known {
@@ -187,6 +194,7 @@ pub struct Requests {
     /// Where the slots of the request begin that is being decoded.
     open: usize,
     recent: Option<Recent>,
+    recent_inside: Option<RecentInside>,
     shapes: [Option<Known>; SHAPES],
     /// Hashes of the keys behind the first of requests with several, for prefetching.
     more: Vec<u64>,
@@ -202,6 +210,7 @@ impl Default for Requests {
             list: Vec::new(),
             open: 0,
             recent: None,
+            recent_inside: None,
             shapes: [None; SHAPES],
             more: Vec::new(),
             keys: 0,
@@ -339,8 +348,8 @@ impl Requests {
         self.end(keyspace, client, from, (what, true))
     }
 
-    /// What the request asks for, by its name. A short one is remembered, but not that of a container, of which the
-    /// first argument decides, each time anew.
+    /// What the request asks for, by its name. A short one is remembered; of a container, with the first argument,
+    /// which decides.
     #[inline]
     pub fn recognize(&mut self, from: (&[u8], usize)) -> What {
         let name = self.slot(0, from).unwrap_or_default();
@@ -350,14 +359,28 @@ impl Requests {
         {
             return What::Command(recent.id);
         }
-        let what = What::of(name, self.slot(1, from));
-        if let What::Command(id) = what
-            && id.spec().container.is_none()
-            && !is_container(id)
+        let first = self.slot(1, from);
+        if let (Some(recent), Some(name)) = (self.recent_inside, packed)
+            && recent.names[0] == name
+            && first.and_then(Packed::of) == Some(recent.names[1])
         {
-            self.recent = packed.map(|name| Recent { name, id });
+            return What::Command(recent.id);
+        }
+        let what = What::of(name, first);
+        if let What::Command(id) = what {
+            self.remember(id, packed, first.and_then(Packed::of));
         }
         what
+    }
+
+    /// Remembers what a name was, unless it was too long.
+    fn remember(&mut self, id: CommandId, name: Option<Packed>, first: Option<Packed>) {
+        let Some(name) = name else { return };
+        if id.spec().container.is_some() {
+            self.recent_inside = first.map(|first| RecentInside { names: [name, first], id });
+        } else if !is_container(id) {
+            self.recent = Some(Recent { name, id });
+        }
     }
 
     /// Remembers the shape of the request that is being decoded.

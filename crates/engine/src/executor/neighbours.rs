@@ -11,7 +11,7 @@ use weft_protocol::table::CommandId;
 use weft_store::{Ahead, Batch};
 
 use super::{Core, Host, Lent, locks};
-use crate::acl::User;
+use crate::acl::{LogPlace, User};
 use crate::args::{Args, Texts};
 use crate::blocking;
 use crate::context::{Context, Hold};
@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::eviction::Eviction;
 use crate::handler::Handler;
+use crate::inner::Inner;
 use crate::plan::Plan;
 use crate::reply::{OutputPlace, ReplySink};
 use crate::requests::{Fast, Request, Requests, What};
@@ -144,10 +145,10 @@ impl<'e> Core<'e> {
                 ran = 1;
             }
             if ran == 0 {
-                if !self.one_lock((batch, tally.last), requests, at, &mut lent, terms) {
+                ran = self.one_lock((batch, tally.last), requests, at, &mut lent, terms);
+                if ran == 0 {
                     break;
                 }
-                ran = 1;
             }
             self.tally(&mut tally, request.command(), ran);
             at += ran;
@@ -164,8 +165,8 @@ impl<'e> Core<'e> {
         at - from
     }
 
-    /// Runs a request under the lock of its key, behind a neighbour of the command `last`. `false`: it must go the full
-    /// way, and nothing has been changed.
+    /// Runs a request under the lock of its key, behind a neighbour of the command `last`; or a program, with those
+    /// behind it. Says how many; 0: it must go the full way, and nothing has been changed.
     #[inline]
     fn one_lock(
         &mut self,
@@ -174,26 +175,29 @@ impl<'e> Core<'e> {
         at: usize,
         lent: &mut Lent<'_>,
         terms: Terms,
-    ) -> bool {
+    ) -> usize {
         let request = &requests.list()[at];
-        let Some((id, plan)) = self.plan(request) else { return false };
+        let Some((id, plan)) = self.plan(request) else { return 0 };
         let texts = Texts::default();
         let args = requests.args(request, lent.bytes, &texts);
         if !plan.takes(args.len()) {
-            return false;
+            return 0;
         }
         if !plan.one_lock {
-            return plan.program && self.program(batch, (id, plan), &args, lent, terms);
+            return match plan.program {
+                true => self.programs(batch, (id, plan), (requests, at), lent, terms),
+                false => 0,
+            };
         }
         // What it takes is not what it brings: a limit is looked at before each.
         if terms.limited && plan.timed && plan.grows {
-            return false;
+            return 0;
         }
         if terms.restricted || terms.limited {
             let brings = plan.grows.then(|| requests.bytes(request));
             let room = (self.engine, &mut self.eviction);
             if !terms.let_run(room, &lent.session.user, (id, std::iter::once(args.bytes(1))), brings) {
-                return false;
+                return 0;
             }
         }
         let before = self.local.effects.ahead;
@@ -202,7 +206,7 @@ impl<'e> Core<'e> {
             false => Ahead::default(),
         };
         if terms.triggered && plan.writes && self.local.triggers.last().has(args.bytes(1)) {
-            return self.fires(batch, (id, plan), &args, lent);
+            return usize::from(self.fires(batch, (id, plan), &args, lent));
         }
         let keyspace = &self.engine.keyspace;
         let shard = match request.first_hash() {
@@ -211,7 +215,7 @@ impl<'e> Core<'e> {
         };
         let mut guard = batch.lock_shard(shard);
         if plan.writes && !guard.waiters().is_empty() {
-            return false;
+            return 0;
         }
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
         let (mark, len) = (sink.reply_mark(), sink.len());
@@ -230,7 +234,7 @@ impl<'e> Core<'e> {
             self.took((id, &args), lent.session, timed);
         }
         self.look_behind(batch, lent.session, (id, &args), (failed, reply_bytes));
-        true
+        1
     }
 
     /// Runs a SET without options, in its shorter form, and what it fires, if that is one quick command about another
@@ -295,23 +299,93 @@ impl<'e> Core<'e> {
         }
     }
 
-    /// Runs a stored program that always takes about the same short time: the clock is looked at for all neighbours
-    /// together. `false`: as above.
+    /// Runs a stored program that always takes about the same short time, and with it neighbours that run it too: the
+    /// clock is looked at for all together. Says how many; 0: as above.
     #[inline(never)]
-    fn program(
+    fn programs(
         &mut self,
         batch: &Batch<'_>,
-        planned: (CommandId, &Plan),
-        args: &Args<'_>,
+        (id, plan): (CommandId, &Plan),
+        (requests, at): (&Requests, usize),
         lent: &mut Lent<'_>,
         terms: Terms,
-    ) -> bool {
+    ) -> usize {
         let is_plain = !(terms.restricted || terms.limited || terms.triggered);
-        if !is_plain || !self.local.programs.begins_quick(self.engine, args) {
-            return false;
+        let texts = Texts::default();
+        let args = requests.args(&requests.list()[at], lent.bytes, &texts);
+        if !is_plain || !self.local.programs.begins_quick(self.engine, &args) {
+            return 0;
         }
-        let ran = self.guarded(batch, planned, args, lent, runner::run_handler);
+        let ran = if terms.fast && batch.guards_alone().is_some() {
+            self.programs_alone(batch, (id, plan), (requests, at, args.bytes(2)), lent, terms)
+        } else {
+            usize::from(self.guarded(batch, (id, plan), &args, lent, runner::run_handler))
+        };
         self.local.programs.has_run();
+        ran
+    }
+
+    /// [`Core::programs`] of a batch that has the keyspace to itself: what a run needs is looked up for the first.
+    fn programs_alone(
+        &mut self,
+        batch: &Batch<'_>,
+        (id, plan): (CommandId, &Plan),
+        (requests, at, name): (&Requests, usize, &[u8]),
+        lent: &mut Lent<'_>,
+        terms: Terms,
+    ) -> usize {
+        let Some(stored) = self.local.programs.found() else { return 0 };
+        let list = &requests.list()[at..];
+        let client = list[0].client;
+        let (mut ran, mut runs, mut failures) = (0, 0, 0);
+        while let Some(request) = list.get(ran)
+            && request.client == client
+            && request.command() == Some(id)
+        {
+            let texts = Texts::default();
+            let args = requests.args(request, lent.bytes, &texts);
+            if !plan.takes(args.len()) || args.bytes(2) != name {
+                break;
+            }
+            let from = lent.output.end();
+            let mut sink = ReplySink::new(lent.output, lent.session.wire);
+            let (mark, len) = (sink.reply_mark(), sink.len());
+            let Some(mut guards) = batch.guards_alone() else { break };
+            self.local.effects.begin_command(args.spec);
+            // Its handler does this, and asks for what has been answered here.
+            let outcome = self.local.programs.params(&stored.program, &args).and_then(|params| {
+                let hold = Hold::Guards(&mut guards);
+                let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
+                let outcome = stored.run_inside(&mut Inner::new(&mut context, LogPlace::Script), params);
+                let everything = matches!(&outcome, Err(error) if error.code == ErrorCode::NeedsWorld);
+                runs += u64::from(!everything);
+                failures += u64::from(outcome.is_err() && !everything);
+                outcome
+            });
+            self.local.effects.end_group();
+            if !self.local.ready.is_empty() {
+                blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
+            }
+            drop(guards);
+            match outcome {
+                Ok(value) => value.answer(&mut sink),
+                Err(error) if error.code == ErrorCode::NeedsWorld => {
+                    sink.rollback(mark);
+                    break;
+                }
+                Err(error) => runner::fail(self.stats, &mut sink, mark, &error),
+            }
+            let (failed, reply_bytes) = (sink.errors() > 0, sink.len().saturating_sub(len));
+            self.look_behind(batch, lent.session, (id, &args), (failed, reply_bytes));
+            ran += 1;
+            if lent.output.len() > terms.end {
+                // How long it is was not known before.
+                self.long_from = Some(from);
+                break;
+            }
+        }
+        self.eviction.forget();
+        self.local.programs.ran_together(stored, runs, failures);
         ran
     }
 

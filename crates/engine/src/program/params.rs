@@ -50,7 +50,17 @@ impl Program {
     ) -> Result<Vec<Value>, Error> {
         values.reserve(self.slots);
         for param in &self.params {
-            values.push(param.value(arguments.next())?);
+            // As most are.
+            let argument = arguments.next();
+            let value = match (param.kind, argument) {
+                (ParamKind::Text, Some(bytes)) => Some(Value::text(bytes)),
+                (ParamKind::Int, Some(bytes)) => weft_store::parse_int(bytes).map(Value::Int),
+                _ => None,
+            };
+            values.push(match value {
+                Some(value) => value,
+                None => param.value(argument)?,
+            });
         }
         if arguments.next().is_some() {
             return Err(Error::err(format!("the program takes {} arguments at most", self.params.len())));
@@ -72,6 +82,7 @@ impl Program {
 }
 
 impl Param {
+    #[inline(never)]
     fn value(&self, argument: Option<&[u8]>) -> Result<Value, Error> {
         match (argument, &self.default) {
             (Some(bytes), _) => {

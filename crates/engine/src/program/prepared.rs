@@ -45,6 +45,16 @@ pub(crate) enum By {
 }
 
 impl Quick {
+    fn ran(&mut self, stored: Arc<Stored>, (more, failed): (u64, u64)) {
+        self.runs += more;
+        match self.programs.last_mut() {
+            Some((last, runs, failures)) if Arc::ptr_eq(last, &stored) => {
+                *runs += more;
+                *failures += failed;
+            }
+            _ => self.programs.push((stored, more, failed)),
+        }
+    }
     fn tell(self) {
         let share = self.began.elapsed() / u32::try_from(self.runs.max(1)).unwrap_or(u32::MAX);
         for (stored, runs, failures) in self.programs {
@@ -150,6 +160,10 @@ impl Prepared {
         }
         self.among
     }
+    /// The stored program that was found last.
+    pub(crate) fn found(&self) -> Option<Arc<Stored>> {
+        self.last.as_ref().map(|last| Arc::clone(&last.stored))
+    }
     /// It has run, or needs more than was locked.
     pub(crate) const fn has_run(&mut self) {
         self.among = false;
@@ -160,13 +174,14 @@ impl Prepared {
             let took = began.map_or(Duration::ZERO, |began| began.elapsed());
             return stored.figures.ran((1, failed.into()), took);
         };
-        quick.runs += 1;
-        match quick.programs.last_mut() {
-            Some((last, runs, failures)) if Arc::ptr_eq(last, &stored) => {
-                *runs += 1;
-                *failures += u64::from(failed);
-            }
-            _ => quick.programs.push((stored, 1, failed.into())),
+        quick.ran(stored, (1, failed.into()));
+    }
+    /// Runs of a program among neighbours have ended.
+    pub(crate) fn ran_together(&mut self, stored: Arc<Stored>, runs: u64, failures: u64) {
+        if let Some(quick) = &mut self.quick
+            && runs > 0
+        {
+            quick.ran(stored, (runs, failures));
         }
     }
     /// Neighbours have run: those that are programs share the time.
@@ -178,8 +193,12 @@ impl Prepared {
     }
     fn look_up(&mut self, engine: &Engine, by: By, args: &Args<'_>) -> Result<Given, Error> {
         let which = self.find(&engine.programs, by, args.bytes(2))?;
-        let params = which.program().params_in(std::mem::take(&mut self.room), args.rest(3))?;
+        let params = self.params(which.program(), args)?;
         Ok((which, params))
+    }
+    /// What a request gives a program.
+    pub(crate) fn params(&mut self, program: &Program, args: &Args<'_>) -> Result<Vec<Value>, Error> {
+        program.params_in(std::mem::take(&mut self.room), args.rest(3))
     }
     /// A run needs the memory of its values no more.
     #[inline]

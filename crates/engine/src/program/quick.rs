@@ -5,13 +5,18 @@
 //! A program is all or nothing, so what it writes can be taken back as long as anything behind it can fail. Behind the
 //! last command of most programs nothing can: a command that fails has changed nothing, and what is left looks at
 //! values that are there. That write needs no journal, and where it is the only one there is none.
+//!
+//! What reads a key mostly writes it: keys of commands in shorter forms that follow from constants and parameters have
+//! numbers, and of two neighbours with one number the second is not composed.
+
+use std::collections::{HashMap, HashSet};
 
 use weft_protocol::table::{CommandId, flag, policy};
 
 use super::cost::is_short;
-use super::expr::Expr;
+use super::expr::{Expr, Part};
 use super::short::Short;
-use super::steps::{Step, What};
+use super::steps::{Command, Step, What, each_expr};
 use crate::args::Args;
 use crate::error::full_name;
 use crate::handler::{Handler, Scope, handler_of};
@@ -35,6 +40,9 @@ pub struct Quick {
     pub(super) writes: bool,
     /// Nothing behind it can fail.
     pub(super) last: bool,
+    /// The number of its key in a quick program, if that follows from constants and parameters: commands of the same
+    /// number have the same key. Else 0.
+    pub(super) key: u32,
 }
 
 impl std::fmt::Debug for Quick {
@@ -58,7 +66,15 @@ impl Quick {
         let handler = handler_of(id).filter(|handler| is_quick && matches!(handler.scope, Scope::Keys))?;
         let short = Short::of(spec, exprs);
         let name_len = full_name(spec).len();
-        Some(Self { id, handler, name_len, short, writes: spec.flags & flag::WRITE != 0, last: false })
+        Some(Self {
+            id,
+            handler,
+            name_len,
+            short,
+            writes: spec.flags & flag::WRITE != 0,
+            last: false,
+            key: 0,
+        })
     }
 }
 
@@ -67,8 +83,90 @@ pub(super) fn mark(steps: &mut [Step]) -> bool {
     let is_quick = count(steps).is_some_and(|steps| steps <= STEPS_MAX);
     if is_quick {
         mark_last(steps, true);
+        let given = given(steps);
+        number_keys(steps, &given, &mut HashMap::new());
     }
     is_quick
+}
+
+/// The places that steps give values.
+fn given(steps: &[Step]) -> HashSet<usize> {
+    fn note(steps: &[Step], given: &mut HashSet<usize>) {
+        for step in steps {
+            match &step.what {
+                What::Let(all) => given.extend(all.iter().map(|(slot, _)| *slot)),
+                What::Command(command) => given.extend(command.bind),
+                What::For(each) => given.extend(each.index.into_iter().chain([each.slot])),
+                _ => {}
+            }
+            step.what.blocks().for_each(|block| note(block, given));
+        }
+    }
+    let mut all = HashSet::new();
+    note(steps, &mut all);
+    each_expr(steps, &mut |expr| {
+        expr.each(&mut |expr| {
+            if let Expr::Each(each) = expr {
+                all.insert(each.slot);
+            }
+        });
+    });
+    all
+}
+
+/// Gives the keys of commands in shorter forms their numbers. `known`: those that there are, by what they are made of.
+fn number_keys(steps: &mut [Step], given: &HashSet<usize>, known: &mut HashMap<Vec<u8>, u32>) {
+    for step in steps {
+        match &mut step.what {
+            What::Command(command) => {
+                let Command { args, quick, .. } = &mut **command;
+                if let Some(quick) = quick.as_mut().filter(|quick| quick.short.is_some())
+                    && let Some(parts) = args.get(1).and_then(|key| parts(key, given))
+                {
+                    let next = known.len() as u32 + 1;
+                    quick.key = *known.entry(parts).or_insert(next);
+                }
+            }
+            What::If(_, then, otherwise) => {
+                number_keys(then, given, known);
+                number_keys(otherwise, given, known);
+            }
+            What::Switch(_, cases, default) => {
+                cases.iter_mut().for_each(|(_, block)| number_keys(block, given, known));
+                number_keys(default, given, known);
+            }
+            What::For(each) => number_keys(&mut each.body, given, known),
+            What::Block(steps) => number_keys(steps, given, known),
+            What::Let(_) | What::Return(_) | What::Fail(_) | What::Break(_) => {}
+        }
+    }
+}
+
+/// What a key is made of, if that follows from constants and parameters: the same of two that are always the same.
+fn parts(key: &Expr, given: &HashSet<usize>) -> Option<Vec<u8>> {
+    fn add(expr: &Expr, given: &HashSet<usize>, all: &mut Vec<u8>) -> bool {
+        fn text(text: &[u8], all: &mut Vec<u8>) -> bool {
+            all.push(b't');
+            all.extend_from_slice(&text.len().to_le_bytes());
+            all.extend_from_slice(text);
+            true
+        }
+        match expr {
+            Expr::Literal(value) => value.to_text().is_ok_and(|value| text(&value, all)),
+            Expr::Var(slot) if !given.contains(slot) => {
+                all.push(b'v');
+                all.extend_from_slice(&slot.to_le_bytes());
+                true
+            }
+            Expr::Template(parts) => parts.iter().all(|part| match part {
+                Part::Text(bytes) => text(bytes, all),
+                Part::Value(expr) => add(expr, given, all),
+            }),
+            _ => false,
+        }
+    }
+    let mut all = Vec::new();
+    add(key, given, &mut all).then_some(all)
 }
 
 /// How many steps there are, if none of them is a loop or a command that is not quick.
@@ -159,6 +257,33 @@ mod tests {
         assert_eq!(of(either), (true, vec![true, true]));
         let behind = r#"[{"if":"${p}","then":[["SET","k","v"]]},["INCR","n"]]"#;
         assert_eq!(of(behind), (true, vec![false, true]));
+    }
+
+    #[test]
+    fn keys_have_one_number_where_they_are_always_the_same() {
+        fn numbers(steps: &[Step], all: &mut Vec<u32>) {
+            for step in steps {
+                match &step.what {
+                    What::Command(command) => all.extend(command.quick.map(|quick| quick.key)),
+                    what => what.blocks().for_each(|block| numbers(block, all)),
+                }
+            }
+        }
+        let of = |steps: &str| {
+            let text = format!(r#"{{"params":[{{"name":"p"}},{{"name":"q"}}],"steps":{steps}}}"#);
+            let (program, mut all) = (Program::parse(text.as_bytes()).unwrap(), Vec::new());
+            numbers(&program.steps, &mut all);
+            all
+        };
+        assert_eq!(
+            of(r#"[["GET","a${p}"],["SET","a${p}","v"],["INCR","b${p}"],["GET","a${q}"]]"#),
+            [1, 1, 2, 3]
+        );
+        assert_eq!(of(r#"[["GET","${p}"],{"if":"${q}","then":[["INCR","${p}"]]},["GET","p"]]"#), [1, 1, 2]);
+        // What is given on the way may be another value by then.
+        assert_eq!(of(r#"[{"let":{"k":"a"}},["GET","${k}"],{"let":{"k":"b"}},["INCR","${k}"]]"#), [0, 0]);
+        assert_eq!(of(r#"[{"do":["GET","${p}"],"as":"k"},["INCR","${k}"],["GET","${p}"]]"#), [1, 0, 1]);
+        assert_eq!(of(r#"[["GET",{"join":[["a"],"b"]}]]"#), [0]);
     }
 
     #[test]

@@ -48,6 +48,17 @@ impl Late {
     }
 }
 
+/// A key that was composed.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Its number among the program's keys.
+    number: u32,
+    /// Where its text stands.
+    at: usize,
+    end: usize,
+    hash: u64,
+}
+
 /// What a step has come to.
 enum Flow {
     GoOn,
@@ -72,8 +83,10 @@ impl From<Fault> for End {
 /// A program that runs.
 struct Machine<'p, 'i, 'c, 'a, 'b> {
     inner: &'i mut Inner<'c, 'a, 'b>,
-    frame: Frame,
+    frame: &'i mut Frame,
     args: Composed,
+    /// The last key, if its text is the last that stands among the arguments.
+    known: Option<Known>,
     /// The keys that it may come to, in their bytes' order, if it has said so.
     declared: Option<Vec<Box<[u8]>>>,
     /// Nothing is special: quick commands run without being asked about.
@@ -172,8 +185,9 @@ impl Program {
         let args = std::mem::take(&mut inner.context().local.composed);
         let mut machine = Machine {
             inner,
-            frame,
+            frame: &mut frame,
             args,
+            known: None,
             declared,
             plain,
             short,
@@ -188,7 +202,7 @@ impl Program {
             let written = machine.set_waiting(true);
             outcome = written.map_err(|error| machine.failed(error)).and(outcome);
         }
-        let Machine { at, args, frame, late: begun, .. } = machine;
+        let Machine { at, args, late: begun, .. } = machine;
         *late = begun;
         let local = &mut *inner.context().local;
         local.composed = args;
@@ -413,22 +427,29 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
 
     /// Runs a command in its shorter form. `false`: it is one for the other way, and nothing has happened.
     fn run_short(&mut self, command: &'p Command, quick: Quick, short: Short) -> Result<bool, End> {
-        let at = self.args.room().len();
-        let (key_end, brings) = match Short::compose(&mut self.frame, &command.args, self.args.room()) {
+        let begins = self.args.room().len();
+        let known = self.known.take().filter(|known| known.number == quick.key && known.end == begins);
+        let (at, end, hash) = if let Some(Known { at, end, hash, .. }) = known {
+            (at, end, hash)
+        } else {
+            match Short::compose_key(self.frame, &command.args, self.args.room()) {
+                Some(composed) => composed?,
+                None => return Ok(false),
+            }
+            let text = &self.args.room()[begins..];
+            let hash = self.inner.context().engine.keyspace.key(text).hash();
+            (begins, begins + text.len(), hash)
+        };
+        let brings = match Short::compose_value(self.frame, &command.args, self.args.room()) {
             Some(composed) => composed?,
             None => return Ok(false),
         };
-        let keyspace = &self.inner.context().engine.keyspace;
-        let hash = keyspace.key(&self.args.room()[at..key_end]).hash();
         if !self.waits.is_empty() && self.waits.has(hash) {
             self.settle_waits()?;
         }
         let text = &self.args.room()[at..];
-        let (name, value) = text.split_at(key_end - at);
-        let key = keyspace.key_with_hash(name, hash);
-        if quick.writes && !self.inner.is_calm(&key) {
-            return Ok(false);
-        }
+        let (name, value) = text.split_at(end - at);
+        let key = self.inner.context().engine.keyspace.key_with_hash(name, hash);
         self.frame.budget.take_keys(1)?;
         if let Some(declared) = &self.declared
             && declared.binary_search_by(|other| (**other).cmp(name)).is_err()
@@ -445,7 +466,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             if for_good {
                 // Nothing behind it can fail, its time neither.
                 self.frame.budget.settle()?;
-            } else if short == Short::Set && !self.waits.is_full() {
+            } else if short == Short::Set && !self.waits.is_full() && self.inner.holds(&key) {
                 self.waits.push(hash, at, (name.len(), at + text.len()), brings);
                 self.inner.ran(quick.id, false);
                 if let Some(slot) = command.bind {
@@ -478,7 +499,12 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             }),
         };
         inner.ran(quick.id, outcome.is_err());
-        self.args.room().truncate(at);
+        if quick.key == 0 {
+            self.args.room().truncate(at);
+        } else {
+            self.args.room().truncate(end);
+            self.known = Some(Known { number: quick.key, at, end, hash });
+        }
         match outcome {
             Ok(value) => {
                 let value = value?;
@@ -509,6 +535,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
     fn command_of_words(&mut self, command: &'p Command) -> Result<(), End> {
         let mut args = std::mem::take(&mut self.args);
         args.clear();
+        self.known = None;
         let composed = command.args.iter().enumerate().try_for_each(|(at, expr)| {
             let named = |fault| Fault::from(format!("argument {at}: {fault}"));
             self.argument(expr, &mut args).map_err(named)

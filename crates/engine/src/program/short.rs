@@ -15,6 +15,7 @@ use weft_store::{Digits, Expiry, Key, Keyspace, NewValue};
 
 use super::expr::{Expr, Fault, Frame};
 use super::value::Value;
+use crate::context::Hold;
 use crate::error::{Error, ErrorCode};
 use crate::inner::Inner;
 
@@ -104,24 +105,27 @@ impl Short {
         args.iter().all(seen).then_some(short)
     }
 
-    /// Writes the text of the key, and behind it that of the value; an integer needs none. Says where the key's ends.
-    /// Nothing where an argument is not one word.
+    /// Writes the text of the key. Nothing where it is not one word.
     #[inline]
-    pub(super) fn compose(
+    pub(super) fn compose_key(
         frame: &mut Frame,
         args: &[Expr],
         text: &mut Vec<u8>,
-    ) -> Option<Result<(usize, Brings), Fault>> {
-        let [_, key, rest @ ..] = args else { return None };
-        if let Err(fault) = one_word(frame, key, 1, text)? {
-            return Some(Err(fault));
-        }
-        let key_end = text.len();
-        let Some(value) = rest.first() else { return Some(Ok((key_end, Brings::Text))) };
+    ) -> Option<Result<(), Fault>> {
+        one_word(frame, args.get(1)?, 1, text)
+    }
+    /// Writes the text of the value, if there is one; an integer needs none. Nothing where it is not one word.
+    #[inline]
+    pub(super) fn compose_value(
+        frame: &mut Frame,
+        args: &[Expr],
+        text: &mut Vec<u8>,
+    ) -> Option<Result<Brings, Fault>> {
+        let Some(value) = args.get(2) else { return Some(Ok(Brings::Text)) };
         if let Some(Value::Int(value)) = frame.peek(value) {
-            return Some(Ok((key_end, Brings::Int(*value))));
+            return Some(Ok(Brings::Int(*value)));
         }
-        Some(one_word(frame, value, 2, text)?.map(|()| (key_end, Brings::Text)))
+        Some(one_word(frame, value, 2, text)?.map(|()| Brings::Text))
     }
 }
 
@@ -184,7 +188,9 @@ impl Inner<'_, '_, '_> {
         let context = self.context();
         let (shard, mut op) = context.shard_in(context.session.db, key)?;
         let (garbage, _) = shard.set(&mut op, key, value, Expiry::None);
+        let is_awaited = !shard.waiters().is_empty();
         context.discard(garbage);
+        self.note(key, is_awaited);
         Ok(())
     }
     /// INCR.
@@ -192,12 +198,27 @@ impl Inner<'_, '_, '_> {
     pub(super) fn short_increment(&mut self, key: &Key<'_>) -> Result<i64, Error> {
         let context = self.context();
         let (shard, mut op) = context.shard_in(context.session.db, key)?;
-        Ok(shard.increment(&mut op, key, 1)?)
+        let value = shard.increment(&mut op, key, 1)?;
+        let is_awaited = !shard.waiters().is_empty();
+        self.note(key, is_awaited);
+        Ok(value)
     }
-    /// Whether the key is held and nobody waits for one of its shard: otherwise the handler must run, which sees to
-    /// that.
+    /// Somebody may wait for a key that was written to.
     #[inline]
-    pub(super) fn is_calm(&mut self, key: &Key<'_>) -> bool {
-        self.context().guard(key).is_ok_and(|guard| guard.waiters().is_empty())
+    fn note(&mut self, key: &Key<'_>, is_awaited: bool) {
+        if is_awaited {
+            let context = self.context();
+            // Neither adds to a stream.
+            context.ready(context.session.db, key, || false);
+        }
+    }
+    /// Whether the key's shard is held.
+    #[inline]
+    pub(super) fn holds(&mut self, key: &Key<'_>) -> bool {
+        match &self.context().hold {
+            Hold::Guards(guards) | Hold::World(_, guards) => guards.covers(key),
+            Hold::Key(guard) => guard.is_of(key),
+            Hold::Batch(_) | Hold::Nothing => false,
+        }
     }
 }

@@ -6,6 +6,8 @@
 //! further triggers, is taken back and runs again so.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use weft_protocol::table::{CommandSpec, flag};
 use weft_store::effect::TapeMark;
 use weft_store::wants;
@@ -24,8 +26,9 @@ use crate::handler::{Handler, Needs};
 use crate::inner::{self, Inner};
 use crate::keys;
 use crate::program::budget::{Budget, Limits};
-use crate::program::expr::Frame;
+use crate::program::expr::{Expr, Frame};
 use crate::program::keys::Keys;
+use crate::program::prepared::unknown;
 use crate::program::value::{Members, Value};
 use crate::reply::ReplySink;
 use crate::runner;
@@ -124,6 +127,21 @@ impl Trigger {
             false => Ok((false, "the condition does not hold")),
         }
     }
+    /// The stream or channel that an event is told to.
+    pub(crate) fn told(&self, to: &Expr, now_ms: u64, event: Value) -> Result<Vec<u8>, Error> {
+        let mut text = Vec::new();
+        let written = self.frame(now_ms, event).write_text(to, &mut text);
+        written.map_err(|fault| Error::new(ErrorCode::Program, fault))?;
+        Ok(text)
+    }
+    /// The error about its program, which is not stored.
+    pub(crate) fn no_program(&self) -> Error {
+        let name = match &self.action {
+            Action::Inside(name) | Action::After(name) => &**name,
+            Action::Stream(_) | Action::Publish(_) => b"",
+        };
+        unknown(name)
+    }
     pub(super) fn frame(&self, now_ms: u64, event: Value) -> Frame {
         let mut values = Vec::with_capacity(self.slots);
         values.push(event);
@@ -138,6 +156,8 @@ struct Firing<'i, 'c, 'a, 'b> {
     index: &'i Index,
     spec: &'static CommandSpec,
     fired: u32,
+    /// When its time is over, if it has fired more than once: one has the limit of its program.
+    ends: Option<Instant>,
 }
 
 /// A trigger, and those whose doing it is.
@@ -175,7 +195,7 @@ pub(crate) fn run(
     let mut inner = Inner::new(context, LogPlace::Script);
     let outcome = inner.whole(|inner| {
         runner::run_handler(inner.context(), handler, args, sink)?;
-        Firing { inner, index: &index, spec: args.spec, fired: 0 }.events_since(mark, None)
+        Firing { inner, index: &index, spec: args.spec, fired: 0, ends: None }.events_since(mark, None)
     });
     let effects = &mut context.local.effects;
     effects.recorder.want_also(wants::VALUES, had_values);
@@ -206,10 +226,20 @@ impl Firing<'_, '_, '_, '_> {
             Err(Error::new(ErrorCode::Limit, format!("triggers fire {DEPTH_MAX} deep at most")))
         } else if self.fired > FIRED_MAX {
             Err(Error::new(ErrorCode::Limit, format!("a command fires {FIRED_MAX} triggers at most")))
+        } else if self.fired > 1 && self.is_late() {
+            let text =
+                "all that a command fires has the time that one program may have (program-time-ms-max)";
+            Err(Error::new(ErrorCode::Limit, text))
         } else {
             self.act(chain, event)
         };
         outcome.map_err(|error| named(chain, error))
+    }
+
+    fn is_late(&mut self) -> bool {
+        let limits = Limits::of(&self.inner.context().engine.settings);
+        let now = Instant::now();
+        *self.ends.get_or_insert(now + Duration::from_millis(limits.time_ms)) <= now
     }
 
     fn act(&mut self, chain: &Chain<'_>, event: &Event) -> Result<(), Error> {
@@ -236,11 +266,8 @@ impl Firing<'_, '_, '_, '_> {
         // What the trigger writes is fired for here, and not by the commands that write it.
         let mark = self.inner.context().local.effects.recorder.tape().mark();
         match &trigger.action {
-            Action::Inside(name) => {
-                let stored = stored.ok_or_else(|| {
-                    let name = String::from_utf8_lossy(name);
-                    Error::new(ErrorCode::NoProgram, format!("no program '{name}' is stored"))
-                })?;
+            Action::Inside(_) => {
+                let stored = stored.ok_or_else(|| trigger.no_program())?;
                 let object = || if read == 0 { Value::object(Members::new()) } else { value };
                 let params = stored.program.event_params(object)?;
                 self.as_owner(trigger, event.db, |inner| stored.run_inside(inner, params).map(drop))?;

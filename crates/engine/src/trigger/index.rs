@@ -2,7 +2,8 @@
 //! where it has no wildcard. Does not own: their other conditions.
 //!
 //! A tree over literal beginnings: a look-up costs steps for the bytes that the key has in common with beginnings, and
-//! not for the number of triggers; a key whose first byte none begins with costs one bit. Of many triggers with one
+//! not for the number of triggers; a key whose first byte none begins with costs one bit, and what all have in common
+//! is compared at once. Of many triggers with one
 //! beginning those are asked that end as the key does: a look-up for each length that their ends have. Where neither
 //! says anything (`a*b*`), each is asked whether its pattern matches.
 
@@ -26,8 +27,20 @@ const ENDS_MIN: usize = 8;
 pub struct Index {
     /// The first bytes of keys that any may fire; of all if one pattern begins with a wildcard.
     first: [u64; 4],
+    /// What all begin with, and the node behind it.
+    trunk: Trunk,
     nodes: Vec<Node>,
     triggers: Vec<Arc<Trigger>>,
+}
+
+/// The way from the first node on, as long as there is one way and nothing ends on it.
+#[derive(Debug, Default)]
+struct Trunk {
+    bytes: Box<[u8]>,
+    /// Its first and last [`HEAD_BYTES`], which overlap in a short one.
+    ends: (u64, u64),
+    /// The node that it leads to.
+    node: usize,
 }
 
 /// A place behind some bytes.
@@ -120,7 +133,7 @@ impl Index {
     /// Of these triggers, which come in the order of their names.
     #[must_use]
     pub fn new(triggers: Vec<Arc<Trigger>>) -> Self {
-        let mut index = Self { first: [0; 4], nodes: vec![Node::default()], triggers: Vec::new() };
+        let mut index = Self { nodes: vec![Node::default()], ..Self::default() };
         for (number, trigger) in triggers.iter().enumerate() {
             let (literal, has_wildcard) = literal(&trigger.pattern);
             match literal.first() {
@@ -143,6 +156,7 @@ impl Index {
             node.split_by_end(&triggers);
         }
         index.nodes.iter_mut().for_each(Node::settle);
+        index.trunk = Trunk::of(&index.nodes);
         index.triggers = triggers;
         index
     }
@@ -183,8 +197,8 @@ impl Index {
     /// Calls `visit` with the triggers whose pattern a key matches, in no order, until it says `false`.
     #[inline]
     fn each<'i>(&'i self, key: &[u8], mut visit: impl FnMut(u32, &'i Arc<Trigger>) -> bool) {
-        let mut rest = key;
-        let Some(mut node) = self.nodes.first() else { return };
+        let Some(mut rest) = self.trunk.behind(key) else { return };
+        let Some(mut node) = self.nodes.get(self.trunk.node) else { return };
         let mut all = |numbers: &[u32]| numbers.iter().all(|&at| visit(at, &self.triggers[at as usize]));
         loop {
             if node.asks && !self.visit_open(node, key, &mut all) {
@@ -217,7 +231,7 @@ impl Index {
     #[inline]
     #[must_use]
     pub fn has(&self, key: &[u8]) -> bool {
-        self.may_have(key) && self.find_any(key)
+        self.may_have(key) && self.trunk.behind(key).is_some() && self.find_any(key)
     }
     /// Whether any begins with the first byte of a key.
     #[inline]
@@ -291,6 +305,37 @@ impl<'i> Iterator for Found<'i> {
         self.at += 1;
         let number = if self.more.is_empty() { self.few[..self.len].get(at) } else { self.more.get(at) };
         number.map(|number| &self.triggers[*number as usize])
+    }
+}
+
+impl Trunk {
+    fn of(nodes: &[Node]) -> Self {
+        let (mut bytes, mut node) = (Vec::new(), 0);
+        while !nodes[node].asks
+            && nodes[node].exact.is_empty()
+            && let Next::Few(few) = &nodes[node].next
+            && let [(byte, next)] = few[..]
+        {
+            bytes.push(byte);
+            node = next as usize;
+            bytes.extend_from_slice(&nodes[node].label);
+        }
+        let word = |bytes: Option<&[u8; HEAD_BYTES]>| bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+        let ends = (word(bytes.first_chunk()), word(bytes.last_chunk()));
+        Self { bytes: bytes.into(), ends, node }
+    }
+    /// What comes behind it in a key that begins with it.
+    #[inline]
+    fn behind<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
+        let (begins, behind) = key.split_at_checked(self.bytes.len())?;
+        let same = match (begins.first_chunk(), begins.last_chunk()) {
+            (Some(first), Some(last)) => {
+                (u64::from_ne_bytes(*first), u64::from_ne_bytes(*last)) == self.ends
+                    && (begins.len() <= 2 * HEAD_BYTES || *begins == *self.bytes)
+            }
+            _ => begins.iter().zip(&self.bytes).all(|(one, two)| one == two),
+        };
+        same.then_some(behind)
     }
 }
 
@@ -401,6 +446,36 @@ mod tests {
             assert_eq!(without_star.has(key.as_bytes()), wanted.len() > 1, "{key}");
         }
         assert!(!Index::default().has(b"x") && Index::default().find(0, b"x", 1).next().is_none());
+    }
+
+    #[test]
+    fn what_all_begin_with_is_compared_at_once() {
+        for trunk in ["", "u", "user:", "user:17:", "user:17:c", "user:17:carts:16", "user:17:carts:of:anna:"]
+        {
+            let patterns = [format!("{trunk}1:*"), format!("{trunk}2:*"), format!("{trunk}3")];
+            let index = Index::new(triggers(&patterns.each_ref().map(String::as_str)));
+            assert_eq!(*index.trunk.bytes, *trunk.as_bytes());
+            for (rest, wanted) in
+                [("1:x", true), ("2:", true), ("3", true), ("3x", false), ("", false), ("4", false)]
+            {
+                assert_eq!(index.has(format!("{trunk}{rest}").as_bytes()), wanted, "{trunk}{rest}");
+            }
+            for at in 0..trunk.len() {
+                let mut other = format!("{trunk}1:x").into_bytes();
+                other[at] ^= 1;
+                assert!(
+                    !index.has(&other) && index.find(0, &other, 1).next().is_none(),
+                    "{trunk}, byte {at}"
+                );
+                assert!(!index.has(&trunk.as_bytes()[..at]), "{at} bytes of {trunk}");
+            }
+        }
+        // What ends on the way ends it.
+        let index = Index::new(triggers(&["user:*", "user:1:*"]));
+        assert_eq!(&*index.trunk.bytes, b"user:");
+        assert!(index.has(b"user:") && index.has(b"user:1:2") && !index.has(b"user"));
+        let index = Index::new(triggers(&["*", "user:1:*"]));
+        assert!(index.trunk.bytes.is_empty() && index.has(b"x"));
     }
 
     #[test]

@@ -12,8 +12,6 @@ use crate::support::{Bench, show};
 
 /// Elements of each collection.
 const ELEMENTS: usize = 300_000;
-/// Elements of the stream, each of which waits for a consumer as well.
-const ENTRIES: usize = 100_000;
 /// Elements that a request brings while the collections are made.
 const BROUGHT: usize = 10_000;
 /// Bytes of the string.
@@ -300,7 +298,7 @@ const LEFT_OUT: &[(&str, &str)] = &[("MIGRATE", "it waits for another server, an
 fn no_command_of_a_program_holds_others_for_longer_than_it_may() {
     let mut bench = Bench::new();
     let client = bench.connect(Protocol::Resp3);
-    collections(&mut bench, client);
+    collections(&mut bench, client, ELEMENTS);
     let lines: Vec<&str> = LARGEST.lines().filter(|line| !line.is_empty()).collect();
     let missing: Vec<String> = with_keys(&mut bench, client)
         .into_iter()
@@ -364,9 +362,11 @@ fn with_keys(bench: &mut Bench, client: u32) -> Vec<String> {
     names
 }
 
-fn collections(bench: &mut Bench, client: u32) {
+/// Collections of every type of so many elements, and limits of which programs may say the most.
+pub(crate) fn collections(bench: &mut Bench, client: u32, elements: usize) {
+    let entries_len = elements / 3;
     let mut fill = |words: &[&str], element: &dyn Fn(usize) -> Vec<String>| {
-        for from in (0..ELEMENTS).step_by(BROUGHT) {
+        for from in (0..elements).step_by(BROUGHT) {
             let elements: Vec<String> = (from..from + BROUGHT).flat_map(element).collect();
             let all: Vec<&[u8]> = words
                 .iter()
@@ -390,8 +390,10 @@ fn collections(bench: &mut Bench, client: u32) {
         bench.text(client, &format!("CONFIG SET program-{limit}-max 1000000000"));
     }
     bench.text(client, "CONFIG SET program-time-ms-max 60000");
-    let reply = bench
-        .run_args(client, &[b"PROGRAM", b"EVAL", entries.as_bytes(), (ENTRIES + 1).to_string().as_bytes()]);
+    let reply = bench.run_args(
+        client,
+        &[b"PROGRAM", b"EVAL", entries.as_bytes(), (entries_len + 1).to_string().as_bytes()],
+    );
     assert_eq!(show(&reply[0]), "nil");
     for command in [
         "COPY s s2",
@@ -404,11 +406,11 @@ fn collections(bench: &mut Bench, client: u32) {
         bench.text(client, command);
     }
     bench.text(client, &format!("SETRANGE str {STRING_BYTES} x"));
-    drop(bench.run(client, &format!("XREADGROUP GROUP gr c COUNT {ENTRIES} STREAMS x >")));
+    drop(bench.run(client, &format!("XREADGROUP GROUP gr c COUNT {entries_len} STREAMS x >")));
 }
 
 /// The CPU time that this thread has taken.
-fn cpu_ms() -> f64 {
+pub(crate) fn cpu_ms() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts a thread's time");
     let nanos = stat.split(' ').next().and_then(|word| word.parse::<u64>().ok()).expect("nanoseconds");
     nanos as f64 / 1e6

@@ -176,11 +176,13 @@ impl<'b> Guards<'b> {
     }
 
     /// Whether a key's shard is among the locked ones (always behind the gate, and in a batch that is alone).
+    #[inline]
     #[must_use]
     pub fn covers(&self, key: &Key<'_>) -> bool {
         self.covers_shard(self.keyspace.shard_of(key))
     }
     /// The same of a shard.
+    #[inline]
     #[must_use]
     pub fn covers_shard(&self, id: u32) -> bool {
         match &self.held {
