@@ -291,7 +291,7 @@ pub(crate) fn run(
         }
         Way::Subscribe(kind) => {
             let (what, args) = (What::Command(command_id(args)), args.to_owned_args());
-            Kind::Subscribe(kind, Postponed { what, args, until_ms: 0 })
+            Kind::Subscribe(kind, Postponed { what, args, until_ms: 0, turn: false })
         }
         // It has a handler of its own.
         Way::Here | Way::Anywhere => return Ok(()),

@@ -52,6 +52,8 @@ pub(crate) struct Io {
     pub(crate) aftermath: VecDeque<Aftermath>,
     /// What goes on in the next tick, since this one has resumed as many as it may; and how many it still may.
     pub(crate) later: VecDeque<Aftermath>,
+    /// Clients whose next held request is a program that waits for its turn, in the order in which they came.
+    pub(crate) turns: VecDeque<(u32, u16)>,
     pub(crate) resumes_left: usize,
     pub(crate) timers: Timers,
     pub(crate) spare: Vec<Output>,
@@ -76,6 +78,7 @@ impl Io {
             leaving: VecDeque::new(),
             aftermath: VecDeque::new(),
             later: VecDeque::new(),
+            turns: VecDeque::new(),
             resumes_left: RESUMED_PER_TICK_MAX,
             timers: Timers::default(),
             spare: Vec::new(),
@@ -217,6 +220,9 @@ impl Host for Io {
 
     fn postpone(&mut self, index: u32, channel: u16, request: Postponed) {
         let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return };
+        if request.turn {
+            self.turns.push_back((index, channel));
+        }
         if request.until_ms > 0 {
             self.aftermath.push_back(Aftermath::Paused(index, channel, request.until_ms));
         }

@@ -8,8 +8,10 @@
 //! 3. Receive from every socket that is readable, once each, into the arena, and decode. A batch runs when it is full,
 //!    when a request is a barrier, and when all sockets have been read: the requests of many connections run together.
 //!    Of connections that begin or end only some are read from; the next tick goes on with the others.
-//! 4. Send the output of every connection that has some, one call each.
-//! 5. Take away connections that have ended, some of them.
+//! 4. Programs that have waited for their turn since the tick before have one: whoever has come meanwhile was before
+//!    them.
+//! 5. Send the output of every connection that has some, one call each.
+//! 6. Take away connections that have ended, some of them.
 //!
 //! The steps do not call each other. What one of them sets going, it leaves in a list (`Io::aftermath`, `put_off`,
 //! `touched`, `dead`) that a later one, or the next tick, goes through. In particular only steps 2 and 3 decode
@@ -145,6 +147,8 @@ impl<'e> Worker<'e> {
         self.io.resumes_left = RESUMED_PER_TICK_MAX;
         let later = std::mem::take(&mut self.io.later);
         self.io.aftermath.extend(later);
+        let waiting = self.io.turns.len();
+        self.executor.begin_turn(waiting > 0);
         self.cycles = *cycles;
         (self.has_news, self.is_behind) = (false, false);
         // A thread's CPU time is a system call: asked for once a millisecond.
@@ -167,6 +171,7 @@ impl<'e> Worker<'e> {
         self.ready.clear();
         self.see_to_passing();
         self.run_batch();
+        self.take_turns(waiting);
         self.go_upstream();
         self.send_all();
         self.bury();
@@ -209,6 +214,7 @@ impl<'e> Worker<'e> {
             || !self.io.unread.is_empty()
             || !self.io.put_off.is_empty()
             || !self.io.later.is_empty()
+            || !self.io.turns.is_empty()
             || !self.io.passing.is_empty()
             || !self.io.dead.is_empty()
             || !self.io.leaving.is_empty()

@@ -174,7 +174,7 @@ impl<'e> Bench<'e> {
         let args = OwnedArgs::new(id.spec(), words.iter().map(Vec::as_slice));
         let mut output = Output::default();
         self.session.hold_back();
-        let postponed = Postponed { what: What::Command(id), args, until_ms: 0 };
+        let postponed = Postponed { what: What::Command(id), args, until_ms: 0, turn: false };
         self.executor.run_owned(&postponed, &mut self.session, &mut output);
         Ok(serde_json::from_slice(&output.to_vec())?)
     }

@@ -13,11 +13,14 @@ mod fast;
 mod locks;
 mod measure;
 mod neighbours;
+mod prefetch;
 mod stack;
+mod turns;
 
 use admission::Verdict;
 pub(crate) use admission::check_arity;
 pub use attempt::Attempt;
+use prefetch::prefetch;
 pub use stack::{Door, Input, Job, Outcome};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -32,7 +35,7 @@ use crate::error::{Error, ErrorCode};
 use crate::eviction::Eviction;
 use crate::handler::{Handler, Scope};
 use crate::reply::{Mark, Output, OutputPlace, ReplySink};
-use crate::requests::{BATCH_MAX, Fast, Request, Requests, What};
+use crate::requests::{BATCH_MAX, Requests, What};
 use crate::session::{ReplyMode, Session, Then, client_flag};
 use crate::stats::{WorkerStats, bump};
 use crate::{keys, resource, runner, special};
@@ -76,6 +79,8 @@ pub struct Postponed {
     pub args: OwnedArgs,
     /// Not before; 0 for as soon as the session waits no more.
     pub until_ms: u64,
+    /// It is a program that waits for its turn, which the host gives it.
+    pub turn: bool,
 }
 
 /// How a request went.
@@ -132,6 +137,8 @@ pub(crate) struct Core<'e> {
     long_from: Option<OutputPlace>,
     /// The request of the present batch that is noted for who looks what is hot; none of them is `usize::MAX`.
     sampled: usize,
+    /// What programs that take long have taken of the present turn, in nanoseconds; nothing where there are no turns.
+    turn_ns: Option<u64>,
 }
 
 impl<'e> Executor<'e> {
@@ -306,62 +313,9 @@ impl<'e> Core<'e> {
             leaves: false,
             long_from: None,
             sampled: usize::MAX,
+            turn_ns: None,
         }
     }
-}
-
-/// The two passes before the requests run. Costs some 2 ns a key; each saves up to two cache misses of 80 ns. Loops of
-/// their own: among the code that runs requests they have too few registers.
-#[inline(never)]
-fn prefetch(batch: &mut Batch<'_>, requests: &Requests) {
-    if requests.has_one_key_each() {
-        return prefetch_one_each(batch, requests.list());
-    }
-    let keyed = || requests.list().iter().filter(|request| request.hash != 0);
-    let mut before = 0;
-    for request in keyed() {
-        ask_for_bucket(batch, request, &mut before);
-        let reads = request.fast.reads();
-        requests
-            .more_hashes(request)
-            .iter()
-            .for_each(|&hash| batch.prefetch_bucket(request.client.db, hash, reads));
-    }
-    let mut at = 0;
-    for request in keyed() {
-        let more = requests.more_hashes(request);
-        let whole = request.fast != Fast::No || !more.is_empty();
-        batch.prefetch_entry(at, request.hash, whole);
-        at += 1;
-        for &hash in more {
-            batch.prefetch_entry(at, hash, whole);
-            at += 1;
-        }
-    }
-    batch.prefetch_passed();
-}
-
-/// The same for requests of one key each, as nearly all are.
-#[inline(never)]
-fn prefetch_one_each(batch: &mut Batch<'_>, list: &[Request]) {
-    let mut before = 0;
-    list.iter().for_each(|request| ask_for_bucket(batch, request, &mut before));
-    for (at, request) in list.iter().enumerate() {
-        batch.prefetch_entry(at, request.hash, request.fast != Fast::No);
-    }
-    batch.prefetch_passed();
-}
-
-/// Asks for the bucket of a request's first key. `before` is the hash of the one before.
-#[inline(always)]
-fn ask_for_bucket(batch: &mut Batch<'_>, request: &Request, before: &mut u64) {
-    // In a deep pipeline neighbours are often about the same key.
-    if request.hash == *before && request.fast == Fast::No {
-        batch.pass_bucket();
-    } else {
-        batch.prefetch_bucket(request.client.db, request.hash, request.fast.reads());
-    }
-    *before = request.hash;
 }
 
 impl Core<'_> {
@@ -400,7 +354,14 @@ impl Core<'_> {
         self.local.effects.ahead = requests.ahead(at, lent.bytes, &self.engine.keyspace, before);
         let texts = Texts::default();
         let args = requests.args(request, lent.bytes, &texts);
+        let mut turn = false;
         let until_ms = if lent.session.must_queue() && !self.joins(request.what, &args, lent.session) {
+            0
+        } else if matches!(tier, Tier::Batch(_))
+            && self.waits_for_turn(request.what)
+            && !lent.session.in_multi()
+        {
+            turn = true;
             0
         } else {
             let from = lent.output.end();
@@ -421,7 +382,7 @@ impl Core<'_> {
         };
         lent.session.held += 1;
         lent.session.look();
-        let postponed = Postponed { what: request.what, args: args.to_owned_args(), until_ms };
+        let postponed = Postponed { what: request.what, args: args.to_owned_args(), until_ms, turn };
         host.postpone(connection, channel, postponed);
         Ran::Done
     }
@@ -533,6 +494,7 @@ impl Core<'_> {
             return Ran::NeedsWorld;
         }
         let begun = self.begin_command(id, sink.errors(), sink.len());
+        let charged_ns = self.charged_ns;
         let outcome = self.run_locked(tier, handler, args, session, sink);
         let failed = outcome.is_err();
         if let Err(error) = &outcome {
@@ -551,6 +513,9 @@ impl Core<'_> {
         let errors =
             if matches!(handler.scope, Scope::Exec) && !failed { begun.errors() } else { sink.errors() };
         self.end_command((id, args), session, &begun, (errors, sink.len()));
+        if matches!(handler.scope, Scope::Brief(_)) {
+            self.take_of_turn(self.charged_ns.saturating_sub(charged_ns));
+        }
         let info = &session.info;
         info.active_ms.store(self.now_ms, Relaxed);
         info.last_command.store(id.0, Relaxed);

@@ -56,7 +56,7 @@ pub(super) fn import(engine: &'static Engine, mut import: Import) -> io::Result<
         };
         session.hold_back();
         let args = OwnedArgs::new(id.spec(), words.iter().map(Vec::as_slice));
-        let postponed = Postponed { what: What::Command(id), args, until_ms: 0 };
+        let postponed = Postponed { what: What::Command(id), args, until_ms: 0, turn: false };
         executor.run_owned(&postponed, &mut session, &mut output);
         if output.bytes.first() == Some(&b'-') {
             let error = String::from_utf8_lossy(&output.bytes).trim_end().to_owned();

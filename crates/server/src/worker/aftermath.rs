@@ -122,10 +122,30 @@ impl Worker<'_> {
         self.io.aftermath.push_back(Aftermath::Resume(index, channel));
     }
 
+    /// Gives a turn to programs that have waited for it, to so many of them at most: until it is over.
+    pub(super) fn take_turns(&mut self, waiting: usize) {
+        if waiting == 0 {
+            return;
+        }
+        self.executor.begin_turn(false);
+        for _ in 0..waiting {
+            if self.executor.is_turn_over() {
+                return;
+            }
+            let Some((index, channel)) = self.io.turns.pop_front() else { return };
+            self.resume(index, channel);
+            self.see_to_aftermath();
+        }
+    }
+
     /// Runs the next request that a client's wait or a pause has held, if there is one that may run; then the one
     /// behind it is seen to.
     fn resume(&mut self, index: u32, channel: u16) {
         let Some(held) = self.next_held(index, channel) else { return self.go_on(index) };
+        if !held.cancelled && self.executor.waits_for_turn(held.postponed.what) {
+            self.hold_again(index, channel, held);
+            return self.io.turns.push_back((index, channel));
+        }
         self.io.touch(index);
         self.lend(index, channel);
         let Some((session, output)) = self.io.client(index, channel) else { return };

@@ -90,8 +90,9 @@ impl Worker<'_> {
     fn end_of_stream(&mut self, index: u32) {
         self.run_batch();
         self.settle(index);
+        let has_turn = self.io.turns.iter().any(|&(other, _)| other == index);
         if let Some(connection) = self.io.get(index)
-            && connection.waits_for_upstream()
+            && (connection.waits_for_upstream() || has_turn)
             && connection.life == Life::Open
         {
             // The end is met again behind the replies.

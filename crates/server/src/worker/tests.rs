@@ -12,6 +12,7 @@ mod http_resources;
 mod http_stored;
 mod http_streams;
 mod tls;
+mod turns;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

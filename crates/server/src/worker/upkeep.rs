@@ -186,7 +186,8 @@ impl Worker<'_> {
                 || connection.waits_for_upstream()
                 || matches!(connection.life, Life::Draining { .. })
         };
-        let waits = self.io.slots.iter().flatten().any(|connection| is_ending(connection));
+        let waits = !self.io.turns.is_empty()
+            || self.io.slots.iter().flatten().any(|connection| is_ending(connection));
         if waits && self.now_ms < stop_ms {
             return false;
         }

@@ -1,0 +1,122 @@
+//! Programs that take long have turns: whoever comes meanwhile waits for the one that runs, and for no other.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+
+use super::{Alone, argv, received, sends};
+
+/// It runs until its time is over, which is longer than a turn.
+const SPINS: &[u8] = br#"{"limits":{"steps":1000000,"time-ms":5},
+    "steps":[{"for":"i","range":[0,1000000],"do":[{"let":{"x":"${i}"}}]}]}"#;
+/// It is over at once, and no quick one.
+const SHORT: &[u8] = br#"{"steps":[{"for":"i","range":[0,3],"do":[["INCR","n"]]},{"do":["GET","n"],"as":"n"},
+    {"return":"${n}"}]}"#;
+const PING: &[u8] = b"PING\r\n";
+const PONG: &[u8] = b"+PONG\r\n";
+
+fn eval(program: &[u8]) -> Vec<u8> {
+    let head = format!("*3\r\n$7\r\nPROGRAM\r\n$4\r\nEVAL\r\n${}\r\n", program.len());
+    [head.as_bytes(), program, b"\r\n"].concat()
+}
+
+fn write(client: &mut UnixStream, bytes: &[u8]) {
+    client.write_all(bytes).expect("it fits into the socket");
+}
+
+/// How many programs have run out their time.
+fn ends(client: &mut UnixStream) -> usize {
+    let bytes = received(client);
+    String::from_utf8_lossy(&bytes).matches("too much time").count()
+}
+
+#[test]
+fn each_has_a_tick_of_its_own_and_others_are_before_it() {
+    let mut alone = Alone::new();
+    let mut spinning: Vec<UnixStream> = (0..3).map(|_| alone.connect()).collect();
+    let mut other = alone.connect();
+    for client in &mut spinning {
+        write(client, &eval(SPINS));
+    }
+    for tick in 0..3 {
+        write(&mut other, PING);
+        alone.tick();
+        assert_eq!(received(&mut other), PONG, "in tick {tick}");
+        let ended: Vec<usize> = spinning.iter_mut().map(ends).collect();
+        let wanted: Vec<usize> = (0..3).map(|at| usize::from(at == tick)).collect();
+        assert_eq!(ended, wanted, "in the order in which they came");
+        assert_eq!(alone.worker.timeout_ms() == 0, tick < 2, "the next tick does not wait for an event");
+    }
+}
+
+#[test]
+fn who_sends_several_waits_behind_those_of_others() {
+    let mut alone = Alone::new();
+    let (mut many, mut one) = (alone.connect(), alone.connect());
+    write(&mut many, &[&eval(SPINS).repeat(3)[..], &eval(SHORT), PING].concat());
+    alone.tick();
+    assert_eq!(ends(&mut many), 1);
+    write(&mut one, &eval(SPINS));
+    alone.tick();
+    assert_eq!((ends(&mut many), ends(&mut one)), (1, 0), "it came before");
+    alone.tick();
+    assert_eq!((ends(&mut many), ends(&mut one)), (0, 1), "the third of one client came to its turn later");
+    alone.tick();
+    assert_eq!(ends(&mut many), 1);
+    (0..2).for_each(|_| alone.tick());
+    assert_eq!(received(&mut many), [b"$1\r\n3\r\n", PONG].concat(), "what stands behind them, in its order");
+    assert!(alone.worker.timeout_ms() > 0, "nothing is left");
+}
+
+#[test]
+fn short_ones_answer_each_in_its_order() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    write(&mut client, &eval(SHORT).repeat(50));
+    let mut replies = Vec::new();
+    for _ in 0..51 {
+        alone.tick();
+        replies.extend(received(&mut client));
+    }
+    let wanted: Vec<String> = (1..=50_usize).map(|at| (3 * at).to_string()).collect();
+    let wanted: String = wanted.iter().map(|text| format!("${}\r\n{text}\r\n", text.len())).collect();
+    assert_eq!(String::from_utf8_lossy(&replies), wanted);
+}
+
+#[test]
+fn who_ends_behind_a_program_that_waits_is_answered_and_who_is_gone_leaves_nothing() {
+    let mut alone = Alone::new();
+    let mut clients: Vec<UnixStream> = (0..3).map(|_| alone.connect()).collect();
+    for client in &mut clients {
+        sends(&mut alone, client, PING);
+        assert_eq!(received(client), PONG);
+    }
+    for client in &mut clients {
+        write(client, &eval(SPINS));
+    }
+    alone.tick();
+    let mut gone = clients.pop();
+    let (half, first) = (clients.pop(), clients.pop());
+    let (mut half, mut first) = (half.expect("there are three"), first.expect("there are three"));
+    half.shutdown(std::net::Shutdown::Write).expect("it is open");
+    drop(gone.take());
+    (0..5).for_each(|_| alone.tick());
+    assert_eq!((ends(&mut first), ends(&mut half)), (1, 1));
+    assert_eq!(alone.engine.clients.len(), 1, "the two others are taken away");
+    assert!(alone.worker.timeout_ms() > 0 && alone.worker.io.turns.is_empty());
+}
+
+#[test]
+fn a_channel_waits_and_the_others_do_not() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    sends(&mut alone, &mut client, &argv(2, &[b"PING"]));
+    let pong = received(&mut client);
+    let spins = |channel| argv(channel, &[b"PROGRAM", b"EVAL", SPINS]);
+    write(&mut client, &[spins(1), spins(3), argv(2, &[b"PING"])].concat());
+    alone.tick();
+    let replies = received(&mut client);
+    assert_eq!(String::from_utf8_lossy(&replies).matches("too much time").count(), 1);
+    assert!(replies.ends_with(&pong), "channel 2 does not wait for channel 3");
+    alone.tick();
+    assert_eq!(ends(&mut client), 1);
+}
