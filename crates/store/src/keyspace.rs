@@ -1,5 +1,6 @@
-//! Owns: the shards, the workers' handles, and taking locks: one shard, many in ascending order, or the whole world.
-//! Does not own: what happens under a lock (`crate::shard`).
+//! Owns: the shards, the workers' handles, and taking locks: one shard, or many in ascending order. Does not own: what
+//! happens under a lock (`crate::shard`), what needs none (`sights`, `reads`, `rewrites`), what needs everything
+//! (`world`).
 //!
 //! How a worker uses it, per batch of commands:
 //!
@@ -16,36 +17,35 @@ mod filling;
 mod guards;
 mod reads;
 mod rewrites;
+mod sights;
 mod walk;
+mod world;
 
 use crate::access::AccessMode;
 use crate::catalogue::Catalogue;
 use crate::counters::{Counter, Counters, DATABASES_MAX};
-use crate::effect::Effect;
 use crate::entry::Garbage;
 use crate::entry::heap::{Env, Key};
 use crate::entry::sight::Sights;
-use crate::epoch::{Apart, Closed, Pin, WORKERS_MAX};
+use crate::epoch::{Closed, Pin, WORKERS_MAX};
 use crate::groups::Hub;
 use crate::hash::{KeyHasher, SHARDS_MAX, shard_of};
 use crate::maintain::Flushed;
 use crate::reaper::{Backing, Reaper};
 use crate::save::Saves;
-use crate::shard::{Op, Shard, ShardGuard};
+use crate::shard::{Shard, ShardGuard};
 pub use crate::slab::pages::Collapse;
 use crate::slab::pages::{PageSource, PageStats};
 use crate::table::array::Array;
-use crate::table::head::{Directory, prefetch_entry, prefetch_passed};
-use crate::undo::Inverse;
-use crate::value::ValueRef;
+use crate::table::head::Directory;
 pub use guards::Guards;
 pub use reads::{Reads, ReadsOf};
 pub use rewrites::Rewrites;
 use std::cell::Cell;
 use std::marker::PhantomData;
-use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 pub use walk::Cursor;
+pub use world::World;
 
 /// How a keyspace is made.
 #[derive(Clone, Debug)]
@@ -405,76 +405,6 @@ pub struct Batch<'w> {
 }
 
 impl<'w> Batch<'w> {
-    /// Asks for the bucket of a key's hash: stage one, no lock. What is seen of the key on the way is known by how many
-    /// were asked for before it in this batch. `reads`: it is for [`Batch::read`], which needs no more than the entry.
-    #[inline(always)]
-    pub fn prefetch_bucket(&mut self, db: u8, hash: u64, reads: bool) {
-        let keyspace = self.keyspace;
-        let shard = shard_of(hash, keyspace.mask);
-        match (reads, self.alone.is_some()) {
-            (true, true) => {}
-            (true, false) => keyspace.shard(shard).prefetch_lock(),
-            (false, _) => keyspace.shard(shard).prefetch(db),
-        }
-        let head = keyspace.head_of(db, hash);
-        keyspace.directory.prefetch_bucket(&self.pin, self.sights, (shard, head, hash));
-    }
-    /// Counts a key whose bucket has just been asked for: nothing of it is seen.
-    #[inline]
-    pub fn pass_bucket(&mut self) {
-        self.sights.push(0, None);
-    }
-    /// Asks for the entries that the tags in the bucket of sight number `at` point out: stage two, some 10 commands
-    /// after stage one, no lock. `whole`: the value is wanted too, not only whether there is one.
-    #[inline(always)]
-    pub fn prefetch_entry(&mut self, at: usize, hash: u64, whole: bool) {
-        prefetch_entry(&self.pin, self.sights, at, hash, whole);
-    }
-    /// Goes on with those that stage two did not find where they belong, as they stand in another bucket: stage three,
-    /// once for all.
-    #[inline]
-    pub fn prefetch_passed(&mut self) {
-        prefetch_passed(&self.pin, self.sights);
-    }
-    /// GET without a search: reads the value that stage two has seen as number `at`, if it still stands there, is the
-    /// key's and has not expired, and counts a hit and an access unless `read` says that it wants another way. Only
-    /// under LRU. `false` says nothing about the key.
-    #[inline]
-    pub fn read(
-        &mut self,
-        at: usize,
-        key: &Key<'_>,
-        now_ms: u64,
-        read: impl FnOnce(&ValueRef<'_>) -> bool,
-    ) -> bool {
-        let mode = self.keyspace.access_mode();
-        if mode != AccessMode::Lru {
-            return false;
-        }
-        let shard = self.keyspace.shard_of(key);
-        let times = (mode.fresh(now_ms), now_ms);
-        let is_read = match &self.alone {
-            // Nobody can hold the shard: a guard borrows the batch.
-            Some(proof) => self.sights.read((at, key), (shard, proof), times, read),
-            None if !self.sights.has(at) => return false,
-            None => {
-                let hold = self.keyspace.shard(shard).hold(None);
-                self.sights.read((at, key), (shard, &hold), times, read)
-            }
-        };
-        if is_read {
-            self.counters.add(Counter::Hits, 1);
-        }
-        is_read
-    }
-    /// SET without a search: writes a string that is no number over the one that stage two has seen as number `at`, if
-    /// that still stands there, is the key's, has not expired and has room, and nobody waits for a key of the shard or
-    /// is to be told; counts a write. `false` says nothing about the key, and nothing has changed.
-    #[inline]
-    pub fn rewrite(&mut self, at: usize, op: &mut Op<'_>, key: &Key<'_>, text: &[u8]) -> bool {
-        let rewrites = self.rewrites((op.db, op.now_ms), op.recorder);
-        rewrites.is_some_and(|mut rewrites| rewrites.text(at, key, text))
-    }
     /// Counts what maintenance has done.
     pub(crate) fn count_kept_up(&self, counter: Counter, by: usize) {
         if by > 0 {
@@ -528,164 +458,5 @@ impl<'w> Batch<'w> {
     #[must_use]
     pub const fn keyspace(&self) -> &'w Keyspace {
         self.keyspace
-    }
-}
-
-/// The whole keyspace for one worker alone.
-pub struct World<'w> {
-    keyspace: &'w Keyspace,
-    counters: &'w Counters,
-    /// Ends before the gate opens. The epochs of the world are not those of any batch.
-    _inside: Apart<'w, Array>,
-    _closed: Closed<'w, Array>,
-}
-
-impl<'w> World<'w> {
-    /// The keyspace.
-    #[must_use]
-    pub const fn keyspace(&self) -> &'w Keyspace {
-        self.keyspace
-    }
-    /// Guards that lock a shard when it is first asked for: for commands that find out their keys while they run.
-    pub fn guards(&self) -> Guards<'_> {
-        Guards::world(self.keyspace, self.counters)
-    }
-    /// Shows all keys as they stand, with their databases and absolute expiries, whether they have expired or not.
-    pub fn each_key(&self, mut visit: impl FnMut(u8, &[u8], ValueRef<'_>, Option<u64>)) {
-        let mut guards = self.guards();
-        for db in (0..self.keyspace.database_count() as u8).filter(|&db| !self.keyspace.is_empty(db)) {
-            for id in 0..self.keyspace.shard_count() {
-                let guard = guards.shard_by_id(id);
-                guard.each_key(db, |key, value, expire_ms| visit(db, key, value, expire_ms));
-            }
-        }
-    }
-    /// Memory of values, for tests: what the shards keep as owned out of line, and what a walk over all keys counts of
-    /// that, and of entries without the rounding of their slots.
-    #[must_use]
-    pub fn value_bytes(&self) -> (usize, usize, usize) {
-        let mut guards = self.guards();
-        let (mut kept, mut owned, mut entries) = (0, 0, 0);
-        for id in 0..self.keyspace.shard_count() {
-            let guard = guards.shard_by_id(id);
-            kept += guard.heap().owned_bytes();
-            for db in 0..self.keyspace.database_count() {
-                guard.heap().count_bytes(guard.env(), db, (&mut owned, &mut entries));
-            }
-        }
-        (kept, owned, entries)
-    }
-    /// FLUSHDB and FLUSHALL: makes databases empty. The tables are set aside in constant time for each shard, and their
-    /// entries are freed by maintenance, a few at a time. Returns how many keys there were. Each shard is locked once,
-    /// and databases without keys are passed over: 1,024 shards of 16 databases took over a millisecond.
-    pub fn flush(&self, op: &mut Op<'_>, dbs: RangeInclusive<u8>) -> usize {
-        let mut removed = 0;
-        self.keyspace.saves.make_void();
-        let filled: Vec<u8> = dbs.clone().filter(|&db| !self.keyspace.is_empty(db)).collect();
-        let shards = if filled.is_empty() { 0 } else { self.keyspace.shard_count() };
-        for id in 0..shards {
-            let mut guard = ShardGuard::open(self.keyspace, self.counters, id, None);
-            for &db in &filled {
-                op.db = db;
-                removed += guard.clear(op);
-            }
-        }
-        match &mut op.recorder.journal {
-            Some(journal) => drop(journal.count(Counter::Writes, removed as i64)),
-            None => self.counters.add(Counter::Writes, removed as i64),
-        }
-        for db in dbs {
-            op.db = db;
-            self.tell(op, &Effect::Flush);
-        }
-        removed
-    }
-    /// Tells of a barrier: it is of every shard, but ordered by its epoch, so that one count is enough.
-    fn tell(&self, op: &mut Op<'_>, effect: &Effect<'_>) {
-        let mut guard = ShardGuard::open(self.keyspace, self.counters, 0, None);
-        let wanted = self.keyspace.wanted() | op.recorder.wanted();
-        if wanted != 0 {
-            guard.tell(op, wanted, b"", effect);
-        }
-    }
-    /// SWAPDB of the operation's database with another. Watched keys of both databases count as written.
-    pub fn swap(&self, op: &mut Op<'_>, two: u8) {
-        let one = op.db;
-        if one == two {
-            return;
-        }
-        self.keyspace.saves.make_void();
-        for id in 0..self.keyspace.shard_count() {
-            ShardGuard::open(self.keyspace, self.counters, id, None).swap(op, two);
-        }
-        self.keyspace.swap_counters(one, two);
-        match &mut op.recorder.journal {
-            Some(journal) => {
-                journal.count(Counter::Writes, 1);
-                journal.push(Inverse::Swap { one, two });
-                journal.forget_kept();
-            }
-            None => self.counters.add(Counter::Writes, 1),
-        }
-        self.tell(op, &Effect::Swap { with: two });
-    }
-}
-
-impl Keyspace {
-    /// Behind the gate.
-    pub(crate) fn swap_counters(&self, one: u8, two: u8) {
-        self.counters.iter().for_each(|counters| counters.swap(one as usize, two as usize));
-    }
-}
-
-impl ShardGuard<'_> {
-    fn clear(&mut self, op: &mut Op<'_>) -> usize {
-        let (env, db) = (self.env(), op.db);
-        self.touch_all(op, (db, db));
-        let (removed, expiring) = (self.heap().len(db as usize), self.heap().count_expiring(db as usize));
-        if let Some(journal) = &mut op.recorder.journal {
-            let (table, fields) = (self.data.heap.set_aside(env, db as usize), self.take_fields(db));
-            journal.push(Inverse::Flush { db, shard: self.id(), table, fields });
-            journal.forget_kept();
-        } else {
-            self.heap_mut().clear(env, db as usize);
-            self.keyspace.flushed.note();
-            self.forget_fields(db);
-        }
-        self.counters.add_keys(db as usize, -(removed as i64));
-        self.counters.add_expiring(db as usize, -(expiring as i64));
-        removed
-    }
-    fn swap(&mut self, op: &mut Op<'_>, two: u8) {
-        let one = op.db;
-        self.touch_all(op, (one, two));
-        self.touch_all(op, (two, one));
-        self.swap_raw(one, two);
-    }
-    pub(crate) fn swap_raw(&mut self, one: u8, two: u8) {
-        let env = self.env();
-        self.heap_mut().swap(env, one as usize, two as usize);
-        self.swap_fields(one, two);
-    }
-    /// Counts as a write to the watched keys of `db` that are there, or in `other`: a key that was missing, or whose
-    /// time had come, and stays so does not fail a transaction.
-    fn touch_all(&mut self, op: &mut Op<'_>, (db, other): (u8, u8)) {
-        let (env, now_ms) = (self.env(), self.time(op));
-        let data = &mut *self.data;
-        let is_there = |hash| {
-            [usize::from(db), usize::from(other)].iter().any(|&db| {
-                let found = data.heap.find_hash(env, db, hash);
-                found.is_some_and(|found| data.heap.entry(db, found).expire_ms() > now_ms)
-            })
-        };
-        match &mut op.recorder.journal {
-            Some(journal) => {
-                data.watches
-                    .watched(db)
-                    .filter(|&hash| is_there(hash))
-                    .for_each(|hash| journal.wrote(db, hash));
-            }
-            None => data.watches.touch_all(db, is_there),
-        }
     }
 }
