@@ -18,7 +18,7 @@ use crate::handshake::{self, ServerInfo, Step};
 use crate::input::Input;
 use crate::pipeline::Pipeline;
 use crate::raw::Raw;
-use crate::session::{Effect, Session};
+use crate::session::{Change, Session};
 use crate::stream::{Socket, Stream, remaining};
 use crate::value::{FromReply, convert};
 use crate::waiting::Patience;
@@ -83,7 +83,7 @@ pub struct Connection {
 #[derive(Debug)]
 pub(crate) struct Expected {
     patience: Patience,
-    effect: Option<Box<Effect>>,
+    change: Option<Box<Change>>,
 }
 
 /// What came from the server.
@@ -557,7 +557,7 @@ impl AsFd for Connection {
 
 impl Expected {
     pub(crate) fn of<T: AsRef<[u8]>>(args: &[T]) -> Expected {
-        Expected { patience: Patience::of(args), effect: Effect::of(args).map(Box::new) }
+        Expected { patience: Patience::of(args), change: Change::of(args).map(Box::new) }
     }
 }
 
@@ -566,7 +566,7 @@ fn needs_session<T: AsRef<[u8]>>(args: &[T]) -> bool {
     let Some(name) = args.first() else { return false };
     let Some(id) = table::by_name(name.as_ref()) else { return false };
     let streams = id.spec().policy & table::policy::STREAMS != 0;
-    streams || id.spec().acl & table::acl::TRANSACTION != 0 || Effect::of(args).is_some()
+    streams || id.spec().acl & table::acl::TRANSACTION != 0 || Change::of(args).is_some()
 }
 
 /// Commands that would break the rule of one reply for each request, or change the protocol under way.

@@ -20,7 +20,7 @@ pub struct Session {
     subscribed: [BTreeSet<Vec<u8>>; 3],
     /// Commands queued in the transaction, and what those among them do that count here.
     queued: usize,
-    queued_effects: Vec<(usize, Effect)>,
+    queued_changes: Vec<(usize, Change)>,
 }
 
 /// User, none for the default one, and password, which no log shows.
@@ -55,7 +55,7 @@ impl Kind {
 
 /// What a command does to its session when it succeeds.
 #[derive(Clone, Debug)]
-pub(crate) enum Effect {
+pub(crate) enum Change {
     Select(u32),
     Login(Login),
     Hello {
@@ -83,9 +83,9 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-impl Effect {
-    /// The effect of a command, if it has one.
-    pub(crate) fn of<T: AsRef<[u8]>>(args: &[T]) -> Option<Effect> {
+impl Change {
+    /// What a command changes, if it changes anything.
+    pub(crate) fn of<T: AsRef<[u8]>>(args: &[T]) -> Option<Change> {
         let arg = |index: usize| args.get(index).map(AsRef::as_ref);
         let name = arg(0)?;
         // The longest name below; most commands that are no concern of ours end here or at the match.
@@ -94,22 +94,22 @@ impl Effect {
         upper.copy_from_slice(name);
         upper.make_ascii_uppercase();
         let subscriptions =
-            |kind, add| Some(Effect::Subscriptions { kind, add, names: args.len().saturating_sub(1) });
+            |kind, add| Some(Change::Subscriptions { kind, add, names: args.len().saturating_sub(1) });
         match &*upper {
-            b"SELECT" => Some(Effect::Select(std::str::from_utf8(arg(1)?).ok()?.parse().ok()?)),
+            b"SELECT" => Some(Change::Select(std::str::from_utf8(arg(1)?).ok()?.parse().ok()?)),
             b"AUTH" => match (arg(1)?, arg(2)) {
-                (password, None) => Some(Effect::Login(Login(None, text(password)))),
-                (user, Some(password)) => Some(Effect::Login(Login(Some(text(user)), text(password)))),
+                (password, None) => Some(Change::Login(Login(None, text(password)))),
+                (user, Some(password)) => Some(Change::Login(Login(Some(text(user)), text(password)))),
             },
             b"HELLO" => Some(hello(args)),
-            b"CLIENT" if arg(1)?.eq_ignore_ascii_case(b"SETNAME") => Some(Effect::Name(text(arg(2)?))),
-            b"MULTI" => Some(Effect::Multi),
-            b"EXEC" => Some(Effect::Exec),
-            b"DISCARD" => Some(Effect::Discard),
-            b"WATCH" => Some(Effect::Watch),
-            b"UNWATCH" => Some(Effect::Unwatch),
-            b"RESET" => Some(Effect::Reset),
-            b"MONITOR" => Some(Effect::Monitor),
+            b"CLIENT" if arg(1)?.eq_ignore_ascii_case(b"SETNAME") => Some(Change::Name(text(arg(2)?))),
+            b"MULTI" => Some(Change::Multi),
+            b"EXEC" => Some(Change::Exec),
+            b"DISCARD" => Some(Change::Discard),
+            b"WATCH" => Some(Change::Watch),
+            b"UNWATCH" => Some(Change::Unwatch),
+            b"RESET" => Some(Change::Reset),
+            b"MONITOR" => Some(Change::Monitor),
             b"SUBSCRIBE" if args.len() > 1 => subscriptions(Kind::Channel, true),
             b"PSUBSCRIBE" if args.len() > 1 => subscriptions(Kind::Pattern, true),
             b"SSUBSCRIBE" if args.len() > 1 => subscriptions(Kind::Shard, true),
@@ -121,7 +121,7 @@ impl Effect {
     }
 }
 
-fn hello<T: AsRef<[u8]>>(args: &[T]) -> Effect {
+fn hello<T: AsRef<[u8]>>(args: &[T]) -> Change {
     let arg = |index: usize| args.get(index).map(AsRef::as_ref);
     let protocol = match arg(1) {
         Some(b"2") => Some(Protocol::Resp2),
@@ -141,7 +141,7 @@ fn hello<T: AsRef<[u8]>>(args: &[T]) -> Effect {
             at += 2;
         }
     }
-    Effect::Hello { protocol, login, name }
+    Change::Hello { protocol, login, name }
 }
 
 impl Session {
@@ -157,7 +157,7 @@ impl Session {
             monitoring: false,
             subscribed: Default::default(),
             queued: 0,
-            queued_effects: Vec::new(),
+            queued_changes: Vec::new(),
         }
     }
 
@@ -218,7 +218,7 @@ impl Session {
 
     pub(crate) fn forget_transaction(&mut self) {
         (self.in_transaction, self.watching) = (false, false);
-        self.queued_effects.clear();
+        self.queued_changes.clear();
     }
 
     pub(crate) fn forget_all_but_identity(&mut self) {
@@ -253,36 +253,36 @@ impl Session {
     }
 
     /// Takes in the reply to a command.
-    pub(crate) fn apply(&mut self, effect: Option<&Effect>, reply: &Reply) {
+    pub(crate) fn apply(&mut self, change: Option<&Change>, reply: &Reply) {
         if self.in_transaction && matches!(reply, Reply::Simple(text) if text == b"QUEUED") {
-            if let Some(effect) = effect {
-                self.queued_effects.push((self.queued, effect.clone()));
+            if let Some(change) = change {
+                self.queued_changes.push((self.queued, change.clone()));
             }
             self.queued += 1;
             return;
         }
-        let Some(effect) = effect else { return };
-        match effect {
+        let Some(change) = change else { return };
+        match change {
             // Also an EXEC that fails ends the transaction; one without MULTI changes nothing.
-            Effect::Exec => self.end_transaction(reply),
+            Change::Exec => self.end_transaction(reply),
             _ if matches!(reply, Reply::Error(_)) => {}
-            Effect::Multi => (self.in_transaction, self.queued) = (true, 0),
-            Effect::Discard => self.end_transaction(&Reply::Null),
-            Effect::Watch => self.watching = true,
-            Effect::Unwatch => self.watching = false,
-            Effect::Select(db) => self.db = *db,
-            Effect::Login(login) => self.login = Some(login.clone()),
-            Effect::Name(name) => self.name = Some(name.clone()).filter(|name| !name.is_empty()),
-            Effect::Monitor => self.monitoring = true,
-            Effect::Hello { protocol, login, name } => {
+            Change::Multi => (self.in_transaction, self.queued) = (true, 0),
+            Change::Discard => self.end_transaction(&Reply::Null),
+            Change::Watch => self.watching = true,
+            Change::Unwatch => self.watching = false,
+            Change::Select(db) => self.db = *db,
+            Change::Login(login) => self.login = Some(login.clone()),
+            Change::Name(name) => self.name = Some(name.clone()).filter(|name| !name.is_empty()),
+            Change::Monitor => self.monitoring = true,
+            Change::Hello { protocol, login, name } => {
                 if let (Some(protocol), true) = (protocol, self.protocol != Protocol::Respb) {
                     self.protocol = *protocol;
                 }
                 self.login = login.clone().or(self.login.take());
                 self.name = name.clone().or(self.name.take());
             }
-            Effect::Reset => self.reset(),
-            Effect::Subscriptions { .. } => {
+            Change::Reset => self.reset(),
+            Change::Subscriptions { .. } => {
                 if let Reply::Array(confirmations) = reply {
                     confirmations.iter().for_each(|one| self.confirm(one));
                 }
@@ -292,11 +292,11 @@ impl Session {
 
     fn end_transaction(&mut self, reply: &Reply) {
         (self.in_transaction, self.watching) = (false, false);
-        let effects = std::mem::take(&mut self.queued_effects);
+        let changes = std::mem::take(&mut self.queued_changes);
         if let Reply::Array(replies) = reply {
-            for (index, effect) in effects {
+            for (index, change) in changes {
                 if let Some(reply) = replies.get(index) {
-                    self.apply(Some(&effect), reply);
+                    self.apply(Some(&change), reply);
                 }
             }
         }
@@ -344,7 +344,7 @@ mod tests {
 
     fn run(session: &mut Session, line: &str, reply: Reply) {
         let args: Vec<&str> = line.split(' ').collect();
-        session.apply(Effect::of(&args).as_ref(), &reply);
+        session.apply(Change::of(&args).as_ref(), &reply);
     }
 
     fn confirmed(word: &str, name: &str) -> Reply {
@@ -376,7 +376,7 @@ mod tests {
         let config = Config::default().with_auth(Some("alice"), "secret");
         let mut session = Session::new(&config);
         run(&mut session, "AUTH bob secret", ok());
-        let shown = format!("{config:?} {session:?} {:?}", Effect::of(&["AUTH", "bob", "secret"]));
+        let shown = format!("{config:?} {session:?} {:?}", Change::of(&["AUTH", "bob", "secret"]));
         assert!(shown.contains("bob") && !shown.contains("secret"), "{shown}");
     }
 

@@ -10,7 +10,7 @@ use super::{Connection, Event};
 use crate::codec::Incoming;
 use crate::config::Protocol;
 use crate::error::{Error, Result, ServerError, Waiting};
-use crate::session::{Effect, Kind, confirmation_kind};
+use crate::session::{Change, Kind, confirmation_kind};
 
 impl Connection {
     /// The next reply or push that arrives; none when nothing comes for so long.
@@ -123,20 +123,20 @@ impl Connection {
 
     /// What the confirmations of the foremost request say, if it has such.
     fn confirmation_due(&self) -> Option<(Kind, bool)> {
-        match self.expected.front()?.effect.as_deref()? {
-            Effect::Subscriptions { kind, add, .. } => Some((*kind, *add)),
+        match self.expected.front()?.change.as_deref()? {
+            Change::Subscriptions { kind, add, .. } => Some((*kind, *add)),
             _ => None,
         }
     }
 
     /// Adds a confirmation; gives the reply when it was the last.
     fn gather(&mut self, push: Reply) -> Option<Reply> {
-        let left = match (self.gather_left, self.expected.front()?.effect.as_deref()?) {
+        let left = match (self.gather_left, self.expected.front()?.change.as_deref()?) {
             (Some(left), _) => left,
-            (None, Effect::Subscriptions { kind, names: 0, .. }) => {
+            (None, Change::Subscriptions { kind, names: 0, .. }) => {
                 self.session.subscriptions_of(*kind).max(1)
             }
-            (None, Effect::Subscriptions { names, .. }) => *names,
+            (None, Change::Subscriptions { names, .. }) => *names,
             (None, _) => return None,
         };
         self.session.confirm(&push);
@@ -162,7 +162,7 @@ impl Connection {
             });
         };
         (self.gather_left, self.gathered) = (None, Vec::new());
-        self.session.apply(expected.effect.as_deref(), &reply);
+        self.session.apply(expected.change.as_deref(), &reply);
         self.note_answer();
         Ok(reply)
     }
